@@ -1,0 +1,48 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autograd/base/index.h"
+#include "autograd/base/pages.h"
+
+namespace dikkat {
+
+/// Bump allocation: everything is given back at once by reset(). Memory is 64-byte aligned and not initialised.
+/// A first round grows chunk by chunk; reset() joins them into one, and from then on nothing is asked of the system.
+class Arena {
+ public:
+  static constexpr std::size_t kAlignment = 64;
+
+  explicit Arena(std::string name) : name_(std::move(name)) {}
+
+  /// Throws Error when frozen and full (it names the arena, `what` and the bytes), or when the system has no memory.
+  void* allocate(std::size_t bytes, const char* what, std::size_t alignment = kAlignment);
+  template <class T>
+  T* allocate(index count, const char* what) {
+    return static_cast<T*>(allocate(static_cast<std::size_t>(count) * sizeof(T), what));
+  }
+
+  /// Gives everything back. Pointers into the arena are dead.
+  void reset();
+  /// From here on growing throws: the size of a step is known and another one is a mistake.
+  void freeze() { frozen_ = true; }
+  bool frozen() const { return frozen_; }
+
+  std::size_t used() const { return used_; }
+  std::size_t peak() const { return peak_; }
+  std::size_t capacity() const { return capacity_; }
+
+ private:
+  void grow(std::size_t bytes, const char* what);
+
+  std::string name_;
+  std::vector<Pages> chunks_;
+  std::size_t at_ = 0;        // in the last chunk
+  std::size_t used_ = 0;      // in all chunks, padding included
+  std::size_t peak_ = 0;
+  std::size_t capacity_ = 0;  // of all chunks
+  bool frozen_ = false;
+};
+
+}  // namespace dikkat

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace dikkat {
+
+/// Something failed. The text says what was found, what was expected and, where it helps, what to do.
+/// The command line ends with exit code 1.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// What the user gave (a file, a key, an argument) cannot be used. The command line ends with exit code 2.
+class InputError : public Error {
+ public:
+  using Error::Error;
+};
+
+inline void append_to(std::string& out, std::string_view text) { out += text; }
+inline void append_to(std::string& out, char c) { out += c; }
+template <std::same_as<bool> B>
+void append_to(std::string& out, B value) {
+  out += value ? "true" : "false";
+}
+/// Numbers in their shortest form that reads back to the same value.
+template <class N>
+  requires((std::integral<N> || std::floating_point<N>)&&!std::same_as<N, bool> && !std::same_as<N, char>)
+void append_to(std::string& out, N value) {
+  char buffer[64];
+  out.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
+}
+
+/// The parts, one after another. A type of one's own joins in by an `append_to(std::string&, const X&)` beside it.
+template <class... Parts>
+std::string concat(const Parts&... parts) {
+  std::string text;
+  (append_to(text, parts), ...);
+  return text;
+}
+
+template <class... Parts>
+[[noreturn]] void fail(const Parts&... parts) {
+  throw Error(concat(parts...));
+}
+
+template <class... Parts>
+[[noreturn]] void fail_input(const Parts&... parts) {
+  throw InputError(concat(parts...));
+}
+
+/// Throws Error with the text of `parts` unless `ok`.
+template <class... Parts>
+void require(bool ok, const Parts&... parts) {
+  if (!ok) [[unlikely]] {
+    fail(parts...);
+  }
+}
+
+/// Throws InputError with the text of `parts` unless `ok`.
+template <class... Parts>
+void require_input(bool ok, const Parts&... parts) {
+  if (!ok) [[unlikely]] {
+    fail_input(parts...);
+  }
+}
+
+}  // namespace dikkat

@@ -1,0 +1,63 @@
+#include "autograd/base/pages.h"
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "autograd/base/error.h"
+
+namespace dikkat {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+std::atomic<std::int64_t> page_requests{0};
+
+}  // namespace
+
+Pages::Pages(std::size_t bytes, const char* what) : size_(bytes) {
+  if (bytes == 0) {
+    return;
+  }
+  const bool huge = bytes >= kHugePage;
+  mapped_ = huge ? bytes + kHugePage : bytes;  // room to align: mmap itself promises 4 KiB only
+  require(mapped_ > bytes || !huge, what, ": ", bytes, " bytes asked for, more than can be addressed");
+  mapping_ = ::mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapping_ == MAP_FAILED) {
+    mapping_ = nullptr;
+    fail(what, ": no memory for ", bytes, " bytes (", bytes >> 20, " MiB): ", std::strerror(errno));
+  }
+  page_requests.fetch_add(1, std::memory_order_relaxed);
+  auto address = reinterpret_cast<std::uintptr_t>(mapping_);
+  if (huge) {
+    address = (address + kHugePage - 1) / kHugePage * kHugePage;
+    ::madvise(reinterpret_cast<void*>(address), bytes, MADV_HUGEPAGE);  // advice: a refusal costs speed only
+  }
+  data_ = reinterpret_cast<std::byte*>(address);
+}
+
+Pages::~Pages() {
+  if (mapping_ != nullptr) {
+    ::munmap(mapping_, mapped_);
+  }
+}
+
+Pages::Pages(Pages&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      mapping_(std::exchange(other.mapping_, nullptr)),
+      mapped_(std::exchange(other.mapped_, 0)) {}
+
+Pages& Pages::operator=(Pages&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  std::swap(mapping_, other.mapping_);
+  std::swap(mapped_, other.mapped_);
+  return *this;
+}
+
+std::int64_t Pages::requests() { return page_requests.load(std::memory_order_relaxed); }
+
+}  // namespace dikkat

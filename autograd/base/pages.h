@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dikkat {
+
+/// Memory straight from the system: zeroed, aligned to 64 bytes or (from 2 MiB on) to 2 MiB, and on huge pages where there are any.
+class Pages {
+ public:
+  Pages() = default;
+  /// Throws Error that names `what` and the bytes when the system has no such memory to give.
+  Pages(std::size_t bytes, const char* what);
+  ~Pages();
+  Pages(Pages&& other) noexcept;
+  Pages& operator=(Pages&& other) noexcept;
+
+  std::byte* data() const { return data_; }
+  std::size_t size() const { return size_; }
+
+  /// How many times this process asked for pages: a steady state asks no more.
+  static std::int64_t requests();
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+  void* mapping_ = nullptr;
+  std::size_t mapped_ = 0;
+};
+
+}  // namespace dikkat

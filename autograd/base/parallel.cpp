@@ -1,0 +1,62 @@
+#include "autograd/base/parallel.h"
+
+#include <omp.h>
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
+#include "autograd/base/error.h"
+
+namespace dikkat {
+namespace {
+
+// A denormal operand costs some 150 cycles. The mode is a thread's own, and a worker may be new in any region.
+void flush_denormals_to_zero() noexcept {
+#if defined(__SSE__)
+  constexpr unsigned kFlushToZero = 0x8000;
+  constexpr unsigned kDenormalsAreZero = 0x0040;
+  _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero);
+#endif
+}
+
+}  // namespace
+
+int thread_count() { return omp_get_max_threads(); }
+
+void set_thread_count(int count) {
+  require(count >= 1, "threads: ", count, ", expected 1 or more");
+  omp_set_num_threads(count);
+}
+
+OneThread::OneThread() noexcept : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+OneThread::~OneThread() { omp_set_num_threads(before_); }
+
+namespace detail {
+
+void run_tiles(index tiles, bool even, TileFunction function, void* context) noexcept {
+  flush_denormals_to_zero();
+  if (tiles == 1 || omp_in_parallel() != 0) {
+    for (index tile = 0; tile < tiles; ++tile) {
+      function(context, tile);
+    }
+    return;
+  }
+#pragma omp parallel if (tiles > 1)
+  {
+    flush_denormals_to_zero();
+    if (even) {
+#pragma omp for schedule(static) nowait
+      for (index tile = 0; tile < tiles; ++tile) {
+        function(context, tile);
+      }
+    } else {
+#pragma omp for schedule(dynamic, 1) nowait
+      for (index tile = 0; tile < tiles; ++tile) {
+        function(context, tile);
+      }
+    }
+  }
+}
+
+}  // namespace detail
+}  // namespace dikkat

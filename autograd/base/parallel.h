@@ -1,0 +1,58 @@
+#pragma once
+
+#include <type_traits>
+
+#include "autograd/base/index.h"
+
+namespace dikkat {
+
+/// Threads that kernels run on. At first OMP_NUM_THREADS, or all cores.
+int thread_count();
+/// Throws Error unless count is 1 or more.
+void set_thread_count(int count);
+
+/// While it lives, this thread's kernels (and the libraries they call) run on this thread alone.
+class OneThread {
+ public:
+  OneThread() noexcept;
+  ~OneThread();
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
+namespace detail {
+using TileFunction = void (*)(void* context, index tile);
+void run_tiles(index tiles, bool even, TileFunction function, void* context) noexcept;
+}  // namespace detail
+
+/// Calls f(tile) for tile = 0 to tiles - 1, on all threads, in any order.
+///
+/// The promise of equal bits on any number of threads rests on three rules for callers: tiles follow from shapes and never from
+/// the thread count; each tile owns what it writes; partial sums are kept per tile and added in tile order. f must not throw.
+/// Denormals are flushed to zero while f runs, and afterwards on this thread.
+template <class F>
+void parallel_for(index tiles, F&& f) noexcept {
+  using Function = std::remove_reference_t<F>;
+  detail::run_tiles(tiles, true, [](void* context, index tile) { (*static_cast<Function*>(context))(tile); }, &f);
+}
+
+/// As parallel_for, for tiles of unequal work: threads take the next tile when they are done with one.
+template <class F>
+void parallel_for_uneven(index tiles, F&& f) noexcept {
+  using Function = std::remove_reference_t<F>;
+  detail::run_tiles(tiles, false, [](void* context, index tile) { (*static_cast<Function*>(context))(tile); }, &f);
+}
+
+/// Calls f(begin, end) for consecutive blocks of at most `block` of the n elements.
+template <class F>
+void parallel_blocks(index n, index block, F&& f) noexcept {
+  parallel_for(ceil_div(n, block), [&](index tile) {
+    const index begin = tile * block;
+    f(begin, begin + block < n ? begin + block : n);
+  });
+}
+
+}  // namespace dikkat

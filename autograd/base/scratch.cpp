@@ -1,0 +1,20 @@
+#include "autograd/base/scratch.h"
+
+#include <algorithm>
+#include <array>
+
+#include "autograd/base/pages.h"
+
+namespace dikkat {
+
+void* scratch(Scratch slot, std::size_t bytes) noexcept {  // without memory for a tile nothing can go on: terminate is the answer
+  static thread_local std::array<Pages, static_cast<std::size_t>(Scratch::count)> slots;
+  Pages& pages = slots[static_cast<std::size_t>(slot)];
+  if (pages.size() < bytes) {
+    pages = Pages();
+    pages = Pages(std::max<std::size_t>(bytes + bytes / 4, 4096), "kernel scratch");
+  }
+  return pages.data();
+}
+
+}  // namespace dikkat

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+
+#include "autograd/base/index.h"
+
+namespace dikkat {
+
+/// Memory of this thread for the time of one kernel call or tile, 64-byte aligned, not initialised, kept for the next call.
+/// Slots are apart from each other; the same slot asked for again is the same memory.
+enum class Scratch : int { a, b, c, d, e, f, g, h, gemm_packed, gemm_work, count };
+void* scratch(Scratch slot, std::size_t bytes) noexcept;
+
+template <class T>
+T* scratch(Scratch slot, index count) noexcept {
+  return static_cast<T*>(scratch(slot, static_cast<std::size_t>(count) * sizeof(T)));
+}
+
+}  // namespace dikkat

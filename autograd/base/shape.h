@@ -1,0 +1,68 @@
+#pragma once
+
+#include <array>
+#include <initializer_list>
+#include <string>
+
+#include "autograd/base/error.h"
+#include "autograd/base/index.h"
+
+namespace dikkat {
+
+/// Extents of a contiguous row-major array, rank 0 (a scalar) to 4.
+class Shape {
+ public:
+  static constexpr int kMaxRank = 4;
+
+  constexpr Shape() = default;
+  /// Throws Error for a rank above 4, a negative extent, or more elements than an index can count.
+  constexpr Shape(std::initializer_list<index> extents) {
+    require(extents.size() <= kMaxRank, "shape: rank ", extents.size(), ", expected at most ", kMaxRank);
+    for (const index extent : extents) {
+      require(extent >= 0, "shape: extent ", extent, ", expected 0 or more");
+      require(!__builtin_mul_overflow(size_, extent, &size_), "shape: too many elements to count");
+      extents_[static_cast<std::size_t>(rank_++)] = extent;
+    }
+  }
+
+  constexpr int rank() const { return rank_; }
+  /// Elements in all; 1 for a scalar.
+  constexpr index size() const { return size_; }
+  /// Extent of an axis; negative axes count from the end.
+  constexpr index operator[](int axis) const { return extents_[static_cast<std::size_t>(axis < 0 ? axis + rank_ : axis)]; }
+  /// The last extent, or 1 for a scalar.
+  constexpr index cols() const { return rank_ == 0 ? 1 : (*this)[-1]; }
+  /// Elements over cols(): the array seen as a matrix.
+  constexpr index rows() const { return cols() == 0 ? 0 : size_ / cols(); }
+  /// The same extents with another last one.
+  constexpr Shape with_cols(index cols) const {
+    Shape other;
+    other.rank_ = rank_ == 0 ? 1 : rank_;
+    for (int axis = 0; axis < other.rank_; ++axis) {
+      const index extent = axis == other.rank_ - 1 ? cols : (*this)[axis];
+      require(!__builtin_mul_overflow(other.size_, extent, &other.size_), "shape: too many elements to count");
+      other.extents_[static_cast<std::size_t>(axis)] = extent;
+    }
+    return other;
+  }
+
+  constexpr bool operator==(const Shape&) const = default;
+
+ private:
+  std::array<index, kMaxRank> extents_{};
+  int rank_ = 0;
+  index size_ = 1;
+};
+
+inline void append_to(std::string& out, const Shape& shape) {
+  out += '[';
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (axis > 0) {
+      out += ", ";
+    }
+    append_to(out, shape[axis]);
+  }
+  out += ']';
+}
+
+}  // namespace dikkat

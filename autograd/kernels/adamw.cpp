@@ -1,0 +1,78 @@
+#include "autograd/kernels/adamw.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/base/parallel.h"
+#include "autograd/base/scratch.h"
+#include "autograd/base/simd.h"
+
+namespace dikkat::kernels {
+namespace {
+constexpr index kBlock = 1 << 14;
+}
+
+template <class T>
+void adamw(const AdamW<T>& p) noexcept {
+  const double correction1 = 1 - std::pow(p.beta1, static_cast<double>(p.step));
+  const double correction2 = 1 - std::pow(p.beta2, static_cast<double>(p.step));
+  const T scale = static_cast<T>(p.gradient_scale);
+  const T beta1 = static_cast<T>(p.beta1);
+  const T beta2 = static_cast<T>(p.beta2);
+  const T rest1 = static_cast<T>(1 - p.beta1);
+  const T rest2 = static_cast<T>(1 - p.beta2);
+  const T decay = static_cast<T>(1 - p.learning_rate * p.weight_decay);
+  const T rate = static_cast<T>(p.learning_rate / correction1);
+  const T root = static_cast<T>(1 / std::sqrt(correction2));
+  const T eps = static_cast<T>(p.eps);
+  parallel_blocks(p.n, kBlock, [&](index begin, index end) {
+    T* __restrict weight = p.weight;
+    T* __restrict m = p.m;
+    T* __restrict v = p.v;
+    const T* __restrict gradient = p.gradient;
+    for (index i = begin; i < end; ++i) {
+      const T g = scale * gradient[i];
+      m[i] = beta1 * m[i] + rest1 * g;
+      v[i] = beta2 * v[i] + rest2 * g * g;
+      weight[i] = weight[i] * decay - rate * m[i] / (std::sqrt(v[i]) * root + eps);
+    }
+  });
+}
+
+template <class T>
+double sum_of_squares(index n, const T* x) noexcept {
+  const index blocks = ceil_div(n, kBlock);
+  double* partial = scratch<double>(Scratch::a, std::max<index>(blocks, 1));
+  parallel_for(blocks, [&](index block) {
+    constexpr index kSums = 16;  // apart from each other, so that the compiler may keep them in vectors
+    double sums[kSums] = {};
+    const index begin = block * kBlock;
+    const index end = std::min(n, begin + kBlock);
+    index at = begin;
+    for (; at + kSums <= end; at += kSums) {
+      for (index i = 0; i < kSums; ++i) {
+        sums[i] += static_cast<double>(x[at + i]) * static_cast<double>(x[at + i]);
+      }
+    }
+    for (; at < end; ++at) {
+      sums[at % kSums] += static_cast<double>(x[at]) * static_cast<double>(x[at]);
+    }
+    double total = 0;
+    for (const double s : sums) {
+      total += s;
+    }
+    partial[block] = total;
+  });
+  double total = 0;
+  for (index block = 0; block < blocks; ++block) {
+    total += partial[block];
+  }
+  return total;
+}
+
+template void adamw<float>(const AdamW<float>&) noexcept;
+template void adamw<double>(const AdamW<double>&) noexcept;
+template double sum_of_squares<float>(index, const float*) noexcept;
+template double sum_of_squares<double>(index, const double*) noexcept;
+
+}  // namespace dikkat::kernels

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "autograd/base/index.h"
+
+namespace dikkat::kernels {
+
+/// One step of AdamW (Loshchilov and Hutter, arXiv 1711.05101, algorithm 2) on n elements:
+///   g = gradient_scale * gradient,  m = beta1 m + (1 - beta1) g,  v = beta2 v + (1 - beta2) g^2,
+///   weight = weight (1 - learning_rate weight_decay) - learning_rate m_hat / (sqrt(v_hat) + eps),
+/// with m_hat = m / (1 - beta1^step) and v_hat = v / (1 - beta2^step), the first step being 1.
+template <class T>
+struct AdamW {
+  index n = 0;
+  T* weight = nullptr;          // (n)
+  const T* gradient = nullptr;  // (n)
+  T* m = nullptr;               // (n)
+  T* v = nullptr;               // (n)
+  double learning_rate = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
+  double gradient_scale = 1;
+  index step = 1;
+};
+template <class T>
+void adamw(const AdamW<T>& p) noexcept;
+
+/// Sum of the squares of n numbers, in f64, by the same tree whatever the threads.
+template <class T>
+double sum_of_squares(index n, const T* x) noexcept;
+
+}  // namespace dikkat::kernels

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+
+#include "autograd/base/index.h"
+#include "autograd/base/philox.h"
+
+namespace dikkat::kernels {
+
+/// Rows of H heads of D elements each: head h of row t of batch b begins at data + b * batch_stride + t * row_stride + h * D.
+template <class T>
+struct Heads {
+  T* data = nullptr;
+  index batch_stride = 0, row_stride = 0;
+};
+
+/// The same, as a gradient: nowhere (null), over what lies there, or added to it.
+template <class T>
+struct HeadsOut {
+  Heads<T> at;
+  bool add = false;
+};
+
+/// What forward and backward agree on.
+///
+/// Query i of batch b sees the keys of a half-open interval: those in [first_key[b, i], last_key[b, i]) where these are given,
+/// and of them, if causal, those up to query_offset + i. A query that sees no key gives 0.
+struct AttentionShape {
+  index batch = 0, heads = 0, queries = 0, keys = 0, head_size = 0;
+  double scale = 1;
+  bool causal = false;
+  index query_offset = 0;                   // the key at query 0's own place
+  const std::int32_t* first_key = nullptr;  // (batch, queries), or null: 0
+  const std::int32_t* last_key = nullptr;   // (batch, queries), or null: keys
+  double dropout = 0;                       // on the weights
+  RandomStream stream;
+  index first_batch = 0;  // place of batch 0 among the step's batches
+};
+
+/// y = softmax(scale q k^T) v by heads, in tiles: no (queries, keys) matrix (Milakov and Gimelshein, arXiv 1805.02867;
+/// Dao et al., arXiv 2205.14135). Saves the log-sum-exp of each query's scores, +inf where it sees none.
+template <class T>
+struct AttentionForward {
+  AttentionShape shape;
+  Heads<const T> q, k, v;
+  Heads<T> y;
+  T* log_sum_exp = nullptr;  // (batch, heads, queries)
+};
+template <class T>
+void attention_forward(const AttentionForward<T>& p) noexcept;
+
+/// Let f = <dy, y>. Writes df/dq, df/dk and df/dv; a null output is skipped. Weights are computed anew from the log-sum-exps.
+template <class T>
+struct AttentionBackward {
+  AttentionShape shape;
+  Heads<const T> q, k, v, y, dy;
+  const T* log_sum_exp = nullptr;  // (batch, heads, queries)
+  HeadsOut<T> dq, dk, dv;
+};
+template <class T>
+void attention_backward(const AttentionBackward<T>& p) noexcept;
+
+/// Word of the stream that decides about the weight of (batch, head, query, key), batch counted in the whole step:
+/// four neighbouring keys share a draw.
+constexpr index attention_dropout_element(const AttentionShape& s, index batch, index head, index query, index key) {
+  return (((s.first_batch + batch) * s.heads + head) * s.queries + query) * round_up(s.keys, 4) + key;
+}
+
+}  // namespace dikkat::kernels

@@ -1,0 +1,60 @@
+#include "autograd/kernels/cross_entropy.h"
+
+#include "autograd/base/parallel.h"
+#include "autograd/kernels/row_exp.h"
+
+namespace dikkat::kernels {
+namespace {
+
+constexpr index kRows = 16;
+
+template <class T>
+T scale_of(const CrossEntropy<T>& p, index row) {
+  return static_cast<T>((p.weights == nullptr ? 1.0 : static_cast<double>(p.weights[row])) / p.normaliser);
+}
+
+}  // namespace
+
+template <class T>
+void cross_entropy_forward(const CrossEntropy<T>& p) noexcept {
+  parallel_blocks(p.rows, kRows, [&](index begin, index end) {
+    for (index row = begin; row < end; ++row) {
+      const T scale = scale_of(p, row);
+      const T* logits = p.logits + row * p.cols;
+      p.log_sum_exp[row] = scale == T(0) ? T(0) : log_sum_exp(logits, p.cols);
+      p.losses[row] = scale == T(0) ? T(0) : scale * (p.log_sum_exp[row] - logits[p.targets[row]]);
+    }
+  });
+}
+
+template <class T>
+void cross_entropy_backward(const CrossEntropy<T>& p) noexcept {
+  if (!p.dlogits) {
+    return;
+  }
+  parallel_blocks(p.rows, kRows, [&](index begin, index end) {
+    for (index row = begin; row < end; ++row) {
+      const T scale = p.dloss * scale_of(p, row);
+      const T* logits = p.logits + row * p.cols;
+      T* out = p.dlogits.data + row * p.cols;
+      const bool add = p.dlogits.add;
+      simd::for_vectors<T>(0, p.cols, [&](index at, auto lanes) {
+        simd::Vec<T> v{};
+        if (scale != T(0)) {
+          v = scale * simd::exp(simd::load(logits + at, lanes) - p.log_sum_exp[row]);
+        }
+        simd::store(out + at, add ? simd::load(out + at, lanes) + v : v, lanes);
+      });
+      if (scale != T(0)) {
+        out[p.targets[row]] -= scale;
+      }
+    }
+  });
+}
+
+template void cross_entropy_forward<float>(const CrossEntropy<float>&) noexcept;
+template void cross_entropy_forward<double>(const CrossEntropy<double>&) noexcept;
+template void cross_entropy_backward<float>(const CrossEntropy<float>&) noexcept;
+template void cross_entropy_backward<double>(const CrossEntropy<double>&) noexcept;
+
+}  // namespace dikkat::kernels

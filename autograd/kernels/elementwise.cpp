@@ -1,0 +1,266 @@
+#include "autograd/kernels/elementwise.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/base/exp.h"
+#include "autograd/base/parallel.h"
+#include "autograd/base/scratch.h"
+#include "autograd/base/simd.h"
+
+namespace dikkat::kernels {
+namespace {
+
+using simd::Vec;
+
+constexpr index kBlock = 1 << 14;  // elements of a tile: enough to pay for handing it out
+
+/// Calls f(at, lanes) for all vectors of n elements, in parallel.
+template <class T, class F>
+void for_all(index n, F&& f) noexcept {
+  parallel_blocks(n, kBlock, [&](index begin, index end) { simd::for_vectors<T>(begin, end, f); });
+}
+
+template <class T, class Lanes>
+void put(GradOut<T> out, index at, Vec<T> value, Lanes lanes) {
+  simd::store(out.data + at, out.add ? simd::load(out.data + at, lanes) + value : value, lanes);
+}
+
+// GELU by the logistic function: 0.5 (1 + tanh u) = 1 / (1 + e^-2u), which loses no digits for very negative x.
+template <class T>
+struct Gelu {
+  static constexpr T kA = T(2 * 0.7978845608028653558798921);  // 2 sqrt(2 / pi)
+  static constexpr T kB = T(0.044715);
+  static Vec<T> logistic(Vec<T> x) { return T(1) / (T(1) + simd::exp(-(kA * (x + kB * (x * x * x))))); }
+  static Vec<T> value(Vec<T> x, T) { return x * logistic(x); }
+  static Vec<T> slope(Vec<T> x, T) {
+    const Vec<T> s = logistic(x);
+    return s + x * s * (T(1) - s) * (kA * (T(1) + 3 * kB * (x * x)));
+  }
+};
+
+template <class T>
+struct Relu {
+  static Vec<T> value(Vec<T> x, T) { return x < T(0) ? simd::broadcast(T(0)) : x; }  // NaN stays NaN
+  static Vec<T> slope(Vec<T> x, T) { return x > T(0) ? simd::broadcast(T(1)) : simd::broadcast(T(0)); }
+};
+
+/// Functions of the C library, lane by lane: for definitions and small tensors.
+template <class T, class F>
+Vec<T> lane_by_lane(Vec<T> x, F&& f) {
+  for (int i = 0; i < simd::kLanes<T>; ++i) {
+    x[i] = f(x[i]);
+  }
+  return x;
+}
+template <class T>
+struct Tanh {
+  static Vec<T> value(Vec<T> x, T) {
+    return lane_by_lane<T>(x, [](T v) { return std::tanh(v); });
+  }
+  static Vec<T> slope(Vec<T> x, T) { return T(1) - value(x, T(0)) * value(x, T(0)); }
+};
+template <class T>
+struct Exp {
+  static Vec<T> value(Vec<T> x, T) { return simd::exp(x); }
+  static Vec<T> slope(Vec<T> x, T) { return simd::exp(x); }
+};
+template <class T>
+struct Log {
+  static Vec<T> value(Vec<T> x, T) {
+    return lane_by_lane<T>(x, [](T v) { return std::log(v); });
+  }
+  static Vec<T> slope(Vec<T> x, T) { return T(1) / x; }
+};
+template <class T>
+struct Power {
+  static Vec<T> value(Vec<T> x, T e) {
+    return lane_by_lane<T>(x, [e](T v) { return std::pow(v, e); });
+  }
+  static Vec<T> slope(Vec<T> x, T e) {
+    return lane_by_lane<T>(x, [e](T v) { return e * std::pow(v, e - 1); });
+  }
+};
+
+template <class T, class F>
+void with_function(Function function, F&& f) {
+  switch (function) {
+    case Function::gelu: return f(Gelu<T>{});
+    case Function::relu: return f(Relu<T>{});
+    case Function::tanh: return f(Tanh<T>{});
+    case Function::exp: return f(Exp<T>{});
+    case Function::log: return f(Log<T>{});
+    case Function::power: return f(Power<T>{});
+  }
+}
+
+/// Calls f(a's place, b's place, lanes) for all vectors: b repeats row by row, or does not.
+template <class T, class F>
+void for_pairs(const Binary<T>& p, F&& f) noexcept {
+  if (!p.repeat_b) {
+    for_all<T>(p.rows * p.cols, [&](index at, auto lanes) { f(at, at, lanes); });
+    return;
+  }
+  const index rows_in_block = std::max<index>(1, kBlock / std::max<index>(p.cols, 1));
+  parallel_blocks(p.rows, rows_in_block, [&](index begin, index end) {
+    for (index row = begin; row < end; ++row) {
+      simd::for_vectors<T>(0, p.cols, [&](index at, auto lanes) { f(row * p.cols + at, at, lanes); });
+    }
+  });
+}
+
+/// out (cols) = sum over rows of g(row, at, lanes), in blocks of rows whose sums are added in order.
+template <class T, class G>
+void reduce_rows(index rows, index cols, GradOut<T> out, G&& g) noexcept {
+  constexpr index kRows = 64;
+  const index blocks = ceil_div(rows, kRows);
+  T* partial = scratch<T>(Scratch::a, std::max<index>(blocks, 1) * cols);
+  parallel_for(blocks, [&](index block) {
+    T* own = partial + block * cols;
+    const index end = std::min(rows, (block + 1) * kRows);
+    simd::for_vectors<T>(0, cols, [&](index at, auto lanes) {
+      Vec<T> total{};
+      for (index row = block * kRows; row < end; ++row) {
+        total += g(row, at, lanes);
+      }
+      simd::store(own + at, total, lanes);
+    });
+  });
+  simd::for_vectors<T>(0, cols, [&](index at, auto lanes) {
+    Vec<T> total{};
+    for (index block = 0; block < blocks; ++block) {
+      total += simd::load(partial + block * cols + at, lanes);
+    }
+    put(out, at, total, lanes);
+  });
+}
+
+}  // namespace
+
+template <class T>
+void map_forward(const Map<T>& p) noexcept {
+  with_function<T>(p.function, [&](auto f) {
+    for_all<T>(p.n, [&](index at, auto lanes) { simd::store(p.y + at, f.value(simd::load(p.x + at, lanes, T(1)), p.exponent), lanes); });
+  });
+}
+
+template <class T>
+void map_backward(const Map<T>& p) noexcept {
+  if (!p.dx) {
+    return;
+  }
+  with_function<T>(p.function, [&](auto f) {
+    for_all<T>(p.n, [&](index at, auto lanes) {
+      put(p.dx, at, simd::load(p.dy + at, lanes) * f.slope(simd::load(p.x + at, lanes, T(1)), p.exponent), lanes);
+    });
+  });
+}
+
+template <class T>
+void add_forward(const Binary<T>& p) noexcept {
+  for_pairs(p, [&](index at, index b_at, auto lanes) {
+    simd::store(p.y + at, simd::load(p.a + at, lanes) + simd::load(p.b + b_at, lanes), lanes);
+  });
+}
+
+template <class T>
+void multiply_forward(const Binary<T>& p) noexcept {
+  for_pairs(p, [&](index at, index b_at, auto lanes) {
+    simd::store(p.y + at, simd::load(p.a + at, lanes) * simd::load(p.b + b_at, lanes), lanes);
+  });
+}
+
+template <class T>
+void multiply_backward(const Binary<T>& p) noexcept {
+  if (p.da) {
+    for_pairs(p, [&](index at, index b_at, auto lanes) { put(p.da, at, simd::load(p.dy + at, lanes) * simd::load(p.b + b_at, lanes), lanes); });
+  }
+  if (p.db && p.repeat_b) {
+    reduce_rows<T>(p.rows, p.cols, p.db, [&](index row, index at, auto lanes) {
+      return simd::load(p.dy + row * p.cols + at, lanes) * simd::load(p.a + row * p.cols + at, lanes);
+    });
+  } else if (p.db) {
+    for_pairs(p, [&](index at, index, auto lanes) { put(p.db, at, simd::load(p.dy + at, lanes) * simd::load(p.a + at, lanes), lanes); });
+  }
+}
+
+template <class T>
+void scaled_copy(index n, T factor, const T* x, GradOut<T> out) noexcept {
+  for_all<T>(n, [&](index at, auto lanes) { put(out, at, factor * simd::load(x + at, lanes), lanes); });
+}
+
+template <class T>
+void fill(index n, T value, GradOut<T> out) noexcept {
+  for_all<T>(n, [&](index at, auto lanes) { put(out, at, simd::broadcast(value), lanes); });
+}
+
+template <class T>
+T sum(index n, const T* x) noexcept {
+  const index blocks = ceil_div(n, kBlock);
+  double* partial = scratch<double>(Scratch::a, std::max<index>(blocks, 1));
+  parallel_for(blocks, [&](index block) {
+    Vec<double> total{};
+    const index end = std::min(n, (block + 1) * kBlock);
+    for (index at = block * kBlock; at < end; at += simd::kLanes<double>) {
+      for (index lane = 0; lane < std::min(simd::kLanes<double>, end - at); ++lane) {
+        total[lane] += static_cast<double>(x[at + lane]);
+      }
+    }
+    partial[block] = simd::sum<double>(total);
+  });
+  double total = 0;
+  for (index block = 0; block < blocks; ++block) {
+    total += partial[block];
+  }
+  return static_cast<T>(total);
+}
+
+template <class T>
+void sum_rows(index rows, index cols, const T* x, GradOut<T> out) noexcept {
+  reduce_rows<T>(rows, cols, out, [&](index row, index at, auto lanes) { return simd::load(x + row * cols + at, lanes); });
+}
+
+template <class T>
+void copy_blocks(const CopyBlocks<T>& p) noexcept {
+  const index in_tile = std::max<index>(1, kBlock / std::max<index>(p.width, 1));
+  parallel_blocks(p.count, in_tile, [&](index begin, index end) {
+    for (index block = begin; block < end; ++block) {
+      const GradOut<T> to{p.to.data + block * p.to_stride, p.to.add};
+      simd::for_vectors<T>(0, p.width,
+                           [&](index at, auto lanes) { put(to, at, simd::load(p.from + block * p.from_stride + at, lanes), lanes); });
+    }
+  });
+}
+
+template <class T>
+void dropout(const Dropout<T>& p) noexcept {
+  const std::uint64_t threshold = dropout_threshold(p.probability);
+  const T keep = static_cast<T>(1 / (1 - p.probability));
+  parallel_blocks(p.n, kBlock, [&](index begin, index end) {
+    for (index at = begin; at < end;) {
+      const index element = p.first + at;
+      const auto words = p.stream.group(element / 4);
+      for (index lane = element % 4; lane < 4 && at < end; ++lane, ++at) {
+        p.y.put(at, words[static_cast<std::size_t>(lane)] < threshold ? T(0) : p.x[at] * keep);
+      }
+    }
+  });
+}
+
+#define DIKKAT_INSTANTIATE(T)                                            \
+  template void map_forward<T>(const Map<T>&) noexcept;                  \
+  template void map_backward<T>(const Map<T>&) noexcept;                 \
+  template void add_forward<T>(const Binary<T>&) noexcept;               \
+  template void multiply_forward<T>(const Binary<T>&) noexcept;          \
+  template void multiply_backward<T>(const Binary<T>&) noexcept;         \
+  template void scaled_copy<T>(index, T, const T*, GradOut<T>) noexcept; \
+  template void fill<T>(index, T, GradOut<T>) noexcept;                  \
+  template T sum<T>(index, const T*) noexcept;                           \
+  template void sum_rows<T>(index, index, const T*, GradOut<T>) noexcept; \
+  template void copy_blocks<T>(const CopyBlocks<T>&) noexcept;           \
+  template void dropout<T>(const Dropout<T>&) noexcept;
+DIKKAT_INSTANTIATE(float)
+DIKKAT_INSTANTIATE(double)
+#undef DIKKAT_INSTANTIATE
+
+}  // namespace dikkat::kernels

@@ -1,0 +1,93 @@
+#pragma once
+
+#include "autograd/base/grad_out.h"
+#include "autograd/base/index.h"
+#include "autograd/base/philox.h"
+
+namespace dikkat::kernels {
+
+/// y = f(x), element by element.
+enum class Function { gelu, relu, tanh, exp, log, power };
+
+template <class T>
+struct Map {
+  Function function = Function::gelu;
+  T exponent{};  // of power
+  index n = 0;
+  const T* x = nullptr;   // (n)
+  const T* dy = nullptr;  // (n), backward only
+  T* y = nullptr;         // (n), forward only
+  GradOut<T> dx;          // (n), backward only
+};
+/// GELU in the form of GPT-2: 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) (Hendrycks and Gimpel, arXiv 1606.08415).
+template <class T>
+void map_forward(const Map<T>& p) noexcept;
+/// Let f = <dy, y>. Writes df/dx.
+template <class T>
+void map_backward(const Map<T>& p) noexcept;
+
+/// y = a + b or a * b, where b is (rows, cols) like a or, if `repeat_b`, one row (cols) for all.
+template <class T>
+struct Binary {
+  index rows = 0, cols = 0;
+  bool repeat_b = false;
+  const T* a = nullptr;
+  const T* b = nullptr;
+  const T* dy = nullptr;
+  T* y = nullptr;
+  GradOut<T> da, db;
+};
+template <class T>
+void add_forward(const Binary<T>& p) noexcept;
+template <class T>
+void multiply_forward(const Binary<T>& p) noexcept;
+/// Let f = <dy, a * b>. Writes df/da, then df/db; a null output is skipped, and both may be the same memory.
+template <class T>
+void multiply_backward(const Binary<T>& p) noexcept;
+
+/// out = factor * x (n).
+template <class T>
+void scaled_copy(index n, T factor, const T* x, GradOut<T> out) noexcept;
+
+/// out = value in each of n places.
+template <class T>
+void fill(index n, T value, GradOut<T> out) noexcept;
+
+/// Sum of n numbers, by the same tree whatever the threads.
+template <class T>
+T sum(index n, const T* x) noexcept;
+
+/// out (cols) = sum over the rows of x (rows, cols).
+template <class T>
+void sum_rows(index rows, index cols, const T* x, GradOut<T> out) noexcept;
+
+/// Copies `count` blocks of `width` elements, `from_stride` and `to_stride` apart.
+template <class T>
+struct CopyBlocks {
+  index count = 0, width = 0;
+  const T* from = nullptr;
+  index from_stride = 0;
+  GradOut<T> to;
+  index to_stride = 0;
+};
+template <class T>
+void copy_blocks(const CopyBlocks<T>& p) noexcept;
+
+/// Element i of y (n) is x[i] / (1 - probability), or 0 with that probability, decided by word first + i of the stream.
+/// Forward and backward are the same map: dx is the dropout of dy.
+template <class T>
+struct Dropout {
+  index n = 0;
+  double probability = 0;
+  RandomStream stream;
+  index first = 0;  // place of element 0 among the step's elements
+  const T* x = nullptr;
+  GradOut<T> y;
+};
+template <class T>
+void dropout(const Dropout<T>& p) noexcept;
+
+/// A word below this drops its element.
+constexpr std::uint64_t dropout_threshold(double probability) { return static_cast<std::uint64_t>(probability * 0x1p32); }
+
+}  // namespace dikkat::kernels

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+
+#include "autograd/base/grad_out.h"
+#include "autograd/base/index.h"
+
+namespace dikkat::kernels {
+
+/// y[b, t] = table[tokens[b, t]] + positions[first_position + t].
+template <class T>
+struct EmbeddingForward {
+  index batch = 0, time = 0, cols = 0;
+  const std::int32_t* tokens = nullptr;  // (batch, time), each a row of the table
+  const T* table = nullptr;              // (vocabulary, cols)
+  const T* positions = nullptr;          // (positions, cols), or null for none
+  index first_position = 0;
+  T* y = nullptr;                        // (batch, time, cols)
+};
+template <class T>
+void embedding_forward(const EmbeddingForward<T>& p) noexcept;
+
+/// Let f = <dy, y>. Writes df/dtable (rows of tokens that do not occur become 0 when overwriting) and df/dpositions.
+/// Each distinct token's occurrences are added in the order of their places, by one thread.
+template <class T>
+struct EmbeddingBackward {
+  index batch = 0, time = 0, cols = 0;
+  index vocabulary = 0, positions = 0;
+  const std::int32_t* tokens = nullptr;  // (batch, time)
+  index first_position = 0;
+  const T* dy = nullptr;                 // (batch, time, cols)
+  GradOut<T> dtable;                     // (vocabulary, cols)
+  GradOut<T> dpositions;                 // (positions, cols)
+};
+template <class T>
+void embedding_backward(const EmbeddingBackward<T>& p) noexcept;
+
+}  // namespace dikkat::kernels

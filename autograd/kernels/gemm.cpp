@@ -1,0 +1,61 @@
+#include "autograd/kernels/gemm.h"
+
+#include "autograd/base/error.h"
+#include "autograd/kernels/gemm_libraries.h"
+
+namespace dikkat::kernels {
+namespace {
+
+thread_local bool inside_library = false;
+
+}  // namespace
+
+InsideLibrary::InsideLibrary() noexcept { inside_library = true; }
+InsideLibrary::~InsideLibrary() { inside_library = false; }
+
+GemmBlocks gemm_blocks(index m) noexcept {
+  // A multiple of four blocks, so that two and four threads get equal shares; some 100 rows each, so that a block keeps its
+  // rows of A in L2 while it streams over packed B.
+  constexpr index kRows = 128;
+  constexpr index kRowUnit = 16;
+  const index blocks = m <= 2 * kRowUnit ? 1 : round_up(ceil_div(m, kRows), 4);
+  const index rows = round_up(ceil_div(m, blocks), kRowUnit);
+  return {.rows = rows, .count = ceil_div(m, rows)};
+}
+
+GemmLibrary gemm_library() noexcept { return has_onednn() ? GemmLibrary::onednn : GemmLibrary::eigen; }
+
+bool inside_gemm_library() noexcept { return inside_library; }
+
+template <>
+void gemm_by<float>(GemmLibrary library, const Gemm<float>& problem) {
+  if (problem.m == 0 || problem.n == 0) {
+    return;
+  }
+  if (library == GemmLibrary::onednn) {
+    require(has_onednn(), "gemm: oneDNN was not built in (DIKKAT_ONEDNN=OFF), expected the library eigen");
+    gemm_onednn(problem);
+  } else {
+    gemm_eigen(problem);
+  }
+}
+
+template <>
+void gemm_by<double>(GemmLibrary library, const Gemm<double>& problem) {
+  require(library == GemmLibrary::eigen, "gemm: oneDNN has no f64, expected the library eigen");
+  if (problem.m > 0 && problem.n > 0) {
+    gemm_eigen(problem);
+  }
+}
+
+template <>
+void gemm<float>(const Gemm<float>& problem) noexcept {
+  gemm_by(gemm_library(), problem);
+}
+
+template <>
+void gemm<double>(const Gemm<double>& problem) noexcept {
+  gemm_by(GemmLibrary::eigen, problem);
+}
+
+}  // namespace dikkat::kernels

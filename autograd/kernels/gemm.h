@@ -1,0 +1,41 @@
+#pragma once
+
+#include "autograd/base/index.h"
+
+namespace dikkat::kernels {
+
+/// C (m, n) = op(A) (m, k) * op(B) (k, n), plus bias (n) in every row, plus what C holds if `add`.
+/// op(A) is A, row-major (m, k) with lda elements from row to row; or, if transpose_a, A transposed, where A is (k, m). Likewise B.
+template <class T>
+struct Gemm {
+  index m = 0, n = 0, k = 0;
+  const T* a = nullptr;
+  index lda = 0;
+  bool transpose_a = false;
+  const T* b = nullptr;
+  index ldb = 0;
+  bool transpose_b = false;
+  T* c = nullptr;
+  index ldc = 0;
+  bool add = false;
+  const T* bias = nullptr;
+};
+
+enum class GemmLibrary { onednn, eigen };
+
+/// f32 by oneDNN where it was built in, everything else by Eigen. Rows of C are cut into blocks by the shape alone and each
+/// block is one thread's, so the bits do not depend on the number of threads.
+template <class T>
+void gemm(const Gemm<T>& problem) noexcept;
+
+/// The library that gemm<float> uses.
+GemmLibrary gemm_library() noexcept;
+
+/// The same by the library named: the oracle of tests. Throws Error where that library was not built in, or has no such type.
+template <class T>
+void gemm_by(GemmLibrary library, const Gemm<T>& problem);
+
+/// Whether this thread is inside the matrix library now. What it allocates there is its own bookkeeping.
+bool inside_gemm_library() noexcept;
+
+}  // namespace dikkat::kernels

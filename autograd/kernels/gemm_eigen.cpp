@@ -1,0 +1,61 @@
+#define EIGEN_DONT_PARALLELIZE  // or Eigen starts threads of its own, and its bits follow their number
+#include <Eigen/Core>
+#include <algorithm>
+
+#include "autograd/base/parallel.h"
+#include "autograd/kernels/gemm_libraries.h"
+
+namespace dikkat::kernels {
+namespace {
+
+template <class T>
+using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+template <class T>
+using View = Eigen::Map<const RowMajor<T>, Eigen::Unaligned, Eigen::OuterStride<>>;
+
+// Eigen's blocking, and with it the order of its sums, follows the cache sizes that it finds: here they are constants.
+const bool cache_sizes_set = [] {
+  Eigen::setCpuCacheSizes(32 << 10, 1 << 20, 8 << 20);
+  return true;
+}();
+
+template <class T>
+void multiply_block(const Gemm<T>& p, index begin, index end) {
+  const InsideLibrary inside;
+  const index rows = end - begin;
+  const View<T> a(p.transpose_a ? p.a + begin : p.a + begin * p.lda, p.transpose_a ? p.k : rows, p.transpose_a ? rows : p.k,
+                  Eigen::OuterStride<>(p.lda));
+  const View<T> b(p.b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, Eigen::OuterStride<>(p.ldb));
+  Eigen::Map<RowMajor<T>, Eigen::Unaligned, Eigen::OuterStride<>> c(p.c + begin * p.ldc, rows, p.n, Eigen::OuterStride<>(p.ldc));
+  if (!p.add) {
+    c.setZero();
+  }
+  if (p.bias != nullptr) {
+    c.rowwise() += Eigen::Map<const Eigen::Matrix<T, 1, Eigen::Dynamic>>(p.bias, p.n);
+  }
+  if (p.transpose_a && p.transpose_b) {
+    c.noalias() += a.transpose() * b.transpose();
+  } else if (p.transpose_a) {
+    c.noalias() += a.transpose() * b;
+  } else if (p.transpose_b) {
+    c.noalias() += a * b.transpose();
+  } else {
+    c.noalias() += a * b;
+  }
+}
+
+}  // namespace
+
+template <class T>
+void gemm_eigen(const Gemm<T>& problem) {
+  const GemmBlocks blocks = gemm_blocks(problem.m);
+  parallel_for(blocks.count, [&](index block) {
+    const index begin = block * blocks.rows;
+    multiply_block(problem, begin, std::min(begin + blocks.rows, problem.m));
+  });
+}
+
+template void gemm_eigen<float>(const Gemm<float>&);
+template void gemm_eigen<double>(const Gemm<double>&);
+
+}  // namespace dikkat::kernels

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "autograd/kernels/gemm.h"
+
+// Behind gemm.h: one function per library, each in a file of its own.
+namespace dikkat::kernels {
+
+/// Rows of C in a block (the last one may have fewer), and how many blocks. A function of the shape alone.
+struct GemmBlocks {
+  index rows = 0;
+  index count = 0;
+};
+GemmBlocks gemm_blocks(index m) noexcept;
+
+/// Lives while this thread is in library code: inside_gemm_library().
+struct InsideLibrary {
+  InsideLibrary() noexcept;
+  ~InsideLibrary();
+};
+
+bool has_onednn() noexcept;
+void gemm_onednn(const Gemm<float>& problem);
+template <class T>
+void gemm_eigen(const Gemm<T>& problem);
+
+}  // namespace dikkat::kernels

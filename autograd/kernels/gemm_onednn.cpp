@@ -1,0 +1,189 @@
+#include "autograd/kernels/gemm_libraries.h"
+
+#if defined(DIKKAT_ONEDNN)
+
+#include <algorithm>
+#include <compare>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <unordered_map>
+
+#include "autograd/base/parallel.h"
+#include "autograd/base/scratch.h"
+
+namespace dikkat::kernels {
+namespace {
+
+using Memory = dnnl::memory;
+
+const dnnl::engine& cpu() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+Memory::desc matrix(index rows, index cols, index ld, bool transposed) {
+  return {{rows, cols}, Memory::data_type::f32, transposed ? Memory::dims{1, ld} : Memory::dims{ld, 1}};
+}
+
+/// What a block's product depends on, pointers apart.
+struct BlockShape {
+  index rows, n, k, lda, ldc;
+  bool transpose_a, add, bias;
+  auto operator<=>(const BlockShape&) const = default;
+};
+
+/// A product of one block of rows with packed weights, made for one thread. It is used by many threads at once, so the memory
+/// that it works in is the caller's: with oneDNN's own, threads would overwrite each other's.
+struct BlockProduct {
+  explicit BlockProduct(const BlockShape& s, const Memory::desc* packed_like)
+      : a(matrix(s.rows, s.k, s.lda, s.transpose_a)), c(matrix(s.rows, s.n, s.ldc, false)), has_bias(s.bias) {
+    const OneThread one;
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    if (s.add) {
+      dnnl::post_ops sum;
+      sum.append_sum(1.0F);
+      attributes.set_post_ops(sum);
+    }
+    const Memory::desc b =
+        packed_like != nullptr ? *packed_like : Memory::desc({s.k, s.n}, Memory::data_type::f32, Memory::format_tag::any);
+    bias = Memory::desc({1, s.n}, Memory::data_type::f32, Memory::format_tag::ab);
+    const auto description = has_bias ? dnnl::matmul::desc(a, b, bias, c) : dnnl::matmul::desc(a, b, c);
+    const dnnl::matmul::primitive_desc chosen(description, attributes, cpu());
+    packed = chosen.weights_desc();
+    work = chosen.scratchpad_desc();
+    product = dnnl::matmul(chosen);
+  }
+
+  Memory::desc a, packed, bias, c, work;
+  bool has_bias;
+  dnnl::matmul product;
+};
+
+/// How op(B), (k, n), gets from where it lies into the form that the product wants.
+struct PackShape {
+  index n, k, ldb;
+  bool transpose_b;
+  auto operator<=>(const PackShape&) const = default;
+};
+
+struct Packing {
+  Packing(const PackShape& s, const Memory::desc& packed)
+      : from({s.k, s.n}, Memory::data_type::f32, s.transpose_b ? Memory::dims{1, s.ldb} : Memory::dims{s.ldb, 1}),
+        to(packed),
+        reorder(dnnl::reorder::primitive_desc(cpu(), from, cpu(), to)) {}
+
+  Memory::desc from, to;
+  dnnl::reorder reorder;
+};
+
+struct Plan {
+  GemmBlocks blocks;
+  std::shared_ptr<const BlockProduct> whole, last;  // the last block may have fewer rows
+  std::shared_ptr<const Packing> packing;
+};
+
+using PlanKey = std::pair<BlockShape, PackShape>;
+
+/// Plans are made once for each shape and live as long as the program.
+const Plan& plan_for(const Gemm<float>& p) {
+  const InsideLibrary inside;
+  static std::mutex mutex;
+  static std::map<PlanKey, std::unique_ptr<const Plan>> plans;
+  const BlockShape shape{p.m, p.n, p.k, p.lda, p.ldc, p.transpose_a, p.add, p.bias != nullptr};
+  const PackShape pack{p.n, p.k, p.ldb, p.transpose_b};
+  const std::lock_guard lock(mutex);
+  auto& plan = plans[{shape, pack}];
+  if (plan == nullptr) {
+    auto made = std::make_unique<Plan>();
+    made->blocks = gemm_blocks(p.m);
+    BlockShape block = shape;
+    block.rows = std::min(made->blocks.rows, p.m);
+    made->whole = std::make_shared<BlockProduct>(block, nullptr);
+    block.rows = p.m - (made->blocks.count - 1) * made->blocks.rows;
+    made->last = made->blocks.count == 1 ? made->whole : std::make_shared<BlockProduct>(block, &made->whole->packed);
+    made->packing = std::make_shared<Packing>(pack, made->whole->packed);
+    plan = std::move(made);
+  }
+  return *plan;
+}
+
+/// A thread's own memory objects for a product: making them anew for each call would cost more than a small product.
+struct Arguments {
+  explicit Arguments(const BlockProduct& p)
+      : a(p.a, cpu(), nullptr), b(p.packed, cpu(), nullptr), bias(p.bias, cpu(), nullptr), c(p.c, cpu(), nullptr), work(p.work, cpu(), nullptr) {
+    list = {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c}, {DNNL_ARG_SCRATCHPAD, work}};
+    if (p.has_bias) {
+      list.emplace(DNNL_ARG_BIAS, bias);
+    }
+  }
+  Memory a, b, bias, c, work;
+  std::unordered_map<int, Memory> list;
+};
+
+dnnl::stream& stream() {
+  static thread_local dnnl::stream own(cpu());
+  return own;
+}
+
+void point(Memory& memory, const float* data) {
+  if (memory.get_data_handle() != data) {  // setting it again would write the padding again
+    memory.set_data_handle(const_cast<float*>(data));
+  }
+}
+
+void run(const BlockProduct& block, const float* a, const float* packed, const float* bias, float* c) {
+  const InsideLibrary inside;
+  static thread_local std::unordered_map<const BlockProduct*, Arguments> known;
+  Arguments& arguments = known.try_emplace(&block, block).first->second;
+  point(arguments.a, a);
+  point(arguments.b, packed);
+  point(arguments.c, c);
+  point(arguments.work, static_cast<const float*>(scratch(Scratch::gemm_work, std::max<std::size_t>(block.work.get_size(), 64))));
+  if (block.has_bias) {
+    point(arguments.bias, bias);
+  }
+  block.product.execute(stream(), arguments.list);
+}
+
+void pack(const Packing& packing, const float* from, float* to) {
+  const InsideLibrary inside;
+  static thread_local std::unordered_map<const Packing*, std::pair<Memory, Memory>> known;
+  auto& [source, target] =
+      known.try_emplace(&packing, Memory(packing.from, cpu(), nullptr), Memory(packing.to, cpu(), nullptr)).first->second;
+  point(source, from);
+  point(target, to);
+  packing.reorder.execute(stream(), source, target);
+}
+
+}  // namespace
+
+bool has_onednn() noexcept { return true; }
+
+void gemm_onednn(const Gemm<float>& p) {
+  const Plan& plan = plan_for(p);
+  auto* packed = static_cast<float*>(scratch(Scratch::gemm_packed, plan.whole->packed.get_size()));
+  pack(*plan.packing, p.b, packed);
+  parallel_for(plan.blocks.count, [&](index i) {
+    const index begin = i * plan.blocks.rows;
+    const BlockProduct& block = i + 1 == plan.blocks.count ? *plan.last : *plan.whole;
+    run(block, p.transpose_a ? p.a + begin : p.a + begin * p.lda, packed, p.bias, p.c + begin * p.ldc);
+  });
+}
+
+}  // namespace dikkat::kernels
+
+#else
+
+#include "autograd/base/error.h"
+
+namespace dikkat::kernels {
+
+bool has_onednn() noexcept { return false; }
+void gemm_onednn(const Gemm<float>&) { fail("gemm: oneDNN was not built in"); }
+
+}  // namespace dikkat::kernels
+
+#endif

@@ -1,0 +1,84 @@
+#include "autograd/tape/gradients.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "autograd/base/parallel.h"
+
+namespace dikkat {
+namespace {
+
+std::size_t bytes_of(const TensorRecord& record) { return static_cast<std::size_t>(record.shape.size()) * size_of(record.dtype); }
+
+template <class T>
+void accumulate(index n, const T* from, GradOut<T> to) {
+  constexpr index kBlock = 1 << 14;
+  parallel_blocks(n, kBlock, [&](index begin, index end) {
+    for (index i = begin; i < end; ++i) {
+      to.put(i, from[i]);
+    }
+  });
+}
+
+void check(Tensor t, DType dtype) {
+  require(t.dtype() == dtype, "gradients: tensor holds ", t.dtype(), ", its gradient was asked for as ", dtype);
+}
+
+}  // namespace
+
+const void* Gradients::read(Tensor y, DType dtype) const {
+  check(y, dtype);
+  const Buffer* gradient = y.record()->gradient;
+  return gradient == nullptr ? nullptr : gradient->data;
+}
+
+void* Gradients::write(Tensor x, DType dtype, bool& add) {
+  TensorRecord& record = *x.record();
+  if (!record.needs_gradient) {
+    return nullptr;
+  }
+  check(x, dtype);
+  if (record.parameter != nullptr) {
+    add = record.parameter->written;
+    record.parameter->written = true;
+    return record.parameter->data;
+  }
+  add = record.gradient != nullptr;
+  if (!add) {
+    record.gradient = pool_.acquire(bytes_of(record), "gradient");
+  } else if (record.gradient->users > 1) {
+    Buffer* own = pool_.acquire(bytes_of(record), "gradient");
+    std::memcpy(own->data, record.gradient->data, bytes_of(record));
+    pool_.release(record.gradient);
+    record.gradient = own;
+  }
+  return record.gradient->data;
+}
+
+void* Gradients::take(Tensor y, DType dtype) {
+  check(y, dtype);
+  TensorRecord& record = *y.record();
+  require(record.gradient != nullptr, "gradients: reuse of a gradient that nothing flowed into, expected a check by of() first");
+  bool add = false;
+  return write(y, dtype, add);
+}
+
+void Gradients::pass(Tensor y, Tensor x) {
+  TensorRecord& to = *x.record();
+  Buffer* from = y.record()->gradient;
+  if (!to.needs_gradient || from == nullptr) {
+    return;
+  }
+  require(x.size() == y.size() && x.dtype() == y.dtype(), "gradients: pass from ", y.shape(), " to ", x.shape(), ", expected equal sizes and types");
+  if (to.parameter == nullptr && to.gradient == nullptr) {
+    to.gradient = from;
+    pool_.share(from);
+    return;
+  }
+  for_float(x.dtype(), "gradients", [&](auto zero) {
+    using T = decltype(zero);
+    accumulate<T>(x.size(), static_cast<const T*>(from->data), into<T>(x));
+  });
+}
+
+}  // namespace dikkat

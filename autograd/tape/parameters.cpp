@@ -1,0 +1,120 @@
+#include "autograd/tape/parameters.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numbers>
+
+#include "autograd/base/parallel.h"
+#include "autograd/base/philox.h"
+
+namespace dikkat {
+namespace {
+
+/// Normal numbers by Box and Muller: elements 2i and 2i + 1 are made of uniform numbers 2i and 2i + 1.
+template <class T>
+void draw_normal(index n, double std, const RandomStream& stream, T* out) {
+  constexpr index kBlock = 1 << 12;
+  parallel_blocks(n, kBlock, [&](index begin, index end) {
+    for (index i = begin; i < end; ++i) {
+      const index pair = i / 2 * 2;
+      const double radius = std::sqrt(-2 * std::log(1 - stream.uniform(pair)));
+      const double angle = 2 * std::numbers::pi * stream.uniform(pair + 1);
+      out[i] = static_cast<T>(std * radius * (i % 2 == 0 ? std::cos(angle) : std::sin(angle)));
+    }
+  });
+}
+
+template <class T>
+void initialise(const ParameterStore::Entry& entry, std::uint64_t seed) {
+  auto* data = static_cast<T*>(entry.record.data);
+  switch (entry.init.kind) {
+    case Init::Kind::zeros: std::fill_n(data, entry.size(), T(0)); break;
+    case Init::Kind::ones: std::fill_n(data, entry.size(), T(1)); break;
+    case Init::Kind::normal: draw_normal(entry.size(), entry.init.std, RandomStream(seed, "init/" + entry.path, 0), data); break;
+  }
+}
+
+}  // namespace
+
+Parameter ParameterStore::add(std::string_view path, Shape shape, Init init, Decay decay) {
+  require(!allocated_, "parameters: '", path, "' added after allocate(), expected all of them before");
+  for (const Entry& other : entries_) {
+    require(other.path != path, "parameters: '", path, "' exists already, expected a path of its own");
+  }
+  Entry& entry = entries_.emplace_back();
+  entry.path = path;
+  entry.init = init;
+  entry.decay = decay;
+  entry.record.shape = shape;
+  entry.record.dtype = dtype_;
+  entry.record.needs_gradient = true;
+  entry.record.parameter = &entry.gradient;
+  return Parameter(&entry.record);
+}
+
+void ParameterStore::allocate(std::uint64_t seed) {
+  require(!allocated_, "parameters: allocate() called a second time");
+  allocated_ = true;
+  for (Entry& entry : entries_) {
+    sorted_.push_back(&entry);
+  }
+  std::sort(sorted_.begin(), sorted_.end(), [](const Entry* a, const Entry* b) { return std::tie(a->decay, a->path) < std::tie(b->decay, b->path); });
+
+  const auto unit = static_cast<index>(64 / size_of(dtype_));
+  for (Entry* entry : sorted_) {
+    if (entry->decay == Decay::no) {
+      decay_begin_ = slab_size_ + round_up(entry->size(), unit);
+    }
+    entry->offset = slab_size_;
+    slab_size_ += round_up(entry->size(), unit);
+  }
+  const std::size_t element = size_of(dtype_);
+  weights_ = Pages(static_cast<std::size_t>(slab_size_) * element, "weights");
+  gradients_ = Pages(static_cast<std::size_t>(slab_size_) * element, "gradients");
+  for (Entry* entry : sorted_) {
+    entry->record.data = weights_.data() + static_cast<std::size_t>(entry->offset) * element;
+    entry->gradient.data = gradients_.data() + static_cast<std::size_t>(entry->offset) * element;
+    for_float(dtype_, "parameters", [&](auto zero) { initialise<decltype(zero)>(*entry, seed); });
+  }
+}
+
+index ParameterStore::parameter_count() const {
+  index count = 0;
+  for (const Entry& entry : entries_) {
+    count += entry.size();
+  }
+  return count;
+}
+
+ParameterStore::Entry& ParameterStore::entry(std::string_view path) const {
+  for (Entry* entry : sorted_) {
+    if (entry->path == path) {
+      return *entry;
+    }
+  }
+  fail("parameters: none is named '", path, "'");
+}
+
+void* ParameterStore::slab(const Pages& pages, DType asked) const {
+  require(asked == dtype_, "parameters: hold ", dtype_, ", asked for as ", asked);
+  require(allocated_, "parameters: have no memory yet, expected allocate() before");
+  return pages.data();
+}
+
+void ParameterStore::complete_gradients() {
+  for (Entry* entry : sorted_) {
+    if (!entry->gradient.written) {
+      std::memset(entry->gradient.data, 0, static_cast<std::size_t>(entry->size()) * size_of(dtype_));
+      entry->gradient.written = true;
+    }
+  }
+}
+
+void ParameterStore::clear_gradients() {
+  for (Entry* entry : sorted_) {
+    entry->gradient.written = false;
+  }
+}
+
+}  // namespace dikkat

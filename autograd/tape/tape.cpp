@@ -1,0 +1,120 @@
+#include "autograd/tape/tape.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace dikkat {
+
+TensorRecord* Tape::new_record(Shape shape, DType dtype) {
+  auto* record = new (arena_.allocate(sizeof(TensorRecord), op_, alignof(TensorRecord))) TensorRecord;
+  record->shape = shape;
+  record->dtype = dtype;
+  record->tape = this;
+  return record;
+}
+
+Tensor Tape::make(Shape shape, DType dtype) {
+  TensorRecord* record = new_record(shape, dtype);
+  record->data = arena_.allocate(static_cast<std::size_t>(shape.size()) * size_of(dtype), op_);
+  return Tensor(record);
+}
+
+Tensor Tape::view(Tensor x, Shape shape) {
+  require(shape.size() == x.size(), op_, ": ", x.shape(), " as ", shape, ", expected as many elements");
+  TensorRecord* record = new_record(shape, x.dtype());
+  record->data = x.record()->data;
+  return Tensor(record);
+}
+
+Tensor Tape::use(Tensor parameter) {
+  op_ = "use";
+  TensorRecord* record = new_record(parameter.shape(), parameter.dtype());
+  *record = *parameter.record();
+  record->tape = this;
+  record->needs_gradient = record->needs_gradient && recording();
+  return Tensor(record);
+}
+
+Tensor Tape::copy_in(Shape shape, DType dtype, const void* values, index count, bool needs_gradient) {
+  op_ = "input";
+  require(shape.size() == count, "input: ", count, " values for shape ", shape, ", expected ", shape.size());
+  const Tensor x = make(shape, dtype);
+  if (count > 0) {
+    std::memcpy(x.record()->data, values, static_cast<std::size_t>(count) * size_of(dtype));
+  }
+  if (needs_gradient && recording()) {
+    x.record()->needs_gradient = true;
+    leaves_ = new (arena_.allocate(sizeof(Leaf), op_, alignof(Leaf))) Leaf{leaves_, x};
+  }
+  return x;
+}
+
+bool Tape::begin_node(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
+  const bool needed = recording() && std::any_of(inputs.begin(), inputs.end(), [](Tensor x) { return x && x.needs_gradient(); });
+  for (const Tensor y : outputs) {
+    y.record()->needs_gradient = needed;
+  }
+  return needed;
+}
+
+void Tape::end_node(std::span<const Tensor> outputs, void* closure, void (*run)(void*, Gradients&)) {
+  auto* kept = static_cast<Tensor*>(arena_.allocate(outputs.size() * sizeof(Tensor), op_, alignof(Tensor)));
+  std::copy(outputs.begin(), outputs.end(), kept);
+  last_ = new (arena_.allocate(sizeof(Node), op_, alignof(Node))) Node{last_, run, closure, kept, static_cast<index>(outputs.size())};
+}
+
+void Tape::backward(Tensor y) {
+  require(y.size() == 1, "backward: of shape ", y.shape(), ", expected a scalar; give dy for anything else");
+  Buffer* one = pool_.acquire(size_of(y.dtype()), "backward");
+  for_float(y.dtype(), "backward", [&](auto zero) { *static_cast<decltype(zero)*>(one->data) = 1; });
+  run_backward(y, one);
+}
+
+void Tape::backward(Tensor y, Tensor dy) {
+  require(y.shape() == dy.shape() && y.dtype() == dy.dtype(), "backward: dy is ", dy.dtype(), " ", dy.shape(), ", expected ", y.dtype(), " ",
+          y.shape());
+  const std::size_t bytes = static_cast<std::size_t>(y.size()) * size_of(y.dtype());
+  Buffer* seed = pool_.acquire(bytes, "backward");
+  std::memcpy(seed->data, dy.record()->data, bytes);
+  run_backward(y, seed);
+}
+
+void Tape::run_backward(Tensor y, Buffer* dy) {
+  if (!y.needs_gradient() || y.tape() != this || y.record()->gradient != nullptr) {
+    pool_.release(dy);
+    require(y.needs_gradient() && y.tape() == this, "backward: nothing that this tape made it of needs a gradient");
+    fail("backward: called a second time, expected reset() in between");
+  }
+  y.record()->gradient = dy;
+  Gradients gradients(pool_);
+  for (; last_ != nullptr; last_ = last_->previous) {
+    const std::span outputs(last_->outputs, static_cast<std::size_t>(last_->output_count));
+    if (std::any_of(outputs.begin(), outputs.end(), [](Tensor t) { return t.record()->gradient != nullptr; })) {
+      last_->run(last_->closure, gradients);
+    }
+    for (const Tensor output : outputs) {
+      release_gradient(output);
+    }
+  }
+}
+
+void Tape::release_gradient(Tensor t) {
+  if (t.record()->gradient != nullptr) {
+    pool_.release(t.record()->gradient);
+    t.record()->gradient = nullptr;
+  }
+}
+
+void Tape::reset() {
+  for (; last_ != nullptr; last_ = last_->previous) {  // left over when backward was not run, or threw
+    for (const Tensor output : std::span(last_->outputs, static_cast<std::size_t>(last_->output_count))) {
+      release_gradient(output);
+    }
+  }
+  for (; leaves_ != nullptr; leaves_ = leaves_->previous) {
+    release_gradient(leaves_->tensor);
+  }
+  arena_.reset();
+}
+
+}  // namespace dikkat

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <concepts>
+#include <initializer_list>
+#include <new>
+#include <span>
+#include <type_traits>
+
+#include "autograd/base/arena.h"
+#include "autograd/base/buffer_pool.h"
+#include "autograd/tape/gradients.h"
+#include "autograd/tape/tensor.h"
+
+namespace dikkat {
+
+/// What runs in backward. It lives in the tape's arena and is never destroyed, so it may own nothing: it captures Tensors,
+/// pointers into the arena and plain numbers.
+template <class F>
+concept BackwardClosure = std::invocable<F&, Gradients&> && std::is_trivially_copyable_v<F> && std::is_trivially_destructible_v<F>;
+
+enum class Recording : bool { off, on };
+
+/// The record of a computation. Creation order is a topological order, so backward is one walk back over a list.
+///
+///   Tape tape;
+///   Tensor loss = cross_entropy(linear(tape.input<float>({2, 8}, x), weight, bias), targets);
+///   tape.backward(loss);   // the parameters' gradients are in their slab
+///   tape.reset();          // every tensor of this tape is gone
+class Tape {
+ public:
+  /// With Recording::off nothing needs a gradient and no closure is kept: for evaluation and sampling.
+  explicit Tape(Recording recording = Recording::on) : arena_(recording == Recording::on ? "activation" : "inference"), recording_(recording) {}
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+  ~Tape() { reset(); }
+
+  bool recording() const { return recording_ == Recording::on; }
+
+  /// A copy of `values`, whose number must be the shape's. With `needs_gradient`, gradient() gives dL/dx after backward.
+  template <class T>
+  Tensor input(Shape shape, std::span<const T> values, bool needs_gradient = false) {
+    return copy_in(shape, kDType<T>, values.data(), static_cast<index>(values.size()), needs_gradient);
+  }
+
+  /// The parameter as a tensor of this tape: for computations in which nothing else is.
+  Tensor use(Tensor parameter);
+
+  // For ops: name the op, make its outputs and what it saves, call the kernel, record.
+
+  /// Names the op that follows, for error messages.
+  void begin(const char* op) { op_ = op; }
+  /// A tensor of this tape, not initialised.
+  Tensor make(Shape shape, DType dtype);
+  /// A tensor that shows x's elements in another shape of the same size.
+  Tensor view(Tensor x, Shape shape);
+  /// Memory until reset, not initialised.
+  template <class T>
+  T* save(index count) {
+    return arena_.allocate<T>(count, op_);
+  }
+
+  /// Keeps `backward` to be run when a gradient has flowed into one of the outputs; drops it if no input needs a gradient.
+  template <BackwardClosure F>
+  void record(std::initializer_list<Tensor> inputs, std::initializer_list<Tensor> outputs, F backward) {
+    record(std::span(inputs.begin(), inputs.size()), std::span(outputs.begin(), outputs.size()), backward);
+  }
+  template <BackwardClosure F>
+  void record(std::span<const Tensor> inputs, std::span<const Tensor> outputs, F backward) {
+    if (begin_node(inputs, outputs)) {
+      F* kept = new (arena_.allocate(sizeof(F), op_, alignof(F))) F(backward);
+      end_node(outputs, kept, [](void* closure, Gradients& gradients) { (*static_cast<F*>(closure))(gradients); });
+    }
+  }
+
+  /// Derivatives of a scalar. Throws Error when y is not one, or when nothing that it was made of needs a gradient.
+  void backward(Tensor y);
+  /// Derivatives of <dy, y>, dy having y's shape and type.
+  void backward(Tensor y, Tensor dy);
+
+  /// After backward: dL/dx of an input that needs one, or null if nothing flowed into it.
+  template <class T>
+  const T* gradient(Tensor x) const {
+    return Gradients(const_cast<BufferPool&>(pool_)).of<T>(x);
+  }
+
+  /// Forgets every tensor.
+  void reset();
+  /// The largest step has been seen: growing later throws, naming the op.
+  void freeze() { arena_.freeze(); }
+
+  /// Bytes of activations and closures, and of their gradients, at their highest so far.
+  std::size_t activation_bytes() const { return arena_.peak(); }
+  std::size_t gradient_bytes() const { return pool_.capacity(); }
+
+ private:
+  struct Node {
+    Node* previous;
+    void (*run)(void* closure, Gradients&);
+    void* closure;
+    const Tensor* outputs;
+    index output_count;
+  };
+  struct Leaf {
+    Leaf* previous;
+    Tensor tensor;
+  };
+
+  Tensor copy_in(Shape shape, DType dtype, const void* values, index count, bool needs_gradient);
+  TensorRecord* new_record(Shape shape, DType dtype);
+  bool begin_node(std::span<const Tensor> inputs, std::span<const Tensor> outputs);
+  void end_node(std::span<const Tensor> outputs, void* closure, void (*run)(void*, Gradients&));
+  void run_backward(Tensor y, Buffer* dy);
+  void release_gradient(Tensor t);
+
+  Arena arena_;
+  BufferPool pool_;
+  Recording recording_;
+  const char* op_ = "tape";
+  Node* last_ = nullptr;
+  Leaf* leaves_ = nullptr;  // inputs that need gradients: theirs are kept until reset
+};
+
+}  // namespace dikkat

@@ -1,0 +1,62 @@
+#pragma once
+
+#include "autograd/base/buffer_pool.h"
+#include "autograd/base/dtype.h"
+#include "autograd/base/shape.h"
+
+namespace dikkat {
+
+class Tape;
+
+/// Where a parameter's gradient lies, and whether anything was written there since the last optimizer step.
+struct ParameterGradient {
+  void* data = nullptr;
+  bool written = false;
+};
+
+/// What a Tensor points to. Only the tape, the parameter store and ops look inside.
+struct TensorRecord {
+  Shape shape;
+  DType dtype = DType::f32;
+  bool needs_gradient = false;
+  void* data = nullptr;                    // shape.size() elements, contiguous, row-major
+  Tape* tape = nullptr;                    // null for a parameter
+  ParameterGradient* parameter = nullptr;  // null for anything else
+  Buffer* gradient = nullptr;              // during backward, once something flowed in
+};
+
+/// A value that may take part in a computation: one word, copied freely, immutable once the op that made it has returned.
+/// It lives until its tape is reset, a parameter as long as its store.
+class Tensor {
+ public:
+  Tensor() = default;
+  explicit Tensor(TensorRecord* record) : record_(record) {}
+
+  explicit operator bool() const { return record_ != nullptr; }
+  const Shape& shape() const { return record_->shape; }
+  DType dtype() const { return record_->dtype; }
+  index size() const { return record_->shape.size(); }
+  bool needs_gradient() const { return record_->needs_gradient; }
+  /// The tape that made it; null for a parameter.
+  Tape* tape() const { return record_->tape; }
+
+  /// Throws Error when T is not the element type.
+  template <class T>
+  const T* data() const {
+    return mutable_data<T>();
+  }
+  /// For the op that makes it.
+  template <class T>
+  T* mutable_data() const {
+    require(record_->dtype == kDType<T>, "tensor: holds ", record_->dtype, ", asked for as ", kDType<T>);
+    return static_cast<T*>(record_->data);
+  }
+
+  TensorRecord* record() const { return record_; }
+  bool operator==(const Tensor&) const = default;
+
+ private:
+  TensorRecord* record_ = nullptr;
+};
+
+}  // namespace dikkat

@@ -1,0 +1,135 @@
+#include "train/checkpoint/error_keeping_driver.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "autograd/base/error.h"
+
+namespace dikkat {
+
+namespace {
+
+/// The library's record of an open file; it sees the first member.
+struct OpenFile {
+  H5FD_t base{};
+  LentFile* lent = nullptr;
+  haddr_t allocated = 0;  ///< the end of what the library has given out
+  haddr_t end = 0;        ///< the end of what it believes to be in the file
+};
+
+OpenFile& of(H5FD_t* file) { return *reinterpret_cast<OpenFile*>(file); }
+const OpenFile& of(const H5FD_t* file) { return *reinterpret_cast<const OpenFile*>(file); }
+
+bool writing(const OpenFile& file) { return file.lent->access == LentFile::Access::write; }
+
+void keep(LentFile& lent, int error, Operation operation) {
+  if (error != 0 && lent.error == 0) {
+    lent.error = error;
+    lent.failed = operation;
+  }
+}
+
+H5FD_t* open_lent(const char*, unsigned, hid_t access, haddr_t) {
+  auto* const lent = static_cast<LentFile* const*>(H5Pget_driver_info(access));
+  auto* const file = lent == nullptr ? nullptr : new (std::nothrow) OpenFile;
+  if (file == nullptr) {
+    return nullptr;
+  }
+  file->lent = *lent;
+  try {
+    file->end = writing(*file) ? 0 : static_cast<haddr_t>(file->lent->file->size());
+  } catch (...) {
+    delete file;
+    return nullptr;
+  }
+  return &file->base;
+}
+
+herr_t close_lent(H5FD_t* file) {
+  delete &of(file);
+  return 0;
+}
+
+herr_t query(const H5FD_t*, unsigned long* features) {
+  *features = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_AGGREGATE_SMALLDATA;
+  return 0;
+}
+
+haddr_t allocated_end(const H5FD_t* file, H5FD_mem_t) { return of(file).allocated; }
+
+herr_t set_allocated_end(H5FD_t* file, H5FD_mem_t, haddr_t end) {
+  of(file).allocated = end;
+  return 0;
+}
+
+haddr_t content_end(const H5FD_t* file, H5FD_mem_t) { return of(file).end; }
+
+herr_t read(H5FD_t* base, H5FD_mem_t, hid_t, haddr_t offset, std::size_t size, void* buffer) {
+  OpenFile& file = of(base);
+  if (offset > file.end || size > file.end - offset) {
+    if (!writing(file)) {
+      return -1;
+    }
+    std::memset(buffer, 0, size);
+    size = offset > file.end ? 0 : file.end - offset;
+  }
+  const int error = file.lent->file->read(static_cast<index>(offset), {static_cast<std::byte*>(buffer), size});
+  keep(*file.lent, error, Operation::read);
+  return error != 0 && !writing(file) ? -1 : 0;
+}
+
+herr_t write(H5FD_t* base, H5FD_mem_t, hid_t, haddr_t offset, std::size_t size, const void* buffer) {
+  OpenFile& file = of(base);
+  if (!writing(file)) {
+    return -1;
+  }
+  if (file.lent->error == 0) {
+    keep(*file.lent, file.lent->file->write(static_cast<index>(offset), {static_cast<const std::byte*>(buffer), size}), Operation::write);
+  }
+  file.end = std::max(file.end, offset + size);
+  return 0;
+}
+
+/// Cuts off what had been reserved beyond the end.
+herr_t truncate(H5FD_t* base, hid_t, hbool_t) {
+  OpenFile& file = of(base);
+  if (writing(file)) {
+    if (file.lent->error == 0) {
+      keep(*file.lent, file.lent->file->truncate(static_cast<index>(file.allocated)), Operation::truncate);
+    }
+    file.end = file.allocated;
+  }
+  return 0;
+}
+
+hid_t register_driver() {
+  H5FD_class_t driver{};
+  driver.name = "dikkat_error_keeping";
+  driver.maxaddr = (haddr_t{1} << 63) - 1;
+  driver.fc_degree = H5F_CLOSE_STRONG;
+  driver.fapl_size = sizeof(LentFile*);
+  driver.open = open_lent;
+  driver.close = close_lent;
+  driver.query = query;
+  driver.get_eoa = allocated_end;
+  driver.set_eoa = set_allocated_end;
+  driver.get_eof = content_end;
+  driver.read = read;
+  driver.write = write;
+  driver.truncate = truncate;
+  return H5FDregister(&driver);
+}
+
+}  // namespace
+
+Handle driver_access(LentFile& lent) {
+  static const hid_t kDriver = register_driver();
+  const LentFile* const pointer = &lent;
+  Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  const bool made = kDriver >= 0 && access.valid() && H5Pset_driver(access.get(), kDriver, &pointer) >= 0 &&
+                    H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0;
+  return made ? std::move(access) : Handle();
+}
+
+}  // namespace dikkat

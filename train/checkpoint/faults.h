@@ -1,0 +1,65 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "autograd/base/index.h"
+
+namespace dikkat {
+
+/// The system calls of a save.
+enum class Operation : std::uint8_t { open, allocate, write, truncate, read, sync, close, rename, sync_directory };
+
+constexpr const char* name_of(Operation operation) {
+  switch (operation) {
+    case Operation::open: return "open";
+    case Operation::allocate: return "reserve space";
+    case Operation::write: return "write";
+    case Operation::truncate: return "truncate";
+    case Operation::read: return "read back";
+    case Operation::sync: return "sync";
+    case Operation::close: return "close";
+    case Operation::rename: return "rename";
+    case Operation::sync_directory: return "sync directory";
+  }
+  return "?";
+}
+
+/// A failure to be injected, for tests: none unless `nth` is set.
+struct FaultPlan {
+  enum class Effect : std::uint8_t {
+    error,        ///< the call fails with `error` and does nothing
+    short_count,  ///< a read or a write moves half of what it was asked to; other calls are unharmed
+    kill,         ///< SIGKILL arrives just before the call
+  };
+  std::optional<Operation> operation = std::nullopt;  ///< which calls are counted; nullopt: all
+  index nth = 0;                                      ///< the first call that is struck, from 1
+  bool for_ever = false;                              ///< and all after it
+  Effect effect = Effect::error;
+  int error = 0;  ///< errno
+};
+
+/// Counts system calls and says which of them a plan strikes. Safe to use from several threads.
+class Faults {
+ public:
+  explicit Faults(const FaultPlan& plan) : plan_(plan) {}
+
+  /// To be asked before each call.
+  bool strikes(Operation operation) {
+    if (plan_.nth == 0 || (plan_.operation && *plan_.operation != operation)) {
+      return false;
+    }
+    const index count = ++count_;
+    return count == plan_.nth || (plan_.for_ever && count > plan_.nth);
+  }
+  const FaultPlan& plan() const { return plan_; }
+  /// Whether the plan's moment has come at all.
+  bool struck() const { return plan_.nth > 0 && count_ >= plan_.nth; }
+
+ private:
+  FaultPlan plan_;
+  std::atomic<index> count_ = 0;
+};
+
+}  // namespace dikkat

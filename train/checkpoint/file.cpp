@@ -1,0 +1,186 @@
+#include "train/checkpoint/file.h"
+
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "autograd/base/error.h"
+
+namespace dikkat {
+
+namespace {
+
+/// Interruptions in a row after which a call is given up: a signal storm ends in an error and not in a hang.
+constexpr int kMaxInterruptions = 1000;
+
+/// The errno that the plan wants this call to fail with, or 0.
+int injected(Faults* faults, Operation operation) {
+  if (faults == nullptr || !faults->strikes(operation)) {
+    return 0;
+  }
+  switch (faults->plan().effect) {
+    case FaultPlan::Effect::kill: ::kill(::getpid(), SIGKILL); return 0;
+    case FaultPlan::Effect::short_count: return -1;
+    case FaultPlan::Effect::error: return faults->plan().error;
+  }
+  return 0;
+}
+
+/// Runs `call` (0 or -1 with errno), again when it was interrupted.
+template <class Call>
+int attempt(Faults* faults, Operation operation, Call&& call) {
+  for (int interruptions = 0;; ++interruptions) {
+    int error = injected(faults, operation);
+    if (error <= 0) {
+      error = call() < 0 ? errno : 0;
+    }
+    if (error != EINTR || interruptions == kMaxInterruptions) {
+      return error;
+    }
+  }
+}
+
+/// Moves `size` bytes by calls of `move(done, count)` that may move less than they are asked to.
+template <class Move>
+int move_all(Faults* faults, Operation operation, std::size_t size, int error_at_nothing, Move&& move) {
+  int interruptions = 0;
+  for (std::size_t done = 0; done < size;) {
+    const int fault = injected(faults, operation);
+    const std::size_t count = fault < 0 ? (size - done + 1) / 2 : size - done;
+    const ssize_t moved = fault > 0 ? -1 : move(done, count);
+    const int error = fault > 0 ? fault : errno;
+    if (moved > 0) {
+      done += static_cast<std::size_t>(moved);
+      interruptions = 0;
+    } else if (moved == 0) {
+      return error_at_nothing;
+    } else if (error != EINTR || ++interruptions > kMaxInterruptions) {
+      return error;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+File::File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)), faults_(other.faults_) {}
+
+File& File::operator=(File&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(faults_, other.faults_);
+  return *this;
+}
+
+File::~File() {
+  if (descriptor_ >= 0) {
+    ::close(descriptor_);
+  }
+}
+
+int File::create(const std::filesystem::path& path, Faults* faults) {
+  faults_ = faults;
+  return attempt(faults, Operation::open,
+                 [&] { return descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666); });
+}
+
+File File::open_regular(const std::filesystem::path& path) {
+  struct stat info {};
+  // Looked at before it is opened, since opening a device can act on it; and after, since the name may mean another file by then.
+  require_input(::stat(path.c_str(), &info) == 0, "cannot be read: ", describe_errno(errno));
+  require_input(!S_ISDIR(info.st_mode), "is a directory, expected a file");
+  require_input(S_ISREG(info.st_mode), "is not a regular file (a pipe, socket or device)");
+  File file;
+  require_input(attempt(nullptr, Operation::open,
+                        [&] { return file.descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }) == 0,
+                "cannot be read: ", describe_errno(errno));
+  require_input(::fstat(file.descriptor_, &info) == 0 && S_ISREG(info.st_mode), "is not a regular file");
+  return file;
+}
+
+int File::read(index offset, std::span<std::byte> out) const {
+  return move_all(faults_, Operation::read, out.size(), ENODATA, [&](std::size_t done, std::size_t count) {
+    return ::pread(descriptor_, out.data() + done, count, offset + static_cast<index>(done));
+  });
+}
+
+int File::write(index offset, std::span<const std::byte> bytes) {
+  return move_all(faults_, Operation::write, bytes.size(), EIO, [&](std::size_t done, std::size_t count) {
+    return ::pwrite(descriptor_, bytes.data() + done, count, offset + static_cast<index>(done));
+  });
+}
+
+int File::allocate(index bytes) {
+  return attempt(faults_, Operation::allocate, [&] {
+    errno = ::posix_fallocate(descriptor_, 0, bytes);
+    return errno == 0 ? 0 : -1;
+  });
+}
+
+int File::truncate(index bytes) {
+  return attempt(faults_, Operation::truncate, [&] { return ::ftruncate(descriptor_, bytes); });
+}
+
+// A sync that failed is never tried again, since the kernel has forgotten the pages by then; an interrupted one has not failed.
+int File::sync() {
+  return attempt(faults_, Operation::sync, [&] { return ::fsync(descriptor_); });
+}
+
+int File::close() {
+  const int fault = injected(faults_, Operation::close);
+  const int result = ::close(std::exchange(descriptor_, -1));
+  const int error = fault > 0 ? fault : result < 0 ? errno : 0;
+  return error == EINTR ? 0 : error;  // on Linux the descriptor is closed, and sync has seen to the data
+}
+
+index File::size() const {
+  struct stat info {};
+  require(::fstat(descriptor_, &info) == 0, "cannot find out the size of the file: ", describe_errno(errno));
+  return info.st_size;
+}
+
+int rename_file(const std::filesystem::path& from, const std::filesystem::path& to, Faults* faults) {
+  return attempt(faults, Operation::rename, [&] { return ::rename(from.c_str(), to.c_str()); });
+}
+
+int sync_directory(const std::filesystem::path& directory, Faults* faults) {
+  return attempt(faults, Operation::sync_directory, [&] {
+    const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) {
+      return -1;
+    }
+    const int result = ::fsync(descriptor);
+    const int error = errno;
+    ::close(descriptor);
+    errno = error;
+    return result < 0 && error == EINVAL ? 0 : result;  // a few file systems have no sync of folders
+  });
+}
+
+std::string describe_errno(int error) { return std::generic_category().message(error); }
+
+void require_done(int error, Operation operation) {
+  require(error == 0, name_of(operation), " failed: ", describe_errno(error));
+}
+
+void replace_file(const std::filesystem::path& path, std::string_view text) {
+  const std::filesystem::path temporary = path.parent_path() / concat(".tmp-", path.filename().string(), "-", ::getpid());
+  try {
+    File file;
+    require_done(file.create(temporary, nullptr), Operation::open);
+    require_done(file.write(0, std::as_bytes(std::span(text))), Operation::write);
+    require_done(file.sync(), Operation::sync);
+    require_done(file.close(), Operation::close);
+    require_done(rename_file(temporary, path, nullptr), Operation::rename);
+    require_done(sync_directory(path.parent_path(), nullptr), Operation::sync_directory);
+  } catch (const Error& error) {
+    ::unlink(temporary.c_str());
+    fail(path.string(), ": cannot be written: ", error.what());
+  }
+}
+
+}  // namespace dikkat

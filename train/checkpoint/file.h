@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "autograd/base/index.h"
+#include "train/checkpoint/faults.h"
+
+namespace dikkat {
+
+/// An open descriptor, closed with the object. Calls that do I/O return errno, 0 for success: they are used below C code
+/// that no exception may cross. They resume after EINTR and short counts, and give up when nothing moves any more.
+class File {
+ public:
+  File() = default;
+  File(File&& other) noexcept;
+  File& operator=(File&& other) noexcept;
+  ~File();
+
+  /// A new file, to be read and written; EEXIST if there is one. `faults` (may be null) must outlive the file.
+  [[nodiscard]] int create(const std::filesystem::path& path, Faults* faults);
+  /// An existing regular file, read-only. A FIFO, device or folder is never opened: throws InputError ("is a directory, ..."),
+  /// as for a file that is missing or unreadable; the text lacks the path.
+  static File open_regular(const std::filesystem::path& path);
+
+  /// ENODATA where the file ends before the span does.
+  [[nodiscard]] int read(index offset, std::span<std::byte> out) const;
+  [[nodiscard]] int write(index offset, std::span<const std::byte> bytes);
+  /// Reserves disk space for the first `bytes` bytes.
+  [[nodiscard]] int allocate(index bytes);
+  [[nodiscard]] int truncate(index bytes);
+  [[nodiscard]] int sync();
+  /// The descriptor is gone whatever the result.
+  [[nodiscard]] int close();
+  /// Bytes; throws Error if it cannot be found out.
+  index size() const;
+
+ private:
+  int descriptor_ = -1;
+  Faults* faults_ = nullptr;
+};
+
+[[nodiscard]] int rename_file(const std::filesystem::path& from, const std::filesystem::path& to, Faults* faults);
+/// Makes names created, renamed or removed in the folder survive a power cut.
+[[nodiscard]] int sync_directory(const std::filesystem::path& directory, Faults* faults);
+
+/// The words for an errno.
+std::string describe_errno(int error);
+/// Throws Error "<operation> failed: <words>" unless error is 0.
+void require_done(int error, Operation operation);
+
+/// Puts `text` in place of the file at `path`, or leaves that as it was and throws Error: never anything between.
+void replace_file(const std::filesystem::path& path, std::string_view text);
+
+}  // namespace dikkat

@@ -1,0 +1,27 @@
+#include "train/checkpoint/hdf5_library.h"
+
+#include "autograd/base/error.h"
+
+namespace dikkat {
+
+std::unique_lock<std::mutex> enter_hdf5() {
+  static std::mutex mutex;
+  static bool ready = false;
+  std::unique_lock lock(mutex);
+  if (!ready) {
+    require(H5dont_atexit() >= 0 || H5open() >= 0, "the HDF5 library cannot be started");  // refused once the library is open: no harm
+    require(H5open() >= 0 && H5PLset_loading_state(0) >= 0, "the HDF5 library cannot be started");
+    ready = true;
+  }
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // a setting of the thread where the library is built for threads
+  return lock;
+}
+
+Handle string_type(std::size_t text_bytes) {
+  Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
+  const bool made = type.valid() && H5Tset_size(type.get(), text_bytes + 1) >= 0 && H5Tset_cset(type.get(), H5T_CSET_UTF8) >= 0 &&
+                    H5Tset_strpad(type.get(), H5T_STR_NULLTERM) >= 0;
+  return made ? std::move(type) : Handle();
+}
+
+}  // namespace dikkat

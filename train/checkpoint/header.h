@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "autograd/base/index.h"
+#include "train/checkpoint/sha256.h"
+
+namespace dikkat {
+
+/// A checkpoint is a block of kHeaderBytes, which HDF5 calls the user block and skips, followed by an HDF5 image.
+inline constexpr index kHeaderBytes = 4096;
+/// The newest format this program writes and reads. It grows when the header or the schema of the image changes.
+inline constexpr index kFormat = 1;
+
+/// What is known of a file before the HDF5 library sees it.
+struct Header {
+  index format = kFormat;
+  index length = 0;  ///< bytes of the whole file
+  index step = 0;
+  Digest image{};  ///< root hash of all bytes after the header
+};
+
+/// The kHeaderBytes of the block: lines of text for a person with `head -c 4096`, NULs, and at the very end 64 hex digits, the
+/// sha256 of all bytes before them. The first two lines and the place of the hash hold for every format.
+std::string render_header(const Header& header);
+
+/// Throws InputError with a text that goes after the file's name, such as "is not a dikkat checkpoint". `block` is the
+/// beginning of the file, all of it where it is shorter than kHeaderBytes.
+Header parse_header(std::string_view block);
+
+/// 1234567 as 1,234,567.
+std::string grouped(index number);
+
+}  // namespace dikkat

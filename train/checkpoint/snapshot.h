@@ -1,0 +1,102 @@
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "autograd/base/index.h"
+#include "autograd/base/shape.h"
+
+namespace dikkat {
+
+/// All that a run needs besides tensors and texts to go on with the same bits. A checkpoint keeps floats as raw bits.
+struct TrainingState {
+  index step = 0;          ///< optimizer steps done
+  index tokens_seen = 0;   ///< target tokens trained on
+  index samples_seen = 0;  ///< windows consumed: the data position
+  index epoch = 0;
+  std::uint64_t seed = 0;
+  std::string random_algorithm = "philox4x32-10";
+  bool evaluation_pending = false;  ///< saved before the evaluation of this step, which resume has to run
+  double best_val_loss = std::numeric_limits<double>::infinity();
+  index best_step = -1;            ///< step of best_val_loss; -1: none yet
+  std::string corpus_fingerprint;  ///< sha256 of the corpus, hex
+  index train_tokens = 0;
+  index val_tokens = 0;
+  std::string program_version;  ///< this and the next three: what the bits of a run depend on
+  std::string compiler;
+  std::string compiler_flags;
+  std::string instruction_set;
+  std::string overrides;  ///< what was changed by hand when the run was resumed, one line each
+};
+
+/// Calls f(name, member) for every member. Writer, loader, comparison and printing all go through here, and the binding
+/// does not compile when a member is added to TrainingState without being added here.
+template <class State, class F>
+  requires std::same_as<std::remove_const_t<State>, TrainingState>
+void for_each_field(State& state, F&& f) {
+  auto& [step, tokens_seen, samples_seen, epoch, seed, random_algorithm, evaluation_pending, best_val_loss, best_step, corpus_fingerprint,
+         train_tokens, val_tokens, program_version, compiler, compiler_flags, instruction_set, overrides] = state;
+  f("step", step);
+  f("tokens_seen", tokens_seen);
+  f("samples_seen", samples_seen);
+  f("epoch", epoch);
+  f("seed", seed);
+  f("random_algorithm", random_algorithm);
+  f("evaluation_pending", evaluation_pending);
+  f("best_val_loss", best_val_loss);
+  f("best_step", best_step);
+  f("corpus_fingerprint", corpus_fingerprint);
+  f("train_tokens", train_tokens);
+  f("val_tokens", val_tokens);
+  f("program_version", program_version);
+  f("compiler", compiler);
+  f("compiler_flags", compiler_flags);
+  f("instruction_set", instruction_set);
+  f("overrides", overrides);
+}
+
+/// Equal to the last bit: a NaN equals itself, -0.0 is not 0.0.
+bool same_bits(const TrainingState& a, const TrainingState& b);
+
+/// The three sets of tensors in a checkpoint.
+enum class TensorGroup : std::uint8_t { model, adam_m, adam_v };
+
+inline constexpr std::array kTensorGroups{TensorGroup::model, TensorGroup::adam_m, TensorGroup::adam_v};
+
+/// Where the group lies in the file, without the leading slash.
+constexpr const char* path_of(TensorGroup group) {
+  switch (group) {
+    case TensorGroup::model: return "model";
+    case TensorGroup::adam_m: return "optimizer/m";
+    case TensorGroup::adam_v: return "optimizer/v";
+  }
+  return "?";
+}
+
+/// A named tensor in somebody else's memory: shape.size() floats, row-major.
+struct TensorView {
+  std::string name;  ///< such as h.0.attn.c_attn.weight: no slash
+  Shape shape;
+  const float* data = nullptr;
+};
+
+/// What one checkpoint holds. The tensors must not change while it is being saved.
+struct Snapshot {
+  TrainingState state;
+  std::string config;     ///< the resolved configuration, TOML
+  std::string tokenizer;  ///< the whole tokenizer, JSON
+  std::vector<TensorView> model;
+  std::vector<TensorView> adam_m;
+  std::vector<TensorView> adam_v;
+
+  const std::vector<TensorView>& tensors(TensorGroup group) const {
+    return group == TensorGroup::model ? model : group == TensorGroup::adam_m ? adam_m : adam_v;
+  }
+};
+
+}  // namespace dikkat

@@ -1,0 +1,147 @@
+#include <bit>
+#include <set>
+#include <type_traits>
+
+#include "autograd/base/error.h"
+#include "train/checkpoint/error_keeping_driver.h"
+#include "train/checkpoint/header.h"
+#include "train/checkpoint/image.h"
+
+namespace dikkat {
+
+static_assert(std::endian::native == std::endian::little, "tensors are written as they lie in memory");
+
+namespace {
+
+/// What an HDF5 object and its headers take, with a good deal to spare.
+constexpr index kOverheadBytes = 2048;
+
+Handle made(hid_t id, Handle::Close close, const char* what) {
+  Handle handle(id, close);
+  require(handle.valid(), "the HDF5 library could not make ", what);
+  return handle;
+}
+
+void checked(herr_t result, const char* what) { require(result >= 0, "the HDF5 library could not ", what); }
+
+class ImageWriter {
+ public:
+  explicit ImageWriter(LentFile& lent)
+      : scalar_(made(H5Screate(H5S_SCALAR), H5Sclose, "a scalar")),
+        group_properties_(made(H5Pcreate(H5P_GROUP_CREATE), H5Pclose, "group properties")),
+        dataset_properties_(made(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "dataset properties")) {
+    checked(H5Pset_obj_track_times(group_properties_.get(), false), "leave times out");
+    checked(H5Pset_obj_track_times(dataset_properties_.get(), false), "leave times out");
+    checked(H5Pset_layout(dataset_properties_.get(), H5D_CONTIGUOUS), "lay data out in one piece");
+    checked(H5Pset_fill_time(dataset_properties_.get(), H5D_FILL_TIME_NEVER), "do without filling");
+    const Handle creation = made(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "file properties");
+    checked(H5Pset_userblock(creation.get(), kHeaderBytes), "leave room for the header");
+    checked(H5Pset_obj_track_times(creation.get(), false), "leave times out");
+    const Handle access = driver_access(lent);
+    require(access.valid(), "the HDF5 library could not take the file driver");
+    file_ = made(H5Fcreate("checkpoint", H5F_ACC_TRUNC, creation.get(), access.get()), H5Fclose, "a file");
+  }
+
+  hid_t file() const { return file_.get(); }
+
+  Handle group(hid_t parent, const char* name) {
+    return made(H5Gcreate2(parent, name, H5P_DEFAULT, group_properties_.get(), H5P_DEFAULT), H5Gclose, name);
+  }
+
+  void put(hid_t parent, const char* name, hid_t type, hid_t space, const void* data) {
+    const Handle dataset = made(H5Dcreate2(parent, name, type, space, H5P_DEFAULT, dataset_properties_.get(), H5P_DEFAULT), H5Dclose, name);
+    if (data != nullptr) {
+      checked(H5Dwrite(dataset.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data), "write");
+    }
+  }
+  void put(hid_t parent, const char* name, const std::string& text) {
+    const Handle type = string_type(text.size());
+    require(type.valid(), "the HDF5 library could not make a string of ", text.size(), " bytes");
+    put(parent, name, type.get(), scalar_.get(), text.c_str());
+  }
+  void put(hid_t parent, const char* name, index value) { put(parent, name, H5T_STD_I64LE, scalar_.get(), &value); }
+  void put(hid_t parent, const char* name, std::uint64_t value) { put(parent, name, H5T_STD_U64LE, scalar_.get(), &value); }
+  void put(hid_t parent, const char* name, double value) { put(parent, name, H5T_IEEE_F64LE, scalar_.get(), &value); }
+  void put(hid_t parent, const char* name, bool value) {
+    const std::uint8_t byte = value ? 1 : 0;
+    put(parent, name, H5T_STD_U8LE, scalar_.get(), &byte);
+  }
+  void put(hid_t parent, const TensorView& tensor) {
+    hsize_t extents[Shape::kMaxRank] = {};
+    for (int axis = 0; axis < tensor.shape.rank(); ++axis) {
+      extents[axis] = static_cast<hsize_t>(tensor.shape[axis]);
+    }
+    const Handle space =
+        made(tensor.shape.rank() == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(tensor.shape.rank(), extents, nullptr), H5Sclose, "a shape");
+    put(parent, tensor.name.c_str(), H5T_IEEE_F32LE, space.get(), tensor.shape.size() == 0 ? nullptr : tensor.data);
+  }
+
+  void close() { require(file_.close(), "the HDF5 library could not close the file"); }
+
+ private:
+  Handle scalar_, group_properties_, dataset_properties_, file_;
+};
+
+void require_storable(const Snapshot& snapshot) {
+  for (const TensorGroup group : kTensorGroups) {
+    std::set<std::string_view> names;
+    for (const TensorView& tensor : snapshot.tensors(group)) {
+      require(!tensor.name.empty() && tensor.name != "." && tensor.name.find('/') == std::string::npos &&
+                  tensor.name.find('\0') == std::string::npos,
+              "tensor \"", tensor.name, "\": this name cannot be stored, expected one without slashes");
+      require(names.insert(tensor.name).second, "tensor ", tensor.name, " occurs twice under /", path_of(group));
+      require(tensor.data != nullptr || tensor.shape.size() == 0, "tensor ", tensor.name, " has no data");
+    }
+  }
+}
+
+void write_all(LentFile& lent, const Snapshot& snapshot) {
+  ImageWriter writer(lent);
+  {
+    const Handle state = writer.group(writer.file(), "state");
+    for_each_field(snapshot.state, [&](const char* name, const auto& value) { writer.put(state.get(), name, value); });
+    writer.put(writer.file(), "config", snapshot.config);
+    writer.put(writer.file(), "tokenizer", snapshot.tokenizer);
+    const Handle optimizer = writer.group(writer.file(), "optimizer");
+    for (const TensorGroup group : kTensorGroups) {
+      const Handle folder = writer.group(writer.file(), path_of(group));
+      for (const TensorView& tensor : snapshot.tensors(group)) {
+        writer.put(folder.get(), tensor);
+      }
+    }
+  }
+  writer.close();
+}
+
+}  // namespace
+
+index expected_bytes(const Snapshot& snapshot) {
+  index bytes = kHeaderBytes + 64 * kOverheadBytes + static_cast<index>(snapshot.config.size() + snapshot.tokenizer.size());
+  for_each_field(snapshot.state, [&](const char*, const auto& value) {
+    if constexpr (std::is_same_v<decltype(value), const std::string&>) {
+      bytes += static_cast<index>(value.size());
+    }
+  });
+  for (const TensorGroup group : kTensorGroups) {
+    for (const TensorView& tensor : snapshot.tensors(group)) {
+      bytes += kOverheadBytes + static_cast<index>(tensor.name.size() + sizeof(float)) * tensor.shape.size();
+    }
+  }
+  return bytes;
+}
+
+void write_image(File& file, const Snapshot& snapshot) {
+  require_storable(snapshot);
+  const auto hdf5 = enter_hdf5();
+  LentFile lent{.file = &file, .access = LentFile::Access::write};
+  try {
+    write_all(lent, snapshot);
+  } catch (const Error&) {
+    if (lent.error == 0) {
+      throw;
+    }
+  }
+  require_done(lent.error, lent.failed);
+}
+
+}  // namespace dikkat

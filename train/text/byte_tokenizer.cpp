@@ -1,0 +1,33 @@
+#include "train/text/byte_tokenizer.h"
+
+#include <nlohmann/json.hpp>
+
+#include "train/text/tokenizer_json.h"
+
+namespace dikkat {
+
+std::unique_ptr<Tokenizer> ByteTokenizer::from_documents(std::span<const std::string_view>) { return std::make_unique<ByteTokenizer>(); }
+
+std::unique_ptr<Tokenizer> ByteTokenizer::from_json(std::string_view json) {
+  require_fields(parse_tokenizer(json), {"kind"});
+  return std::make_unique<ByteTokenizer>();
+}
+
+std::vector<Token> ByteTokenizer::encode(std::string_view text) const {
+  const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
+  return {bytes, bytes + text.size()};
+}
+
+std::string ByteTokenizer::decode(std::span<const Token> tokens) const {
+  std::string text;
+  text.reserve(tokens.size());
+  for (const Token token : tokens) {
+    require(token >= 0 && token < vocab_size(), "byte tokenizer: token ", token, ", expected 0 to 255");
+    text += static_cast<char>(static_cast<unsigned char>(token));
+  }
+  return text;
+}
+
+std::string ByteTokenizer::to_json() const { return nlohmann::json{{"kind", kKind}}.dump(); }
+
+}  // namespace dikkat

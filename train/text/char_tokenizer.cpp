@@ -1,0 +1,100 @@
+#include "train/text/char_tokenizer.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "train/text/tokenizer_json.h"
+#include "train/text/utf8.h"
+
+namespace dikkat {
+namespace {
+
+constexpr Token kNone = -1;
+
+/// Calls f(code point, offset) for every character. Throws EncodeError at the first that is not UTF-8.
+template <class F>
+void for_characters(std::string_view text, index document, F&& f) {
+  for (index at = 0; at < static_cast<index>(text.size());) {
+    const utf8::Character character = utf8::decode(text, at);
+    if (character.fault != utf8::Fault::none) {
+      throw EncodeError(at,
+                        concat("not UTF-8: ", utf8::describe_fault(text, at),
+                               "; convert the text to UTF-8 (iconv -f ENCODING -t UTF-8) or use the byte tokenizer (tokenizer.kind = \"byte\")"),
+                        document);
+    }
+    f(character.code_point, at);
+    at += character.bytes;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> CharTokenizer::from_documents(std::span<const std::string_view> documents) {
+  std::vector<bool> seen(utf8::kLastCodePoint + 1);
+  index document = 0;
+  for (const std::string_view text : documents) {
+    for_characters(text, document++, [&](char32_t code_point, index) { seen[code_point] = true; });
+  }
+  std::u32string characters;
+  for (char32_t code_point = 0; code_point <= utf8::kLastCodePoint; ++code_point) {
+    if (seen[code_point]) {
+      characters += code_point;
+    }
+  }
+  require_input(!characters.empty(), "char tokenizer: there is no text, expected one to take the characters from");
+  return std::make_unique<CharTokenizer>(std::move(characters));
+}
+
+std::unique_ptr<Tokenizer> CharTokenizer::from_json(std::string_view json) {
+  const nlohmann::json object = parse_tokenizer(json);
+  require_fields(object, {"kind", "characters"});
+  std::u32string characters;
+  for_characters(string_field(object, "characters"), 0, [&](char32_t code_point, index) { characters += code_point; });
+  return std::make_unique<CharTokenizer>(std::move(characters));
+}
+
+CharTokenizer::CharTokenizer(std::u32string characters) : characters_(std::move(characters)) {
+  require_input(!characters_.empty(), "char tokenizer: its vocabulary is empty, expected at least one character");
+  const auto unsorted = std::adjacent_find(characters_.begin(), characters_.end(), std::greater_equal<>());
+  require_input(unsorted == characters_.end() && characters_.back() <= utf8::kLastCodePoint,
+                "char tokenizer: its vocabulary is not a list of characters in rising order");
+  ids_.assign(characters_.back() + std::size_t{1}, kNone);
+  for (std::size_t id = 0; id < characters_.size(); ++id) {
+    ids_[characters_[id]] = static_cast<Token>(id);
+  }
+}
+
+std::vector<Token> CharTokenizer::encode(std::string_view text) const {
+  std::vector<Token> tokens;
+  tokens.reserve(text.size());
+  for_characters(text, 0, [&](char32_t code_point, index at) {
+    const Token id = code_point < ids_.size() ? ids_[code_point] : kNone;
+    if (id == kNone) {
+      throw EncodeError(at, concat("the character ", utf8::name_of(code_point), " is not among the ", vocab_size(),
+                                   " characters of the vocabulary, which come from the text that was trained on"));
+    }
+    tokens.push_back(id);
+  });
+  return tokens;
+}
+
+std::string CharTokenizer::decode(std::span<const Token> tokens) const {
+  std::string text;
+  text.reserve(tokens.size());
+  for (const Token token : tokens) {
+    require(token >= 0 && token < vocab_size(), "char tokenizer: token ", token, ", expected 0 to ", vocab_size() - 1);
+    utf8::append(text, characters_[static_cast<std::size_t>(token)]);
+  }
+  return text;
+}
+
+std::string CharTokenizer::to_json() const {
+  std::string characters;
+  for (const char32_t code_point : characters_) {
+    utf8::append(characters, code_point);
+  }
+  return nlohmann::json{{"kind", kKind}, {"characters", characters}}.dump();
+}
+
+}  // namespace dikkat

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "train/text/tokenizer.h"
+
+namespace dikkat {
+
+/// One token a Unicode code point, its id the index in the sorted set of the characters that the text has (as nanoGPT's).
+class CharTokenizer : public Tokenizer {
+ public:
+  static constexpr std::string_view kKind = "char";
+
+  /// The distinct characters of all documents. Throws EncodeError where a document is not UTF-8, InputError when there is no text.
+  static std::unique_ptr<Tokenizer> from_documents(std::span<const std::string_view> documents);
+  static std::unique_ptr<Tokenizer> from_json(std::string_view json);
+
+  /// `characters` in rising order. Throws InputError otherwise, and when there are none.
+  explicit CharTokenizer(std::u32string characters);
+
+  std::string_view kind() const override { return kKind; }
+  index vocab_size() const override { return static_cast<index>(characters_.size()); }
+  /// Throws EncodeError where the text is not UTF-8 or has a character that is not in the vocabulary.
+  std::vector<Token> encode(std::string_view text) const override;
+  std::string decode(std::span<const Token> tokens) const override;
+  std::string to_json() const override;
+
+ private:
+  std::u32string characters_;   // of an id
+  std::vector<Token> ids_;      // of a code point up to the vocabulary's last; kNone where it is not in the vocabulary
+};
+
+}  // namespace dikkat

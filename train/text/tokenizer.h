@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autograd/base/error.h"
+#include "autograd/base/index.h"
+#include "train/text/token.h"
+
+namespace dikkat {
+
+/// A text that a tokenizer cannot encode. what() reads "byte 17: PROBLEM".
+class EncodeError : public InputError {
+ public:
+  /// `offset` counts bytes of the text, of the document numbered `document` where there are several.
+  EncodeError(index offset, std::string problem, index document = 0);
+
+  index offset() const { return offset_; }
+  index document() const { return document_; }
+  const std::string& problem() const { return problem_; }
+
+ private:
+  index offset_;
+  index document_;
+  std::string problem_;
+};
+
+/// Turns text into token ids and back. Immutable: any number of threads may use one at once.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  /// The name that configurations and checkpoints give it.
+  virtual std::string_view kind() const = 0;
+  /// Ids are 0 to vocab_size() - 1.
+  virtual index vocab_size() const = 0;
+  /// Throws EncodeError, which has the byte offset, for text that has no tokens.
+  virtual std::vector<Token> encode(std::string_view text) const = 0;
+  /// The text of the tokens, byte for byte what encode() was given. Tokens may end within a UTF-8 character: whoever prints
+  /// as tokens come holds back utf8::incomplete_tail(). Throws Error for an id outside the vocabulary.
+  virtual std::string decode(std::span<const Token> tokens) const = 0;
+  /// One JSON text from which alone tokenizer_from_json() builds the same tokenizer again.
+  virtual std::string to_json() const = 0;
+  /// The token put between documents, where the kind has one.
+  virtual std::optional<Token> separator() const { return std::nullopt; }
+};
+
+/// A tokenizer of a kind ("byte" or "char") whose vocabulary comes from all the documents. Throws InputError for an unknown kind,
+/// which names the known ones, and for documents without any text; EncodeError for documents that the kind cannot read.
+std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, std::span<const std::string_view> documents);
+
+/// The tokenizer that to_json() described. Throws InputError for anything else: the text may come from a file of any origin.
+std::unique_ptr<Tokenizer> tokenizer_from_json(std::string_view json);
+
+}  // namespace dikkat

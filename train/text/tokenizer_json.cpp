@@ -1,0 +1,44 @@
+#include "train/text/tokenizer_json.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/error.h"
+
+namespace dikkat {
+
+using nlohmann::json;
+
+json parse_tokenizer(std::string_view text) {
+  json object;
+  try {
+    object = json::parse(text);
+  } catch (const json::parse_error& error) {
+    fail_input("tokenizer: its description is not valid JSON at byte ", error.byte, ", expected what dikkat writes into a checkpoint");
+  } catch (const json::exception&) {  // a number out of range
+    fail_input("tokenizer: its description is JSON that cannot be read, expected what dikkat writes into a checkpoint");
+  }
+  require_input(object.is_object(), "tokenizer: its description is a JSON ", object.type_name(), ", expected an object");
+  return object;
+}
+
+void require_fields(const json& object, std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    require_input(object.contains(name), "tokenizer: its description has no field \"", name, "\"");
+  }
+  for (const auto& field : object.items()) {
+    require_input(std::find(names.begin(), names.end(), field.key()) != names.end(), "tokenizer: its description has a field \"",
+                  field.key(), "\" that this program does not know: a newer dikkat may have written it");
+  }
+}
+
+std::string string_field(const json& object, const char* name) {
+  const auto field = object.find(name);
+  require_input(field != object.end(), "tokenizer: its description has no field \"", name, "\"");
+  require_input(field->is_string(), "tokenizer: the field \"", name, "\" of its description is a JSON ", field->type_name(),
+                ", expected a string");
+  return field->get<std::string>();
+}
+
+}  // namespace dikkat

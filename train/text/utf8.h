@@ -1,0 +1,55 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "autograd/base/index.h"
+
+/// Strict UTF-8: what RFC 3629 and table 3-7 of the Unicode standard call well-formed, and nothing else. Offsets are in bytes.
+namespace dikkat::utf8 {
+
+inline constexpr char32_t kLastCodePoint = 0x10FFFF;
+
+/// Why no character starts at a place.
+enum class Fault : std::uint8_t {
+  none,
+  stray,        ///< a continuation byte without a first byte
+  foreign,      ///< a byte that never occurs in UTF-8: C0, C1, F5 to FF
+  overlong,     ///< more bytes than the code point needs
+  surrogate,    ///< U+D800 to U+DFFF
+  too_large,    ///< above U+10FFFF
+  interrupted,  ///< the next byte is no continuation byte
+  cut_off,      ///< the text ends within the character
+};
+
+/// The character that starts at some offset. With a fault, code_point is 0 and `bytes` counts the bytes up to where the
+/// fault shows: at least 1, never past the end of the text.
+struct Character {
+  char32_t code_point = 0;
+  index bytes = 0;
+  Fault fault = Fault::none;
+};
+
+/// Decodes the character at byte `at`, 0 <= at < text.size().
+Character decode(std::string_view text, index at);
+
+/// Offset of the first character that is not UTF-8, or nothing.
+std::optional<index> first_invalid(std::string_view text);
+
+/// What is wrong at an offset where decode() found a fault, for an error message: `0xC0, a byte that never occurs in UTF-8`.
+std::string describe_fault(std::string_view text, index at);
+
+/// Appends the bytes of a code point. Throws Error for a surrogate or a number above U+10FFFF.
+void append(std::string& out, char32_t code_point);
+
+/// `U+00E9 'é'`, or only `U+0007` where printing the character would show nothing or disturb a terminal.
+std::string name_of(char32_t code_point);
+
+/// The last character boundary at or before byte `at`, 0 <= at <= text.size(); `at` itself where the text is not UTF-8 there.
+index snap(std::string_view text, index at);
+
+/// How many bytes at the end begin a character whose rest may still come: 0 to 3. Whoever prints text as it is made holds these back.
+index incomplete_tail(std::string_view text);
+
+}  // namespace dikkat::utf8
