@@ -55,7 +55,7 @@ template <class... Parts>
 
 /// Throws Error with the text of `parts` unless `ok`.
 template <class... Parts>
-void require(bool ok, const Parts&... parts) {
+constexpr void require(bool ok, const Parts&... parts) {
   if (!ok) [[unlikely]] {
     fail(parts...);
   }
@@ -63,7 +63,7 @@ void require(bool ok, const Parts&... parts) {
 
 /// Throws InputError with the text of `parts` unless `ok`.
 template <class... Parts>
-void require_input(bool ok, const Parts&... parts) {
+constexpr void require_input(bool ok, const Parts&... parts) {
   if (!ok) [[unlikely]] {
     fail_input(parts...);
   }

@@ -55,7 +55,7 @@ struct AttentionBackward {
   AttentionShape shape;
   Heads<const T> q, k, v, y, dy;
   const T* log_sum_exp = nullptr;  // (batch, heads, queries)
-  HeadsOut<T> dq, dk, dv;
+  HeadsOut<T> dq{}, dk{}, dv{};
 };
 template <class T>
 void attention_backward(const AttentionBackward<T>& p) noexcept;

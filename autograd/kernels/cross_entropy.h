@@ -18,7 +18,7 @@ struct CrossEntropy {
   T* log_sum_exp = nullptr;               // (rows): saved forward, read backward
   T* losses = nullptr;                    // (rows), forward only
   T dloss{};                              // backward only: derivative with respect to the sum of all rows' costs
-  GradOut<T> dlogits;                     // (rows, cols), backward only
+  GradOut<T> dlogits{};                     // (rows, cols), backward only
 };
 /// Writes the rows' costs and their log-sum-exps.
 template <class T>

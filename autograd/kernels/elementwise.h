@@ -17,7 +17,7 @@ struct Map {
   const T* x = nullptr;   // (n)
   const T* dy = nullptr;  // (n), backward only
   T* y = nullptr;         // (n), forward only
-  GradOut<T> dx;          // (n), backward only
+  GradOut<T> dx{};          // (n), backward only
 };
 /// GELU in the form of GPT-2: 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) (Hendrycks and Gimpel, arXiv 1606.08415).
 template <class T>
@@ -35,7 +35,7 @@ struct Binary {
   const T* b = nullptr;
   const T* dy = nullptr;
   T* y = nullptr;
-  GradOut<T> da, db;
+  GradOut<T> da{}, db{};
 };
 template <class T>
 void add_forward(const Binary<T>& p) noexcept;
@@ -67,7 +67,7 @@ struct CopyBlocks {
   index count = 0, width = 0;
   const T* from = nullptr;
   index from_stride = 0;
-  GradOut<T> to;
+  GradOut<T> to{};
   index to_stride = 0;
 };
 template <class T>
@@ -82,7 +82,7 @@ struct Dropout {
   RandomStream stream;
   index first = 0;  // place of element 0 among the step's elements
   const T* x = nullptr;
-  GradOut<T> y;
+  GradOut<T> y{};
 };
 template <class T>
 void dropout(const Dropout<T>& p) noexcept;

@@ -29,8 +29,8 @@ struct EmbeddingBackward {
   const std::int32_t* tokens = nullptr;  // (batch, time)
   index first_position = 0;
   const T* dy = nullptr;                 // (batch, time, cols)
-  GradOut<T> dtable;                     // (vocabulary, cols)
-  GradOut<T> dpositions;                 // (positions, cols)
+  GradOut<T> dtable{};                     // (vocabulary, cols)
+  GradOut<T> dpositions{};                 // (positions, cols)
 };
 template <class T>
 void embedding_backward(const EmbeddingBackward<T>& p) noexcept;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <numbers>
+#include <tuple>
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/philox.h"

@@ -1,0 +1,122 @@
+#include "autograd/ops/attention.h"
+
+#include <array>
+#include <cmath>
+#include <cstdlib>
+
+#include "autograd/kernels/attention.h"
+#include "autograd/kernels/elementwise.h"
+#include "autograd/ops/op.h"
+
+namespace dikkat {
+namespace {
+
+using Operands = std::array<HeadColumns, 3>;
+
+template <class T>
+kernels::Heads<T> heads_in(T* data, const HeadColumns& columns) {
+  const Shape& shape = columns.x.shape();
+  return {data + columns.column, shape[1] * shape[2], shape[2]};
+}
+
+/// How operands that lie in the tensor x share its columns.
+struct Sharing {
+  index columns = 0;     // that they take in all
+  bool twice = false;    // two of them take the same
+  bool crossed = false;  // two of them take some that are the same and some that are not
+};
+
+Sharing sharing_of(const Operands& operands, Tensor x, index width) {
+  Sharing sharing;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].x != x) {
+      continue;
+    }
+    sharing.columns += width;
+    for (std::size_t j = 0; j < i; ++j) {
+      if (operands[j].x == x) {
+        const index apart = std::abs(operands[i].column - operands[j].column);
+        sharing.twice |= apart == 0;
+        sharing.crossed |= 0 < apart && apart < width;
+      }
+    }
+  }
+  return sharing;
+}
+
+/// Gradients of operands that may lie in one tensor. Where they fill it side by side they overwrite it; otherwise it is cleared,
+/// if nothing flowed into it before, and they add to it.
+template <class T>
+std::array<kernels::HeadsOut<T>, 3> gradients_of(const Operands& operands, index width, Gradients& g) {
+  std::array<kernels::HeadsOut<T>, 3> out;
+  std::array<GradOut<T>, 3> whole;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const Tensor x = operands[i].x;
+    const std::size_t first = x == operands[0].x ? 0 : x == operands[1].x ? 1 : 2;
+    if (first == i) {
+      whole[i] = g.into<T>(x);
+      const Sharing sharing = sharing_of(operands, x, width);
+      if (whole[i] && !whole[i].add && (sharing.twice || sharing.columns < x.shape()[2])) {
+        kernels::fill<T>(x.size(), T(0), whole[i]);
+        whole[i].add = true;
+      }
+    }
+    if (whole[first]) {
+      out[i] = {heads_in(whole[first].data, operands[i]), whole[first].add};
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOptions& options) {
+  return for_float(q.x.dtype(), "attention", [&](auto zero) {
+    using T = decltype(zero);
+    Tape& tape = begin_op(Op::attention, {q.x, k.x, v.x, options.first_key, options.last_key});
+    const Operands operands{q, k, v};
+    const index width = options.heads * options.head_size;
+    require(options.heads >= 1 && options.head_size >= 1, "attention: ", options.heads, " heads of size ", options.head_size, ", expected 1 or more of each");
+    for (const HeadColumns& columns : operands) {
+      const Shape& shape = columns.x.shape();
+      require(shape.rank() == 3 && 0 <= columns.column && columns.column <= shape[2] - width, "attention: columns ", columns.column, " to ",
+              columns.column + width, " of ", shape, ", expected (batch, time, width) that has them");
+      require(!sharing_of(operands, columns.x, width).crossed, "attention: columns of two operands overlap in part, expected them the same or apart");
+    }
+    const index batch = q.x.shape()[0];
+    const index queries = q.x.shape()[1];
+    const index keys = k.x.shape()[1];
+    require(k.x.shape()[0] == batch && v.x.shape()[0] == batch && v.x.shape()[1] == keys, "attention: q is ", q.x.shape(), ", k ", k.x.shape(), " and v ",
+            v.x.shape(), ", expected one batch size, and as many values as keys");
+    for (const Tensor bound : {options.first_key, options.last_key}) {
+      require(!bound || (bound.dtype() == DType::i32 && bound.shape() == Shape{batch, queries}), "attention: key bounds are ",
+              bound ? bound.shape() : Shape{}, ", expected i32 [", batch, ", ", queries, "]");
+      for (index i = 0; bound && i < bound.size(); ++i) {
+        const auto key = bound.data<std::int32_t>()[i];
+        require(0 <= key && key <= keys, "attention: key bound ", key, ", expected 0 to ", keys);
+      }
+    }
+    require(0 <= options.dropout && options.dropout < 1, "attention: dropout ", options.dropout, ", expected 0 <= p < 1");
+
+    const kernels::AttentionShape shape{
+        .batch = batch, .heads = options.heads, .queries = queries, .keys = keys, .head_size = options.head_size,
+        .scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(options.head_size))),
+        .causal = options.causal, .query_offset = options.query_offset,
+        .first_key = options.first_key ? options.first_key.data<std::int32_t>() : nullptr,
+        .last_key = options.last_key ? options.last_key.data<std::int32_t>() : nullptr,
+        .dropout = options.dropout, .stream = options.stream, .first_batch = options.first_batch};
+    const Tensor y = tape.make({batch, queries, width}, q.x.dtype());
+    T* log_sum_exp = tape.save<T>(batch * options.heads * queries);
+    kernels::attention_forward<T>({.shape = shape, .q = heads_in(q.x.data<T>(), q), .k = heads_in(k.x.data<T>(), k), .v = heads_in(v.x.data<T>(), v),
+                                   .y = heads_in(y.mutable_data<T>(), {y}), .log_sum_exp = log_sum_exp});
+    tape.record({q.x, k.x, v.x}, {y}, [=](Gradients& g) {
+      const auto out = gradients_of<T>(operands, width, g);
+      kernels::attention_backward<T>({.shape = shape, .q = heads_in(q.x.data<T>(), q), .k = heads_in(k.x.data<T>(), k), .v = heads_in(v.x.data<T>(), v),
+                                      .y = heads_in(y.data<T>(), {y}), .dy = heads_in(g.of<T>(y), {y}), .log_sum_exp = log_sum_exp,
+                                      .dq = out[0], .dk = out[1], .dv = out[2]});
+    });
+    return y;
+  });
+}
+
+}  // namespace dikkat

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+
+#include "autograd/base/philox.h"
+#include "autograd/tape/tensor.h"
+
+namespace dikkat {
+
+/// Columns `column` to `column + heads * head_size` of x (B, T, width): queries, keys and values may lie side by side in one
+/// tensor, such as a packed (B, T, 3C), and are read, and their gradients written, where they lie.
+struct HeadColumns {
+  Tensor x;
+  index column = 0;
+};
+
+struct AttentionOptions {
+  index heads = 1;
+  index head_size = 0;
+  std::optional<double> scale{};  // of the scores; by default 1 / sqrt(head_size)
+  bool causal = false;          // query i sees keys up to query_offset + i
+  index query_offset = 0;
+  Tensor first_key{}, last_key{};  // i32 (B, queries), or absent: query i of batch b sees keys first_key[b, i] to last_key[b, i] - 1
+  double dropout = 0;           // on the weights
+  RandomStream stream{};        // that dropout draws from
+  index first_batch = 0;        // place of batch 0 among the step's batches
+};
+
+/// softmax(scale q k^T) v by heads: q (B, queries, ...), k and v (B, keys, ...) to (B, queries, heads * head_size). A query that
+/// sees no key gives 0. No (queries, keys) matrix is kept, or made. Columns of two operands in one tensor must be the same or apart.
+Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOptions& options);
+
+/// Self-attention of a packed qkv (B, T, 3C), C = heads * head_size: columns of q, then of k, then of v.
+inline Tensor self_attention(Tensor qkv, const AttentionOptions& options) {
+  const index width = options.heads * options.head_size;
+  return attention({qkv, 0}, {qkv, width}, {qkv, 2 * width}, options);
+}
+
+}  // namespace dikkat

@@ -1,0 +1,266 @@
+#include "autograd/ops/basic.h"
+
+#include "autograd/kernels/elementwise.h"
+#include "autograd/kernels/softmax.h"
+#include "autograd/ops/op.h"
+
+namespace dikkat {
+namespace {
+
+template <class T>
+kernels::Binary<T> binary(Tensor a, Tensor b) {
+  return {.rows = a.shape().rows(), .cols = a.shape().cols(), .repeat_b = b.shape() != a.shape(), .a = a.data<T>(), .b = b.data<T>()};
+}
+
+void check_pair(Op op, Tensor a, Tensor b) {
+  require(b.shape() == a.shape() || b.shape() == Shape{a.shape().cols()}, op, ": b is ", b.shape(), ", expected a's shape ", a.shape(), " or [",
+          a.shape().cols(), "]");
+}
+
+Tensor map(Op op, kernels::Function function, Tensor x, double exponent = 0) {
+  return for_float(x.dtype(), name_of(op), [&](auto zero) {
+    using T = decltype(zero);
+    Tape& tape = begin_op(op, {x});
+    const Tensor y = tape.make(x.shape(), x.dtype());
+    const T e = static_cast<T>(exponent);
+    kernels::map_forward<T>({.function = function, .exponent = e, .n = x.size(), .x = x.data<T>(), .y = y.mutable_data<T>()});
+    tape.record({x}, {y}, [=](Gradients& g) {
+      kernels::map_backward<T>({.function = function, .exponent = e, .n = x.size(), .x = x.data<T>(), .dy = g.of<T>(y), .dx = g.into<T>(x)});
+    });
+    return y;
+  });
+}
+
+int checked_axis(Op op, Tensor x, int axis) {
+  const int counted = axis < 0 ? axis + x.shape().rank() : axis;
+  require(0 <= counted && counted < x.shape().rank(), op, ": axis ", axis, " of ", x.shape(), ", expected one of its ", x.shape().rank());
+  return counted;
+}
+
+Shape with_extent(const Shape& shape, int axis, index extent) {
+  index e[Shape::kMaxRank] = {};
+  for (int i = 0; i < shape.rank(); ++i) {
+    e[i] = i == axis ? extent : shape[i];
+  }
+  switch (shape.rank()) {
+    case 1: return {e[0]};
+    case 2: return {e[0], e[1]};
+    case 3: return {e[0], e[1], e[2]};
+    default: return {e[0], e[1], e[2], e[3]};
+  }
+}
+
+index product(const Shape& shape, int first, int last) {
+  index size = 1;
+  for (int axis = first; axis < last; ++axis) {
+    size *= shape[axis];
+  }
+  return size;
+}
+
+}  // namespace
+
+Tensor add(Tensor a, Tensor b) {
+  return for_float(a.dtype(), "add", [&](auto zero) {
+    using T = decltype(zero);
+    Tape& tape = begin_op(Op::add, {a, b});
+    check_pair(Op::add, a, b);
+    const Tensor y = tape.make(a.shape(), a.dtype());
+    auto forward = binary<T>(a, b);
+    forward.y = y.mutable_data<T>();
+    kernels::add_forward(forward);
+    tape.record({a, b}, {y}, [=](Gradients& g) {
+      g.pass(y, a);
+      if (b.shape() == a.shape()) {
+        g.pass(y, b);
+      } else if (auto db = g.into<T>(b)) {
+        kernels::sum_rows<T>(a.shape().rows(), a.shape().cols(), g.of<T>(y), db);
+      }
+    });
+    return y;
+  });
+}
+
+Tensor multiply(Tensor a, Tensor b) {
+  return for_float(a.dtype(), "multiply", [&](auto zero) {
+    using T = decltype(zero);
+    Tape& tape = begin_op(Op::multiply, {a, b});
+    check_pair(Op::multiply, a, b);
+    const Tensor y = tape.make(a.shape(), a.dtype());
+    auto forward = binary<T>(a, b);
+    forward.y = y.mutable_data<T>();
+    kernels::multiply_forward(forward);
+    tape.record({a, b}, {y}, [=](Gradients& g) {
+      auto backward = binary<T>(a, b);
+      backward.dy = g.of<T>(y);
+      backward.da = g.into<T>(a);
+      backward.db = g.into<T>(b);
+      kernels::multiply_backward(backward);
+    });
+    return y;
+  });
+}
+
+Tensor scale(Tensor x, double factor) {
+  return for_float(x.dtype(), "scale", [&](auto zero) {
+    using T = decltype(zero);
+    Tape& tape = begin_op(Op::scale, {x});
+    const Tensor y = tape.make(x.shape(), x.dtype());
+    const T f = static_cast<T>(factor);
+    kernels::scaled_copy<T>(x.size(), f, x.data<T>(), {y.mutable_data<T>()});
+    tape.record({x}, {y}, [=](Gradients& g) {
+      if (auto dx = g.into<T>(x)) {
+        kernels::scaled_copy<T>(x.size(), f, g.of<T>(y), dx);
+      }
+    });
+    return y;
+  });
+}
+
+Tensor gelu(Tensor x) { return map(Op::gelu, kernels::Function::gelu, x); }
+Tensor relu(Tensor x) { return map(Op::relu, kernels::Function::relu, x); }
+Tensor tanh(Tensor x) { return map(Op::tanh, kernels::Function::tanh, x); }
+Tensor exp(Tensor x) { return map(Op::exp, kernels::Function::exp, x); }
+Tensor log(Tensor x) { return map(Op::log, kernels::Function::log, x); }
+Tensor power(Tensor x, double exponent) { return map(Op::power, kernels::Function::power, x, exponent); }
+
+Tensor softmax(Tensor x) {
+  return for_float(x.dtype(), "softmax", [&](auto zero) {
+    using T = decltype(zero);
+    Tape& tape = begin_op(Op::softmax, {x});
+    require(x.shape().rank() >= 1, "softmax: of a scalar, expected rank 1 or more");
+    const Tensor y = tape.make(x.shape(), x.dtype());
+    const index rows = x.shape().rows();
+    const index cols = x.shape().cols();
+    kernels::softmax_forward<T>({.rows = rows, .cols = cols, .x = x.data<T>(), .y = y.mutable_data<T>()});
+    tape.record({x}, {y}, [=](Gradients& g) {
+      kernels::softmax_backward<T>({.rows = rows, .cols = cols, .y = y.mutable_data<T>(), .dy = g.of<T>(y), .dx = g.into<T>(x)});
+    });
+    return y;
+  });
+}
+
+namespace {
+
+/// factor * sum of all elements.
+Tensor total(Op op, Tensor x, double factor) {
+  return for_float(x.dtype(), name_of(op), [&](auto zero) {
+    using T = decltype(zero);
+    Tape& tape = begin_op(op, {x});
+    const Tensor y = tape.make(Shape{}, x.dtype());
+    *y.mutable_data<T>() = static_cast<T>(factor) * kernels::sum<T>(x.size(), x.data<T>());
+    tape.record({x}, {y}, [=](Gradients& g) {
+      if (auto dx = g.into<T>(x)) {
+        kernels::fill<T>(x.size(), static_cast<T>(factor) * *g.of<T>(y), dx);
+      }
+    });
+    return y;
+  });
+}
+
+}  // namespace
+
+Tensor sum(Tensor x) { return total(Op::sum, x, 1); }
+
+Tensor mean(Tensor x) {
+  require(x.size() > 0, "mean: of no elements, expected one or more");
+  return total(Op::mean, x, 1 / static_cast<double>(x.size()));
+}
+
+Tensor dropout(Tensor x, double probability, RandomStream stream, index first) {
+  require(0 <= probability && probability < 1, "dropout: probability ", probability, ", expected 0 <= p < 1");
+  if (probability == 0) {
+    return x;
+  }
+  return for_float(x.dtype(), "dropout", [&](auto zero) {
+    using T = decltype(zero);
+    Tape& tape = begin_op(Op::dropout, {x});
+    const Tensor y = tape.make(x.shape(), x.dtype());
+    kernels::dropout<T>(
+        {.n = x.size(), .probability = probability, .stream = stream, .first = first, .x = x.data<T>(), .y = {y.mutable_data<T>()}});
+    tape.record({x}, {y}, [=](Gradients& g) {
+      if (auto dx = g.into<T>(x)) {
+        kernels::dropout<T>({.n = x.size(), .probability = probability, .stream = stream, .first = first, .x = g.of<T>(y), .y = dx});
+      }
+    });
+    return y;
+  });
+}
+
+Tensor reshape(Tensor x, Shape shape) {
+  Tape& tape = begin_op(Op::reshape, {x});
+  const Tensor y = tape.view(x, shape);
+  tape.record({x}, {y}, [=](Gradients& g) { g.pass(y, x); });
+  return y;
+}
+
+Tensor slice(Tensor x, int axis, index begin, index size) {
+  return for_float(x.dtype(), "slice", [&](auto zero) {
+    using T = decltype(zero);
+    Tape& tape = begin_op(Op::slice, {x});
+    const int along = checked_axis(Op::slice, x, axis);
+    const index extent = x.shape()[along];
+    require(0 <= begin && 0 <= size && begin <= extent - size, "slice: elements ", begin, " to ", begin + size, " of axis ", axis, " of ", x.shape(),
+            ", expected them to lie in it");
+    const Tensor y = tape.make(with_extent(x.shape(), along, size), x.dtype());
+    const index inner = product(x.shape(), along + 1, x.shape().rank());
+    const index count = product(x.shape(), 0, along);
+    const index width = size * inner;
+    const index stride = extent * inner;
+    kernels::copy_blocks<T>({.count = count, .width = width, .from = x.data<T>() + begin * inner, .from_stride = stride,
+                             .to = {y.mutable_data<T>()}, .to_stride = width});
+    tape.record({x}, {y}, [=](Gradients& g) {
+      if (auto dx = g.into<T>(x)) {
+        if (!dx.add && size < extent) {  // the rest of dx is zero
+          kernels::fill<T>(x.size(), T(0), dx);
+        }
+        kernels::copy_blocks<T>({.count = count, .width = width, .from = g.of<T>(y), .from_stride = width,
+                                 .to = {dx.data + begin * inner, dx.add}, .to_stride = stride});
+      }
+    });
+    return y;
+  });
+}
+
+Tensor concat(std::span<const Tensor> parts, int axis) {
+  constexpr std::size_t kMostParts = 64;
+  require(!parts.empty() && parts.size() <= kMostParts, "concat: ", parts.size(), " tensors, expected 1 to ", kMostParts);
+  return for_float(parts.front().dtype(), "concat", [&](auto zero) {
+    using T = decltype(zero);
+    Tape& tape = begin_op(Op::concat, parts);
+    const Shape& first = parts.front().shape();
+    const int along = checked_axis(Op::concat, parts.front(), axis);
+    index extent = 0;
+    for (const Tensor part : parts) {
+      require(part.shape().rank() == first.rank() && with_extent(part.shape(), along, 0) == with_extent(first, along, 0), "concat: ", part.shape(),
+              " beside ", first, ", expected them to differ in axis ", axis, " only");
+      extent += part.shape()[along];
+    }
+    const Tensor y = tape.make(with_extent(first, along, extent), parts.front().dtype());
+    const index inner = product(first, along + 1, first.rank());
+    const index count = product(first, 0, along);
+    index at = 0;
+    for (const Tensor part : parts) {
+      const index width = part.shape()[along] * inner;
+      kernels::copy_blocks<T>({.count = count, .width = width, .from = part.data<T>(), .from_stride = width,
+                               .to = {y.mutable_data<T>() + at}, .to_stride = extent * inner});
+      at += width;
+    }
+    auto* kept = tape.save<Tensor>(static_cast<index>(parts.size()));
+    std::copy(parts.begin(), parts.end(), kept);
+    const auto n = parts.size();
+    tape.record(parts, std::span(&y, 1), [=](Gradients& g) {
+      index offset = 0;
+      for (const Tensor part : std::span(kept, n)) {
+        const index width = part.shape()[along] * inner;
+        if (auto dx = g.into<T>(part)) {
+          kernels::copy_blocks<T>({.count = count, .width = width, .from = g.of<T>(y) + offset, .from_stride = extent * inner, .to = dx, .to_stride = width});
+        }
+        offset += width;
+      }
+    });
+    return y;
+  });
+}
+
+}  // namespace dikkat

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <span>
+
+#include "autograd/base/philox.h"
+#include "autograd/tape/tensor.h"
+
+// Ops of f32 or f64 tensors. All throw Error that names the op when shapes or element types do not fit.
+namespace dikkat {
+
+/// a + b. b has a's shape, or is one row, [a.cols()], for all of a's rows.
+Tensor add(Tensor a, Tensor b);
+/// a * b, element by element; b as in add.
+Tensor multiply(Tensor a, Tensor b);
+/// factor * x.
+Tensor scale(Tensor x, double factor);
+
+/// 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), GPT-2's GELU.
+Tensor gelu(Tensor x);
+/// max(x, 0).
+Tensor relu(Tensor x);
+Tensor tanh(Tensor x);
+Tensor exp(Tensor x);
+Tensor log(Tensor x);
+/// x^exponent.
+Tensor power(Tensor x, double exponent);
+
+/// e^x / sum e^x over the last axis.
+Tensor softmax(Tensor x);
+
+/// Sum, and mean, of all elements: a scalar.
+Tensor sum(Tensor x);
+Tensor mean(Tensor x);
+
+/// With `probability`, an element becomes 0; otherwise it is divided by 1 - probability. Element i is decided by word
+/// first + i of the stream (`first`: its place among the step's elements), so nothing is stored. Probability 0: x itself.
+Tensor dropout(Tensor x, double probability, RandomStream stream, index first = 0);
+
+/// The same elements in another shape.
+Tensor reshape(Tensor x, Shape shape);
+/// Elements begin to begin + size of an axis (negative: counted from the end).
+Tensor slice(Tensor x, int axis, index begin, index size);
+/// One after another along an axis; 1 to 64 tensors that agree in all other extents.
+Tensor concat(std::span<const Tensor> parts, int axis);
+
+}  // namespace dikkat

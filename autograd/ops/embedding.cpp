@@ -1,0 +1,40 @@
+#include "autograd/ops/embedding.h"
+
+#include "autograd/kernels/embedding.h"
+#include "autograd/ops/op.h"
+
+namespace dikkat {
+
+Tensor embedding(Tensor tokens, Tensor table, Tensor positions, index first_position) {
+  return for_float(table.dtype(), "embedding", [&](auto zero) {
+    using T = decltype(zero);
+    require(tokens.dtype() == DType::i32 && tokens.shape().rank() == 2, "embedding: tokens are ", tokens.dtype(), " ", tokens.shape(),
+            ", expected i32 (B, T)");
+    require(table.shape().rank() == 2, "embedding: table is ", table.shape(), ", expected (vocabulary, width)");
+    Tape& tape = begin_op(Op::embedding, {tokens, table, positions});
+    const index batch = tokens.shape()[0];
+    const index time = tokens.shape()[1];
+    const index vocabulary = table.shape()[0];
+    const index cols = table.shape()[1];
+    const index places = positions ? positions.shape()[0] : 0;
+    require(!positions || (positions.shape().rank() == 2 && positions.shape()[1] == cols), "embedding: positions are ",
+            positions ? positions.shape() : Shape{}, ", expected (places, ", cols, ")");
+    require(!positions || (0 <= first_position && first_position + time <= places), "embedding: places ", first_position, " to ",
+            first_position + time, " asked for, expected at most ", places);
+    const auto* ids = tokens.data<std::int32_t>();
+    for (index i = 0; i < batch * time; ++i) {
+      require(0 <= ids[i] && ids[i] < vocabulary, "embedding: token ", ids[i], ", expected 0 to ", vocabulary - 1);
+    }
+    const Tensor y = tape.make({batch, time, cols}, table.dtype());
+    kernels::embedding_forward<T>({.batch = batch, .time = time, .cols = cols, .tokens = ids, .table = table.data<T>(),
+                                   .positions = positions ? positions.data<T>() : nullptr, .first_position = first_position, .y = y.mutable_data<T>()});
+    tape.record({table, positions}, {y}, [=](Gradients& g) {
+      kernels::embedding_backward<T>({.batch = batch, .time = time, .cols = cols, .vocabulary = vocabulary, .positions = places, .tokens = ids,
+                                      .first_position = first_position, .dy = g.of<T>(y), .dtable = g.into<T>(table),
+                                      .dpositions = positions ? g.into<T>(positions) : GradOut<T>{}});
+    });
+    return y;
+  });
+}
+
+}  // namespace dikkat

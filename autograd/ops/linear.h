@@ -1,0 +1,13 @@
+#pragma once
+
+#include "autograd/tape/tensor.h"
+
+namespace dikkat {
+
+/// a (..., m, k) times b (..., k, n); or times b (..., n, k) transposed. Leading axes, up to two, are equal.
+Tensor matmul(Tensor a, Tensor b, bool transpose_b = false);
+
+/// x weight^T + bias: x (..., in), weight (out, in), bias (out) or absent.
+Tensor linear(Tensor x, Tensor weight, Tensor bias = {});
+
+}  // namespace dikkat

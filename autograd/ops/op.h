@@ -1,0 +1,30 @@
+#pragma once
+
+#include "autograd/tape/tape.h"
+
+namespace dikkat {
+
+/// Every op of the library. Tests have a gradient check for each of them: one that is added here and has none does not compile.
+enum class Op : int {
+  add, multiply, scale, matmul, linear,
+  gelu, relu, tanh, exp, log, power, softmax,
+  layer_norm, dropout, embedding, attention, cross_entropy,
+  sum, mean, reshape, slice, concat,
+  count
+};
+
+constexpr const char* name_of(Op op) {
+  constexpr const char* kNames[] = {"add",        "multiply", "scale",     "matmul",    "linear",        "gelu", "relu", "tanh",    "exp",   "log",   "power",
+                                    "softmax",    "layer_norm", "dropout", "embedding", "attention", "cross_entropy", "sum",  "mean", "reshape", "slice", "concat"};
+  static_assert(sizeof kNames / sizeof *kNames == static_cast<std::size_t>(Op::count));
+  return kNames[static_cast<int>(op)];
+}
+
+inline void append_to(std::string& out, Op op) { out += name_of(op); }
+
+/// The tape of the first operand that has one, told which op begins. Operands may be absent (null).
+/// Throws Error when none has a tape, when two have different ones, or when one holds f32 and another f64.
+Tape& begin_op(Op op, std::span<const Tensor> operands);
+inline Tape& begin_op(Op op, std::initializer_list<Tensor> operands) { return begin_op(op, std::span(operands.begin(), operands.size())); }
+
+}  // namespace dikkat

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "autograd/ops/layer_norm.h"
+#include "layers/pass.h"
+#include "layers/scope.h"
+
+namespace dikkat {
+
+/// Normalises the last axis, (..., width); eps 1e-5.
+struct LayerNorm {
+  Parameter weight, bias;  // (width) each
+
+  LayerNorm(const Scope& s, index width, bool with_bias)
+      : weight(s.param("weight", {width}, Init::ones(), Decay::no)),
+        bias(with_bias ? s.param("bias", {width}, Init::zeros(), Decay::no) : Parameter{}) {}
+
+  Tensor operator()(Pass&, Tensor x) const { return layer_norm(x, weight, bias); }
+};
+
+}  // namespace dikkat

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "layers/embedding.h"
+#include "layers/stack.h"
+
+namespace dikkat {
+
+struct GptConfig {
+  index n_layer = 4;
+  index n_head = 4;
+  index n_embd = 128;  // C
+  index block_size = 64;
+  index vocab_size = 0;  // V
+  double dropout = 0;
+  bool bias = true;            // of Linear and LayerNorm
+  bool qkv_bias = true;        // of query, key and value
+  bool tie_embeddings = true;  // the output head is the token table
+};
+
+/// GPT-2 (Radford et al. 2019): token + position embedding, a pre-LN stack, a final norm and a linear output head without bias.
+/// Weights begin as GPT-2's: normal with 0.02, projections into the residual stream with 0.02 / sqrt(2 n_layer).
+class Gpt {
+ public:
+  /// Throws Error when the configuration makes no model (heads that do not divide the width, sizes below 1).
+  Gpt(const Scope& s, const GptConfig& config);
+
+  /// Tokens (B, T) of i32, T <= block_size, to logits (B, T, V).
+  Tensor operator()(Pass& pass, Tensor tokens) const;
+
+  const GptConfig& config() const { return config_; }
+
+ private:
+  GptConfig config_;
+  TokenAndPosition embed_;
+  Dropout drop_;
+  Stack h_;
+  LayerNorm ln_f_;
+  Parameter head_;  // (V, C)
+};
+
+}  // namespace dikkat

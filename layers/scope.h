@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "autograd/base/philox.h"
+#include "autograd/tape/parameters.h"
+
+namespace dikkat {
+
+/// A place in a model: names what is built there. Construction is registration: a layer asks its scope for its parameters.
+class Scope {
+ public:
+  explicit Scope(ParameterStore& store) : store_(&store) {}
+
+  /// "h.0" / "attn" is "h.0.attn".
+  Scope operator/(std::string_view name) const { return {*store_, join(name)}; }
+  Scope operator/(index number) const { return *this / std::to_string(number); }
+
+  Parameter param(std::string_view name, Shape shape, Init init, Decay decay) const { return store_->add(join(name), shape, init, decay); }
+  /// Names this place's random numbers.
+  std::uint64_t site() const { return hash_of(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  Scope(ParameterStore& store, std::string path) : store_(&store), path_(std::move(path)) {}
+  std::string join(std::string_view name) const { return path_.empty() ? std::string(name) : path_ + '.' + std::string(name); }
+
+  ParameterStore* store_;
+  std::string path_;
+};
+
+}  // namespace dikkat

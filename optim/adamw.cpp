@@ -1,0 +1,34 @@
+#include "optim/adamw.h"
+
+#include "autograd/kernels/adamw.h"
+
+namespace dikkat {
+
+AdamW::AdamW(ParameterStore& store, const Options& options)
+    : store_(store),
+      options_(options),
+      m_(static_cast<std::size_t>(store.slab_size()) * size_of(store.dtype()), "first moments of AdamW"),
+      v_(static_cast<std::size_t>(store.slab_size()) * size_of(store.dtype()), "second moments of AdamW") {}
+
+void AdamW::step(index step, double learning_rate, double gradient_scale) {
+  require(step >= 1, "adamw: step ", step, ", expected 1 or more");
+  store_.complete_gradients();
+  for_float(store_.dtype(), "adamw", [&](auto zero) {
+    using T = decltype(zero);
+    const auto update = [&](index begin, index end, double weight_decay) {
+      kernels::adamw<T>({.n = end - begin, .weight = store_.weights<T>() + begin, .gradient = store_.gradients<T>() + begin, .m = m<T>() + begin,
+                         .v = v<T>() + begin, .learning_rate = learning_rate, .beta1 = options_.beta1, .beta2 = options_.beta2,
+                         .eps = options_.eps, .weight_decay = weight_decay, .gradient_scale = gradient_scale, .step = step});
+    };
+    update(0, store_.decay_begin(), 0);
+    update(store_.decay_begin(), store_.slab_size(), options_.weight_decay);
+  });
+  store_.clear_gradients();
+}
+
+void* AdamW::checked(const Pages& pages, DType asked) const {
+  require(asked == store_.dtype(), "adamw: moments hold ", store_.dtype(), ", asked for as ", asked);
+  return pages.data();
+}
+
+}  // namespace dikkat
