@@ -33,9 +33,12 @@ Gpt::Gpt(const Scope& s, const GptConfig& config)
       ln_f_(s / "ln_f", config.n_embd, config.bias),
       head_(config.tie_embeddings ? embed_.tokens.weight : Linear(s / "lm_head", config.n_embd, config.vocab_size, false, kStd).weight) {}
 
-Tensor Gpt::operator()(Pass& pass, Tensor tokens) const {
-  const Tensor x = h_(pass, drop_(pass, embed_(pass, tokens)));
-  return linear(ln_f_(pass, x), head_);
+Tensor Gpt::features(Pass& pass, Tensor tokens) const {
+  require(tokens.shape().rank() == 2 && tokens.shape()[1] <= config_.block_size, "gpt: tokens are ", tokens.shape(), ", expected (B, T) with T at most ",
+          config_.block_size);
+  return ln_f_(pass, h_(pass, drop_(pass, embed_(pass, tokens))));
 }
+
+Tensor Gpt::logits(Pass&, Tensor features) const { return linear(features, head_); }
 
 }  // namespace dikkat

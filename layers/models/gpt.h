@@ -24,8 +24,11 @@ class Gpt {
   /// Throws Error when the configuration makes no model (heads that do not divide the width, sizes below 1).
   Gpt(const Scope& s, const GptConfig& config);
 
-  /// Tokens (B, T) of i32, T <= block_size, to logits (B, T, V).
-  Tensor operator()(Pass& pass, Tensor tokens) const;
+  /// Tokens (B, T) of i32, T <= block_size, to logits (B, T, V). Throws Error for longer sequences and unknown tokens.
+  Tensor operator()(Pass& pass, Tensor tokens) const { return logits(pass, features(pass, tokens)); }
+  /// The two halves of it: tokens (B, T) to what the output head reads, (B, T, C); and that, (..., C), to logits (..., V).
+  Tensor features(Pass& pass, Tensor tokens) const;
+  Tensor logits(Pass& pass, Tensor features) const;
 
   const GptConfig& config() const { return config_; }
 

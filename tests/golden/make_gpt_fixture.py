@@ -101,7 +101,8 @@ def train(model, tokens, targets):
         losses.append(loss.item())
         norms.append(torch.nn.utils.clip_grad_norm_(model.parameters(), MAX_NORM).item())
         optimizer.step()
-    return {name: torch.tensor(x, dtype=torch.float64) for name, x in (("learning_rates", rates), ("losses", losses), ("grad_norms", norms))}
+    return {name: torch.tensor(values, dtype=torch.float64)
+            for name, values in (("learning_rates", rates), ("losses", losses), ("grad_norms", norms))}
 
 
 def weighted_loss(logits, targets, weights, normaliser):
@@ -129,8 +130,8 @@ def write_case(group, config, batch_size, batches):
 
     if batches == STEPS:
         trained = group.create_group("adamw")
-        write(trained, train(model, tokens, targets), beta1=BETAS[0], beta2=BETAS[1], eps=1e-8, weight_decay=WEIGHT_DECAY, max_norm=MAX_NORM,
-              clip_epsilon=1e-6, lr_max=LR_MAX, lr_min=LR_MIN, warmup_steps=WARMUP, decay_steps=STEPS)
+        write(trained, train(model, tokens, targets), beta1=BETAS[0], beta2=BETAS[1], eps=1e-8, weight_decay=WEIGHT_DECAY,
+              max_norm=MAX_NORM, clip_epsilon=1e-6, lr_max=LR_MAX, lr_min=LR_MIN, warmup_steps=WARMUP, decay_steps=STEPS)
         write(trained.create_group("weights"), dict(model.named_parameters()))
 
 

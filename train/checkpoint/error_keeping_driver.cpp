@@ -21,7 +21,7 @@ struct OpenFile {
 OpenFile& of(H5FD_t* file) { return *reinterpret_cast<OpenFile*>(file); }
 const OpenFile& of(const H5FD_t* file) { return *reinterpret_cast<const OpenFile*>(file); }
 
-bool writing(const OpenFile& file) { return file.lent->access == LentFile::Access::write; }
+bool writing(const OpenFile& file) { return file.lent->target != nullptr; }
 
 void keep(LentFile& lent, int error, Operation operation) {
   if (error != 0 && lent.error == 0) {
@@ -38,7 +38,7 @@ H5FD_t* open_lent(const char*, unsigned, hid_t access, haddr_t) {
   }
   file->lent = *lent;
   try {
-    file->end = writing(*file) ? 0 : static_cast<haddr_t>(file->lent->file->size());
+    file->end = writing(*file) ? 0 : static_cast<haddr_t>(file->lent->source->size());
   } catch (...) {
     delete file;
     return nullptr;
@@ -74,7 +74,7 @@ herr_t read(H5FD_t* base, H5FD_mem_t, hid_t, haddr_t offset, std::size_t size, v
     std::memset(buffer, 0, size);
     size = offset > file.end ? 0 : file.end - offset;
   }
-  const int error = file.lent->file->read(static_cast<index>(offset), {static_cast<std::byte*>(buffer), size});
+  const int error = file.lent->source->read(static_cast<index>(offset), {static_cast<std::byte*>(buffer), size});
   keep(*file.lent, error, Operation::read);
   return error != 0 && !writing(file) ? -1 : 0;
 }
@@ -85,7 +85,7 @@ herr_t write(H5FD_t* base, H5FD_mem_t, hid_t, haddr_t offset, std::size_t size, 
     return -1;
   }
   if (file.lent->error == 0) {
-    keep(*file.lent, file.lent->file->write(static_cast<index>(offset), {static_cast<const std::byte*>(buffer), size}), Operation::write);
+    keep(*file.lent, file.lent->target->write(static_cast<index>(offset), {static_cast<const std::byte*>(buffer), size}), Operation::write);
   }
   file.end = std::max(file.end, offset + size);
   return 0;
@@ -96,7 +96,7 @@ herr_t truncate(H5FD_t* base, hid_t, hbool_t) {
   OpenFile& file = of(base);
   if (writing(file)) {
     if (file.lent->error == 0) {
-      keep(*file.lent, file.lent->file->truncate(static_cast<index>(file.allocated)), Operation::truncate);
+      keep(*file.lent, file.lent->target->truncate(static_cast<index>(file.allocated)), Operation::truncate);
     }
     file.end = file.allocated;
   }

@@ -11,11 +11,9 @@ namespace dikkat {
 /// is well. So when writing it is told of success always; the first error is kept here, to be looked at after the file was closed,
 /// and nothing is written any more.
 struct LentFile {
-  enum class Access { read, write };
-
-  File* file = nullptr;  ///< stays open; what it contains counts as nothing when Access::write begins
-  Access access = Access::read;
-  int error = 0;  ///< errno of the first call that failed
+  const File* source = nullptr;  ///< stays open
+  File* target = nullptr;        ///< the same file if it is to be written, from nothing; null: to be read only
+  int error = 0;                 ///< errno of the first call that failed
   Operation failed = Operation::write;
 };
 

@@ -163,9 +163,7 @@ int sync_directory(const std::filesystem::path& directory, Faults* faults) {
 
 std::string describe_errno(int error) { return std::generic_category().message(error); }
 
-void require_done(int error, Operation operation) {
-  require(error == 0, name_of(operation), " failed: ", describe_errno(error));
-}
+void require_done(int error, Operation operation) { require(error == 0, name_of(operation), " failed: ", describe_errno(error)); }
 
 void replace_file(const std::filesystem::path& path, std::string_view text) {
   const std::filesystem::path temporary = path.parent_path() / concat(".tmp-", path.filename().string(), "-", ::getpid());

@@ -9,7 +9,7 @@ std::unique_lock<std::mutex> enter_hdf5() {
   static bool ready = false;
   std::unique_lock lock(mutex);
   if (!ready) {
-    require(H5dont_atexit() >= 0 || H5open() >= 0, "the HDF5 library cannot be started");  // refused once the library is open: no harm
+    H5dont_atexit();  // complains if somebody has opened the library already
     require(H5open() >= 0 && H5PLset_loading_state(0) >= 0, "the HDF5 library cannot be started");
     ready = true;
   }

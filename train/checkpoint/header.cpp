@@ -58,7 +58,8 @@ Header parse_header(std::string_view block) {
   require_input(block.size() >= std::size_t{kHeaderBytes}, "is truncated: ", grouped(static_cast<index>(block.size())),
                 " bytes, its header alone has ", grouped(kHeaderBytes));
   block = block.substr(0, kHeaderBytes);
-  require_input(block.substr(kHashAt) == to_hex(sha256(block.substr(0, kHashAt))), "was altered: the checksum of its header does not match");
+  require_input(block.substr(kHashAt) == to_hex(sha256(block.substr(0, kHashAt))),
+                "was altered: the checksum of its header does not match");
 
   Header header;
   std::string_view text = block.substr(kMagic.size());

@@ -9,7 +9,8 @@
 
 namespace dikkat {
 
-// The HDF5 part of a checkpoint, after kHeaderBytes. Format 1 holds exactly this, all of it contiguous, without filters:
+// The HDF5 part of a checkpoint, after kHeaderBytes. Format 1 holds exactly this, all of it contiguous, without filters, groups with
+// compact link storage:
 //   /model/<name>  /optimizer/m/<name>  /optimizer/v/<name>   float32 little-endian, rank 0 to 4, row-major
 //   /state/<field>   scalars: int64, uint64 or float64 little-endian, uint8 0 or 1, or a string
 //   /config  /tokenizer   strings: fixed length, NUL-terminated, UTF-8

@@ -51,7 +51,7 @@ Shape shape_of(const hsize_t* extents, int rank, const std::string& path) {
 
 class ImageParser {
  public:
-  explicit ImageParser(LentFile& lent) : source_(*lent.file), source_bytes_(lent.file->size()) {
+  explicit ImageParser(LentFile& lent) : source_(*lent.source), source_bytes_(lent.source->size()) {
     const Handle access = driver_access(lent);
     require(access.valid(), "the HDF5 library could not take the file driver");
     file_ = opened(H5Fopen("checkpoint", H5F_ACC_RDONLY, access.get()), H5Fclose, "the HDF5 image");
@@ -80,6 +80,10 @@ class ImageParser {
 
   /// The names in a group, sorted. Only links that hold an object of this very file are accepted.
   static std::vector<std::string> names_in(hid_t group, const std::string& path) {
+    H5G_info_t info{};
+    require_input(H5Gget_info(group, &info) >= 0, path, " is damaged");
+    // Links in heaps and trees are not for us: 1.10.8 frees wild pointers when it fails to read them.
+    require_input(info.storage_type == H5G_STORAGE_TYPE_COMPACT, path, " does not hold its links itself");
     std::vector<Link> links;
     require_input(H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, nullptr, collect, &links) >= 0, path, " cannot be listed");
     std::vector<std::string> names;
@@ -211,14 +215,16 @@ class ImageParser {
 
 ImageIndex parse_image(const File& file) {
   const auto hdf5 = enter_hdf5();
-  File& lendable = const_cast<File&>(file);  // only read: the driver refuses to write
-  LentFile lent{.file = &lendable, .access = LentFile::Access::read};
+  LentFile lent{.source = &file};
+  ImageIndex image;
   try {
-    return ImageParser(lent).parse();
+    image = ImageParser(lent).parse();
   } catch (const InputError&) {
     require_done(lent.error, lent.failed);  // the disk failed and not the file
     throw;
   }
+  require_done(lent.error, lent.failed);  // the library can miss that a read failed
+  return image;
 }
 
 }  // namespace dikkat

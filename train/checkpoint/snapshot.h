@@ -37,7 +37,7 @@ struct TrainingState {
 /// Calls f(name, member) for every member. Writer, loader, comparison and printing all go through here, and the binding
 /// does not compile when a member is added to TrainingState without being added here.
 template <class State, class F>
-  requires std::same_as<std::remove_const_t<State>, TrainingState>
+requires std::same_as<std::remove_const_t<State>, TrainingState>
 void for_each_field(State& state, F&& f) {
   auto& [step, tokens_seen, samples_seen, epoch, seed, random_algorithm, evaluation_pending, best_val_loss, best_step, corpus_fingerprint,
          train_tokens, val_tokens, program_version, compiler, compiler_flags, instruction_set, overrides] = state;

@@ -30,13 +30,13 @@ class ImageWriter {
       : scalar_(made(H5Screate(H5S_SCALAR), H5Sclose, "a scalar")),
         group_properties_(made(H5Pcreate(H5P_GROUP_CREATE), H5Pclose, "group properties")),
         dataset_properties_(made(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "dataset properties")) {
-    checked(H5Pset_obj_track_times(group_properties_.get(), false), "leave times out");
+    plain_group(group_properties_);
     checked(H5Pset_obj_track_times(dataset_properties_.get(), false), "leave times out");
     checked(H5Pset_layout(dataset_properties_.get(), H5D_CONTIGUOUS), "lay data out in one piece");
     checked(H5Pset_fill_time(dataset_properties_.get(), H5D_FILL_TIME_NEVER), "do without filling");
     const Handle creation = made(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "file properties");
     checked(H5Pset_userblock(creation.get(), kHeaderBytes), "leave room for the header");
-    checked(H5Pset_obj_track_times(creation.get(), false), "leave times out");
+    plain_group(creation);
     const Handle access = driver_access(lent);
     require(access.valid(), "the HDF5 library could not take the file driver");
     file_ = made(H5Fcreate("checkpoint", H5F_ACC_TRUNC, creation.get(), access.get()), H5Fclose, "a file");
@@ -71,14 +71,20 @@ class ImageWriter {
     for (int axis = 0; axis < tensor.shape.rank(); ++axis) {
       extents[axis] = static_cast<hsize_t>(tensor.shape[axis]);
     }
-    const Handle space =
-        made(tensor.shape.rank() == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(tensor.shape.rank(), extents, nullptr), H5Sclose, "a shape");
+    const Handle space = made(tensor.shape.rank() == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(tensor.shape.rank(), extents, nullptr),
+                              H5Sclose, "a shape");
     put(parent, tensor.name.c_str(), H5T_IEEE_F32LE, space.get(), tensor.shape.size() == 0 ? nullptr : tensor.data);
   }
 
   void close() { require(file_.close(), "the HDF5 library could not close the file"); }
 
  private:
+  /// No times; and links in the group's own header, not in heaps and trees, of which a reader refuses to have the library read any.
+  static void plain_group(const Handle& properties) {
+    checked(H5Pset_obj_track_times(properties.get(), false), "leave times out");
+    checked(H5Pset_link_phase_change(properties.get(), 65535, 65534), "keep links together");
+  }
+
   Handle scalar_, group_properties_, dataset_properties_, file_;
 };
 
@@ -124,7 +130,7 @@ index expected_bytes(const Snapshot& snapshot) {
   });
   for (const TensorGroup group : kTensorGroups) {
     for (const TensorView& tensor : snapshot.tensors(group)) {
-      bytes += kOverheadBytes + static_cast<index>(tensor.name.size() + sizeof(float)) * tensor.shape.size();
+      bytes += kOverheadBytes + static_cast<index>(tensor.name.size()) + index{sizeof(float)} * tensor.shape.size();
     }
   }
   return bytes;
@@ -133,7 +139,7 @@ index expected_bytes(const Snapshot& snapshot) {
 void write_image(File& file, const Snapshot& snapshot) {
   require_storable(snapshot);
   const auto hdf5 = enter_hdf5();
-  LentFile lent{.file = &file, .access = LentFile::Access::write};
+  LentFile lent{.source = &file, .target = &file};
   try {
     write_all(lent, snapshot);
   } catch (const Error&) {

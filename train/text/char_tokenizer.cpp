@@ -18,10 +18,11 @@ void for_characters(std::string_view text, index document, F&& f) {
   for (index at = 0; at < static_cast<index>(text.size());) {
     const utf8::Character character = utf8::decode(text, at);
     if (character.fault != utf8::Fault::none) {
-      throw EncodeError(at,
-                        concat("not UTF-8: ", utf8::describe_fault(text, at),
-                               "; convert the text to UTF-8 (iconv -f ENCODING -t UTF-8) or use the byte tokenizer (tokenizer.kind = \"byte\")"),
-                        document);
+      throw EncodeError(
+          at,
+          concat("not UTF-8: ", utf8::describe_fault(text, at),
+                 "; convert the text to UTF-8 (iconv -f ENCODING -t UTF-8) or use the byte tokenizer (tokenizer.kind = \"byte\")"),
+          document);
     }
     f(character.code_point, at);
     at += character.bytes;
@@ -57,7 +58,7 @@ std::unique_ptr<Tokenizer> CharTokenizer::from_json(std::string_view json) {
 CharTokenizer::CharTokenizer(std::u32string characters) : characters_(std::move(characters)) {
   require_input(!characters_.empty(), "char tokenizer: its vocabulary is empty, expected at least one character");
   const auto unsorted = std::adjacent_find(characters_.begin(), characters_.end(), std::greater_equal<>());
-  require_input(unsorted == characters_.end() && characters_.back() <= utf8::kLastCodePoint,
+  require_input(unsorted == characters_.end() && std::all_of(characters_.begin(), characters_.end(), utf8::is_character),
                 "char tokenizer: its vocabulary is not a list of characters in rising order");
   ids_.assign(characters_.back() + std::size_t{1}, kNone);
   for (std::size_t id = 0; id < characters_.size(); ++id) {

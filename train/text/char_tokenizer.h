@@ -24,8 +24,8 @@ class CharTokenizer : public Tokenizer {
   std::string to_json() const override;
 
  private:
-  std::u32string characters_;   // of an id
-  std::vector<Token> ids_;      // of a code point up to the vocabulary's last; kNone where it is not in the vocabulary
+  std::u32string characters_;  // of an id
+  std::vector<Token> ids_;     // of a code point up to the vocabulary's last; kNone where it is not in the vocabulary
 };
 
 }  // namespace dikkat

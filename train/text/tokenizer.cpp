@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "train/text/byte_tokenizer.h"
 #include "train/text/char_tokenizer.h"
 #include "train/text/tokenizer_json.h"

@@ -59,8 +59,9 @@ struct Range {
 
 /// Controls, marks that attach to their neighbour or turn the direction of writing, unassigned by design or private.
 constexpr Range kUnprintable[] = {
-    {0x0, 0x1F},      {0x7F, 0xA0},     {0xAD, 0xAD},     {0x300, 0x36F},   {0x61C, 0x61C},   {0x180E, 0x180E},
-    {0x2000, 0x200F}, {0x2028, 0x202F}, {0x205F, 0x206F}, {0x3000, 0x3000}, {0xD800, 0xF8FF}, {0xFDD0, 0xFDEF},
+    {0x0, 0x1F},      {0x7F, 0xA0},     {0xAD, 0xAD},     {0x300, 0x36F},
+    {0x61C, 0x61C},   {0x180E, 0x180E}, {0x2000, 0x200F}, {0x2028, 0x202F},
+    {0x205F, 0x206F}, {0x3000, 0x3000}, {0xD800, 0xF8FF}, {0xFDD0, 0xFDEF},
     {0xFE00, 0xFE0F}, {0xFEFF, 0xFEFF}, {0xFFF0, 0xFFFF}, {0xE0000, kLastCodePoint},
 };
 
@@ -121,8 +122,8 @@ std::string describe_fault(std::string_view text, index at) {
 void append(std::string& out, char32_t code_point) {
   const auto put = [&](char32_t byte) { out += static_cast<char>(static_cast<unsigned char>(byte)); };
   const auto continuation = [&](int shift) { put(0x80U | (code_point >> shift & 0x3FU)); };
-  require(code_point <= kLastCodePoint && (code_point < 0xD800 || code_point > 0xDFFF), "utf8: ", static_cast<std::uint32_t>(code_point),
-          " is not a code point that UTF-8 can write");
+  require(is_character(code_point), "utf8: ", static_cast<std::uint32_t>(code_point),
+          " is no character, expected a code point up to U+10FFFF that is no surrogate");
   if (code_point < 0x80) {
     put(code_point);
   } else if (code_point < 0x800) {

@@ -11,6 +11,9 @@ namespace dikkat::utf8 {
 
 inline constexpr char32_t kLastCodePoint = 0x10FFFF;
 
+/// Whether a number is a code point that text may hold (a "scalar value": surrogates are none).
+constexpr bool is_character(char32_t code_point) { return code_point < 0xD800 || (code_point > 0xDFFF && code_point <= kLastCodePoint); }
+
 /// Why no character starts at a place.
 enum class Fault : std::uint8_t {
   none,
@@ -40,7 +43,7 @@ std::optional<index> first_invalid(std::string_view text);
 /// What is wrong at an offset where decode() found a fault, for an error message: `0xC0, a byte that never occurs in UTF-8`.
 std::string describe_fault(std::string_view text, index at);
 
-/// Appends the bytes of a code point. Throws Error for a surrogate or a number above U+10FFFF.
+/// Appends the bytes of a code point. Throws Error unless is_character().
 void append(std::string& out, char32_t code_point);
 
 /// `U+00E9 'é'`, or only `U+0007` where printing the character would show nothing or disturb a terminal.

@@ -1,0 +1,194 @@
+#pragma once
+
+#include <cmath>
+
+#include "autograd/ops/basic.h"
+#include "tests/gradcheck/case.h"
+
+// add, multiply, scale, the functions of one number, and dropout.
+namespace dikkat::gradcheck {
+
+/// y[i] = f(a[i], b[i]), where b may be one row for all.
+template <class F>
+Oracle pairwise(F f) {
+  return [f](std::span<const std::vector<double>> x) {
+    auto y = x[0];
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      y[i] = f(y[i], x[1][i % x[1].size()]);
+    }
+    return y;
+  };
+}
+
+template <class F>
+Oracle each(F f) {
+  return [f](std::span<const std::vector<double>> x) {
+    auto y = x[0];
+    for (double& value : y) {
+      value = f(value);
+    }
+    return y;
+  };
+}
+
+/// Of add or multiply: equal shapes, one row for all rows, a vector; and the ragged ones.
+inline std::vector<Sample> pair_samples(const Function& op, const Oracle& oracle) {
+  return {{"equal shapes", {operand({3, 5}, 1), operand({3, 5}, 2)}, op, {}, oracle},
+          {"rank 4", {operand({2, 1, 3, 5}, 1), operand({2, 1, 3, 5}, 2)}, op, {}, oracle},
+          {"a row for all rows", {operand({2, 3, 5}, 1), operand({5}, 2)}, op, {}, oracle},
+          {"vectors", {operand({17}, 1), operand({17}, 2)}, op, {}, oracle},
+          {"scalars", {operand({}, 1), operand({}, 2)}, op, {}, oracle}};
+}
+inline std::vector<Sample> ragged_pairs(const Function& op) {
+  std::vector<Sample> samples;
+  for (std::size_t i = 0; i < std::size(kRaggedSizes); ++i) {
+    const index rows = kRaggedSizes[i];
+    const index cols = kRaggedSizes[(3 * i + 2) % std::size(kRaggedSizes)];
+    samples.push_back({concat(rows, " by ", cols), {operand({rows, cols}, 1), operand({rows, cols}, 2)}, op, {}, {}});
+    samples.push_back({concat(rows, " by ", cols, " and a row"), {operand({rows, cols}, 1), operand({cols}, 2)}, op, {}, {}});
+  }
+  samples.push_back({"several blocks", {operand({257, 129}, 1), operand({257, 129}, 2)}, op, {}, {}});
+  samples.push_back({"several blocks and a row", {operand({257, 129}, 1), operand({129}, 2)}, op, {}, {}});
+  return samples;
+}
+template <class F>
+std::vector<Misfit> pair_misfits(F op) {
+  return {{"other columns", [op](Tape& t) { op(some(t, {3, 5}), some(t, {3, 4})); }},
+          {"other rank", [op](Tape& t) { op(some(t, {3, 5}), some(t, {1, 5})); }},
+          {"a column", [op](Tape& t) { op(some(t, {3, 5}), some(t, {3})); }},
+          {"b larger than a", [op](Tape& t) { op(some(t, {5}), some(t, {3, 5})); }}};
+}
+
+template <>
+struct GradCase<Op::add> {
+  static Tensor op(Tape&, std::span<const Tensor> t) { return add(t[0], t[1]); }
+  static std::vector<Sample> samples() { return pair_samples(op, pairwise([](double a, double b) { return a + b; })); }
+  static std::vector<Sample> ragged() { return ragged_pairs(op); }
+  static std::vector<Misfit> misfits() { return pair_misfits([](Tensor a, Tensor b) { return add(a, b); }); }
+};
+
+template <>
+struct GradCase<Op::multiply> {
+  static Tensor op(Tape&, std::span<const Tensor> t) { return multiply(t[0], t[1]); }
+  static std::vector<Sample> samples() { return pair_samples(op, pairwise([](double a, double b) { return a * b; })); }
+  static std::vector<Sample> ragged() { return ragged_pairs(op); }
+  static std::vector<Misfit> misfits() { return pair_misfits([](Tensor a, Tensor b) { return multiply(a, b); }); }
+};
+
+inline std::vector<Sample> ragged_singles(const Function& op, float low = -3, float high = 3) {
+  std::vector<Sample> samples;
+  for (const index size : kRaggedSizes) {
+    samples.push_back({concat(size), {operand({size}, 1, low, high)}, op, {}, {}});
+  }
+  samples.push_back({"several blocks", {operand({257, 129}, 1, low, high)}, op, {}, {}});
+  return samples;
+}
+
+template <>
+struct GradCase<Op::scale> {
+  static Tensor op(Tape&, std::span<const Tensor> t) { return scale(t[0], -0.75); }
+  static std::vector<Sample> samples() {
+    return {{"a matrix", {operand({3, 7}, 1)}, op, {}, each([](double x) { return -0.75 * x; })},
+            {"by zero", {operand({17}, 1)}, [](Tape&, std::span<const Tensor> t) { return scale(t[0], 0); }, {}, each([](double) { return 0.0; })}};
+  }
+  static std::vector<Sample> ragged() { return ragged_singles(op); }
+  static std::vector<Misfit> misfits() { return {}; }
+};
+
+template <>
+struct GradCase<Op::gelu> {
+  static Tensor op(Tape&, std::span<const Tensor> t) { return gelu(t[0]); }
+  static Tensor definition(Tape&, std::span<const Tensor> t) {
+    const Tensor x = t[0];
+    const Tensor cubic = add(x, scale(multiply(multiply(x, x), x), 0.044715));
+    const Tensor half = scale(x, 0.5);
+    return add(half, multiply(half, tanh(scale(cubic, std::sqrt(2 / 3.14159265358979323846)))));
+  }
+  static std::vector<Sample> samples() { return {{"a matrix", {operand({3, 15}, 1, -6, 6)}, op, definition, {}}}; }
+  static std::vector<Sample> ragged() { return ragged_singles(op, -8, 8); }
+  static std::vector<Misfit> misfits() { return {}; }
+};
+
+template <>
+struct GradCase<Op::relu> {
+  static Tensor op(Tape&, std::span<const Tensor> t) { return relu(t[0]); }
+  static std::vector<Sample> samples() {
+    Operand x = operand({3, 7}, 1);
+    for (float& value : x.values) {  // away from the kink
+      value += value < 0 ? -0.125F : 0.125F;
+    }
+    return {{"a matrix", {x}, op, {}, each([](double v) { return v > 0 ? v : 0; })}};
+  }
+  static std::vector<Sample> ragged() { return ragged_singles(op); }
+  static std::vector<Misfit> misfits() { return {}; }
+};
+
+template <>
+struct GradCase<Op::tanh> {
+  static Tensor op(Tape&, std::span<const Tensor> t) { return tanh(t[0]); }
+  static std::vector<Sample> samples() { return {{"a matrix", {operand({3, 7}, 1)}, op, {}, each([](double x) { return std::tanh(x); })}}; }
+  static std::vector<Sample> ragged() { return ragged_singles(op); }
+  static std::vector<Misfit> misfits() { return {}; }
+};
+
+template <>
+struct GradCase<Op::exp> {
+  static Tensor op(Tape&, std::span<const Tensor> t) { return exp(t[0]); }
+  static std::vector<Sample> samples() { return {{"a matrix", {operand({3, 7}, 1)}, op, {}, each([](double x) { return std::exp(x); })}}; }
+  static std::vector<Sample> ragged() { return ragged_singles(op); }
+  static std::vector<Misfit> misfits() { return {}; }
+};
+
+template <>
+struct GradCase<Op::log> {
+  static Tensor op(Tape&, std::span<const Tensor> t) { return log(t[0]); }
+  static std::vector<Sample> samples() { return {{"a matrix", {operand({3, 7}, 1, 0.25F, 4)}, op, {}, each([](double x) { return std::log(x); })}}; }
+  static std::vector<Sample> ragged() { return ragged_singles(op, 0.25F, 4); }
+  static std::vector<Misfit> misfits() { return {}; }
+};
+
+template <>
+struct GradCase<Op::power> {
+  static Function op(double exponent) {
+    return [exponent](Tape&, std::span<const Tensor> t) { return power(t[0], exponent); };
+  }
+  static std::vector<Sample> samples() {
+    std::vector<Sample> samples;
+    for (const double e : {-1.0, -0.5, 2.0, 2.5}) {
+      samples.push_back({concat("to the ", e), {operand({3, 7}, 1, 0.5F, 3)}, op(e), {}, each([e](double x) { return std::pow(x, e); })});
+    }
+    samples.push_back({"a square of negatives", {operand({9}, 1, -3, -1)}, op(2), {}, each([](double x) { return x * x; })});
+    return samples;
+  }
+  static std::vector<Sample> ragged() { return ragged_singles(op(-0.5), 0.25F, 4); }
+  static std::vector<Misfit> misfits() { return {}; }
+};
+
+template <>
+struct GradCase<Op::dropout> {
+  static RandomStream stream() { return {7, "dropout", 3}; }
+  static Function op(double p, index first) {
+    return [=](Tape&, std::span<const Tensor> t) { return dropout(t[0], p, stream(), first); };
+  }
+  static Function definition(double p, index first) {
+    return [=](Tape& tape, std::span<const Tensor> t) {
+      std::vector<double> mask(static_cast<std::size_t>(t[0].size()));
+      for (std::size_t i = 0; i < mask.size(); ++i) {
+        mask[i] = stream().word(first + static_cast<index>(i)) * 0x1p-32 < p ? 0 : 1 / (1 - p);
+      }
+      return multiply(t[0], constant(tape, t[0].dtype(), t[0].shape(), mask));
+    };
+  }
+  static std::vector<Sample> samples() {
+    return {{"from the first element", {operand({5, 7}, 1)}, op(0.25, 0), definition(0.25, 0), {}},
+            {"from within a draw", {operand({5, 7}, 1)}, op(0.5, 13), definition(0.5, 13), {}},
+            {"nearly all", {operand({5, 7}, 1)}, op(0.9, 1), definition(0.9, 1), {}}};
+  }
+  static std::vector<Sample> ragged() { return ragged_singles(op(0.25, 6)); }
+  static std::vector<Misfit> misfits() {
+    const auto with = [](double p) { return [p](Tape& t) { dropout(some(t, {3}), p, stream()); }; };
+    return {{"probability 1", with(1)}, {"a negative probability", with(-0.1)}, {"probability NaN", with(std::nan(""))}};
+  }
+};
+
+}  // namespace dikkat::gradcheck

@@ -1,0 +1,100 @@
+#pragma once
+
+#include "autograd/ops/basic.h"
+#include "autograd/ops/linear.h"
+#include "tests/gradcheck/case.h"
+
+// matmul and linear.
+namespace dikkat::gradcheck {
+
+/// Three ragged sizes: the i-th of 16 combinations.
+struct Sizes {
+  index m, n, k;
+};
+inline std::vector<Sizes> ragged_sizes() {
+  std::vector<Sizes> all;
+  constexpr std::size_t kCount = std::size(kRaggedSizes);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    all.push_back({kRaggedSizes[i], kRaggedSizes[(i + 3) % kCount], kRaggedSizes[(i + 6) % kCount]});
+    all.push_back({kRaggedSizes[i], kRaggedSizes[kCount - 1 - i], kRaggedSizes[(5 * i + 2) % kCount]});
+  }
+  return all;
+}
+
+template <>
+struct GradCase<Op::matmul> {
+  static Function op(bool transpose_b) {
+    return [transpose_b](Tape&, std::span<const Tensor> t) { return matmul(t[0], t[1], transpose_b); };
+  }
+  static Oracle loops(std::size_t count, std::size_t m, std::size_t n, std::size_t k, bool transpose_b) {
+    return [=](std::span<const std::vector<double>> x) {
+      std::vector<double> y(count * m * n, 0.0);
+      for (std::size_t c = 0; c < count; ++c) {
+        for (std::size_t i = 0; i < m; ++i) {
+          for (std::size_t j = 0; j < n; ++j) {
+            for (std::size_t l = 0; l < k; ++l) {
+              y[(c * m + i) * n + j] += x[0][(c * m + i) * k + l] * x[1][c * k * n + (transpose_b ? j * k + l : l * n + j)];
+            }
+          }
+        }
+      }
+      return y;
+    };
+  }
+  static std::vector<Sample> samples() {
+    return {{"matrices", {operand({3, 4}, 1), operand({4, 5}, 2)}, op(false), {}, loops(1, 3, 5, 4, false)},
+            {"b transposed", {operand({3, 4}, 1), operand({5, 4}, 2)}, op(true), {}, loops(1, 3, 5, 4, true)},
+            {"square", {operand({4, 4}, 1), operand({4, 4}, 2)}, op(false), {}, loops(1, 4, 4, 4, false)},
+            {"square, b transposed", {operand({4, 4}, 1), operand({4, 4}, 2)}, op(true), {}, loops(1, 4, 4, 4, true)},
+            {"of rank 3", {operand({3, 2, 4}, 1), operand({3, 4, 2}, 2)}, op(false), {}, loops(3, 2, 2, 4, false)},
+            {"of rank 4, b transposed", {operand({2, 2, 3, 4}, 1), operand({2, 2, 2, 4}, 2)}, op(true), {}, loops(4, 3, 2, 4, true)}};
+  }
+  static std::vector<Sample> ragged() {
+    std::vector<Sample> samples;
+    for (const Sizes& s : ragged_sizes()) {
+      samples.push_back({concat(s.m, " by ", s.n, " by ", s.k), {operand({s.m, s.k}, 1), operand({s.k, s.n}, 2)}, op(false), {}, {}});
+      samples.push_back({concat(s.m, " by ", s.n, " by ", s.k, ", b transposed"), {operand({s.m, s.k}, 1), operand({s.n, s.k}, 2)}, op(true), {}, {}});
+    }
+    return samples;
+  }
+  static std::vector<Misfit> misfits() {
+    return {{"inner sizes differ", [](Tape& t) { matmul(some(t, {3, 4}), some(t, {5, 4})); }},
+            {"inner sizes differ, b transposed", [](Tape& t) { matmul(some(t, {3, 4}), some(t, {4, 5}), true); }},
+            {"ranks differ", [](Tape& t) { matmul(some(t, {2, 3, 4}), some(t, {4, 5})); }},
+            {"leading axes differ", [](Tape& t) { matmul(some(t, {2, 3, 4}), some(t, {3, 4, 5})); }},
+            {"vectors", [](Tape& t) { matmul(some(t, {4}), some(t, {4})); }}};
+  }
+};
+
+template <>
+struct GradCase<Op::linear> {
+  static Tensor op(Tape&, std::span<const Tensor> t) { return linear(t[0], t[1], t.size() > 2 ? t[2] : Tensor{}); }
+  static Tensor definition(Tape&, std::span<const Tensor> t) {
+    const Shape& s = t[0].shape();
+    const Tensor y = matmul(reshape(t[0], {s.rows(), s.cols()}), t[1], true);
+    return reshape(t.size() > 2 ? add(y, t[2]) : y, s.with_cols(t[1].shape()[0]));
+  }
+  static std::vector<Sample> samples() {
+    return {{"with bias", {operand({3, 4}, 1), operand({5, 4}, 2), operand({5}, 3)}, op, definition, {}},
+            {"without bias", {operand({3, 4}, 1), operand({5, 4}, 2)}, op, definition, {}},
+            {"of rank 3", {operand({2, 3, 4}, 1), operand({5, 4}, 2), operand({5}, 3)}, op, definition, {}},
+            {"of one vector", {operand({4}, 1), operand({4, 4}, 2), operand({4}, 3)}, op, definition, {}},
+            {"square", {operand({4, 4}, 1), operand({4, 4}, 2), operand({4}, 3)}, op, definition, {}}};
+  }
+  static std::vector<Sample> ragged() {
+    std::vector<Sample> samples;
+    for (const Sizes& s : ragged_sizes()) {
+      samples.push_back({concat(s.m, " by ", s.n, " by ", s.k), {operand({s.m, s.k}, 1), operand({s.n, s.k}, 2), operand({s.n}, 3)}, op, {}, {}});
+    }
+    samples.push_back({"several blocks of rows", {operand({300, 65}, 1), operand({33, 65}, 2), operand({33}, 3)}, op, {}, {}});
+    return samples;
+  }
+  static std::vector<Misfit> misfits() {
+    return {{"inner sizes differ", [](Tape& t) { linear(some(t, {3, 4}), some(t, {5, 3})); }},
+            {"a weight that is a vector", [](Tape& t) { linear(some(t, {3, 4}), some(t, {4})); }},
+            {"a bias of x's width", [](Tape& t) { linear(some(t, {3, 4}), some(t, {5, 4}), some(t, {4})); }},
+            {"a bias of rank 2", [](Tape& t) { linear(some(t, {3, 4}), some(t, {5, 4}), some(t, {1, 5})); }}};
+  }
+};
+
+}  // namespace dikkat::gradcheck

@@ -1,0 +1,151 @@
+#pragma once
+
+#include <limits>
+#include <optional>
+
+#include "autograd/ops/basic.h"
+#include "autograd/tape/parameters.h"
+#include "tests/gradcheck/case.h"
+
+namespace dikkat::gradcheck {
+
+/// How operands come to the op.
+enum class Feed { inputs, activations, parameters };
+inline constexpr Feed kFeeds[] = {Feed::inputs, Feed::activations, Feed::parameters};
+inline std::string name_of(Feed feed) { return feed == Feed::inputs ? "inputs" : feed == Feed::activations ? "activations" : "parameters"; }
+
+/// What a run is to do besides: forward, and backward of a random dy.
+struct Options {
+  Feed feed = Feed::inputs;
+  unsigned frozen = 0;            // bit i: operand i needs no gradient
+  unsigned joined = 0;            // bit i: slot i holds the operand of the first such slot
+  std::optional<float> prefill;   // parameters: their gradients hold this already, and are to be added to
+  bool twice = false;             // the op is called twice on the same operands: gradients double
+  bool nan = false;               // all values are NaN: to leave NaN wherever this tape writes
+};
+
+template <class T>
+struct Outcome {
+  std::vector<T> y;
+  std::vector<std::vector<T>> gradients;  // by operand; empty where none was written
+  bool y_needs_gradient = false;
+};
+
+/// The dy that every run of a result of this size takes.
+inline std::vector<float> random_dy(index size) { return numbers(size, 99); }
+
+template <class T>
+std::vector<T> copy_of(const T* from, index n) {
+  return from == nullptr ? std::vector<T>{} : std::vector<T>(from, from + n);
+}
+
+/// Runs `f` once on a tape that is as good as new, and resets it.
+template <class T>
+Outcome<T> run(Tape& tape, const Sample& sample, const Function& f, const Options& o = {}) {
+  const T nan = std::numeric_limits<T>::quiet_NaN();
+  const auto n = sample.operands.size();
+  ParameterStore store(kDType<T>);
+  std::vector<Parameter> parameters;
+  std::vector<ParameterStore::Entry*> entries;
+  if (o.feed == Feed::parameters) {
+    for (std::size_t i = 0; i < n; ++i) {
+      parameters.push_back(store.add(concat("p", i), sample.operands[i].shape, Init::zeros(), Decay::no));
+    }
+    store.allocate(0);
+  }
+  std::vector<Tensor> slots(n);
+  std::vector<Tensor> leaves(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const Operand& operand = sample.operands[i];
+    const bool needs = (o.frozen >> i & 1U) == 0;
+    const auto values = o.nan ? std::vector<T>(operand.values.size(), nan) : converted<T>(operand.values);
+    if (o.feed == Feed::parameters) {
+      auto& entry = store.entry(concat("p", i));
+      std::copy(values.begin(), values.end(), static_cast<T*>(entry.record.data));
+      std::fill_n(static_cast<T*>(entry.gradient.data), entry.size(), o.prefill ? static_cast<T>(*o.prefill) : nan);
+      entry.gradient.written = o.prefill.has_value();
+      store.set_needs_gradient(entry.path, needs);
+      entries.push_back(&entry);
+      slots[i] = i == 0 ? tape.use(parameters[i]) : Tensor(parameters[i]);
+    } else {
+      leaves[i] = tape.input<T>(operand.shape, values, needs);
+      slots[i] = o.feed == Feed::activations ? scale(leaves[i], 1) : leaves[i];
+    }
+  }
+  for (std::size_t i = 0, first = n; i < n; ++i) {
+    if ((o.joined >> i & 1U) != 0) {
+      first = std::min(first, i);
+      slots[i] = o.feed == Feed::parameters && i != first ? Tensor(parameters[first]) : slots[first];
+    }
+  }
+
+  Outcome<T> outcome;
+  Tensor y = f(tape, slots);
+  if (o.twice) {
+    y = add(y, f(tape, slots));
+  }
+  outcome.y = copy_of(y.data<T>(), y.size());
+  outcome.y_needs_gradient = y.needs_gradient();
+  outcome.gradients.resize(n);
+  if (y.needs_gradient()) {
+    const auto dy = o.nan ? std::vector<T>(static_cast<std::size_t>(y.size()), nan) : converted<T>(random_dy(y.size()));
+    tape.backward(y, tape.input<T>(y.shape(), dy));
+    for (std::size_t i = 0; i < n; ++i) {
+      const index size = sample.operands[i].shape.size();
+      if (o.feed == Feed::parameters) {
+        outcome.gradients[i] = entries[i]->gradient.written ? copy_of(static_cast<const T*>(entries[i]->gradient.data), size) : std::vector<T>{};
+      } else {
+        outcome.gradients[i] = copy_of(tape.gradient<T>(leaves[i]), size);
+      }
+    }
+  }
+  tape.reset();
+  return outcome;
+}
+
+template <class T>
+Outcome<T> run(const Sample& sample, const Function& f, const Options& o = {}) {
+  Tape tape;
+  return run<T>(tape, sample, f, o);
+}
+
+/// <dy, y> in f64, for numeric derivatives.
+inline double weighed(Tape& tape, const Sample& sample, const std::vector<std::vector<double>>& values) {
+  std::vector<Tensor> slots;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    slots.push_back(tape.input<double>(sample.operands[i].shape, values[i]));
+  }
+  const Tensor y = sample.op(tape, slots);
+  const auto dy = random_dy(y.size());
+  double total = 0;
+  for (index i = 0; i < y.size(); ++i) {
+    total += static_cast<double>(dy[static_cast<std::size_t>(i)]) * y.data<double>()[i];
+  }
+  tape.reset();
+  return total;
+}
+
+/// Central differences of <dy, y> with respect to every element of every operand.
+inline std::vector<std::vector<double>> numeric_gradients(const Sample& sample) {
+  constexpr double kStep = 1e-5;  // the error of differences, step^2, and that of rounding, 1e-16 / step, are both near 1e-10
+  Tape tape(Recording::off);
+  std::vector<std::vector<double>> values;
+  for (const Operand& operand : sample.operands) {
+    values.push_back(converted<double>(operand.values));
+  }
+  auto gradients = values;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    for (std::size_t at = 0; at < values[i].size(); ++at) {
+      const double x = values[i][at];
+      values[i][at] = x + kStep;
+      const double above = weighed(tape, sample, values);
+      values[i][at] = x - kStep;
+      const double below = weighed(tape, sample, values);
+      values[i][at] = x;
+      gradients[i][at] = (above - below) / (2 * kStep);
+    }
+  }
+  return gradients;
+}
+
+}  // namespace dikkat::gradcheck

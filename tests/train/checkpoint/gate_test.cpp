@@ -1,0 +1,152 @@
+#include <gtest/gtest.h>
+#include <hdf5.h>
+#include <sys/stat.h>
+
+#include "tests/train/checkpoint/sample.h"
+#include "train/checkpoint/header.h"
+#include "train/checkpoint/sha256.h"
+
+namespace dikkat {
+namespace {
+
+struct SavedSample {
+  ScratchDirectory scratch;
+  std::filesystem::path path = save_checkpoint(scratch.path(), Sample().snapshot).path();
+  std::string bytes = read_file(path);
+};
+
+TEST(Sha256, IsTheStandardOne) {
+  EXPECT_EQ(to_hex(sha256("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(to_hex(sha256("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+TEST(Sha256, RootIsTheHashOfTheHashesOfChunks) {
+  std::string text(std::size_t{2 * kHashChunkBytes + 5}, 'x');
+  text[1234567] = 'y';
+  std::string hashes;
+  for (std::size_t at = 0; at < text.size(); at += std::size_t{kHashChunkBytes}) {
+    const Digest digest = sha256(std::string_view(text).substr(at, std::size_t{kHashChunkBytes}));
+    hashes.append(digest.begin(), digest.end());
+  }
+  const Digest root = root_hash(static_cast<index>(text.size()),
+                                [&](index offset, std::span<std::byte> out) { std::memcpy(out.data(), text.data() + offset, out.size()); });
+  EXPECT_EQ(to_hex(root), to_hex(sha256(hashes)));
+  EXPECT_EQ(to_hex(root_hash(0, [](index, std::span<std::byte>) {})), to_hex(sha256("")));
+}
+
+TEST(Gate, RefusesAFlippedBitInEveryByte) {
+  const SavedSample saved;
+  std::fstream file(saved.path, std::ios::in | std::ios::out | std::ios::binary);
+  const auto put = [&](std::size_t at, char byte) {
+    file.seekp(static_cast<std::streamoff>(at));
+    file.put(byte);
+    file.flush();
+  };
+  ASSERT_EQ(refusal(saved.path), "");
+  int accepted = 0;
+  for (std::size_t at = 0; at < saved.bytes.size(); ++at) {
+    put(at, static_cast<char>(saved.bytes[at] ^ (1 << at % 8)));
+    const std::string text = refusal(saved.path);
+    const bool named = text.find("was altered") != std::string::npos || text.find("is not a dikkat checkpoint") != std::string::npos;
+    accepted += text.empty() || !named ? 1 : 0;
+    put(at, saved.bytes[at]);
+  }
+  EXPECT_EQ(accepted, 0);
+  EXPECT_EQ(refusal(saved.path), "");
+}
+
+TEST(Gate, RefusesEveryTruncation) {
+  const SavedSample saved;
+  for (std::size_t size = saved.bytes.size(); size-- > 0;) {
+    std::filesystem::resize_file(saved.path, size);
+    const std::string text = refusal(saved.path);
+    ASSERT_NE(text.find(size == 0 ? "is empty" : "is truncated"), std::string::npos) << size << ": " << text;
+  }
+}
+
+TEST(Gate, SaysHowMuchIsMissing) {
+  const SavedSample saved;
+  std::filesystem::resize_file(saved.path, 4500);
+  EXPECT_EQ(refusal(saved.path),
+            concat(saved.path.string(), " is truncated: 4,500 bytes, its header says ", grouped(static_cast<index>(saved.bytes.size()))));
+}
+
+TEST(Gate, RefusesAppendedJunk) {
+  const SavedSample saved;
+  for (const std::string& junk : {std::string(1, '\0'), std::string("x"), std::string(5000, 'x')}) {
+    write_file(saved.path, saved.bytes + junk);
+    EXPECT_NE(refusal(saved.path).find("was altered"), std::string::npos);
+  }
+}
+
+TEST(Gate, RefusesTwoFilesMixed) {
+  const SavedSample saved;
+  Sample other;
+  other.numbers["model/scale"][0] += 1;
+  const ScratchDirectory scratch;
+  const std::string bytes = read_file(save_checkpoint(scratch.path(), other.snapshot).path());
+  ASSERT_EQ(bytes.size(), saved.bytes.size());
+  write_file(saved.path, saved.bytes.substr(0, kHeaderBytes) + bytes.substr(kHeaderBytes));
+  EXPECT_NE(refusal(saved.path).find("was altered"), std::string::npos);
+}
+
+TEST(Gate, NamesANewerFormat) {
+  const SavedSample saved;
+  Header header = parse_header(saved.bytes);
+  header.format = 7;
+  write_file(saved.path, render_header(header) + saved.bytes.substr(kHeaderBytes));
+  EXPECT_EQ(refusal(saved.path),
+            saved.path.string() + " was written by a newer dikkat (format 7; this program reads up to 1): use that one");
+}
+
+TEST(Gate, RefusesHeadersThatNobodyWrites) {
+  const SavedSample saved;
+  const Header good = parse_header(saved.bytes);
+  for (const Header& bad : {Header{.format = 0, .length = good.length, .step = 7, .image = good.image},
+                            Header{.format = 1, .length = good.length, .step = 8, .image = good.image},
+                            Header{.format = 1, .length = -1, .step = 7, .image = good.image},
+                            Header{.format = 1, .length = 100, .step = 7, .image = good.image},
+                            Header{.format = 1, .length = std::numeric_limits<index>::max(), .step = 7, .image = good.image}}) {
+    write_file(saved.path, render_header(bad) + saved.bytes.substr(kHeaderBytes));
+    EXPECT_NE(refusal(saved.path), "");
+  }
+  // Right checksum, wrong words.
+  std::string block = render_header(good).substr(0, kHeaderBytes - 64);
+  block[1000] = ' ';
+  write_file(saved.path, block + to_hex(sha256(block)) + saved.bytes.substr(kHeaderBytes));
+  EXPECT_NE(refusal(saved.path).find("does not follow format 1"), std::string::npos);
+}
+
+TEST(Gate, TheHeaderIsForPeopleToo) {
+  const SavedSample saved;
+  EXPECT_TRUE(saved.bytes.starts_with(concat("dikkat checkpoint\nformat 1\nlength ", saved.bytes.size(), "\nstep 7\nimage ")));
+}
+
+TEST(Gate, RefusesWhatIsNoCheckpoint) {
+  const ScratchDirectory scratch;
+  EXPECT_NE(refusal(scratch / "missing.h5").find("No such file"), std::string::npos);
+  EXPECT_NE(refusal(scratch.path()).find("is a directory"), std::string::npos);
+  EXPECT_NE(refusal("/dev/zero").find("is not a regular file"), std::string::npos);
+
+  ASSERT_EQ(::mkfifo((scratch / "pipe").c_str(), 0600), 0);
+  EXPECT_NE(refusal(scratch / "pipe").find("is not a regular file"), std::string::npos);
+
+  write_file(scratch / "empty", "");
+  EXPECT_NE(refusal(scratch / "empty").find("is empty"), std::string::npos);
+  write_file(scratch / "text", std::string(10000, 'x'));
+  EXPECT_NE(refusal(scratch / "text").find("is not a dikkat checkpoint"), std::string::npos);
+
+  const hid_t file = H5Fcreate((scratch / "foreign.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  ASSERT_GE(H5Fclose(file), 0);
+  EXPECT_NE(refusal(scratch / "foreign.h5").find("is an HDF5 file but not a dikkat checkpoint"), std::string::npos);
+}
+
+TEST(Grouped, PutsCommas) {
+  EXPECT_EQ(grouped(0), "0");
+  EXPECT_EQ(grouped(999), "999");
+  EXPECT_EQ(grouped(1234567), "1,234,567");
+  EXPECT_EQ(grouped(-123456), "-123,456");
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,214 @@
+#include "train/checkpoint/run_directory.h"
+
+#include <csignal>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/train/checkpoint/sample.h"
+
+namespace dikkat {
+namespace {
+
+using Names = std::set<std::string>;
+
+SavedCheckpoint save_step(const RunDirectory& run, index step) { return save_checkpoint(run.checkpoints_path(), Sample(step).snapshot); }
+
+std::vector<index> steps_of(const RunDirectory& run) {
+  std::vector<index> steps;
+  for (const CheckpointEntry& entry : run.checkpoints()) {
+    steps.push_back(entry.step);
+  }
+  return steps;
+}
+
+void damage(const std::filesystem::path& path) {
+  std::string bytes = read_file(path);
+  bytes[5000] ^= 1;
+  write_file(path, bytes);
+}
+
+TEST(RunDirectoryCreate, MakesFoldersAndTakesEmptyOnes) {
+  const ScratchDirectory scratch;
+  {
+    const RunDirectory run = RunDirectory::create(scratch / "a/b");
+    EXPECT_EQ(names_in(scratch / "a/b"), (Names{".lock", "checkpoints"}));
+    EXPECT_FALSE(run.newest().has_value());
+    EXPECT_FALSE(run.best().has_value());
+  }
+  RunDirectory::create(scratch / "a/b");  // the remains of a start that came to nothing
+  std::filesystem::create_directory(scratch / "empty");
+  RunDirectory::create(scratch / "empty");
+}
+
+TEST(RunDirectoryCreate, RefusesWhatIsInUseAndLeavesItAlone) {
+  const ScratchDirectory scratch;
+  std::filesystem::create_directory(scratch / "full");
+  for (const char* name : {"a", "b", "c", "d"}) {
+    write_file(scratch.path() / "full" / name, name);
+  }
+  const std::string text = text_of<InputError>([&] { RunDirectory::create(scratch / "full"); });
+  EXPECT_NE(text.find("is not empty (it holds a, b, c, ...): choose another --out, or go on with the run in it by `dikkat resume "),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(names_in(scratch / "full"), (Names{"a", "b", "c", "d"}));
+
+  write_file(scratch / "file", "");
+  EXPECT_NE(text_of<InputError>([&] { RunDirectory::create(scratch / "file"); }).find("is a file"), std::string::npos);
+  EXPECT_NE(text_of<InputError>([&] { RunDirectory::create("/proc/no/such"); }).find("cannot be made"), std::string::npos);
+  EXPECT_NE(text_of<InputError>([&] { RunDirectory::create(scratch / "file/below"); }), "");
+
+  const RunDirectory run = RunDirectory::create(scratch / "run");
+  save_step(run, 1);
+  EXPECT_NE(text_of<InputError>([&] { RunDirectory::create(scratch / "run"); }).find(concat("is in use by process ", ::getpid())),
+            std::string::npos);
+}
+
+TEST(RunDirectoryOpen, RefusesWhatIsNoRun) {
+  const ScratchDirectory scratch;
+  EXPECT_NE(text_of<InputError>([&] { RunDirectory::open(scratch / "missing"); }).find("does not exist"), std::string::npos);
+  EXPECT_NE(text_of<InputError>([&] { RunDirectory::open(scratch.path()); }).find("no folder named checkpoints"), std::string::npos);
+  EXPECT_TRUE(names_in(scratch.path()).empty());
+}
+
+TEST(RunDirectoryOpen, HasOneWriter) {
+  const ScratchDirectory scratch;
+  const auto refused = [&] { return text_of<InputError>([&] { RunDirectory::open(scratch / "run"); }); };
+  {
+    RunDirectory run = RunDirectory::create(scratch / "run");
+    EXPECT_NE(refused().find(concat("is in use by process ", ::getpid(), ": a run directory has one writer")), std::string::npos);
+    const RunDirectory moved = std::move(run);
+    EXPECT_NE(refused(), "");
+  }
+  EXPECT_EQ(refused(), "");
+
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const RunDirectory run = RunDirectory::open(scratch / "run");
+    if (::write(ready[1], "x", 1) == 1) {
+      ::pause();
+    }
+    ::_exit(1);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_NE(refused().find(concat("is in use by process ", child)), std::string::npos);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(refused(), "");
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+TEST(RunDirectoryOpen, CleansTemporaries) {
+  const ScratchDirectory scratch;
+  const std::filesystem::path checkpoints = RunDirectory::create(scratch / "run").checkpoints_path();
+  write_file(checkpoints / ".tmp-700-123", "half");
+  write_file(checkpoints / "notes.txt", "mine");
+  RunDirectory::open(scratch / "run");
+  EXPECT_EQ(names_in(checkpoints), Names{"notes.txt"});
+}
+
+TEST(RunDirectoryList, SortsByStepAndTakesOnlyCheckpoints) {
+  const ScratchDirectory scratch;
+  const RunDirectory run = RunDirectory::create(scratch / "run");
+  for (const char* name : {"step-1000000000.h5", "step-000000020.h5", "step-000000003.h5", "step-3.h5", "step-000000004.h5.aside",
+                           "step-0000000005.h5", "step--00000001.h5", "step-99999999999999999999.h5", "best", "x"}) {
+    write_file(run.checkpoints_path() / name, "");
+  }
+  EXPECT_EQ(steps_of(run), (std::vector<index>{3, 20, 1000000000}));
+  EXPECT_EQ(run.newest()->path.filename(), "step-1000000000.h5");
+}
+
+TEST(Retain, KeepsTheLastAndTheBest) {
+  const ScratchDirectory scratch;
+  RunDirectory run = RunDirectory::create(scratch / "run");
+  for (index step = 1; step <= 4; ++step) {
+    save_step(run, step * 10);
+  }
+  const SavedCheckpoint newest = save_step(run, 50);
+  EXPECT_THROW(run.retain(newest, 0, -1), Error);
+  run.retain(newest, 9, -1);
+  EXPECT_EQ(steps_of(run), (std::vector<index>{10, 20, 30, 40, 50}));
+  run.retain(newest, 2, 20);
+  EXPECT_EQ(steps_of(run), (std::vector<index>{20, 40, 50}));
+  run.retain(newest, 1, 50);
+  EXPECT_EQ(steps_of(run), (std::vector<index>{50}));
+}
+
+TEST(Retain, NeverRemovesWhatWasSavedLastNorNewerFiles) {
+  const ScratchDirectory scratch;
+  RunDirectory run = RunDirectory::create(scratch / "run");
+  save_step(run, 90);
+  save_step(run, 80);
+  save_step(run, 10);
+  const SavedCheckpoint saved = save_step(run, 20);
+  run.retain(saved, 1, -1);
+  EXPECT_EQ(steps_of(run), (std::vector<index>{20, 80, 90}));
+}
+
+TEST(Best, IsFoundByReaders) {
+  const ScratchDirectory scratch;
+  RunDirectory run = RunDirectory::create(scratch / "run");
+  save_step(run, 10);
+  EXPECT_NE(text_of<InputError>([&] { open_checkpoint(run.path(), Pick::best); }).find("has no best checkpoint yet"), std::string::npos);
+  save_step(run, 20);
+  run.record_best(20);
+  run.record_best(10);
+  EXPECT_EQ(run.best()->step, 10);
+  EXPECT_EQ(open_checkpoint(run.path(), Pick::best).state().step, 10);
+  EXPECT_EQ(open_checkpoint(run.path()).state().step, 20);
+  EXPECT_EQ(read_file(run.checkpoints_path() / "best"), "step-000000010.h5\n");
+
+  for (const char* bad : {"", "10\n", "step-000000010.h5", "../../x\n"}) {
+    write_file(run.checkpoints_path() / "best", bad);
+    EXPECT_NE(text_of<InputError>([&] { run.best(); }).find("does not name a checkpoint"), std::string::npos) << bad;
+  }
+  write_file(run.checkpoints_path() / "best", "step-000000030.h5\n");
+  EXPECT_NE(text_of<InputError>([&] { run.best(); }).find("which is not there"), std::string::npos);
+}
+
+TEST(OpenCheckpoint, TakesARunOrAFile) {
+  const ScratchDirectory scratch;
+  const RunDirectory run = RunDirectory::create(scratch / "run");
+  EXPECT_NE(text_of<InputError>([&] { open_checkpoint(run.path()); }).find("holds no checkpoint"), std::string::npos);
+  EXPECT_NE(text_of<InputError>([&] { open_checkpoint(scratch / "missing"); }), "");
+  save_step(run, 10);
+  save_step(run, 20);
+  EXPECT_EQ(open_checkpoint(run.path()).state().step, 20);
+  EXPECT_EQ(open_checkpoint(run.checkpoints_path() / "step-000000010.h5").state().step, 10);
+}
+
+TEST(OpenCheckpoint, NamesADamagedNewestAndTheWholeOlderOnes) {
+  const ScratchDirectory scratch;
+  RunDirectory run = RunDirectory::create(scratch / "run");
+  for (index step = 1; step <= 4; ++step) {
+    save_step(run, step * 10);
+  }
+  damage(run.checkpoints_path() / "step-000000040.h5");
+  damage(run.checkpoints_path() / "step-000000020.h5");
+  const std::string text = text_of<InputError>([&] { open_checkpoint(run.path()); });
+  EXPECT_NE(text.find("step-000000040.h5 was altered"), std::string::npos) << text;
+  EXPECT_NE(text.find("whole: step-000000030.h5, step-000000010.h5. "), std::string::npos) << text;
+  EXPECT_NE(text.find("--latest-good"), std::string::npos) << text;
+  EXPECT_EQ(open_checkpoint(run.path(), Pick::latest_good).state().step, 30);
+
+  const auto aside = run.set_aside_after(30);
+  ASSERT_EQ(aside.size(), 1U);
+  EXPECT_EQ(aside[0].filename(), "step-000000040.h5.aside");
+  EXPECT_EQ(steps_of(run), (std::vector<index>{10, 20, 30}));
+  save_step(run, 40);
+  EXPECT_EQ(run.set_aside_after(30)[0].filename(), "step-000000040.h5.aside-2");
+
+  for (const char* name : {"step-000000010.h5", "step-000000030.h5"}) {
+    damage(run.checkpoints_path() / name);
+  }
+  EXPECT_NE(text_of<InputError>([&] { open_checkpoint(run.path()); }).find("no other one that is whole"), std::string::npos);
+  EXPECT_NE(text_of<InputError>([&] { open_checkpoint(run.path(), Pick::latest_good); }), "");
+}
+
+}  // namespace
+}  // namespace dikkat

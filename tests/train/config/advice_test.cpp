@@ -1,0 +1,67 @@
+#include "train/config/advice.h"
+
+#include "tests/train/config/support.h"
+#include "train/config/foreign_names.h"
+
+namespace dikkat::schema {
+namespace {
+
+TEST(EditDistance, CountsEdits) {
+  EXPECT_EQ(edit_distance("", ""), 0);
+  EXPECT_EQ(edit_distance("abc", ""), 3);
+  EXPECT_EQ(edit_distance("abc", "abc"), 0);
+  EXPECT_EQ(edit_distance("abc", "acb"), 1);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3);
+}
+
+TEST(NearestKey, FindsEveryKeyWithALetterMissingOrSwapped) {
+  for (const Key& key : keys()) {
+    const std::string name(key.name);
+    if (name.size() < 4) {
+      continue;
+    }
+    for (std::size_t i = 1; i < name.size(); ++i) {
+      std::string missing = name;
+      missing.erase(i, 1);
+      std::string swapped = name;
+      std::swap(swapped[i - 1], swapped[i]);
+      for (const std::string& typo : {missing, swapped}) {
+        if (find_key(key.section, typo) == nullptr) {
+          EXPECT_EQ(nearest_key(key.section, typo), key.path()) << typo;
+        }
+      }
+    }
+  }
+}
+
+TEST(NearestKey, LooksInOtherSectionsToo) {
+  EXPECT_EQ(nearest_key("train", "learnin_rate"), "optim.learning_rate");
+  EXPECT_EQ(nearest_key("", "blocksize"), "model.block_size");
+  EXPECT_EQ(nearest_key("tokenizer", "kinds"), "tokenizer.kind");
+  EXPECT_EQ(nearest_key("model", "kinds"), "model.kind");
+}
+
+TEST(NearestKey, IsSilentWhereNothingIsNear) {
+  for (const char* far : {"bananas", "x", "", "n", "zz", "activation", "rope_theta"}) {
+    EXPECT_EQ(nearest_key("model", far), "") << far;
+  }
+  EXPECT_EQ(nearest_key("model", std::string(100'000, 'n')), "");
+}
+
+TEST(ForeignNames, LeadToKeysThatExistOrSayWhyNot) {
+  for (const ForeignName& foreign : foreign_names()) {
+    for (const Key& key : keys()) {
+      EXPECT_NE(foreign.name, key.name);
+    }
+    if (foreign.ours.empty()) {
+      EXPECT_FALSE(foreign.note.empty()) << foreign.name;
+    } else {
+      const std::size_t dot = foreign.ours.find('.');
+      EXPECT_NE(find_key(foreign.ours.substr(0, dot), foreign.ours.substr(dot + 1)), nullptr) << foreign.name;
+    }
+    expect_words(unknown_key("model", foreign.name), {std::string(foreign.name), std::string(foreign.whose), std::string(foreign.ours)});
+  }
+}
+
+}  // namespace
+}  // namespace dikkat::schema

@@ -1,0 +1,118 @@
+#include "tests/train/config/support.h"
+
+namespace dikkat {
+namespace {
+
+std::string invalid(void (*change)(Config&)) {
+  Config config;
+  change(config);
+  return input_error([&] { validate(config); });
+}
+
+TEST(Resolve, FillsInWhatDependsOnOtherKeys) {
+  Config config;
+  config.model.bias = false;
+  config.optim.learning_rate = 6e-4;
+  config.train.max_steps = 77;
+  resolve(config);
+  EXPECT_EQ(config.model.qkv_bias, false);
+  EXPECT_EQ(config.optim.min_lr, 6e-4 / 10);
+  EXPECT_EQ(config.optim.decay_steps, 77);
+  validate(config);
+}
+
+TEST(Resolve, KeepsWhatIsSet) {
+  Config config;
+  config.model.qkv_bias = false;
+  config.optim.min_lr = 0;
+  config.optim.decay_steps = 5;
+  const Config before = config;
+  resolve(config);
+  EXPECT_EQ(config, before);
+}
+
+TEST(Resolve, TwiceIsOnce) {
+  Config config;
+  resolve(config);
+  config.train.max_steps = 9999;
+  const Config once = config;
+  resolve(config);
+  EXPECT_EQ(config, once);
+  EXPECT_EQ(config.optim.decay_steps, 2000);
+}
+
+TEST(Resolve, LeavesNoKeyOpen) {
+  Config config;
+  resolve(config);
+  for (const schema::Key& key : schema::keys()) {
+    EXPECT_NE(key.get(config).index(), 0U) << key.path();
+  }
+}
+
+TEST(Validate, AcceptsTheDefaultsResolvedOrNot) {
+  Config config;
+  validate(config);
+  resolve(config);
+  validate(config);
+}
+
+TEST(Validate, AcceptsAWarmUpLongerThanTheRun) {
+  Config config;
+  config.optim.warmup_steps = 5000;
+  config.train.max_steps = 100;
+  resolve(config);
+  validate(config);
+}
+
+TEST(Validate, SaysWhichWidthsAndHeadsWork) {
+  expect_words(invalid([](Config& c) { c.model.n_embd = 100, c.model.n_head = 3; }),
+               {"model.n_embd is 100, which model.n_head = 3 does not divide", "n_embd = 99 or 102", "n_head = 2 or 4"});
+  expect_words(invalid([](Config& c) { c.model.n_embd = 7, c.model.n_head = 4; }), {"n_embd = 4 or 8", "n_head = 1 or 7"});
+  expect_words(invalid([](Config& c) { c.model.n_embd = 5, c.model.n_head = 8; }), {"n_embd = 8", "n_head = 5"});
+}
+
+TEST(Validate, EveryAdviceOnHeadsWorks) {
+  for (index width = 1; width <= 40; ++width) {
+    for (index heads = 1; heads <= 50; ++heads) {
+      Config config;
+      config.model.n_embd = width;
+      config.model.n_head = heads;
+      if (width % heads == 0) {
+        EXPECT_NO_THROW(validate(config));
+        continue;
+      }
+      const std::string message = input_error([&] { validate(config); });
+      const std::size_t widths = message.find("work are n_embd = ");
+      const std::size_t numbers = message.find("n_head = ", widths);
+      ASSERT_NE(widths, std::string::npos) << message;
+      EXPECT_EQ(std::stoll(message.substr(widths + 18)) % heads, 0) << message;
+      EXPECT_EQ(width % std::stoll(message.substr(numbers + 9)), 0) << message;
+    }
+  }
+}
+
+TEST(Validate, WantsTheRateToFall) {
+  expect_words(invalid([](Config& c) { c.optim.min_lr = 2e-3; }), {"optim.min_lr is 0.002", "optim.learning_rate = 0.001"});
+  Config config;
+  config.optim.min_lr = 2e-3;
+  config.optim.schedule = "constant";
+  EXPECT_NO_THROW(validate(config));
+}
+
+TEST(Validate, ChecksRangesOfWhatWasSetInCode) {
+  expect_words(invalid([](Config& c) { c.model.block_size = 0, c.optim.beta1 = 1.0; }), {"model.block_size is 0", "\noptim.beta1 is 1.0"});
+  expect_words(invalid([](Config& c) { c.model.n_head = 0; }), {"model.n_head is 0, expected an integer from 1"});
+  expect_words(invalid([](Config& c) { c.data.corpus = {"\xFF"}; }), {"data.corpus", "UTF-8"});
+  expect_words(invalid([](Config& c) { c.tokenizer.kind = "words"; }), {"tokenizer.kind is \"words\""});
+}
+
+TEST(Validate, RefusesMoreTokensThanCanBeCounted) {
+  const auto huge = [](Config& c) {
+    c.train.batch_size = c.train.gradient_accumulation_steps = c.model.block_size = 1'000'000;
+    c.train.max_steps = 999'999'999;
+  };
+  expect_words(invalid(huge), {"train.batch_size", "more tokens than can be counted"});
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,128 @@
+#include "train/config/schema.h"
+
+#include <cctype>
+#include <cmath>
+#include <set>
+
+#include "tests/train/config/support.h"
+
+namespace dikkat::schema {
+namespace {
+
+TEST(Schema, HasEveryKeyOfTheFiveSections) {
+  const std::vector<std::string> expected = {"model.kind",
+                                             "model.n_layer",
+                                             "model.n_head",
+                                             "model.n_embd",
+                                             "model.block_size",
+                                             "model.dropout",
+                                             "model.bias",
+                                             "model.qkv_bias",
+                                             "model.tie_embeddings",
+                                             "model.vocab_size",
+                                             "tokenizer.kind",
+                                             "data.corpus",
+                                             "data.val_fraction",
+                                             "optim.learning_rate",
+                                             "optim.min_lr",
+                                             "optim.schedule",
+                                             "optim.warmup_steps",
+                                             "optim.decay_steps",
+                                             "optim.weight_decay",
+                                             "optim.beta1",
+                                             "optim.beta2",
+                                             "optim.eps",
+                                             "optim.grad_clip",
+                                             "train.batch_size",
+                                             "train.gradient_accumulation_steps",
+                                             "train.max_steps",
+                                             "train.eval_interval",
+                                             "train.eval_batches",
+                                             "train.checkpoint_interval",
+                                             "train.keep_last",
+                                             "train.log_interval",
+                                             "train.seed"};
+  std::vector<std::string> found;
+  for (const Key& key : keys()) {
+    found.push_back(key.path());
+  }
+  EXPECT_EQ(found, expected);
+  EXPECT_EQ(sections(), (std::vector<std::string_view>{"model", "tokenizer", "data", "optim", "train"}));
+}
+
+TEST(Schema, EveryRowIsSound) {
+  for (const Key& key : keys()) {
+    EXPECT_EQ(find_key(key.section, key.name), &key) << key.path();
+    EXPECT_GT(key.help.size(), 10U) << key.path();
+    EXPECT_EQ(key.help.back(), '.') << key.path();
+    const Value by_default = key.get(Config{});
+    EXPECT_EQ(by_default.index() == 0, key.rule.derived.from != nullptr) << key.path() << ": either a default or a derived one";
+    EXPECT_EQ(key.problem_with(by_default), "");
+    EXPECT_EQ(key.type == Type::text, !key.rule.choices.empty()) << key.path();
+  }
+}
+
+TEST(Schema, SetChangesThatKeyAndNoOther) {
+  Dice dice(1);
+  for (const Key& key : keys()) {
+    Config config;
+    const Value value = random_value(key, dice);
+    key.set(config, value);
+    EXPECT_EQ(key.get(config), value) << key.path();
+    for (const Key& other : keys()) {
+      if (&other != &key) {
+        EXPECT_EQ(other.get(config), other.get(Config{})) << key.path() << " changed " << other.path();
+      }
+    }
+  }
+}
+
+TEST(Schema, RangesAreSaidInWords) {
+  EXPECT_EQ((Range{.low = 1, .high = 1e6}.text()), "from 1 to 1000000");
+  EXPECT_EQ((Range{.low = 0}.text()), "of at least 0");
+  EXPECT_EQ((Range{.low = 0, .high = 1, .high_open = true}.text()), "of at least 0 and below 1");
+  EXPECT_EQ((Range{.low = 0, .high = 1, .low_open = true}.text()), "above 0 and at most 1");
+  EXPECT_EQ((Range{.low = 0, .high = 1, .low_open = true, .high_open = true}.text()), "above 0 and below 1");
+  EXPECT_EQ(Range{}.text(), "");
+}
+
+TEST(Schema, RangesHoldTheirEndsOrNot) {
+  constexpr Range kOpen = {.low = 0, .high = 1, .low_open = true, .high_open = true};
+  EXPECT_FALSE(kOpen.contains(0));
+  EXPECT_FALSE(kOpen.contains(1));
+  EXPECT_TRUE(kOpen.contains(0.5));
+  constexpr Range kClosed = {.low = 0, .high = 1};
+  EXPECT_TRUE(kClosed.contains(0));
+  EXPECT_TRUE(kClosed.contains(1));
+  EXPECT_FALSE(kClosed.contains(std::nextafter(1.0, 2.0)));
+  EXPECT_FALSE(Range{}.contains(std::nan("")));
+}
+
+TEST(Value, NumbersKeepAPointOrAnExponent) {
+  EXPECT_EQ(to_toml(1.0), "1.0");
+  EXPECT_EQ(to_toml(0.1), "0.1");
+  EXPECT_EQ(to_toml(-0.0), "-0.0");
+  EXPECT_NE(to_toml(1e22).find_first_of(".e"), std::string::npos);
+  EXPECT_EQ(to_toml(Value(index{1})), "1");
+  EXPECT_EQ(to_toml(Value(true)), "true");
+  EXPECT_EQ(to_toml(Value(std::vector<std::string>{"a", "b\"c"})), R"(["a", "b\"c"])");
+  EXPECT_EQ(to_toml(Value(std::vector<std::string>{})), "[]");
+}
+
+TEST(Value, TellsUtf8) {
+  EXPECT_TRUE(is_utf8("plain ş 語 😀"));
+  for (const std::string_view bad :
+       {"\x80", "\xC3", "\xC0\xAF", "\xE0\x80\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xF8\x88\x80\x80\x80", "a\xE2\x82"}) {
+    EXPECT_FALSE(is_utf8(bad)) << in_quotes(bad);
+  }
+}
+
+TEST(Value, QuotesForAnErrorStayOnOneShortLine) {
+  EXPECT_EQ(in_quotes("a\nb"), R"("a\nb")");
+  EXPECT_EQ(in_quotes("a\xFF"), "\"a\uFFFD\"");
+  EXPECT_LT(in_quotes(std::string(10000, 'x')).size(), 100U);
+  EXPECT_TRUE(is_utf8(in_quotes(std::string(79, 'x') + "😀😀")));
+}
+
+}  // namespace
+}  // namespace dikkat::schema

@@ -1,0 +1,208 @@
+#include "train/text/tokenizer.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <gtest/gtest.h>
+
+#include "train/text/char_tokenizer.h"
+
+namespace dikkat {
+namespace {
+
+using namespace std::string_literals;
+
+std::unique_ptr<Tokenizer> char_tokenizer_of(std::initializer_list<std::string_view> documents) {
+  return make_tokenizer("char", std::span(documents.begin(), documents.size()));
+}
+
+/// The text of what f throws; a test failure where it throws nothing or another type.
+template <class E, class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const E& error) {
+    return error.what();
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << "another exception: " << error.what();
+    return "";
+  }
+  ADD_FAILURE() << "no exception";
+  return "";
+}
+
+void expect_round_trip(const Tokenizer& tokenizer, std::string_view text) {
+  const std::vector<Token> tokens = tokenizer.encode(text);
+  for (const Token token : tokens) {
+    ASSERT_TRUE(token >= 0 && token < tokenizer.vocab_size()) << token;
+  }
+  EXPECT_TRUE(tokenizer.decode(tokens) == text);
+  const auto again = tokenizer_from_json(tokenizer.to_json());
+  EXPECT_EQ(again->kind(), tokenizer.kind());
+  EXPECT_EQ(again->vocab_size(), tokenizer.vocab_size());
+  EXPECT_EQ(again->to_json(), tokenizer.to_json());
+  EXPECT_TRUE(again->encode(text) == tokens);
+  EXPECT_TRUE(again->decode(tokens) == text);
+}
+
+TEST(ByteTokenizer, EncodesEveryByteAsItsValue) {
+  std::string text;
+  for (int byte = 0; byte < 256; ++byte) {
+    text += static_cast<char>(byte);
+  }
+  const auto tokenizer = make_tokenizer("byte", {});
+  const std::vector<Token> tokens = tokenizer->encode(text);
+  ASSERT_EQ(tokens.size(), 256U);
+  for (std::size_t byte = 0; byte < 256; ++byte) {
+    EXPECT_EQ(tokens[byte], static_cast<Token>(byte));
+  }
+  EXPECT_EQ(tokenizer->vocab_size(), 256);
+  EXPECT_EQ(tokenizer->separator(), std::nullopt);
+  EXPECT_EQ(tokenizer->to_json(), R"({"kind":"byte"})");
+  expect_round_trip(*tokenizer, text);
+}
+
+TEST(CharTokenizer, IdsAreIndicesInTheSortedSetOfCodePoints) {
+  const auto tokenizer = char_tokenizer_of({"b\u3042a", "", "a\U0001F600\n"});
+  EXPECT_EQ(tokenizer->vocab_size(), 5);  // \n a b あ 😀
+  EXPECT_EQ(tokenizer->encode("\nab\u3042\U0001F600a"), (std::vector<Token>{0, 1, 2, 3, 4, 1}));
+  EXPECT_EQ(tokenizer->separator(), std::nullopt);
+  EXPECT_EQ(tokenizer->to_json(), "{\"characters\":\"\\nab\u3042\U0001F600\",\"kind\":\"char\"}");
+  EXPECT_TRUE(tokenizer->encode("").empty());
+  expect_round_trip(*tokenizer, "ab\n\u3042");
+}
+
+TEST(CharTokenizer, KeepsControlAndSpecialCharacters) {
+  const std::string text = "\0\x01\"\\\x7F\r\n\u2028\uFEFF\uFFFF\U0010FFFF"s;
+  expect_round_trip(*char_tokenizer_of({text}), text);
+}
+
+TEST(CharTokenizer, RefusesTextThatIsNotUtf8AndSaysWhere) {
+  const std::string_view documents[] = {"fine", "ab\xC3\xA9\xED\xA0\x80"};
+  try {
+    make_tokenizer("char", documents);
+    FAIL() << "no exception";
+  } catch (const EncodeError& error) {
+    EXPECT_EQ(error.document(), 1);
+    EXPECT_EQ(error.offset(), 4);
+    EXPECT_EQ(std::string(error.what()),
+              "byte 4: not UTF-8: 0xED 0xA0, half of a UTF-16 surrogate pair, which UTF-8 forbids; convert the text to UTF-8 "
+              "(iconv -f ENCODING -t UTF-8) or use the byte tokenizer (tokenizer.kind = \"byte\")");
+  }
+  const auto tokenizer = char_tokenizer_of({"abc"});
+  EXPECT_TRUE(error_of<EncodeError>([&] { tokenizer->encode("cab\xFF"); }).starts_with("byte 3: not UTF-8: 0xFF, "));
+}
+
+TEST(CharTokenizer, NamesACharacterThatItLacks) {
+  const auto tokenizer = char_tokenizer_of({"abc\u3042"});
+  EXPECT_EQ(
+      error_of<EncodeError>([&] { tokenizer->encode("\u3042b\u00E9"); }),
+      "byte 4: the character U+00E9 'é' is not among the 4 characters of the vocabulary, which come from the text that was trained on");
+  EXPECT_TRUE(error_of<EncodeError>([&] { tokenizer->encode("ab\x1B"); }).starts_with("byte 2: the character U+001B is not"))
+      << "not printed";
+  EXPECT_TRUE(error_of<EncodeError>([&] { tokenizer->encode("\U0001F600"); }).starts_with("byte 0: the character U+1F600 "));
+}
+
+TEST(CharTokenizer, RefusesAnEmptyOrUnsortedVocabulary) {
+  EXPECT_THROW(char_tokenizer_of({}), InputError);
+  EXPECT_THROW(char_tokenizer_of({"", ""}), InputError);
+  EXPECT_THROW(CharTokenizer(U""), InputError);
+  EXPECT_THROW(CharTokenizer(U"ba"), InputError);
+  EXPECT_THROW(CharTokenizer(U"aa"), InputError);
+  EXPECT_THROW(CharTokenizer(std::u32string(1, char32_t{0xD800})), InputError);
+  EXPECT_THROW(CharTokenizer(std::u32string(1, char32_t{0x110000})), InputError);
+}
+
+TEST(Tokenizer, RefusesTokensOutsideTheVocabulary) {
+  for (const char* kind : {"byte", "char"}) {
+    const std::string_view documents[] = {"abc"};
+    const auto tokenizer = make_tokenizer(kind, documents);
+    const Token below[] = {0, -1};
+    const Token above[] = {static_cast<Token>(tokenizer->vocab_size())};
+    EXPECT_THROW(tokenizer->decode(below), Error) << kind;
+    EXPECT_THROW(tokenizer->decode(above), Error) << kind;
+  }
+}
+
+TEST(Tokenizer, AnUnknownKindIsAnsweredWithTheKnownOnes) {
+  EXPECT_EQ(error_of<InputError>([] { make_tokenizer("bpe2", {}); }), "tokenizer.kind is \"bpe2\", expected one of \"byte\", \"char\"");
+}
+
+TEST(Tokenizer, RefusesADamagedDescription) {
+  struct Case {
+    std::string json;
+    std::string_view words;
+  };
+  const Case cases[] = {
+      {"", "not valid JSON"},
+      {R"({"kind":"byte")", "not valid JSON"},
+      {R"({"kind":"byte"} x)", "not valid JSON"},
+      {std::string(200000, '['), "not valid JSON"},
+      {std::string(200000, '[') + std::string(200000, ']'), "JSON array, expected an object"},
+      {R"({"kind":1e999})", "cannot be read"},
+      {"\"byte\"", "JSON string, expected an object"},
+      {"null", "JSON null, expected an object"},
+      {"{}", "no field \"kind\""},
+      {R"({"kind":7})", "\"kind\" of its description is a JSON number, expected a string"},
+      {R"({"kind":"gpt9"})", "tokenizer.kind is \"gpt9\""},
+      {R"({"kind":"byte","merges":[]})", "a field \"merges\" that this program does not know"},
+      {R"({"kind":"char"})", "no field \"characters\""},
+      {R"({"kind":"char","characters":["a","b"]})", "is a JSON array, expected a string"},
+      {R"({"kind":"char","characters":""})", "vocabulary is empty"},
+      {R"({"kind":"char","characters":"ba"})", "rising order"},
+      {R"({"kind":"char","characters":"aab"})", "rising order"},
+      {R"({"kind":"char","characters":"a\ud800"})", "not valid JSON"},
+      {"{\"kind\":\"char\",\"characters\":\"a\xFF\"}", "not valid JSON"},
+      {R"({"kind":"char","characters":"ab","lower_case":true})", "a field \"lower_case\""},
+  };
+  for (const Case& c : cases) {
+    const std::string error = error_of<InputError>([&] { tokenizer_from_json(c.json); });
+    EXPECT_NE(error.find(c.words), std::string::npos) << c.json.substr(0, 80) << "\n  answered: " << error;
+  }
+}
+
+class SharedText : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const std::filesystem::path path = std::filesystem::path(DIKKAT_SHARED_DATA) / GetParam();
+    if (!std::filesystem::exists(path)) {
+      GTEST_SKIP() << GetParam() << " is not in ../shared/data";
+    }
+    std::ifstream file(path, std::ios::binary);
+    text_.assign(std::istreambuf_iterator<char>(file), {});
+    ASSERT_GT(text_.size(), 100000U);
+  }
+  std::string text_;
+};
+
+class Utf8Text : public SharedText {};
+
+TEST_P(Utf8Text, ComesBackFromBothTokenizers) {
+  const std::string_view documents[] = {text_};
+  expect_round_trip(*make_tokenizer("byte", documents), text_);
+  const auto tokenizer = make_tokenizer("char", documents);
+  expect_round_trip(*tokenizer, text_);
+  if (std::string_view(GetParam()) == "tinyshakespeare.txt") {
+    EXPECT_EQ(tokenizer->vocab_size(), 65);
+    EXPECT_EQ(tokenizer->encode("First Citizen"), (std::vector<Token>{18, 47, 56, 57, 58, 1, 15, 47, 58, 47, 64, 43, 52}));  // as nanoGPT
+  }
+  if (std::string_view(GetParam()) == "ja_kokoro.txt") {
+    EXPECT_EQ(tokenizer->vocab_size(), 2125);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Shared, Utf8Text, testing::Values("tinyshakespeare.txt", "ja_kokoro.txt", "tr_anayasa.txt", "de_faust.txt"));
+
+class Windows1251Text : public SharedText {};
+
+TEST_P(Windows1251Text, IsReadByTheByteTokenizerOnly) {
+  const std::string_view documents[] = {text_};
+  expect_round_trip(*make_tokenizer("byte", documents), text_);
+  EXPECT_TRUE(error_of<EncodeError>([&] {
+                make_tokenizer("char", documents);
+              }).starts_with("byte 0: not UTF-8: 0xC0, a byte that never occurs in UTF-8; convert the text"));
+}
+INSTANTIATE_TEST_SUITE_P(Shared, Windows1251Text, testing::Values("ru_onegin_cp1251.txt"));
+
+}  // namespace
+}  // namespace dikkat

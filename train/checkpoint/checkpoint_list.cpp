@@ -1,0 +1,120 @@
+#include "train/checkpoint/checkpoint_list.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "autograd/base/error.h"
+
+namespace dikkat {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The step of a name that checkpoint_name gives, -1 for all other names.
+index step_of(const std::string& name) {
+  constexpr std::string_view kPrefix = "step-";
+  index step = -1;
+  if (name.starts_with(kPrefix)) {
+    std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), step);
+  }
+  return step >= 0 && checkpoint_name(step) == name ? step : -1;
+}
+
+/// The checkpoint if it is whole; an empty answer says that it is not.
+std::optional<CheckpointFile> open_if_good(const fs::path& path) {
+  try {
+    return CheckpointFile::open(path);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+/// `checkpoints` is sorted by step and not empty; the last one is bad for the reason given.
+[[noreturn]] void refuse_damaged(const fs::path& run_directory, const std::vector<CheckpointEntry>& checkpoints, const char* reason) {
+  std::string whole;
+  for (auto entry = checkpoints.rbegin() + 1; entry != checkpoints.rend(); ++entry) {
+    if (open_if_good(entry->path)) {
+      append_to(whole, concat(whole.empty() ? "" : ", ", entry->path.filename().string()));
+    }
+  }
+  if (whole.empty()) {
+    fail_input(reason, ". It is the newest checkpoint of ", run_directory.string(), ", which has no other one that is whole");
+  }
+  fail_input(reason, ". It is the newest checkpoint of ", run_directory.string(), "; these older ones are whole: ", whole,
+             ". Ask for one of them by name, or for the newest of them by --latest-good");
+}
+
+}  // namespace
+
+std::string checkpoint_name(index step) {
+  constexpr std::size_t kDigits = 9;  // at least
+  const std::string digits = concat(step);
+  return concat("step-", std::string(kDigits - std::min(kDigits, digits.size()), '0'), digits, ".h5");
+}
+
+fs::path checkpoint_directory(const fs::path& run_directory) { return run_directory / "checkpoints"; }
+
+std::vector<CheckpointEntry> list_checkpoints(const fs::path& run_directory) {
+  std::vector<CheckpointEntry> entries;
+  const fs::path directory = checkpoint_directory(run_directory);
+  std::error_code error;
+  for (fs::directory_iterator file(directory, error), end; !error && file != end; file.increment(error)) {
+    if (const index step = step_of(file->path().filename().string()); step >= 0) {
+      entries.push_back({step, file->path()});
+    }
+  }
+  require_input(!error || error == std::errc::no_such_file_or_directory, directory.string(), " cannot be listed: ", error.message());
+  std::sort(entries.begin(), entries.end(), [](const CheckpointEntry& a, const CheckpointEntry& b) { return a.step < b.step; });
+  return entries;
+}
+
+std::optional<CheckpointEntry> best_checkpoint(const fs::path& run_directory) {
+  const fs::path directory = checkpoint_directory(run_directory);
+  const fs::path pointer = directory / "best";
+  std::error_code missing;
+  if (!fs::exists(pointer, missing)) {
+    return std::nullopt;
+  }
+  std::string name;
+  try {
+    const File file = File::open_regular(pointer);
+    name.resize(static_cast<std::size_t>(std::min(file.size(), index{64})));
+    require_done(file.read(0, std::as_writable_bytes(std::span(name))), Operation::read);
+  } catch (const Error& error) {
+    fail_input(pointer.string(), ' ', error.what());
+  }
+  const index step = name.ends_with('\n') ? step_of(name.substr(0, name.size() - 1)) : -1;
+  require_input(step >= 0, pointer.string(), " does not name a checkpoint, expected one line such as ", checkpoint_name(700));
+  CheckpointEntry entry{step, directory / checkpoint_name(step)};
+  require_input(fs::exists(entry.path, missing), pointer.string(), " names ", entry.path.filename().string(), ", which is not there");
+  return entry;
+}
+
+CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, Pick pick) {
+  std::error_code missing;
+  if (!fs::is_directory(run_directory_or_file, missing)) {
+    return CheckpointFile::open(run_directory_or_file);
+  }
+  const std::vector<CheckpointEntry> checkpoints = list_checkpoints(run_directory_or_file);
+  require_input(!checkpoints.empty(), run_directory_or_file.string(), " holds no checkpoint (no checkpoints/step-NNNNNNNNN.h5)");
+  if (pick == Pick::best) {
+    const auto best = best_checkpoint(run_directory_or_file);
+    require_input(best.has_value(), run_directory_or_file.string(), " has no best checkpoint yet: no evaluation has been made");
+    return CheckpointFile::open(best->path);
+  }
+  if (pick == Pick::latest_good) {
+    for (auto entry = checkpoints.rbegin(); entry != checkpoints.rend(); ++entry) {
+      if (auto checkpoint = open_if_good(entry->path)) {
+        return std::move(*checkpoint);
+      }
+    }
+  }
+  try {
+    return CheckpointFile::open(checkpoints.back().path);
+  } catch (const InputError& error) {
+    refuse_damaged(run_directory_or_file, checkpoints, error.what());
+  }
+}
+
+}  // namespace dikkat

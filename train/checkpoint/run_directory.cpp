@@ -1,0 +1,200 @@
+#include "train/checkpoint/run_directory.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "autograd/base/error.h"
+
+namespace dikkat {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLockName = ".lock";
+
+/// A descriptor that is closed unless it is released.
+class Descriptor {
+ public:
+  explicit Descriptor(int value) : value_(value) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (value_ >= 0) {
+      ::close(value_);
+    }
+  }
+  int get() const { return value_; }
+  int release() { return std::exchange(value_, -1); }
+
+ private:
+  int value_;
+};
+
+/// "process 123", or "another process" if the lock does not say.
+std::string holder_of(int lock) {
+  char text[24];
+  const ssize_t size = ::pread(lock, text, sizeof text, 0);
+  std::string pid;
+  for (ssize_t at = 0; at < size && text[at] >= '0' && text[at] <= '9'; ++at) {
+    pid += text[at];
+  }
+  return pid.empty() ? "another process" : "process " + pid;
+}
+
+/// The locked descriptor of the run's lock file, which is made if need be and never removed: a name that comes and goes could be
+/// locked twice. O_NOFOLLOW, since it is written to.
+int take_lock(const fs::path& path) {
+  const fs::path name = path / kLockName;
+  Descriptor lock(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
+  require_input(lock.get() >= 0, path.string(), " cannot be written: ", describe_errno(errno));
+  int locked = 0;
+  do {
+    locked = ::flock(lock.get(), LOCK_EX | LOCK_NB);
+  } while (locked != 0 && errno == EINTR);
+  if (locked != 0) {
+    require_input(errno == EWOULDBLOCK, name.string(), " cannot be locked: ", describe_errno(errno));
+    fail_input(path.string(), " is in use by ", holder_of(lock.get()),
+               ": a run directory has one writer; wait for it or choose another one");
+  }
+  const std::string pid = concat(::getpid(), '\n');
+  const bool told = ::ftruncate(lock.get(), 0) == 0 && ::pwrite(lock.get(), pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size());
+  require_input(told, name.string(), " cannot be written: ", describe_errno(errno));
+  return lock.release();
+}
+
+/// Names of what stands in the way of a new run, at most three, then "...". Empty for an empty folder, where the remains of a
+/// start that came to nothing do not count.
+std::string contents_of(const fs::path& path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator file(path, error), end; !error && file != end; file.increment(error)) {
+    const fs::path name = file->path().filename();
+    std::error_code ignored;
+    if (name != kLockName && !(name == "checkpoints" && fs::is_directory(file->path()) && fs::is_empty(file->path(), ignored))) {
+      names.push_back(name.string());
+    }
+  }
+  require_input(!error, path.string(), " cannot be listed: ", error.message());
+  std::sort(names.begin(), names.end());
+  std::string list;
+  for (std::size_t i = 0; i < names.size() && i < 4; ++i) {
+    list += concat(i == 0 ? "" : ", ", i < 3 ? std::string_view(names[i]) : "...");
+  }
+  return list;
+}
+
+void require_empty(const fs::path& path) {
+  const std::string contents = contents_of(path);
+  require_input(contents.empty(), path.string(), " is not empty (it holds ", contents,
+                "): choose another --out, or go on with the run in it by `dikkat resume ", path.string(), "`");
+}
+
+void make_directory(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  require_input(!error, path.string(), " cannot be made: ", error.message());
+}
+
+}  // namespace
+
+RunDirectory RunDirectory::create(const fs::path& path) {
+  std::error_code missing;
+  if (fs::exists(path, missing)) {
+    require_input(fs::is_directory(path, missing), path.string(), " is a file, expected a folder or a new name: choose another --out");
+    if (!fs::exists(path / kLockName, missing)) {
+      require_empty(path);  // before a lock file is put into it
+    }
+  } else {
+    make_directory(path);
+  }
+  RunDirectory directory(path, take_lock(path));
+  require_empty(path);
+  make_directory(directory.checkpoints_path());
+  require_done(sync_directory(path, nullptr), Operation::sync_directory);
+  return directory;
+}
+
+RunDirectory RunDirectory::open(const fs::path& path) {
+  std::error_code missing;
+  require_input(fs::exists(path, missing), path.string(), " does not exist, expected the directory of a run");
+  require_input(fs::is_directory(checkpoint_directory(path), missing), path.string(),
+                " is not the directory of a run: it has no folder named checkpoints");
+  RunDirectory directory(path, take_lock(path));
+  directory.clean_temporaries();
+  return directory;
+}
+
+RunDirectory::RunDirectory(RunDirectory&& other) noexcept : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+
+RunDirectory& RunDirectory::operator=(RunDirectory&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(lock_, other.lock_);
+  return *this;
+}
+
+RunDirectory::~RunDirectory() {
+  if (lock_ >= 0) {
+    ::close(lock_);
+  }
+}
+
+std::optional<CheckpointEntry> RunDirectory::newest() const {
+  const auto entries = checkpoints();
+  return entries.empty() ? std::nullopt : std::optional(entries.back());
+}
+
+void RunDirectory::record_best(index step) { replace_file(checkpoints_path() / "best", checkpoint_name(step) + "\n"); }
+
+void RunDirectory::retain(const SavedCheckpoint& saved, index keep_last, index best_step) {
+  require(keep_last >= 1, "retain: keep_last is ", keep_last, ", expected 1 or more");
+  require(saved.path().parent_path() == checkpoints_path(), "retain: ", saved.path().string(), " is not a checkpoint of ", path_.string());
+  const auto entries = checkpoints();
+  index kept = 0;
+  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+    if (entry->step > saved.step() || ++kept <= keep_last || entry->step == best_step) {
+      continue;
+    }
+    std::error_code error;
+    std::filesystem::remove(entry->path, error);
+    require(!error, entry->path.string(), ": this old checkpoint cannot be removed: ", error.message());
+  }
+}
+
+std::vector<std::filesystem::path> RunDirectory::set_aside_after(index step) {
+  std::vector<std::filesystem::path> paths;
+  for (const CheckpointEntry& entry : checkpoints()) {
+    if (entry.step <= step) {
+      continue;
+    }
+    std::filesystem::path aside = entry.path.string() + ".aside";
+    for (int number = 2; std::filesystem::exists(aside); ++number) {
+      aside = concat(entry.path.string(), ".aside-", number);
+    }
+    const int error = rename_file(entry.path, aside, nullptr);
+    require(error == 0, entry.path.string(), ": cannot be renamed: ", describe_errno(error));
+    paths.push_back(std::move(aside));
+  }
+  require_done(sync_directory(checkpoints_path(), nullptr), Operation::sync_directory);
+  return paths;
+}
+
+index RunDirectory::clean_temporaries() {
+  index removed = 0;
+  std::error_code error;
+  for (fs::directory_iterator file(checkpoints_path(), error), end; !error && file != end; file.increment(error)) {
+    if (file->path().filename().string().starts_with(".tmp-") && file->symlink_status().type() == fs::file_type::regular) {
+      std::error_code undeletable;
+      removed += fs::remove(file->path(), undeletable) ? 1 : 0;
+    }
+  }
+  require_input(!error, checkpoints_path().string(), " cannot be listed: ", error.message());
+  return removed;
+}
+
+}  // namespace dikkat

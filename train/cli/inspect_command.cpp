@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "train/cli/commands.h"
+#include "train/cli/text.h"
+#include "train/cli/trained_model.h"
+#include "train/config/parse.h"
+
+namespace dikkat {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json state_of(const CheckpointFile& checkpoint) {
+  Json state;
+  for_each_field(checkpoint.state(), [&](const char* name, const auto& value) { state[name] = value; });
+  return state;
+}
+
+std::vector<index> extents_of(const Shape& shape) {
+  std::vector<index> extents;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    extents.push_back(shape[axis]);
+  }
+  return extents;
+}
+
+index parameter_count(const CheckpointFile& checkpoint) {
+  index count = 0;
+  for (const StoredTensor& tensor : checkpoint.tensors()) {
+    count += tensor.group == TensorGroup::model ? tensor.shape.size() : 0;
+  }
+  return count;
+}
+
+}  // namespace
+
+int inspect_command(const InspectArguments& arguments) {
+  const CheckpointFile checkpoint = open_checkpoint(arguments.source, arguments.best ? Pick::best : Pick::newest);
+  const auto tokenizer = tokenizer_from_json(checkpoint.tokenizer());
+  if (arguments.json) {
+    Json tensors = Json::array();
+    for (const StoredTensor& tensor : checkpoint.tensors()) {
+      tensors.push_back({{"group", path_of(tensor.group)}, {"name", tensor.name}, {"shape", extents_of(tensor.shape)}});
+    }
+    const Json object{{"checkpoint", checkpoint.path().string()},
+                      {"format", checkpoint.format()},
+                      {"bytes", checkpoint.bytes()},
+                      {"hash", checkpoint.hash()},
+                      {"step", checkpoint.state().step},
+                      {"parameters", parameter_count(checkpoint)},
+                      {"tokenizer", {{"kind", tokenizer->kind()}, {"vocab_size", tokenizer->vocab_size()}}},
+                      {"state", state_of(checkpoint)},
+                      {"config", checkpoint.config()},
+                      {"tensors", tensors}};
+    fmt::print("{}\n", object.dump(-1, ' ', false, Json::error_handler_t::replace));
+  } else {
+    fmt::print("checkpoint  {} ({}, format {})\n", checkpoint.path().string(), short_bytes(static_cast<double>(checkpoint.bytes())), checkpoint.format());
+    fmt::print("step        {}\n", checkpoint.state().step);
+    fmt::print("parameters  {}\n", grouped_digits(parameter_count(checkpoint)));
+    fmt::print("tokenizer   {}, {} tokens\n", tokenizer->kind(), grouped_digits(tokenizer->vocab_size()));
+    fmt::print("\ntensors (each also in optimizer/m and optimizer/v)\n");
+    for (const StoredTensor& tensor : checkpoint.tensors()) {
+      if (tensor.group == TensorGroup::model) {
+        fmt::print("  {:<28} {}\n", tensor.name, concat(tensor.shape));
+      }
+    }
+    fmt::print("\nstate\n");
+    const Json state = state_of(checkpoint);
+    for (const auto& [name, value] : state.items()) {
+      fmt::print("  {:<28} {}\n", name, value.dump(-1, ' ', false, Json::error_handler_t::replace));
+    }
+    fmt::print("\nconfiguration\n{}", checkpoint.config());
+  }
+  flush_results();
+  return 0;
+}
+
+int verify_command(const std::string& source) {
+  std::vector<std::filesystem::path> files;
+  if (std::filesystem::is_directory(source)) {
+    for (const CheckpointEntry& entry : list_checkpoints(source)) {
+      files.push_back(entry.path);
+    }
+    require_input(!files.empty(), source, ": holds no checkpoint, expected a run directory with checkpoints/step-NNNNNNNNN.h5");
+  } else {
+    files.emplace_back(source);
+  }
+  int code = 0;
+  for (const std::filesystem::path& file : files) {
+    try {
+      const CheckpointFile checkpoint = CheckpointFile::open(file);
+      fmt::print("{}: good, step {}, {} bytes, image {}\n", file.string(), checkpoint.state().step, checkpoint.bytes(), checkpoint.hash());
+    } catch (const InputError& e) {
+      fmt::print(stderr, "dikkat: {}\n", e.what());
+      code = 2;
+    }
+  }
+  flush_results();
+  return code;
+}
+
+}  // namespace dikkat

@@ -1,0 +1,74 @@
+#include "train/cli/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "train/cli/text.h"
+
+namespace dikkat {
+namespace {
+
+constexpr auto kRedrawn = std::chrono::milliseconds(100);
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+Progress::Progress(const Trainer& trainer)
+    : max_steps_(trainer.config().train.max_steps),
+      log_interval_(trainer.config().train.log_interval),
+      first_step_(trainer.state().step),
+      terminal_(::isatty(STDERR_FILENO) == 1),
+      start_(std::chrono::steady_clock::now()) {}
+
+Progress::~Progress() { show(""); }
+
+void Progress::show(const std::string& line) {
+  if (terminal_) {
+    fmt::print(stderr, "\r\x1b[K{}", line);
+    std::fflush(stderr);
+  }
+}
+
+void Progress::print(const std::string& line) {
+  show("");
+  fmt::print(stderr, "{}\n", line);
+}
+
+void Progress::stepped(const StepReport& r) {
+  const double left = seconds_since(start_) / static_cast<double>(r.step - first_step_) * static_cast<double>(max_steps_ - r.step);
+  last_ = fmt::format("step {:>6}/{}  loss {:.4f}  norm {:.3f}  lr {:.2e}  {:.1f} ms  {} tokens/s  {} left", r.step, max_steps_, r.loss,
+                      r.gradient_norm, r.learning_rate, r.seconds * 1e3, grouped_digits(static_cast<index>(r.tokens_per_second())), clock_time(left));
+  const bool due = r.step == first_step_ + 1 || r.step == max_steps_ || r.step % log_interval_ == 0;
+  if (!terminal_) {
+    if (due) {
+      print(last_);
+    }
+  } else if (const auto now = std::chrono::steady_clock::now(); now - shown_ > kRedrawn || r.step == max_steps_) {
+    shown_ = now;
+    show(last_);
+  }
+}
+
+void Progress::evaluating(double share_done) {
+  if (const auto now = std::chrono::steady_clock::now(); now - shown_ > kRedrawn) {
+    shown_ = now;
+    show(fmt::format("{}  evaluating {:.0f}%", last_, share_done * 100));
+  }
+}
+
+void Progress::evaluated(const EvaluationReport& r) {
+  print(fmt::format("step {:>6}/{}  train loss {:.4f}  validation loss {:.4f}{}", r.step, max_steps_, r.train_loss, r.val_loss, r.best ? "  (best so far)" : ""));
+}
+
+void Progress::saved(const SavedCheckpoint& saved) {
+  if (saved.step() == max_steps_) {
+    print(fmt::format("saved {} ({})", saved.path().string(), short_bytes(static_cast<double>(saved.bytes()))));
+  }
+}
+
+}  // namespace dikkat

@@ -1,0 +1,35 @@
+#include "train/cli/signals.h"
+
+#include <unistd.h>
+
+#include <csignal>
+
+namespace dikkat {
+namespace {
+
+volatile std::sig_atomic_t received = 0;
+
+extern "C" void on_signal(int signal) {
+  if (received != 0) {
+    ::_exit(128 + signal);
+  }
+  received = signal;
+}
+
+}  // namespace
+
+void handle_signals() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  action.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &action, nullptr);
+  sigaction(SIGXFSZ, &action, nullptr);
+}
+
+int stop_signal() { return received; }
+
+}  // namespace dikkat

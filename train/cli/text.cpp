@@ -1,0 +1,36 @@
+#include "train/cli/text.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "autograd/base/error.h"
+
+namespace dikkat {
+
+std::string grouped_digits(index number) {
+  std::string text = std::to_string(number);
+  for (auto at = static_cast<index>(text.size()) - 3; at > (number < 0 ? 1 : 0); at -= 3) {
+    text.insert(static_cast<std::size_t>(at), 1, ',');
+  }
+  return text;
+}
+
+std::string short_count(index number) {
+  const auto n = static_cast<double>(number);
+  return number < 100'000 ? grouped_digits(number) : n < 1e7 ? fmt::format("{:.2f} M", n / 1e6) : n < 1e9 ? fmt::format("{:.1f} M", n / 1e6) : fmt::format("{:.2f} G", n / 1e9);
+}
+
+std::string short_bytes(double bytes) {
+  return bytes < 1e6 ? fmt::format("{:.0f} KB", bytes / 1e3) : bytes < 1e9 ? fmt::format("{:.1f} MB", bytes / 1e6) : fmt::format("{:.2f} GB", bytes / 1e9);
+}
+
+std::string clock_time(double seconds) {
+  const auto s = static_cast<index>(std::llround(seconds));
+  return s >= 3600 ? fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60) : fmt::format("{}:{:02}", s / 60, s % 60);
+}
+
+void flush_results() { require(std::fflush(stdout) == 0 && std::ferror(stdout) == 0, "standard output cannot be written to"); }
+
+}  // namespace dikkat

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "autograd/base/index.h"
+
+// How numbers are written for people.
+namespace dikkat {
+
+/// 1,234,567
+std::string grouped_digits(index number);
+/// 124.4 M, 0.80 M, 12,345
+std::string short_count(index number);
+/// 1.5 GB, 12.3 MB
+std::string short_bytes(double bytes);
+/// 1:02:03, 4:05
+std::string clock_time(double seconds);
+
+/// Standard output could not take what was written to it (a closed pipe, a full disk): throws Error.
+void flush_results();
+
+}  // namespace dikkat

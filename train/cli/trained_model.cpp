@@ -1,0 +1,25 @@
+#include "train/cli/trained_model.h"
+
+#include "train/config/parse.h"
+#include "train/loop/training_snapshot.h"
+
+namespace dikkat {
+
+Config config_of(const CheckpointFile& checkpoint) {
+  Config config = parse_config(checkpoint.config(), checkpoint.path().string() + ": configuration");
+  resolve(config);
+  validate(config);
+  return config;
+}
+
+TrainedModel load_trained_model(const std::string& source, bool best) {
+  CheckpointFile checkpoint = open_checkpoint(source, best ? Pick::best : Pick::newest);
+  Config config = config_of(checkpoint);
+  auto tokenizer = tokenizer_from_json(checkpoint.tokenizer());
+  auto model = std::make_unique<LanguageModel>(config.model, tokenizer->vocab_size());
+  model->parameters().allocate(checkpoint.state().seed);
+  load_weights(checkpoint, model->parameters());
+  return {std::move(checkpoint), std::move(config), std::move(tokenizer), std::move(model)};
+}
+
+}  // namespace dikkat

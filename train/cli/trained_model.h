@@ -1,0 +1,25 @@
+#pragma once
+
+#include <memory>
+
+#include "train/checkpoint/checkpoint_list.h"
+#include "train/loop/model.h"
+#include "train/text/tokenizer.h"
+
+namespace dikkat {
+
+/// A checkpoint, checked, with the configuration and tokenizer in it and the model with its weights.
+struct TrainedModel {
+  CheckpointFile checkpoint;
+  Config config;
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::unique_ptr<LanguageModel> model;
+};
+
+/// Throws InputError for a source (RUN_DIR or FILE.h5) that cannot be used.
+TrainedModel load_trained_model(const std::string& source, bool best);
+
+/// Of a checkpoint; every key has a value.
+Config config_of(const CheckpointFile& checkpoint);
+
+}  // namespace dikkat

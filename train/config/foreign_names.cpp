@@ -1,0 +1,137 @@
+#include "train/config/foreign_names.h"
+
+namespace dikkat::schema {
+namespace {
+
+constexpr std::string_view kNanoGpt = "nanoGPT's";
+constexpr std::string_view kRaschka = "Raschka's";
+constexpr std::string_view kHuggingFace = "Hugging Face's";
+constexpr std::string_view kPyTorch = "PyTorch's";
+constexpr std::string_view kCommon = "another framework's";
+
+constexpr std::string_view kCpu = "dikkat trains on the CPU";
+constexpr std::string_view kF32 = "dikkat computes in 32-bit floating point";
+constexpr std::string_view kSampling = "sampling has options of its own, see dikkat sample --help";
+constexpr std::string_view kMetrics = "each run writes its numbers to metrics.jsonl in its directory";
+constexpr std::string_view kSteps = "training is counted in steps, one update of the weights each";
+constexpr std::string_view kOut = "the run directory is the option --out of dikkat train";
+constexpr std::string_view kInner = "the feed-forward layer is 4 * n_embd wide";
+constexpr std::string_view kEvalCommand = "a run is evaluated by dikkat eval RUN_DIR";
+constexpr std::string_view kOneDropout = "one rate serves embeddings, attention and residuals";
+
+constexpr ForeignName kNames[] = {
+    {"max_iters", kNanoGpt, "train.max_steps", ""},
+    {"lr_decay_iters", kNanoGpt, "optim.decay_steps", ""},
+    {"warmup_iters", kNanoGpt, "optim.warmup_steps", ""},
+    {"eval_iters", kNanoGpt, "train.eval_batches", "0 is the whole validation part"},
+    {"decay_lr", kNanoGpt, "optim.schedule", "\"constant\" does not decay"},
+    {"dataset", kNanoGpt, "data.corpus", "a list of text files and folders"},
+    {"data_dir", kNanoGpt, "data.corpus", "a list of text files and folders"},
+    {"out_dir", kNanoGpt, "", kOut},
+    {"device", kNanoGpt, "", kCpu},
+    {"dtype", kNanoGpt, "", kF32},
+    {"compile", kNanoGpt, "", "dikkat is compiled already"},
+    {"backend", kNanoGpt, "", "dikkat trains in one process"},
+    {"init_from", kNanoGpt, "", "a run is continued by dikkat resume RUN_DIR"},
+    {"eval_only", kNanoGpt, "", kEvalCommand},
+    {"always_save_checkpoint", kNanoGpt, "", "checkpoints are saved every train.checkpoint_interval steps, and the best is kept"},
+    {"wandb_log", kNanoGpt, "", kMetrics},
+    {"wandb_project", kNanoGpt, "", kMetrics},
+    {"wandb_run_name", kNanoGpt, "", kMetrics},
+    {"start", kNanoGpt, "", kSampling},
+    {"num_samples", kNanoGpt, "", kSampling},
+    {"max_new_tokens", kNanoGpt, "", kSampling},
+    {"temperature", kNanoGpt, "", kSampling},
+    {"top_k", kNanoGpt, "", kSampling},
+    {"meta_vocab_size", kNanoGpt, "model.vocab_size", ""},
+
+    {"emb_dim", kRaschka, "model.n_embd", ""},
+    {"n_heads", kRaschka, "model.n_head", ""},
+    {"n_layers", kRaschka, "model.n_layer", ""},
+    {"context_length", kRaschka, "model.block_size", ""},
+    {"drop_rate", kRaschka, "model.dropout", ""},
+    {"num_epochs", kRaschka, "train.max_steps", kSteps},
+    {"n_epochs", kRaschka, "train.max_steps", kSteps},
+    {"eval_freq", kRaschka, "train.eval_interval", ""},
+    {"eval_iter", kRaschka, "train.eval_batches", "0 is the whole validation part"},
+    {"peak_lr", kRaschka, "optim.learning_rate", ""},
+    {"initial_lr", kRaschka, "", "the warm-up starts at 0"},
+    {"max_length", kRaschka, "model.block_size", ""},
+    {"stride", kRaschka, "", "windows follow one another without overlap, from an offset that changes every epoch"},
+    {"train_ratio", kRaschka, "data.val_fraction", "the share that is not trained on"},
+
+    {"n_positions", kHuggingFace, "model.block_size", ""},
+    {"n_ctx", kHuggingFace, "model.block_size", ""},
+    {"max_position_embeddings", kHuggingFace, "model.block_size", ""},
+    {"num_attention_heads", kHuggingFace, "model.n_head", ""},
+    {"hidden_size", kHuggingFace, "model.n_embd", ""},
+    {"num_hidden_layers", kHuggingFace, "model.n_layer", ""},
+    {"n_inner", kHuggingFace, "", kInner},
+    {"intermediate_size", kHuggingFace, "", kInner},
+    {"attn_pdrop", kHuggingFace, "model.dropout", kOneDropout},
+    {"embd_pdrop", kHuggingFace, "model.dropout", kOneDropout},
+    {"resid_pdrop", kHuggingFace, "model.dropout", kOneDropout},
+    {"attention_dropout", kHuggingFace, "model.dropout", kOneDropout},
+    {"hidden_dropout_prob", kHuggingFace, "model.dropout", kOneDropout},
+    {"activation_function", kHuggingFace, "", "a GPT uses GELU in its tanh form"},
+    {"hidden_act", kHuggingFace, "", "a GPT uses GELU in its tanh form"},
+    {"layer_norm_epsilon", kHuggingFace, "", "it is 1e-5 in every layer norm"},
+    {"layer_norm_eps", kHuggingFace, "", "it is 1e-5 in every layer norm"},
+    {"initializer_range", kHuggingFace, "", "weights start with a standard deviation of 0.02"},
+    {"tie_word_embeddings", kHuggingFace, "model.tie_embeddings", ""},
+    {"attention_bias", kHuggingFace, "model.qkv_bias", ""},
+    {"model_type", kHuggingFace, "model.kind", ""},
+    {"torch_dtype", kHuggingFace, "", kF32},
+    {"fp16", kHuggingFace, "", kF32},
+    {"bf16", kHuggingFace, "", kF32},
+    {"lr_scheduler_type", kHuggingFace, "optim.schedule", ""},
+    {"adam_beta1", kHuggingFace, "optim.beta1", ""},
+    {"adam_beta2", kHuggingFace, "optim.beta2", ""},
+    {"adam_epsilon", kHuggingFace, "optim.eps", ""},
+    {"max_grad_norm", kHuggingFace, "optim.grad_clip", ""},
+    {"per_device_train_batch_size", kHuggingFace, "train.batch_size", ""},
+    {"num_train_epochs", kHuggingFace, "train.max_steps", kSteps},
+    {"eval_steps", kHuggingFace, "train.eval_interval", ""},
+    {"logging_steps", kHuggingFace, "train.log_interval", ""},
+    {"save_steps", kHuggingFace, "train.checkpoint_interval", ""},
+    {"save_total_limit", kHuggingFace, "train.keep_last", ""},
+    {"output_dir", kHuggingFace, "", kOut},
+    {"train_file", kHuggingFace, "data.corpus", "a list of text files and folders"},
+
+    {"lr", kPyTorch, "optim.learning_rate", ""},
+    {"betas", kPyTorch, "optim.beta1", "the second one is optim.beta2"},
+    {"epsilon", kCommon, "optim.eps", ""},
+    {"momentum", kPyTorch, "optim.beta1", ""},
+    {"optimizer", kCommon, "", "training is by AdamW"},
+    {"clip_grad_norm", kPyTorch, "optim.grad_clip", ""},
+    {"num_workers", kPyTorch, "", "batches are read ahead by themselves"},
+    {"shuffle", kPyTorch, "", "every epoch visits all windows in an order of its own, which follows from train.seed"},
+    {"d_model", kCommon, "model.n_embd", ""},
+    {"dim", kCommon, "model.n_embd", ""},
+    {"width", kCommon, "model.n_embd", ""},
+    {"embed_dim", kCommon, "model.n_embd", ""},
+    {"embedding_size", kCommon, "model.n_embd", ""},
+    {"depth", kCommon, "model.n_layer", ""},
+    {"num_layers", kCommon, "model.n_layer", ""},
+    {"num_heads", kCommon, "model.n_head", ""},
+    {"seq_len", kCommon, "model.block_size", ""},
+    {"seq_length", kCommon, "model.block_size", ""},
+    {"sequence_length", kCommon, "model.block_size", ""},
+    {"max_seq_len", kCommon, "model.block_size", ""},
+    {"context_size", kCommon, "model.block_size", ""},
+    {"epochs", kCommon, "train.max_steps", kSteps},
+    {"iterations", kCommon, "train.max_steps", ""},
+    {"num_steps", kCommon, "train.max_steps", ""},
+    {"grad_accum_steps", kCommon, "train.gradient_accumulation_steps", ""},
+    {"save_interval", kCommon, "train.checkpoint_interval", ""},
+    {"random_seed", kCommon, "train.seed", ""},
+    {"val_split", kCommon, "data.val_fraction", ""},
+    {"threads", kCommon, "", "the environment variable OMP_NUM_THREADS sets the number of threads; results do not depend on it"},
+    {"num_threads", kCommon, "", "the environment variable OMP_NUM_THREADS sets the number of threads; results do not depend on it"},
+};
+
+}  // namespace
+
+std::span<const ForeignName> foreign_names() { return kNames; }
+
+}  // namespace dikkat::schema

@@ -1,0 +1,116 @@
+#include <charconv>
+#include <cmath>
+
+#include "autograd/base/error.h"
+#include "train/config/advice.h"
+#include "train/config/parse.h"
+#include "train/config/reading.h"
+
+namespace dikkat {
+namespace schema {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t");
+  return begin == std::string_view::npos ? "" : text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+template <class Number>
+std::from_chars_result read_whole(std::string_view text, Number& value) {
+  if (text.starts_with('+') && !text.starts_with("+-")) {
+    text.remove_prefix(1);
+  }
+  std::from_chars_result result = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (result.ec == std::errc() && result.ptr != text.data() + text.size()) {
+    result.ec = std::errc::invalid_argument;
+  }
+  return result;
+}
+
+Reading rejected(const Key& key, std::string_view text, std::string_view advice = "") {
+  return {.value = {}, .problem = mismatch(key, in_quotes(text), advice)};
+}
+Reading accepted(const Key& key, Value value) {
+  std::string problem = key.problem_with(value);
+  return {.value = std::move(value), .problem = std::move(problem)};
+}
+
+Reading read_boolean(const Key& key, std::string_view text) {
+  return text == "true" || text == "false" ? accepted(key, text == "true") : rejected(key, text);
+}
+
+Reading read_integer(const Key& key, std::string_view text) {
+  index value = 0;
+  if (read_whole(text, value).ec == std::errc()) {
+    return accepted(key, value);
+  }
+  double number = 0;
+  const bool is_whole = read_whole(text, number).ec == std::errc() && std::trunc(number) == number && std::abs(number) < 1e15;
+  return rejected(key, text, is_whole ? concat("write ", static_cast<index>(number)) : "");
+}
+
+Reading read_number(const Key& key, std::string_view text) {
+  double value = 0;
+  const std::errc error = read_whole(text, value).ec;
+  if (error == std::errc::result_out_of_range) {
+    return rejected(key, text, "a number so large or so small cannot be held");
+  }
+  return error == std::errc() && std::isfinite(value) ? accepted(key, value) : rejected(key, text);
+}
+
+bool is_quoted(std::string_view text) { return text.starts_with('"') || text.starts_with('\''); }
+
+Reading read_list(const Key& key, std::string_view text) {
+  std::vector<std::string> items;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    items.emplace_back(trimmed(text.substr(0, comma)));
+    if (comma == std::string_view::npos) {
+      return accepted(key, items);
+    }
+    text.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace
+
+Reading read_text(const Key& key, std::string_view text) {
+  text = trimmed(text);
+  switch (key.type) {
+    case Type::boolean: return read_boolean(key, text);
+    case Type::integer: return read_integer(key, text);
+    case Type::number: return read_number(key, text);
+    case Type::text: return is_quoted(text) ? read_toml(key, text) : accepted(key, std::string(text));
+    case Type::list: return text.starts_with('[') ? read_toml(key, text) : read_list(key, text);
+    case Type::unset: break;
+  }
+  fail("read_text: ", key.path(), " has no type");
+}
+
+}  // namespace schema
+
+void apply_override(Config& config, std::string_view assignment, RunStage stage) {
+  const auto bad = [&](const auto&... parts) { fail_input("--set ", schema::in_quotes(assignment), ": ", parts...); };
+  const std::size_t equals = assignment.find('=');
+  const std::string_view path = schema::trimmed(assignment.substr(0, equals));
+  if (equals == std::string_view::npos || path.empty()) {
+    bad("expected section.key=value, for example train.max_steps=500");
+  }
+  const std::size_t dot = path.find('.');
+  const std::string_view section = dot == std::string_view::npos ? "" : path.substr(0, dot);
+  const std::string_view name = dot == std::string_view::npos ? path : path.substr(dot + 1);
+  const schema::Key* key = schema::find_key(section, name);
+  if (key == nullptr) {
+    bad(schema::unknown_key(section, name));
+  }
+  const schema::Reading reading = schema::read_text(*key, assignment.substr(equals + 1));
+  if (!reading.problem.empty()) {
+    bad(reading.problem);
+  }
+  if (stage == RunStage::goes_on && key->rule.fixed && reading.value != key->get(config)) {
+    bad("a run keeps its ", key->path(), ", which is ", schema::to_toml(key->get(config)), "; start a new run to change it");
+  }
+  key->set(config, reading.value);
+}
+
+}  // namespace dikkat

@@ -1,0 +1,226 @@
+#include "train/config/parse.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <system_error>
+
+#include <toml++/toml.h>
+
+#include "autograd/base/error.h"
+#include "train/config/advice.h"
+#include "train/config/problems.h"
+#include "train/config/reading.h"
+#include "train/config/syntax.h"
+
+namespace dikkat {
+namespace schema {
+namespace {
+
+constexpr std::size_t kMaxBytes = 1 << 20;
+
+std::string describe(const toml::node& node) {
+  switch (node.type()) {
+    case toml::node_type::string: return concat("the string ", in_quotes(node.as_string()->get()));
+    case toml::node_type::integer: return to_toml(node.as_integer()->get());
+    case toml::node_type::floating_point: return to_toml(node.as_floating_point()->get());
+    case toml::node_type::boolean: return to_toml(node.as_boolean()->get());
+    case toml::node_type::array: return "a list";
+    case toml::node_type::table: return "a section";
+    default: return "a date or time";
+  }
+}
+
+/// What to write instead, where that is plain.
+std::string advice_for(const Key& key, const toml::node& node) {
+  if (const auto* text = node.as_string()) {
+    if (key.type == Type::list) {
+      return concat("write ", key.name, " = [", toml_string(text->get()), "]");
+    }
+    return key.type != Type::text && read_text(key, text->get()).problem.empty() ? "remove the quotes" : "";
+  }
+  if (const auto* number = node.as_floating_point(); number != nullptr && key.type == Type::integer) {
+    const double value = number->get();
+    const bool is_whole = std::trunc(value) == value && std::abs(value) < 1e15;
+    return is_whole ? concat("write ", static_cast<index>(value)) : "";
+  }
+  const bool is_word = node.is_value() && (key.type == Type::text || key.type == Type::list);
+  return is_word ? "a string needs quotes" : "";
+}
+
+Reading read_list(const Key& key, const toml::array& array) {
+  std::vector<std::string> items;
+  for (const toml::node& node : array) {
+    const auto* text = node.as_string();
+    if (text == nullptr) {
+      return {.value = {}, .problem = concat(key.path(), " holds ", describe(node), ", expected ", name_of(Type::list))};
+    }
+    items.push_back(text->get());
+  }
+  return {.value = items, .problem = key.problem_with(items)};
+}
+
+Reading read_node(const Key& key, const toml::node& node) {
+  Value value;
+  if (key.type == Type::list && node.is_array()) {
+    return read_list(key, *node.as_array());
+  }
+  if (key.type == Type::boolean && node.is_boolean()) {
+    value = node.as_boolean()->get();
+  } else if (key.type == Type::integer && node.is_integer()) {
+    value = node.as_integer()->get();
+  } else if (key.type == Type::number && node.is_floating_point()) {
+    value = node.as_floating_point()->get();
+  } else if (key.type == Type::number && node.is_integer()) {
+    value = static_cast<double>(node.as_integer()->get());
+  } else if (key.type == Type::text && node.is_string()) {
+    value = node.as_string()->get();
+  } else {
+    return {.value = {}, .problem = mismatch(key, describe(node), advice_for(key, node))};
+  }
+  return {.value = value, .problem = key.problem_with(value)};
+}
+
+struct Located {
+  toml::source_position where;
+  std::string problem;
+};
+
+/// A walk over the two levels of a parsed file, which fills in a configuration and collects what is wrong.
+class Reader {
+ public:
+  explicit Reader(Config& config) : config_(config) {}
+
+  void read(const toml::table& root) {
+    for (auto&& [name, node] : root) {
+      const toml::source_position where = name.source().begin;
+      if (const toml::table* section = node.as_table()) {
+        read_section(name.str(), *section, where);
+      } else if (is_section(name.str())) {
+        const std::string given = node.is_array_of_tables() ? "a list of sections" : describe(node);
+        add(where, concat(name.str(), " is ", given, ", expected a section; write [", name.str(), "] once on a line of its own"));
+      } else {
+        add(where, unknown_key("", name.str()));
+      }
+    }
+  }
+
+  /// In the order of the file.
+  const std::vector<Located>& problems() {
+    std::ranges::stable_sort(problems_, [](const Located& a, const Located& b) {
+      return a.where.line != b.where.line ? a.where.line < b.where.line : a.where.column < b.where.column;
+    });
+    return problems_;
+  }
+
+ private:
+  void read_section(std::string_view section, const toml::table& table, toml::source_position where) {
+    if (!is_section(section)) {
+      add(where, unknown_section(section));
+      return;
+    }
+    for (auto&& [name, node] : table) {
+      const Key* key = find_key(section, name.str());
+      if (key == nullptr) {
+        add(name.source().begin, unknown_key(section, name.str()));
+        continue;
+      }
+      const Reading reading = read_node(*key, node);
+      if (reading.problem.empty()) {
+        key->set(config_, reading.value);
+      } else {
+        add(name.source().begin, reading.problem);
+      }
+    }
+  }
+
+  void add(toml::source_position where, std::string problem) { problems_.push_back({where, std::move(problem)}); }
+
+  Config& config_;
+  std::vector<Located> problems_;
+};
+
+std::string located(std::string_view source_name, toml::source_position where, std::string_view problem) {
+  return concat(source_name, ':', where.line, ':', where.column, ": ", problem);
+}
+
+toml::table parse_toml(std::string_view text, std::string_view source_name) {
+  require_input(text.size() <= kMaxBytes, source_name, ": more than ", kMaxBytes,
+                " bytes, expected a configuration; is this the text to train on? That is given by --corpus or data.corpus");
+  require_input(!nests_too_deep(text), source_name, ": sections nest too deep, expected lines such as n_layer = 4 under [model]");
+  try {
+    return toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    const toml::source_position where = error.source().begin;
+    fail_input(located(source_name, where, syntax_problem(text, where.line, error.description())));
+  }
+}
+
+std::string read_file(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  require_input(std::filesystem::exists(status), path.string(), ": there is no such file, expected a configuration in TOML");
+  require_input(!std::filesystem::is_directory(status), path.string(), ": is a folder, expected a configuration file in TOML");
+  std::ifstream file(path, std::ios::binary);
+  require_input(file.is_open(), path.string(), ": cannot be read; check its permissions");
+  std::string text(kMaxBytes + 1, '\0');  // one byte more than a configuration may have, even of a file without an end
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  require_input(!file.bad(), path.string(), ": reading failed");
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+void find_corpus_beside(const std::filesystem::path& file, std::vector<std::string>& corpus) {
+  std::error_code error;
+  for (std::string& entry : corpus) {
+    const std::filesystem::path path = entry;
+    if (path.is_absolute() || std::filesystem::exists(path, error)) {
+      continue;
+    }
+    const std::filesystem::path beside = std::filesystem::canonical(file.parent_path() / path, error);
+    if (!error && is_utf8(beside.string())) {
+      entry = beside.string();
+    }
+  }
+}
+
+}  // namespace
+
+Reading read_toml(const Key& key, std::string_view text) {
+  const auto bad = [&](std::string_view why) { return Reading{.value = {}, .problem = mismatch(key, in_quotes(text), why)}; };
+  if (text.size() > kMaxBytes || text.find('\n') != std::string_view::npos || nests_too_deep(text)) {
+    return bad("write it on one line");
+  }
+  try {
+    const toml::table table = toml::parse(concat("value = ", text));
+    return read_node(key, *table.get("value"));
+  } catch (const toml::parse_error& error) {
+    return bad(one_line(concat("it is not a TOML value: ", error.description())));
+  }
+}
+
+std::string mismatch(const Key& key, std::string_view given, std::string_view advice) {
+  return concat(key.path(), " is ", given, ", expected ", key.expected(), advice.empty() ? "" : "; ", advice);
+}
+
+}  // namespace schema
+
+Config parse_config(std::string_view toml, std::string_view source_name) {
+  Config config;
+  schema::Reader reader(config);
+  reader.read(schema::parse_toml(toml, source_name));
+  schema::Problems problems;
+  for (const schema::Located& located : reader.problems()) {
+    problems.add(schema::located(source_name, located.where, located.problem));
+  }
+  problems.throw_if_any();
+  return config;
+}
+
+Config load_config(const std::filesystem::path& path) {
+  Config config = parse_config(schema::read_file(path), path.string());
+  schema::find_corpus_beside(path, config.data.corpus);
+  return config;
+}
+
+}  // namespace dikkat

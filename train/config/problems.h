@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "autograd/base/error.h"
+
+namespace dikkat::schema {
+
+/// What is wrong, one line for each problem, so that a person can mend a file in one go.
+class Problems {
+ public:
+  void add(std::string_view problem) {
+    if (++count_ <= kMost) {
+      append_to(text_, concat(text_.empty() ? "" : "\n", problem));
+    }
+  }
+  void throw_if_any() const {
+    if (count_ > kMost) {
+      fail_input(text_, "\nand ", count_ - kMost, " more");
+    }
+    require_input(count_ == 0, text_);
+  }
+
+ private:
+  static constexpr int kMost = 10;
+
+  std::string text_;
+  int count_ = 0;
+};
+
+}  // namespace dikkat::schema

@@ -1,0 +1,85 @@
+#include <cstdlib>
+
+#include "autograd/base/error.h"
+#include "train/config/parse.h"
+#include "train/config/problems.h"
+#include "train/config/schema.h"
+
+namespace dikkat {
+namespace {
+
+/// The divisor of `whole` that is nearest to `to` from below (step -1) or above (step 1).
+index next_divisor(index whole, index to, index step) {
+  index divisor = to + step;
+  while (divisor > 0 && divisor < whole && whole % divisor != 0) {
+    divisor += step;
+  }
+  return divisor;
+}
+
+/// "384 or 390"; the first is left out where it is no size, the second where there is none.
+std::string either(index first, index second, index highest) {
+  const std::string low = first > 0 ? concat(first) : "";
+  const std::string high = second <= highest ? concat(second) : "";
+  return concat(low, low.empty() || high.empty() ? "" : " or ", high);
+}
+
+void check_heads(const ModelConfig& model, schema::Problems& problems) {
+  if (model.n_head < 1 || model.n_embd < 1 || model.n_embd % model.n_head == 0) {
+    return;
+  }
+  const index below = model.n_embd / model.n_head * model.n_head;
+  const std::string widths = either(below, below + model.n_head, model.n_embd + model.n_head);
+  const std::string heads = either(model.n_head > model.n_embd ? model.n_embd : next_divisor(model.n_embd, model.n_head, -1),
+                                   next_divisor(model.n_embd, model.n_head, 1), model.n_embd);
+  problems.add(concat("model.n_embd is ", model.n_embd, ", which model.n_head = ", model.n_head,
+                      " does not divide: heads share the width evenly; the nearest that work are n_embd = ", widths,
+                      ", or n_head = ", heads));
+}
+
+void check_rates(const OptimConfig& optim, schema::Problems& problems) {
+  if (optim.schedule != "constant" && optim.min_lr && *optim.min_lr > optim.learning_rate) {
+    problems.add(concat("optim.min_lr is ", *optim.min_lr, ", expected at most optim.learning_rate = ", optim.learning_rate,
+                        ": the rate falls from learning_rate to min_lr"));
+  }
+}
+
+void check_token_count(const Config& config, schema::Problems& problems) {
+  index tokens = config.train.batch_size;
+  bool too_many = false;
+  for (const index factor : {config.train.gradient_accumulation_steps, config.model.block_size, config.train.max_steps}) {
+    too_many = __builtin_mul_overflow(tokens, factor, &tokens) || too_many;
+  }
+  if (too_many) {
+    problems.add(
+        "train.batch_size * train.gradient_accumulation_steps * model.block_size * train.max_steps is more tokens than can be "
+        "counted; make one of them smaller");
+  }
+}
+
+}  // namespace
+
+void resolve(Config& config) {
+  for (const schema::Key& key : schema::keys()) {
+    const bool is_unset = std::holds_alternative<std::monostate>(key.get(config));
+    if (is_unset) {
+      key.set(config, key.rule.derived.from(config));
+    }
+  }
+}
+
+void validate(const Config& config) {
+  schema::Problems problems;
+  for (const schema::Key& key : schema::keys()) {
+    if (const std::string problem = key.problem_with(key.get(config)); !problem.empty()) {
+      problems.add(problem);
+    }
+  }
+  problems.throw_if_any();
+  check_heads(config.model, problems);
+  check_rates(config.optim, problems);
+  check_token_count(config, problems);
+  problems.throw_if_any();
+}
+
+}  // namespace dikkat

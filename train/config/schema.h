@@ -1,0 +1,65 @@
+#pragma once
+
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/config/config.h"
+#include "train/config/value.h"
+
+namespace dikkat::schema {
+
+/// The numbers that a key takes.
+struct Range {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  bool low_open = false;
+  bool high_open = false;
+
+  bool contains(double value) const;
+  /// "from 1 to 100", "above 0 and at most 1", "of at least 0"; empty where every number will do.
+  std::string text() const;
+};
+
+/// A default that follows from other keys.
+struct Derived {
+  std::string_view text = {};  // "learning_rate / 10"; empty: the default is the one in config.h
+  Value (*from)(const Config&) = nullptr;
+};
+
+/// What a key accepts beyond its type.
+struct Rule {
+  Range range = {};
+  std::span<const std::string_view> choices = {};  // of a text key
+  Derived derived = {};
+  bool fixed = false;  // a run keeps the value that it started with
+};
+
+/// A key of the configuration. Everything that is known about it is here: parsing, --set, rendering, help and advice read it.
+struct Key {
+  std::string_view section;
+  std::string_view name;
+  std::string_view help;
+  Type type;
+  Rule rule;
+  Value (*get)(const Config&);
+  void (*set)(Config&, const Value&);  // a value of the key's type
+
+  /// "section.name".
+  std::string path() const;
+  /// "an integer from 1 to 100", "one of constant, linear, cosine".
+  std::string expected() const;
+  /// Why the key does not accept a value of its own type, as a sentence; empty if it does.
+  std::string problem_with(const Value& value) const;
+};
+
+/// Every key, section by section, in the order in which files are written.
+std::span<const Key> keys();
+/// Null if there is no such key.
+const Key* find_key(std::string_view section, std::string_view name);
+bool is_section(std::string_view name);
+std::vector<std::string_view> sections();
+
+}  // namespace dikkat::schema

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "train/data/corpus.h"
+
+namespace dikkat {
+
+/// SHA-256, in lower-case hex, over each document's length (8 bytes, little endian) and bytes, in order. Names do not count: a corpus
+/// may move, but a changed byte, order or document boundary shows.
+std::string fingerprint(const Corpus& corpus);
+
+}  // namespace dikkat

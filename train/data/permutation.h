@@ -1,0 +1,61 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "autograd/base/error.h"
+#include "autograd/base/index.h"
+#include "autograd/base/philox.h"
+
+namespace dikkat {
+
+/// A permutation of 0 to n - 1 that is a pure function of (seed, epoch), in no memory: a Feistel network over the bits of n - 1
+/// whose round function is Philox, walked along its cycle until it lands below n (at most two steps on average).
+class Permutation {
+ public:
+  /// Throws Error unless n >= 1.
+  constexpr Permutation(index n, std::uint64_t seed, std::uint64_t epoch) : n_(n), random_(seed, "data.order", epoch) {
+    if (n < 1) {
+      fail("permutation: of ", n, " elements, expected 1 or more");
+    }
+    const int bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n - 1)));
+    low_bits_ = (bits + 1) / 2;
+    high_bits_ = bits - low_bits_;
+  }
+
+  constexpr index size() const { return n_; }
+
+  /// Where element i goes, 0 <= i < n.
+  constexpr index operator()(index i) const {
+    do {
+      i = network(i);
+    } while (i >= n_);
+    return i;
+  }
+
+ private:
+  static constexpr index kRounds = 24;  // 8 would do for long halves; for those of one or two bits 16 still prefer some orders
+
+  /// A bijection of [0, 2^bits): each round adds to one half what the other says.
+  constexpr index network(index i) const {
+    std::uint64_t low = static_cast<std::uint64_t>(i) & mask(low_bits_);
+    std::uint64_t high = static_cast<std::uint64_t>(i) >> low_bits_;
+    for (index round = 0; round < kRounds; round += 2) {
+      low ^= scramble(round, high) & mask(low_bits_);
+      high ^= scramble(round + 1, low) & mask(high_bits_);
+    }
+    return static_cast<index>(high << low_bits_ | low);
+  }
+  /// A half has at most 32 bits, so (round, half) names a group of random words.
+  constexpr std::uint64_t scramble(index round, std::uint64_t half) const {
+    return random_.group(round << 32 | static_cast<index>(half))[0];
+  }
+  static constexpr std::uint64_t mask(int bits) { return (std::uint64_t{1} << bits) - 1; }
+
+  index n_;
+  RandomStream random_;
+  int low_bits_ = 0;
+  int high_bits_ = 0;
+};
+
+}  // namespace dikkat

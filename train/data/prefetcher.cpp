@@ -1,0 +1,57 @@
+#include "train/data/prefetcher.h"
+
+#include <array>
+#include <exception>
+#include <utility>
+
+#include <tbb/task_group.h>
+
+#include "autograd/base/error.h"
+
+namespace dikkat {
+
+struct Prefetcher::State {
+  const Loader& loader;
+  index next_sample;
+  index batch_size;
+  Batch in_use;
+  Batch in_work;
+  std::exception_ptr failure;  // the task's; it stays, so that a caller that goes on does not get a stale batch
+  tbb::task_group task;
+
+  State(const Loader& from, index first_sample, index size) : loader(from), next_sample(first_sample), batch_size(size) {}
+  ~State() { task.wait(); }
+
+  void start() {
+    task.run([this, first = next_sample] {
+      try {
+        loader.fill(first, batch_size, in_work);
+      } catch (...) {
+        failure = std::current_exception();
+      }
+    });
+  }
+};
+
+Prefetcher::Prefetcher(const Loader& loader, index first_sample, index batch_size)
+    : state_(std::make_unique<State>(loader, first_sample, batch_size)) {
+  require(first_sample >= 0 && batch_size >= 1, "prefetcher: batches of ", batch_size, " from sample ", first_sample,
+          " on, expected 1 or more from 0 or more on");
+  state_->start();
+}
+
+Prefetcher::~Prefetcher() = default;
+
+const Batch& Prefetcher::next() {
+  State& state = *state_;
+  state.task.wait();
+  if (state.failure) {
+    std::rethrow_exception(state.failure);
+  }
+  std::swap(state.in_use, state.in_work);
+  state.next_sample += state.batch_size;
+  state.start();
+  return state.in_use;
+}
+
+}  // namespace dikkat

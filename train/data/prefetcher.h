@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+
+#include "train/data/loader.h"
+
+namespace dikkat {
+
+/// The batches of a loader in order: while one is used, a TBB task fills the next. Two batches, used in turn.
+class Prefetcher {
+ public:
+  /// Keeps a reference to the loader. Throws Error unless first_sample >= 0 and batch_size >= 1.
+  Prefetcher(const Loader& loader, index first_sample, index batch_size);
+  /// Waits for the task.
+  ~Prefetcher();
+  Prefetcher(const Prefetcher&) = delete;
+  Prefetcher& operator=(const Prefetcher&) = delete;
+
+  /// The next batch_size samples; valid until the next call. Throws what filling them threw, and again at every further call.
+  const Batch& next();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dikkat

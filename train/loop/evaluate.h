@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "train/data/batch.h"
+#include "train/data/sequential_windows.h"
+#include "train/loop/model.h"
+
+namespace dikkat {
+
+struct Evaluation {
+  double loss = 0;    // mean cross-entropy of a token, in nats
+  index tokens = 0;   // predictions that it is the mean of
+
+  double perplexity() const;
+  /// Of a text in which these tokens stand for `bytes` bytes.
+  double bits_per_byte(index bytes) const;
+};
+
+/// Which windows of a text to look at.
+struct WindowChoice {
+  index count = 0;  // 0, or as many as the text has or more: all of it
+  std::uint64_t seed = 0;
+  std::uint64_t draw = 0;  // windows are drawn anew for each (seed, draw), by a random stream of their own
+};
+
+/// Measures losses without touching the model. Works in blocks of a fixed size, so the bits depend neither on the batch size of
+/// training nor on threads, and gives back no memory in between, so the second time allocates nothing.
+class Evaluator {
+ public:
+  /// Keeps a reference to the model, which has its weights.
+  explicit Evaluator(const LanguageModel& model) : model_(model) {}
+
+  /// `stop` is asked between blocks; when it says true there is no result. `progress` is told the share that is done.
+  std::optional<Evaluation> operator()(const TokenStore& text, const WindowChoice& choice, const std::function<bool()>& stop = {},
+                                       const std::function<void(double)>& progress = {});
+
+ private:
+  const LanguageModel& model_;
+  Tape tape_{Recording::off};
+  Batch batch_, window_;
+};
+
+}  // namespace dikkat

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "train/loop/reports.h"
+
+namespace dikkat {
+
+/// RUN_DIR/metrics.jsonl: one JSON object a line, numbers so that they read back to the same bits.
+class MetricsLog {
+ public:
+  /// Opens it for appending, after dropping what is about steps after `last_step` and a torn last line: a run that goes on writes
+  /// those again. Throws Error when the file cannot be read or written.
+  MetricsLog(const std::filesystem::path& file, index last_step);
+  ~MetricsLog();
+  MetricsLog(const MetricsLog&) = delete;
+  MetricsLog& operator=(const MetricsLog&) = delete;
+
+  /// The evaluation of last_step, when it was there already.
+  const std::optional<EvaluationReport>& evaluation_of_last_step() const { return evaluation_; }
+
+  /// Throw Error when the line cannot be written.
+  void write(const StepReport& report);
+  void write(const EvaluationReport& report);
+
+ private:
+  void append(const std::string& line);
+
+  std::filesystem::path file_;
+  int descriptor_ = -1;
+  std::optional<EvaluationReport> evaluation_;
+};
+
+}  // namespace dikkat

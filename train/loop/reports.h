@@ -1,0 +1,27 @@
+#pragma once
+
+#include "autograd/base/index.h"
+
+namespace dikkat {
+
+/// One optimizer update.
+struct StepReport {
+  index step = 0;              // updates done, this one included
+  double loss = 0;             // mean cross-entropy of the step's targets, in nats, before the update
+  double gradient_norm = 0;    // before clipping
+  double learning_rate = 0;
+  index tokens = 0;            // targets of this step
+  double seconds = 0;
+
+  double tokens_per_second() const { return static_cast<double>(tokens) / seconds; }
+};
+
+struct EvaluationReport {
+  index step = 0;
+  double train_loss = 0;
+  double val_loss = 0;
+  double seconds = 0;
+  bool best = false;  // the lowest val_loss of the run so far
+};
+
+}  // namespace dikkat

@@ -1,0 +1,272 @@
+#include "train/loop/trainer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "autograd/ops/loss.h"
+#include "optim/clip.h"
+#include "train/checkpoint/file.h"
+#include "train/config/parse.h"
+#include "train/data/prefetcher.h"
+#include "train/loop/build_info.h"
+#include "train/loop/training_snapshot.h"
+
+namespace dikkat {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+Schedule schedule_of(const OptimConfig& c) {
+  return {.kind = c.schedule == "constant" ? Schedule::Kind::constant : c.schedule == "linear" ? Schedule::Kind::linear : Schedule::Kind::cosine,
+          .learning_rate = c.learning_rate,
+          .min_lr = c.min_lr.value(),
+          .warmup_steps = c.warmup_steps,
+          .decay_steps = c.decay_steps.value()};
+}
+
+void record_build(TrainingState& state) {
+  const BuildInfo& info = build_info();
+  state.program_version = info.version;
+  state.compiler = info.compiler;
+  state.compiler_flags = info.flags;
+  state.instruction_set = info.instruction_set;
+}
+
+}  // namespace
+
+/// Members are made in this order: what can fail because of the input comes before the run directory, which is the first to write.
+struct Trainer::Parts {
+  Parts(Config c, TrainingData d, std::uint64_t seed)
+      : config(std::move(c)),
+        data(std::move(d)),
+        model(config.model, data.tokenizer->vocab_size()),
+        loader(data.train, model.block_size(), seed),
+        schedule(schedule_of(config.optim)),
+        evaluator(model) {
+    config.model.vocab_size = model.vocab_size();
+    config_text = to_toml(config);
+    state.seed = seed;
+    state.corpus_fingerprint = data.fingerprint;
+    state.train_tokens = data.train.size();
+    state.val_tokens = data.validation.size();
+    record_build(state);
+    if (data.validation.size() > 1) {
+      return;
+    }
+    require_input(data.validation.size() == 0 || config.train.eval_interval == 0, "the validation part has ", data.validation.size(),
+                  " token, expected 2 or more; raise data.val_fraction, or set it to 0 to train without validation");
+  }
+
+  void allocate() {
+    model.parameters().allocate(state.seed);
+    optimizer.emplace(model.parameters(), AdamW::Options{.beta1 = config.optim.beta1,
+                                                         .beta2 = config.optim.beta2,
+                                                         .eps = config.optim.eps,
+                                                         .weight_decay = config.optim.weight_decay});
+  }
+
+  bool evaluates() const { return config.train.eval_interval > 0 && data.validation.size() > 1; }
+  bool due(index interval) const { return interval > 0 && state.step % interval == 0; }
+
+  StepReport step(Prefetcher& batches);
+  void save(TrainingEvents& events);
+  bool evaluate(TrainingEvents& events, const std::function<bool()>& stop);
+  bool take(const EvaluationReport& report);
+  [[noreturn]] void refuse_not_finite(const StepReport& report);
+
+  Config config;
+  TrainingData data;
+  LanguageModel model;
+  Loader loader;
+  Schedule schedule;
+  Evaluator evaluator;
+  std::string config_text;
+  TrainingState state;
+  std::optional<AdamW> optimizer;
+  std::optional<RunDirectory> directory;
+  std::optional<MetricsLog> metrics;
+  Tape tape;
+};
+
+Trainer::Trainer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Trainer::Trainer(Trainer&&) noexcept = default;
+Trainer::~Trainer() = default;
+
+Trainer Trainer::start(Config config, const std::filesystem::path& out) {
+  for (std::string& path : config.data.corpus) {
+    path = std::filesystem::absolute(path).lexically_normal().string();
+  }
+  const auto seed = static_cast<std::uint64_t>(config.train.seed);
+  auto data = load_training_data(config);
+  auto parts = std::make_unique<Parts>(std::move(config), std::move(data), seed);
+  parts->allocate();
+  parts->directory.emplace(RunDirectory::create(out));
+  replace_file(parts->directory->path() / "config.toml", parts->config_text);
+  parts->metrics.emplace(parts->directory->path() / "metrics.jsonl", 0);
+  return Trainer(std::move(parts));
+}
+
+Trainer Trainer::resume(const std::filesystem::path& run_directory, const ResumeOptions& options) {
+  RunDirectory directory = RunDirectory::open(run_directory);
+  const CheckpointFile checkpoint = open_checkpoint(directory.path(), options.pick);
+  const std::string source = checkpoint.path().string() + ": configuration";
+  Config config = parse_config(checkpoint.config(), source);
+  for (const std::string& assignment : options.overrides) {
+    apply_override(config, assignment, RunStage::goes_on);
+  }
+  resolve(config);
+  validate(config);
+
+  auto data = load_training_data(config, &checkpoint.tokenizer());
+  const TrainingState& saved = checkpoint.state();
+  require_input(data.fingerprint == saved.corpus_fingerprint,
+                "the corpus has changed since the run began: its sha256 is ", data.fingerprint, ", the checkpoint's is ", saved.corpus_fingerprint,
+                "; bring the text back as it was (", config.data.corpus.front(), "), or begin a new run with `dikkat train`");
+  auto parts = std::make_unique<Parts>(std::move(config), std::move(data), saved.seed);
+  parts->state = saved;
+  record_build(parts->state);
+  for (const std::string& assignment : options.overrides) {
+    parts->state.overrides += concat("step ", saved.step, ": ", assignment, "\n");
+  }
+  parts->allocate();
+  load_weights(checkpoint, parts->model.parameters());
+  load_moments(checkpoint, parts->model.parameters(), *parts->optimizer);
+
+  parts->directory.emplace(std::move(directory));
+  if (options.pick == Pick::latest_good) {
+    parts->directory->set_aside_after(saved.step);
+  }
+  replace_file(parts->directory->path() / "config.toml", parts->config_text);
+  parts->metrics.emplace(parts->directory->path() / "metrics.jsonl", saved.step);
+  if (const auto done = parts->metrics->evaluation_of_last_step(); done && saved.evaluation_pending) {
+    parts->take(*done);  // the run was stopped after it, and before the next save
+  }
+  return Trainer(std::move(parts));
+}
+
+const Config& Trainer::config() const { return parts_->config; }
+const TrainingData& Trainer::data() const { return parts_->data; }
+const LanguageModel& Trainer::model() const { return parts_->model; }
+const TrainingState& Trainer::state() const { return parts_->state; }
+const std::filesystem::path& Trainer::directory() const { return parts_->directory->path(); }
+index Trainer::windows() const { return parts_->loader.windows(); }
+std::size_t Trainer::parameter_bytes() const { return static_cast<std::size_t>(parts_->model.parameters().slab_size()) * 4 * sizeof(float); }
+bool Trainer::finished() const { return parts_->state.step >= parts_->config.train.max_steps && !parts_->state.evaluation_pending; }
+
+/// One update of the weights, from gradient_accumulation_steps batches that count as one.
+StepReport Trainer::Parts::step(Prefetcher& batches) {
+  const auto start = std::chrono::steady_clock::now();
+  const index micro_batches = config.train.gradient_accumulation_steps;
+  const index rows = config.train.batch_size;
+  const double normaliser = loader.target_weight(state.samples_seen, rows * micro_batches);
+
+  StepReport report{.step = state.step + 1, .learning_rate = schedule(state.step), .tokens = rows * micro_batches * loader.block_size()};
+  for (index micro = 0; micro < micro_batches; ++micro) {
+    const Batch& batch = batches.next();
+    Pass pass{.tape = tape, .training = true, .seed = state.seed, .step = static_cast<std::uint64_t>(state.step), .first_sequence = micro * rows};
+    const Tensor tokens = tape.input<Token>({batch.rows, batch.cols}, batch.inputs);
+    const Tensor targets = tape.input<Token>({batch.rows, batch.cols}, batch.targets);
+    const Tensor loss = cross_entropy(model.gpt()(pass, tokens), targets, {}, normaliser);
+    report.loss += static_cast<double>(*loss.data<float>());
+    tape.backward(loss);
+    tape.reset();
+    tape.freeze();  // every batch of a run has this size
+  }
+  report.gradient_norm = gradient_norm(model.parameters());
+  if (!std::isfinite(report.loss) || !std::isfinite(report.gradient_norm)) {
+    refuse_not_finite(report);
+  }
+  optimizer->step(report.step, report.learning_rate, clip_factor(report.gradient_norm, config.optim.grad_clip));
+
+  ++state.step;
+  state.samples_seen += rows * micro_batches;
+  state.tokens_seen += report.tokens;
+  state.epoch = state.samples_seen / loader.windows();
+  report.seconds = seconds_since(start);
+  return report;
+}
+
+void Trainer::Parts::refuse_not_finite(const StepReport& report) {
+  std::string where = "no gradient is";
+  for (const ParameterStore::Entry* entry : model.parameters().entries()) {
+    const float* gradient = model.parameters().gradients<float>() + entry->offset;
+    if (std::any_of(gradient, gradient + entry->size(), [](float g) { return !std::isfinite(g); })) {
+      where = concat("the first gradient that is not finite is that of ", entry->path);
+      break;
+    }
+  }
+  const auto newest = directory->newest();
+  fail("step ", report.step, ": the loss is ", report.loss, " and the gradient's norm ", report.gradient_norm, " (", where,
+       "); the update was not applied. The last good checkpoint is ", newest ? newest->path.string() : "none",
+       "; try a lower optim.learning_rate, a longer optim.warmup_steps or optim.grad_clip = 1");
+}
+
+void Trainer::Parts::save(TrainingEvents& events) {
+  const SavedCheckpoint saved = save_checkpoint(
+      directory->checkpoints_path(), training_snapshot(state, config_text, data.tokenizer->to_json(), model.parameters(), *optimizer));
+  directory->retain(saved, config.train.keep_last, state.best_step);
+  events.saved(saved);
+}
+
+/// False when stopped before it was done: it stays pending.
+bool Trainer::Parts::evaluate(TrainingEvents& events, const std::function<bool()>& stop) {
+  const auto start = std::chrono::steady_clock::now();
+  const SequentialWindows validation(data.validation, model.block_size());
+  const index chosen = config.train.eval_batches * config.train.batch_size;
+  const index count = chosen == 0 ? validation.count() : chosen;
+  const WindowChoice choice{.count = count, .seed = state.seed, .draw = static_cast<std::uint64_t>(state.step)};
+  const auto val = evaluator(data.validation, choice, stop, [&](double done) { events.evaluating(done / 2); });
+  const auto train = val ? evaluator(data.train, choice, stop, [&](double done) { events.evaluating(0.5 + done / 2); }) : std::nullopt;
+  if (!train) {
+    return false;
+  }
+  EvaluationReport report{.step = state.step, .train_loss = train->loss, .val_loss = val->loss, .seconds = seconds_since(start)};
+  report.best = take(report);
+  metrics->write(report);
+  events.evaluated(report);
+  return true;
+}
+
+/// What an evaluation changes; whether it is the best so far.
+bool Trainer::Parts::take(const EvaluationReport& report) {
+  state.evaluation_pending = false;
+  if (!(report.val_loss < state.best_val_loss)) {
+    return false;
+  }
+  state.best_val_loss = report.val_loss;
+  state.best_step = report.step;
+  directory->record_best(report.step);
+  return true;
+}
+
+Trainer::Outcome Trainer::run(TrainingEvents& events, const std::function<bool()>& stop) {
+  Parts& p = *parts_;
+  if (p.state.evaluation_pending && !p.evaluate(events, stop)) {
+    return Outcome::stopped;
+  }
+  Prefetcher batches(p.loader, p.state.samples_seen, p.config.train.batch_size);
+  while (p.state.step < p.config.train.max_steps) {
+    const StepReport report = p.step(batches);
+    p.metrics->write(report);
+    events.stepped(report);
+
+    const bool last = p.state.step == p.config.train.max_steps;
+    const bool stopping = stop();
+    p.state.evaluation_pending = p.evaluates() && (last || p.due(p.config.train.eval_interval));
+    if (last || stopping || p.state.evaluation_pending || p.due(p.config.train.checkpoint_interval)) {
+      p.save(events);  // before the evaluation: a finished step is never lost to one that fails
+    }
+    if (stopping) {
+      return Outcome::stopped;
+    }
+    if (p.state.evaluation_pending && !p.evaluate(events, stop)) {
+      return Outcome::stopped;
+    }
+  }
+  return Outcome::finished;
+}
+
+}  // namespace dikkat

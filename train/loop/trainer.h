@@ -1,0 +1,71 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "optim/adamw.h"
+#include "optim/schedule.h"
+#include "train/checkpoint/run_directory.h"
+#include "train/config/config.h"
+#include "train/data/loader.h"
+#include "train/loop/evaluate.h"
+#include "train/loop/metrics.h"
+#include "train/loop/model.h"
+#include "train/loop/training_data.h"
+
+namespace dikkat {
+
+/// What a trainer tells while it works. The default is to say nothing.
+class TrainingEvents {
+ public:
+  virtual ~TrainingEvents() = default;
+  virtual void stepped(const StepReport&) {}
+  virtual void evaluating(double /*share_done*/) {}
+  virtual void evaluated(const EvaluationReport&) {}
+  virtual void saved(const SavedCheckpoint&) {}
+};
+
+/// A training run in the hands of its process: everything that it needs is read and checked when it is constructed, and nothing
+/// is written before that.
+class Trainer {
+ public:
+  /// A new run in the folder `out`, which is made. The configuration is resolved. Throws InputError for a corpus, configuration or
+  /// folder that cannot be used.
+  static Trainer start(Config config, const std::filesystem::path& out);
+
+  struct ResumeOptions {
+    std::vector<std::string> overrides;  // "section.key=value"
+    Pick pick = Pick::newest;
+  };
+  /// Goes on from a checkpoint of the run. Throws InputError where it is damaged, its corpus has changed, or an override is not
+  /// one that a run can take.
+  static Trainer resume(const std::filesystem::path& run_directory, const ResumeOptions& options);
+
+  Trainer(Trainer&&) noexcept;
+  ~Trainer();
+
+  const Config& config() const;
+  const TrainingData& data() const;
+  const LanguageModel& model() const;
+  const TrainingState& state() const;
+  const std::filesystem::path& directory() const;
+  /// Samples (windows of block_size tokens) in an epoch.
+  index windows() const;
+  /// Bytes of weights, gradients and moments.
+  std::size_t parameter_bytes() const;
+
+  bool finished() const;
+
+  enum class Outcome { finished, stopped };
+  /// Trains to train.max_steps, or until `stop` says true: then the step at hand is finished and saved. Throws Error when a loss or
+  /// gradient is not finite (before it is applied) or a checkpoint cannot be saved.
+  Outcome run(TrainingEvents& events, const std::function<bool()>& stop);
+
+ private:
+  struct Parts;
+  explicit Trainer(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace dikkat
