@@ -15,7 +15,7 @@ struct Dropout {
   Dropout(const Scope& s, double p) : site(s.site()), probability(p) {}
 
   Tensor operator()(Pass& pass, Tensor x) const {
-    if (!pass.training || probability == 0) {
+    if (!pass.training || probability == 0 || x.size() == 0) {
       return x;
     }
     return dropout(x, probability, pass.stream(site), pass.first_sequence * (x.size() / x.shape()[0]));

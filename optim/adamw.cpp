@@ -8,7 +8,9 @@ AdamW::AdamW(ParameterStore& store, const Options& options)
     : store_(store),
       options_(options),
       m_(static_cast<std::size_t>(store.slab_size()) * size_of(store.dtype()), "first moments of AdamW"),
-      v_(static_cast<std::size_t>(store.slab_size()) * size_of(store.dtype()), "second moments of AdamW") {}
+      v_(static_cast<std::size_t>(store.slab_size()) * size_of(store.dtype()), "second moments of AdamW") {
+  for_float(store.dtype(), "adamw", [&](auto zero) { store.weights<decltype(zero)>(); });  // throws unless allocated
+}
 
 void AdamW::step(index step, double learning_rate, double gradient_scale) {
   require(step >= 1, "adamw: step ", step, ", expected 1 or more");

@@ -13,7 +13,7 @@ class AdamW {
     double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;
   };
 
-  /// The store is allocated already. Throws Error when there is no memory for the moments.
+  /// Throws Error when the store has not been allocated, or when there is no memory for the moments.
   AdamW(ParameterStore& store, const Options& options);
 
   /// One update from the store's gradients times gradient_scale; `step` counts from 1. Leaves the gradients cleared.

@@ -34,7 +34,8 @@ void cross_entropy_backward(const CrossEntropy<T>& p) noexcept {
   }
   parallel_blocks(p.rows, kRows, [&](index begin, index end) {
     for (index row = begin; row < end; ++row) {
-      const T scale = p.dloss * scale_of(p, row);
+      const T own = scale_of(p, row);
+      const T scale = own == T(0) ? T(0) : p.dloss * own;  // the target of a row of weight 0 is no index, whatever dloss is
       const T* logits = p.logits + row * p.cols;
       T* out = p.dlogits.data + row * p.cols;
       const bool add = p.dlogits.add;

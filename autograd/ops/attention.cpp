@@ -19,6 +19,12 @@ kernels::Heads<T> heads_in(T* data, const HeadColumns& columns) {
   return {data + columns.column, shape[1] * shape[2], shape[2]};
 }
 
+/// Whether gradients of both go to the same place: a parameter may come as itself and as tape.use() of it.
+bool same(Tensor a, Tensor b) {
+  const ParameterGradient* parameter = a.record()->parameter;
+  return a == b || (parameter != nullptr && parameter == b.record()->parameter);
+}
+
 /// How operands that lie in the tensor x share its columns.
 struct Sharing {
   index columns = 0;     // that they take in all
@@ -29,12 +35,12 @@ struct Sharing {
 Sharing sharing_of(const Operands& operands, Tensor x, index width) {
   Sharing sharing;
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i].x != x) {
+    if (!same(operands[i].x, x)) {
       continue;
     }
     sharing.columns += width;
     for (std::size_t j = 0; j < i; ++j) {
-      if (operands[j].x == x) {
+      if (same(operands[j].x, x)) {
         const index apart = std::abs(operands[i].column - operands[j].column);
         sharing.twice |= apart == 0;
         sharing.crossed |= 0 < apart && apart < width;
@@ -52,7 +58,7 @@ std::array<kernels::HeadsOut<T>, 3> gradients_of(const Operands& operands, index
   std::array<GradOut<T>, 3> whole;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const Tensor x = operands[i].x;
-    const std::size_t first = x == operands[0].x ? 0 : x == operands[1].x ? 1 : 2;
+    const std::size_t first = same(x, operands[0].x) ? 0 : same(x, operands[1].x) ? 1 : 2;
     if (first == i) {
       whole[i] = g.into<T>(x);
       const Sharing sharing = sharing_of(operands, x, width);
@@ -73,7 +79,7 @@ std::array<kernels::HeadsOut<T>, 3> gradients_of(const Operands& operands, index
 Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOptions& options) {
   return for_float(q.x.dtype(), "attention", [&](auto zero) {
     using T = decltype(zero);
-    Tape& tape = begin_op(Op::attention, {q.x, k.x, v.x, options.first_key, options.last_key});
+    Tape& tape = begin_op(Op::attention, {q.x, k.x, v.x}, {options.first_key, options.last_key});
     const Operands operands{q, k, v};
     const index width = options.heads * options.head_size;
     require(options.heads >= 1 && options.head_size >= 1, "attention: ", options.heads, " heads of size ", options.head_size, ", expected 1 or more of each");

@@ -11,7 +11,7 @@ Tensor embedding(Tensor tokens, Tensor table, Tensor positions, index first_posi
     require(tokens.dtype() == DType::i32 && tokens.shape().rank() == 2, "embedding: tokens are ", tokens.dtype(), " ", tokens.shape(),
             ", expected i32 (B, T)");
     require(table.shape().rank() == 2, "embedding: table is ", table.shape(), ", expected (vocabulary, width)");
-    Tape& tape = begin_op(Op::embedding, {tokens, table, positions});
+    Tape& tape = begin_op(Op::embedding, {table, positions}, {tokens});
     const index batch = tokens.shape()[0];
     const index time = tokens.shape()[1];
     const index vocabulary = table.shape()[0];

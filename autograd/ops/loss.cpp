@@ -9,7 +9,7 @@ namespace dikkat {
 Tensor cross_entropy(Tensor logits, Tensor targets, Tensor weights, std::optional<double> normaliser) {
   return for_float(logits.dtype(), "cross_entropy", [&](auto zero) {
     using T = decltype(zero);
-    Tape& tape = begin_op(Op::cross_entropy, {logits, targets});
+    Tape& tape = begin_op(Op::cross_entropy, {logits}, {targets, weights});
     const index rows = logits.shape().rows();
     const index cols = logits.shape().cols();
     require(logits.shape().rank() >= 1 && targets.dtype() == DType::i32 && targets.size() == rows, "cross_entropy: targets are ", targets.dtype(), " ",

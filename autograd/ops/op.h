@@ -22,9 +22,12 @@ constexpr const char* name_of(Op op) {
 
 inline void append_to(std::string& out, Op op) { out += name_of(op); }
 
-/// The tape of the first operand that has one, told which op begins. Operands may be absent (null).
-/// Throws Error when none has a tape, when two have different ones, or when one holds f32 and another f64.
-Tape& begin_op(Op op, std::span<const Tensor> operands);
-inline Tape& begin_op(Op op, std::initializer_list<Tensor> operands) { return begin_op(op, std::span(operands.begin(), operands.size())); }
+/// The tape of the first operand that has one, told which op begins. `others` (token ids, weights, bounds) may hold another
+/// element type. Any may be absent (null).
+/// Throws Error when none has a tape, when two have different ones, or when two operands have different element types.
+Tape& begin_op(Op op, std::span<const Tensor> operands, std::span<const Tensor> others = {});
+inline Tape& begin_op(Op op, std::initializer_list<Tensor> operands, std::initializer_list<Tensor> others = {}) {
+  return begin_op(op, std::span(operands.begin(), operands.size()), std::span(others.begin(), others.size()));
+}
 
 }  // namespace dikkat

@@ -80,11 +80,12 @@ void Tape::backward(Tensor y, Tensor dy) {
 }
 
 void Tape::run_backward(Tensor y, Buffer* dy) {
-  if (!y.needs_gradient() || y.tape() != this || y.record()->gradient != nullptr) {
+  if (!y.needs_gradient() || y.tape() != this || spent_) {
     pool_.release(dy);
     require(y.needs_gradient() && y.tape() == this, "backward: nothing that this tape made it of needs a gradient");
     fail("backward: called a second time, expected reset() in between");
   }
+  spent_ = true;
   y.record()->gradient = dy;
   Gradients gradients(pool_);
   for (; last_ != nullptr; last_ = last_->previous) {
@@ -114,6 +115,7 @@ void Tape::reset() {
   for (; leaves_ != nullptr; leaves_ = leaves_->previous) {
     release_gradient(leaves_->tensor);
   }
+  spent_ = false;
   arena_.reset();
 }
 

@@ -72,7 +72,8 @@ class Tape {
     }
   }
 
-  /// Derivatives of a scalar. Throws Error when y is not one, or when nothing that it was made of needs a gradient.
+  /// Derivatives of a scalar, once until reset(): closures run, and gradients are given back, as it goes.
+  /// Throws Error when y is no scalar, when nothing that it was made of needs a gradient, or when called a second time.
   void backward(Tensor y);
   /// Derivatives of <dy, y>, dy having y's shape and type.
   void backward(Tensor y, Tensor dy);
@@ -117,6 +118,7 @@ class Tape {
   Recording recording_;
   const char* op_ = "tape";
   Node* last_ = nullptr;
+  bool spent_ = false;      // backward has run
   Leaf* leaves_ = nullptr;  // inputs that need gradients: theirs are kept until reset
 };
 

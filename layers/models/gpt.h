@@ -21,10 +21,11 @@ struct GptConfig {
 /// Weights begin as GPT-2's: normal with 0.02, projections into the residual stream with 0.02 / sqrt(2 n_layer).
 class Gpt {
  public:
-  /// Throws Error when the configuration makes no model (heads that do not divide the width, sizes below 1).
+  /// Throws Error when the configuration makes no model (heads that do not divide the width, sizes below 1,
+  /// dropout outside of [0, 1)).
   Gpt(const Scope& s, const GptConfig& config);
 
-  /// Tokens (B, T) of i32, T <= block_size, to logits (B, T, V). Throws Error for longer sequences and unknown tokens.
+  /// Tokens (B, T) of i32, 1 <= T <= block_size, to logits (B, T, V). Throws Error for any other shape and for unknown tokens.
   Tensor operator()(Pass& pass, Tensor tokens) const { return logits(pass, features(pass, tokens)); }
   /// The two halves of it: tokens (B, T) to what the output head reads, (B, T, C); and that, (..., C), to logits (..., V).
   Tensor features(Pass& pass, Tensor tokens) const;

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "autograd/base/parallel.h"
 #include "autograd/ops/loss.h"
 #include "optim/adamw.h"
 #include "optim/clip.h"
@@ -123,6 +124,7 @@ class Model {
     return {slab + entry.offset, slab + entry.offset + entry.size()};
   }
 
+  OneThread one_;  // models this small gain nothing from a second thread, and on a busy machine wait for it
   Gpt gpt_;
 };
 
@@ -165,7 +167,8 @@ TYPED_TEST(GoldenGpt, HasThePyTorchModelsParameters) {
 TYPED_TEST(GoldenGpt, ComputesTheLogits) {
   for (const std::string& at : this->models_) {
     Model<TypeParam> model(this->fixture_, at);
-    EXPECT_LE(error_of(model.logits(batch_of(this->fixture_, at, 0)), this->fixture_.read(at + "logits")), Bounds<TypeParam>::kLogits) << at;
+    EXPECT_LE(error_of(model.logits(batch_of(this->fixture_, at, 0)), this->fixture_.read(at + "logits")), Bounds<TypeParam>::kLogits)
+        << at;
   }
 }
 
@@ -202,7 +205,8 @@ TYPED_TEST(GoldenGpt, WeighsTargetsAndDividesByTheNormaliser) {
     const double loss = model.learn(batch, this->fixture_.attribute(at + "weighted/normaliser"));
     EXPECT_LE(error_of({loss}, this->fixture_.read(at + "weighted/loss")), Bounds<TypeParam>::kLoss) << at;
     for (const std::string& name : this->fixture_.names(at + "weighted/gradients")) {
-      EXPECT_LE(error_of(model.gradient(name), this->fixture_.read(at + "weighted/gradients/" + name)), Bounds<TypeParam>::kGradient) << at << name;
+      EXPECT_LE(error_of(model.gradient(name), this->fixture_.read(at + "weighted/gradients/" + name)), Bounds<TypeParam>::kGradient)
+          << at << name;
     }
   }
 }
@@ -227,7 +231,8 @@ TYPED_TEST(GoldenGpt, LearnsTheSameFromMicroBatches) {
   for (const double dropout : {0.0, 0.2}) {
     for (const std::string& at : this->models_) {
       double loss_error = 0;
-      EXPECT_LE(micro_batch_error<TypeParam>(this->fixture_, at, dropout, loss_error), kDouble ? 1e-12 : 1e-5) << at << " dropout " << dropout;
+      EXPECT_LE(micro_batch_error<TypeParam>(this->fixture_, at, dropout, loss_error), kDouble ? 1e-12 : 1e-5)
+          << at << " dropout " << dropout;
       EXPECT_LE(loss_error, kDouble ? 1e-14 : 1e-6) << at << " dropout " << dropout;
     }
   }
@@ -298,17 +303,24 @@ TrainingErrors train(const Fixture& fixture) {
 TEST(GoldenGptTraining, FollowsPyTorchForTenStepsInF64) {
   const TrainingErrors errors = train<double>(Fixture(golden("gpt.h5")));
   EXPECT_LE(errors.rates, 1e-15);
-  EXPECT_LE(errors.losses, 1e-9);
-  EXPECT_LE(errors.norms, 1e-9);
-  EXPECT_LE(errors.weights, 1e-9);
-  EXPECT_LE(errors.key_bias, 1e-9);
-  std::printf("f64 %g %g %g %g %g %g\n", errors.rates, errors.losses, errors.norms, errors.weights, errors.key_bias, errors.typical);
+  EXPECT_LE(errors.losses, 1e-12);
+  EXPECT_LE(errors.norms, 1e-12);
+  EXPECT_LE(errors.weights, 1e-12);
+  EXPECT_LE(errors.key_bias, 1e-9);  // rounding noise of 1e-17 over an eps of 1e-8, ten times
 }
 
+// Adam divides a gradient by its own size, so an element's update is off by lr times its gradient's *own* relative error. In f32
+// that error is some 1e-7 of the tensor's largest gradient: nothing for most elements, but 1e-3 for one that is 1e-4 of the
+// largest, where ten steps of lr <= 1e-2 give 1e-4. Hence a bound of 1e-4 for the worst element, and a tight one for their root
+// mean square. Of the key bias nothing but noise is left, which moves it by up to the learning rate in each step.
 TEST(GoldenGptTraining, FollowsPyTorchForTenStepsInF32) {
   const TrainingErrors errors = train<float>(Fixture(golden("gpt.h5")));
   EXPECT_LE(errors.rates, 1e-15);
-  std::printf("f32 %g %g %g %g %g %g\n", errors.rates, errors.losses, errors.norms, errors.weights, errors.key_bias, errors.typical);
+  EXPECT_LE(errors.losses, 1e-6);
+  EXPECT_LE(errors.norms, 1e-6);
+  EXPECT_LE(errors.weights, 1e-4);
+  EXPECT_LE(errors.typical, 1e-6);
+  EXPECT_LE(errors.key_bias, 10 * 1e-2);
 }
 
 }  // namespace

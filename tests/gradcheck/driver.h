@@ -19,7 +19,7 @@ struct Options {
   Feed feed = Feed::inputs;
   unsigned frozen = 0;            // bit i: operand i needs no gradient
   unsigned joined = 0;            // bit i: slot i holds the operand of the first such slot
-  std::optional<float> prefill;   // parameters: their gradients hold this already, and are to be added to
+  std::optional<float> prefill{};  // parameters: their gradients hold this already, and are to be added to
   bool twice = false;             // the op is called twice on the same operands: gradients double
   bool nan = false;               // all values are NaN: to leave NaN wherever this tape writes
 };

@@ -48,7 +48,7 @@ std::string holder_of(int lock) {
 }
 
 /// The locked descriptor of the run's lock file, which is made if need be and never removed: a name that comes and goes could be
-/// locked twice. O_NOFOLLOW, since it is written to.
+/// locked twice. O_NOFOLLOW, since it will be written to.
 int take_lock(const fs::path& path) {
   const fs::path name = path / kLockName;
   Descriptor lock(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
@@ -62,10 +62,14 @@ int take_lock(const fs::path& path) {
     fail_input(path.string(), " is in use by ", holder_of(lock.get()),
                ": a run directory has one writer; wait for it or choose another one");
   }
-  const std::string pid = concat(::getpid(), '\n');
-  const bool told = ::ftruncate(lock.get(), 0) == 0 && ::pwrite(lock.get(), pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size());
-  require_input(told, name.string(), " cannot be written: ", describe_errno(errno));
   return lock.release();
+}
+
+/// Writes down who holds the lock.
+void sign_lock(int lock, const fs::path& path) {
+  const std::string pid = concat(::getpid(), '\n');
+  const bool written = ::ftruncate(lock, 0) == 0 && ::pwrite(lock, pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size());
+  require_input(written, path.string(), " cannot be written: ", describe_errno(errno));
 }
 
 /// Names of what stands in the way of a new run, at most three, then "...". Empty for an empty folder, where the remains of a
@@ -115,6 +119,7 @@ RunDirectory RunDirectory::create(const fs::path& path) {
   }
   RunDirectory directory(path, take_lock(path));
   require_empty(path);
+  sign_lock(directory.lock_, path);  // not before: the lock file of a folder that is refused may be somebody else's
   make_directory(directory.checkpoints_path());
   require_done(sync_directory(path, nullptr), Operation::sync_directory);
   return directory;
@@ -126,6 +131,7 @@ RunDirectory RunDirectory::open(const fs::path& path) {
   require_input(fs::is_directory(checkpoint_directory(path), missing), path.string(),
                 " is not the directory of a run: it has no folder named checkpoints");
   RunDirectory directory(path, take_lock(path));
+  sign_lock(directory.lock_, path);
   directory.clean_temporaries();
   return directory;
 }

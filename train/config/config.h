@@ -20,7 +20,7 @@ struct ModelConfig {
   index block_size = 64;
   double dropout = 0.0;
   bool bias = true;
-  std::optional<bool> qkv_bias;  // bias
+  std::optional<bool> qkv_bias{};  // bias
   bool tie_embeddings = true;
   index vocab_size = 0;  // 0: the tokenizer's
 
@@ -42,10 +42,10 @@ struct DataConfig {
 
 struct OptimConfig {
   double learning_rate = 1e-3;
-  std::optional<double> min_lr;  // learning_rate / 10
+  std::optional<double> min_lr{};  // learning_rate / 10
   std::string schedule = "cosine";
   index warmup_steps = 100;
-  std::optional<index> decay_steps;  // max_steps of the first run
+  std::optional<index> decay_steps{};  // max_steps of the first run
   double weight_decay = 0.1;
   double beta1 = 0.9;
   double beta2 = 0.95;

@@ -39,8 +39,8 @@ void check_heads(const ModelConfig& model, schema::Problems& problems) {
 
 void check_rates(const OptimConfig& optim, schema::Problems& problems) {
   if (optim.schedule != "constant" && optim.min_lr && *optim.min_lr > optim.learning_rate) {
-    problems.add(concat("optim.min_lr is ", *optim.min_lr, ", expected at most optim.learning_rate = ", optim.learning_rate,
-                        ": the rate falls from learning_rate to min_lr"));
+    problems.add(concat("optim.min_lr is ", schema::to_toml(*optim.min_lr), ", expected at most optim.learning_rate = ",
+                        schema::to_toml(optim.learning_rate), ": the rate falls from learning_rate to min_lr"));
   }
 }
 

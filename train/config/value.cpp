@@ -10,8 +10,15 @@ namespace {
 
 std::string number_text(double value) {
   std::string text = concat(value);
-  const bool is_whole = text.find_first_of(".en") == std::string::npos;  // n: nan and inf, which no valid configuration holds
-  return is_whole ? text + ".0" : text;
+  const std::size_t exponent = text.find('e');
+  if (exponent == std::string::npos) {
+    const bool is_whole = text.find_first_of(".n") == std::string::npos;  // n: nan and inf, which errors show
+    return is_whole ? text + ".0" : text;
+  }
+  if (text[exponent + 2] == '0') {  // 1e-08, as people write it: 1e-8
+    text.erase(exponent + 2, 1);
+  }
+  return text;
 }
 
 /// Length of the UTF-8 sequence that `text` starts with; 0 if it starts with none.

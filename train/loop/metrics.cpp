@@ -1,6 +1,7 @@
 #include "train/loop/metrics.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,10 +17,7 @@
 namespace dikkat {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-/// JSON has no NaN and no infinity: they become null.
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+using Json = nlohmann::json;
 
 /// Calls f(line, object) for every whole line that is about a step.
 template <class F>
@@ -60,39 +58,62 @@ MetricsLog::MetricsLog(const std::filesystem::path& file, index last_step) : fil
 
 MetricsLog::~MetricsLog() { ::close(descriptor_); }
 
-void MetricsLog::append(const std::string& line) {
-  std::size_t done = 0;
-  while (done < line.size()) {
-    const ssize_t count = ::write(descriptor_, line.data() + done, line.size() - done);
+namespace {
+
+/// A line of JSON, built in place: training writes one every step, and allocates nothing in its steady state.
+class Line {
+ public:
+  explicit Line(const char* event) { fmt::format_to(std::back_inserter(text_), "{{\"event\":\"{}\"", event); }
+  void add(const char* name, index value) { fmt::format_to(std::back_inserter(text_), ",\"{}\":{}", name, value); }
+  /// The shortest digits that read back to the same bits. JSON has no NaN and no infinity: they become null.
+  void add(const char* name, double value) {
+    if (std::isfinite(value)) {
+      fmt::format_to(std::back_inserter(text_), ",\"{}\":{}", name, value);
+    } else {
+      fmt::format_to(std::back_inserter(text_), ",\"{}\":null", name);
+    }
+  }
+  std::string_view finish() {
+    fmt::format_to(std::back_inserter(text_), "}}\n");
+    return {text_.data(), text_.size()};
+  }
+
+ private:
+  fmt::memory_buffer text_;
+};
+
+}  // namespace
+
+void MetricsLog::append(std::string_view line) {
+  while (!line.empty()) {
+    const ssize_t count = ::write(descriptor_, line.data(), line.size());
     if (count < 0 && errno == EINTR) {
       continue;
     }
     require(count > 0, file_.string(), ": cannot be written: ", std::strerror(errno));
-    done += static_cast<std::size_t>(count);
+    line.remove_prefix(static_cast<std::size_t>(count));
   }
 }
 
 void MetricsLog::write(const StepReport& r) {
-  append(Json{{"event", "step"},
-              {"step", r.step},
-              {"loss", number(r.loss)},
-              {"grad_norm", number(r.gradient_norm)},
-              {"learning_rate", r.learning_rate},
-              {"tokens", r.tokens},
-              {"ms", r.seconds * 1e3},
-              {"tokens_per_s", number(r.tokens_per_second())}}
-             .dump() +
-         '\n');
+  Line line("step");
+  line.add("step", r.step);
+  line.add("loss", r.loss);
+  line.add("grad_norm", r.gradient_norm);
+  line.add("learning_rate", r.learning_rate);
+  line.add("tokens", r.tokens);
+  line.add("ms", r.seconds * 1e3);
+  line.add("tokens_per_s", r.tokens_per_second());
+  append(line.finish());
 }
 
 void MetricsLog::write(const EvaluationReport& r) {
-  append(Json{{"event", "eval"},
-              {"step", r.step},
-              {"train_loss", number(r.train_loss)},
-              {"val_loss", number(r.val_loss)},
-              {"ms", r.seconds * 1e3}}
-             .dump() +
-         '\n');
+  Line line("eval");
+  line.add("step", r.step);
+  line.add("train_loss", r.train_loss);
+  line.add("val_loss", r.val_loss);
+  line.add("ms", r.seconds * 1e3);
+  append(line.finish());
 }
 
 }  // namespace dikkat

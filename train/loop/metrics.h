@@ -2,7 +2,7 @@
 
 #include <filesystem>
 #include <optional>
-#include <string>
+#include <string_view>
 
 #include "train/loop/reports.h"
 
@@ -26,7 +26,7 @@ class MetricsLog {
   void write(const EvaluationReport& report);
 
  private:
-  void append(const std::string& line);
+  void append(std::string_view line);
 
   std::filesystem::path file_;
   int descriptor_ = -1;

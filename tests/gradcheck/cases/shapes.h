@@ -147,7 +147,7 @@ struct GradCase<Op::concat> {
         for (const Shape& shape : shapes) {
           parts.push_back(some(t, shape));
         }
-        dikkat::concat(parts, axis);
+        dikkat::concat(std::span<const Tensor>(parts), axis);
       };
     };
     return {{"of nothing", with(0, {})},

@@ -54,6 +54,10 @@ TEST(RunDirectoryCreate, RefusesWhatIsInUseAndLeavesItAlone) {
       << text;
   EXPECT_EQ(names_in(scratch / "full"), (Names{"a", "b", "c", "d"}));
 
+  write_file(scratch / "full/.lock", "of another program");
+  EXPECT_NE(text_of<InputError>([&] { RunDirectory::create(scratch / "full"); }).find("is not empty"), std::string::npos);
+  EXPECT_EQ(read_file(scratch / "full/.lock"), "of another program");
+
   write_file(scratch / "file", "");
   EXPECT_NE(text_of<InputError>([&] { RunDirectory::create(scratch / "file"); }).find("is a file"), std::string::npos);
   EXPECT_NE(text_of<InputError>([&] { RunDirectory::create("/proc/no/such"); }).find("cannot be made"), std::string::npos);

@@ -102,7 +102,9 @@ TEST(Value, NumbersKeepAPointOrAnExponent) {
   EXPECT_EQ(to_toml(1.0), "1.0");
   EXPECT_EQ(to_toml(0.1), "0.1");
   EXPECT_EQ(to_toml(-0.0), "-0.0");
-  EXPECT_NE(to_toml(1e22).find_first_of(".e"), std::string::npos);
+  EXPECT_EQ(to_toml(1e-8), "1e-8");
+  EXPECT_EQ(to_toml(1e-10), "1e-10");
+  EXPECT_EQ(to_toml(1e22), "1e+22");
   EXPECT_EQ(to_toml(Value(index{1})), "1");
   EXPECT_EQ(to_toml(Value(true)), "true");
   EXPECT_EQ(to_toml(Value(std::vector<std::string>{"a", "b\"c"})), R"(["a", "b\"c"])");

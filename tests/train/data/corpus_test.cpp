@@ -73,8 +73,8 @@ TEST(Corpus, ReadsFilesOfEverySizeAroundItsChunks) {
   for (int i = 0; text.size() < 1000000; ++i) {
     text += concat(i, " ");
   }
-  for (const std::size_t size : {1, 4095, 4096, 4097, 8192, 262143, 262144, 262145, 266240, 524288, 1000000}) {
-    const std::string part = text.substr(0, size);
+  for (const index size : {1, 4095, 4096, 4097, 8192, 262143, 262144, 262145, 266240, 524288, 1000000}) {
+    const std::string part = text.substr(0, static_cast<std::size_t>(size));
     EXPECT_TRUE(read({folder.write("part.txt", part)}).documents[0].text == part) << size;
   }
 }

@@ -1,0 +1,98 @@
+// How long does one optimizer step take? Forward, backward, clipping and AdamW of the model in a configuration, on random tokens.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/parallel.h"
+#include "autograd/ops/loss.h"
+#include "bench/measure.h"
+#include "optim/adamw.h"
+#include "optim/clip.h"
+#include "train/config/parse.h"
+#include "train/loop/model.h"
+
+namespace dikkat::bench {
+namespace {
+
+struct Arguments {
+  std::string config;
+  index vocab_size = 65;  // where the configuration leaves it to a tokenizer
+  int steps = 50, warmup = 5;
+  bool json = false;
+};
+
+std::vector<std::int32_t> random_tokens(index count, index vocab_size, std::uint64_t step) {
+  const RandomStream stream(1, "bench", step);
+  std::vector<std::int32_t> tokens;
+  for (index i = 0; i < count; ++i) {
+    tokens.push_back(static_cast<std::int32_t>(stream.word(i) % static_cast<std::uint32_t>(vocab_size)));
+  }
+  return tokens;
+}
+
+int run(const Arguments& a) {
+  Config c = load_config(a.config);
+  if (c.model.vocab_size == 0) {
+    c.model.vocab_size = a.vocab_size;
+  }
+  resolve(c);
+  validate(c);
+  LanguageModel model(c.model, 1);
+  model.parameters().allocate(1);
+  AdamW optimizer(model.parameters(), {.beta1 = c.optim.beta1, .beta2 = c.optim.beta2, .eps = c.optim.eps, .weight_decay = c.optim.weight_decay});
+  const index rows = c.train.batch_size;
+  const index time = c.model.block_size;
+  const auto inputs = random_tokens(rows * time, c.model.vocab_size, 0);
+  const auto targets = random_tokens(rows * time, c.model.vocab_size, 1);
+
+  Tape tape;
+  index step = 0;
+  const Times times = measure(a.warmup, a.steps, [&] {
+    for (index micro = 0; micro < c.train.gradient_accumulation_steps; ++micro) {
+      Pass pass{.tape = tape, .training = true, .seed = 1, .step = static_cast<std::uint64_t>(step), .first_sequence = micro * rows};
+      const Tensor logits = model.gpt()(pass, tape.input<std::int32_t>({rows, time}, inputs));
+      const Tensor loss = cross_entropy(logits, tape.input<std::int32_t>({rows, time}, targets), {},
+                                        static_cast<double>(rows * time * c.train.gradient_accumulation_steps));
+      tape.backward(loss);
+      tape.reset();
+    }
+    const double norm = gradient_norm(model.parameters());
+    optimizer.step(++step, c.optim.learning_rate, clip_factor(norm, c.optim.grad_clip));
+  });
+
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  if (a.json) {
+    const nlohmann::ordered_json object{{"config", a.config},         {"threads", thread_count()},   {"steps", a.steps},
+                                        {"ms_median", times.median},  {"ms_min", times.min},         {"ms_max", times.max},
+                                        {"parameters", model.parameters().parameter_count()},        {"peak_bytes", usage.ru_maxrss * 1024},
+                                        {"activation_bytes", tape.activation_bytes()},               {"gradient_bytes", tape.gradient_bytes()}};
+    fmt::print("{}\n", object.dump());
+  } else {
+    fmt::print("{}: {:.2f} ms a step (min {:.2f}, max {:.2f}; {} steps, {} threads), {:.0f} MB at most\n", a.config, times.median, times.min, times.max,
+               a.steps, thread_count(), static_cast<double>(usage.ru_maxrss) / 1024);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace dikkat::bench
+
+int main(int argc, char** argv) {
+  dikkat::bench::Arguments a;
+  CLI::App app{"Times optimizer steps of the model in a configuration, on random tokens."};
+  app.add_option("--config", a.config, "Configuration, TOML")->required();
+  app.add_option("--vocab-size", a.vocab_size, "Where model.vocab_size is 0")->capture_default_str();
+  app.add_option("--steps", a.steps, "Steps that are timed")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--warmup", a.warmup, "Steps before them")->capture_default_str();
+  app.add_flag("--json", a.json, "One object");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return dikkat::bench::run(a);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "bench_step: {}\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# What is too slow for every commit: the whole suite under the sanitizers and with clang, a portable build, and one without oneDNN.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+scripts/test.sh
+
+say() { printf '\n== %s\n' "$*"; }
+
+say "sanitizers: the whole suite"
+ctest --test-dir build/asan --output-on-failure -j "$(nproc)"
+
+say "clang: run all tests"
+ctest --test-dir build/clang --output-on-failure -j "$(nproc)"
+
+say "portable (AVX2): build and run all tests"
+cmake --preset dev -B build/portable-dev -DDIKKAT_MARCH=x86-64-v3 -DDIKKAT_BENCH=OFF >/dev/null
+cmake --build build/portable-dev
+ctest --test-dir build/portable-dev --output-on-failure -j "$(nproc)"
+
+say "Eigen in place of oneDNN: build and run all tests"
+cmake --preset dev -B build/eigen -DDIKKAT_ONEDNN=OFF -DDIKKAT_BENCH=OFF >/dev/null
+cmake --build build/eigen
+ctest --test-dir build/eigen --output-on-failure -j "$(nproc)"

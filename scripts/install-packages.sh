@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that a build needs, or with --test also those of the tests. Does nothing where all are there.
+set -euo pipefail
+
+packages=(g++ cmake ninja-build pkg-config libeigen3-dev libhdf5-dev libtbb-dev libdnnl-dev libtomlplusplus-dev libcli11-dev
+          libfmt-dev nlohmann-json3-dev libssl-dev)
+if [ "${1:-}" = --test ]; then
+  packages+=(libgtest-dev clang libclang-rt-14-dev libomp-14-dev hdf5-tools strace ccache)
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+  if ! dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed'; then
+    missing+=("$package")
+  fi
+done
+if [ ${#missing[@]} -eq 0 ]; then
+  exit 0
+fi
+
+if ! command -v apt-get >/dev/null; then
+  echo "install-packages: this is not a Debian machine; install what gives: ${missing[*]}" >&2
+  exit 1
+fi
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  as_root=(sudo)
+fi
+echo "installing ${missing[*]}" >&2
+export DEBIAN_FRONTEND=noninteractive
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

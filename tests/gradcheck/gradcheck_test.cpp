@@ -1,0 +1,262 @@
+#include "tests/gradcheck/driver.h"
+#include "tests/gradcheck/registry.h"
+#include "tests/support/compare.h"
+#include "tests/support/throws.h"
+#include "tests/support/with_threads.h"
+
+namespace dikkat::gradcheck {
+namespace {
+
+using testing::error_of;
+using testing::relative_error;
+using testing::same_bits;
+using testing::WithThreads;
+
+// Errors are the largest difference over the tensor's largest magnitude, which counts as 0.01 where it is smaller
+// (tests/support/compare.h): a gradient that is zero in truth is held to 1e-8, 1e-14 and 5e-8 below.
+constexpr double kNumeric = 1e-6;      // central differences
+constexpr double kDefinition = 1e-12;  // f64 against f64, summed in another order
+constexpr double kSingle = 5e-6;       // f32 against f64: 40 roundings of 2^-23; sums have up to 300 terms, whose errors partly cancel
+
+template <class T>
+class GradCheck : public ::testing::Test {
+  WithThreads one_{1};  // handing out tiles would cost most of the time; one test below takes more threads
+};
+struct Names {
+  template <class T>
+  static std::string GetName(int) {
+    return name_of(T::op);
+  }
+};
+TYPED_TEST_SUITE(GradCheck, AllOps, Names);
+
+template <class A, class B>
+void expect_close(const std::vector<std::vector<A>>& found, const std::vector<std::vector<B>>& expected, double bound, unsigned frozen = 0) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if ((frozen >> i & 1U) != 0) {
+      EXPECT_TRUE(found[i].empty()) << "operand " << i << " is frozen, yet its gradient was written";
+    } else {
+      EXPECT_LE(relative_error(found[i], expected[i]), bound) << "gradient of operand " << i;
+    }
+  }
+}
+
+/// The gradients of a joined slot and of those that hold the same operand.
+std::vector<double> added(const std::vector<std::vector<double>>& gradients, unsigned joined) {
+  std::vector<double> total;
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    if ((joined >> i & 1U) != 0) {
+      total.resize(gradients[i].size());
+      for (std::size_t at = 0; at < total.size(); ++at) {
+        total[at] += gradients[i][at];
+      }
+    }
+  }
+  return total;
+}
+
+/// All sets of two or more slots of one shape.
+std::vector<unsigned> joinable(const Sample& sample) {
+  std::vector<unsigned> sets;
+  for (unsigned set = 0; set < 1U << sample.operands.size(); ++set) {
+    const Operand* first = nullptr;
+    int count = 0;
+    bool alike = true;
+    for (std::size_t i = 0; i < sample.operands.size(); ++i) {
+      if ((set >> i & 1U) != 0) {
+        first = first == nullptr ? &sample.operands[i] : first;
+        alike = alike && sample.operands[i].shape == first->shape;
+        ++count;
+      }
+    }
+    if (alike && count > 1) {
+      sets.push_back(set);
+    }
+  }
+  return sets;
+}
+
+TYPED_TEST(GradCheck, analytic_equals_numeric) {
+  for (const Sample& sample : TypeParam::Case::samples()) {
+    SCOPED_TRACE(sample.name);
+    expect_close(run<double>(sample, sample.op).gradients, numeric_gradients(sample), kNumeric);
+  }
+}
+
+TYPED_TEST(GradCheck, equals_its_definition) {
+  for (const Sample& sample : TypeParam::Case::samples()) {
+    SCOPED_TRACE(sample.name);
+    const auto found = run<double>(sample, sample.op);
+    ASSERT_NE(sample.definition == nullptr, sample.oracle == nullptr) << "a case has a definition or, if it is a primitive, plain loops";
+    if (sample.definition != nullptr) {
+      const auto expected = run<double>(sample, sample.definition);
+      EXPECT_LE(relative_error(found.y, expected.y), kDefinition);
+      expect_close(found.gradients, expected.gradients, kDefinition);
+    } else {
+      std::vector<std::vector<double>> values;
+      for (const Operand& operand : sample.operands) {
+        values.push_back(converted<double>(operand.values));
+      }
+      EXPECT_LE(relative_error(found.y, sample.oracle(values)), kDefinition);
+    }
+  }
+}
+
+TYPED_TEST(GradCheck, operands_of_every_kind) {
+  for (const Sample& sample : TypeParam::Case::samples()) {
+    SCOPED_TRACE(sample.name);
+    const auto expected = run<double>(sample, sample.op);
+    for (const Feed feed : kFeeds) {
+      SCOPED_TRACE(name_of(feed));
+      const auto found = run<double>(sample, sample.op, {.feed = feed});
+      EXPECT_TRUE(same_bits(found.y, expected.y));
+      expect_close(found.gradients, expected.gradients, kDefinition);
+    }
+  }
+}
+
+// Parameters' gradients begin as NaN in every run. For activations the tape's memory is filled with NaN by a run of NaNs.
+TYPED_TEST(GradCheck, overwrites_what_lies_there) {
+  for (const Sample& sample : TypeParam::Case::samples()) {
+    SCOPED_TRACE(sample.name);
+    const auto expected = run<double>(sample, sample.op);
+    for (const Feed feed : kFeeds) {
+      SCOPED_TRACE(name_of(feed));
+      Tape tape;
+      run<double>(tape, sample, sample.op, {.feed = feed, .nan = true});
+      const auto found = run<double>(tape, sample, sample.op, {.feed = feed});
+      EXPECT_TRUE(same_bits(found.y, expected.y));
+      expect_close(found.gradients, expected.gradients, kDefinition);
+    }
+  }
+}
+
+TYPED_TEST(GradCheck, adds_to_what_flowed_in_before) {
+  for (const Sample& sample : TypeParam::Case::samples()) {
+    SCOPED_TRACE(sample.name);
+    auto expected = run<double>(sample, sample.op).gradients;
+    auto prefilled = expected;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      for (std::size_t at = 0; at < expected[i].size(); ++at) {
+        prefilled[i][at] += 0.375;
+        expected[i][at] *= 2;
+      }
+    }
+    expect_close(run<double>(sample, sample.op, {.feed = Feed::parameters, .prefill = 0.375F}).gradients, prefilled, kDefinition);
+    for (const Feed feed : kFeeds) {
+      SCOPED_TRACE(name_of(feed));
+      expect_close(run<double>(sample, sample.op, {.feed = feed, .twice = true}).gradients, expected, kDefinition);
+    }
+  }
+}
+
+TYPED_TEST(GradCheck, any_operands_may_be_frozen) {
+  for (const Sample& sample : TypeParam::Case::samples()) {
+    SCOPED_TRACE(sample.name);
+    const auto expected = run<double>(sample, sample.op);
+    const unsigned all = (1U << sample.operands.size()) - 1;
+    for (const Feed feed : kFeeds) {
+      for (unsigned frozen = 1; frozen <= all; ++frozen) {
+        SCOPED_TRACE(concat(name_of(feed), ", frozen: ", frozen));
+        const auto found = run<double>(sample, sample.op, {.feed = feed, .frozen = frozen});
+        EXPECT_TRUE(same_bits(found.y, expected.y));
+        EXPECT_EQ(found.y_needs_gradient, frozen != all);
+        expect_close(found.gradients, expected.gradients, kDefinition, frozen);
+      }
+    }
+  }
+}
+
+TYPED_TEST(GradCheck, one_tensor_in_several_slots) {
+  int tried = 0;
+  std::size_t most_operands = 0;
+  for (Sample sample : TypeParam::Case::samples()) {
+    SCOPED_TRACE(sample.name);
+    most_operands = std::max(most_operands, sample.operands.size());
+    const auto original = sample.operands;
+    for (const unsigned joined : joinable(sample)) {
+      sample.operands = original;
+      const auto first = static_cast<std::size_t>(__builtin_ctz(joined));
+      for (std::size_t i = 0; i < original.size(); ++i) {
+        sample.operands[i] = (joined >> i & 1U) != 0 ? original[first] : original[i];
+      }
+      const auto expected = run<double>(sample, sample.op);
+      for (const Feed feed : kFeeds) {
+        SCOPED_TRACE(concat(name_of(feed), ", slots: ", joined));
+        const auto found = run<double>(sample, sample.op, {.feed = feed, .joined = joined});
+        EXPECT_TRUE(same_bits(found.y, expected.y));
+        EXPECT_LE(relative_error(found.gradients[first], added(expected.gradients, joined)), kDefinition);
+      }
+      ++tried;
+    }
+  }
+  EXPECT_TRUE(tried > 0 || most_operands == 1) << "a case of several operands has a sample where two of them have one shape";
+}
+
+TYPED_TEST(GradCheck, single_precision_equals_double) {
+  for (const auto& samples : {TypeParam::Case::samples(), TypeParam::Case::ragged()}) {
+    for (const Sample& sample : samples) {
+      SCOPED_TRACE(sample.name);
+      const auto found = run<float>(sample, sample.op);
+      const auto expected = run<double>(sample, sample.op);
+      EXPECT_LE(relative_error(found.y, expected.y), kSingle);
+      expect_close(found.gradients, expected.gradients, kSingle);
+    }
+  }
+}
+
+TYPED_TEST(GradCheck, same_bits_on_any_number_of_threads) {
+  for (const Sample& sample : TypeParam::Case::ragged()) {
+    SCOPED_TRACE(sample.name);
+    Tape tape;
+    std::optional<Outcome<float>> first;
+    for (const int threads : {1, 2, 4, 1}) {
+      const WithThreads with(threads);
+      const auto found = run<float>(tape, sample, sample.op);
+      if (!first) {
+        first = found;
+        continue;
+      }
+      EXPECT_TRUE(same_bits(found.y, first->y)) << threads << " threads";
+      for (std::size_t i = 0; i < found.gradients.size(); ++i) {
+        EXPECT_TRUE(same_bits(found.gradients[i], first->gradients[i])) << threads << " threads, gradient of operand " << i;
+      }
+    }
+  }
+}
+
+TYPED_TEST(GradCheck, refuses_shapes_that_do_not_fit) {
+  for (const Misfit& misfit : TypeParam::Case::misfits()) {
+    Tape tape;
+    const std::string error = error_of([&] { misfit.call(tape); });
+    EXPECT_EQ(error.rfind(concat(TypeParam::op, ": "), 0), 0U) << misfit.name << ": '" << error << "'";
+  }
+}
+
+TYPED_TEST(GradCheck, refuses_element_types_and_tapes_that_do_not_fit) {
+  const Sample sample = TypeParam::Case::samples().front();
+  const auto n = sample.operands.size();
+  const auto refused = [&](const char* what, std::size_t slot, auto&& other) {
+    Tape tape;
+    std::vector<Tensor> slots;
+    for (std::size_t i = 0; i < n; ++i) {
+      slots.push_back(i == slot ? other(tape, sample.operands[i].shape) : some(tape, sample.operands[i].shape));
+    }
+    const std::string error = error_of([&] { sample.op(tape, slots); });
+    EXPECT_EQ(error.rfind(concat(TypeParam::op, ": "), 0), 0U) << what << " in slot " << slot << ": '" << error << "'";
+  };
+  Tape elsewhere;
+  for (std::size_t slot = 0; slot < n; ++slot) {
+    if (TypeParam::op != Op::reshape) {  // moves elements of any type
+      refused("i32", slot, [](Tape& tape, Shape shape) { return ids(tape, shape, std::vector<std::int32_t>(static_cast<std::size_t>(shape.size()))); });
+    }
+    if (n > 1) {
+      refused("f64 among f32", slot, [](Tape& tape, Shape shape) { return constant(tape, DType::f64, shape, std::vector<double>(static_cast<std::size_t>(shape.size()))); });
+      refused("another tape's", slot, [&](Tape&, Shape shape) { return some(elsewhere, shape); });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dikkat::gradcheck

@@ -1,0 +1,147 @@
+// What a GPT does with its input, whatever its weights. (Numbers from outside are in tests/golden.)
+
+#include <cmath>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/layers/tiny_gpt.h"
+
+namespace dikkat {
+namespace {
+
+constexpr index kVocabulary = 65;
+constexpr GptConfig kConfig{.n_layer = 2, .n_head = 2, .n_embd = 32, .block_size = 70, .vocab_size = kVocabulary, .dropout = 0.2};
+
+double first_loss(const GptConfig& config) {
+  TinyGpt model(config);
+  const index sequences = 4;
+  const index size = sequences * config.block_size;
+  Tape tape(Recording::off);
+  Pass pass{.tape = tape};
+  const Tensor logits = model.gpt(pass, tape.input<std::int32_t>({sequences, config.block_size}, some_tokens(size, config.vocab_size)));
+  const auto targets = some_tokens(size, config.vocab_size, 2);
+  return static_cast<double>(*cross_entropy(logits, tape.input<std::int32_t>({sequences, config.block_size}, targets)).data<float>());
+}
+
+TEST(FreshGpt, KnowsNothing) {
+  const double uniform = std::log(static_cast<double>(kVocabulary));
+  EXPECT_NEAR(first_loss(kConfig), uniform, 0.1);
+  GptConfig untied = kConfig;
+  untied.tie_embeddings = untied.bias = untied.qkv_bias = false;
+  EXPECT_NEAR(first_loss(untied), uniform, 0.1);
+}
+
+// Across both the 16 lanes and the 64 queries of attention's tiles.
+TEST(Gpt, DoesNotLookAhead) {
+  const TinyGpt model(kConfig);
+  const index time = kConfig.block_size;
+  const std::vector<std::int32_t> tokens = some_tokens(time, kVocabulary);
+  const std::vector<float> before = model.logits(tokens);
+  for (const index t : {index{0}, index{1}, index{15}, index{16}, index{63}, index{64}, time - 1}) {
+    std::vector<std::int32_t> changed = tokens;
+    std::int32_t& token = changed[static_cast<std::size_t>(t)];
+    token = (token + 1) % kVocabulary;
+    const std::vector<float> after = model.logits(changed);
+    for (index place = 0; place < time; ++place) {
+      const auto row = [&](const std::vector<float>& logits) {
+        return std::vector<float>(logits.begin() + place * kVocabulary, logits.begin() + (place + 1) * kVocabulary);
+      };
+      if (place < t) {
+        EXPECT_EQ(row(before), row(after)) << "token " << t << ", logits " << place;
+      } else {
+        EXPECT_NE(row(before), row(after)) << "token " << t << ", logits " << place;
+      }
+    }
+  }
+}
+
+TEST(Gpt, LooksAtEachSequenceAlone) {
+  const TinyGpt model(kConfig);
+  const std::vector<std::int32_t> tokens = some_tokens(3 * 20, kVocabulary);
+  const std::vector<float> together = model.logits(tokens, 3);
+  const std::vector<float> second = model.logits({tokens.begin() + 20, tokens.begin() + 40});
+  for (std::size_t i = 0; i < second.size(); ++i) {
+    ASSERT_NEAR(second[i], together[second.size() + i], 1e-5) << i;
+  }
+}
+
+TEST(Gpt, DropsInTrainingOnly) {
+  const TinyGpt model(kConfig);
+  GptConfig config = kConfig;
+  config.dropout = 0;
+  const TinyGpt without(config);
+  const std::vector<std::int32_t> tokens = some_tokens(2 * 20, kVocabulary);
+  const auto training = [&](const TinyGpt& m, std::uint64_t seed, std::uint64_t step) {
+    Tape tape;
+    return m.logits({.tape = tape, .training = true, .seed = seed, .step = step}, tokens, 2);
+  };
+  const std::vector<float> plain = without.logits(tokens, 2);
+  EXPECT_EQ(model.logits(tokens, 2), plain);
+  EXPECT_EQ(training(without, 1, 1), plain);
+  const std::vector<float> dropped = training(model, 1, 1);
+  EXPECT_NE(dropped, plain);
+  EXPECT_EQ(training(model, 1, 1), dropped);
+  EXPECT_NE(training(model, 1, 2), dropped);
+  EXPECT_NE(training(model, 2, 1), dropped);
+}
+
+TEST(Gpt, GivesTheSameBitsWithAndWithoutRecording) {
+  const TinyGpt model(kConfig);
+  const std::vector<std::int32_t> tokens = some_tokens(3 * 33, kVocabulary);
+  for (const bool training : {false, true}) {
+    Tape on;
+    Tape off(Recording::off);
+    EXPECT_EQ(model.logits({.tape = on, .training = training, .seed = 3, .step = 9}, tokens, 3),
+              model.logits({.tape = off, .training = training, .seed = 3, .step = 9}, tokens, 3));
+  }
+}
+
+TEST(Gpt, NamesWhatIsWrongWithItsInput) {
+  const TinyGpt model(kConfig);
+  const auto refusal = [&](Shape shape, std::int32_t token = 0) {
+    return error_text([&] {
+      Tape tape;
+      Pass pass{.tape = tape, .training = true};
+      model.gpt(pass, tape.input<std::int32_t>(shape, std::vector<std::int32_t>(static_cast<std::size_t>(shape.size()), token)));
+    });
+  };
+  EXPECT_EQ(refusal({2, 71}), "gpt: tokens are [2, 71], expected (B, T) with T from 1 to the block size 70");
+  EXPECT_EQ(refusal({2, 70}), "no error");
+  EXPECT_EQ(refusal({1, 1}), "no error");
+  EXPECT_NE(refusal({2, 0}).find("gpt: tokens are [2, 0]"), std::string::npos);
+  EXPECT_NE(refusal({0, 5}).find("gpt: tokens are [0, 5]"), std::string::npos);
+  EXPECT_NE(refusal({5}).find("gpt: tokens are [5]"), std::string::npos);
+  EXPECT_NE(refusal({1, 5}, kVocabulary).find("token 65, expected 0 to 64"), std::string::npos);
+  EXPECT_NE(refusal({1, 5}, -1).find("token -1, expected 0 to 64"), std::string::npos);
+}
+
+// A tied table gets its gradient from the head and from the lookup. Rows that were not looked up get the head's part alone.
+TEST(Gpt, SharesItsTableWithTheHeadWhenTied) {
+  GptConfig config = kConfig;
+  config.dropout = 0;
+  TinyGpt tied(config);
+  config.tie_embeddings = false;
+  TinyGpt untied(config);
+  const auto place = [](TinyGpt& model, const char* path) { return model.store.weights<float>() + model.store.entry(path).offset; };
+  std::copy_n(place(untied, "wte.weight"), kVocabulary * config.n_embd, place(untied, "lm_head.weight"));
+  const auto learn = [&](TinyGpt& model) {
+    Tape tape;
+    Pass pass{.tape = tape, .training = true};
+    const Tensor logits = model.gpt(pass, tape.input<std::int32_t>({2, 20}, some_tokens(40, kVocabulary)));
+    tape.backward(cross_entropy(logits, tape.input<std::int32_t>({2, 20}, some_tokens(40, kVocabulary, 2))));
+    model.store.complete_gradients();
+  };
+  learn(tied);
+  learn(untied);
+  const auto gradient = [](TinyGpt& model, const char* path) { return model.store.gradients<float>() + model.store.entry(path).offset; };
+  const float* both = gradient(tied, "wte.weight");
+  const float* looked_up = gradient(untied, "wte.weight");
+  const float* head = gradient(untied, "lm_head.weight");
+  for (index i = 0; i < kVocabulary * config.n_embd; ++i) {
+    ASSERT_NEAR(both[i], looked_up[i] + head[i], 1e-7) << i;
+  }
+}
+
+}  // namespace
+}  // namespace dikkat

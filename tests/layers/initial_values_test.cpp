@@ -1,0 +1,120 @@
+// First values are a function of (seed, path).
+
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/layers/tiny_gpt.h"
+
+namespace dikkat {
+namespace {
+
+template <class T = float>
+std::vector<T> values_of(ParameterStore& store, const std::string& path) {
+  const ParameterStore::Entry& entry = store.entry(path);
+  const T* data = store.weights<T>() + entry.offset;
+  return {data, data + entry.size()};
+}
+
+constexpr GptConfig kConfig{.n_layer = 4, .n_head = 4, .n_embd = 64, .block_size = 64, .vocab_size = 200};
+
+struct Moments {
+  double mean = 0, std = 0, kurtosis = 0;
+};
+
+Moments moments_of(const std::vector<float>& values) {
+  const auto n = static_cast<double>(values.size());
+  Moments m{.mean = std::accumulate(values.begin(), values.end(), 0.0) / n};
+  double second = 0, fourth = 0;
+  for (const float value : values) {
+    const double d = static_cast<double>(value) - m.mean;
+    second += d * d / n;
+    fourth += d * d * d * d / n;
+  }
+  m.std = std::sqrt(second);
+  m.kurtosis = fourth / (second * second);
+  return m;
+}
+
+// Bounds are five standard errors of a sample of that size, so a correct draw passes and one off by a few percent does not.
+TEST(InitialValues, AreNormalWithTheirStandardDeviation) {
+  TinyGpt model(kConfig, 7);
+  for (const ParameterStore::Entry* entry : model.store.entries()) {
+    if (entry->shape().rank() == 2) {
+      const double expected = entry->path.ends_with("c_proj.weight") ? 0.02 / std::sqrt(2.0 * 4) : 0.02;
+      const double n = static_cast<double>(entry->size());
+      const Moments m = moments_of(values_of(model.store, entry->path));
+      EXPECT_NEAR(m.std, expected, 5 * expected / std::sqrt(2 * n)) << entry->path;
+      EXPECT_NEAR(m.mean, 0, 5 * expected / std::sqrt(n)) << entry->path;
+      EXPECT_NEAR(m.kurtosis, 3, 5 * std::sqrt(24 / n)) << entry->path;
+    }
+  }
+}
+
+TEST(InitialValues, AreOneForNormsAndZeroForBiases) {
+  TinyGpt model(kConfig, 7);
+  for (const ParameterStore::Entry* entry : model.store.entries()) {
+    if (entry->shape().rank() == 1) {
+      const float expected = entry->path.ends_with("weight") ? 1.0F : 0.0F;
+      EXPECT_EQ(values_of(model.store, entry->path), std::vector<float>(static_cast<std::size_t>(entry->size()), expected)) << entry->path;
+    }
+  }
+}
+
+TEST(InitialValues, DependOnSeedAndPathAndNotOnTheOrderOfConstruction) {
+  const auto fill = [](ParameterStore& store, const std::vector<std::string>& paths, std::uint64_t seed) {
+    for (const std::string& path : paths) {
+      store.add(path, {30, 7}, Init::normal(1), Decay::yes);
+    }
+    store.allocate(seed);
+  };
+  ParameterStore forward, backward, alone, other;
+  fill(forward, {"a", "b", "c"}, 3);
+  fill(backward, {"c", "b", "a"}, 3);
+  fill(alone, {"b"}, 3);
+  fill(other, {"a", "b", "c"}, 4);
+  for (const char* path : {"a", "b", "c"}) {
+    EXPECT_EQ(values_of(forward, path), values_of(backward, path)) << path;
+    EXPECT_NE(values_of(forward, path), values_of(other, path)) << path;
+  }
+  EXPECT_EQ(values_of(forward, "b"), values_of(alone, "b"));
+  EXPECT_NE(values_of(forward, "a"), values_of(forward, "b"));
+}
+
+// Depth and head change nothing for the parameters that both models have.
+TEST(InitialValues, OfAParameterDoNotDependOnTheModelAroundIt) {
+  GptConfig deeper = kConfig;
+  deeper.tie_embeddings = false;
+  deeper.n_layer = 6;
+  TinyGpt model(kConfig), other(deeper);
+  for (const char* path : {"wte.weight", "wpe.weight", "h.3.attn.c_attn.weight", "h.3.mlp.c_fc.weight"}) {
+    EXPECT_EQ(values_of(model.store, path), values_of(other.store, path)) << path;
+  }
+}
+
+TEST(InitialValues, AreTheSameOnAnyNumberOfThreads) {
+  const auto all = [](int threads) {
+    const WithThreads with(threads);
+    TinyGpt model(kConfig, 7);
+    return std::vector<float>(model.store.weights<float>(), model.store.weights<float>() + model.store.slab_size());
+  };
+  const std::vector<float> one = all(1);
+  EXPECT_EQ(one, all(2));
+  EXPECT_EQ(one, all(4));
+}
+
+TEST(InitialValues, OfF32AreThoseOfF64Rounded) {
+  TinyGpt single(kConfig, 7), twice(kConfig, 7, DType::f64);
+  const std::vector<double> wide = values_of<double>(twice.store, "wte.weight");
+  std::vector<float> rounded(wide.size());
+  for (std::size_t i = 0; i < wide.size(); ++i) {
+    rounded[i] = static_cast<float>(wide[i]);
+  }
+  EXPECT_EQ(values_of(single.store, "wte.weight"), rounded);
+}
+
+}  // namespace
+}  // namespace dikkat

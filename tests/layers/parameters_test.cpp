@@ -1,0 +1,144 @@
+// What a model's parameters are called, their shapes and how many they are.
+
+#include <map>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/layers/tiny_gpt.h"
+
+namespace dikkat {
+namespace {
+
+constexpr GptConfig kGpt2{.n_layer = 12, .n_head = 12, .n_embd = 768, .block_size = 1024, .vocab_size = 50257};
+
+index count_of(const GptConfig& config) {
+  const std::int64_t pages = Pages::requests();
+  ParameterStore store;
+  const Gpt gpt(Scope(store), config);
+  EXPECT_EQ(Pages::requests(), pages);  // a model that is only counted takes no memory
+  return store.parameter_count();
+}
+
+TEST(GptParameters, AreAsManyAsThoseOfGpt2) { EXPECT_EQ(count_of(kGpt2), 124'439'808); }
+
+TEST(GptParameters, WithAHeadOfItsOwnAndNoBiasOnQueryKeyAndValue) {
+  GptConfig config = kGpt2;
+  config.tie_embeddings = false;
+  config.qkv_bias = false;
+  EXPECT_EQ(count_of(config), 163'009'536);
+}
+
+using Shapes = std::map<std::string, Shape>;
+
+Shapes shapes_of(const GptConfig& config) {
+  TinyGpt model(config);
+  Shapes shapes;
+  for (const ParameterStore::Entry* entry : model.store.entries()) {
+    shapes.emplace(entry->path, entry->shape());
+  }
+  return shapes;
+}
+
+constexpr GptConfig kTiny{.n_layer = 2, .n_head = 2, .n_embd = 6, .block_size = 5, .vocab_size = 11};
+
+Shapes expected_shapes(bool bias, bool qkv_bias, bool tied) {
+  Shapes shapes{{"wte.weight", {11, 6}}, {"wpe.weight", {5, 6}}, {"ln_f.weight", {6}}};
+  if (!tied) {
+    shapes["lm_head.weight"] = {11, 6};
+  }
+  if (bias) {
+    shapes["ln_f.bias"] = {6};
+  }
+  for (const std::string h : {"h.0.", "h.1."}) {
+    shapes[h + "ln_1.weight"] = {6};
+    shapes[h + "attn.c_attn.weight"] = {18, 6};  // (out, in); rows q | k | v
+    shapes[h + "attn.c_proj.weight"] = {6, 6};
+    shapes[h + "ln_2.weight"] = {6};
+    shapes[h + "mlp.c_fc.weight"] = {24, 6};
+    shapes[h + "mlp.c_proj.weight"] = {6, 24};
+    if (bias) {
+      shapes[h + "ln_1.bias"] = {6};
+      shapes[h + "attn.c_proj.bias"] = {6};
+      shapes[h + "ln_2.bias"] = {6};
+      shapes[h + "mlp.c_fc.bias"] = {24};
+      shapes[h + "mlp.c_proj.bias"] = {6};
+    }
+    if (qkv_bias) {
+      shapes[h + "attn.c_attn.bias"] = {18};
+    }
+  }
+  return shapes;
+}
+
+TEST(GptParameters, AreNamedAndShapedAsTheFieldKnowsThem) {
+  for (const bool bias : {true, false}) {
+    for (const bool qkv_bias : {true, false}) {
+      for (const bool tied : {true, false}) {
+        GptConfig config = kTiny;
+        config.bias = bias;
+        config.qkv_bias = qkv_bias;
+        config.tie_embeddings = tied;
+        const Shapes shapes = shapes_of(config);
+        const Shapes expected = expected_shapes(bias, qkv_bias, tied);
+        EXPECT_TRUE(shapes == expected) << "bias " << bias << ", qkv_bias " << qkv_bias << ", tied " << tied;
+        for (const auto& [path, shape] : expected) {
+          EXPECT_TRUE(shapes.contains(path)) << path;
+        }
+      }
+    }
+  }
+}
+
+TEST(GptParameters, DecayWhereTheyHaveTwoDimensionsOnly) {
+  TinyGpt model(kTiny);
+  for (const ParameterStore::Entry* entry : model.store.entries()) {
+    EXPECT_EQ(entry->decay == Decay::yes, entry->shape().rank() == 2) << entry->path;
+  }
+}
+
+TEST(GptParameters, ScaleResidualProjectionsByTheDepth) {
+  GptConfig config = kTiny;
+  config.n_layer = 8;
+  TinyGpt model(config);
+  for (const ParameterStore::Entry* entry : model.store.entries()) {
+    if (entry->shape().rank() == 2) {
+      EXPECT_DOUBLE_EQ(entry->init.std, entry->path.ends_with("c_proj.weight") ? 0.02 / 4 : 0.02) << entry->path;
+    }
+  }
+}
+
+TEST(GptParameters, CannotBeNamedTwice) {
+  ParameterStore store;
+  const Scope scope(store);
+  const Gpt gpt(scope, kTiny);
+  EXPECT_NE(error_text([&] { Gpt(scope, kTiny); }).find("'wte.weight' exists already"), std::string::npos);
+  EXPECT_NO_THROW(Gpt(scope / "other", kTiny));
+}
+
+TEST(GptConfigCheck, RefusesWhatMakesNoModel) {
+  const auto refusal = [](auto change) {
+    GptConfig config = kTiny;
+    change(config);
+    ParameterStore store;
+    return error_text([&] { Gpt(Scope(store), config); });
+  };
+  EXPECT_EQ(refusal([](GptConfig& c) { c.n_head = 4; }), "gpt: n_head 4 does not divide n_embd 6");
+  EXPECT_NE(refusal([](GptConfig& c) { c.n_head = 0; }).find("n_head 0"), std::string::npos);
+  EXPECT_NE(refusal([](GptConfig& c) { c.n_layer = 0; }).find("n_layer 0"), std::string::npos);
+  EXPECT_NE(refusal([](GptConfig& c) { c.vocab_size = 0; }).find("vocab_size 0"), std::string::npos);
+  EXPECT_NE(refusal([](GptConfig& c) { c.block_size = -1; }).find("block_size -1"), std::string::npos);
+  EXPECT_NE(refusal([](GptConfig& c) { c.dropout = 1; }).find("dropout 1"), std::string::npos);
+  EXPECT_NE(refusal([](GptConfig& c) { c.dropout = -0.1; }).find("dropout -0.1"), std::string::npos);
+  EXPECT_EQ(refusal([](GptConfig& c) { c.n_head = 3; }), "no error");
+}
+
+TEST(CausalSelfAttentionCheck, RefusesHeadsThatDoNotDivideTheWidth) {
+  ParameterStore store;
+  const Scope scope = Scope(store) / "attn";
+  EXPECT_EQ(error_text([&] { CausalSelfAttention(scope, {.width = 6, .heads = 4}); }),
+            "attn: 4 heads for width 6, expected heads that divide it");
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,104 @@
+// After the first steps a training step allocates nothing. operator new is counted in this whole program, the matrix library's own
+// bookkeeping apart.
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include <gtest/gtest.h>
+
+#include "autograd/kernels/gemm.h"
+#include "tests/layers/training_step.h"
+
+namespace {
+
+std::atomic<std::int64_t> allocations{0};
+
+void* counted(std::size_t bytes, std::size_t alignment) {
+  if (!dikkat::kernels::inside_gemm_library()) {
+    allocations.fetch_add(1, std::memory_order_relaxed);
+  }
+  void* memory = std::aligned_alloc(alignment, (bytes + alignment) / alignment * alignment);
+  if (memory == nullptr) {
+    throw std::bad_alloc();
+  }
+  return memory;
+}
+
+}  // namespace
+
+// The other forms of new and delete call these.
+void* operator new(std::size_t bytes) { return counted(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) { return counted(bytes, static_cast<std::size_t>(alignment)); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace dikkat {
+namespace {
+
+struct Requests {
+  std::int64_t objects = allocations.load();
+  std::int64_t pages = Pages::requests();
+  bool operator==(const Requests&) const = default;
+};
+
+TEST(SteadyState, TheCounterSeesAllocations) {
+  const Requests before;
+  const std::vector<int> some(100);
+  const Pages pages(4096, "test");
+  const Requests after;
+  EXPECT_GE(after.objects, before.objects + 1) << some.size();
+  EXPECT_EQ(after.pages, before.pages + 1);
+}
+
+TEST(SteadyState, AllocatesNothingFromTheThirdStepOn) {
+  const WithThreads one(1);
+  Training training(kTrainingConfig);
+  training.step(1);
+  training.step(2);
+  training.tape.freeze();
+  const Requests before;
+  for (index step = 3; step <= 6; ++step) {
+    training.step(step);
+  }
+  const Requests after;
+  EXPECT_EQ(after.objects, before.objects);
+  EXPECT_EQ(after.pages, before.pages);
+}
+
+// Tiles of unequal work go to whichever thread is free, so a thread may meet its first one, for which it needs scratch memory, in
+// any step: all threads are settled at some step, and not at a known one.
+TEST(SteadyState, IsReachedOnSeveralThreads) {
+  const WithThreads two(2);
+  Training training(kTrainingConfig);
+  constexpr int kQuietSteps = 5;
+  int quiet = 0;
+  for (index step = 1; step <= 60 && quiet < kQuietSteps; ++step) {
+    const Requests before;
+    training.step(step);
+    quiet = before == Requests() ? quiet + 1 : 0;
+  }
+  EXPECT_EQ(quiet, kQuietSteps);
+}
+
+TEST(SteadyState, HoldsForEvaluationToo) {
+  const WithThreads one(1);
+  const TinyGpt model(kTrainingConfig);
+  Tape tape(Recording::off);
+  const std::vector<std::int32_t> tokens = some_tokens(80, kTrainingConfig.vocab_size);
+  const auto evaluate = [&] {
+    Pass pass{.tape = tape};
+    model.gpt(pass, tape.input<std::int32_t>({1, 80}, tokens));
+    tape.reset();
+  };
+  evaluate();
+  evaluate();
+  const Requests before;
+  evaluate();
+  EXPECT_EQ(before, Requests());
+}
+
+}  // namespace
+}  // namespace dikkat

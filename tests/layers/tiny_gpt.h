@@ -1,0 +1,64 @@
+#pragma once
+
+#include <vector>
+
+#include "autograd/base/parallel.h"
+#include "autograd/ops/loss.h"
+#include "layers/models/gpt.h"
+
+namespace dikkat {
+
+/// Ids from 0 to vocabulary - 1 that look random.
+inline std::vector<std::int32_t> some_tokens(index count, index vocabulary, std::uint64_t seed = 1) {
+  const RandomStream stream(seed, "tokens", 0);
+  std::vector<std::int32_t> tokens(static_cast<std::size_t>(count));
+  for (index i = 0; i < count; ++i) {
+    tokens[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(stream.word(i) % static_cast<std::uint32_t>(vocabulary));
+  }
+  return tokens;
+}
+
+/// A model with its weights.
+struct TinyGpt {
+  ParameterStore store;
+  Gpt gpt;
+
+  explicit TinyGpt(const GptConfig& config, std::uint64_t seed = 1, DType dtype = DType::f32) : store(dtype), gpt(Scope(store), config) {
+    store.allocate(seed);
+  }
+
+  /// Logits (sequences, time, vocabulary) of f32.
+  std::vector<float> logits(Pass pass, const std::vector<std::int32_t>& tokens, index sequences) const {
+    const Tensor y = gpt(pass, pass.tape.input<std::int32_t>({sequences, static_cast<index>(tokens.size()) / sequences}, tokens));
+    return {y.data<float>(), y.data<float>() + y.size()};
+  }
+  /// The same without recording, training or dropout.
+  std::vector<float> logits(const std::vector<std::int32_t>& tokens, index sequences = 1) const {
+    Tape tape(Recording::off);
+    return logits({.tape = tape}, tokens, sequences);
+  }
+};
+
+/// Sets the number of threads, and sets it back.
+class WithThreads {
+ public:
+  explicit WithThreads(int count) : before_(thread_count()) { set_thread_count(count); }
+  ~WithThreads() { set_thread_count(before_); }
+  WithThreads(const WithThreads&) = delete;
+  WithThreads& operator=(const WithThreads&) = delete;
+
+ private:
+  int before_;
+};
+
+template <class F>
+std::string error_text(F&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace dikkat

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "optim/adamw.h"
+#include "optim/clip.h"
+#include "tests/layers/tiny_gpt.h"
+
+namespace dikkat {
+
+/// A model in training: everything that a step takes, kept from step to step.
+struct Training {
+  static constexpr index kSequences = 3;
+
+  TinyGpt model;
+  AdamW adamw;
+  Tape tape;
+  std::vector<std::int32_t> tokens, targets;
+
+  explicit Training(const GptConfig& config)
+      : model(config),
+        adamw(model.store, {}),
+        tokens(some_tokens(kSequences * config.block_size, config.vocab_size, 1)),
+        targets(some_tokens(kSequences * config.block_size, config.vocab_size, 2)) {}
+
+  /// Forward, backward, clipping and update; steps count from 1. The loss.
+  float step(index number) {
+    const Shape shape{kSequences, model.gpt.config().block_size};
+    Pass pass{.tape = tape, .training = true, .seed = 5, .step = static_cast<std::uint64_t>(number)};
+    const Tensor logits = model.gpt(pass, tape.input<std::int32_t>(shape, tokens));
+    const Tensor loss = cross_entropy(logits, tape.input<std::int32_t>(shape, targets));
+    tape.backward(loss);
+    const float value = *loss.data<float>();
+    tape.reset();
+    adamw.step(number, 1e-2, clip_factor(gradient_norm(model.store), 1.0));
+    return value;
+  }
+};
+
+/// Two tiles of attention, several of everything else; dropout everywhere.
+inline constexpr GptConfig kTrainingConfig{.n_layer = 2, .n_head = 2, .n_embd = 48, .block_size = 80, .vocab_size = 97, .dropout = 0.1};
+
+}  // namespace dikkat

@@ -1,0 +1,189 @@
+#include "optim/adamw.h"
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/base/parallel.h"
+#include "tests/optim/store_of.h"
+
+namespace dikkat {
+namespace {
+
+constexpr AdamW::Options kOptions{.beta1 = 0.8, .beta2 = 0.97, .eps = 1e-6, .weight_decay = 0.3};
+
+/// The definition, element by element: Loshchilov and Hutter, arXiv 1711.05101, algorithm 2.
+struct Definition {
+  std::vector<double> weight, m, v;
+
+  explicit Definition(std::vector<double> first) : weight(std::move(first)), m(weight.size()), v(weight.size()) {}
+
+  void step(index t, double rate, double decay, const std::vector<double>& gradient) {
+    for (std::size_t i = 0; i < weight.size(); ++i) {
+      m[i] = kOptions.beta1 * m[i] + (1 - kOptions.beta1) * gradient[i];
+      v[i] = kOptions.beta2 * v[i] + (1 - kOptions.beta2) * gradient[i] * gradient[i];
+      const double m_hat = m[i] / (1 - std::pow(kOptions.beta1, static_cast<double>(t)));
+      const double v_hat = v[i] / (1 - std::pow(kOptions.beta2, static_cast<double>(t)));
+      weight[i] -= rate * decay * weight[i];
+      weight[i] -= rate * m_hat / (std::sqrt(v_hat) + kOptions.eps);
+    }
+  }
+};
+
+void expect_near(const std::vector<double>& actual, const std::vector<double>& expected, double tolerance, const std::string& what) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    ASSERT_NEAR(actual[i], expected[i], tolerance) << what << " " << i;
+  }
+}
+
+std::vector<double> scaled(std::vector<double> values, double factor) {
+  for (double& value : values) {
+    value *= factor;
+  }
+  return values;
+}
+
+/// Six steps beside the definition. Rates, gradients' sizes and their scale change from step to step.
+template <class T>
+void compare_with_definition(double tolerance) {
+  ParameterStore store(kDType<T>);
+  add_parameters(store);
+  store.allocate(3);
+  AdamW adamw(store, kOptions);
+  std::map<std::string, Definition> expected;
+  for (const ParameterStore::Entry* entry : store.entries()) {
+    expected.emplace(entry->path, values_of(store.weights<T>(), *entry));
+  }
+  for (index step = 1; step <= 6; ++step) {
+    const double rate = 0.01 * static_cast<double>(step);
+    const double scale = step % 2 == 0 ? 1 : 0.25;
+    for (ParameterStore::Entry* entry : store.entries()) {
+      std::vector<double> gradient =
+          some_numbers(entry->size(), hash_of(entry->path) + static_cast<std::uint64_t>(step), static_cast<double>(step));
+      if (step == 4 && entry->path == "weight") {  // nothing flowed into it: what lies there from the step before is not its gradient
+        gradient.assign(gradient.size(), 0);
+      } else {
+        write_gradient<T>(*entry, gradient);
+      }
+      expected.at(entry->path).step(step, rate, entry->shape().rank() == 2 ? kOptions.weight_decay : 0, scaled(gradient, scale));
+    }
+    adamw.step(step, rate, scale);
+    for (const ParameterStore::Entry* entry : store.entries()) {
+      const Definition& definition = expected.at(entry->path);
+      const std::string what = entry->path + " at step " + std::to_string(step);
+      expect_near(values_of(store.weights<T>(), *entry), definition.weight, tolerance, what);
+      expect_near(values_of(adamw.m<T>(), *entry), definition.m, tolerance, what + ", m");
+      expect_near(values_of(adamw.v<T>(), *entry), definition.v, 10 * tolerance, what + ", v");
+    }
+  }
+}
+
+TEST(AdamWStep, IsTheDefinitionInF64) { compare_with_definition<double>(1e-14); }
+TEST(AdamWStep, IsTheDefinitionInF32) { compare_with_definition<float>(2e-6); }
+
+TEST(AdamWStep, WithoutGradientsOnlyDecaysWhatDecays) {
+  ParameterStore store(DType::f64);
+  add_parameters(store);
+  store.allocate(3);
+  std::map<std::string, std::vector<double>> before;
+  for (const ParameterStore::Entry* entry : store.entries()) {
+    before[entry->path] = values_of(store.weights<double>(), *entry);
+  }
+  AdamW adamw(store, kOptions);
+  adamw.step(1, 0.1);
+  for (const ParameterStore::Entry* entry : store.entries()) {
+    const double kept = entry->decay == Decay::yes ? 1 - 0.1 * kOptions.weight_decay : 1;
+    expect_near(values_of(store.weights<double>(), *entry), scaled(before[entry->path], kept), 1e-16, entry->path);
+  }
+}
+
+TEST(AdamWStep, LeavesTheGradientsCleared) {
+  ParameterStore store;
+  add_parameters(store);
+  store.allocate(3);
+  AdamW adamw(store, kOptions);
+  for (ParameterStore::Entry* entry : store.entries()) {
+    write_gradient<float>(*entry, some_numbers(entry->size(), 1));
+  }
+  adamw.step(1, 0.1);
+  for (const ParameterStore::Entry* entry : store.entries()) {
+    EXPECT_FALSE(entry->gradient.written) << entry->path;
+  }
+}
+
+/// Elements of a slab that belong to no parameter and are not zero.
+template <class T>
+index stray_elements(const ParameterStore& store, const T* slab) {
+  std::vector<char> owned(static_cast<std::size_t>(store.slab_size()));
+  for (const ParameterStore::Entry* entry : store.entries()) {
+    std::fill_n(owned.begin() + entry->offset, entry->size(), 1);
+  }
+  index stray = 0;
+  for (index i = 0; i < store.slab_size(); ++i) {
+    stray += owned[static_cast<std::size_t>(i)] == 0 && slab[i] != T(0) ? 1 : 0;
+  }
+  return stray;
+}
+
+TEST(AdamWStep, LeavesZerosBetweenTheParameters) {
+  ParameterStore store;
+  add_parameters(store);
+  store.allocate(3);
+  ASSERT_GT(store.slab_size(), store.parameter_count());
+  AdamW adamw(store, kOptions);
+  for (index step = 1; step <= 3; ++step) {
+    for (ParameterStore::Entry* entry : store.entries()) {
+      if (step != 2 || entry->path != "table") {
+        write_gradient<float>(*entry, some_numbers(entry->size(), static_cast<std::uint64_t>(step)));
+      }
+    }
+    adamw.step(step, 0.1);
+  }
+  EXPECT_EQ(stray_elements(store, store.weights<float>()), 0);
+  EXPECT_EQ(stray_elements(store, store.gradients<float>()), 0);
+  EXPECT_EQ(stray_elements(store, adamw.m<float>()), 0);
+  EXPECT_EQ(stray_elements(store, adamw.v<float>()), 0);
+}
+
+TEST(AdamWStep, OfAModelThatNeverDecaysOrAlwaysDoes) {
+  for (const Decay decay : {Decay::no, Decay::yes}) {
+    ParameterStore store(DType::f64);
+    store.add("only", {5}, Init::ones(), decay);
+    store.allocate(0);
+    AdamW adamw(store, {.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.5});
+    adamw.step(1, 0.1);
+    EXPECT_EQ(store.weights<double>()[4], decay == Decay::yes ? 0.95 : 1.0);
+  }
+}
+
+TEST(AdamWStep, ShowsNaNInTheGradient) {
+  ParameterStore store;
+  add_parameters(store);
+  store.allocate(3);
+  AdamW adamw(store, kOptions);
+  std::vector<double> gradient(33, 1.0);
+  gradient[5] = std::numeric_limits<double>::quiet_NaN();
+  ParameterStore::Entry& bias = store.entry("bias");
+  write_gradient<float>(bias, gradient);
+  adamw.step(1, 0.1);
+  EXPECT_TRUE(std::isnan(values_of(store.weights<float>(), bias)[5]));
+  EXPECT_FALSE(std::isnan(values_of(store.weights<float>(), bias)[4]));
+}
+
+TEST(AdamWUse, IsRefusedWhereItCannotWork) {
+  ParameterStore store;
+  add_parameters(store);
+  EXPECT_EQ(error_text([&] { AdamW(store, kOptions); }), "parameters: have no memory yet, expected allocate() before");
+  store.allocate(1);
+  AdamW adamw(store, kOptions);
+  EXPECT_EQ(error_text([&] { adamw.step(0, 0.1); }), "adamw: step 0, expected 1 or more");
+  EXPECT_EQ(error_text([&] { adamw.m<double>(); }), "adamw: moments hold f32, asked for as f64");
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,91 @@
+#include "optim/schedule.h"
+
+#include <cmath>
+#include <numbers>
+
+#include <gtest/gtest.h>
+
+namespace dikkat {
+namespace {
+
+using Kind = Schedule::Kind;
+
+constexpr Schedule schedule_of(Kind kind) {
+  return {.kind = kind, .learning_rate = 1e-2, .min_lr = 2e-3, .warmup_steps = 10, .decay_steps = 110};
+}
+
+TEST(ScheduleWarmUp, RisesInALineWhateverComesAfterIt) {
+  for (const Kind kind : {Kind::constant, Kind::linear, Kind::cosine}) {
+    const Schedule schedule = schedule_of(kind);
+    EXPECT_DOUBLE_EQ(schedule(0), 1e-2 / 11);  // not 0: the first step learns too
+    EXPECT_DOUBLE_EQ(schedule(4), 1e-2 * 5 / 11);
+    EXPECT_DOUBLE_EQ(schedule(9), 1e-2 * 10 / 11);
+    EXPECT_DOUBLE_EQ(schedule(10), 1e-2);
+  }
+}
+
+TEST(ScheduleWarmUp, MayBeAbsent) {
+  for (const Kind kind : {Kind::constant, Kind::linear, Kind::cosine}) {
+    Schedule schedule = schedule_of(kind);
+    schedule.warmup_steps = 0;
+    EXPECT_DOUBLE_EQ(schedule(0), 1e-2);
+  }
+}
+
+TEST(ScheduleWarmUp, MayBeLongerThanTheRun) {
+  for (const Kind kind : {Kind::constant, Kind::linear, Kind::cosine}) {
+    Schedule schedule = schedule_of(kind);
+    schedule.warmup_steps = 500;
+    for (const index step : {0, 109, 110, 111, 499}) {
+      EXPECT_DOUBLE_EQ(schedule(step), 1e-2 * static_cast<double>(step + 1) / 501) << step;
+    }
+    EXPECT_DOUBLE_EQ(schedule(500), kind == Kind::constant ? 1e-2 : 2e-3);
+  }
+}
+
+TEST(ScheduleWarmUp, MayEndWithTheDecay) {
+  for (const Kind kind : {Kind::linear, Kind::cosine}) {
+    Schedule schedule = schedule_of(kind);
+    schedule.warmup_steps = schedule.decay_steps;
+    EXPECT_DOUBLE_EQ(schedule(109), 1e-2 * 110 / 111);
+    EXPECT_DOUBLE_EQ(schedule(110), 2e-3);
+  }
+}
+
+TEST(ScheduleDecay, IsHalfACosine) {
+  const Schedule schedule = schedule_of(Kind::cosine);
+  for (const index done : {0, 1, 25, 50, 99}) {
+    const double share = 0.5 * (1 + std::cos(std::numbers::pi * static_cast<double>(done) / 100));
+    EXPECT_DOUBLE_EQ(schedule(10 + done), 2e-3 + share * 8e-3) << done;
+  }
+  EXPECT_DOUBLE_EQ(schedule(60), 6e-3);  // half way
+}
+
+TEST(ScheduleDecay, IsALine) {
+  const Schedule schedule = schedule_of(Kind::linear);
+  EXPECT_DOUBLE_EQ(schedule(35), 1e-2 - 0.25 * 8e-3);
+  EXPECT_DOUBLE_EQ(schedule(60), 6e-3);
+  EXPECT_DOUBLE_EQ(schedule(109), 2e-3 + 0.01 * 8e-3);
+}
+
+TEST(ScheduleDecay, NeverFallsBelowTheLowest) {
+  for (const Kind kind : {Kind::linear, Kind::cosine}) {
+    const Schedule schedule = schedule_of(kind);
+    for (index step = 11; step < 130; ++step) {
+      EXPECT_LE(schedule(step), schedule(step - 1)) << step;
+      EXPECT_GE(schedule(step), 2e-3) << step;
+    }
+    EXPECT_EQ(schedule(110), 2e-3);
+    EXPECT_EQ(schedule(1'000'000), 2e-3);
+  }
+}
+
+TEST(ScheduleDecay, IsAbsentFromAConstantRate) {
+  const Schedule schedule = schedule_of(Kind::constant);
+  for (const index step : {10, 60, 110, 1'000'000}) {
+    EXPECT_EQ(schedule(step), 1e-2) << step;
+  }
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,95 @@
+#include "train/loop/evaluate.h"
+
+#include <cmath>
+
+#include "autograd/base/parallel.h"
+#include "autograd/ops/loss.h"
+#include "tests/train/loop/tiny_run.h"
+
+namespace dikkat {
+namespace {
+
+constexpr index kVocabulary = 11;
+
+struct Evaluate : ::testing::Test {
+  Evaluate() : model({.n_layer = 1, .n_head = 2, .n_embd = 16, .block_size = 7}, kVocabulary), text(kVocabulary) {
+    model.parameters().allocate(3);
+    for (ParameterStore::Entry* entry : model.parameters().entries()) {  // a fresh model says ln V everywhere: make it opinionated
+      for (index i = 0; i < entry->size(); ++i) {
+        static_cast<float*>(entry->record.data)[i] *= 20;
+      }
+    }
+    const RandomStream stream(5, "text", 0);
+    std::vector<Token> tokens;
+    for (index i = 0; i < 4000; ++i) {
+      tokens.push_back(static_cast<Token>(stream.word(i) % kVocabulary));
+    }
+    text.append(tokens);
+  }
+
+  double brute_force() {
+    double total = 0;
+    for (index first = 0; first < text.size() - 1; first += 7) {
+      const index count = std::min<index>(7, text.size() - 1 - first);
+      std::vector<Token> tokens(static_cast<std::size_t>(count + 1));
+      text.read(first, count + 1, tokens.data());
+      Tape tape(Recording::off);
+      Pass pass{.tape = tape};
+      const Tensor logits = model.gpt()(pass, tape.input<Token>({1, count}, std::span(tokens).first(static_cast<std::size_t>(count))));
+      const Tensor loss = cross_entropy(logits, tape.input<Token>({1, count}, std::span(tokens).subspan(1)), {}, 1.0);
+      total += static_cast<double>(*loss.data<float>());
+    }
+    return total / static_cast<double>(text.size() - 1);
+  }
+
+  LanguageModel model;
+  TokenStore text;
+};
+
+TEST_F(Evaluate, counts_every_prediction_once) {
+  Evaluator evaluator(model);
+  const Evaluation all = evaluator(text, {}).value();
+  EXPECT_EQ(all.tokens, 3999);
+  EXPECT_NEAR(all.loss, brute_force(), 1e-5);
+  EXPECT_GT(std::abs(all.loss - std::log(kVocabulary)), 0.05) << "the case is void: the model has no opinion";
+  EXPECT_DOUBLE_EQ(all.perplexity(), std::exp(all.loss));
+  EXPECT_DOUBLE_EQ(all.bits_per_byte(3999), all.loss / std::log(2.0));
+}
+
+TEST_F(Evaluate, gives_the_same_bits_again_and_on_any_number_of_threads) {
+  const int before = thread_count();
+  Evaluator evaluator(model);
+  const double once = evaluator(text, {})->loss;
+  EXPECT_EQ(evaluator(text, {})->loss, once);
+  for (const int threads : {1, 2, 3}) {
+    set_thread_count(threads);
+    EXPECT_EQ(Evaluator(model)(text, {})->loss, once);
+  }
+  set_thread_count(before);
+}
+
+TEST_F(Evaluate, some_windows_are_drawn_by_their_own_stream) {
+  Evaluator evaluator(model);
+  const double a = evaluator(text, {.count = 40, .seed = 1, .draw = 6})->loss;
+  EXPECT_EQ(evaluator(text, {.count = 40, .seed = 1, .draw = 6})->loss, a);
+  EXPECT_NE(evaluator(text, {.count = 40, .seed = 1, .draw = 7})->loss, a);
+  EXPECT_EQ(evaluator(text, {.count = 40})->tokens, 40 * 7);
+  EXPECT_EQ(evaluator(text, {.count = 100000})->loss, evaluator(text, {})->loss);
+}
+
+TEST_F(Evaluate, stops_when_asked) {
+  Evaluator evaluator(model);
+  EXPECT_FALSE(evaluator(text, {}, [] { return true; }).has_value());
+}
+
+TEST_F(Evaluate, asks_the_system_for_nothing_the_second_time) {
+  Evaluator evaluator(model);
+  evaluator(text, {});
+  evaluator(text, {});
+  const auto before = Pages::requests();
+  evaluator(text, {});
+  EXPECT_EQ(Pages::requests(), before);
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,117 @@
+// N steps in one go, and k steps, a stop and N - k more, end in the same bytes: checkpoint, losses and all.
+#include "autograd/base/parallel.h"
+#include "tests/train/loop/tiny_run.h"
+
+namespace dikkat {
+namespace {
+
+class Resume : public ::testing::Test {
+ protected:
+  Resume() {
+    write_file(folder / "corpus.txt", tiny_text());
+    Trainer trainer = Trainer::start(tiny_config(folder / "corpus.txt"), whole());
+    TrainingEvents quiet;
+    EXPECT_EQ(trainer.run(quiet, never), Trainer::Outcome::finished);
+  }
+  ~Resume() override { set_thread_count(threads_before); }
+
+  std::filesystem::path whole() const { return folder / "whole"; }
+  static std::string final_checkpoint(const std::filesystem::path& run) { return contents(checkpoint_directory(run) / checkpoint_name(20)); }
+
+  void expect_same_end(const std::filesystem::path& run) const {
+    EXPECT_TRUE(final_checkpoint(run) == final_checkpoint(whole())) << run;
+    EXPECT_EQ(timeless_metrics(run), timeless_metrics(whole()));
+    EXPECT_EQ(contents(checkpoint_directory(run) / "best"), contents(checkpoint_directory(whole()) / "best"));
+  }
+
+  TemporaryFolder folder;
+  int threads_before = thread_count();
+};
+
+TEST_F(Resume, after_a_stop_at_any_step_gives_the_same_bytes_on_any_number_of_threads) {
+  for (int stop = 1; stop < 20; ++stop) {
+    const auto run = folder / ("stopped-" + std::to_string(stop));
+    TrainingEvents quiet;
+    set_thread_count(1 + stop % 3);
+    {
+      Trainer trainer = Trainer::start(tiny_config(folder / "corpus.txt"), run);
+      EXPECT_EQ(trainer.run(quiet, after(stop)), Trainer::Outcome::stopped);
+    }
+    set_thread_count(1 + (stop + 1) % 4);
+    Trainer trainer = Trainer::resume(run, {});
+    EXPECT_EQ(trainer.run(quiet, never), Trainer::Outcome::finished);
+    expect_same_end(run);
+  }
+}
+
+TEST_F(Resume, many_times_gives_the_same_bytes) {
+  const auto run = folder / "often";
+  TrainingEvents quiet;
+  Trainer::Outcome outcome = Trainer::start(tiny_config(folder / "corpus.txt"), run).run(quiet, after(2));
+  for (int round = 0; outcome == Trainer::Outcome::stopped && round < 50; ++round) {
+    outcome = Trainer::resume(run, {}).run(quiet, after(2));
+  }
+  EXPECT_EQ(outcome, Trainer::Outcome::finished);
+  expect_same_end(run);
+}
+
+/// A killed process leaves its last checkpoint and a log that knows more: as when everything after step 8 had been cut off.
+TEST_F(Resume, after_a_kill_writes_the_lost_steps_again) {
+  const auto run = folder / "killed";
+  TrainingEvents quiet;
+  { Trainer::start(tiny_config(folder / "corpus.txt"), run).run(quiet, after(8)); }
+  std::ofstream(run / "metrics.jsonl", std::ios::app) << R"({"event":"step","step":9,"loss":1.5,"ms":1})" << '\n' << R"({"event":"step","st)";
+  Trainer::resume(run, {}).run(quiet, never);
+  expect_same_end(run);
+}
+
+TEST_F(Resume, of_a_finished_run_knows_that_it_is_finished) {
+  const std::string before = contents(whole() / "metrics.jsonl");
+  Trainer trainer = Trainer::resume(whole(), {});
+  EXPECT_TRUE(trainer.finished());
+  EXPECT_EQ(trainer.state().best_step, best_checkpoint(whole())->step);
+  EXPECT_EQ(contents(whole() / "metrics.jsonl"), before);
+}
+
+TEST_F(Resume, with_more_steps_does_not_bend_the_schedule_that_was_run) {
+  Trainer trainer = Trainer::resume(whole(), {.overrides = {"train.max_steps=24"}});
+  EXPECT_FALSE(trainer.finished());
+  EXPECT_EQ(trainer.config().optim.decay_steps, 20);
+  EXPECT_NE(trainer.state().overrides.find("train.max_steps=24"), std::string::npos);
+  TrainingEvents quiet;
+  EXPECT_EQ(trainer.run(quiet, never), Trainer::Outcome::finished);
+  EXPECT_EQ(trainer.state().step, 24);
+}
+
+TEST_F(Resume, refuses_a_corpus_that_changed_and_leaves_the_run_alone) {
+  std::string text = tiny_text();
+  text[100] ^= 1;
+  write_file(folder / "corpus.txt", text);
+  const std::string before = contents(whole() / "metrics.jsonl");
+  try {
+    Trainer::resume(whole(), {.overrides = {"train.max_steps=24"}});
+    FAIL() << "a changed corpus was accepted";
+  } catch (const InputError& e) {
+    EXPECT_NE(std::string(e.what()).find("corpus has changed"), std::string::npos) << e.what();
+  }
+  EXPECT_EQ(contents(whole() / "metrics.jsonl"), before);
+}
+
+TEST_F(Resume, refuses_overrides_of_what_a_run_keeps) {
+  EXPECT_THROW(Trainer::resume(whole(), {.overrides = {"model.n_layer=3"}}), InputError);
+  EXPECT_THROW(Trainer::resume(whole(), {.overrides = {"train.seed=3"}}), InputError);
+}
+
+TEST_F(Resume, an_evaluation_that_was_cut_off_is_run) {
+  const auto run = folder / "mid-evaluation";
+  TrainingEvents quiet;
+  // Steps 1 to 5 ask once each; step 6 asks once after the step, then its evaluation asks: true there.
+  { EXPECT_EQ(Trainer::start(tiny_config(folder / "corpus.txt"), run).run(quiet, after(6)), Trainer::Outcome::stopped); }
+  EXPECT_TRUE(open_checkpoint(run).state().evaluation_pending);
+  EXPECT_EQ(timeless_metrics(run).size(), 6U);
+  Trainer::resume(run, {}).run(quiet, never);
+  expect_same_end(run);
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "train/config/parse.h"
+#include "train/loop/trainer.h"
+
+namespace dikkat {
+
+/// A folder of this test alone, removed with the object.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    path_ = std::filesystem::temp_directory_path() / (std::string("dikkat-") + test->name() + "-" + std::to_string(::getpid()));
+    std::filesystem::remove_all(path_);
+    std::filesystem::create_directories(path_);
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline std::string contents(const std::filesystem::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+inline void write_file(const std::filesystem::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+
+/// Words in an order that never repeats for long: 3,000 characters or so.
+inline std::string tiny_text() {
+  const std::vector<std::string> words = {"the ", "lamp ", "turns ", "and ", "ships ", "go ", "by ", "at ", "night.\n"};
+  const RandomStream stream(7, "tiny text", 0);
+  std::string text;
+  for (index i = 0; i < 600; ++i) {
+    text += words[stream.word(i) % words.size()];
+  }
+  return text;
+}
+
+/// Everything that could break exact resume is in it: dropout, accumulation, clipping, warm-up, evaluation, epochs that end mid-step.
+inline Config tiny_config(const std::filesystem::path& corpus) {
+  Config c = parse_config(R"(
+    [model]
+    n_layer = 2
+    n_head = 2
+    n_embd = 16
+    block_size = 24
+    dropout = 0.1
+    [optim]
+    learning_rate = 1e-2
+    warmup_steps = 5
+    grad_clip = 0.5
+    [train]
+    batch_size = 5
+    gradient_accumulation_steps = 3
+    max_steps = 20
+    eval_interval = 6
+    eval_batches = 3
+    checkpoint_interval = 4
+    keep_last = 2
+  )",
+                          "tiny");
+  c.data.corpus = {corpus.string()};
+  resolve(c);
+  return c;
+}
+
+/// A stop that says true after it was asked `count` times.
+inline std::function<bool()> after(int count) {
+  return [count]() mutable { return --count < 0; };
+}
+
+inline bool never() { return false; }
+
+/// The metrics without what the clock says.
+inline std::vector<std::string> timeless_metrics(const std::filesystem::path& run) {
+  std::vector<std::string> lines;
+  std::ifstream file(run / "metrics.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    lines.push_back(line.substr(0, line.find(",\"ms\":")));
+  }
+  return lines;
+}
+
+}  // namespace dikkat

@@ -1,0 +1,159 @@
+#include <cmath>
+
+#include "tests/train/loop/tiny_run.h"
+
+namespace dikkat {
+namespace {
+
+class Start : public ::testing::Test {
+ protected:
+  Start() { write_file(folder / "corpus.txt", tiny_text()); }
+
+  Config config() const { return tiny_config(folder / "corpus.txt"); }
+  std::filesystem::path run() const { return folder / "run"; }
+
+  void expect_refused(const Config& c, const std::string& words) const {
+    try {
+      Trainer::start(c, run());
+      ADD_FAILURE() << "accepted, expected a text with: " << words;
+    } catch (const InputError& e) {
+      EXPECT_NE(std::string(e.what()).find(words), std::string::npos) << e.what();
+    }
+    EXPECT_FALSE(std::filesystem::exists(run())) << "a refused run leaves nothing";
+  }
+
+  TemporaryFolder folder;
+};
+
+struct Recorder : TrainingEvents {
+  void stepped(const StepReport& r) override { steps.push_back(r); }
+  void evaluated(const EvaluationReport& r) override { evaluations.push_back(r); }
+  void saved(const SavedCheckpoint& s) override { saves.push_back(s.step()); }
+  std::vector<StepReport> steps;
+  std::vector<EvaluationReport> evaluations;
+  std::vector<index> saves;
+};
+
+TEST_F(Start, learns_saves_and_evaluates_when_it_says) {
+  Recorder events;
+  Trainer trainer = Trainer::start(config(), run());
+  EXPECT_EQ(trainer.run(events, never), Trainer::Outcome::finished);
+  ASSERT_EQ(events.steps.size(), 20U);
+  const auto vocabulary = static_cast<double>(trainer.data().tokenizer->vocab_size());
+  EXPECT_NEAR(events.steps.front().loss, std::log(vocabulary), 0.1);
+  EXPECT_LT(events.steps.back().loss, events.steps.front().loss - 0.3);
+  EXPECT_EQ(events.saves, (std::vector<index>{4, 6, 8, 12, 16, 18, 20}));
+  ASSERT_EQ(events.evaluations.size(), 4U);
+  EXPECT_EQ(events.evaluations[0].step, 6);
+  EXPECT_EQ(events.evaluations[3].step, 20);
+  EXPECT_LT(events.evaluations[3].val_loss, events.evaluations[0].val_loss);
+  EXPECT_EQ(trainer.state().tokens_seen, 20 * 5 * 3 * 24);
+
+  std::vector<index> kept;
+  for (const CheckpointEntry& entry : list_checkpoints(run())) {
+    kept.push_back(entry.step);
+  }
+  EXPECT_EQ(kept, (std::vector<index>{18, 20}));
+  EXPECT_EQ(parse_config(contents(run() / "config.toml"), "config.toml"), trainer.config());
+}
+
+TEST_F(Start, a_best_checkpoint_outlives_later_ones) {
+  Config c = config();
+  c.optim.learning_rate = 0.3;  // after a good beginning it gets worse
+  c.optim.min_lr = 0.3;
+  c.train.max_steps = 60;
+  c.train.keep_last = 1;
+  Recorder events;
+  Trainer trainer = Trainer::start(c, run());
+  trainer.run(events, never);
+  const auto best = std::min_element(events.evaluations.begin(), events.evaluations.end(),
+                                     [](const EvaluationReport& a, const EvaluationReport& b) { return a.val_loss < b.val_loss; });
+  ASSERT_LT(best->step, 60) << "the case is void: the last evaluation is the best";
+  EXPECT_EQ(best_checkpoint(run())->step, best->step);
+  EXPECT_EQ(open_checkpoint(run(), Pick::best).state().step, best->step);
+  EXPECT_EQ(list_checkpoints(run()).size(), 2U);
+}
+
+TEST_F(Start, micro_batches_make_one_batch) {
+  Config whole = config();
+  whole.train.batch_size = 15;
+  whole.train.gradient_accumulation_steps = 1;
+  Recorder in_one;
+  Recorder in_three;
+  Trainer::start(whole, folder / "whole").run(in_one, never);
+  Trainer::start(config(), folder / "pieces").run(in_three, never);
+  EXPECT_NEAR(in_one.steps[0].loss, in_three.steps[0].loss, 1e-6);
+  EXPECT_NEAR(in_one.steps[0].gradient_norm, in_three.steps[0].gradient_norm, 1e-5 * in_one.steps[0].gradient_norm);
+  EXPECT_NEAR(in_one.steps[10].loss, in_three.steps[10].loss, 1e-4);
+}
+
+TEST_F(Start, a_loss_that_is_not_finite_ends_the_run_before_it_is_applied) {
+  Config c = config();
+  c.optim.learning_rate = 1;
+  c.train.max_steps = 8;
+  Trainer trainer = Trainer::start(c, run());
+  TrainingEvents quiet;
+  EXPECT_EQ(trainer.run(quiet, after(4)), Trainer::Outcome::stopped);
+  auto& weights = const_cast<ParameterStore&>(trainer.model().parameters());
+  auto& entry = weights.entry("h.1.mlp.c_fc.weight");
+  static_cast<float*>(entry.record.data)[3] = std::numeric_limits<float>::quiet_NaN();
+  const std::string before = contents(checkpoint_directory(run()) / checkpoint_name(5));
+  try {
+    trainer.run(quiet, never);
+    FAIL() << "went on with NaN";
+  } catch (const InputError&) {
+    FAIL() << "NaN is a failure, not bad input";
+  } catch (const Error& e) {
+    const std::string text = e.what();
+    EXPECT_NE(text.find("step 6"), std::string::npos) << text;
+    EXPECT_NE(text.find("gradient that is not finite"), std::string::npos) << text;
+    EXPECT_NE(text.find(checkpoint_name(5)), std::string::npos) << text;
+  }
+  EXPECT_EQ(contents(checkpoint_directory(run()) / checkpoint_name(5)), before);
+  EXPECT_EQ(open_checkpoint(run()).state().step, 5);
+}
+
+TEST_F(Start, refuses_what_it_cannot_train_on_and_writes_nothing) {
+  Config c = config();
+  c.data.corpus.clear();
+  expect_refused(c, "--corpus");
+  c = config();
+  c.model.block_size = 100000;
+  expect_refused(c, "block_size");
+  c = config();
+  c.model.vocab_size = 3;
+  expect_refused(c, "vocab_size");
+  write_file(folder / "latin1.txt", "caf\xe9 au lait");
+  c.data.corpus = {(folder / "latin1.txt").string()};
+  c.model.vocab_size = 0;
+  expect_refused(c, "byte 3");
+}
+
+TEST_F(Start, refuses_a_folder_that_is_in_use) {
+  std::filesystem::create_directories(run());
+  write_file(run() / "precious.txt", "mine");
+  EXPECT_THROW(Trainer::start(config(), run()), InputError);
+  EXPECT_EQ(contents(run() / "precious.txt"), "mine");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(run()), {}), 1);
+}
+
+TEST_F(Start, trains_without_a_validation_part) {
+  Config c = config();
+  c.data.val_fraction = 0;
+  Recorder events;
+  EXPECT_EQ(Trainer::start(c, run()).run(events, never), Trainer::Outcome::finished);
+  EXPECT_TRUE(events.evaluations.empty());
+}
+
+TEST_F(Start, a_larger_vocabulary_than_the_tokenizers_is_padding) {
+  Config c = config();
+  c.model.vocab_size = 64;
+  Recorder events;
+  Trainer trainer = Trainer::start(c, run());
+  trainer.run(events, never);
+  EXPECT_EQ(trainer.model().vocab_size(), 64);
+  EXPECT_NEAR(events.steps.front().loss, std::log(64.0), 0.1);
+}
+
+}  // namespace
+}  // namespace dikkat
