@@ -81,6 +81,7 @@ int run(const Arguments& a) {
 }  // namespace dikkat::bench
 
 int main(int argc, char** argv) {
+  dikkat::wait_briefly(argv);
   dikkat::bench::Arguments a;
   CLI::App app{"Times optimizer steps of the model in a configuration, on random tokens."};
   app.add_option("--config", a.config, "Configuration, TOML")->required();

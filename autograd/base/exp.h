@@ -35,7 +35,7 @@ inline Vec<float> exp(Vec<float> x) {
   exponent = (exponent + 126) << 23;                  // 2^(n-1): n may be 128, where 2^n is no float
   Vec<float> scale;
   std::memcpy(&scale, &exponent, sizeof scale);
-  Vec<float> y = p * scale * 2.0F;
+  Vec<float> y = p * 2.0F * scale;  // in this order: p * scale may be denormal, and flushed to zero
   y = x < kLowest ? broadcast(0.0F) : y;
   y = x > kHighest ? broadcast(std::numeric_limits<float>::infinity()) : y;
   return x != x ? x : y;

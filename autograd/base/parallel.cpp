@@ -1,9 +1,12 @@
 #include "autograd/base/parallel.h"
 
 #include <omp.h>
+#include <unistd.h>
 #if defined(__SSE__)
 #include <xmmintrin.h>
 #endif
+
+#include <cstdlib>
 
 #include "autograd/base/error.h"
 
@@ -26,6 +29,18 @@ int thread_count() { return omp_get_max_threads(); }
 void set_thread_count(int count) {
   require(count >= 1, "threads: ", count, ", expected 1 or more");
   omp_set_num_threads(count);
+}
+
+void wait_briefly(char** argv) noexcept {
+  constexpr const char* kChosen[] = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"};
+  for (const char* name : kChosen) {
+    if (std::getenv(name) != nullptr) {
+      return;
+    }
+  }
+  ::setenv("GOMP_SPINCOUNT", "1000", 0);  // gcc's runtime, which oneDNN has too: turns of a pause instruction
+  ::setenv("KMP_BLOCKTIME", "0", 0);      // clang's: milliseconds
+  ::execv("/proc/self/exe", argv);        // where it fails, threads wait as they would have
 }
 
 OneThread::OneThread() noexcept : before_(omp_get_max_threads()) { omp_set_num_threads(1); }

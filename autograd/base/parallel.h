@@ -11,6 +11,11 @@ int thread_count();
 /// Throws Error unless count is 1 or more.
 void set_thread_count(int count);
 
+/// For main(), before anything else: threads that wait for work spin for some microseconds and then sleep, unless the environment
+/// says how they are to wait. Runtimes read this from the environment before main() begins, so the program starts itself once more.
+/// By default they spin for milliseconds: with another process on one of two cores, a step was seen to take 5 to 10 times as long.
+void wait_briefly(char** argv) noexcept;
+
 /// While it lives, this thread's kernels (and the libraries they call) run on this thread alone.
 class OneThread {
  public:

@@ -83,7 +83,7 @@ class ParameterStore {
   T* weights() {
     return static_cast<T*>(slab(weights_, kDType<T>));
   }
-  /// Sums since the last clear_gradients(). Throws Error unless complete_gradients() came before.
+  /// Sums since the last clear_gradients(). Call complete_gradients() before: what no backward pass has written holds anything.
   template <class T>
   T* gradients() {
     return static_cast<T*>(slab(gradients_, kDType<T>));

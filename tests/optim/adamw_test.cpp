@@ -8,7 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include "autograd/base/parallel.h"
 #include "tests/optim/store_of.h"
 
 namespace dikkat {

@@ -150,6 +150,7 @@ int run(int argc, char** argv) {
 }  // namespace dikkat
 
 int main(int argc, char** argv) {
+  dikkat::wait_briefly(argv);
   dikkat::handle_signals();
   try {
     return dikkat::run(argc, argv);

@@ -82,9 +82,6 @@ constexpr Rule at_least(double low) { return {.range = {.low = low}}; }
 constexpr Rule between(double low, double high) { return {.range = {.low = low, .high = high}}; }
 constexpr Rule from_to_below(double low, double high) { return {.range = {.low = low, .high = high, .high_open = true}}; }
 constexpr Rule above_to(double low, double high) { return {.range = {.low = low, .high = high, .low_open = true}}; }
-constexpr Rule above_to_below(double low, double high) {
-  return {.range = {.low = low, .high = high, .low_open = true, .high_open = true}};
-}
 constexpr Rule one_of(std::span<const std::string_view> choices) { return {.choices = choices}; }
 /// The default is `from` of the other keys, in words `text`.
 constexpr Rule derived(Rule rule, std::string_view text, Value (*from)(const Config&)) {
@@ -126,7 +123,7 @@ constexpr Key kKeys[] = {
     data<&DataConfig::corpus>("corpus", anything(),
                               "Text files and folders of text. A relative path is looked up in the current directory and, where it does "
                               "not exist there, beside the configuration file."),
-    data<&DataConfig::val_fraction>("val_fraction", fixed(above_to_below(0, 1)), "Share of the text, its end, kept for validation."),
+    data<&DataConfig::val_fraction>("val_fraction", fixed(from_to_below(0, 1)), "Share of the text, its end, kept for validation; 0 trains on all of it."),
 
     optim<&OptimConfig::learning_rate>("learning_rate", above_to(0, 1), "Highest learning rate, reached after the warm-up."),
     optim<&OptimConfig::min_lr>("min_lr", derived(between(0, 1), "learning_rate / 10", tenth), "Where a linear or cosine schedule ends."),

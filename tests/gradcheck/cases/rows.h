@@ -73,7 +73,8 @@ struct GradCase<Op::layer_norm> {
     std::vector<Sample> samples;
     for (std::size_t i = 0; i < std::size(kRaggedSizes); ++i) {
       const index rows = kRaggedSizes[i];
-      const index cols = kRaggedSizes[(3 * i + 2) % std::size(kRaggedSizes)];
+      // One column has a test of its own (tests/kernels/layer_norm_test.cpp): dx is zero in truth, and all of it is rounding.
+      const index cols = std::max<index>(2, kRaggedSizes[(3 * i + 2) % std::size(kRaggedSizes)]);
       samples.push_back({concat(rows, " by ", cols), {operand({rows, cols}, 1), operand({cols}, 2), operand({cols}, 3)}, op(1e-5), {}, {}});
     }
     return samples;

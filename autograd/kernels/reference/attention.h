@@ -1,0 +1,110 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "autograd/kernels/attention.h"
+#include "autograd/kernels/elementwise.h"
+
+namespace dikkat::kernels::reference {
+
+/// Whether query i of batch b sees a key.
+inline bool sees(const AttentionShape& s, index b, index i, index key) {
+  const index at = b * s.queries + i;
+  return (s.first_key == nullptr || s.first_key[at] <= key) && (s.last_key == nullptr || key < s.last_key[at]) &&
+         (!s.causal || key <= s.query_offset + i);
+}
+
+/// What the weight of (b, h, i, key) is multiplied by: 0 where it is dropped.
+template <class T>
+T kept(const AttentionShape& s, index b, index h, index i, index key) {
+  if (s.dropout == 0) {
+    return 1;
+  }
+  return s.stream.word(attention_dropout_element(s, b, h, i, key)) < dropout_threshold(s.dropout) ? T(0) : static_cast<T>(1 / (1 - s.dropout));
+}
+
+template <class Out, class T>
+Out* row_of(const T& heads, const AttentionShape& s, index b, index h, index row) {
+  return heads.data + b * heads.batch_stride + row * heads.row_stride + h * s.head_size;
+}
+
+template <class T>
+T dot(index n, const T* a, const T* b) {
+  T total = 0;
+  for (index i = 0; i < n; ++i) {
+    total += a[i] * b[i];
+  }
+  return total;
+}
+
+/// What kernels::attention_forward must equal, a row of scores at a time.
+template <class T>
+void attention_forward(const AttentionForward<T>& p) {
+  const AttentionShape& s = p.shape;
+  for (index b = 0; b < s.batch; ++b) {
+    for (index h = 0; h < s.heads; ++h) {
+      for (index i = 0; i < s.queries; ++i) {
+        std::vector<T> scores(static_cast<std::size_t>(s.keys), -std::numeric_limits<T>::infinity());
+        for (index j = 0; j < s.keys; ++j) {
+          if (sees(s, b, i, j)) {
+            scores[static_cast<std::size_t>(j)] =
+                static_cast<T>(s.scale) * dot(s.head_size, row_of<const T>(p.q, s, b, h, i), row_of<const T>(p.k, s, b, h, j));
+          }
+        }
+        T top = -std::numeric_limits<T>::infinity();
+        for (const T score : scores) {
+          top = std::max(top, score);
+        }
+        T total = 0;
+        for (const T score : scores) {
+          total += top == -std::numeric_limits<T>::infinity() ? T(0) : std::exp(score - top);
+        }
+        T& log_sum_exp = p.log_sum_exp[(b * s.heads + h) * s.queries + i];
+        log_sum_exp = total == 0 ? std::numeric_limits<T>::infinity() : top + std::log(total);
+        T* y = row_of<T>(p.y, s, b, h, i);
+        std::fill(y, y + s.head_size, T(0));
+        for (index j = 0; j < s.keys; ++j) {
+          const T weight = std::exp(scores[static_cast<std::size_t>(j)] - log_sum_exp) * kept<T>(s, b, h, i, j);
+          for (index d = 0; d < s.head_size; ++d) {
+            y[d] += weight * row_of<const T>(p.v, s, b, h, j)[d];
+          }
+        }
+      }
+    }
+  }
+}
+
+/// What kernels::attention_backward must equal: dw = dy v^T, delta = <dy, y>, ds = w (dw - delta), dq = scale ds k,
+/// dk = scale ds^T q, dv = w^T dy. Outputs that are to be overwritten must hold zeros.
+template <class T>
+void attention_backward(const AttentionBackward<T>& p) {
+  const AttentionShape& s = p.shape;
+  for (index b = 0; b < s.batch; ++b) {
+    for (index h = 0; h < s.heads; ++h) {
+      for (index i = 0; i < s.queries; ++i) {
+        const T* q = row_of<const T>(p.q, s, b, h, i);
+        const T* dy = row_of<const T>(p.dy, s, b, h, i);
+        const T delta = dot(s.head_size, dy, row_of<const T>(p.y, s, b, h, i));
+        for (index j = 0; j < s.keys; ++j) {
+          if (!sees(s, b, i, j)) {
+            continue;
+          }
+          const T* k = row_of<const T>(p.k, s, b, h, j);
+          const T weight = std::exp(static_cast<T>(s.scale) * dot(s.head_size, q, k) - p.log_sum_exp[(b * s.heads + h) * s.queries + i]);
+          const T keep = kept<T>(s, b, h, i, j);
+          const T ds = static_cast<T>(s.scale) * weight * (dot(s.head_size, dy, row_of<const T>(p.v, s, b, h, j)) * keep - delta);
+          for (index d = 0; d < s.head_size; ++d) {
+            row_of<T>(p.dq.at, s, b, h, i)[d] += ds * k[d];
+            row_of<T>(p.dk.at, s, b, h, j)[d] += ds * q[d];
+            row_of<T>(p.dv.at, s, b, h, j)[d] += weight * keep * dy[d];
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace dikkat::kernels::reference

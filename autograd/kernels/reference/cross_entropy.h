@@ -1,0 +1,45 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/kernels/cross_entropy.h"
+
+namespace dikkat::kernels::reference {
+
+/// What kernels::cross_entropy_forward must equal, by plain loops.
+template <class T>
+void cross_entropy_forward(const CrossEntropy<T>& p) {
+  for (index row = 0; row < p.rows; ++row) {
+    const double weight = p.weights != nullptr ? static_cast<double>(p.weights[row]) : 1.0;
+    p.losses[row] = p.log_sum_exp[row] = 0;
+    if (weight == 0) {
+      continue;
+    }
+    const T* x = p.logits + row * p.cols;
+    const T top = *std::max_element(x, x + p.cols);
+    T total = 0;
+    for (index i = 0; i < p.cols; ++i) {
+      total += std::exp(x[i] - top);
+    }
+    p.log_sum_exp[row] = top + std::log(total);
+    p.losses[row] = static_cast<T>(weight / p.normaliser) * (p.log_sum_exp[row] - x[p.targets[row]]);
+  }
+}
+
+/// What kernels::cross_entropy_backward must equal.
+template <class T>
+void cross_entropy_backward(const CrossEntropy<T>& p) {
+  for (index row = 0; row < p.rows; ++row) {
+    const double weight = p.weights != nullptr ? static_cast<double>(p.weights[row]) : 1.0;
+    for (index i = 0; i < p.cols; ++i) {
+      T slope = 0;
+      if (weight != 0) {
+        slope = std::exp(p.logits[row * p.cols + i] - p.log_sum_exp[row]) - (p.targets[row] == i ? T(1) : T(0));
+      }
+      p.dlogits.put(row * p.cols + i, slope * static_cast<T>(weight / p.normaliser) * (weight != 0 ? p.dloss : T(0)));
+    }
+  }
+}
+
+}  // namespace dikkat::kernels::reference

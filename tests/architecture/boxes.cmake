@@ -1,0 +1,30 @@
+# The one table of boxes: folder, then the folders whose headers it may include (its own always). CMakeLists.txt links by the same table.
+set(boxes
+  "autograd/base:"
+  "autograd/kernels:autograd/base"
+  "autograd/tape:autograd/base"
+  "autograd/ops:autograd/base autograd/kernels autograd/tape"
+  "layers:autograd/base autograd/tape autograd/ops"
+  "optim:autograd/base autograd/kernels autograd/tape"
+  "train/text:autograd/base"
+  "train/data:autograd/base train/text"
+  "train/config:autograd/base"
+  "train/checkpoint:autograd/base"
+  "train/sample:autograd/base autograd/tape autograd/ops layers train/text"
+  "train/loop:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/text train/data train/config train/checkpoint train/sample"
+  "train/cli:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/text train/data train/config train/checkpoint train/sample train/loop")
+
+# What is behind a seam: a pattern, then the files (patterns too) that alone may have it.
+set(seams
+  "#include <omp\\.h>|#pragma omp=>autograd/base/parallel\\.cpp"
+  "#include <[^>]*dnnl=>autograd/kernels/gemm_onednn\\.cpp"
+  "#include <Eigen/=>autograd/kernels/gemm_eigen\\.cpp"
+  "#include <hdf5=>train/checkpoint/[^/]+\\.(h|cpp)"
+  "#include <toml\\+\\+=>train/config/[^/]+\\.(h|cpp)"
+  "#include <CLI/=>train/cli/[^/]+\\.(h|cpp)"
+  "#include <(oneapi/)?tbb/=>train/[^/]+/[^/]+\\.cpp"
+  "#include <openssl/=>train/[^/]+/[^/]+\\.cpp"
+  "#include <nlohmann/=>train/[^/]+/[^/]+\\.(h|cpp)")
+
+# Seams that are one file's alone: no second file may have them.
+set(single_seams "#include <toml\\+\\+")

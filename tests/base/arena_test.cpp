@@ -1,0 +1,157 @@
+#include "autograd/base/arena.h"
+
+#include <cstdint>
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "autograd/base/buffer_pool.h"
+#include "autograd/base/error.h"
+#include "tests/support/throws.h"
+
+namespace dikkat {
+namespace {
+
+using testing::error_of;
+
+TEST(Arena, MemoryIsAlignedAndApart) {
+  Arena arena("test");
+  std::byte* before = nullptr;
+  std::size_t before_bytes = 0;
+  for (const std::size_t bytes : {1, 63, 64, 65, 1000, 3, 1 << 21, 7}) {
+    auto* at = static_cast<std::byte*>(arena.allocate(bytes, "op"));
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(at) % Arena::kAlignment, 0U);
+    EXPECT_TRUE(before == nullptr || at + bytes <= before || at >= before + before_bytes) << bytes;
+    std::memset(at, 0xab, bytes);
+    before = at;
+    before_bytes = bytes;
+  }
+  auto* close = static_cast<std::byte*>(arena.allocate(8, "op", 8));
+  EXPECT_EQ(static_cast<std::byte*>(arena.allocate(8, "op", 8)), close + 8) << "an alignment of its own";
+}
+
+TEST(Arena, ResetJoinsChunksAndThenAsksTheSystemNoMore) {
+  Arena arena("test");
+  const auto step = [&] {
+    for (int i = 0; i < 100; ++i) {
+      arena.allocate(static_cast<std::size_t>(i) * 3001 + 1, "op");
+    }
+  };
+  step();
+  EXPECT_GT(arena.used(), 100U * 99 / 2 * 3001);
+  EXPECT_EQ(arena.peak(), arena.used());
+  arena.reset();
+  EXPECT_EQ(arena.used(), 0U);
+  const auto requests = Pages::requests();
+  const auto capacity = arena.capacity();
+  for (int i = 0; i < 5; ++i) {
+    step();
+    arena.reset();
+  }
+  EXPECT_EQ(Pages::requests(), requests);
+  EXPECT_EQ(arena.capacity(), capacity);
+}
+
+TEST(Arena, FrozenItNamesTheOpAndTheBytes) {
+  Arena arena("activation");
+  arena.allocate(3 << 20, "linear");
+  arena.reset();
+  arena.freeze();
+  EXPECT_TRUE(arena.frozen());
+  arena.allocate(3 << 20, "linear");
+  const std::string error = error_of([&] { arena.allocate(12345678, "attention"); });
+  EXPECT_EQ(error.rfind("attention: needs 12345678 bytes more of the activation arena, which was frozen at ", 0), 0U) << error;
+  arena.reset();
+  EXPECT_EQ(error_of([&] { arena.allocate(3 << 20, "linear"); }), "") << "a step of the old size still fits";
+}
+
+// Chunks of the first step may end anywhere: frozen after it, the same step must fit into the one chunk that they become.
+TEST(Arena, TheStepThatWasSeenAlwaysFits) {
+  for (std::size_t odd = 1; odd < 200; odd += 7) {
+    Arena arena("test");
+    const auto step = [&] {
+      for (std::size_t i = 0; i < 400; ++i) {
+        arena.allocate(odd * 97 + i % 13, "op", i % 3 == 0 ? 8 : 64);
+      }
+    };
+    step();
+    arena.reset();
+    arena.freeze();
+    EXPECT_EQ(error_of([&] { step(); }), "") << odd;
+  }
+}
+
+TEST(Arena, MoreThanThereIsThrows) {
+  Arena arena("test");
+  EXPECT_NE(error_of([&] { arena.allocate(std::size_t{1} << 62, "embedding"); }).find("embedding: "), std::string::npos);
+  EXPECT_NE(error_of([&] { arena.allocate(std::size_t{1} << 55, "embedding"); }).find("embedding: no memory for "), std::string::npos);
+  EXPECT_EQ(error_of([&] { arena.allocate(100, "embedding"); }), "") << "and leaves the arena as it was";
+}
+
+TEST(BufferPool, BuffersComeBack) {
+  BufferPool pool;
+  Buffer* first = pool.acquire(1000, "gradient");
+  Buffer* second = pool.acquire(1000, "gradient");
+  EXPECT_NE(first->data, second->data);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(second->data) % 64, 0U);
+  pool.release(first);
+  EXPECT_EQ(pool.acquire(1001, "gradient")->data, first->data) << "of the same size once rounded up to 64 bytes";
+  EXPECT_NE(pool.acquire(3000, "gradient")->data, first->data);
+}
+
+TEST(BufferPool, ASharedBufferComesBackAfterItsLastUser) {
+  BufferPool pool;
+  Buffer* buffer = pool.acquire(64, "gradient");
+  pool.share(buffer);
+  pool.release(buffer);
+  EXPECT_EQ(buffer->users, 1);
+  EXPECT_NE(pool.acquire(64, "gradient"), buffer);
+  pool.release(buffer);
+  EXPECT_EQ(pool.acquire(64, "gradient"), buffer);
+}
+
+TEST(BufferPool, ReleasedTooOftenThrows) {
+  BufferPool pool;
+  Buffer* buffer = pool.acquire(64, "gradient");
+  pool.release(buffer);
+  EXPECT_NE(error_of([&] { pool.release(buffer); }), "");
+}
+
+TEST(BufferPool, ASteadyStateAsksTheSystemNoMore) {
+  BufferPool pool;
+  const auto step = [&] {
+    Buffer* all[40];
+    for (std::size_t i = 0; i < 40; ++i) {
+      all[i] = pool.acquire((i % 7 + 1) * 100000 * (i % 2 + 1), "gradient");
+    }
+    for (Buffer* buffer : all) {
+      pool.release(buffer);
+    }
+  };
+  step();
+  const auto requests = Pages::requests();
+  const auto capacity = pool.capacity();
+  step();
+  step();
+  EXPECT_EQ(Pages::requests(), requests);
+  EXPECT_EQ(pool.capacity(), capacity);
+}
+
+TEST(BufferPool, MoreThanThereIsThrows) {
+  BufferPool pool;
+  EXPECT_NE(error_of([&] { pool.acquire(std::size_t{1} << 55, "gradient"); }).find("gradient: no memory for "), std::string::npos);
+}
+
+TEST(Pages, AreZeroAndAligned) {
+  const Pages small(4096, "test");
+  const Pages large(5 << 20, "test");
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(small.data()) % 64, 0U);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(large.data()) % (2 << 20), 0U);
+  for (std::size_t i = 0; i < large.size(); i += 4096) {
+    ASSERT_EQ(large.data()[i], std::byte{0});
+  }
+  EXPECT_EQ(Pages(0, "nothing").data(), nullptr);
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,111 @@
+#include "autograd/base/parallel.h"
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/base/error.h"
+#include "autograd/base/scratch.h"
+#include "tests/support/throws.h"
+#include "tests/support/with_threads.h"
+
+namespace dikkat {
+namespace {
+
+using testing::error_of;
+using testing::WithThreads;
+
+TEST(Parallel, EachTileOnce) {
+  for (const int threads : {1, 2, 4}) {
+    const WithThreads with(threads);
+    for (const index tiles : {0, 1, 2, 3, 1000}) {
+      std::vector<std::atomic<int>> even(static_cast<std::size_t>(tiles));
+      std::vector<std::atomic<int>> uneven(static_cast<std::size_t>(tiles));
+      parallel_for(tiles, [&](index tile) { ++even[static_cast<std::size_t>(tile)]; });
+      parallel_for_uneven(tiles, [&](index tile) { ++uneven[static_cast<std::size_t>(tile)]; });
+      for (index i = 0; i < tiles; ++i) {
+        EXPECT_EQ(even[static_cast<std::size_t>(i)], 1);
+        EXPECT_EQ(uneven[static_cast<std::size_t>(i)], 1);
+      }
+    }
+  }
+}
+
+TEST(Parallel, NestedLoopsRunOnTheThreadThatMeetsThem) {
+  const WithThreads with(4);
+  std::vector<std::atomic<int>> counts(64);
+  std::atomic<int> strayed{0};
+  parallel_for(8, [&](index outer) {
+    const auto self = std::this_thread::get_id();
+    parallel_for(8, [&](index inner) {
+      ++counts[static_cast<std::size_t>(outer * 8 + inner)];
+      strayed += std::this_thread::get_id() == self ? 0 : 1;
+    });
+  });
+  for (const auto& count : counts) {
+    EXPECT_EQ(count, 1);
+  }
+  EXPECT_EQ(strayed, 0);
+}
+
+TEST(Parallel, BlocksCoverAllOnce) {
+  for (const index n : {0, 1, 63, 64, 65, 1000}) {
+    std::vector<std::atomic<int>> counts(static_cast<std::size_t>(n));
+    parallel_blocks(n, 64, [&](index begin, index end) {
+      EXPECT_LE(end - begin, 64);
+      for (index i = begin; i < end; ++i) {
+        ++counts[static_cast<std::size_t>(i)];
+      }
+    });
+    for (const auto& count : counts) {
+      EXPECT_EQ(count, 1);
+    }
+  }
+}
+
+TEST(Parallel, SeveralThreadsTakePart) {
+  const WithThreads with(3);
+  std::atomic<int> inside{0};
+  std::atomic<int> met{0};
+  parallel_for(3, [&](index) {
+    ++inside;
+    for (int patience = 0; inside < 3 && patience < 10'000'000; ++patience) {
+      std::this_thread::yield();
+    }
+    met += inside == 3 ? 1 : 0;
+  });
+  EXPECT_EQ(met, 3) << "all three are inside at once";
+}
+
+TEST(Parallel, OneThreadMeansThisOne) {
+  const WithThreads with(4);
+  {
+    const OneThread one;
+    EXPECT_EQ(thread_count(), 1);
+    const auto self = std::this_thread::get_id();
+    parallel_for(100, [&](index) { EXPECT_EQ(std::this_thread::get_id(), self); });
+  }
+  EXPECT_EQ(thread_count(), 4);
+}
+
+TEST(Parallel, RefusesNoThreads) {
+  const int before = thread_count();
+  EXPECT_EQ(error_of([] { set_thread_count(0); }), "threads: 0, expected 1 or more");
+  EXPECT_EQ(error_of([] { set_thread_count(-3); }), "threads: -3, expected 1 or more");
+  EXPECT_EQ(thread_count(), before);
+}
+
+TEST(Scratch, IsThisThreadsOwnAndKept) {
+  auto* a = scratch<float>(Scratch::a, index{1000});
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(a) % 64, 0U);
+  EXPECT_EQ(scratch<float>(Scratch::a, index{10}), a);
+  EXPECT_NE(scratch<float>(Scratch::b, index{10}), a);
+  float* other = nullptr;
+  std::thread([&] { other = scratch<float>(Scratch::a, index{10}); }).join();
+  EXPECT_NE(other, a);
+}
+
+}  // namespace
+}  // namespace dikkat

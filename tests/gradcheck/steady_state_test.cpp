@@ -1,0 +1,125 @@
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "autograd/kernels/gemm.h"
+#include "autograd/ops/attention.h"
+#include "autograd/ops/basic.h"
+#include "autograd/ops/embedding.h"
+#include "autograd/ops/layer_norm.h"
+#include "autograd/ops/linear.h"
+#include "autograd/ops/loss.h"
+#include "autograd/tape/parameters.h"
+#include "autograd/tape/tape.h"
+#include "tests/support/numbers.h"
+#include "tests/support/with_threads.h"
+
+// Every allocation of this program is counted, but for those that the matrix library makes for itself.
+namespace {
+std::atomic<std::int64_t> allocations{0};
+
+void* counted(std::size_t bytes, std::size_t alignment) {
+  if (!dikkat::kernels::inside_gemm_library()) {
+    ++allocations;
+  }
+  void* memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (memory == nullptr && bytes > 0) {
+    throw std::bad_alloc();
+  }
+  return memory;
+}
+}  // namespace
+
+void* operator new(std::size_t bytes) { return counted(bytes, alignof(std::max_align_t)); }
+void* operator new[](std::size_t bytes) { return counted(bytes, alignof(std::max_align_t)); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) { return counted(bytes, static_cast<std::size_t>(alignment)); }
+void* operator new[](std::size_t bytes, std::align_val_t alignment) { return counted(bytes, static_cast<std::size_t>(alignment)); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace dikkat {
+namespace {
+
+constexpr index kBatch = 4, kTime = 70, kWidth = 48, kVocabulary = 60;
+
+/// A transformer block with everything on: residuals, dropout, a loss.
+struct Model {
+  ParameterStore store;
+  Parameter wte, wpe, norm, norm_bias, qkv, qkv_bias, up, up_bias, down;
+  std::vector<std::int32_t> tokens, targets;
+  std::vector<float> weights;
+
+  Model() {
+    const auto add = [&](const char* path, Shape shape) { return store.add(path, shape, Init::normal(0.1), Decay::yes); };
+    wte = add("wte", {kVocabulary, kWidth});
+    wpe = add("wpe", {kTime, kWidth});
+    norm = add("norm", {kWidth});
+    norm_bias = add("norm_bias", {kWidth});
+    qkv = add("qkv", {3 * kWidth, kWidth});
+    qkv_bias = add("qkv_bias", {3 * kWidth});
+    up = add("up", {4 * kWidth, kWidth});
+    up_bias = add("up_bias", {4 * kWidth});
+    down = add("down", {kWidth, 4 * kWidth});
+    store.allocate(1);
+    for (index i = 0; i < kBatch * kTime; ++i) {
+      tokens.push_back(static_cast<std::int32_t>(i * i % kVocabulary));
+      targets.push_back(static_cast<std::int32_t>(i * 7 % kVocabulary));
+      weights.push_back(i % 5 == 0 ? 0.0F : 1.0F);
+    }
+  }
+
+  float step(Tape& tape, std::uint64_t step) {
+    const RandomStream stream(1, "dropout", step);
+    Tensor x = embedding(tape.input<std::int32_t>({kBatch, kTime}, tokens), wte, wpe);
+    const Tensor packed = linear(layer_norm(x, norm, norm_bias), qkv, qkv_bias);
+    x = dikkat::add(x, self_attention(packed, {.heads = 3, .head_size = 16, .causal = true, .dropout = 0.1, .stream = stream}));
+    const Tensor hidden = gelu(linear(layer_norm(x, norm), up, up_bias));
+    x = dikkat::add(x, dropout(linear(hidden, down), 0.1, stream));
+    const Tensor loss = cross_entropy(linear(x, wte), tape.input<std::int32_t>({kBatch * kTime}, targets), tape.input<float>({kBatch * kTime}, weights));
+    const float value = *loss.data<float>();
+    tape.backward(loss);
+    tape.reset();
+    store.complete_gradients();
+    store.clear_gradients();
+    return value;
+  }
+};
+
+TEST(SteadyState, FromTheThirdStepOnNothingIsAllocated) {
+  for (const int threads : {1, 2}) {
+    const testing::WithThreads with(threads);
+    Model model;
+    Tape tape;
+    model.step(tape, 0);
+    model.step(tape, 1);  // the first step's chunks have become one
+    tape.freeze();
+    const auto pages = Pages::requests();
+    const auto before = allocations.load();
+    float last = 0;
+    for (std::uint64_t step = 2; step < 6; ++step) {
+      last = model.step(tape, step);
+    }
+    const auto after = allocations.load();
+    EXPECT_EQ(after - before, 0) << threads << " threads";
+    EXPECT_EQ(Pages::requests(), pages) << threads << " threads";
+    EXPECT_GT(last, 1) << "a loss near log " << kVocabulary;
+  }
+}
+
+TEST(SteadyState, AllocationsAreCounted) {
+  const auto before = allocations.load();
+  const std::vector<int> some(100);
+  EXPECT_EQ(allocations.load(), before + 1);
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,208 @@
+#include "autograd/kernels/attention.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/base/error.h"
+#include "autograd/kernels/reference/attention.h"
+#include "tests/support/compare.h"
+#include "tests/support/numbers.h"
+#include "tests/support/with_threads.h"
+
+namespace dikkat::kernels {
+namespace {
+
+using testing::converted;
+using testing::numbers;
+using testing::relative_error;
+using testing::same_bits;
+using testing::WithThreads;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+template <class T>
+struct Result {
+  std::vector<T> y, log_sum_exp, dq, dk, dv;
+};
+
+/// Forward and backward of tensors (B, T, H D) that lie apart.
+template <class T, class Forward, class Backward>
+Result<T> run(const AttentionShape& s, const std::vector<float>& q32, const std::vector<float>& k32, const std::vector<float>& v32, Forward&& forward,
+              Backward&& backward) {
+  const index width = s.heads * s.head_size;
+  const auto q = converted<T>(q32);
+  const auto k = converted<T>(k32);
+  const auto v = converted<T>(v32);
+  const auto dy = converted<T>(numbers(s.batch * s.queries * width, 14));
+  Result<T> r{.y = std::vector<T>(q.size(), T(9)), .log_sum_exp = std::vector<T>(static_cast<std::size_t>(s.batch * s.heads * s.queries)),
+              .dq = std::vector<T>(q.size()), .dk = std::vector<T>(k.size()), .dv = std::vector<T>(v.size())};
+  const auto at_q = [&](auto* data) { return Heads<std::remove_pointer_t<decltype(data)>>{data, s.queries * width, width}; };
+  const auto at_k = [&](auto* data) { return Heads<std::remove_pointer_t<decltype(data)>>{data, s.keys * width, width}; };
+  forward(AttentionForward<T>{.shape = s, .q = at_q(q.data()), .k = at_k(k.data()), .v = at_k(v.data()), .y = at_q(r.y.data()),
+                              .log_sum_exp = r.log_sum_exp.data()});
+  backward(AttentionBackward<T>{.shape = s, .q = at_q(q.data()), .k = at_k(k.data()), .v = at_k(v.data()), .y = at_q(std::as_const(r.y).data()),
+                                .dy = at_q(dy.data()), .log_sum_exp = r.log_sum_exp.data(), .dq = {at_q(r.dq.data())}, .dk = {at_k(r.dk.data())},
+                                .dv = {at_k(r.dv.data())}});
+  return r;
+}
+template <class T>
+Result<T> by_kernel(const AttentionShape& s, const std::vector<float>& q, const std::vector<float>& k, const std::vector<float>& v) {
+  return run<T>(s, q, k, v, [](const AttentionForward<T>& p) { attention_forward(p); }, [](const AttentionBackward<T>& p) { attention_backward(p); });
+}
+Result<double> by_reference(const AttentionShape& s, const std::vector<float>& q, const std::vector<float>& k, const std::vector<float>& v) {
+  return run<double>(s, q, k, v, [](const AttentionForward<double>& p) { reference::attention_forward(p); },
+                     [](const AttentionBackward<double>& p) { reference::attention_backward(p); });
+}
+
+struct Inputs {
+  std::vector<float> q, k, v;
+  explicit Inputs(const AttentionShape& s, float range = 2)
+      : q(numbers(s.batch * s.queries * s.heads * s.head_size, 11, -range, range)),
+        k(numbers(s.batch * s.keys * s.heads * s.head_size, 12, -range, range)),
+        v(numbers(s.batch * s.keys * s.heads * s.head_size, 13)) {}
+};
+
+/// Gradients count as 0.1 at least: those of a query that sees one key are zero in truth, and what is left of them are the
+/// roundings of numbers of up to 5.
+template <class T>
+void expect_close(const Result<T>& found, const Result<double>& expected, double bound) {
+  EXPECT_LE(relative_error(found.y, expected.y), bound);
+  EXPECT_LE(relative_error(found.dq, expected.dq, 0.1), bound);
+  EXPECT_LE(relative_error(found.dk, expected.dk, 0.1), bound);
+  EXPECT_LE(relative_error(found.dv, expected.dv, 0.1), bound);
+  for (std::size_t i = 0; i < found.log_sum_exp.size(); ++i) {
+    if (std::isinf(expected.log_sum_exp[i])) {
+      EXPECT_TRUE(std::isinf(found.log_sum_exp[i]) && found.log_sum_exp[i] > 0) << "a query that sees no key";
+    } else {
+      EXPECT_NEAR(found.log_sum_exp[i], expected.log_sum_exp[i], 20 * bound);
+    }
+  }
+}
+
+TEST(AttentionKernel, EqualsPlainLoops) {
+  for (const index head_size : {1, 5, 16, 20, 64}) {
+    for (const auto& [queries, keys] : {std::pair<index, index>{1, 1}, {7, 65}, {63, 15}, {64, 64}, {65, 129}, {130, 64}}) {
+      AttentionShape s{};
+      s.batch = 2;
+      s.heads = 2;
+      s.queries = queries;
+      s.keys = keys;
+      s.head_size = head_size;
+      s.scale = 1 / std::sqrt(static_cast<double>(head_size));
+      s.stream = RandomStream(1, 2, 3);
+      std::vector<std::int32_t> first;
+      std::vector<std::int32_t> last;
+      for (index i = 0; i < s.batch * queries; ++i) {  // some empty, some upside down
+        first.push_back(static_cast<std::int32_t>(i * 7 % (keys + 1)));
+        last.push_back(static_cast<std::int32_t>(i * 11 % (keys + 1)));
+      }
+      for (int variant = static_cast<int>((queries + head_size) % 2); variant < 4; variant += 2) {
+        s.causal = variant % 2 == 1;
+        s.query_offset = variant == 3 ? keys - queries : 0;
+        s.first_key = variant == 2 ? first.data() : nullptr;
+        s.last_key = variant >= 2 ? last.data() : nullptr;
+        s.dropout = variant >= 2 ? 0.25 : 0;
+        SCOPED_TRACE(concat(queries, " by ", keys, " of ", head_size, ", variant ", variant));
+        const Inputs in(s);
+        const auto expected = by_reference(s, in.q, in.k, in.v);
+        expect_close(by_kernel<double>(s, in.q, in.k, in.v), expected, 1e-13);
+        expect_close(by_kernel<float>(s, in.q, in.k, in.v), expected, 5e-6);
+      }
+    }
+  }
+}
+
+AttentionShape square(index time, index head_size) {
+  AttentionShape s{};
+  s.batch = s.heads = 1;
+  s.queries = s.keys = time;
+  s.head_size = head_size;
+  return s;
+}
+
+TEST(AttentionKernel, LargeScoresDoNotOverflow) {
+  AttentionShape s = square(70, 16);
+  const Inputs in(s, 100);  // scores of some 1e4: the softmax is one key alone
+  const auto found = by_kernel<float>(s, in.q, in.k, in.v);
+  const auto expected = by_reference(s, in.q, in.k, in.v);
+  EXPECT_LE(relative_error(found.y, expected.y), 1e-3) << "scores of 1e5 have an absolute error of some 0.01 in f32";
+  for (const auto* values : {&found.dq, &found.dk, &found.dv}) {
+    for (const float value : *values) {
+      EXPECT_TRUE(std::isfinite(value));
+    }
+  }
+}
+
+TEST(AttentionKernel, NotANumberSpreadsToTheQueriesThatSeeIt) {
+  AttentionShape s = square(70, 4);
+  s.causal = true;
+  Inputs in(s);
+  in.k[40 * 4] = std::numeric_limits<float>::quiet_NaN();
+  const auto found = by_kernel<float>(s, in.q, in.k, in.v);
+  for (std::size_t i = 0; i < 70; ++i) {
+    EXPECT_EQ(std::isnan(found.y[i * 4]), i >= 40) << i;
+  }
+}
+
+TEST(AttentionKernel, AnInfiniteScoreIsNotANumberAndMinusInfinityIsNotSeen) {
+  AttentionShape s = square(3, 1);
+  const auto at = [&](float score) { return by_kernel<float>(s, {1, 1, 1}, {0, score, 0}, {1, 5, 3}).y[0]; };
+  EXPECT_TRUE(std::isnan(at(kInfinity))) << "infinity over infinity";
+  EXPECT_FLOAT_EQ(at(-kInfinity), 2) << "the mean of the other two";
+  EXPECT_FLOAT_EQ(at(1e30F), 5);
+  EXPECT_FLOAT_EQ(at(-1e30F), 2);
+}
+
+TEST(AttentionKernel, QueriesThatSeeNoKeyGiveZeroAndPassNothingBack) {
+  AttentionShape s = square(66, 5);
+  std::vector<std::int32_t> first(66, 0);
+  std::vector<std::int32_t> last(66, 66);
+  for (std::size_t i = 0; i < last.size(); i += 2) {
+    first[i] = last[i] = static_cast<std::int32_t>(i);
+  }
+  s.first_key = first.data();
+  s.last_key = last.data();
+  const Inputs in(s);
+  const auto found = by_kernel<float>(s, in.q, in.k, in.v);
+  for (std::size_t i = 0; i < 66; ++i) {
+    for (std::size_t d = 0; d < 5; ++d) {
+      EXPECT_EQ(found.y[i * 5 + d] == 0, i % 2 == 0);
+      EXPECT_EQ(found.dq[i * 5 + d] == 0, i % 2 == 0);
+    }
+  }
+  std::fill(last.begin(), last.end(), 0);
+  const auto blind = by_kernel<float>(s, in.q, in.k, in.v);
+  for (const auto* values : {&blind.y, &blind.dq, &blind.dk, &blind.dv}) {
+    EXPECT_TRUE(same_bits(*values, std::vector<float>(values->size()))) << "all zero";
+  }
+}
+
+// One batch cut in two: first_batch tells the second half where it stands.
+TEST(AttentionKernel, DropoutOfAPartIsPartOfTheWhole) {
+  AttentionShape s = square(9, 4);
+  s.batch = 3;
+  s.dropout = 0.5;
+  s.stream = RandomStream(4, 5, 6);
+  const Inputs in(s);
+  const auto whole = by_kernel<float>(s, in.q, in.k, in.v);
+  s.batch = 1;
+  s.first_batch = 2;
+  const auto third = [](const std::vector<float>& all) { return std::vector<float>(all.begin() + 72, all.end()); };
+  const auto part = by_kernel<float>(s, third(in.q), third(in.k), third(in.v));
+  EXPECT_TRUE(same_bits(part.y, third(whole.y)));
+}
+
+TEST(AttentionKernel, NothingSeenInAnEmptyBatch) {
+  AttentionShape s = square(0, 4);
+  EXPECT_TRUE(by_kernel<float>(s, {}, {}, {}).y.empty());
+  s.queries = 3;
+  const auto no_keys = by_kernel<float>(s, numbers(12, 1), {}, {});
+  EXPECT_TRUE(same_bits(no_keys.y, std::vector<float>(12)));
+  EXPECT_TRUE(same_bits(no_keys.dq, std::vector<float>(12)));
+}
+
+}  // namespace
+}  // namespace dikkat::kernels

@@ -1,0 +1,140 @@
+#include "autograd/kernels/cross_entropy.h"
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/base/error.h"
+#include "autograd/kernels/reference/cross_entropy.h"
+#include "autograd/kernels/softmax.h"
+#include "tests/support/compare.h"
+#include "tests/support/numbers.h"
+
+namespace dikkat::kernels {
+namespace {
+
+using testing::converted;
+using testing::numbers;
+using testing::relative_error;
+using testing::same_bits;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+template <class T>
+struct Result {
+  std::vector<T> losses, log_sum_exp, dlogits;
+};
+
+template <class T, class Forward, class Backward>
+Result<T> run(index cols, const std::vector<float>& logits32, const std::vector<std::int32_t>& targets, const std::vector<float>& weights, T dloss,
+              Forward&& forward, Backward&& backward) {
+  const auto logits = converted<T>(logits32);
+  Result<T> r{.losses = std::vector<T>(targets.size(), T(9)), .log_sum_exp = std::vector<T>(targets.size(), T(9)), .dlogits = std::vector<T>(logits.size(), T(9))};
+  const CrossEntropy<T> p{.rows = static_cast<index>(targets.size()), .cols = cols, .logits = logits.data(), .targets = targets.data(),
+                          .weights = weights.empty() ? nullptr : weights.data(), .normaliser = 2.5, .log_sum_exp = r.log_sum_exp.data(),
+                          .losses = r.losses.data(), .dloss = dloss, .dlogits = {r.dlogits.data()}};
+  forward(p);
+  backward(p);
+  return r;
+}
+template <class T>
+Result<T> by_kernel(index cols, const std::vector<float>& logits, const std::vector<std::int32_t>& targets, const std::vector<float>& weights = {}, T dloss = T(1.5)) {
+  return run<T>(cols, logits, targets, weights, dloss, [](const CrossEntropy<T>& p) { cross_entropy_forward(p); },
+                [](const CrossEntropy<T>& p) { cross_entropy_backward(p); });
+}
+Result<double> by_reference(index cols, const std::vector<float>& logits, const std::vector<std::int32_t>& targets, const std::vector<float>& weights = {}) {
+  return run<double>(cols, logits, targets, weights, 1.5, [](const CrossEntropy<double>& p) { reference::cross_entropy_forward(p); },
+                     [](const CrossEntropy<double>& p) { reference::cross_entropy_backward(p); });
+}
+
+TEST(CrossEntropyKernel, EqualsPlainLoops) {
+  for (const index cols : {1, 7, 15, 16, 17, 65, 129, 1031}) {
+    for (const index rows : {1, 16, 17, 50}) {
+      SCOPED_TRACE(concat(rows, " by ", cols));
+      const auto logits = numbers(rows * cols, 1, -8, 8);
+      std::vector<std::int32_t> targets;
+      std::vector<float> weights;
+      for (index i = 0; i < rows; ++i) {
+        weights.push_back(static_cast<float>(i % 4) / 2);
+        targets.push_back(i % 4 == 0 ? -1 : static_cast<std::int32_t>(i * 5 % cols));
+      }
+      const auto expected = by_reference(cols, logits, targets, weights);
+      for (const auto& [found, bound] : {std::pair{by_kernel<double>(cols, logits, targets, weights), 1e-14}}) {
+        EXPECT_LE(relative_error(found.losses, expected.losses), bound);
+        EXPECT_LE(relative_error(found.log_sum_exp, expected.log_sum_exp), bound);
+        EXPECT_LE(relative_error(found.dlogits, expected.dlogits), 20 * bound);  // e^x enlarges the error of x, which is up to 16
+      }
+      const auto found = by_kernel<float>(cols, logits, targets, weights);
+      EXPECT_LE(relative_error(found.losses, expected.losses), 1e-6);
+      EXPECT_LE(relative_error(found.dlogits, expected.dlogits), 3e-6);
+    }
+  }
+}
+
+TEST(CrossEntropyKernel, ExtremeLogits) {
+  const std::vector<float> logits = {1e30F,      -1e30F, 0, 1,   // the largest is the target: certain
+                                     1e30F,      -1e30F, 0, 1,   // the smallest is: as wrong as can be, and finite
+                                     1e30F,      1e30F,  0, -1,  // two equal
+                                     -kInfinity, 0,      0, 0};  // one that cannot be
+  const auto found = by_kernel<float>(4, logits, {0, 1, 0, 1});
+  EXPECT_EQ(found.losses[0], 0);
+  EXPECT_FLOAT_EQ(found.losses[1], 2e30F / 2.5F);
+  EXPECT_NEAR(found.losses[2], 0, 1e24) << "log 2, below the resolution of 1e30";
+  EXPECT_FLOAT_EQ(found.losses[3], std::log(3.0F) / 2.5F);
+  const float unit = 1.5F / 2.5F;
+  EXPECT_TRUE(same_bits(std::vector<float>(found.dlogits.begin(), found.dlogits.begin() + 8), std::vector<float>{0, 0, 0, 0, unit, -unit, 0, 0}));
+  EXPECT_EQ(found.dlogits[12], 0);
+  EXPECT_FLOAT_EQ(found.dlogits[13], -unit * 2 / 3);
+}
+
+TEST(CrossEntropyKernel, ATargetThatCannotBeCostsInfinitely) {
+  EXPECT_EQ(by_kernel<float>(3, {-kInfinity, 0, 0}, {0}).losses[0], kInfinity);
+}
+
+TEST(CrossEntropyKernel, NotANumberIsNeverHidden) {
+  for (const std::vector<float>& logits : {std::vector<float>{0, kNan, 1}, {kNan, kNan, kNan}, {kNan, -kInfinity, -kInfinity}, {0, kInfinity, 1},
+                                           {-kInfinity, -kInfinity, -kInfinity}}) {
+    for (const std::int32_t target : {0, 1, 2}) {
+      EXPECT_TRUE(std::isnan(by_kernel<float>(3, logits, {target}).losses[0])) << ::testing::PrintToString(logits) << ", target " << target;
+    }
+  }
+}
+
+// A row of weight 0 may hold anything, and its target is no index: neither is looked at, even if dloss is no number.
+TEST(CrossEntropyKernel, WeightZeroIsNotLookedAt) {
+  for (const float dloss : {1.0F, kNan, kInfinity}) {
+    const auto found = by_kernel<float>(2, {kNan, kInfinity, 1, 2}, {1 << 30, 0}, {0, 1}, dloss);
+    EXPECT_EQ(found.losses[0], 0);
+    EXPECT_EQ(found.dlogits[0], 0);
+    EXPECT_EQ(found.dlogits[1], 0);
+    EXPECT_GT(found.losses[1], 0);
+  }
+}
+
+TEST(SoftmaxKernel, ExtremeLogits) {
+  const std::vector<float> x = {1e30F, -1e30F, 0, 1, -kInfinity, 2, 2, 2, kInfinity, 0, 0, 0, kNan, 0, 0, 0};
+  std::vector<float> y(x.size(), 9.0F);
+  softmax_forward<float>({.rows = 4, .cols = 4, .x = x.data(), .y = y.data()});
+  EXPECT_TRUE(same_bits(std::vector<float>(y.begin(), y.begin() + 5), std::vector<float>{1, 0, 0, 0, 0}));
+  EXPECT_FLOAT_EQ(y[5], 1.0F / 3);
+  EXPECT_TRUE(std::isnan(y[8])) << "infinity over infinity";
+  EXPECT_TRUE(std::isnan(y[12]) && std::isnan(y[13])) << "the sum is no number";
+}
+
+TEST(SoftmaxKernel, RowsAddUpToOne) {
+  for (const index cols : testing::kRaggedSizes) {
+    const auto x = numbers(20 * cols, 1, -30, 30);
+    std::vector<float> y(x.size());
+    softmax_forward<float>({.rows = 20, .cols = cols, .x = x.data(), .y = y.data()});
+    for (auto row = y.begin(); row != y.end(); row += cols) {
+      EXPECT_NEAR(std::accumulate(row, row + cols, 0.0), 1, 1e-5) << cols;  // log-sum-exps of up to 30 have an error of 2e-6
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dikkat::kernels

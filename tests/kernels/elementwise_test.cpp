@@ -1,0 +1,132 @@
+#include "autograd/kernels/elementwise.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/kernels/reference/gelu.h"
+#include "tests/support/compare.h"
+#include "tests/support/numbers.h"
+#include "tests/support/with_threads.h"
+
+namespace dikkat::kernels {
+namespace {
+
+using testing::converted;
+using testing::numbers;
+using testing::relative_error;
+using testing::WithThreads;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+template <class T>
+std::vector<T> map(Function function, const std::vector<T>& x) {
+  std::vector<T> y(x.size());
+  map_forward<T>({.function = function, .n = static_cast<index>(x.size()), .x = x.data(), .y = y.data()});
+  return y;
+}
+template <class T>
+std::vector<T> slope(Function function, const std::vector<T>& x) {
+  const std::vector<T> dy(x.size(), T(1));
+  std::vector<T> dx(x.size());
+  map_backward<T>({.function = function, .n = static_cast<index>(x.size()), .x = x.data(), .dy = dy.data(), .dx = {dx.data()}});
+  return dx;
+}
+
+TEST(GeluKernel, EqualsItsFormula) {
+  const auto x = numbers(4001, 1, -12, 12);
+  const auto wide = converted<double>(x);
+  std::vector<double> y;
+  std::vector<double> dx;
+  for (const double value : wide) {
+    y.push_back(reference::gelu(value));
+    dx.push_back(reference::gelu_slope(value));
+  }
+  EXPECT_LE(relative_error(map(Function::gelu, wide), y), 1e-15);
+  EXPECT_LE(relative_error(slope(Function::gelu, wide), dx), 1e-14);
+  EXPECT_LE(relative_error(map(Function::gelu, x), y), 1e-7);
+  EXPECT_LE(relative_error(slope(Function::gelu, x), dx), 3e-6);  // 1 - s is rounded at 2^-24, and multiplied by up to 50
+}
+
+// 1 + tanh(u) would lose all digits where x is very negative; this form keeps them.
+TEST(GeluKernel, KeepsItsDigitsFarBelowZero) {
+  const std::vector<double> x = {-3, -5, -7};
+  const auto y = map(Function::gelu, converted<float>(x));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double u = 2 * std::sqrt(2 / 3.14159265358979323846) * (x[i] + 0.044715 * x[i] * x[i] * x[i]);
+    EXPECT_NEAR(y[i] / (x[i] / (1 + std::exp(-u))), 1, 1e-5) << x[i];  // u, some 30, is e's exponent: its rounding counts 30 times
+  }
+}
+
+TEST(MapKernels, AtTheEndsOfTheNumbers) {
+  const auto gelu = map(Function::gelu, std::vector<float>{1e4F, -1e4F, kInfinity, kNan, 0});
+  EXPECT_EQ(gelu[0], 1e4F);
+  EXPECT_EQ(gelu[1], 0);
+  EXPECT_EQ(gelu[2], kInfinity);
+  EXPECT_TRUE(std::isnan(gelu[3]));
+  EXPECT_EQ(gelu[4], 0);
+  const auto relu = map(Function::relu, std::vector<float>{-kInfinity, kInfinity, kNan, -1, -0.0F});
+  EXPECT_EQ(relu[0], 0);
+  EXPECT_EQ(relu[1], kInfinity);
+  EXPECT_TRUE(std::isnan(relu[2]));
+  EXPECT_EQ(slope(Function::relu, std::vector<float>{0})[0], 0);
+}
+
+// A denormal is a zero to kernels, on every thread: as operand and as result.
+TEST(Denormals, AreFlushedOnEveryThread) {
+  const float denormal = std::numeric_limits<float>::denorm_min() * 1000;
+  const float smallest = std::numeric_limits<float>::min();
+  for (const int threads : {1, 2, 4}) {
+    const WithThreads with(threads);
+    const index n = 1 << 17;
+    std::vector<float> x(static_cast<std::size_t>(n), denormal);
+    std::vector<float> y(x.size(), 1.0F);
+    scaled_copy<float>(n, 1e6F, x.data(), {y.data()});
+    EXPECT_EQ(testing::largest_magnitude(y), 0) << "operands, " << threads << " threads";
+    std::fill(x.begin(), x.end(), smallest);
+    scaled_copy<float>(n, 0.5F, x.data(), {y.data()});
+    EXPECT_EQ(testing::largest_magnitude(y), 0) << "results, " << threads << " threads";
+  }
+}
+
+TEST(SumKernels, SumsOfManyAreExactEnough) {
+  for (const index n : {1, 16, 17, 16384, 16385, 200001}) {
+    const auto x = numbers(n, 1, 0, 1);
+    long double expected = 0;
+    for (const float value : x) {
+      expected += static_cast<long double>(value);
+    }
+    EXPECT_FLOAT_EQ(sum(n, x.data()), static_cast<float>(expected)) << n;
+  }
+  EXPECT_EQ(sum<float>(0, nullptr), 0);
+}
+
+TEST(SumKernels, SumOfRowsOfNothingIsZero) {
+  std::vector<float> out = {5, 5, 5};
+  sum_rows<float>(0, 3, nullptr, {out.data()});
+  EXPECT_EQ(out, (std::vector<float>{0, 0, 0}));
+}
+
+TEST(DropoutKernel, DropsAsManyAsAskedAndKeepsTheMean) {
+  const index n = 200000;
+  const std::vector<float> x(static_cast<std::size_t>(n), 1.0F);
+  for (const double p : {0.1, 0.5, 0.9}) {
+    std::vector<float> y(x.size());
+    dropout<float>({.n = n, .probability = p, .stream = RandomStream(1, "here", 2), .x = x.data(), .y = {y.data()}});
+    index dropped = 0;
+    double total = 0;
+    for (const float value : y) {
+      dropped += value == 0 ? 1 : 0;
+      total += static_cast<double>(value);
+    }
+    const double deviation = std::sqrt(p * (1 - p) / static_cast<double>(n));
+    EXPECT_NEAR(static_cast<double>(dropped) / static_cast<double>(n), p, 4 * deviation);
+    EXPECT_NEAR(total / static_cast<double>(n), 1, 4 * deviation / (1 - p));
+  }
+}
+
+}  // namespace
+}  // namespace dikkat::kernels

@@ -1,0 +1,163 @@
+#include "autograd/kernels/gemm.h"
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/kernels/reference/gemm.h"
+#include "tests/support/compare.h"
+#include "tests/support/numbers.h"
+#include "tests/support/throws.h"
+#include "tests/support/with_threads.h"
+
+namespace dikkat::kernels {
+namespace {
+
+using testing::converted;
+using testing::numbers;
+using testing::relative_error;
+using testing::same_bits;
+using testing::WithThreads;
+
+struct Problem {
+  index m, n, k;
+  bool transpose_a = false, transpose_b = false, add = false, bias = false;
+  index gap = 0;  // elements between the end of a row and the next one's begin
+};
+
+std::ostream& operator<<(std::ostream& out, const Problem& p) {
+  return out << p.m << " x " << p.n << " x " << p.k << (p.transpose_a ? ", A transposed" : "") << (p.transpose_b ? ", B transposed" : "")
+             << (p.add ? ", added" : "") << (p.bias ? ", bias" : "") << ", gap " << p.gap;
+}
+
+std::vector<Problem> problems() {
+  std::vector<Problem> all;
+  constexpr index kSizes[][3] = {{1, 1, 1},    {1, 65, 17},  {7, 15, 129}, {16, 16, 16}, {17, 63, 7},   {65, 7, 1},    {129, 1, 65}, {63, 129, 15},
+                                 {32, 33, 48}, {33, 129, 63}, {300, 48, 65}, {257, 17, 16}, {130, 200, 70}};
+  for (const auto& size : kSizes) {
+    const bool all_kinds = size[0] == 17;  // the others take turns
+    for (int bits = all_kinds ? 0 : static_cast<int>(size[0] % 3); bits < 16; bits += all_kinds ? 1 : 3) {
+      all.push_back({size[0], size[1], size[2], (bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0, (bits / 2 + size[0]) % 2 == 0 ? 0 : 3});
+    }
+  }
+  return all;
+}
+
+/// C of a problem on random numbers, the gaps between its rows included: `multiply` gets the whole of it.
+template <class T, class F>
+std::vector<T> product(const Problem& p, F&& multiply) {
+  const index lda = (p.transpose_a ? p.m : p.k) + p.gap;
+  const index ldb = (p.transpose_b ? p.k : p.n) + p.gap;
+  const index ldc = p.n + p.gap;
+  const auto a = converted<T>(numbers((p.transpose_a ? p.k : p.m) * lda, 1));
+  const auto b = converted<T>(numbers((p.transpose_b ? p.n : p.k) * ldb, 2));
+  const auto bias = converted<T>(numbers(p.n, 3));
+  auto c = converted<T>(numbers(p.m * ldc, 4));
+  multiply(Gemm<T>{.m = p.m, .n = p.n, .k = p.k, .a = a.data(), .lda = lda, .transpose_a = p.transpose_a, .b = b.data(), .ldb = ldb,
+                   .transpose_b = p.transpose_b, .c = c.data(), .ldc = ldc, .add = p.add, .bias = p.bias ? bias.data() : nullptr});
+  return c;
+}
+
+TEST(Gemm, IsByTheLibraryThatWasAskedFor) {
+#if defined(DIKKAT_ONEDNN)
+  EXPECT_EQ(gemm_library(), GemmLibrary::onednn);
+#else
+  EXPECT_EQ(gemm_library(), GemmLibrary::eigen);
+#endif
+  EXPECT_FALSE(inside_gemm_library());
+}
+
+// Sums of up to 129 products below 1: f32 is held to 2^-23 a product, of which most cancel, relative to C's largest element.
+TEST(Gemm, EqualsPlainLoopsByEveryLibrary) {
+  for (const Problem& p : problems()) {
+    SCOPED_TRACE(::testing::PrintToString(p));
+    const auto expected = product<double>(p, [](const Gemm<double>& g) { reference::gemm(g); });
+    EXPECT_LE(relative_error(product<double>(p, [](const Gemm<double>& g) { gemm(g); }), expected), 1e-14);
+    EXPECT_LE(relative_error(product<float>(p, [](const Gemm<float>& g) { gemm(g); }), expected), 1e-6);
+    for (const GemmLibrary library : {gemm_library(), GemmLibrary::eigen}) {
+      EXPECT_LE(relative_error(product<float>(p, [&](const Gemm<float>& g) { gemm_by(library, g); }), expected), 1e-6);
+    }
+  }
+}
+
+TEST(Gemm, LeavesWhatLiesBetweenRowsAlone) {
+  const Problem p{.m = 37, .n = 5, .k = 9, .gap = 4};
+  const auto before = numbers(p.m * (p.n + p.gap), 4);
+  for (const GemmLibrary library : {gemm_library(), GemmLibrary::eigen}) {
+    const auto c = product<float>(p, [&](const Gemm<float>& g) { gemm_by(library, g); });
+    for (index i = 0; i < p.m; ++i) {
+      for (index j = p.n; j < p.n + p.gap; ++j) {
+        const auto at = static_cast<std::size_t>(i * (p.n + p.gap) + j);
+        ASSERT_EQ(c[at], before[at]) << i << ", " << j;
+      }
+    }
+  }
+}
+
+// Rows of 32 or fewer are one block, run outside of any parallel region: there the library itself must not use threads.
+TEST(Gemm, SameBitsOnAnyNumberOfThreads) {
+  const std::vector<Problem> all = {{300, 48, 65}, {257, 130, 16, true}, {16, 513, 1025, false, true}, {1, 1024, 700, false, true},
+                                    {32, 300, 2000, true}, {129, 129, 129, false, true, true}, {515, 96, 64, false, true, false, true}};
+  for (const Problem& p : all) {
+    SCOPED_TRACE(::testing::PrintToString(p));
+    for (const GemmLibrary library : {gemm_library(), GemmLibrary::eigen}) {
+      std::optional<std::vector<float>> first;
+      for (const int threads : {1, 2, 4, 3, 2, 1}) {
+        const WithThreads with(threads);
+        const auto c = product<float>(p, [&](const Gemm<float>& g) { gemm_by(library, g); });
+        first = first ? first : c;
+        EXPECT_TRUE(same_bits(c, *first)) << threads << " threads";
+      }
+    }
+  }
+}
+
+// A plan is kept by its shape: threads made later, and other addresses, must do as well.
+TEST(Gemm, PlansServeOtherAddresses) {
+  const Problem p{200, 40, 30};
+  const auto first = product<float>(p, [](const Gemm<float>& g) { gemm(g); });
+  const std::vector<float> elsewhere(1 << 16);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_TRUE(same_bits(product<float>(p, [](const Gemm<float>& g) { gemm(g); }), first));
+  }
+}
+
+TEST(Gemm, EmptySidesGiveTheBiasOrNothing) {
+  for (const bool add : {false, true}) {
+    for (const bool bias : {false, true}) {
+      const Problem p{.m = 5, .n = 3, .k = 0, .add = add, .bias = bias};
+      const auto expected = product<float>(p, [](const Gemm<float>& g) { reference::gemm(g); });
+      EXPECT_TRUE(same_bits(product<float>(p, [](const Gemm<float>& g) { gemm(g); }), expected)) << p;
+      const auto wide = product<double>(p, [](const Gemm<double>& g) { gemm(g); });
+      EXPECT_TRUE(same_bits(converted<float>(wide), expected)) << p;
+    }
+  }
+  for (const Problem& p : {Problem{0, 3, 4}, Problem{5, 0, 4}}) {
+    EXPECT_TRUE(product<float>(p, [](const Gemm<float>& g) { gemm(g); }).empty());
+    EXPECT_TRUE(product<double>(p, [](const Gemm<double>& g) { gemm(g); }).empty());
+  }
+}
+
+TEST(Gemm, NotANumberStaysInItsRow) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  std::vector<float> a(64 * 8, 1.0F);
+  const std::vector<float> b(8 * 20, 1.0F);
+  a[17 * 8 + 3] = nan;
+  for (const GemmLibrary library : {gemm_library(), GemmLibrary::eigen}) {
+    std::vector<float> c(64 * 20, nan);  // C's own NaN is overwritten
+    gemm_by<float>(library, {.m = 64, .n = 20, .k = 8, .a = a.data(), .lda = 8, .b = b.data(), .ldb = 20, .c = c.data(), .ldc = 20});
+    for (std::size_t i = 0; i < c.size(); ++i) {
+      ASSERT_EQ(std::isnan(c[i]), i / 20 == 17) << i;
+    }
+  }
+}
+
+TEST(Gemm, OneDnnHasNoDouble) {
+  EXPECT_EQ(testing::error_of([] { gemm_by<double>(GemmLibrary::onednn, {}); }), "gemm: oneDNN has no f64, expected the library eigen");
+}
+
+}  // namespace
+}  // namespace dikkat::kernels

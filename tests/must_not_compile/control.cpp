@@ -1,0 +1,16 @@
+// expect: compiles
+#include "autograd/tape/tape.h"
+#include "tests/gradcheck/registry.h"
+
+// What closures may own: tensors, pointers, numbers, and plain structs of these. All ops have a gradient check.
+struct Plain {
+  dikkat::Tensor x;
+  const float* saved;
+  dikkat::index rows;
+};
+
+void record(dikkat::Tape& tape, dikkat::Tensor x, dikkat::Tensor y, const Plain& plain) {
+  tape.record({x}, {y}, [=](dikkat::Gradients& gradients) { gradients.pass(y, plain.x); });
+}
+
+static_assert(sizeof(dikkat::gradcheck::AllOps) > 0);

@@ -1,0 +1,165 @@
+#include "autograd/tape/parameters.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/tape/tape.h"
+#include "tests/support/throws.h"
+#include "tests/support/with_threads.h"
+#include "tests/tape/own_ops.h"
+
+namespace dikkat {
+namespace {
+
+using testing::error_of;
+using testing::times;
+using testing::total;
+using testing::WithThreads;
+
+const double kNan = std::numeric_limits<double>::quiet_NaN();
+
+/// Two parameters of two elements, their gradients NaN.
+struct Store {
+  ParameterStore store{DType::f64};
+  Parameter a = store.add("a", {2}, Init::ones(), Decay::no);
+  Parameter b = store.add("b", {2}, Init::ones(), Decay::yes);
+  Store() {
+    store.allocate(1);
+    for (auto* entry : store.entries()) {
+      std::fill_n(static_cast<double*>(entry->gradient.data), entry->size(), kNan);
+    }
+  }
+  std::vector<double> gradient(const char* path) const {
+    const auto* data = static_cast<const double*>(store.entry(path).gradient.data);
+    return {data, data + 2};
+  }
+  void backward(Parameter parameter, double factor) const {
+    Tape tape;
+    tape.backward(total(times(tape.use(parameter), factor)));
+  }
+};
+
+TEST(Parameters, MicroBatchesAddUpUntilCleared) {
+  Store s;
+  s.backward(s.a, 2);
+  EXPECT_EQ(s.gradient("a"), (std::vector<double>{2, 2})) << "overwrites NaN";
+  s.backward(s.a, 3);
+  EXPECT_EQ(s.gradient("a"), (std::vector<double>{5, 5})) << "adds";
+  EXPECT_TRUE(std::isnan(s.gradient("b")[0])) << "nothing is zeroed before it is needed";
+  EXPECT_FALSE(s.store.entry("b").gradient.written);
+  s.store.complete_gradients();
+  EXPECT_EQ(s.gradient("a"), (std::vector<double>{5, 5}));
+  EXPECT_EQ(s.gradient("b"), (std::vector<double>{0, 0})) << "unwritten ones count as zero";
+  s.store.clear_gradients();
+  s.backward(s.b, 7);
+  s.backward(s.a, 11);
+  EXPECT_EQ(s.gradient("a"), (std::vector<double>{11, 11}));
+  EXPECT_EQ(s.gradient("b"), (std::vector<double>{7, 7}));
+}
+
+TEST(Parameters, PassAddsToAParameter) {
+  Store s;
+  for (int i = 1; i <= 2; ++i) {
+    Tape tape;
+    tape.backward(total(testing::plus(tape.use(s.a), s.b)));
+    tape.reset();
+    EXPECT_EQ(s.gradient("a"), std::vector<double>(2, i));
+    EXPECT_EQ(s.gradient("b"), std::vector<double>(2, i));
+  }
+}
+
+TEST(Parameters, FrozenOnesAreLeftAlone) {
+  Store s;
+  s.store.set_needs_gradient("b", false);
+  Tape tape;
+  tape.backward(total(testing::plus(tape.use(s.a), s.b)));
+  EXPECT_EQ(s.gradient("a"), (std::vector<double>{1, 1}));
+  EXPECT_TRUE(std::isnan(s.gradient("b")[0]));
+  EXPECT_FALSE(s.store.entry("b").gradient.written);
+  EXPECT_EQ(error_of([&] { s.backward(s.b, 1); }), "backward: nothing that this tape made it of needs a gradient");
+}
+
+TEST(Parameters, WithoutRecordingNothingIsWritten) {
+  Store s;
+  Tape tape(Recording::off);
+  const Tensor y = total(times(tape.use(s.a), 2));
+  EXPECT_FALSE(y.needs_gradient());
+  EXPECT_EQ(*y.data<double>(), 4);
+}
+
+TEST(ParameterStore, SortsByDecayAndPathIntoOneSlab) {
+  ParameterStore store;
+  store.add("z.weight", {3, 5}, Init::normal(0.02), Decay::yes);
+  store.add("b.bias", {5}, Init::zeros(), Decay::no);
+  store.add("a.weight", {2, 16}, Init::normal(0.02), Decay::yes);
+  store.add("a.bias", {33}, Init::ones(), Decay::no);
+  store.allocate(7);
+  std::vector<std::string> paths;
+  for (const auto* entry : store.entries()) {
+    paths.push_back(entry->path);
+    EXPECT_EQ(entry->offset % 16, 0) << "64 bytes";
+    EXPECT_EQ(entry->record.data, store.weights<float>() + entry->offset);
+    EXPECT_EQ(entry->gradient.data, store.gradients<float>() + entry->offset);
+  }
+  EXPECT_EQ(paths, (std::vector<std::string>{"a.bias", "b.bias", "a.weight", "z.weight"}));
+  EXPECT_EQ(store.parameter_count(), 15 + 5 + 32 + 33);
+  EXPECT_EQ(store.slab_size(), 48 + 16 + 32 + 16);
+  EXPECT_EQ(store.decay_begin(), 48 + 16);
+  EXPECT_EQ(store.weights<float>()[0], 1);
+  EXPECT_EQ(store.weights<float>()[33], 0) << "between parameters";
+}
+
+TEST(ParameterStore, FirstValuesFollowFromSeedAndPathAlone) {
+  const auto values = [](std::uint64_t seed, bool other_first, int threads) {
+    const WithThreads with(threads);
+    ParameterStore store;
+    if (other_first) {
+      store.add("another", {100}, Init::normal(1), Decay::yes);
+    }
+    store.add("w", {100, 100}, Init::normal(0.5), Decay::yes);
+    store.allocate(seed);
+    const Tensor w = store.entry("w").tensor();
+    return std::vector<float>(w.data<float>(), w.data<float>() + w.size());
+  };
+  const auto expected = values(1, false, 1);
+  EXPECT_EQ(values(1, true, 2), expected);
+  EXPECT_NE(values(2, false, 1), expected);
+  double sum = 0;
+  double squares = 0;
+  double fourth = 0;
+  for (const float value : expected) {
+    const double z = static_cast<double>(value) / 0.5;
+    sum += z;
+    squares += z * z;
+    fourth += z * z * z * z;
+  }
+  EXPECT_NEAR(sum / 1e4, 0, 0.04);
+  EXPECT_NEAR(squares / 1e4, 1, 0.06);
+  EXPECT_NEAR(fourth / 1e4, 3, 0.4) << "of a normal distribution";
+}
+
+TEST(ParameterStore, RefusesWhatCannotBe) {
+  ParameterStore store;
+  EXPECT_EQ(error_of([&] { store.weights<float>(); }), "parameters: have no memory yet, expected allocate() before");
+  store.add("w", {2}, Init::zeros(), Decay::no);
+  EXPECT_EQ(error_of([&] { store.add("w", {3}, Init::zeros(), Decay::no); }), "parameters: 'w' exists already, expected a path of its own");
+  store.allocate(1);
+  EXPECT_EQ(error_of([&] { store.add("v", {3}, Init::zeros(), Decay::no); }), "parameters: 'v' added after allocate(), expected all of them before");
+  EXPECT_EQ(error_of([&] { store.allocate(1); }), "parameters: allocate() called a second time");
+  EXPECT_EQ(error_of([&] { (void)store.entry("v"); }), "parameters: none is named 'v'");
+  EXPECT_EQ(error_of([&] { store.weights<double>(); }), "parameters: hold f32, asked for as f64");
+}
+
+TEST(ParameterStore, MayBeEmpty) {
+  ParameterStore store;
+  store.allocate(1);
+  store.complete_gradients();
+  EXPECT_EQ(store.parameter_count(), 0);
+  EXPECT_EQ(store.slab_size(), 0);
+}
+
+}  // namespace
+}  // namespace dikkat
