@@ -33,7 +33,7 @@ struct AttentionShape {
   const std::int32_t* first_key = nullptr;  // (batch, queries), or null: 0
   const std::int32_t* last_key = nullptr;   // (batch, queries), or null: keys
   double dropout = 0;                       // on the weights
-  RandomStream stream;
+  RandomStream stream{};
   index first_batch = 0;  // place of batch 0 among the step's batches
 };
 

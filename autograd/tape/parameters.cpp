@@ -15,13 +15,15 @@ namespace {
 /// Normal numbers by Box and Muller: elements 2i and 2i + 1 are made of uniform numbers 2i and 2i + 1.
 template <class T>
 void draw_normal(index n, double std, const RandomStream& stream, T* out) {
-  constexpr index kBlock = 1 << 12;
+  constexpr index kBlock = 1 << 12;  // even: no block cuts a pair
   parallel_blocks(n, kBlock, [&](index begin, index end) {
-    for (index i = begin; i < end; ++i) {
-      const index pair = i / 2 * 2;
-      const double radius = std::sqrt(-2 * std::log(1 - stream.uniform(pair)));
-      const double angle = 2 * std::numbers::pi * stream.uniform(pair + 1);
-      out[i] = static_cast<T>(std * radius * (i % 2 == 0 ? std::cos(angle) : std::sin(angle)));
+    for (index i = begin; i < end; i += 2) {
+      const double radius = std * std::sqrt(-2 * std::log(1 - stream.uniform(i)));
+      const double angle = 2 * std::numbers::pi * stream.uniform(i + 1);
+      out[i] = static_cast<T>(radius * std::cos(angle));
+      if (i + 1 < end) {
+        out[i + 1] = static_cast<T>(radius * std::sin(angle));
+      }
     }
   });
 }

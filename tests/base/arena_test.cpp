@@ -18,7 +18,7 @@ TEST(Arena, MemoryIsAlignedAndApart) {
   Arena arena("test");
   std::byte* before = nullptr;
   std::size_t before_bytes = 0;
-  for (const std::size_t bytes : {1, 63, 64, 65, 1000, 3, 1 << 21, 7}) {
+  for (const std::size_t bytes : std::initializer_list<std::size_t>{1, 63, 64, 65, 1000, 3, 1 << 21, 7}) {
     auto* at = static_cast<std::byte*>(arena.allocate(bytes, "op"));
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(at) % Arena::kAlignment, 0U);
     EXPECT_TRUE(before == nullptr || at + bytes <= before || at >= before + before_bytes) << bytes;
