@@ -1,5 +1,6 @@
 #include "autograd/ops/attention.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -85,8 +86,8 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
     require(options.heads >= 1 && options.head_size >= 1, "attention: ", options.heads, " heads of size ", options.head_size, ", expected 1 or more of each");
     for (const HeadColumns& columns : operands) {
       const Shape& shape = columns.x.shape();
-      require(shape.rank() == 3 && 0 <= columns.column && columns.column <= shape[2] - width, "attention: columns ", columns.column, " to ",
-              columns.column + width, " of ", shape, ", expected (batch, time, width) that has them");
+      require(shape.rank() == 3 && 0 <= columns.column && columns.column <= shape[2] - width, "attention: ", width, " columns from number ",
+              columns.column, " of ", shape, ", expected (batch, time, width) that has them");
       require(!sharing_of(operands, columns.x, width).crossed, "attention: columns of two operands overlap in part, expected them the same or apart");
     }
     const index batch = q.x.shape()[0];
@@ -107,7 +108,7 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
     const kernels::AttentionShape shape{
         .batch = batch, .heads = options.heads, .queries = queries, .keys = keys, .head_size = options.head_size,
         .scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(options.head_size))),
-        .causal = options.causal, .query_offset = options.query_offset,
+        .causal = options.causal, .query_offset = std::clamp(options.query_offset, -queries, keys),  // beyond these it makes no difference
         .first_key = options.first_key ? options.first_key.data<std::int32_t>() : nullptr,
         .last_key = options.last_key ? options.last_key.data<std::int32_t>() : nullptr,
         .dropout = options.dropout, .stream = options.stream, .first_batch = options.first_batch};

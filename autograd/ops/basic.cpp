@@ -200,8 +200,8 @@ Tensor slice(Tensor x, int axis, index begin, index size) {
     Tape& tape = begin_op(Op::slice, {x});
     const int along = checked_axis(Op::slice, x, axis);
     const index extent = x.shape()[along];
-    require(0 <= begin && 0 <= size && begin <= extent - size, "slice: elements ", begin, " to ", begin + size, " of axis ", axis, " of ", x.shape(),
-            ", expected them to lie in it");
+    require(0 <= begin && 0 <= size && begin <= extent - size, "slice: ", size, " elements from number ", begin, " of axis ", axis, " of ",
+            x.shape(), ", expected them to lie in it");
     const Tensor y = tape.make(with_extent(x.shape(), along, size), x.dtype());
     const index inner = product(x.shape(), along + 1, x.shape().rank());
     const index count = product(x.shape(), 0, along);

@@ -19,8 +19,8 @@ Tensor embedding(Tensor tokens, Tensor table, Tensor positions, index first_posi
     const index places = positions ? positions.shape()[0] : 0;
     require(!positions || (positions.shape().rank() == 2 && positions.shape()[1] == cols), "embedding: positions are ",
             positions ? positions.shape() : Shape{}, ", expected (places, ", cols, ")");
-    require(!positions || (0 <= first_position && first_position + time <= places), "embedding: places ", first_position, " to ",
-            first_position + time, " asked for, expected at most ", places);
+    require(!positions || (0 <= first_position && first_position <= places - time), "embedding: ", time, " places from ", first_position,
+            " on, expected them among ", places);
     const auto* ids = tokens.data<std::int32_t>();
     for (index i = 0; i < batch * time; ++i) {
       require(0 <= ids[i] && ids[i] < vocabulary, "embedding: token ", ids[i], ", expected 0 to ", vocabulary - 1);

@@ -14,7 +14,8 @@ using Words = std::array<std::uint32_t, 4>;
 // Known answers of the authors' kat_vectors (philox4x32, 10 rounds). They are constants: philox runs in the compiler.
 static_assert(philox(0, {0, 0, 0, 0}) == Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
 static_assert(philox(~std::uint64_t{0}, {~0U, ~0U, ~0U, ~0U}) == Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
-static_assert(philox(0x299f31d0'a4093822, {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}) == Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
+static_assert(philox(0x299f31d0'a4093822, {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}) ==
+              Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 static_assert(RandomStream(1, 2, 3).word(6) == RandomStream(1, 2, 3).group(1)[2]);
 static_assert(hash_of("") == 0xcbf29ce484222325 && hash_of("a") == 0xaf63dc4c8601ec8c, "FNV-1a's own test vectors");
 

@@ -32,7 +32,8 @@ TEST(Concat, EveryKindOfPart) {
   EXPECT_EQ(concat(), "");
   EXPECT_EQ(concat("x is ", Shape{2, 0, 3}, ", ", DType::f64, ' ', true, ' ', -7, ' ', Shape{}), "x is [2, 0, 3], f64 true -7 []");
   EXPECT_EQ(concat(std::string("a"), std::string_view("b"), 'c'), "abc");
-  EXPECT_EQ(concat(std::numeric_limits<std::int64_t>::min(), ' ', std::numeric_limits<std::uint64_t>::max()), "-9223372036854775808 18446744073709551615");
+  EXPECT_EQ(concat(std::numeric_limits<std::int64_t>::min(), ' ', std::numeric_limits<std::uint64_t>::max()),
+            "-9223372036854775808 18446744073709551615");
 }
 
 TEST(Concat, NumbersReadBackToTheSameBits) {

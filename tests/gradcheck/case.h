@@ -49,7 +49,9 @@ template <Op op>
 struct GradCase;
 
 /// An operand of random values.
-inline Operand operand(Shape shape, std::uint64_t seed, float low = -2, float high = 2) { return {shape, numbers(shape.size(), seed, low, high)}; }
+inline Operand operand(Shape shape, std::uint64_t seed, float low = -2, float high = 2) {
+  return {shape, numbers(shape.size(), seed, low, high)};
+}
 
 /// A constant in the element type of the operands.
 inline Tensor constant(Tape& tape, DType dtype, Shape shape, const std::vector<double>& values) {
@@ -58,7 +60,9 @@ inline Tensor constant(Tape& tape, DType dtype, Shape shape, const std::vector<d
     return tape.input<T>(shape, converted<T>(values));
   });
 }
-inline Tensor ones(Tape& tape, DType dtype, Shape shape) { return constant(tape, dtype, shape, std::vector<double>(static_cast<std::size_t>(shape.size()), 1.0)); }
+inline Tensor ones(Tape& tape, DType dtype, Shape shape) {
+  return constant(tape, dtype, shape, std::vector<double>(static_cast<std::size_t>(shape.size()), 1.0));
+}
 inline Tensor ids(Tape& tape, Shape shape, const std::vector<std::int32_t>& values) { return tape.input<std::int32_t>(shape, values); }
 
 /// f32 of some values, for misfits.

@@ -17,11 +17,11 @@ inline std::string name_of(Feed feed) { return feed == Feed::inputs ? "inputs" :
 /// What a run is to do besides: forward, and backward of a random dy.
 struct Options {
   Feed feed = Feed::inputs;
-  unsigned frozen = 0;            // bit i: operand i needs no gradient
-  unsigned joined = 0;            // bit i: slot i holds the operand of the first such slot
+  unsigned frozen = 0;             // bit i: operand i needs no gradient
+  unsigned joined = 0;             // bit i: slot i holds the operand of the first such slot
   std::optional<float> prefill{};  // parameters: their gradients hold this already, and are to be added to
-  bool twice = false;             // the op is called twice on the same operands: gradients double
-  bool nan = false;               // all values are NaN: to leave NaN wherever this tape writes
+  bool twice = false;              // the op is called twice on the same operands: gradients double
+  bool nan = false;                // all values are NaN: to leave NaN wherever this tape writes
 };
 
 template <class T>
@@ -93,7 +93,8 @@ Outcome<T> run(Tape& tape, const Sample& sample, const Function& f, const Option
     for (std::size_t i = 0; i < n; ++i) {
       const index size = sample.operands[i].shape.size();
       if (o.feed == Feed::parameters) {
-        outcome.gradients[i] = entries[i]->gradient.written ? copy_of(static_cast<const T*>(entries[i]->gradient.data), size) : std::vector<T>{};
+        outcome.gradients[i] =
+            entries[i]->gradient.written ? copy_of(static_cast<const T*>(entries[i]->gradient.data), size) : std::vector<T>{};
       } else {
         outcome.gradients[i] = copy_of(tape.gradient<T>(leaves[i]), size);
       }

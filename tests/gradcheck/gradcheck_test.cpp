@@ -31,7 +31,8 @@ struct Names {
 TYPED_TEST_SUITE(GradCheck, AllOps, Names);
 
 template <class A, class B>
-void expect_close(const std::vector<std::vector<A>>& found, const std::vector<std::vector<B>>& expected, double bound, unsigned frozen = 0) {
+void expect_close(const std::vector<std::vector<A>>& found, const std::vector<std::vector<B>>& expected, double bound,
+                  unsigned frozen = 0) {
   ASSERT_EQ(found.size(), expected.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
     if ((frozen >> i & 1U) != 0) {
@@ -249,10 +250,13 @@ TYPED_TEST(GradCheck, refuses_element_types_and_tapes_that_do_not_fit) {
   Tape elsewhere;
   for (std::size_t slot = 0; slot < n; ++slot) {
     if (TypeParam::op != Op::reshape) {  // moves elements of any type
-      refused("i32", slot, [](Tape& tape, Shape shape) { return ids(tape, shape, std::vector<std::int32_t>(static_cast<std::size_t>(shape.size()))); });
+      refused("i32", slot,
+              [](Tape& tape, Shape shape) { return ids(tape, shape, std::vector<std::int32_t>(static_cast<std::size_t>(shape.size()))); });
     }
     if (n > 1) {
-      refused("f64 among f32", slot, [](Tape& tape, Shape shape) { return constant(tape, DType::f64, shape, std::vector<double>(static_cast<std::size_t>(shape.size()))); });
+      refused("f64 among f32", slot, [](Tape& tape, Shape shape) {
+        return constant(tape, DType::f64, shape, std::vector<double>(static_cast<std::size_t>(shape.size())));
+      });
       refused("another tape's", slot, [&](Tape&, Shape shape) { return some(elsewhere, shape); });
     }
   }

@@ -32,8 +32,18 @@ State<T> ten_steps(index n, F&& step_by) {
   State<T> s{converted<T>(numbers(n, 1)), std::vector<T>(static_cast<std::size_t>(n)), std::vector<T>(static_cast<std::size_t>(n))};
   for (index step = 1; step <= 10; ++step) {
     const auto gradient = converted<T>(numbers(n, 100 + static_cast<std::uint64_t>(step), -0.1F, 0.1F));
-    step_by(AdamW<T>{.n = n, .weight = s.weight.data(), .gradient = gradient.data(), .m = s.m.data(), .v = s.v.data(), .learning_rate = 0.01,
-                     .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .weight_decay = 0.1, .gradient_scale = 0.5, .step = step});
+    step_by(AdamW<T>{.n = n,
+                     .weight = s.weight.data(),
+                     .gradient = gradient.data(),
+                     .m = s.m.data(),
+                     .v = s.v.data(),
+                     .learning_rate = 0.01,
+                     .beta1 = 0.9,
+                     .beta2 = 0.99,
+                     .eps = 1e-8,
+                     .weight_decay = 0.1,
+                     .gradient_scale = 0.5,
+                     .step = step});
   }
   return s;
 }

@@ -30,31 +30,48 @@ struct Result {
 
 /// Forward and backward of tensors (B, T, H D) that lie apart.
 template <class T, class Forward, class Backward>
-Result<T> run(const AttentionShape& s, const std::vector<float>& q32, const std::vector<float>& k32, const std::vector<float>& v32, Forward&& forward,
-              Backward&& backward) {
+Result<T> run(const AttentionShape& s, const std::vector<float>& q32, const std::vector<float>& k32, const std::vector<float>& v32,
+              Forward&& forward, Backward&& backward) {
   const index width = s.heads * s.head_size;
   const auto q = converted<T>(q32);
   const auto k = converted<T>(k32);
   const auto v = converted<T>(v32);
   const auto dy = converted<T>(numbers(s.batch * s.queries * width, 14));
-  Result<T> r{.y = std::vector<T>(q.size(), T(9)), .log_sum_exp = std::vector<T>(static_cast<std::size_t>(s.batch * s.heads * s.queries)),
-              .dq = std::vector<T>(q.size()), .dk = std::vector<T>(k.size()), .dv = std::vector<T>(v.size())};
+  Result<T> r{.y = std::vector<T>(q.size(), T(9)),
+              .log_sum_exp = std::vector<T>(static_cast<std::size_t>(s.batch * s.heads * s.queries)),
+              .dq = std::vector<T>(q.size()),
+              .dk = std::vector<T>(k.size()),
+              .dv = std::vector<T>(v.size())};
   const auto at_q = [&](auto* data) { return Heads<std::remove_pointer_t<decltype(data)>>{data, s.queries * width, width}; };
   const auto at_k = [&](auto* data) { return Heads<std::remove_pointer_t<decltype(data)>>{data, s.keys * width, width}; };
-  forward(AttentionForward<T>{.shape = s, .q = at_q(q.data()), .k = at_k(k.data()), .v = at_k(v.data()), .y = at_q(r.y.data()),
+  forward(AttentionForward<T>{.shape = s,
+                              .q = at_q(q.data()),
+                              .k = at_k(k.data()),
+                              .v = at_k(v.data()),
+                              .y = at_q(r.y.data()),
                               .log_sum_exp = r.log_sum_exp.data()});
-  backward(AttentionBackward<T>{.shape = s, .q = at_q(q.data()), .k = at_k(k.data()), .v = at_k(v.data()), .y = at_q(std::as_const(r.y).data()),
-                                .dy = at_q(dy.data()), .log_sum_exp = r.log_sum_exp.data(), .dq = {at_q(r.dq.data())}, .dk = {at_k(r.dk.data())},
+  backward(AttentionBackward<T>{.shape = s,
+                                .q = at_q(q.data()),
+                                .k = at_k(k.data()),
+                                .v = at_k(v.data()),
+                                .y = at_q(std::as_const(r.y).data()),
+                                .dy = at_q(dy.data()),
+                                .log_sum_exp = r.log_sum_exp.data(),
+                                .dq = {at_q(r.dq.data())},
+                                .dk = {at_k(r.dk.data())},
                                 .dv = {at_k(r.dv.data())}});
   return r;
 }
 template <class T>
 Result<T> by_kernel(const AttentionShape& s, const std::vector<float>& q, const std::vector<float>& k, const std::vector<float>& v) {
-  return run<T>(s, q, k, v, [](const AttentionForward<T>& p) { attention_forward(p); }, [](const AttentionBackward<T>& p) { attention_backward(p); });
+  return run<T>(
+      s, q, k, v, [](const AttentionForward<T>& p) { attention_forward(p); }, [](const AttentionBackward<T>& p) { attention_backward(p); });
 }
-Result<double> by_reference(const AttentionShape& s, const std::vector<float>& q, const std::vector<float>& k, const std::vector<float>& v) {
-  return run<double>(s, q, k, v, [](const AttentionForward<double>& p) { reference::attention_forward(p); },
-                     [](const AttentionBackward<double>& p) { reference::attention_backward(p); });
+Result<double> by_reference(const AttentionShape& s, const std::vector<float>& q, const std::vector<float>& k,
+                            const std::vector<float>& v) {
+  return run<double>(
+      s, q, k, v, [](const AttentionForward<double>& p) { reference::attention_forward(p); },
+      [](const AttentionBackward<double>& p) { reference::attention_backward(p); });
 }
 
 struct Inputs {

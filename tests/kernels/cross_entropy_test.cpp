@@ -30,25 +30,38 @@ struct Result {
 };
 
 template <class T, class Forward, class Backward>
-Result<T> run(index cols, const std::vector<float>& logits32, const std::vector<std::int32_t>& targets, const std::vector<float>& weights, T dloss,
-              Forward&& forward, Backward&& backward) {
+Result<T> run(index cols, const std::vector<float>& logits32, const std::vector<std::int32_t>& targets, const std::vector<float>& weights,
+              T dloss, Forward&& forward, Backward&& backward) {
   const auto logits = converted<T>(logits32);
-  Result<T> r{.losses = std::vector<T>(targets.size(), T(9)), .log_sum_exp = std::vector<T>(targets.size(), T(9)), .dlogits = std::vector<T>(logits.size(), T(9))};
-  const CrossEntropy<T> p{.rows = static_cast<index>(targets.size()), .cols = cols, .logits = logits.data(), .targets = targets.data(),
-                          .weights = weights.empty() ? nullptr : weights.data(), .normaliser = 2.5, .log_sum_exp = r.log_sum_exp.data(),
-                          .losses = r.losses.data(), .dloss = dloss, .dlogits = {r.dlogits.data()}};
+  Result<T> r{.losses = std::vector<T>(targets.size(), T(9)),
+              .log_sum_exp = std::vector<T>(targets.size(), T(9)),
+              .dlogits = std::vector<T>(logits.size(), T(9))};
+  const CrossEntropy<T> p{.rows = static_cast<index>(targets.size()),
+                          .cols = cols,
+                          .logits = logits.data(),
+                          .targets = targets.data(),
+                          .weights = weights.empty() ? nullptr : weights.data(),
+                          .normaliser = 2.5,
+                          .log_sum_exp = r.log_sum_exp.data(),
+                          .losses = r.losses.data(),
+                          .dloss = dloss,
+                          .dlogits = {r.dlogits.data()}};
   forward(p);
   backward(p);
   return r;
 }
 template <class T>
-Result<T> by_kernel(index cols, const std::vector<float>& logits, const std::vector<std::int32_t>& targets, const std::vector<float>& weights = {}, T dloss = T(1.5)) {
-  return run<T>(cols, logits, targets, weights, dloss, [](const CrossEntropy<T>& p) { cross_entropy_forward(p); },
-                [](const CrossEntropy<T>& p) { cross_entropy_backward(p); });
+Result<T> by_kernel(index cols, const std::vector<float>& logits, const std::vector<std::int32_t>& targets,
+                    const std::vector<float>& weights = {}, T dloss = T(1.5)) {
+  return run<T>(
+      cols, logits, targets, weights, dloss, [](const CrossEntropy<T>& p) { cross_entropy_forward(p); },
+      [](const CrossEntropy<T>& p) { cross_entropy_backward(p); });
 }
-Result<double> by_reference(index cols, const std::vector<float>& logits, const std::vector<std::int32_t>& targets, const std::vector<float>& weights = {}) {
-  return run<double>(cols, logits, targets, weights, 1.5, [](const CrossEntropy<double>& p) { reference::cross_entropy_forward(p); },
-                     [](const CrossEntropy<double>& p) { reference::cross_entropy_backward(p); });
+Result<double> by_reference(index cols, const std::vector<float>& logits, const std::vector<std::int32_t>& targets,
+                            const std::vector<float>& weights = {}) {
+  return run<double>(
+      cols, logits, targets, weights, 1.5, [](const CrossEntropy<double>& p) { reference::cross_entropy_forward(p); },
+      [](const CrossEntropy<double>& p) { reference::cross_entropy_backward(p); });
 }
 
 TEST(CrossEntropyKernel, EqualsPlainLoops) {
@@ -86,7 +99,8 @@ TEST(CrossEntropyKernel, ExtremeLogits) {
   EXPECT_NEAR(found.losses[2], 0, 1e24) << "log 2, below the resolution of 1e30";
   EXPECT_FLOAT_EQ(found.losses[3], std::log(3.0F) / 2.5F);
   const float unit = 1.5F / 2.5F;
-  EXPECT_TRUE(same_bits(std::vector<float>(found.dlogits.begin(), found.dlogits.begin() + 8), std::vector<float>{0, 0, 0, 0, unit, -unit, 0, 0}));
+  EXPECT_TRUE(
+      same_bits(std::vector<float>(found.dlogits.begin(), found.dlogits.begin() + 8), std::vector<float>{0, 0, 0, 0, unit, -unit, 0, 0}));
   EXPECT_EQ(found.dlogits[12], 0);
   EXPECT_FLOAT_EQ(found.dlogits[13], -unit * 2 / 3);
 }
@@ -96,7 +110,10 @@ TEST(CrossEntropyKernel, ATargetThatCannotBeCostsInfinitely) {
 }
 
 TEST(CrossEntropyKernel, NotANumberIsNeverHidden) {
-  for (const std::vector<float>& logits : {std::vector<float>{0, kNan, 1}, {kNan, kNan, kNan}, {kNan, -kInfinity, -kInfinity}, {0, kInfinity, 1},
+  for (const std::vector<float>& logits : {std::vector<float>{0, kNan, 1},
+                                           {kNan, kNan, kNan},
+                                           {kNan, -kInfinity, -kInfinity},
+                                           {0, kInfinity, 1},
                                            {-kInfinity, -kInfinity, -kInfinity}}) {
     for (const std::int32_t target : {0, 1, 2}) {
       EXPECT_TRUE(std::isnan(by_kernel<float>(3, logits, {target}).losses[0])) << ::testing::PrintToString(logits) << ", target " << target;

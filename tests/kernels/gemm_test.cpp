@@ -35,12 +35,13 @@ std::ostream& operator<<(std::ostream& out, const Problem& p) {
 
 std::vector<Problem> problems() {
   std::vector<Problem> all;
-  constexpr index kSizes[][3] = {{1, 1, 1},    {1, 65, 17},  {7, 15, 129}, {16, 16, 16}, {17, 63, 7},   {65, 7, 1},    {129, 1, 65}, {63, 129, 15},
-                                 {32, 33, 48}, {33, 129, 63}, {300, 48, 65}, {257, 17, 16}, {130, 200, 70}};
+  constexpr index kSizes[][3] = {{1, 1, 1},     {1, 65, 17},  {7, 15, 129},  {16, 16, 16},  {17, 63, 7},   {65, 7, 1},    {129, 1, 65},
+                                 {63, 129, 15}, {32, 33, 48}, {33, 129, 63}, {300, 48, 65}, {257, 17, 16}, {130, 200, 70}};
   for (const auto& size : kSizes) {
     const bool all_kinds = size[0] == 17;  // the others take turns
     for (int bits = all_kinds ? 0 : static_cast<int>(size[0] % 3); bits < 16; bits += all_kinds ? 1 : 3) {
-      all.push_back({size[0], size[1], size[2], (bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0, (bits / 2 + size[0]) % 2 == 0 ? 0 : 3});
+      all.push_back({size[0], size[1], size[2], (bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0,
+                     (bits / 2 + size[0]) % 2 == 0 ? 0 : 3});
     }
   }
   return all;
@@ -56,8 +57,19 @@ std::vector<T> product(const Problem& p, F&& multiply) {
   const auto b = converted<T>(numbers((p.transpose_b ? p.n : p.k) * ldb, 2));
   const auto bias = converted<T>(numbers(p.n, 3));
   auto c = converted<T>(numbers(p.m * ldc, 4));
-  multiply(Gemm<T>{.m = p.m, .n = p.n, .k = p.k, .a = a.data(), .lda = lda, .transpose_a = p.transpose_a, .b = b.data(), .ldb = ldb,
-                   .transpose_b = p.transpose_b, .c = c.data(), .ldc = ldc, .add = p.add, .bias = p.bias ? bias.data() : nullptr});
+  multiply(Gemm<T>{.m = p.m,
+                   .n = p.n,
+                   .k = p.k,
+                   .a = a.data(),
+                   .lda = lda,
+                   .transpose_a = p.transpose_a,
+                   .b = b.data(),
+                   .ldb = ldb,
+                   .transpose_b = p.transpose_b,
+                   .c = c.data(),
+                   .ldc = ldc,
+                   .add = p.add,
+                   .bias = p.bias ? bias.data() : nullptr});
   return c;
 }
 
@@ -99,8 +111,13 @@ TEST(Gemm, LeavesWhatLiesBetweenRowsAlone) {
 
 // Rows of 32 or fewer are one block, run outside of any parallel region: there the library itself must not use threads.
 TEST(Gemm, SameBitsOnAnyNumberOfThreads) {
-  const std::vector<Problem> all = {{300, 48, 65}, {257, 130, 16, true}, {16, 513, 1025, false, true}, {1, 1024, 700, false, true},
-                                    {32, 300, 2000, true}, {129, 129, 129, false, true, true}, {515, 96, 64, false, true, false, true}};
+  const std::vector<Problem> all = {{300, 48, 65},
+                                    {257, 130, 16, true},
+                                    {16, 513, 1025, false, true},
+                                    {1, 1024, 700, false, true},
+                                    {32, 300, 2000, true},
+                                    {129, 129, 129, false, true, true},
+                                    {515, 96, 64, false, true, false, true}};
   for (const Problem& p : all) {
     SCOPED_TRACE(::testing::PrintToString(p));
     for (const GemmLibrary library : {gemm_library(), GemmLibrary::eigen}) {

@@ -32,20 +32,42 @@ Result<T> run(index rows, index cols, const std::vector<float>& x32, Forward&& f
   const auto dy = converted<T>(numbers(rows * cols, 4));
   const auto n = static_cast<std::size_t>(rows);
   const auto width = static_cast<std::size_t>(cols);
-  Result<T> r{.y = x, .mean = std::vector<T>(n), .rstd = std::vector<T>(n), .dx = x, .dgamma = std::vector<T>(width), .dbeta = std::vector<T>(width)};
-  forward(LayerNormForward<T>{.rows = rows, .cols = cols, .x = x.data(), .gamma = gamma.data(), .beta = beta.data(), .y = r.y.data(), .mean = r.mean.data(),
+  Result<T> r{.y = x,
+              .mean = std::vector<T>(n),
+              .rstd = std::vector<T>(n),
+              .dx = x,
+              .dgamma = std::vector<T>(width),
+              .dbeta = std::vector<T>(width)};
+  forward(LayerNormForward<T>{.rows = rows,
+                              .cols = cols,
+                              .x = x.data(),
+                              .gamma = gamma.data(),
+                              .beta = beta.data(),
+                              .y = r.y.data(),
+                              .mean = r.mean.data(),
                               .rstd = r.rstd.data()});
-  backward(LayerNormBackward<T>{.rows = rows, .cols = cols, .dy = dy.data(), .x = x.data(), .gamma = gamma.data(), .mean = r.mean.data(),
-                                .rstd = r.rstd.data(), .dx = {r.dx.data()}, .dgamma = {r.dgamma.data()}, .dbeta = {r.dbeta.data()}});
+  backward(LayerNormBackward<T>{.rows = rows,
+                                .cols = cols,
+                                .dy = dy.data(),
+                                .x = x.data(),
+                                .gamma = gamma.data(),
+                                .mean = r.mean.data(),
+                                .rstd = r.rstd.data(),
+                                .dx = {r.dx.data()},
+                                .dgamma = {r.dgamma.data()},
+                                .dbeta = {r.dbeta.data()}});
   return r;
 }
 template <class T>
 Result<T> by_kernel(index rows, index cols, const std::vector<float>& x) {
-  return run<T>(rows, cols, x, [](const LayerNormForward<T>& p) { layer_norm_forward(p); }, [](const LayerNormBackward<T>& p) { layer_norm_backward(p); });
+  return run<T>(
+      rows, cols, x, [](const LayerNormForward<T>& p) { layer_norm_forward(p); },
+      [](const LayerNormBackward<T>& p) { layer_norm_backward(p); });
 }
 Result<double> by_reference(index rows, index cols, const std::vector<float>& x) {
-  return run<double>(rows, cols, x, [](const LayerNormForward<double>& p) { reference::layer_norm_forward(p); },
-                     [](const LayerNormBackward<double>& p) { reference::layer_norm_backward(p); });
+  return run<double>(
+      rows, cols, x, [](const LayerNormForward<double>& p) { reference::layer_norm_forward(p); },
+      [](const LayerNormBackward<double>& p) { reference::layer_norm_backward(p); });
 }
 
 template <class T>
@@ -88,7 +110,8 @@ TEST(LayerNormKernel, FarFromZero) {
   for (float& value : x) {
     value = std::round(value * 64) / 64 + 1000;  // exact
   }
-  EXPECT_LE(relative_error(by_kernel<float>(1, cols, x).y, by_reference(1, cols, x).y), 1e-4) << "the mean's own rounding, 1000 * 2^-24, over 0.5";
+  EXPECT_LE(relative_error(by_kernel<float>(1, cols, x).y, by_reference(1, cols, x).y), 1e-4)
+      << "the mean's own rounding, 1000 * 2^-24, over 0.5";
 }
 
 TEST(LayerNormKernel, OfEqualNumbersIsBeta) {
@@ -119,8 +142,16 @@ TEST(LayerNormKernel, AddsToWhatLiesThere) {
   const auto wide = converted<double>(x);
   auto dx = once.dx;
   auto dgamma = once.dgamma;
-  layer_norm_backward<double>({.rows = rows, .cols = cols, .dy = dy.data(), .x = wide.data(), .gamma = gamma.data(), .mean = once.mean.data(),
-                               .rstd = once.rstd.data(), .dx = {dx.data(), true}, .dgamma = {dgamma.data(), true}, .dbeta = {}});
+  layer_norm_backward<double>({.rows = rows,
+                               .cols = cols,
+                               .dy = dy.data(),
+                               .x = wide.data(),
+                               .gamma = gamma.data(),
+                               .mean = once.mean.data(),
+                               .rstd = once.rstd.data(),
+                               .dx = {dx.data(), true},
+                               .dgamma = {dgamma.data(), true},
+                               .dbeta = {}});
   for (std::size_t i = 0; i < dx.size(); ++i) {
     EXPECT_DOUBLE_EQ(dx[i], 2 * once.dx[i]);
   }

@@ -147,7 +147,8 @@ TEST(ParameterStore, RefusesWhatCannotBe) {
   store.add("w", {2}, Init::zeros(), Decay::no);
   EXPECT_EQ(error_of([&] { store.add("w", {3}, Init::zeros(), Decay::no); }), "parameters: 'w' exists already, expected a path of its own");
   store.allocate(1);
-  EXPECT_EQ(error_of([&] { store.add("v", {3}, Init::zeros(), Decay::no); }), "parameters: 'v' added after allocate(), expected all of them before");
+  EXPECT_EQ(error_of([&] { store.add("v", {3}, Init::zeros(), Decay::no); }),
+            "parameters: 'v' added after allocate(), expected all of them before");
   EXPECT_EQ(error_of([&] { store.allocate(1); }), "parameters: allocate() called a second time");
   EXPECT_EQ(error_of([&] { (void)store.entry("v"); }), "parameters: none is named 'v'");
   EXPECT_EQ(error_of([&] { store.weights<double>(); }), "parameters: hold f32, asked for as f64");

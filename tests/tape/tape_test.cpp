@@ -60,8 +60,8 @@ TEST(Tape, ResidualChainsShareAndUnshareGradients) {
 TEST(Tape, ResidualsWithTheBranchFirstAndBranchesOfTwo) {
   Tape tape;
   const Tensor x = input(tape, {3});
-  const Tensor y = plus(times(x, 2), x);                               // 3 x
-  const Tensor z = plus(plus(y, squared(y)), plus(times(y, 4), y));    // y^2 + 6 y
+  const Tensor y = plus(times(x, 2), x);                             // 3 x
+  const Tensor z = plus(plus(y, squared(y)), plus(times(y, 4), y));  // y^2 + 6 y
   tape.backward(z);
   EXPECT_EQ(gradient(tape, x), (std::vector<double>{3 * (2 * 9.0 + 6)}));
 }
@@ -196,7 +196,9 @@ TEST(Tape, FrozenItRefusesALargerStepNamingTheOp) {
   step(100000);
   step(1000);
   const std::string error = error_of([&] { step(150000); });
-  EXPECT_TRUE(error.rfind("times: needs 1200000 bytes more of the activation arena", 0) == 0 || error.rfind("squared: needs 1200000 bytes more", 0) == 0) << error;
+  EXPECT_TRUE(error.rfind("times: needs 1200000 bytes more of the activation arena", 0) == 0 ||
+              error.rfind("squared: needs 1200000 bytes more", 0) == 0)
+      << error;
   tape.reset();
   step(100000);
 }

@@ -4,7 +4,7 @@
 
 #include "train/cli/commands.h"
 #include "train/cli/signals.h"
-#include "train/cli/text.h"
+#include "train/cli/streams.h"
 #include "train/cli/trained_model.h"
 #include "train/loop/evaluate.h"
 #include "train/loop/training_data.h"
@@ -34,6 +34,7 @@ index predicted_bytes(const EvaluationText& text, const Tokenizer& tokenizer) {
 int eval_command(const EvalArguments& arguments) {
   const TrainedModel trained = load_trained_model(arguments.source, arguments.best);
   const EvaluationText text = arguments.corpus.empty() ? validation_text(trained) : load_evaluation_text(*trained.tokenizer, arguments.corpus);
+  stop_in_order();
   Evaluator evaluator(*trained.model);
   const auto result = evaluator(text.tokens, {}, [] { return stop_requested(); });
   if (!result) {
@@ -47,10 +48,11 @@ int eval_command(const EvalArguments& arguments) {
                                         {"tokens", result->tokens},
                                         {"step", trained.checkpoint.state().step},
                                         {"checkpoint", trained.checkpoint.path().string()}};
-    fmt::print("{}\n", object.dump());
+    put(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
   } else {
-    fmt::print(stderr, "{}, {}\n", trained.checkpoint.path().string(), arguments.corpus.empty() ? "the whole validation part" : "all of the text");
-    fmt::print("loss           {:.4f}\nperplexity     {:.4f}\nbits_per_byte  {:.4f}\ntokens         {}\n", result->loss, result->perplexity(), bits, result->tokens);
+    tell(trained.checkpoint.path().string() + (arguments.corpus.empty() ? ", the whole validation part" : ", all of the text"));
+    put(fmt::format("loss           {:.4f}\nperplexity     {:.4f}\nbits_per_byte  {:.4f}\ntokens         {}\n", result->loss, result->perplexity(), bits,
+                    result->tokens));
   }
   flush_results();
   return 0;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/cli/commands.h"
+#include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/cli/trained_model.h"
 #include "train/config/parse.h"
@@ -54,24 +55,24 @@ int inspect_command(const InspectArguments& arguments) {
                       {"state", state_of(checkpoint)},
                       {"config", checkpoint.config()},
                       {"tensors", tensors}};
-    fmt::print("{}\n", object.dump(-1, ' ', false, Json::error_handler_t::replace));
+    put(object.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
   } else {
-    fmt::print("checkpoint  {} ({}, format {})\n", checkpoint.path().string(), short_bytes(static_cast<double>(checkpoint.bytes())), checkpoint.format());
-    fmt::print("step        {}\n", checkpoint.state().step);
-    fmt::print("parameters  {}\n", grouped_digits(parameter_count(checkpoint)));
-    fmt::print("tokenizer   {}, {} tokens\n", tokenizer->kind(), grouped_digits(tokenizer->vocab_size()));
-    fmt::print("\ntensors (each also in optimizer/m and optimizer/v)\n");
+    put(fmt::format("checkpoint  {} ({}, format {})\n", checkpoint.path().string(), short_bytes(static_cast<double>(checkpoint.bytes())), checkpoint.format()));
+    put(fmt::format("step        {}\n", checkpoint.state().step));
+    put(fmt::format("parameters  {}\n", grouped_digits(parameter_count(checkpoint))));
+    put(fmt::format("tokenizer   {}, {} tokens\n", tokenizer->kind(), grouped_digits(tokenizer->vocab_size())));
+    put("\ntensors (each also in optimizer/m and optimizer/v)\n");
     for (const StoredTensor& tensor : checkpoint.tensors()) {
       if (tensor.group == TensorGroup::model) {
-        fmt::print("  {:<28} {}\n", tensor.name, concat(tensor.shape));
+        put(fmt::format("  {:<28} {}\n", tensor.name, concat(tensor.shape)));
       }
     }
-    fmt::print("\nstate\n");
+    put("\nstate\n");
     const Json state = state_of(checkpoint);
     for (const auto& [name, value] : state.items()) {
-      fmt::print("  {:<28} {}\n", name, value.dump(-1, ' ', false, Json::error_handler_t::replace));
+      put(fmt::format("  {:<28} {}\n", name, value.dump(-1, ' ', false, Json::error_handler_t::replace)));
     }
-    fmt::print("\nconfiguration\n{}", checkpoint.config());
+    put("\nconfiguration\n" + checkpoint.config());
   }
   flush_results();
   return 0;
@@ -91,9 +92,9 @@ int verify_command(const std::string& source) {
   for (const std::filesystem::path& file : files) {
     try {
       const CheckpointFile checkpoint = CheckpointFile::open(file);
-      fmt::print("{}: good, step {}, {} bytes, image {}\n", file.string(), checkpoint.state().step, checkpoint.bytes(), checkpoint.hash());
+      put(fmt::format("{}: good, step {}, {} bytes, image {}\n", file.string(), checkpoint.state().step, checkpoint.bytes(), checkpoint.hash()));
     } catch (const InputError& e) {
-      fmt::print(stderr, "dikkat: {}\n", e.what());
+      tell(concat("dikkat: ", e.what()));
       code = 2;
     }
   }

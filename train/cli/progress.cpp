@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "train/cli/streams.h"
 #include "train/cli/text.h"
 
 namespace dikkat {
@@ -29,14 +30,13 @@ Progress::~Progress() { show(""); }
 
 void Progress::show(const std::string& line) {
   if (terminal_) {
-    fmt::print(stderr, "\r\x1b[K{}", line);
-    std::fflush(stderr);
+    std::fputs(("\r\x1b[K" + line).c_str(), stderr);
   }
 }
 
 void Progress::print(const std::string& line) {
   show("");
-  fmt::print(stderr, "{}\n", line);
+  tell(line);
 }
 
 void Progress::stepped(const StepReport& r) {

@@ -1,11 +1,9 @@
-#include <fmt/format.h>
-
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "train/cli/commands.h"
 #include "train/cli/signals.h"
-#include "train/cli/text.h"
+#include "train/cli/streams.h"
 #include "train/cli/trained_model.h"
 
 namespace dikkat {
@@ -44,6 +42,7 @@ int sample_command(const SampleArguments& arguments) {
   const TrainedModel trained = load_trained_model(arguments.source, arguments.best);
   const std::string prompt = arguments.prompt == "-" ? read_standard_input() : arguments.prompt;
   const auto tokens = arguments.has_prompt ? encode_prompt(*trained.tokenizer, prompt) : default_prompt(*trained.tokenizer);
+  stop_in_order();
   const auto samples =
       generate(trained.model->gpt(), trained.tokenizer->vocab_size(), tokens, arguments.options, [] { return stop_requested(); });
 
@@ -52,11 +51,11 @@ int sample_command(const SampleArguments& arguments) {
     for (const auto& sample : samples) {
       object["samples"].push_back({{"text", trained.tokenizer->decode(sample)}, {"tokens", sample}});
     }
-    fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    put(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
   } else {
     for (std::size_t i = 0; i < samples.size(); ++i) {
       const std::string text = prompt + trained.tokenizer->decode(samples[i]);
-      fmt::print("{}{}{}", i > 0 ? "---------------\n" : "", text, text.ends_with('\n') ? "" : "\n");
+      put(concat(i > 0 ? "---------------\n" : "", text, text.ends_with('\n') ? "" : "\n"));
     }
   }
   flush_results();

@@ -8,9 +8,10 @@ namespace dikkat {
 namespace {
 
 volatile std::sig_atomic_t received = 0;
+volatile std::sig_atomic_t in_order = 0;
 
 extern "C" void on_signal(int signal) {
-  if (received != 0) {
+  if (received != 0 || in_order == 0) {
     ::_exit(128 + signal);
   }
   received = signal;
@@ -30,6 +31,7 @@ void handle_signals() {
   sigaction(SIGXFSZ, &action, nullptr);
 }
 
+void stop_in_order() { in_order = 1; }
 int stop_signal() { return received; }
 
 }  // namespace dikkat

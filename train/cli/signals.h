@@ -2,9 +2,12 @@
 
 namespace dikkat {
 
-/// SIGINT and SIGTERM ask the work to end in order; a second one ends the process at once. SIGPIPE and SIGXFSZ become errors of the
-/// write that caused them.
+/// For main(): SIGINT and SIGTERM end the process at once with exit code 128 + signal, since there is nothing yet to save. SIGPIPE and
+/// SIGXFSZ become errors of the write that caused them.
 void handle_signals();
+
+/// From now on a first SIGINT or SIGTERM only asks the work to end in order; a second one ends the process at once.
+void stop_in_order();
 
 /// The signal that asked for an end, or 0.
 int stop_signal();

@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdio>
-
-#include "autograd/base/error.h"
 
 namespace dikkat {
 
@@ -30,7 +27,5 @@ std::string clock_time(double seconds) {
   const auto s = static_cast<index>(std::llround(seconds));
   return s >= 3600 ? fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60) : fmt::format("{}:{:02}", s / 60, s % 60);
 }
-
-void flush_results() { require(std::fflush(stdout) == 0 && std::ferror(stdout) == 0, "standard output cannot be written to"); }
 
 }  // namespace dikkat

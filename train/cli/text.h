@@ -16,7 +16,4 @@ std::string short_bytes(double bytes);
 /// 1:02:03, 4:05
 std::string clock_time(double seconds);
 
-/// Standard output could not take what was written to it (a closed pipe, a full disk): throws Error.
-void flush_results();
-
 }  // namespace dikkat

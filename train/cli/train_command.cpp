@@ -8,6 +8,7 @@
 #include "train/cli/commands.h"
 #include "train/cli/progress.h"
 #include "train/cli/signals.h"
+#include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/config/parse.h"
 #include "train/loop/build_info.h"
@@ -31,7 +32,7 @@ void introduce(const Trainer& trainer) {
   const TrainingData& data = trainer.data();
   const index step_tokens = c.train.batch_size * c.train.gradient_accumulation_steps * c.model.block_size;
   const index all_tokens = step_tokens * c.train.max_steps;
-  const auto line = [](const char* name, const std::string& text) { fmt::print(stderr, "{:<10}{}\n", name, text); };
+  const auto line = [](const char* name, const std::string& text) { tell(fmt::format("{:<10}{}", name, text)); };
   line("dikkat", fmt::format("{}, {}, {} thread{}", build_info().version, build_info().instruction_set, thread_count(), thread_count() == 1 ? "" : "s"));
   line("model", fmt::format("{} with {} layers, {} heads, width {}, block {}, vocabulary {}: {} parameters", c.model.kind, c.model.n_layer, c.model.n_head,
                             c.model.n_embd, c.model.block_size, c.model.vocab_size, short_count(trainer.model().parameters().parameter_count())));
@@ -42,9 +43,14 @@ void introduce(const Trainer& trainer) {
                                static_cast<double>(all_tokens) / static_cast<double>(trainer.windows() * c.model.block_size)));
   line("memory", fmt::format("{} for weights, gradients and moments; activations come on top", short_bytes(static_cast<double>(trainer.parameter_bytes()))));
   line("run", trainer.directory().string());
+  if (trainer.state().step > 0) {
+    line("resumed", fmt::format("from step {} of {}", trainer.state().step, c.train.max_steps));
+  }
 }
 
 int run(Trainer& trainer) {
+  stop_in_order();
+  introduce(trainer);
   Trainer::Outcome outcome{};
   {
     Progress progress(trainer);
@@ -53,15 +59,15 @@ int run(Trainer& trainer) {
   const std::string directory = trainer.directory().string();
   const TrainingState& state = trainer.state();
   if (outcome == Trainer::Outcome::stopped) {
-    fmt::print(stderr, "stopped at step {} and saved; go on with: dikkat resume {}\n", state.step, directory);
+    tell(fmt::format("stopped at step {} and saved; go on with: dikkat resume {}", state.step, directory));
     return 128 + stop_signal();
   }
   if (state.best_step >= 0) {
-    fmt::print(stderr, "finished at step {}; best validation loss {:.4f} at step {}\n", state.step, state.best_val_loss, state.best_step);
+    tell(fmt::format("finished at step {}; best validation loss {:.4f} at step {}", state.step, state.best_val_loss, state.best_step));
   } else {
-    fmt::print(stderr, "finished at step {}\n", state.step);
+    tell(fmt::format("finished at step {}", state.step));
   }
-  fmt::print("{}\n", directory);
+  put(directory + '\n');
   flush_results();
   return 0;
 }
@@ -79,7 +85,6 @@ int train_command(const TrainArguments& arguments) {
   resolve(config);
   validate(config);
   Trainer trainer = Trainer::start(std::move(config), arguments.out.empty() ? free_run_directory(arguments.config) : std::filesystem::path(arguments.out));
-  introduce(trainer);
   return run(trainer);
 }
 
@@ -87,12 +92,10 @@ int resume_command(const ResumeArguments& arguments) {
   Trainer trainer = Trainer::resume(arguments.run_directory, {.overrides = arguments.set, .pick = arguments.latest_good ? Pick::latest_good : Pick::newest});
   const TrainingState& state = trainer.state();
   if (trainer.finished()) {
-    fmt::print(stderr, "{} is finished: step {} of {}. To train on: dikkat resume {} --set train.max_steps=N\n", arguments.run_directory, state.step,
-               trainer.config().train.max_steps, arguments.run_directory);
+    tell(fmt::format("{} is finished: step {} of {}. To train on: dikkat resume {} --set train.max_steps=N", arguments.run_directory, state.step,
+                     trainer.config().train.max_steps, arguments.run_directory));
     return 0;
   }
-  introduce(trainer);
-  fmt::print(stderr, "{:<10}from step {} of {}\n", "resumed", state.step, trainer.config().train.max_steps);
   return run(trainer);
 }
 

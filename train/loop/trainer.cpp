@@ -35,6 +35,16 @@ void record_build(TrainingState& state) {
   state.instruction_set = info.instruction_set;
 }
 
+/// A run may go on from another folder.
+void make_absolute(std::vector<std::string>& paths) {
+  for (std::string& path : paths) {
+    path = std::filesystem::absolute(path).lexically_normal().string();
+  }
+}
+
+/// Without the sign that a NaN may have.
+std::string shown(double value) { return std::isnan(value) ? "NaN" : concat(value); }
+
 }  // namespace
 
 /// Members are made in this order: what can fail because of the input comes before the run directory, which is the first to write.
@@ -96,9 +106,7 @@ Trainer::Trainer(Trainer&&) noexcept = default;
 Trainer::~Trainer() = default;
 
 Trainer Trainer::start(Config config, const std::filesystem::path& out) {
-  for (std::string& path : config.data.corpus) {
-    path = std::filesystem::absolute(path).lexically_normal().string();
-  }
+  make_absolute(config.data.corpus);
   const auto seed = static_cast<std::uint64_t>(config.train.seed);
   auto data = load_training_data(config);
   auto parts = std::make_unique<Parts>(std::move(config), std::move(data), seed);
@@ -119,9 +127,12 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   }
   resolve(config);
   validate(config);
+  make_absolute(config.data.corpus);
+  const TrainingState& saved = checkpoint.state();
+  require_input(config.train.max_steps >= saved.step, "train.max_steps is ", config.train.max_steps, ", but the run is at step ", saved.step,
+                " already; to train on, set it to more");
 
   auto data = load_training_data(config, &checkpoint.tokenizer());
-  const TrainingState& saved = checkpoint.state();
   require_input(data.fingerprint == saved.corpus_fingerprint,
                 "the corpus has changed since the run began: its sha256 is ", data.fingerprint, ", the checkpoint's is ", saved.corpus_fingerprint,
                 "; bring the text back as it was (", config.data.corpus.front(), "), or begin a new run with `dikkat train`");
@@ -139,7 +150,9 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   if (options.pick == Pick::latest_good) {
     parts->directory->set_aside_after(saved.step);
   }
-  replace_file(parts->directory->path() / "config.toml", parts->config_text);
+  if (saved.step < parts->config.train.max_steps) {  // a finished run keeps the configuration that its last checkpoint has
+    replace_file(parts->directory->path() / "config.toml", parts->config_text);
+  }
   parts->metrics.emplace(parts->directory->path() / "metrics.jsonl", saved.step);
   if (const auto done = parts->metrics->evaluation_of_last_step(); done && saved.evaluation_pending) {
     parts->take(*done);  // the run was stopped after it, and before the next save
@@ -199,7 +212,7 @@ void Trainer::Parts::refuse_not_finite(const StepReport& report) {
     }
   }
   const auto newest = directory->newest();
-  fail("step ", report.step, ": the loss is ", report.loss, " and the gradient's norm ", report.gradient_norm, " (", where,
+  fail("step ", report.step, ": the loss is ", shown(report.loss), " and the gradient's norm ", shown(report.gradient_norm), " (", where,
        "); the update was not applied. The last good checkpoint is ", newest ? newest->path.string() : "none",
        "; try a lower optim.learning_rate, a longer optim.warmup_steps or optim.grad_clip = 1");
 }

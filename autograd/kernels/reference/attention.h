@@ -23,7 +23,8 @@ T kept(const AttentionShape& s, index b, index h, index i, index key) {
   if (s.dropout == 0) {
     return 1;
   }
-  return s.stream.word(attention_dropout_element(s, b, h, i, key)) < dropout_threshold(s.dropout) ? T(0) : static_cast<T>(1 / (1 - s.dropout));
+  return s.stream.word(attention_dropout_element(s, b, h, i, key)) < dropout_threshold(s.dropout) ? T(0)
+                                                                                                  : static_cast<T>(1 / (1 - s.dropout));
 }
 
 template <class Out, class T>

@@ -62,19 +62,26 @@ struct AttentionCall {
       case Bounds::none: return {0, keys};
       case Bounds::padding: return {0, std::max<index>(1, keys - b)};
       case Bounds::windows: return {std::min(keys, std::max<index>(0, i - 2 - b)), std::min(keys, i + 2)};
-      case Bounds::blind: return i % 3 == 1 ? std::pair{keys / 2, keys / 2} : i % 3 == 2 ? std::pair{keys, index{0}} : std::pair{index{0}, keys - 1};
+      case Bounds::blind:
+        return i % 3 == 1 ? std::pair{keys / 2, keys / 2} : i % 3 == 2 ? std::pair{keys, index{0}} : std::pair{index{0}, keys - 1};
     }
     return {};
   }
   bool sees(index b, index i, index key) const {
     const auto [first, last] = interval(b, i);
-    return first <= key && key < last && (!causal || key <= query_offset + i);
+    return first <= key && key < last && (!causal || key - i <= query_offset);
   }
 
   RandomStream stream() const { return {5, "attention", 2}; }
   AttentionOptions options(Tape& tape) const {
-    AttentionOptions o{.heads = heads, .head_size = head_size, .scale = scale, .causal = causal, .query_offset = query_offset,
-                       .dropout = dropout, .stream = stream(), .first_batch = first_batch};
+    AttentionOptions o{.heads = heads,
+                       .head_size = head_size,
+                       .scale = scale,
+                       .causal = causal,
+                       .query_offset = query_offset,
+                       .dropout = dropout,
+                       .stream = stream(),
+                       .first_batch = first_batch};
     if (bounds != Bounds::none) {
       std::vector<std::int32_t> first;
       std::vector<std::int32_t> last;
@@ -113,7 +120,8 @@ struct AttentionCall {
         std::vector<double> seen(n);
         std::vector<double> blind(n, 1.0);  // rows that see nothing are divided by 1
         std::vector<double> kept(n, 1.0);
-        const kernels::AttentionShape shape{.batch = batch, .heads = heads, .queries = queries, .keys = keys, .stream = stream(), .first_batch = first_batch};
+        const kernels::AttentionShape shape{
+            .batch = batch, .heads = heads, .queries = queries, .keys = keys, .stream = stream(), .first_batch = first_batch};
         for (index i = 0; i < queries; ++i) {
           for (index j = 0; j < keys; ++j) {
             const auto at = static_cast<std::size_t>(i * keys + j);
@@ -141,8 +149,11 @@ struct AttentionCall {
   }
 
   Sample sample() const {
-    return {name, operands(), [c = *this](Tape& tape, std::span<const Tensor> t) { return c.op(tape, t); },
-            [c = *this](Tape& tape, std::span<const Tensor> t) { return c.definition(tape, t); }, {}};
+    return {name,
+            operands(),
+            [c = *this](Tape& tape, std::span<const Tensor> t) { return c.op(tape, t); },
+            [c = *this](Tape& tape, std::span<const Tensor> t) { return c.definition(tape, t); },
+            {}};
   }
 };
 
@@ -163,20 +174,86 @@ struct GradCase<Op::attention> {
         {.name = "separate", .batch = 2, .heads = 2, .queries = 3, .keys = 3, .head_size = 5},
         {.name = "causal", .batch = 2, .heads = 2, .queries = 4, .keys = 4, .head_size = 1, .causal = true},
         {.name = "packed", .batch = 2, .heads = 2, .queries = 4, .keys = 4, .head_size = 5, .layout = Layout::packed},
-        {.name = "packed, causal", .batch = 1, .heads = 1, .queries = 5, .keys = 5, .head_size = 16, .layout = Layout::packed, .causal = true},
-        {.name = "cross, packed keys and values", .batch = 2, .heads = 1, .queries = 2, .keys = 5, .head_size = 4, .layout = Layout::packed_kv},
-        {.name = "fewer queries, behind the keys before them", .batch = 1, .heads = 2, .queries = 2, .keys = 6, .head_size = 3, .causal = true, .query_offset = 4},
-        {.name = "more queries than keys", .batch = 1, .heads = 1, .queries = 6, .keys = 2, .head_size = 3, .causal = true, .query_offset = -2},
+        {.name = "packed, causal",
+         .batch = 1,
+         .heads = 1,
+         .queries = 5,
+         .keys = 5,
+         .head_size = 16,
+         .layout = Layout::packed,
+         .causal = true},
+        {.name = "cross, packed keys and values",
+         .batch = 2,
+         .heads = 1,
+         .queries = 2,
+         .keys = 5,
+         .head_size = 4,
+         .layout = Layout::packed_kv},
+        {.name = "fewer queries, behind the keys before them",
+         .batch = 1,
+         .heads = 2,
+         .queries = 2,
+         .keys = 6,
+         .head_size = 3,
+         .causal = true,
+         .query_offset = 4},
+        {.name = "more queries than keys",
+         .batch = 1,
+         .heads = 1,
+         .queries = 6,
+         .keys = 2,
+         .head_size = 3,
+         .causal = true,
+         .query_offset = -2},
+        {.name = "far behind all keys",
+         .batch = 1,
+         .heads = 1,
+         .queries = 2,
+         .keys = 3,
+         .head_size = 2,
+         .causal = true,
+         .query_offset = INT64_MAX},
         {.name = "padding", .batch = 3, .heads = 1, .queries = 4, .keys = 4, .head_size = 2, .bounds = Bounds::padding},
-        {.name = "windows, causal", .batch = 2, .heads = 1, .queries = 6, .keys = 6, .head_size = 2, .layout = Layout::packed, .causal = true, .bounds = Bounds::windows},
+        {.name = "windows, causal",
+         .batch = 2,
+         .heads = 1,
+         .queries = 6,
+         .keys = 6,
+         .head_size = 2,
+         .layout = Layout::packed,
+         .causal = true,
+         .bounds = Bounds::windows},
         {.name = "queries that see no key", .batch = 1, .heads = 2, .queries = 7, .keys = 4, .head_size = 2, .bounds = Bounds::blind},
-        {.name = "columns with gaps", .batch = 2, .heads = 2, .queries = 3, .keys = 3, .head_size = 2, .layout = Layout::gaps, .causal = true},
+        {.name = "columns with gaps",
+         .batch = 2,
+         .heads = 2,
+         .queries = 3,
+         .keys = 3,
+         .head_size = 2,
+         .layout = Layout::gaps,
+         .causal = true},
         {.name = "queries that are the keys", .batch = 2, .heads = 2, .queries = 3, .keys = 3, .head_size = 2, .layout = Layout::same_qk},
         {.name = "dropout", .batch = 2, .heads = 2, .queries = 3, .keys = 5, .head_size = 2, .dropout = 0.4, .first_batch = 3},
-        {.name = "dropout, packed, causal", .batch = 1, .heads = 2, .queries = 6, .keys = 6, .head_size = 2, .layout = Layout::packed, .causal = true, .dropout = 0.25},
+        {.name = "dropout, packed, causal",
+         .batch = 1,
+         .heads = 2,
+         .queries = 6,
+         .keys = 6,
+         .head_size = 2,
+         .layout = Layout::packed,
+         .causal = true,
+         .dropout = 0.25},
         {.name = "a scale of its own", .batch = 1, .heads = 1, .queries = 3, .keys = 3, .head_size = 4, .scale = 0.1},
         {.name = "several tiles", .batch = 1, .heads = 1, .queries = 70, .keys = 131, .head_size = 2, .causal = true, .query_offset = 61},
-        {.name = "several tiles, windows, dropout", .batch = 1, .heads = 1, .queries = 130, .keys = 130, .head_size = 1, .layout = Layout::packed, .bounds = Bounds::windows, .dropout = 0.5},
+        {.name = "several tiles, windows, dropout",
+         .batch = 1,
+         .heads = 1,
+         .queries = 130,
+         .keys = 130,
+         .head_size = 1,
+         .layout = Layout::packed,
+         .bounds = Bounds::windows,
+         .dropout = 0.5},
     });
   }
   static std::vector<Sample> ragged() {
@@ -187,10 +264,32 @@ struct GradCase<Op::attention> {
         {.name = "16 of 16", .batch = 2, .heads = 2, .queries = 16, .keys = 16, .head_size = 16, .layout = Layout::packed, .causal = true},
         {.name = "17 by 63 of 20", .batch = 2, .heads = 2, .queries = 17, .keys = 63, .head_size = 20, .causal = true, .query_offset = 46},
         {.name = "63 of 64", .batch = 1, .heads = 2, .queries = 63, .keys = 63, .head_size = 64, .layout = Layout::packed, .causal = true},
-        {.name = "65 of 20, dropout", .batch = 2, .heads = 2, .queries = 65, .keys = 65, .head_size = 20, .layout = Layout::packed, .causal = true, .dropout = 0.1},
+        {.name = "65 of 20, dropout",
+         .batch = 2,
+         .heads = 2,
+         .queries = 65,
+         .keys = 65,
+         .head_size = 20,
+         .layout = Layout::packed,
+         .causal = true,
+         .dropout = 0.1},
         {.name = "129 of 16, windows", .batch = 2, .heads = 2, .queries = 129, .keys = 129, .head_size = 16, .bounds = Bounds::windows},
-        {.name = "129 by 65 of 64, some blind", .batch = 1, .heads = 2, .queries = 129, .keys = 65, .head_size = 64, .bounds = Bounds::blind, .dropout = 0.3},
-        {.name = "129 of 5, with gaps", .batch = 1, .heads = 3, .queries = 129, .keys = 129, .head_size = 5, .layout = Layout::gaps, .causal = true},
+        {.name = "129 by 65 of 64, some blind",
+         .batch = 1,
+         .heads = 2,
+         .queries = 129,
+         .keys = 65,
+         .head_size = 64,
+         .bounds = Bounds::blind,
+         .dropout = 0.3},
+        {.name = "129 of 5, with gaps",
+         .batch = 1,
+         .heads = 3,
+         .queries = 129,
+         .keys = 129,
+         .head_size = 5,
+         .layout = Layout::gaps,
+         .causal = true},
     });
   }
   static std::vector<Misfit> misfits() {
@@ -215,6 +314,11 @@ struct GradCase<Op::attention> {
              [](Tape& t) {
                const Tensor x = some(t, {1, 2, 8});
                attention({x, 0}, {x, 2}, {x, 4}, {.heads = 2, .head_size = 2});
+             }},
+            {"a column that overflows",
+             [](Tape& t) {
+               const Tensor x = some(t, {1, 2, 4});
+               attention({x, INT64_MAX}, {x}, {x}, {.heads = 1, .head_size = 2});
              }},
             {"a column before the first",
              [](Tape& t) {

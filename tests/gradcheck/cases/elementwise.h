@@ -53,26 +53,45 @@ inline std::vector<Sample> ragged_pairs(const Function& op) {
 }
 template <class F>
 std::vector<Misfit> pair_misfits(F op) {
-  return {{"other columns", [op](Tape& t) { op(some(t, {3, 5}), some(t, {3, 4})); }},
-          {"other rank", [op](Tape& t) { op(some(t, {3, 5}), some(t, {1, 5})); }},
-          {"a column", [op](Tape& t) { op(some(t, {3, 5}), some(t, {3})); }},
-          {"b larger than a", [op](Tape& t) { op(some(t, {5}), some(t, {3, 5})); }}};
+  return {{"other columns",
+           [op](Tape& t) {
+             op(some(t, {3, 5}), some(t, {3, 4}));
+           }},
+          {"other rank",
+           [op](Tape& t) {
+             op(some(t, {3, 5}), some(t, {1, 5}));
+           }},
+          {"a column",
+           [op](Tape& t) {
+             op(some(t, {3, 5}), some(t, {3}));
+           }},
+          {"b larger than a", [op](Tape& t) {
+             op(some(t, {5}), some(t, {3, 5}));
+           }}};
 }
 
 template <>
 struct GradCase<Op::add> {
   static Tensor op(Tape&, std::span<const Tensor> t) { return add(t[0], t[1]); }
-  static std::vector<Sample> samples() { return pair_samples(op, pairwise([](double a, double b) { return a + b; })); }
+  static std::vector<Sample> samples() {
+    return pair_samples(op, pairwise([](double a, double b) { return a + b; }));
+  }
   static std::vector<Sample> ragged() { return ragged_pairs(op); }
-  static std::vector<Misfit> misfits() { return pair_misfits([](Tensor a, Tensor b) { return add(a, b); }); }
+  static std::vector<Misfit> misfits() {
+    return pair_misfits([](Tensor a, Tensor b) { return add(a, b); });
+  }
 };
 
 template <>
 struct GradCase<Op::multiply> {
   static Tensor op(Tape&, std::span<const Tensor> t) { return multiply(t[0], t[1]); }
-  static std::vector<Sample> samples() { return pair_samples(op, pairwise([](double a, double b) { return a * b; })); }
+  static std::vector<Sample> samples() {
+    return pair_samples(op, pairwise([](double a, double b) { return a * b; }));
+  }
   static std::vector<Sample> ragged() { return ragged_pairs(op); }
-  static std::vector<Misfit> misfits() { return pair_misfits([](Tensor a, Tensor b) { return multiply(a, b); }); }
+  static std::vector<Misfit> misfits() {
+    return pair_misfits([](Tensor a, Tensor b) { return multiply(a, b); });
+  }
 };
 
 inline std::vector<Sample> ragged_singles(const Function& op, float low = -3, float high = 3) {
@@ -89,7 +108,9 @@ struct GradCase<Op::scale> {
   static Tensor op(Tape&, std::span<const Tensor> t) { return scale(t[0], -0.75); }
   static std::vector<Sample> samples() {
     return {{"a matrix", {operand({3, 7}, 1)}, op, {}, each([](double x) { return -0.75 * x; })},
-            {"by zero", {operand({17}, 1)}, [](Tape&, std::span<const Tensor> t) { return scale(t[0], 0); }, {}, each([](double) { return 0.0; })}};
+            {"by zero", {operand({17}, 1)}, [](Tape&, std::span<const Tensor> t) { return scale(t[0], 0); }, {}, each([](double) {
+               return 0.0;
+             })}};
   }
   static std::vector<Sample> ragged() { return ragged_singles(op); }
   static std::vector<Misfit> misfits() { return {}; }
@@ -126,7 +147,9 @@ struct GradCase<Op::relu> {
 template <>
 struct GradCase<Op::tanh> {
   static Tensor op(Tape&, std::span<const Tensor> t) { return tanh(t[0]); }
-  static std::vector<Sample> samples() { return {{"a matrix", {operand({3, 7}, 1)}, op, {}, each([](double x) { return std::tanh(x); })}}; }
+  static std::vector<Sample> samples() {
+    return {{"a matrix", {operand({3, 7}, 1)}, op, {}, each([](double x) { return std::tanh(x); })}};
+  }
   static std::vector<Sample> ragged() { return ragged_singles(op); }
   static std::vector<Misfit> misfits() { return {}; }
 };
@@ -134,7 +157,9 @@ struct GradCase<Op::tanh> {
 template <>
 struct GradCase<Op::exp> {
   static Tensor op(Tape&, std::span<const Tensor> t) { return exp(t[0]); }
-  static std::vector<Sample> samples() { return {{"a matrix", {operand({3, 7}, 1)}, op, {}, each([](double x) { return std::exp(x); })}}; }
+  static std::vector<Sample> samples() {
+    return {{"a matrix", {operand({3, 7}, 1)}, op, {}, each([](double x) { return std::exp(x); })}};
+  }
   static std::vector<Sample> ragged() { return ragged_singles(op); }
   static std::vector<Misfit> misfits() { return {}; }
 };
@@ -142,7 +167,9 @@ struct GradCase<Op::exp> {
 template <>
 struct GradCase<Op::log> {
   static Tensor op(Tape&, std::span<const Tensor> t) { return log(t[0]); }
-  static std::vector<Sample> samples() { return {{"a matrix", {operand({3, 7}, 1, 0.25F, 4)}, op, {}, each([](double x) { return std::log(x); })}}; }
+  static std::vector<Sample> samples() {
+    return {{"a matrix", {operand({3, 7}, 1, 0.25F, 4)}, op, {}, each([](double x) { return std::log(x); })}};
+  }
   static std::vector<Sample> ragged() { return ragged_singles(op, 0.25F, 4); }
   static std::vector<Misfit> misfits() { return {}; }
 };

@@ -53,15 +53,28 @@ struct GradCase<Op::matmul> {
     std::vector<Sample> samples;
     for (const Sizes& s : ragged_sizes()) {
       samples.push_back({concat(s.m, " by ", s.n, " by ", s.k), {operand({s.m, s.k}, 1), operand({s.k, s.n}, 2)}, op(false), {}, {}});
-      samples.push_back({concat(s.m, " by ", s.n, " by ", s.k, ", b transposed"), {operand({s.m, s.k}, 1), operand({s.n, s.k}, 2)}, op(true), {}, {}});
+      samples.push_back(
+          {concat(s.m, " by ", s.n, " by ", s.k, ", b transposed"), {operand({s.m, s.k}, 1), operand({s.n, s.k}, 2)}, op(true), {}, {}});
     }
     return samples;
   }
   static std::vector<Misfit> misfits() {
-    return {{"inner sizes differ", [](Tape& t) { matmul(some(t, {3, 4}), some(t, {5, 4})); }},
-            {"inner sizes differ, b transposed", [](Tape& t) { matmul(some(t, {3, 4}), some(t, {4, 5}), true); }},
-            {"ranks differ", [](Tape& t) { matmul(some(t, {2, 3, 4}), some(t, {4, 5})); }},
-            {"leading axes differ", [](Tape& t) { matmul(some(t, {2, 3, 4}), some(t, {3, 4, 5})); }},
+    return {{"inner sizes differ",
+             [](Tape& t) {
+               matmul(some(t, {3, 4}), some(t, {5, 4}));
+             }},
+            {"inner sizes differ, b transposed",
+             [](Tape& t) {
+               matmul(some(t, {3, 4}), some(t, {4, 5}), true);
+             }},
+            {"ranks differ",
+             [](Tape& t) {
+               matmul(some(t, {2, 3, 4}), some(t, {4, 5}));
+             }},
+            {"leading axes differ",
+             [](Tape& t) {
+               matmul(some(t, {2, 3, 4}), some(t, {3, 4, 5}));
+             }},
             {"vectors", [](Tape& t) { matmul(some(t, {4}), some(t, {4})); }}};
   }
 };
@@ -84,16 +97,28 @@ struct GradCase<Op::linear> {
   static std::vector<Sample> ragged() {
     std::vector<Sample> samples;
     for (const Sizes& s : ragged_sizes()) {
-      samples.push_back({concat(s.m, " by ", s.n, " by ", s.k), {operand({s.m, s.k}, 1), operand({s.n, s.k}, 2), operand({s.n}, 3)}, op, {}, {}});
+      samples.push_back(
+          {concat(s.m, " by ", s.n, " by ", s.k), {operand({s.m, s.k}, 1), operand({s.n, s.k}, 2), operand({s.n}, 3)}, op, {}, {}});
     }
     samples.push_back({"several blocks of rows", {operand({300, 65}, 1), operand({33, 65}, 2), operand({33}, 3)}, op, {}, {}});
     return samples;
   }
   static std::vector<Misfit> misfits() {
-    return {{"inner sizes differ", [](Tape& t) { linear(some(t, {3, 4}), some(t, {5, 3})); }},
-            {"a weight that is a vector", [](Tape& t) { linear(some(t, {3, 4}), some(t, {4})); }},
-            {"a bias of x's width", [](Tape& t) { linear(some(t, {3, 4}), some(t, {5, 4}), some(t, {4})); }},
-            {"a bias of rank 2", [](Tape& t) { linear(some(t, {3, 4}), some(t, {5, 4}), some(t, {1, 5})); }}};
+    return {{"inner sizes differ",
+             [](Tape& t) {
+               linear(some(t, {3, 4}), some(t, {5, 3}));
+             }},
+            {"a weight that is a vector",
+             [](Tape& t) {
+               linear(some(t, {3, 4}), some(t, {4}));
+             }},
+            {"a bias of x's width",
+             [](Tape& t) {
+               linear(some(t, {3, 4}), some(t, {5, 4}), some(t, {4}));
+             }},
+            {"a bias of rank 2", [](Tape& t) {
+               linear(some(t, {3, 4}), some(t, {5, 4}), some(t, {1, 5}));
+             }}};
   }
 };
 

@@ -80,9 +80,17 @@ struct GradCase<Op::layer_norm> {
     return samples;
   }
   static std::vector<Misfit> misfits() {
-    return {{"gamma of another size", [](Tape& t) { layer_norm(some(t, {3, 5}), some(t, {4})); }},
-            {"gamma of rank 2", [](Tape& t) { layer_norm(some(t, {3, 5}), some(t, {1, 5})); }},
-            {"beta of another size", [](Tape& t) { layer_norm(some(t, {3, 5}), some(t, {5}), some(t, {3})); }}};
+    return {{"gamma of another size",
+             [](Tape& t) {
+               layer_norm(some(t, {3, 5}), some(t, {4}));
+             }},
+            {"gamma of rank 2",
+             [](Tape& t) {
+               layer_norm(some(t, {3, 5}), some(t, {1, 5}));
+             }},
+            {"beta of another size", [](Tape& t) {
+               layer_norm(some(t, {3, 5}), some(t, {5}), some(t, {3}));
+             }}};
   }
 };
 
@@ -124,8 +132,8 @@ struct GradCase<Op::embedding> {
     return s;
   }
   static std::vector<Sample> samples() {
-    return {sample("tokens alone", 2, 3, 7, 5, 0, 0), sample("with positions", 2, 3, 7, 5, 3, 0), sample("from a later position", 2, 3, 7, 5, 6, 2),
-            sample("as many places as tokens", 3, 4, 6, 3, 6, 1)};
+    return {sample("tokens alone", 2, 3, 7, 5, 0, 0), sample("with positions", 2, 3, 7, 5, 3, 0),
+            sample("from a later position", 2, 3, 7, 5, 6, 2), sample("as many places as tokens", 3, 4, 6, 3, 6, 1)};
   }
   static std::vector<Sample> ragged() {
     std::vector<Sample> samples;
@@ -137,14 +145,41 @@ struct GradCase<Op::embedding> {
     return samples;
   }
   static std::vector<Misfit> misfits() {
-    return {{"a token too large", [](Tape& t) { embedding(ids(t, {1, 2}, {0, 7}), some(t, {7, 3})); }},
-            {"a negative token", [](Tape& t) { embedding(ids(t, {1, 2}, {0, -1}), some(t, {7, 3})); }},
-            {"tokens of rank 1", [](Tape& t) { embedding(ids(t, {2}, {0, 1}), some(t, {7, 3})); }},
-            {"tokens of f32", [](Tape& t) { embedding(some(t, {1, 2}), some(t, {7, 3})); }},
-            {"a table of rank 1", [](Tape& t) { embedding(ids(t, {1, 2}, {0, 1}), some(t, {7})); }},
-            {"positions of another width", [](Tape& t) { embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), some(t, {2, 4})); }},
-            {"past the last position", [](Tape& t) { embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), some(t, {4, 3}), 3); }},
-            {"a negative position", [](Tape& t) { embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), some(t, {4, 3}), -1); }}};
+    return {{"a token too large",
+             [](Tape& t) {
+               embedding(ids(t, {1, 2}, {0, 7}), some(t, {7, 3}));
+             }},
+            {"a negative token",
+             [](Tape& t) {
+               embedding(ids(t, {1, 2}, {0, -1}), some(t, {7, 3}));
+             }},
+            {"tokens of rank 1",
+             [](Tape& t) {
+               embedding(ids(t, {2}, {0, 1}), some(t, {7, 3}));
+             }},
+            {"tokens of f32",
+             [](Tape& t) {
+               embedding(some(t, {1, 2}), some(t, {7, 3}));
+             }},
+            {"a table of rank 1",
+             [](Tape& t) {
+               embedding(ids(t, {1, 2}, {0, 1}), some(t, {7}));
+             }},
+            {"positions of another width",
+             [](Tape& t) {
+               embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), some(t, {2, 4}));
+             }},
+            {"past the last position",
+             [](Tape& t) {
+               embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), some(t, {4, 3}), 3);
+             }},
+            {"a position that overflows",
+             [](Tape& t) {
+               embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), some(t, {4, 3}), INT64_MAX);
+             }},
+            {"a negative position", [](Tape& t) {
+               embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), some(t, {4, 3}), -1);
+             }}};
   }
 };
 
@@ -185,8 +220,9 @@ struct GradCase<Op::cross_entropy> {
     return s;
   }
   static std::vector<Sample> samples() {
-    return {sample("plain", {4, 7}, false, {}), sample("weighted", {7, 5}, true, {}), sample("of rank 3 with a normaliser", {2, 3, 5}, false, 4.5),
-            sample("weighted with a normaliser", {2, 3, 5}, true, 11), sample("one class", {3, 1}, false, {})};
+    return {sample("plain", {4, 7}, false, {}), sample("weighted", {7, 5}, true, {}),
+            sample("of rank 3 with a normaliser", {2, 3, 5}, false, 4.5), sample("weighted with a normaliser", {2, 3, 5}, true, 11),
+            sample("one class", {3, 1}, false, {})};
   }
   static std::vector<Sample> ragged() {
     std::vector<Sample> samples;
@@ -198,16 +234,42 @@ struct GradCase<Op::cross_entropy> {
     return samples;
   }
   static std::vector<Misfit> misfits() {
-    return {{"a target too large", [](Tape& t) { cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 3})); }},
-            {"a negative target", [](Tape& t) { cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, -1})); }},
+    return {{"a target too large",
+             [](Tape& t) {
+               cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 3}));
+             }},
+            {"a negative target",
+             [](Tape& t) {
+               cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, -1}));
+             }},
             {"a bad target of another weight than 0",
-             [](Tape& t) { cross_entropy(some(t, {2, 3}), ids(t, {2}, {-1, 3}), t.input<float>({2}, std::vector<float>{0, 0.5F})); }},
-            {"too few targets", [](Tape& t) { cross_entropy(some(t, {2, 3}), ids(t, {1}, {0})); }},
-            {"targets of f32", [](Tape& t) { cross_entropy(some(t, {2, 3}), some(t, {2})); }},
-            {"too many weights", [](Tape& t) { cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), some(t, {3})); }},
-            {"weights of i32", [](Tape& t) { cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), ids(t, {2}, {1, 1})); }},
-            {"normaliser 0", [](Tape& t) { cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {}, 0); }},
-            {"normaliser NaN", [](Tape& t) { cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {}, std::nan("")); }},
+             [](Tape& t) {
+               cross_entropy(some(t, {2, 3}), ids(t, {2}, {-1, 3}), t.input<float>({2}, std::vector<float>{0, 0.5F}));
+             }},
+            {"too few targets",
+             [](Tape& t) {
+               cross_entropy(some(t, {2, 3}), ids(t, {1}, {0}));
+             }},
+            {"targets of f32",
+             [](Tape& t) {
+               cross_entropy(some(t, {2, 3}), some(t, {2}));
+             }},
+            {"too many weights",
+             [](Tape& t) {
+               cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), some(t, {3}));
+             }},
+            {"weights of i32",
+             [](Tape& t) {
+               cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), ids(t, {2}, {1, 1}));
+             }},
+            {"normaliser 0",
+             [](Tape& t) {
+               cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {}, 0);
+             }},
+            {"normaliser NaN",
+             [](Tape& t) {
+               cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {}, std::nan(""));
+             }},
             {"a scalar", [](Tape& t) { cross_entropy(some(t, {}), ids(t, {1}, {0})); }}};
   }
 };

@@ -56,7 +56,8 @@ struct GradCase<Op::reshape> {
     return [shape](Tape&, std::span<const Tensor> t) { return reshape(t[0], shape); };
   }
   static std::vector<Sample> samples() {
-    return {{"to more axes", {operand({6, 4}, 1)}, to({2, 3, 1, 4}), {}, same()}, {"to one", {operand({2, 3, 4}, 1)}, to({24}), {}, same()}};
+    return {{"to more axes", {operand({6, 4}, 1)}, to({2, 3, 1, 4}), {}, same()},
+            {"to one", {operand({2, 3, 4}, 1)}, to({24}), {}, same()}};
   }
   static std::vector<Sample> ragged() {
     return ragged_matrices([](Tape&, std::span<const Tensor> t) { return reshape(t[0], {t[0].shape()[1], t[0].shape()[0]}); });
@@ -99,8 +100,11 @@ struct GradCase<Op::slice> {
   }
   static std::vector<Misfit> misfits() {
     const auto with = [](int axis, index begin, index size) { return [=](Tape& t) { slice(some(t, {3, 5}), axis, begin, size); }; };
-    return {{"past the end", with(1, 3, 3)},       {"before the beginning", with(0, -1, 2)}, {"a negative size", with(0, 2, -1)},
-            {"no such axis", with(2, 0, 1)},       {"no such axis from the end", with(-3, 0, 1)},
+    return {{"past the end", with(1, 3, 3)},
+            {"before the beginning", with(0, -1, 2)},
+            {"a negative size", with(0, 2, -1)},
+            {"no such axis", with(2, 0, 1)},
+            {"no such axis from the end", with(-3, 0, 1)},
             {"an offset that overflows", with(0, INT64_MAX, 2)}};
   }
 };

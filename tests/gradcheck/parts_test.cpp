@@ -1,0 +1,69 @@
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/ops/basic.h"
+#include "autograd/ops/loss.h"
+#include "autograd/tape/tape.h"
+#include "tests/support/compare.h"
+#include "tests/support/numbers.h"
+
+// What is done to a step's batch in parts is what is done to the whole.
+namespace dikkat {
+namespace {
+
+using testing::numbers;
+using testing::same_bits;
+
+std::vector<float> values_of(Tensor x) { return {x.data<float>(), x.data<float>() + x.size()}; }
+
+TEST(Parts, DropoutOfTheWholeIsThatOfItsParts) {
+  const RandomStream stream(1, "here", 2);
+  for (const index cut : {0, 1, 2, 5, 8, 13, 20}) {  // in rows of 7: a draw of four words is cut anywhere
+    Tape tape;
+    const Tensor x = tape.input<float>({20, 7}, numbers(140, 1));
+    const Tensor whole = dropout(x, 0.3, stream, 100);
+    const Tensor parts[] = {dropout(slice(x, 0, 0, cut), 0.3, stream, 100),
+                            dropout(slice(x, 0, cut, 20 - cut), 0.3, stream, 100 + 7 * cut)};
+    EXPECT_TRUE(same_bits(values_of(concat(std::span<const Tensor>(parts), 0)), values_of(whole))) << cut;
+  }
+}
+
+TEST(Parts, DropoutOfProbabilityZeroIsItsArgument) {
+  Tape tape;
+  const Tensor x = tape.input<float>({5}, numbers(5, 1));
+  EXPECT_EQ(dropout(x, 0, RandomStream(1, "here", 2)), x);
+}
+
+// With the whole step's normaliser, losses and gradients of micro-batches add up to the batch's.
+TEST(Parts, LossesOfMicroBatchesAddUp) {
+  const auto logits = numbers(12 * 9, 1, -3, 3);
+  const std::vector<std::int32_t> targets = {0, 8, 3, 3, 1, 7, 5, 5, 2, 4, 6, 0};
+  const std::vector<float> weights = {1, 0, 1, 0.5F, 1, 1, 0, 0, 0, 1, 2, 1};
+  const auto run = [&](index first, index rows) {
+    Tape tape;
+    const Tensor x = tape.input<float>(
+        {rows, 9}, std::span(logits).subspan(static_cast<std::size_t>(first * 9), static_cast<std::size_t>(rows * 9)), true);
+    const auto at = static_cast<std::size_t>(first);
+    const auto n = static_cast<std::size_t>(rows);
+    const Tensor loss = cross_entropy(x, tape.input<std::int32_t>({rows}, std::span(targets).subspan(at, n)),
+                                      tape.input<float>({rows}, std::span(weights).subspan(at, n)), 8.5);
+    const float value = *loss.data<float>();
+    tape.backward(loss);
+    const float* dx = tape.gradient<float>(x);
+    return std::pair(value, std::vector<float>(dx, dx + x.size()));
+  };
+  const auto [whole, dx] = run(0, 12);
+  float added = 0;
+  std::vector<float> beside;
+  for (const auto& [first, rows] : {std::pair<index, index>{0, 5}, {5, 4}, {9, 3}}) {
+    const auto part = run(first, rows);
+    added += part.first;
+    beside.insert(beside.end(), part.second.begin(), part.second.end());
+  }
+  EXPECT_FLOAT_EQ(added, whole);
+  EXPECT_TRUE(same_bits(beside, dx)) << "rows do not know of each other";
+}
+
+}  // namespace
+}  // namespace dikkat

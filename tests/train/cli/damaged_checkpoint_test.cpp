@@ -1,0 +1,87 @@
+#include "tests/train/cli/workspace.h"
+
+// No command goes on from a checkpoint that is not what was saved.
+namespace dikkat::testing {
+namespace {
+
+const std::string kOlder = "run/checkpoints/step-000000004.h5";
+const std::string kNewest = "run/checkpoints/step-000000008.h5";
+
+class DamagedCheckpointTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    here_.train("run", {"train.max_steps=8", "train.eval_interval=100"});
+    good_ = contents(here_ / kNewest);
+    ASSERT_GT(good_.size(), 100000U);
+  }
+
+  /// Every command refuses this newest checkpoint, with these words.
+  void expect_refused(const std::string& bytes, const std::string& words) {
+    here_.write(kNewest, bytes);
+    const auto before = here_.tree();
+    for (const char* command : {"resume", "eval", "sample", "inspect", "verify"}) {
+      for (const std::string& source : {std::string("run"), kNewest}) {
+        if (command == std::string("resume") && source == kNewest) {
+          continue;  // wants a folder
+        }
+        const Outcome outcome = here_.run({command, source});
+        EXPECT_EQ(outcome.code, 2) << command << ' ' << source;
+        EXPECT_TRUE(outcome.out == "" || command == std::string("verify")) << outcome.out;
+        EXPECT_FALSE(contains(outcome.out, kNewest)) << outcome.out;
+        EXPECT_TRUE(contains(outcome.err, kNewest) && contains(outcome.err, words)) << command << ' ' << source << ": " << outcome.err;
+      }
+    }
+    EXPECT_TRUE(here_.tree() == before) << "something was written";
+  }
+
+  std::string flipped(std::size_t at) const {
+    std::string bytes = good_;
+    bytes[at] = static_cast<char>(bytes[at] ^ 1);
+    return bytes;
+  }
+
+  Workspace here_;
+  std::string good_;
+};
+
+TEST_F(DamagedCheckpointTest, TruncatedOnes) {
+  expect_refused("", "is empty");
+  expect_refused(good_.substr(0, 1000), "is truncated");
+  expect_refused(good_.substr(0, good_.size() - 1), "is truncated");
+}
+
+TEST_F(DamagedCheckpointTest, AlteredOnes) {
+  expect_refused(flipped(5000), "was altered");
+  expect_refused(flipped(good_.size() - 1), "was altered");
+  expect_refused(good_ + "x", "was altered");
+}
+
+TEST_F(DamagedCheckpointTest, AnyBitThatIsFlipped) {
+  for (const std::size_t at : {std::size_t{0}, std::size_t{40}, std::size_t{200}, std::size_t{4095}, std::size_t{4096}, std::size_t{60000}, good_.size() / 2}) {
+    here_.write(kNewest, flipped(at));
+    const Outcome outcome = here_.run({"verify", kNewest});
+    EXPECT_EQ(outcome.code, 2) << at;
+    EXPECT_EQ(outcome.out, "") << at;
+  }
+}
+
+TEST_F(DamagedCheckpointTest, ForeignOnes) {
+  expect_refused(good_.substr(4096), "is not a dikkat checkpoint");  // HDF5, but not ours
+  expect_refused(tiny_text(2000), "is not a dikkat checkpoint");
+}
+
+TEST_F(DamagedCheckpointTest, AnOlderOneIsTakenOnlyWhenAskedFor) {
+  here_.write(kNewest, flipped(5000));
+  const Outcome refused = here_.run({"resume", "run"});
+  EXPECT_TRUE(contains(refused.err, "these older ones are whole: step-000000004.h5") && contains(refused.err, "--latest-good")) << refused.err;
+  EXPECT_EQ(here_.run({"eval", kOlder}).code, 0);
+
+  const Outcome resumed = here_.run({"resume", "run", "--latest-good", "--set", "train.max_steps=8"});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_TRUE(contains(resumed.err, "from step 4 of 8")) << resumed.err;
+  EXPECT_TRUE(std::filesystem::exists(here_ / (kNewest + ".aside"))) << "the damaged one is kept, out of the way";
+  EXPECT_EQ(here_.run({"verify", "run"}).code, 0);
+}
+
+}  // namespace
+}  // namespace dikkat::testing

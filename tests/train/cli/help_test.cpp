@@ -1,0 +1,52 @@
+#include "tests/train/cli/workspace.h"
+
+namespace dikkat::testing {
+namespace {
+
+const Words kCommands = {"train", "resume", "eval", "sample", "inspect", "verify"};
+
+TEST(Help, OfTheProgramShowsEveryCommandAtWork) {
+  const Outcome help = run({.arguments = {"--help"}});
+  EXPECT_EQ(help.code, 0);
+  EXPECT_EQ(help.err, "");
+  EXPECT_TRUE(contains(help.out, "Usage: dikkat COMMAND")) << help.out;
+  for (const std::string& command : kCommands) {
+    EXPECT_TRUE(contains(help.out, "\n  dikkat " + command + ' ')) << command;
+  }
+  EXPECT_TRUE(contains(help.out, "Exit codes"));
+}
+
+TEST(Help, OfACommandShowsItAtWork) {
+  for (const std::string& command : kCommands) {
+    const Outcome help = run({.arguments = {command, "--help"}});
+    EXPECT_EQ(help.code, 0);
+    EXPECT_EQ(help.err, "");
+    EXPECT_TRUE(contains(help.out, "Usage: dikkat " + command + ' ')) << help.out;
+    EXPECT_TRUE(contains(help.out, "Examples:\n  dikkat " + command + ' ')) << help.out;
+  }
+}
+
+TEST(Help, TellsAboutEveryKey) {
+  const Outcome keys = run({.arguments = {"--help-config"}});
+  EXPECT_EQ(keys.code, 0);
+  for (const char* word : {"[model]", "n_layer (an integer from 1", "[tokenizer]", "[data]", "[optim]", "[train]", "default: "}) {
+    EXPECT_TRUE(contains(keys.out, word)) << word;
+  }
+  EXPECT_EQ(run({.arguments = {"train", "--help-config"}}).out, keys.out) << "as the recipes say";
+}
+
+TEST(Help, KnowsItsVersion) {
+  const Outcome version = run({.arguments = {"--version"}});
+  EXPECT_EQ(version.code, 0);
+  EXPECT_TRUE(version.out.starts_with("dikkat ")) << version.out;
+}
+
+TEST(Help, IsTheAnswerToNoArguments) {
+  const Outcome nothing = run({.arguments = {}});
+  EXPECT_EQ(nothing.code, 2);
+  EXPECT_EQ(nothing.out, "");
+  EXPECT_TRUE(contains(nothing.err, "Usage: dikkat COMMAND"));
+}
+
+}  // namespace
+}  // namespace dikkat::testing

@@ -1,0 +1,142 @@
+#include "tests/train/cli/workspace.h"
+
+// Kills, signals and a second writer.
+namespace dikkat::testing {
+namespace {
+
+constexpr int kSteps = 150;
+const Words kTrain = {"train", "--config", "tiny.toml", "--out", "run", "--set", "train.max_steps=150"};
+
+/// Trains the same run without a stop, as "whole".
+void train_whole(const Workspace& here) { here.train("whole", {"train.max_steps=150"}); }
+
+void expect_same_as_whole(const Workspace& here) {
+  EXPECT_EQ(here.checkpoint("run", kSteps).size(), here.checkpoint("whole", kSteps).size());
+  EXPECT_TRUE(here.checkpoint("run", kSteps) == here.checkpoint("whole", kSteps)) << "the checkpoints differ";
+  EXPECT_EQ(here.timeless_metrics("run"), here.timeless_metrics("whole"));
+}
+
+/// Runs the program until metrics.jsonl has this many lines, sends the signal, and waits for the end.
+Outcome stop_at(const Workspace& here, const Words& arguments, long lines, int signal) {
+  Program program(here.here(arguments));
+  EXPECT_TRUE(program.until([&] { return here.metric_lines("run") >= lines; })) << lines;
+  program.send(signal);
+  return program.wait();
+}
+
+TEST(Interruption, ARunThatIsKilledAgainAndAgainEndsInTheSameBits) {
+  const Workspace here;
+  train_whole(here);
+  EXPECT_EQ(stop_at(here, kTrain, 13, SIGKILL).code, -SIGKILL);
+  for (const long lines : {14, 47, 48, 90, 133}) {
+    EXPECT_EQ(stop_at(here, {"resume", "run"}, lines, SIGKILL).code, -SIGKILL);
+    const Outcome verified = here.run({"verify", "run"});
+    EXPECT_EQ(verified.code, 0) << verified.err;
+  }
+  const Outcome resumed = here.run({"resume", "run"});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  expect_same_as_whole(here);
+}
+
+TEST(Interruption, AKillBeforeTheFirstCheckpointIsSaidToBeOne) {
+  const Workspace here;
+  EXPECT_EQ(stop_at(here, {"train", "--config", "tiny.toml", "--out", "run", "--set", "train.max_steps=100000", "train.checkpoint_interval=90000", "train.eval_interval=90000"},
+                    1, SIGKILL)
+                .code,
+            -SIGKILL);
+  const Outcome resumed = here.run({"resume", "run"});
+  EXPECT_EQ(resumed.code, 2);
+  EXPECT_TRUE(contains(resumed.err, "holds no checkpoint")) << resumed.err;
+}
+
+class SignalTest : public ::testing::TestWithParam<int> {};
+
+TEST_P(SignalTest, SavesTheRunWhichGoesOnToTheSameBits) {
+  const Workspace here;
+  train_whole(here);
+  const Outcome stopped = stop_at(here, kTrain, 10, GetParam());
+  EXPECT_EQ(stopped.code, 128 + GetParam());
+  EXPECT_EQ(stopped.out, "") << "only a finished run is a result";
+  EXPECT_TRUE(contains(stopped.err, "and saved; go on with: dikkat resume run")) << stopped.err;
+
+  const Json last = here.metrics("run").back();
+  const std::string saved = "stopped at step " + std::to_string(last["step"].get<int>()) + " ";
+  EXPECT_TRUE(contains(stopped.err, saved)) << saved << "is not in\n" << stopped.err;
+  EXPECT_NE(here.checkpoint("run", last["step"]), "") << "the step that was at hand is saved";
+
+  const Outcome resumed = here.run({"resume", "run"}, {.environment = {{"OMP_NUM_THREADS", "1"}}});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  expect_same_as_whole(here);
+}
+
+INSTANTIATE_TEST_SUITE_P(Interruption, SignalTest, ::testing::Values(SIGINT, SIGTERM),
+                         [](const auto& signal) { return signal.param == SIGINT ? "Interrupt" : "Terminate"; });
+
+TEST(Interruption, ASecondSignalEndsTheProgramAtOnce) {
+  const Workspace here;
+  const Words long_steps = {"train", "--config", "tiny.toml", "--out", "run", "--set", "train.gradient_accumulation_steps=3000"};
+  Program program(here.here(long_steps));
+  ASSERT_TRUE(program.until([&] { return here.metric_lines("run") == 1; }));
+  program.send(SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));  // two at the same time would count as one
+  program.send(SIGINT);
+  EXPECT_EQ(program.wait().code, 130);
+  EXPECT_EQ(here.metric_lines("run"), 1) << "the second step was not waited for";
+  EXPECT_EQ(here.checkpoint("run", 2), "");
+}
+
+TEST(Interruption, EvaluationStopsWithoutAResult) {
+  const Workspace here;
+  here.train("run", {"train.max_steps=1"});
+  here.write("long.txt", tiny_text(1'000'000));
+  Program program(here.here({"eval", "run", "--corpus", "long.txt", "--json"}));
+  ASSERT_TRUE(program.until([&] { return program.handles_interrupts(); }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  program.send(SIGTERM);
+  const Outcome stopped = program.wait();
+  EXPECT_EQ(stopped.code, 143);
+  EXPECT_EQ(stopped.out, "");
+}
+
+TEST(Interruption, SamplingEndsWithWhatItHas) {
+  const Workspace here;
+  here.train("run", {"train.max_steps=1"});
+  Program program(here.here({"sample", "run", "--prompt", "the", "--max-new-tokens", "1000000000"}));
+  ASSERT_TRUE(program.until([&] { return program.handles_interrupts(); }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  program.send(SIGINT);
+  EXPECT_EQ(program.wait().code, 130);
+}
+
+TEST(Interruption, WaitingForAPromptCanBeInterrupted) {
+  const Workspace here;
+  here.train("run", {"train.max_steps=1"});
+  ASSERT_EQ(::mkfifo((here / "prompt").c_str(), 0600), 0);
+  const int writer = ::open((here / "prompt").c_str(), O_RDWR | O_CLOEXEC);  // it never writes
+  Program program(here.here({"sample", "run", "--prompt", "-"}, {.in = "prompt"}));
+  ASSERT_TRUE(program.until([&] { return program.handles_interrupts(); }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  program.send(SIGINT);
+  EXPECT_EQ(program.wait().code, 130);
+  ::close(writer);
+}
+
+TEST(Interruption, ARunDirectoryHasOneWriter) {
+  const Workspace here;
+  Program first(here.here({"train", "--config", "tiny.toml", "--out", "run", "--set", "train.max_steps=100000"}));
+  ASSERT_TRUE(first.until([&] { return here.metric_lines("run") >= 5; }));
+  for (const Words& second : {Words{"train", "--config", "tiny.toml", "--out", "run"}, Words{"resume", "run"}}) {
+    const Outcome refused = here.run(second);
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_EQ(refused.out, "");
+    EXPECT_TRUE(contains(refused.err, "run is in use by process " + std::to_string(first.pid()))) << refused.err;
+  }
+  EXPECT_EQ(here.run({"eval", "run"}).code, 0) << "readers need no lock";
+  const long lines = here.metric_lines("run");
+  EXPECT_TRUE(first.until([&] { return here.metric_lines("run") > lines + 5; })) << "the first one goes on";
+  first.send(SIGTERM);
+  EXPECT_EQ(first.wait().code, 143);
+}
+
+}  // namespace
+}  // namespace dikkat::testing

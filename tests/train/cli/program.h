@@ -1,0 +1,167 @@
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace dikkat::testing {
+
+/// How the program is started.
+struct Start {
+  std::vector<std::string> arguments;
+  std::string folder = ".";  // working directory
+  std::string input;         // standard input's text
+  std::map<std::string, std::string> environment = {};
+  // In place of what is captured, or of `input`: a path, or kClosed.
+  std::string in = {}, out = {}, err = {};
+};
+
+inline const std::string kClosed = "(closed)";
+
+struct Outcome {
+  int code = 0;  // exit code; -signal where a signal ended the process
+  std::string out, err;
+};
+
+/// `dikkat` as a process of its own.
+class Program {
+ public:
+  explicit Program(Start start) : input_(memory_file(start.input)), out_(memory_file("")), err_(memory_file("")) {
+    // The machine is shared: threads that spin while they wait would slow every test down.
+    std::map<std::string, std::string> settings = {{"GOMP_SPINCOUNT", "1000"}, {"KMP_BLOCKTIME", "0"}, {"OMP_NUM_THREADS", "2"}};
+    for (const auto& [name, value] : start.environment) {
+      settings[name] = value;
+    }
+    std::vector<std::string> environment;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+      const std::string text = *entry;
+      if (!settings.contains(text.substr(0, text.find('=')))) {
+        environment.push_back(text);
+      }
+    }
+    for (const auto& [name, value] : settings) {
+      environment.push_back(name + "=" + value);
+    }
+    std::vector<std::string> arguments = {DIKKAT_PROGRAM};
+    arguments.insert(arguments.end(), start.arguments.begin(), start.arguments.end());
+
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addchdir_np(&actions, start.folder.c_str());
+    connect(actions, STDIN_FILENO, input_, start.in, O_RDONLY);
+    connect(actions, STDOUT_FILENO, out_, start.out, O_WRONLY);
+    connect(actions, STDERR_FILENO, err_, start.err, O_WRONLY);
+    const int error = ::posix_spawn(&pid_, DIKKAT_PROGRAM, &actions, nullptr, pointers(arguments).data(), pointers(environment).data());
+    posix_spawn_file_actions_destroy(&actions);
+    if (error != 0) {
+      ADD_FAILURE() << DIKKAT_PROGRAM << " cannot be started: error " << error;
+      pid_ = -1;
+    }
+  }
+  ~Program() {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+      ::waitpid(pid_, nullptr, 0);
+    }
+    for (const int file : {input_, out_, err_}) {
+      ::close(file);
+    }
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  pid_t pid() const { return pid_; }
+  void send(int signal) const { ::kill(pid_, signal); }
+
+  /// Waits until the condition holds; false if the process ended before that or it takes too long.
+  template <class Condition>
+  bool until(Condition&& condition) {
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (!condition()) {
+      if (ended() || std::chrono::steady_clock::now() > deadline) {
+        return false;
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(300));
+    }
+    return true;
+  }
+
+  /// Whether the process handles SIGINT itself by now.
+  bool handles_interrupts() const {
+    std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with("SigCgt:")) {
+        return (std::stoull(line.substr(7), nullptr, 16) >> (SIGINT - 1) & 1U) != 0;
+      }
+    }
+    return false;
+  }
+
+  /// The end of the process; it is killed, and the test fails, when that takes too long.
+  Outcome wait() {
+    if (!until([] { return false; }) && pid_ > 0) {
+      ADD_FAILURE() << "the program did not end";
+      ::kill(pid_, SIGKILL);
+      ::waitpid(pid_, &status_, 0);
+      pid_ = -1;
+    }
+    return {.code = WIFEXITED(status_) ? WEXITSTATUS(status_) : -WTERMSIG(status_), .out = text_of(out_), .err = text_of(err_)};
+  }
+
+ private:
+  static constexpr std::chrono::seconds kPatience{60};
+
+  static int memory_file(const std::string& text) {
+    const int file = ::memfd_create("dikkat test", MFD_CLOEXEC);
+    EXPECT_EQ(::pwrite(file, text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+    return file;
+  }
+  static std::string text_of(int file) {
+    std::string text(static_cast<std::size_t>(::lseek(file, 0, SEEK_END)), '\0');
+    EXPECT_EQ(::pread(file, text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+    return text;
+  }
+  static void connect(posix_spawn_file_actions_t& actions, int stream, int captured, const std::string& instead, int mode) {
+    if (instead == kClosed) {
+      posix_spawn_file_actions_addclose(&actions, stream);
+    } else if (!instead.empty()) {
+      posix_spawn_file_actions_addopen(&actions, stream, instead.c_str(), mode, 0);
+    } else {
+      posix_spawn_file_actions_adddup2(&actions, captured, stream);
+    }
+  }
+  static std::vector<char*> pointers(std::vector<std::string>& texts) {
+    std::vector<char*> list;
+    for (std::string& text : texts) {
+      list.push_back(text.data());
+    }
+    list.push_back(nullptr);
+    return list;
+  }
+  bool ended() {
+    if (pid_ > 0 && ::waitpid(pid_, &status_, WNOHANG) == pid_) {
+      pid_ = -1;
+    }
+    return pid_ < 0;
+  }
+
+  int input_, out_, err_;
+  pid_t pid_ = -1;
+  int status_ = 0;
+};
+
+inline Outcome run(Start start) { return Program(std::move(start)).wait(); }
+
+}  // namespace dikkat::testing

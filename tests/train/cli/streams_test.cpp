@@ -1,0 +1,73 @@
+#include "tests/train/cli/workspace.h"
+
+// Standard streams that are full, closed or gone.
+namespace dikkat::testing {
+namespace {
+
+class StreamsTest : public ::testing::Test {
+ protected:
+  void SetUp() override { here_.train("run", {"train.max_steps=2"}); }
+
+  Workspace here_;
+};
+
+TEST_F(StreamsTest, ResultsThatCannotBeWrittenAreAFailure) {
+  const auto before = here_.tree();
+  for (const std::string& out : {std::string("/dev/full"), kClosed}) {
+    for (const Words& words : {Words{"eval", "run", "--json"}, {"eval", "run"}, {"sample", "run", "--max-new-tokens", "1"}, {"inspect", "run"}, {"inspect", "run", "--json"},
+                               {"verify", "run"}, {"--help"}, {"train", "--help"}, {"--version"}, {"--help-config"}}) {
+      const Outcome outcome = here_.run(words, {.out = out});
+      EXPECT_EQ(outcome.code, 1) << words.front() << ' ' << out;
+      EXPECT_TRUE(contains(outcome.err, "dikkat: standard output cannot be written to: ")) << words.front() << ' ' << outcome.err;
+    }
+  }
+  EXPECT_EQ(here_.tree(), before);
+}
+
+TEST_F(StreamsTest, TrainingWithoutStandardOutputHarmsNoFileOfTheRun) {
+  const Outcome outcome = here_.run({"train", "--config", "tiny.toml", "--out", "mute"}, {.out = kClosed});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(contains(outcome.err, "standard output cannot be written to")) << outcome.err;
+  EXPECT_FALSE(contains(contents(here_ / "mute/.lock"), "mute")) << "the lock's descriptor is not taken for standard output";
+  EXPECT_EQ(here_.run({"verify", "mute"}).code, 0);
+  EXPECT_EQ(here_.metrics("mute").size(), 20U + 4U);
+}
+
+TEST_F(StreamsTest, TrainingGoesOnWithoutAnyoneToTell) {
+  here_.train("heard");
+  for (const std::string& err : {std::string("/dev/full"), kClosed}) {
+    const std::string name = err == kClosed ? "closed" : "full";
+    const Outcome outcome = here_.run({"train", "--config", "tiny.toml", "--out", name}, {.err = err});
+    EXPECT_EQ(outcome.code, 0) << err;
+    EXPECT_EQ(outcome.out, name + "\n");
+    EXPECT_EQ(here_.checkpoint(name, 20), here_.checkpoint("heard", 20));
+    EXPECT_EQ(here_.timeless_metrics(name), here_.timeless_metrics("heard"));
+    EXPECT_LT(contents(here_ / name / ".lock").size(), 12U) << "it holds a process id alone";
+  }
+}
+
+TEST_F(StreamsTest, TrainingGoesOnWhenItsReaderLeaves) {
+  const Start start = here_.here({});
+  const std::string command = "cd '" + start.folder + "' && { GOMP_SPINCOUNT=1000 OMP_NUM_THREADS=2 '" DIKKAT_PROGRAM
+                              "' train --config tiny.toml --out piped 2>&1 >result; echo $? >code; } | head -n 1 >/dev/null";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  EXPECT_EQ(contents(here_ / "code"), "0\n");
+  EXPECT_EQ(contents(here_ / "result"), "piped\n");
+}
+
+TEST_F(StreamsTest, AnErrorThatNobodyHearsHasItsExitCode) {
+  for (const std::string& err : {std::string("/dev/full"), kClosed}) {
+    EXPECT_EQ(here_.run({"eval", "nothing"}, {.err = err}).code, 2);
+    EXPECT_EQ(here_.run({"bogus"}, {.err = err}).code, 2);
+  }
+}
+
+TEST_F(StreamsTest, AClosedStandardInputIsNoPrompt) {
+  const Outcome outcome = here_.run({"sample", "run", "--prompt", "-", "--max-new-tokens", "1"}, {.in = kClosed});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.out, "") << "above all not the checkpoint's bytes";
+  EXPECT_TRUE(contains(outcome.err, "the prompt cannot be read from standard input")) << outcome.err;
+}
+
+}  // namespace
+}  // namespace dikkat::testing

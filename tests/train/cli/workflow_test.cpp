@@ -1,0 +1,240 @@
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <set>
+
+#include "tests/train/cli/workspace.h"
+
+// What a person does with the program, one after another.
+namespace dikkat::testing {
+namespace {
+
+TEST(Workflow, TrainsAndPrintsTheRunDirectoryAlone) {
+  const Workspace here;
+  const Outcome trained = here.run({"train", "--config", "tiny.toml", "--out", "runs/first"});
+  EXPECT_EQ(trained.code, 0) << trained.err;
+  EXPECT_EQ(trained.out, "runs/first\n");
+  for (const char* word : {"11,072 parameters", "tokens for training", "step      1/20", "validation loss", "finished at step 20"}) {
+    EXPECT_TRUE(contains(trained.err, word)) << word << " is not in\n" << trained.err;
+  }
+  EXPECT_FALSE(contains(trained.err, "\x1b")) << "no terminal, no control sequences";
+
+  const Outcome verified = here.run({"verify", "runs/first"});
+  EXPECT_EQ(verified.code, 0) << verified.err;
+  EXPECT_TRUE(contains(verified.out, "step-000000020.h5: good, step 20")) << verified.out;
+}
+
+TEST(Workflow, MetricsAreOneObjectALine) {
+  const Workspace here;
+  here.train("run");
+  int steps = 0;
+  for (const Json& line : here.metrics("run")) {
+    std::set<std::string> names;
+    for (const auto& [name, value] : line.items()) {
+      names.insert(name);
+    }
+    if (line["event"] == "step") {
+      EXPECT_EQ(names, (std::set<std::string>{"event", "step", "loss", "grad_norm", "learning_rate", "tokens", "ms", "tokens_per_s"}));
+      EXPECT_EQ(line["step"], ++steps);
+      EXPECT_EQ(line["tokens"], 5 * 3 * 24);
+    } else {
+      EXPECT_EQ(line["event"], "eval");
+      EXPECT_TRUE(names.contains("step") && names.contains("train_loss") && names.contains("val_loss")) << line;
+      EXPECT_TRUE(steps % 6 == 0 || steps == 20) << line;
+      EXPECT_EQ(line["step"], steps);
+    }
+  }
+  EXPECT_EQ(steps, 20);
+  const std::vector<Json> lines = here.metrics("run");
+  EXPECT_NEAR(lines.front()["loss"].get<double>(), std::log(256), 0.1);
+  EXPECT_LT(lines.back()["val_loss"].get<double>(), 4) << "it learns";
+}
+
+TEST(Workflow, EvaluationOfARunIsItsLastOneToTheBit) {
+  const Workspace here;
+  here.train("run");
+  const Outcome evaluated = here.run({"eval", "run", "--json"});
+  ASSERT_EQ(evaluated.code, 0) << evaluated.err;
+  EXPECT_EQ(std::count(evaluated.out.begin(), evaluated.out.end(), '\n'), 1);
+  const Json result = Json::parse(evaluated.out);
+  const double loss = result["loss"];
+  EXPECT_EQ(loss, here.metrics("run").back()["val_loss"].get<double>());
+  EXPECT_DOUBLE_EQ(result["perplexity"].get<double>(), std::exp(loss));
+  EXPECT_DOUBLE_EQ(result["bits_per_byte"].get<double>(), loss / std::numbers::ln2) << "a token is a byte";
+  const auto size = static_cast<double>(std::filesystem::file_size(here / "text.txt"));
+  EXPECT_NEAR(result["tokens"].get<double>(), size / 10, 2) << "all of the last tenth";
+
+  const Outcome in_words = here.run({"eval", "run"});
+  EXPECT_TRUE(in_words.out.starts_with("loss ")) << in_words.out;
+  const Outcome by_file = here.run({"eval", "run/checkpoints/step-000000020.h5", "--json"});
+  EXPECT_EQ(Json::parse(by_file.out)["loss"], loss);
+}
+
+TEST(Workflow, EvaluatesAnotherTextInBitsOfItsBytes) {
+  const Workspace here;
+  here.write("text.txt", tiny_text() + "\xC4\x9F");  // a character of two bytes in the vocabulary
+  here.train("run", {"tokenizer.kind=char", "data.val_fraction=0.05"});
+  here.write("other.txt", "the ships go by \xC4\x9F\xC4\x9F\xC4\x9F");
+  const Outcome evaluated = here.run({"eval", "run", "--corpus", "other.txt", "--json"});
+  ASSERT_EQ(evaluated.code, 0) << evaluated.err;
+  const Json result = Json::parse(evaluated.out);
+  EXPECT_EQ(result["tokens"], 18) << "19 characters, the first of which is given";
+  EXPECT_DOUBLE_EQ(result["bits_per_byte"].get<double>(), result["loss"].get<double>() / std::numbers::ln2 * 18 / 21);
+}
+
+TEST(Workflow, EvaluationOfTheBestIsTheBest) {
+  const Workspace here;
+  here.train("run", {"train.max_steps=24", "optim.schedule=constant", "optim.learning_rate=0.3"});  // learns and forgets
+  double best = 1e9;
+  int best_step = -1;
+  for (const Json& line : here.metrics("run")) {
+    if (line["event"] == "eval" && line["val_loss"] < best) {
+      best = line["val_loss"];
+      best_step = line["step"];
+    }
+  }
+  const Json result = Json::parse(here.run({"eval", "run", "--best", "--json"}).out);
+  EXPECT_EQ(result["loss"], best);
+  EXPECT_EQ(result["step"], best_step);
+}
+
+TEST(Workflow, SamplesAreAFunctionOfTheSeed) {
+  const Workspace here;
+  here.train("run", {"tokenizer.kind=char"});
+  const Words words = {"sample", "run", "--prompt", "the ", "--max-new-tokens", "40", "--num-samples", "2", "--seed", "5"};
+  const Outcome first = here.run(words);
+  EXPECT_EQ(first.code, 0) << first.err;
+  EXPECT_EQ(first.err, "");
+  EXPECT_TRUE(first.out.starts_with("the ")) << first.out;
+  EXPECT_EQ(here.run(words, {.environment = {{"OMP_NUM_THREADS", "1"}}}).out, first.out);
+  Words other = words;
+  other.back() = "6";
+  EXPECT_NE(here.run(other).out, first.out);
+
+  Words as_json = words;
+  as_json.push_back("--json");
+  const Json object = Json::parse(here.run(as_json).out);
+  EXPECT_EQ(object["prompt"], "the ");
+  EXPECT_EQ(object["seed"], 5);
+  ASSERT_EQ(object["samples"].size(), 2);
+  for (const Json& sample : object["samples"]) {
+    EXPECT_EQ(sample["tokens"].size(), 40);
+    EXPECT_TRUE(contains(first.out, "the " + sample["text"].get<std::string>()));
+  }
+}
+
+TEST(Workflow, ThePromptMayComeFromStandardInput) {
+  const Workspace here;
+  here.train("run");
+  const Outcome argument = here.run({"sample", "run", "--prompt", "by night", "--max-new-tokens", "8"});
+  const Outcome input = here.run({"sample", "run", "--prompt", "-", "--max-new-tokens", "8"}, {.input = "by night"});
+  EXPECT_EQ(input.code, 0) << input.err;
+  EXPECT_EQ(input.out, argument.out);
+  EXPECT_EQ(here.run({"sample", "run", "--prompt", "-x", "--max-new-tokens", "1"}).out.substr(0, 2), "-x") << "a text may begin with a hyphen";
+  const Outcome none = here.run({"sample", "run", "--max-new-tokens", "0"});
+  EXPECT_EQ(none.code, 0) << none.err;
+  EXPECT_EQ(none.out, "\n");
+}
+
+TEST(Workflow, InspectTellsWhatIsInACheckpoint) {
+  const Workspace here;
+  here.train("run");
+  const Outcome inspected = here.run({"inspect", "run", "--json"});
+  ASSERT_EQ(inspected.code, 0) << inspected.err;
+  const Json object = Json::parse(inspected.out);
+  EXPECT_EQ(object["step"], 20);
+  EXPECT_EQ(object["parameters"], 11072);
+  EXPECT_EQ(object["tokenizer"]["kind"], "byte");
+  EXPECT_EQ(object["state"]["tokens_seen"], 20 * 5 * 3 * 24);
+  EXPECT_EQ(object["config"], contents(here / "run/config.toml"));
+  EXPECT_TRUE(std::ranges::any_of(object["tensors"], [](const Json& tensor) {
+    return tensor == Json{{"group", "model"}, {"name", "h.0.attn.c_attn.weight"}, {"shape", {48, 16}}};
+  }));
+  const Outcome in_words = here.run({"inspect", "run/checkpoints/step-000000020.h5"});
+  for (const char* word : {"parameters  11,072", "h.1.mlp.c_fc.weight", "[64, 16]", "byte, 256 tokens", "max_steps = 20"}) {
+    EXPECT_TRUE(contains(in_words.out, word)) << word;
+  }
+}
+
+TEST(Workflow, TheWrittenConfigurationHoldsEveryKeyAndRepeatsTheRun) {
+  const Workspace here;
+  here.train("run");
+  const std::string config = contents(here / "run/config.toml");
+  std::istringstream help(here.run({"--help-config"}).out);
+  std::string section;
+  int keys = 0;
+  for (std::string line; std::getline(help, line);) {
+    if (line.starts_with('[')) {
+      section = line;
+    } else if (line.starts_with("  ") && line[2] != ' ') {
+      const std::string key = '\n' + line.substr(2, line.find(' ', 2) - 2) + " = ";
+      const std::size_t begin = config.find(section);
+      EXPECT_TRUE(begin != std::string::npos && contains(config.substr(begin, config.find("\n[", begin) - begin), key)) << section << key;
+      ++keys;
+    }
+  }
+  EXPECT_GE(keys, 34);
+
+  here.write("copy.toml", config);
+  const Outcome again = here.run({"train", "--config", "copy.toml", "--out", "again"});
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(here.timeless_metrics("again"), here.timeless_metrics("run"));
+  EXPECT_EQ(here.checkpoint("again", 20), here.checkpoint("run", 20));
+}
+
+TEST(Workflow, RunsAreNamedAfterTheConfiguration) {
+  const Workspace here;
+  const Words words = {"train", "--config", "tiny.toml", "--set", "train.max_steps=1"};
+  EXPECT_EQ(here.run(words).out, "runs/tiny\n");
+  EXPECT_EQ(here.run(words).out, "runs/tiny-2\n");
+  EXPECT_EQ(here.run(words).out, "runs/tiny-3\n");
+  EXPECT_EQ(here.checkpoint("runs/tiny-2", 1), here.checkpoint("runs/tiny", 1));
+}
+
+TEST(Workflow, AFinishedRunSaysSoAndCanBeExtended) {
+  const Workspace here;
+  here.train("run");
+  const auto before = here.tree();
+  const Outcome resumed = here.run({"resume", "run"});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_EQ(resumed.out, "");
+  EXPECT_TRUE(contains(resumed.err, "run is finished: step 20 of 20") && contains(resumed.err, "--set train.max_steps=")) << resumed.err;
+  EXPECT_EQ(here.tree(), before);
+
+  const Outcome extended = here.run({"resume", "run", "--set", "train.max_steps=24"});
+  EXPECT_EQ(extended.code, 0) << extended.err;
+  EXPECT_EQ(extended.out, "run\n");
+  EXPECT_TRUE(contains(extended.err, "from step 20 of 24")) << extended.err;
+  EXPECT_TRUE(contains(contents(here / "run/config.toml"), "max_steps = 24"));
+  EXPECT_TRUE(contains(here.run({"inspect", "run"}).out, "step 20: train.max_steps=24")) << "the change is recorded";
+}
+
+TEST(Workflow, ARunMayGoOnFromAnotherFolderAndWithItsTextElsewhere) {
+  const Workspace here;
+  here.train("run", {"train.max_steps=8"});
+  std::filesystem::rename(here / "text.txt", here / "moved.txt");
+  const Outcome moved = here.run({"resume", "run", "--set", "data.corpus=moved.txt", "train.max_steps=12"});
+  EXPECT_EQ(moved.code, 0) << moved.err;
+  std::filesystem::create_directory(here / "below");
+  Start below = here.here({"resume", "../run", "--set", "train.max_steps=16"});
+  below.folder = (here / "below").string();
+  const Outcome elsewhere = run(below);
+  EXPECT_EQ(elsewhere.code, 0) << elsewhere.err;
+}
+
+TEST(Workflow, ThreadsChangeNoBit) {
+  const Workspace here;
+  here.train("two");
+  const Words words = {"train", "--config", "tiny.toml", "--out"};
+  EXPECT_EQ(here.run({"train", "--config", "tiny.toml", "--out", "one"}, {.environment = {{"OMP_NUM_THREADS", "1"}}}).code, 0);
+  const Outcome three = here.run({"train", "--config", "tiny.toml", "--out", "three", "--threads", "3"});
+  EXPECT_EQ(three.code, 0);
+  EXPECT_TRUE(contains(three.err, ", 3 threads")) << three.err;
+  for (const char* other : {"one", "three"}) {
+    EXPECT_EQ(here.checkpoint(other, 20), here.checkpoint("two", 20)) << other;
+    EXPECT_EQ(here.timeless_metrics(other), here.timeless_metrics("two")) << other;
+  }
+}
+
+}  // namespace
+}  // namespace dikkat::testing

@@ -1,0 +1,274 @@
+#include "train/cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <functional>
+#include <sstream>
+
+#include "autograd/base/error.h"
+#include "autograd/base/parallel.h"
+#include "train/cli/commands.h"
+#include "train/cli/streams.h"
+#include "train/config/advice.h"
+#include "train/config/parse.h"
+#include "train/loop/build_info.h"
+
+namespace dikkat {
+namespace {
+
+constexpr const char* kFooter = R"(Examples:
+  dikkat train --config configs/quickstart.toml --corpus my-text.txt --out runs/mine
+  dikkat resume runs/mine --set train.max_steps=4000
+  dikkat eval runs/mine --json
+  dikkat sample runs/mine --prompt "Once" --temperature 0.7 --num-samples 3
+  dikkat inspect runs/mine
+  dikkat verify runs/mine
+
+`dikkat COMMAND --help` tells about one of them, `dikkat --help-config` about every key of a configuration.
+Exit codes: 0, 1 for a failure, 2 for bad input, 130 and 143 after SIGINT and SIGTERM (the run is saved).)";
+
+/// Ends parsing: somebody asked for the keys of a configuration, whatever else is missing.
+struct HelpForKeysWanted {};
+
+/// Arguments come before options in our usage lines, since an option that takes several values would swallow them.
+class Help : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string usage = "Usage: " + name + (app->get_subcommands({}).empty() ? "" : " COMMAND");
+    for (const CLI::Option* option : app->get_options()) {
+      if (option->get_positional()) {
+        usage += ' ' + option->get_name();
+      } else if (option->get_required()) {
+        usage += ' ' + option->get_name() + ' ' + option->get_type_name();
+      }
+    }
+    return usage + " [OPTIONS]\n";
+  }
+};
+
+const char* kind_of(double) { return "a number"; }
+template <std::integral N>
+const char* kind_of(N) {
+  return "an integer";
+}
+
+/// CLI11's own conversion lets -1 be a large unsigned number, and a number that is too large the largest one.
+template <class N>
+N read_number(const std::string& option, const std::string& text, N low, N high) {
+  N value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  require_input(whole && value >= low && value <= high, option, " is ", text.empty() ? "empty" : text, ", expected ", kind_of(low), " from ", low, " to ", high);
+  return value;
+}
+
+/// An option that takes one number from `low` to `high`.
+template <class N>
+CLI::Option* add_number(CLI::App& app, const std::string& name, N& value, N low, N high, const std::string& help) {
+  const auto read = [=, &value](const std::string& text) { value = read_number(name, text, low, high); };
+  return app.add_option_function<std::string>(name, read, help)->type_name(std::integral<N> ? "N" : "X");
+}
+
+/// The commands with their arguments; `chosen` is the one that was named.
+struct CommandLine {
+  CLI::App app{"dikkat trains GPT models on CPUs: from a text, to checkpoints, to samples.", "dikkat"};
+  int threads = 0;
+  std::function<int()> chosen;
+
+  TrainArguments train;
+  ResumeArguments resume;
+  EvalArguments eval;
+  SampleArguments sample;
+  InspectArguments inspect;
+  std::string verify;
+
+  CommandLine() {
+    app.formatter(std::make_shared<Help>());
+    app.set_version_flag("--version", "dikkat " + build_info().version);
+    add_number(app, "--threads", threads, 1, 4096, "Threads of kernels; by default OMP_NUM_THREADS, or all cores");
+    app.add_flag_function("--help-config", [](std::int64_t) { throw HelpForKeysWanted(); }, "Every key of a configuration")->trigger_on_parse();
+    app.require_subcommand(0, 1);
+    app.fallthrough();  // --threads may stand after the command too
+    add_train();
+    add_resume();
+    add_eval();
+    add_sample();
+    add_inspect();
+    add_verify();
+    app.footer(kFooter);
+  }
+
+ private:
+  CLI::App& command(const char* name, const char* what, const char* examples, std::function<int()> call) {
+    CLI::App* sub = app.add_subcommand(name, what);
+    sub->group("Commands");
+    sub->footer(concat("Examples:\n", examples));
+    sub->callback([this, call] { chosen = call; });
+    return *sub;
+  }
+
+  /// Paths and texts: an empty one is a mistake, such as a variable of the shell that is not set.
+  template <class Text>
+  static CLI::Option* add_text(CLI::App& sub, const char* name, Text& value, const char* type, const char* help) {
+    const auto check = [](const std::string& text) { return std::string(text.empty() ? "the value is empty" : ""); };
+    return sub.add_option(name, value, help)->type_name(type)->check(check, "");
+  }
+
+  static void add_source(CLI::App& sub, std::string& source, bool& best) {
+    add_text(sub, "RUN_DIR|FILE.h5", source, "", "The newest checkpoint of a run directory, or a checkpoint")->required();
+    sub.add_flag("--best", best, "Of a run directory the checkpoint with the lowest validation loss");
+  }
+
+  void add_train() {
+    constexpr const char* kExamples = R"(  dikkat train --config configs/quickstart.toml
+  dikkat train --config configs/quickstart.toml --corpus my-text.txt notes/ --out runs/mine --set train.max_steps=500 model.n_layer=6
+`dikkat --help-config` tells about every key of a configuration.)";
+    CLI::App& sub = command("train", "Train a model on a corpus", kExamples, [this] { return train_command(train); });
+    add_text(sub, "--config", train.config, "FILE", "Configuration, TOML")->required();
+    add_text(sub, "--corpus", train.corpus, "PATH", "Text files and folders; in place of data.corpus");
+    add_text(sub, "--out", train.out, "DIR", "Run directory to be made; by default runs/NAME after the configuration, or runs/NAME-2 ...");
+    add_text(sub, "--set", train.set, "KEY=VALUE", "section.key=value, in place of the file's");
+  }
+
+  void add_resume() {
+    constexpr const char* kExamples = R"(  dikkat resume runs/mine
+  dikkat resume runs/mine --set train.max_steps=4000)";
+    CLI::App& sub = command("resume", "Go on with a run from its newest checkpoint, to the same bits as without the stop", kExamples,
+                            [this] { return resume_command(resume); });
+    add_text(sub, "RUN_DIR", resume.run_directory, "", "The directory of a run")->required();
+    add_text(sub, "--set", resume.set, "KEY=VALUE", "section.key=value that a run can take, such as train.max_steps=4000; it is recorded");
+    sub.add_flag("--latest-good", resume.latest_good, "Where the newest checkpoint is damaged: go on from the newest good one");
+  }
+
+  void add_eval() {
+    constexpr const char* kExamples = R"(  dikkat eval runs/mine
+  dikkat eval runs/mine --best --corpus another-text.txt --json)";
+    CLI::App& sub = command("eval", "Loss over the whole validation part, or over a text", kExamples, [this] { return eval_command(eval); });
+    add_source(sub, eval.source, eval.best);
+    add_text(sub, "--corpus", eval.corpus, "PATH", "Evaluate all of these texts");
+    sub.add_flag("--json", eval.json, "One object: loss (nats), perplexity, bits_per_byte, tokens");
+  }
+
+  void add_sample() {
+    constexpr const char* kExamples = R"(  dikkat sample runs/mine --prompt "Once upon" --max-new-tokens 200
+  dikkat sample runs/mine --temperature 0.7 --top-k 20 --num-samples 3 --seed 7
+  echo -n "Once upon" | dikkat sample runs/mine --prompt - --json)";
+    constexpr index kMost = 1'000'000'000;
+    constexpr index kMostSamples = 1'000'000;
+    CLI::App& sub = command("sample", "Generate text", kExamples, [this] { return sample_command(sample); });
+    add_source(sub, sample.source, sample.best);
+    const auto take_prompt = [this](const std::string& text) {
+      sample.prompt = text;
+      sample.has_prompt = true;
+    };
+    sub.add_option_function<std::string>("--prompt", take_prompt, "Text to go on from; - reads it from standard input")->type_name("TEXT");
+    SampleOptions& o = sample.options;
+    add_number(sub, "--max-new-tokens", o.max_new_tokens, index{0}, kMost, "Tokens to generate")->default_str(concat(o.max_new_tokens));
+    add_number(sub, "--num-samples", o.num_samples, index{1}, kMostSamples, "How many texts")->default_str(concat(o.num_samples));
+    add_number(sub, "--temperature", o.temperature, 0.0, 1000.0, "0: always the likeliest token; 1: as the model says")->default_str(concat(o.temperature));
+    add_number(sub, "--top-k", o.top_k, index{0}, kMost, "Draw among the K likeliest tokens; 0: among all")->default_str(concat(o.top_k));
+    add_number(sub, "--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(), "The same seed gives the same text, on any number of threads")
+        ->default_str(concat(o.seed));
+    sub.add_flag("--json", sample.json, "One object: prompt, seed, samples");
+  }
+
+  void add_inspect() {
+    constexpr const char* kExamples = R"(  dikkat inspect runs/mine
+  dikkat inspect runs/mine/checkpoints/step-000000700.h5 --json)";
+    CLI::App& sub = command("inspect", "What is in a checkpoint: step, parameters, tensors, configuration, tokenizer", kExamples,
+                            [this] { return inspect_command(inspect); });
+    add_source(sub, inspect.source, inspect.best);
+    sub.add_flag("--json", inspect.json, "One object");
+  }
+
+  void add_verify() {
+    constexpr const char* kExamples = R"(  dikkat verify runs/mine
+  dikkat verify runs/mine/checkpoints/step-000000700.h5)";
+    CLI::App& sub = command("verify", "Read and check every byte of a checkpoint, or of all in a run directory", kExamples,
+                            [this] { return verify_command(verify); });
+    add_text(sub, "RUN_DIR|FILE.h5", verify, "", "A run directory or a checkpoint")->required();
+  }
+};
+
+/// "; did you mean WORD?" where one of the words is near, else `otherwise`.
+std::string guess(const std::vector<std::string>& words, const std::string& word, const std::string& otherwise) {
+  const std::vector<std::string_view> views(words.begin(), words.end());
+  const std::string_view nearest = schema::nearest_word(views, word);
+  return nearest.empty() ? otherwise : concat("; did you mean ", nearest, "?");
+}
+
+/// About the first argument that no command and no option has taken.
+std::string describe_stray(const CLI::App& app, const CLI::App& command, const std::string& stray) {
+  if (stray.starts_with('-')) {
+    std::vector<std::string> options;
+    for (const CLI::App* part : {&command, &app}) {
+      for (const CLI::Option* option : part->get_options([](const CLI::Option* o) { return o->nonpositional(); })) {
+        options.push_back(option->get_name());
+      }
+    }
+    return concat("unknown option ", stray, guess(options, stray.substr(0, stray.find('=')), ""));
+  }
+  if (&command != &app) {
+    return concat(command.get_name(), " takes no argument ", stray);
+  }
+  std::vector<std::string> commands;
+  std::string list;
+  for (const CLI::App* sub : app.get_subcommands({})) {
+    commands.push_back(sub->get_name());
+    list += concat(list.empty() ? "" : ", ", sub->get_name());
+  }
+  return concat("unknown command ", stray, guess(commands, stray, concat("; the commands are ", list)));
+}
+
+[[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error, std::span<char*> arguments) {
+  const auto named = app.get_subcommands();
+  const CLI::App& command = named.empty() ? app : *named.front();
+  const std::string advice = concat(" (see dikkat ", named.empty() ? "" : command.get_name() + ' ', "--help)");
+
+  const auto strays = app.remaining(true);
+  for (const char* argument : arguments) {
+    if (std::find(strays.begin(), strays.end(), argument) != strays.end()) {
+      fail_input(describe_stray(app, command, argument), advice);
+    }
+  }
+  const std::string what = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    const std::string name = what.substr(0, what.find(':'));
+    const CLI::Option* option = command.get_option_no_throw(name);
+    const bool several = option != nullptr && option->get_items_expected_max() > 1;
+    fail_input(name, several ? " takes one value or more" : " takes one value, once", advice);
+  }
+  fail_input(what, advice);
+}
+
+}  // namespace
+
+int run_command_line(int argc, char** argv) {
+  CommandLine line;
+  try {
+    line.app.parse(argc, argv);
+  } catch (const HelpForKeysWanted&) {
+    put(help_for_keys());
+    flush_results();
+    return 0;
+  } catch (const CLI::Success& e) {  // --help, --version
+    std::ostringstream text;
+    line.app.exit(e, text, text);
+    put(text.str());
+    flush_results();
+    return 0;
+  } catch (const CLI::ParseError& e) {
+    refuse(line.app, e, std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
+  }
+  if (!line.chosen) {
+    tell(line.app.help());
+    constexpr int kUsage = 2;
+    return kUsage;
+  }
+  if (line.threads > 0) {
+    set_thread_count(line.threads);
+  }
+  return line.chosen();
+}
+
+}  // namespace dikkat

@@ -1,0 +1,34 @@
+#include "train/cli/streams.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <string>
+#include <system_error>
+
+#include "autograd/base/error.h"
+
+namespace dikkat {
+namespace {
+
+void require_output(bool ok) { require(ok, "standard output cannot be written to: ", std::generic_category().message(errno)); }
+
+}  // namespace
+
+void hold_standard_streams() noexcept {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) < 0 && ::open("/dev/null", stream == STDOUT_FILENO ? O_RDONLY : O_WRONLY) < 0) {
+      return;  // open() takes the lowest number that is free, which is `stream`; nothing can be done without /dev/null
+    }
+  }
+}
+
+void tell(std::string_view line) { std::fputs((std::string(line) + '\n').c_str(), stderr); }
+
+void put(std::string_view text) { require_output(std::fwrite(text.data(), 1, text.size(), stdout) == text.size()); }
+
+void flush_results() { require_output(std::fflush(stdout) == 0); }
+
+}  // namespace dikkat

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string_view>
+
+// Results go to standard output and words for people to standard error.
+namespace dikkat {
+
+/// For main(), before any file is opened: a standard stream that is closed becomes one that fails, or else the next file to be opened
+/// would take its number, and be read as the prompt or written to as the terminal.
+void hold_standard_streams() noexcept;
+
+/// A line for people. It is dropped where it cannot be written: a terminal that went away stops no run.
+void tell(std::string_view line);
+
+/// Results, as they are. Throws Error when standard output cannot take them (a closed pipe, a full disk).
+void put(std::string_view text);
+/// Throws Error when what was put could not be written.
+void flush_results();
+
+}  // namespace dikkat
