@@ -48,26 +48,24 @@ OneThread::~OneThread() { omp_set_num_threads(before_); }
 
 namespace detail {
 
-void run_tiles(index tiles, bool even, TileFunction function, void* context) noexcept {
+void run_tiles(const Tiles& tiles) noexcept {
   flush_denormals_to_zero();
-  if (tiles == 1 || omp_in_parallel() != 0) {
-    for (index tile = 0; tile < tiles; ++tile) {
-      function(context, tile);
-    }
-    return;
-  }
-#pragma omp parallel if (tiles > 1)
+  const bool alone = omp_in_parallel() != 0 || (tiles.count <= 1 && tiles.on_thread == nullptr);
+#pragma omp parallel if (!alone)
   {
     flush_denormals_to_zero();
-    if (even) {
+    if (tiles.on_thread != nullptr) {
+      tiles.on_thread(tiles.thread_context);
+    }
+    if (tiles.even) {
 #pragma omp for schedule(static) nowait
-      for (index tile = 0; tile < tiles; ++tile) {
-        function(context, tile);
+      for (index tile = 0; tile < tiles.count; ++tile) {
+        tiles.function(tiles.context, tile);
       }
     } else {
 #pragma omp for schedule(dynamic, 1) nowait
-      for (index tile = 0; tile < tiles; ++tile) {
-        function(context, tile);
+      for (index tile = 0; tile < tiles.count; ++tile) {
+        tiles.function(tiles.context, tile);
       }
     }
   }

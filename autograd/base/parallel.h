@@ -30,7 +30,21 @@ class OneThread {
 
 namespace detail {
 using TileFunction = void (*)(void* context, index tile);
-void run_tiles(index tiles, bool even, TileFunction function, void* context) noexcept;
+using ThreadFunction = void (*)(void* context);
+struct Tiles {
+  index count;
+  bool even;
+  TileFunction function;
+  void* context;
+  ThreadFunction on_thread;  // once on each thread before its first tile; null for none
+  void* thread_context;
+};
+void run_tiles(const Tiles& tiles) noexcept;
+
+template <class F>
+constexpr TileFunction kTileFunction = [](void* context, index tile) { (*static_cast<F*>(context))(tile); };
+template <class F>
+constexpr ThreadFunction kThreadFunction = [](void* context) { (*static_cast<F*>(context))(); };
 }  // namespace detail
 
 /// Calls f(tile) for tile = 0 to tiles - 1, on all threads, in any order.
@@ -40,15 +54,16 @@ void run_tiles(index tiles, bool even, TileFunction function, void* context) noe
 /// Denormals are flushed to zero while f runs, and afterwards on this thread.
 template <class F>
 void parallel_for(index tiles, F&& f) noexcept {
-  using Function = std::remove_reference_t<F>;
-  detail::run_tiles(tiles, true, [](void* context, index tile) { (*static_cast<Function*>(context))(tile); }, &f);
+  detail::run_tiles({tiles, true, detail::kTileFunction<std::remove_reference_t<F>>, &f, nullptr, nullptr});
 }
 
-/// As parallel_for, for tiles of unequal work: threads take the next tile when they are done with one.
-template <class F>
-void parallel_for_uneven(index tiles, F&& f) noexcept {
-  using Function = std::remove_reference_t<F>;
-  detail::run_tiles(tiles, false, [](void* context, index tile) { (*static_cast<Function*>(context))(tile); }, &f);
+/// As parallel_for, for tiles of unequal work: threads take the next tile when they are done with one. Every thread calls
+/// on_thread() first, with or without a tile to come: memory that a tile needs is asked for there, so that a thread which happens to
+/// get its first tile in a later step does not ask for it then.
+template <class P, class F>
+void parallel_for_uneven(index tiles, P&& on_thread, F&& f) noexcept {
+  detail::run_tiles({tiles, false, detail::kTileFunction<std::remove_reference_t<F>>, &f,
+                     detail::kThreadFunction<std::remove_reference_t<P>>, &on_thread});
 }
 
 /// Calls f(begin, end) for consecutive blocks of at most `block` of the n elements.

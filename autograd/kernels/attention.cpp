@@ -38,20 +38,19 @@ T* head_at(const Heads<T>& heads, const AttentionShape& s, index b, index h) {
   return heads.data + b * heads.batch_stride + h * s.head_size;
 }
 
-/// Where the head's size is whole vectors its rows are used where they lie; otherwise they are copied and padded.
+/// Where the head's size is whole vectors its rows are used where they lie; otherwise they are copied to `padded`.
 template <class T>
-Rows<T> rows_of(const Heads<const T>& heads, const AttentionShape& s, index b, index h, index first, index count, Scratch slot) {
+Rows<T> rows_of(const Heads<const T>& heads, const AttentionShape& s, index b, index h, index first, index count, T* padded) {
   const T* from = head_at(heads, s, b, h) + first * heads.row_stride;
   const index width = round_up(s.head_size, kLanes<T>);
   if (width == s.head_size) {
     return {from, heads.row_stride};
   }
-  T* copy = scratch<T>(slot, count * width);
   for (index row = 0; row < count; ++row) {
-    std::copy_n(from + row * heads.row_stride, s.head_size, copy + row * width);
-    std::fill_n(copy + row * width + s.head_size, width - s.head_size, T(0));
+    std::copy_n(from + row * heads.row_stride, s.head_size, padded + row * width);
+    std::fill_n(padded + row * width + s.head_size, width - s.head_size, T(0));
   }
-  return {copy, width};
+  return {padded, width};
 }
 
 /// to (head_size, kBlock) = factor * rows transposed; columns from `count` on are zero.
@@ -129,19 +128,35 @@ void draw_dropout(const AttentionShape& s, index b, index h, index query, index 
   }
 }
 
+/// This thread's memory for forward_block(). What is not needed is null.
+template <class T>
+struct ForwardMemory {
+  explicit ForwardMemory(const AttentionShape& s)
+      : width(round_up(s.head_size, kLanes<T>)),
+        q_t(scratch<T>(Scratch::a, s.head_size * kBlock)),
+        weights(scratch<T>(Scratch::b, kBlock * kBlock)),
+        keep(s.dropout > 0 ? scratch<T>(Scratch::c, kBlock * kBlock) : nullptr),
+        y(scratch<T>(Scratch::d, kBlock * width)),
+        q_padded(width > s.head_size ? scratch<T>(Scratch::e, kBlock * width) : nullptr),
+        v_padded(width > s.head_size ? scratch<T>(Scratch::f, kBlock * width) : nullptr) {}
+
+  index width;    // of a head's row, in whole vectors
+  T* q_t;         // (head_size, queries), scaled
+  T* weights;     // (keys, queries)
+  T* keep;        // (keys, queries)
+  T* y;           // (queries, width), before the division by the sums
+  T* q_padded;    // (queries, width)
+  T* v_padded;    // (keys, width)
+};
+
 /// One block of queries of one head against all the keys that it sees.
 template <class T>
 void forward_block(const AttentionForward<T>& p, index b, index h, index query) {
   const AttentionShape& s = p.shape;
   const index count = std::min(kBlock, s.queries - query);
-  const index width = round_up(s.head_size, kLanes<T>);
+  const auto [width, q_t, weights, keep, y, q_padded, v_padded] = ForwardMemory<T>(s);
   const Intervals<T> see(s, b, query, count);
-
-  T* q_t = scratch<T>(Scratch::a, s.head_size * kBlock);
-  T* weights = scratch<T>(Scratch::b, kBlock * kBlock);  // (keys, queries)
-  T* keep = s.dropout > 0 ? scratch<T>(Scratch::c, kBlock * kBlock) : nullptr;
-  T* y = scratch<T>(Scratch::d, kBlock * width);  // (queries, width), before the division by the sums
-  const Rows<T> q = rows_of(p.q, s, b, h, query, count, Scratch::e);
+  const Rows<T> q = rows_of(p.q, s, b, h, query, count, q_padded);
   transpose_block(q, count, s.head_size, static_cast<T>(s.scale), q_t);
 
   Vec<T> highest[kVectors<T>];
@@ -154,7 +169,7 @@ void forward_block(const AttentionForward<T>& p, index b, index h, index query) 
   for (index key = see.any_first / kBlock * kBlock; key < see.any_last; key += kBlock, first = false) {
     const index keys = std::min(kBlock, s.keys - key);
     const Rows<T> k{head_at(p.k, s, b, h) + key * p.k.row_stride, p.k.row_stride};  // read by elements: no padding needed
-    const Rows<T> v_rows = rows_of(p.v, s, b, h, key, keys, Scratch::f);
+    const Rows<T> v_rows = rows_of(p.v, s, b, h, key, keys, v_padded);
     tile_gemm<T>({.m = keys, .n = kBlock, .k = s.head_size, .a = k.data, .a_row = k.stride, .b = q_t, .ldb = kBlock, .c = weights, .ldc = kBlock});
     hide_keys(see, key, keys, weights);
 
@@ -218,27 +233,48 @@ void write_rows(HeadsOut<T> out, const AttentionShape& s, index b, index h, inde
   }
 }
 
+/// This thread's memory for backward_head(). What is not needed is null.
+template <class T>
+struct BackwardMemory {
+  explicit BackwardMemory(const AttentionShape& s)
+      : width(round_up(s.head_size, kLanes<T>)),
+        rows(round_up(s.queries, kBlock)),
+        q_t(scratch<T>(Scratch::a, 2 * rows * s.head_size)),
+        dy_t(q_t + rows * s.head_size),
+        weights(scratch<T>(Scratch::b, 3 * kBlock * kBlock)),
+        ds(weights + kBlock * kBlock),
+        keep(ds + kBlock * kBlock),
+        dq(scratch<T>(Scratch::c, rows * width)),
+        dk(scratch<T>(Scratch::d, 2 * kBlock * width)),
+        dv(dk + kBlock * width),
+        lse(scratch<T>(Scratch::g, 2 * rows)),
+        delta(lse + rows),
+        q_padded(width > s.head_size ? scratch<T>(Scratch::e, s.queries * width) : nullptr),
+        dy_padded(width > s.head_size ? scratch<T>(Scratch::f, s.queries * width) : nullptr),
+        k_padded(width > s.head_size ? scratch<T>(Scratch::h, kBlock * width) : nullptr) {}
+
+  index width;       // of a head's row, in whole vectors
+  index rows;        // queries, in whole blocks
+  T *q_t, *dy_t;     // by blocks: (head_size, queries)
+  T *weights, *ds;   // (keys, queries)
+  T* keep;           // (keys, queries)
+  T* dq;             // (rows, width)
+  T *dk, *dv;        // (keys, width)
+  T* lse;            // (rows): +inf past the end, so that weights there are 0
+  T* delta;          // (rows)
+  T *q_padded, *dy_padded;  // (queries, width)
+  T* k_padded;              // (keys, width)
+};
+
 /// One head. With weights w, dw = dy v^T and delta = <dy, y> by queries:  dv = w^T dy,  ds = w (dw - delta),
 /// dq = scale ds k,  dk = scale ds^T q.
 template <class T>
 void backward_head(const AttentionBackward<T>& p, index b, index h) {
   const AttentionShape& s = p.shape;
-  const index width = round_up(s.head_size, kLanes<T>);
-  const index blocks = ceil_div(s.queries, kBlock);
-
-  const Rows<T> q = rows_of(p.q, s, b, h, 0, s.queries, Scratch::e);
-  const Rows<T> dy = rows_of(p.dy, s, b, h, 0, s.queries, Scratch::f);
-  T* q_t = scratch<T>(Scratch::a, 2 * blocks * s.head_size * kBlock);  // by blocks: (head_size, queries)
-  T* dy_t = q_t + blocks * s.head_size * kBlock;
-  T* tiles = scratch<T>(Scratch::b, 3 * kBlock * kBlock);
-  T* weights = tiles;  // (keys, queries)
-  T* ds = tiles + kBlock * kBlock;
-  T* keep = ds + kBlock * kBlock;
-  T* dq = scratch<T>(Scratch::c, blocks * kBlock * width);
-  T* dk = scratch<T>(Scratch::d, 2 * kBlock * width);
-  T* dv = dk + kBlock * width;
-  T* lse = scratch<T>(Scratch::g, 2 * blocks * kBlock);  // +inf past the end: weight 0
-  T* delta = lse + blocks * kBlock;
+  const auto [width, rows, q_t, dy_t, weights, ds, keep, dq, dk, dv, lse, delta, q_padded, dy_padded, k_padded] = BackwardMemory<T>(s);
+  const index blocks = rows / kBlock;
+  const Rows<T> q = rows_of(p.q, s, b, h, 0, s.queries, q_padded);
+  const Rows<T> dy = rows_of(p.dy, s, b, h, 0, s.queries, dy_padded);
 
   for (index block = 0; block < blocks; ++block) {
     const index query = block * kBlock;
@@ -261,7 +297,7 @@ void backward_head(const AttentionBackward<T>& p, index b, index h) {
 
   for (index key = 0; key < s.keys; key += kBlock) {
     const index keys = std::min(kBlock, s.keys - key);
-    const Rows<T> k = rows_of(p.k, s, b, h, key, keys, Scratch::h);
+    const Rows<T> k = rows_of(p.k, s, b, h, key, keys, k_padded);
     const Rows<T> v{head_at(p.v, s, b, h) + key * p.v.row_stride, p.v.row_stride};  // read by elements: no padding needed
     bool first = true;
     for (index block = 0; block < blocks; ++block) {
@@ -308,7 +344,7 @@ template <class T>
 void attention_forward(const AttentionForward<T>& p) noexcept {
   const AttentionShape& s = p.shape;
   const index blocks = ceil_div(s.queries, kBlock);
-  parallel_for_uneven(s.batch * s.heads * blocks, [&](index task) {
+  parallel_for_uneven(s.batch * s.heads * blocks, [&] { ForwardMemory<T>{s}; }, [&](index task) {
     // Last blocks first: under a causal mask they see the most keys, and the longest tasks should not be the last to begin.
     const index block = blocks - 1 - task % blocks;
     const index head = task / blocks;
@@ -319,7 +355,7 @@ void attention_forward(const AttentionForward<T>& p) noexcept {
 template <class T>
 void attention_backward(const AttentionBackward<T>& p) noexcept {
   const AttentionShape& s = p.shape;
-  parallel_for_uneven(s.batch * s.heads, [&](index task) { backward_head(p, task / s.heads, task % s.heads); });
+  parallel_for_uneven(s.batch * s.heads, [&] { BackwardMemory<T>{s}; }, [&](index task) { backward_head(p, task / s.heads, task % s.heads); });
 }
 
 template void attention_forward<float>(const AttentionForward<float>&) noexcept;

@@ -1,9 +1,10 @@
 #include "train/cli/command_line.h"
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <functional>
 #include <sstream>
+
+#include <CLI/CLI.hpp>
 
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
@@ -58,7 +59,8 @@ N read_number(const std::string& option, const std::string& text, N low, N high)
   N value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc() && end == text.data() + text.size();
-  require_input(whole && value >= low && value <= high, option, " is ", text.empty() ? "empty" : text, ", expected ", kind_of(low), " from ", low, " to ", high);
+  require_input(whole && value >= low && value <= high, option, " is ", text.empty() ? "empty" : text, ", expected ", kind_of(low),
+                " from ", low, " to ", high);
   return value;
 }
 
@@ -86,7 +88,9 @@ struct CommandLine {
     app.formatter(std::make_shared<Help>());
     app.set_version_flag("--version", "dikkat " + build_info().version);
     add_number(app, "--threads", threads, 1, 4096, "Threads of kernels; by default OMP_NUM_THREADS, or all cores");
-    app.add_flag_function("--help-config", [](std::int64_t) { throw HelpForKeysWanted(); }, "Every key of a configuration")->trigger_on_parse();
+    app.add_flag_function(
+           "--help-config", [](std::int64_t) { throw HelpForKeysWanted(); }, "Every key of a configuration")
+        ->trigger_on_parse();
     app.require_subcommand(0, 1);
     app.fallthrough();  // --threads may stand after the command too
     add_train();
@@ -143,7 +147,8 @@ struct CommandLine {
   void add_eval() {
     constexpr const char* kExamples = R"(  dikkat eval runs/mine
   dikkat eval runs/mine --best --corpus another-text.txt --json)";
-    CLI::App& sub = command("eval", "Loss over the whole validation part, or over a text", kExamples, [this] { return eval_command(eval); });
+    CLI::App& sub =
+        command("eval", "Loss over the whole validation part, or over a text", kExamples, [this] { return eval_command(eval); });
     add_source(sub, eval.source, eval.best);
     add_text(sub, "--corpus", eval.corpus, "PATH", "Evaluate all of these texts");
     sub.add_flag("--json", eval.json, "One object: loss (nats), perplexity, bits_per_byte, tokens");
@@ -165,9 +170,11 @@ struct CommandLine {
     SampleOptions& o = sample.options;
     add_number(sub, "--max-new-tokens", o.max_new_tokens, index{0}, kMost, "Tokens to generate")->default_str(concat(o.max_new_tokens));
     add_number(sub, "--num-samples", o.num_samples, index{1}, kMostSamples, "How many texts")->default_str(concat(o.num_samples));
-    add_number(sub, "--temperature", o.temperature, 0.0, 1000.0, "0: always the likeliest token; 1: as the model says")->default_str(concat(o.temperature));
+    add_number(sub, "--temperature", o.temperature, 0.0, 1000.0, "0: always the likeliest token; 1: as the model says")
+        ->default_str(concat(o.temperature));
     add_number(sub, "--top-k", o.top_k, index{0}, kMost, "Draw among the K likeliest tokens; 0: among all")->default_str(concat(o.top_k));
-    add_number(sub, "--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(), "The same seed gives the same text, on any number of threads")
+    add_number(sub, "--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
+               "The same seed gives the same text, on any number of threads")
         ->default_str(concat(o.seed));
     sub.add_flag("--json", sample.json, "One object: prompt, seed, samples");
   }

@@ -1,8 +1,8 @@
 #include "train/cli/signals.h"
 
-#include <unistd.h>
-
 #include <csignal>
+
+#include <unistd.h>
 
 namespace dikkat {
 namespace {

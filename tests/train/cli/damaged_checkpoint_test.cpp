@@ -57,7 +57,8 @@ TEST_F(DamagedCheckpointTest, AlteredOnes) {
 }
 
 TEST_F(DamagedCheckpointTest, AnyBitThatIsFlipped) {
-  for (const std::size_t at : {std::size_t{0}, std::size_t{40}, std::size_t{200}, std::size_t{4095}, std::size_t{4096}, std::size_t{60000}, good_.size() / 2}) {
+  for (const std::size_t at :
+       {std::size_t{0}, std::size_t{40}, std::size_t{200}, std::size_t{4095}, std::size_t{4096}, std::size_t{60000}, good_.size() / 2}) {
     here_.write(kNewest, flipped(at));
     const Outcome outcome = here_.run({"verify", kNewest});
     EXPECT_EQ(outcome.code, 2) << at;
@@ -66,14 +67,15 @@ TEST_F(DamagedCheckpointTest, AnyBitThatIsFlipped) {
 }
 
 TEST_F(DamagedCheckpointTest, ForeignOnes) {
-  expect_refused(good_.substr(4096), "is not a dikkat checkpoint");  // HDF5, but not ours
+  expect_refused(good_.substr(4096), "is an HDF5 file but not a dikkat checkpoint");
   expect_refused(tiny_text(2000), "is not a dikkat checkpoint");
 }
 
 TEST_F(DamagedCheckpointTest, AnOlderOneIsTakenOnlyWhenAskedFor) {
   here_.write(kNewest, flipped(5000));
   const Outcome refused = here_.run({"resume", "run"});
-  EXPECT_TRUE(contains(refused.err, "these older ones are whole: step-000000004.h5") && contains(refused.err, "--latest-good")) << refused.err;
+  EXPECT_TRUE(contains(refused.err, "these older ones are whole: step-000000004.h5") && contains(refused.err, "--latest-good"))
+      << refused.err;
   EXPECT_EQ(here_.run({"eval", kOlder}).code, 0);
 
   const Outcome resumed = here_.run({"resume", "run", "--latest-good", "--set", "train.max_steps=8"});

@@ -1,13 +1,5 @@
 #pragma once
 
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <fstream>
 #include <map>
@@ -16,13 +8,21 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 namespace dikkat::testing {
 
 /// How the program is started.
 struct Start {
-  std::vector<std::string> arguments;
+  std::vector<std::string> arguments = {};
   std::string folder = ".";  // working directory
-  std::string input;         // standard input's text
+  std::string input = {};    // standard input's text
   std::map<std::string, std::string> environment = {};
   // In place of what is captured, or of `input`: a path, or kClosed.
   std::string in = {}, out = {}, err = {};

@@ -14,8 +14,16 @@ class StreamsTest : public ::testing::Test {
 TEST_F(StreamsTest, ResultsThatCannotBeWrittenAreAFailure) {
   const auto before = here_.tree();
   for (const std::string& out : {std::string("/dev/full"), kClosed}) {
-    for (const Words& words : {Words{"eval", "run", "--json"}, {"eval", "run"}, {"sample", "run", "--max-new-tokens", "1"}, {"inspect", "run"}, {"inspect", "run", "--json"},
-                               {"verify", "run"}, {"--help"}, {"train", "--help"}, {"--version"}, {"--help-config"}}) {
+    for (const Words& words : {Words{"eval", "run", "--json"},
+                               {"eval", "run"},
+                               {"sample", "run", "--max-new-tokens", "1"},
+                               {"inspect", "run"},
+                               {"inspect", "run", "--json"},
+                               {"verify", "run"},
+                               {"--help"},
+                               {"train", "--help"},
+                               {"--version"},
+                               {"--help-config"}}) {
       const Outcome outcome = here_.run(words, {.out = out});
       EXPECT_EQ(outcome.code, 1) << words.front() << ' ' << out;
       EXPECT_TRUE(contains(outcome.err, "dikkat: standard output cannot be written to: ")) << words.front() << ' ' << outcome.err;
@@ -48,7 +56,8 @@ TEST_F(StreamsTest, TrainingGoesOnWithoutAnyoneToTell) {
 
 TEST_F(StreamsTest, TrainingGoesOnWhenItsReaderLeaves) {
   const Start start = here_.here({});
-  const std::string command = "cd '" + start.folder + "' && { GOMP_SPINCOUNT=1000 OMP_NUM_THREADS=2 '" DIKKAT_PROGRAM
+  const std::string command = "cd '" + start.folder +
+                              "' && { GOMP_SPINCOUNT=1000 OMP_NUM_THREADS=2 '" DIKKAT_PROGRAM
                               "' train --config tiny.toml --out piped 2>&1 >result; echo $? >code; } | head -n 1 >/dev/null";
   ASSERT_EQ(std::system(command.c_str()), 0);
   EXPECT_EQ(contents(here_ / "code"), "0\n");

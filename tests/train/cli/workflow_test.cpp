@@ -130,7 +130,8 @@ TEST(Workflow, ThePromptMayComeFromStandardInput) {
   const Outcome input = here.run({"sample", "run", "--prompt", "-", "--max-new-tokens", "8"}, {.input = "by night"});
   EXPECT_EQ(input.code, 0) << input.err;
   EXPECT_EQ(input.out, argument.out);
-  EXPECT_EQ(here.run({"sample", "run", "--prompt", "-x", "--max-new-tokens", "1"}).out.substr(0, 2), "-x") << "a text may begin with a hyphen";
+  EXPECT_EQ(here.run({"sample", "run", "--prompt", "-x", "--max-new-tokens", "1"}).out.substr(0, 2), "-x")
+      << "a text may begin with a hyphen";
   const Outcome none = here.run({"sample", "run", "--max-new-tokens", "0"});
   EXPECT_EQ(none.code, 0) << none.err;
   EXPECT_EQ(none.out, "\n");
@@ -173,7 +174,7 @@ TEST(Workflow, TheWrittenConfigurationHoldsEveryKeyAndRepeatsTheRun) {
       ++keys;
     }
   }
-  EXPECT_GE(keys, 34);
+  EXPECT_GE(keys, 32);
 
   here.write("copy.toml", config);
   const Outcome again = here.run({"train", "--config", "copy.toml", "--out", "again"});
@@ -225,7 +226,6 @@ TEST(Workflow, ARunMayGoOnFromAnotherFolderAndWithItsTextElsewhere) {
 TEST(Workflow, ThreadsChangeNoBit) {
   const Workspace here;
   here.train("two");
-  const Words words = {"train", "--config", "tiny.toml", "--out"};
   EXPECT_EQ(here.run({"train", "--config", "tiny.toml", "--out", "one"}, {.environment = {{"OMP_NUM_THREADS", "1"}}}).code, 0);
   const Outcome three = here.run({"train", "--config", "tiny.toml", "--out", "three", "--threads", "3"});
   EXPECT_EQ(three.code, 0);
