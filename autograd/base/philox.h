@@ -48,6 +48,10 @@ class RandomStream {
   }
   constexpr RandomStream(std::uint64_t seed, std::string_view site, std::uint64_t step) : RandomStream(seed, hash_of(site), step) {}
 
+  /// Words of elements 4 * first_group to 4 * first_group + 4 * kGroups - 1: as group() gives them, many at once, in vectors.
+  static constexpr int kGroups = 16;
+  void groups(index first_group, std::uint32_t* words) const noexcept;
+
   /// Words of elements 4 * group to 4 * group + 3.
   constexpr std::array<std::uint32_t, 4> group(index group) const { return philox(key_, philox_counter(step_, static_cast<std::uint64_t>(group))); }
   constexpr std::uint32_t word(index element) const { return group(element / 4)[static_cast<std::size_t>(element % 4)]; }

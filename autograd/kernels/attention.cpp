@@ -118,12 +118,12 @@ void draw_dropout(const AttentionShape& s, index b, index h, index query, index 
   const std::uint64_t threshold = dropout_threshold(s.dropout);
   const T kept = static_cast<T>(1 / (1 - s.dropout));
   std::fill_n(keep, keys * kBlock, T(0));
+  std::uint32_t words[kBlock];
+  static_assert(kBlock == 4 * RandomStream::kGroups);
   for (index i = 0; i < queries; ++i) {
-    for (index j = 0; j < keys; j += 4) {  // key tiles begin at multiples of four
-      const auto words = s.stream.group(attention_dropout_element(s, b, h, query + i, key + j) / 4);
-      for (index lane = 0; lane < std::min<index>(4, keys - j); ++lane) {
-        keep[(j + lane) * kBlock + i] = words[static_cast<std::size_t>(lane)] < threshold ? T(0) : kept;
-      }
+    s.stream.groups(attention_dropout_element(s, b, h, query + i, key) / 4, words);  // key tiles begin at multiples of four
+    for (index j = 0; j < keys; ++j) {
+      keep[j * kBlock + i] = words[j] < threshold ? T(0) : kept;
     }
   }
 }

@@ -237,12 +237,18 @@ void dropout(const Dropout<T>& p) noexcept {
   const std::uint64_t threshold = dropout_threshold(p.probability);
   const T keep = static_cast<T>(1 / (1 - p.probability));
   parallel_blocks(p.n, kBlock, [&](index begin, index end) {
+    constexpr index kWords = 4 * RandomStream::kGroups;
+    std::uint32_t words[kWords];
     for (index at = begin; at < end;) {
       const index element = p.first + at;
-      const auto words = p.stream.group(element / 4);
-      for (index lane = element % 4; lane < 4 && at < end; ++lane, ++at) {
-        p.y.put(at, words[static_cast<std::size_t>(lane)] < threshold ? T(0) : p.x[at] * keep);
+      const index skipped = element % 4;
+      p.stream.groups(element / 4, words);
+      const index count = std::min(kWords - skipped, end - at);
+      for (index i = 0; i < count; ++i) {
+        const T y = words[skipped + i] < threshold ? T(0) : p.x[at + i] * keep;
+        p.y.data[at + i] = p.y.add ? p.y.data[at + i] + y : y;
       }
+      at += count;
     }
   });
 }

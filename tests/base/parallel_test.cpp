@@ -24,7 +24,14 @@ TEST(Parallel, EachTileOnce) {
       std::vector<std::atomic<int>> even(static_cast<std::size_t>(tiles));
       std::vector<std::atomic<int>> uneven(static_cast<std::size_t>(tiles));
       parallel_for(tiles, [&](index tile) { ++even[static_cast<std::size_t>(tile)]; });
-      parallel_for_uneven(tiles, [&](index tile) { ++uneven[static_cast<std::size_t>(tile)]; });
+      std::atomic<int> prepared{0};
+      parallel_for_uneven(
+          tiles, [&] { ++prepared; },
+          [&](index tile) {
+            ++uneven[static_cast<std::size_t>(tile)];
+            EXPECT_GT(prepared, 0);
+          });
+      EXPECT_EQ(prepared, threads) << "every thread prepares, with or without a tile";
       for (index i = 0; i < tiles; ++i) {
         EXPECT_EQ(even[static_cast<std::size_t>(i)], 1);
         EXPECT_EQ(uneven[static_cast<std::size_t>(i)], 1);

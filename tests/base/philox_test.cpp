@@ -74,6 +74,20 @@ TEST(RandomStream, UniformNumbersAreUniform) {
   EXPECT_LT(std::abs(correlation), 4 / std::sqrt(static_cast<double>(kCount))) << "between neighbours";
 }
 
+TEST(RandomStream, ManyGroupsAreTheSameAsEachAlone) {
+  const RandomStream stream(0x123456789abcdef, "many", 0xfedcba9876543210);
+  for (const index first : {index{0}, index{1}, index{13}, (index{1} << 32) - 7, index{1} << 40}) {
+    std::uint32_t words[4 * RandomStream::kGroups];
+    stream.groups(first, words);
+    for (int i = 0; i < RandomStream::kGroups; ++i) {
+      const auto group = stream.group(first + i);
+      for (std::size_t lane = 0; lane < 4; ++lane) {
+        EXPECT_EQ(words[4 * static_cast<std::size_t>(i) + lane], group[lane]) << first << " " << i << " " << lane;
+      }
+    }
+  }
+}
+
 TEST(RandomStream, ElementsBeyondFourThousandMillionDiffer) {
   const RandomStream stream(1, 2, 3);
   EXPECT_NE(stream.group(1), stream.group(1 + (index{1} << 32)));
