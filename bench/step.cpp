@@ -1,9 +1,8 @@
 // How long does one optimizer step take? Forward, backward, clipping and AdamW of the model in a configuration, on random tokens.
-#include <fmt/format.h>
-#include <sys/resource.h>
-
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/resource.h>
 
 #include "autograd/base/parallel.h"
 #include "autograd/ops/loss.h"
@@ -41,7 +40,8 @@ int run(const Arguments& a) {
   validate(c);
   LanguageModel model(c.model, 1);
   model.parameters().allocate(1);
-  AdamW optimizer(model.parameters(), {.beta1 = c.optim.beta1, .beta2 = c.optim.beta2, .eps = c.optim.eps, .weight_decay = c.optim.weight_decay});
+  AdamW optimizer(model.parameters(),
+                  {.beta1 = c.optim.beta1, .beta2 = c.optim.beta2, .eps = c.optim.eps, .weight_decay = c.optim.weight_decay});
   const index rows = c.train.batch_size;
   const index time = c.model.block_size;
   const auto inputs = random_tokens(rows * time, c.model.vocab_size, 0);
@@ -65,14 +65,20 @@ int run(const Arguments& a) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   if (a.json) {
-    const nlohmann::ordered_json object{{"config", a.config},         {"threads", thread_count()},   {"steps", a.steps},
-                                        {"ms_median", times.median},  {"ms_min", times.min},         {"ms_max", times.max},
-                                        {"parameters", model.parameters().parameter_count()},        {"peak_bytes", usage.ru_maxrss * 1024},
-                                        {"activation_bytes", tape.activation_bytes()},               {"gradient_bytes", tape.gradient_bytes()}};
+    const nlohmann::ordered_json object{{"config", a.config},
+                                        {"threads", thread_count()},
+                                        {"steps", a.steps},
+                                        {"ms_median", times.median},
+                                        {"ms_min", times.min},
+                                        {"ms_max", times.max},
+                                        {"parameters", model.parameters().parameter_count()},
+                                        {"peak_bytes", usage.ru_maxrss * 1024},
+                                        {"activation_bytes", tape.activation_bytes()},
+                                        {"gradient_bytes", tape.gradient_bytes()}};
     fmt::print("{}\n", object.dump());
   } else {
-    fmt::print("{}: {:.2f} ms a step (min {:.2f}, max {:.2f}; {} steps, {} threads), {:.0f} MB at most\n", a.config, times.median, times.min, times.max,
-               a.steps, thread_count(), static_cast<double>(usage.ru_maxrss) / 1024);
+    fmt::print("{}: {:.2f} ms a step (min {:.2f}, max {:.2f}; {} steps, {} threads), {:.0f} MB at most\n", a.config, times.median,
+               times.min, times.max, a.steps, thread_count(), static_cast<double>(usage.ru_maxrss) / 1024);
   }
   return 0;
 }

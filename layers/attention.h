@@ -6,11 +6,11 @@
 namespace dikkat {
 
 struct AttentionConfig {
-  index width = 0;      // C
-  index heads = 1;      // H, divides C
-  bool bias = true;     // on the output projection
+  index width = 0;   // C
+  index heads = 1;   // H, divides C
+  bool bias = true;  // on the output projection
   bool qkv_bias = true;
-  double dropout = 0;   // on the weights, in training
+  double dropout = 0;            // on the weights, in training
   double std = 0.02;             // of c_attn's first weights
   double projection_std = 0.02;  // of c_proj's
 };
@@ -26,7 +26,8 @@ struct CausalSelfAttention {
         site(s.site()),
         c_attn(s / "c_attn", c.width, 3 * c.width, c.qkv_bias, c.std),
         c_proj(s / "c_proj", c.width, c.width, c.bias, c.projection_std) {
-    require(c.heads >= 1 && c.width % c.heads == 0, s.path(), ": ", c.heads, " heads for width ", c.width, ", expected heads that divide it");
+    require(c.heads >= 1 && c.width % c.heads == 0, s.path(), ": ", c.heads, " heads for width ", c.width,
+            ", expected heads that divide it");
   }
 
   Tensor operator()(Pass& pass, Tensor x) const {

@@ -10,7 +10,8 @@ namespace dikkat {
 struct Embedding {
   Parameter weight;  // (count, width)
 
-  Embedding(const Scope& s, index count, index width, double std) : weight(s.param("weight", {count, width}, Init::normal(std), Decay::yes)) {}
+  Embedding(const Scope& s, index count, index width, double std)
+      : weight(s.param("weight", {count, width}, Init::normal(std), Decay::yes)) {}
 };
 
 /// Token's row plus position's row: tokens (B, T) of i32 to (B, T, width). Positions count from 0.

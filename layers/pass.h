@@ -8,7 +8,7 @@ namespace dikkat {
 /// One forward pass: all the context that layers have.
 struct Pass {
   Tape& tape;
-  bool training = false;     // dropout drops
+  bool training = false;  // dropout drops
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
   index first_sequence = 0;  // place of the batch's first sequence among the whole step's, micro-batches before it included

@@ -18,9 +18,18 @@ void AdamW::step(index step, double learning_rate, double gradient_scale) {
   for_float(store_.dtype(), "adamw", [&](auto zero) {
     using T = decltype(zero);
     const auto update = [&](index begin, index end, double weight_decay) {
-      kernels::adamw<T>({.n = end - begin, .weight = store_.weights<T>() + begin, .gradient = store_.gradients<T>() + begin, .m = m<T>() + begin,
-                         .v = v<T>() + begin, .learning_rate = learning_rate, .beta1 = options_.beta1, .beta2 = options_.beta2,
-                         .eps = options_.eps, .weight_decay = weight_decay, .gradient_scale = gradient_scale, .step = step});
+      kernels::adamw<T>({.n = end - begin,
+                         .weight = store_.weights<T>() + begin,
+                         .gradient = store_.gradients<T>() + begin,
+                         .m = m<T>() + begin,
+                         .v = v<T>() + begin,
+                         .learning_rate = learning_rate,
+                         .beta1 = options_.beta1,
+                         .beta2 = options_.beta2,
+                         .eps = options_.eps,
+                         .weight_decay = weight_decay,
+                         .gradient_scale = gradient_scale,
+                         .step = step});
     };
     update(0, store_.decay_begin(), 0);
     update(store_.decay_begin(), store_.slab_size(), options_.weight_decay);

@@ -38,8 +38,8 @@ class Arena {
 
   std::string name_;
   std::vector<Pages> chunks_;
-  std::size_t at_ = 0;        // in the last chunk
-  std::size_t used_ = 0;      // in all chunks, padding included
+  std::size_t at_ = 0;    // in the last chunk
+  std::size_t used_ = 0;  // in all chunks, padding included
   std::size_t peak_ = 0;
   std::size_t capacity_ = 0;  // of all chunks
   bool frozen_ = false;

@@ -29,8 +29,8 @@ void append_to(std::string& out, B value) {
 }
 /// Numbers in their shortest form that reads back to the same value.
 template <class N>
-  requires((std::integral<N> || std::floating_point<N>)&&!std::same_as<N, bool> && !std::same_as<N, char>)
-void append_to(std::string& out, N value) {
+requires((std::integral<N> || std::floating_point<N>)&&!std::same_as<N, bool> && !std::same_as<N, char>) void append_to(std::string& out,
+                                                                                                                        N value) {
   char buffer[64];
   out.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
 }

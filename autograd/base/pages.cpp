@@ -1,11 +1,11 @@
 #include "autograd/base/pages.h"
 
-#include <sys/mman.h>
-
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include <sys/mman.h>
 
 #include "autograd/base/error.h"
 

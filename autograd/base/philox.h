@@ -53,7 +53,9 @@ class RandomStream {
   void groups(index first_group, std::uint32_t* words) const noexcept;
 
   /// Words of elements 4 * group to 4 * group + 3.
-  constexpr std::array<std::uint32_t, 4> group(index group) const { return philox(key_, philox_counter(step_, static_cast<std::uint64_t>(group))); }
+  constexpr std::array<std::uint32_t, 4> group(index group) const {
+    return philox(key_, philox_counter(step_, static_cast<std::uint64_t>(group)));
+  }
   constexpr std::uint32_t word(index element) const { return group(element / 4)[static_cast<std::size_t>(element % 4)]; }
   /// Uniform in [0, 1) with 53 random bits; element counts pairs of words.
   constexpr double uniform(index element) const {

@@ -140,13 +140,13 @@ struct ForwardMemory {
         q_padded(width > s.head_size ? scratch<T>(Scratch::e, kBlock * width) : nullptr),
         v_padded(width > s.head_size ? scratch<T>(Scratch::f, kBlock * width) : nullptr) {}
 
-  index width;    // of a head's row, in whole vectors
-  T* q_t;         // (head_size, queries), scaled
-  T* weights;     // (keys, queries)
-  T* keep;        // (keys, queries)
-  T* y;           // (queries, width), before the division by the sums
-  T* q_padded;    // (queries, width)
-  T* v_padded;    // (keys, width)
+  index width;  // of a head's row, in whole vectors
+  T* q_t;       // (head_size, queries), scaled
+  T* weights;   // (keys, queries)
+  T* keep;      // (keys, queries)
+  T* y;         // (queries, width), before the division by the sums
+  T* q_padded;  // (queries, width)
+  T* v_padded;  // (keys, width)
 };
 
 /// One block of queries of one head against all the keys that it sees.
@@ -170,7 +170,8 @@ void forward_block(const AttentionForward<T>& p, index b, index h, index query) 
     const index keys = std::min(kBlock, s.keys - key);
     const Rows<T> k{head_at(p.k, s, b, h) + key * p.k.row_stride, p.k.row_stride};  // read by elements: no padding needed
     const Rows<T> v_rows = rows_of(p.v, s, b, h, key, keys, v_padded);
-    tile_gemm<T>({.m = keys, .n = kBlock, .k = s.head_size, .a = k.data, .a_row = k.stride, .b = q_t, .ldb = kBlock, .c = weights, .ldc = kBlock});
+    tile_gemm<T>(
+        {.m = keys, .n = kBlock, .k = s.head_size, .a = k.data, .a_row = k.stride, .b = q_t, .ldb = kBlock, .c = weights, .ldc = kBlock});
     hide_keys(see, key, keys, weights);
 
     T rescale[kBlock];
@@ -203,8 +204,17 @@ void forward_block(const AttentionForward<T>& p, index b, index h, index query) 
         simd::store(y + i * width + d, simd::load(y + i * width + d) * rescale[i]);
       }
     }
-    tile_gemm<T>({.m = count, .n = width, .k = keys, .a = weights, .a_row = 1, .a_col = kBlock, .b = v_rows.data, .ldb = v_rows.stride,
-                  .c = y, .ldc = width, .add = !first});
+    tile_gemm<T>({.m = count,
+                  .n = width,
+                  .k = keys,
+                  .a = weights,
+                  .a_row = 1,
+                  .a_col = kBlock,
+                  .b = v_rows.data,
+                  .ldb = v_rows.stride,
+                  .c = y,
+                  .ldc = width,
+                  .add = !first});
   }
 
   T* out = head_at(p.y, s, b, h) + query * p.y.row_stride;
@@ -220,7 +230,8 @@ void forward_block(const AttentionForward<T>& p, index b, index h, index query) 
 }
 
 template <class T>
-void write_rows(HeadsOut<T> out, const AttentionShape& s, index b, index h, index first, index count, const T* rows, index width, T factor) {
+void write_rows(HeadsOut<T> out, const AttentionShape& s, index b, index h, index first, index count, const T* rows, index width,
+                T factor) {
   if (out.at.data == nullptr) {
     return;
   }
@@ -253,15 +264,15 @@ struct BackwardMemory {
         dy_padded(width > s.head_size ? scratch<T>(Scratch::f, s.queries * width) : nullptr),
         k_padded(width > s.head_size ? scratch<T>(Scratch::h, kBlock * width) : nullptr) {}
 
-  index width;       // of a head's row, in whole vectors
-  index rows;        // queries, in whole blocks
-  T *q_t, *dy_t;     // by blocks: (head_size, queries)
-  T *weights, *ds;   // (keys, queries)
-  T* keep;           // (keys, queries)
-  T* dq;             // (rows, width)
-  T *dk, *dv;        // (keys, width)
-  T* lse;            // (rows): +inf past the end, so that weights there are 0
-  T* delta;          // (rows)
+  index width;              // of a head's row, in whole vectors
+  index rows;               // queries, in whole blocks
+  T *q_t, *dy_t;            // by blocks: (head_size, queries)
+  T *weights, *ds;          // (keys, queries)
+  T* keep;                  // (keys, queries)
+  T* dq;                    // (rows, width)
+  T *dk, *dv;               // (keys, width)
+  T* lse;                   // (rows): +inf past the end, so that weights there are 0
+  T* delta;                 // (rows)
   T *q_padded, *dy_padded;  // (queries, width)
   T* k_padded;              // (keys, width)
 };
@@ -309,9 +320,18 @@ void backward_head(const AttentionBackward<T>& p, index b, index h) {
       }
       const T* own_q_t = q_t + block * s.head_size * kBlock;
       const T* own_dy_t = dy_t + block * s.head_size * kBlock;
-      tile_gemm<T>({.m = keys, .n = kBlock, .k = s.head_size, .a = k.data, .a_row = k.stride, .b = own_q_t, .ldb = kBlock, .c = weights, .ldc = kBlock});
+      tile_gemm<T>({.m = keys,
+                    .n = kBlock,
+                    .k = s.head_size,
+                    .a = k.data,
+                    .a_row = k.stride,
+                    .b = own_q_t,
+                    .ldb = kBlock,
+                    .c = weights,
+                    .ldc = kBlock});
       hide_keys(see, key, keys, weights);
-      tile_gemm<T>({.m = keys, .n = kBlock, .k = s.head_size, .a = v.data, .a_row = v.stride, .b = own_dy_t, .ldb = kBlock, .c = ds, .ldc = kBlock});
+      tile_gemm<T>(
+          {.m = keys, .n = kBlock, .k = s.head_size, .a = v.data, .a_row = v.stride, .b = own_dy_t, .ldb = kBlock, .c = ds, .ldc = kBlock});
       if (s.dropout > 0) {
         draw_dropout(s, b, h, query, count, key, keys, keep);
       }
@@ -324,9 +344,37 @@ void backward_head(const AttentionBackward<T>& p, index b, index h) {
           simd::store(ds + at, w * (simd::load(ds + at) * mask - simd::load(delta + query + i)));
         }
       }
-      tile_gemm<T>({.m = keys, .n = width, .k = count, .a = weights, .a_row = kBlock, .b = dy.at(query), .ldb = dy.stride, .c = dv, .ldc = width, .add = !first});
-      tile_gemm<T>({.m = keys, .n = width, .k = count, .a = ds, .a_row = kBlock, .b = q.at(query), .ldb = q.stride, .c = dk, .ldc = width, .add = !first});
-      tile_gemm<T>({.m = count, .n = width, .k = keys, .a = ds, .a_row = 1, .a_col = kBlock, .b = k.data, .ldb = k.stride, .c = dq + query * width, .ldc = width, .add = true});
+      tile_gemm<T>({.m = keys,
+                    .n = width,
+                    .k = count,
+                    .a = weights,
+                    .a_row = kBlock,
+                    .b = dy.at(query),
+                    .ldb = dy.stride,
+                    .c = dv,
+                    .ldc = width,
+                    .add = !first});
+      tile_gemm<T>({.m = keys,
+                    .n = width,
+                    .k = count,
+                    .a = ds,
+                    .a_row = kBlock,
+                    .b = q.at(query),
+                    .ldb = q.stride,
+                    .c = dk,
+                    .ldc = width,
+                    .add = !first});
+      tile_gemm<T>({.m = count,
+                    .n = width,
+                    .k = keys,
+                    .a = ds,
+                    .a_row = 1,
+                    .a_col = kBlock,
+                    .b = k.data,
+                    .ldb = k.stride,
+                    .c = dq + query * width,
+                    .ldc = width,
+                    .add = true});
       first = false;
     }
     if (first) {  // a key that no query sees
@@ -344,18 +392,21 @@ template <class T>
 void attention_forward(const AttentionForward<T>& p) noexcept {
   const AttentionShape& s = p.shape;
   const index blocks = ceil_div(s.queries, kBlock);
-  parallel_for_uneven(s.batch * s.heads * blocks, [&] { ForwardMemory<T>{s}; }, [&](index task) {
-    // Last blocks first: under a causal mask they see the most keys, and the longest tasks should not be the last to begin.
-    const index block = blocks - 1 - task % blocks;
-    const index head = task / blocks;
-    forward_block(p, head / s.heads, head % s.heads, block * kBlock);
-  });
+  parallel_for_uneven(
+      s.batch * s.heads * blocks, [&] { ForwardMemory<T>{s}; },
+      [&](index task) {
+        // Last blocks first: under a causal mask they see the most keys, and the longest tasks should not be the last to begin.
+        const index block = blocks - 1 - task % blocks;
+        const index head = task / blocks;
+        forward_block(p, head / s.heads, head % s.heads, block * kBlock);
+      });
 }
 
 template <class T>
 void attention_backward(const AttentionBackward<T>& p) noexcept {
   const AttentionShape& s = p.shape;
-  parallel_for_uneven(s.batch * s.heads, [&] { BackwardMemory<T>{s}; }, [&](index task) { backward_head(p, task / s.heads, task % s.heads); });
+  parallel_for_uneven(
+      s.batch * s.heads, [&] { BackwardMemory<T>{s}; }, [&](index task) { backward_head(p, task / s.heads, task % s.heads); });
 }
 
 template void attention_forward<float>(const AttentionForward<float>&) noexcept;

@@ -15,10 +15,10 @@ struct CrossEntropy {
   const std::int32_t* targets = nullptr;  // (rows), each in [0, cols)
   const float* weights = nullptr;         // (rows), or null: 1 each
   double normaliser = 1;
-  T* log_sum_exp = nullptr;               // (rows): saved forward, read backward
-  T* losses = nullptr;                    // (rows), forward only
-  T dloss{};                              // backward only: derivative with respect to the sum of all rows' costs
-  GradOut<T> dlogits{};                     // (rows, cols), backward only
+  T* log_sum_exp = nullptr;  // (rows): saved forward, read backward
+  T* losses = nullptr;       // (rows), forward only
+  T dloss{};                 // backward only: derivative with respect to the sum of all rows' costs
+  GradOut<T> dlogits{};      // (rows, cols), backward only
 };
 /// Writes the rows' costs and their log-sum-exps.
 template <class T>

@@ -173,7 +173,8 @@ void multiply_forward(const Binary<T>& p) noexcept {
 template <class T>
 void multiply_backward(const Binary<T>& p) noexcept {
   if (p.da) {
-    for_pairs(p, [&](index at, index b_at, auto lanes) { put(p.da, at, simd::load(p.dy + at, lanes) * simd::load(p.b + b_at, lanes), lanes); });
+    for_pairs(
+        p, [&](index at, index b_at, auto lanes) { put(p.da, at, simd::load(p.dy + at, lanes) * simd::load(p.b + b_at, lanes), lanes); });
   }
   if (p.db && p.repeat_b) {
     reduce_rows<T>(p.rows, p.cols, p.db, [&](index row, index at, auto lanes) {
@@ -253,17 +254,17 @@ void dropout(const Dropout<T>& p) noexcept {
   });
 }
 
-#define DIKKAT_INSTANTIATE(T)                                            \
-  template void map_forward<T>(const Map<T>&) noexcept;                  \
-  template void map_backward<T>(const Map<T>&) noexcept;                 \
-  template void add_forward<T>(const Binary<T>&) noexcept;               \
-  template void multiply_forward<T>(const Binary<T>&) noexcept;          \
-  template void multiply_backward<T>(const Binary<T>&) noexcept;         \
-  template void scaled_copy<T>(index, T, const T*, GradOut<T>) noexcept; \
-  template void fill<T>(index, T, GradOut<T>) noexcept;                  \
-  template T sum<T>(index, const T*) noexcept;                           \
+#define DIKKAT_INSTANTIATE(T)                                             \
+  template void map_forward<T>(const Map<T>&) noexcept;                   \
+  template void map_backward<T>(const Map<T>&) noexcept;                  \
+  template void add_forward<T>(const Binary<T>&) noexcept;                \
+  template void multiply_forward<T>(const Binary<T>&) noexcept;           \
+  template void multiply_backward<T>(const Binary<T>&) noexcept;          \
+  template void scaled_copy<T>(index, T, const T*, GradOut<T>) noexcept;  \
+  template void fill<T>(index, T, GradOut<T>) noexcept;                   \
+  template T sum<T>(index, const T*) noexcept;                            \
   template void sum_rows<T>(index, index, const T*, GradOut<T>) noexcept; \
-  template void copy_blocks<T>(const CopyBlocks<T>&) noexcept;           \
+  template void copy_blocks<T>(const CopyBlocks<T>&) noexcept;            \
   template void dropout<T>(const Dropout<T>&) noexcept;
 DIKKAT_INSTANTIATE(float)
 DIKKAT_INSTANTIATE(double)

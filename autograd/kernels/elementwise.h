@@ -17,7 +17,7 @@ struct Map {
   const T* x = nullptr;   // (n)
   const T* dy = nullptr;  // (n), backward only
   T* y = nullptr;         // (n), forward only
-  GradOut<T> dx{};          // (n), backward only
+  GradOut<T> dx{};        // (n), backward only
 };
 /// GELU in the form of GPT-2: 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) (Hendrycks and Gimpel, arXiv 1606.08415).
 template <class T>

@@ -15,7 +15,7 @@ struct EmbeddingForward {
   const T* table = nullptr;              // (vocabulary, cols)
   const T* positions = nullptr;          // (positions, cols), or null for none
   index first_position = 0;
-  T* y = nullptr;                        // (batch, time, cols)
+  T* y = nullptr;  // (batch, time, cols)
 };
 template <class T>
 void embedding_forward(const EmbeddingForward<T>& p) noexcept;
@@ -28,9 +28,9 @@ struct EmbeddingBackward {
   index vocabulary = 0, positions = 0;
   const std::int32_t* tokens = nullptr;  // (batch, time)
   index first_position = 0;
-  const T* dy = nullptr;                 // (batch, time, cols)
-  GradOut<T> dtable{};                     // (vocabulary, cols)
-  GradOut<T> dpositions{};                 // (positions, cols)
+  const T* dy = nullptr;    // (batch, time, cols)
+  GradOut<T> dtable{};      // (vocabulary, cols)
+  GradOut<T> dpositions{};  // (positions, cols)
 };
 template <class T>
 void embedding_backward(const EmbeddingBackward<T>& p) noexcept;

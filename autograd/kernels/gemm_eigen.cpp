@@ -1,6 +1,7 @@
 #define EIGEN_DONT_PARALLELIZE  // or Eigen starts threads of its own, and its bits follow their number
-#include <Eigen/Core>
 #include <algorithm>
+
+#include <Eigen/Core>
 
 #include "autograd/base/parallel.h"
 #include "autograd/kernels/gemm_libraries.h"

@@ -7,8 +7,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
+
+#include <oneapi/dnnl/dnnl.hpp>
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
@@ -113,7 +114,11 @@ const Plan& plan_for(const Gemm<float>& p) {
 /// A thread's own memory objects for a product: making them anew for each call would cost more than a small product.
 struct Arguments {
   explicit Arguments(const BlockProduct& p)
-      : a(p.a, cpu(), nullptr), b(p.packed, cpu(), nullptr), bias(p.bias, cpu(), nullptr), c(p.c, cpu(), nullptr), work(p.work, cpu(), nullptr) {
+      : a(p.a, cpu(), nullptr),
+        b(p.packed, cpu(), nullptr),
+        bias(p.bias, cpu(), nullptr),
+        c(p.c, cpu(), nullptr),
+        work(p.work, cpu(), nullptr) {
     list = {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c}, {DNNL_ARG_SCRATCHPAD, work}};
     if (p.has_bias) {
       list.emplace(DNNL_ARG_BIAS, bias);

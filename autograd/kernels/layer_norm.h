@@ -30,9 +30,9 @@ struct LayerNormBackward {
   const T* gamma = nullptr;  // (cols)
   const T* mean = nullptr;   // (rows)
   const T* rstd = nullptr;   // (rows)
-  GradOut<T> dx{};             // (rows, cols)
-  GradOut<T> dgamma{};         // (cols)
-  GradOut<T> dbeta{};          // (cols)
+  GradOut<T> dx{};           // (rows, cols)
+  GradOut<T> dgamma{};       // (cols)
+  GradOut<T> dbeta{};        // (cols)
 };
 template <class T>
 void layer_norm_backward(const LayerNormBackward<T>& p) noexcept;

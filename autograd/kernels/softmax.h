@@ -12,7 +12,7 @@ struct Softmax {
   const T* x = nullptr;   // (rows, cols), forward only
   T* y = nullptr;         // (rows, cols), written forward and read backward
   const T* dy = nullptr;  // (rows, cols), backward only
-  GradOut<T> dx{};          // (rows, cols), backward only
+  GradOut<T> dx{};        // (rows, cols), backward only
 };
 template <class T>
 void softmax_forward(const Softmax<T>& p) noexcept;

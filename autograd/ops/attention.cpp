@@ -83,18 +83,20 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
     Tape& tape = begin_op(Op::attention, {q.x, k.x, v.x}, {options.first_key, options.last_key});
     const Operands operands{q, k, v};
     const index width = options.heads * options.head_size;
-    require(options.heads >= 1 && options.head_size >= 1, "attention: ", options.heads, " heads of size ", options.head_size, ", expected 1 or more of each");
+    require(options.heads >= 1 && options.head_size >= 1, "attention: ", options.heads, " heads of size ", options.head_size,
+            ", expected 1 or more of each");
     for (const HeadColumns& columns : operands) {
       const Shape& shape = columns.x.shape();
       require(shape.rank() == 3 && 0 <= columns.column && columns.column <= shape[2] - width, "attention: ", width, " columns from number ",
               columns.column, " of ", shape, ", expected (batch, time, width) that has them");
-      require(!sharing_of(operands, columns.x, width).crossed, "attention: columns of two operands overlap in part, expected them the same or apart");
+      require(!sharing_of(operands, columns.x, width).crossed,
+              "attention: columns of two operands overlap in part, expected them the same or apart");
     }
     const index batch = q.x.shape()[0];
     const index queries = q.x.shape()[1];
     const index keys = k.x.shape()[1];
-    require(k.x.shape()[0] == batch && v.x.shape()[0] == batch && v.x.shape()[1] == keys, "attention: q is ", q.x.shape(), ", k ", k.x.shape(), " and v ",
-            v.x.shape(), ", expected one batch size, and as many values as keys");
+    require(k.x.shape()[0] == batch && v.x.shape()[0] == batch && v.x.shape()[1] == keys, "attention: q is ", q.x.shape(), ", k ",
+            k.x.shape(), " and v ", v.x.shape(), ", expected one batch size, and as many values as keys");
     for (const Tensor bound : {options.first_key, options.last_key}) {
       require(!bound || (bound.dtype() == DType::i32 && bound.shape() == Shape{batch, queries}), "attention: key bounds are ",
               bound ? bound.shape() : Shape{}, ", expected i32 [", batch, ", ", queries, "]");
@@ -106,21 +108,39 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
     require(0 <= options.dropout && options.dropout < 1, "attention: dropout ", options.dropout, ", expected 0 <= p < 1");
 
     const kernels::AttentionShape shape{
-        .batch = batch, .heads = options.heads, .queries = queries, .keys = keys, .head_size = options.head_size,
+        .batch = batch,
+        .heads = options.heads,
+        .queries = queries,
+        .keys = keys,
+        .head_size = options.head_size,
         .scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(options.head_size))),
-        .causal = options.causal, .query_offset = std::clamp(options.query_offset, -queries, keys),  // beyond these it makes no difference
+        .causal = options.causal,
+        .query_offset = std::clamp(options.query_offset, -queries, keys),  // beyond these it makes no difference
         .first_key = options.first_key ? options.first_key.data<std::int32_t>() : nullptr,
         .last_key = options.last_key ? options.last_key.data<std::int32_t>() : nullptr,
-        .dropout = options.dropout, .stream = options.stream, .first_batch = options.first_batch};
+        .dropout = options.dropout,
+        .stream = options.stream,
+        .first_batch = options.first_batch};
     const Tensor y = tape.make({batch, queries, width}, q.x.dtype());
     T* log_sum_exp = tape.save<T>(batch * options.heads * queries);
-    kernels::attention_forward<T>({.shape = shape, .q = heads_in(q.x.data<T>(), q), .k = heads_in(k.x.data<T>(), k), .v = heads_in(v.x.data<T>(), v),
-                                   .y = heads_in(y.mutable_data<T>(), {y}), .log_sum_exp = log_sum_exp});
+    kernels::attention_forward<T>({.shape = shape,
+                                   .q = heads_in(q.x.data<T>(), q),
+                                   .k = heads_in(k.x.data<T>(), k),
+                                   .v = heads_in(v.x.data<T>(), v),
+                                   .y = heads_in(y.mutable_data<T>(), {y}),
+                                   .log_sum_exp = log_sum_exp});
     tape.record({q.x, k.x, v.x}, {y}, [=](Gradients& g) {
       const auto out = gradients_of<T>(operands, width, g);
-      kernels::attention_backward<T>({.shape = shape, .q = heads_in(q.x.data<T>(), q), .k = heads_in(k.x.data<T>(), k), .v = heads_in(v.x.data<T>(), v),
-                                      .y = heads_in(y.data<T>(), {y}), .dy = heads_in(g.of<T>(y), {y}), .log_sum_exp = log_sum_exp,
-                                      .dq = out[0], .dk = out[1], .dv = out[2]});
+      kernels::attention_backward<T>({.shape = shape,
+                                      .q = heads_in(q.x.data<T>(), q),
+                                      .k = heads_in(k.x.data<T>(), k),
+                                      .v = heads_in(v.x.data<T>(), v),
+                                      .y = heads_in(y.data<T>(), {y}),
+                                      .dy = heads_in(g.of<T>(y), {y}),
+                                      .log_sum_exp = log_sum_exp,
+                                      .dq = out[0],
+                                      .dk = out[1],
+                                      .dv = out[2]});
     });
     return y;
   });

@@ -18,12 +18,12 @@ struct AttentionOptions {
   index heads = 1;
   index head_size = 0;
   std::optional<double> scale{};  // of the scores; by default 1 / sqrt(head_size)
-  bool causal = false;          // query i sees keys up to query_offset + i
+  bool causal = false;            // query i sees keys up to query_offset + i
   index query_offset = 0;
   Tensor first_key{}, last_key{};  // i32 (B, queries), or absent: query i of batch b sees keys first_key[b, i] to last_key[b, i] - 1
-  double dropout = 0;           // on the weights
-  RandomStream stream{};        // that dropout draws from
-  index first_batch = 0;        // place of batch 0 among the step's batches
+  double dropout = 0;              // on the weights
+  RandomStream stream{};           // that dropout draws from
+  index first_batch = 0;           // place of batch 0 among the step's batches
 };
 
 /// softmax(scale q k^T) v by heads: q (B, queries, ...), k and v (B, keys, ...) to (B, queries, heads * head_size). A query that

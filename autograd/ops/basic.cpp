@@ -13,8 +13,8 @@ kernels::Binary<T> binary(Tensor a, Tensor b) {
 }
 
 void check_pair(Op op, Tensor a, Tensor b) {
-  require(b.shape() == a.shape() || b.shape() == Shape{a.shape().cols()}, op, ": b is ", b.shape(), ", expected a's shape ", a.shape(), " or [",
-          a.shape().cols(), "]");
+  require(b.shape() == a.shape() || b.shape() == Shape{a.shape().cols()}, op, ": b is ", b.shape(), ", expected a's shape ", a.shape(),
+          " or [", a.shape().cols(), "]");
 }
 
 Tensor map(Op op, kernels::Function function, Tensor x, double exponent = 0) {
@@ -25,7 +25,8 @@ Tensor map(Op op, kernels::Function function, Tensor x, double exponent = 0) {
     const T e = static_cast<T>(exponent);
     kernels::map_forward<T>({.function = function, .exponent = e, .n = x.size(), .x = x.data<T>(), .y = y.mutable_data<T>()});
     tape.record({x}, {y}, [=](Gradients& g) {
-      kernels::map_backward<T>({.function = function, .exponent = e, .n = x.size(), .x = x.data<T>(), .dy = g.of<T>(y), .dx = g.into<T>(x)});
+      kernels::map_backward<T>(
+          {.function = function, .exponent = e, .n = x.size(), .x = x.data<T>(), .dy = g.of<T>(y), .dx = g.into<T>(x)});
     });
     return y;
   });
@@ -207,15 +208,23 @@ Tensor slice(Tensor x, int axis, index begin, index size) {
     const index count = product(x.shape(), 0, along);
     const index width = size * inner;
     const index stride = extent * inner;
-    kernels::copy_blocks<T>({.count = count, .width = width, .from = x.data<T>() + begin * inner, .from_stride = stride,
-                             .to = {y.mutable_data<T>()}, .to_stride = width});
+    kernels::copy_blocks<T>({.count = count,
+                             .width = width,
+                             .from = x.data<T>() + begin * inner,
+                             .from_stride = stride,
+                             .to = {y.mutable_data<T>()},
+                             .to_stride = width});
     tape.record({x}, {y}, [=](Gradients& g) {
       if (auto dx = g.into<T>(x)) {
         if (!dx.add && size < extent) {  // the rest of dx is zero
           kernels::fill<T>(x.size(), T(0), dx);
         }
-        kernels::copy_blocks<T>({.count = count, .width = width, .from = g.of<T>(y), .from_stride = width,
-                                 .to = {dx.data + begin * inner, dx.add}, .to_stride = stride});
+        kernels::copy_blocks<T>({.count = count,
+                                 .width = width,
+                                 .from = g.of<T>(y),
+                                 .from_stride = width,
+                                 .to = {dx.data + begin * inner, dx.add},
+                                 .to_stride = stride});
       }
     });
     return y;
@@ -232,8 +241,8 @@ Tensor concat(std::span<const Tensor> parts, int axis) {
     const int along = checked_axis(Op::concat, parts.front(), axis);
     index extent = 0;
     for (const Tensor part : parts) {
-      require(part.shape().rank() == first.rank() && with_extent(part.shape(), along, 0) == with_extent(first, along, 0), "concat: ", part.shape(),
-              " beside ", first, ", expected them to differ in axis ", axis, " only");
+      require(part.shape().rank() == first.rank() && with_extent(part.shape(), along, 0) == with_extent(first, along, 0),
+              "concat: ", part.shape(), " beside ", first, ", expected them to differ in axis ", axis, " only");
       extent += part.shape()[along];
     }
     const Tensor y = tape.make(with_extent(first, along, extent), parts.front().dtype());
@@ -242,8 +251,12 @@ Tensor concat(std::span<const Tensor> parts, int axis) {
     index at = 0;
     for (const Tensor part : parts) {
       const index width = part.shape()[along] * inner;
-      kernels::copy_blocks<T>({.count = count, .width = width, .from = part.data<T>(), .from_stride = width,
-                               .to = {y.mutable_data<T>() + at}, .to_stride = extent * inner});
+      kernels::copy_blocks<T>({.count = count,
+                               .width = width,
+                               .from = part.data<T>(),
+                               .from_stride = width,
+                               .to = {y.mutable_data<T>() + at},
+                               .to_stride = extent * inner});
       at += width;
     }
     auto* kept = tape.save<Tensor>(static_cast<index>(parts.size()));
@@ -254,7 +267,8 @@ Tensor concat(std::span<const Tensor> parts, int axis) {
       for (const Tensor part : std::span(kept, n)) {
         const index width = part.shape()[along] * inner;
         if (auto dx = g.into<T>(part)) {
-          kernels::copy_blocks<T>({.count = count, .width = width, .from = g.of<T>(y) + offset, .from_stride = extent * inner, .to = dx, .to_stride = width});
+          kernels::copy_blocks<T>(
+              {.count = count, .width = width, .from = g.of<T>(y) + offset, .from_stride = extent * inner, .to = dx, .to_stride = width});
         }
         offset += width;
       }

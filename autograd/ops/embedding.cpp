@@ -26,11 +26,24 @@ Tensor embedding(Tensor tokens, Tensor table, Tensor positions, index first_posi
       require(0 <= ids[i] && ids[i] < vocabulary, "embedding: token ", ids[i], ", expected 0 to ", vocabulary - 1);
     }
     const Tensor y = tape.make({batch, time, cols}, table.dtype());
-    kernels::embedding_forward<T>({.batch = batch, .time = time, .cols = cols, .tokens = ids, .table = table.data<T>(),
-                                   .positions = positions ? positions.data<T>() : nullptr, .first_position = first_position, .y = y.mutable_data<T>()});
+    kernels::embedding_forward<T>({.batch = batch,
+                                   .time = time,
+                                   .cols = cols,
+                                   .tokens = ids,
+                                   .table = table.data<T>(),
+                                   .positions = positions ? positions.data<T>() : nullptr,
+                                   .first_position = first_position,
+                                   .y = y.mutable_data<T>()});
     tape.record({table, positions}, {y}, [=](Gradients& g) {
-      kernels::embedding_backward<T>({.batch = batch, .time = time, .cols = cols, .vocabulary = vocabulary, .positions = places, .tokens = ids,
-                                      .first_position = first_position, .dy = g.of<T>(y), .dtable = g.into<T>(table),
+      kernels::embedding_backward<T>({.batch = batch,
+                                      .time = time,
+                                      .cols = cols,
+                                      .vocabulary = vocabulary,
+                                      .positions = places,
+                                      .tokens = ids,
+                                      .first_position = first_position,
+                                      .dy = g.of<T>(y),
+                                      .dtable = g.into<T>(table),
                                       .dpositions = positions ? g.into<T>(positions) : GradOut<T>{}});
     });
     return y;

@@ -16,11 +16,26 @@ Tensor layer_norm(Tensor x, Tensor gamma, Tensor beta, double eps) {
     const Tensor y = tape.make(x.shape(), x.dtype());
     T* mean = tape.save<T>(rows);
     T* rstd = tape.save<T>(rows);
-    kernels::layer_norm_forward<T>({.rows = rows, .cols = cols, .eps = eps, .x = x.data<T>(), .gamma = gamma.data<T>(),
-                                    .beta = beta ? beta.data<T>() : nullptr, .y = y.mutable_data<T>(), .mean = mean, .rstd = rstd});
+    kernels::layer_norm_forward<T>({.rows = rows,
+                                    .cols = cols,
+                                    .eps = eps,
+                                    .x = x.data<T>(),
+                                    .gamma = gamma.data<T>(),
+                                    .beta = beta ? beta.data<T>() : nullptr,
+                                    .y = y.mutable_data<T>(),
+                                    .mean = mean,
+                                    .rstd = rstd});
     tape.record({x, gamma, beta}, {y}, [=](Gradients& g) {
-      kernels::layer_norm_backward<T>({.rows = rows, .cols = cols, .dy = g.of<T>(y), .x = x.data<T>(), .gamma = gamma.data<T>(), .mean = mean,
-                                       .rstd = rstd, .dx = g.into<T>(x), .dgamma = g.into<T>(gamma), .dbeta = beta ? g.into<T>(beta) : GradOut<T>{}});
+      kernels::layer_norm_backward<T>({.rows = rows,
+                                       .cols = cols,
+                                       .dy = g.of<T>(y),
+                                       .x = x.data<T>(),
+                                       .gamma = gamma.data<T>(),
+                                       .mean = mean,
+                                       .rstd = rstd,
+                                       .dx = g.into<T>(x),
+                                       .dgamma = g.into<T>(gamma),
+                                       .dbeta = beta ? g.into<T>(beta) : GradOut<T>{}});
     });
     return y;
   });

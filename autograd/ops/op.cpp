@@ -16,7 +16,8 @@ Tape& begin_op(Op op, std::span<const Tensor> operands, std::span<const Tensor> 
   for (const Tensor operand : operands) {
     if (operand) {
       first = first ? first : operand;
-      require(operand.dtype() == first.dtype(), op, ": operands hold ", first.dtype(), " and ", operand.dtype(), ", expected one element type");
+      require(operand.dtype() == first.dtype(), op, ": operands hold ", first.dtype(), " and ", operand.dtype(),
+              ", expected one element type");
       find_tape(operand);
     }
   }

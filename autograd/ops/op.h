@@ -6,16 +6,35 @@ namespace dikkat {
 
 /// Every op of the library. Tests have a gradient check for each of them: one that is added here and has none does not compile.
 enum class Op : int {
-  add, multiply, scale, matmul, linear,
-  gelu, relu, tanh, exp, log, power, softmax,
-  layer_norm, dropout, embedding, attention, cross_entropy,
-  sum, mean, reshape, slice, concat,
+  add,
+  multiply,
+  scale,
+  matmul,
+  linear,
+  gelu,
+  relu,
+  tanh,
+  exp,
+  log,
+  power,
+  softmax,
+  layer_norm,
+  dropout,
+  embedding,
+  attention,
+  cross_entropy,
+  sum,
+  mean,
+  reshape,
+  slice,
+  concat,
   count
 };
 
 constexpr const char* name_of(Op op) {
-  constexpr const char* kNames[] = {"add",        "multiply", "scale",     "matmul",    "linear",        "gelu", "relu", "tanh",    "exp",   "log",   "power",
-                                    "softmax",    "layer_norm", "dropout", "embedding", "attention", "cross_entropy", "sum",  "mean", "reshape", "slice", "concat"};
+  constexpr const char* kNames[] = {"add",           "multiply", "scale", "matmul",  "linear",     "gelu",    "relu",      "tanh",
+                                    "exp",           "log",      "power", "softmax", "layer_norm", "dropout", "embedding", "attention",
+                                    "cross_entropy", "sum",      "mean",  "reshape", "slice",      "concat"};
   static_assert(sizeof kNames / sizeof *kNames == static_cast<std::size_t>(Op::count));
   return kNames[static_cast<int>(op)];
 }

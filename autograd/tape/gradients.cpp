@@ -69,7 +69,8 @@ void Gradients::pass(Tensor y, Tensor x) {
   if (!to.needs_gradient || from == nullptr) {
     return;
   }
-  require(x.size() == y.size() && x.dtype() == y.dtype(), "gradients: pass from ", y.shape(), " to ", x.shape(), ", expected equal sizes and types");
+  require(x.size() == y.size() && x.dtype() == y.dtype(), "gradients: pass from ", y.shape(), " to ", x.shape(),
+          ", expected equal sizes and types");
   if (to.parameter == nullptr && to.gradient == nullptr) {
     to.gradient = from;
     pool_.share(from);

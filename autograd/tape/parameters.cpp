@@ -62,7 +62,8 @@ void ParameterStore::allocate(std::uint64_t seed) {
   for (Entry& entry : entries_) {
     sorted_.push_back(&entry);
   }
-  std::sort(sorted_.begin(), sorted_.end(), [](const Entry* a, const Entry* b) { return std::tie(a->decay, a->path) < std::tie(b->decay, b->path); });
+  std::sort(sorted_.begin(), sorted_.end(),
+            [](const Entry* a, const Entry* b) { return std::tie(a->decay, a->path) < std::tie(b->decay, b->path); });
 
   const auto unit = static_cast<index>(64 / size_of(dtype_));
   for (Entry* entry : sorted_) {

@@ -71,8 +71,8 @@ void Tape::backward(Tensor y) {
 }
 
 void Tape::backward(Tensor y, Tensor dy) {
-  require(y.shape() == dy.shape() && y.dtype() == dy.dtype(), "backward: dy is ", dy.dtype(), " ", dy.shape(), ", expected ", y.dtype(), " ",
-          y.shape());
+  require(y.shape() == dy.shape() && y.dtype() == dy.dtype(), "backward: dy is ", dy.dtype(), " ", dy.shape(), ", expected ", y.dtype(),
+          " ", y.shape());
   const std::size_t bytes = static_cast<std::size_t>(y.size()) * size_of(y.dtype());
   Buffer* seed = pool_.acquire(bytes, "backward");
   std::memcpy(seed->data, dy.record()->data, bytes);

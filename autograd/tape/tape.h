@@ -29,7 +29,8 @@ enum class Recording : bool { off, on };
 class Tape {
  public:
   /// With Recording::off nothing needs a gradient and no closure is kept: for evaluation and sampling.
-  explicit Tape(Recording recording = Recording::on) : arena_(recording == Recording::on ? "activation" : "inference"), recording_(recording) {}
+  explicit Tape(Recording recording = Recording::on)
+      : arena_(recording == Recording::on ? "activation" : "inference"), recording_(recording) {}
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
   ~Tape() { reset(); }

@@ -8,8 +8,9 @@ namespace {
 constexpr double kStd = 0.02;
 
 const GptConfig& checked(const GptConfig& c) {
-  require(c.n_layer >= 1 && c.n_head >= 1 && c.n_embd >= 1 && c.block_size >= 1 && c.vocab_size >= 1, "gpt: n_layer ", c.n_layer, ", n_head ",
-          c.n_head, ", n_embd ", c.n_embd, ", block_size ", c.block_size, ", vocab_size ", c.vocab_size, ", expected 1 or more of each");
+  require(c.n_layer >= 1 && c.n_head >= 1 && c.n_embd >= 1 && c.block_size >= 1 && c.vocab_size >= 1, "gpt: n_layer ", c.n_layer,
+          ", n_head ", c.n_head, ", n_embd ", c.n_embd, ", block_size ", c.block_size, ", vocab_size ", c.vocab_size,
+          ", expected 1 or more of each");
   require(c.n_embd % c.n_head == 0, "gpt: n_head ", c.n_head, " does not divide n_embd ", c.n_embd);
   require(0 <= c.dropout && c.dropout < 1, "gpt: dropout ", c.dropout, ", expected 0 <= p < 1");
   return c;
@@ -18,7 +19,13 @@ const GptConfig& checked(const GptConfig& c) {
 StackConfig stack_of(const GptConfig& c) {
   const double projection_std = kStd / std::sqrt(2.0 * static_cast<double>(c.n_layer));
   return {.layers = c.n_layer,
-          .attention = {.width = c.n_embd, .heads = c.n_head, .bias = c.bias, .qkv_bias = c.qkv_bias, .dropout = c.dropout, .std = kStd, .projection_std = projection_std},
+          .attention = {.width = c.n_embd,
+                        .heads = c.n_head,
+                        .bias = c.bias,
+                        .qkv_bias = c.qkv_bias,
+                        .dropout = c.dropout,
+                        .std = kStd,
+                        .projection_std = projection_std},
           .hidden = 4 * c.n_embd,
           .bias = c.bias,
           .dropout = c.dropout};

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "train/cli/commands.h"
@@ -57,7 +56,8 @@ int inspect_command(const InspectArguments& arguments) {
                       {"tensors", tensors}};
     put(object.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
   } else {
-    put(fmt::format("checkpoint  {} ({}, format {})\n", checkpoint.path().string(), short_bytes(static_cast<double>(checkpoint.bytes())), checkpoint.format()));
+    put(fmt::format("checkpoint  {} ({}, format {})\n", checkpoint.path().string(), short_bytes(static_cast<double>(checkpoint.bytes())),
+                    checkpoint.format()));
     put(fmt::format("step        {}\n", checkpoint.state().step));
     put(fmt::format("parameters  {}\n", grouped_digits(parameter_count(checkpoint))));
     put(fmt::format("tokenizer   {}, {} tokens\n", tokenizer->kind(), grouped_digits(tokenizer->vocab_size())));
@@ -92,7 +92,8 @@ int verify_command(const std::string& source) {
   for (const std::filesystem::path& file : files) {
     try {
       const CheckpointFile checkpoint = CheckpointFile::open(file);
-      put(fmt::format("{}: good, step {}, {} bytes, image {}\n", file.string(), checkpoint.state().step, checkpoint.bytes(), checkpoint.hash()));
+      put(fmt::format("{}: good, step {}, {} bytes, image {}\n", file.string(), checkpoint.state().step, checkpoint.bytes(),
+                      checkpoint.hash()));
     } catch (const InputError& e) {
       tell(concat("dikkat: ", e.what()));
       code = 2;

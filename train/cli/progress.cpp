@@ -1,9 +1,9 @@
 #include "train/cli/progress.h"
 
+#include <cstdio>
+
 #include <fmt/format.h>
 #include <unistd.h>
-
-#include <cstdio>
 
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
@@ -42,7 +42,8 @@ void Progress::print(const std::string& line) {
 void Progress::stepped(const StepReport& r) {
   const double left = seconds_since(start_) / static_cast<double>(r.step - first_step_) * static_cast<double>(max_steps_ - r.step);
   last_ = fmt::format("step {:>6}/{}  loss {:.4f}  norm {:.3f}  lr {:.2e}  {:.1f} ms  {} tokens/s  {} left", r.step, max_steps_, r.loss,
-                      r.gradient_norm, r.learning_rate, r.seconds * 1e3, grouped_digits(static_cast<index>(r.tokens_per_second())), clock_time(left));
+                      r.gradient_norm, r.learning_rate, r.seconds * 1e3, grouped_digits(static_cast<index>(r.tokens_per_second())),
+                      clock_time(left));
   const bool due = r.step == first_step_ + 1 || r.step == max_steps_ || r.step % log_interval_ == 0;
   if (!terminal_) {
     if (due) {
@@ -62,7 +63,8 @@ void Progress::evaluating(double share_done) {
 }
 
 void Progress::evaluated(const EvaluationReport& r) {
-  print(fmt::format("step {:>6}/{}  train loss {:.4f}  validation loss {:.4f}{}", r.step, max_steps_, r.train_loss, r.val_loss, r.best ? "  (best so far)" : ""));
+  print(fmt::format("step {:>6}/{}  train loss {:.4f}  validation loss {:.4f}{}", r.step, max_steps_, r.train_loss, r.val_loss,
+                    r.best ? "  (best so far)" : ""));
 }
 
 void Progress::saved(const SavedCheckpoint& saved) {

@@ -1,8 +1,8 @@
 #include "train/cli/text.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
+
+#include <fmt/format.h>
 
 namespace dikkat {
 
@@ -16,11 +16,16 @@ std::string grouped_digits(index number) {
 
 std::string short_count(index number) {
   const auto n = static_cast<double>(number);
-  return number < 100'000 ? grouped_digits(number) : n < 1e7 ? fmt::format("{:.2f} M", n / 1e6) : n < 1e9 ? fmt::format("{:.1f} M", n / 1e6) : fmt::format("{:.2f} G", n / 1e9);
+  return number < 100'000 ? grouped_digits(number)
+         : n < 1e7        ? fmt::format("{:.2f} M", n / 1e6)
+         : n < 1e9        ? fmt::format("{:.1f} M", n / 1e6)
+                          : fmt::format("{:.2f} G", n / 1e9);
 }
 
 std::string short_bytes(double bytes) {
-  return bytes < 1e6 ? fmt::format("{:.0f} KB", bytes / 1e3) : bytes < 1e9 ? fmt::format("{:.1f} MB", bytes / 1e6) : fmt::format("{:.2f} GB", bytes / 1e9);
+  return bytes < 1e6   ? fmt::format("{:.0f} KB", bytes / 1e3)
+         : bytes < 1e9 ? fmt::format("{:.1f} MB", bytes / 1e6)
+                       : fmt::format("{:.2f} GB", bytes / 1e9);
 }
 
 std::string clock_time(double seconds) {

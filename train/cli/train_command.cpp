@@ -1,8 +1,8 @@
-#include <fmt/format.h>
-
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+
+#include <fmt/format.h>
 
 #include "autograd/base/parallel.h"
 #include "train/cli/commands.h"
@@ -33,15 +33,20 @@ void introduce(const Trainer& trainer) {
   const index step_tokens = c.train.batch_size * c.train.gradient_accumulation_steps * c.model.block_size;
   const index all_tokens = step_tokens * c.train.max_steps;
   const auto line = [](const char* name, const std::string& text) { tell(fmt::format("{:<10}{}", name, text)); };
-  line("dikkat", fmt::format("{}, {}, {} thread{}", build_info().version, build_info().instruction_set, thread_count(), thread_count() == 1 ? "" : "s"));
-  line("model", fmt::format("{} with {} layers, {} heads, width {}, block {}, vocabulary {}: {} parameters", c.model.kind, c.model.n_layer, c.model.n_head,
-                            c.model.n_embd, c.model.block_size, c.model.vocab_size, short_count(trainer.model().parameters().parameter_count())));
-  line("data", fmt::format("{} bytes in {} file{}; {} tokens for training, {} for validation ({} tokenizer)", grouped_digits(data.bytes), data.documents,
-                           data.documents == 1 ? "" : "s", grouped_digits(data.train.size()), grouped_digits(data.validation.size()), data.tokenizer->kind()));
-  line("training", fmt::format("{} steps of {} tokens ({} x {} x {}), {} tokens, {:.1f} epochs", grouped_digits(c.train.max_steps), grouped_digits(step_tokens),
-                               c.train.gradient_accumulation_steps, c.train.batch_size, c.model.block_size, short_count(all_tokens),
-                               static_cast<double>(all_tokens) / static_cast<double>(trainer.windows() * c.model.block_size)));
-  line("memory", fmt::format("{} for weights, gradients and moments; activations come on top", short_bytes(static_cast<double>(trainer.parameter_bytes()))));
+  line("dikkat", fmt::format("{}, {}, {} thread{}", build_info().version, build_info().instruction_set, thread_count(),
+                             thread_count() == 1 ? "" : "s"));
+  line("model", fmt::format("{} with {} layers, {} heads, width {}, block {}, vocabulary {}: {} parameters", c.model.kind, c.model.n_layer,
+                            c.model.n_head, c.model.n_embd, c.model.block_size, c.model.vocab_size,
+                            short_count(trainer.model().parameters().parameter_count())));
+  line("data", fmt::format("{} bytes in {} file{}; {} tokens for training, {} for validation ({} tokenizer)", grouped_digits(data.bytes),
+                           data.documents, data.documents == 1 ? "" : "s", grouped_digits(data.train.size()),
+                           grouped_digits(data.validation.size()), data.tokenizer->kind()));
+  line("training",
+       fmt::format("{} steps of {} tokens ({} x {} x {}), {} tokens, {:.1f} epochs", grouped_digits(c.train.max_steps),
+                   grouped_digits(step_tokens), c.train.gradient_accumulation_steps, c.train.batch_size, c.model.block_size,
+                   short_count(all_tokens), static_cast<double>(all_tokens) / static_cast<double>(trainer.windows() * c.model.block_size)));
+  line("memory", fmt::format("{} for weights, gradients and moments; activations come on top",
+                             short_bytes(static_cast<double>(trainer.parameter_bytes()))));
   line("run", trainer.directory().string());
   if (trainer.state().step > 0) {
     line("resumed", fmt::format("from step {} of {}", trainer.state().step, c.train.max_steps));
@@ -84,16 +89,18 @@ int train_command(const TrainArguments& arguments) {
   }
   resolve(config);
   validate(config);
-  Trainer trainer = Trainer::start(std::move(config), arguments.out.empty() ? free_run_directory(arguments.config) : std::filesystem::path(arguments.out));
+  Trainer trainer = Trainer::start(std::move(config),
+                                   arguments.out.empty() ? free_run_directory(arguments.config) : std::filesystem::path(arguments.out));
   return run(trainer);
 }
 
 int resume_command(const ResumeArguments& arguments) {
-  Trainer trainer = Trainer::resume(arguments.run_directory, {.overrides = arguments.set, .pick = arguments.latest_good ? Pick::latest_good : Pick::newest});
+  Trainer trainer = Trainer::resume(arguments.run_directory,
+                                    {.overrides = arguments.set, .pick = arguments.latest_good ? Pick::latest_good : Pick::newest});
   const TrainingState& state = trainer.state();
   if (trainer.finished()) {
-    tell(fmt::format("{} is finished: step {} of {}. To train on: dikkat resume {} --set train.max_steps=N", arguments.run_directory, state.step,
-                     trainer.config().train.max_steps, arguments.run_directory));
+    tell(fmt::format("{} is finished: step {} of {}. To train on: dikkat resume {} --set train.max_steps=N", arguments.run_directory,
+                     state.step, trainer.config().train.max_steps, arguments.run_directory));
     return 0;
   }
   return run(trainer);

@@ -123,7 +123,8 @@ constexpr Key kKeys[] = {
     data<&DataConfig::corpus>("corpus", anything(),
                               "Text files and folders of text. A relative path is looked up in the current directory and, where it does "
                               "not exist there, beside the configuration file."),
-    data<&DataConfig::val_fraction>("val_fraction", fixed(from_to_below(0, 1)), "Share of the text, its end, kept for validation; 0 trains on all of it."),
+    data<&DataConfig::val_fraction>("val_fraction", fixed(from_to_below(0, 1)),
+                                    "Share of the text, its end, kept for validation; 0 trains on all of it."),
 
     optim<&OptimConfig::learning_rate>("learning_rate", above_to(0, 1), "Highest learning rate, reached after the warm-up."),
     optim<&OptimConfig::min_lr>("min_lr", derived(between(0, 1), "learning_rate / 10", tenth), "Where a linear or cosine schedule ends."),

@@ -16,7 +16,9 @@ constexpr index kBlockTokens = 2048;  // of a block, about
 
 double Evaluation::perplexity() const { return std::exp(loss); }
 
-double Evaluation::bits_per_byte(index bytes) const { return loss / std::numbers::ln2 * static_cast<double>(tokens) / static_cast<double>(bytes); }
+double Evaluation::bits_per_byte(index bytes) const {
+  return loss / std::numbers::ln2 * static_cast<double>(tokens) / static_cast<double>(bytes);
+}
 
 std::optional<Evaluation> Evaluator::operator()(const TokenStore& text, const WindowChoice& choice, const std::function<bool()>& stop,
                                                 const std::function<void(double)>& progress) {

@@ -11,8 +11,8 @@
 namespace dikkat {
 
 struct Evaluation {
-  double loss = 0;    // mean cross-entropy of a token, in nats
-  index tokens = 0;   // predictions that it is the mean of
+  double loss = 0;   // mean cross-entropy of a token, in nats
+  index tokens = 0;  // predictions that it is the mean of
 
   double perplexity() const;
   /// Of a text in which these tokens stand for `bytes` bytes.

@@ -1,15 +1,15 @@
 #include "train/loop/metrics.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "autograd/base/error.h"
 #include "train/checkpoint/file.h"
@@ -45,7 +45,8 @@ MetricsLog::MetricsLog(const std::filesystem::path& file, index last_step) : fil
       }
       kept += line + '\n';
       if (object["step"].get<index>() == last_step && object.value("event", "") == "eval" && object.value("val_loss", Json()).is_number()) {
-        evaluation_ = EvaluationReport{.step = last_step, .train_loss = object.value("train_loss", 0.0), .val_loss = object["val_loss"].get<double>()};
+        evaluation_ = EvaluationReport{
+            .step = last_step, .train_loss = object.value("train_loss", 0.0), .val_loss = object["val_loss"].get<double>()};
       }
     });
     if (kept != text.str()) {

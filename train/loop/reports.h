@@ -6,11 +6,11 @@ namespace dikkat {
 
 /// One optimizer update.
 struct StepReport {
-  index step = 0;              // updates done, this one included
-  double loss = 0;             // mean cross-entropy of the step's targets, in nats, before the update
-  double gradient_norm = 0;    // before clipping
+  index step = 0;            // updates done, this one included
+  double loss = 0;           // mean cross-entropy of the step's targets, in nats, before the update
+  double gradient_norm = 0;  // before clipping
   double learning_rate = 0;
-  index tokens = 0;            // targets of this step
+  index tokens = 0;  // targets of this step
   double seconds = 0;
 
   double tokens_per_second() const { return static_cast<double>(tokens) / seconds; }

@@ -20,7 +20,9 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 Schedule schedule_of(const OptimConfig& c) {
-  return {.kind = c.schedule == "constant" ? Schedule::Kind::constant : c.schedule == "linear" ? Schedule::Kind::linear : Schedule::Kind::cosine,
+  return {.kind = c.schedule == "constant" ? Schedule::Kind::constant
+                  : c.schedule == "linear" ? Schedule::Kind::linear
+                                           : Schedule::Kind::cosine,
           .learning_rate = c.learning_rate,
           .min_lr = c.min_lr.value(),
           .warmup_steps = c.warmup_steps,
@@ -72,10 +74,10 @@ struct Trainer::Parts {
 
   void allocate() {
     model.parameters().allocate(state.seed);
-    optimizer.emplace(model.parameters(), AdamW::Options{.beta1 = config.optim.beta1,
-                                                         .beta2 = config.optim.beta2,
-                                                         .eps = config.optim.eps,
-                                                         .weight_decay = config.optim.weight_decay});
+    optimizer.emplace(
+        model.parameters(),
+        AdamW::Options{
+            .beta1 = config.optim.beta1, .beta2 = config.optim.beta2, .eps = config.optim.eps, .weight_decay = config.optim.weight_decay});
   }
 
   bool evaluates() const { return config.train.eval_interval > 0 && data.validation.size() > 1; }
@@ -129,13 +131,13 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   validate(config);
   make_absolute(config.data.corpus);
   const TrainingState& saved = checkpoint.state();
-  require_input(config.train.max_steps >= saved.step, "train.max_steps is ", config.train.max_steps, ", but the run is at step ", saved.step,
-                " already; to train on, set it to more");
+  require_input(config.train.max_steps >= saved.step, "train.max_steps is ", config.train.max_steps, ", but the run is at step ",
+                saved.step, " already; to train on, set it to more");
 
   auto data = load_training_data(config, &checkpoint.tokenizer());
-  require_input(data.fingerprint == saved.corpus_fingerprint,
-                "the corpus has changed since the run began: its sha256 is ", data.fingerprint, ", the checkpoint's is ", saved.corpus_fingerprint,
-                "; bring the text back as it was (", config.data.corpus.front(), "), or begin a new run with `dikkat train`");
+  require_input(data.fingerprint == saved.corpus_fingerprint, "the corpus has changed since the run began: its sha256 is ",
+                data.fingerprint, ", the checkpoint's is ", saved.corpus_fingerprint, "; bring the text back as it was (",
+                config.data.corpus.front(), "), or begin a new run with `dikkat train`");
   auto parts = std::make_unique<Parts>(std::move(config), std::move(data), saved.seed);
   parts->state = saved;
   record_build(parts->state);
@@ -166,7 +168,9 @@ const LanguageModel& Trainer::model() const { return parts_->model; }
 const TrainingState& Trainer::state() const { return parts_->state; }
 const std::filesystem::path& Trainer::directory() const { return parts_->directory->path(); }
 index Trainer::windows() const { return parts_->loader.windows(); }
-std::size_t Trainer::parameter_bytes() const { return static_cast<std::size_t>(parts_->model.parameters().slab_size()) * 4 * sizeof(float); }
+std::size_t Trainer::parameter_bytes() const {
+  return static_cast<std::size_t>(parts_->model.parameters().slab_size()) * 4 * sizeof(float);
+}
 bool Trainer::finished() const { return parts_->state.step >= parts_->config.train.max_steps && !parts_->state.evaluation_pending; }
 
 /// One update of the weights, from gradient_accumulation_steps batches that count as one.
@@ -179,7 +183,8 @@ StepReport Trainer::Parts::step(Prefetcher& batches) {
   StepReport report{.step = state.step + 1, .learning_rate = schedule(state.step), .tokens = rows * micro_batches * loader.block_size()};
   for (index micro = 0; micro < micro_batches; ++micro) {
     const Batch& batch = batches.next();
-    Pass pass{.tape = tape, .training = true, .seed = state.seed, .step = static_cast<std::uint64_t>(state.step), .first_sequence = micro * rows};
+    Pass pass{
+        .tape = tape, .training = true, .seed = state.seed, .step = static_cast<std::uint64_t>(state.step), .first_sequence = micro * rows};
     const Tensor tokens = tape.input<Token>({batch.rows, batch.cols}, batch.inputs);
     const Tensor targets = tape.input<Token>({batch.rows, batch.cols}, batch.targets);
     const Tensor loss = cross_entropy(model.gpt()(pass, tokens), targets, {}, normaliser);

@@ -15,7 +15,8 @@ std::vector<Named> tensors_in(const ParameterStore& parameters, float* slab) {
 
 }  // namespace
 
-Snapshot training_snapshot(const TrainingState& state, std::string config, std::string tokenizer, ParameterStore& parameters, AdamW& optimizer) {
+Snapshot training_snapshot(const TrainingState& state, std::string config, std::string tokenizer, ParameterStore& parameters,
+                           AdamW& optimizer) {
   return {.state = state,
           .config = std::move(config),
           .tokenizer = std::move(tokenizer),

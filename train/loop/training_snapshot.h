@@ -10,7 +10,8 @@
 namespace dikkat {
 
 /// All of a run for a checkpoint; the tensors stay where they are.
-Snapshot training_snapshot(const TrainingState& state, std::string config, std::string tokenizer, ParameterStore& parameters, AdamW& optimizer);
+Snapshot training_snapshot(const TrainingState& state, std::string config, std::string tokenizer, ParameterStore& parameters,
+                           AdamW& optimizer);
 
 /// Weights from a checkpoint. Throws InputError unless it has exactly the store's parameters.
 void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters);

@@ -8,12 +8,13 @@
 
 namespace dikkat {
 
-std::vector<std::vector<Token>> generate(const Gpt& model, index tokenizer_vocab_size, const std::vector<Token>& prompt, const SampleOptions& options,
-                                         const std::function<bool()>& stop) {
+std::vector<std::vector<Token>> generate(const Gpt& model, index tokenizer_vocab_size, const std::vector<Token>& prompt,
+                                         const SampleOptions& options, const std::function<bool()>& stop) {
   require_input(!prompt.empty(), "the prompt is empty, expected one token or more to go on from");
   require_input(options.max_new_tokens >= 0, "max-new-tokens is ", options.max_new_tokens, ", expected 0 or more");
   require_input(options.num_samples >= 1, "num-samples is ", options.num_samples, ", expected 1 or more");
-  require_input(options.temperature >= 0 && std::isfinite(options.temperature), "temperature is ", options.temperature, ", expected 0 or more");
+  require_input(options.temperature >= 0 && std::isfinite(options.temperature), "temperature is ", options.temperature,
+                ", expected 0 or more");
   require_input(options.top_k >= 0, "top-k is ", options.top_k, ", expected 1 or more, or 0 for all");
 
   const index block = model.config().block_size;
@@ -35,7 +36,8 @@ std::vector<std::vector<Token>> generate(const Gpt& model, index tokenizer_vocab
     for (index s = 0; s < samples; ++s) {
       const RandomStream stream(options.seed, "sample", static_cast<std::uint64_t>(s));
       const std::span row(logits.data<float>() + s * vocab, static_cast<std::size_t>(tokenizer_vocab_size));
-      texts[static_cast<std::size_t>(s)].push_back(static_cast<Token>(draw_token(row, options.temperature, options.top_k, stream.uniform(i))));
+      texts[static_cast<std::size_t>(s)].push_back(
+          static_cast<Token>(draw_token(row, options.temperature, options.top_k, stream.uniform(i))));
     }
     tape.reset();
   }

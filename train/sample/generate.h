@@ -21,7 +21,7 @@ struct SampleOptions {
 /// (seed, s, i) alone. The model sees the last block_size tokens; ids from `tokenizer_vocab_size` on are padding and never drawn.
 /// `stop` is asked before each token; when it says true the result ends there.
 /// Throws InputError for an option out of range or a prompt without tokens.
-std::vector<std::vector<Token>> generate(const Gpt& model, index tokenizer_vocab_size, const std::vector<Token>& prompt, const SampleOptions& options,
-                                         const std::function<bool()>& stop = {});
+std::vector<std::vector<Token>> generate(const Gpt& model, index tokenizer_vocab_size, const std::vector<Token>& prompt,
+                                         const SampleOptions& options, const std::function<bool()>& stop = {});
 
 }  // namespace dikkat

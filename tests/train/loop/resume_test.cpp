@@ -16,7 +16,9 @@ class Resume : public ::testing::Test {
   ~Resume() override { set_thread_count(threads_before); }
 
   std::filesystem::path whole() const { return folder / "whole"; }
-  static std::string final_checkpoint(const std::filesystem::path& run) { return contents(checkpoint_directory(run) / checkpoint_name(20)); }
+  static std::string final_checkpoint(const std::filesystem::path& run) {
+    return contents(checkpoint_directory(run) / checkpoint_name(20));
+  }
 
   void expect_same_end(const std::filesystem::path& run) const {
     EXPECT_TRUE(final_checkpoint(run) == final_checkpoint(whole())) << run;
@@ -60,7 +62,8 @@ TEST_F(Resume, after_a_kill_writes_the_lost_steps_again) {
   const auto run = folder / "killed";
   TrainingEvents quiet;
   { Trainer::start(tiny_config(folder / "corpus.txt"), run).run(quiet, after(8)); }
-  std::ofstream(run / "metrics.jsonl", std::ios::app) << R"({"event":"step","step":9,"loss":1.5,"ms":1})" << '\n' << R"({"event":"step","st)";
+  std::ofstream(run / "metrics.jsonl", std::ios::app) << R"({"event":"step","step":9,"loss":1.5,"ms":1})" << '\n'
+                                                      << R"({"event":"step","st)";
   Trainer::resume(run, {}).run(quiet, never);
   expect_same_end(run);
 }

@@ -1,9 +1,9 @@
 #include "train/sample/draw.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace dikkat {
 namespace {

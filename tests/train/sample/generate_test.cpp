@@ -1,8 +1,8 @@
 #include "train/sample/generate.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
+
+#include <gtest/gtest.h>
 
 #include "autograd/base/parallel.h"
 
