@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include <oneapi/dnnl/dnnl.hpp>
 
@@ -70,20 +71,36 @@ struct PackShape {
   auto operator<=>(const PackShape&) const = default;
 };
 
+/// Columns `first` to `first + count` of that, packed by one thread. The views know their place in the whole.
 struct Packing {
-  Packing(const PackShape& s, const Memory::desc& packed)
-      : from({s.k, s.n}, Memory::data_type::f32, s.transpose_b ? Memory::dims{1, s.ldb} : Memory::dims{s.ldb, 1}),
-        to(packed),
-        reorder(dnnl::reorder::primitive_desc(cpu(), from, cpu(), to)) {}
+  Packing(const PackShape& s, const Memory::desc& packed, index first, index count)
+      : from(Memory::desc({s.k, s.n}, Memory::data_type::f32, s.transpose_b ? Memory::dims{1, s.ldb} : Memory::dims{s.ldb, 1})
+                 .submemory_desc({s.k, count}, {0, first})),
+        to(packed.submemory_desc({s.k, count}, {0, first})) {
+    const OneThread one;
+    reorder = dnnl::reorder(dnnl::reorder::primitive_desc(cpu(), from, cpu(), to));
+  }
 
   Memory::desc from, to;
   dnnl::reorder reorder;
 };
 
+/// Packing in pieces of whole blocks of columns, for several threads.
+std::vector<Packing> packings(const PackShape& s, const Memory::desc& packed) {
+  constexpr index kColumns = 64;  // the widest block of columns that oneDNN packs by
+  constexpr index kPieces = 8;
+  const index width = round_up(ceil_div(s.n, kPieces), kColumns);
+  std::vector<Packing> pieces;
+  for (index first = 0; first < s.n; first += width) {
+    pieces.emplace_back(s, packed, first, std::min(width, s.n - first));
+  }
+  return pieces;
+}
+
 struct Plan {
   GemmBlocks blocks;
   std::shared_ptr<const BlockProduct> whole, last;  // the last block may have fewer rows
-  std::shared_ptr<const Packing> packing;
+  std::vector<Packing> packing;
 };
 
 using PlanKey = std::pair<BlockShape, PackShape>;
@@ -105,7 +122,7 @@ const Plan& plan_for(const Gemm<float>& p) {
     made->whole = std::make_shared<BlockProduct>(block, nullptr);
     block.rows = p.m - (made->blocks.count - 1) * made->blocks.rows;
     made->last = made->blocks.count == 1 ? made->whole : std::make_shared<BlockProduct>(block, &made->whole->packed);
-    made->packing = std::make_shared<Packing>(pack, made->whole->packed);
+    made->packing = packings(pack, made->whole->packed);
     plan = std::move(made);
   }
   return *plan;
@@ -141,6 +158,7 @@ void point(Memory& memory, const float* data) {
 
 void run(const BlockProduct& block, const float* a, const float* packed, const float* bias, float* c) {
   const InsideLibrary inside;
+  const OneThread one;  // or it starts a team of its own size, and the runtime ends and makes threads in turn
   static thread_local std::unordered_map<const BlockProduct*, Arguments> known;
   Arguments& arguments = known.try_emplace(&block, block).first->second;
   point(arguments.a, a);
@@ -155,6 +173,7 @@ void run(const BlockProduct& block, const float* a, const float* packed, const f
 
 void pack(const Packing& packing, const float* from, float* to) {
   const InsideLibrary inside;
+  const OneThread one;
   static thread_local std::unordered_map<const Packing*, std::pair<Memory, Memory>> known;
   auto& [source, target] =
       known.try_emplace(&packing, Memory(packing.from, cpu(), nullptr), Memory(packing.to, cpu(), nullptr)).first->second;
@@ -170,7 +189,7 @@ bool has_onednn() noexcept { return true; }
 void gemm_onednn(const Gemm<float>& p) {
   const Plan& plan = plan_for(p);
   auto* packed = static_cast<float*>(scratch(Scratch::gemm_packed, plan.whole->packed.get_size()));
-  pack(*plan.packing, p.b, packed);
+  parallel_for(static_cast<index>(plan.packing.size()), [&](index i) { pack(plan.packing[static_cast<std::size_t>(i)], p.b, packed); });
   parallel_for(plan.blocks.count, [&](index i) {
     const index begin = i * plan.blocks.rows;
     const BlockProduct& block = i + 1 == plan.blocks.count ? *plan.last : *plan.whole;

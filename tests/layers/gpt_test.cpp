@@ -102,7 +102,7 @@ TEST(Gpt, GivesTheSameBitsWithAndWithoutRecording) {
 TEST(Gpt, NamesWhatIsWrongWithItsInput) {
   const TinyGpt model(kConfig);
   const auto refusal = [&](Shape shape, std::int32_t token = 0) {
-    return error_text([&] {
+    return testing::error_of([&] {
       Tape tape;
       Pass pass{.tape = tape, .training = true};
       model.gpt(pass, tape.input<std::int32_t>(shape, std::vector<std::int32_t>(static_cast<std::size_t>(shape.size()), token)));

@@ -112,7 +112,7 @@ TEST(GptParameters, CannotBeNamedTwice) {
   ParameterStore store;
   const Scope scope(store);
   const Gpt gpt(scope, kTiny);
-  EXPECT_NE(error_text([&] { Gpt(scope, kTiny); }).find("'wte.weight' exists already"), std::string::npos);
+  EXPECT_NE(testing::error_of([&] { Gpt(scope, kTiny); }).find("'wte.weight' exists already"), std::string::npos);
   EXPECT_NO_THROW(Gpt(scope / "other", kTiny));
 }
 
@@ -121,7 +121,7 @@ TEST(GptConfigCheck, RefusesWhatMakesNoModel) {
     GptConfig config = kTiny;
     change(config);
     ParameterStore store;
-    return error_text([&] { Gpt(Scope(store), config); });
+    return testing::error_of([&] { Gpt(Scope(store), config); });
   };
   EXPECT_EQ(refusal([](GptConfig& c) { c.n_head = 4; }), "gpt: n_head 4 does not divide n_embd 6");
   EXPECT_NE(refusal([](GptConfig& c) { c.n_head = 0; }).find("n_head 0"), std::string::npos);
@@ -136,7 +136,7 @@ TEST(GptConfigCheck, RefusesWhatMakesNoModel) {
 TEST(CausalSelfAttentionCheck, RefusesHeadsThatDoNotDivideTheWidth) {
   ParameterStore store;
   const Scope scope = Scope(store) / "attn";
-  EXPECT_EQ(error_text([&] { CausalSelfAttention(scope, {.width = 6, .heads = 4}); }),
+  EXPECT_EQ(testing::error_of([&] { CausalSelfAttention(scope, {.width = 6, .heads = 4}); }),
             "attn: 4 heads for width 6, expected heads that divide it");
 }
 

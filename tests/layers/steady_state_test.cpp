@@ -55,7 +55,7 @@ TEST(SteadyState, TheCounterSeesAllocations) {
 
 TEST(SteadyState, AllocatesNothingFromTheThirdStepOn) {
   for (const int threads : {1, 2, 3}) {
-    const WithThreads some(threads);
+    const testing::WithThreads some(threads);
     Training training(kTrainingConfig);
     training.step(1);
     training.step(2);
@@ -71,7 +71,7 @@ TEST(SteadyState, AllocatesNothingFromTheThirdStepOn) {
 }
 
 TEST(SteadyState, HoldsForEvaluationToo) {
-  const WithThreads one(1);
+  const testing::WithThreads one(1);
   const TinyGpt model(kTrainingConfig);
   Tape tape(Recording::off);
   const std::vector<std::int32_t> tokens = some_tokens(80, kTrainingConfig.vocab_size);

@@ -3,9 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "autograd/base/parallel.h"
 #include "autograd/ops/loss.h"
 #include "layers/models/gpt.h"
+#include "tests/support/throws.h"
+#include "tests/support/with_threads.h"
 
 namespace dikkat {
 
@@ -39,27 +40,5 @@ struct TinyGpt {
     return logits({.tape = tape}, tokens, sequences);
   }
 };
-
-/// Sets the number of threads, and sets it back.
-class WithThreads {
- public:
-  explicit WithThreads(int count) : before_(thread_count()) { set_thread_count(count); }
-  ~WithThreads() { set_thread_count(before_); }
-  WithThreads(const WithThreads&) = delete;
-  WithThreads& operator=(const WithThreads&) = delete;
-
- private:
-  int before_;
-};
-
-template <class F>
-std::string error_text(F&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 }  // namespace dikkat

@@ -177,11 +177,11 @@ TEST(AdamWStep, ShowsNaNInTheGradient) {
 TEST(AdamWUse, IsRefusedWhereItCannotWork) {
   ParameterStore store;
   add_parameters(store);
-  EXPECT_EQ(error_text([&] { AdamW(store, kOptions); }), "parameters: have no memory yet, expected allocate() before");
+  EXPECT_EQ(testing::error_of([&] { AdamW(store, kOptions); }), "parameters: have no memory yet, expected allocate() before");
   store.allocate(1);
   AdamW adamw(store, kOptions);
-  EXPECT_EQ(error_text([&] { adamw.step(0, 0.1); }), "adamw: step 0, expected 1 or more");
-  EXPECT_EQ(error_text([&] { adamw.m<double>(); }), "adamw: moments hold f32, asked for as f64");
+  EXPECT_EQ(testing::error_of([&] { adamw.step(0, 0.1); }), "adamw: step 0, expected 1 or more");
+  EXPECT_EQ(testing::error_of([&] { adamw.m<double>(); }), "adamw: moments hold f32, asked for as f64");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "autograd/base/philox.h"
 #include "autograd/tape/parameters.h"
+#include "tests/support/throws.h"
 
 namespace dikkat {
 
@@ -37,16 +38,6 @@ void write_gradient(ParameterStore::Entry& entry, const std::vector<double>& val
 template <class T>
 std::vector<double> values_of(const T* slab, const ParameterStore::Entry& entry) {
   return {slab + entry.offset, slab + entry.offset + entry.size()};
-}
-
-template <class F>
-std::string error_text(F&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 }  // namespace dikkat

@@ -8,7 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 #include "train/data/fingerprint.h"
 
 namespace dikkat {

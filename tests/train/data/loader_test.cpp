@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 #include "train/data/prefetcher.h"
 #include "train/data/sequential_windows.h"
 

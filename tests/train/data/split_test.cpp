@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 #include "train/text/utf8.h"
 
 namespace dikkat {

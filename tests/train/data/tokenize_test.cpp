@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 #include "train/data/split.h"
 
 namespace dikkat {

@@ -6,32 +6,12 @@
 #include <string>
 #include <vector>
 
-#include <gtest/gtest.h>
-#include <unistd.h>
 
+#include "tests/support/temporary_folder.h"
 #include "train/config/parse.h"
 #include "train/loop/trainer.h"
 
 namespace dikkat {
-
-/// A folder of this test alone, removed with the object.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    path_ = std::filesystem::temp_directory_path() / (std::string("dikkat-") + test->name() + "-" + std::to_string(::getpid()));
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline std::string contents(const std::filesystem::path& path) {
   std::ostringstream text;

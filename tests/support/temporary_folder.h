@@ -18,7 +18,7 @@ class TemporaryFolder {
   TemporaryFolder() {
     static int count = 0;
     path_ = std::filesystem::canonical(std::filesystem::temp_directory_path()) /
-            concat("dikkat-data-test-", static_cast<long>(::getpid()), "-", count++);
+            concat("dikkat-test-", static_cast<long>(::getpid()), "-", count++);
     std::filesystem::create_directories(path_);
   }
   ~TemporaryFolder() { std::filesystem::remove_all(path_); }
@@ -27,6 +27,7 @@ class TemporaryFolder {
 
   std::string path(const std::string& name) const { return (path_ / name).string(); }
   std::string path() const { return path_.string(); }
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
   /// Writes a file, and the folders it needs; gives its path.
   std::string write(const std::string& name, std::string_view text) const {
     std::filesystem::create_directories((path_ / name).parent_path());
