@@ -97,7 +97,9 @@ CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, Pick pick)
     return CheckpointFile::open(run_directory_or_file);
   }
   const std::vector<CheckpointEntry> checkpoints = list_checkpoints(run_directory_or_file);
-  require_input(!checkpoints.empty(), run_directory_or_file.string(), " holds no checkpoint (no checkpoints/step-NNNNNNNNN.h5)");
+  require_input(!checkpoints.empty(), run_directory_or_file.string(),
+                " holds no checkpoint: give a run directory that has checkpoints/step-NNNNNNNNN.h5; if its run was killed before the first "
+                "save, remove it and train again");
   if (pick == Pick::best) {
     const auto best = best_checkpoint(run_directory_or_file);
     require_input(best.has_value(), run_directory_or_file.string(), " has no best checkpoint yet: no evaluation has been made");

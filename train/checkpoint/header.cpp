@@ -54,7 +54,8 @@ std::string render_header(const Header& header) {
 Header parse_header(std::string_view block) {
   require_input(!block.empty(), "is empty, expected a dikkat checkpoint");
   require_input(!block.starts_with(kHdf5Magic), "is an HDF5 file but not a dikkat checkpoint");
-  require_input(block.starts_with(kMagic.substr(0, block.size())), "is not a dikkat checkpoint");
+  require_input(block.starts_with(kMagic.substr(0, block.size())),
+                "is not a dikkat checkpoint; expected a file that dikkat train wrote, such as RUN_DIR/checkpoints/step-000001000.h5");
   require_input(block.size() >= std::size_t{kHeaderBytes}, "is truncated: ", grouped(static_cast<index>(block.size())),
                 " bytes, its header alone has ", grouped(kHeaderBytes));
   block = block.substr(0, kHeaderBytes);
