@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "autograd/base/digits.h"
 #include "autograd/base/error.h"
 
 namespace dikkat {
@@ -56,8 +57,8 @@ Header parse_header(std::string_view block) {
   require_input(!block.starts_with(kHdf5Magic), "is an HDF5 file but not a dikkat checkpoint");
   require_input(block.starts_with(kMagic.substr(0, block.size())),
                 "is not a dikkat checkpoint; expected a file that dikkat train wrote, such as RUN_DIR/checkpoints/step-000001000.h5");
-  require_input(block.size() >= std::size_t{kHeaderBytes}, "is truncated: ", grouped(static_cast<index>(block.size())),
-                " bytes, its header alone has ", grouped(kHeaderBytes));
+  require_input(block.size() >= std::size_t{kHeaderBytes}, "is truncated: ", grouped_digits(static_cast<index>(block.size())),
+                " bytes, its header alone has ", grouped_digits(kHeaderBytes));
   block = block.substr(0, kHeaderBytes);
   require_input(block.substr(kHashAt) == to_hex(sha256(block.substr(0, kHashAt))),
                 "was altered: the checksum of its header does not match");
@@ -72,14 +73,6 @@ Header parse_header(std::string_view block) {
                     render_header(header) == block,
                 "has a header that does not follow format ", header.format);
   return header;
-}
-
-std::string grouped(index number) {
-  std::string text = concat(number);
-  for (auto at = static_cast<index>(text.size()) - 3; at > (number < 0 ? 1 : 0); at -= 3) {
-    text.insert(static_cast<std::size_t>(at), 1, ',');
-  }
-  return text;
 }
 
 }  // namespace dikkat

@@ -29,7 +29,4 @@ std::string render_header(const Header& header);
 /// beginning of the file, all of it where it is shorter than kHeaderBytes.
 Header parse_header(std::string_view block);
 
-/// 1234567 as 1,234,567.
-std::string grouped(index number);
-
 }  // namespace dikkat

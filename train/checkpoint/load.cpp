@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "autograd/base/digits.h"
 #include "autograd/base/error.h"
 #include "train/checkpoint/header.h"
 
@@ -16,8 +17,8 @@ Header pass_gate(const File& file, index bytes) {
   std::string block(static_cast<std::size_t>(std::min(bytes, kHeaderBytes)), '\0');
   require_done(file.read(0, std::as_writable_bytes(std::span(block))), Operation::read);
   const Header header = parse_header(block);
-  require_input(bytes >= header.length, "is truncated: ", grouped(bytes), " bytes, its header says ", grouped(header.length));
-  require_input(bytes == header.length, "was altered: ", grouped(bytes), " bytes, its header says ", grouped(header.length));
+  require_input(bytes >= header.length, "is truncated: ", grouped_digits(bytes), " bytes, its header says ", grouped_digits(header.length));
+  require_input(bytes == header.length, "was altered: ", grouped_digits(bytes), " bytes, its header says ", grouped_digits(header.length));
   const Digest found = root_hash(bytes - kHeaderBytes, [&](index offset, std::span<std::byte> out) {
     require_done(file.read(kHeaderBytes + offset, out), Operation::read);
   });

@@ -2,6 +2,7 @@
 #include <bit>
 #include <limits>
 
+#include "autograd/base/digits.h"
 #include "autograd/base/error.h"
 #include "train/checkpoint/error_keeping_driver.h"
 #include "train/checkpoint/header.h"
@@ -133,7 +134,7 @@ class ImageParser {
       const haddr_t offset = H5Dget_offset(dataset.get());
       require_input(offset != HADDR_UNDEF && offset >= haddr_t{kHeaderBytes} && offset <= static_cast<haddr_t>(source_bytes_) &&
                         place.bytes <= source_bytes_ - static_cast<index>(offset),
-                    path, " is said to hold ", grouped(place.bytes), " bytes, which the file does not have");
+                    path, " is said to hold ", grouped_digits(place.bytes), " bytes, which the file does not have");
       place.offset = static_cast<index>(offset);
     }
     return place;

@@ -6,14 +6,6 @@
 
 namespace dikkat {
 
-std::string grouped_digits(index number) {
-  std::string text = std::to_string(number);
-  for (auto at = static_cast<index>(text.size()) - 3; at > (number < 0 ? 1 : 0); at -= 3) {
-    text.insert(static_cast<std::size_t>(at), 1, ',');
-  }
-  return text;
-}
-
 std::string short_count(index number) {
   const auto n = static_cast<double>(number);
   return number < 100'000 ? grouped_digits(number)

@@ -2,13 +2,12 @@
 
 #include <string>
 
+#include "autograd/base/digits.h"
 #include "autograd/base/index.h"
 
 // How numbers are written for people.
 namespace dikkat {
 
-/// 1,234,567
-std::string grouped_digits(index number);
 /// 124.4 M, 0.80 M, 12,345
 std::string short_count(index number);
 /// 1.5 GB, 12.3 MB

@@ -65,11 +65,9 @@ struct Trainer::Parts {
     state.train_tokens = data.train.size();
     state.val_tokens = data.validation.size();
     record_build(state);
-    if (data.validation.size() > 1) {
-      return;
-    }
-    require_input(data.validation.size() == 0 || config.train.eval_interval == 0, "the validation part has ", data.validation.size(),
-                  " token, expected 2 or more; raise data.val_fraction, or set it to 0 to train without validation");
+    require_input(
+        data.validation.size() != 1,
+        "the validation part has 1 token, expected 2 or more; raise data.val_fraction, or set it to 0 to train without validation");
   }
 
   void allocate() {

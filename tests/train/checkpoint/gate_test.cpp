@@ -2,6 +2,7 @@
 #include <hdf5.h>
 #include <sys/stat.h>
 
+#include "autograd/base/digits.h"
 #include "tests/train/checkpoint/sample.h"
 #include "train/checkpoint/header.h"
 #include "train/checkpoint/sha256.h"
@@ -67,8 +68,8 @@ TEST(Gate, RefusesEveryTruncation) {
 TEST(Gate, SaysHowMuchIsMissing) {
   const SavedSample saved;
   std::filesystem::resize_file(saved.path, 4500);
-  EXPECT_EQ(refusal(saved.path),
-            concat(saved.path.string(), " is truncated: 4,500 bytes, its header says ", grouped(static_cast<index>(saved.bytes.size()))));
+  EXPECT_EQ(refusal(saved.path), concat(saved.path.string(), " is truncated: 4,500 bytes, its header says ",
+                                        grouped_digits(static_cast<index>(saved.bytes.size()))));
 }
 
 TEST(Gate, RefusesAppendedJunk) {
@@ -142,10 +143,10 @@ TEST(Gate, RefusesWhatIsNoCheckpoint) {
 }
 
 TEST(Grouped, PutsCommas) {
-  EXPECT_EQ(grouped(0), "0");
-  EXPECT_EQ(grouped(999), "999");
-  EXPECT_EQ(grouped(1234567), "1,234,567");
-  EXPECT_EQ(grouped(-123456), "-123,456");
+  EXPECT_EQ(grouped_digits(0), "0");
+  EXPECT_EQ(grouped_digits(999), "999");
+  EXPECT_EQ(grouped_digits(1234567), "1,234,567");
+  EXPECT_EQ(grouped_digits(-123456), "-123,456");
 }
 
 }  // namespace
