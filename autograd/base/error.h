@@ -35,8 +35,14 @@ requires((std::integral<N> || std::floating_point<N>)&&!std::same_as<N, bool> &&
   out.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
 }
 
+/// What can stand in a text.
+template <class X>
+concept Printable = requires(std::string& out, const X& value) {
+  append_to(out, value);
+};
+
 /// The parts, one after another. A type of one's own joins in by an `append_to(std::string&, const X&)` beside it.
-template <class... Parts>
+template <Printable... Parts>
 std::string concat(const Parts&... parts) {
   std::string text;
   (append_to(text, parts), ...);

@@ -6,8 +6,10 @@
 #include <xmmintrin.h>
 #endif
 
+#include <algorithm>
 #include <cstdlib>
 
+#include "autograd/base/cores.h"
 #include "autograd/base/error.h"
 
 namespace dikkat {
@@ -21,6 +23,14 @@ void flush_denormals_to_zero() noexcept {
   _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero);
 #endif
 }
+
+// OpenMP's own default knows the affinity mask, and nothing of a cgroup's quota: threads beyond it are stopped for most of a period.
+[[maybe_unused]] const bool threads_are_chosen = [] {
+  if (std::getenv("OMP_NUM_THREADS") == nullptr) {
+    omp_set_num_threads(std::min(omp_get_max_threads(), usable_cores()));
+  }
+  return true;
+}();
 
 }  // namespace
 

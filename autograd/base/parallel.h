@@ -6,7 +6,7 @@
 
 namespace dikkat {
 
-/// Threads that kernels run on. At first OMP_NUM_THREADS, or all cores.
+/// Threads that kernels run on. At first OMP_NUM_THREADS, or usable_cores().
 int thread_count();
 /// Throws Error unless count is 1 or more.
 void set_thread_count(int count);

@@ -51,6 +51,8 @@ class RandomStream {
   /// Words of elements 4 * first_group to 4 * first_group + 4 * kGroups - 1: as group() gives them, many at once, in vectors.
   static constexpr int kGroups = 16;
   void groups(index first_group, std::uint32_t* words) const noexcept;
+  /// Words of groups first_group + i * apart for i < kGroups, transposed: word w of group i is words[w * kGroups + i].
+  void columns(index first_group, index apart, std::uint32_t* words) const noexcept;
 
   /// Words of elements 4 * group to 4 * group + 3.
   constexpr std::array<std::uint32_t, 4> group(index group) const {

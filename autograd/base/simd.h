@@ -3,35 +3,45 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
 
 #include "autograd/base/index.h"
 
 namespace dikkat::simd {
 
+/// As wide as the machine's registers. Of a wider type gcc makes copies in memory, and a loop can take twenty times as long.
+#if defined(__AVX512F__)
+inline constexpr int kBytes = 64;
+#else
+inline constexpr int kBytes = 32;
+#endif
+
 template <class T>
 struct VecOf;
 template <>
 struct VecOf<float> {
-  typedef float type __attribute__((vector_size(64)));
-  typedef std::int32_t integer __attribute__((vector_size(64)));
+  typedef float type __attribute__((vector_size(kBytes)));
+  typedef std::int32_t integer __attribute__((vector_size(kBytes)));
 };
 template <>
 struct VecOf<double> {
-  typedef double type __attribute__((vector_size(64)));
-  typedef std::int64_t integer __attribute__((vector_size(64)));
+  typedef double type __attribute__((vector_size(kBytes)));
+  typedef std::int64_t integer __attribute__((vector_size(kBytes)));
 };
 template <>
 struct VecOf<std::uint32_t> {
-  typedef std::uint32_t type __attribute__((vector_size(64)));
+  typedef std::uint32_t type __attribute__((vector_size(kBytes)));
 };
 
-/// 64 bytes of T in one register (two or four on narrower machines, with the same results lane by lane).
+/// A register of T.
 template <class T>
 using Vec = typename VecOf<T>::type;
 template <class T>
 using IntVec = typename VecOf<T>::integer;
 template <class T>
-inline constexpr index kLanes = 64 / static_cast<index>(sizeof(T));
+inline constexpr index kLanes = kBytes / static_cast<index>(sizeof(T));
 
 template <class T>
 inline Vec<T> load(const T* from) {
@@ -85,10 +95,33 @@ inline T sum(Vec<T> v) {
   }
   return lanes[0];
 }
+/// The larger, and the smaller, in each lane; b where one of them is NaN.
 template <class T>
 inline Vec<T> max(Vec<T> a, Vec<T> b) {
   return a > b ? a : b;
 }
+template <class T>
+inline Vec<T> min(Vec<T> a, Vec<T> b) {
+  return a < b ? a : b;
+}
+#if defined(__AVX__)  // of the above gcc makes two instructions. With a mask, as it warns about the form without one
+template <>
+inline Vec<float> max<float>(Vec<float> a, Vec<float> b) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_max_ps(0xFFFF, a, b);
+#else
+  return _mm256_max_ps(a, b);
+#endif
+}
+template <>
+inline Vec<float> min<float>(Vec<float> a, Vec<float> b) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_min_ps(0xFFFF, a, b);
+#else
+  return _mm256_min_ps(a, b);
+#endif
+}
+#endif
 template <class T>
 inline T max(Vec<T> v) {
   T lanes[kLanes<T>];

@@ -88,6 +88,20 @@ TEST(RandomStream, ManyGroupsAreTheSameAsEachAlone) {
   }
 }
 
+TEST(RandomStream, ColumnsAreGroupsThatLieApart) {
+  const RandomStream stream(0x123456789abcdef, "columns", 0xfedcba9876543210);
+  for (const auto& [first, apart] : {std::pair<index, index>{0, 1}, {5, 17}, {(index{1} << 32) - 7, 3}, {index{1} << 40, index{1} << 33}}) {
+    std::uint32_t words[4 * RandomStream::kGroups];
+    stream.columns(first, apart, words);
+    for (int i = 0; i < RandomStream::kGroups; ++i) {
+      const auto group = stream.group(first + i * apart);
+      for (std::size_t word = 0; word < 4; ++word) {
+        EXPECT_EQ(words[word * RandomStream::kGroups + static_cast<std::size_t>(i)], group[word]) << first << " " << i << " " << word;
+      }
+    }
+  }
+}
+
 TEST(RandomStream, ElementsBeyondFourThousandMillionDiffer) {
   const RandomStream stream(1, 2, 3);
   EXPECT_NE(stream.group(1), stream.group(1 + (index{1} << 32)));

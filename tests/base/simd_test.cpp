@@ -20,9 +20,9 @@ TEST(Simd, ForVectorsCoversEachElementOnce) {
 }
 
 TEST(Simd, APartsOtherLanesAreTheRest) {
-  const float x[16] = {1, 2, 3};
+  const float x[kLanes<float>] = {1, 2, 3};
   const Vec<float> v = load(x, Part{3}, 7.0F);
-  for (int lane = 0; lane < 16; ++lane) {
+  for (int lane = 0; lane < kLanes<float>; ++lane) {
     EXPECT_EQ(v[lane], lane < 3 ? x[lane] : 7);
   }
   EXPECT_EQ(sum<float>(load(x, Part{3})), 6);

@@ -1,0 +1,58 @@
+#include "autograd/base/cores.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <thread>
+
+#include <sched.h>
+
+namespace dikkat {
+namespace {
+
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
+/// Of one cgroup: "max 100000" or "150000 100000", microseconds of time in each period.
+double quota_of(const std::filesystem::path& folder) {
+  std::ifstream file(folder / "cpu.max");
+  double quota = 0, period = 0;
+  return file >> quota >> period && quota > 0 && period > 0 ? quota / period : kNoLimit;
+}
+
+/// "0::/a/b" is the line of v2.
+std::string own_cgroup() {
+  std::ifstream file("/proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("0::")) {
+      return line.substr(3);
+    }
+  }
+  return "/";
+}
+
+int cores_of_affinity() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : static_cast<int>(std::thread::hardware_concurrency());
+}
+
+}  // namespace
+
+double cgroup_quota(const std::filesystem::path& root, const std::string& path) {
+  double quota = quota_of(root);
+  std::filesystem::path folder = root;
+  for (const auto& name : std::filesystem::path(path).relative_path()) {
+    folder /= name;
+    quota = std::min(quota, quota_of(folder));
+  }
+  return quota;
+}
+
+int usable_cores() {
+  const double quota = cgroup_quota("/sys/fs/cgroup", own_cgroup());
+  const int cores = std::max(cores_of_affinity(), 1);
+  return quota < cores ? static_cast<int>(std::ceil(quota)) : cores;
+}
+
+}  // namespace dikkat
