@@ -9,34 +9,42 @@
 
 namespace dikkat::kernels {
 namespace {
+
 constexpr index kBlock = 1 << 14;
+
+template <class T>
+struct Constants {
+  T scale, beta1, beta2, rest1, rest2, decay, rate, root, eps;
+};
+
+/// A function of its own, its pointers and constants being arguments: only so does gcc see that nothing overlaps, and use vectors.
+template <class T>
+void update(index n, const Constants<T> c, T* __restrict weight, const T* __restrict gradient, T* __restrict m, T* __restrict v) {
+  for (index i = 0; i < n; ++i) {
+    const T g = c.scale * gradient[i];
+    m[i] = c.beta1 * m[i] + c.rest1 * g;
+    v[i] = c.beta2 * v[i] + c.rest2 * g * g;
+    weight[i] = weight[i] * c.decay - c.rate * m[i] / (std::sqrt(v[i]) * c.root + c.eps);
+  }
 }
+
+}  // namespace
 
 template <class T>
 void adamw(const AdamW<T>& p) noexcept {
   const double correction1 = 1 - std::pow(p.beta1, static_cast<double>(p.step));
   const double correction2 = 1 - std::pow(p.beta2, static_cast<double>(p.step));
-  const T scale = static_cast<T>(p.gradient_scale);
-  const T beta1 = static_cast<T>(p.beta1);
-  const T beta2 = static_cast<T>(p.beta2);
-  const T rest1 = static_cast<T>(1 - p.beta1);
-  const T rest2 = static_cast<T>(1 - p.beta2);
-  const T decay = static_cast<T>(1 - p.learning_rate * p.weight_decay);
-  const T rate = static_cast<T>(p.learning_rate / correction1);
-  const T root = static_cast<T>(1 / std::sqrt(correction2));
-  const T eps = static_cast<T>(p.eps);
-  parallel_blocks(p.n, kBlock, [&](index begin, index end) {
-    T* __restrict weight = p.weight;
-    T* __restrict m = p.m;
-    T* __restrict v = p.v;
-    const T* __restrict gradient = p.gradient;
-    for (index i = begin; i < end; ++i) {
-      const T g = scale * gradient[i];
-      m[i] = beta1 * m[i] + rest1 * g;
-      v[i] = beta2 * v[i] + rest2 * g * g;
-      weight[i] = weight[i] * decay - rate * m[i] / (std::sqrt(v[i]) * root + eps);
-    }
-  });
+  const Constants<T> c{.scale = static_cast<T>(p.gradient_scale),
+                       .beta1 = static_cast<T>(p.beta1),
+                       .beta2 = static_cast<T>(p.beta2),
+                       .rest1 = static_cast<T>(1 - p.beta1),
+                       .rest2 = static_cast<T>(1 - p.beta2),
+                       .decay = static_cast<T>(1 - p.learning_rate * p.weight_decay),
+                       .rate = static_cast<T>(p.learning_rate / correction1),
+                       .root = static_cast<T>(1 / std::sqrt(correction2)),
+                       .eps = static_cast<T>(p.eps)};
+  parallel_blocks(p.n, kBlock,
+                  [&](index begin, index end) { update(end - begin, c, p.weight + begin, p.gradient + begin, p.m + begin, p.v + begin); });
 }
 
 template <class T>

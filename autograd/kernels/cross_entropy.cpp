@@ -13,6 +13,26 @@ T scale_of(const CrossEntropy<T>& p, index row) {
   return static_cast<T>((p.weights == nullptr ? 1.0 : static_cast<double>(p.weights[row])) / p.normaliser);
 }
 
+/// What smoothing gives to each class.
+template <class T>
+T share_of(const CrossEntropy<T>& p) {
+  return static_cast<T>(p.label_smoothing / static_cast<double>(p.cols));
+}
+
+/// The cost of a row at scale 1.
+template <class T>
+T cost_of(const CrossEntropy<T>& p, index row) {
+  const T* logits = p.logits + row * p.cols;
+  const T log_sum = p.log_sum_exp[row];
+  const T target = log_sum - logits[p.targets[row]];
+  if (p.label_smoothing == 0) {
+    return target;  // an infinite mean times 0 would be no number
+  }
+  simd::Vec<T> total{};
+  simd::for_vectors<T>(0, p.cols, [&](index at, auto lanes) { total += log_sum - simd::load(logits + at, lanes, log_sum); });
+  return static_cast<T>(1 - p.label_smoothing) * target + share_of(p) * simd::sum<T>(total);
+}
+
 }  // namespace
 
 template <class T>
@@ -20,9 +40,8 @@ void cross_entropy_forward(const CrossEntropy<T>& p) noexcept {
   parallel_blocks(p.rows, kRows, [&](index begin, index end) {
     for (index row = begin; row < end; ++row) {
       const T scale = scale_of(p, row);
-      const T* logits = p.logits + row * p.cols;
-      p.log_sum_exp[row] = scale == T(0) ? T(0) : log_sum_exp(logits, p.cols);
-      p.losses[row] = scale == T(0) ? T(0) : scale * (p.log_sum_exp[row] - logits[p.targets[row]]);
+      p.log_sum_exp[row] = scale == T(0) ? T(0) : log_sum_exp(p.logits + row * p.cols, p.cols);
+      p.losses[row] = scale == T(0) ? T(0) : scale * cost_of(p, row);
     }
   });
 }
@@ -32,6 +51,8 @@ void cross_entropy_backward(const CrossEntropy<T>& p) noexcept {
   if (!p.dlogits) {
     return;
   }
+  const T share = share_of(p);
+  const T rest = static_cast<T>(1 - p.label_smoothing);
   parallel_blocks(p.rows, kRows, [&](index begin, index end) {
     for (index row = begin; row < end; ++row) {
       const T own = scale_of(p, row);
@@ -42,12 +63,12 @@ void cross_entropy_backward(const CrossEntropy<T>& p) noexcept {
       simd::for_vectors<T>(0, p.cols, [&](index at, auto lanes) {
         simd::Vec<T> v{};
         if (scale != T(0)) {
-          v = scale * simd::exp(simd::load(logits + at, lanes) - p.log_sum_exp[row]);
+          v = scale * (simd::exp(simd::load(logits + at, lanes) - p.log_sum_exp[row]) - share);
         }
         simd::store(out + at, add ? simd::load(out + at, lanes) + v : v, lanes);
       });
       if (scale != T(0)) {
-        out[p.targets[row]] -= scale;
+        out[p.targets[row]] -= scale * rest;
       }
     }
   });

@@ -7,7 +7,10 @@
 
 namespace dikkat::kernels {
 
-/// Row i costs weight[i] * (log sum_v e^logits[i, v] - logits[i, target[i]]) / normaliser. A row of weight 0 is not looked at.
+/// Let nll[i, v] = log sum_u e^logits[i, u] - logits[i, v]. Row i costs
+/// weight[i] * ((1 - label_smoothing) * nll[i, target[i]] + label_smoothing * mean_v nll[i, v]) / normaliser:
+/// a share of each target is spread evenly over all classes, the right one among them (Szegedy et al., arXiv 1512.00567,
+/// section 7). A row of weight 0 is not looked at.
 template <class T>
 struct CrossEntropy {
   index rows = 0, cols = 0;
@@ -15,15 +18,16 @@ struct CrossEntropy {
   const std::int32_t* targets = nullptr;  // (rows), each in [0, cols)
   const float* weights = nullptr;         // (rows), or null: 1 each
   double normaliser = 1;
-  T* log_sum_exp = nullptr;  // (rows): saved forward, read backward
-  T* losses = nullptr;       // (rows), forward only
-  T dloss{};                 // backward only: derivative with respect to the sum of all rows' costs
-  GradOut<T> dlogits{};      // (rows, cols), backward only
+  double label_smoothing = 0;  // in [0, 1)
+  T* log_sum_exp = nullptr;    // (rows): saved forward, read backward
+  T* losses = nullptr;         // (rows), forward only
+  T dloss{};                   // backward only: derivative with respect to the sum of all rows' costs
+  GradOut<T> dlogits{};        // (rows, cols), backward only
 };
 /// Writes the rows' costs and their log-sum-exps.
 template <class T>
 void cross_entropy_forward(const CrossEntropy<T>& p) noexcept;
-/// dlogits = dloss * weight / normaliser * (softmax - one at the target).
+/// dlogits = dloss * weight / normaliser * (softmax[v] - label_smoothing / cols - (v == target) * (1 - label_smoothing)).
 template <class T>
 void cross_entropy_backward(const CrossEntropy<T>& p) noexcept;
 

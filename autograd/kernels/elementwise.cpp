@@ -26,16 +26,28 @@ void put(GradOut<T> out, index at, Vec<T> value, Lanes lanes) {
   simd::store(out.data + at, out.add ? simd::load(out.data + at, lanes) + value : value, lanes);
 }
 
-// GELU by the logistic function: 0.5 (1 + tanh u) = 1 / (1 + e^-2u), which loses no digits for very negative x.
+// GELU by the logistic function: 0.5 (1 + tanh u) = 1 / (1 + e^-2u), which loses no digits for very negative x. e^-2u is 2^(x (a + b x^2)).
 template <class T>
 struct Gelu {
   static constexpr T kA = T(2 * 0.7978845608028653558798921);  // 2 sqrt(2 / pi)
-  static constexpr T kB = T(0.044715);
-  static Vec<T> logistic(Vec<T> x) { return T(1) / (T(1) + simd::exp(-(kA * (x + kB * (x * x * x))))); }
-  static Vec<T> value(Vec<T> x, T) { return x * logistic(x); }
+  static constexpr T kB = T(2 * 0.7978845608028653558798921 * 0.044715);
+  static constexpr T kLog2E = T(1.4426950408889634073599247);
+  // Beyond these, e^-2u is infinite, and nothing beside 1: x itself must not make 0 times infinity of them. In f32 they are also where
+  // exp2_within() ends: 2^128.3 and 2^-119.4.
+  static constexpr T kLowest = T(sizeof(T) == sizeof(float) ? -10.07 : -22);
+  static constexpr T kHighest = T(sizeof(T) == sizeof(float) ? 9.8 : 22);
+
+  static Vec<T> not_below(Vec<T> x) { return simd::max<T>(simd::broadcast(kLowest), x); }  // NaN stays NaN
+  static Vec<T> not_above(Vec<T> x) { return simd::min<T>(simd::broadcast(kHighest), x); }
+  static Vec<T> falling(Vec<T> x) { return simd::exp2_within(x * (-kA * kLog2E - kB * kLog2E * (x * x))); }  // e^-2u
+  static Vec<T> value(Vec<T> x, T) {
+    const Vec<T> above = not_below(x);
+    return above / (T(1) + falling(not_above(above)));
+  }
   static Vec<T> slope(Vec<T> x, T) {
-    const Vec<T> s = logistic(x);
-    return s + x * s * (T(1) - s) * (kA * (T(1) + 3 * kB * (x * x)));
+    const Vec<T> near = not_above(not_below(x));
+    const Vec<T> s = T(1) / (T(1) + falling(near));
+    return s + s * ((T(1) - s) * (near * (kA + 3 * kB * (near * near))));
   }
 };
 
@@ -43,6 +55,22 @@ template <class T>
 struct Relu {
   static Vec<T> value(Vec<T> x, T) { return x < T(0) ? simd::broadcast(T(0)) : x; }  // NaN stays NaN
   static Vec<T> slope(Vec<T> x, T) { return x > T(0) ? simd::broadcast(T(1)) : simd::broadcast(T(0)); }
+};
+
+template <class T>
+struct Sigmoid {
+  static Vec<T> value(Vec<T> x, T) { return T(1) / (T(1) + simd::exp(-x)); }  // e^-x may be infinite: 0
+  /// s (1 - s), even in x: with e = e^-|x| it is e / (1 + e)^2, where 1 - s would lose its digits for large x.
+  static Vec<T> slope(Vec<T> x, T) {
+    const Vec<T> e = simd::exp(x > T(0) ? -x : x);
+    return e / ((T(1) + e) * (T(1) + e));
+  }
+};
+
+template <class T>
+struct Tanh {
+  static Vec<T> value(Vec<T> x, T) { return simd::tanh(x); }
+  static Vec<T> slope(Vec<T> x, T) { return T(4) * Sigmoid<T>::slope(x + x, T(0)); }  // where 1 - tanh^2 would lose its digits
 };
 
 /// Functions of the C library, lane by lane: for definitions and small tensors.
@@ -53,13 +81,6 @@ Vec<T> lane_by_lane(Vec<T> x, F&& f) {
   }
   return x;
 }
-template <class T>
-struct Tanh {
-  static Vec<T> value(Vec<T> x, T) {
-    return lane_by_lane<T>(x, [](T v) { return std::tanh(v); });
-  }
-  static Vec<T> slope(Vec<T> x, T) { return T(1) - value(x, T(0)) * value(x, T(0)); }
-};
 template <class T>
 struct Exp {
   static Vec<T> value(Vec<T> x, T) { return simd::exp(x); }
@@ -87,6 +108,7 @@ void with_function(Function function, F&& f) {
   switch (function) {
     case Function::gelu: return f(Gelu<T>{});
     case Function::relu: return f(Relu<T>{});
+    case Function::sigmoid: return f(Sigmoid<T>{});
     case Function::tanh: return f(Tanh<T>{});
     case Function::exp: return f(Exp<T>{});
     case Function::log: return f(Log<T>{});
@@ -109,7 +131,8 @@ void for_pairs(const Binary<T>& p, F&& f) noexcept {
   });
 }
 
-/// out (cols) = sum over rows of g(row, at, lanes), in blocks of rows whose sums are added in order.
+/// out (cols) = sum over rows of g(row, at, lanes), in blocks of rows whose sums are added in order. Rows are read as they lie, four at
+/// a time: column by column, each vector would be a page further.
 template <class T, class G>
 void reduce_rows(index rows, index cols, GradOut<T> out, G&& g) noexcept {
   constexpr index kRows = 64;
@@ -118,13 +141,18 @@ void reduce_rows(index rows, index cols, GradOut<T> out, G&& g) noexcept {
   parallel_for(blocks, [&](index block) {
     T* own = partial + block * cols;
     const index end = std::min(rows, (block + 1) * kRows);
-    simd::for_vectors<T>(0, cols, [&](index at, auto lanes) {
-      Vec<T> total{};
-      for (index row = block * kRows; row < end; ++row) {
-        total += g(row, at, lanes);
-      }
-      simd::store(own + at, total, lanes);
-    });
+    std::fill(own, own + cols, T(0));
+    index row = block * kRows;
+    for (; row + 4 <= end; row += 4) {
+      simd::for_vectors<T>(0, cols, [&](index at, auto lanes) {
+        const Vec<T> four = (g(row, at, lanes) + g(row + 1, at, lanes)) + (g(row + 2, at, lanes) + g(row + 3, at, lanes));
+        simd::store(own + at, simd::load(own + at, lanes) + four, lanes);
+      });
+    }
+    for (; row < end; ++row) {
+      simd::for_vectors<T>(0, cols,
+                           [&](index at, auto lanes) { simd::store(own + at, simd::load(own + at, lanes) + g(row, at, lanes), lanes); });
+    }
   });
   simd::for_vectors<T>(0, cols, [&](index at, auto lanes) {
     Vec<T> total{};
@@ -235,23 +263,7 @@ void copy_blocks(const CopyBlocks<T>& p) noexcept {
 
 template <class T>
 void dropout(const Dropout<T>& p) noexcept {
-  const std::uint64_t threshold = dropout_threshold(p.probability);
-  const T keep = static_cast<T>(1 / (1 - p.probability));
-  parallel_blocks(p.n, kBlock, [&](index begin, index end) {
-    constexpr index kWords = 4 * RandomStream::kGroups;
-    std::uint32_t words[kWords];
-    for (index at = begin; at < end;) {
-      const index element = p.first + at;
-      const index skipped = element % 4;
-      p.stream.groups(element / 4, words);
-      const index count = std::min(kWords - skipped, end - at);
-      for (index i = 0; i < count; ++i) {
-        const T y = words[skipped + i] < threshold ? T(0) : p.x[at + i] * keep;
-        p.y.data[at + i] = p.y.add ? p.y.data[at + i] + y : y;
-      }
-      at += count;
-    }
-  });
+  parallel_blocks(p.n, kBlock, [&](index begin, index end) { drop<T>(p.dropping, begin, end, p.x, p.y); });
 }
 
 #define DIKKAT_INSTANTIATE(T)                                             \

@@ -2,12 +2,12 @@
 
 #include "autograd/base/grad_out.h"
 #include "autograd/base/index.h"
-#include "autograd/base/philox.h"
+#include "autograd/kernels/dropout.h"
 
 namespace dikkat::kernels {
 
 /// y = f(x), element by element.
-enum class Function { gelu, relu, tanh, exp, log, power };
+enum class Function { gelu, relu, sigmoid, tanh, exp, log, power };
 
 template <class T>
 struct Map {
@@ -73,21 +73,15 @@ struct CopyBlocks {
 template <class T>
 void copy_blocks(const CopyBlocks<T>& p) noexcept;
 
-/// Element i of y (n) is x[i] / (1 - probability), or 0 with that probability, decided by word first + i of the stream.
-/// Forward and backward are the same map: dx is the dropout of dy.
+/// y (n) = the dropout of x (n). dx is the dropout of dy.
 template <class T>
 struct Dropout {
   index n = 0;
-  double probability = 0;
-  RandomStream stream;
-  index first = 0;  // place of element 0 among the step's elements
+  Dropping dropping;
   const T* x = nullptr;
   GradOut<T> y{};
 };
 template <class T>
 void dropout(const Dropout<T>& p) noexcept;
-
-/// A word below this drops its element.
-constexpr std::uint64_t dropout_threshold(double probability) { return static_cast<std::uint64_t>(probability * 0x1p32); }
 
 }  // namespace dikkat::kernels

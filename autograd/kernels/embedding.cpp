@@ -40,7 +40,7 @@ void embedding_forward(const EmbeddingForward<T>& p) noexcept {
       const T* row = p.table + p.tokens[i] * p.cols;
       const T* position = p.positions == nullptr ? nullptr : p.positions + (p.first_position + i % p.time) * p.cols;
       simd::for_vectors<T>(0, p.cols, [&](index at, auto lanes) {
-        const Vec<T> v = simd::load(row + at, lanes);
+        const Vec<T> v = p.scale * simd::load(row + at, lanes);
         simd::store(p.y + i * p.cols + at, position == nullptr ? v : v + simd::load(position + at, lanes), lanes);
       });
     }
@@ -63,7 +63,7 @@ void embedding_backward(const EmbeddingBackward<T>& p) noexcept {
         simd::for_vectors<T>(0, p.cols, [&](index at, auto lanes) {
           Vec<T> total = p.dtable.add ? simd::load(out + at, lanes) : Vec<T>{};
           for (index i = starts[token]; i < starts[token + 1]; ++i) {
-            total += simd::load(p.dy + places[i] * p.cols + at, lanes);
+            total += p.scale * simd::load(p.dy + places[i] * p.cols + at, lanes);
           }
           simd::store(out + at, total, lanes);
         });

@@ -7,7 +7,7 @@
 
 namespace dikkat::kernels {
 
-/// y[b, t] = table[tokens[b, t]] + positions[first_position + t].
+/// y[b, t] = scale * table[tokens[b, t]] + positions[first_position + t].
 template <class T>
 struct EmbeddingForward {
   index batch = 0, time = 0, cols = 0;
@@ -15,6 +15,7 @@ struct EmbeddingForward {
   const T* table = nullptr;              // (vocabulary, cols)
   const T* positions = nullptr;          // (positions, cols), or null for none
   index first_position = 0;
+  T scale{1};
   T* y = nullptr;  // (batch, time, cols)
 };
 template <class T>
@@ -28,6 +29,7 @@ struct EmbeddingBackward {
   index vocabulary = 0, positions = 0;
   const std::int32_t* tokens = nullptr;  // (batch, time)
   index first_position = 0;
+  T scale{1};
   const T* dy = nullptr;    // (batch, time, cols)
   GradOut<T> dtable{};      // (vocabulary, cols)
   GradOut<T> dpositions{};  // (positions, cols)

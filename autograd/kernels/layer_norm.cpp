@@ -14,31 +14,76 @@ using simd::Vec;
 
 constexpr index kRows = 32;  // of a tile
 
+/// Sums along a row go in four chains, none of which waits for the others.
+constexpr int kChains = 4;
+template <class T>
+struct Chains {
+  Vec<T> sums[kChains] = {};
+  T total() const { return simd::sum<T>((sums[0] + sums[1]) + (sums[2] + sums[3])); }
+};
+/// Calls f(at, lanes, chain) for the vectors of a row.
+template <class T, class F>
+void for_chains(index cols, F&& f) {
+  index at = 0;
+  for (; at + kChains * simd::kLanes<T> <= cols; at += kChains * simd::kLanes<T>) {
+    for (int chain = 0; chain < kChains; ++chain) {
+      f(at + chain * simd::kLanes<T>, simd::Whole{}, chain);
+    }
+  }
+  simd::for_vectors<T>(at, cols, [&](index last, auto lanes) { f(last, lanes, 0); });
+}
+
+/// One row of x = residual + branch. Gives its sum.
+template <class T>
+T add_row(const LayerNormForward<T>& p, index row, T* x) {
+  const index cols = p.cols;
+  const T* residual = p.residual + row * cols;
+  const T* branch = p.branch + row * cols;
+  if (p.dropping.probability > 0) {
+    drop<T>(p.dropping, row * cols, (row + 1) * cols, p.branch, {p.sum});  // into x, which is read at once
+    branch = x;
+  }
+  Chains<T> total;
+  for_chains<T>(cols, [&](index at, auto lanes, int chain) {
+    const Vec<T> v = simd::load(residual + at, lanes) + simd::load(branch + at, lanes);
+    simd::store(x + at, v, lanes);
+    total.sums[chain] += v;
+  });
+  return total.total();
+}
+
+template <class T>
+T sum_of_row(index cols, const T* x) {
+  Chains<T> total;
+  for_chains<T>(cols, [&](index at, auto lanes, int chain) { total.sums[chain] += simd::load(x + at, lanes); });
+  return total.total();
+}
+
 }  // namespace
 
 template <class T>
 void layer_norm_forward(const LayerNormForward<T>& p) noexcept {
   parallel_blocks(p.rows, kRows, [&](index begin, index end) {
+    const index cols = p.cols;
+    const T* gamma = p.gamma;
+    const T* beta = p.beta;
     for (index row = begin; row < end; ++row) {
-      const T* x = p.x + row * p.cols;
-      T* y = p.y + row * p.cols;
+      const T* x = (p.residual != nullptr ? p.sum : p.x) + row * cols;
+      T* y = p.y + row * cols;
+      const T mean = (p.residual != nullptr ? add_row(p, row, p.sum + row * cols) : sum_of_row(cols, x)) / static_cast<T>(cols);
 
-      Vec<T> total{};
-      simd::for_vectors<T>(0, p.cols, [&](index at, auto lanes) { total += simd::load(x + at, lanes); });
-      const T mean = simd::sum<T>(total) / static_cast<T>(p.cols);
-
-      Vec<T> squares{};
-      simd::for_vectors<T>(0, p.cols, [&](index at, auto lanes) {
+      Chains<T> squares;
+      for_chains<T>(cols, [&](index at, auto lanes, int chain) {
         const Vec<T> d = simd::load(x + at, lanes, mean) - mean;  // the lanes past the end count nothing
-        squares += d * d;
+        squares.sums[chain] += d * d;
       });
-      const T variance = simd::sum<T>(squares) / static_cast<T>(p.cols);
+      const T variance = squares.total() / static_cast<T>(cols);
       const T rstd = T(1) / std::sqrt(variance + static_cast<T>(p.eps));
 
-      simd::for_vectors<T>(0, p.cols, [&](index at, auto lanes) {
-        Vec<T> v = (simd::load(x + at, lanes) - mean) * rstd * simd::load(p.gamma + at, lanes);
-        if (p.beta != nullptr) {
-          v += simd::load(p.beta + at, lanes);
+      simd::for_vectors<T>(0, cols, [&](index at, auto lanes) {
+        Vec<T> v = (simd::load(x + at, lanes) - mean) * rstd * simd::load(gamma + at, lanes);
+        if (beta != nullptr) {
+          v += simd::load(beta + at, lanes);
         }
         simd::store(y + at, v, lanes);
       });
@@ -56,41 +101,46 @@ void layer_norm_backward(const LayerNormBackward<T>& p) noexcept {
   T* partial = scratch<T>(Scratch::a, std::max<index>(tiles, 1) * 2 * width);  // per tile: its dgamma, its dbeta
 
   parallel_for(tiles, [&](index tile) {
+    const index cols = p.cols;
+    const T* gamma = p.gamma;
+    const bool add = p.dx.add;
     T* dgamma = partial + tile * 2 * width;
     T* dbeta = dgamma + width;
     std::fill(dgamma, dgamma + 2 * width, T(0));
     const index end = std::min(p.rows, (tile + 1) * kRows);
     for (index row = tile * kRows; row < end; ++row) {
-      const T* x = p.x + row * p.cols;
-      const T* dy = p.dy + row * p.cols;
+      const T* x = p.x + row * cols;
+      const T* dy = p.dy + row * cols;
       const T mean = p.mean[row];
       const T rstd = p.rstd[row];
 
-      Vec<T> g_total{};
-      Vec<T> gn_total{};
-      simd::for_vectors<T>(0, p.cols, [&](index at, auto lanes) {
+      Chains<T> g_total, gn_total;
+      for_chains<T>(cols, [&](index at, auto lanes, int chain) {
         const Vec<T> d = simd::load(dy + at, lanes);
         const Vec<T> n = (simd::load(x + at, lanes, mean) - mean) * rstd;
-        const Vec<T> g = d * simd::load(p.gamma + at, lanes);
-        g_total += g;
-        gn_total += g * n;
+        const Vec<T> g = d * simd::load(gamma + at, lanes);
+        g_total.sums[chain] += g;
+        gn_total.sums[chain] += g * n;
         simd::store(dgamma + at, simd::load(dgamma + at) + d * n);
         simd::store(dbeta + at, simd::load(dbeta + at) + d);
       });
       if (!p.dx) {
         continue;
       }
-      const T g_mean = simd::sum<T>(g_total) / static_cast<T>(p.cols);
-      const T gn_mean = simd::sum<T>(gn_total) / static_cast<T>(p.cols);
-      T* dx = p.dx.data + row * p.cols;
-      simd::for_vectors<T>(0, p.cols, [&](index at, auto lanes) {
+      const T g_mean = g_total.total() / static_cast<T>(cols);
+      const T gn_mean = gn_total.total() / static_cast<T>(cols);
+      T* dx = p.dx.data + row * cols;
+      simd::for_vectors<T>(0, cols, [&](index at, auto lanes) {
         const Vec<T> n = (simd::load(x + at, lanes) - mean) * rstd;
-        Vec<T> v = rstd * (simd::load(dy + at, lanes) * simd::load(p.gamma + at, lanes) - g_mean - n * gn_mean);
-        if (p.dx.add) {
+        Vec<T> v = rstd * (simd::load(dy + at, lanes) * simd::load(gamma + at, lanes) - g_mean - n * gn_mean);
+        if (add) {
           v += simd::load(dx + at, lanes);
         }
         simd::store(dx + at, v, lanes);
       });
+      if (p.dbranch) {
+        drop<T>(p.dropping, row * cols, (row + 1) * cols, p.dx.data, p.dbranch);
+      }
     }
   });
 

@@ -2,11 +2,13 @@
 
 #include "autograd/base/grad_out.h"
 #include "autograd/base/index.h"
+#include "autograd/kernels/dropout.h"
 
 namespace dikkat::kernels {
 
 /// y = (x - mean) * rstd * gamma + beta by rows, with rstd = 1 / sqrt(variance + eps) and the biased variance
 /// (Ba, Kiros and Hinton, arXiv 1607.06450). Saves mean and rstd.
+/// With a branch, x is made first, row by row while it is in cache: x = residual + branch, or its dropout.
 template <class T>
 struct LayerNormForward {
   index rows = 0, cols = 0;
@@ -17,11 +19,17 @@ struct LayerNormForward {
   T* y = nullptr;            // (rows, cols)
   T* mean = nullptr;         // (rows)
   T* rstd = nullptr;         // (rows)
+
+  const T* residual = nullptr;  // (rows, cols), or null: x is given
+  const T* branch = nullptr;    // (rows, cols)
+  Dropping dropping{};          // of the branch
+  T* sum = nullptr;             // (rows, cols): where x goes
 };
 template <class T>
 void layer_norm_forward(const LayerNormForward<T>& p) noexcept;
 
-/// Let f = <dy, y>. Writes df/dx, df/dgamma and df/dbeta; a null output is skipped.
+/// Let f = <dy, y>. Writes df/dx, df/dgamma and df/dbeta; a null output is skipped. df/dx is df/dresidual too; `dbranch` is its dropout,
+/// for which there must be a dx.
 template <class T>
 struct LayerNormBackward {
   index rows = 0, cols = 0;
@@ -33,6 +41,9 @@ struct LayerNormBackward {
   GradOut<T> dx{};           // (rows, cols)
   GradOut<T> dgamma{};       // (cols)
   GradOut<T> dbeta{};        // (cols)
+
+  Dropping dropping{};
+  GradOut<T> dbranch{};  // (rows, cols)
 };
 template <class T>
 void layer_norm_backward(const LayerNormBackward<T>& p) noexcept;

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <type_traits>
+#include <utility>
+
 #include "autograd/base/simd.h"
 
 namespace dikkat::kernels {
 
-/// C (m, n) = A (m, k) * B (k, n), plus what C holds if `add`, for tiles that lie in cache. n is a multiple of the lanes.
+/// C (m, n) = A (m, k) * B (k, n), plus what C holds if `add`, for tiles that lie in cache. n is a multiple of simd::kLanes.
 /// A may have any strides (its elements are broadcast); rows of B and C are contiguous, ldb and ldc apart.
 /// Each element is summed over k in order, whatever the tile's size.
 template <class T>
@@ -17,41 +20,51 @@ struct TileGemm {
   T* c = nullptr;
   index ldc = 0;
   bool add = false;
+  const T* row_factors = nullptr;  // (m): what C holds is multiplied by these before it is added to; null for ones
 };
 
 namespace detail {
 
+// Indexed by constants alone, and all in one function before gcc looks for what can be a register, an array stays in registers.
+#define DIKKAT_INLINE __attribute__((always_inline))
+
+/// f(0), f(1) ... as constants.
+template <int kCount, class F>
+DIKKAT_INLINE inline void unrolled(F&& f) {
+  [&]<int... at>(std::integer_sequence<int, at...>) DIKKAT_INLINE { (f(std::integral_constant<int, at>{}), ...); }
+  (std::make_integer_sequence<int, kCount>{});
+}
+/// f(0, 0), f(0, 1) ...
+template <int kRows, int kCols, class F>
+DIKKAT_INLINE inline void unrolled(F&& f) {
+  unrolled<kRows * kCols>([&](auto at)
+                              DIKKAT_INLINE { f(std::integral_constant<int, at / kCols>{}, std::integral_constant<int, at % kCols>{}); });
+}
+
 /// kRows x kVectors accumulators that stay in registers.
 template <class T, int kRows, int kVectors>
 inline void tile_strip(const TileGemm<T>& p, index row, index col) noexcept {
-  using simd::Vec;
-  const T* a = p.a + row * p.a_row;
+  constexpr index kLanes = simd::kLanes<T>;
+  const index a_row = p.a_row, a_col = p.a_col, ldb = p.ldb, ldc = p.ldc;
+  const T* a = p.a + row * a_row;
   const T* b = p.b + col;
-  T* c = p.c + row * p.ldc + col;
-  Vec<T> sums[kRows][kVectors];
-  for (int r = 0; r < kRows; ++r) {
-    for (int v = 0; v < kVectors; ++v) {
-      sums[r][v] = p.add ? simd::load(c + r * p.ldc + v * simd::kLanes<T>) : Vec<T>{};
+  T* c = p.c + row * ldc + col;
+  simd::Vec<T> sums[kRows][kVectors];
+  unrolled<kRows, kVectors>([&](auto r, auto v) DIKKAT_INLINE { sums[r][v] = simd::Vec<T>{}; });
+  if (p.add) {
+    unrolled<kRows, kVectors>([&](auto r, auto v) DIKKAT_INLINE { sums[r][v] = simd::load(c + r * ldc + v * kLanes); });
+    if (p.row_factors != nullptr) {
+      unrolled<kRows, kVectors>([&](auto r, auto v) DIKKAT_INLINE { sums[r][v] *= p.row_factors[row + r]; });
     }
   }
   for (index i = 0; i < p.k; ++i) {
-    Vec<T> bs[kVectors];
-    for (int v = 0; v < kVectors; ++v) {
-      bs[v] = simd::load(b + i * p.ldb + v * simd::kLanes<T>);
-    }
-    for (int r = 0; r < kRows; ++r) {
-      const T ar = a[r * p.a_row + i * p.a_col];
-      for (int v = 0; v < kVectors; ++v) {
-        sums[r][v] += ar * bs[v];
-      }
-    }
+    simd::Vec<T> bs[kVectors];
+    unrolled<kVectors>([&](auto v) DIKKAT_INLINE { bs[v] = simd::load(b + i * ldb + v * kLanes); });
+    unrolled<kRows, kVectors>([&](auto r, auto v) DIKKAT_INLINE { sums[r][v] += a[r * a_row + i * a_col] * bs[v]; });
   }
-  for (int r = 0; r < kRows; ++r) {
-    for (int v = 0; v < kVectors; ++v) {
-      simd::store(c + r * p.ldc + v * simd::kLanes<T>, sums[r][v]);
-    }
-  }
+  unrolled<kRows, kVectors>([&](auto r, auto v) DIKKAT_INLINE { simd::store(c + r * ldc + v * kLanes, sums[r][v]); });
 }
+#undef DIKKAT_INLINE
 
 template <class T, int kRows, int kVectors>
 inline index tile_rows(const TileGemm<T>& p, index row, index col) noexcept {
@@ -62,28 +75,27 @@ inline index tile_rows(const TileGemm<T>& p, index row, index col) noexcept {
 }
 
 template <class T, int kMostRows, int kVectors>
-inline void tile_columns(const TileGemm<T>& p, index col) noexcept {
-  index row = tile_rows<T, kMostRows, kVectors>(p, 0, col);
-  row = tile_rows<T, 4, kVectors>(p, row, col);
-  row = tile_rows<T, 2, kVectors>(p, row, col);
-  tile_rows<T, 1, kVectors>(p, row, col);
+inline index tile_columns(const TileGemm<T>& p, index col) noexcept {
+  for (; col + kVectors * simd::kLanes<T> <= p.n; col += kVectors * simd::kLanes<T>) {
+    index row = tile_rows<T, kMostRows, kVectors>(p, 0, col);
+    row = tile_rows<T, 4, kVectors>(p, row, col);
+    row = tile_rows<T, 2, kVectors>(p, row, col);
+    tile_rows<T, 1, kVectors>(p, row, col);
+  }
+  return col;
 }
 
 }  // namespace detail
 
+/// Sums fill most of the registers; six rows need no more addresses than there are of other registers.
 template <class T>
 inline void tile_gemm(const TileGemm<T>& p) noexcept {
-  constexpr index kLanes = simd::kLanes<T>;
   index col = 0;
-  for (; col + 4 * kLanes <= p.n; col += 4 * kLanes) {
-    detail::tile_columns<T, 6, 4>(p, col);
+  if constexpr (simd::kBytes == 64) {  // 32 registers
+    col = detail::tile_columns<T, 6, 4>(p, col);
   }
-  for (; col + 2 * kLanes <= p.n; col += 2 * kLanes) {
-    detail::tile_columns<T, 12, 2>(p, col);
-  }
-  for (; col < p.n; col += kLanes) {
-    detail::tile_columns<T, 12, 1>(p, col);
-  }
+  col = detail::tile_columns<T, 6, 2>(p, col);
+  detail::tile_columns<T, 8, 1>(p, col);
 }
 
 }  // namespace dikkat::kernels

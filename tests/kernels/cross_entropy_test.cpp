@@ -31,7 +31,7 @@ struct Result {
 
 template <class T, class Forward, class Backward>
 Result<T> run(index cols, const std::vector<float>& logits32, const std::vector<std::int32_t>& targets, const std::vector<float>& weights,
-              T dloss, Forward&& forward, Backward&& backward) {
+              T dloss, double smoothing, Forward&& forward, Backward&& backward) {
   const auto logits = converted<T>(logits32);
   Result<T> r{.losses = std::vector<T>(targets.size(), T(9)),
               .log_sum_exp = std::vector<T>(targets.size(), T(9)),
@@ -42,6 +42,7 @@ Result<T> run(index cols, const std::vector<float>& logits32, const std::vector<
                           .targets = targets.data(),
                           .weights = weights.empty() ? nullptr : weights.data(),
                           .normaliser = 2.5,
+                          .label_smoothing = smoothing,
                           .log_sum_exp = r.log_sum_exp.data(),
                           .losses = r.losses.data(),
                           .dloss = dloss,
@@ -52,15 +53,15 @@ Result<T> run(index cols, const std::vector<float>& logits32, const std::vector<
 }
 template <class T>
 Result<T> by_kernel(index cols, const std::vector<float>& logits, const std::vector<std::int32_t>& targets,
-                    const std::vector<float>& weights = {}, T dloss = T(1.5)) {
+                    const std::vector<float>& weights = {}, T dloss = T(1.5), double smoothing = 0) {
   return run<T>(
-      cols, logits, targets, weights, dloss, [](const CrossEntropy<T>& p) { cross_entropy_forward(p); },
+      cols, logits, targets, weights, dloss, smoothing, [](const CrossEntropy<T>& p) { cross_entropy_forward(p); },
       [](const CrossEntropy<T>& p) { cross_entropy_backward(p); });
 }
 Result<double> by_reference(index cols, const std::vector<float>& logits, const std::vector<std::int32_t>& targets,
-                            const std::vector<float>& weights = {}) {
+                            const std::vector<float>& weights, double smoothing) {
   return run<double>(
-      cols, logits, targets, weights, 1.5, [](const CrossEntropy<double>& p) { reference::cross_entropy_forward(p); },
+      cols, logits, targets, weights, 1.5, smoothing, [](const CrossEntropy<double>& p) { reference::cross_entropy_forward(p); },
       [](const CrossEntropy<double>& p) { reference::cross_entropy_backward(p); });
 }
 
@@ -75,15 +76,16 @@ TEST(CrossEntropyKernel, EqualsPlainLoops) {
         weights.push_back(static_cast<float>(i % 4) / 2);
         targets.push_back(i % 4 == 0 ? -1 : static_cast<std::int32_t>(i * 5 % cols));
       }
-      const auto expected = by_reference(cols, logits, targets, weights);
-      for (const auto& [found, bound] : {std::pair{by_kernel<double>(cols, logits, targets, weights), 1e-14}}) {
-        EXPECT_LE(relative_error(found.losses, expected.losses), bound);
-        EXPECT_LE(relative_error(found.log_sum_exp, expected.log_sum_exp), bound);
-        EXPECT_LE(relative_error(found.dlogits, expected.dlogits), 20 * bound);  // e^x enlarges the error of x, which is up to 16
+      for (const double smoothing : {0.0, 0.1}) {
+        const auto expected = by_reference(cols, logits, targets, weights, smoothing);
+        const auto exact = by_kernel<double>(cols, logits, targets, weights, 1.5, smoothing);
+        EXPECT_LE(relative_error(exact.losses, expected.losses), 1e-14);
+        EXPECT_LE(relative_error(exact.log_sum_exp, expected.log_sum_exp), 1e-14);
+        EXPECT_LE(relative_error(exact.dlogits, expected.dlogits), 2e-13);  // e^x enlarges the error of x, which is up to 16
+        const auto found = by_kernel<float>(cols, logits, targets, weights, 1.5F, smoothing);
+        EXPECT_LE(relative_error(found.losses, expected.losses), 1e-6);
+        EXPECT_LE(relative_error(found.dlogits, expected.dlogits), 3e-6);
       }
-      const auto found = by_kernel<float>(cols, logits, targets, weights);
-      EXPECT_LE(relative_error(found.losses, expected.losses), 1e-6);
-      EXPECT_LE(relative_error(found.dlogits, expected.dlogits), 3e-6);
     }
   }
 }
@@ -116,19 +118,39 @@ TEST(CrossEntropyKernel, NotANumberIsNeverHidden) {
                                            {0, kInfinity, 1},
                                            {-kInfinity, -kInfinity, -kInfinity}}) {
     for (const std::int32_t target : {0, 1, 2}) {
-      EXPECT_TRUE(std::isnan(by_kernel<float>(3, logits, {target}).losses[0])) << ::testing::PrintToString(logits) << ", target " << target;
+      for (const double smoothing : {0.0, 0.1}) {
+        EXPECT_TRUE(std::isnan(by_kernel<float>(3, logits, {target}, {}, 1.5F, smoothing).losses[0]))
+            << ::testing::PrintToString(logits) << ", target " << target << ", smoothing " << smoothing;
+      }
     }
   }
+}
+
+TEST(CrossEntropyKernel, SmoothingIsLeastWhereThePredictionIsTheSmoothedTarget) {
+  const float share = 0.2F / 4;
+  const std::vector<float> logits = {std::log(share), std::log(share), std::log(0.8F + share), std::log(share)};
+  const auto found = by_kernel<float>(4, logits, {2}, {}, 1.5F, 0.2);
+  for (const float slope : found.dlogits) {
+    EXPECT_NEAR(slope, 0, 1e-7);
+  }
+  EXPECT_NEAR(found.losses[0], -(3 * share * std::log(share) + (0.8F + share) * std::log(0.8F + share)) / 2.5F, 1e-7) << "its entropy";
+}
+
+TEST(CrossEntropyKernel, SmoothingMakesAClassThatCannotBeCostInfinitely) {
+  EXPECT_EQ(by_kernel<float>(3, {0, 1, -kInfinity}, {0}, {}, 1.5F, 0.1).losses[0], kInfinity);
+  EXPECT_TRUE(std::isfinite(by_kernel<float>(3, {0, 1, -kInfinity}, {0}).losses[0]));
 }
 
 // A row of weight 0 may hold anything, and its target is no index: neither is looked at, even if dloss is no number.
 TEST(CrossEntropyKernel, WeightZeroIsNotLookedAt) {
   for (const float dloss : {1.0F, kNan, kInfinity}) {
-    const auto found = by_kernel<float>(2, {kNan, kInfinity, 1, 2}, {1 << 30, 0}, {0, 1}, dloss);
-    EXPECT_EQ(found.losses[0], 0);
-    EXPECT_EQ(found.dlogits[0], 0);
-    EXPECT_EQ(found.dlogits[1], 0);
-    EXPECT_GT(found.losses[1], 0);
+    for (const double smoothing : {0.0, 0.1}) {
+      const auto found = by_kernel<float>(2, {kNan, kInfinity, 1, 2}, {1 << 30, 0}, {0, 1}, dloss, smoothing);
+      EXPECT_EQ(found.losses[0], 0);
+      EXPECT_EQ(found.dlogits[0], 0);
+      EXPECT_EQ(found.dlogits[1], 0);
+      EXPECT_GT(found.losses[1], 0);
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 #include "autograd/kernels/elementwise.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -61,6 +62,73 @@ TEST(GeluKernel, KeepsItsDigitsFarBelowZero) {
   }
 }
 
+// x^3 is infinite in f32 from 1e13 on, x^2 from 1e19: neither must meet a zero.
+template <class T>
+void gelu_far_from_zero() {
+  constexpr T kHuge = std::numeric_limits<T>::max();
+  constexpr T kEndless = std::numeric_limits<T>::infinity();
+  const std::vector<T> x = {30, T(1e10), T(1e18), T(2e19), kHuge, kEndless, -30, T(-1e10), T(-1e18), T(-2e19), -kHuge, -kEndless};
+  const auto y = map(Function::gelu, x);
+  const auto dx = slope(Function::gelu, x);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    EXPECT_EQ(y[i], x[i] > 0 ? x[i] : 0) << x[i];
+    EXPECT_EQ(dx[i], x[i] > 0 ? 1 : 0) << x[i];
+  }
+}
+TEST(GeluKernel, FarFromZeroInF32) { gelu_far_from_zero<float>(); }
+TEST(GeluKernel, FarFromZeroInF64) { gelu_far_from_zero<double>(); }
+
+TEST(GeluKernel, OfNotANumberIsNone) {
+  EXPECT_TRUE(std::isnan(map(Function::gelu, std::vector<float>{kNan})[0]));
+  EXPECT_TRUE(std::isnan(slope(Function::gelu, std::vector<float>{kNan})[0]));
+}
+
+// 1 - tanh^2 has no digits left from |x| = 9 on.
+TEST(TanhKernel, KeepsTheDigitsOfItsSlope) {
+  const auto x = numbers(20001, 1, -40, 40);
+  const auto dx = slope(Function::tanh, x);
+  double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const long double cosh = std::cosh(static_cast<long double>(x[i]));
+    worst = std::max(worst, static_cast<double>(std::abs(dx[i] * cosh * cosh - 1)));
+  }
+  EXPECT_LE(worst, 5e-7);
+}
+
+// Relative errors: far below zero a sigmoid is as small as e^x, and its slope is on both sides.
+TEST(SigmoidKernel, KeepsItsDigitsOverTheWholeRange) {
+  for (const float reach : {1.0F, 20.0F, 86.0F}) {
+    const auto x = numbers(20001, 1, -reach, reach);
+    const auto wide = converted<double>(x);
+    const auto y = map(Function::sigmoid, x);
+    const auto y_wide = map(Function::sigmoid, wide);
+    const auto dx = slope(Function::sigmoid, x);
+    const auto dx_wide = slope(Function::sigmoid, wide);
+    double worst = 0, worst_wide = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const long double value = 1 / (1 + std::exp(-static_cast<long double>(x[i])));
+      const long double rest = 1 / (1 + std::exp(static_cast<long double>(x[i])));
+      const auto error = [](auto found, long double exact) { return static_cast<double>(std::abs(found / exact - 1)); };
+      worst = std::max({worst, error(y[i], value), error(dx[i], value * rest)});
+      worst_wide = std::max({worst_wide, error(y_wide[i], value), error(dx_wide[i], value * rest)});
+    }
+    EXPECT_LE(worst, 5e-7) << reach;  // e^x to 2 ulp (2^-22), then two to four roundings of 2^-24
+    EXPECT_LE(worst_wide, 1e-15) << reach;
+  }
+}
+
+TEST(SigmoidKernel, AtTheEndsOfTheNumbers) {
+  const std::vector<float> x = {0, 30, -200, 200, kInfinity, -kInfinity, kNan};
+  const auto y = map(Function::sigmoid, x);
+  EXPECT_EQ(std::vector<float>(y.begin(), y.end() - 1), (std::vector<float>{0.5F, 1, 0, 1, 1, 0}));
+  EXPECT_TRUE(std::isnan(y.back()));
+  const auto dx = slope(Function::sigmoid, x);
+  EXPECT_EQ(dx[0], 0.25F);
+  EXPECT_NEAR(dx[1] / std::exp(-30.0F), 1, 1e-6);
+  EXPECT_EQ(std::vector<float>(dx.begin() + 2, dx.end() - 1), (std::vector<float>{0, 0, 0, 0}));
+  EXPECT_TRUE(std::isnan(dx.back()));
+}
+
 TEST(MapKernels, AtTheEndsOfTheNumbers) {
   const auto gelu = map(Function::gelu, std::vector<float>{1e4F, -1e4F, kInfinity, kNan, 0});
   EXPECT_EQ(gelu[0], 1e4F);
@@ -115,7 +183,7 @@ TEST(DropoutKernel, DropsAsManyAsAskedAndKeepsTheMean) {
   const std::vector<float> x(static_cast<std::size_t>(n), 1.0F);
   for (const double p : {0.1, 0.5, 0.9}) {
     std::vector<float> y(x.size());
-    dropout<float>({.n = n, .probability = p, .stream = RandomStream(1, "here", 2), .x = x.data(), .y = {y.data()}});
+    dropout<float>({.n = n, .dropping = {.probability = p, .stream = RandomStream(1, "here", 2)}, .x = x.data(), .y = {y.data()}});
     index dropped = 0;
     double total = 0;
     for (const float value : y) {

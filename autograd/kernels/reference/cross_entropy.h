@@ -23,7 +23,13 @@ void cross_entropy_forward(const CrossEntropy<T>& p) {
       total += std::exp(x[i] - top);
     }
     p.log_sum_exp[row] = top + std::log(total);
-    p.losses[row] = static_cast<T>(weight / p.normaliser) * (p.log_sum_exp[row] - x[p.targets[row]]);
+    T mean = 0;
+    for (index i = 0; i < p.cols; ++i) {
+      mean += (p.log_sum_exp[row] - x[i]) / static_cast<T>(p.cols);
+    }
+    const T smoothing = static_cast<T>(p.label_smoothing);
+    const T cost = (1 - smoothing) * (p.log_sum_exp[row] - x[p.targets[row]]) + (smoothing == 0 ? T(0) : smoothing * mean);
+    p.losses[row] = static_cast<T>(weight / p.normaliser) * cost;
   }
 }
 
@@ -35,7 +41,8 @@ void cross_entropy_backward(const CrossEntropy<T>& p) {
     for (index i = 0; i < p.cols; ++i) {
       T slope = 0;
       if (weight != 0) {
-        slope = std::exp(p.logits[row * p.cols + i] - p.log_sum_exp[row]) - (p.targets[row] == i ? T(1) : T(0));
+        const double target = p.label_smoothing / static_cast<double>(p.cols) + (p.targets[row] == i ? 1 - p.label_smoothing : 0);
+        slope = std::exp(p.logits[row * p.cols + i] - p.log_sum_exp[row]) - static_cast<T>(target);
       }
       p.dlogits.put(row * p.cols + i, slope * static_cast<T>(weight / p.normaliser) * (weight != 0 ? p.dloss : T(0)));
     }

@@ -1,0 +1,266 @@
+#include <algorithm>
+#include <cstring>
+
+#include "autograd/base/parallel.h"
+#include "autograd/base/scratch.h"
+#include "autograd/base/simd.h"
+#include "autograd/kernels/gemm_libraries.h"
+
+// C = A B by tiles that stay in registers (Goto and van de Geijn 2008). All of A is packed beforehand, B panel by panel where it is used:
+// in training each weight is used once in each orientation between two updates, so a packed copy of it would be written for one reading.
+// An element of C is summed over k in order, in stretches of kDepth, wherever it lies, so bits depend on no tile.
+namespace dikkat::kernels {
+namespace {
+
+using simd::kLanes;
+using simd::Vec;
+
+constexpr int kVectors = 2;                           // of a tile's row
+constexpr index kRows = simd::kBytes == 64 ? 12 : 6;  // of a tile: with kVectors sums each they fill the registers
+constexpr index kCols = kVectors * kLanes<float>;     // of a tile, and of a panel of B
+constexpr index kDepth = 256;                         // of k at a time: a panel of B stays in L1
+constexpr index kBlockRows = 384;                     // of A at a time: stays in L2 while panels of B go by
+constexpr index kTasks = 64;                          // about: enough for many threads to share evenly
+
+/// How a product is cut, by its shape alone.
+struct Cut {
+  explicit Cut(const Gemm<float>& p)
+      : panels(ceil_div(p.n, kCols)),
+        row_panels(ceil_div(p.m, kRows)),
+        row_blocks(ceil_div(p.m, kBlockRows)),
+        block_panels(ceil_div(row_panels, row_blocks)),
+        groups(std::clamp<index>(ceil_div(kTasks, row_blocks), 1, panels)),
+        group_panels(ceil_div(panels, groups)) {}
+
+  index panels;      // of kCols columns
+  index row_panels;  // of kRows rows
+  index row_blocks;  // of block_panels row panels
+  index block_panels;
+  index groups;  // of group_panels panels
+  index group_panels;
+};
+
+typedef float Eight __attribute__((vector_size(32)));
+constexpr index kBlock = 8;
+
+/// to (8, 8) = from (8, 8) transposed; rows of `from` from `count` on are taken as zero.
+void transpose_block(const float* from, index from_ld, index count, float* to, index to_ld) {
+  Eight rows[kBlock] = {};
+  for (index i = 0; i < count; ++i) {
+    std::memcpy(&rows[i], from + i * from_ld, sizeof rows[i]);
+  }
+  Eight pairs[kBlock], fours[kBlock];
+  for (index i = 0; i < kBlock; i += 2) {
+    pairs[i] = __builtin_shufflevector(rows[i], rows[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+    pairs[i + 1] = __builtin_shufflevector(rows[i], rows[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+  }
+  for (index i = 0; i < kBlock; i += 4) {
+    for (index half = 0; half < 2; ++half) {
+      fours[i + 2 * half] = __builtin_shufflevector(pairs[i + half], pairs[i + 2 + half], 0, 1, 8, 9, 4, 5, 12, 13);
+      fours[i + 2 * half + 1] = __builtin_shufflevector(pairs[i + half], pairs[i + 2 + half], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+  }
+  for (index i = 0; i < kBlock / 2; ++i) {
+    const Eight low = __builtin_shufflevector(fours[i], fours[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    const Eight high = __builtin_shufflevector(fours[i], fours[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    std::memcpy(to + i * to_ld, &low, sizeof low);
+    std::memcpy(to + (i + 4) * to_ld, &high, sizeof high);
+  }
+}
+
+/// to (depth, kWidth) = kWidth rows of `from` transposed, k from 0 to depth; rows from `count` on are zero.
+template <index kWidth>
+void pack_rows(const float* from, index ld, index count, index depth, float* to) {
+  constexpr index kGroups = ceil_div(kWidth, kBlock);
+  if (count < kWidth) {
+    std::fill_n(to, depth * kWidth, 0.0F);
+  }
+  index k = 0;
+  for (; count == kWidth && k + kBlock <= depth; k += kBlock) {
+    float block[kBlock][kGroups * kBlock];
+    for (index group = 0; group < kGroups; ++group) {
+      transpose_block(from + group * kBlock * ld + k, ld, std::min(kBlock, kWidth - group * kBlock), &block[0][group * kBlock],
+                      kGroups * kBlock);
+    }
+    for (index i = 0; i < kBlock; ++i) {
+      std::memcpy(to + (k + i) * kWidth, block[i], kWidth * sizeof(float));
+    }
+  }
+  for (; k < depth; ++k) {
+    for (index row = 0; row < count; ++row) {
+      to[k * kWidth + row] = from[row * ld + k];
+    }
+  }
+}
+
+/// to (depth, kWidth) = kWidth columns of `from`, rows 0 to depth; columns from `count` on are zero.
+template <index kWidth>
+void pack_columns(const float* from, index ld, index count, index depth, float* to) {
+  for (index k = 0; k < depth; ++k) {
+    if (count == kWidth) {
+      std::memcpy(to + k * kWidth, from + k * ld, kWidth * sizeof(float));
+    } else {
+      std::copy_n(from + k * ld, count, to + k * kWidth);
+      std::fill_n(to + k * kWidth + count, kWidth - count, 0.0F);
+    }
+  }
+}
+
+/// Row panel `panel` of op(A), k from `begin` to `end`: to (depth, kRows).
+void pack_a(const Gemm<float>& p, index panel, index begin, index end, float* to) {
+  const index first = panel * kRows;
+  const index count = std::min(kRows, p.m - first);
+  if (p.transpose_a) {
+    pack_columns<kRows>(p.a + begin * p.lda + first, p.lda, count, end - begin, to);
+  } else {
+    pack_rows<kRows>(p.a + first * p.lda + begin, p.lda, count, end - begin, to);
+  }
+}
+
+/// Panel `panel` of op(B), k from `begin` to `end`: to (depth, kCols).
+void pack_b(const Gemm<float>& p, index panel, index begin, index end, float* to) {
+  const index first = panel * kCols;
+  const index count = std::min(kCols, p.n - first);
+  if (p.transpose_b) {
+    pack_rows<kCols>(p.b + first * p.ldb + begin, p.ldb, count, end - begin, to);
+  } else {
+    pack_columns<kCols>(p.b + begin * p.ldb + first, p.ldb, count, end - begin, to);
+  }
+}
+
+/// What the sums of a tile begin with.
+enum class Start { zero, bias, what_c_holds };
+
+/// A panel of rows of A: packed, (depth, kRows), or where it lies, rows lda apart.
+struct RowPanel {
+  const float* data = nullptr;
+  index lda = 0;  // 0: packed
+};
+
+/// c (kRows, kCols), ldc apart, = start + a b.
+template <Start kStart, bool kPacked>
+void multiply_tile(index depth, RowPanel panel, const float* b, const float* bias, float* c, index ldc) {
+  Vec<float> sums[kRows][kVectors];
+  for (index row = 0; row < kRows; ++row) {
+    for (int v = 0; v < kVectors; ++v) {
+      sums[row][v] = kStart == Start::zero   ? Vec<float>{}
+                     : kStart == Start::bias ? simd::load(bias + v * kLanes<float>)
+                                             : simd::load(c + row * ldc + v * kLanes<float>);
+    }
+  }
+  const float* a = panel.data;
+  for (index k = 0; k < depth; ++k, a += kPacked ? kRows : 1, b += kCols) {
+    Vec<float> bs[kVectors];
+    for (int v = 0; v < kVectors; ++v) {
+      bs[v] = simd::load(b + v * kLanes<float>);
+    }
+    for (index row = 0; row < kRows; ++row) {
+      for (int v = 0; v < kVectors; ++v) {
+        sums[row][v] += a[kPacked ? row : row * panel.lda] * bs[v];
+      }
+    }
+  }
+  for (index row = 0; row < kRows; ++row) {
+    for (int v = 0; v < kVectors; ++v) {
+      simd::store(c + row * ldc + v * kLanes<float>, sums[row][v]);
+    }
+  }
+}
+
+template <bool kPacked>
+void multiply_tile(Start start, index depth, RowPanel a, const float* b, const float* bias, float* c, index ldc) {
+  switch (start) {
+    case Start::zero: return multiply_tile<Start::zero, kPacked>(depth, a, b, bias, c, ldc);
+    case Start::bias: return multiply_tile<Start::bias, kPacked>(depth, a, b, bias, c, ldc);
+    case Start::what_c_holds: return multiply_tile<Start::what_c_holds, kPacked>(depth, a, b, bias, c, ldc);
+  }
+}
+void multiply_tile(Start start, index depth, RowPanel a, const float* b, const float* bias, float* c, index ldc) {
+  a.lda == 0 ? multiply_tile<true>(start, depth, a, b, bias, c, ldc) : multiply_tile<false>(start, depth, a, b, bias, c, ldc);
+}
+
+/// A tile at the edge of C, by way of a whole one.
+void multiply_edge(Start start, index depth, RowPanel a, const float* b, const float* bias, float* c, index ldc, index rows, index cols) {
+  float tile[kRows * kCols] = {};
+  float whole_bias[kCols] = {};
+  if (start == Start::bias) {
+    std::copy_n(bias, cols, whole_bias);
+  }
+  for (index row = 0; start == Start::what_c_holds && row < rows; ++row) {
+    std::copy_n(c + row * ldc, cols, tile + row * kCols);
+  }
+  multiply_tile(start, depth, a, b, whole_bias, tile, kCols);
+  for (index row = 0; row < rows; ++row) {
+    std::copy_n(tile + row * kCols, cols, c + row * ldc);
+  }
+}
+
+/// bias on top of what C holds: the one start that is neither.
+void add_bias(const Gemm<float>& p, index first, index rows, index col, index cols) {
+  for (index row = first; row < first + rows; ++row) {
+    for (index at = col; at < col + cols; ++at) {
+      p.c[row * p.ldc + at] += p.bias[at];
+    }
+  }
+}
+
+/// The row panels of A that are packed: all where rows are columns in memory; else only the last, if it wants padding, since rows are
+/// read as fast where they lie. By stretches of k, then by panels: (stretches, panels, depth, kRows).
+struct PackedRows {
+  float* data;
+  index first, count;  // panels
+
+  float* panel(index i, index begin, index end) const { return data + begin * count * kRows + (i - first) * (end - begin) * kRows; }
+};
+
+/// One group of panels of B times one block of rows of A.
+void multiply_task(const Gemm<float>& p, const Cut& cut, const PackedRows& packed, index block, index group) {
+  float* panel_b = scratch<float>(Scratch::gemm_work, kDepth * kCols);
+  const index row_begin = block * cut.block_panels;
+  const index row_end = std::min(row_begin + cut.block_panels, cut.row_panels);
+  const index panel_end = std::min((group + 1) * cut.group_panels, cut.panels);
+  for (index begin = 0; begin == 0 || begin < p.k; begin += kDepth) {
+    const index end = std::min(begin + kDepth, p.k);
+    for (index panel = group * cut.group_panels; panel < panel_end; ++panel) {
+      pack_b(p, panel, begin, end, panel_b);
+      const index col = panel * kCols;
+      const index cols = std::min(kCols, p.n - col);
+      const float* bias = p.bias == nullptr ? nullptr : p.bias + col;
+      for (index row_panel = row_begin; row_panel < row_end; ++row_panel) {
+        const index row = row_panel * kRows;
+        const index rows = std::min(kRows, p.m - row);
+        if (begin == 0 && p.add && p.bias != nullptr) {
+          add_bias(p, row, rows, col, cols);
+        }
+        const Start start = begin > 0 || p.add ? Start::what_c_holds : p.bias != nullptr ? Start::bias : Start::zero;
+        const RowPanel a =
+            row_panel < packed.first ? RowPanel{p.a + row * p.lda + begin, p.lda} : RowPanel{packed.panel(row_panel, begin, end)};
+        float* c = p.c + row * p.ldc + col;
+        if (rows == kRows && cols == kCols) {
+          multiply_tile(start, end - begin, a, panel_b, bias, c, p.ldc);
+        } else {
+          multiply_edge(start, end - begin, a, panel_b, bias, c, p.ldc, rows, cols);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void gemm_packed(const Gemm<float>& p) {
+  const Cut cut(p);
+  const index count = p.transpose_a ? cut.row_panels : p.m % kRows == 0 ? 0 : 1;
+  const PackedRows packed{.data = scratch<float>(Scratch::gemm_packed, std::max<index>(count * kRows * p.k, 1)),
+                          .first = cut.row_panels - count,
+                          .count = count};
+  parallel_for(count, [&](index i) {
+    for (index begin = 0; begin < p.k; begin += kDepth) {
+      const index end = std::min(begin + kDepth, p.k);
+      pack_a(p, packed.first + i, begin, end, packed.panel(packed.first + i, begin, end));
+    }
+  });
+  parallel_for(cut.row_blocks * cut.groups, [&](index task) { multiply_task(p, cut, packed, task / cut.groups, task % cut.groups); });
+}
+
+}  // namespace dikkat::kernels

@@ -1,0 +1,270 @@
+#include "autograd/kernels/linear_cross_entropy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "autograd/base/exp.h"
+#include "autograd/base/parallel.h"
+#include "autograd/base/scratch.h"
+#include "autograd/base/simd.h"
+#include "autograd/kernels/elementwise.h"
+#include "autograd/kernels/gemm.h"
+
+namespace dikkat::kernels {
+namespace {
+
+using simd::Vec;
+
+constexpr index kPanel = 2048;  // classes: 2 MB of logits of 256 rows, and enough for many threads
+constexpr index kTile = 128;    // classes that share a top; kPanel is a multiple of it
+constexpr index kColumns = 64;  // rows of x, which are columns here, that a thread takes
+template <class T>
+constexpr T kLowest = -std::numeric_limits<T>::infinity();
+
+/// What `work` holds.
+template <class T>
+struct Work {
+  explicit Work(const LinearCrossEntropy<T>& p)
+      : tiles(ceil_div(p.classes, kTile)),
+        logits(p.work),
+        tops(logits + (p.keep ? p.classes : std::min(p.classes, kPanel)) * p.rows),
+        sums(tops + tiles * p.rows),
+        gaps(sums + tiles * p.rows),
+        of_target(gaps + tiles * p.rows),
+        log_sum(of_target + p.rows),
+        slopes(log_sum + p.rows),
+        end(slopes + p.rows) {}
+
+  index tiles;
+  T* logits;     // (classes, rows), or of one panel
+  T* tops;       // (tiles, rows): the largest logit of a tile,
+  T* sums;       // (tiles, rows): its sum of e^(logit - top),
+  T* gaps;       // (tiles, rows): its sum of top - logit, where labels are smoothed
+  T* of_target;  // (rows): the target's logit
+  T* log_sum;    // (rows): log sum e^logit
+  T* slopes;     // (rows): dloss * weight / normaliser
+  T* end;
+};
+
+template <class T>
+T scale_of(const LinearCrossEntropy<T>& p, index row) {
+  return static_cast<T>((p.weights == nullptr ? 1.0 : static_cast<double>(p.weights[row])) / p.normaliser);
+}
+
+struct Panel {
+  index first, count;  // of its classes
+};
+template <class F>
+void for_panels(index classes, F&& f) {
+  for (index first = 0; first < classes; first += kPanel) {
+    f(Panel{first, std::min(kPanel, classes - first)});
+  }
+}
+
+/// Calls f(first, count, begin, end) for the classes of tiles, counted within the panel, and the columns of blocks, in parallel.
+template <class F>
+void for_tiles(Panel panel, index rows, F&& f) {
+  const index blocks = ceil_div(rows, kColumns);
+  parallel_for(ceil_div(panel.count, kTile) * blocks, [&](index task) {
+    const index first = task / blocks * kTile;
+    const index begin = task % blocks * kColumns;
+    f(first, std::min(kTile, panel.count - first), begin, std::min(begin + kColumns, rows));
+  });
+}
+
+/// Where tile statistics of infinite tops begin: a difference from them would be no number.
+template <class T>
+Vec<T> finite_or_zero(Vec<T> top) {
+  return top == kLowest<T> ? Vec<T>{} : top;
+}
+
+/// Columns `begin` to `end` of `count` logits, each `rows` long, become e^(logit - top).
+template <class T>
+void make_exponentials(const Work<T>& w, index tile, T* logits, index count, index rows, index begin, index end, bool with_gaps) {
+  simd::for_vectors<T>(begin, end, [&](index at, auto lanes) {
+    const T* column = logits + at;
+    Vec<T> top = simd::broadcast(kLowest<T>);
+    for (index v = 0; v < count; ++v) {
+      top = simd::max<T>(simd::load(column + v * rows, lanes), top);
+    }
+    simd::store(w.tops + tile * rows + at, top, lanes);
+    top = finite_or_zero<T>(top);
+    if (with_gaps) {
+      Vec<T> gap{};
+      for (index v = 0; v < count; ++v) {
+        gap += top - simd::load(column + v * rows, lanes);
+      }
+      simd::store(w.gaps + tile * rows + at, gap, lanes);
+    }
+    Vec<T> total{};
+    for (index v = 0; v < count; ++v) {
+      const Vec<T> e = simd::exp(simd::load(column + v * rows, lanes) - top);
+      simd::store(logits + v * rows + at, e, lanes);
+      total += e;
+    }
+    simd::store(w.sums + tile * rows + at, total, lanes);
+  });
+}
+
+/// From the tiles' sums to those of the rows.
+template <class T>
+void add_tiles(const Work<T>& w, index rows, index begin, index end) {
+  simd::for_vectors<T>(begin, end, [&](index at, auto lanes) {
+    Vec<T> top = simd::broadcast(kLowest<T>);
+    for (index tile = 0; tile < w.tiles; ++tile) {
+      top = simd::max<T>(simd::load(w.tops + tile * rows + at, lanes), top);
+    }
+    Vec<T> total{};
+    for (index tile = 0; tile < w.tiles; ++tile) {
+      total += simd::load(w.sums + tile * rows + at, lanes) * simd::exp(simd::load(w.tops + tile * rows + at, lanes) - top);
+    }
+    for (index lane = 0; lane < simd::kLanes<T>; ++lane) {
+      total[lane] = std::log(total[lane]);
+    }
+    simd::store(w.log_sum + at, top + total, lanes);
+  });
+}
+
+/// The cost of a row at scale 1.
+template <class T>
+T cost_of(const LinearCrossEntropy<T>& p, const Work<T>& w, index row) {
+  const T log_sum = w.log_sum[row];
+  const T target = log_sum - w.of_target[row];
+  if (p.label_smoothing == 0) {
+    return target;  // an infinite mean times 0 would be no number
+  }
+  T total{};
+  for (index tile = 0; tile < w.tiles; ++tile) {
+    const auto count = static_cast<T>(std::min(kTile, p.classes - tile * kTile));
+    total += count * (log_sum - w.tops[tile * p.rows + row]) + w.gaps[tile * p.rows + row];
+  }
+  return static_cast<T>(1 - p.label_smoothing) * target + static_cast<T>(p.label_smoothing / static_cast<double>(p.classes)) * total;
+}
+
+/// The exponentials of a tile become dlogits.
+template <class T>
+void make_dlogits(const LinearCrossEntropy<T>& p, const Work<T>& w, index tile, T* logits, index count, index begin, index end) {
+  const T share = static_cast<T>(p.label_smoothing / static_cast<double>(p.classes));
+  const T rest = static_cast<T>(1 - p.label_smoothing);
+  simd::for_vectors<T>(begin, end, [&](index at, auto lanes) {
+    const Vec<T> slope = simd::load(w.slopes + at, lanes);
+    const Vec<T> factor = slope * simd::exp(simd::load(w.tops + tile * p.rows + at, lanes) - simd::load(w.log_sum + at, lanes));
+    for (index v = 0; v < count; ++v) {
+      T* own = logits + v * p.rows + at;
+      const Vec<T> value = simd::load(own, lanes) * factor - share * slope;
+      simd::store(own, slope != T(0) ? value : Vec<T>{}, lanes);
+    }
+  });
+  for (index row = begin; row < end; ++row) {
+    const index class_in_tile = p.targets[row] - tile * kTile;
+    if (w.slopes[row] != T(0) && 0 <= class_in_tile && class_in_tile < count) {
+      logits[class_in_tile * p.rows + row] -= w.slopes[row] * rest;
+    }
+  }
+}
+
+}  // namespace
+
+template <class T>
+index linear_cross_entropy_work(const LinearCrossEntropy<T>& p) noexcept {
+  return Work<T>(p).end - p.work;
+}
+
+template <class T>
+void linear_cross_entropy_forward(const LinearCrossEntropy<T>& p) noexcept {
+  const Work<T> w(p);
+  for_panels(p.classes, [&](Panel panel) {
+    T* logits = w.logits + (p.keep ? panel.first * p.rows : 0);
+    gemm<T>({.m = panel.count,
+             .n = p.rows,
+             .k = p.width,
+             .a = p.weight + panel.first * p.width,
+             .lda = p.width,
+             .b = p.x,
+             .ldb = p.width,
+             .transpose_b = true,
+             .c = logits,
+             .ldc = p.rows});
+    for (index row = 0; row < p.rows; ++row) {
+      const index class_in_panel = p.targets[row] - panel.first;
+      if (0 <= class_in_panel && class_in_panel < panel.count) {
+        w.of_target[row] = logits[class_in_panel * p.rows + row];
+      }
+    }
+    for_tiles(panel, p.rows, [&](index first, index count, index begin, index end) {
+      make_exponentials(w, (panel.first + first) / kTile, logits + first * p.rows, count, p.rows, begin, end, p.label_smoothing != 0);
+    });
+  });
+  parallel_blocks(p.rows, kColumns, [&](index begin, index end) {
+    add_tiles(w, p.rows, begin, end);
+    for (index row = begin; row < end; ++row) {
+      const T scale = scale_of(p, row);
+      p.losses[row] = scale == T(0) ? T(0) : scale * cost_of(p, w, row);
+    }
+  });
+}
+
+template <class T>
+void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p) noexcept {
+  const Work<T> w(p);
+  for (index row = 0; row < p.rows; ++row) {
+    const T scale = scale_of(p, row);
+    w.slopes[row] = scale == T(0) ? T(0) : p.dloss * scale;  // the target of a row of weight 0 is no index, whatever dloss is
+  }
+  T* dx_transposed = p.dx ? scratch<T>(Scratch::a, p.width * p.rows) : nullptr;
+  for_panels(p.classes, [&](Panel panel) {
+    T* dlogits = w.logits + panel.first * p.rows;
+    for_tiles(panel, p.rows, [&](index first, index count, index begin, index end) {
+      make_dlogits(p, w, (panel.first + first) / kTile, dlogits + first * p.rows, count, begin, end);
+    });
+    const index at = panel.first * p.width;
+    if (p.dweight) {
+      if (p.dweight_before != nullptr) {  // here, and not for all classes at once: the product finds it in the cache
+        scaled_copy<T>(panel.count * p.width, p.dloss, p.dweight_before + at, {p.dweight.data + at, p.dweight.add});
+      }
+      gemm<T>({.m = panel.count,
+               .n = p.width,
+               .k = p.rows,
+               .a = dlogits,
+               .lda = p.rows,
+               .b = p.x,
+               .ldb = p.width,
+               .c = p.dweight.data + at,
+               .ldc = p.width,
+               .add = p.dweight.add || p.dweight_before != nullptr});
+    }
+    if (p.dx) {  // transposed too: what is packed for it is the panel, and not the weights
+      gemm<T>({.m = p.width,
+               .n = p.rows,
+               .k = panel.count,
+               .a = p.weight + at,
+               .lda = p.width,
+               .transpose_a = true,
+               .b = dlogits,
+               .ldb = p.rows,
+               .c = dx_transposed,
+               .ldc = p.rows,
+               .add = panel.first > 0});
+    }
+  });
+  if (p.dx) {
+    parallel_blocks(p.rows, kColumns, [&](index begin, index end) {
+      for (index row = begin; row < end; ++row) {
+        for (index c = 0; c < p.width; ++c) {
+          p.dx.put(row * p.width + c, dx_transposed[c * p.rows + row]);
+        }
+      }
+    });
+  }
+}
+
+#define DIKKAT_INSTANTIATE(T)                                                           \
+  template index linear_cross_entropy_work<T>(const LinearCrossEntropy<T>&) noexcept;   \
+  template void linear_cross_entropy_forward<T>(const LinearCrossEntropy<T>&) noexcept; \
+  template void linear_cross_entropy_backward<T>(const LinearCrossEntropy<T>&) noexcept;
+DIKKAT_INSTANTIATE(float)
+DIKKAT_INSTANTIATE(double)
+#undef DIKKAT_INSTANTIATE
+
+}  // namespace dikkat::kernels

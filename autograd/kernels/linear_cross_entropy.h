@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+
+#include "autograd/base/grad_out.h"
+#include "autograd/base/index.h"
+
+namespace dikkat::kernels {
+
+/// The costs of kernels/cross_entropy.h for logits = x weight^T, which lie transposed, (classes, rows), and are made a panel of classes at
+/// a time: then `weight` is read once and where it lies, a row of it being a row of the product, maxima and sums over classes are plain
+/// vector operations, and what makes a panel finds it in the cache where the product has left it.
+///
+/// A panel keeps e^(logit - top) of its logits, `top` being the largest of a few of its classes; what turns it into the softmax, e^(top -
+/// log sum), is a factor for these classes, which backward puts on: one exp for each logit does both.
+template <class T>
+struct LinearCrossEntropy {
+  index rows = 0, width = 0, classes = 0;
+  const T* x = nullptr;                   // (rows, width)
+  const T* weight = nullptr;              // (classes, width)
+  const std::int32_t* targets = nullptr;  // (rows), each in [0, classes)
+  const float* weights = nullptr;         // (rows), or null: 1 each
+  double normaliser = 1;
+  double label_smoothing = 0;         // in [0, 1)
+  bool keep = true;                   // whether backward follows
+  T* work = nullptr;                  // (linear_cross_entropy_work): written forward, used up backward
+  T* losses = nullptr;                // (rows), forward only
+  T dloss{};                          // backward only: derivative with respect to the sum of all rows' costs
+  GradOut<T> dx{};                    // (rows, width), backward only
+  GradOut<T> dweight{};               // (classes, width), backward only
+  const T* dweight_before = nullptr;  // (classes, width) or null: what other rows make of dweight where dloss is 1
+};
+/// Elements of `work`.
+template <class T>
+index linear_cross_entropy_work(const LinearCrossEntropy<T>& p) noexcept;
+/// Writes the rows' costs.
+template <class T>
+void linear_cross_entropy_forward(const LinearCrossEntropy<T>& p) noexcept;
+/// Once for each forward call with `keep`. Let dlogits be as in cross_entropy_backward. Writes dx = dlogits weight and
+/// dweight = dlogits^T x + dloss * dweight_before; a null output is skipped.
+/// All of dweight is written before any of dx.
+template <class T>
+void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p) noexcept;
+
+}  // namespace dikkat::kernels

@@ -1,0 +1,255 @@
+#include "autograd/kernels/linear_cross_entropy.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/base/error.h"
+#include "autograd/kernels/reference/cross_entropy.h"
+#include "tests/support/compare.h"
+#include "tests/support/numbers.h"
+#include "tests/support/with_threads.h"
+
+namespace dikkat::kernels {
+namespace {
+
+using testing::converted;
+using testing::numbers;
+using testing::relative_error;
+using testing::same_bits;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+struct Inputs {
+  index width, classes;
+  std::vector<float> x, weight;
+  std::vector<std::int32_t> targets;
+  std::vector<float> weights{};
+  double smoothing = 0;
+  float dloss = 1.5F;
+};
+
+template <class T>
+struct Result {
+  std::vector<T> losses, dx, dweight;
+};
+
+/// Outputs begin as NaN.
+template <class T>
+Result<T> by_kernel(const Inputs& in, bool keep = true) {
+  const auto x = converted<T>(in.x);
+  const auto weight = converted<T>(in.weight);
+  const T nan = std::numeric_limits<T>::quiet_NaN();
+  Result<T> r{std::vector<T>(in.targets.size(), nan), std::vector<T>(x.size(), nan), std::vector<T>(weight.size(), nan)};
+  LinearCrossEntropy<T> p{.rows = static_cast<index>(in.targets.size()),
+                          .width = in.width,
+                          .classes = in.classes,
+                          .x = x.data(),
+                          .weight = weight.data(),
+                          .targets = in.targets.data(),
+                          .weights = in.weights.empty() ? nullptr : in.weights.data(),
+                          .normaliser = 2.5,
+                          .label_smoothing = in.smoothing,
+                          .keep = keep,
+                          .losses = r.losses.data(),
+                          .dloss = static_cast<T>(in.dloss),
+                          .dx = {r.dx.data()},
+                          .dweight = {r.dweight.data()}};
+  std::vector<T> work(static_cast<std::size_t>(linear_cross_entropy_work(p)), nan);
+  p.work = work.data();
+  linear_cross_entropy_forward(p);
+  if (keep) {
+    linear_cross_entropy_backward(p);
+  }
+  return r;
+}
+
+/// The product by plain loops, and kernels/reference/cross_entropy.h.
+Result<double> by_reference(const Inputs& in) {
+  const auto rows = static_cast<index>(in.targets.size());
+  std::vector<double> logits(static_cast<std::size_t>(rows * in.classes)), log_sum(in.targets.size());
+  auto dlogits = logits;
+  const auto x = converted<double>(in.x);
+  const auto weight = converted<double>(in.weight);
+  Result<double> r{std::vector<double>(in.targets.size()), std::vector<double>(x.size()), std::vector<double>(weight.size())};
+  const auto each = [&](auto&& f) {  // (row, class, column)
+    for (index i = 0; i < rows; ++i) {
+      for (index v = 0; v < in.classes; ++v) {
+        for (index c = 0; c < in.width; ++c) {
+          f(static_cast<std::size_t>(i * in.classes + v), static_cast<std::size_t>(i * in.width + c),
+            static_cast<std::size_t>(v * in.width + c));
+        }
+      }
+    }
+  };
+  each([&](std::size_t iv, std::size_t ic, std::size_t vc) { logits[iv] += x[ic] * weight[vc]; });
+  const CrossEntropy<double> p{.rows = rows,
+                               .cols = in.classes,
+                               .logits = logits.data(),
+                               .targets = in.targets.data(),
+                               .weights = in.weights.empty() ? nullptr : in.weights.data(),
+                               .normaliser = 2.5,
+                               .label_smoothing = in.smoothing,
+                               .log_sum_exp = log_sum.data(),
+                               .losses = r.losses.data(),
+                               .dloss = static_cast<double>(in.dloss),
+                               .dlogits = {dlogits.data()}};
+  reference::cross_entropy_forward(p);
+  reference::cross_entropy_backward(p);
+  each([&](std::size_t iv, std::size_t ic, std::size_t vc) {
+    r.dx[ic] += dlogits[iv] * weight[vc];
+    r.dweight[vc] += dlogits[iv] * x[ic];
+  });
+  return r;
+}
+
+Inputs random_inputs(index rows, index width, index classes, double smoothing) {
+  Inputs in{width, classes, numbers(rows * width, 1, -3, 3), numbers(classes * width, 2), {}, {}, smoothing};
+  for (index i = 0; i < rows; ++i) {
+    in.weights.push_back(static_cast<float>(i % 4) / 2);
+    in.targets.push_back(i % 4 == 0 ? -1 : static_cast<std::int32_t>((i * 977 + 5) % classes));
+  }
+  return in;
+}
+
+// One class, of gradient zero, is left to the gradient checks. Classes on both sides of tiles (128) and panels (2048), rows on both sides
+// of vectors and of what a thread takes (64).
+TEST(LinearCrossEntropyKernel, EqualsPlainLoops) {
+  for (const index classes : {2, 127, 128, 129, 2048, 2049, 4500}) {
+    for (const index rows : {1, 17, 80}) {
+      for (const double smoothing : {0.0, 0.1}) {
+        SCOPED_TRACE(concat(rows, " by ", classes, ", smoothing ", smoothing));
+        const Inputs in = random_inputs(rows, 3, classes, smoothing);
+        const auto expected = by_reference(in);
+        const auto exact = by_kernel<double>(in);
+        EXPECT_LE(relative_error(exact.losses, expected.losses), 1e-13);
+        EXPECT_LE(relative_error(exact.dx, expected.dx), 1e-12);  // e^x enlarges the error of x, which is up to 18
+        EXPECT_LE(relative_error(exact.dweight, expected.dweight), 1e-12);
+        const auto found = by_kernel<float>(in);
+        EXPECT_LE(relative_error(found.losses, expected.losses), 1e-6);
+        EXPECT_LE(relative_error(found.dx, expected.dx), 5e-6);
+        EXPECT_LE(relative_error(found.dweight, expected.dweight), 5e-6);
+        EXPECT_TRUE(same_bits(by_kernel<float>(in, false).losses, found.losses)) << "of evaluation";
+      }
+    }
+  }
+}
+
+TEST(LinearCrossEntropyKernel, HasTheSameBitsOnAnyNumberOfThreads) {
+  const Inputs in = random_inputs(90, 5, 4500, 0.1);
+  const testing::WithThreads one(1);
+  const auto expected = by_kernel<float>(in);
+  for (const int threads : {2, 3, 4}) {
+    const testing::WithThreads some(threads);
+    const auto found = by_kernel<float>(in);
+    EXPECT_TRUE(same_bits(found.losses, expected.losses)) << threads;
+    EXPECT_TRUE(same_bits(found.dx, expected.dx)) << threads;
+    EXPECT_TRUE(same_bits(found.dweight, expected.dweight)) << threads;
+  }
+}
+
+/// One row, x = 1: its logits are the weights.
+Inputs of_logits(std::vector<float> logits, std::int32_t target, double smoothing = 0) {
+  const auto classes = static_cast<index>(logits.size());
+  return {1, classes, {1}, std::move(logits), {target}, {}, smoothing};
+}
+
+TEST(LinearCrossEntropyKernel, ExtremeLogits) {
+  EXPECT_EQ(by_kernel<float>(of_logits({1e30F, -1e30F, 0, 1}, 0)).losses[0], 0) << "certain";
+  EXPECT_FLOAT_EQ(by_kernel<float>(of_logits({1e30F, -1e30F, 0, 1}, 1)).losses[0], 2e30F / 2.5F) << "as wrong as can be, and finite";
+  EXPECT_FLOAT_EQ(by_kernel<float>(of_logits({-kInfinity, 0, 0, 0}, 1)).losses[0], std::log(3.0F) / 2.5F) << "one that cannot be";
+  EXPECT_EQ(by_kernel<float>(of_logits({-kInfinity, 0, 0}, 0)).losses[0], kInfinity);
+  EXPECT_EQ(by_kernel<float>(of_logits({0, 1, -kInfinity}, 0, 0.1)).losses[0], kInfinity);
+  const auto found = by_kernel<float>(of_logits({1e30F, -1e30F, 0, 1}, 1));
+  EXPECT_TRUE(same_bits(found.dweight, std::vector<float>{0.6F, -0.6F, 0, 0}));
+}
+
+// A tile of 128 classes may have a top far from the others', or none.
+TEST(LinearCrossEntropyKernel, TilesOfVeryDifferentLogits) {
+  std::vector<float> logits(300, -200.0F);
+  std::fill(logits.begin() + 128, logits.begin() + 256, -kInfinity);
+  logits[299] = -100;
+  for (const std::int32_t target : {0, 299}) {
+    const auto found = by_kernel<float>(of_logits(logits, target));
+    EXPECT_FLOAT_EQ(found.losses[0], target == 0 ? 100 / 2.5F : 0);
+    EXPECT_FLOAT_EQ(found.dweight[0], target == 0 ? -0.6F : 0);
+    EXPECT_EQ(found.dweight[200], 0);
+    EXPECT_FLOAT_EQ(found.dweight[299], target == 0 ? 0.6F : 0);
+  }
+}
+
+TEST(LinearCrossEntropyKernel, NotANumberIsNeverHidden) {
+  for (const std::vector<float>& logits : {std::vector<float>{0, kNan, 1},
+                                           {kNan, kNan, kNan},
+                                           {kNan, -kInfinity, -kInfinity},
+                                           {0, kInfinity, 1},
+                                           {-kInfinity, -kInfinity, -kInfinity}}) {
+    for (const std::int32_t target : {0, 1, 2}) {
+      for (const double smoothing : {0.0, 0.1}) {
+        EXPECT_TRUE(std::isnan(by_kernel<float>(of_logits(logits, target, smoothing)).losses[0]))
+            << ::testing::PrintToString(logits) << ", target " << target << ", smoothing " << smoothing;
+      }
+    }
+  }
+}
+
+// A row of weight 0 may have logits that overflow, and its target is no index.
+TEST(LinearCrossEntropyKernel, WeightZeroIsNotLookedAt) {
+  for (const double smoothing : {0.0, 0.1}) {
+    const Inputs both{1, 3, {3e38F, 1}, {2, 1, -4}, {1 << 30, 1}, {0, 1}, smoothing};
+    const Inputs alone{1, 3, {1}, {2, 1, -4}, {1}, {1}, smoothing};
+    const auto found = by_kernel<float>(both);
+    const auto expected = by_kernel<float>(alone);
+    EXPECT_EQ(found.losses[0], 0);
+    EXPECT_EQ(found.dx[0], 0);
+    EXPECT_EQ(found.losses[1], expected.losses[0]);
+    EXPECT_LE(relative_error(found.dweight, expected.dweight), 1e-6);
+  }
+}
+
+TEST(LinearCrossEntropyKernel, AddsWhatOtherRowsHaveMade) {
+  const Inputs in = random_inputs(20, 3, 2100, 0);
+  const auto expected = by_kernel<double>(in);
+  const auto x = converted<double>(in.x);
+  const auto weight = converted<double>(in.weight);
+  for (const bool add : {false, true}) {
+    auto dx = expected.dx;
+    auto dweight = expected.dweight;
+    const std::vector<double> before(dweight.size(), 0.25);
+    std::vector<double> losses(20);
+    LinearCrossEntropy<double> p{.rows = 20,
+                                 .width = 3,
+                                 .classes = 2100,
+                                 .x = x.data(),
+                                 .weight = weight.data(),
+                                 .targets = in.targets.data(),
+                                 .weights = in.weights.data(),
+                                 .normaliser = 2.5,
+                                 .losses = losses.data(),
+                                 .dloss = 1.5,
+                                 .dx = {dx.data(), add},
+                                 .dweight = {dweight.data(), add},
+                                 .dweight_before = before.data()};
+    std::vector<double> work(static_cast<std::size_t>(linear_cross_entropy_work(p)));
+    p.work = work.data();
+    linear_cross_entropy_forward(p);
+    linear_cross_entropy_backward(p);
+    const double times = add ? 2 : 1;
+    auto dx_expected = expected.dx;
+    auto dweight_expected = expected.dweight;
+    for (double& value : dx_expected) {
+      value *= times;
+    }
+    for (double& value : dweight_expected) {
+      value = times * value + 1.5 * 0.25;
+    }
+    EXPECT_LE(relative_error(dx, dx_expected), 1e-14);
+    EXPECT_LE(relative_error(dweight, dweight_expected), 1e-14);
+  }
+}
+
+}  // namespace
+}  // namespace dikkat::kernels
