@@ -75,6 +75,63 @@ std::array<kernels::HeadsOut<T>, 3> gradients_of(const Operands& operands, index
   return out;
 }
 
+/// What the kernel is to be told. Throws Error where operands and options do not fit.
+kernels::AttentionShape shape_of(const Operands& operands, const AttentionOptions& options) {
+  const auto& [q, k, v] = operands;
+  const index width = options.heads * options.head_size;
+  require(options.heads >= 1 && options.head_size >= 1, "attention: ", options.heads, " heads of size ", options.head_size,
+          ", expected 1 or more of each");
+  for (const HeadColumns& columns : operands) {
+    const Shape& shape = columns.x.shape();
+    require(shape.rank() == 3 && 0 <= columns.column && columns.column <= shape[2] - width, "attention: ", width, " columns from number ",
+            columns.column, " of ", shape, ", expected (batch, time, width) that has them");
+    require(!sharing_of(operands, columns.x, width).crossed,
+            "attention: columns of two operands overlap in part, expected them the same or apart");
+  }
+  const index batch = q.x.shape()[0];
+  const index queries = q.x.shape()[1];
+  const index keys = k.x.shape()[1];
+  require(k.x.shape()[0] == batch && v.x.shape()[0] == batch && v.x.shape()[1] == keys, "attention: q is ", q.x.shape(), ", k ",
+          k.x.shape(), " and v ", v.x.shape(), ", expected one batch size, and as many values as keys");
+  for (const Tensor bound : {options.first_key, options.last_key}) {
+    require(!bound || (bound.dtype() == DType::i32 && bound.shape() == Shape{batch, queries}), "attention: key bounds are ",
+            bound ? bound.dtype() : DType::i32, " ", bound ? bound.shape() : Shape{}, ", expected i32 [", batch, ", ", queries, "]");
+    for (index i = 0; bound && i < bound.size(); ++i) {
+      const auto key = bound.data<std::int32_t>()[i];
+      require(0 <= key && key <= keys, "attention: key bound ", key, ", expected 0 to ", keys);
+    }
+  }
+  require(0 <= options.dropout && options.dropout < 1, "attention: dropout ", options.dropout, ", expected 0 <= p < 1");
+
+  return {.batch = batch,
+          .heads = options.heads,
+          .queries = queries,
+          .keys = keys,
+          .head_size = options.head_size,
+          .scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(options.head_size))),
+          .causal = options.causal,
+          .query_offset = std::clamp(options.query_offset, -queries, keys),  // beyond these it makes no difference
+          .first_key = options.first_key ? options.first_key.data<std::int32_t>() : nullptr,
+          .last_key = options.last_key ? options.last_key.data<std::int32_t>() : nullptr,
+          .dropout = options.dropout,
+          .stream = options.stream,
+          .first_batch = options.first_batch};
+}
+
+/// (query, key) pairs that see each other, in all batches.
+double visible_pairs(const kernels::AttentionShape& s) {
+  double pairs = 0;
+  for (index b = 0; b < s.batch; ++b) {
+    for (index query = 0; query < s.queries; ++query) {
+      const index at = b * s.queries + query;
+      const index first = s.first_key != nullptr ? s.first_key[at] : 0;
+      const index last = std::min(s.last_key != nullptr ? s.last_key[at] : s.keys, s.causal ? s.query_offset + query + 1 : s.keys);
+      pairs += static_cast<double>(std::max<index>(last - first, 0));
+    }
+  }
+  return pairs;
+}
+
 }  // namespace
 
 Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOptions& options) {
@@ -82,53 +139,19 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
     using T = decltype(zero);
     Tape& tape = begin_op(Op::attention, {q.x, k.x, v.x}, {options.first_key, options.last_key});
     const Operands operands{q, k, v};
-    const index width = options.heads * options.head_size;
-    require(options.heads >= 1 && options.head_size >= 1, "attention: ", options.heads, " heads of size ", options.head_size,
-            ", expected 1 or more of each");
-    for (const HeadColumns& columns : operands) {
-      const Shape& shape = columns.x.shape();
-      require(shape.rank() == 3 && 0 <= columns.column && columns.column <= shape[2] - width, "attention: ", width, " columns from number ",
-              columns.column, " of ", shape, ", expected (batch, time, width) that has them");
-      require(!sharing_of(operands, columns.x, width).crossed,
-              "attention: columns of two operands overlap in part, expected them the same or apart");
-    }
-    const index batch = q.x.shape()[0];
-    const index queries = q.x.shape()[1];
-    const index keys = k.x.shape()[1];
-    require(k.x.shape()[0] == batch && v.x.shape()[0] == batch && v.x.shape()[1] == keys, "attention: q is ", q.x.shape(), ", k ",
-            k.x.shape(), " and v ", v.x.shape(), ", expected one batch size, and as many values as keys");
-    for (const Tensor bound : {options.first_key, options.last_key}) {
-      require(!bound || (bound.dtype() == DType::i32 && bound.shape() == Shape{batch, queries}), "attention: key bounds are ",
-              bound ? bound.shape() : Shape{}, ", expected i32 [", batch, ", ", queries, "]");
-      for (index i = 0; bound && i < bound.size(); ++i) {
-        const auto key = bound.data<std::int32_t>()[i];
-        require(0 <= key && key <= keys, "attention: key bound ", key, ", expected 0 to ", keys);
-      }
-    }
-    require(0 <= options.dropout && options.dropout < 1, "attention: dropout ", options.dropout, ", expected 0 <= p < 1");
-
-    const kernels::AttentionShape shape{
-        .batch = batch,
-        .heads = options.heads,
-        .queries = queries,
-        .keys = keys,
-        .head_size = options.head_size,
-        .scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(options.head_size))),
-        .causal = options.causal,
-        .query_offset = std::clamp(options.query_offset, -queries, keys),  // beyond these it makes no difference
-        .first_key = options.first_key ? options.first_key.data<std::int32_t>() : nullptr,
-        .last_key = options.last_key ? options.last_key.data<std::int32_t>() : nullptr,
-        .dropout = options.dropout,
-        .stream = options.stream,
-        .first_batch = options.first_batch};
-    const Tensor y = tape.make({batch, queries, width}, q.x.dtype());
-    T* log_sum_exp = tape.save<T>(batch * options.heads * queries);
+    const kernels::AttentionShape shape = shape_of(operands, options);
+    const index width = shape.heads * shape.head_size;
+    const Tensor y = tape.make({shape.batch, shape.queries, width}, q.x.dtype());
+    T* log_sum_exp = tape.save<T>(shape.batch * shape.heads * shape.queries);
     kernels::attention_forward<T>({.shape = shape,
                                    .q = heads_in(q.x.data<T>(), q),
                                    .k = heads_in(k.x.data<T>(), k),
                                    .v = heads_in(v.x.data<T>(), v),
                                    .y = heads_in(y.mutable_data<T>(), {y}),
                                    .log_sum_exp = log_sum_exp});
+    if (tape.observed()) {
+      tape.tell_pairs(visible_pairs(shape));
+    }
     tape.record({q.x, k.x, v.x}, {y}, [=](Gradients& g) {
       const auto out = gradients_of<T>(operands, width, g);
       kernels::attention_backward<T>({.shape = shape,
@@ -143,6 +166,51 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
                                       .dv = out[2]});
     });
     return y;
+  });
+}
+
+Tensor attention_weights(HeadColumns q, HeadColumns k, const AttentionOptions& options) {
+  return for_float(q.x.dtype(), "attention", [&](auto zero) {
+    using T = decltype(zero);
+    Tape& tape = begin_op(Op::attention, {q.x, k.x}, {options.first_key, options.last_key});
+    const kernels::AttentionShape shape = shape_of({q, k, k}, options);
+    const index heads = shape.heads;
+    const index queries = shape.queries;
+    const index keys = shape.keys;
+    const index size = shape.head_size;
+    const index width = heads * size;
+    const Tensor weights = tape.make({shape.batch, heads, queries, keys}, q.x.dtype());
+    T* v = tape.save<T>(keys * width);  // of every batch and head: `size` columns of the identity
+    T* y = tape.save<T>(shape.batch * queries * width);
+    T* log_sum_exp = tape.save<T>(shape.batch * heads * queries);
+    std::fill_n(v, keys * width, T(0));
+    for (index first = 0; first < keys; first += size) {
+      const index count = std::min(size, keys - first);
+      const auto set_diagonal = [&](T value) {
+        for (index d = 0; d < count; ++d) {
+          for (index h = 0; h < heads; ++h) {
+            v[(first + d) * width + h * size + d] = value;
+          }
+        }
+      };
+      set_diagonal(1);
+      kernels::attention_forward<T>({.shape = shape,
+                                     .q = heads_in(q.x.data<T>(), q),
+                                     .k = heads_in(k.x.data<T>(), k),
+                                     .v = {v, 0, width},
+                                     .y = {y, queries * width, width},
+                                     .log_sum_exp = log_sum_exp});
+      set_diagonal(0);
+      for (index i = 0; i < shape.batch * heads; ++i) {
+        kernels::copy_blocks<T>({.count = queries,
+                                 .width = count,
+                                 .from = y + i / heads * queries * width + i % heads * size,
+                                 .from_stride = width,
+                                 .to = {weights.mutable_data<T>() + i * queries * keys + first},
+                                 .to_stride = keys});
+      }
+    }
+    return weights;
   });
 }
 

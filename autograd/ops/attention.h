@@ -30,6 +30,11 @@ struct AttentionOptions {
 /// sees no key gives 0. No (queries, keys) matrix is kept, or made. Columns of two operands in one tensor must be the same or apart.
 Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOptions& options);
 
+/// The weights that attention() applies to values, (B, H, queries, keys), to look at: no gradient flows through them. They are
+/// what attention makes of the identity, so they are 0 where a query does not see a key, dropout included if the options have it.
+/// The work is that of attention() once for every head_size keys.
+Tensor attention_weights(HeadColumns q, HeadColumns k, const AttentionOptions& options);
+
 /// Self-attention of a packed qkv (B, T, 3C), C = heads * head_size: columns of q, then of k, then of v.
 inline Tensor self_attention(Tensor qkv, const AttentionOptions& options) {
   const index width = options.heads * options.head_size;

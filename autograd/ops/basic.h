@@ -19,6 +19,8 @@ Tensor scale(Tensor x, double factor);
 Tensor gelu(Tensor x);
 /// max(x, 0).
 Tensor relu(Tensor x);
+/// 1 / (1 + e^-x).
+Tensor sigmoid(Tensor x);
 Tensor tanh(Tensor x);
 Tensor exp(Tensor x);
 Tensor log(Tensor x);
@@ -33,14 +35,23 @@ Tensor sum(Tensor x);
 Tensor mean(Tensor x);
 
 /// With `probability`, an element becomes 0; otherwise it is divided by 1 - probability. Element i is decided by word
-/// first + i of the stream (`first`: its place among the step's elements), so nothing is stored. Probability 0: x itself.
-Tensor dropout(Tensor x, double probability, RandomStream stream, index first = 0);
+/// first + i of the stream (`first`: its place among the step's elements), so nothing is stored.
+struct DropoutOptions {
+  double probability = 0;
+  RandomStream stream{};
+  index first = 0;
+};
+/// x with elements dropped. Probability 0: x itself.
+Tensor dropout(Tensor x, const DropoutOptions& options);
+inline Tensor dropout(Tensor x, double probability, RandomStream stream, index first = 0) {
+  return dropout(x, {.probability = probability, .stream = stream, .first = first});
+}
 
 /// The same elements in another shape.
 Tensor reshape(Tensor x, Shape shape);
 /// Elements begin to begin + size of an axis (negative: counted from the end).
 Tensor slice(Tensor x, int axis, index begin, index size);
-/// One after another along an axis; 1 to 64 tensors that agree in all other extents.
+/// One after another along an axis; 1 or more tensors that agree in all other extents.
 Tensor concat(std::span<const Tensor> parts, int axis);
 
 }  // namespace dikkat

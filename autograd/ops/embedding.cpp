@@ -5,12 +5,15 @@
 
 namespace dikkat {
 
-Tensor embedding(Tensor tokens, Tensor table, Tensor positions, index first_position) {
+Tensor embedding(Tensor tokens, Tensor table, const EmbeddingOptions& options) {
   return for_float(table.dtype(), "embedding", [&](auto zero) {
     using T = decltype(zero);
     require(tokens.dtype() == DType::i32 && tokens.shape().rank() == 2, "embedding: tokens are ", tokens.dtype(), " ", tokens.shape(),
             ", expected i32 (B, T)");
     require(table.shape().rank() == 2, "embedding: table is ", table.shape(), ", expected (vocabulary, width)");
+    const Tensor positions = options.positions;
+    const index first_position = options.first_position;
+    const T scale = static_cast<T>(options.scale);
     Tape& tape = begin_op(Op::embedding, {table, positions}, {tokens});
     const index batch = tokens.shape()[0];
     const index time = tokens.shape()[1];
@@ -33,6 +36,7 @@ Tensor embedding(Tensor tokens, Tensor table, Tensor positions, index first_posi
                                    .table = table.data<T>(),
                                    .positions = positions ? positions.data<T>() : nullptr,
                                    .first_position = first_position,
+                                   .scale = scale,
                                    .y = y.mutable_data<T>()});
     tape.record({table, positions}, {y}, [=](Gradients& g) {
       kernels::embedding_backward<T>({.batch = batch,
@@ -42,6 +46,7 @@ Tensor embedding(Tensor tokens, Tensor table, Tensor positions, index first_posi
                                       .positions = places,
                                       .tokens = ids,
                                       .first_position = first_position,
+                                      .scale = scale,
                                       .dy = g.of<T>(y),
                                       .dtable = g.into<T>(table),
                                       .dpositions = positions ? g.into<T>(positions) : GradOut<T>{}});

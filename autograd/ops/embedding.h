@@ -4,8 +4,14 @@
 
 namespace dikkat {
 
-/// Rows of `table` (vocabulary, C) for `tokens` (B, T) of i32, plus, unless absent, row first_position + t of `positions`
-/// (places, C): (B, T, C). Throws Error for a token that the table lacks, or a place past the last position.
-Tensor embedding(Tensor tokens, Tensor table, Tensor positions = {}, index first_position = 0);
+struct EmbeddingOptions {
+  Tensor positions{};        // (places, C): learned, or of the tape and without gradient; absent: nothing is added
+  index first_position = 0;  // the row of `positions` for t = 0
+  double scale = 1;          // of the table's rows, such as sqrt(C) (Vaswani et al., arXiv 1706.03762, section 3.4)
+};
+
+/// y[b, t] = scale * table[tokens[b, t]] + positions[first_position + t]: `tokens` (B, T) of i32 and `table` (vocabulary, C) to
+/// (B, T, C). Throws Error for a token that the table lacks, or a place past the last position.
+Tensor embedding(Tensor tokens, Tensor table, const EmbeddingOptions& options = {});
 
 }  // namespace dikkat

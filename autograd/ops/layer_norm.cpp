@@ -1,43 +1,106 @@
 #include "autograd/ops/layer_norm.h"
 
+#include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/layer_norm.h"
 #include "autograd/ops/op.h"
 
 namespace dikkat {
+namespace {
+
+void check_parameters(Op op, index cols, Tensor gamma, Tensor beta) {
+  require(gamma.shape() == Shape{cols}, op, ": gamma is ", gamma.shape(), ", expected [", cols, "]");
+  require(!beta || beta.shape() == Shape{cols}, op, ": beta is ", beta ? beta.shape() : Shape{}, ", expected [", cols, "]");
+}
+
+/// What forward and backward of both ops have in common.
+template <class T>
+struct Norm {
+  Norm(Tape& tape, Tensor x_, Tensor gamma_, Tensor beta_)
+      : x(x_),
+        gamma(gamma_),
+        beta(beta_),
+        y(tape.make(x.shape(), x.dtype())),
+        mean(tape.save<T>(x.shape().rows())),
+        rstd(tape.save<T>(x.shape().rows())) {}
+
+  kernels::LayerNormForward<T> forward(double eps) const {
+    return {.rows = x.shape().rows(),
+            .cols = x.shape().cols(),
+            .eps = eps,
+            .x = x.data<T>(),
+            .gamma = gamma.data<T>(),
+            .beta = beta ? beta.data<T>() : nullptr,
+            .y = y.mutable_data<T>(),
+            .mean = mean,
+            .rstd = rstd};
+  }
+  kernels::LayerNormBackward<T> backward(Gradients& g, GradOut<T> dx) const {
+    return {.rows = x.shape().rows(),
+            .cols = x.shape().cols(),
+            .dy = g.of<T>(y),
+            .x = x.data<T>(),
+            .gamma = gamma.data<T>(),
+            .mean = mean,
+            .rstd = rstd,
+            .dx = dx,
+            .dgamma = g.into<T>(gamma),
+            .dbeta = beta ? g.into<T>(beta) : GradOut<T>{}};
+  }
+
+  Tensor x, gamma, beta, y;
+  T* mean;
+  T* rstd;
+};
+
+}  // namespace
 
 Tensor layer_norm(Tensor x, Tensor gamma, Tensor beta, double eps) {
   return for_float(x.dtype(), "layer_norm", [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(Op::layer_norm, {x, gamma, beta});
-    const index rows = x.shape().rows();
-    const index cols = x.shape().cols();
-    require(gamma.shape() == Shape{cols}, "layer_norm: gamma is ", gamma.shape(), ", expected [", cols, "]");
-    require(!beta || beta.shape() == Shape{cols}, "layer_norm: beta is ", beta ? beta.shape() : Shape{}, ", expected [", cols, "]");
-    const Tensor y = tape.make(x.shape(), x.dtype());
-    T* mean = tape.save<T>(rows);
-    T* rstd = tape.save<T>(rows);
-    kernels::layer_norm_forward<T>({.rows = rows,
-                                    .cols = cols,
-                                    .eps = eps,
-                                    .x = x.data<T>(),
-                                    .gamma = gamma.data<T>(),
-                                    .beta = beta ? beta.data<T>() : nullptr,
-                                    .y = y.mutable_data<T>(),
-                                    .mean = mean,
-                                    .rstd = rstd});
-    tape.record({x, gamma, beta}, {y}, [=](Gradients& g) {
-      kernels::layer_norm_backward<T>({.rows = rows,
-                                       .cols = cols,
-                                       .dy = g.of<T>(y),
-                                       .x = x.data<T>(),
-                                       .gamma = gamma.data<T>(),
-                                       .mean = mean,
-                                       .rstd = rstd,
-                                       .dx = g.into<T>(x),
-                                       .dgamma = g.into<T>(gamma),
-                                       .dbeta = beta ? g.into<T>(beta) : GradOut<T>{}});
+    check_parameters(Op::layer_norm, x.shape().cols(), gamma, beta);
+    const Norm<T> norm(tape, x, gamma, beta);
+    kernels::layer_norm_forward(norm.forward(eps));
+    tape.record({x, gamma, beta}, {norm.y}, [=](Gradients& g) { kernels::layer_norm_backward(norm.backward(g, g.into<T>(x))); });
+    return norm.y;
+  });
+}
+
+SumAndNorm add_layer_norm(Tensor residual, Tensor branch, Tensor gamma, Tensor beta, const DropoutOptions& o, double eps) {
+  return for_float(residual.dtype(), "add_layer_norm", [&](auto zero) {
+    using T = decltype(zero);
+    Tape& tape = begin_op(Op::add_layer_norm, {residual, branch, gamma, beta});
+    require(branch.shape() == residual.shape(), "add_layer_norm: branch is ", branch.shape(), ", expected residual's shape ",
+            residual.shape());
+    require(0 <= o.probability && o.probability < 1, "add_layer_norm: dropout ", o.probability, ", expected 0 <= p < 1");
+    check_parameters(Op::add_layer_norm, residual.shape().cols(), gamma, beta);
+    const Tensor sum = tape.make(residual.shape(), residual.dtype());
+    const Norm<T> norm(tape, sum, gamma, beta);
+    const kernels::Dropping dropping{.probability = o.probability, .stream = o.stream, .first = o.first};
+    auto forward = norm.forward(eps);
+    forward.residual = residual.data<T>();
+    forward.branch = branch.data<T>();
+    forward.dropping = dropping;
+    forward.sum = sum.mutable_data<T>();
+    kernels::layer_norm_forward(forward);
+    // What flows into the norm is added to what flows into the sum, where it lies; then it is both operands'.
+    tape.record({residual, branch, gamma, beta}, {sum, norm.y}, [=](Gradients& g) {
+      const bool drops = dropping.probability > 0;
+      const bool passes = residual.needs_gradient() || branch.needs_gradient();
+      if (g.of<T>(norm.y) != nullptr) {
+        auto backward = norm.backward(g, passes ? g.into<T>(sum) : GradOut<T>{});
+        backward.dropping = dropping;
+        backward.dbranch = drops ? g.into<T>(branch) : GradOut<T>{};
+        kernels::layer_norm_backward(backward);
+      } else if (auto dbranch = drops ? g.into<T>(branch) : GradOut<T>{}) {
+        kernels::dropout<T>({.n = sum.size(), .dropping = dropping, .x = g.of<T>(sum), .y = dbranch});
+      }
+      g.pass(sum, residual);
+      if (!drops) {
+        g.pass(sum, branch);
+      }
     });
-    return y;
+    return SumAndNorm{sum, norm.y};
   });
 }
 

@@ -1,10 +1,18 @@
 #pragma once
 
-#include "autograd/tape/tensor.h"
+#include "autograd/ops/basic.h"
 
 namespace dikkat {
 
 /// Normalises the last axis to mean 0 and (biased) variance 1, then times gamma (cols) plus beta (cols), which may be absent.
 Tensor layer_norm(Tensor x, Tensor gamma, Tensor beta = {}, double eps = 1e-5);
+
+struct SumAndNorm {
+  Tensor sum, norm;
+};
+/// sum = residual + dropout(branch), norm = layer_norm(sum, gamma, beta), of which each row is read once. residual and branch have one
+/// shape.
+SumAndNorm add_layer_norm(Tensor residual, Tensor branch, Tensor gamma, Tensor beta = {}, const DropoutOptions& branch_dropout = {},
+                          double eps = 1e-5);
 
 }  // namespace dikkat

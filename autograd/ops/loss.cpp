@@ -1,38 +1,61 @@
 #include "autograd/ops/loss.h"
 
+#include <algorithm>
+
 #include "autograd/kernels/cross_entropy.h"
 #include "autograd/kernels/elementwise.h"
+#include "autograd/kernels/linear_cross_entropy.h"
+#include "autograd/ops/linear.h"
 #include "autograd/ops/op.h"
 
 namespace dikkat {
+namespace {
 
-Tensor cross_entropy(Tensor logits, Tensor targets, Tensor weights, std::optional<double> normaliser) {
+/// The right classes of `rows` rows, and what they count.
+struct Goal {
+  const std::int32_t* targets;
+  const float* weights;
+  double normaliser;
+};
+
+Goal goal_of(Op op, index rows, index classes, Tensor targets, const CrossEntropyOptions& options) {
+  const Tensor weights = options.weights;
+  require(targets.dtype() == DType::i32 && targets.size() == rows, op, ": targets are ", targets.dtype(), " ", targets.shape(),
+          ", expected ", rows, " of i32");
+  require(!weights || (weights.dtype() == DType::f32 && weights.size() == rows), op, ": weights are ", weights ? weights.shape() : Shape{},
+          ", expected ", rows, " of f32");
+  const double normaliser = options.normaliser.value_or(static_cast<double>(rows));
+  require(normaliser > 0, op, ": normaliser ", normaliser, ", expected more than 0");
+  require(0 <= options.label_smoothing && options.label_smoothing < 1, op, ": label smoothing ", options.label_smoothing,
+          ", expected 0 <= share < 1");
+  const auto* ids = targets.data<std::int32_t>();
+  const float* w = weights ? weights.data<float>() : nullptr;
+  for (index i = 0; i < rows; ++i) {
+    require((w != nullptr && w[i] == 0) || (0 <= ids[i] && ids[i] < classes), op, ": target ", ids[i], ", expected 0 to ", classes - 1);
+  }
+  return {ids, w, normaliser};
+}
+
+}  // namespace
+
+Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& options) {
   return for_float(logits.dtype(), "cross_entropy", [&](auto zero) {
     using T = decltype(zero);
-    Tape& tape = begin_op(Op::cross_entropy, {logits}, {targets, weights});
+    Tape& tape = begin_op(Op::cross_entropy, {logits}, {targets, options.weights});
+    require(logits.shape().rank() >= 1, "cross_entropy: logits are a scalar, expected (..., V)");
     const index rows = logits.shape().rows();
     const index cols = logits.shape().cols();
-    require(logits.shape().rank() >= 1 && targets.dtype() == DType::i32 && targets.size() == rows, "cross_entropy: targets are ",
-            targets.dtype(), " ", targets.shape(), ", expected ", rows, " of i32 for logits ", logits.shape());
-    require(!weights || (weights.dtype() == DType::f32 && weights.size() == rows), "cross_entropy: weights are ",
-            weights ? weights.shape() : Shape{}, ", expected ", rows, " of f32");
-    const double divisor = normaliser.value_or(static_cast<double>(rows));
-    require(divisor > 0, "cross_entropy: normaliser ", divisor, ", expected more than 0");
-    const auto* ids = targets.data<std::int32_t>();
-    const float* w = weights ? weights.data<float>() : nullptr;
-    for (index i = 0; i < rows; ++i) {
-      require((w != nullptr && w[i] == 0) || (0 <= ids[i] && ids[i] < cols), "cross_entropy: target ", ids[i], ", expected 0 to ",
-              cols - 1);
-    }
+    const Goal goal = goal_of(Op::cross_entropy, rows, cols, targets, options);
     T* log_sum_exp = tape.save<T>(rows);
     T* losses = tape.save<T>(rows);
     const Tensor y = tape.make(Shape{}, logits.dtype());
     const kernels::CrossEntropy<T> problem{.rows = rows,
                                            .cols = cols,
                                            .logits = logits.data<T>(),
-                                           .targets = ids,
-                                           .weights = w,
-                                           .normaliser = divisor,
+                                           .targets = goal.targets,
+                                           .weights = goal.weights,
+                                           .normaliser = goal.normaliser,
+                                           .label_smoothing = options.label_smoothing,
                                            .log_sum_exp = log_sum_exp,
                                            .losses = losses};
     kernels::cross_entropy_forward(problem);
@@ -42,6 +65,79 @@ Tensor cross_entropy(Tensor logits, Tensor targets, Tensor weights, std::optiona
       backward.dloss = *g.of<T>(y);
       backward.dlogits = g.into<T>(logits);
       kernels::cross_entropy_backward(backward);
+    });
+    return y;
+  });
+}
+
+Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const CrossEntropyOptions& options, index logits_at_once) {
+  return for_float(x.dtype(), "linear_cross_entropy", [&](auto zero) {
+    using T = decltype(zero);
+    Tape& tape = begin_op(Op::linear_cross_entropy, {x, weight}, {targets, options.weights});
+    require(x.shape().rank() >= 1 && weight.shape().rank() == 2 && weight.shape()[1] == x.shape().cols(), "linear_cross_entropy: x is ",
+            x.shape(), " and weight ", weight.shape(), ", expected (..., C) and (V, C)");
+    const index rows = x.shape().rows();
+    const index width = x.shape().cols();
+    const index classes = weight.shape()[0];
+    const Goal goal = goal_of(Op::linear_cross_entropy, rows, classes, targets, options);
+    constexpr index kRowUnit = 96;  // a multiple of the columns that matrix libraries keep in registers: rows are columns there
+    constexpr index kFewClasses = 1024;
+    if (classes <= kFewClasses && rows * classes <= logits_at_once) {  // the weights are small: nothing is won by reading them once
+      return cross_entropy(linear(x, weight), targets, options);
+    }
+    const index most_rows = std::max(logits_at_once / std::max<index>(classes, 1) / kRowUnit * kRowUnit, kRowUnit);
+    const index chunk = round_up(ceil_div(rows, std::max<index>(ceil_div(rows, most_rows), 1)), kRowUnit);  // all of about one size
+    const index last = rows == 0 ? 0 : (rows - 1) / chunk * chunk;
+
+    kernels::LinearCrossEntropy<T> problem{.rows = std::min(chunk, rows),
+                                           .width = width,
+                                           .classes = classes,
+                                           .x = x.data<T>(),
+                                           .weight = weight.data<T>(),
+                                           .targets = goal.targets,
+                                           .weights = goal.weights,
+                                           .normaliser = goal.normaliser,
+                                           .label_smoothing = options.label_smoothing,
+                                           .keep = tape.recording() && (x.needs_gradient() || weight.needs_gradient()),
+                                           .losses = tape.save<T>(rows),
+                                           .dloss = 1};
+    problem.work = tape.save<T>(kernels::linear_cross_entropy_work(problem));
+    const bool before_last = problem.keep && last > 0;
+    T* dx = before_last && x.needs_gradient() ? tape.save<T>(last * width) : nullptr;  // of all chunks but the last, where dloss is 1
+    T* dweight = before_last && weight.needs_gradient() ? tape.save<T>(classes * width) : nullptr;
+    const Tensor y = tape.make(Shape{}, x.dtype());
+    const auto from_row = [&](index row) {
+      auto part = problem;
+      part.rows = std::min(chunk, rows - row);
+      part.x += row * width;
+      part.targets += row;
+      part.weights = part.weights == nullptr ? nullptr : part.weights + row;
+      part.losses += row;
+      return part;
+    };
+    for (index row = 0; row < last; row += chunk) {
+      auto part = from_row(row);
+      kernels::linear_cross_entropy_forward(part);
+      if (part.keep) {
+        part.dx = {dx == nullptr ? nullptr : dx + row * width};
+        part.dweight = {dweight, row > 0};
+        kernels::linear_cross_entropy_backward(part);
+      }
+    }
+    auto rest = from_row(last);
+    kernels::linear_cross_entropy_forward(rest);
+    *y.mutable_data<T>() = kernels::sum(rows, problem.losses);
+    rest.dweight_before = dweight;
+    tape.record({x, weight}, {y}, [=](Gradients& g) {
+      auto backward = rest;
+      backward.dloss = *g.of<T>(y);
+      backward.dweight = g.into<T>(weight);  // first, as the kernel writes it first: both may be the same memory
+      const GradOut<T> out = g.into<T>(x);
+      backward.dx = {out ? out.data + last * width : nullptr, out.add};
+      kernels::linear_cross_entropy_backward(backward);
+      if (out) {
+        kernels::scaled_copy<T>(last * width, backward.dloss, dx, out);
+      }
     });
     return y;
   });

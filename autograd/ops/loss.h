@@ -2,14 +2,35 @@
 
 #include <optional>
 
+#include "autograd/base/index.h"
 #include "autograd/tape/tensor.h"
 
 namespace dikkat {
 
-/// sum_i weights[i] * (log sum_v e^logits[i, v] - logits[i, targets[i]]) / normaliser: a scalar.
-/// logits (..., V); targets (...) of i32 in [0, V); weights (...) of f32, or absent for 1 each. A target of weight 0 may be
-/// anything. The normaliser is by default the number of targets; when a step's batch comes in several pieces it is the whole
-/// step's, so that the pieces' losses and gradients add up to the batch's.
-Tensor cross_entropy(Tensor logits, Tensor targets, Tensor weights = {}, std::optional<double> normaliser = {});
+struct CrossEntropyOptions {
+  /// (...) of f32, or absent for 1 each. A target of weight 0 may be anything.
+  Tensor weights{};
+  /// By default the number of targets. When a step's batch comes in several pieces it is the whole step's, so that the pieces'
+  /// losses and gradients add up to the batch's.
+  std::optional<double> normaliser{};
+  /// In [0, 1): the share of each target that goes to all V classes evenly, the right one among them (Szegedy et al.,
+  /// arXiv 1512.00567, section 7).
+  double label_smoothing = 0;
+};
+
+/// sum_i weights[i] * ((1 - label_smoothing) * nll[i, targets[i]] + label_smoothing * mean_v nll[i, v]) / normaliser, a scalar,
+/// where nll[i, v] = log sum_u e^logits[i, u] - logits[i, v]. logits (..., V); targets (...) of i32 in [0, V).
+/// Throws Error for a target, a normaliser or a smoothing out of range.
+Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& options = {});
+
+/// Of f32, 67 MB.
+constexpr index kLogitsAtOnce = index{1} << 24;
+
+/// cross_entropy(linear(x, weight), targets, options) without a matrix of all logits: x (..., C), weight (V, C). Rows of x are taken in
+/// chunks of at most `logits_at_once` logits (or of 96 rows, where these have more), whose gradients are made as soon as their losses are;
+/// the last chunk's wait for backward, in the memory of its logits. Where there are several and weight needs a gradient, it takes (V, C)
+/// numbers more. Throws Error as cross_entropy does.
+Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const CrossEntropyOptions& options = {},
+                            index logits_at_once = kLogitsAtOnce);
 
 }  // namespace dikkat

@@ -54,13 +54,21 @@ bool Tape::begin_node(std::span<const Tensor> inputs, std::span<const Tensor> ou
   for (const Tensor y : outputs) {
     y.record()->needs_gradient = needed;
   }
+  if (observer_ != nullptr) {
+    observer_->forward_ends({op_, inputs, outputs, pairs_});
+  }
   return needed;
 }
 
-void Tape::end_node(std::span<const Tensor> outputs, void* closure, void (*run)(void*, Gradients&)) {
-  auto* kept = static_cast<Tensor*>(arena_.allocate(outputs.size() * sizeof(Tensor), op_, alignof(Tensor)));
-  std::copy(outputs.begin(), outputs.end(), kept);
-  last_ = new (arena_.allocate(sizeof(Node), op_, alignof(Node))) Node{last_, run, closure, kept, static_cast<index>(outputs.size())};
+std::span<const Tensor> Tape::keep(std::span<const Tensor> tensors) {
+  auto* kept = static_cast<Tensor*>(arena_.allocate(tensors.size() * sizeof(Tensor), op_, alignof(Tensor)));
+  std::copy(tensors.begin(), tensors.end(), kept);
+  return {kept, tensors.size()};
+}
+
+void Tape::end_node(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void* closure, void (*run)(void*, Gradients&)) {
+  const OpRun about{op_, keep(inputs), keep(outputs), pairs_};
+  last_ = new (arena_.allocate(sizeof(Node), op_, alignof(Node))) Node{last_, run, closure, about};
 }
 
 void Tape::backward(Tensor y) {
@@ -89,9 +97,15 @@ void Tape::run_backward(Tensor y, Buffer* dy) {
   y.record()->gradient = dy;
   Gradients gradients(pool_);
   for (; last_ != nullptr; last_ = last_->previous) {
-    const std::span outputs(last_->outputs, static_cast<std::size_t>(last_->output_count));
+    const auto outputs = last_->about.outputs;
     if (std::any_of(outputs.begin(), outputs.end(), [](Tensor t) { return t.record()->gradient != nullptr; })) {
+      if (observer_ != nullptr) {
+        observer_->backward_begins();
+      }
       last_->run(last_->closure, gradients);
+      if (observer_ != nullptr) {
+        observer_->backward_ends(last_->about);
+      }
     }
     for (const Tensor output : outputs) {
       release_gradient(output);
@@ -108,7 +122,7 @@ void Tape::release_gradient(Tensor t) {
 
 void Tape::reset() {
   for (; last_ != nullptr; last_ = last_->previous) {  // left over when backward was not run, or threw
-    for (const Tensor output : std::span(last_->outputs, static_cast<std::size_t>(last_->output_count))) {
+    for (const Tensor output : last_->about.outputs) {
       release_gradient(output);
     }
   }

@@ -20,6 +20,25 @@ concept BackwardClosure = std::invocable<F&, Gradients&> && std::is_trivially_co
 
 enum class Recording : bool { off, on };
 
+/// What an op worked on.
+struct OpRun {
+  const char* op;  // its name
+  std::span<const Tensor> inputs, outputs;
+  double pairs;  // of attention: (query, key) pairs that see each other, in all batches, which shapes do not tell; else 0
+};
+
+/// Is told when ops run: for profiles. All calls come from the thread that the tape is used on.
+class TapeObserver {
+ public:
+  virtual ~TapeObserver() = default;
+  /// An op has begun, forward; and is done. One that throws is never done.
+  virtual void forward_begins() = 0;
+  virtual void forward_ends(const OpRun& run) = 0;
+  /// Likewise its backward closure.
+  virtual void backward_begins() = 0;
+  virtual void backward_ends(const OpRun& run) = 0;
+};
+
 /// The record of a computation. Creation order is a topological order, so backward is one walk back over a list.
 ///
 ///   Tape tape;
@@ -49,7 +68,12 @@ class Tape {
   // For ops: name the op, make its outputs and what it saves, call the kernel, record.
 
   /// Names the op that follows, for error messages.
-  void begin(const char* op) { op_ = op; }
+  void begin(const char* op) {
+    op_ = op;
+    if (observer_ != nullptr) {
+      observer_->forward_begins();
+    }
+  }
   /// A tensor of this tape, not initialised.
   Tensor make(Shape shape, DType dtype);
   /// A tensor that shows x's elements in another shape of the same size.
@@ -69,9 +93,16 @@ class Tape {
   void record(std::span<const Tensor> inputs, std::span<const Tensor> outputs, F backward) {
     if (begin_node(inputs, outputs)) {
       F* kept = new (arena_.allocate(sizeof(F), op_, alignof(F))) F(backward);
-      end_node(outputs, kept, [](void* closure, Gradients& gradients) { (*static_cast<F*>(closure))(gradients); });
+      end_node(inputs, outputs, kept, [](void* closure, Gradients& gradients) { (*static_cast<F*>(closure))(gradients); });
     }
+    pairs_ = 0;
   }
+
+  /// Has every op from here on told to `observer`, or with null to no one. It must outlive its use.
+  void observe(TapeObserver* observer) { observer_ = observer; }
+  bool observed() const { return observer_ != nullptr; }
+  /// For attention, when observed, before it is recorded: OpRun::pairs.
+  void tell_pairs(double pairs) { pairs_ = pairs; }
 
   /// Derivatives of a scalar, once until reset(): closures run, and gradients are given back, as it goes.
   /// Throws Error when y is no scalar, when nothing that it was made of needs a gradient, or when called a second time.
@@ -99,8 +130,7 @@ class Tape {
     Node* previous;
     void (*run)(void* closure, Gradients&);
     void* closure;
-    const Tensor* outputs;
-    index output_count;
+    OpRun about;
   };
   struct Leaf {
     Leaf* previous;
@@ -110,7 +140,8 @@ class Tape {
   Tensor copy_in(Shape shape, DType dtype, const void* values, index count, bool needs_gradient);
   TensorRecord* new_record(Shape shape, DType dtype);
   bool begin_node(std::span<const Tensor> inputs, std::span<const Tensor> outputs);
-  void end_node(std::span<const Tensor> outputs, void* closure, void (*run)(void*, Gradients&));
+  void end_node(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void* closure, void (*run)(void*, Gradients&));
+  std::span<const Tensor> keep(std::span<const Tensor> tensors);
   void run_backward(Tensor y, Buffer* dy);
   void release_gradient(Tensor t);
 
@@ -118,6 +149,8 @@ class Tape {
   BufferPool pool_;
   Recording recording_;
   const char* op_ = "tape";
+  TapeObserver* observer_ = nullptr;
+  double pairs_ = 0;
   Node* last_ = nullptr;
   bool spent_ = false;      // backward has run
   Leaf* leaves_ = nullptr;  // inputs that need gradients: theirs are kept until reset

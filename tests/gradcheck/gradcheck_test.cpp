@@ -1,3 +1,5 @@
+#include <gtest/gtest.h>
+
 #include "tests/gradcheck/driver.h"
 #include "tests/gradcheck/registry.h"
 #include "tests/support/compare.h"
@@ -18,17 +20,10 @@ constexpr double kNumeric = 1e-6;      // central differences
 constexpr double kDefinition = 1e-12;  // f64 against f64, summed in another order
 constexpr double kSingle = 5e-6;       // f32 against f64: 40 roundings of 2^-23; sums have up to 300 terms, whose errors partly cancel
 
-template <class T>
-class GradCheck : public ::testing::Test {
+class GradCheck : public ::testing::TestWithParam<Case> {
   WithThreads one_{1};  // handing out tiles would cost most of the time; one test below takes more threads
 };
-struct Names {
-  template <class T>
-  static std::string GetName(int) {
-    return name_of(T::op);
-  }
-};
-TYPED_TEST_SUITE(GradCheck, AllOps, Names);
+INSTANTIATE_TEST_SUITE_P(Of, GradCheck, ::testing::ValuesIn(all_cases()), [](const auto& of) { return name_of(of.param.op); });
 
 template <class A, class B>
 void expect_close(const std::vector<std::vector<A>>& found, const std::vector<std::vector<B>>& expected, double bound,
@@ -78,15 +73,15 @@ std::vector<unsigned> joinable(const Sample& sample) {
   return sets;
 }
 
-TYPED_TEST(GradCheck, analytic_equals_numeric) {
-  for (const Sample& sample : TypeParam::Case::samples()) {
+TEST_P(GradCheck, analytic_equals_numeric) {
+  for (const Sample& sample : GetParam().samples()) {
     SCOPED_TRACE(sample.name);
     expect_close(run<double>(sample, sample.op).gradients, numeric_gradients(sample), kNumeric);
   }
 }
 
-TYPED_TEST(GradCheck, equals_its_definition) {
-  for (const Sample& sample : TypeParam::Case::samples()) {
+TEST_P(GradCheck, equals_its_definition) {
+  for (const Sample& sample : GetParam().samples()) {
     SCOPED_TRACE(sample.name);
     const auto found = run<double>(sample, sample.op);
     ASSERT_NE(sample.definition == nullptr, sample.oracle == nullptr) << "a case has a definition or, if it is a primitive, plain loops";
@@ -104,8 +99,8 @@ TYPED_TEST(GradCheck, equals_its_definition) {
   }
 }
 
-TYPED_TEST(GradCheck, operands_of_every_kind) {
-  for (const Sample& sample : TypeParam::Case::samples()) {
+TEST_P(GradCheck, operands_of_every_kind) {
+  for (const Sample& sample : GetParam().samples()) {
     SCOPED_TRACE(sample.name);
     const auto expected = run<double>(sample, sample.op);
     for (const Feed feed : kFeeds) {
@@ -118,8 +113,8 @@ TYPED_TEST(GradCheck, operands_of_every_kind) {
 }
 
 // Parameters' gradients begin as NaN in every run. For activations the tape's memory is filled with NaN by a run of NaNs.
-TYPED_TEST(GradCheck, overwrites_what_lies_there) {
-  for (const Sample& sample : TypeParam::Case::samples()) {
+TEST_P(GradCheck, overwrites_what_lies_there) {
+  for (const Sample& sample : GetParam().samples()) {
     SCOPED_TRACE(sample.name);
     const auto expected = run<double>(sample, sample.op);
     for (const Feed feed : kFeeds) {
@@ -133,8 +128,8 @@ TYPED_TEST(GradCheck, overwrites_what_lies_there) {
   }
 }
 
-TYPED_TEST(GradCheck, adds_to_what_flowed_in_before) {
-  for (const Sample& sample : TypeParam::Case::samples()) {
+TEST_P(GradCheck, adds_to_what_flowed_in_before) {
+  for (const Sample& sample : GetParam().samples()) {
     SCOPED_TRACE(sample.name);
     auto expected = run<double>(sample, sample.op).gradients;
     auto prefilled = expected;
@@ -152,8 +147,8 @@ TYPED_TEST(GradCheck, adds_to_what_flowed_in_before) {
   }
 }
 
-TYPED_TEST(GradCheck, any_operands_may_be_frozen) {
-  for (const Sample& sample : TypeParam::Case::samples()) {
+TEST_P(GradCheck, any_operands_may_be_frozen) {
+  for (const Sample& sample : GetParam().samples()) {
     SCOPED_TRACE(sample.name);
     const auto expected = run<double>(sample, sample.op);
     const unsigned all = (1U << sample.operands.size()) - 1;
@@ -169,10 +164,10 @@ TYPED_TEST(GradCheck, any_operands_may_be_frozen) {
   }
 }
 
-TYPED_TEST(GradCheck, one_tensor_in_several_slots) {
+TEST_P(GradCheck, one_tensor_in_several_slots) {
   int tried = 0;
   std::size_t most_operands = 0;
-  for (Sample sample : TypeParam::Case::samples()) {
+  for (Sample sample : GetParam().samples()) {
     SCOPED_TRACE(sample.name);
     most_operands = std::max(most_operands, sample.operands.size());
     const auto original = sample.operands;
@@ -195,8 +190,8 @@ TYPED_TEST(GradCheck, one_tensor_in_several_slots) {
   EXPECT_TRUE(tried > 0 || most_operands == 1) << "a case of several operands has a sample where two of them have one shape";
 }
 
-TYPED_TEST(GradCheck, single_precision_equals_double) {
-  for (const auto& samples : {TypeParam::Case::samples(), TypeParam::Case::ragged()}) {
+TEST_P(GradCheck, single_precision_equals_double) {
+  for (const auto& samples : {GetParam().samples(), GetParam().ragged()}) {
     for (const Sample& sample : samples) {
       SCOPED_TRACE(sample.name);
       const auto found = run<float>(sample, sample.op);
@@ -207,8 +202,8 @@ TYPED_TEST(GradCheck, single_precision_equals_double) {
   }
 }
 
-TYPED_TEST(GradCheck, same_bits_on_any_number_of_threads) {
-  for (const Sample& sample : TypeParam::Case::ragged()) {
+TEST_P(GradCheck, same_bits_on_any_number_of_threads) {
+  for (const Sample& sample : GetParam().ragged()) {
     SCOPED_TRACE(sample.name);
     Tape tape;
     std::optional<Outcome<float>> first;
@@ -227,16 +222,16 @@ TYPED_TEST(GradCheck, same_bits_on_any_number_of_threads) {
   }
 }
 
-TYPED_TEST(GradCheck, refuses_shapes_that_do_not_fit) {
-  for (const Misfit& misfit : TypeParam::Case::misfits()) {
+TEST_P(GradCheck, refuses_shapes_that_do_not_fit) {
+  for (const Misfit& misfit : GetParam().misfits()) {
     Tape tape;
     const std::string error = error_of([&] { misfit.call(tape); });
-    EXPECT_EQ(error.rfind(concat(TypeParam::op, ": "), 0), 0U) << misfit.name << ": '" << error << "'";
+    EXPECT_EQ(error.rfind(concat(GetParam().op, ": "), 0), 0U) << misfit.name << ": '" << error << "'";
   }
 }
 
-TYPED_TEST(GradCheck, refuses_element_types_and_tapes_that_do_not_fit) {
-  const Sample sample = TypeParam::Case::samples().front();
+TEST_P(GradCheck, refuses_element_types_and_tapes_that_do_not_fit) {
+  const Sample sample = GetParam().samples().front();
   const auto n = sample.operands.size();
   const auto refused = [&](const char* what, std::size_t slot, auto&& other) {
     Tape tape;
@@ -245,11 +240,11 @@ TYPED_TEST(GradCheck, refuses_element_types_and_tapes_that_do_not_fit) {
       slots.push_back(i == slot ? other(tape, sample.operands[i].shape) : some(tape, sample.operands[i].shape));
     }
     const std::string error = error_of([&] { sample.op(tape, slots); });
-    EXPECT_EQ(error.rfind(concat(TypeParam::op, ": "), 0), 0U) << what << " in slot " << slot << ": '" << error << "'";
+    EXPECT_EQ(error.rfind(concat(GetParam().op, ": "), 0), 0U) << what << " in slot " << slot << ": '" << error << "'";
   };
   Tape elsewhere;
   for (std::size_t slot = 0; slot < n; ++slot) {
-    if (TypeParam::op != Op::reshape) {  // moves elements of any type
+    if (GetParam().op != Op::reshape) {  // moves elements of any type
       refused("i32", slot,
               [](Tape& tape, Shape shape) { return ids(tape, shape, std::vector<std::int32_t>(static_cast<std::size_t>(shape.size()))); });
     }

@@ -47,7 +47,7 @@ TEST(Parts, LossesOfMicroBatchesAddUp) {
     const auto at = static_cast<std::size_t>(first);
     const auto n = static_cast<std::size_t>(rows);
     const Tensor loss = cross_entropy(x, tape.input<std::int32_t>({rows}, std::span(targets).subspan(at, n)),
-                                      tape.input<float>({rows}, std::span(weights).subspan(at, n)), 8.5);
+                                      {.weights = tape.input<float>({rows}, std::span(weights).subspan(at, n)), .normaliser = 8.5});
     const float value = *loss.data<float>();
     tape.backward(loss);
     const float* dx = tape.gradient<float>(x);

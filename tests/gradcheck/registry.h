@@ -1,9 +1,7 @@
 #pragma once
 
-#include <type_traits>
 #include <utility>
-
-#include <gtest/gtest.h>
+#include <vector>
 
 #include "tests/gradcheck/cases/attention.h"
 #include "tests/gradcheck/cases/elementwise.h"
@@ -13,17 +11,25 @@
 
 namespace dikkat::gradcheck {
 
-/// The case of one op, as a type.
-template <Op kOp>
-struct Checked {
-  static constexpr Op op = kOp;
-  using Case = GradCase<kOp>;
-  static_assert(sizeof(Case) > 0, "an op without a gradient check");
+/// The case of one op. As a value, so that the driver is compiled once and not for every op.
+struct Case {
+  Op op;
+  std::vector<Sample> (*samples)();
+  std::vector<Sample> (*ragged)();
+  std::vector<Misfit> (*misfits)();
 };
 
+template <Op op>
+constexpr Case case_of() {
+  static_assert(sizeof(GradCase<op>) > 0, "an op without a gradient check");
+  return {op, GradCase<op>::samples, GradCase<op>::ragged, GradCase<op>::misfits};
+}
+
 template <std::size_t... i>
-::testing::Types<Checked<static_cast<Op>(i)>...> check_all(std::index_sequence<i...>);
-/// All enumerators of Op: one that is added there is checked here.
-using AllOps = decltype(check_all(std::make_index_sequence<static_cast<std::size_t>(Op::count)>{}));
+std::vector<Case> cases_of(std::index_sequence<i...>) {
+  return {case_of<static_cast<Op>(i)>()...};
+}
+/// Of all enumerators of Op: one that is added there is checked here.
+inline std::vector<Case> all_cases() { return cases_of(std::make_index_sequence<static_cast<std::size_t>(Op::count)>{}); }
 
 }  // namespace dikkat::gradcheck

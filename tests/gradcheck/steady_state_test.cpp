@@ -80,13 +80,13 @@ struct Model {
 
   float step(Tape& tape, std::uint64_t step) {
     const RandomStream stream(1, "dropout", step);
-    Tensor x = embedding(tape.input<std::int32_t>({kBatch, kTime}, tokens), wte, wpe);
+    Tensor x = embedding(tape.input<std::int32_t>({kBatch, kTime}, tokens), wte, {.positions = wpe});
     const Tensor packed = linear(layer_norm(x, norm, norm_bias), qkv, qkv_bias);
     x = dikkat::add(x, self_attention(packed, {.heads = 3, .head_size = 16, .causal = true, .dropout = 0.1, .stream = stream}));
     const Tensor hidden = gelu(linear(layer_norm(x, norm), up, up_bias));
     x = dikkat::add(x, dropout(linear(hidden, down), 0.1, stream));
-    const Tensor loss =
-        cross_entropy(linear(x, wte), tape.input<std::int32_t>({kBatch * kTime}, targets), tape.input<float>({kBatch * kTime}, weights));
+    const Tensor loss = cross_entropy(linear(x, wte), tape.input<std::int32_t>({kBatch * kTime}, targets),
+                                      {.weights = tape.input<float>({kBatch * kTime}, weights)});
     const float value = *loss.data<float>();
     tape.backward(loss);
     tape.reset();

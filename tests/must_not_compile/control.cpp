@@ -13,4 +13,4 @@ void record(dikkat::Tape& tape, dikkat::Tensor x, dikkat::Tensor y, const Plain&
   tape.record({x}, {y}, [=](dikkat::Gradients& gradients) { gradients.pass(y, plain.x); });
 }
 
-static_assert(sizeof(dikkat::gradcheck::AllOps) > 0);
+const auto kCases = dikkat::gradcheck::all_cases();

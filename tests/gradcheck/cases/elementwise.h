@@ -145,6 +145,18 @@ struct GradCase<Op::relu> {
 };
 
 template <>
+struct GradCase<Op::sigmoid> {
+  static Tensor op(Tape&, std::span<const Tensor> t) { return sigmoid(t[0]); }
+  static Tensor definition(Tape& tape, std::span<const Tensor> t) {
+    const Tensor x = t[0];
+    return power(add(exp(scale(x, -1)), ones(tape, x.dtype(), x.shape())), -1);
+  }
+  static std::vector<Sample> samples() { return {{"a matrix", {operand({3, 15}, 1, -6, 6)}, op, definition, {}}}; }
+  static std::vector<Sample> ragged() { return ragged_singles(op, -20, 20); }
+  static std::vector<Misfit> misfits() { return {}; }
+};
+
+template <>
 struct GradCase<Op::tanh> {
   static Tensor op(Tape&, std::span<const Tensor> t) { return tanh(t[0]); }
   static std::vector<Sample> samples() {
@@ -197,15 +209,16 @@ struct GradCase<Op::dropout> {
   static Function op(double p, index first) {
     return [=](Tape&, std::span<const Tensor> t) { return dropout(t[0], p, stream(), first); };
   }
-  static Function definition(double p, index first) {
+  static Function definition(const DropoutOptions& o) {
     return [=](Tape& tape, std::span<const Tensor> t) {
       std::vector<double> mask(static_cast<std::size_t>(t[0].size()));
       for (std::size_t i = 0; i < mask.size(); ++i) {
-        mask[i] = stream().word(first + static_cast<index>(i)) * 0x1p-32 < p ? 0 : 1 / (1 - p);
+        mask[i] = o.stream.word(o.first + static_cast<index>(i)) * 0x1p-32 < o.probability ? 0 : 1 / (1 - o.probability);
       }
       return multiply(t[0], constant(tape, t[0].dtype(), t[0].shape(), mask));
     };
   }
+  static Function definition(double p, index first) { return definition({.probability = p, .stream = stream(), .first = first}); }
   static std::vector<Sample> samples() {
     return {{"from the first element", {operand({5, 7}, 1)}, op(0.25, 0), definition(0.25, 0), {}},
             {"from within a draw", {operand({5, 7}, 1)}, op(0.5, 13), definition(0.5, 13), {}},

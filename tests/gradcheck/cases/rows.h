@@ -7,9 +7,9 @@
 #include "autograd/ops/layer_norm.h"
 #include "autograd/ops/linear.h"
 #include "autograd/ops/loss.h"
-#include "tests/gradcheck/case.h"
+#include "tests/gradcheck/cases/elementwise.h"
 
-// Ops that work row by row: softmax, layer_norm, embedding, cross_entropy.
+// Ops that work row by row: softmax, layer_norm, add_layer_norm, embedding, cross_entropy, linear_cross_entropy.
 namespace dikkat::gradcheck {
 
 /// x as a matrix.
@@ -95,6 +95,79 @@ struct GradCase<Op::layer_norm> {
 };
 
 template <>
+struct GradCase<Op::add_layer_norm> {
+  static DropoutOptions dropping(double p) { return {.probability = p, .stream = RandomStream(7, "branch", 3), .first = 5}; }
+  /// How much of the sum and of the norm goes into the result; of the sum maybe nothing (tests/ops/layer_norm_test.cpp has the other case).
+  struct Mix {
+    double sum, norm;
+  };
+  static Tensor mixed(Mix mix, Tensor sum, Tensor norm) {
+    return mix.sum == 0 ? scale(norm, mix.norm) : add(scale(sum, mix.sum), scale(norm, mix.norm));
+  }
+  static Function op(Mix mix, double p, double eps = 1e-5) {
+    return [=](Tape&, std::span<const Tensor> t) {
+      const SumAndNorm made = add_layer_norm(t[0], t[1], t[2], t.size() > 3 ? t[3] : Tensor{}, dropping(p), eps);
+      return mixed(mix, made.sum, made.norm);
+    };
+  }
+  static Function definition(Mix mix, double p, double eps = 1e-5) {
+    return [=](Tape& tape, std::span<const Tensor> t) {
+      const Tensor dropped = p == 0 ? t[1] : GradCase<Op::dropout>::definition(dropping(p))(tape, t.subspan(1, 1));
+      const Tensor sum = add(t[0], dropped);
+      std::vector<Tensor> operands(t.begin() + 1, t.end());
+      operands[0] = sum;
+      return mixed(mix, sum, GradCase<Op::layer_norm>::definition(eps)(tape, operands));
+    };
+  }
+  static Sample sample(std::string name, Shape shape, bool beta, Mix mix, double p, double eps = 1e-5) {
+    Sample s{std::move(name), {operand(shape, 1), operand(shape, 2), operand({shape.cols()}, 3)}, op(mix, p, eps), {}, {}};
+    if (beta) {
+      s.operands.push_back(operand({shape.cols()}, 4));
+    }
+    return s;
+  }
+  static std::vector<Sample> samples() {
+    std::vector<Sample> samples;
+    const auto add_sample = [&](std::string name, Shape shape, bool beta, Mix mix, double p, double eps = 1e-5) {
+      samples.push_back(sample(std::move(name), shape, beta, mix, p, eps));
+      samples.back().definition = definition(mix, p, eps);
+    };
+    add_sample("sum and norm", {3, 7}, true, {0.5, 2}, 0);
+    add_sample("the norm alone, without beta", {3, 7}, false, {0, 1}, 0);
+    add_sample("of rank 3 with dropout, a large eps", {2, 2, 5}, true, {-1, 1}, 0.25, 0.5);
+    add_sample("the norm alone with dropout", {3, 7}, true, {0, 1}, 0.25);
+    add_sample("a vector", {9}, true, {1, 1}, 0);
+    return samples;
+  }
+  static std::vector<Sample> ragged() {
+    std::vector<Sample> samples;
+    for (std::size_t i = 0; i < std::size(kRaggedSizes); ++i) {
+      const index rows = kRaggedSizes[i];
+      const index cols = std::max<index>(2, kRaggedSizes[(3 * i + 2) % std::size(kRaggedSizes)]);
+      samples.push_back(sample(concat(rows, " by ", cols), {rows, cols}, true, {1, 1}, i % 2 == 0 ? 0.1 : 0));
+    }
+    return samples;
+  }
+  static std::vector<Misfit> misfits() {
+    return {{"branch of another shape",
+             [](Tape& t) {
+               add_layer_norm(some(t, {3, 5}), some(t, {5}), some(t, {5}));
+             }},
+            {"gamma of another size",
+             [](Tape& t) {
+               add_layer_norm(some(t, {3, 5}), some(t, {3, 5}), some(t, {4}));
+             }},
+            {"beta of another size",
+             [](Tape& t) {
+               add_layer_norm(some(t, {3, 5}), some(t, {3, 5}), some(t, {5}), some(t, {3}));
+             }},
+            {"dropout 1", [](Tape& t) {
+               add_layer_norm(some(t, {3, 5}), some(t, {3, 5}), some(t, {5}), {}, {.probability = 1});
+             }}};
+  }
+};
+
+template <>
 struct GradCase<Op::embedding> {
   /// Tokens that repeat, and leave some rows of the table untouched.
   static std::vector<std::int32_t> tokens(index count, index vocabulary) {
@@ -104,21 +177,23 @@ struct GradCase<Op::embedding> {
     }
     return all;
   }
-  static Sample sample(std::string name, index batch, index time, index vocabulary, index cols, index places, index first_position) {
+  static Sample sample(std::string name, index batch, index time, index vocabulary, index cols, index places, index first_position,
+                       double scale = 1) {
     const auto own = tokens(batch * time, vocabulary);
     Sample s{std::move(name), {operand({vocabulary, cols}, 1)}, {}, {}, {}};
     if (places > 0) {
       s.operands.push_back(operand({places, cols}, 2));
     }
     s.op = [=](Tape& tape, std::span<const Tensor> t) {
-      return embedding(ids(tape, {batch, time}, own), t[0], t.size() > 1 ? t[1] : Tensor{}, first_position);
+      return embedding(ids(tape, {batch, time}, own), t[0],
+                       {.positions = t.size() > 1 ? t[1] : Tensor{}, .first_position = first_position, .scale = scale});
     };
     s.definition = [=](Tape& tape, std::span<const Tensor> t) {
       const index rows = batch * time;
       std::vector<double> token(static_cast<std::size_t>(rows * vocabulary));
       std::vector<double> place(static_cast<std::size_t>(rows * places));
       for (index i = 0; i < rows; ++i) {
-        token[static_cast<std::size_t>(i * vocabulary + own[static_cast<std::size_t>(i)])] = 1;
+        token[static_cast<std::size_t>(i * vocabulary + own[static_cast<std::size_t>(i)])] = scale;
         if (places > 0) {
           place[static_cast<std::size_t>(i * places + first_position + i % time)] = 1;
         }
@@ -132,15 +207,19 @@ struct GradCase<Op::embedding> {
     return s;
   }
   static std::vector<Sample> samples() {
-    return {sample("tokens alone", 2, 3, 7, 5, 0, 0), sample("with positions", 2, 3, 7, 5, 3, 0),
-            sample("from a later position", 2, 3, 7, 5, 6, 2), sample("as many places as tokens", 3, 4, 6, 3, 6, 1)};
+    return {sample("tokens alone", 2, 3, 7, 5, 0, 0),
+            sample("with positions", 2, 3, 7, 5, 3, 0),
+            sample("from a later position", 2, 3, 7, 5, 6, 2),
+            sample("as many places as tokens", 3, 4, 6, 3, 6, 1),
+            sample("scaled tokens alone", 2, 3, 7, 5, 0, 0, -2.5),
+            sample("scaled, with positions", 2, 3, 7, 5, 6, 2, std::sqrt(5.0))};
   }
   static std::vector<Sample> ragged() {
     std::vector<Sample> samples;
     for (std::size_t i = 0; i < std::size(kRaggedSizes); ++i) {
       const index cols = kRaggedSizes[i];
       const index time = kRaggedSizes[(3 * i + 2) % std::size(kRaggedSizes)];
-      samples.push_back(sample(concat(time, " by ", cols), 3, time, 129, cols, time + 2, 1));
+      samples.push_back(sample(concat(time, " by ", cols), 3, time, 129, cols, time + 2, 1, i % 2 == 0 ? 1 : 11.3));
     }
     return samples;
   }
@@ -167,49 +246,62 @@ struct GradCase<Op::embedding> {
              }},
             {"positions of another width",
              [](Tape& t) {
-               embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), some(t, {2, 4}));
+               embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), {.positions = some(t, {2, 4})});
              }},
             {"past the last position",
              [](Tape& t) {
-               embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), some(t, {4, 3}), 3);
+               embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), {.positions = some(t, {4, 3}), .first_position = 3});
              }},
             {"a position that overflows",
              [](Tape& t) {
-               embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), some(t, {4, 3}), INT64_MAX);
+               embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), {.positions = some(t, {4, 3}), .first_position = INT64_MAX});
              }},
             {"a negative position", [](Tape& t) {
-               embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), some(t, {4, 3}), -1);
+               embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), {.positions = some(t, {4, 3}), .first_position = -1});
              }}};
   }
 };
 
-template <>
-struct GradCase<Op::cross_entropy> {
-  /// Weights with zeros among them, where the target is garbage.
-  static Sample sample(std::string name, Shape shape, bool weighted, std::optional<double> normaliser) {
-    const index rows = shape.rows();
-    const index cols = shape.cols();
-    std::vector<std::int32_t> targets(static_cast<std::size_t>(rows));
-    std::vector<float> weights(static_cast<std::size_t>(rows), 1.0F);
+/// Targets of cross-entropy, and their weights: 1 each, or with zeros among them, where the target is garbage.
+struct Labels {
+  Labels(index count, index classes, bool with_weights)
+      : targets(static_cast<std::size_t>(count)), weights(static_cast<std::size_t>(count), 1.0F), weighted(with_weights) {
     for (std::size_t i = 0; i < targets.size(); ++i) {
-      targets[i] = static_cast<std::int32_t>(static_cast<index>(i * i + 1) % cols);
+      targets[i] = static_cast<std::int32_t>(static_cast<index>(i * i + 1) % classes);
       if (weighted) {
         weights[i] = static_cast<float>(i % 3) * 0.75F;
         targets[i] = i % 3 == 0 ? (i % 2 == 0 ? -5 : 1 << 30) : targets[i];
       }
     }
+  }
+  index rows() const { return static_cast<index>(targets.size()); }
+  Tensor targets_on(Tape& tape) const { return ids(tape, {rows()}, targets); }
+  Tensor weights_on(Tape& tape) const { return weighted ? tape.input<float>({rows()}, weights) : Tensor{}; }
+
+  std::vector<std::int32_t> targets;
+  std::vector<float> weights;
+  bool weighted;
+};
+
+template <>
+struct GradCase<Op::cross_entropy> {
+  static Sample sample(std::string name, Shape shape, bool weighted, std::optional<double> normaliser, double smoothing = 0) {
+    const index rows = shape.rows();
+    const index cols = shape.cols();
+    const Labels labels(rows, cols, weighted);
     Sample s{std::move(name), {operand(shape, 1, -4, 4)}, {}, {}, {}};
     s.op = [=](Tape& tape, std::span<const Tensor> t) {
-      return cross_entropy(t[0], ids(tape, {rows}, targets), weighted ? tape.input<float>({rows}, weights) : Tensor{}, normaliser);
+      return cross_entropy(t[0], labels.targets_on(tape),
+                           {.weights = labels.weights_on(tape), .normaliser = normaliser, .label_smoothing = smoothing});
     };
     s.definition = [=](Tape& tape, std::span<const Tensor> t) {
       const Tensor x = flat(t[0]);
-      std::vector<double> picked(static_cast<std::size_t>(rows * cols));
+      std::vector<double> picked(static_cast<std::size_t>(rows * cols), -smoothing / static_cast<double>(cols));
       std::vector<double> factor(static_cast<std::size_t>(rows));
       for (std::size_t i = 0; i < factor.size(); ++i) {
-        factor[i] = static_cast<double>(weights[i]) / normaliser.value_or(static_cast<double>(rows));
-        if (weights[i] != 0) {
-          picked[i * static_cast<std::size_t>(cols) + static_cast<std::size_t>(targets[i])] = -1;
+        factor[i] = static_cast<double>(labels.weights[i]) / normaliser.value_or(static_cast<double>(rows));
+        if (labels.weights[i] != 0) {
+          picked[i * static_cast<std::size_t>(cols) + static_cast<std::size_t>(labels.targets[i])] -= 1 - smoothing;
         }
       }
       const Tensor column = ones(tape, x.dtype(), {cols, 1});
@@ -220,20 +312,27 @@ struct GradCase<Op::cross_entropy> {
     return s;
   }
   static std::vector<Sample> samples() {
-    return {sample("plain", {4, 7}, false, {}), sample("weighted", {7, 5}, true, {}),
-            sample("of rank 3 with a normaliser", {2, 3, 5}, false, 4.5), sample("weighted with a normaliser", {2, 3, 5}, true, 11),
-            sample("one class", {3, 1}, false, {})};
+    return {sample("plain", {4, 7}, false, {}),
+            sample("weighted", {7, 5}, true, {}),
+            sample("of rank 3 with a normaliser", {2, 3, 5}, false, 4.5),
+            sample("weighted with a normaliser", {2, 3, 5}, true, 11),
+            sample("one class", {3, 1}, false, {}),
+            sample("smoothed", {4, 7}, false, {}, 0.1),
+            sample("smoothed and weighted with a normaliser", {2, 3, 5}, true, 11, 0.6)};
   }
   static std::vector<Sample> ragged() {
     std::vector<Sample> samples;
     for (std::size_t i = 0; i < std::size(kRaggedSizes); ++i) {
       const index rows = kRaggedSizes[i];
       const index cols = kRaggedSizes[(3 * i + 2) % std::size(kRaggedSizes)];
-      samples.push_back(sample(concat(rows, " by ", cols), {rows, cols}, i % 2 == 0, {}));
+      samples.push_back(sample(concat(rows, " by ", cols), {rows, cols}, i % 2 == 0, {}, i % 3 == 1 ? 0.1 : 0));
     }
     return samples;
   }
   static std::vector<Misfit> misfits() {
+    const auto smoothed = [](double share) {
+      return [share](Tape& t) { cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {.label_smoothing = share}); };
+    };
     return {{"a target too large",
              [](Tape& t) {
                cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 3}));
@@ -244,7 +343,7 @@ struct GradCase<Op::cross_entropy> {
              }},
             {"a bad target of another weight than 0",
              [](Tape& t) {
-               cross_entropy(some(t, {2, 3}), ids(t, {2}, {-1, 3}), t.input<float>({2}, std::vector<float>{0, 0.5F}));
+               cross_entropy(some(t, {2, 3}), ids(t, {2}, {-1, 3}), {.weights = t.input<float>({2}, std::vector<float>{0, 0.5F})});
              }},
             {"too few targets",
              [](Tape& t) {
@@ -256,21 +355,102 @@ struct GradCase<Op::cross_entropy> {
              }},
             {"too many weights",
              [](Tape& t) {
-               cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), some(t, {3}));
+               cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {.weights = some(t, {3})});
              }},
             {"weights of i32",
              [](Tape& t) {
-               cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), ids(t, {2}, {1, 1}));
+               cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {.weights = ids(t, {2}, {1, 1})});
              }},
             {"normaliser 0",
              [](Tape& t) {
-               cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {}, 0);
+               cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {.normaliser = 0});
              }},
             {"normaliser NaN",
              [](Tape& t) {
-               cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {}, std::nan(""));
+               cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {.normaliser = std::nan("")});
              }},
+            {"label smoothing 1", smoothed(1)},
+            {"negative label smoothing", smoothed(-0.1)},
+            {"label smoothing NaN", smoothed(std::nan(""))},
             {"a scalar", [](Tape& t) { cross_entropy(some(t, {}), ids(t, {1}, {0})); }}};
+  }
+};
+
+template <>
+struct GradCase<Op::linear_cross_entropy> {
+  struct How {
+    bool weighted = false;
+    std::optional<double> normaliser{};
+    double smoothing = 0;
+    index logits_at_once = 1;  // chunks of 96 rows, the fewest
+  };
+  static Sample sample(std::string name, Shape shape, index classes, const How& how) {
+    const Labels labels(shape.rows(), classes, how.weighted);
+    const auto options = [=](Tape& tape) {
+      return CrossEntropyOptions{.weights = labels.weights_on(tape), .normaliser = how.normaliser, .label_smoothing = how.smoothing};
+    };
+    Sample s{std::move(name), {operand(shape, 1), operand({classes, shape.cols()}, 2)}, {}, {}, {}};
+    s.op = [=](Tape& tape, std::span<const Tensor> t) {
+      return linear_cross_entropy(t[0], t[1], labels.targets_on(tape), options(tape), how.logits_at_once);
+    };
+    s.definition = [=](Tape& tape, std::span<const Tensor> t) {
+      return cross_entropy(linear(t[0], t[1]), labels.targets_on(tape), options(tape));
+    };
+    return s;
+  }
+  static std::vector<Sample> samples() {
+    return {sample("one chunk", {7, 3}, 5, {}),
+            sample("as the two ops", {7, 3}, 5, {.logits_at_once = 35}),
+            sample("three chunks", {205, 2}, 3, {}),
+            sample("two chunks of whole vectors", {192, 1}, 4, {}),
+            sample("weighted with a normaliser, two chunks", {100, 2}, 3, {.weighted = true, .normaliser = 11}),
+            sample("of rank 3 and smoothed, two chunks", {2, 49, 2}, 4, {.smoothing = 0.1}),
+            sample("smoothed and weighted, two tiles of classes", {5, 2}, 150, {.weighted = true, .normaliser = 4.5, .smoothing = 0.6}),
+            sample("one class", {3, 2}, 1, {}),
+            sample("x of the weight's shape, two chunks", {98, 2}, 98, {})};
+  }
+  static std::vector<Sample> ragged() {
+    std::vector<Sample> samples;
+    for (std::size_t i = 0; i < std::size(kRaggedSizes); ++i) {
+      const index rows = kRaggedSizes[i];
+      const index classes = kRaggedSizes[(3 * i + 2) % std::size(kRaggedSizes)];
+      const index cols = kRaggedSizes[(5 * i + 1) % std::size(kRaggedSizes)];
+      samples.push_back(sample(concat(rows, " by ", cols, " by ", classes), {rows, cols}, classes,
+                               {.weighted = i % 2 == 0, .smoothing = i % 3 == 1 ? 0.1 : 0}));
+    }
+    samples.push_back(sample("several panels of classes", {100, 3}, 4500, {.smoothing = 0.1}));
+    return samples;
+  }
+  static std::vector<Misfit> misfits() {
+    const auto of = [](const CrossEntropyOptions& options) {
+      return [options](Tape& t) { linear_cross_entropy(some(t, {2, 4}), some(t, {3, 4}), ids(t, {2}, {0, 1}), options); };
+    };
+    return {{"a weight of another width",
+             [](Tape& t) {
+               linear_cross_entropy(some(t, {2, 4}), some(t, {3, 5}), ids(t, {2}, {0, 1}));
+             }},
+            {"a weight of rank 1",
+             [](Tape& t) {
+               linear_cross_entropy(some(t, {2, 4}), some(t, {4}), ids(t, {2}, {0, 1}));
+             }},
+            {"x a scalar",
+             [](Tape& t) {
+               linear_cross_entropy(some(t, {}), some(t, {3, 1}), ids(t, {1}, {0}));
+             }},
+            {"a target too large",
+             [](Tape& t) {
+               linear_cross_entropy(some(t, {2, 4}), some(t, {3, 4}), ids(t, {2}, {0, 3}));
+             }},
+            {"too few targets",
+             [](Tape& t) {
+               linear_cross_entropy(some(t, {2, 4}), some(t, {3, 4}), ids(t, {1}, {0}));
+             }},
+            {"too many weights",
+             [](Tape& t) {
+               linear_cross_entropy(some(t, {2, 4}), some(t, {3, 4}), ids(t, {2}, {0, 1}), {.weights = some(t, {3})});
+             }},
+            {"normaliser 0", of({.normaliser = 0})},
+            {"label smoothing 1", of({.label_smoothing = 1})}};
   }
 };
 

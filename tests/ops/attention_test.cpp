@@ -1,0 +1,262 @@
+#include "autograd/ops/attention.h"
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/kernels/reference/attention.h"
+#include "autograd/tape/tape.h"
+#include "tests/support/compare.h"
+#include "tests/support/numbers.h"
+#include "tests/support/throws.h"
+#include "tests/support/with_threads.h"
+
+namespace dikkat {
+namespace {
+
+using testing::converted;
+using testing::error_of;
+using testing::numbers;
+using testing::relative_error;
+using testing::same_bits;
+using testing::WithThreads;
+
+struct Call {
+  const char* name;
+  index batch, heads, queries, keys, head_size;
+  bool causal = false;
+  index query_offset = 0;
+  std::vector<std::int32_t> first_key{}, last_key{};
+  double dropout = 0;
+
+  index width() const { return heads * head_size; }
+  std::vector<float> q() const { return numbers(batch * queries * width(), 1, -2, 2); }
+  std::vector<float> k() const { return numbers(batch * keys * width(), 2, -2, 2); }
+  std::vector<float> v() const { return numbers(batch * keys * width(), 3, -2, 2); }
+
+  AttentionOptions options(Tape& tape) const {
+    const auto bound = [&](const std::vector<std::int32_t>& keys_of) {
+      return keys_of.empty() ? Tensor{} : tape.input<std::int32_t>({batch, queries}, keys_of);
+    };
+    return {.heads = heads,
+            .head_size = head_size,
+            .causal = causal,
+            .query_offset = query_offset,
+            .first_key = bound(first_key),
+            .last_key = bound(last_key),
+            .dropout = dropout,
+            .stream = RandomStream(1, 2, 3)};
+  }
+  kernels::AttentionShape shape() const {
+    return {.batch = batch,
+            .heads = heads,
+            .queries = queries,
+            .keys = keys,
+            .head_size = head_size,
+            .scale = 1 / std::sqrt(static_cast<double>(head_size)),
+            .causal = causal,
+            .query_offset = query_offset,
+            .first_key = first_key.empty() ? nullptr : first_key.data(),
+            .last_key = last_key.empty() ? nullptr : last_key.data(),
+            .dropout = dropout,
+            .stream = RandomStream(1, 2, 3)};
+  }
+};
+
+/// f(b, i) for every query.
+template <class F>
+std::vector<std::int32_t> bounds(index batch, index queries, F&& f) {
+  std::vector<std::int32_t> keys;
+  for (index b = 0; b < batch; ++b) {
+    for (index i = 0; i < queries; ++i) {
+      keys.push_back(static_cast<std::int32_t>(f(b, i)));
+    }
+  }
+  return keys;
+}
+
+std::vector<Call> calls() {
+  const auto padding = [](index keys) { return [keys](index b, index) { return keys - 3 * b; }; };
+  return {{"all keys", 2, 3, 7, 32, 16},
+          {"causal", 2, 3, 70, 70, 5, true},
+          {"causal, after other keys", 2, 2, 4, 69, 16, true, 65},
+          {"causal, and padded", 3, 2, 20, 20, 8, true, 0, {}, bounds(3, 20, padding(20))},
+          {"padded, of another text", 3, 2, 7, 65, 16, false, 0, {}, bounds(3, 7, padding(65))},
+          {"fewer keys than a head is wide", 2, 2, 130, 3, 8},
+          {"windows", 1, 2, 30, 30, 8, false, 0, bounds(1, 30, [](index, index i) { return i / 2; }),
+           bounds(1, 30, [](index, index i) { return i / 2 + 3; })},
+          {"some see nothing", 2, 1, 9, 13, 4, false, 0, {}, bounds(2, 9, [](index b, index i) { return (b + i) % 3 == 0 ? 0 : 13; })},
+          {"dropped", 2, 2, 9, 21, 8, true, 12, {}, {}, 0.25}};
+}
+
+template <class T>
+std::vector<T> weights_of(const Call& c) {
+  Tape tape(Recording::off);
+  const Tensor w = attention_weights({tape.input<T>({c.batch, c.queries, c.width()}, converted<T>(c.q()))},
+                                     {tape.input<T>({c.batch, c.keys, c.width()}, converted<T>(c.k()))}, c.options(tape));
+  EXPECT_EQ(w.shape(), (Shape{c.batch, c.heads, c.queries, c.keys}));
+  return {w.data<T>(), w.data<T>() + w.size()};
+}
+
+/// The plain loops' weights: e^(score - log-sum-exp) of keys that are seen, 0 elsewhere.
+std::vector<double> reference_weights(const Call& c) {
+  const kernels::AttentionShape s = c.shape();
+  const auto q = converted<double>(c.q());
+  const auto k = converted<double>(c.k());
+  std::vector<double> y(q.size());
+  std::vector<double> log_sum_exp(static_cast<std::size_t>(c.batch * c.heads * c.queries));
+  const kernels::Heads<const double> keys{k.data(), c.keys * c.width(), c.width()};
+  const kernels::AttentionForward<double> p{.shape = s,
+                                            .q = {q.data(), c.queries * c.width(), c.width()},
+                                            .k = keys,
+                                            .v = keys,
+                                            .y = {y.data(), c.queries * c.width(), c.width()},
+                                            .log_sum_exp = log_sum_exp.data()};
+  kernels::reference::attention_forward(p);
+  std::vector<double> weights;
+  for (index row = 0; row < c.batch * c.heads * c.queries; ++row) {
+    const index b = row / c.queries / c.heads;
+    const index h = row / c.queries % c.heads;
+    const index i = row % c.queries;
+    for (index j = 0; j < c.keys; ++j) {
+      using kernels::reference::row_of;
+      const double score =
+          s.scale * kernels::reference::dot(c.head_size, row_of<const double>(p.q, s, b, h, i), row_of<const double>(p.k, s, b, h, j));
+      weights.push_back(kernels::reference::sees(s, b, i, j)
+                            ? std::exp(score - log_sum_exp[static_cast<std::size_t>(row)]) * kernels::reference::kept<double>(s, b, h, i, j)
+                            : 0.0);
+    }
+  }
+  return weights;
+}
+
+template <class T>
+void expect_reference_weights(double bound, double of_sums) {
+  for (const Call& c : calls()) {
+    SCOPED_TRACE(c.name);
+    const std::vector<T> found = weights_of<T>(c);
+    const std::vector<double> expected = reference_weights(c);
+    EXPECT_LE(relative_error(found, expected), bound);
+    for (std::size_t row = 0; row < found.size(); row += static_cast<std::size_t>(c.keys)) {
+      double sum = 0;
+      bool sees_any = false;
+      for (std::size_t at = row; at < row + static_cast<std::size_t>(c.keys); ++at) {
+        EXPECT_EQ(found[at] == 0, expected[at] == 0) << at;
+        sum += static_cast<double>(found[at]);
+        sees_any |= expected[at] != 0;
+      }
+      if (c.dropout == 0) {
+        EXPECT_NEAR(sum, sees_any ? 1 : 0, of_sums) << row;
+      }
+    }
+  }
+}
+
+TEST(AttentionWeights, EqualThePlainLoopsInDouble) { expect_reference_weights<double>(1e-13, 1e-14); }
+TEST(AttentionWeights, EqualThePlainLoopsInFloat) { expect_reference_weights<float>(5e-6, 1e-6); }
+
+TEST(AttentionWeights, AreThoseThatAttentionAppliesToValues) {
+  for (const Call& c : calls()) {
+    SCOPED_TRACE(c.name);
+    Tape tape;
+    const auto input = [&](index time, const std::vector<float>& x) {
+      return tape.input<double>({c.batch, time, c.width()}, converted<double>(x));
+    };
+    const auto v = c.v();
+    const Tensor y = attention({input(c.queries, c.q())}, {input(c.keys, c.k())}, {input(c.keys, v)}, c.options(tape));
+    const auto weights = weights_of<double>(c);
+    std::vector<double> expected;
+    for (index at = 0; at < y.size(); ++at) {
+      const index column = at % c.width();
+      const index i = at / c.width() % c.queries;
+      const index b = at / c.width() / c.queries;
+      const index row = (b * c.heads + column / c.head_size) * c.queries + i;
+      double total = 0;
+      for (index j = 0; j < c.keys; ++j) {
+        total += weights[static_cast<std::size_t>(row * c.keys + j)] *
+                 static_cast<double>(v[static_cast<std::size_t>((b * c.keys + j) * c.width() + column)]);
+      }
+      expected.push_back(total);
+    }
+    EXPECT_LE(relative_error(std::vector<double>(y.data<double>(), y.data<double>() + y.size()), expected), 1e-13);
+  }
+}
+
+TEST(AttentionWeights, AreReadFromColumnsAndHaveNoGradient) {
+  const Call c = calls()[1];
+  const index width = c.width();
+  std::vector<float> packed;
+  for (index row = 0; row < c.batch * c.queries; ++row) {
+    for (const auto& x : {c.q(), c.k(), c.v()}) {
+      packed.insert(packed.end(), x.begin() + row * width, x.begin() + (row + 1) * width);
+    }
+  }
+  Tape tape;
+  const Tensor qkv = tape.input<float>({c.batch, c.queries, 3 * width}, packed, true);
+  const Tensor w = attention_weights({qkv, 0}, {qkv, width}, c.options(tape));
+  EXPECT_FALSE(w.needs_gradient());
+  EXPECT_TRUE(same_bits(std::vector<float>(w.data<float>(), w.data<float>() + w.size()), weights_of<float>(c)));
+}
+
+TEST(AttentionWeights, HaveTheSameBitsOnAnyNumberOfThreads) {
+  for (const Call& c : calls()) {
+    const auto on = [&](int threads) {
+      WithThreads with(threads);
+      return weights_of<float>(c);
+    };
+    const auto one = on(1);
+    EXPECT_TRUE(same_bits(on(2), one)) << c.name;
+    EXPECT_TRUE(same_bits(on(4), one)) << c.name;
+  }
+}
+
+TEST(AttentionWeights, OfNoKeysAreNone) {
+  EXPECT_TRUE(weights_of<float>({"no keys", 2, 1, 3, 0, 4}).empty());
+  EXPECT_TRUE(weights_of<float>({"no queries", 2, 1, 0, 3, 4}).empty());
+}
+
+/// The errors of attention and of attention_weights, which are the same, for q and k (2, 3, 4) and (2, 5, 4).
+std::string error_with(const std::function<void(Tape&, AttentionOptions&)>& change) {
+  const auto error = [&](bool weights) {
+    return error_of([&] {
+      Tape tape;
+      AttentionOptions options{.heads = 2, .head_size = 2};
+      change(tape, options);
+      const HeadColumns q{tape.input<float>({2, 3, 4}, numbers(24, 1))};
+      const HeadColumns k{tape.input<float>({2, 5, 4}, numbers(40, 2))};
+      weights ? attention_weights(q, k, options) : attention(q, k, k, options);
+    });
+  };
+  EXPECT_EQ(error(true), error(false));
+  return error(false);
+}
+
+TEST(AttentionBounds, ThatDoNotFitAreNamed) {
+  for (Tensor AttentionOptions::*bound : {&AttentionOptions::first_key, &AttentionOptions::last_key}) {
+    const auto of = [bound](Shape shape, std::vector<std::int32_t> keys) {
+      return error_with([=](Tape& tape, AttentionOptions& o) { o.*bound = tape.input<std::int32_t>(shape, keys); });
+    };
+    EXPECT_EQ(of({2, 3}, {0, 5, 1, 2, 3, 4}), "");
+    EXPECT_EQ(of({2, 2}, {0, 1, 2, 3}), "attention: key bounds are i32 [2, 2], expected i32 [2, 3]");
+    EXPECT_EQ(of({3, 2}, {0, 1, 2, 3, 4, 5}), "attention: key bounds are i32 [3, 2], expected i32 [2, 3]");
+    EXPECT_EQ(of({6}, {0, 1, 2, 3, 4, 5}), "attention: key bounds are i32 [6], expected i32 [2, 3]");
+    EXPECT_EQ(of({2, 3}, {0, 1, 2, 3, 4, 6}), "attention: key bound 6, expected 0 to 5");
+    EXPECT_EQ(of({2, 3}, {0, -1, 2, 3, 4, 5}), "attention: key bound -1, expected 0 to 5");
+    EXPECT_EQ(error_with([=](Tape& tape, AttentionOptions& o) {
+                o.*bound = tape.input<float>({2, 3}, numbers(6, 1));
+              }),
+              "attention: key bounds are f32 [2, 3], expected i32 [2, 3]");
+  }
+}
+
+TEST(AttentionWeights, RefuseWhatAttentionRefuses) {
+  EXPECT_EQ(error_with([](Tape&, AttentionOptions& o) { o.heads = 0; }), "attention: 0 heads of size 2, expected 1 or more of each");
+  EXPECT_EQ(error_with([](Tape&, AttentionOptions& o) { o.dropout = 1; }), "attention: dropout 1, expected 0 <= p < 1");
+  EXPECT_NE(error_with([](Tape&, AttentionOptions& o) { o.head_size = 3; }), "");
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,100 @@
+#include "autograd/ops/cost.h"
+
+#include <functional>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/ops/attention.h"
+#include "autograd/ops/basic.h"
+#include "autograd/ops/embedding.h"
+#include "autograd/ops/linear.h"
+#include "tests/support/numbers.h"
+
+namespace dikkat {
+namespace {
+
+/// Costs of what an op of f32 inputs does.
+struct Costs : TapeObserver {
+  void forward_begins() override {}
+  void forward_ends(const OpRun& run) override { forward = forward_cost(run); }
+  void backward_begins() override {}
+  void backward_ends(const OpRun& run) override { backward = backward_cost(run); }
+
+  Tensor input(Shape shape, bool needs_gradient = true) {
+    return tape.input<float>(shape, testing::numbers(shape.size(), 1, -1, 1), needs_gradient);
+  }
+  void run(Tensor y) { tape.backward(y, input(y.shape(), false)); }
+
+  Costs() { tape.observe(this); }
+  Tape tape;
+  Cost forward, backward;
+};
+
+TEST(Cost, OfLinear) {
+  Costs costs;
+  costs.run(linear(costs.input({2, 3, 5}), costs.input({7, 5}), costs.input({7})));
+  EXPECT_EQ(costs.forward.flops, 2 * 6 * 5 * 7);
+  EXPECT_EQ(costs.backward.flops, 2 * costs.forward.flops);
+  EXPECT_EQ(costs.forward.bytes, 4 * (30 + 35 + 7 + 42));
+  EXPECT_EQ(costs.backward.bytes, 4 * (42 + 30 + 35 + 7 + 30 + 35 + 7));
+}
+
+TEST(Cost, CountsGradientsThatAreWanted) {
+  Costs costs;
+  costs.run(linear(costs.input({2, 3, 5}, false), costs.input({7, 5}), {}));
+  EXPECT_EQ(costs.backward.flops, costs.forward.flops);
+  EXPECT_EQ(costs.backward.bytes, 4 * (42 + 30 + 35 + 35));
+}
+
+TEST(Cost, OfMatmul) {
+  for (const bool transposed : {false, true}) {
+    Costs costs;
+    costs.run(matmul(costs.input({2, 3, 5}), costs.input(transposed ? Shape{2, 4, 5} : Shape{2, 5, 4}), transposed));
+    EXPECT_EQ(costs.forward.flops, 2 * 2 * 3 * 5 * 4);
+    EXPECT_EQ(costs.backward.flops, 2 * costs.forward.flops);
+  }
+}
+
+TEST(Cost, OfAttentionCountsWhatIsSeen) {
+  constexpr index batch = 2, time = 5, heads = 2, size = 3, width = heads * size;
+  const auto flops = [&](const std::function<void(AttentionOptions&, Tape&)>& choose) {
+    Costs costs;
+    AttentionOptions options{.heads = heads, .head_size = size};
+    choose(options, costs.tape);
+    costs.run(self_attention(costs.input({batch, time, 3 * width}), options));
+    EXPECT_EQ(costs.backward.flops, 2.5 * costs.forward.flops);
+    return costs.forward.flops;
+  };
+  constexpr double per_pair = 2 * 2 * width;  // two products, all heads
+  EXPECT_EQ(flops([](AttentionOptions&, Tape&) {}), per_pair * batch * 25);
+  EXPECT_EQ(flops([](AttentionOptions& o, Tape&) { o.causal = true; }), per_pair * batch * 15);
+  const std::vector<std::int32_t> first = {0, 0, 1, 2, 2, 5, 5, 5, 5, 5};
+  const std::vector<std::int32_t> last = {5, 5, 3, 2, 1, 5, 5, 5, 5, 5};  // 5, 5, 2, none, none; none
+  const auto bound = [&](AttentionOptions& o, Tape& tape) {
+    o.first_key = tape.input<std::int32_t>({batch, time}, first);
+    o.last_key = tape.input<std::int32_t>({batch, time}, last);
+  };
+  EXPECT_EQ(flops(bound), per_pair * 12);
+  EXPECT_EQ(flops([&](AttentionOptions& o, Tape& tape) {
+              bound(o, tape);
+              o.causal = true;
+            }),
+            per_pair * (1 + 2 + 2));
+}
+
+TEST(Cost, OfTheRestIsBytes) {
+  Costs costs;
+  costs.run(gelu(costs.input({4, 8})));
+  EXPECT_EQ(costs.forward.flops, 0);
+  EXPECT_EQ(costs.forward.bytes, 4 * 2 * 32);
+  EXPECT_EQ(costs.backward.bytes, 4 * 3 * 32);
+
+  costs.tape.reset();
+  const std::vector<std::int32_t> tokens = {1, 99, 0};
+  costs.run(embedding(costs.tape.input<std::int32_t>({1, 3}, tokens), costs.input({100, 8})));
+  EXPECT_EQ(costs.forward.bytes, 4 * 2 * 3 * 8) << "three rows of the table, not all";
+}
+
+}  // namespace
+}  // namespace dikkat
