@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "autograd/ops/attention.h"
 #include "layers/linear.h"
 
@@ -11,33 +13,71 @@ struct AttentionConfig {
   bool bias = true;  // on the output projection
   bool qkv_bias = true;
   double dropout = 0;            // on the weights, in training
-  double std = 0.02;             // of c_attn's first weights
+  double std = 0.02;             // of the first weights of query, key and value
   double projection_std = 0.02;  // of c_proj's
 };
 
-/// Causal multi-head self-attention: (B, T, C) to (B, T, C).
-struct CausalSelfAttention {
-  AttentionConfig config;
+/// What self- and cross-attention have in common: queries look at keys and take a mixture of the values, head by head.
+struct MultiHead {
+  std::string path;
   std::uint64_t site;
-  Linear c_attn, c_proj;  // rows of c_attn: q | k | v
+  AttentionConfig config;
 
-  CausalSelfAttention(const Scope& s, const AttentionConfig& c)
-      : config(c),
-        site(s.site()),
-        c_attn(s / "c_attn", c.width, 3 * c.width, c.qkv_bias, c.std),
-        c_proj(s / "c_proj", c.width, c.width, c.bias, c.projection_std) {
+  MultiHead(const Scope& s, const AttentionConfig& c) : path(s.path()), site(s.site()), config(c) {
     require(c.heads >= 1 && c.width % c.heads == 0, s.path(), ": ", c.heads, " heads for width ", c.width,
             ", expected heads that divide it");
   }
 
-  Tensor operator()(Pass& pass, Tensor x) const {
-    const Tensor y = self_attention(c_attn(pass, x), {.heads = config.heads,
-                                                      .head_size = config.width / config.heads,
-                                                      .causal = true,
-                                                      .dropout = pass.training ? config.dropout : 0,
-                                                      .stream = pass.stream(site),
-                                                      .first_batch = pass.first_sequence});
-    return c_proj(pass, y);
+  /// last_key: i32 (B, queries), query i sees keys below it; absent: all.
+  Tensor operator()(Pass& pass, HeadColumns q, HeadColumns k, HeadColumns v, bool causal, Tensor last_key) const {
+    const AttentionOptions options{.heads = config.heads,
+                                   .head_size = config.width / config.heads,
+                                   .causal = causal,
+                                   .last_key = last_key,
+                                   .dropout = pass.training ? config.dropout : 0,
+                                   .stream = pass.stream(site),
+                                   .first_batch = pass.first_sequence};
+    if (pass.attention_observer != nullptr) {
+      (*pass.attention_observer)(path, attention_weights(q, k, options));
+    }
+    return attention(q, k, v, options);
+  }
+};
+
+/// Multi-head attention of a sequence to itself: (B, T, C) to (B, T, C).
+struct SelfAttention {
+  MultiHead heads;
+  bool causal;            // position t sees positions up to t
+  Linear c_attn, c_proj;  // rows of c_attn: q | k | v
+
+  SelfAttention(const Scope& s, const AttentionConfig& c, bool is_causal)
+      : heads(s, c),
+        causal(is_causal),
+        c_attn(s / "c_attn", c.width, 3 * c.width, c.qkv_bias, c.std),
+        c_proj(s / "c_proj", c.width, c.width, c.bias, c.projection_std) {}
+
+  Tensor operator()(Pass& pass, Tensor x, Tensor last_key = {}) const {
+    const Tensor qkv = c_attn(pass, x);
+    const index width = heads.config.width;
+    return c_proj(pass, heads(pass, {qkv, 0}, {qkv, width}, {qkv, 2 * width}, causal, last_key));
+  }
+};
+
+/// Multi-head attention of x (B, T, C) to another sequence, memory (B, S, C): (B, T, C).
+struct CrossAttention {
+  MultiHead heads;
+  Linear q_attn, c_attn, c_proj;  // rows of c_attn: k | v
+
+  CrossAttention(const Scope& s, const AttentionConfig& c)
+      : heads(s, c),
+        q_attn(s / "q_attn", c.width, c.width, c.qkv_bias, c.std),
+        c_attn(s / "c_attn", c.width, 2 * c.width, c.qkv_bias, c.std),
+        c_proj(s / "c_proj", c.width, c.width, c.bias, c.projection_std) {}
+
+  Tensor operator()(Pass& pass, Tensor x, Tensor memory, Tensor last_key = {}) const {
+    const Tensor q = q_attn(pass, x);
+    const Tensor kv = c_attn(pass, memory);
+    return c_proj(pass, heads(pass, {q, 0}, {kv, 0}, {kv, heads.config.width}, false, last_key));
   }
 };
 

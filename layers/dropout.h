@@ -14,12 +14,15 @@ struct Dropout {
 
   Dropout(const Scope& s, double p) : site(s.site()), probability(p) {}
 
-  Tensor operator()(Pass& pass, Tensor x) const {
+  /// What is to be done to x, for ops that drop besides.
+  DropoutOptions options(const Pass& pass, Tensor x) const {
     if (!pass.training || probability == 0 || x.size() == 0) {
-      return x;
+      return {};
     }
-    return dropout(x, probability, pass.stream(site), pass.first_sequence * (x.size() / x.shape()[0]));
+    return {.probability = probability, .stream = pass.stream(site), .first = pass.first_sequence * (x.size() / x.shape()[0])};
   }
+
+  Tensor operator()(Pass& pass, Tensor x) const { return dropout(x, options(pass, x)); }
 };
 
 }  // namespace dikkat

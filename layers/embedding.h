@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cmath>
+#include <optional>
+
 #include "autograd/ops/embedding.h"
-#include "layers/pass.h"
-#include "layers/scope.h"
+#include "layers/dropout.h"
+#include "layers/positions.h"
 
 namespace dikkat {
 
@@ -14,14 +17,37 @@ struct Embedding {
       : weight(s.param("weight", {count, width}, Init::normal(std), Decay::yes)) {}
 };
 
-/// Token's row plus position's row: tokens (B, T) of i32 to (B, T, width). Positions count from 0.
-struct TokenAndPosition {
-  Embedding tokens, positions;
+struct InputConfig {
+  index places = 0;  // the longest sequence
+  index width = 0;   // C
+  enum class Positions { learned, sinusoidal } positions = Positions::learned;
+  bool scaled = false;  // tokens' rows times sqrt(C)
+  double std = 0.02;    // of learned positions' first values
+  double dropout = 0;
+};
 
-  TokenAndPosition(const Scope& s, index vocabulary, index places, index width, double std)
-      : tokens(s / "wte", vocabulary, width, std), positions(s / "wpe", places, width, std) {}
+/// Token's row plus position's row, with dropout: tokens (B, T) of i32 to (B, T, C). Positions count from 0.
+struct InputEmbedding {
+  Parameter tokens;  // (vocabulary, C), the caller's: tables may be shared
+  std::optional<Embedding> wpe;
+  std::optional<SinusoidalPositions> waves;
+  double scale;
+  Dropout drop;
 
-  Tensor operator()(Pass&, Tensor ids) const { return embedding(ids, tokens.weight, positions.weight); }
+  InputEmbedding(const Scope& s, Parameter token_table, const InputConfig& c)
+      : tokens(token_table), scale(c.scaled ? std::sqrt(static_cast<double>(c.width)) : 1), drop(s / "drop", c.dropout) {
+    if (c.positions == InputConfig::Positions::learned) {
+      wpe.emplace(s / "wpe", c.places, c.width, c.std);
+    } else {
+      waves.emplace(c.places, c.width);
+    }
+  }
+
+  Tensor operator()(Pass& pass, Tensor ids) const {
+    const Tensor table = tokens;
+    const Tensor positions = wpe ? Tensor(wpe->weight) : (*waves)(pass, 0, ids.shape()[1], table.dtype());
+    return drop(pass, embedding(ids, table, {.positions = positions, .scale = scale}));
+  }
 };
 
 }  // namespace dikkat

@@ -5,14 +5,31 @@
 
 namespace dikkat {
 
-/// Two linear layers with a GELU between: (..., width) to (..., hidden) to (..., width).
+enum class Activation { gelu, relu };
+
+struct FeedForwardConfig {
+  index width = 0;   // C
+  index hidden = 0;  // between the two layers
+  Activation activation = Activation::gelu;
+  bool bias = true;
+  double std = 0.02;             // of c_fc's first weights
+  double projection_std = 0.02;  // of c_proj's
+};
+
+/// Two linear layers with an activation between: (..., width) to (..., hidden) to (..., width).
 struct FeedForward {
   Linear c_fc, c_proj;
+  Activation activation;
 
-  FeedForward(const Scope& s, index width, index hidden, bool bias, double std, double projection_std)
-      : c_fc(s / "c_fc", width, hidden, bias, std), c_proj(s / "c_proj", hidden, width, bias, projection_std) {}
+  FeedForward(const Scope& s, const FeedForwardConfig& c)
+      : c_fc(s / "c_fc", c.width, c.hidden, c.bias, c.std),
+        c_proj(s / "c_proj", c.hidden, c.width, c.bias, c.projection_std),
+        activation(c.activation) {}
 
-  Tensor operator()(Pass& pass, Tensor x) const { return c_proj(pass, gelu(c_fc(pass, x))); }
+  Tensor operator()(Pass& pass, Tensor x) const {
+    const Tensor h = c_fc(pass, x);
+    return c_proj(pass, activation == Activation::relu ? relu(h) : gelu(h));
+  }
 };
 
 }  // namespace dikkat

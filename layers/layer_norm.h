@@ -15,6 +15,10 @@ struct LayerNorm {
         bias(with_bias ? s.param("bias", {width}, Init::zeros(), Decay::no) : Parameter{}) {}
 
   Tensor operator()(Pass&, Tensor x) const { return layer_norm(x, weight, bias); }
+  /// Of residual + dropout(branch), and that sum.
+  SumAndNorm operator()(Pass&, Tensor residual, Tensor branch, const DropoutOptions& dropout) const {
+    return add_layer_norm(residual, branch, weight, bias, dropout);
+  }
 };
 
 }  // namespace dikkat

@@ -1,11 +1,19 @@
 #include "optim/schedule.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
+
+#include "autograd/base/error.h"
 
 namespace dikkat {
 
 double Schedule::operator()(index step) const {
+  if (kind == Kind::inverse_sqrt) {
+    require(warmup_steps >= 1, "schedule: inverse_sqrt with ", warmup_steps, " warm-up steps, expected 1 or more");
+    const double warmups = static_cast<double>(step + 1) / static_cast<double>(warmup_steps);
+    return learning_rate * std::min(warmups, 1 / std::sqrt(warmups));
+  }
   if (step < warmup_steps) {
     return learning_rate * static_cast<double>(step + 1) / static_cast<double>(warmup_steps + 1);
   }

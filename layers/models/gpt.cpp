@@ -8,9 +8,9 @@ namespace {
 constexpr double kStd = 0.02;
 
 const GptConfig& checked(const GptConfig& c) {
-  require(c.n_layer >= 1 && c.n_head >= 1 && c.n_embd >= 1 && c.block_size >= 1 && c.vocab_size >= 1, "gpt: n_layer ", c.n_layer,
-          ", n_head ", c.n_head, ", n_embd ", c.n_embd, ", block_size ", c.block_size, ", vocab_size ", c.vocab_size,
-          ", expected 1 or more of each");
+  require(c.n_layer >= 1 && c.n_head >= 1 && c.n_embd >= 1 && c.n_hidden >= 0 && c.block_size >= 1 && c.vocab_size >= 1, "gpt: n_layer ",
+          c.n_layer, ", n_head ", c.n_head, ", n_embd ", c.n_embd, ", n_hidden ", c.n_hidden, ", block_size ", c.block_size,
+          ", vocab_size ", c.vocab_size, ", expected 1 or more of each");
   require(c.n_embd % c.n_head == 0, "gpt: n_head ", c.n_head, " does not divide n_embd ", c.n_embd);
   require(0 <= c.dropout && c.dropout < 1, "gpt: dropout ", c.dropout, ", expected 0 <= p < 1");
   return c;
@@ -19,6 +19,7 @@ const GptConfig& checked(const GptConfig& c) {
 StackConfig stack_of(const GptConfig& c) {
   const double projection_std = kStd / std::sqrt(2.0 * static_cast<double>(c.n_layer));
   return {.layers = c.n_layer,
+          .norm = c.norm,
           .attention = {.width = c.n_embd,
                         .heads = c.n_head,
                         .bias = c.bias,
@@ -26,25 +27,39 @@ StackConfig stack_of(const GptConfig& c) {
                         .dropout = c.dropout,
                         .std = kStd,
                         .projection_std = projection_std},
-          .hidden = 4 * c.n_embd,
+          .feed_forward = {.width = c.n_embd,
+                           .hidden = c.n_hidden == 0 ? 4 * c.n_embd : c.n_hidden,
+                           .activation = c.activation,
+                           .bias = c.bias,
+                           .std = kStd,
+                           .projection_std = projection_std},
           .bias = c.bias,
           .dropout = c.dropout};
+}
+
+InputConfig input_of(const GptConfig& c) {
+  return {
+      .places = c.block_size, .width = c.n_embd, .positions = c.positions, .scaled = c.scale_embeddings, .std = kStd, .dropout = c.dropout};
 }
 
 }  // namespace
 
 Gpt::Gpt(const Scope& s, const GptConfig& config)
     : config_(checked(config)),
-      embed_(s, config.vocab_size, config.block_size, config.n_embd, kStd),
-      drop_(s / "drop", config.dropout),
+      wte_(s / "wte", config.vocab_size, config.n_embd, kStd),
+      embed_(s, wte_.weight, input_of(config)),
       h_(s / "h", stack_of(config)),
-      ln_f_(s / "ln_f", config.n_embd, config.bias),
-      head_(config.tie_embeddings ? embed_.tokens.weight : Linear(s / "lm_head", config.n_embd, config.vocab_size, false, kStd).weight) {}
+      head_(config.tie_embeddings ? wte_.weight : Linear(s / "lm_head", config.n_embd, config.vocab_size, false, kStd).weight) {
+  if (config.final_norm) {
+    ln_f_.emplace(s / "ln_f", config.n_embd, config.bias);
+  }
+}
 
 Tensor Gpt::features(Pass& pass, Tensor tokens) const {
   require(tokens.shape().rank() == 2 && tokens.size() > 0 && tokens.shape()[1] <= config_.block_size, "gpt: tokens are ", tokens.shape(),
           ", expected (B, T) with T from 1 to the block size ", config_.block_size);
-  return ln_f_(pass, h_(pass, drop_(pass, embed_(pass, tokens))));
+  const Tensor x = h_(pass, embed_(pass, tokens));
+  return ln_f_ ? (*ln_f_)(pass, x) : x;
 }
 
 Tensor Gpt::logits(Pass&, Tensor features) const { return linear(features, head_); }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "layers/embedding.h"
 #include "layers/stack.h"
 
@@ -9,12 +11,18 @@ struct GptConfig {
   index n_layer = 4;
   index n_head = 4;
   index n_embd = 128;  // C
+  index n_hidden = 0;  // of the feed-forward; 0: 4 C
   index block_size = 64;
   index vocab_size = 0;  // V
   double dropout = 0;
   bool bias = true;            // of Linear and LayerNorm
   bool qkv_bias = true;        // of query, key and value
   bool tie_embeddings = true;  // the output head is the token table
+  Norm norm = Norm::pre;
+  bool final_norm = true;  // after the stack
+  Activation activation = Activation::gelu;
+  InputConfig::Positions positions = InputConfig::Positions::learned;
+  bool scale_embeddings = false;  // tokens' rows times sqrt(C)
 };
 
 /// GPT-2 (Radford et al. 2019): token + position embedding, a pre-LN stack, a final norm and a linear output head without bias.
@@ -30,15 +38,17 @@ class Gpt {
   /// The two halves of it: tokens (B, T) to what the output head reads, (B, T, C); and that, (..., C), to logits (..., V).
   Tensor features(Pass& pass, Tensor tokens) const;
   Tensor logits(Pass& pass, Tensor features) const;
+  /// The output head's weight, (V, C).
+  Tensor head() const { return head_; }
 
   const GptConfig& config() const { return config_; }
 
  private:
   GptConfig config_;
-  TokenAndPosition embed_;
-  Dropout drop_;
+  Embedding wte_;
+  InputEmbedding embed_;
   Stack h_;
-  LayerNorm ln_f_;
+  std::optional<LayerNorm> ln_f_;
   Parameter head_;  // (V, C)
 };
 

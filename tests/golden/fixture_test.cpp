@@ -125,7 +125,7 @@ TEST(GptFixture, TrainingBeginsWithTheFirstGradientsAndClipsSomeSteps) {
 TEST(OpsFixture, HoldsEveryOperation) {
   const Fixture ops(golden("ops.h5"));
   EXPECT_EQ(ops.names("/"), (std::vector<std::string>{"causal_attention", "cross_entropy", "embedding", "gelu", "interval_attention",
-                                                      "layer_norm", "softmax"}));
+                                                      "layer_norm", "smoothed_cross_entropy", "softmax"}));
   using Extents = std::vector<index>;
   EXPECT_EQ(ops.shape("layer_norm/x"), (Extents{7, 33}));
   EXPECT_EQ(ops.shape("causal_attention/qkv"), (Extents{2, 19, 45}));

@@ -97,7 +97,7 @@ class Model {
     const Tensor logits = forward(tape, batch, first_sequence);
     const Tensor targets = tape.input<std::int32_t>({batch.sequences, batch.time}, batch.targets);
     const Tensor weights = batch.weights.empty() ? Tensor{} : tape.input<float>({batch.sequences, batch.time}, batch.weights);
-    const Tensor loss = cross_entropy(logits, targets, weights, normaliser);
+    const Tensor loss = cross_entropy(logits, targets, {.weights = weights, .normaliser = normaliser});
     tape.backward(loss);
     return static_cast<double>(*loss.data<T>());
   }

@@ -13,6 +13,7 @@ what flows back: the gradient of <dy, y>.
                          and one that sees none gives y = 0 and no gradient; attributes B Tq Tk H D scale
     cross_entropy        logits dlogits (9, 37), targets int32 (9), weights losses (9), loss = sum(weights * losses) / normaliser;
                          dlogits is the gradient of dloss * loss; attributes normaliser dloss
+    smoothed_cross_entropy  as cross_entropy, without losses; attributes normaliser dloss label_smoothing
     embedding            tokens int32 (3, 7) with repeats, wte dwte (11, 6), wpe dwpe (9, 6), dy y (3, 7, 6); rows not used get 0
 """
 
@@ -108,11 +109,22 @@ def embedding(group):
     write_op(group, F.embedding(tokens, wte) + wpe[: tokens.size(1)], {"wte": wte, "wpe": wpe}, {"tokens": tokens})
 
 
+def smoothed_cross_entropy(group):
+    logits, targets = leaf(normal(9, 37, std=2.0)), torch.randint(37, (9,))
+    weights = torch.tensor([1.0, 0.5, 0.0, 2.0, 1.0, 0.25, 1.0, 0.0, 1.5], dtype=torch.float64)
+    normaliser, dloss, label_smoothing = 6.5, 1.75, 0.1
+    losses = F.cross_entropy(logits, targets, reduction="none", label_smoothing=label_smoothing)
+    loss = (weights * losses).sum() / normaliser
+    write(group, {"logits": logits, "targets": targets, "weights": weights, "loss": loss, **backward(loss, dloss, logits=logits)},
+          normaliser=normaliser, dloss=dloss, label_smoothing=label_smoothing)
+
+
 def main():
     torch.set_num_threads(1)  # so that the files come out the same, byte for byte
     torch.manual_seed(3)
     with create("ops.h5") as file:
-        for op in (layer_norm, gelu, softmax, causal_attention, interval_attention, cross_entropy, embedding):
+        for op in (layer_norm, gelu, softmax, causal_attention, interval_attention, cross_entropy, embedding,
+                   smoothed_cross_entropy):  # new ones last: they share one stream of random numbers
             op(file.create_group(op.__name__))
 
 

@@ -138,12 +138,23 @@ TYPED_TEST(GoldenOps, AttentionOverIntervalsOfKeysSomeOfThemEmpty) {
                      .last_key = c.ints("hi")}));
 }
 
-TYPED_TEST(GoldenOps, WeightedCrossEntropy) {
-  OpCase<TypeParam> c("cross_entropy");
+template <class T>
+void check_cross_entropy(OpCase<T>& c, double label_smoothing) {
   const std::vector<double> read = c.read("weights");
   const Tensor weights = c.tape.template input<float>({static_cast<index>(read.size())}, std::vector<float>(read.begin(), read.end()));
-  const Tensor loss = cross_entropy(c.input("logits"), c.ints("targets"), weights, c.attribute("normaliser"));
-  c.check(loss, "loss", c.tape.template input<TypeParam>({}, std::vector{static_cast<TypeParam>(c.attribute("dloss"))}));
+  const Tensor loss = cross_entropy(c.input("logits"), c.ints("targets"),
+                                    {.weights = weights, .normaliser = c.attribute("normaliser"), .label_smoothing = label_smoothing});
+  c.check(loss, "loss", c.tape.template input<T>({}, std::vector{static_cast<T>(c.attribute("dloss"))}));
+}
+
+TYPED_TEST(GoldenOps, WeightedCrossEntropy) {
+  OpCase<TypeParam> c("cross_entropy");
+  check_cross_entropy(c, 0);
+}
+
+TYPED_TEST(GoldenOps, SmoothedCrossEntropy) {
+  OpCase<TypeParam> c("smoothed_cross_entropy");
+  check_cross_entropy(c, c.attribute("label_smoothing"));
 }
 
 TYPED_TEST(GoldenOps, CrossEntropyOfEachRowAlone) {
@@ -161,7 +172,7 @@ TYPED_TEST(GoldenOps, CrossEntropyOfEachRowAlone) {
 
 TYPED_TEST(GoldenOps, EmbeddingOfRepeatedTokens) {
   OpCase<TypeParam> c("embedding");
-  c.check(embedding(c.ints("tokens"), c.input("wte"), c.input("wpe")));
+  c.check(embedding(c.ints("tokens"), c.input("wte"), {.positions = c.input("wpe")}));
 }
 
 }  // namespace

@@ -137,7 +137,8 @@ TEST(Gpt, IsItsDefinitionWithDropoutEverywhere) {
     return dropout(x, kConfig.dropout, stream(site), 2 * shape[1] * kConfig.n_embd);
   };
 
-  Tensor x = drop("drop", embedding(tape.input<std::int32_t>(shape, tokens), parameter("wte.weight"), parameter("wpe.weight")));
+  Tensor x =
+      drop("drop", embedding(tape.input<std::int32_t>(shape, tokens), parameter("wte.weight"), {.positions = parameter("wpe.weight")}));
   for (const std::string h : {"h.0.", "h.1."}) {
     const Tensor attended = self_attention(apply(h + "attn.c_attn", norm(h + "ln_1", x)), {.heads = kConfig.n_head,
                                                                                            .head_size = kConfig.n_embd / kConfig.n_head,

@@ -133,10 +133,10 @@ TEST(GptConfigCheck, RefusesWhatMakesNoModel) {
   EXPECT_EQ(refusal([](GptConfig& c) { c.n_head = 3; }), "");
 }
 
-TEST(CausalSelfAttentionCheck, RefusesHeadsThatDoNotDivideTheWidth) {
+TEST(SelfAttentionCheck, RefusesHeadsThatDoNotDivideTheWidth) {
   ParameterStore store;
   const Scope scope = Scope(store) / "attn";
-  EXPECT_EQ(testing::error_of([&] { CausalSelfAttention(scope, {.width = 6, .heads = 4}); }),
+  EXPECT_EQ(testing::error_of([&] { SelfAttention(scope, {.width = 6, .heads = 4}, true); }),
             "attn: 4 heads for width 6, expected heads that divide it");
 }
 

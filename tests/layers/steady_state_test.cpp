@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/kernels/gemm.h"
+#include "tests/layers/tiny_encoder_decoder.h"
 #include "tests/layers/training_step.h"
 
 namespace {
@@ -68,6 +69,27 @@ TEST(SteadyState, AllocatesNothingFromTheThirdStepOn) {
     EXPECT_EQ(after.objects, before.objects) << threads;
     EXPECT_EQ(after.pages, before.pages) << threads;
   }
+}
+
+TEST(SteadyState, HoldsForAnEncoderDecoder) {
+  const testing::WithThreads two(2);
+  TinyEncoderDecoder tiny(kTinyEncoderDecoder);
+  AdamW adamw(tiny.store, {});
+  Tape tape;
+  const auto step = [&](index number) {
+    Pass pass{.tape = tape, .training = true, .seed = 5, .step = static_cast<std::uint64_t>(number)};
+    tape.backward(tiny.loss(pass));
+    tape.reset();
+    adamw.step(number, 1e-2, 1);
+  };
+  step(1);
+  step(2);
+  tape.freeze();
+  const Requests before;
+  for (index number = 3; number <= 12; ++number) {
+    step(number);
+  }
+  EXPECT_EQ(before, Requests());
 }
 
 TEST(SteadyState, HoldsForEvaluationToo) {

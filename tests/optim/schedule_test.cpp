@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/throws.h"
+
 namespace dikkat {
 namespace {
 
@@ -85,6 +87,34 @@ TEST(ScheduleDecay, IsAbsentFromAConstantRate) {
   for (const index step : {10, 60, 110, 1'000'000}) {
     EXPECT_EQ(schedule(step), 1e-2) << step;
   }
+}
+
+TEST(ScheduleInverseSqrt, IsThePapersRate) {
+  constexpr double kWidth = 512;
+  constexpr double kWarmup = 4000;
+  const Schedule schedule{.kind = Kind::inverse_sqrt, .learning_rate = 1 / std::sqrt(kWidth * kWarmup), .warmup_steps = 4000};
+  for (const index s : {1, 100, 3999, 4000, 4001, 100'000}) {  // the paper counts from 1
+    const auto step_num = static_cast<double>(s);
+    const double expected = std::pow(kWidth, -0.5) * std::min(std::pow(step_num, -0.5), step_num * std::pow(kWarmup, -1.5));
+    EXPECT_NEAR(schedule(s - 1), expected, 1e-14 * expected) << s;
+  }
+}
+
+TEST(ScheduleInverseSqrt, ReachesItsPeakWithTheWarmUpAndKnowsNoOtherBound) {
+  Schedule schedule = schedule_of(Kind::inverse_sqrt);
+  EXPECT_DOUBLE_EQ(schedule(0), 1e-3);
+  EXPECT_DOUBLE_EQ(schedule(9), 1e-2);
+  EXPECT_DOUBLE_EQ(schedule(39), 5e-3);
+  EXPECT_DOUBLE_EQ(schedule(999), 1e-3) << "below min_lr, after decay_steps";
+  schedule.warmup_steps = 1;
+  EXPECT_DOUBLE_EQ(schedule(0), 1e-2);
+  EXPECT_DOUBLE_EQ(schedule(3), 5e-3);
+}
+
+TEST(ScheduleInverseSqrt, NeedsAWarmUp) {
+  Schedule schedule = schedule_of(Kind::inverse_sqrt);
+  schedule.warmup_steps = 0;
+  EXPECT_EQ(testing::error_of([&] { schedule(0); }), "schedule: inverse_sqrt with 0 warm-up steps, expected 1 or more");
 }
 
 }  // namespace

@@ -1,0 +1,31 @@
+#include "layers/positions.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dikkat {
+
+SinusoidalPositions::SinusoidalPositions(index places, index width)
+    : places_(places), width_(width), table_(static_cast<std::size_t>(places * width)) {
+  for (index t = 0; t < places; ++t) {
+    for (index c = 0; c < width; ++c) {
+      const double frequency = std::pow(10000.0, -static_cast<double>(c / 2 * 2) / static_cast<double>(width));
+      const double angle = static_cast<double>(t) * frequency;
+      table_[static_cast<std::size_t>(t * width + c)] = c % 2 == 0 ? std::sin(angle) : std::cos(angle);
+    }
+  }
+}
+
+Tensor SinusoidalPositions::operator()(Pass& pass, index first, index time, DType dtype) const {
+  require(0 <= first && 0 <= time && first <= places_ - time, "positions: ", time, " from ", first, " on, expected some of the ", places_);
+  pass.tape.begin("positions");
+  const Tensor rows = pass.tape.make({time, width_}, dtype);
+  for_float(dtype, "positions", [&](auto zero) {
+    using T = decltype(zero);
+    std::transform(table_.begin() + first * width_, table_.begin() + (first + time) * width_, rows.mutable_data<T>(),
+                   [](double value) { return static_cast<T>(value); });
+  });
+  return rows;
+}
+
+}  // namespace dikkat

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cmath>
+#include <cstring>
+
+#include "autograd/ops/basic.h"
+#include "autograd/ops/linear.h"
+#include "layers/pass.h"
+#include "layers/scope.h"
+
+// Recurrent layers: what attention is compared with. Formulas and parameters are those of torch.nn.RNN and torch.nn.GRU (one layer,
+// batch first; names without PyTorch's "_l0"). First values, biases' too, have PyTorch's variance, 1 / (3 hidden), but are normal
+// where PyTorch's are uniform.
+namespace dikkat {
+
+/// The parameters of `gates` gates, packed one after another, and the walk over time.
+struct RecurrentWeights {
+  index in, hidden;
+  Parameter weight_ih, weight_hh, bias_ih, bias_hh;  // (gates * hidden, in), (gates * hidden, hidden), (gates * hidden) each or absent
+
+  RecurrentWeights(const Scope& s, index gates, index in_width, index hidden_width, bool with_bias) : in(in_width), hidden(hidden_width) {
+    require(in >= 1 && hidden >= 1, s.path(), ": width ", in, " and ", hidden, " hidden, expected 1 or more of each");
+    const Init init = Init::normal(1 / std::sqrt(3 * static_cast<double>(hidden)));
+    weight_ih = s.param("weight_ih", {gates * hidden, in}, init, Decay::yes);
+    weight_hh = s.param("weight_hh", {gates * hidden, hidden}, init, Decay::yes);
+    if (with_bias) {
+      bias_ih = s.param("bias_ih", {gates * hidden}, init, Decay::no);
+      bias_hh = s.param("bias_hh", {gates * hidden}, init, Decay::no);
+    }
+  }
+
+  /// All states (B, T, hidden): state t is step(a_t, b_t, state t - 1), where a_t = x_t weight_ih^T + bias_ih, made for all t by one
+  /// product, and b_t = (state t - 1) weight_hh^T + bias_hh, both (B, gates * hidden). x is (B, T, in); h0 (B, hidden) or absent: zeros.
+  template <class Step>
+  Tensor over_time(Pass& pass, Tensor x, Tensor h0, Step step) const {
+    require(x.shape().rank() == 3 && x.size() > 0 && x.shape()[2] == in, "recurrent: x is ", x.shape(), ", expected (B, T, ", in,
+            ") with B and T of 1 or more");
+    const index batch = x.shape()[0], time = x.shape()[1], width = weight_ih.shape()[0];
+    require(!h0 || h0.shape() == Shape{batch, hidden}, "recurrent: h0 is ", h0 ? h0.shape() : Shape{}, ", expected [", batch, ", ", hidden,
+            "]");
+    const Tensor a = reshape(linear(x, weight_ih, bias_ih), {batch, time * width});
+    Tensor h = h0 ? h0 : zeros(pass.tape, {batch, hidden}, x.dtype());
+    Tensor* states = pass.tape.save<Tensor>(time);
+    for (index t = 0; t < time; ++t) {
+      h = states[t] = step(slice(a, 1, t * width, width), linear(h, weight_hh, bias_hh), h);
+    }
+    return reshape(concat(std::span<const Tensor>(states, static_cast<std::size_t>(time)), 1), {batch, time, hidden});
+  }
+
+ private:
+  static Tensor zeros(Tape& tape, Shape shape, DType dtype) {
+    tape.begin("recurrent");
+    const Tensor y = tape.make(shape, dtype);
+    std::memset(y.record()->data, 0, static_cast<std::size_t>(y.size()) * size_of(dtype));
+    return y;
+  }
+};
+
+/// h_t = tanh(W_ih x_t + b_ih + W_hh h_{t-1} + b_hh) (Elman 1990): x (B, T, in), and h0 (B, hidden) or zeros, to all states (B, T, hidden).
+struct Recurrent : RecurrentWeights {
+  Recurrent(const Scope& s, index in_width, index hidden_width, bool with_bias = true)
+      : RecurrentWeights(s, 1, in_width, hidden_width, with_bias) {}
+
+  /// Throws Error for any other shapes.
+  Tensor operator()(Pass& pass, Tensor x, Tensor h0 = {}) const {
+    return over_time(pass, x, h0, [](Tensor a, Tensor b, Tensor) { return tanh(add(a, b)); });
+  }
+};
+
+/// The gated recurrent unit (Cho et al., arXiv 1406.1078), in PyTorch's form, where r acts after the product; rows of weights r | z | n:
+///   r = sigmoid(W_ir x_t + b_ir + W_hr h_{t-1} + b_hr)        z likewise
+///   n = tanh(W_in x_t + b_in + r * (W_hn h_{t-1} + b_hn))
+///   h_t = (1 - z) * n + z * h_{t-1}
+/// x (B, T, in), and h0 (B, hidden) or zeros, to all states (B, T, hidden).
+struct Gru : RecurrentWeights {
+  Gru(const Scope& s, index in_width, index hidden_width, bool with_bias = true)
+      : RecurrentWeights(s, 3, in_width, hidden_width, with_bias) {}
+
+  /// Throws Error for any other shapes.
+  Tensor operator()(Pass& pass, Tensor x, Tensor h0 = {}) const {
+    return over_time(pass, x, h0, [this](Tensor a, Tensor b, Tensor h) {
+      const auto first_two = [this](Tensor t) { return slice(t, 1, 0, 2 * hidden); };
+      const auto third = [this](Tensor t) { return slice(t, 1, 2 * hidden, hidden); };
+      const Tensor rz = sigmoid(add(first_two(a), first_two(b)));
+      const Tensor r = slice(rz, 1, 0, hidden);
+      const Tensor z = slice(rz, 1, hidden, hidden);
+      const Tensor n = tanh(add(third(a), multiply(r, third(b))));
+      return add(n, multiply(z, add(h, scale(n, -1))));
+    });
+  }
+};
+
+}  // namespace dikkat

@@ -1,0 +1,66 @@
+// Greedy sampling, token for token as the course's document 002 does it with PyTorch (make_documents_fixture.py).
+
+#include "train/sample/generate.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/base/parallel.h"
+#include "tests/golden/fixture.h"
+
+namespace dikkat {
+namespace {
+
+struct GoldenGenerate : testing::Test {
+  GoldenGenerate() {
+    store.allocate(0);
+    for (ParameterStore::Entry* entry : store.entries()) {
+      const std::vector<double> values = fixture.read("generate/weights/" + entry->path);
+      require(static_cast<index>(values.size()) == entry->size(), entry->path, ": ", values.size(), " values, expected ", entry->size());
+      std::transform(values.begin(), values.end(), store.weights<float>() + entry->offset, [](double x) { return static_cast<float>(x); });
+    }
+  }
+
+  index number(const std::string& name) const { return static_cast<index>(fixture.attribute("generate/" + name)); }
+  std::vector<Token> ids(const std::string& name, index i) const { return fixture.read_ints(concat("generate/", name, "_", i)); }
+
+  OneThread one;  // a model this small gains nothing from a second thread, and on a busy machine waits for it
+  Fixture fixture{golden("documents.h5")};
+  ParameterStore store;
+  Gpt gpt{Scope(store),
+          {.n_layer = number("n_layer"),
+           .n_head = number("n_head"),
+           .n_embd = number("n_embd"),
+           .block_size = number("block_size"),
+           .vocab_size = number("vocab_size"),
+           .bias = number("bias") == 1,
+           .qkv_bias = number("qkv_bias") == 1,
+           .tie_embeddings = number("tie_embeddings") == 1}};
+};
+
+TEST_F(GoldenGenerate, SaysWhatPyTorchSaysTokenForToken) {
+  ASSERT_GE(number("prompts"), 1);
+  for (index i = 0; i < number("prompts"); ++i) {
+    const std::vector<Token> expected = ids("generated", i);
+    const auto count = static_cast<index>(expected.size());
+    ASSERT_GT(count, number("block_size")) << "the text must outgrow the context";
+    const auto texts = generate(gpt, number("vocab_size"), ids("prompt", i), {.max_new_tokens = count, .temperature = 0});
+    EXPECT_EQ(texts.at(0), expected) << "prompt " << i;
+  }
+}
+
+TEST_F(GoldenGenerate, ReadsOnlyTheEndOfAPromptThatIsTooLong) {
+  const index last = number("prompts") - 1;
+  std::vector<Token> prompt = ids("prompt", last);
+  ASSERT_GT(static_cast<index>(prompt.size()), number("block_size"));
+  prompt.erase(prompt.begin(), prompt.end() - number("block_size"));
+  const std::vector<Token> expected = ids("generated", last);
+  EXPECT_EQ(generate(gpt, number("vocab_size"), prompt, {.max_new_tokens = static_cast<index>(expected.size()), .temperature = 0}).at(0),
+            expected);
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,162 @@
+// What golden numbers do not show: that padding is never looked at, that bits do not depend on threads, what is refused.
+
+#include <cstring>
+#include <map>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "optim/adamw.h"
+#include "tests/layers/tiny_encoder_decoder.h"
+
+namespace dikkat {
+namespace {
+
+using testing::error_of;
+
+TEST(EncoderDecoder, NeverLooksAtPadding) {
+  TinyEncoderDecoder tiny(kTinyEncoderDecoder);
+  const std::vector<float> before = tiny.logits();
+  for (std::size_t position = 4; position < 11; ++position) {
+    auto& token = tiny.source[11 + position];  // row 1 has 4 tokens
+    token = (token + 1) % 23;
+  }
+  EXPECT_EQ(tiny.logits(), before);
+  tiny.source[11 + 3] = (tiny.source[11 + 3] + 1) % 23;
+  const std::vector<float> after = tiny.logits();
+  const std::size_t row = 9 * 23;
+  EXPECT_TRUE(std::equal(before.begin(), before.begin() + row, after.begin())) << "a row depends on its own source alone";
+  EXPECT_FALSE(std::equal(before.begin() + row, before.begin() + 2 * row, after.begin() + row));
+  EXPECT_TRUE(std::equal(before.begin() + 2 * row, before.end(), after.begin() + 2 * row));
+}
+
+TEST(EncoderDecoder, TheDecoderDoesNotSeeWhatComesLater) {
+  TinyEncoderDecoder tiny(kTinyEncoderDecoder);
+  const std::vector<float> before = tiny.logits();
+  tiny.inputs[5] = (tiny.inputs[5] + 1) % 23;
+  const std::vector<float> after = tiny.logits();
+  EXPECT_TRUE(std::equal(before.begin(), before.begin() + 5 * 23, after.begin()));
+  EXPECT_FALSE(std::equal(before.begin() + 5 * 23, before.begin() + 6 * 23, after.begin() + 5 * 23));
+}
+
+TEST(EncoderDecoder, GivesTheSameBitsOnAnyNumberOfThreads) {
+  const auto train = [](int threads) {
+    const testing::WithThreads with(threads);
+    TinyEncoderDecoder tiny(kTinyEncoderDecoder);
+    AdamW adamw(tiny.store, {});
+    Tape tape;
+    for (index step = 1; step <= 3; ++step) {
+      Pass pass{.tape = tape, .training = true, .seed = 5, .step = static_cast<std::uint64_t>(step)};
+      tape.backward(tiny.loss(pass));
+      tape.reset();
+      adamw.step(step, 1e-2, 1);
+    }
+    return std::vector<float>(tiny.store.weights<float>(), tiny.store.weights<float>() + tiny.store.slab_size());
+  };
+  const std::vector<float> one = train(1);
+  for (const int threads : {2, 3, 4}) {
+    EXPECT_EQ(std::memcmp(train(threads).data(), one.data(), one.size() * sizeof(float)), 0) << threads;
+  }
+}
+
+TEST(EncoderDecoder, TellsWhatItLooksAt) {
+  const TinyEncoderDecoder tiny(kTinyEncoderDecoder);
+  std::map<std::string, Shape> seen;
+  std::vector<float> cross;
+  const AttentionObserver observer = [&](std::string_view layer, Tensor weights) {
+    seen[std::string(layer)] = weights.shape();
+    if (layer == "decoder.h.1.crossattention") {
+      cross.assign(weights.data<float>(), weights.data<float>() + weights.size());
+    }
+  };
+  Tape tape(Recording::off);
+  Pass pass{.tape = tape, .attention_observer = &observer};
+  const Tensor y = tiny.logits(pass);
+  EXPECT_EQ(std::vector<float>(y.data<float>(), y.data<float>() + y.size()), tiny.logits()) << "looking changes nothing";
+  ASSERT_EQ(seen.size(), 6U);
+  EXPECT_EQ(seen["encoder.h.0.attn"], (Shape{3, 2, 11, 11}));
+  EXPECT_EQ(seen["decoder.h.0.attn"], (Shape{3, 2, 9, 9}));
+  EXPECT_EQ(seen["decoder.h.1.crossattention"], (Shape{3, 2, 9, 11}));
+  for (std::size_t row = 0; row < cross.size() / 11; ++row) {
+    const index length = tiny.source_lengths[row / (2 * 9)];
+    double sum = 0;
+    for (index key = 0; key < 11; ++key) {
+      const float weight = cross[row * 11 + static_cast<std::size_t>(key)];
+      sum += static_cast<double>(weight);
+      ASSERT_TRUE(key < length ? weight > 0 : weight == 0) << row << ' ' << key;
+    }
+    ASSERT_NEAR(sum, 1, 1e-6);
+  }
+}
+
+TEST(EncoderDecoder, RefusesWhatDoesNotFit) {
+  const TinyEncoderDecoder tiny(kTinyEncoderDecoder);
+  const EncoderDecoder& model = tiny.model;
+  Tape tape(Recording::off);
+  Pass pass{.tape = tape};
+  const auto ids = [&](Shape shape) {
+    return tape.input<std::int32_t>(shape, std::vector<std::int32_t>(static_cast<std::size_t>(shape.size()), 1));
+  };
+  EXPECT_EQ(error_of([&] {
+              model.encode(pass, ids({1, 13}));
+            }),
+            "encoder-decoder: source tokens are [1, 13], expected (B, T) with T from 1 to the block size 12");
+  EXPECT_EQ(error_of([&] { model.encode(pass, ids({2, 5}), ids({3})); }), "encoder-decoder: source lengths are [3], expected i32 [2]");
+  EXPECT_NE(error_of([&] {
+              model.encode(pass, ids({1, 5}), tape.input<std::int32_t>({1}, std::vector<std::int32_t>{6}));
+            }).find("attention: key bound 6, expected 0 to 5"),
+            std::string::npos);
+  const auto memory = model.encode(pass, ids({2, 5}));
+  EXPECT_EQ(error_of([&] {
+              model.features(pass, ids({3, 5}), memory);
+            }),
+            "encoder-decoder: 3 targets for a memory of 2 sources, expected one source for each");
+  EXPECT_EQ(error_of([&] {
+              model.features(pass, ids({2, 13}), memory);
+            }),
+            "encoder-decoder: target tokens are [2, 13], expected (B, T) with T from 1 to the block size 12");
+  EXPECT_EQ(error_of([&] {
+              model.features(pass, ids({2, 4}), memory, ids({4}));
+            }),
+            "encoder-decoder: target lengths are [4], expected i32 [2]");
+
+  ParameterStore store;
+  EncoderDecoderConfig config = kTinyEncoderDecoder;
+  config.n_head = 3;
+  EXPECT_EQ(error_of([&] { EncoderDecoder(Scope(store), config); }), "encoder-decoder: n_head 3 does not divide n_embd 16");
+  config = kTinyEncoderDecoder;
+  config.n_encoder_layer = 0;
+  EXPECT_NE(error_of([&] { EncoderDecoder(Scope(store), config); }).find("n_encoder_layer 0"), std::string::npos);
+}
+
+TEST(Stack, CrossAttentionWantsItsMemory) {
+  ParameterStore store;
+  const Stack stack(Scope(store),
+                    {.layers = 1, .cross = true, .attention = {.width = 8, .heads = 2}, .feed_forward = {.width = 8, .hidden = 16}});
+  store.allocate(1);
+  Tape tape(Recording::off);
+  Pass pass{.tape = tape};
+  EXPECT_EQ(error_of([&] {
+              stack(pass, tape.input<float>({1, 2, 8}, std::vector<float>(16)));
+            }),
+            "stack: cross-attention has no memory, expected (B, S, C)");
+}
+
+TEST(SinusoidalPositions, AreThePapers) {
+  const SinusoidalPositions waves(50, 6);
+  Tape tape(Recording::off);
+  Pass pass{.tape = tape};
+  const Tensor rows = waves(pass, 3, 2, DType::f64);
+  ASSERT_EQ(rows.shape(), (Shape{2, 6}));
+  for (index t = 0; t < 2; ++t) {
+    for (index i = 0; i < 3; ++i) {
+      const double angle = static_cast<double>(t + 3) / std::pow(10000.0, 2.0 * static_cast<double>(i) / 6);
+      EXPECT_NEAR(rows.data<double>()[t * 6 + 2 * i], std::sin(angle), 1e-14);
+      EXPECT_NEAR(rows.data<double>()[t * 6 + 2 * i + 1], std::cos(angle), 1e-14);
+    }
+  }
+  EXPECT_EQ(error_of([&] { waves(pass, 48, 3, DType::f32); }), "positions: 3 from 48 on, expected some of the 50");
+}
+
+}  // namespace
+}  // namespace dikkat
