@@ -18,7 +18,7 @@ cmake --preset dev -B build/portable-dev -DDIKKAT_MARCH=x86-64-v3 -DDIKKAT_BENCH
 cmake --build build/portable-dev
 ctest --test-dir build/portable-dev --output-on-failure -j "$(nproc)"
 
-say "Eigen in place of oneDNN: build and run all tests"
-cmake --preset dev -B build/eigen -DDIKKAT_ONEDNN=OFF -DDIKKAT_BENCH=OFF >/dev/null
-cmake --build build/eigen
-ctest --test-dir build/eigen --output-on-failure -j "$(nproc)"
+say "without oneDNN: build and run all tests"
+cmake --preset dev -B build/own-gemm -DDIKKAT_ONEDNN=OFF -DDIKKAT_BENCH=OFF >/dev/null
+cmake --build build/own-gemm
+ctest --test-dir build/own-gemm --output-on-failure -j "$(nproc)"

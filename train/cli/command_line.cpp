@@ -73,7 +73,7 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, N& value, N low,
 
 /// The commands with their arguments; `chosen` is the one that was named.
 struct CommandLine {
-  CLI::App app{"dikkat trains GPT models on CPUs: from a text, to checkpoints, to samples.", "dikkat"};
+  CLI::App app{"dikkat trains GPT models, and encoder-decoders, on CPUs: from a text, to checkpoints, to samples.", "dikkat"};
   int threads = 0;
   std::function<int()> chosen;
 
@@ -87,7 +87,7 @@ struct CommandLine {
   CommandLine() {
     app.formatter(std::make_shared<Help>());
     app.set_version_flag("--version", "dikkat " + build_info().version);
-    add_number(app, "--threads", threads, 1, 4096, "Threads of kernels; by default OMP_NUM_THREADS, or all cores");
+    add_number(app, "--threads", threads, 1, 4096, "Threads of kernels; by default OMP_NUM_THREADS, or the cores that the process may use");
     app.add_flag_function(
            "--help-config", [](std::int64_t) { throw HelpForKeysWanted(); }, "Every key of a configuration")
         ->trigger_on_parse();
@@ -123,15 +123,21 @@ struct CommandLine {
     sub.add_flag("--best", best, "Of a run directory the checkpoint with the lowest validation loss");
   }
 
+  static void add_profile(CLI::App& sub, bool& profile) {
+    sub.add_flag("--profile", profile, "At the end: where the time of the steps went, by op");
+  }
+
   void add_train() {
     constexpr const char* kExamples = R"(  dikkat train --config configs/quickstart.toml
   dikkat train --config configs/quickstart.toml --corpus my-text.txt notes/ --out runs/mine --set train.max_steps=500 model.n_layer=6
 `dikkat --help-config` tells about every key of a configuration.)";
     CLI::App& sub = command("train", "Train a model on a corpus", kExamples, [this] { return train_command(train); });
     add_text(sub, "--config", train.config, "FILE", "Configuration, TOML")->required();
-    add_text(sub, "--corpus", train.corpus, "PATH", "Text files and folders; in place of data.corpus");
+    add_text(sub, "--corpus", train.corpus, "PATH",
+             "Text files and folders, for an encoder-decoder of pairs (.tsv); in place of data.corpus");
     add_text(sub, "--out", train.out, "DIR", "Run directory to be made; by default runs/NAME after the configuration, or runs/NAME-2 ...");
     add_text(sub, "--set", train.set, "KEY=VALUE", "section.key=value, in place of the file's");
+    add_profile(sub, train.profile);
   }
 
   void add_resume() {
@@ -142,25 +148,36 @@ struct CommandLine {
     add_text(sub, "RUN_DIR", resume.run_directory, "", "The directory of a run")->required();
     add_text(sub, "--set", resume.set, "KEY=VALUE", "section.key=value that a run can take, such as train.max_steps=4000; it is recorded");
     sub.add_flag("--latest-good", resume.latest_good, "Where the newest checkpoint is damaged: go on from the newest good one");
+    add_profile(sub, resume.profile);
   }
 
   void add_eval() {
     constexpr const char* kExamples = R"(  dikkat eval runs/mine
-  dikkat eval runs/mine --best --corpus another-text.txt --json)";
+  dikkat eval runs/mine --best --corpus another-text.txt --json
+  dikkat eval runs/pairs --corpus unseen-pairs.tsv --exact-match)";
     CLI::App& sub =
         command("eval", "Loss over the whole validation part, or over a text", kExamples, [this] { return eval_command(eval); });
     add_source(sub, eval.source, eval.best);
     add_text(sub, "--corpus", eval.corpus, "PATH", "Evaluate all of these texts");
+    sub.add_flag("--exact-match", eval.exact_match,
+                 "Of an encoder-decoder: also the share of sources that it answers with the very target");
     sub.add_flag("--json", eval.json, "One object: loss (nats), perplexity, bits_per_byte, tokens");
   }
 
   void add_sample() {
     constexpr const char* kExamples = R"(  dikkat sample runs/mine --prompt "Once upon" --max-new-tokens 200
   dikkat sample runs/mine --temperature 0.7 --top-k 20 --num-samples 3 --seed 7
-  echo -n "Once upon" | dikkat sample runs/mine --prompt - --json)";
+  echo -n "Once upon" | dikkat sample runs/mine --prompt - --json
+An encoder-decoder answers the prompt, or each line of it:
+  dikkat sample runs/pairs --prompt "When you play game of thrones" --attention
+  dikkat sample runs/pairs --beam 4 --prompt - < sources.txt)";
     constexpr index kMost = 1'000'000'000;
     constexpr index kMostSamples = 1'000'000;
+    constexpr index kMostBeam = 1'000;
     CLI::App& sub = command("sample", "Generate text", kExamples, [this] { return sample_command(sample); });
+    const auto only = [](std::vector<std::string>& given, CLI::Option* option) {
+      option->each([&given, name = option->get_name()](const std::string&) { given.push_back(name); });
+    };
     add_source(sub, sample.source, sample.best);
     const auto take_prompt = [this](const std::string& text) {
       sample.prompt = text;
@@ -168,14 +185,34 @@ struct CommandLine {
     };
     sub.add_option_function<std::string>("--prompt", take_prompt, "Text to go on from; - reads it from standard input")->type_name("TEXT");
     SampleOptions& o = sample.options;
-    add_number(sub, "--max-new-tokens", o.max_new_tokens, index{0}, kMost, "Tokens to generate")->default_str(concat(o.max_new_tokens));
-    add_number(sub, "--num-samples", o.num_samples, index{1}, kMostSamples, "How many texts")->default_str(concat(o.num_samples));
-    add_number(sub, "--temperature", o.temperature, 0.0, 1000.0, "0: always the likeliest token; 1: as the model says")
-        ->default_str(concat(o.temperature));
-    add_number(sub, "--top-k", o.top_k, index{0}, kMost, "Draw among the K likeliest tokens; 0: among all")->default_str(concat(o.top_k));
-    add_number(sub, "--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
-               "The same seed gives the same text, on any number of threads")
-        ->default_str(concat(o.seed));
+    add_number(sub, "--max-new-tokens", o.max_new_tokens, index{0}, kMost, "Tokens to generate; an encoder-decoder stops by itself")
+        ->default_str(concat(o.max_new_tokens))
+        ->each([this](const std::string&) { sample.has_max_new_tokens = true; });
+    auto& gpt = sample.gpt_options;
+    only(gpt,
+         add_number(sub, "--num-samples", o.num_samples, index{1}, kMostSamples, "How many texts")->default_str(concat(o.num_samples)));
+    only(gpt, add_number(sub, "--temperature", o.temperature, 0.0, 1000.0, "0: always the likeliest token; 1: as the model says")
+                  ->default_str(concat(o.temperature)));
+    only(gpt, add_number(sub, "--top-k", o.top_k, index{0}, kMost, "Draw among the K likeliest tokens; 0: among all")
+                  ->default_str(concat(o.top_k)));
+    only(gpt, add_number(sub, "--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
+                         "The same seed gives the same text, on any number of threads")
+                  ->default_str(concat(o.seed)));
+    auto& encoder_decoder = sample.encoder_decoder_options;
+    TranslateOptions& search = sample.search;
+    only(encoder_decoder, add_number(sub, "--beam", search.beam, index{1}, kMostBeam,
+                                     "Of an encoder-decoder: follow the N likeliest texts; 1: always the likeliest token")
+                              ->default_str(concat(search.beam)));
+    only(encoder_decoder,
+         add_number(sub, "--length-penalty", search.length_penalty, 0.0, 100.0, "Of a beam: the higher, the longer the texts that win")
+             ->default_str(concat(search.length_penalty)));
+    sub.add_flag_callback(
+        "--attention",
+        [this] {
+          sample.attention = true;
+          sample.encoder_decoder_options.emplace_back("--attention");
+        },
+        "Of an encoder-decoder: what each word of the answer looked at in the source; with --json the weights of all layers");
     sub.add_flag("--json", sample.json, "One object: prompt, seed, samples");
   }
 

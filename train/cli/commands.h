@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "train/sample/generate.h"
+#include "train/sample/translate.h"
 
 // What the command line can do. Each returns the exit code, and throws InputError (exit code 2) or Error (1).
 // Words for people go to stderr, results to stdout.
@@ -15,6 +16,7 @@ struct TrainArguments {
   std::vector<std::string> corpus;
   std::string out;  // empty: runs/<name of the configuration>, with a number where that is taken
   std::vector<std::string> set;
+  bool profile = false;
 };
 int train_command(const TrainArguments& arguments);
 
@@ -22,6 +24,7 @@ struct ResumeArguments {
   std::string run_directory;
   std::vector<std::string> set;
   bool latest_good = false;
+  bool profile = false;
 };
 int resume_command(const ResumeArguments& arguments);
 
@@ -29,6 +32,7 @@ struct EvalArguments {
   std::string source;  // RUN_DIR or FILE.h5
   bool best = false;
   std::vector<std::string> corpus;
+  bool exact_match = false;
   bool json = false;
 };
 int eval_command(const EvalArguments& arguments);
@@ -38,7 +42,12 @@ struct SampleArguments {
   bool best = false;
   std::string prompt;  // "-": standard input
   bool has_prompt = false;
+  bool has_max_new_tokens = false;
+  std::vector<std::string> gpt_options;              // those given that only a GPT takes
+  std::vector<std::string> encoder_decoder_options;  // those given that only an encoder-decoder takes
   SampleOptions options;
+  TranslateOptions search;
+  bool attention = false;
   bool json = false;
 };
 int sample_command(const SampleArguments& arguments);

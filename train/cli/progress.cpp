@@ -41,9 +41,9 @@ void Progress::print(const std::string& line) {
 
 void Progress::stepped(const StepReport& r) {
   const double left = seconds_since(start_) / static_cast<double>(r.step - first_step_) * static_cast<double>(max_steps_ - r.step);
-  last_ = fmt::format("step {:>6}/{}  loss {:.4f}  norm {:.3f}  lr {:.2e}  {:.1f} ms  {} tokens/s  {} left", r.step, max_steps_, r.loss,
-                      r.gradient_norm, r.learning_rate, r.seconds * 1e3, grouped_digits(static_cast<index>(r.tokens_per_second())),
-                      clock_time(left));
+  last_ = fmt::format("step {:>6}/{}  loss {:.4f}  norm {:.3f}  lr {:.2e}  {:.1f} ms  {} tokens/s  gemm {:.0f}%  {} left", r.step,
+                      max_steps_, r.loss, r.gradient_norm, r.learning_rate, r.seconds * 1e3,
+                      grouped_digits(static_cast<index>(r.tokens_per_second())), r.gemm_share * 100, clock_time(left));
   const bool due = r.step == first_step_ + 1 || r.step == max_steps_ || r.step % log_interval_ == 0;
   if (!terminal_) {
     if (due) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "autograd/base/cores.h"
 #include "autograd/base/parallel.h"
 #include "train/cli/commands.h"
 #include "train/cli/progress.h"
@@ -12,6 +13,7 @@
 #include "train/cli/text.h"
 #include "train/config/parse.h"
 #include "train/loop/build_info.h"
+#include "train/loop/machine_rate.h"
 #include "train/loop/trainer.h"
 
 namespace dikkat {
@@ -27,24 +29,38 @@ std::filesystem::path free_run_directory(const std::filesystem::path& config) {
   return path;
 }
 
-void introduce(const Trainer& trainer) {
+/// "2,000 steps of 768 tokens (1 x 12 x 64), 1.5 M tokens, 1.5 epochs"; of pairs "300 steps of 32 pairs (1 x 32), 9,600 pairs, 240.0
+/// epochs".
+std::string training_plan(const Trainer& trainer) {
+  const Config& c = trainer.config();
+  const bool is_gpt = trainer.model().is_gpt();
+  const index samples = c.train.batch_size * c.train.gradient_accumulation_steps;
+  const index size = is_gpt ? c.model.block_size : 1;
+  const char* unit = is_gpt ? "tokens" : "pairs";
+  return fmt::format("{} steps of {} {} ({} x {}{}), {} {}, {:.1f} epochs", grouped_digits(c.train.max_steps),
+                     grouped_digits(samples * size), unit, c.train.gradient_accumulation_steps, c.train.batch_size,
+                     is_gpt ? fmt::format(" x {}", size) : "", short_count(samples * size * c.train.max_steps), unit,
+                     static_cast<double>(samples) * static_cast<double>(c.train.max_steps) / static_cast<double>(trainer.epoch_size()));
+}
+
+void introduce(const Trainer& trainer, double gemm_rate) {
   const Config& c = trainer.config();
   const TrainingData& data = trainer.data();
-  const index step_tokens = c.train.batch_size * c.train.gradient_accumulation_steps * c.model.block_size;
-  const index all_tokens = step_tokens * c.train.max_steps;
   const auto line = [](const char* name, const std::string& text) { tell(fmt::format("{:<10}{}", name, text)); };
-  line("dikkat", fmt::format("{}, {}, {} thread{}", build_info().version, build_info().instruction_set, thread_count(),
-                             thread_count() == 1 ? "" : "s"));
+  line("dikkat", fmt::format("{}, {}, {} thread{}, products at {:.0f} GFLOP/s", build_info().version, build_info().instruction_set,
+                             thread_count(), thread_count() == 1 ? "" : "s", gemm_rate * 1e-9));
+  if (const int cores = usable_cores(); thread_count() > cores) {
+    line("warning", fmt::format("{} threads on the {} core{} that this process may use: they wait for each other, and steps take longer "
+                                "than with {}; see --threads and OMP_NUM_THREADS",
+                                thread_count(), cores, cores == 1 ? "" : "s", cores));
+  }
   line("model", fmt::format("{} with {} layers, {} heads, width {}, block {}, vocabulary {}: {} parameters", c.model.kind, c.model.n_layer,
                             c.model.n_head, c.model.n_embd, c.model.block_size, c.model.vocab_size,
                             short_count(trainer.model().parameters().parameter_count())));
   line("data", fmt::format("{} bytes in {} file{}; {} tokens for training, {} for validation ({} tokenizer)", grouped_digits(data.bytes),
-                           data.documents, data.documents == 1 ? "" : "s", grouped_digits(data.train.size()),
-                           grouped_digits(data.validation.size()), data.tokenizer->kind()));
-  line("training",
-       fmt::format("{} steps of {} tokens ({} x {} x {}), {} tokens, {:.1f} epochs", grouped_digits(c.train.max_steps),
-                   grouped_digits(step_tokens), c.train.gradient_accumulation_steps, c.train.batch_size, c.model.block_size,
-                   short_count(all_tokens), static_cast<double>(all_tokens) / static_cast<double>(trainer.windows() * c.model.block_size)));
+                           data.documents, data.documents == 1 ? "" : "s", grouped_digits(data.train.tokens),
+                           grouped_digits(data.validation.tokens), data.tokenizer->kind()));
+  line("training", training_plan(trainer));
   line("memory", fmt::format("{} for weights, gradients and moments; activations come on top",
                              short_bytes(static_cast<double>(trainer.parameter_bytes()))));
   line("run", trainer.directory().string());
@@ -53,13 +69,20 @@ void introduce(const Trainer& trainer) {
   }
 }
 
-int run(Trainer& trainer) {
+int run(Trainer& trainer, bool with_profile) {
   stop_in_order();
-  introduce(trainer);
+  const double rate = gemm_rate();
+  trainer.set_gemm_rate(rate);
+  Profile profile;
+  trainer.set_profile(with_profile ? &profile : nullptr);
+  introduce(trainer, rate);
   Trainer::Outcome outcome{};
   {
     Progress progress(trainer);
     outcome = trainer.run(progress, [] { return stop_requested(); });
+  }
+  if (with_profile) {
+    tell(profile.table());
   }
   const std::string directory = trainer.directory().string();
   const TrainingState& state = trainer.state();
@@ -91,7 +114,7 @@ int train_command(const TrainArguments& arguments) {
   validate(config);
   Trainer trainer = Trainer::start(std::move(config),
                                    arguments.out.empty() ? free_run_directory(arguments.config) : std::filesystem::path(arguments.out));
-  return run(trainer);
+  return run(trainer, arguments.profile);
 }
 
 int resume_command(const ResumeArguments& arguments) {
@@ -103,7 +126,7 @@ int resume_command(const ResumeArguments& arguments) {
                      state.step, trainer.config().train.max_steps, arguments.run_directory));
     return 0;
   }
-  return run(trainer);
+  return run(trainer, arguments.profile);
 }
 
 }  // namespace dikkat

@@ -15,14 +15,22 @@ namespace dikkat {
 struct ModelConfig {
   std::string kind = "gpt";
   index n_layer = 4;
+  std::optional<index> n_encoder_layer{};  // n_layer
   index n_head = 4;
   index n_embd = 128;
+  std::optional<index> n_hidden{};  // 4 n_embd
   index block_size = 64;
   double dropout = 0.0;
   bool bias = true;
   std::optional<bool> qkv_bias{};  // bias
   bool tie_embeddings = true;
-  index vocab_size = 0;  // 0: the tokenizer's
+  bool share_embeddings = true;
+  std::optional<bool> scale_embeddings{};   // of an encoder-decoder
+  std::optional<std::string> positions{};   // learned, of an encoder-decoder sinusoidal
+  std::optional<std::string> norm{};        // pre, of an encoder-decoder post
+  std::optional<bool> final_norm{};         // with norm = pre
+  std::optional<std::string> activation{};  // gelu, of an encoder-decoder relu
+  index vocab_size = 0;                     // 0: the tokenizer's
 
   bool operator==(const ModelConfig&) const = default;
 };
@@ -64,6 +72,7 @@ struct TrainConfig {
   index checkpoint_interval = 250;
   index keep_last = 3;
   index log_interval = 10;
+  double label_smoothing = 0.0;
   index seed = 1337;
 
   bool operator==(const TrainConfig&) const = default;

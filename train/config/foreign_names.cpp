@@ -15,7 +15,6 @@ constexpr std::string_view kSampling = "sampling has options of its own, see dik
 constexpr std::string_view kMetrics = "each run writes its numbers to metrics.jsonl in its directory";
 constexpr std::string_view kSteps = "training is counted in steps, one update of the weights each";
 constexpr std::string_view kOut = "the run directory is the option --out of dikkat train";
-constexpr std::string_view kInner = "the feed-forward layer is 4 * n_embd wide";
 constexpr std::string_view kEvalCommand = "a run is evaluated by dikkat eval RUN_DIR";
 constexpr std::string_view kOneDropout = "one rate serves embeddings, attention and residuals";
 
@@ -66,15 +65,15 @@ constexpr ForeignName kNames[] = {
     {"num_attention_heads", kHuggingFace, "model.n_head", ""},
     {"hidden_size", kHuggingFace, "model.n_embd", ""},
     {"num_hidden_layers", kHuggingFace, "model.n_layer", ""},
-    {"n_inner", kHuggingFace, "", kInner},
-    {"intermediate_size", kHuggingFace, "", kInner},
+    {"n_inner", kHuggingFace, "model.n_hidden", ""},
+    {"intermediate_size", kHuggingFace, "model.n_hidden", ""},
     {"attn_pdrop", kHuggingFace, "model.dropout", kOneDropout},
     {"embd_pdrop", kHuggingFace, "model.dropout", kOneDropout},
     {"resid_pdrop", kHuggingFace, "model.dropout", kOneDropout},
     {"attention_dropout", kHuggingFace, "model.dropout", kOneDropout},
     {"hidden_dropout_prob", kHuggingFace, "model.dropout", kOneDropout},
-    {"activation_function", kHuggingFace, "", "a GPT uses GELU in its tanh form"},
-    {"hidden_act", kHuggingFace, "", "a GPT uses GELU in its tanh form"},
+    {"activation_function", kHuggingFace, "model.activation", "\"gelu\" is GELU in its tanh form"},
+    {"hidden_act", kHuggingFace, "model.activation", "\"gelu\" is GELU in its tanh form"},
     {"layer_norm_epsilon", kHuggingFace, "", "it is 1e-5 in every layer norm"},
     {"layer_norm_eps", kHuggingFace, "", "it is 1e-5 in every layer norm"},
     {"initializer_range", kHuggingFace, "", "weights start with a standard deviation of 0.02"},
@@ -130,8 +129,15 @@ constexpr ForeignName kNames[] = {
     {"num_threads", kCommon, "", "the environment variable OMP_NUM_THREADS sets the number of threads; results do not depend on it"},
 };
 
+constexpr ForeignChoice kChoices[] = {
+    {"optim.schedule", "noam", "inverse_sqrt"},
+    {"optim.schedule", "constant_with_warmup", "constant"},
+};
+
 }  // namespace
 
 std::span<const ForeignName> foreign_names() { return kNames; }
+
+std::span<const ForeignChoice> foreign_choices() { return kChoices; }
 
 }  // namespace dikkat::schema

@@ -15,4 +15,13 @@ struct ForeignName {
 
 std::span<const ForeignName> foreign_names();
 
+/// A choice that has another name elsewhere.
+struct ForeignChoice {
+  std::string_view key;  // "section.name"
+  std::string_view name;
+  std::string_view ours;
+};
+
+std::span<const ForeignChoice> foreign_choices();
+
 }  // namespace dikkat::schema

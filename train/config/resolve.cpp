@@ -37,10 +37,23 @@ void check_heads(const ModelConfig& model, schema::Problems& problems) {
                       ", or n_head = ", heads));
 }
 
+void check_tokenizer(const Config& config, schema::Problems& problems) {
+  if (config.model.kind == "encoder_decoder" && config.tokenizer.kind != "word") {
+    problems.add(concat("tokenizer.kind is \"", config.tokenizer.kind,
+                        "\", expected \"word\": model.kind = \"encoder_decoder\" needs marks for start, end and padding"));
+  }
+}
+
 void check_rates(const OptimConfig& optim, schema::Problems& problems) {
-  if (optim.schedule != "constant" && optim.min_lr && *optim.min_lr > optim.learning_rate) {
+  const bool ends_at_min_lr = optim.schedule == "linear" || optim.schedule == "cosine";
+  if (ends_at_min_lr && optim.min_lr && *optim.min_lr > optim.learning_rate) {
     problems.add(concat("optim.min_lr is ", schema::to_toml(*optim.min_lr), ", expected at most optim.learning_rate = ",
                         schema::to_toml(optim.learning_rate), ": the rate falls from learning_rate to min_lr"));
+  }
+  if (optim.schedule == "inverse_sqrt" && optim.warmup_steps == 0) {
+    problems.add(
+        "optim.warmup_steps is 0, expected 1 or more with optim.schedule = \"inverse_sqrt\": the rate is learning_rate at the end of the "
+        "warm-up, and falls as 1 / sqrt(step) from there");
   }
 }
 
@@ -77,6 +90,7 @@ void validate(const Config& config) {
   }
   problems.throw_if_any();
   check_heads(config.model, problems);
+  check_tokenizer(config, problems);
   check_rates(config.optim, problems);
   check_token_count(config, problems);
   problems.throw_if_any();

@@ -6,6 +6,7 @@
 
 #include "autograd/base/error.h"
 #include "train/config/advice.h"
+#include "train/config/foreign_names.h"
 
 namespace dikkat::schema {
 namespace {
@@ -18,7 +19,7 @@ constexpr Type type_of() {
     return Type::integer;
   } else if constexpr (std::is_same_v<T, double> || std::is_same_v<T, std::optional<double>>) {
     return Type::number;
-  } else if constexpr (std::is_same_v<T, std::string>) {
+  } else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::optional<std::string>>) {
     return Type::text;
   } else {
     static_assert(std::is_same_v<T, std::vector<std::string>>, "a key of a new type: extend Value");
@@ -97,28 +98,59 @@ constexpr double kMany = 1e6;             // keeps the product of three counts w
 constexpr double kMaxStep = 999'999'999;  // a checkpoint's name has nine digits
 constexpr double kMaxVocab = 2'147'483'647;
 
-constexpr std::string_view kModels[] = {"gpt"};
-constexpr std::string_view kTokenizers[] = {"byte", "char"};
-constexpr std::string_view kSchedules[] = {"constant", "linear", "cosine"};
+constexpr std::string_view kModels[] = {"gpt", "encoder_decoder"};
+constexpr std::string_view kPositions[] = {"learned", "sinusoidal"};
+constexpr std::string_view kNorms[] = {"pre", "post"};
+constexpr std::string_view kActivations[] = {"gelu", "relu"};
+constexpr std::string_view kTokenizers[] = {"byte", "char", "word"};
+constexpr std::string_view kSchedules[] = {"constant", "linear", "cosine", "inverse_sqrt"};
 
+bool is_gpt(const Config& config) { return config.model.kind == "gpt"; }
+Value layers(const Config& config) { return config.model.n_layer; }
+Value four_widths(const Config& config) { return 4 * config.model.n_embd; }
+Value positions(const Config& config) { return std::string(is_gpt(config) ? "learned" : "sinusoidal"); }
+Value norm(const Config& config) { return std::string(is_gpt(config) ? "pre" : "post"); }
+Value is_pre_norm(const Config& config) { return config.model.norm.value_or(is_gpt(config) ? "pre" : "post") == "pre"; }
+Value activation(const Config& config) { return std::string(is_gpt(config) ? "gelu" : "relu"); }
+Value is_encoder_decoder(const Config& config) { return !is_gpt(config); }
 Value bias(const Config& config) { return config.model.bias; }
 Value tenth(const Config& config) { return config.optim.learning_rate / 10; }
 Value whole_run(const Config& config) { return config.train.max_steps; }
 
 // A new key is a member in config.h and a row here; a new section is a struct there, and above a function for its rows.
 constexpr Key kKeys[] = {
-    model<&ModelConfig::kind>("kind", fixed(one_of(kModels)), "What is built: a GPT, which reads left to right."),
-    model<&ModelConfig::n_layer>("n_layer", fixed(between(1, 1e4)), "Blocks of attention and feed-forward, one after another."),
+    model<&ModelConfig::kind>("kind", fixed(one_of(kModels)),
+                              "What is built: a GPT, which goes on with a text; or an encoder-decoder, which answers a source with a "
+                              "target and learns from pairs, a line SOURCE<TAB>TARGET each."),
+    model<&ModelConfig::n_layer>("n_layer", fixed(between(1, 1e4)),
+                                 "Blocks of attention and feed-forward, one after another; of an encoder-decoder those of the decoder."),
+    model<&ModelConfig::n_encoder_layer>("n_encoder_layer", fixed(derived(between(1, 1e4), "as n_layer", layers)),
+                                         "Blocks of an encoder-decoder's encoder."),
     model<&ModelConfig::n_head>("n_head", fixed(between(1, 1e4)), "Attention heads of a block; they share the width evenly."),
     model<&ModelConfig::n_embd>("n_embd", fixed(between(1, kMany)), "Width: the numbers that stand for a token between blocks."),
-    model<&ModelConfig::block_size>("block_size", fixed(between(1, kMany)), "Tokens that the model sees at once."),
+    model<&ModelConfig::n_hidden>("n_hidden", fixed(derived(between(1, 4 * kMany), "4 n_embd", four_widths)),
+                                  "Width between the two layers of a feed-forward."),
+    model<&ModelConfig::block_size>("block_size", fixed(between(1, kMany)),
+                                    "Tokens that the model sees at once; of an encoder-decoder the longest source, and target."),
     model<&ModelConfig::dropout>("dropout", from_to_below(0, 1), "Share of activations that training sets to 0; 0 is off."),
     model<&ModelConfig::bias>("bias", fixed(anything()), "Whether linear layers and layer norms have biases."),
     model<&ModelConfig::qkv_bias>("qkv_bias", fixed(derived(anything(), "as bias", bias)), "Whether query, key and value have biases."),
     model<&ModelConfig::tie_embeddings>("tie_embeddings", fixed(anything()), "Whether the output head is the token embedding."),
+    model<&ModelConfig::share_embeddings>("share_embeddings", fixed(anything()), "Whether encoder and decoder have one token embedding."),
+    model<&ModelConfig::scale_embeddings>("scale_embeddings", fixed(derived(anything(), "for an encoder-decoder", is_encoder_decoder)),
+                                          "Whether token embeddings are multiplied by the square root of n_embd."),
+    model<&ModelConfig::positions>("positions", fixed(derived(one_of(kPositions), "learned, of an encoder-decoder sinusoidal", positions)),
+                                   "How a token's place is told: by an embedding, or by sines and cosines."),
+    model<&ModelConfig::norm>("norm", fixed(derived(one_of(kNorms), "pre, of an encoder-decoder post", norm)),
+                              "Layer norm before each branch (GPT-2), or after the sum (Vaswani et al. 2017)."),
+    model<&ModelConfig::final_norm>("final_norm", fixed(derived(anything(), "with norm = \"pre\"", is_pre_norm)),
+                                    "Whether there is a layer norm after the last block."),
+    model<&ModelConfig::activation>("activation", fixed(derived(one_of(kActivations), "gelu, of an encoder-decoder relu", activation)),
+                                    "Of the feed-forward."),
     model<&ModelConfig::vocab_size>("vocab_size", fixed(between(0, kMaxVocab)), "At least the tokenizer's; 0 is the tokenizer's."),
 
-    tokenizer<&TokenizerConfig::kind>("kind", fixed(one_of(kTokenizers)), "A token is a byte, or a character (Unicode code point)."),
+    tokenizer<&TokenizerConfig::kind>("kind", fixed(one_of(kTokenizers)),
+                                      "A token is a byte, a character (Unicode code point), or a word: what stands between white space."),
 
     data<&DataConfig::corpus>("corpus", anything(),
                               "Text files and folders of text. A relative path is looked up in the current directory and, where it does "
@@ -128,7 +160,9 @@ constexpr Key kKeys[] = {
 
     optim<&OptimConfig::learning_rate>("learning_rate", above_to(0, 1), "Highest learning rate, reached after the warm-up."),
     optim<&OptimConfig::min_lr>("min_lr", derived(between(0, 1), "learning_rate / 10", tenth), "Where a linear or cosine schedule ends."),
-    optim<&OptimConfig::schedule>("schedule", one_of(kSchedules), "How the learning rate goes from learning_rate to min_lr."),
+    optim<&OptimConfig::schedule>(
+        "schedule", one_of(kSchedules),
+        "How the learning rate falls after the warm-up: not at all, to min_lr in a line or in half a cosine, or as 1 / sqrt(step)."),
     optim<&OptimConfig::warmup_steps>("warmup_steps", between(0, kMaxStep), "Steps in which the rate rises to learning_rate; 0 is none."),
     optim<&OptimConfig::decay_steps>("decay_steps", derived(between(1, kMaxStep), "max_steps when the run starts", whole_run),
                                      "Step at which the schedule reaches min_lr; a longer run stays there."),
@@ -138,7 +172,7 @@ constexpr Key kKeys[] = {
     optim<&OptimConfig::eps>("eps", between(1e-30, 1), "AdamW's term against division by 0."),
     optim<&OptimConfig::grad_clip>("grad_clip", at_least(0), "Longest gradient, as a global norm; 0 is off."),
 
-    train<&TrainConfig::batch_size>("batch_size", between(1, kMany), "Windows of block_size tokens in one pass."),
+    train<&TrainConfig::batch_size>("batch_size", between(1, kMany), "Windows of block_size tokens, or pairs, in one pass."),
     train<&TrainConfig::gradient_accumulation_steps>("gradient_accumulation_steps", between(1, kMany),
                                                      "Passes, forward and backward, whose gradients make up one step."),
     train<&TrainConfig::max_steps>("max_steps", between(1, kMaxStep), "Steps of the whole run; a step is one update of the weights."),
@@ -147,6 +181,8 @@ constexpr Key kKeys[] = {
     train<&TrainConfig::checkpoint_interval>("checkpoint_interval", between(1, kMaxStep), "Steps from one checkpoint to the next."),
     train<&TrainConfig::keep_last>("keep_last", between(1, kMany), "Newest checkpoints that are kept; the best is kept too."),
     train<&TrainConfig::log_interval>("log_interval", between(1, kMaxStep), "Steps from one progress line to the next."),
+    train<&TrainConfig::label_smoothing>("label_smoothing", from_to_below(0, 1),
+                                         "Share of the target's probability that training spreads over all tokens; 0 is off."),
     train<&TrainConfig::seed>("seed", fixed(at_least(0)), "What every random number of the run follows from."),
 };
 
@@ -159,7 +195,12 @@ std::string problem_with_choice(const Key& key, std::string_view text) {
   if (std::ranges::find(key.rule.choices, text) != key.rule.choices.end()) {
     return "";
   }
-  const std::string_view nearest = nearest_word(key.rule.choices, text);
+  std::string_view nearest = nearest_word(key.rule.choices, text);
+  for (const ForeignChoice& foreign : foreign_choices()) {
+    if (foreign.key == key.path() && foreign.name == text) {
+      nearest = foreign.ours;
+    }
+  }
   return concat(key.path(), " is ", in_quotes(text), ", expected ", key.expected(),
                 nearest.empty() ? "" : concat("; did you mean \"", nearest, "\"?"));
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "autograd/base/index.h"
@@ -7,33 +9,46 @@
 
 namespace dikkat {
 
+/// How long the rows of a batch are.
+struct RowLengths {
+  index cols = 0;         // T
+  index source_cols = 0;  // S, of an encoder's text; 0 for GPT
+
+  bool operator==(const RowLengths&) const = default;
+};
+
+/// Of rows that hold what rows of either length hold.
+inline RowLengths longer(const RowLengths& a, const RowLengths& b) {
+  return {.cols = std::max(a.cols, b.cols), .source_cols = std::max(a.source_cols, b.source_cols)};
+}
+
 /// What one forward pass reads: B rows of T positions, row-major. The vectors are used again by every fill, so a batch that is
 /// filled in the same shape allocates once.
 struct Batch {
   index rows = 0;              // B
-  index cols = 0;              // T
+  RowLengths lengths;          // T, S
   std::vector<Token> inputs;   // (B, T)
   std::vector<Token> targets;  // (B, T): what follows each input
-  std::vector<float> weights;  // (B, T) of the targets in the loss, or empty: all 1
-  double target_weight = 0;    // sum of the weights: what the loss is divided by
+  std::vector<float> weights;  // (B, T) of the targets in the loss; 0 on padding
+  double target_weight = 0;    // sum of the weights
+  double step_weight = 0;      // that of all batches that make up a step: what its losses are divided by
 
   // An encoder's text; empty for GPT.
-  std::vector<Token> source;          // (B, S), rows padded to the longest
-  std::vector<index> source_lengths;  // (B)
+  std::vector<Token> source;                 // (B, S), padded behind
+  std::vector<std::int32_t> source_lengths;  // (B)
 
-  const float* weights_or_null() const { return weights.empty() ? nullptr : weights.data(); }
-
-  /// Sets the shape of inputs and targets, whose contents are unspecified; weights are all 1.
-  void reshape(index new_rows, index new_cols) {
-    const auto size = static_cast<std::size_t>(new_rows * new_cols);
+  /// Sets the shape; what is in the rows is unspecified, and counts for nothing yet.
+  void reshape(index new_rows, const RowLengths& new_lengths) {
+    const auto size = static_cast<std::size_t>(new_rows * new_lengths.cols);
     rows = new_rows;
-    cols = new_cols;
+    lengths = new_lengths;
     inputs.resize(size);
     targets.resize(size);
-    weights.clear();
-    target_weight = static_cast<double>(size);
-    source.clear();
-    source_lengths.clear();
+    weights.resize(size);
+    target_weight = 0;
+    step_weight = 0;
+    source.resize(static_cast<std::size_t>(new_rows * new_lengths.source_cols));
+    source_lengths.resize(new_lengths.source_cols > 0 ? static_cast<std::size_t>(new_rows) : 0);
   }
 };
 

@@ -2,7 +2,6 @@
 
 #include "autograd/base/error.h"
 #include "train/data/tasks.h"
-#include "train/data/text_files.h"
 
 namespace dikkat {
 
@@ -15,8 +14,8 @@ std::vector<Passage> Corpus::passages() const {
   return all;
 }
 
-Corpus read_corpus(std::span<const std::string> paths) {
-  std::vector<std::string> files = find_text_files(paths);
+std::vector<Document> read_documents(std::span<const std::string> paths, std::span<const std::string_view> extensions) {
+  const std::vector<std::string> files = find_text_files(paths, extensions);
   std::vector<Document> documents(files.size());
   run_tasks(static_cast<index>(files.size()), [&](index i) {
     const auto at = static_cast<std::size_t>(i);
@@ -27,8 +26,10 @@ Corpus read_corpus(std::span<const std::string> paths) {
     fail_input("corpus: ", files.front(), files.size() == 1 ? " is" : concat(" and all other files (", files.size(), " in all) are"),
                " empty, expected text");
   }
-  return {.documents = std::move(documents)};
+  return documents;
 }
+
+Corpus read_corpus(std::span<const std::string> paths) { return {.documents = read_documents(paths)}; }
 
 index byte_count(std::span<const Passage> passages) {
   index bytes = 0;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograd/base/index.h"
+#include "train/data/text_files.h"
 
 namespace dikkat {
 
@@ -32,6 +33,8 @@ struct Corpus {
 
 /// Reads files and folders whole into memory, as find_text_files() lists them. Empty files are left out.
 /// Throws InputError for what cannot be read as text, and when all of it is empty.
+std::vector<Document> read_documents(std::span<const std::string> paths, std::span<const std::string_view> extensions = kTextExtensions);
+/// The same, as a corpus.
 Corpus read_corpus(std::span<const std::string> paths);
 
 /// Bytes of all passages.

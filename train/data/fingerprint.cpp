@@ -38,9 +38,9 @@ class Sha256 {
 
 }  // namespace
 
-std::string fingerprint(const Corpus& corpus) {
+std::string fingerprint(std::span<const Document> documents) {
   Sha256 hash;
-  for (const Document& document : corpus.documents) {
+  for (const Document& document : documents) {
     std::array<unsigned char, 8> length{};
     for (std::size_t i = 0; i < length.size(); ++i) {
       length[i] = static_cast<unsigned char>(std::uint64_t{document.text.size()} >> (8 * i));

@@ -14,18 +14,23 @@ struct Prefetcher::State {
   const Loader& loader;
   index next_sample;
   index batch_size;
+  Loader::Range step;  // that the next batch is in
   Batch in_use;
   Batch in_work;
   std::exception_ptr failure;  // the task's; it stays, so that a caller that goes on does not get a stale batch
   tbb::task_group task;
 
-  State(const Loader& from, index first_sample, index size) : loader(from), next_sample(first_sample), batch_size(size) {}
+  State(const Loader& from, index first_sample, index size, index step_batches)
+      : loader(from), next_sample(first_sample), batch_size(size), step{first_sample, size * step_batches} {}
   ~State() { task.wait(); }
 
   void start() {
+    if (next_sample == step.first + step.count) {
+      step.first = next_sample;
+    }
     task.run([this, first = next_sample] {
       try {
-        loader.fill(first, batch_size, in_work);
+        loader.fill({first, batch_size}, step, in_work);
       } catch (...) {
         failure = std::current_exception();
       }
@@ -33,10 +38,10 @@ struct Prefetcher::State {
   }
 };
 
-Prefetcher::Prefetcher(const Loader& loader, index first_sample, index batch_size)
-    : state_(std::make_unique<State>(loader, first_sample, batch_size)) {
-  require(first_sample >= 0 && batch_size >= 1, "prefetcher: batches of ", batch_size, " from sample ", first_sample,
-          " on, expected 1 or more from 0 or more on");
+Prefetcher::Prefetcher(const Loader& loader, index first_sample, index batch_size, index step_batches)
+    : state_(std::make_unique<State>(loader, first_sample, batch_size, step_batches)) {
+  require(first_sample >= 0 && batch_size >= 1 && step_batches >= 1, "prefetcher: steps of ", step_batches, " batches of ", batch_size,
+          " from sample ", first_sample, " on, expected 1 or more of each from 0 or more on");
   state_->start();
 }
 

@@ -9,8 +9,9 @@ namespace dikkat {
 /// The batches of a loader in order: while one is used, a TBB task fills the next. Two batches, used in turn.
 class Prefetcher {
  public:
-  /// Keeps a reference to the loader. Throws Error unless first_sample >= 0 and batch_size >= 1.
-  Prefetcher(const Loader& loader, index first_sample, index batch_size);
+  /// Keeps a reference to the loader. Every `step_batches` batches make up a step. Throws Error unless first_sample >= 0 and the
+  /// others >= 1.
+  Prefetcher(const Loader& loader, index first_sample, index batch_size, index step_batches = 1);
   /// Waits for the task.
   ~Prefetcher();
   Prefetcher(const Prefetcher&) = delete;

@@ -5,10 +5,14 @@
 
 namespace dikkat {
 
-Split split(const Corpus& corpus, double val_fraction) {
+index training_share(index count, double val_fraction) {
   require_input(val_fraction >= 0 && val_fraction < 1, "data.val_fraction is ", val_fraction, ", expected 0 or more and less than 1");
+  return static_cast<index>(static_cast<double>(count) * (1 - val_fraction));
+}
+
+Split split(const Corpus& corpus, double val_fraction) {
   const std::vector<Passage> all = corpus.passages();
-  auto left = static_cast<index>(static_cast<double>(byte_count(all)) * (1 - val_fraction));  // bytes still to come for training
+  index left = training_share(byte_count(all), val_fraction);  // bytes still to come for training
   Split parts;
   for (const Passage& whole : all) {
     const auto size = static_cast<index>(whole.text.size());

@@ -1,7 +1,6 @@
 #include "train/data/text_files.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -19,7 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 3> kExtensions = {".txt", ".md", ".text"};
+using Extensions = std::span<const std::string_view>;
+
 constexpr std::size_t kChunk = std::size_t{256} << 10;
 constexpr std::size_t kLeastChunk = 4096;
 
@@ -29,8 +29,17 @@ std::string lower(std::string text) {
   return text;
 }
 
-bool has_text_extension(const fs::path& path) {
-  return std::find(kExtensions.begin(), kExtensions.end(), lower(path.extension().string())) != kExtensions.end();
+bool ends_in(const fs::path& path, Extensions extensions) {
+  return std::find(extensions.begin(), extensions.end(), lower(path.extension().string())) != extensions.end();
+}
+
+/// ".a, .b or .c"
+std::string list_of(Extensions extensions) {
+  std::string list;
+  for (std::size_t i = 0; i < extensions.size(); ++i) {
+    list += concat(i == 0 ? "" : i + 1 == extensions.size() ? " or " : ", ", extensions[i]);
+  }
+  return list;
 }
 
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
@@ -46,7 +55,7 @@ const char* name_of(fs::file_type type) {
   }
 }
 
-std::vector<std::string> text_files_below(const fs::path& folder) {
+std::vector<std::string> text_files_below(const fs::path& folder, Extensions extensions) {
   std::vector<fs::path> found;
   std::error_code error;
   fs::path at = folder;  // what an error is about
@@ -55,19 +64,19 @@ std::vector<std::string> text_files_below(const fs::path& folder) {
     at = entry->path();
     if (is_hidden(at)) {
       entry.disable_recursion_pending();
-    } else if (std::error_code ignored; has_text_extension(at) && entry->is_regular_file(ignored)) {
+    } else if (std::error_code ignored; ends_in(at, extensions) && entry->is_regular_file(ignored)) {
       found.push_back(at);
     }
   }
   require_input(!error, "corpus: cannot list the folder ", at.string(), ": ", error.message());
-  require_input(!found.empty(), "corpus: the folder ", folder.string(), " holds no text, expected files that end in .txt, .md or .text");
+  require_input(!found.empty(), "corpus: the folder ", folder.string(), " holds no text, expected files that end in ", list_of(extensions));
   std::sort(found.begin(), found.end());
   std::vector<std::string> files;
   std::transform(found.begin(), found.end(), std::back_inserter(files), [](const fs::path& file) { return file.string(); });
   return files;
 }
 
-std::vector<std::string> text_files_of(const std::string& path) {
+std::vector<std::string> text_files_of(const std::string& path, Extensions extensions) {
   require_input(!path.empty(), "corpus: a path is empty, expected a text file or a folder of text files");
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -77,7 +86,7 @@ std::vector<std::string> text_files_of(const std::string& path) {
   const fs::path absolute = fs::canonical(path, error);
   require_input(!error, "corpus: cannot reach ", path, ": ", error.message());
   if (status.type() == fs::file_type::directory) {
-    return text_files_below(absolute);
+    return text_files_below(absolute, extensions);
   }
   require_input(status.type() == fs::file_type::regular, "corpus: ", path, " is ", name_of(status.type()),
                 ", expected a text file or a folder of text files");
@@ -119,12 +128,12 @@ class File {
 
 }  // namespace
 
-std::vector<std::string> find_text_files(std::span<const std::string> paths) {
+std::vector<std::string> find_text_files(std::span<const std::string> paths, Extensions extensions) {
   require_input(!paths.empty(), "corpus: none is given, expected a text file or a folder of text files (--corpus PATH or data.corpus)");
   std::vector<std::string> files;
   std::set<std::string> seen;
   for (const std::string& path : paths) {
-    for (std::string& file : text_files_of(path)) {
+    for (std::string& file : text_files_of(path, extensions)) {
       require_input(seen.insert(file).second, "corpus: ", file, " is given twice, expected each file once");
       files.push_back(std::move(file));
     }

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "train/data/batch.h"
-#include "train/data/sequential_windows.h"
+#include "train/data/samples.h"
 #include "train/loop/model.h"
 
 namespace dikkat {
@@ -19,11 +19,11 @@ struct Evaluation {
   double bits_per_byte(index bytes) const;
 };
 
-/// Which windows of a text to look at.
-struct WindowChoice {
-  index count = 0;  // 0, or as many as the text has or more: all of it
+/// Which samples of a text to look at.
+struct SampleChoice {
+  index count = 0;  // 0, or as many as there are or more: all of them
   std::uint64_t seed = 0;
-  std::uint64_t draw = 0;  // windows are drawn anew for each (seed, draw), by a random stream of their own
+  std::uint64_t draw = 0;  // samples are drawn anew for each (seed, draw), by a random stream of their own
 };
 
 /// Measures losses without touching the model. Works in blocks of a fixed size, so the bits depend neither on the batch size of
@@ -34,13 +34,13 @@ class Evaluator {
   explicit Evaluator(const LanguageModel& model) : model_(model) {}
 
   /// `stop` is asked between blocks; when it says true there is no result. `progress` is told the share that is done.
-  std::optional<Evaluation> operator()(const TokenStore& text, const WindowChoice& choice, const std::function<bool()>& stop = {},
+  std::optional<Evaluation> operator()(const Samples& text, const SampleChoice& choice, const std::function<bool()>& stop = {},
                                        const std::function<void(double)>& progress = {});
 
  private:
   const LanguageModel& model_;
   Tape tape_{Recording::off};
-  Batch batch_, window_;
+  Batch batch_;
 };
 
 }  // namespace dikkat

@@ -1,7 +1,11 @@
 #pragma once
 
+#include <variant>
+
+#include "layers/models/encoder_decoder.h"
 #include "layers/models/gpt.h"
 #include "train/config/config.h"
+#include "train/data/batch.h"
 
 namespace dikkat {
 
@@ -13,13 +17,23 @@ class LanguageModel {
 
   ParameterStore& parameters() { return parameters_; }
   const ParameterStore& parameters() const { return parameters_; }
-  const Gpt& gpt() const { return gpt_; }
-  index block_size() const { return gpt_.config().block_size; }
-  index vocab_size() const { return gpt_.config().vocab_size; }
+  index block_size() const;
+  index vocab_size() const;
+
+  /// What the batch's weights make of the losses of its targets, divided by `normaliser`: a scalar.
+  Tensor loss(Pass& pass, const Batch& batch, double normaliser, double label_smoothing = 0) const;
+
+  bool is_gpt() const { return std::holds_alternative<Gpt>(model_); }
+  /// Throw InputError when the model is of the other kind.
+  const Gpt& gpt() const;
+  const EncoderDecoder& encoder_decoder() const;
 
  private:
+  using Model = std::variant<Gpt, EncoderDecoder>;
+  static Model make(const Scope& s, const ModelConfig& config, index vocab_size);
+
   ParameterStore parameters_;
-  Gpt gpt_;
+  Model model_;
 };
 
 }  // namespace dikkat

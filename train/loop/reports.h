@@ -1,5 +1,7 @@
 #pragma once
 
+#include <limits>
+
 #include "autograd/base/index.h"
 
 namespace dikkat {
@@ -12,6 +14,8 @@ struct StepReport {
   double learning_rate = 0;
   index tokens = 0;  // targets of this step
   double seconds = 0;
+  /// The model's operations a second (model_flops.h) over those of plain matrix products on this machine; NaN where they are not known.
+  double gemm_share = std::numeric_limits<double>::quiet_NaN();
 
   double tokens_per_second() const { return static_cast<double>(tokens) / seconds; }
 };

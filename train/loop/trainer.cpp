@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 
-#include "autograd/ops/loss.h"
 #include "optim/clip.h"
 #include "train/checkpoint/file.h"
 #include "train/config/parse.h"
 #include "train/data/prefetcher.h"
 #include "train/loop/build_info.h"
+#include "train/loop/model_flops.h"
 #include "train/loop/training_snapshot.h"
 
 namespace dikkat {
@@ -20,9 +21,10 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 Schedule schedule_of(const OptimConfig& c) {
-  return {.kind = c.schedule == "constant" ? Schedule::Kind::constant
-                  : c.schedule == "linear" ? Schedule::Kind::linear
-                                           : Schedule::Kind::cosine,
+  return {.kind = c.schedule == "constant"       ? Schedule::Kind::constant
+                  : c.schedule == "linear"       ? Schedule::Kind::linear
+                  : c.schedule == "inverse_sqrt" ? Schedule::Kind::inverse_sqrt
+                                                 : Schedule::Kind::cosine,
           .learning_rate = c.learning_rate,
           .min_lr = c.min_lr.value(),
           .warmup_steps = c.warmup_steps,
@@ -55,19 +57,16 @@ struct Trainer::Parts {
       : config(std::move(c)),
         data(std::move(d)),
         model(config.model, data.tokenizer->vocab_size()),
-        loader(data.train, model.block_size(), seed),
+        loader(*data.training, seed),
         schedule(schedule_of(config.optim)),
         evaluator(model) {
     config.model.vocab_size = model.vocab_size();
     config_text = to_toml(config);
     state.seed = seed;
     state.corpus_fingerprint = data.fingerprint;
-    state.train_tokens = data.train.size();
-    state.val_tokens = data.validation.size();
+    state.train_tokens = data.train.tokens;
+    state.val_tokens = data.validation.tokens;
     record_build(state);
-    require_input(
-        data.validation.size() != 1,
-        "the validation part has 1 token, expected 2 or more; raise data.val_fraction, or set it to 0 to train without validation");
   }
 
   void allocate() {
@@ -78,7 +77,7 @@ struct Trainer::Parts {
             .beta1 = config.optim.beta1, .beta2 = config.optim.beta2, .eps = config.optim.eps, .weight_decay = config.optim.weight_decay});
   }
 
-  bool evaluates() const { return config.train.eval_interval > 0 && data.validation.size() > 1; }
+  bool evaluates() const { return config.train.eval_interval > 0 && data.validation.samples != nullptr; }
   bool due(index interval) const { return interval > 0 && state.step % interval == 0; }
 
   StepReport step(Prefetcher& batches);
@@ -99,6 +98,8 @@ struct Trainer::Parts {
   std::optional<RunDirectory> directory;
   std::optional<MetricsLog> metrics;
   Tape tape;
+  double gemm_rate = std::numeric_limits<double>::quiet_NaN();
+  Profile* profile = nullptr;
 };
 
 Trainer::Trainer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -132,10 +133,8 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   require_input(config.train.max_steps >= saved.step, "train.max_steps is ", config.train.max_steps, ", but the run is at step ",
                 saved.step, " already; to train on, set it to more");
 
-  auto data = load_training_data(config, &checkpoint.tokenizer());
-  require_input(data.fingerprint == saved.corpus_fingerprint, "the corpus has changed since the run began: its sha256 is ",
-                data.fingerprint, ", the checkpoint's is ", saved.corpus_fingerprint, "; bring the text back as it was (",
-                config.data.corpus.front(), "), or begin a new run with `dikkat train`");
+  const KnownCorpus known{.tokenizer = checkpoint.tokenizer(), .fingerprint = saved.corpus_fingerprint};
+  auto data = load_training_data(config, &known);
   auto parts = std::make_unique<Parts>(std::move(config), std::move(data), saved.seed);
   parts->state = saved;
   record_build(parts->state);
@@ -165,43 +164,68 @@ const TrainingData& Trainer::data() const { return parts_->data; }
 const LanguageModel& Trainer::model() const { return parts_->model; }
 const TrainingState& Trainer::state() const { return parts_->state; }
 const std::filesystem::path& Trainer::directory() const { return parts_->directory->path(); }
-index Trainer::windows() const { return parts_->loader.windows(); }
+index Trainer::epoch_size() const { return parts_->loader.epoch_size(); }
 std::size_t Trainer::parameter_bytes() const {
   return static_cast<std::size_t>(parts_->model.parameters().slab_size()) * 4 * sizeof(float);
+}
+void Trainer::set_gemm_rate(double flops_per_second) { parts_->gemm_rate = flops_per_second; }
+void Trainer::set_profile(Profile* profile) {
+  parts_->profile = profile;
+  parts_->tape.observe(profile);
 }
 bool Trainer::finished() const { return parts_->state.step >= parts_->config.train.max_steps && !parts_->state.evaluation_pending; }
 
 /// One update of the weights, from gradient_accumulation_steps batches that count as one.
 StepReport Trainer::Parts::step(Prefetcher& batches) {
   const auto start = std::chrono::steady_clock::now();
+  if (profile != nullptr) {
+    profile->step_begins();
+  }
   const index micro_batches = config.train.gradient_accumulation_steps;
   const index rows = config.train.batch_size;
-  const double normaliser = loader.target_weight(state.samples_seen, rows * micro_batches);
 
-  StepReport report{.step = state.step + 1, .learning_rate = schedule(state.step), .tokens = rows * micro_batches * loader.block_size()};
+  StepReport report{.step = state.step + 1, .learning_rate = schedule(state.step)};
+  double flops = 0;
+  const auto next_batch = [&]() -> const Batch& {
+    const Profile::Piece piece(profile, "waiting for batches");
+    return batches.next();
+  };
   for (index micro = 0; micro < micro_batches; ++micro) {
-    const Batch& batch = batches.next();
+    const Batch& batch = next_batch();
+    flops += training_flops(model, batch);
     Pass pass{
         .tape = tape, .training = true, .seed = state.seed, .step = static_cast<std::uint64_t>(state.step), .first_sequence = micro * rows};
-    const Tensor tokens = tape.input<Token>({batch.rows, batch.cols}, batch.inputs);
-    const Tensor targets = tape.input<Token>({batch.rows, batch.cols}, batch.targets);
-    const Tensor loss = cross_entropy(model.gpt()(pass, tokens), targets, {}, normaliser);
+    const Tensor loss = model.loss(pass, batch, batch.step_weight, config.train.label_smoothing);
+    report.tokens = static_cast<index>(batch.step_weight);
     report.loss += static_cast<double>(*loss.data<float>());
     tape.backward(loss);
     tape.reset();
-    tape.freeze();  // every batch of a run has this size
+    if (batch.lengths == loader.longest()) {
+      tape.freeze();  // no batch of the run is larger
+    }
   }
-  report.gradient_norm = gradient_norm(model.parameters());
+  const double slab_bytes = static_cast<double>(model.parameters().slab_size()) * sizeof(float);
+  {
+    const Profile::Piece piece(profile, "norm of the gradient", slab_bytes);
+    report.gradient_norm = gradient_norm(model.parameters());
+  }
   if (!std::isfinite(report.loss) || !std::isfinite(report.gradient_norm)) {
     refuse_not_finite(report);
   }
-  optimizer->step(report.step, report.learning_rate, clip_factor(report.gradient_norm, config.optim.grad_clip));
+  {
+    const Profile::Piece piece(profile, "AdamW", 7 * slab_bytes);  // weights and moments read and written, gradients read
+    optimizer->step(report.step, report.learning_rate, clip_factor(report.gradient_norm, config.optim.grad_clip));
+  }
 
   ++state.step;
   state.samples_seen += rows * micro_batches;
   state.tokens_seen += report.tokens;
-  state.epoch = state.samples_seen / loader.windows();
+  state.epoch = state.samples_seen / loader.epoch_size();
   report.seconds = seconds_since(start);
+  report.gemm_share = flops / report.seconds / gemm_rate;
+  if (profile != nullptr) {
+    profile->step_ends(report.seconds);
+  }
   return report;
 }
 
@@ -230,12 +254,12 @@ void Trainer::Parts::save(TrainingEvents& events) {
 /// False when stopped before it was done: it stays pending.
 bool Trainer::Parts::evaluate(TrainingEvents& events, const std::function<bool()>& stop) {
   const auto start = std::chrono::steady_clock::now();
-  const SequentialWindows validation(data.validation, model.block_size());
   const index chosen = config.train.eval_batches * config.train.batch_size;
-  const index count = chosen == 0 ? validation.count() : chosen;
-  const WindowChoice choice{.count = count, .seed = state.seed, .draw = static_cast<std::uint64_t>(state.step)};
-  const auto val = evaluator(data.validation, choice, stop, [&](double done) { events.evaluating(done / 2); });
-  const auto train = val ? evaluator(data.train, choice, stop, [&](double done) { events.evaluating(0.5 + done / 2); }) : std::nullopt;
+  const index count = chosen == 0 ? data.validation.samples->count() : chosen;
+  const SampleChoice choice{.count = count, .seed = state.seed, .draw = static_cast<std::uint64_t>(state.step)};
+  const auto val = evaluator(*data.validation.samples, choice, stop, [&](double done) { events.evaluating(done / 2); });
+  const auto train =
+      val ? evaluator(*data.train.samples, choice, stop, [&](double done) { events.evaluating(0.5 + done / 2); }) : std::nullopt;
   if (!train) {
     return false;
   }
@@ -263,7 +287,7 @@ Trainer::Outcome Trainer::run(TrainingEvents& events, const std::function<bool()
   if (p.state.evaluation_pending && !p.evaluate(events, stop)) {
     return Outcome::stopped;
   }
-  Prefetcher batches(p.loader, p.state.samples_seen, p.config.train.batch_size);
+  Prefetcher batches(p.loader, p.state.samples_seen, p.config.train.batch_size, p.config.train.gradient_accumulation_steps);
   while (p.state.step < p.config.train.max_steps) {
     const StepReport report = p.step(batches);
     p.metrics->write(report);

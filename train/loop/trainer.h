@@ -12,6 +12,7 @@
 #include "train/loop/evaluate.h"
 #include "train/loop/metrics.h"
 #include "train/loop/model.h"
+#include "train/loop/profile.h"
 #include "train/loop/training_data.h"
 
 namespace dikkat {
@@ -50,12 +51,17 @@ class Trainer {
   const LanguageModel& model() const;
   const TrainingState& state() const;
   const std::filesystem::path& directory() const;
-  /// Samples (windows of block_size tokens) in an epoch.
-  index windows() const;
+  /// Samples (windows of block_size tokens, or pairs) in an epoch.
+  index epoch_size() const;
   /// Bytes of weights, gradients and moments.
   std::size_t parameter_bytes() const;
 
   bool finished() const;
+
+  /// For StepReport::gemm_share: what gemm_rate() has measured.
+  void set_gemm_rate(double flops_per_second);
+  /// Has the steps to come told to `profile`, which must outlive them.
+  void set_profile(Profile* profile);
 
   enum class Outcome { finished, stopped };
   /// Trains to train.max_steps, or until `stop` says true: then the step at hand is finished and saved. Throws Error when a loss or

@@ -2,33 +2,47 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "train/config/config.h"
+#include "train/data/pair_store.h"
+#include "train/data/samples.h"
 #include "train/data/token_store.h"
 #include "train/text/tokenizer.h"
 
 namespace dikkat {
 
+/// A text, or pairs, as samples in which each prediction occurs once.
+struct EvaluationText {
+  std::unique_ptr<const TokenStore> text{};  // of a GPT
+  std::unique_ptr<const PairStore> pairs{};  // of an encoder-decoder
+  std::unique_ptr<const Samples> samples{};  // null where there is nothing to predict
+  index tokens = 0;                          // of all text; of pairs the predictions
+  index predicted_bytes = 0;                 // that predictions stand for: a text's first token is given; a pair's end counts as one byte
+};
+
 /// The corpus of a run as tokens, split for training and validation.
 struct TrainingData {
   std::unique_ptr<Tokenizer> tokenizer;
-  TokenStore train, validation;
+  EvaluationText train{}, validation{};
+  std::unique_ptr<const Samples> training{};  // of the training part, as training sees it
   index documents = 0;
-  index bytes = 0;             // of all text
-  index validation_bytes = 0;  // of the validation part
-  std::string fingerprint;     // of the corpus: equal text, equal fingerprint
+  index bytes = 0;            // of all text
+  std::string fingerprint{};  // of the corpus: equal text, equal fingerprint
 };
 
-/// Reads, splits and tokenizes the corpus that the configuration names. The tokenizer is made from the text, or is the one whose
-/// JSON is given. Throws InputError for a corpus that cannot be read or has too few tokens for one window of block_size.
-TrainingData load_training_data(const Config& config, const std::string* tokenizer_json = nullptr);
-
-/// A text to be evaluated: all of the paths' files, not split.
-struct EvaluationText {
-  TokenStore tokens;
-  index bytes = 0;
+/// What a run knows about its corpus when it goes on.
+struct KnownCorpus {
+  std::string tokenizer;    // JSON
+  std::string fingerprint;  // of the corpus that the run began with
 };
-/// Throws InputError for what cannot be read or tokenized.
-EvaluationText load_evaluation_text(const Tokenizer& tokenizer, const std::vector<std::string>& paths);
+
+/// Reads, splits and tokenizes the corpus that the configuration names: text, or for an encoder-decoder pairs. The tokenizer is made
+/// from it, or is the known one. Throws InputError for a corpus that cannot be read, is not the known one, has too few tokens for one
+/// window of block_size, or a pair that is longer.
+TrainingData load_training_data(const Config& config, const KnownCorpus* known = nullptr);
+
+/// All of the paths' files, not split. Throws InputError for what cannot be read or tokenized.
+EvaluationText load_evaluation_text(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths);
 
 }  // namespace dikkat

@@ -4,30 +4,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "train/text/characters.h"
 #include "train/text/tokenizer_json.h"
-#include "train/text/utf8.h"
 
 namespace dikkat {
 namespace {
 
 constexpr Token kNone = -1;
-
-/// Calls f(code point, offset) for every character. Throws EncodeError at the first that is not UTF-8.
-template <class F>
-void for_characters(std::string_view text, index document, F&& f) {
-  for (index at = 0; at < static_cast<index>(text.size());) {
-    const utf8::Character character = utf8::decode(text, at);
-    if (character.fault != utf8::Fault::none) {
-      throw EncodeError(
-          at,
-          concat("not UTF-8: ", utf8::describe_fault(text, at),
-                 "; convert the text to UTF-8 (iconv -f ENCODING -t UTF-8) or use the byte tokenizer (tokenizer.kind = \"byte\")"),
-          document);
-    }
-    f(character.code_point, at);
-    at += character.bytes;
-  }
-}
 
 }  // namespace
 

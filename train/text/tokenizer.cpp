@@ -7,6 +7,7 @@
 #include "train/text/byte_tokenizer.h"
 #include "train/text/char_tokenizer.h"
 #include "train/text/tokenizer_json.h"
+#include "train/text/word_tokenizer.h"
 
 namespace dikkat {
 namespace {
@@ -21,6 +22,7 @@ struct Kind {
 constexpr Kind kKinds[] = {
     {ByteTokenizer::kKind, ByteTokenizer::from_documents, ByteTokenizer::from_json},
     {CharTokenizer::kKind, CharTokenizer::from_documents, CharTokenizer::from_json},
+    {WordTokenizer::kKind, WordTokenizer::from_documents, WordTokenizer::from_json},
 };
 
 const Kind& kind_named(std::string_view name) {

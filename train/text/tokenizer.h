@@ -29,6 +29,15 @@ class EncodeError : public InputError {
   std::string problem_;
 };
 
+/// The tokens that an encoder-decoder needs besides those of the text.
+struct SequenceTokens {
+  Token pad;    // fills rows up to the longest
+  Token start;  // what a decoder reads first
+  Token end;    // what it writes last; ends a source too
+
+  bool operator==(const SequenceTokens&) const = default;
+};
+
 /// Turns text into token ids and back. Immutable: any number of threads may use one at once.
 class Tokenizer {
  public:
@@ -40,16 +49,19 @@ class Tokenizer {
   virtual index vocab_size() const = 0;
   /// Throws EncodeError, which has the byte offset, for text that has no tokens.
   virtual std::vector<Token> encode(std::string_view text) const = 0;
-  /// The text of the tokens, byte for byte what encode() was given. Tokens may end within a UTF-8 character: whoever prints
-  /// as tokens come holds back utf8::incomplete_tail(). Throws Error for an id outside the vocabulary.
+  /// The text of the tokens, byte for byte what encode() was given (a kind that drops something of a text says what). Tokens may end
+  /// within a UTF-8 character: whoever prints as tokens come holds back utf8::incomplete_tail(). Throws Error for an id outside the
+  /// vocabulary.
   virtual std::string decode(std::span<const Token> tokens) const = 0;
   /// One JSON text from which alone tokenizer_from_json() builds the same tokenizer again.
   virtual std::string to_json() const = 0;
   /// The token put between documents, where the kind has one.
   virtual std::optional<Token> separator() const { return std::nullopt; }
+  /// What an encoder-decoder needs, where the kind has it.
+  virtual std::optional<SequenceTokens> sequence_tokens() const { return std::nullopt; }
 };
 
-/// A tokenizer of a kind ("byte" or "char") whose vocabulary comes from all the documents. Throws InputError for an unknown kind,
+/// A tokenizer of a kind ("byte", "char" or "word") whose vocabulary comes from all the documents. Throws InputError for an unknown kind,
 /// which names the known ones, and for documents without any text; EncodeError for documents that the kind cannot read.
 std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, std::span<const std::string_view> documents);
 

@@ -10,6 +10,16 @@ namespace dikkat {
 
 using nlohmann::json;
 
+namespace {
+
+const json& field_named(const json& object, const char* name) {
+  const auto field = object.find(name);
+  require_input(field != object.end(), "tokenizer: its description has no field \"", name, "\"");
+  return *field;
+}
+
+}  // namespace
+
 json parse_tokenizer(std::string_view text) {
   json object;
   try {
@@ -34,11 +44,17 @@ void require_fields(const json& object, std::initializer_list<std::string_view> 
 }
 
 std::string string_field(const json& object, const char* name) {
-  const auto field = object.find(name);
-  require_input(field != object.end(), "tokenizer: its description has no field \"", name, "\"");
-  require_input(field->is_string(), "tokenizer: the field \"", name, "\" of its description is a JSON ", field->type_name(),
+  const json& field = field_named(object, name);
+  require_input(field.is_string(), "tokenizer: the field \"", name, "\" of its description is a JSON ", field.type_name(),
                 ", expected a string");
-  return field->get<std::string>();
+  return field.get<std::string>();
+}
+
+std::vector<std::string> strings_field(const json& object, const char* name) {
+  const json& field = field_named(object, name);
+  require_input(field.is_array() && std::all_of(field.begin(), field.end(), [](const json& item) { return item.is_string(); }),
+                "tokenizer: the field \"", name, "\" of its description is no JSON array of strings alone, expected one");
+  return field.get<std::vector<std::string>>();
 }
 
 }  // namespace dikkat

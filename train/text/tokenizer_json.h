@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -15,5 +16,7 @@ nlohmann::json parse_tokenizer(std::string_view text);
 void require_fields(const nlohmann::json& object, std::initializer_list<std::string_view> names);
 /// Throws InputError unless the field is there and holds a string.
 std::string string_field(const nlohmann::json& object, const char* name);
+/// Throws InputError unless the field is there and holds an array of strings.
+std::vector<std::string> strings_field(const nlohmann::json& object, const char* name);
 
 }  // namespace dikkat

@@ -53,10 +53,6 @@ void append_hex(std::string& out, std::uint32_t value, int digits) {
   }
 }
 
-struct Range {
-  char32_t first, last;
-};
-
 /// Controls, marks that attach to their neighbour or turn the direction of writing, unassigned by design or private.
 constexpr Range kUnprintable[] = {
     {0x0, 0x1F},      {0x7F, 0xA0},     {0xAD, 0xAD},     {0x300, 0x36F},
@@ -117,6 +113,10 @@ std::string describe_fault(std::string_view text, index at) {
     append_hex(words, byte_at(text, at + i), 2);
   }
   return words + ", " + words_for(character.fault);
+}
+
+std::string refusal(std::string_view text, index at) {
+  return concat("not UTF-8: ", describe_fault(text, at), "; convert the text to UTF-8 (iconv -f ENCODING -t UTF-8)");
 }
 
 void append(std::string& out, char32_t code_point) {

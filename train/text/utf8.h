@@ -14,6 +14,25 @@ inline constexpr char32_t kLastCodePoint = 0x10FFFF;
 /// Whether a number is a code point that text may hold (a "scalar value": surrogates are none).
 constexpr bool is_character(char32_t code_point) { return code_point < 0xD800 || (code_point > 0xDFFF && code_point <= kLastCodePoint); }
 
+struct Range {
+  char32_t first, last;
+};
+
+/// The code points with the property White_Space: Unicode 15.1, PropList.txt; the same since 6.3.
+inline constexpr Range kWhiteSpace[] = {
+    {0x9, 0xD},       {0x20, 0x20},     {0x85, 0x85},     {0xA0, 0xA0},     {0x1680, 0x1680},
+    {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000},
+};
+
+constexpr bool is_white_space(char32_t code_point) {
+  for (const Range range : kWhiteSpace) {
+    if (code_point <= range.last) {
+      return code_point >= range.first;
+    }
+  }
+  return false;
+}
+
 /// Why no character starts at a place.
 enum class Fault : std::uint8_t {
   none,
@@ -42,6 +61,9 @@ std::optional<index> first_invalid(std::string_view text);
 
 /// What is wrong at an offset where decode() found a fault, for an error message: `0xC0, a byte that never occurs in UTF-8`.
 std::string describe_fault(std::string_view text, index at);
+
+/// The same with what to do about it, as a person reads it: `not UTF-8: 0xC0, ...; convert the text to UTF-8 (iconv ...)`.
+std::string refusal(std::string_view text, index at);
 
 /// Appends the bytes of a code point. Throws Error unless is_character().
 void append(std::string& out, char32_t code_point);

@@ -180,7 +180,7 @@ TEST(BadInput, ACorpusThatChangedIsFound) {
   here.write("text.txt", text);
   expect_refusal(here, {"resume", "run", "--set", "train.max_steps=8"}, {"the corpus has changed", "text.txt", "bring the text back"});
   expect_refusal(here, {"resume", "run"}, {"the corpus has changed"});
-  expect_refusal(here, {"eval", "run"}, {"text.txt) has changed", "--corpus"});
+  expect_refusal(here, {"eval", "run"}, {"the corpus has changed", "text.txt", "dikkat eval --corpus"});
   std::filesystem::remove(here / "text.txt");
   expect_refusal(here, {"resume", "run", "--set", "train.max_steps=8"}, {"text.txt does not exist"});
   EXPECT_EQ(here.run({"sample", "run", "--max-new-tokens", "2"}).code, 0) << "a checkpoint alone is enough to write";

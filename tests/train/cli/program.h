@@ -26,6 +26,7 @@ struct Start {
   std::map<std::string, std::string> environment = {};
   // In place of what is captured, or of `input`: a path, or kClosed.
   std::string in = {}, out = {}, err = {};
+  std::chrono::seconds patience{60};  // the program is killed when it takes longer
 };
 
 inline const std::string kClosed = "(closed)";
@@ -38,7 +39,8 @@ struct Outcome {
 /// `dikkat` as a process of its own.
 class Program {
  public:
-  explicit Program(Start start) : input_(memory_file(start.input)), out_(memory_file("")), err_(memory_file("")) {
+  explicit Program(Start start)
+      : input_(memory_file(start.input)), out_(memory_file("")), err_(memory_file("")), patience_(start.patience) {
     // The machine is shared: threads that spin while they wait would slow every test down.
     std::map<std::string, std::string> settings = {{"GOMP_SPINCOUNT", "1000"}, {"KMP_BLOCKTIME", "0"}, {"OMP_NUM_THREADS", "2"}};
     for (const auto& [name, value] : start.environment) {
@@ -88,7 +90,7 @@ class Program {
   /// Waits until the condition holds; false if the process ended before that or it takes too long.
   template <class Condition>
   bool until(Condition&& condition) {
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    const auto deadline = std::chrono::steady_clock::now() + patience_;
     while (!condition()) {
       if (ended() || std::chrono::steady_clock::now() > deadline) {
         return false;
@@ -121,8 +123,6 @@ class Program {
   }
 
  private:
-  static constexpr std::chrono::seconds kPatience{60};
-
   static int memory_file(const std::string& text) {
     const int file = ::memfd_create("dikkat test", MFD_CLOEXEC);
     EXPECT_EQ(::pwrite(file, text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
@@ -158,6 +158,7 @@ class Program {
   }
 
   int input_, out_, err_;
+  std::chrono::seconds patience_;
   pid_t pid_ = -1;
   int status_ = 0;
 };

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numbers>
 #include <set>
+#include <thread>
 
 #include "tests/train/cli/workspace.h"
 
@@ -34,7 +35,8 @@ TEST(Workflow, MetricsAreOneObjectALine) {
       names.insert(name);
     }
     if (line["event"] == "step") {
-      EXPECT_EQ(names, (std::set<std::string>{"event", "step", "loss", "grad_norm", "learning_rate", "tokens", "ms", "tokens_per_s"}));
+      EXPECT_EQ(names, (std::set<std::string>{"event", "step", "loss", "grad_norm", "learning_rate", "tokens", "ms", "tokens_per_s",
+                                              "gemm_share"}));
       EXPECT_EQ(line["step"], ++steps);
       EXPECT_EQ(line["tokens"], 5 * 3 * 24);
     } else {
@@ -48,6 +50,27 @@ TEST(Workflow, MetricsAreOneObjectALine) {
   const std::vector<Json> lines = here.metrics("run");
   EXPECT_NEAR(lines.front()["loss"].get<double>(), std::log(256), 0.1);
   EXPECT_LT(lines.back()["val_loss"].get<double>(), 4) << "it learns";
+}
+
+TEST(Workflow, TellsWhereTheTimeWentWhenAsked) {
+  const Workspace here;
+  const Outcome trained = here.run({"train", "--config", "tiny.toml", "--out", "run", "--profile", "--set", "train.max_steps=8"});
+  EXPECT_TRUE(contains(trained.err, "profile of 6 steps")) << trained.err;
+  const Outcome resumed = here.run({"resume", "run", "--profile", "--set", "train.max_steps=9"});
+  EXPECT_TRUE(contains(resumed.err, "profile of 1 step,")) << resumed.err;
+  EXPECT_FALSE(contains(here.run({"resume", "run", "--set", "train.max_steps=10"}).err, "profile"));
+}
+
+TEST(Workflow, WarnsOfMoreThreadsThanCores) {
+  const Workspace here;
+  const Words train = {"train", "--config", "tiny.toml", "--set", "train.max_steps=1"};
+  const auto warned = [](const Outcome& outcome) { return contains(outcome.err, "that this process may use"); };
+  const std::string many = std::to_string(std::thread::hardware_concurrency() + 1);
+  EXPECT_TRUE(warned(here.run(train, {.environment = {{"OMP_NUM_THREADS", many}}})));
+  EXPECT_FALSE(warned(here.run(train, {.environment = {{"OMP_NUM_THREADS", "1"}}})));
+  Words chosen = train;
+  chosen.insert(chosen.end(), {"--threads", many});
+  EXPECT_TRUE(warned(here.run(chosen)));
 }
 
 TEST(Workflow, EvaluationOfARunIsItsLastOneToTheBit) {

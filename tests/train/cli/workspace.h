@@ -127,6 +127,7 @@ class Workspace {
     for (Json& object : objects) {
       object.erase("ms");
       object.erase("tokens_per_s");
+      object.erase("gemm_share");
     }
     return objects;
   }

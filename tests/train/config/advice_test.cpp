@@ -43,10 +43,20 @@ TEST(NearestKey, LooksInOtherSectionsToo) {
 }
 
 TEST(NearestKey, IsSilentWhereNothingIsNear) {
-  for (const char* far : {"bananas", "x", "", "n", "zz", "activation", "rope_theta"}) {
+  for (const char* far : {"bananas", "x", "", "n", "zz", "rotary_dim", "rope_theta"}) {
     EXPECT_EQ(nearest_key("model", far), "") << far;
   }
   EXPECT_EQ(nearest_key("model", std::string(100'000, 'n')), "");
+}
+
+TEST(ForeignChoices, LeadToChoicesThatExist) {
+  for (const ForeignChoice& foreign : foreign_choices()) {
+    const std::size_t dot = foreign.key.find('.');
+    const Key* key = find_key(foreign.key.substr(0, dot), foreign.key.substr(dot + 1));
+    ASSERT_NE(key, nullptr) << foreign.key;
+    EXPECT_EQ(key->problem_with(std::string(foreign.ours)), "") << foreign.name;
+    EXPECT_NE(key->problem_with(std::string(foreign.name)), "") << foreign.name;
+  }
 }
 
 TEST(ForeignNames, LeadToKeysThatExistOrSayWhyNot) {

@@ -97,8 +97,10 @@ const BadFile kBadFiles[] = {
     {"[train]\nmax_steps = 1000000000", {"train.max_steps is 1000000000, expected an integer from 1 to 999999999"}},
     {"[train]\nseed = -1", {"train.seed is -1, expected an integer of at least 0"}},
     {"[optim]\nschedule = \"cosin\"",
-     {"optim.schedule is \"cosin\"", "one of \"constant\", \"linear\", \"cosine\"", "did you mean \"cosine\"?"}},
-    {"[model]\nkind = \"bert\"", {"model.kind is \"bert\", expected \"gpt\""}},
+     {"optim.schedule is \"cosin\"", "one of \"constant\", \"linear\", \"cosine\", \"inverse_sqrt\"", "did you mean \"cosine\"?"}},
+    {"[optim]\nschedule = \"noam\"", {"optim.schedule is \"noam\"", "did you mean \"inverse_sqrt\"?"}},
+    {"[optim]\nschedule = \"constant_with_warmup\"", {"did you mean \"constant\"?"}},
+    {"[model]\nkind = \"bert\"", {"model.kind is \"bert\", expected one of \"gpt\", \"encoder_decoder\""}},
     {"[data]\ncorpus = [\"\"]", {"data.corpus holds an empty string"}},
     {"[data]\ncorpus = [\"a\\u0000b\"]", {"data.corpus", "null character"}},
     // names from elsewhere

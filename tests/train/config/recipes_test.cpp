@@ -1,3 +1,4 @@
+#include <cmath>
 #include <filesystem>
 
 #include "tests/train/config/support.h"
@@ -35,6 +36,7 @@ TEST(Recipes, QuickstartFindsItsTextFromAnywhere) {
 TEST(Recipes, ShakespeareIsNanoGptsCpuRecipe) {
   const Config config = recipe("shakespeare-char.toml");
   Config expected;
+  resolve(expected);
   expected.model.bias = false;
   expected.optim.beta2 = 0.99;
   expected.optim.min_lr = 1e-4;
@@ -44,15 +46,34 @@ TEST(Recipes, ShakespeareIsNanoGptsCpuRecipe) {
   EXPECT_EQ(config, expected);
 }
 
+TEST(Recipes, TransformerBaseIsThePapers) {
+  const Config config = recipe("transformer-base.toml");
+  EXPECT_EQ(config.model.n_encoder_layer, 6);
+  EXPECT_EQ(config.model.norm, "post");
+  EXPECT_EQ(config.model.final_norm, false);
+  EXPECT_EQ(config.model.activation, "relu");
+  EXPECT_EQ(config.model.positions, "sinusoidal");
+  EXPECT_EQ(config.model.scale_embeddings, true);
+  EXPECT_DOUBLE_EQ(config.optim.learning_rate, 1 / std::sqrt(512.0 * 4000));
+}
+
 TEST(Recipes, Gpt2HasItsShape) {
   const ModelConfig model = recipe("gpt2-124m.toml").model;
-  const ModelConfig expected = {.n_layer = 12,
+  const ModelConfig expected = {.kind = "gpt",
+                                .n_layer = 12,
+                                .n_encoder_layer = 12,
                                 .n_head = 12,
                                 .n_embd = 768,
+                                .n_hidden = 3072,
                                 .block_size = 1024,
                                 .bias = true,
                                 .qkv_bias = true,
                                 .tie_embeddings = true,
+                                .scale_embeddings = false,
+                                .positions = "learned",
+                                .norm = "pre",
+                                .final_norm = true,
+                                .activation = "gelu",
                                 .vocab_size = 50257};
   EXPECT_EQ(model, expected);
   ModelConfig untied = recipe("gpt-124m-untied.toml").model;

@@ -38,7 +38,7 @@ TEST(HelpForKeys, TellsTypeDefaultRangeAndPurpose) {
   }
   expect_words(help, {"[model]\n", "\n[train]\n", "  n_layer (an integer from 1 to 10000; default: 4; fixed when the run starts)\n",
                       "  min_lr (a number from 0 to 1; default: learning_rate / 10)\n",
-                      "  schedule (one of \"constant\", \"linear\", \"cosine\"; default: \"cosine\")\n",
+                      "  schedule (one of \"constant\", \"linear\", \"cosine\", \"inverse_sqrt\"; default: \"cosine\")\n",
                       "  corpus (a list of strings; default: [])\n", "current directory", "beside the configuration file"});
 }
 

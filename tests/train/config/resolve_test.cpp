@@ -1,3 +1,4 @@
+#include "tests/support/throws.h"
 #include "tests/train/config/support.h"
 
 namespace dikkat {
@@ -21,8 +22,48 @@ TEST(Resolve, FillsInWhatDependsOnOtherKeys) {
   validate(config);
 }
 
+TEST(Resolve, FollowsTheKindOfModel) {
+  Config gpt;
+  resolve(gpt);
+  EXPECT_EQ(gpt.model.norm, "pre");
+  EXPECT_EQ(gpt.model.final_norm, true);
+  EXPECT_EQ(gpt.model.activation, "gelu");
+  EXPECT_EQ(gpt.model.positions, "learned");
+  EXPECT_EQ(gpt.model.scale_embeddings, false);
+  EXPECT_EQ(gpt.model.n_hidden, 4 * 128);
+  Config pairs;
+  pairs.model.kind = "encoder_decoder";
+  pairs.tokenizer.kind = "word";
+  Config pre = pairs;
+  pre.model.norm = "pre";
+  resolve(pairs);
+  EXPECT_EQ(pairs.model.norm, "post");
+  EXPECT_EQ(pairs.model.final_norm, false);
+  EXPECT_EQ(pairs.model.activation, "relu");
+  EXPECT_EQ(pairs.model.positions, "sinusoidal");
+  EXPECT_EQ(pairs.model.scale_embeddings, true);
+  EXPECT_EQ(pairs.model.n_encoder_layer, 4);
+  validate(pairs);
+  resolve(pre);
+  EXPECT_EQ(pre.model.final_norm, true);
+}
+
+TEST(Validate, AnEncoderDecoderNeedsWords) {
+  Config config;
+  config.model.kind = "encoder_decoder";
+  resolve(config);
+  EXPECT_NE(testing::error_of([&] { validate(config); }).find("tokenizer.kind is \"char\", expected \"word\""), std::string::npos);
+}
+
 TEST(Resolve, KeepsWhatIsSet) {
   Config config;
+  config.model.n_encoder_layer = 3;
+  config.model.n_hidden = 5;
+  config.model.scale_embeddings = true;
+  config.model.positions = "sinusoidal";
+  config.model.norm = "post";
+  config.model.final_norm = true;
+  config.model.activation = "relu";
   config.model.qkv_bias = false;
   config.optim.min_lr = 0;
   config.optim.decay_steps = 5;
@@ -95,7 +136,20 @@ TEST(Validate, WantsTheRateToFall) {
   expect_words(invalid([](Config& c) { c.optim.min_lr = 2e-3; }), {"optim.min_lr is 0.002", "optim.learning_rate = 0.001"});
   Config config;
   config.optim.min_lr = 2e-3;
-  config.optim.schedule = "constant";
+  for (const char* schedule : {"constant", "inverse_sqrt"}) {
+    config.optim.schedule = schedule;
+    EXPECT_NO_THROW(validate(config)) << schedule;
+  }
+}
+
+TEST(Validate, WantsAWarmUpWhereTheRateFollowsFromIt) {
+  expect_words(invalid([](Config& c) { c.optim.schedule = "inverse_sqrt", c.optim.warmup_steps = 0; }),
+               {"optim.warmup_steps is 0, expected 1 or more", "optim.schedule = \"inverse_sqrt\""});
+  Config config;
+  config.optim.warmup_steps = 0;
+  EXPECT_NO_THROW(validate(config)) << "a cosine does not need one";
+  config.optim.schedule = "inverse_sqrt";
+  config.optim.warmup_steps = 1;
   EXPECT_NO_THROW(validate(config));
 }
 

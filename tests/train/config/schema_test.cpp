@@ -12,13 +12,21 @@ namespace {
 TEST(Schema, HasEveryKeyOfTheFiveSections) {
   const std::vector<std::string> expected = {"model.kind",
                                              "model.n_layer",
+                                             "model.n_encoder_layer",
                                              "model.n_head",
                                              "model.n_embd",
+                                             "model.n_hidden",
                                              "model.block_size",
                                              "model.dropout",
                                              "model.bias",
                                              "model.qkv_bias",
                                              "model.tie_embeddings",
+                                             "model.share_embeddings",
+                                             "model.scale_embeddings",
+                                             "model.positions",
+                                             "model.norm",
+                                             "model.final_norm",
+                                             "model.activation",
                                              "model.vocab_size",
                                              "tokenizer.kind",
                                              "data.corpus",
@@ -41,6 +49,7 @@ TEST(Schema, HasEveryKeyOfTheFiveSections) {
                                              "train.checkpoint_interval",
                                              "train.keep_last",
                                              "train.log_interval",
+                                             "train.label_smoothing",
                                              "train.seed"};
   std::vector<std::string> found;
   for (const Key& key : keys()) {

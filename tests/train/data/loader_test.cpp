@@ -8,7 +8,7 @@
 
 #include "tests/support/temporary_folder.h"
 #include "train/data/prefetcher.h"
-#include "train/data/sequential_windows.h"
+#include "train/data/windows.h"
 
 namespace dikkat {
 namespace {
@@ -24,7 +24,7 @@ TokenStore counting(index n) {
 
 Batch filled(const Loader& loader, index first_sample, index count) {
   Batch batch;
-  loader.fill(first_sample, count, batch);
+  loader.fill({first_sample, count}, batch);
   return batch;
 }
 
@@ -36,12 +36,13 @@ TEST(Loader, EveryWindowIsSeenOncePerEpoch) {
       }
       for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{1337}}) {
         const TokenStore store = counting(n);
-        const Loader loader(store, block, seed);
-        ASSERT_EQ(loader.windows(), (n - 1) / block);
+        const TrainingWindows windows(store, block, seed);
+        const Loader loader(windows, seed);
+        ASSERT_EQ(loader.epoch_size(), (n - 1) / block);
         for (index epoch = 0; epoch < 3; ++epoch) {
-          const index offset = loader.offset(epoch);
+          const index offset = windows.offset(epoch);
           ASSERT_TRUE(offset >= 0 && offset <= (n - 1) % block) << offset;
-          const Batch batch = filled(loader, epoch * loader.windows(), loader.windows());
+          const Batch batch = filled(loader, epoch * loader.epoch_size(), loader.epoch_size());
           std::set<index> starts;
           for (index row = 0; row < batch.rows; ++row) {
             const index start = batch.inputs[static_cast<std::size_t>(row * block)];
@@ -54,7 +55,7 @@ TEST(Loader, EveryWindowIsSeenOncePerEpoch) {
             }
           }
           ASSERT_EQ(*starts.begin(), offset);
-          ASSERT_EQ(*starts.rbegin(), offset + (loader.windows() - 1) * block);
+          ASSERT_EQ(*starts.rbegin(), offset + (loader.epoch_size() - 1) * block);
         }
       }
     }
@@ -63,26 +64,28 @@ TEST(Loader, EveryWindowIsSeenOncePerEpoch) {
 
 TEST(Loader, OffsetAndOrderChangeFromEpochToEpoch) {
   const TokenStore store = counting(1000);
-  const Loader loader(store, 64, 1);  // 15 windows, offsets 0 to 39
+  const TrainingWindows windows(store, 64, 1);
+  const Loader loader(windows, 1);  // 15 windows, offsets 0 to 39
   std::set<index> offsets;
   std::set<std::vector<Token>> orders;
   for (index epoch = 0; epoch < 400; ++epoch) {
-    offsets.insert(loader.offset(epoch));
-    Batch batch = filled(loader, epoch * loader.windows(), loader.windows());
+    offsets.insert(windows.offset(epoch));
+    Batch batch = filled(loader, epoch * loader.epoch_size(), loader.epoch_size());
     std::vector<Token> order;
     for (index row = 0; row < batch.rows; ++row) {
-      order.push_back(batch.inputs[static_cast<std::size_t>(row * 64)] - static_cast<Token>(loader.offset(epoch)));
+      order.push_back(batch.inputs[static_cast<std::size_t>(row * 64)] - static_cast<Token>(windows.offset(epoch)));
     }
     orders.insert(order);
   }
   EXPECT_EQ(offsets.size(), 40U) << "each offset comes up in 400 epochs, but for a chance of 40 * (39/40)^400 = 0.002";
   EXPECT_EQ(orders.size(), 400U);
-  EXPECT_NE(filled(loader, 0, 15).inputs, filled(Loader(store, 64, 2), 0, 15).inputs) << "another seed";
+  EXPECT_NE(filled(loader, 0, 15).inputs, filled(Loader(windows, 2), 0, 15).inputs) << "another seed";
 }
 
 TEST(Loader, ASampleDoesNotDependOnItsBatch) {
   const TokenStore store = counting(100);
-  const Loader loader(store, 8, 7);  // 12 windows: batches of 5 run over the ends of epochs
+  const TrainingWindows windows(store, 8, 7);
+  const Loader loader(windows, 7);  // 12 windows: batches of 5 run over the ends of epochs
   const Batch all = filled(loader, 0, 60);
   for (index first = 0; first < 55; ++first) {
     const Batch batch = filled(loader, first, 5);
@@ -93,29 +96,43 @@ TEST(Loader, ASampleDoesNotDependOnItsBatch) {
 
 TEST(Loader, AllWeightsAreOne) {
   const TokenStore store = counting(100);
-  const Loader loader(store, 8, 7);
+  const TrainingWindows windows(store, 8, 7);
+  const Loader loader(windows, 7);
   const Batch batch = filled(loader, 3, 4);
   EXPECT_EQ(batch.rows, 4);
-  EXPECT_EQ(batch.cols, 8);
-  EXPECT_EQ(batch.weights_or_null(), nullptr);
+  EXPECT_EQ(batch.lengths, (RowLengths{.cols = 8}));
+  EXPECT_EQ(batch.weights, std::vector<float>(32, 1.0F));
   EXPECT_EQ(batch.target_weight, 32);
-  EXPECT_EQ(loader.target_weight(3, 4), batch.target_weight);
+  EXPECT_EQ(batch.step_weight, 32);
 }
 
-TEST(Loader, RefusesFewerTokensThanAWindow) {
+TEST(Loader, ABatchKnowsTheWeightOfItsStep) {
+  const TokenStore store = counting(100);
+  const TrainingWindows windows(store, 8, 7);
+  const Loader loader(windows, 7);
+  Batch batch;
+  loader.fill({6, 2}, {4, 6}, batch);
+  EXPECT_EQ(batch.target_weight, 16);
+  EXPECT_EQ(batch.step_weight, 48);
+  EXPECT_THROW(loader.fill({3, 2}, {4, 6}, batch), Error);
+  EXPECT_THROW(loader.fill({9, 2}, {4, 6}, batch), Error);
+}
+
+TEST(TrainingWindows, RefuseFewerTokensThanAWindow) {
   const TokenStore store = counting(64);
   EXPECT_EQ(
-      input_error_of([&] { Loader(store, 64, 1); }),
+      input_error_of([&] { TrainingWindows(store, 64, 1); }),
       "the text for training has 64 tokens, expected at least 65 (model.block_size + 1): give a longer text or a smaller model.block_size");
-  EXPECT_EQ(Loader(store, 63, 1).windows(), 1);
-  EXPECT_THROW(Loader(store, std::numeric_limits<index>::max(), 1), InputError);
-  EXPECT_THROW(Loader(store, 0, 1), Error);
-  EXPECT_THROW(Loader(TokenStore(5), 1, 1), InputError);
+  EXPECT_EQ(TrainingWindows(store, 63, 1).count(), 1);
+  EXPECT_THROW(TrainingWindows(store, std::numeric_limits<index>::max(), 1), InputError);
+  EXPECT_THROW(TrainingWindows(store, 0, 1), Error);
+  EXPECT_THROW(TrainingWindows(TokenStore(5), 1, 1), InputError);
 }
 
 TEST(Loader, RefusesImpossibleSamples) {
   const TokenStore store = counting(100);
-  const Loader loader(store, 8, 7);
+  const TrainingWindows windows(store, 8, 7);
+  const Loader loader(windows, 7);
   EXPECT_THROW(filled(loader, -1, 1), Error);
   EXPECT_THROW(filled(loader, 0, 0), Error);
   EXPECT_THROW(filled(loader, std::numeric_limits<index>::max() - 1, 2), Error);
@@ -129,26 +146,22 @@ TEST(SequentialWindows, CountEachPredictionOnce) {
       const SequentialWindows windows(store, block);
       ASSERT_EQ(windows.targets(), n - 1);
       ASSERT_EQ(windows.count(), (n - 1 + block - 1) / block);
-      for (const index rows : {1, 3, 100}) {
-        index next = 0;
-        double weight = 0;
-        Batch batch;
-        for (index first = 0; first < windows.count(); first += rows) {
-          windows.fill(first, rows, batch);
-          ASSERT_EQ(batch.rows, rows);
-          ASSERT_EQ(batch.weights.size(), batch.inputs.size());
-          for (std::size_t at = 0; at < batch.inputs.size(); ++at) {
-            const bool counted = next < n - 1;
-            ASSERT_EQ(batch.weights[at], counted ? 1.0F : 0.0F);
-            ASSERT_EQ(batch.inputs[at], counted ? next : 0);
-            ASSERT_EQ(batch.targets[at], counted ? next + 1 : 0);
-            next += counted ? 1 : 0;
-          }
-          weight += batch.target_weight;
-        }
-        ASSERT_EQ(next, n - 1);
-        ASSERT_EQ(weight, static_cast<double>(n - 1));
+      Batch batch;
+      batch.reshape(windows.count(), windows.longest());
+      double weight = 0;
+      for (index window = 0; window < windows.count(); ++window) {
+        windows.fill(0, window, window, batch);
+        weight += windows.target_weight(window);
       }
+      for (std::size_t at = 0; at < batch.inputs.size(); ++at) {
+        const auto token = static_cast<Token>(at);
+        const bool counted = token < n - 1;
+        ASSERT_EQ(batch.weights[at], counted ? 1.0F : 0.0F);
+        ASSERT_EQ(batch.inputs[at], counted ? token : 0);
+        ASSERT_EQ(batch.targets[at], counted ? token + 1 : 0);
+      }
+      ASSERT_EQ(batch.target_weight, static_cast<double>(n - 1));
+      ASSERT_EQ(weight, static_cast<double>(n - 1));
     }
   }
 }
@@ -160,15 +173,16 @@ TEST(SequentialWindows, RefuseTooLittleText) {
   const TokenStore store = counting(10);
   const SequentialWindows windows(store, 4);
   Batch batch;
-  EXPECT_THROW(windows.fill(-1, 1, batch), Error);
-  EXPECT_THROW(windows.fill(3, 1, batch), Error);
-  EXPECT_THROW(windows.fill(0, 0, batch), Error);
+  batch.reshape(1, windows.longest());
+  EXPECT_THROW(windows.fill(0, -1, 0, batch), Error);
+  EXPECT_THROW(windows.fill(0, 3, 0, batch), Error);
   EXPECT_THROW(SequentialWindows(store, 0), Error);
 }
 
 TEST(Prefetcher, GivesWhatFillGivesFromAnyStart) {
   const TokenStore store = counting(200);
-  const Loader loader(store, 8, 3);  // 24 windows
+  const TrainingWindows windows(store, 8, 3);
+  const Loader loader(windows, 3);  // 24 windows
   for (const index first : {index{0}, index{1}, index{23}, index{1000}}) {
     for (const index batch_size : {index{1}, index{5}, index{24}, index{50}}) {
       Prefetcher prefetcher(loader, first, batch_size);
@@ -185,7 +199,8 @@ TEST(Prefetcher, GivesWhatFillGivesFromAnyStart) {
 
 TEST(Prefetcher, UsesTwoBatchesAgainAndAgain) {
   const TokenStore store = counting(200);
-  const Loader loader(store, 8, 3);
+  const TrainingWindows windows(store, 8, 3);
+  const Loader loader(windows, 3);
   Prefetcher prefetcher(loader, 0, 4);
   std::set<const Token*> buffers;
   for (int step = 0; step < 100; ++step) {
@@ -196,7 +211,8 @@ TEST(Prefetcher, UsesTwoBatchesAgainAndAgain) {
 
 TEST(Prefetcher, ThrowsWhatTheTaskThrew) {
   const TokenStore store = counting(200);
-  const Loader loader(store, 8, 3);
+  const TrainingWindows windows(store, 8, 3);
+  const Loader loader(windows, 3);
   Prefetcher prefetcher(loader, std::numeric_limits<index>::max() - 7, 4);  // samples run out after the first batch
   EXPECT_NO_THROW(prefetcher.next());
   EXPECT_THROW(prefetcher.next(), Error);
@@ -207,7 +223,8 @@ TEST(Prefetcher, ThrowsWhatTheTaskThrew) {
 
 TEST(Prefetcher, MayBeDestroyedWhileItWorks) {
   const TokenStore store = counting(100000);
-  const Loader loader(store, 64, 3);
+  const TrainingWindows windows(store, 64, 3);
+  const Loader loader(windows, 3);
   for (int i = 0; i < 50; ++i) {
     Prefetcher prefetcher(loader, i, 200);
     if (i % 2 == 0) {

@@ -5,6 +5,7 @@
 #include "autograd/base/parallel.h"
 #include "autograd/ops/loss.h"
 #include "tests/train/loop/tiny_run.h"
+#include "train/data/windows.h"
 
 namespace dikkat {
 namespace {
@@ -25,6 +26,7 @@ struct Evaluate : ::testing::Test {
       tokens.push_back(static_cast<Token>(stream.word(i) % kVocabulary));
     }
     text.append(tokens);
+    windows.emplace(text, 7);
   }
 
   double brute_force() {
@@ -36,7 +38,7 @@ struct Evaluate : ::testing::Test {
       Tape tape(Recording::off);
       Pass pass{.tape = tape};
       const Tensor logits = model.gpt()(pass, tape.input<Token>({1, count}, std::span(tokens).first(static_cast<std::size_t>(count))));
-      const Tensor loss = cross_entropy(logits, tape.input<Token>({1, count}, std::span(tokens).subspan(1)), {}, 1.0);
+      const Tensor loss = cross_entropy(logits, tape.input<Token>({1, count}, std::span(tokens).subspan(1)), {.normaliser = 1.0});
       total += static_cast<double>(*loss.data<float>());
     }
     return total / static_cast<double>(text.size() - 1);
@@ -44,11 +46,12 @@ struct Evaluate : ::testing::Test {
 
   LanguageModel model;
   TokenStore text;
+  std::optional<SequentialWindows> windows;
 };
 
 TEST_F(Evaluate, counts_every_prediction_once) {
   Evaluator evaluator(model);
-  const Evaluation all = evaluator(text, {}).value();
+  const Evaluation all = evaluator(*windows, {}).value();
   EXPECT_EQ(all.tokens, 3999);
   EXPECT_NEAR(all.loss, brute_force(), 1e-5);
   EXPECT_GT(std::abs(all.loss - std::log(kVocabulary)), 0.05) << "the case is void: the model has no opinion";
@@ -59,35 +62,35 @@ TEST_F(Evaluate, counts_every_prediction_once) {
 TEST_F(Evaluate, gives_the_same_bits_again_and_on_any_number_of_threads) {
   const int before = thread_count();
   Evaluator evaluator(model);
-  const double once = evaluator(text, {})->loss;
-  EXPECT_EQ(evaluator(text, {})->loss, once);
+  const double once = evaluator(*windows, {})->loss;
+  EXPECT_EQ(evaluator(*windows, {})->loss, once);
   for (const int threads : {1, 2, 3}) {
     set_thread_count(threads);
-    EXPECT_EQ(Evaluator(model)(text, {})->loss, once);
+    EXPECT_EQ(Evaluator(model)(*windows, {})->loss, once);
   }
   set_thread_count(before);
 }
 
 TEST_F(Evaluate, some_windows_are_drawn_by_their_own_stream) {
   Evaluator evaluator(model);
-  const double a = evaluator(text, {.count = 40, .seed = 1, .draw = 6})->loss;
-  EXPECT_EQ(evaluator(text, {.count = 40, .seed = 1, .draw = 6})->loss, a);
-  EXPECT_NE(evaluator(text, {.count = 40, .seed = 1, .draw = 7})->loss, a);
-  EXPECT_EQ(evaluator(text, {.count = 40})->tokens, 40 * 7);
-  EXPECT_EQ(evaluator(text, {.count = 100000})->loss, evaluator(text, {})->loss);
+  const double a = evaluator(*windows, {.count = 40, .seed = 1, .draw = 6})->loss;
+  EXPECT_EQ(evaluator(*windows, {.count = 40, .seed = 1, .draw = 6})->loss, a);
+  EXPECT_NE(evaluator(*windows, {.count = 40, .seed = 1, .draw = 7})->loss, a);
+  EXPECT_EQ(evaluator(*windows, {.count = 40})->tokens, 40 * 7);
+  EXPECT_EQ(evaluator(*windows, {.count = 100000})->loss, evaluator(*windows, {})->loss);
 }
 
 TEST_F(Evaluate, stops_when_asked) {
   Evaluator evaluator(model);
-  EXPECT_FALSE(evaluator(text, {}, [] { return true; }).has_value());
+  EXPECT_FALSE(evaluator(*windows, {}, [] { return true; }).has_value());
 }
 
 TEST_F(Evaluate, asks_the_system_for_nothing_the_second_time) {
   Evaluator evaluator(model);
-  evaluator(text, {});
-  evaluator(text, {});
+  evaluator(*windows, {});
+  evaluator(*windows, {});
   const auto before = Pages::requests();
-  evaluator(text, {});
+  evaluator(*windows, {});
   EXPECT_EQ(Pages::requests(), before);
 }
 

@@ -5,11 +5,13 @@
 namespace dikkat {
 namespace {
 
-class Resume : public ::testing::Test {
+class Resume : public ::testing::TestWithParam<const char*> {
  protected:
   Resume() {
-    write_file(folder / "corpus.txt", tiny_text());
-    Trainer trainer = Trainer::start(tiny_config(folder / "corpus.txt"), whole());
+    const bool pairs = GetParam() == std::string("encoder_decoder");
+    write_file(corpus, pairs ? tiny_pairs() : tiny_text());
+    config = pairs ? tiny_pairs_config(corpus) : tiny_config(corpus);
+    Trainer trainer = Trainer::start(config, whole());
     TrainingEvents quiet;
     EXPECT_EQ(trainer.run(quiet, never), Trainer::Outcome::finished);
   }
@@ -27,16 +29,18 @@ class Resume : public ::testing::Test {
   }
 
   TemporaryFolder folder;
+  std::filesystem::path corpus = folder / "corpus.txt";
+  Config config;
   int threads_before = thread_count();
 };
 
-TEST_F(Resume, after_a_stop_at_any_step_gives_the_same_bytes_on_any_number_of_threads) {
+TEST_P(Resume, after_a_stop_at_any_step_gives_the_same_bytes_on_any_number_of_threads) {
   for (int stop = 1; stop < 20; ++stop) {
     const auto run = folder / ("stopped-" + std::to_string(stop));
     TrainingEvents quiet;
     set_thread_count(1 + stop % 3);
     {
-      Trainer trainer = Trainer::start(tiny_config(folder / "corpus.txt"), run);
+      Trainer trainer = Trainer::start(config, run);
       EXPECT_EQ(trainer.run(quiet, after(stop)), Trainer::Outcome::stopped);
     }
     set_thread_count(1 + (stop + 1) % 4);
@@ -46,10 +50,10 @@ TEST_F(Resume, after_a_stop_at_any_step_gives_the_same_bytes_on_any_number_of_th
   }
 }
 
-TEST_F(Resume, many_times_gives_the_same_bytes) {
+TEST_P(Resume, many_times_gives_the_same_bytes) {
   const auto run = folder / "often";
   TrainingEvents quiet;
-  Trainer::Outcome outcome = Trainer::start(tiny_config(folder / "corpus.txt"), run).run(quiet, after(2));
+  Trainer::Outcome outcome = Trainer::start(config, run).run(quiet, after(2));
   for (int round = 0; outcome == Trainer::Outcome::stopped && round < 50; ++round) {
     outcome = Trainer::resume(run, {}).run(quiet, after(2));
   }
@@ -58,17 +62,17 @@ TEST_F(Resume, many_times_gives_the_same_bytes) {
 }
 
 /// A killed process leaves its last checkpoint and a log that knows more: as when everything after step 8 had been cut off.
-TEST_F(Resume, after_a_kill_writes_the_lost_steps_again) {
+TEST_P(Resume, after_a_kill_writes_the_lost_steps_again) {
   const auto run = folder / "killed";
   TrainingEvents quiet;
-  { Trainer::start(tiny_config(folder / "corpus.txt"), run).run(quiet, after(8)); }
+  { Trainer::start(config, run).run(quiet, after(8)); }
   std::ofstream(run / "metrics.jsonl", std::ios::app) << R"({"event":"step","step":9,"loss":1.5,"ms":1})" << '\n'
                                                       << R"({"event":"step","st)";
   Trainer::resume(run, {}).run(quiet, never);
   expect_same_end(run);
 }
 
-TEST_F(Resume, of_a_finished_run_knows_that_it_is_finished) {
+TEST_P(Resume, of_a_finished_run_knows_that_it_is_finished) {
   const std::string before = contents(whole() / "metrics.jsonl");
   Trainer trainer = Trainer::resume(whole(), {});
   EXPECT_TRUE(trainer.finished());
@@ -76,7 +80,7 @@ TEST_F(Resume, of_a_finished_run_knows_that_it_is_finished) {
   EXPECT_EQ(contents(whole() / "metrics.jsonl"), before);
 }
 
-TEST_F(Resume, with_more_steps_does_not_bend_the_schedule_that_was_run) {
+TEST_P(Resume, with_more_steps_does_not_bend_the_schedule_that_was_run) {
   Trainer trainer = Trainer::resume(whole(), {.overrides = {"train.max_steps=24"}});
   EXPECT_FALSE(trainer.finished());
   EXPECT_EQ(trainer.config().optim.decay_steps, 20);
@@ -86,10 +90,10 @@ TEST_F(Resume, with_more_steps_does_not_bend_the_schedule_that_was_run) {
   EXPECT_EQ(trainer.state().step, 24);
 }
 
-TEST_F(Resume, refuses_a_corpus_that_changed_and_leaves_the_run_alone) {
-  std::string text = tiny_text();
-  text[100] ^= 1;
-  write_file(folder / "corpus.txt", text);
+TEST_P(Resume, refuses_a_corpus_that_changed_and_leaves_the_run_alone) {
+  std::string text = contents(corpus);
+  text[100] = text[100] == 'h' ? 'g' : 'h';
+  write_file(corpus, text);
   const std::string before = contents(whole() / "metrics.jsonl");
   try {
     Trainer::resume(whole(), {.overrides = {"train.max_steps=24"}});
@@ -100,21 +104,23 @@ TEST_F(Resume, refuses_a_corpus_that_changed_and_leaves_the_run_alone) {
   EXPECT_EQ(contents(whole() / "metrics.jsonl"), before);
 }
 
-TEST_F(Resume, refuses_overrides_of_what_a_run_keeps) {
+TEST_P(Resume, refuses_overrides_of_what_a_run_keeps) {
   EXPECT_THROW(Trainer::resume(whole(), {.overrides = {"model.n_layer=3"}}), InputError);
   EXPECT_THROW(Trainer::resume(whole(), {.overrides = {"train.seed=3"}}), InputError);
 }
 
-TEST_F(Resume, an_evaluation_that_was_cut_off_is_run) {
+TEST_P(Resume, an_evaluation_that_was_cut_off_is_run) {
   const auto run = folder / "mid-evaluation";
   TrainingEvents quiet;
   // Steps 1 to 5 ask once each; step 6 asks once after the step, then its evaluation asks: true there.
-  { EXPECT_EQ(Trainer::start(tiny_config(folder / "corpus.txt"), run).run(quiet, after(6)), Trainer::Outcome::stopped); }
+  { EXPECT_EQ(Trainer::start(config, run).run(quiet, after(6)), Trainer::Outcome::stopped); }
   EXPECT_TRUE(open_checkpoint(run).state().evaluation_pending);
   EXPECT_EQ(timeless_metrics(run).size(), 6U);
   Trainer::resume(run, {}).run(quiet, never);
   expect_same_end(run);
 }
+
+INSTANTIATE_TEST_SUITE_P(Of, Resume, ::testing::Values("gpt", "encoder_decoder"), [](const auto& of) { return std::string(of.param); });
 
 }  // namespace
 }  // namespace dikkat

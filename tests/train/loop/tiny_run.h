@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-
 #include "tests/support/temporary_folder.h"
 #include "train/config/parse.h"
 #include "train/loop/trainer.h"
@@ -55,6 +54,58 @@ inline Config tiny_config(const std::filesystem::path& corpus) {
     keep_last = 2
   )",
                           "tiny");
+  c.data.corpus = {corpus.string()};
+  resolve(c);
+  return c;
+}
+
+/// Pairs of lengths that differ, 60 of them.
+inline std::string tiny_pairs() {
+  const std::vector<std::string> words = {"the", "lamp", "turns", "and", "ships", "go", "by"};
+  const RandomStream stream(7, "tiny pairs", 0);
+  std::string text;
+  index at = 0;
+  for (index pair = 0; pair < 60; ++pair) {
+    for (const char* end : {"\t", "\n"}) {
+      const index length = 1 + stream.word(at++) % 11;
+      for (index i = 0; i < length; ++i) {
+        text += (i > 0 ? " " : "") + words[stream.word(at++) % words.size()];
+      }
+      text += end;
+    }
+  }
+  return text;
+}
+
+/// The same for an encoder-decoder.
+inline Config tiny_pairs_config(const std::filesystem::path& corpus) {
+  Config c = parse_config(R"(
+    [model]
+    kind = "encoder_decoder"
+    n_layer = 2
+    n_encoder_layer = 1
+    n_head = 2
+    n_embd = 16
+    block_size = 16
+    dropout = 0.1
+    [tokenizer]
+    kind = "word"
+    [optim]
+    schedule = "inverse_sqrt"
+    learning_rate = 1e-2
+    warmup_steps = 5
+    grad_clip = 0.5
+    [train]
+    label_smoothing = 0.1
+    batch_size = 5
+    gradient_accumulation_steps = 3
+    max_steps = 20
+    eval_interval = 6
+    eval_batches = 1
+    checkpoint_interval = 4
+    keep_last = 2
+  )",
+                          "tiny pairs");
   c.data.corpus = {corpus.string()};
   resolve(c);
   return c;

@@ -75,6 +75,29 @@ TEST_F(Start, a_best_checkpoint_outlives_later_ones) {
   EXPECT_EQ(list_checkpoints(run()).size(), 2U);
 }
 
+TEST_F(Start, steps_at_the_rates_of_its_schedule) {
+  using Kind = Schedule::Kind;
+  for (const auto& [name, kind] :
+       {std::pair{"constant", Kind::constant}, {"linear", Kind::linear}, {"cosine", Kind::cosine}, {"inverse_sqrt", Kind::inverse_sqrt}}) {
+    Config c = config();
+    c.optim.schedule = name;
+    c.optim.warmup_steps = 1;
+    c.train.max_steps = 3;
+    c.train.batch_size = c.train.gradient_accumulation_steps = c.train.eval_batches = 1;
+    const Schedule expected{.kind = kind,
+                            .learning_rate = 1e-2,
+                            .min_lr = c.optim.min_lr.value(),
+                            .warmup_steps = 1,
+                            .decay_steps = c.optim.decay_steps.value()};
+    Recorder events;
+    Trainer::start(c, folder / name).run(events, never);
+    ASSERT_EQ(events.steps.size(), 3U);
+    for (const StepReport& step : events.steps) {
+      EXPECT_EQ(step.learning_rate, expected(step.step - 1)) << name << ", step " << step.step;
+    }
+  }
+}
+
 TEST_F(Start, micro_batches_make_one_batch) {
   Config whole = config();
   whole.train.batch_size = 15;

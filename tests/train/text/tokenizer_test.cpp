@@ -115,7 +115,7 @@ TEST(CharTokenizer, RefusesAnEmptyOrUnsortedVocabulary) {
 }
 
 TEST(Tokenizer, RefusesTokensOutsideTheVocabulary) {
-  for (const char* kind : {"byte", "char"}) {
+  for (const char* kind : {"byte", "char", "word"}) {
     const std::string_view documents[] = {"abc"};
     const auto tokenizer = make_tokenizer(kind, documents);
     const Token below[] = {0, -1};
@@ -126,7 +126,8 @@ TEST(Tokenizer, RefusesTokensOutsideTheVocabulary) {
 }
 
 TEST(Tokenizer, AnUnknownKindIsAnsweredWithTheKnownOnes) {
-  EXPECT_EQ(error_of<InputError>([] { make_tokenizer("bpe2", {}); }), "tokenizer.kind is \"bpe2\", expected one of \"byte\", \"char\"");
+  EXPECT_EQ(error_of<InputError>([] { make_tokenizer("bpe2", {}); }),
+            "tokenizer.kind is \"bpe2\", expected one of \"byte\", \"char\", \"word\"");
 }
 
 TEST(Tokenizer, RefusesADamagedDescription) {
@@ -155,6 +156,21 @@ TEST(Tokenizer, RefusesADamagedDescription) {
       {R"({"kind":"char","characters":"a\ud800"})", "not valid JSON"},
       {"{\"kind\":\"char\",\"characters\":\"a\xFF\"}", "not valid JSON"},
       {R"({"kind":"char","characters":"ab","lower_case":true})", "a field \"lower_case\""},
+      {R"({"kind":"word"})", "no field \"words\""},
+      {R"({"kind":"word","words":"ab"})", "\"words\" of its description is no JSON array of strings"},
+      {R"({"kind":"word","words":["a",7]})", "is no JSON array of strings alone"},
+      {R"({"kind":"word","words":["a",["b"]]})", "is no JSON array of strings alone"},
+      {R"({"kind":"word","words":{"a":"b"}})", "is no JSON array of strings alone"},
+      {R"({"kind":"word","words":[]})", "vocabulary is empty"},
+      {R"({"kind":"word","words":["a","b","b"]})", "distinct words in rising byte order"},
+      {R"({"kind":"word","words":["b","a"]})", "distinct words in rising byte order"},
+      {R"({"kind":"word","words":["","a"]})", "word 1 of its vocabulary is empty or holds white space"},
+      {R"({"kind":"word","words":["a","b c"]})", "word 2 of its vocabulary is empty or holds white space"},
+      {R"({"kind":"word","words":["\n\n"]})", "word 1 of its vocabulary is empty or holds white space"},
+      {R"({"kind":"word","words":["a\n"]})", "word 1 of its vocabulary is empty or holds white space"},
+      {R"({"kind":"word","words":["\u3000"]})", "word 1 of its vocabulary is empty or holds white space"},
+      {"{\"kind\":\"word\",\"words\":[\"a\xFF\"]}", "not valid JSON"},
+      {R"({"kind":"word","words":["a"],"special":["<s>"]})", "a field \"special\""},
   };
   for (const Case& c : cases) {
     const std::string error = error_of<InputError>([&] { tokenizer_from_json(c.json); });
@@ -178,7 +194,7 @@ class SharedText : public testing::TestWithParam<const char*> {
 
 class Utf8Text : public SharedText {};
 
-TEST_P(Utf8Text, ComesBackFromBothTokenizers) {
+TEST_P(Utf8Text, ComesBackFromBytesAndCharacters) {
   const std::string_view documents[] = {text_};
   expect_round_trip(*make_tokenizer("byte", documents), text_);
   const auto tokenizer = make_tokenizer("char", documents);
@@ -191,6 +207,32 @@ TEST_P(Utf8Text, ComesBackFromBothTokenizers) {
     EXPECT_EQ(tokenizer->vocab_size(), 2125);
   }
 }
+
+TEST_P(Utf8Text, ComesBackFromWordsWithSingleSpaces) {
+  struct Counts {
+    std::string_view file;
+    index words;        // distinct ones, the line break among them
+    std::size_t bytes;  // of the text with white space at the ends of lines gone and a single space elsewhere
+  };
+  // By Python, of the text split at the code points of White_Space.
+  constexpr Counts kCounts[] = {{"tinyshakespeare.txt", 25671, 1115376},
+                                {"ja_kokoro.txt", 1296, 555111},
+                                {"tr_anayasa.txt", 6117, 183742},
+                                {"de_faust.txt", 22136, 500866}};
+  const std::string_view documents[] = {text_};
+  const auto tokenizer = make_tokenizer("word", documents);
+  const std::string tidy = tokenizer->decode(tokenizer->encode(text_));
+  expect_round_trip(*tokenizer, tidy);
+  for (const Counts& counts : kCounts) {
+    if (counts.file == GetParam()) {
+      EXPECT_EQ(tokenizer->vocab_size(), counts.words + 4);
+      EXPECT_EQ(tidy.size(), counts.bytes);
+    }
+  }
+  if (std::string_view(GetParam()) == "tinyshakespeare.txt") {
+    EXPECT_EQ(tokenizer->encode("First Citizen:\nBefore we"), (std::vector<Token>{1585, 997, 4, 642, 24648}));
+  }
+}
 INSTANTIATE_TEST_SUITE_P(Shared, Utf8Text, testing::Values("tinyshakespeare.txt", "ja_kokoro.txt", "tr_anayasa.txt", "de_faust.txt"));
 
 class Windows1251Text : public SharedText {};
@@ -198,9 +240,12 @@ class Windows1251Text : public SharedText {};
 TEST_P(Windows1251Text, IsReadByTheByteTokenizerOnly) {
   const std::string_view documents[] = {text_};
   expect_round_trip(*make_tokenizer("byte", documents), text_);
-  EXPECT_TRUE(error_of<EncodeError>([&] {
-                make_tokenizer("char", documents);
-              }).starts_with("byte 0: not UTF-8: 0xC0, a byte that never occurs in UTF-8; convert the text"));
+  for (const char* kind : {"char", "word"}) {
+    EXPECT_TRUE(error_of<EncodeError>([&] {
+                  make_tokenizer(kind, documents);
+                }).starts_with("byte 0: not UTF-8: 0xC0, a byte that never occurs in UTF-8; convert the text"))
+        << kind;
+  }
 }
 INSTANTIATE_TEST_SUITE_P(Shared, Windows1251Text, testing::Values("ru_onegin_cp1251.txt"));
 

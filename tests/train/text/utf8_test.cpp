@@ -134,6 +134,18 @@ TEST(Utf8, TellsHowManyTrailingBytesMayStillBecomeACharacter) {
   EXPECT_EQ(utf8::incomplete_tail("\xED\xA0"), 0) << "nor does half of a surrogate pair";
 }
 
+TEST(Utf8, WhiteSpaceIsTheUnicodeProperty) {
+  std::u32string white;
+  for (char32_t code_point = 0; code_point <= utf8::kLastCodePoint; ++code_point) {
+    if (utf8::is_white_space(code_point)) {
+      white += code_point;
+    }
+  }
+  EXPECT_TRUE(white ==
+              U"\t\n\v\f\r \u0085\u00A0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200A\u2028\u2029\u202F\u205F"
+              U"\u3000");
+}
+
 TEST(Utf8, NamesCharactersAndPrintsOnlyHarmlessOnes) {
   EXPECT_EQ(utf8::name_of(U'\u00E9'), "U+00E9 'é'");
   EXPECT_EQ(utf8::name_of(U'\U0001F600'), "U+1F600 '😀'");

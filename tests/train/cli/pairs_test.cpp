@@ -1,0 +1,164 @@
+// An encoder-decoder through the program: train, resume, eval, sample, and what is refused.
+#include <gtest/gtest.h>
+
+#include "tests/train/cli/workspace.h"
+
+namespace dikkat::testing {
+namespace {
+
+constexpr const char* kPairsConfig = R"([model]
+kind = "encoder_decoder"
+n_layer = 1
+n_head = 2
+n_embd = 32
+block_size = 12
+[tokenizer]
+kind = "word"
+[data]
+corpus = ["pairs.tsv"]
+val_fraction = 0.0
+[optim]
+learning_rate = 1e-2
+warmup_steps = 10
+beta2 = 0.98
+weight_decay = 0.0
+[train]
+batch_size = 6
+max_steps = 80
+checkpoint_interval = 40
+)";
+
+constexpr const char* kPairs =
+    "When you play game of thrones\tyou win or you die\n"
+    "when the lamp goes out\tthe ships turn home\n"
+    "who keeps the lamp\ta keeper does\n"
+    "when you play\tyou laugh\n"
+    "who goes home\tthe ships\n"
+    "the lamp\tturns\n";
+
+class Pairs : public ::testing::Test {
+ protected:
+  Pairs() {
+    here.write("pairs.toml", kPairsConfig);
+    here.write("pairs.tsv", kPairs);
+  }
+
+  Outcome train(const Words& more = {}) {
+    Words words{"train", "--config", "pairs.toml", "--out", "run"};
+    words.insert(words.end(), more.begin(), more.end());
+    return here.run(words);
+  }
+  /// A run that ended in bad input, said `message`, and left no run behind.
+  void expect_refused(const Outcome& outcome, const std::string& message) {
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    EXPECT_TRUE(contains(outcome.err, message)) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_FALSE(std::filesystem::exists(here / "run"));
+  }
+
+  Workspace here;
+};
+
+TEST_F(Pairs, train_eval_and_sample_answer_with_the_very_target) {
+  const Outcome trained = train();
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_TRUE(contains(trained.err, "80 steps of 6 pairs")) << trained.err;
+  const Words question{"sample", "run", "--prompt", "When you play game of thrones"};
+  EXPECT_EQ(here.run(question).out, "you win or you die\n");
+  Words beam = question;
+  beam.insert(beam.end(), {"--beam", "3", "--json"});
+  const Json answer = Json::parse(here.run(beam).out);
+  EXPECT_EQ(answer["beam"], 3);
+  EXPECT_EQ(answer["samples"][0]["text"], "you win or you die");
+  EXPECT_EQ(answer["samples"][0]["ended"], true);
+  EXPECT_LT(answer["samples"][0]["log_probability"], 0.0);
+  EXPECT_EQ(here.run({"sample", "run", "--prompt", "-"}, {.input = "who keeps the lamp\nthe lamp\n"}).out, "a keeper does\nturns\n");
+
+  const Json eval = Json::parse(here.run({"eval", "run", "--corpus", "pairs.tsv", "--exact-match", "--json"}).out);
+  EXPECT_EQ(eval["exact_match"], 1.0);
+  EXPECT_EQ(eval["pairs"], 6);
+  EXPECT_LT(eval["loss"], 0.1);
+  EXPECT_EQ(eval["tokens"], 5 + 4 + 3 + 2 + 2 + 1 + 6);
+}
+
+TEST_F(Pairs, attention_is_shown_on_request) {
+  ASSERT_EQ(train({"--set", "train.max_steps=2"}).code, 0);
+  const Words question{"sample", "run", "--prompt", "the lamp turns", "--max-new-tokens", "2", "--attention"};
+  const std::string table = here.run(question).out;
+  EXPECT_TRUE(contains(table, "turns  <end>")) << table;
+  Words as_json = question;
+  as_json.emplace_back("--json");
+  const Json layers = Json::parse(here.run(as_json).out)["samples"][0]["attention"];
+  ASSERT_EQ(layers.size(), 3U);
+  EXPECT_EQ(layers[2]["layer"], "decoder.h.0.crossattention");
+  EXPECT_EQ(layers[2]["heads"], 2);
+  EXPECT_EQ(layers[2]["keys"], 4);
+}
+
+TEST_F(Pairs, resume_goes_on_to_the_same_bytes) {
+  ASSERT_EQ(train().code, 0);
+  ASSERT_EQ(here.run({"train", "--config", "pairs.toml", "--out", "part", "--set", "train.max_steps=40", "optim.decay_steps=80"}).code, 0);
+  const Outcome resumed = here.run({"resume", "part", "--set", "train.max_steps=80", "--threads", "1"});
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  const Json whole = Json::parse(here.run({"eval", "run", "--corpus", "pairs.tsv", "--json"}).out);
+  const Json part = Json::parse(here.run({"eval", "part", "--corpus", "pairs.tsv", "--json"}).out);
+  EXPECT_EQ(whole["loss"], part["loss"]);
+}
+
+TEST_F(Pairs, a_line_that_is_no_pair_is_named) {
+  const std::string file = (here / "pairs.tsv").string();
+  const std::map<std::string, std::string> cases = {
+      {"a\tb\nno tab\n", ": line 2: "},
+      {"a\tb\nc\td\te\n", ": line 2: "},
+      {"a\tb\n\nc\td\n", ": line 2: "},
+      {"a\tb\n\td\n", ": line 2: "},
+      {"a\tb\nc\t \n", ": line 2: "},
+      {"a\tb\nc\t\xFF\n", ": line 2: "},
+      {"", "empty"},
+  };
+  for (const auto& [text, message] : cases) {
+    here.write("pairs.tsv", text);
+    const Outcome outcome = train();
+    expect_refused(outcome, message);
+    EXPECT_TRUE(contains(outcome.err, file)) << outcome.err;
+  }
+}
+
+TEST_F(Pairs, what_is_longer_than_the_model_is_refused) {
+  here.write("pairs.tsv", "a\tb\na b c d e f g h i j k l\tb\n");
+  const Outcome outcome = train();
+  expect_refused(outcome, ": line 2: ");
+  EXPECT_TRUE(contains(outcome.err, "model.block_size")) << outcome.err;
+  here.write("pairs.tsv", kPairs);
+  ASSERT_EQ(train({"--set", "train.max_steps=1"}).code, 0);
+  const Outcome sample = here.run({"sample", "run", "--prompt", "you\na b c d e f g h i j k l"});
+  EXPECT_EQ(sample.code, 2);
+  EXPECT_TRUE(contains(sample.err, "prompt: line 2: ")) << sample.err;
+}
+
+TEST_F(Pairs, another_tokenizer_is_refused) {
+  expect_refused(train({"--set", "tokenizer.kind=char"}), "tokenizer.kind is \"char\", expected \"word\"");
+}
+
+TEST_F(Pairs, options_of_the_other_kind_of_model_are_refused) {
+  ASSERT_EQ(train({"--set", "train.max_steps=1"}).code, 0);
+  here.train("gpt", {"train.max_steps=1"});
+  const std::vector<std::pair<Words, std::string>> cases = {
+      {{"sample", "gpt", "--beam", "2"}, "--beam is for an encoder-decoder"},
+      {{"sample", "gpt", "--attention"}, "--attention is for an encoder-decoder"},
+      {{"eval", "gpt", "--exact-match"}, "--exact-match is for an encoder-decoder"},
+      {{"sample", "run", "--prompt", "the lamp", "--temperature", "1"}, "--temperature is for a GPT"},
+      {{"sample", "run", "--prompt", "the lamp", "--num-samples", "2"}, "--num-samples is for a GPT"},
+      {{"sample", "run"}, "an encoder-decoder answers a source"},
+      {{"sample", "run", "--prompt", ""}, "the prompt is empty"},
+  };
+  for (const auto& [words, message] : cases) {
+    const Outcome outcome = here.run(words);
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    EXPECT_TRUE(contains(outcome.err, message)) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+  }
+}
+
+}  // namespace
+}  // namespace dikkat::testing

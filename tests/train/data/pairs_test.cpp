@@ -1,0 +1,160 @@
+#include "train/data/pairs.h"
+
+#include <limits>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/temporary_folder.h"
+#include "train/data/fingerprint.h"
+
+namespace dikkat {
+namespace {
+
+using namespace std::string_literals;
+
+PairCorpus read(std::initializer_list<std::string> paths) { return read_pairs(std::span(paths.begin(), paths.size())); }
+
+TEST(Pairs, ReadsALineAPairInOrder) {
+  const TemporaryFolder folder;
+  const std::string b = folder.write("b.txt", "you win\tor die\r\n\u00E9 \t a\n");  // named by the person, so any extension will do
+  const std::string a = folder.write("a.tsv", "x\ty\nlast\tline");
+  const PairCorpus corpus = read({b, a});
+  ASSERT_EQ(corpus.pairs.size(), 4U);
+  const Pair expected[] = {
+      {.name = b, .line = 1, .offset = 0, .source = "you win", .target = "or die"},
+      {.name = b, .line = 2, .offset = 16, .source = "\u00E9 ", .target = " a"},
+      {.name = a, .line = 1, .offset = 0, .source = "x", .target = "y"},
+      {.name = a, .line = 2, .offset = 4, .source = "last", .target = "line"},
+  };
+  for (std::size_t i = 0; i < 4; ++i) {
+    const Pair& pair = corpus.pairs[i];
+    EXPECT_EQ(pair.name, expected[i].name) << i;
+    EXPECT_EQ(pair.line, expected[i].line) << i;
+    EXPECT_EQ(pair.offset, expected[i].offset) << i;
+    EXPECT_EQ(pair.source, expected[i].source) << i;
+    EXPECT_EQ(pair.target, expected[i].target) << i;
+  }
+  EXPECT_EQ(concat(corpus.pairs[1], "!"), concat(b, ": line 2!"));
+}
+
+TEST(Pairs, AFolderStandsForItsTsvFiles) {
+  const TemporaryFolder folder;
+  folder.write("b.TSV", "b\tb\n");
+  folder.write("a/a.tsv", "a\ta\n");
+  folder.write("empty.tsv", "");
+  folder.write("notes.txt", "no pairs");
+  const PairCorpus corpus = read({folder.path()});
+  ASSERT_EQ(corpus.pairs.size(), 2U);
+  EXPECT_EQ(corpus.documents.size(), 2U) << "empty files are left out";
+  EXPECT_EQ(corpus.pairs[0].source, "a");
+  EXPECT_EQ(corpus.pairs[1].name, folder.path("b.TSV"));
+}
+
+TEST(Pairs, TheViewsStayValidWhenTheCorpusMoves) {
+  const TemporaryFolder folder;
+  PairCorpus first = read({folder.write("a.tsv", "a\tb")});  // so short that the string has no memory of its own
+  const PairCorpus moved = std::move(first);
+  const char* text = moved.documents[0].text.data();
+  EXPECT_EQ(moved.pairs[0].source.data(), text);
+  EXPECT_EQ(moved.pairs[0].target.data(), text + 2);
+  EXPECT_EQ(moved.pairs[0].name.data(), moved.documents[0].name.data());
+  static_assert(!std::is_copy_constructible_v<PairCorpus> && !std::is_copy_assignable_v<PairCorpus>);
+}
+
+TEST(Pairs, RefusesALineThatIsNoPairAndNamesIt) {
+  const TemporaryFolder folder;
+  struct Case {
+    std::string text, words;
+  };
+  const Case cases[] = {
+      {"a\tb\nab\nc\td\n", "line 2: no TAB, expected SOURCE<TAB>TARGET"},
+      {"   \n", "line 1: no TAB, expected SOURCE<TAB>TARGET"},
+      {"a\tb\nc\td\na\tb\tc\n", "line 3: 2 TABs, expected SOURCE<TAB>TARGET"},
+      {"a\t\tb", "line 1: 2 TABs"},
+      {"a\tb\n\nc\td\n", "line 2: the line is empty, expected SOURCE<TAB>TARGET"},
+      {"a\tb\n\n", "line 2: the line is empty"},
+      {"a\tb\r\n\r\n", "line 2: the line is empty"},
+      {"\n", "line 1: the line is empty"},
+      {"\tb\n", "line 1: the source is empty, expected SOURCE<TAB>TARGET"},
+      {" \u3000\tb\n", "line 1: the source is blank, expected SOURCE<TAB>TARGET"},
+      {"a\t\n", "line 1: the target is empty, expected SOURCE<TAB>TARGET"},
+      {"a\t\r\n", "line 1: the target is empty"},
+      {"a\t \u00A0\n", "line 1: the target is blank"},
+      {"a\tb\n\u00E9\tc\xE9 d\n",
+       "line 2: byte 8 of the file: not UTF-8: 0xE9 0x20, a character of several bytes that another byte interrupts; convert the text to "
+       "UTF-8 (iconv -f ENCODING -t UTF-8)"},
+  };
+  for (const Case& c : cases) {
+    const std::string path = folder.write("bad.tsv", c.text);
+    const std::string error = input_error_of([&] { read({path}); });
+    EXPECT_TRUE(error.starts_with(concat(path, ": ", c.words))) << "expected: " << c.words << "\n  answered: " << error;
+  }
+}
+
+TEST(Pairs, OfSeveralBadLinesTheFirstIsNamed) {
+  const TemporaryFolder folder;
+  for (int i = 10; i < 60; ++i) {
+    folder.write(concat(i, ".tsv"), i < 17 ? "a\tb\n" : "a\tb\nbad\nbad\n");
+  }
+  for (int run = 0; run < 20; ++run) {
+    const std::string error = input_error_of([&] { read({folder.path()}); });
+    ASSERT_NE(error.find("/17.tsv: line 2: no TAB"), std::string::npos) << error;
+  }
+}
+
+TEST(Pairs, RefusesWhatHoldsNone) {
+  const TemporaryFolder folder;
+  const std::string empty = folder.write("none/empty.tsv", "");
+  EXPECT_EQ(input_error_of([&] { read({empty}); }), concat("corpus: ", empty, " is empty, expected text"));
+  folder.write("texts/a.txt", "a\tb\n");
+  EXPECT_EQ(input_error_of([&] { read({folder.path("texts")}); }),
+            concat("corpus: the folder ", folder.path("texts"), " holds no text, expected files that end in .tsv"));
+  EXPECT_THROW(read({}), InputError);
+  EXPECT_NE(input_error_of([&] { read({folder.write("nul.tsv", "a\tb\0"s)}); }).find("NUL byte at byte 3"), std::string::npos);
+}
+
+TEST(Pairs, HaveTheFingerprintOfTheirFiles) {
+  const TemporaryFolder folder;
+  const PairCorpus corpus = read({folder.write("a.tsv", "a\tb\n")});
+  // printf '\4\0\0\0\0\0\0\0a\tb\n' | sha256sum
+  EXPECT_EQ(fingerprint(corpus.documents), "38e1b39725709cb50f2798957af2348ea783f310c0ebdd35a532b0411a7a32f4");
+}
+
+TEST(Pairs, TheFirstOnesAreForTraining) {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 10; ++i) {
+    text += concat(i, "\tx\n");
+  }
+  const PairCorpus corpus = read({folder.write("a.tsv", text)});
+  struct Case {
+    double val_fraction;
+    std::size_t train;
+  };
+  for (const Case& c : {Case{0, 10}, {0.1, 9}, {0.25, 7}, {0.5, 5}, {0.99, 0}}) {
+    const PairSplit parts = split_pairs(corpus, c.val_fraction);
+    ASSERT_EQ(parts.train.size(), c.train) << c.val_fraction;
+    ASSERT_EQ(parts.validation.size(), 10 - c.train) << c.val_fraction;
+    EXPECT_EQ(parts.train.data(), corpus.pairs.data());
+    EXPECT_EQ(parts.validation.data(), corpus.pairs.data() + c.train);
+  }
+  for (const double bad : {-0.1, 1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_THROW(split_pairs(corpus, bad), InputError) << bad;
+  }
+}
+
+TEST(Pairs, TheDemoCorpusHasEachSourceOnce) {
+  const PairCorpus corpus = read({DIKKAT_SOURCE_DIR "/data/pairs.tsv"});
+  std::set<std::string_view> sources;
+  for (const Pair& pair : corpus.pairs) {
+    sources.insert(pair.source);
+  }
+  EXPECT_EQ(corpus.pairs.size(), 44U);
+  EXPECT_EQ(sources.size(), corpus.pairs.size());
+  EXPECT_EQ(corpus.pairs[0].source, "When you play game of thrones");
+  EXPECT_EQ(corpus.pairs[0].target, "you win or you die");
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,40 @@
+#include "train/loop/model.h"
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/temporary_folder.h"
+#include "train/config/parse.h"
+
+namespace dikkat {
+namespace {
+
+TEST(LanguageModel, TransformerBaseHasThePapersParameters) {
+  Config config = load_config(std::filesystem::path(DIKKAT_SOURCE_DIR) / "configs/transformer-base.toml");
+  resolve(config);
+  EXPECT_EQ(LanguageModel(config.model, 37000).parameters().parameter_count(), 63'082'496);
+  config.model.share_embeddings = false;
+  config.model.tie_embeddings = false;
+  config.model.final_norm = true;
+  EXPECT_EQ(LanguageModel(config.model, 37000).parameters().parameter_count(), 63'082'496 + 2 * 37000 * 512 + 4 * 512);
+}
+
+TEST(LanguageModel, Gpt2HasItsParameters) {
+  Config config = load_config(std::filesystem::path(DIKKAT_SOURCE_DIR) / "configs/gpt2-124m.toml");
+  resolve(config);
+  EXPECT_EQ(LanguageModel(config.model, 256).parameters().parameter_count(), 124'439'808);
+}
+
+TEST(LanguageModel, SaysWhichKindItIs) {
+  const LanguageModel gpt({.n_layer = 1, .n_embd = 8, .block_size = 4}, 9);
+  EXPECT_NO_THROW(gpt.gpt());
+  EXPECT_EQ(input_error_of([&] { gpt.encoder_decoder(); }), "the model is a GPT, expected an encoder-decoder");
+  const LanguageModel pairs({.kind = "encoder_decoder", .n_layer = 1, .n_embd = 8, .block_size = 4}, 9);
+  EXPECT_NO_THROW(pairs.encoder_decoder());
+  EXPECT_EQ(input_error_of([&] { pairs.gpt(); }), "the model is an encoder-decoder, expected a GPT");
+  EXPECT_THROW(LanguageModel({.kind = "rnn"}, 9), InputError);
+}
+
+}  // namespace
+}  // namespace dikkat

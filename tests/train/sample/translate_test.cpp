@@ -1,0 +1,198 @@
+#include "train/sample/translate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "autograd/base/parallel.h"
+#include "tests/support/throws.h"
+
+namespace dikkat {
+namespace {
+
+constexpr const char* kWords = R"({"kind":"word","words":["a","b","c","d"]})";  // 8 tokens with the marks
+
+struct Translate : ::testing::Test {
+  Translate()
+      : tokenizer(tokenizer_from_json(kWords)),
+        model(Scope(store), {.n_encoder_layer = 1, .n_layer = 1, .n_head = 2, .n_embd = 8, .block_size = 6, .vocab_size = 10}) {
+    store.allocate(11);
+    for (ParameterStore::Entry* entry : store.entries()) {  // opinions that differ from source to source
+      for (index i = 0; i < entry->size(); ++i) {
+        static_cast<float*>(entry->record.data)[i] *= 2.5F;
+      }
+    }
+    for (const char* text : {"a b", "c", "d d a b", "b c d", "a", "d c b a"}) {
+      sources.push_back(encode_source(*tokenizer, text, 6));
+    }
+  }
+
+  /// Log-probability of a target with its end mark, through the plain model; without the mark for one at the limit.
+  double log_probability(const std::vector<Token>& source, const std::vector<Token>& target, bool ends) {
+    std::vector<Token> inputs{2};
+    inputs.insert(inputs.end(), target.begin(), target.end());
+    std::vector<Token> labels = target;
+    if (ends) {
+      labels.push_back(3);
+    } else {
+      inputs.pop_back();
+    }
+    Tape tape(Recording::off);
+    Pass pass{.tape = tape};
+    const auto memory = model.encode(pass, tape.input<Token>({1, static_cast<index>(source.size())}, source));
+    const Tensor logits =
+        model.logits(pass, model.features(pass, tape.input<Token>({1, static_cast<index>(inputs.size())}, inputs), memory));
+    double total = 0;
+    for (std::size_t t = 0; t < labels.size(); ++t) {
+      const float* row = logits.data<float>() + t * 10;
+      double sum = 0;
+      for (index v = 0; v < 8; ++v) {  // padding of the vocabulary is not in the running
+        sum += std::exp(static_cast<double>(row[v]));
+      }
+      total += static_cast<double>(row[labels[t]]) - std::log(sum);
+    }
+    return total;
+  }
+
+  /// Beam search as it is defined, every score from the plain model.
+  Translation plain_beam(const std::vector<Token>& source, std::size_t beam, double alpha) {
+    std::vector<Translation> kept{{}};
+    for (int t = 0; t < 6; ++t) {
+      std::vector<Translation> next, longer;
+      for (const Translation& text : kept) {
+        if (text.ended) {
+          next.push_back(text);
+          continue;
+        }
+        longer.push_back({text.tokens, log_probability(source, text.tokens, true), true});
+        for (const Token word : {1, 4, 5, 6, 7}) {
+          std::vector<Token> tokens = text.tokens;
+          tokens.push_back(word);
+          longer.push_back({tokens, log_probability(source, tokens, false), false});
+        }
+      }
+      std::sort(longer.begin(), longer.end(), [](const auto& x, const auto& y) { return x.log_probability > y.log_probability; });
+      longer.resize(std::min(longer.size(), beam - next.size()));
+      next.insert(next.end(), longer.begin(), longer.end());
+      kept = next;
+    }
+    const auto score = [&](const Translation& text) {
+      const double length = static_cast<double>(text.tokens.size()) + (text.ended ? 1 : 0);
+      return (text.ended ? 1e6 : 0) + text.log_probability / std::pow((5 + length) / 6, alpha);
+    };
+    return *std::max_element(kept.begin(), kept.end(), [&](const auto& x, const auto& y) { return score(x) < score(y); });
+  }
+
+  std::unique_ptr<Tokenizer> tokenizer;
+  ParameterStore store;
+  EncoderDecoder model;
+  std::vector<std::vector<Token>> sources;
+};
+
+TEST_F(Translate, GreedyTakesTheLikeliestTokenEachTime) {
+  const auto answers = translate(model, *tokenizer, sources, {});
+  ASSERT_EQ(answers.size(), sources.size());
+  std::vector<std::size_t> lengths;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const Translation& answer = answers[i];
+    EXPECT_NEAR(answer.log_probability, log_probability(sources[i], answer.tokens, answer.ended), 1e-4);
+    std::vector<Token> expected;
+    bool ended = false;
+    while (!ended && expected.size() < 6) {
+      Token best = 3;
+      double highest = log_probability(sources[i], expected, true);
+      for (const Token word : {1, 4, 5, 6, 7}) {
+        std::vector<Token> longer = expected;
+        longer.push_back(word);
+        if (const double p = log_probability(sources[i], longer, false); p > highest) {
+          highest = p;
+          best = word;
+        }
+      }
+      ended = best == 3;
+      if (!ended) {
+        expected.push_back(best);
+      }
+    }
+    EXPECT_EQ(answer.tokens, expected) << i;
+    EXPECT_EQ(answer.ended, ended) << i;
+    lengths.push_back(expected.size());
+  }
+  EXPECT_NE(*std::min_element(lengths.begin(), lengths.end()), *std::max_element(lengths.begin(), lengths.end())) << "the case is void";
+}
+
+TEST_F(Translate, ABeamFollowsTheLikeliestTexts) {
+  int other_than_greedy = 0;
+  for (const double alpha : {0.0, 0.6, 3.0}) {
+    for (const index beam : {2, 4, 6}) {
+      const auto answers = translate(model, *tokenizer, sources, {.beam = beam, .length_penalty = alpha});
+      for (std::size_t i = 0; i < sources.size(); ++i) {
+        const Translation expected = plain_beam(sources[i], static_cast<std::size_t>(beam), alpha);
+        EXPECT_EQ(answers[i].tokens, expected.tokens) << i << " beam " << beam << " alpha " << alpha;
+        EXPECT_EQ(answers[i].ended, expected.ended);
+        EXPECT_NEAR(answers[i].log_probability, expected.log_probability, 1e-4);
+        other_than_greedy += answers[i].tokens != translate(model, *tokenizer, std::span(sources).subspan(i, 1), {})[0].tokens ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(other_than_greedy, 0) << "the case is void";
+}
+
+TEST_F(Translate, AnAnswerDependsNeitherOnTheOthersNorOnThreads) {
+  const int before = thread_count();
+  std::vector<std::vector<Token>> many;
+  for (int i = 0; i < 30; ++i) {
+    many.insert(many.end(), sources.begin(), sources.end());
+  }
+  for (const index beam : {1, 3}) {
+    const auto alone = translate(model, *tokenizer, std::span(sources).first(1), {.beam = beam}).front();
+    for (const int threads : {1, 2, 4}) {
+      set_thread_count(threads);
+      const auto answers = translate(model, *tokenizer, many, {.beam = beam});
+      ASSERT_EQ(answers.size(), many.size());
+      for (std::size_t i = 0; i < many.size(); i += sources.size()) {
+        EXPECT_EQ(answers[i].tokens, alone.tokens);
+        EXPECT_NEAR(answers[i].log_probability, alone.log_probability, 1e-5);
+      }
+    }
+    set_thread_count(before);
+  }
+}
+
+TEST_F(Translate, StopsWhenAskedAndTellsHowFarItIs) {
+  EXPECT_TRUE(translate(model, *tokenizer, sources, {}, [] { return true; }).empty());
+  std::vector<double> shares;
+  translate(model, *tokenizer, sources, {.beam = 6}, {}, [&](double share) { shares.push_back(share); });
+  ASSERT_FALSE(shares.empty());
+  EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
+  EXPECT_EQ(shares.back(), 1);
+}
+
+TEST_F(Translate, ShowsWhatEachWordLookedAt) {
+  const auto layers = attention_of(model, *tokenizer, sources[0], {4, 5});
+  ASSERT_EQ(layers.size(), 3U);
+  EXPECT_EQ(layers[0].layer, "encoder.h.0.attn");
+  EXPECT_EQ(layers[1].layer, "decoder.h.0.attn");
+  EXPECT_EQ(layers[2].layer, "decoder.h.0.crossattention");
+  EXPECT_EQ(layers[2].queries, 3) << "the words and the end";
+  EXPECT_EQ(layers[2].keys, 3) << "a, b and the end";
+  EXPECT_EQ(layers[2].weights.size(), 2U * 3 * 3);
+}
+
+TEST_F(Translate, RefusesWhatItCannotDo) {
+  using testing::error_of;
+  EXPECT_EQ(error_of([&] { translate(model, *tokenizer, sources, {.beam = 0}); }),
+            "beam is 0, expected 1 to 6 (fewer than the words that may follow)");
+  EXPECT_THROW(translate(model, *tokenizer, sources, {.beam = 7}), InputError);
+  EXPECT_THROW(translate(model, *tokenizer, sources, {.length_penalty = -1}), InputError);
+  EXPECT_THROW(translate(model, *tokenizer, sources, {.max_new_tokens = -1}), InputError);
+  EXPECT_EQ(error_of([&] { encode_source(*tokenizer, " ", 6); }), "the source has no words, expected one or more");
+  EXPECT_EQ(error_of([&] { encode_source(*tokenizer, "a a a a a a", 6); }),
+            "the source has 7 tokens with its end mark, but the model reads at most 6 (model.block_size); shorten it");
+  const auto bytes = tokenizer_from_json(R"({"kind":"byte"})");
+  EXPECT_NE(error_of([&] { encode_source(*bytes, "a", 6); }).find("byte tokenizer has no marks"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,50 @@
+#include "train/data/pair_samples.h"
+
+#include <algorithm>
+
+#include "autograd/base/error.h"
+
+namespace dikkat {
+namespace {
+
+constexpr index kRounded = 8;
+
+index padded(index length, index longest) { return std::min(round_up(length, kRounded), longest); }
+
+}  // namespace
+
+PairSamples::PairSamples(const PairStore& store) : store_(store) {
+  require_input(store.count() >= 1, "there are no pairs, expected one or more, a line SOURCE<TAB>TARGET each");
+}
+
+RowLengths PairSamples::lengths(index sample) const {
+  return {.cols = padded(store_.target_length(sample), store_.longest_target()),
+          .source_cols = padded(store_.source_length(sample), store_.longest_source())};
+}
+
+void PairSamples::fill(index, index sample, index row, Batch& batch) const {
+  const SequenceTokens& marks = store_.marks();
+  const index length = store_.target_length(sample);
+  const index cols = batch.lengths.cols;
+  Token* inputs = batch.inputs.data() + row * cols;
+  Token* targets = batch.targets.data() + row * cols;
+  float* weights = batch.weights.data() + row * cols;
+  store_.read_target(sample, targets);
+  targets[length - 1] = marks.end;
+  inputs[0] = marks.start;
+  std::copy_n(targets, length - 1, inputs + 1);
+  std::fill_n(weights, length, 1.0F);
+  std::fill(inputs + length, inputs + cols, marks.pad);
+  std::fill(targets + length, targets + cols, marks.pad);
+  std::fill(weights + length, weights + cols, 0.0F);
+  batch.target_weight += static_cast<double>(length);
+
+  const index source_cols = batch.lengths.source_cols;
+  const index source_length = store_.source_length(sample);
+  Token* source = batch.source.data() + row * source_cols;
+  store_.read_source(sample, source);
+  std::fill(source + source_length, source + source_cols, marks.pad);
+  batch.source_lengths[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(source_length);
+}
+
+}  // namespace dikkat

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "train/data/pair_store.h"
+#include "train/data/samples.h"
+
+namespace dikkat {
+
+/// Pairs for an encoder-decoder: a sample is the source, and the target after the start mark; each position's target is the token
+/// that follows, at the end the end mark (teacher forcing). Rows are padded to a multiple of 8 positions, or to the longest sample's,
+/// so that batches come in few shapes.
+class PairSamples : public Samples {
+ public:
+  /// Keeps a reference to the store. Throws InputError when it holds no pair.
+  explicit PairSamples(const PairStore& store);
+
+  index count() const override { return store_.count(); }
+  RowLengths lengths(index sample) const override;
+  RowLengths longest() const override { return {.cols = store_.longest_target(), .source_cols = store_.longest_source()}; }
+  double target_weight(index sample) const override { return static_cast<double>(store_.target_length(sample)); }
+  void fill(index epoch, index sample, index row, Batch& batch) const override;
+
+ private:
+  const PairStore& store_;
+};
+
+}  // namespace dikkat

@@ -1,0 +1,103 @@
+#include "train/data/pair_store.h"
+
+#include <algorithm>
+
+#include "autograd/base/error.h"
+#include "train/data/tasks.h"
+
+namespace dikkat {
+namespace {
+
+constexpr index kPairsOfATask = 256;
+
+SequenceTokens marks_of(const Tokenizer& tokenizer) {
+  const auto marks = tokenizer.sequence_tokens();
+  require_input(marks.has_value(), "tokenizer.kind is \"", tokenizer.kind(),
+                "\", expected \"word\": pairs need tokens for padding, start and end, which this kind lacks");
+  return *marks;
+}
+
+/// The error as the person sees it: by file and line, and by byte of the file. `text` is the pair's source or target.
+[[noreturn]] void refuse(const EncodeError& error, const Pair& pair, std::string_view text) {
+  const index begin = pair.offset + (text.data() == pair.source.data() ? 0 : static_cast<index>(pair.source.size()) + 1);
+  fail_input(pair, ": byte ", begin + error.offset(), " of the file: ", error.problem());
+}
+
+std::vector<Token> encode(const Tokenizer& tokenizer, const Pair& pair, std::string_view text) {
+  try {
+    return tokenizer.encode(text);
+  } catch (const EncodeError& error) {
+    refuse(error, pair, text);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, const PairCorpus& corpus) {
+  std::vector<std::string_view> texts;
+  texts.reserve(2 * corpus.pairs.size());
+  for (const Pair& pair : corpus.pairs) {
+    texts.insert(texts.end(), {pair.source, pair.target});
+  }
+  try {
+    return make_tokenizer(kind, texts);
+  } catch (const EncodeError& error) {
+    const auto at = static_cast<std::size_t>(error.document());
+    refuse(error, corpus.pairs.at(at / 2), texts.at(at));
+  }
+}
+
+PairStore::PairStore(const Tokenizer& tokenizer, std::span<const Pair> pairs)
+    : marks_(marks_of(tokenizer)), sources_(tokenizer.vocab_size()), targets_(tokenizer.vocab_size()) {
+  struct Tokens {
+    std::vector<Token> source, target;
+  };
+  const auto count = static_cast<index>(pairs.size());
+  std::vector<Tokens> encoded(pairs.size());
+  run_tasks(ceil_div(count, kPairsOfATask), [&](index task) {
+    for (index i = task * kPairsOfATask; i < std::min(count, (task + 1) * kPairsOfATask); ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const Pair& pair = pairs[at];
+      encoded[at] = {.source = encode(tokenizer, pair, pair.source), .target = encode(tokenizer, pair, pair.target)};
+      encoded[at].source.push_back(marks_.end);
+    }
+  });
+  for (std::size_t i = 0; i < encoded.size(); ++i) {
+    sources_.append(encoded[i].source);
+    targets_.append(encoded[i].target);
+    target_bytes_ += static_cast<index>(pairs[i].target.size());
+    encoded[i] = {};  // gives its memory back: the next ones are still to be copied
+  }
+}
+
+void PairStore::Sequences::append(std::span<const Token> tokens) {
+  tokens_.append(tokens);
+  starts_.push_back(tokens_.size());
+  longest_ = std::max(longest_, static_cast<index>(tokens.size()));
+}
+
+index PairStore::Sequences::length(index i) const {
+  const std::size_t begin = at(i);
+  return starts_[begin + 1] - starts_[begin];
+}
+
+std::size_t PairStore::Sequences::at(index i) const {
+  require(i >= 0 && i < count(), "pair store: pair ", i, ", expected one of the ", count(), " in it");
+  return static_cast<std::size_t>(i);
+}
+
+void require_fits(const PairStore& store, std::span<const Pair> pairs, index block_size) {
+  require(store.count() == static_cast<index>(pairs.size()), "pair store: it holds ", store.count(), " pairs, expected the ", pairs.size(),
+          " that it is asked about");
+  const auto check = [&](const Pair& pair, const char* name, index length) {
+    require_input(length <= block_size, pair, ": the ", name, " has ", length, " tokens with its mark, expected at most ", block_size,
+                  " (model.block_size): raise model.block_size or shorten the line");
+  };
+  for (index i = 0; i < store.count(); ++i) {
+    const Pair& pair = pairs[static_cast<std::size_t>(i)];
+    check(pair, "source", store.source_length(i));
+    check(pair, "target", store.target_length(i));
+  }
+}
+
+}  // namespace dikkat

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "train/data/pairs.h"
+#include "train/data/token_store.h"
+#include "train/text/tokenizer.h"
+
+namespace dikkat {
+
+/// make_tokenizer() over all sources and targets of a corpus, both parts of a split: its errors name the file and the line.
+std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, const PairCorpus& corpus);
+
+/// The tokens of pairs, numbered 0 to count() - 1. A source has the end mark after it. A target is stored without marks, because a decoder
+/// reads it with the start mark before it and writes it with the end mark after it: one token more than it has, in both.
+/// Every method throws Error for a pair that is not in the store.
+class PairStore {
+ public:
+  /// Encodes in parallel; the result does not depend on the threads. Keeps no reference to either. Throws InputError for a tokenizer
+  /// without sequence_tokens(), and for a text that it cannot encode, naming the file, the line and the byte.
+  PairStore(const Tokenizer& tokenizer, std::span<const Pair> pairs);
+
+  /// What batches are padded and marked with.
+  const SequenceTokens& marks() const { return marks_; }
+  index count() const { return sources_.count(); }
+  /// Tokens, with the end mark.
+  index source_length(index pair) const { return sources_.length(pair); }
+  index target_length(index pair) const { return targets_.length(pair) + 1; }
+  /// The longest of these lengths; 0 where there are no pairs.
+  index longest_source() const { return sources_.longest(); }
+  index longest_target() const { return count() == 0 ? 0 : targets_.longest() + 1; }
+  /// Writes source_length(pair) tokens, the last of them the end mark.
+  void read_source(index pair, Token* out) const { sources_.read(pair, out); }
+  /// Writes target_length(pair) - 1 tokens: no mark.
+  void read_target(index pair, Token* out) const { targets_.read(pair, out); }
+  /// Bytes of all targets' texts.
+  index target_bytes() const { return target_bytes_; }
+
+ private:
+  /// Token sequences, one after another.
+  class Sequences {
+   public:
+    explicit Sequences(index vocab_size) : tokens_(vocab_size) {}
+
+    void append(std::span<const Token> tokens);
+    index count() const { return static_cast<index>(starts_.size()) - 1; }
+    index length(index i) const;
+    index longest() const { return longest_; }
+    void read(index i, Token* out) const { tokens_.read(starts_[at(i)], length(i), out); }
+
+   private:
+    std::size_t at(index i) const;
+
+    TokenStore tokens_;
+    std::vector<index> starts_ = {0};  // and the end of the last
+    index longest_ = 0;
+  };
+
+  SequenceTokens marks_;
+  Sequences sources_;
+  Sequences targets_;
+  index target_bytes_ = 0;
+};
+
+/// Throws InputError, which names the file and the line, for the first pair whose source or target, with its mark, has more than
+/// `block_size` tokens, the most that the model sees at once. `store` holds `pairs`.
+void require_fits(const PairStore& store, std::span<const Pair> pairs, index block_size);
+
+}  // namespace dikkat

@@ -1,0 +1,87 @@
+#include "train/data/pairs.h"
+
+#include <algorithm>
+
+#include "autograd/base/error.h"
+#include "train/data/split.h"
+#include "train/data/tasks.h"
+#include "train/text/utf8.h"
+
+namespace dikkat {
+namespace {
+
+constexpr std::string_view kPairExtensions[] = {".tsv"};
+constexpr std::string_view kExpected = ", expected SOURCE<TAB>TARGET";
+
+bool is_blank(std::string_view text) {  // of valid UTF-8
+  for (index at = 0; at < static_cast<index>(text.size());) {
+    const utf8::Character character = utf8::decode(text, at);
+    if (!utf8::is_white_space(character.code_point)) {
+      return false;
+    }
+    at += character.bytes;
+  }
+  return true;
+}
+
+/// `pair` with the texts that its line holds; it knows its place already.
+Pair parse(Pair pair, std::string_view line) {
+  const auto require_text = [&](std::string_view text, const char* name) {
+    require_input(!is_blank(text), pair, ": the ", name, text.empty() ? " is empty" : " is blank", kExpected);
+  };
+  require_input(!line.empty(), pair, ": the line is empty", kExpected);
+  if (const auto at = utf8::first_invalid(line)) {
+    fail_input(pair, ": byte ", pair.offset + *at, " of the file: ", utf8::refusal(line, *at));
+  }
+  const auto tabs = std::count(line.begin(), line.end(), '\t');
+  require_input(tabs > 0, pair, ": no TAB", kExpected);
+  require_input(tabs == 1, pair, ": ", tabs, " TABs", kExpected);
+  const std::size_t tab = line.find('\t');
+  pair.source = line.substr(0, tab);
+  pair.target = line.substr(tab + 1);
+  require_text(pair.source, "source");
+  require_text(pair.target, "target");
+  return pair;
+}
+
+std::vector<Pair> pairs_of(const Document& document) {
+  const std::string_view text = document.text;
+  std::vector<Pair> pairs;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = text.substr(at, end - at);
+    if (line.ends_with('\r')) {
+      line.remove_suffix(1);
+    }
+    const Pair place{.name = document.name, .line = static_cast<index>(pairs.size()) + 1, .offset = static_cast<index>(at)};
+    pairs.push_back(parse(place, line));
+    at = end + 1;
+  }
+  return pairs;
+}
+
+}  // namespace
+
+void append_to(std::string& out, const Pair& pair) { out += concat(pair.name, ": line ", pair.line); }
+
+PairCorpus read_pairs(std::span<const std::string> paths) {
+  PairCorpus corpus;
+  corpus.documents = read_documents(paths, kPairExtensions);
+  std::vector<std::vector<Pair>> of_document(corpus.documents.size());
+  run_tasks(static_cast<index>(of_document.size()), [&](index i) {
+    const auto at = static_cast<std::size_t>(i);
+    of_document[at] = pairs_of(corpus.documents[at]);
+  });
+  for (const std::vector<Pair>& pairs : of_document) {
+    corpus.pairs.insert(corpus.pairs.end(), pairs.begin(), pairs.end());
+  }
+  return corpus;
+}
+
+PairSplit split_pairs(const PairCorpus& corpus, double val_fraction) {
+  const std::span<const Pair> all = corpus.pairs;
+  const auto seam = static_cast<std::size_t>(training_share(static_cast<index>(all.size()), val_fraction));
+  return {.train = all.first(seam), .validation = all.subspan(seam)};
+}
+
+}  // namespace dikkat

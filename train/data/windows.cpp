@@ -1,0 +1,67 @@
+#include "train/data/windows.h"
+
+#include <algorithm>
+
+#include "autograd/base/error.h"
+#include "autograd/base/philox.h"
+
+namespace dikkat {
+namespace {
+
+/// `valid` tokens from `begin` on and the ones that follow each of them, as a row that is padded with token 0.
+void fill_window(const TokenStore& store, index begin, index valid, index row, Batch& batch) {
+  const index cols = batch.lengths.cols;
+  Token* inputs = batch.inputs.data() + row * cols;
+  Token* targets = batch.targets.data() + row * cols;
+  float* weights = batch.weights.data() + row * cols;
+  store.read(begin, valid, inputs);
+  store.read(begin + 1, valid, targets);
+  std::fill_n(weights, valid, 1.0F);
+  std::fill(inputs + valid, inputs + cols, 0);
+  std::fill(targets + valid, targets + cols, 0);
+  std::fill(weights + valid, weights + cols, 0.0F);
+  batch.target_weight += static_cast<double>(valid);
+}
+
+void require_sample(index sample, index count) {
+  require(0 <= sample && sample < count, "windows: window ", sample, ", expected 0 to ", count - 1);
+}
+
+}  // namespace
+
+TrainingWindows::TrainingWindows(const TokenStore& store, index block_size, std::uint64_t seed)
+    : store_(store), block_size_(block_size), seed_(seed) {
+  require(block_size >= 1, "training: block_size is ", block_size, ", expected 1 or more");
+  require_input(store.size() > block_size, "the text for training has ", store.size(), " tokens, expected at least ",
+                static_cast<std::uint64_t>(block_size) + 1, " (model.block_size + 1): give a longer text or a smaller model.block_size");
+}
+
+index TrainingWindows::offset(index epoch) const {
+  const auto words = RandomStream(seed_, "data.offset", static_cast<std::uint64_t>(epoch)).group(0);
+  const std::uint64_t random = std::uint64_t{words[1]} << 32 | words[0];
+  const index choices = (store_.size() - 1) % block_size_ + 1;
+  return static_cast<index>(random % static_cast<std::uint64_t>(choices));
+}
+
+void TrainingWindows::fill(index epoch, index sample, index row, Batch& batch) const {
+  require_sample(sample, count());
+  fill_window(store_, offset(epoch) + sample * block_size_, block_size_, row, batch);
+}
+
+SequentialWindows::SequentialWindows(const TokenStore& store, index block_size) : store_(store), block_size_(block_size) {
+  require(block_size >= 1, "evaluation: block_size is ", block_size, ", expected 1 or more");
+  require_input(store.size() >= 2, "the text for evaluation has ", store.size(),
+                " tokens, expected at least 2: give a longer text or a larger data.val_fraction");
+}
+
+double SequentialWindows::target_weight(index sample) const {
+  return static_cast<double>(std::min(block_size_, targets() - sample * block_size_));
+}
+
+void SequentialWindows::fill(index, index sample, index row, Batch& batch) const {
+  require_sample(sample, count());
+  const index begin = sample * block_size_;
+  fill_window(store_, begin, std::min(block_size_, targets() - begin), row, batch);
+}
+
+}  // namespace dikkat

@@ -1,0 +1,60 @@
+#include "train/loop/model_flops.h"
+
+#include <algorithm>
+
+namespace dikkat {
+namespace {
+
+constexpr double kPerWeight = 6;  // a multiply-add forward, two backward
+constexpr double kPerPair = 12;   // and channel: two products forward, four backward
+
+/// Weights of a layer's products by what they are applied to.
+struct LayerWeights {
+  double attention = 0;  // four C x C
+  double feed_forward = 0;
+
+  template <class ModelConfig>
+  explicit LayerWeights(const ModelConfig& c) {
+    const auto width = static_cast<double>(c.n_embd);
+    const auto hidden = static_cast<double>(c.n_hidden > 0 ? c.n_hidden : 4 * c.n_embd);
+    attention = 4 * width * width;
+    feed_forward = 2 * width * hidden;
+  }
+};
+
+double gpt_flops(const GptConfig& c, const Batch& batch) {
+  const LayerWeights weights(c);
+  const auto layers = static_cast<double>(c.n_layer);
+  const auto width = static_cast<double>(c.n_embd);
+  const auto time = static_cast<double>(batch.lengths.cols);
+  const double tokens = static_cast<double>(batch.rows) * time;
+  const double all = layers * (weights.attention + weights.feed_forward) + width * static_cast<double>(c.vocab_size);
+  return tokens * (kPerWeight * all + kPerPair / 2 * layers * width * time);
+}
+
+double encoder_decoder_flops(const EncoderDecoderConfig& c, const Batch& batch) {
+  const LayerWeights weights(c);
+  const auto width = static_cast<double>(c.n_embd);
+  const auto encoders = static_cast<double>(c.n_encoder_layer);
+  const auto decoders = static_cast<double>(c.n_layer);
+  const double cross_keys = weights.attention / 2;  // keys and values of the memory
+  const double a_source = encoders * (weights.attention + weights.feed_forward) + decoders * cross_keys;
+  const double a_target = decoders * (weights.attention + cross_keys + weights.feed_forward) + width * static_cast<double>(c.vocab_size);
+  double flops = 0;
+  for (index row = 0; row < batch.rows; ++row) {
+    const float* w = batch.weights.data() + row * batch.lengths.cols;
+    const auto target = static_cast<double>(std::count_if(w, w + batch.lengths.cols, [](float x) { return x > 0; }));
+    const auto source = static_cast<double>(batch.source_lengths[static_cast<std::size_t>(row)]);
+    const double pairs = encoders * source * source + decoders * (target * target / 2 + target * source);
+    flops += kPerWeight * (source * a_source + target * a_target) + kPerPair * width * pairs;
+  }
+  return flops;
+}
+
+}  // namespace
+
+double training_flops(const LanguageModel& model, const Batch& batch) {
+  return model.is_gpt() ? gpt_flops(model.gpt().config(), batch) : encoder_decoder_flops(model.encoder_decoder().config(), batch);
+}
+
+}  // namespace dikkat

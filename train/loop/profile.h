@@ -1,0 +1,67 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "autograd/tape/tape.h"
+
+namespace dikkat {
+
+/// Where the time of training steps goes: by op, forward and backward apart, with the rate of what the op has to do at least
+/// (ops/cost.h). The first steps, which ask for memory, are left out once there are more.
+class Profile : public TapeObserver {
+ public:
+  void forward_begins() override { start_ = Clock::now(); }
+  void forward_ends(const OpRun& run) override;
+  void backward_begins() override { start_ = Clock::now(); }
+  void backward_ends(const OpRun& run) override;
+
+  /// A piece of a step that is no op, until the end of its scope; `bytes` as in Cost. Without a profile it does nothing.
+  class Piece {
+   public:
+    Piece(Profile* profile, const char* name, double bytes = 0) : profile_(profile), name_(name), bytes_(bytes) {
+      if (profile_ != nullptr) {
+        start_ = Clock::now();
+      }
+    }
+    ~Piece() {
+      if (profile_ != nullptr) {
+        profile_->add(profile_->pieces_, name_, start_, 0, bytes_);
+      }
+    }
+    Piece(const Piece&) = delete;
+    Piece& operator=(const Piece&) = delete;
+
+   private:
+    Profile* profile_;
+    const char* name_;
+    double bytes_;
+    std::chrono::steady_clock::time_point start_;
+  };
+
+  void step_begins();
+  void step_ends(double seconds);
+
+  /// Lines of text, each table sorted by time; the last line has no newline.
+  std::string table() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Row {
+    const char* name;
+    index calls = 0;
+    double seconds = 0, flops = 0, bytes = 0;
+  };
+  using Rows = std::vector<Row>;
+
+  void add(Rows& rows, const char* name, Clock::time_point start, double flops, double bytes);
+  std::string rows_of(const char* title, Rows rows) const;
+
+  Rows forward_, backward_, pieces_;
+  Clock::time_point start_;
+  index steps_ = 0, seen_ = 0;
+  double seconds_ = 0;
+};
+
+}  // namespace dikkat
