@@ -1,0 +1,10 @@
+# cmake -DINCLUDE=... -DCOMPILER=... -DSTANDARD=... -DSCRATCH=... -P compile_headers.cmake: all installed headers in one source, compiled with
+# no other folder of ours or option than the language's version, and without a warning.
+cmake_minimum_required(VERSION 3.25)
+file(GLOB_RECURSE headers RELATIVE ${INCLUDE} ${INCLUDE}/*.h)
+list(TRANSFORM headers REPLACE "(.+)" "#include \"\\1\"")
+list(JOIN headers "\n" text)
+file(WRITE ${SCRATCH}/all_headers.cpp "${text}\n")
+execute_process(
+  COMMAND ${COMPILER} ${STANDARD} -fsyntax-only -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -I${INCLUDE} ${SCRATCH}/all_headers.cpp
+  COMMAND_ERROR_IS_FATAL ANY)

@@ -1,0 +1,5 @@
+# cmake -DBUILD=... -DPREFIX=... -P install.cmake: an install of the build, from nothing.
+cmake_minimum_required(VERSION 3.25)
+file(REMOVE_RECURSE ${PREFIX})
+execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${PREFIX} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${PREFIX}/bin/dikkat --version COMMAND_ERROR_IS_FATAL ANY)
