@@ -1,18 +1,23 @@
 #!/usr/bin/env python3
-"""Times dikkat against PyTorch on this machine: the same model, batch and threads, in turn, in one call.
+"""Times dikkat against PyTorch on this machine: the same work, batch and threads, in turn, in one call.
 
-    /usr/bin/python3 bench/compare_torch.py [--config FILE] [--threads N] [--rounds R] [--json]
+    /usr/bin/python3 bench/compare_torch.py [--work NAME ...] [--long] [--threads N] [--rounds R] [--json]
 
-Each round runs our program and then PyTorch, each in a process of its own, so that neither's threads disturb the other's. A process
-warms up, then times every step by itself and gives the median. The table shows median, least and greatest of the rounds; a ratio
+A row of the table is one work: training steps of the character model and of GPT-2, and the parts that they spend their time in. Each
+round runs our program and then PyTorch, each in a process of its own, so that neither's threads disturb the other's. A process warms
+up, then times every run of the work by itself and gives the median. The table shows median, least and greatest of the rounds; a ratio
 is PyTorch's time over ours in the same round, so above 1 we are faster. Words on the way go to stderr, the table or JSON to stdout.
+A work that cannot be run, for want of one of our programs say, is a row that says so.
 
 PyTorch runs nanoGPT's step: eager, attention by explicit matrices (Debian's 1.13 has no scaled_dot_product_attention), tokens drawn
 evenly at random, loss, backward, clip_grad_norm_, AdamW with two parameter groups, zero_grad. It is compared at its best: its
 OpenBLAS is told the right kind of core (see environment()), and before the first round each of TORCH_SETTINGS is tried and the
 fastest is kept.
 
-Needs Python 3.11 (tomllib) and PyTorch, on Debian python3-torch and libopenblas0-pthread; and our program, build/dev/bench/bench_step.
+The recipe (--work recipe, --long) is all of configs/shakespeare-char.toml as a process: start-up, 2,000 steps, nine evaluations of 20
+batches of each part of the text, and checkpoints, timed from outside. Its text is not part of the project: --corpus.
+
+Needs Python 3.11 (tomllib) and PyTorch, on Debian python3-torch and libopenblas0-pthread; and our programs in build/dev.
 """
 
 import argparse
@@ -22,9 +27,11 @@ import itertools
 import json
 import os
 import pathlib
+import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from typing import Callable
 
@@ -52,7 +59,7 @@ class Problem(Exception):
 # The configuration, as far as a training step depends on it.
 
 
-def load_config(path):
+def load_config(path, assignments=()):
     try:
         import tomllib
     except ImportError:
@@ -67,6 +74,10 @@ def load_config(path):
     for section in ("model", "tokenizer", "data", "optim", "train"):
         if not isinstance(config.setdefault(section, {}), dict):
             raise Problem(f"{path}: {section} is {config[section]!r}, expected a section [{section}]")
+    for assignment in assignments:
+        key, value = assignment.split("=")
+        section, name = key.split(".")
+        config[section][name] = int(value)
     return config
 
 
@@ -135,6 +146,77 @@ def training_step(config):
     return step
 
 
+def leaves(*shapes):
+    import torch
+
+    return [torch.randn(shape, requires_grad=True) for shape in shapes]
+
+
+def attention(time):
+    """Causal, 12 heads of 64, one sequence: forward and backward."""
+    def work(_):
+        import torch
+
+        q, k, v = leaves(*[(1, 12, time, 64)] * 3)
+        dy = torch.randn(1, 12, time, 64)
+        unseen = torch.ones(time, time).triu(1).bool()
+
+        def run():
+            scores = (q @ k.transpose(-2, -1)) * 64**-0.5
+            (torch.softmax(scores.masked_fill(unseen, float("-inf")), dim=-1) @ v).backward(dy)
+            q.grad = k.grad = v.grad = None
+
+        return run
+
+    return work
+
+
+def head(_):
+    """Linear and cross-entropy, 1024 x 768 x 50257: forward and backward."""
+    import torch
+    from torch_gpt import mean_loss
+
+    x, weight = leaves((1024, 768), (50257, 768))
+    targets = torch.randint(50257, (1024,))
+
+    def run():
+        mean_loss(torch.nn.functional.linear(x, weight), targets).backward()
+        x.grad = weight.grad = None
+
+    return run
+
+
+def gelu(_):
+    """1024 x 3072, in its tanh form: forward and backward."""
+    import torch
+
+    (x,) = leaves((1024, 3072))
+    dy = torch.randn(1024, 3072)
+
+    def run():
+        torch.nn.functional.gelu(x, approximate="tanh").backward(dy)
+        x.grad = None
+
+    return run
+
+
+def update(config):
+    """AdamW with clipping, of GPT-2's parameters."""
+    import torch
+    from torch_gpt import GPT, GPTConfig, adamw
+
+    model = GPT(GPTConfig(**model_shape(config)))
+    optimizer = adamw(model, 1e-4, (0.9, 0.95), 0.1)
+    for p in model.parameters():
+        p.grad = torch.full_like(p, 1e-3)
+
+    def run():
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+
+    return run
+
+
 def blas_library():
     """The file that PyTorch's matrix products come from, as the process has it mapped."""
     mapped = {line.split()[-1] for line in open("/proc/self/maps") if ".so" in line}
@@ -145,6 +227,11 @@ def torch_worker(work, config, args):
     import torch
 
     torch.set_num_threads(args.threads)
+    about = {"threads": torch.get_num_threads(), "torch": torch.__version__, "blas": blas_library()}
+    if work.whole_process:
+        torch_recipe(config, args.corpus)
+        print(json.dumps(about))
+        return
     step = work.torch(config)
     for _ in range(args.warmup):
         step()
@@ -153,9 +240,122 @@ def torch_worker(work, config, args):
         start = time.perf_counter()
         step()
         milliseconds.append(1e3 * (time.perf_counter() - start))
-    print(json.dumps({
-        "threads": torch.get_num_threads(), "steps": args.steps, "ms_median": statistics.median(milliseconds),
-        "ms_min": min(milliseconds), "ms_max": max(milliseconds), "torch": torch.__version__, "blas": blas_library()}))
+    print(json.dumps(about | {
+        "ms_median": statistics.median(milliseconds), "ms_min": min(milliseconds), "ms_max": max(milliseconds),
+        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+
+
+EVALUATIONS, EVAL_BATCHES = 9, 20
+
+
+def torch_recipe(config, corpus):
+    """nanoGPT's train.py on a text of characters, as far as dikkat does the same."""
+    import math
+
+    import torch
+    from torch_gpt import GPT, GPTConfig, adamw, mean_loss
+
+    torch.manual_seed(1)
+    text = pathlib.Path(corpus).read_text(encoding="utf-8")
+    ids = {character: i for i, character in enumerate(sorted(set(text)))}
+    tokens = torch.tensor([ids[character] for character in text])
+    cut = int(0.9 * len(tokens))
+    config["model"]["vocab_size"] = len(ids)
+    shape, optim, train = GPTConfig(**model_shape(config)), config["optim"], config["train"]
+    model = GPT(shape)
+    model.initialise()
+    optimizer = adamw(model, optim["learning_rate"], (optim["beta1"], optim["beta2"]), optim["weight_decay"])
+
+    def loss_of(part):
+        starts = torch.randint(len(part) - shape.block_size, (train["batch_size"],))
+        windows = torch.stack([part[i:i + shape.block_size + 1] for i in starts])
+        return mean_loss(model(windows[:, :-1]), windows[:, 1:].contiguous())
+
+    def learning_rate(step):
+        if step < optim["warmup_steps"]:
+            return optim["learning_rate"] * (step + 1) / (optim["warmup_steps"] + 1)
+        done = (step - optim["warmup_steps"]) / (optim["decay_steps"] - optim["warmup_steps"])
+        return optim["min_lr"] + (1 + math.cos(math.pi * done)) / 2 * (optim["learning_rate"] - optim["min_lr"])
+
+    best = math.inf
+    with tempfile.TemporaryDirectory() as folder:
+        for step in range(train["max_steps"]):
+            for group in optimizer.param_groups:
+                group["lr"] = learning_rate(step)
+            loss = loss_of(tokens[:cut])
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), optim["grad_clip"])
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+            loss.item()
+            if evaluates(step + 1, train["max_steps"]):
+                model.eval()
+                with torch.no_grad():
+                    losses = [statistics.fmean(loss_of(part).item() for _ in range(EVAL_BATCHES)) for part in (tokens[:cut], tokens[cut:])]
+                model.train()
+                best = min(best, losses[1])
+                torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, pathlib.Path(folder) / "checkpoint.pt")
+    print(f"PyTorch's recipe: best validation loss {best:.3f}", file=sys.stderr)
+
+
+def evaluation_interval(steps):
+    """Of EVALUATIONS in all, the last of which is after the last step."""
+    return -(-steps // EVALUATIONS)
+
+
+def evaluates(step, steps):
+    return step == steps or step % evaluation_interval(steps) == 0
+
+
+# Our side: commands that print one JSON object, and the times in it.
+
+
+def program(args, name):
+    return str(pathlib.Path(args.build) / "bench" / f"bench_{name}")
+
+
+def step_command(args, work):
+    command = [program(args, "step"), "--config", config_of(work, args), "--steps", str(args.steps), "--warmup", str(args.warmup), "--json"]
+    for assignment in work.set:
+        command += ["--set", assignment]
+    return command + (["--vocab-size", str(args.vocab_size)] if args.vocab_size else [])
+
+
+def runs_command(name):
+    return lambda args, work: [program(args, name), "--runs", str(args.steps), "--warmup", str(args.warmup), "--json"]
+
+
+def attention_command(time):
+    return lambda args, work: [program(args, "attention"), "--batch", "1", "--heads", "12", "--head-size", "64", "--time", str(time),
+                               "--json"]
+
+
+def recipe_command(args, work):
+    config = load_config(config_of(work, args))
+    return [str(pathlib.Path(args.build) / "dikkat"), "train", "--config", config_of(work, args), "--corpus", args.corpus, "--threads",
+            str(args.threads), "--set", f"train.eval_batches={EVAL_BATCHES}",
+            f"train.eval_interval={evaluation_interval(config['train']['max_steps'])}"]
+
+
+def times_in(row):
+    """ms_median or median_ms, and so on."""
+    return {f"ms_{k}": float(row.get(f"ms_{k}", row.get(f"{k}_ms"))) for k in ("median", "min", "max")}
+
+
+def whole(result):
+    return times_in(result) | {k: result[k] for k in ("peak_bytes",) if k in result}
+
+
+def case(*names):
+    """The sum of the cases whose name (or what they are, or which pass) is one of these."""
+    def take(result):
+        rows = result.get("cases", result.get("rows"))
+        found = [times_in(row) for name in names for row in rows if name in (row.get("name"), row.get("what"), row.get("pass"))]
+        if len(found) != len(names):
+            raise KeyError(f"no cases {', '.join(names)}")
+        return {k: sum(times[k] for times in found) for k in found[0]}
+
+    return take
 
 
 # The works: a row of the table each.
@@ -164,15 +364,57 @@ def torch_worker(work, config, args):
 @dataclasses.dataclass(frozen=True)
 class Work:
     title: str
-    ours: Callable  # args -> the command; it prints one JSON object with threads, ms_median, ms_min, ms_max
+    ours: Callable  # (args, work) -> the command
     torch: Callable  # config -> a closure that does the work once
+    take: Callable = whole  # our JSON object -> ms_median, ms_min, ms_max, and peak_bytes where it is comparable
+    config: str = "configs/shakespeare-char.toml"
+    set: tuple = ()
+    most_steps: int = 1000
+    most_warmup: int = 1000
+    long: bool = False
+    whole_process: bool = False  # timed from outside
 
 
-def step_command(args):
-    return [args.ours, "--config", args.config, "--steps", str(args.steps), "--warmup", str(args.warmup), "--json"]
+def gpt2_step(batch, time, **more):
+    return Work(f"GPT-2 124M step, {batch} x {time}", step_command, training_step, config="configs/gpt2-124m.toml",
+                set=(f"model.block_size={time}", f"train.batch_size={batch}", "train.gradient_accumulation_steps=1"),
+                most_warmup=1, **more)
 
 
-WORKS = {"step": Work("training step", step_command, training_step)}
+WORKS = {
+    "gpt2-4x64": gpt2_step(4, 64, most_steps=5),
+    "gpt2-1x1024": gpt2_step(1, 1024, most_steps=3),
+    "gpt2-4x1024": gpt2_step(4, 1024, most_steps=2, long=True),
+    "step": Work("character model's step", step_command, training_step),
+    "recipe": Work("character model's recipe", recipe_command, training_step, long=True, whole_process=True),
+    "attention-1024": Work("attention, 12 x 64, T 1024", attention_command(1024), attention(1024), case("forward", "backward"),
+                           most_steps=10, most_warmup=2),
+    "attention-4096": Work("attention, 12 x 64, T 4096", attention_command(4096), attention(4096), case("forward", "backward"),
+                           most_steps=3, most_warmup=1),
+    "head": Work("linear + cross-entropy, 1024 x 768 x 50257", runs_command("head"), head, case("forward + backward"), most_steps=3,
+                 most_warmup=1),
+    "gelu": Work("GELU, 1024 x 3072", runs_command("elementwise"), gelu, case("gelu forward + backward")),
+    "adamw": Work("AdamW with clipping, 124M", runs_command("optimizer"), update, case("gradient norm, clipping and adamw"),
+                  config="configs/gpt2-124m.toml", most_steps=10, most_warmup=2),
+}
+
+
+def config_of(work, args):
+    return args.config if work is WORKS["step"] and args.config else str(ROOT / work.config)
+
+
+def torch_config(work, args):
+    config = load_config(config_of(work, args), work.set)
+    if args.vocab_size:
+        config["model"]["vocab_size"] = args.vocab_size
+    elif not args.config and "vocab_size" not in config["model"]:
+        config["model"]["vocab_size"] = 65  # of tinyshakespeare, which the configuration leaves to be given; bench_step has the same
+    return config
+
+
+def capped(work, args):
+    """The arguments, with no more runs than the work is worth."""
+    return argparse.Namespace(**vars(args) | {"steps": min(args.steps, work.most_steps), "warmup": min(args.warmup, work.most_warmup)})
 
 
 # Running them in turn.
@@ -186,37 +428,57 @@ def environment(threads):
     return env
 
 
-def timed(command, env, threads):
-    """Runs one process; the JSON object that it printed."""
+def output_of(command, env, cwd=None):
+    """Runs one process; what it printed."""
     name = pathlib.Path(command[0]).name
     try:
-        run = subprocess.run(command, env=env, capture_output=True, text=True)
+        run = subprocess.run(command, env=env, capture_output=True, text=True, cwd=cwd)
     except OSError as error:
         raise Problem(f"{command[0]} cannot be run: {error.strerror}")
     if run.returncode != 0:
         words = run.stderr.strip().splitlines()
         raise Problem(f"{name} ended with exit code {run.returncode}: {words[-1] if words else 'it said nothing'}",
                       2 if run.returncode == 2 else 1)
+    return run.stdout
+
+
+def timed(command, env, args, take=whole):
+    """Runs one process; its times, and what else it says."""
+    name = pathlib.Path(command[0]).name
+    output = output_of(command, env)
     try:
-        result = json.loads(run.stdout)
-        times = [float(result[k]) for k in ("ms_median", "ms_min", "ms_max")]
-        used = int(result["threads"])
-    except (ValueError, KeyError, TypeError):
-        raise Problem(f"{name} printed {run.stdout[:200]!r}, expected one JSON object with threads, ms_median, ms_min and ms_max", 1)
-    if min(times) <= 0 or used != threads:
-        raise Problem(f"{name} ran on {used} threads with a median of {times[0]} ms, expected {threads} threads and a time above 0", 1)
+        result = json.loads(output)
+        result |= take(result)
+        used = int(result.get("threads", args.threads))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Problem(f"{name} printed {output[:200]!r}, expected one JSON object with times ({error})", 1)
+    if result["ms_min"] <= 0 or used != args.threads:
+        raise Problem(f"{name} ran on {used} threads in {result['ms_min']} ms at least, expected {args.threads} threads and a time above 0", 1)
     return result
 
 
+def timed_from_outside(command, env):
+    """Runs one process in a folder of its own; milliseconds from its start to its end."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        output = output_of(command, env, folder)
+        ms = 1e3 * (time.perf_counter() - start)
+    said = json.loads(output) if output.startswith("{") else {}
+    return said | {"ms_median": ms, "ms_min": ms, "ms_max": ms}
+
+
 def torch_command(name, args, steps):
-    command = [sys.executable, __file__, "--torch-worker", name, "--config", args.config, "--threads", str(args.threads),
-               "--steps", str(steps), "--warmup", str(args.warmup)]
-    return command + (["--vocab-size", str(args.vocab_size)] if args.vocab_size else [])
+    command = [sys.executable, __file__, "--torch-worker", name, "--threads", str(args.threads), "--steps", str(steps), "--warmup",
+               str(args.warmup)]
+    for option, value in (("--config", args.config), ("--vocab-size", args.vocab_size), ("--corpus", args.corpus)):
+        command += [option, str(value)] if value else []
+    return command
 
 
 def fastest_setting(name, args, env):
-    command = torch_command(name, args, max(3, args.steps // 5))
-    trials = {setting: timed(command, env | extra, args.threads)["ms_median"] for setting, extra in TORCH_SETTINGS.items()}
+    name = "step" if WORKS[name].whole_process else name
+    command = torch_command(name, args, max(2, args.steps // 5))
+    trials = {setting: timed(command, env | extra, args)["ms_median"] for setting, extra in TORCH_SETTINGS.items()}
     for setting, ms in trials.items():
         print(f"PyTorch {setting}: {ms:.2f} ms", file=sys.stderr)
     return min(trials, key=trials.get)
@@ -226,41 +488,61 @@ def spread(values):
     return {"min": min(values), "median": statistics.median(values), "max": max(values)}
 
 
-def compare(name, work, args, env):
+def compare(name, work, all_args, env):
+    args = capped(work, all_args)
+    command = work.ours(args, work)
+    if not os.access(command[0], os.X_OK):
+        raise Problem(f"there is no program {command[0]}: build it with cmake --preset dev && cmake --build --preset dev --target "
+                      f"{pathlib.Path(command[0]).name}, or say with --build where it is")
     setting = fastest_setting(name, args, env)
+    torch_env = env | TORCH_SETTINGS[setting]
     rounds = []
     for number in range(1, args.rounds + 1):
-        rounds.append({"ours": timed(work.ours(args), env, args.threads),
-                       "torch": timed(torch_command(name, args, args.steps), env | TORCH_SETTINGS[setting], args.threads)})
-        ours, torch = (rounds[-1][side]["ms_median"] for side in ("ours", "torch"))
-        print(f"{work.title}, round {number} of {args.rounds}: ours {ours:.2f} ms, PyTorch {torch:.2f} ms", file=sys.stderr)
-    return {
+        if work.whole_process:
+            both = {"ours": timed_from_outside(command, env), "torch": timed_from_outside(torch_command(name, args, 1), torch_env)}
+        else:
+            both = {"ours": timed(command, env, args, work.take), "torch": timed(torch_command(name, args, args.steps), torch_env, args)}
+        rounds.append(both)
+        print(f"{work.title}, round {number} of {args.rounds}: ours {both['ours']['ms_median']:.2f} ms, PyTorch "
+              f"{both['torch']['ms_median']:.2f} ms", file=sys.stderr)
+    row = {
         "work": work.title, "torch_setting": setting,
         "ours_ms": spread([r["ours"]["ms_median"] for r in rounds]),
         "torch_ms": spread([r["torch"]["ms_median"] for r in rounds]),
-        "ratio": spread([r["torch"]["ms_median"] / r["ours"]["ms_median"] for r in rounds]), "rounds": rounds}
+        "ratio": spread([r["torch"]["ms_median"] / r["ours"]["ms_median"] for r in rounds])}
+    if "peak_bytes" in rounds[0]["ours"]:
+        row["peak_mb"] = {side: max(r[side]["peak_bytes"] for r in rounds) / 1e6 for side in ("ours", "torch")}
+    return row | {"rounds": rounds}
+
+
+def row_of(name, work, args, env):
+    try:
+        return compare(name, work, args, env)
+    except Problem as problem:
+        print(f"{work.title}: {problem}", file=sys.stderr)
+        return {"work": work.title, "problem": str(problem), "code": problem.code}
 
 
 def print_table(results):
     def cell(values):
         return f"{values['median']:.2f} ({values['min']:.2f} - {values['max']:.2f})"
 
-    rows = [("work", "ours, ms", "PyTorch, ms", "PyTorch / ours", "PyTorch runs")]
-    rows += [(r["work"], cell(r["ours_ms"]), cell(r["torch_ms"]), cell(r["ratio"]), r["torch_setting"]) for r in results]
+    rows = [("work", "ours, ms", "PyTorch, ms", "PyTorch / ours", "peak MB, ours and PyTorch", "PyTorch runs")]
+    for r in results:
+        if "problem" in r:
+            rows.append((r["work"], "-", "-", "-", "-", "not run: " + r["problem"].split(":")[0]))
+            continue
+        memory = f"{r['peak_mb']['ours']:.0f}, {r['peak_mb']['torch']:.0f}" if "peak_mb" in r else ""
+        rows.append((r["work"], cell(r["ours_ms"]), cell(r["torch_ms"]), cell(r["ratio"]), memory, r["torch_setting"]))
     widths = [max(map(len, column)) for column in zip(*rows)]
     for row in rows:
         print("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip())
 
 
-def check_installed(works, args):
+def check_installed():
     if importlib.util.find_spec("torch") is None:
         raise Problem(f"{sys.executable} has no PyTorch: apt-get install python3-torch libopenblas0-pthread, and run this with "
                       "/usr/bin/python3")
-    for work in works:
-        program = work.ours(args)[0]
-        if not os.path.isfile(program) or not os.access(program, os.X_OK):
-            raise Problem(f"there is no program {program}: build it with cmake --preset dev && cmake --build --preset dev --target "
-                          f"{pathlib.Path(program).name}, or say with --ours where it is")
 
 
 def positive(text):
@@ -272,41 +554,49 @@ def positive(text):
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--config", default=str(ROOT / "configs" / "shakespeare-char.toml"),
-                        help="model, batch and optimizer (default: %(default)s)")
-    parser.add_argument("--work", choices=WORKS, action="append", help="only this work; may be repeated (default: all)")
+    shared = ROOT.parent / "shared" / "data" / "tinyshakespeare.txt"
+    parser.add_argument("--work", choices=WORKS, nargs="+", action="extend", help="only these works (default: all but the long ones)")
+    parser.add_argument("--long", action="store_true", help="the long works too, which take minutes: " +
+                        ", ".join(name for name, work in WORKS.items() if work.long))
     parser.add_argument("--threads", type=positive, default=len(os.sched_getaffinity(0)), help="of both (default: all, %(default)s here)")
-    parser.add_argument("--rounds", type=positive, default=5, help="how often each is run (default: %(default)s)")
-    parser.add_argument("--steps", type=positive, default=50, help="timed in each run (default: %(default)s)")
-    parser.add_argument("--warmup", type=positive, default=10, help="steps before those (default: %(default)s)")
-    parser.add_argument("--vocab-size", type=positive, help="of PyTorch's model, where the configuration does not tell it")
-    parser.add_argument("--ours", default=str(ROOT / "build" / "dev" / "bench" / "bench_step"), help="our program (default: %(default)s)")
+    parser.add_argument("--rounds", type=positive, default=3, help="how often each is run (default: %(default)s)")
+    parser.add_argument("--steps", type=positive, default=30, help="timed in each run, fewer of long ones (default: %(default)s)")
+    parser.add_argument("--warmup", type=positive, default=5, help="before those (default: %(default)s)")
+    parser.add_argument("--config", help="of the work 'step': another model, batch and optimizer")
+    parser.add_argument("--vocab-size", type=positive, help="of the model, where the configuration does not tell it")
+    parser.add_argument("--corpus", default=str(shared) if shared.exists() else None, help="tinyshakespeare.txt, for the recipe")
+    parser.add_argument("--build", default=str(ROOT / "build" / "dev"), help="where our programs are (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print one JSON object with every round")
     parser.add_argument("--torch-worker", choices=WORKS, help=argparse.SUPPRESS)
-    return parser.parse_args()
+    args = parser.parse_args()
+    args.corpus = args.corpus and str(pathlib.Path(args.corpus).resolve())
+    return args
 
 
 def main(args):
-    config = load_config(args.config)
-    if args.vocab_size:
-        config["model"]["vocab_size"] = args.vocab_size
     if args.torch_worker:
-        torch_worker(WORKS[args.torch_worker], config, args)
+        work = WORKS[args.torch_worker]
+        torch_worker(work, torch_config(work, args), args)
         return
-    works = {name: WORKS[name] for name in args.work or WORKS}
-    model_shape(config), needed(config, "train", "batch_size")  # what is missing is told before anything runs
-    check_installed(works.values(), args)
+    works = {name: work for name, work in WORKS.items() if name in (args.work or [n for n, w in WORKS.items() if args.long or not w.long])}
+    for name, work in works.items():  # what is missing is told before anything runs
+        model_shape(torch_config(work, args)), needed(torch_config(work, args), "train", "batch_size")
+        if work.whole_process and not args.corpus:
+            raise Problem(f"--work {name} needs a text: --corpus tinyshakespeare.txt")
+    check_installed()
     env = environment(args.threads)
-    results = [compare(name, work, args, env) for name, work in works.items()]
-    torch = results[0]["rounds"][0]["torch"]
+    results = [row_of(name, work, args, env) for name, work in works.items()]
+    run = [r for r in results if "problem" not in r]
+    if not run:
+        raise Problem("no work could be run", max(r["code"] for r in results))
+    torch = run[0]["rounds"][0]["torch"]
     if "openblas" not in torch["blas"] and "mkl" not in torch["blas"]:
         print(f"PyTorch's products come from {torch['blas']}, which is slow: apt-get install libopenblas0-pthread", file=sys.stderr)
     if args.json:
-        print(json.dumps({"config": args.config, "threads": args.threads, "steps": args.steps, "torch": torch["torch"],
-                          "blas": torch["blas"], "openblas_coretype": env.get("OPENBLAS_CORETYPE"), "works": results}))
+        print(json.dumps({"threads": args.threads, "torch": torch["torch"], "blas": torch["blas"],
+                          "openblas_coretype": env.get("OPENBLAS_CORETYPE"), "works": results}))
     else:
-        print(f"{args.config}: {args.threads} threads, {args.rounds} rounds of {args.steps} steps; PyTorch {torch['torch']}, "
-              f"{torch['blas']}")
+        print(f"{args.threads} threads, {args.rounds} rounds; PyTorch {torch['torch']}, {torch['blas']}")
         print_table(results)
 
 

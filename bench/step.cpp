@@ -17,6 +17,7 @@ namespace {
 
 struct Arguments {
   std::string config;
+  std::vector<std::string> set;
   index vocab_size = 65;  // where the configuration leaves it to a tokenizer
   int steps = 50, warmup = 5;
   bool json = false;
@@ -33,6 +34,9 @@ std::vector<std::int32_t> random_tokens(index count, index vocab_size, std::uint
 
 int run(const Arguments& a) {
   Config c = load_config(a.config);
+  for (const std::string& assignment : a.set) {
+    apply_override(c, assignment);
+  }
   if (c.model.vocab_size == 0) {
     c.model.vocab_size = a.vocab_size;
   }
@@ -52,9 +56,9 @@ int run(const Arguments& a) {
   const Times times = measure(a.warmup, a.steps, [&] {
     for (index micro = 0; micro < c.train.gradient_accumulation_steps; ++micro) {
       Pass pass{.tape = tape, .training = true, .seed = 1, .step = static_cast<std::uint64_t>(step), .first_sequence = micro * rows};
-      const Tensor logits = model.gpt()(pass, tape.input<std::int32_t>({rows, time}, inputs));
-      const Tensor loss = cross_entropy(logits, tape.input<std::int32_t>({rows, time}, targets), {},
-                                        static_cast<double>(rows * time * c.train.gradient_accumulation_steps));
+      const Tensor features = model.gpt().features(pass, tape.input<std::int32_t>({rows, time}, inputs));
+      const Tensor loss = linear_cross_entropy(features, model.gpt().head(), tape.input<std::int32_t>({rows, time}, targets),
+                                               {.normaliser = static_cast<double>(rows * time * c.train.gradient_accumulation_steps)});
       tape.backward(loss);
       tape.reset();
     }
@@ -91,6 +95,7 @@ int main(int argc, char** argv) {
   dikkat::bench::Arguments a;
   CLI::App app{"Times optimizer steps of the model in a configuration, on random tokens."};
   app.add_option("--config", a.config, "Configuration, TOML")->required();
+  app.add_option("--set", a.set, "section.key=value, in place of the file's");
   app.add_option("--vocab-size", a.vocab_size, "Where model.vocab_size is 0")->capture_default_str();
   app.add_option("--steps", a.steps, "Steps that are timed")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--warmup", a.warmup, "Steps before them")->capture_default_str();

@@ -1,0 +1,180 @@
+// How fast is attention, forward and backward, and how much of the machine does it use? f32, heads packed as the layers have them.
+#include "autograd/kernels/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/parallel.h"
+#include "bench/machine.h"
+#include "bench/measure.h"
+
+namespace dikkat::bench {
+namespace {
+
+struct Arguments {
+  std::vector<index> batch = {1}, heads = {12}, head_size = {64}, time = {64, 256, 1024, 4096};
+  double dropout = 0, budget = 1;
+  bool whole = false, json = false;
+};
+
+struct Case {
+  index batch, heads, head_size, time;
+  /// Operations of one product over the scores that queries see: a multiplication and an addition are two.
+  double product_flops(bool causal) const {
+    const auto t = static_cast<double>(time);
+    return 2 * static_cast<double>(batch * heads * head_size) * (causal ? t * (t + 1) / 2 : t * t);
+  }
+};
+
+/// The operands of one layer's attention: q | k | v of a (B, T, 3C), y and dy of (B, T, C), and the gradients.
+class Operands {
+ public:
+  Operands(const Case& c, const Arguments& a)
+      : c_(c),
+        width_(c.heads * c.head_size),
+        rows_(c.batch * c.time),
+        qkv_(random(rows_ * 3 * width_, 1)),
+        dqkv_(qkv_.size()),
+        y_(static_cast<std::size_t>(rows_ * width_)),
+        dy_(random(rows_ * width_, 2)),
+        log_sum_exp_(static_cast<std::size_t>(rows_ * c.heads)),
+        shape_{.batch = c.batch,
+               .heads = c.heads,
+               .queries = c.time,
+               .keys = c.time,
+               .head_size = c.head_size,
+               .scale = 1 / std::sqrt(static_cast<double>(c.head_size)),
+               .causal = !a.whole,
+               .dropout = a.dropout,
+               .stream = RandomStream(1, "bench", 0)} {}
+
+  void forward() {
+    kernels::attention_forward<float>({.shape = shape_,
+                                       .q = part<const float>(qkv_.data(), 0),
+                                       .k = part<const float>(qkv_.data(), 1),
+                                       .v = part<const float>(qkv_.data(), 2),
+                                       .y = whole<float>(y_.data()),
+                                       .log_sum_exp = log_sum_exp_.data()});
+  }
+  void backward() {
+    kernels::attention_backward<float>({.shape = shape_,
+                                        .q = part<const float>(qkv_.data(), 0),
+                                        .k = part<const float>(qkv_.data(), 1),
+                                        .v = part<const float>(qkv_.data(), 2),
+                                        .y = whole<const float>(y_.data()),
+                                        .dy = whole<const float>(dy_.data()),
+                                        .log_sum_exp = log_sum_exp_.data(),
+                                        .dq = {part<float>(dqkv_.data(), 0)},
+                                        .dk = {part<float>(dqkv_.data(), 1)},
+                                        .dv = {part<float>(dqkv_.data(), 2)}});
+  }
+
+ private:
+  static std::vector<float> random(index count, std::uint64_t seed) {
+    const RandomStream stream(seed, "bench", 0);
+    std::vector<float> numbers(static_cast<std::size_t>(count));
+    for (index i = 0; i < count; ++i) {
+      numbers[static_cast<std::size_t>(i)] = static_cast<float>(stream.word(i) >> 8) * 0x1p-23F - 1;
+    }
+    return numbers;
+  }
+  template <class T>
+  kernels::Heads<T> part(T* data, index which) const {
+    return {data + which * width_, c_.time * 3 * width_, 3 * width_};
+  }
+  template <class T>
+  kernels::Heads<T> whole(T* data) const {
+    return {data, c_.time * width_, width_};
+  }
+
+  Case c_;
+  index width_, rows_;
+  std::vector<float> qkv_, dqkv_, y_, dy_, log_sum_exp_;
+  kernels::AttentionShape shape_;
+};
+
+/// As many runs as fit into the budget, three at least.
+template <class F>
+Times timed(double budget, F&& f) {
+  const double once = measure(1, 1, f).min;
+  return measure(0, static_cast<int>(std::clamp(1e3 * budget / once, 3.0, 10'000.0)), f);
+}
+
+int run(const Arguments& a) {
+  const double peak = peak_flops();
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  if (!a.json) {
+    fmt::print("{} threads, {:.0f} GFLOP/s of FMA at most; {}, dropout {}\n\n", thread_count(), peak, a.whole ? "all keys seen" : "causal",
+               a.dropout);
+    fmt::print("{:>5} {:>5} {:>5} {:>6}  {:<8} {:>10} {:>10} {:>10} {:>9} {:>8}\n", "batch", "heads", "size", "time", "pass", "median ms",
+               "min", "max", "GFLOP/s", "of peak");
+  }
+  const auto report = [&](const Case& c, const char* pass, double products, const Times& t) {
+    const double rate = products * c.product_flops(!a.whole) / t.median * 1e-6;
+    if (!a.json) {
+      fmt::print("{:>5} {:>5} {:>5} {:>6}  {:<8} {:>10.4f} {:>10.4f} {:>10.4f} {:>9.1f} {:>7.1f}%\n", c.batch, c.heads, c.head_size, c.time,
+                 pass, t.median, t.min, t.max, rate, 100 * rate / peak);
+      std::fflush(stdout);
+    }
+    rows.push_back({{"batch", c.batch},
+                    {"heads", c.heads},
+                    {"head_size", c.head_size},
+                    {"time", c.time},
+                    {"pass", pass},
+                    {"median_ms", t.median},
+                    {"min_ms", t.min},
+                    {"max_ms", t.max},
+                    {"gflop_per_s", rate},
+                    {"share_of_peak", rate / peak}});
+  };
+  for (const index batch : a.batch) {
+    for (const index heads : a.heads) {
+      for (const index head_size : a.head_size) {
+        for (const index time : a.time) {
+          const Case c{batch, heads, head_size, time};
+          Operands operands(c, a);
+          report(c, "forward", 2, timed(a.budget, [&] { operands.forward(); }));
+          report(c, "backward", 5, timed(a.budget, [&] { operands.backward(); }));
+        }
+      }
+    }
+  }
+  if (a.json) {
+    const nlohmann::ordered_json object{
+        {"threads", thread_count()}, {"peak_gflop_per_s", peak}, {"causal", !a.whole}, {"dropout", a.dropout}, {"rows", rows}};
+    fmt::print("{}\n", object.dump());
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace dikkat::bench
+
+int main(int argc, char** argv) {
+  dikkat::wait_briefly(argv);
+  dikkat::bench::Arguments a;
+  CLI::App app{"Times attention, forward and backward apart, in all mixtures of the sizes given. Rates count the scores that are seen."};
+  const auto sizes = [&](const char* name, std::vector<dikkat::index>& to, const char* what) {
+    app.add_option(name, to, what)->delimiter(',')->capture_default_str()->check(CLI::Range(1, 1 << 20));
+  };
+  sizes("--batch", a.batch, "Sequences");
+  sizes("--heads", a.heads, "Heads");
+  sizes("--head-size", a.head_size, "Columns of a head");
+  sizes("--time", a.time, "Queries, and keys");
+  app.add_option("--dropout", a.dropout, "On the weights")->capture_default_str()->check(CLI::Range(0.0, 0.999));
+  app.add_flag("--whole", a.whole, "Every query sees all keys (otherwise causal)");
+  app.add_option("--budget", a.budget, "Seconds for one pass of one case")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_flag("--json", a.json, "One object");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return dikkat::bench::run(a);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "bench_attention: {}\n", e.what());
+    return 1;
+  }
+}

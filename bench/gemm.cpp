@@ -1,0 +1,138 @@
+// How fast are matrix products? Those of GPT-2 and of the character model, as a linear layer makes them: forward, for the gradient of x,
+// for that of the weights.
+#include "autograd/kernels/gemm.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/parallel.h"
+#include "autograd/base/philox.h"
+#include "bench/machine.h"
+#include "bench/measure.h"
+
+namespace dikkat::bench {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> models = {"gpt2", "char"};
+  index rows = 0;       // of x; 0: a batch of the model
+  double budget = 0.3;  // seconds for one product
+  bool json = false;
+};
+
+struct Linear {
+  const char* model;
+  const char* name;
+  index rows;
+  index in, out;
+};
+
+constexpr Linear kLinears[] = {
+    {"gpt2", "qkv", 1024, 768, 2304},  {"gpt2", "proj", 1024, 768, 768},   {"gpt2", "up", 1024, 768, 3072},
+    {"gpt2", "down", 1024, 3072, 768}, {"gpt2", "head", 1024, 768, 50257}, {"char", "qkv", 768, 128, 384},
+    {"char", "proj", 768, 128, 128},   {"char", "up", 768, 128, 512},      {"char", "down", 768, 512, 128},
+    {"char", "head", 768, 128, 65},
+};
+
+std::vector<float> numbers(index count, const char* what) {
+  const RandomStream stream(1, what, 0);
+  std::vector<float> values(static_cast<std::size_t>(count));
+  parallel_blocks(count, 1 << 14, [&](index begin, index end) {
+    for (index i = begin; i < end; ++i) {
+      values[static_cast<std::size_t>(i)] = static_cast<float>(stream.uniform(i)) - 0.5F;
+    }
+  });
+  return values;
+}
+
+/// As many runs as fit into the budget, three at least.
+template <class F>
+Times timed(double budget, F&& f) {
+  constexpr double kMostRuns = 10'000;
+  const double once = measure(1, 1, f).min;
+  return measure(1, static_cast<int>(std::clamp(1e3 * budget / once, 3.0, kMostRuns)), f);
+}
+
+struct Case {
+  const Linear& linear;
+  const char* pass;
+  kernels::Gemm<float> problem;
+  Times times{};
+
+  double rate() const {
+    return 2 * static_cast<double>(problem.m) * static_cast<double>(problem.n) * static_cast<double>(problem.k) / times.median * 1e-6;
+  }
+};
+
+/// y = x W^T, dx = dy W, dW = dy^T x.
+std::vector<Case> cases_of(const Linear& l, const float* x, const float* y, const float* w, float* to) {
+  return {{l,
+           "forward",
+           {.m = l.rows, .n = l.out, .k = l.in, .a = x, .lda = l.in, .b = w, .ldb = l.in, .transpose_b = true, .c = to, .ldc = l.out}},
+          {l, "dx", {.m = l.rows, .n = l.in, .k = l.out, .a = y, .lda = l.out, .b = w, .ldb = l.in, .c = to, .ldc = l.in}},
+          {l,
+           "dW",
+           {.m = l.out, .n = l.in, .k = l.rows, .a = y, .lda = l.out, .transpose_a = true, .b = x, .ldb = l.in, .c = to, .ldc = l.in}}};
+}
+
+int run(const Arguments& a) {
+  const double peak = peak_flops();
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  if (!a.json) {
+    fmt::print("{} threads, {:.0f} GFLOP/s of FMA at most\n\n", thread_count(), peak);
+    fmt::print("{:<12} {:<8} {:>6} {:>6} {:>6} {:>10} {:>10} {:>10} {:>9} {:>8}\n", "layer", "pass", "m", "n", "k", "median ms", "min",
+               "max", "GFLOP/s", "of peak");
+  }
+  for (Linear l : kLinears) {
+    if (std::find(a.models.begin(), a.models.end(), l.model) == a.models.end()) {
+      continue;
+    }
+    l.rows = a.rows > 0 ? a.rows : l.rows;
+    const auto x = numbers(l.rows * l.in, "x"), y = numbers(l.rows * l.out, "y"), w = numbers(l.out * l.in, "w");
+    std::vector<float> to(std::max({x.size(), y.size(), w.size()}));
+    for (Case& c : cases_of(l, x.data(), y.data(), w.data(), to.data())) {
+      c.times = timed(a.budget, [&] { kernels::gemm<float>(c.problem); });
+      const std::string name = fmt::format("{} {}", l.model, l.name);
+      if (!a.json) {
+        fmt::print("{:<12} {:<8} {:>6} {:>6} {:>6} {:>10.4f} {:>10.4f} {:>10.4f} {:>9.1f} {:>7.1f}%\n", name, c.pass, c.problem.m,
+                   c.problem.n, c.problem.k, c.times.median, c.times.min, c.times.max, c.rate(), 100 * c.rate() / peak);
+        std::fflush(stdout);
+      }
+      list.push_back({{"name", fmt::format("{} {}", name, c.pass)},
+                      {"m", c.problem.m},
+                      {"n", c.problem.n},
+                      {"k", c.problem.k},
+                      {"median_ms", c.times.median},
+                      {"min_ms", c.times.min},
+                      {"max_ms", c.times.max},
+                      {"gflop_per_s", c.rate()},
+                      {"share_of_peak", c.rate() / peak}});
+    }
+  }
+  if (a.json) {
+    const nlohmann::ordered_json object{{"threads", thread_count()}, {"peak_gflop_per_s", peak}, {"cases", list}};
+    fmt::print("{}\n", object.dump());
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace dikkat::bench
+
+int main(int argc, char** argv) {
+  dikkat::wait_briefly(argv);
+  dikkat::bench::Arguments a;
+  CLI::App app{"Times the matrix products of linear layers, with the share of the rate of fused multiply-adds measured in this process."};
+  app.add_option("--model", a.models, "Whose products: gpt2, char, or both")->delimiter(',')->check(CLI::IsMember({"gpt2", "char"}));
+  app.add_option("--rows", a.rows, "Rows of x; 0: a batch of the model")->capture_default_str()->check(CLI::Range(0, 1 << 20));
+  app.add_option("--budget", a.budget, "Seconds for one product")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_flag("--json", a.json, "One object");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return dikkat::bench::run(a);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "bench_gemm: {}\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,69 @@
+#include "bench/machine.h"
+
+#include <cstring>
+
+#include "autograd/base/pages.h"
+#include "autograd/base/parallel.h"
+#include "bench/measure.h"
+
+namespace dikkat::bench {
+namespace {
+
+constexpr int kRuns = 7;
+
+#if defined(__AVX512F__)
+typedef float Register __attribute__((vector_size(64)));
+#else
+typedef float Register __attribute__((vector_size(32)));
+#endif
+// Chains that do not wait for each other: a machine that begins two a cycle and takes four or five cycles for one needs ten.
+constexpr int kChains = 10;
+constexpr index kRounds = 1'000'000;
+
+/// What the compiler may not foresee, and what it may not drop.
+volatile float factor = 0.999F, term = 0.001F;
+thread_local volatile float sink = 0;
+
+void multiply_and_add() {
+  const Register a = factor - Register{}, b = term - Register{};
+  Register chains[kChains];
+  for (Register& chain : chains) {
+    chain = b;
+  }
+  for (index round = 0; round < kRounds; ++round) {
+    for (Register& chain : chains) {
+      chain = chain * a + b;
+    }
+  }
+  Register total{};
+  for (const Register& chain : chains) {
+    total += chain;
+  }
+  sink = total[0] + total[1];
+}
+
+}  // namespace
+
+double peak_flops() {
+  const index threads = thread_count();
+  const Times times = measure(1, kRuns, [&] { parallel_for(threads, [](index) { multiply_and_add(); }); });
+  constexpr double kFlops = 2.0 * kRounds * kChains * (sizeof(Register) / sizeof(float));
+  return kFlops * static_cast<double>(threads) / times.min * 1e-6;
+}
+
+double copy_bandwidth() {
+  constexpr std::size_t kBytes = std::size_t{512} << 20;
+  const Pages from(kBytes, "copy_bandwidth"), to(kBytes, "copy_bandwidth");
+  std::memset(from.data(), 1, kBytes);
+  // One piece a thread: the C library writes past the caches only what is large.
+  const auto bytes = static_cast<index>(kBytes);
+  const Times times = measure(1, kRuns, [&] {
+    parallel_blocks(bytes, ceil_div(bytes, thread_count()), [&](index begin, index end) {
+      std::memcpy(to.data() + begin, from.data() + begin, static_cast<std::size_t>(end - begin));
+    });
+  });
+  sink = static_cast<float>(to.data()[kBytes - 1]);
+  return 2.0 * static_cast<double>(kBytes) / times.min * 1e-6;
+}
+
+}  // namespace dikkat::bench

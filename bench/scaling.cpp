@@ -1,0 +1,128 @@
+// How does the cost of a step grow? With length, width, vocabulary and threads, one at a time, from the character model on: time and peak
+// memory of bench_step, which is run as a process of its own for every point. A Markdown table, and with --svg a picture.
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/cores.h"
+#include "autograd/base/error.h"
+#include "autograd/base/index.h"
+#include "bench/plot.h"
+
+namespace dikkat::bench {
+namespace {
+
+constexpr index kTokens = 1024;  // of a step, whatever its length
+constexpr index kHeadSize = 32;
+
+struct Arguments {
+  std::string config = "configs/shakespeare-char.toml", svg;
+  int steps = 10;
+};
+
+/// A point: the character model, but for one of these.
+struct Sizes {
+  index time = 64, width = 128, vocabulary = 65;
+  int threads = usable_cores();
+};
+
+struct Sweep {
+  const char* name;
+  const char* colour;
+  std::vector<index> values;
+  void (*set)(Sizes&, index);
+};
+
+std::vector<index> threads_to(int cores) {
+  std::vector<index> values;
+  for (index threads = 1; threads < cores; threads *= 2) {
+    values.push_back(threads);
+  }
+  values.push_back(cores);
+  return values;
+}
+
+struct Cost {
+  double ms = 0, mb = 0;
+};
+
+Cost measure_step(const Arguments& a, const Sizes& s) {
+  const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "bench_step";
+  const std::string command = fmt::format(
+      "OMP_NUM_THREADS={} '{}' --config '{}' --steps {} --warmup 2 --json --set model.block_size={} train.batch_size={} model.n_embd={} "
+      "model.n_head={} model.vocab_size={} train.gradient_accumulation_steps=1",
+      s.threads, program.string(), a.config, a.steps, s.time, std::max<index>(kTokens / s.time, 1), s.width,
+      std::max<index>(s.width / kHeadSize, 1), s.vocabulary);
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  require(pipe != nullptr, "cannot start ", program.string());
+  std::string text;
+  std::array<char, 4096> part{};
+  while (const std::size_t count = std::fread(part.data(), 1, part.size(), pipe)) {
+    text.append(part.data(), count);
+  }
+  require(::pclose(pipe) == 0, program.string(), " failed");
+  const auto object = nlohmann::json::parse(text);
+  return {object.at("ms_median").get<double>(), object.at("peak_bytes").get<double>() * 1e-6};
+}
+
+void run(const Arguments& a) {
+  const Sweep sweeps[] = {
+      {"length T", "#1f77b4", {16, 32, 64, 128, 256, 512, 1024}, [](Sizes& s, index v) { s.time = v; }},
+      {"width C", "#d62728", {32, 64, 128, 256, 512}, [](Sizes& s, index v) { s.width = v; }},
+      {"vocabulary V", "#2ca02c", {65, 256, 1024, 4096, 16384}, [](Sizes& s, index v) { s.vocabulary = v; }},
+      {"threads", "#9467bd", threads_to(usable_cores()), [](Sizes& s, index v) { s.threads = static_cast<int>(v); }},
+  };
+  Plot plot{.title = fmt::format("A step of {} tokens", kTokens),
+            .x_label = "length, width, vocabulary or threads; the others as in the character model",
+            .y_label = "ms a step (whole lines), peak MB (dashed)",
+            .note = fmt::format("bench_scaling, {} cores, medians of {} steps", usable_cores(), a.steps),
+            .curves = {}};
+  fmt::print("| varied | value | ms a step | tokens/s | peak MB |\n|---|---|---|---|---|\n");
+  int marker = 0;
+  for (const Sweep& sweep : sweeps) {
+    const auto curve = [&](const char* what, const char* dashes) {
+      return Curve{
+          .name = fmt::format("{}: {}", sweep.name, what), .colour = sweep.colour, .marker = marker, .dashes = dashes, .points = {}};
+    };
+    Curve time = curve("ms", ""), memory = curve("MB", "5 4");
+    for (const index value : sweep.values) {
+      Sizes sizes;
+      sweep.set(sizes, value);
+      const Cost cost = measure_step(a, sizes);
+      fmt::print("| {} | {} | {:.2f} | {:.0f} | {:.0f} |\n", sweep.name, value, cost.ms, kTokens / cost.ms * 1e3, cost.mb);
+      std::fflush(stdout);
+      time.points.push_back({static_cast<double>(value), cost.ms});
+      memory.points.push_back({static_cast<double>(value), cost.mb, true});
+    }
+    plot.curves.push_back(std::move(time));
+    plot.curves.push_back(std::move(memory));
+    ++marker;
+  }
+  if (!a.svg.empty()) {
+    std::ofstream file(a.svg);
+    require(static_cast<bool>(file << log_log_svg(plot) << std::flush), a.svg, ": cannot be written");
+  }
+}
+
+}  // namespace
+}  // namespace dikkat::bench
+
+int main(int argc, char** argv) {
+  dikkat::bench::Arguments a;
+  CLI::App app{"Times steps of the character model as its length, width, vocabulary and threads grow, one at a time."};
+  app.add_option("--config", a.config, "Of the model")->capture_default_str();
+  app.add_option("--svg", a.svg, "Picture to be written");
+  app.add_option("--steps", a.steps, "Steps that are timed at each point")->capture_default_str()->check(CLI::PositiveNumber);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    dikkat::bench::run(a);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "bench_scaling: {}\n", e.what());
+    return 1;
+  }
+}
