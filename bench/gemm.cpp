@@ -2,6 +2,8 @@
 // for that of the weights.
 #include "autograd/kernels/gemm.h"
 
+#include <map>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -16,6 +18,7 @@ namespace {
 
 struct Arguments {
   std::vector<std::string> models = {"gpt2", "char"};
+  std::vector<std::string> libraries = {"used"};
   index rows = 0;       // of x; 0: a batch of the model
   double budget = 0.3;  // seconds for one product
   bool json = false;
@@ -45,6 +48,13 @@ std::vector<float> numbers(index count, const char* what) {
   });
   return values;
 }
+
+/// What multiplies under each name that --library takes.
+const std::map<std::string, void (*)(const kernels::Gemm<float>&)> kLibraries = {
+    {"used", [](const kernels::Gemm<float>& p) { kernels::gemm<float>(p); }},
+    {"onednn", [](const kernels::Gemm<float>& p) { kernels::gemm_by<float>(kernels::GemmLibrary::onednn, p); }},
+    {"packed", [](const kernels::Gemm<float>& p) { kernels::gemm_by<float>(kernels::GemmLibrary::packed, p); }},
+    {"eigen", [](const kernels::Gemm<float>& p) { kernels::gemm_by<float>(kernels::GemmLibrary::eigen, p); }}};
 
 /// As many runs as fit into the budget, three at least.
 template <class F>
@@ -81,8 +91,8 @@ int run(const Arguments& a) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   if (!a.json) {
     fmt::print("{} threads, {:.0f} GFLOP/s of FMA at most\n\n", thread_count(), peak);
-    fmt::print("{:<12} {:<8} {:>6} {:>6} {:>6} {:>10} {:>10} {:>10} {:>9} {:>8}\n", "layer", "pass", "m", "n", "k", "median ms", "min",
-               "max", "GFLOP/s", "of peak");
+    fmt::print("{:<12} {:<8} {:<8} {:>6} {:>6} {:>6} {:>10} {:>10} {:>10} {:>9} {:>8}\n", "layer", "pass", "library", "m", "n", "k",
+               "median ms", "min", "max", "GFLOP/s", "of peak");
   }
   for (Linear l : kLinears) {
     if (std::find(a.models.begin(), a.models.end(), l.model) == a.models.end()) {
@@ -92,22 +102,25 @@ int run(const Arguments& a) {
     const auto x = numbers(l.rows * l.in, "x"), y = numbers(l.rows * l.out, "y"), w = numbers(l.out * l.in, "w");
     std::vector<float> to(std::max({x.size(), y.size(), w.size()}));
     for (Case& c : cases_of(l, x.data(), y.data(), w.data(), to.data())) {
-      c.times = timed(a.budget, [&] { kernels::gemm<float>(c.problem); });
-      const std::string name = fmt::format("{} {}", l.model, l.name);
-      if (!a.json) {
-        fmt::print("{:<12} {:<8} {:>6} {:>6} {:>6} {:>10.4f} {:>10.4f} {:>10.4f} {:>9.1f} {:>7.1f}%\n", name, c.pass, c.problem.m,
-                   c.problem.n, c.problem.k, c.times.median, c.times.min, c.times.max, c.rate(), 100 * c.rate() / peak);
-        std::fflush(stdout);
+      for (const std::string& library : a.libraries) {
+        c.times = timed(a.budget, [&] { kLibraries.at(library)(c.problem); });
+        const std::string name = fmt::format("{} {}", l.model, l.name);
+        if (!a.json) {
+          fmt::print("{:<12} {:<8} {:<8} {:>6} {:>6} {:>6} {:>10.4f} {:>10.4f} {:>10.4f} {:>9.1f} {:>7.1f}%\n", name, c.pass, library,
+                     c.problem.m, c.problem.n, c.problem.k, c.times.median, c.times.min, c.times.max, c.rate(), 100 * c.rate() / peak);
+          std::fflush(stdout);
+        }
+        list.push_back({{"name", fmt::format("{} {}", name, c.pass)},
+                        {"library", library},
+                        {"m", c.problem.m},
+                        {"n", c.problem.n},
+                        {"k", c.problem.k},
+                        {"median_ms", c.times.median},
+                        {"min_ms", c.times.min},
+                        {"max_ms", c.times.max},
+                        {"gflop_per_s", c.rate()},
+                        {"share_of_peak", c.rate() / peak}});
       }
-      list.push_back({{"name", fmt::format("{} {}", name, c.pass)},
-                      {"m", c.problem.m},
-                      {"n", c.problem.n},
-                      {"k", c.problem.k},
-                      {"median_ms", c.times.median},
-                      {"min_ms", c.times.min},
-                      {"max_ms", c.times.max},
-                      {"gflop_per_s", c.rate()},
-                      {"share_of_peak", c.rate() / peak}});
     }
   }
   if (a.json) {
@@ -125,6 +138,9 @@ int main(int argc, char** argv) {
   dikkat::bench::Arguments a;
   CLI::App app{"Times the matrix products of linear layers, with the share of the rate of fused multiply-adds measured in this process."};
   app.add_option("--model", a.models, "Whose products: gpt2, char, or both")->delimiter(',')->check(CLI::IsMember({"gpt2", "char"}));
+  app.add_option("--library", a.libraries, "By what: used (what training uses), onednn, packed (our own), eigen; several in turn")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"used", "onednn", "packed", "eigen"}));
   app.add_option("--rows", a.rows, "Rows of x; 0: a batch of the model")->capture_default_str()->check(CLI::Range(0, 1 << 20));
   app.add_option("--budget", a.budget, "Seconds for one product")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_flag("--json", a.json, "One object");

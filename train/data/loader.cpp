@@ -33,21 +33,24 @@ void Loader::for_samples(Range range, F&& f) const {
   }
 }
 
-void Loader::fill(Range batch_range, Range step, Batch& batch) const {
-  require_range(batch_range);
-  require_range(step);
-  require(step.first <= batch_range.first && batch_range.first + batch_range.count <= step.first + step.count,
-          "loader: a batch that is not in its step");
-  RowLengths lengths;
-  double step_weight = 0;
-  for_samples(step, [&](index, index sample) {
-    lengths = longer(lengths, samples_.lengths(sample));
-    step_weight += samples_.target_weight(sample);
+Loader::Step Loader::step(Range samples) const {
+  require_range(samples);
+  Step step{.samples = samples, .lengths = {}};
+  for_samples(samples, [&](index, index sample) {
+    step.lengths = longer(step.lengths, samples_.lengths(sample));
+    step.weight += samples_.target_weight(sample);
   });
-  batch.reshape(batch_range.count, lengths);
-  batch.step_weight = step_weight;
+  return step;
+}
+
+void Loader::fill(Range range, const Step& step, Batch& batch) const {
+  require_range(range);
+  require(step.samples.first <= range.first && range.first + range.count <= step.samples.first + step.samples.count,
+          "loader: a batch that is not in its step");
+  batch.reshape(range.count, step.lengths);
+  batch.step_weight = step.weight;
   index row = 0;
-  for_samples(batch_range, [&](index epoch, index sample) { samples_.fill(epoch, sample, row++, batch); });
+  for_samples(range, [&](index epoch, index sample) { samples_.fill(epoch, sample, row++, batch); });
 }
 
 }  // namespace dikkat

@@ -21,12 +21,19 @@ class Loader {
   struct Range {
     index first = 0, count = 0;
   };
-  /// The samples of `batch_range` as rows, one of the batches that make up `step`: rows are as long as the step's longest sample
-  /// wants, so that a step's batches have one shape, and step_weight is the step's. Throws Error unless both begin at 0 or later, have
-  /// 1 or more, and the batch is in the step.
-  void fill(Range batch_range, Range step, Batch& batch) const;
+  /// What the batches of a step share: rows as long as the step's longest sample wants, so that they have one shape, and the weight of
+  /// all its targets.
+  struct Step {
+    Range samples;
+    RowLengths lengths;
+    double weight = 0;
+  };
+  /// Looks at each of these samples once. Throws Error unless they begin at 0 or later and are 1 or more.
+  Step step(Range samples) const;
+  /// The samples of `range` as rows of one of the batches that make up `step`. Throws Error unless they are 1 or more, all in the step.
+  void fill(Range range, const Step& step, Batch& batch) const;
   /// A step of one batch.
-  void fill(Range range, Batch& batch) const { fill(range, range, batch); }
+  void fill(Range range, Batch& batch) const { fill(range, step(range), batch); }
 
  private:
   template <class F>

@@ -14,22 +14,23 @@ struct Prefetcher::State {
   const Loader& loader;
   index next_sample;
   index batch_size;
-  Loader::Range step;  // that the next batch is in
+  index step_size;
+  Loader::Step step;  // that the next batch is in
   Batch in_use;
   Batch in_work;
   std::exception_ptr failure;  // the task's; it stays, so that a caller that goes on does not get a stale batch
   tbb::task_group task;
 
   State(const Loader& from, index first_sample, index size, index step_batches)
-      : loader(from), next_sample(first_sample), batch_size(size), step{first_sample, size * step_batches} {}
+      : loader(from), next_sample(first_sample), batch_size(size), step_size(size * step_batches) {}
   ~State() { task.wait(); }
 
   void start() {
-    if (next_sample == step.first + step.count) {
-      step.first = next_sample;
-    }
     task.run([this, first = next_sample] {
       try {
+        if (first >= step.samples.first + step.samples.count) {
+          step = loader.step({first, step_size});
+        }
         loader.fill({first, batch_size}, step, in_work);
       } catch (...) {
         failure = std::current_exception();

@@ -1,5 +1,6 @@
 #include "train/data/loader.h"
 
+#include <atomic>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -111,11 +112,11 @@ TEST(Loader, ABatchKnowsTheWeightOfItsStep) {
   const TrainingWindows windows(store, 8, 7);
   const Loader loader(windows, 7);
   Batch batch;
-  loader.fill({6, 2}, {4, 6}, batch);
+  loader.fill({6, 2}, loader.step({4, 6}), batch);
   EXPECT_EQ(batch.target_weight, 16);
   EXPECT_EQ(batch.step_weight, 48);
-  EXPECT_THROW(loader.fill({3, 2}, {4, 6}, batch), Error);
-  EXPECT_THROW(loader.fill({9, 2}, {4, 6}, batch), Error);
+  EXPECT_THROW(loader.fill({3, 2}, loader.step({4, 6}), batch), Error);
+  EXPECT_THROW(loader.fill({9, 2}, loader.step({4, 6}), batch), Error);
 }
 
 TEST(TrainingWindows, RefuseFewerTokensThanAWindow) {
@@ -195,6 +196,29 @@ TEST(Prefetcher, GivesWhatFillGivesFromAnyStart) {
       }
     }
   }
+}
+
+/// Counts how often it is asked how long a sample is.
+struct Counted : TrainingWindows {
+  using TrainingWindows::TrainingWindows;
+  RowLengths lengths(index sample) const override {
+    ++asked;
+    return TrainingWindows::lengths(sample);
+  }
+  mutable std::atomic<index> asked = 0;
+};
+
+TEST(Prefetcher, LooksThroughAStepOnceHoweverManyBatchesItHas) {
+  const TokenStore store = counting(200);
+  const Counted windows(store, 8, 3);
+  const Loader loader(windows, 3);
+  {
+    Prefetcher prefetcher(loader, 0, 2, 10);
+    for (int batch = 0; batch < 29; ++batch) {
+      EXPECT_EQ(prefetcher.next().step_weight, 20 * 8);
+    }
+  }
+  EXPECT_EQ(windows.asked, 3 * 20);
 }
 
 TEST(Prefetcher, UsesTwoBatchesAgainAndAgain) {

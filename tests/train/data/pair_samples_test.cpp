@@ -75,7 +75,7 @@ TEST(PairSamples, ABatchIsAsLongAsItsStepWants) {
     RowLengths first;
     double weight = 0;
     for (index micro = 0; micro < 3; ++micro) {
-      loader.fill({step * 6 + micro * 2, 2}, {step * 6, 6}, batch);
+      loader.fill({step * 6 + micro * 2, 2}, loader.step({step * 6, 6}), batch);
       first = micro == 0 ? batch.lengths : first;
       weight += batch.target_weight;
       ASSERT_EQ(batch.lengths, first) << "micro-batches of a step have one shape";
