@@ -74,8 +74,7 @@ struct PackShape {
 /// Columns `first` to `first + count` of that, packed by one thread. The views know their place in the whole.
 struct Packing {
   Packing(const PackShape& s, const Memory::desc& packed, index first, index count)
-      : from(Memory::desc({s.k, s.n}, Memory::data_type::f32, s.transpose_b ? Memory::dims{1, s.ldb} : Memory::dims{s.ldb, 1})
-                 .submemory_desc({s.k, count}, {0, first})),
+      : from(matrix(s.k, s.n, s.ldb, s.transpose_b).submemory_desc({s.k, count}, {0, first})),
         to(packed.submemory_desc({s.k, count}, {0, first})) {
     const OneThread one;
     reorder = dnnl::reorder(dnnl::reorder::primitive_desc(cpu(), from, cpu(), to));
@@ -97,33 +96,56 @@ std::vector<Packing> packings(const PackShape& s, const Memory::desc& packed) {
   return pieces;
 }
 
-struct Plan {
-  GemmBlocks blocks;
-  std::shared_ptr<const BlockProduct> whole, last;  // the last block may have fewer rows
-  std::vector<Packing> packing;
-};
+/// Of C's columns in a block, where it is cut by columns: their part of packed B stays in L2 while all rows of A go by.
+constexpr index kColumnBlock = 128;
+constexpr index kLeastColumnBlocks = 8;
 
-using PlanKey = std::pair<BlockShape, PackShape>;
+/// How a product is cut into blocks, each one thread's, by its shape alone.
+/// By columns, where there are many: a block's thread packs what it needs of B. Where A is transposed oneDNN copies A for each block of
+/// columns and B for each block of rows, so the longer side is cut.
+/// By rows: all of B is packed beforehand, by pieces, or not at all where oneDNN takes it as it lies.
+struct Plan {
+  bool by_columns;
+  index size, count;                                // columns or rows of a block, and blocks
+  std::shared_ptr<const BlockProduct> whole, last;  // the last block may be smaller
+  std::vector<Packing> packing;                     // by columns: of a whole block and of the last
+
+  Plan(BlockShape shape, PackShape pack)
+      : by_columns(shape.n >= kLeastColumnBlocks * kColumnBlock && (!shape.transpose_a || shape.n > shape.rows)),
+        size(by_columns ? kColumnBlock : gemm_blocks(shape.rows).rows),
+        count(ceil_div(by_columns ? shape.n : shape.rows, size)) {
+    index& all = by_columns ? shape.n : shape.rows;
+    const index rest = all - (count - 1) * size;
+    all = std::min(size, all);
+    whole = std::make_shared<BlockProduct>(shape, nullptr);
+    if (by_columns) {
+      all = rest;
+      last = std::make_shared<BlockProduct>(shape, nullptr);
+      for (const auto& [block, columns] : {std::pair(whole, size), std::pair(last, rest)}) {
+        pack.n = columns;
+        packing.emplace_back(pack, block->packed, 0, columns);
+      }
+    } else {
+      all = rest;
+      last = count == 1 ? whole : std::make_shared<BlockProduct>(shape, &whole->packed);
+      if (whole->packed != matrix(pack.k, pack.n, pack.ldb, pack.transpose_b)) {
+        packing = packings(pack, whole->packed);
+      }
+    }
+  }
+};
 
 /// Plans are made once for each shape and live as long as the program.
 const Plan& plan_for(const Gemm<float>& p) {
   const InsideLibrary inside;
   static std::mutex mutex;
-  static std::map<PlanKey, std::unique_ptr<const Plan>> plans;
+  static std::map<std::pair<BlockShape, PackShape>, std::unique_ptr<const Plan>> plans;
   const BlockShape shape{p.m, p.n, p.k, p.lda, p.ldc, p.transpose_a, p.add, p.bias != nullptr};
   const PackShape pack{p.n, p.k, p.ldb, p.transpose_b};
   const std::lock_guard lock(mutex);
   auto& plan = plans[{shape, pack}];
   if (plan == nullptr) {
-    auto made = std::make_unique<Plan>();
-    made->blocks = gemm_blocks(p.m);
-    BlockShape block = shape;
-    block.rows = std::min(made->blocks.rows, p.m);
-    made->whole = std::make_shared<BlockProduct>(block, nullptr);
-    block.rows = p.m - (made->blocks.count - 1) * made->blocks.rows;
-    made->last = made->blocks.count == 1 ? made->whole : std::make_shared<BlockProduct>(block, &made->whole->packed);
-    made->packing = packings(pack, made->whole->packed);
-    plan = std::move(made);
+    plan = std::make_unique<const Plan>(shape, pack);
   }
   return *plan;
 }
@@ -188,12 +210,27 @@ bool has_onednn() noexcept { return true; }
 
 void gemm_onednn(const Gemm<float>& p) {
   const Plan& plan = plan_for(p);
-  auto* packed = static_cast<float*>(scratch(Scratch::gemm_packed, plan.whole->packed.get_size()));
-  parallel_for(static_cast<index>(plan.packing.size()), [&](index i) { pack(plan.packing[static_cast<std::size_t>(i)], p.b, packed); });
-  parallel_for(plan.blocks.count, [&](index i) {
-    const index begin = i * plan.blocks.rows;
-    const BlockProduct& block = i + 1 == plan.blocks.count ? *plan.last : *plan.whole;
-    run(block, p.transpose_a ? p.a + begin : p.a + begin * p.lda, packed, p.bias, p.c + begin * p.ldc);
+  if (plan.by_columns) {
+    parallel_for(plan.count, [&](index i) {
+      const index begin = i * plan.size;
+      const bool last = i + 1 == plan.count;
+      const BlockProduct& block = last ? *plan.last : *plan.whole;
+      auto* packed = static_cast<float*>(scratch(Scratch::gemm_packed, block.packed.get_size()));
+      pack(plan.packing[last], p.transpose_b ? p.b + begin * p.ldb : p.b + begin, packed);
+      run(block, p.a, packed, p.bias == nullptr ? nullptr : p.bias + begin, p.c + begin);
+    });
+    return;
+  }
+  const float* b = p.b;
+  if (!plan.packing.empty()) {
+    auto* packed = static_cast<float*>(scratch(Scratch::gemm_packed, plan.whole->packed.get_size()));
+    parallel_for(static_cast<index>(plan.packing.size()), [&](index i) { pack(plan.packing[static_cast<std::size_t>(i)], p.b, packed); });
+    b = packed;
+  }
+  parallel_for(plan.count, [&](index i) {
+    const index begin = i * plan.size;
+    const BlockProduct& block = i + 1 == plan.count ? *plan.last : *plan.whole;
+    run(block, p.transpose_a ? p.a + begin : p.a + begin * p.lda, b, p.bias, p.c + begin * p.ldc);
   });
 }
 
