@@ -223,6 +223,36 @@ class Pieces {
   T* next_;
 };
 
+/// Rows of every head next to each other, (B, H, rows, width), where more than one task reads them.
+template <class T>
+struct GatheredHeads {
+  const T* data = nullptr;  // null: each task gathers what it needs
+  index rows = 0, width = 0;
+
+  /// Rows from `first` on of a head; gathered to `own` if they are not here.
+  const T* at(const Heads<const T>& heads, const AttentionShape& s, index b, index h, index first, index count, T* own) const {
+    if (data != nullptr) {
+      return data + ((b * s.heads + h) * rows + first) * width;
+    }
+    gather(heads, s, b, h, first, count, count, own);
+    return own;
+  }
+};
+
+template <class T>
+GatheredHeads<T> gather_heads(const Heads<const T>& heads, const AttentionShape& s, index rows, Scratch slot) {
+  const index width = round_up(s.head_size, kLanes<T>);
+  const index blocks = ceil_div(rows, kBlock);
+  T* to = scratch<T>(slot, s.batch * s.heads * rows * width);
+  parallel_for(s.batch * s.heads * blocks, [&](index task) {
+    const index head = task / blocks;
+    const index first = task % blocks * kBlock;
+    const index count = std::min(kBlock, rows - first);
+    gather(heads, s, head / s.heads, head % s.heads, first, count, count, to + (head * rows + first) * width);
+  });
+  return {to, rows, width};
+}
+
 /// This thread's memory for forward_block().
 template <class T>
 struct ForwardMemory {
@@ -274,7 +304,8 @@ void weigh(const Part& part, T* scores, const T* keep, Sums<T>& sums) {
 
 /// One block of queries of one head against all the keys that it sees.
 template <class T>
-void forward_block(const AttentionForward<T>& p, index b, index h, index query) {
+void forward_block(const AttentionForward<T>& p, const GatheredHeads<T>& all_k, const GatheredHeads<T>& all_v, index b, index h,
+                   index query) {
   const AttentionShape& s = p.shape;
   const index count = std::min(kBlock, s.queries - query);
   const ForwardMemory<T> m(s);
@@ -290,13 +321,13 @@ void forward_block(const AttentionForward<T>& p, index b, index h, index query) 
   for (index key = see.whole.any_first / kBlock * kBlock; key < see.whole.any_last; key += kBlock) {
     const index keys = std::min(kBlock, s.keys - key);
     const Seen<T> seen(see, key, keys);
-    gather(p.k, s, b, h, key, keys, keys, m.k);
-    gather(p.v, s, b, h, key, keys, keys, m.v);
+    const T* k = all_k.at(p.k, s, b, h, key, keys, m.k);
+    const T* v = all_v.at(p.v, s, b, h, key, keys, m.v);
     for (const Part& part : seen) {
       tile_gemm<T>({.m = part.keys,
                     .n = part.queries,
                     .k = s.head_size,
-                    .a = m.k + part.key * width,
+                    .a = k + part.key * width,
                     .a_row = width,
                     .b = m.q_t + part.query,
                     .ldb = kBlock,
@@ -315,7 +346,7 @@ void forward_block(const AttentionForward<T>& p, index b, index h, index query) 
                     .a = m.weights + part.key * kBlock + part.query,
                     .a_row = 1,
                     .a_col = kBlock,
-                    .b = m.v + part.key * width,
+                    .b = v + part.key * width,
                     .ldb = width,
                     .c = m.y + part.query * width,
                     .ldc = width,
@@ -366,19 +397,61 @@ struct Groups {
   }
 };
 
+/// What backward reads of a block of queries.
+template <class T>
+struct QueryBlock {
+  QueryBlock(index width, T* memory) : pieces(memory) {
+    q = pieces.take(kBlock * width);
+    q_t = pieces.take(kBlock * width);
+    dy = pieces.take(kBlock * width);
+    dy_t = pieces.take(kBlock * width);
+    log_sum_exp = pieces.take(kBlock);
+    delta = pieces.take(kBlock);
+  }
+  static index size(index width) { return (4 * width + 2) * kBlock; }
+
+  Pieces<T> pieces;
+  T* q;            // (queries, width)
+  T* q_t;          // (width, queries), scaled
+  T* dy;           // (queries, width)
+  T* dy_t;         // (width, queries)
+  T* log_sum_exp;  // of base 2; +inf past the end, so that weights there are 0
+  T* delta;        // <dy, y>
+
+  void fill(const AttentionBackward<T>& p, index b, index h, index query) const {
+    const AttentionShape& s = p.shape;
+    const index width = round_up(s.head_size, kLanes<T>);
+    const index count = std::min(kBlock, s.queries - query);
+    const index columns = round_up(count, kLanes<T>);
+    gather(p.q, s, b, h, query, count, columns, q);
+    gather(p.dy, s, b, h, query, count, columns, dy);
+    tile_transpose(columns, width, static_cast<T>(s.scale * std::numbers::log2e), q, width, q_t, kBlock);
+    tile_transpose(columns, width, T(1), dy, width, dy_t, kBlock);
+    std::fill_n(log_sum_exp, kBlock, kInfinity<T>);
+    std::fill_n(delta, kBlock, T(0));
+    const T* y = head_at(p.y, s, b, h) + query * p.y.row_stride;
+    for (index i = 0; i < count; ++i) {
+      log_sum_exp[i] = p.log_sum_exp[(b * s.heads + h) * s.queries + query + i] * std::numbers::log2e_v<T>;
+      Vec<T> products{};
+      simd::for_vectors<T>(0, s.head_size, [&](index d, auto lanes) {
+        products += simd::load(dy + i * width + d) * simd::load(y + i * p.y.row_stride + d, lanes);
+      });
+      delta[i] = simd::sum<T>(products);
+    }
+  }
+};
+
 /// This thread's memory for backward_group().
 template <class T>
 struct BackwardMemory {
   BackwardMemory(const AttentionShape& s, bool own_dq)
       : width(round_up(s.head_size, kLanes<T>)),
-        pieces(scratch<T>(Scratch::a, (4 + 4 * kTilesAtOnce) * kBlock * width + 3 * kBlock * kBlock + (own_dq ? s.queries * width : 0))) {}
+        pieces(scratch<T>(Scratch::a, QueryBlock<T>::size(width) + 4 * kTilesAtOnce * kBlock * width + 3 * kBlock * kBlock +
+                                          (own_dq ? s.queries * width : 0))) {}
 
   index width;  // of a head's row, in whole vectors
   Pieces<T> pieces;
-  T* q = pieces.take(kBlock * width);                 // (queries, width)
-  T* q_t = pieces.take(kBlock * width);               // (width, queries), scaled
-  T* dy = pieces.take(kBlock * width);                // (queries, width)
-  T* dy_t = pieces.take(kBlock * width);              // (width, queries)
+  T* queries = pieces.take(QueryBlock<T>::size(width));
   T* weights = pieces.take(kBlock * kBlock);          // (keys, queries)
   T* ds = pieces.take(kBlock * kBlock);               // (keys, queries)
   T* keep = pieces.take(kBlock * kBlock);             // (keys, queries)
@@ -389,33 +462,26 @@ struct BackwardMemory {
   T* dq = pieces.take(0);  // (queries, width), where it is this thread's own
 };
 
-/// Of a block of queries.
-template <class T>
-struct Saved {
-  alignas(64) T log_sum_exp[kBlock];  // of base 2; +inf past the end, so that weights there are 0
-  alignas(64) T delta[kBlock];        // <dy, y>
-};
-
 /// Scores become weights w, and ds, which holds dw, becomes w (dw - delta). Dropped weights are 0 times their own value.
 template <class T>
-void weigh_again(const Part& part, T* scores, T* ds, const T* keep, const Saved<T>& saved) {
+void weigh_again(const Part& part, T* scores, T* ds, const T* keep, const QueryBlock<T>& of) {
   for (index j = part.key; j < part.key + part.keys; ++j) {
     for (index i = part.query; i < part.query + part.queries; i += kLanes<T>) {
       const index at = j * kBlock + i;
-      const Vec<T> w = exp2_of_negative(simd::load(scores + at) - simd::load(saved.log_sum_exp + i));
+      const Vec<T> w = exp2_of_negative(simd::load(scores + at) - simd::load(of.log_sum_exp + i));
       const Vec<T> mask = keep == nullptr ? simd::broadcast(T(1)) : simd::load(keep + at);
       simd::store(scores + at, w * mask);
-      simd::store(ds + at, w * (simd::load(ds + at) * mask - simd::load(saved.delta + i)));
+      simd::store(ds + at, w * (simd::load(ds + at) * mask - simd::load(of.delta + i)));
     }
   }
 }
 
 /// A group of keys of one head: their dk and dv, and dq / scale (queries, width) as far as it comes from them, for the blocks of queries
-/// that see one of them. With weights w, dw = dy v^T and delta = <dy, y> by queries:  dv = w^T dy,  ds = w (dw - delta),
-/// dq = scale ds k,  dk = scale ds^T q.
+/// that see one of them. `query_blocks` are the head's, or null: then they are made as they pass by. With weights w, dw = dy v^T and delta
+/// = <dy, y> by queries:  dv = w^T dy,  ds = w (dw - delta), dq = scale ds k,  dk = scale ds^T q.
 template <class T>
-void backward_group(const AttentionBackward<T>& p, const BackwardMemory<T>& m, index b, index h, index group_first, index group_last,
-                    T* dq) {
+void backward_group(const AttentionBackward<T>& p, T* query_blocks, const BackwardMemory<T>& m, index b, index h, index group_first,
+                    index group_last, T* dq) {
   const AttentionShape& s = p.shape;
   const index width = m.width;
   constexpr index kKeys = kTilesAtOnce * kBlock;
@@ -431,21 +497,9 @@ void backward_group(const AttentionBackward<T>& p, const BackwardMemory<T>& m, i
       if (!see.whole.sees_any(first, held)) {
         continue;
       }
-      gather(p.q, s, b, h, query, count, see.columns, m.q);
-      gather(p.dy, s, b, h, query, count, see.columns, m.dy);
-      tile_transpose(see.columns, width, static_cast<T>(s.scale * std::numbers::log2e), m.q, width, m.q_t, kBlock);
-      tile_transpose(see.columns, width, T(1), m.dy, width, m.dy_t, kBlock);
-      Saved<T> saved;
-      std::fill_n(saved.log_sum_exp, kBlock, kInfinity<T>);
-      std::fill_n(saved.delta, kBlock, T(0));
-      const T* y = head_at(p.y, s, b, h) + query * p.y.row_stride;
-      for (index i = 0; i < count; ++i) {
-        saved.log_sum_exp[i] = p.log_sum_exp[(b * s.heads + h) * s.queries + query + i] * std::numbers::log2e_v<T>;
-        Vec<T> delta{};
-        simd::for_vectors<T>(0, s.head_size, [&](index d, auto lanes) {
-          delta += simd::load(m.dy + i * width + d) * simd::load(y + i * p.y.row_stride + d, lanes);
-        });
-        saved.delta[i] = simd::sum<T>(delta);
+      const QueryBlock<T> of(width, query_blocks == nullptr ? m.queries : query_blocks + query / kBlock * QueryBlock<T>::size(width));
+      if (query_blocks == nullptr) {
+        of.fill(p, b, h, query);
       }
 
       for (index key = first; key < first + held; key += kBlock) {
@@ -464,15 +518,15 @@ void backward_group(const AttentionBackward<T>& p, const BackwardMemory<T>& m, i
                           .c = c + part.key * kBlock + part.query,
                           .ldc = kBlock});
           };
-          scores(m.k + at, m.q_t, m.weights);
-          scores(m.v + at, m.dy_t, m.ds);
+          scores(m.k + at, of.q_t, m.weights);
+          scores(m.v + at, of.dy_t, m.ds);
           if (!seen.whole()) {
             hide_keys(see, key, part, m.weights);
           }
           if (s.dropout > 0) {
             draw_dropout(s, b, h, query, key, part, m.keep);
           }
-          weigh_again(part, m.weights, m.ds, s.dropout > 0 ? m.keep : nullptr, saved);
+          weigh_again(part, m.weights, m.ds, s.dropout > 0 ? m.keep : nullptr, of);
         }
         seen.by_keys([&](const Part& part) {
           const auto add = [&](const T* a, const T* rows, T* c) {
@@ -487,8 +541,8 @@ void backward_group(const AttentionBackward<T>& p, const BackwardMemory<T>& m, i
                           .ldc = width,
                           .add = true});
           };
-          add(m.weights, m.dy, m.dv + at);
-          add(m.ds, m.q, m.dk + at);
+          add(m.weights, of.dy, m.dv + at);
+          add(m.ds, of.q, m.dk + at);
         });
         for (const Part& part : seen) {
           tile_gemm<T>({.m = std::min(part.queries, count - part.query),
@@ -517,13 +571,19 @@ void attention_forward(const AttentionForward<T>& p) noexcept {
   const AttentionShape& s = p.shape;
   const index blocks = ceil_div(s.queries, kBlock);
   const index heads = s.batch * s.heads;
+  GatheredHeads<T> k, v;
+  if (blocks > 1) {
+    k = gather_heads(p.k, s, s.keys, Scratch::b);
+    v = gather_heads(p.v, s, s.keys, Scratch::c);
+  }
   parallel_for_uneven(
       heads * blocks, [&] { ForwardMemory<T>{s}; },
       [&](index task) {
-        // Last blocks first: under a causal mask they see the most keys, and the longest tasks should not be the last to begin.
-        const index block = blocks - 1 - task / heads;
-        const index head = task % heads;
-        forward_block(p, head / s.heads, head % s.heads, block * kBlock);
+        // A head after the other, so that its keys stay in cache. Last blocks first: under a causal mask they see the most keys, and the
+        // longest tasks should not be the last to begin.
+        const index head = task / blocks;
+        const index block = blocks - 1 - task % blocks;
+        forward_block(p, k, v, head / s.heads, head % s.heads, block * kBlock);
       });
 }
 
@@ -550,6 +610,16 @@ void attention_backward(const AttentionBackward<T>& p) noexcept {
     }
     scatter(p.dq, s, head / s.heads, head % s.heads, query, count, sum, static_cast<T>(s.scale));
   };
+  const index blocks = ceil_div(s.queries, kBlock);
+  const index block_size = QueryBlock<T>::size(width);
+  T* query_blocks = nullptr;
+  if (blocks > 1 && s.keys > kTilesAtOnce * kBlock) {  // they pass by more than once
+    query_blocks = scratch<T>(Scratch::c, heads * blocks * block_size);
+    parallel_for(heads * blocks, [&](index task) {
+      const index head = task / blocks;
+      QueryBlock<T>(width, query_blocks + task * block_size).fill(p, head / s.heads, head % s.heads, task % blocks * kBlock);
+    });
+  }
   parallel_for_uneven(
       heads * std::max<index>(groups.count, 1),
       [&] {
@@ -561,13 +631,13 @@ void attention_backward(const AttentionBackward<T>& p) noexcept {
         const index head = one ? task : task / groups.count;
         T* dq = one ? m.dq : parts + task * size;
         std::fill_n(dq, size, T(0));
-        backward_group(p, m, head / s.heads, head % s.heads, groups.first[group], groups.first[group + 1], dq);
+        backward_group(p, query_blocks == nullptr ? nullptr : query_blocks + head * blocks * block_size, m, head / s.heads, head % s.heads,
+                       groups.first[group], groups.first[group + 1], dq);
         for (index query = 0; one && query < s.queries; query += kBlock) {
           write_dq(head, query, dq);
         }
       });
   if (!one) {
-    const index blocks = ceil_div(s.queries, kBlock);
     parallel_for(heads * blocks,
                  [&](index tile) { write_dq(tile / blocks, tile % blocks * kBlock, parts + tile / blocks * groups.count * size); });
   }
