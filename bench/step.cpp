@@ -55,7 +55,12 @@ int run(const Arguments& a) {
   index step = 0;
   const Times times = measure(a.warmup, a.steps, [&] {
     for (index micro = 0; micro < c.train.gradient_accumulation_steps; ++micro) {
-      Pass pass{.tape = tape, .training = true, .seed = 1, .step = static_cast<std::uint64_t>(step), .first_sequence = micro * rows};
+      Pass pass{.tape = tape,
+                .training = true,
+                .seed = 1,
+                .step = static_cast<std::uint64_t>(step),
+                .first_sequence = micro * rows,
+                .recompute = recompute_of(c.train)};
       const Tensor features = model.gpt().features(pass, tape.input<std::int32_t>({rows, time}, inputs));
       const Tensor loss = linear_cross_entropy(features, model.gpt().head(), tape.input<std::int32_t>({rows, time}, targets),
                                                {.normaliser = static_cast<double>(rows * time * c.train.gradient_accumulation_steps)});

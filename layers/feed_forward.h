@@ -5,8 +5,6 @@
 
 namespace dikkat {
 
-enum class Activation { gelu, relu };
-
 struct FeedForwardConfig {
   index width = 0;   // C
   index hidden = 0;  // between the two layers
@@ -28,6 +26,9 @@ struct FeedForward {
 
   Tensor operator()(Pass& pass, Tensor x) const {
     const Tensor h = c_fc(pass, x);
+    if (pass.recompute != Recompute::none) {
+      return activated_linear(activation, h, c_proj.weight, c_proj.bias);
+    }
     return c_proj(pass, activation == Activation::relu ? relu(h) : gelu(h));
   }
 };

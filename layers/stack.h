@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <vector>
 
+#include "autograd/tape/recompute.h"
 #include "layers/attention.h"
 #include "layers/dropout.h"
 #include "layers/feed_forward.h"
@@ -35,38 +37,38 @@ struct StackInputs {
 /// The residual stream, and a branch that is yet to be added to it: a sum and the norm that follows it are one op.
 class ResidualStream {
  public:
-  ResidualStream(Pass& pass, Tensor x) : pass_(pass), x_(x) {}
+  struct State {
+    Tensor x;
+    Tensor branch{};  // absent where there is none
+    DropoutOptions dropout{};
+  };
+  ResidualStream(Pass& pass, const State& state) : pass_(pass), state_(state) {}
+
+  const State& state() const { return state_; }
+  void set_state(const State& state) { state_ = state; }
 
   /// With everything added.
   Tensor sum() {
-    if (branch_) {
-      x_ = dikkat::add(x_, dropout(branch_, dropout_));
-      branch_ = {};
+    if (state_.branch) {
+      state_ = {dikkat::add(state_.x, dropout(state_.branch, state_.dropout))};
     }
-    return x_;
+    return state_.x;
   }
   /// LN(sum()).
   Tensor normalised(const LayerNorm& norm) {
-    if (!branch_) {
-      return norm(pass_, x_);
+    if (!state_.branch) {
+      return norm(pass_, state_.x);
     }
-    const SumAndNorm made = norm(pass_, x_, branch_, dropout_);
-    x_ = made.sum;
-    branch_ = {};
+    const SumAndNorm made = norm(pass_, state_.x, state_.branch, state_.dropout);
+    state_ = {made.sum};
     return made.norm;
   }
-  void add(Tensor branch, const Dropout& drop) {
-    sum();
-    branch_ = branch;
-    dropout_ = drop.options(pass_, branch);
-  }
-  void normalise(const LayerNorm& norm) { x_ = normalised(norm); }
+  void add(Tensor branch, const Dropout& drop) { state_ = {sum(), branch, drop.options(pass_, branch)}; }
+  void normalise(const LayerNorm& norm) { state_ = {normalised(norm)}; }
 
  private:
   Pass& pass_;
-  Tensor x_;
-  Tensor branch_{};
-  DropoutOptions dropout_{};
+  State state_;
 };
 
 /// [self-attention, cross-attention if asked for, feed-forward] x layers: (B, T, C) to (B, T, C), without a norm at the end.
@@ -105,6 +107,27 @@ struct Stack {
         crossattention.emplace(s, "ln_cross_attn", "crossattention", c, c.attention);
       }
     }
+
+    void operator()(Norm where, Pass& pass, ResidualStream& x, const StackInputs& inputs) const {
+      attn(where, pass, x, inputs.last_key);
+      if (crossattention) {
+        (*crossattention)(where, pass, x, inputs.memory, inputs.memory_last_key);
+      }
+      mlp(where, pass, x);
+    }
+
+    /// The same, of which nothing is kept but what goes in and out.
+    void recomputed(Norm where, Pass& pass, ResidualStream& x, const StackInputs& inputs) const {
+      const auto block = [this, where, pass, drop = x.state().dropout](Tape& tape, const std::array<Tensor, 5>& in) {
+        Pass inner = pass.on(tape);
+        ResidualStream stream(inner, {in[0], in[1], drop});
+        (*this)(where, inner, stream, {in[2], in[3], in[4]});
+        return std::array{stream.state().x, stream.state().branch};
+      };
+      const auto out =
+          recompute<2>(pass.tape, std::array{x.state().x, x.state().branch, inputs.last_key, inputs.memory, inputs.memory_last_key}, block);
+      x.set_state({out[0], out[1], out[1] ? mlp.dropout.options(pass, out[1]) : DropoutOptions{}});
+    }
   };
 
   Norm norm;
@@ -119,14 +142,14 @@ struct Stack {
 
   /// Throws Error when cross-attention lacks its memory.
   Tensor operator()(Pass& pass, Tensor x, const StackInputs& inputs = {}) const {
-    ResidualStream stream(pass, x);
+    ResidualStream stream(pass, {x});
     for (const Block& block : blocks) {
-      block.attn(norm, pass, stream, inputs.last_key);
-      if (block.crossattention) {
-        require(static_cast<bool>(inputs.memory), "stack: cross-attention has no memory, expected (B, S, C)");
-        (*block.crossattention)(norm, pass, stream, inputs.memory, inputs.memory_last_key);
+      require(!block.crossattention || inputs.memory, "stack: cross-attention has no memory, expected (B, S, C)");
+      if (pass.recompute == Recompute::block) {
+        block.recomputed(norm, pass, stream, inputs);
+      } else {
+        block(norm, pass, stream, inputs);
       }
-      block.mlp(norm, pass, stream);
     }
     return stream.sum();
   }

@@ -40,7 +40,7 @@ double attention_product(const OpRun& run) { return 2 * run.pairs * static_cast<
 Cost forward_cost(const OpRun& run) {
   const std::string_view op = run.op;
   const double all = bytes_of(run.inputs) + bytes_of(run.outputs);
-  if (op == "linear") {
+  if (op == "linear" || op == "activated_linear") {
     return {product_flops(run), all};
   }
   if (op == "matmul") {  // (..., m, k) times (..., k, n), or (..., n, k)
@@ -63,7 +63,7 @@ Cost backward_cost(const OpRun& run) {
   const double written = bytes_of_gradients(run.inputs);
   const double dy = bytes_of(run.outputs);
   const double all = dy + bytes_of(run.inputs) + written;
-  if (op == "linear") {
+  if (op == "linear" || op == "activated_linear") {
     return {product_flops(run) * gradient_products(run), all};
   }
   if (op == "matmul") {

@@ -1,5 +1,6 @@
 #include "autograd/ops/linear.h"
 
+#include "autograd/base/scratch.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/gemm.h"
 #include "autograd/ops/op.h"
@@ -97,53 +98,126 @@ Tensor matmul(Tensor a, Tensor b, bool transpose_b) {
   });
 }
 
+namespace {
+
+/// x (rows, in), weight (out, in).
+struct LinearShape {
+  index rows, in, out;
+};
+
+LinearShape checked(Op op, Tensor x, Tensor weight, Tensor bias) {
+  const index in = x.shape().cols();
+  require(weight.shape().rank() == 2 && weight.shape()[1] == in, op, ": weight is ", weight.shape(), ", expected [out, ", in, "] for x ",
+          x.shape());
+  const index out = weight.shape()[0];
+  require(!bias || bias.shape() == Shape{out}, op, ": bias is ", bias ? bias.shape() : Shape{}, ", expected [", out, "]");
+  return {x.shape().rows(), in, out};
+}
+
+/// y = x weight^T + bias.
+template <class T>
+void multiply(const LinearShape& s, const T* x, Tensor weight, Tensor bias, T* y) {
+  kernels::gemm<T>({.m = s.rows,
+                    .n = s.out,
+                    .k = s.in,
+                    .a = x,
+                    .lda = s.in,
+                    .b = weight.data<T>(),
+                    .ldb = s.in,
+                    .transpose_b = true,
+                    .c = y,
+                    .ldc = s.out,
+                    .bias = bias ? bias.data<T>() : nullptr});
+}
+
+/// dx = dy weight.
+template <class T>
+void input_gradient(const LinearShape& s, const T* dy, Tensor weight, GradOut<T> dx) {
+  if (dx) {
+    kernels::gemm<T>({.m = s.rows,
+                      .n = s.in,
+                      .k = s.out,
+                      .a = dy,
+                      .lda = s.out,
+                      .b = weight.data<T>(),
+                      .ldb = s.in,
+                      .c = dx.data,
+                      .ldc = s.in,
+                      .add = dx.add});
+  }
+}
+
+/// dw = dy^T x.
+template <class T>
+void weight_gradient(const LinearShape& s, const T* dy, const T* x, GradOut<T> dw) {
+  if (dw) {
+    kernels::gemm<T>({.m = s.out,
+                      .n = s.in,
+                      .k = s.rows,
+                      .a = dy,
+                      .lda = s.out,
+                      .transpose_a = true,
+                      .b = x,
+                      .ldb = s.in,
+                      .c = dw.data,
+                      .ldc = s.in,
+                      .add = dw.add});
+  }
+}
+
+template <class T>
+void bias_gradient(const LinearShape& s, const T* dy, Tensor bias, Gradients& g) {
+  if (!bias) {
+    return;
+  }
+  if (auto db = g.into<T>(bias)) {
+    kernels::sum_rows<T>(s.rows, s.out, dy, db);
+  }
+}
+
+}  // namespace
+
 Tensor linear(Tensor x, Tensor weight, Tensor bias) {
   return for_float(x.dtype(), "linear", [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(Op::linear, {x, weight, bias});
-    const index rows = x.shape().rows();
-    const index in = x.shape().cols();
-    require(weight.shape().rank() == 2 && weight.shape()[1] == in, "linear: weight is ", weight.shape(), ", expected [out, ", in,
-            "] for x ", x.shape());
-    const index out = weight.shape()[0];
-    require(!bias || bias.shape() == Shape{out}, "linear: bias is ", bias ? bias.shape() : Shape{}, ", expected [", out, "]");
-    const Tensor y = tape.make(x.shape().with_cols(out), x.dtype());
-    kernels::gemm<T>({.m = rows,
-                      .n = out,
-                      .k = in,
-                      .a = x.data<T>(),
-                      .lda = in,
-                      .b = weight.data<T>(),
-                      .ldb = in,
-                      .transpose_b = true,
-                      .c = y.mutable_data<T>(),
-                      .ldc = out,
-                      .bias = bias ? bias.data<T>() : nullptr});
+    const LinearShape s = checked(Op::linear, x, weight, bias);
+    const Tensor y = tape.make(x.shape().with_cols(s.out), x.dtype());
+    multiply<T>(s, x.data<T>(), weight, bias, y.mutable_data<T>());
     tape.record({x, weight, bias}, {y}, [=](Gradients& g) {
       const T* dy = g.of<T>(y);
-      if (auto dx = g.into<T>(x)) {  // dy weight
-        kernels::gemm<T>(
-            {.m = rows, .n = in, .k = out, .a = dy, .lda = out, .b = weight.data<T>(), .ldb = in, .c = dx.data, .ldc = in, .add = dx.add});
+      input_gradient<T>(s, dy, weight, g.into<T>(x));
+      weight_gradient<T>(s, dy, x.data<T>(), g.into<T>(weight));
+      bias_gradient<T>(s, dy, bias, g);
+    });
+    return y;
+  });
+}
+
+Tensor activated_linear(Activation activation, Tensor x, Tensor weight, Tensor bias) {
+  return for_float(x.dtype(), "activated_linear", [&](auto zero) {
+    using T = decltype(zero);
+    Tape& tape = begin_op(Op::activated_linear, {x, weight, bias});
+    const LinearShape s = checked(Op::activated_linear, x, weight, bias);
+    const kernels::Function function = activation == Activation::relu ? kernels::Function::relu : kernels::Function::gelu;
+    const auto activated = [=] {
+      T* a = scratch<T>(Scratch::g, x.size());
+      kernels::map_forward<T>({.function = function, .n = x.size(), .x = x.data<T>(), .y = a});
+      return a;
+    };
+    const Tensor y = tape.make(x.shape().with_cols(s.out), x.dtype());
+    multiply<T>(s, activated(), weight, bias, y.mutable_data<T>());
+    tape.record({x, weight, bias}, {y}, [=](Gradients& g) {
+      const T* dy = g.of<T>(y);
+      if (auto dw = g.into<T>(weight)) {
+        weight_gradient<T>(s, dy, activated(), dw);
       }
-      if (auto dw = g.into<T>(weight)) {  // dy^T x
-        kernels::gemm<T>({.m = out,
-                          .n = in,
-                          .k = rows,
-                          .a = dy,
-                          .lda = out,
-                          .transpose_a = true,
-                          .b = x.data<T>(),
-                          .ldb = in,
-                          .c = dw.data,
-                          .ldc = in,
-                          .add = dw.add});
+      if (auto dx = g.into<T>(x)) {
+        T* da = scratch<T>(Scratch::g, x.size());
+        input_gradient<T>(s, dy, weight, {da, false});
+        kernels::map_backward<T>({.function = function, .n = x.size(), .x = x.data<T>(), .dy = da, .dx = dx});
       }
-      if (!bias) {
-        return;
-      }
-      if (auto db = g.into<T>(bias)) {
-        kernels::sum_rows<T>(rows, out, dy, db);
-      }
+      bias_gradient<T>(s, dy, bias, g);
     });
     return y;
   });

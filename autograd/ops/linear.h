@@ -10,4 +10,9 @@ Tensor matmul(Tensor a, Tensor b, bool transpose_b = false);
 /// x weight^T + bias: x (..., in), weight (out, in), bias (out) or absent.
 Tensor linear(Tensor x, Tensor weight, Tensor bias = {});
 
+enum class Activation { gelu, relu };
+
+/// linear(activation(x), weight, bias), of which activation(x) is not kept: backward makes it again.
+Tensor activated_linear(Activation activation, Tensor x, Tensor weight, Tensor bias = {});
+
 }  // namespace dikkat

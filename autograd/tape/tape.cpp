@@ -43,10 +43,28 @@ Tensor Tape::copy_in(Shape shape, DType dtype, const void* values, index count, 
     std::memcpy(x.record()->data, values, static_cast<std::size_t>(count) * size_of(dtype));
   }
   if (needs_gradient && recording()) {
-    x.record()->needs_gradient = true;
-    leaves_ = new (arena_.allocate(sizeof(Leaf), op_, alignof(Leaf))) Leaf{leaves_, x};
+    keep_gradient(x);
   }
   return x;
+}
+
+void Tape::keep_gradient(Tensor leaf) {
+  leaf.record()->needs_gradient = true;
+  leaves_ = new (arena_.allocate(sizeof(Leaf), op_, alignof(Leaf))) Leaf{leaves_, leaf};
+}
+
+void Tape::observe(TapeObserver* observer) {
+  observer_ = observer;
+  if (inner_) {
+    inner_->observe(observer);
+  }
+}
+
+void Tape::freeze() {
+  arena_.freeze();
+  if (inner_) {
+    inner_->freeze();
+  }
 }
 
 bool Tape::begin_node(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
@@ -93,8 +111,12 @@ void Tape::run_backward(Tensor y, Buffer* dy) {
     require(y.needs_gradient() && y.tape() == this, "backward: nothing that this tape made it of needs a gradient");
     fail("backward: called a second time, expected reset() in between");
   }
-  spent_ = true;
   y.record()->gradient = dy;
+  run_nodes();
+}
+
+void Tape::run_nodes() {
+  spent_ = true;
   Gradients gradients(pool_);
   for (; last_ != nullptr; last_ = last_->previous) {
     const auto outputs = last_->about.outputs;

@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <initializer_list>
+#include <memory>
 #include <new>
 #include <span>
 #include <type_traits>
@@ -99,7 +100,7 @@ class Tape {
   }
 
   /// Has every op from here on told to `observer`, or with null to no one. It must outlive its use.
-  void observe(TapeObserver* observer) { observer_ = observer; }
+  void observe(TapeObserver* observer);
   bool observed() const { return observer_ != nullptr; }
   /// For attention, when observed, before it is recorded: OpRun::pairs.
   void tell_pairs(double pairs) { pairs_ = pairs; }
@@ -113,19 +114,21 @@ class Tape {
   /// After backward: dL/dx of an input that needs one, or null if nothing flowed into it.
   template <class T>
   const T* gradient(Tensor x) const {
-    return Gradients(const_cast<BufferPool&>(pool_)).of<T>(x);
+    return Gradients(pool_).of<T>(x);
   }
 
   /// Forgets every tensor.
   void reset();
   /// The largest step has been seen: growing later throws, naming the op.
-  void freeze() { arena_.freeze(); }
+  void freeze();
 
   /// Bytes of activations and closures, and of their gradients, at their highest so far.
-  std::size_t activation_bytes() const { return arena_.peak(); }
+  std::size_t activation_bytes() const { return arena_.peak() + (inner_ ? inner_->activation_bytes() : 0); }
   std::size_t gradient_bytes() const { return pool_.capacity(); }
 
  private:
+  friend class Recomputation;
+
   struct Node {
     Node* previous;
     void (*run)(void* closure, Gradients&);
@@ -137,16 +140,23 @@ class Tape {
     Tensor tensor;
   };
 
+  /// The tape of what is computed twice (recompute()), whose gradients come from `pool`.
+  explicit Tape(BufferPool& pool) : arena_("recomputed activation"), pool_(pool), recording_(Recording::off) {}
+
+  void keep_gradient(Tensor leaf);
   Tensor copy_in(Shape shape, DType dtype, const void* values, index count, bool needs_gradient);
   TensorRecord* new_record(Shape shape, DType dtype);
   bool begin_node(std::span<const Tensor> inputs, std::span<const Tensor> outputs);
   void end_node(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void* closure, void (*run)(void*, Gradients&));
   std::span<const Tensor> keep(std::span<const Tensor> tensors);
   void run_backward(Tensor y, Buffer* dy);
+  void run_nodes();
   void release_gradient(Tensor t);
 
   Arena arena_;
-  BufferPool pool_;
+  BufferPool own_pool_;
+  BufferPool& pool_ = own_pool_;
+  std::unique_ptr<Tape> inner_;
   Recording recording_;
   const char* op_ = "tape";
   TapeObserver* observer_ = nullptr;

@@ -55,19 +55,22 @@ TEST(SteadyState, TheCounterSeesAllocations) {
 }
 
 TEST(SteadyState, AllocatesNothingFromTheThirdStepOn) {
-  for (const int threads : {1, 2, 3}) {
-    const testing::WithThreads some(threads);
-    Training training(kTrainingConfig);
-    training.step(1);
-    training.step(2);
-    training.tape.freeze();
-    const Requests before;
-    for (index step = 3; step <= 12; ++step) {
-      training.step(step);
+  for (const Recompute recompute : {Recompute::none, Recompute::cheap, Recompute::block}) {
+    for (const int threads : {1, 2, 3}) {
+      const testing::WithThreads some(threads);
+      Training training(kTrainingConfig);
+      training.recompute = recompute;
+      training.step(1);
+      training.step(2);
+      training.tape.freeze();
+      const Requests before;
+      for (index step = 3; step <= 12; ++step) {
+        training.step(step);
+      }
+      const Requests after;
+      EXPECT_EQ(after.objects, before.objects) << threads;
+      EXPECT_EQ(after.pages, before.pages) << threads;
     }
-    const Requests after;
-    EXPECT_EQ(after.objects, before.objects) << threads;
-    EXPECT_EQ(after.pages, before.pages) << threads;
   }
 }
 

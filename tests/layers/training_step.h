@@ -14,6 +14,7 @@ struct Training {
   AdamW adamw;
   Tape tape;
   std::vector<std::int32_t> tokens, targets;
+  Recompute recompute = Recompute::none;
 
   explicit Training(const GptConfig& config)
       : model(config),
@@ -24,7 +25,7 @@ struct Training {
   /// Forward, backward, clipping and update; steps count from 1. The loss.
   float step(index number) {
     const Shape shape{kSequences, model.gpt.config().block_size};
-    Pass pass{.tape = tape, .training = true, .seed = 5, .step = static_cast<std::uint64_t>(number)};
+    Pass pass{.tape = tape, .training = true, .seed = 5, .step = static_cast<std::uint64_t>(number), .recompute = recompute};
     const Tensor logits = model.gpt(pass, tape.input<std::int32_t>(shape, tokens));
     const Tensor loss = cross_entropy(logits, tape.input<std::int32_t>(shape, targets));
     tape.backward(loss);

@@ -73,6 +73,7 @@ struct TrainConfig {
   index keep_last = 3;
   index log_interval = 10;
   double label_smoothing = 0.0;
+  std::string recompute = "none";
   index seed = 1337;
 
   bool operator==(const TrainConfig&) const = default;

@@ -103,6 +103,7 @@ constexpr std::string_view kPositions[] = {"learned", "sinusoidal"};
 constexpr std::string_view kNorms[] = {"pre", "post"};
 constexpr std::string_view kActivations[] = {"gelu", "relu"};
 constexpr std::string_view kTokenizers[] = {"byte", "char", "word"};
+constexpr std::string_view kRecomputes[] = {"none", "cheap", "block"};
 constexpr std::string_view kSchedules[] = {"constant", "linear", "cosine", "inverse_sqrt"};
 
 bool is_gpt(const Config& config) { return config.model.kind == "gpt"; }
@@ -183,6 +184,9 @@ constexpr Key kKeys[] = {
     train<&TrainConfig::log_interval>("log_interval", between(1, kMaxStep), "Steps from one progress line to the next."),
     train<&TrainConfig::label_smoothing>("label_smoothing", from_to_below(0, 1),
                                          "Share of the target's probability that training spreads over all tokens; 0 is off."),
+    train<&TrainConfig::recompute>("recompute", one_of(kRecomputes),
+                                   "What backward makes again for want of memory, to the same bits: nothing; the feed-forward's "
+                                   "activations, which cost little; whole blocks, which cost a forward pass."),
     train<&TrainConfig::seed>("seed", fixed(at_least(0)), "What every random number of the run follows from."),
 };
 

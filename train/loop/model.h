@@ -36,4 +36,7 @@ class LanguageModel {
   Model model_;
 };
 
+/// train.recompute, for Pass::recompute.
+Recompute recompute_of(const TrainConfig& config);
+
 }  // namespace dikkat

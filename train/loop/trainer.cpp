@@ -193,8 +193,12 @@ StepReport Trainer::Parts::step(Prefetcher& batches) {
   for (index micro = 0; micro < micro_batches; ++micro) {
     const Batch& batch = next_batch();
     flops += training_flops(model, batch);
-    Pass pass{
-        .tape = tape, .training = true, .seed = state.seed, .step = static_cast<std::uint64_t>(state.step), .first_sequence = micro * rows};
+    Pass pass{.tape = tape,
+              .training = true,
+              .seed = state.seed,
+              .step = static_cast<std::uint64_t>(state.step),
+              .first_sequence = micro * rows,
+              .recompute = recompute_of(config.train)};
     const Tensor loss = model.loss(pass, batch, batch.step_weight, config.train.label_smoothing);
     report.tokens = static_cast<index>(batch.step_weight);
     report.loss += static_cast<double>(*loss.data<float>());

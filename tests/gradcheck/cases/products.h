@@ -122,4 +122,45 @@ struct GradCase<Op::linear> {
   }
 };
 
+template <>
+struct GradCase<Op::activated_linear> {
+  template <Activation kind>
+  static Tensor op(Tape&, std::span<const Tensor> t) {
+    return activated_linear(kind, t[0], t[1], t.size() > 2 ? t[2] : Tensor{});
+  }
+  template <Activation kind>
+  static Tensor definition(Tape&, std::span<const Tensor> t) {
+    return linear(kind == Activation::relu ? relu(t[0]) : gelu(t[0]), t[1], t.size() > 2 ? t[2] : Tensor{});
+  }
+  static std::vector<Sample> samples() {
+    constexpr auto gelu_op = op<Activation::gelu>, relu_op = op<Activation::relu>;
+    constexpr auto of_gelu = definition<Activation::gelu>, of_relu = definition<Activation::relu>;
+    return {{"gelu", {operand({3, 4}, 1), operand({5, 4}, 2), operand({5}, 3)}, gelu_op, of_gelu, {}},
+            {"relu", {operand({3, 4}, 1), operand({5, 4}, 2), operand({5}, 3)}, relu_op, of_relu, {}},
+            {"without bias", {operand({3, 4}, 1), operand({5, 4}, 2)}, gelu_op, of_gelu, {}},
+            {"of rank 3", {operand({2, 3, 4}, 1), operand({5, 4}, 2), operand({5}, 3)}, gelu_op, of_gelu, {}},
+            {"square", {operand({4, 4}, 1), operand({4, 4}, 2), operand({4}, 3)}, gelu_op, of_gelu, {}}};
+  }
+  static std::vector<Sample> ragged() {
+    std::vector<Sample> samples;
+    for (const Sizes& s : ragged_sizes()) {
+      samples.push_back({concat(s.m, " by ", s.n, " by ", s.k),
+                         {operand({s.m, s.k}, 1), operand({s.n, s.k}, 2), operand({s.n}, 3)},
+                         op<Activation::gelu>,
+                         {},
+                         {}});
+    }
+    return samples;
+  }
+  static std::vector<Misfit> misfits() {
+    return {{"inner sizes differ",
+             [](Tape& t) {
+               activated_linear(Activation::gelu, some(t, {3, 4}), some(t, {5, 3}));
+             }},
+            {"a bias of x's width", [](Tape& t) {
+               activated_linear(Activation::relu, some(t, {3, 4}), some(t, {5, 4}), some(t, {4}));
+             }}};
+  }
+};
+
 }  // namespace dikkat::gradcheck

@@ -50,6 +50,7 @@ TEST(Schema, HasEveryKeyOfTheFiveSections) {
                                              "train.keep_last",
                                              "train.log_interval",
                                              "train.label_smoothing",
+                                             "train.recompute",
                                              "train.seed"};
   std::vector<std::string> found;
   for (const Key& key : keys()) {

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "autograd/tape/tape.h"
+
+namespace dikkat {
+
+/// For recompute(): the inner tape of a tape, for as long as this lives.
+class Recomputation {
+ public:
+  Recomputation(Tape& tape, Recording recording);
+  ~Recomputation() { inner_.reset(); }
+  Recomputation(const Recomputation&) = delete;
+  Recomputation& operator=(const Recomputation&) = delete;
+
+  Tape& tape() { return inner_; }
+  /// x on the inner tape, in the same memory; null for null.
+  Tensor enter(Tensor x);
+  /// A copy of y on the outer tape; null for null.
+  Tensor leave(Tensor y);
+  /// What flowed into `outputs` of the outer tape flows on, by way of `made` and `entered`, to `inputs`.
+  void backward(std::span<const Tensor> outputs, std::span<const Tensor> made, std::span<const Tensor> entered,
+                std::span<const Tensor> inputs, Gradients& gradients);
+
+ private:
+  Tape& outer_;
+  Tape& inner_;
+};
+
+/// f(tape, inputs), of which only the outputs are kept: what lies between is computed again in backward. The outputs and gradients are
+/// those that f alone would give, bit by bit; one f after the other needs the memory of the largest. Inputs and outputs may be absent
+/// (null); f may use parameters, but no other tensor of the outer tape, and is called twice, so it must be a function of its inputs.
+/// It lives in the tape's arena as backward closures do. Throws Error when called from within another recompute().
+template <std::size_t kOutputs, std::size_t kInputs, class F>
+std::array<Tensor, kOutputs> recompute(Tape& tape, const std::array<Tensor, kInputs>& inputs, F f) {
+  const auto needs_gradient = [](Tensor x) { return x && x.needs_gradient(); };
+  if (!tape.recording() || std::none_of(inputs.begin(), inputs.end(), needs_gradient)) {
+    return f(tape, inputs);
+  }
+  std::array<Tensor, kOutputs> outputs, present{};
+  std::size_t count = 0;
+  {
+    Recomputation inner(tape, Recording::off);
+    std::array<Tensor, kInputs> entered;
+    std::transform(inputs.begin(), inputs.end(), entered.begin(), [&](Tensor x) { return inner.enter(x); });
+    const std::array<Tensor, kOutputs> made = f(inner.tape(), entered);
+    tape.begin("recompute");
+    std::transform(made.begin(), made.end(), outputs.begin(), [&](Tensor y) { return inner.leave(y); });
+    count = static_cast<std::size_t>(std::copy_if(outputs.begin(), outputs.end(), present.begin(), [](Tensor y) { return bool{y}; }) -
+                                     present.begin());
+  }
+  tape.record(std::span(inputs), std::span(present.data(), count), [=, outer = &tape](Gradients& gradients) {
+    Recomputation inner(*outer, Recording::on);
+    std::array<Tensor, kInputs> entered;
+    std::transform(inputs.begin(), inputs.end(), entered.begin(), [&](Tensor x) { return inner.enter(x); });
+    const std::array<Tensor, kOutputs> made = f(inner.tape(), entered);
+    inner.backward(outputs, made, entered, inputs, gradients);
+  });
+  return outputs;
+}
+
+}  // namespace dikkat

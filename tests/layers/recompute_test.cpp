@@ -1,0 +1,74 @@
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "tests/layers/tiny_encoder_decoder.h"
+#include "tests/layers/training_step.h"
+
+namespace dikkat {
+namespace {
+
+struct Result {
+  std::vector<float> weights;
+  std::size_t activation_bytes;
+};
+
+/// Weights after three steps.
+template <class Model, class Loss>
+Result trained(Model& model, Recompute recompute, Loss&& loss_of) {
+  AdamW adamw(model.store, {});
+  Tape tape;
+  for (index step = 1; step <= 3; ++step) {
+    Pass pass{.tape = tape, .training = true, .seed = 5, .step = static_cast<std::uint64_t>(step), .recompute = recompute};
+    tape.backward(loss_of(pass));
+    tape.reset();
+    tape.freeze();
+    adamw.step(step, 1e-2, 1);
+  }
+  return {{model.store.template weights<float>(), model.store.template weights<float>() + model.store.slab_size()},
+          tape.activation_bytes()};
+}
+
+Result trained_gpt(Norm norm, Recompute recompute) {
+  GptConfig config = kTrainingConfig;
+  config.n_layer = 4;
+  config.norm = norm;
+  TinyGpt tiny(config);
+  const auto tokens = some_tokens(2 * config.block_size, config.vocab_size, 1);
+  const auto targets = some_tokens(2 * config.block_size, config.vocab_size, 2);
+  return trained(tiny, recompute, [&](Pass& pass) {
+    const Tensor logits = tiny.gpt(pass, pass.tape.input<std::int32_t>({2, config.block_size}, tokens));
+    return cross_entropy(logits, pass.tape.input<std::int32_t>({2, config.block_size}, targets));
+  });
+}
+
+Result trained_encoder_decoder(Recompute recompute) {
+  TinyEncoderDecoder tiny(kTinyEncoderDecoder);
+  return trained(tiny, recompute, [&](Pass& pass) { return tiny.loss(pass); });
+}
+
+void expect_equal_bits(const Result& a, const Result& b) {
+  ASSERT_EQ(a.weights.size(), b.weights.size());
+  EXPECT_EQ(std::memcmp(a.weights.data(), b.weights.data(), a.weights.size() * sizeof(float)), 0);
+}
+
+TEST(RecomputedLayers, GptTrainsToTheSameBitsInLessMemory) {
+  for (const Norm norm : {Norm::pre, Norm::post}) {
+    const Result none = trained_gpt(norm, Recompute::none);
+    const Result cheap = trained_gpt(norm, Recompute::cheap);
+    const Result block = trained_gpt(norm, Recompute::block);
+    expect_equal_bits(none, cheap);
+    expect_equal_bits(none, block);
+    EXPECT_LT(cheap.activation_bytes, none.activation_bytes * 9 / 10);
+    EXPECT_LT(block.activation_bytes, cheap.activation_bytes * 7 / 10);
+  }
+}
+
+TEST(RecomputedLayers, EncoderDecoderTrainsToTheSameBits) {
+  const Result none = trained_encoder_decoder(Recompute::none);
+  expect_equal_bits(none, trained_encoder_decoder(Recompute::cheap));
+  expect_equal_bits(none, trained_encoder_decoder(Recompute::block));
+}
+
+}  // namespace
+}  // namespace dikkat
