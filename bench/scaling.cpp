@@ -17,17 +17,18 @@
 namespace dikkat::bench {
 namespace {
 
-constexpr index kTokens = 1024;  // of a step, whatever its length
+constexpr index kTokens = 1024;      // of a step
+constexpr index kLongTokens = 8192;  // where the length varies
 constexpr index kHeadSize = 32;
 
 struct Arguments {
   std::string config = "configs/shakespeare-char.toml", svg;
-  int steps = 10;
+  int steps = 7;
 };
 
 /// A point: the character model, but for one of these.
 struct Sizes {
-  index time = 64, width = 128, vocabulary = 65;
+  index tokens = kTokens, time = 64, width = 128, vocabulary = 65;
   int threads = usable_cores();
 };
 
@@ -48,7 +49,7 @@ std::vector<index> threads_to(int cores) {
 }
 
 struct Cost {
-  double ms = 0, mb = 0;
+  double ms = 0, mb = 0, gflop = 0, share = 0;
 };
 
 Cost measure_step(const Arguments& a, const Sizes& s) {
@@ -56,7 +57,7 @@ Cost measure_step(const Arguments& a, const Sizes& s) {
   const std::string command = fmt::format(
       "OMP_NUM_THREADS={} '{}' --config '{}' --steps {} --warmup 2 --json --set model.block_size={} train.batch_size={} model.n_embd={} "
       "model.n_head={} model.vocab_size={} train.gradient_accumulation_steps=1",
-      s.threads, program.string(), a.config, a.steps, s.time, std::max<index>(kTokens / s.time, 1), s.width,
+      s.threads, program.string(), a.config, a.steps, s.time, std::max<index>(s.tokens / s.time, 1), s.width,
       std::max<index>(s.width / kHeadSize, 1), s.vocabulary);
   std::FILE* pipe = ::popen(command.c_str(), "r");
   require(pipe != nullptr, "cannot start ", program.string());
@@ -67,22 +68,29 @@ Cost measure_step(const Arguments& a, const Sizes& s) {
   }
   require(::pclose(pipe) == 0, program.string(), " failed");
   const auto object = nlohmann::json::parse(text);
-  return {object.at("ms_median").get<double>(), object.at("peak_bytes").get<double>() * 1e-6};
+  const auto number = [&](const char* name) { return object.at(name).get<double>(); };
+  return {number("ms_median"), number("peak_bytes") * 1e-6, number("gflop"), number("gflop_per_s") / number("peak_gflop_per_s")};
 }
 
 void run(const Arguments& a) {
   const Sweep sweeps[] = {
-      {"length T", "#1f77b4", {16, 32, 64, 128, 256, 512, 1024}, [](Sizes& s, index v) { s.time = v; }},
-      {"width C", "#d62728", {32, 64, 128, 256, 512}, [](Sizes& s, index v) { s.width = v; }},
-      {"vocabulary V", "#2ca02c", {65, 256, 1024, 4096, 16384}, [](Sizes& s, index v) { s.vocabulary = v; }},
+      {"length T",
+       "#1f77b4",
+       {64, 128, 256, 512, 1024, 2048, 4096, 8192},
+       [](Sizes& s, index v) {
+         s.time = v;
+         s.tokens = kLongTokens;
+       }},
+      {"width C", "#d62728", {128, 256, 512, 768, 1024, 1600}, [](Sizes& s, index v) { s.width = v; }},
+      {"vocabulary V", "#2ca02c", {65, 256, 1024, 4096, 16384, 50257}, [](Sizes& s, index v) { s.vocabulary = v; }},
       {"threads", "#9467bd", threads_to(usable_cores()), [](Sizes& s, index v) { s.threads = static_cast<int>(v); }},
   };
-  Plot plot{.title = fmt::format("A step of {} tokens", kTokens),
+  Plot plot{.title = fmt::format("A step of {} tokens; of {} where the length varies", kTokens, kLongTokens),
             .x_label = "length, width, vocabulary or threads; the others as in the character model",
             .y_label = "ms a step (whole lines), peak MB (dashed)",
             .note = fmt::format("bench_scaling, {} cores, medians of {} steps", usable_cores(), a.steps),
             .curves = {}};
-  fmt::print("| varied | value | ms a step | tokens/s | peak MB |\n|---|---|---|---|---|\n");
+  fmt::print("| varied | value | ms a step | tokens/s | GFLOP | of the FMA peak | peak MB |\n|---|---|---|---|---|---|---|\n");
   int marker = 0;
   for (const Sweep& sweep : sweeps) {
     const auto curve = [&](const char* what, const char* dashes) {
@@ -94,7 +102,8 @@ void run(const Arguments& a) {
       Sizes sizes;
       sweep.set(sizes, value);
       const Cost cost = measure_step(a, sizes);
-      fmt::print("| {} | {} | {:.2f} | {:.0f} | {:.0f} |\n", sweep.name, value, cost.ms, kTokens / cost.ms * 1e3, cost.mb);
+      fmt::print("| {} | {} | {:.1f} | {:.0f} | {:.1f} | {:.0f} % | {:.0f} |\n", sweep.name, value, cost.ms,
+                 static_cast<double>(sizes.tokens) / cost.ms * 1e3, cost.gflop, 100 * cost.share, cost.mb);
       std::fflush(stdout);
       time.points.push_back({static_cast<double>(value), cost.ms});
       memory.points.push_back({static_cast<double>(value), cost.mb, true});

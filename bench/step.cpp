@@ -5,12 +5,12 @@
 #include <sys/resource.h>
 
 #include "autograd/base/parallel.h"
-#include "autograd/ops/loss.h"
+#include "bench/machine.h"
 #include "bench/measure.h"
 #include "optim/adamw.h"
 #include "optim/clip.h"
 #include "train/config/parse.h"
-#include "train/loop/model.h"
+#include "train/loop/model_flops.h"
 
 namespace dikkat::bench {
 namespace {
@@ -48,8 +48,13 @@ int run(const Arguments& a) {
                   {.beta1 = c.optim.beta1, .beta2 = c.optim.beta2, .eps = c.optim.eps, .weight_decay = c.optim.weight_decay});
   const index rows = c.train.batch_size;
   const index time = c.model.block_size;
-  const auto inputs = random_tokens(rows * time, c.model.vocab_size, 0);
-  const auto targets = random_tokens(rows * time, c.model.vocab_size, 1);
+  Batch batch;
+  batch.reshape(rows, {.cols = time});
+  batch.inputs = random_tokens(rows * time, c.model.vocab_size, 0);
+  batch.targets = random_tokens(rows * time, c.model.vocab_size, 1);
+  std::fill(batch.weights.begin(), batch.weights.end(), 1.0F);
+  batch.target_weight = static_cast<double>(rows * time);
+  const double peak = peak_flops();
 
   Tape tape;
   index step = 0;
@@ -61,9 +66,7 @@ int run(const Arguments& a) {
                 .step = static_cast<std::uint64_t>(step),
                 .first_sequence = micro * rows,
                 .recompute = recompute_of(c.train)};
-      const Tensor features = model.gpt().features(pass, tape.input<std::int32_t>({rows, time}, inputs));
-      const Tensor loss = linear_cross_entropy(features, model.gpt().head(), tape.input<std::int32_t>({rows, time}, targets),
-                                               {.normaliser = static_cast<double>(rows * time * c.train.gradient_accumulation_steps)});
+      const Tensor loss = model.loss(pass, batch, batch.target_weight * static_cast<double>(c.train.gradient_accumulation_steps));
       tape.backward(loss);
       tape.reset();
     }
@@ -71,6 +74,8 @@ int run(const Arguments& a) {
     optimizer.step(++step, c.optim.learning_rate, clip_factor(norm, c.optim.grad_clip));
   });
 
+  const double flops = training_flops(model, batch) * static_cast<double>(c.train.gradient_accumulation_steps);
+  const double rate = flops / times.median * 1e-6;
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   if (a.json) {
@@ -80,14 +85,20 @@ int run(const Arguments& a) {
                                         {"ms_median", times.median},
                                         {"ms_min", times.min},
                                         {"ms_max", times.max},
+                                        {"gflop", flops * 1e-9},
+                                        {"gflop_per_s", rate},
+                                        {"peak_gflop_per_s", peak},
                                         {"parameters", model.parameters().parameter_count()},
                                         {"peak_bytes", usage.ru_maxrss * 1024},
                                         {"activation_bytes", tape.activation_bytes()},
                                         {"gradient_bytes", tape.gradient_bytes()}};
     fmt::print("{}\n", object.dump());
   } else {
-    fmt::print("{}: {:.2f} ms a step (min {:.2f}, max {:.2f}; {} steps, {} threads), {:.0f} MB at most\n", a.config, times.median,
-               times.min, times.max, a.steps, thread_count(), static_cast<double>(usage.ru_maxrss) / 1024);
+    fmt::print(
+        "{}: {:.2f} ms a step (min {:.2f}, max {:.2f}; {} steps, {} threads), {:.0f} GFLOP/s, {:.0f} % of the FMA peak, {:.0f} MB at "
+        "most\n",
+        a.config, times.median, times.min, times.max, a.steps, thread_count(), rate, 100 * rate / peak,
+        static_cast<double>(usage.ru_maxrss) * 1024e-6);
   }
   return 0;
 }
