@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "autograd/base/parallel.h"
 
@@ -46,12 +47,23 @@ void Recomputation::backward(std::span<const Tensor> outputs, std::span<const Te
       outer_.release_gradient(outputs[i]);
     }
   }
+  // What has flowed into an input already is added to, and not added afterwards: a product's sums begin with it.
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (entered[i] && entered[i].needs_gradient() && entered[i].record()->gradient == nullptr) {
+      std::swap(entered[i].record()->gradient, inputs[i].record()->gradient);
+    }
+  }
   inner_.run_nodes();
   if (outer_.observed()) {
     outer_.observer_->backward_begins();  // what has run was told on its own; the rest is this node's
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (entered[i]) {
+    if (!entered[i]) {
+      continue;
+    }
+    if (inputs[i].record()->gradient == nullptr && inputs[i].record()->parameter == nullptr) {
+      std::swap(entered[i].record()->gradient, inputs[i].record()->gradient);
+    } else {  // a parameter, or the same input twice
       gradients.pass(entered[i], inputs[i]);
     }
   }
