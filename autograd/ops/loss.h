@@ -24,7 +24,7 @@ struct CrossEntropyOptions {
 Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& options = {});
 
 /// Of f32, 67 MB.
-constexpr index kLogitsAtOnce = index{1} << 24;
+constexpr index kLogitsAtOnce = index{1} << 25;
 
 /// cross_entropy(linear(x, weight), targets, options) without a matrix of all logits: x (..., C), weight (V, C). Rows of x are taken in
 /// chunks of at most `logits_at_once` logits (or of 96 rows, where these have more), whose gradients are made as soon as their losses are;
