@@ -5,13 +5,13 @@
 #include <cmath>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/parallel.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
+#include "bench/program.h"
 
 namespace dikkat::bench {
 namespace {
@@ -105,7 +105,7 @@ Times timed(double budget, F&& f) {
   return measure(0, static_cast<int>(std::clamp(1e3 * budget / once, 3.0, 10'000.0)), f);
 }
 
-int run(const Arguments& a) {
+void run(const Arguments& a) {
   const double peak = peak_flops();
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   if (!a.json) {
@@ -149,14 +149,12 @@ int run(const Arguments& a) {
         {"threads", thread_count()}, {"peak_gflop_per_s", peak}, {"causal", !a.whole}, {"dropout", a.dropout}, {"rows", rows}};
     fmt::print("{}\n", object.dump());
   }
-  return 0;
 }
 
 }  // namespace
 }  // namespace dikkat::bench
 
 int main(int argc, char** argv) {
-  dikkat::wait_briefly(argv);
   dikkat::bench::Arguments a;
   CLI::App app{"Times attention, forward and backward apart, in all mixtures of the sizes given. Rates count the scores that are seen."};
   const auto sizes = [&](const char* name, std::vector<dikkat::index>& to, const char* what) {
@@ -170,11 +168,5 @@ int main(int argc, char** argv) {
   app.add_flag("--whole", a.whole, "Every query sees all keys (otherwise causal)");
   app.add_option("--budget", a.budget, "Seconds for one pass of one case")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_flag("--json", a.json, "One object");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return dikkat::bench::run(a);
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_attention: {}\n", e.what());
-    return 1;
-  }
+  return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
 }

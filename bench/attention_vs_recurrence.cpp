@@ -7,7 +7,6 @@
 #include <optional>
 #include <span>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
@@ -20,6 +19,7 @@
 #include "bench/machine.h"
 #include "bench/measure.h"
 #include "bench/plot.h"
+#include "bench/program.h"
 #include "layers/recurrent.h"
 
 namespace dikkat::bench {
@@ -357,7 +357,7 @@ std::map<index, std::vector<index>> grid_of(const Arguments& a) {
 }
 
 /// Every case has its memory to itself: it is given back before the next.
-int run(const Arguments& a) {
+void run(const Arguments& a) {
   Report report(a);
   for (const auto& [d, lengths] : grid_of(a)) {
     for (const index n : lengths) {
@@ -373,14 +373,12 @@ int run(const Arguments& a) {
     time_recurrence<Gru>(Method::gru, d, lengths, a.budget, report);
   }
   report.finish();
-  return 0;
 }
 
 }  // namespace
 }  // namespace dikkat::bench
 
 int main(int argc, char** argv) {
-  dikkat::wait_briefly(argv);
   dikkat::bench::Arguments a;
   CLI::App app{"Times self-attention against recurrent layers: forward, f32, one sequence of n vectors of width d."};
   app.add_option("--n", a.n, "Lengths")->delimiter(',')->capture_default_str()->check(CLI::Range(1, 1 << 20));
@@ -395,11 +393,5 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_flag("--json", a.json, "One object");
   app.add_option("--plot", a.plot, "A picture, SVG: seconds against n");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return dikkat::bench::run(a);
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_attention_vs_recurrence: {}\n", e.what());
-    return 1;
-  }
+  return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
 }

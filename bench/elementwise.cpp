@@ -2,12 +2,11 @@
 // so shares above 100 % are possible.
 #include "autograd/kernels/elementwise.h"
 
-#include <CLI/CLI.hpp>
-
 #include "autograd/base/philox.h"
 #include "autograd/kernels/layer_norm.h"
 #include "autograd/kernels/softmax.h"
 #include "bench/memory_cases.h"
+#include "bench/program.h"
 
 namespace dikkat::bench {
 namespace {
@@ -106,7 +105,6 @@ void run(const Arguments& a) {
 }  // namespace dikkat::bench
 
 int main(int argc, char** argv) {
-  dikkat::wait_briefly(argv);
   dikkat::bench::Arguments a;
   CLI::App app{"Times kernels that are neither products nor attention, on one matrix of f32."};
   app.add_option("--rows", a.rows, "Rows of the matrix")->capture_default_str()->check(CLI::PositiveNumber);
@@ -115,6 +113,5 @@ int main(int argc, char** argv) {
   app.add_option("--runs", a.runs.count, "Runs that are timed")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--warmup", a.runs.warmup, "Runs before them")->capture_default_str();
   app.add_flag("--json", a.runs.json, "One object");
-  CLI11_PARSE(app, argc, argv);
-  dikkat::bench::run(a);
+  return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
 }

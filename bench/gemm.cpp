@@ -4,7 +4,6 @@
 
 #include <map>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -12,6 +11,7 @@
 #include "autograd/base/philox.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
+#include "bench/program.h"
 
 namespace dikkat::bench {
 namespace {
@@ -86,7 +86,7 @@ std::vector<Case> cases_of(const Linear& l, const float* x, const float* y, cons
            {.m = l.out, .n = l.in, .k = l.rows, .a = y, .lda = l.out, .transpose_a = true, .b = x, .ldb = l.in, .c = to, .ldc = l.in}}};
 }
 
-int run(const Arguments& a) {
+void run(const Arguments& a) {
   const double peak = peak_flops();
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   if (!a.json) {
@@ -127,14 +127,12 @@ int run(const Arguments& a) {
     const nlohmann::ordered_json object{{"threads", thread_count()}, {"peak_gflop_per_s", peak}, {"cases", list}};
     fmt::print("{}\n", object.dump());
   }
-  return 0;
 }
 
 }  // namespace
 }  // namespace dikkat::bench
 
 int main(int argc, char** argv) {
-  dikkat::wait_briefly(argv);
   dikkat::bench::Arguments a;
   CLI::App app{"Times the matrix products of linear layers, with the share of the rate of fused multiply-adds measured in this process."};
   app.add_option("--model", a.models, "Whose products: gpt2, char, or both")->delimiter(',')->check(CLI::IsMember({"gpt2", "char"}));
@@ -144,11 +142,5 @@ int main(int argc, char** argv) {
   app.add_option("--rows", a.rows, "Rows of x; 0: a batch of the model")->capture_default_str()->check(CLI::Range(0, 1 << 20));
   app.add_option("--budget", a.budget, "Seconds for one product")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_flag("--json", a.json, "One object");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return dikkat::bench::run(a);
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_gemm: {}\n", e.what());
-    return 1;
-  }
+  return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
 }

@@ -2,7 +2,6 @@
 // gradient asked for.
 #include <span>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
@@ -15,6 +14,7 @@
 #include "autograd/tape/tape.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
+#include "bench/program.h"
 
 namespace dikkat::bench {
 namespace {
@@ -60,7 +60,7 @@ struct Row {
   double gflop_s() const { return flops / times.median * 1e-6; }
 };
 
-int run(const Arguments& a) {
+void run(const Arguments& a) {
   const double product = 2.0 * static_cast<double>(a.rows) * static_cast<double>(a.width) * static_cast<double>(a.vocabulary);
   Head head(a);
   Tape evaluating(Recording::off);
@@ -109,14 +109,12 @@ int run(const Arguments& a) {
     fmt::print("{:<20}{:10.2f} ms (min {:.2f}, max {:.2f}; {} runs){:8.1f} GFLOP/s, {:.0f} %\n", row.what, row.times.median, row.times.min,
                row.times.max, a.runs, row.gflop_s(), 100 * row.gflop_s() / peak);
   }
-  return 0;
 }
 
 }  // namespace
 }  // namespace dikkat::bench
 
 int main(int argc, char** argv) {
-  dikkat::wait_briefly(argv);
   dikkat::bench::Arguments a;
   CLI::App app{"Times an output head with its cross-entropy."};
   app.add_option("--rows", a.rows, "Targets")->capture_default_str()->check(CLI::PositiveNumber);
@@ -126,11 +124,5 @@ int main(int argc, char** argv) {
   app.add_option("--warmup", a.warmup, "Runs before them")->capture_default_str();
   app.add_flag("--two-ops", a.two_ops, "linear and cross_entropy, with a matrix of all logits");
   app.add_flag("--json", a.json, "One object");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return dikkat::bench::run(a);
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_head: {}\n", e.what());
-    return 1;
-  }
+  return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
 }

@@ -1,7 +1,6 @@
 // How long does an update of the weights take? The gradient's norm, clipping and AdamW, all of which wait for memory.
-#include <CLI/CLI.hpp>
-
 #include "bench/memory_cases.h"
+#include "bench/program.h"
 #include "optim/adamw.h"
 #include "optim/clip.h"
 
@@ -48,18 +47,11 @@ void run(const Arguments& a) {
 }  // namespace dikkat::bench
 
 int main(int argc, char** argv) {
-  dikkat::wait_briefly(argv);
   dikkat::bench::Arguments a;
   CLI::App app{"Times updates of f32 weights by AdamW with clipping."};
   app.add_option("--parameters", a.parameters, "How many")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--runs", a.runs.count, "Runs that are timed")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--warmup", a.runs.warmup, "Runs before them")->capture_default_str();
   app.add_flag("--json", a.runs.json, "One object");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    dikkat::bench::run(a);
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_optimizer: {}\n", e.what());
-    return 1;
-  }
+  return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
 }

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +12,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/index.h"
 #include "bench/plot.h"
+#include "bench/program.h"
 
 namespace dikkat::bench {
 namespace {
@@ -127,11 +127,5 @@ int main(int argc, char** argv) {
   app.add_option("--config", a.config, "Of the model")->capture_default_str();
   app.add_option("--svg", a.svg, "Picture to be written");
   app.add_option("--steps", a.steps, "Steps that are timed at each point")->capture_default_str()->check(CLI::PositiveNumber);
-  CLI11_PARSE(app, argc, argv);
-  try {
-    dikkat::bench::run(a);
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_scaling: {}\n", e.what());
-    return 1;
-  }
+  return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
 }

@@ -1,5 +1,4 @@
 // How long does one optimizer step take? Forward, backward, clipping and AdamW of the model in a configuration, on random tokens.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
@@ -7,6 +6,7 @@
 #include "autograd/base/parallel.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
+#include "bench/program.h"
 #include "optim/adamw.h"
 #include "optim/clip.h"
 #include "train/config/parse.h"
@@ -32,7 +32,7 @@ std::vector<std::int32_t> random_tokens(index count, index vocab_size, std::uint
   return tokens;
 }
 
-int run(const Arguments& a) {
+void run(const Arguments& a) {
   Config c = load_config(a.config);
   for (const std::string& assignment : a.set) {
     apply_override(c, assignment);
@@ -100,14 +100,12 @@ int run(const Arguments& a) {
         a.config, times.median, times.min, times.max, a.steps, thread_count(), rate, 100 * rate / peak,
         static_cast<double>(usage.ru_maxrss) * 1024e-6);
   }
-  return 0;
 }
 
 }  // namespace
 }  // namespace dikkat::bench
 
 int main(int argc, char** argv) {
-  dikkat::wait_briefly(argv);
   dikkat::bench::Arguments a;
   CLI::App app{"Times optimizer steps of the model in a configuration, on random tokens."};
   app.add_option("--config", a.config, "Configuration, TOML")->required();
@@ -116,11 +114,5 @@ int main(int argc, char** argv) {
   app.add_option("--steps", a.steps, "Steps that are timed")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--warmup", a.warmup, "Steps before them")->capture_default_str();
   app.add_flag("--json", a.json, "One object");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return dikkat::bench::run(a);
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_step: {}\n", e.what());
-    return 1;
-  }
+  return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
 }

@@ -23,7 +23,7 @@ struct CrossEntropyOptions {
 /// Throws Error for a target, a normaliser or a smoothing out of range.
 Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& options = {});
 
-/// Of f32, 67 MB.
+/// Of f32, 134 MB.
 constexpr index kLogitsAtOnce = index{1} << 25;
 
 /// cross_entropy(linear(x, weight), targets, options) without a matrix of all logits: x (..., C), weight (V, C). Rows of x are taken in

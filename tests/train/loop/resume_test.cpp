@@ -50,6 +50,15 @@ TEST_P(Resume, after_a_stop_at_any_step_gives_the_same_bytes_on_any_number_of_th
   }
 }
 
+TEST_P(Resume, with_recomputation_gives_the_same_losses) {
+  const auto run = folder / "recomputed";
+  TrainingEvents quiet;
+  EXPECT_EQ(Trainer::start(config, run).run(quiet, after(7)), Trainer::Outcome::stopped);
+  EXPECT_EQ(Trainer::resume(run, {.overrides = {"train.recompute=block"}}).run(quiet, after(5)), Trainer::Outcome::stopped);
+  EXPECT_EQ(Trainer::resume(run, {.overrides = {"train.recompute=cheap"}}).run(quiet, never), Trainer::Outcome::finished);
+  EXPECT_EQ(timeless_metrics(run), timeless_metrics(whole()));
+}
+
 TEST_P(Resume, many_times_gives_the_same_bytes) {
   const auto run = folder / "often";
   TrainingEvents quiet;
