@@ -378,7 +378,7 @@ class Work:
 def gpt2_step(batch, time, **more):
     return Work(f"GPT-2 124M step, {batch} x {time}", step_command, training_step, config="configs/gpt2-124m.toml",
                 set=(f"model.block_size={time}", f"train.batch_size={batch}", "train.gradient_accumulation_steps=1"),
-                most_warmup=1, **more)
+                most_warmup=2, **more)
 
 
 WORKS = {

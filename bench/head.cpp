@@ -99,7 +99,7 @@ void run(const Arguments& a) {
                                  {"share_of_peak", row.gflop_s() / peak}});
     }
     fmt::print("{}\n", object.dump());
-    return 0;
+    return;
   }
   fmt::print(
       "{} x {} x {}, {} threads, at most {:.0f} GFLOP/s; the tape took {:.0f} MB, gradients of activations {:.0f} MB, all {:.0f} MB\n",
