@@ -53,13 +53,6 @@ void Tape::keep_gradient(Tensor leaf) {
   leaves_ = new (arena_.allocate(sizeof(Leaf), op_, alignof(Leaf))) Leaf{leaves_, leaf};
 }
 
-void Tape::observe(TapeObserver* observer) {
-  observer_ = observer;
-  if (inner_) {
-    inner_->observe(observer);
-  }
-}
-
 void Tape::freeze() {
   arena_.freeze();
   if (inner_) {

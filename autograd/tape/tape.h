@@ -100,7 +100,7 @@ class Tape {
   }
 
   /// Has every op from here on told to `observer`, or with null to no one. It must outlive its use.
-  void observe(TapeObserver* observer);
+  void observe(TapeObserver* observer) { observer_ = observer; }
   bool observed() const { return observer_ != nullptr; }
   /// For attention, when observed, before it is recorded: OpRun::pairs.
   void tell_pairs(double pairs) { pairs_ = pairs; }
