@@ -1,0 +1,275 @@
+#include <algorithm>
+#include <numbers>
+
+#include "autograd/base/parallel.h"
+#include "autograd/base/scratch.h"
+#include "autograd/kernels/attention_tiles.h"
+#include "autograd/kernels/exp2.h"
+#include "autograd/kernels/tile_gemm.h"
+#include "autograd/kernels/tile_transpose.h"
+
+namespace dikkat::kernels {
+namespace {
+
+using namespace attention_tiles;
+
+constexpr index kTilesAtOnce = 4;  // of keys, that are held while queries pass by
+constexpr index kTasks = 48;       // that the work is cut into at least, where there are fewer heads
+constexpr index kMostGroups = 16;  // that the keys of a head are cut into for this
+
+/// The keys of a head in pieces that take about the same time: [first[i], first[i + 1]). They follow from the shape alone.
+struct Groups {
+  index count = 0;
+  index first[kMostGroups + 1] = {};
+
+  explicit Groups(const AttentionShape& s) {
+    const index tiles = ceil_div(s.keys, kBlock);
+    const index wanted =
+        std::clamp<index>(ceil_div(kTasks, std::max<index>(s.batch * s.heads, 1)), 1, std::clamp<index>(tiles / 2, 1, kMostGroups));
+    const auto queries_of = [&](index tile) {
+      return s.causal ? std::clamp<index>(s.queries + s.query_offset - tile * kBlock, 1, s.queries) : s.queries;
+    };
+    index total = 0;
+    for (index tile = 0; tile < tiles; ++tile) {
+      total += queries_of(tile);
+    }
+    index done = 0;
+    for (index tile = 0; tile < tiles; ++tile) {
+      if (done * wanted >= count * total && count < wanted) {
+        first[count++] = tile * kBlock;
+      }
+      done += queries_of(tile);
+    }
+    first[count] = s.keys;
+  }
+};
+
+/// What backward reads of a block of queries.
+template <class T>
+struct QueryBlock {
+  QueryBlock(index width, T* memory) : pieces(memory) {
+    q = pieces.take(kBlock * width);
+    q_t = pieces.take(kBlock * width);
+    dy = pieces.take(kBlock * width);
+    dy_t = pieces.take(kBlock * width);
+    log_sum_exp = pieces.take(kBlock);
+    delta = pieces.take(kBlock);
+  }
+  static index size(index width) { return (4 * width + 2) * kBlock; }
+
+  Pieces<T> pieces;
+  T* q;            // (queries, width)
+  T* q_t;          // (width, queries), scaled
+  T* dy;           // (queries, width)
+  T* dy_t;         // (width, queries)
+  T* log_sum_exp;  // of base 2; +inf past the end, so that weights there are 0
+  T* delta;        // <dy, y>
+
+  void fill(const AttentionBackward<T>& p, index b, index h, index query) const {
+    const AttentionShape& s = p.shape;
+    const index width = round_up(s.head_size, kLanes<T>);
+    const index count = std::min(kBlock, s.queries - query);
+    const index columns = round_up(count, kLanes<T>);
+    gather(p.q, s, b, h, query, count, columns, q);
+    gather(p.dy, s, b, h, query, count, columns, dy);
+    tile_transpose(columns, width, static_cast<T>(s.scale * std::numbers::log2e), q, width, q_t, kBlock);
+    tile_transpose(columns, width, T(1), dy, width, dy_t, kBlock);
+    std::fill_n(log_sum_exp, kBlock, kInfinity<T>);
+    std::fill_n(delta, kBlock, T(0));
+    const T* y = head_at(p.y, s, b, h) + query * p.y.row_stride;
+    for (index i = 0; i < count; ++i) {
+      log_sum_exp[i] = p.log_sum_exp[(b * s.heads + h) * s.queries + query + i] * std::numbers::log2e_v<T>;
+      Vec<T> products{};
+      simd::for_vectors<T>(0, s.head_size, [&](index d, auto lanes) {
+        products += simd::load(dy + i * width + d) * simd::load(y + i * p.y.row_stride + d, lanes);
+      });
+      delta[i] = simd::sum<T>(products);
+    }
+  }
+};
+
+/// This thread's memory for backward_group().
+template <class T>
+struct BackwardMemory {
+  BackwardMemory(const AttentionShape& s, bool own_dq)
+      : width(round_up(s.head_size, kLanes<T>)),
+        pieces(scratch<T>(Scratch::a, QueryBlock<T>::size(width) + 4 * kTilesAtOnce * kBlock * width + 3 * kBlock * kBlock +
+                                          (own_dq ? s.queries * width : 0))) {}
+
+  index width;  // of a head's row, in whole vectors
+  Pieces<T> pieces;
+  T* queries = pieces.take(QueryBlock<T>::size(width));
+  T* weights = pieces.take(kBlock * kBlock);          // (keys, queries)
+  T* ds = pieces.take(kBlock * kBlock);               // (keys, queries)
+  T* keep = pieces.take(kBlock * kBlock);             // (keys, queries)
+  T* k = pieces.take(kTilesAtOnce * kBlock * width);  // (keys, width)
+  T* v = pieces.take(kTilesAtOnce * kBlock * width);
+  T* dk = pieces.take(kTilesAtOnce * kBlock * width);
+  T* dv = pieces.take(kTilesAtOnce * kBlock * width);
+  T* dq = pieces.take(0);  // (queries, width), where it is this thread's own
+};
+
+/// Scores become weights w, and ds, which holds dw, becomes w (dw - delta). Dropped weights are 0 times their own value.
+template <class T>
+void weigh_again(const Part& part, T* scores, T* ds, const T* keep, const QueryBlock<T>& of) {
+  for (index j = part.key; j < part.key + part.keys; ++j) {
+    for (index i = part.query; i < part.query + part.queries; i += kLanes<T>) {
+      const index at = j * kBlock + i;
+      const Vec<T> w = exp2_of_negative(simd::load(scores + at) - simd::load(of.log_sum_exp + i));
+      const Vec<T> mask = keep == nullptr ? simd::broadcast(T(1)) : simd::load(keep + at);
+      simd::store(scores + at, w * mask);
+      simd::store(ds + at, w * (simd::load(ds + at) * mask - simd::load(of.delta + i)));
+    }
+  }
+}
+
+/// A group of keys of one head: their dk and dv, and dq / scale (queries, width) as far as it comes from them, for the blocks of queries
+/// that see one of them. `query_blocks` are the head's, or null: then they are made as they pass by. With weights w, dw = dy v^T and delta
+/// = <dy, y> by queries:  dv = w^T dy,  ds = w (dw - delta), dq = scale ds k,  dk = scale ds^T q.
+template <class T>
+void backward_group(const AttentionBackward<T>& p, T* query_blocks, const BackwardMemory<T>& m, index b, index h, index group_first,
+                    index group_last, T* dq) {
+  const AttentionShape& s = p.shape;
+  const index width = m.width;
+  constexpr index kKeys = kTilesAtOnce * kBlock;
+  for (index first = group_first; first < group_last; first += kKeys) {
+    const index held = std::min(kKeys, group_last - first);
+    gather(p.k, s, b, h, first, held, held, m.k);
+    gather(p.v, s, b, h, first, held, held, m.v);
+    std::fill_n(m.dk, held * width, T(0));
+    std::fill_n(m.dv, held * width, T(0));
+    for (index query = 0; query < s.queries; query += kBlock) {
+      const index count = std::min(kBlock, s.queries - query);
+      const Intervals<T> see(s, b, query, count);
+      if (!see.whole.sees_any(first, held)) {
+        continue;
+      }
+      const QueryBlock<T> of(width, query_blocks == nullptr ? m.queries : query_blocks + query / kBlock * QueryBlock<T>::size(width));
+      if (query_blocks == nullptr) {
+        of.fill(p, b, h, query);
+      }
+
+      for (index key = first; key < first + held; key += kBlock) {
+        const index keys = std::min(kBlock, first + held - key);
+        const Seen<T> seen(see, key, keys);
+        const index at = (key - first) * width;
+        for (const Part& part : seen) {
+          const auto scores = [&](const T* a, const T* b_t, T* c) {
+            tile_gemm<T>({.m = part.keys,
+                          .n = part.queries,
+                          .k = s.head_size,
+                          .a = a + part.key * width,
+                          .a_row = width,
+                          .b = b_t + part.query,
+                          .ldb = kBlock,
+                          .c = c + part.key * kBlock + part.query,
+                          .ldc = kBlock});
+          };
+          scores(m.k + at, of.q_t, m.weights);
+          scores(m.v + at, of.dy_t, m.ds);
+          if (!seen.whole()) {
+            hide_keys(see, key, part, m.weights);
+          }
+          if (s.dropout > 0) {
+            draw_dropout(s, b, h, query, key, part, m.keep);
+          }
+          weigh_again(part, m.weights, m.ds, s.dropout > 0 ? m.keep : nullptr, of);
+        }
+        seen.by_keys([&](const Part& part) {
+          const auto add = [&](const T* a, const T* rows, T* c) {
+            tile_gemm<T>({.m = part.keys,
+                          .n = width,
+                          .k = std::min(part.queries, count - part.query),
+                          .a = a + part.key * kBlock + part.query,
+                          .a_row = kBlock,
+                          .b = rows + part.query * width,
+                          .ldb = width,
+                          .c = c + part.key * width,
+                          .ldc = width,
+                          .add = true});
+          };
+          add(m.weights, of.dy, m.dv + at);
+          add(m.ds, of.q, m.dk + at);
+        });
+        for (const Part& part : seen) {
+          tile_gemm<T>({.m = std::min(part.queries, count - part.query),
+                        .n = width,
+                        .k = part.keys,
+                        .a = m.ds + part.key * kBlock + part.query,
+                        .a_row = 1,
+                        .a_col = kBlock,
+                        .b = m.k + at + part.key * width,
+                        .ldb = width,
+                        .c = dq + (query + part.query) * width,
+                        .ldc = width,
+                        .add = true});
+        }
+      }
+    }
+    scatter(p.dk, s, b, h, first, held, m.dk, static_cast<T>(s.scale));
+    scatter(p.dv, s, b, h, first, held, m.dv, T(1));
+  }
+}
+
+}  // namespace
+
+template <class T>
+void attention_backward(const AttentionBackward<T>& p) noexcept {
+  const AttentionShape& s = p.shape;
+  const Groups groups(s);
+  const index heads = s.batch * s.heads;
+  const index width = round_up(s.head_size, kLanes<T>);
+  const bool one = groups.count <= 1;
+  const index size = s.queries * width;
+  // What each group of keys adds to dq lies apart, and is added in the order of the groups.
+  T* const parts = one ? nullptr : scratch<T>(Scratch::b, heads * groups.count * size);
+  const auto write_dq = [&](index head, index query, T* first_part) {
+    const index count = std::min(kBlock, s.queries - query);
+    const Intervals<T> see(s, head / s.heads, query, count);
+    T* sum = first_part + query * width;
+    for (index group = 1; group < groups.count; ++group) {
+      if (see.whole.sees_any(groups.first[group], groups.first[group + 1] - groups.first[group])) {
+        for (index i = 0; i < count * width; i += kLanes<T>) {
+          simd::store(sum + i, simd::load(sum + i) + simd::load(sum + group * size + i));
+        }
+      }
+    }
+    scatter(p.dq, s, head / s.heads, head % s.heads, query, count, sum, static_cast<T>(s.scale));
+  };
+  const index blocks = ceil_div(s.queries, kBlock);
+  const index block_size = QueryBlock<T>::size(width);
+  T* query_blocks = nullptr;
+  if (blocks > 1 && s.keys > kTilesAtOnce * kBlock) {  // they pass by more than once
+    query_blocks = scratch<T>(Scratch::c, heads * blocks * block_size);
+    parallel_for(heads * blocks, [&](index task) {
+      const index head = task / blocks;
+      QueryBlock<T>(width, query_blocks + task * block_size).fill(p, head / s.heads, head % s.heads, task % blocks * kBlock);
+    });
+  }
+  parallel_for_uneven(
+      heads * std::max<index>(groups.count, 1),
+      [&] {
+        BackwardMemory<T>{s, one};
+      },
+      [&](index task) {
+        const BackwardMemory<T> m(s, one);
+        const index group = one ? 0 : task % groups.count;
+        const index head = one ? task : task / groups.count;
+        T* dq = one ? m.dq : parts + task * size;
+        std::fill_n(dq, size, T(0));
+        backward_group(p, query_blocks == nullptr ? nullptr : query_blocks + head * blocks * block_size, m, head / s.heads, head % s.heads,
+                       groups.first[group], groups.first[group + 1], dq);
+        for (index query = 0; one && query < s.queries; query += kBlock) {
+          write_dq(head, query, dq);
+        }
+      });
+  if (!one) {
+    parallel_for(heads * blocks,
+                 [&](index tile) { write_dq(tile / blocks, tile % blocks * kBlock, parts + tile / blocks * groups.count * size); });
+  }
+}
+
+template void attention_backward<float>(const AttentionBackward<float>&) noexcept;
+template void attention_backward<double>(const AttentionBackward<double>&) noexcept;
+
+}  // namespace dikkat::kernels

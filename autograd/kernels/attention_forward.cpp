@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <numbers>
+
+#include "autograd/base/parallel.h"
+#include "autograd/base/scratch.h"
+#include "autograd/kernels/attention_tiles.h"
+#include "autograd/kernels/exp2.h"
+#include "autograd/kernels/tile_gemm.h"
+#include "autograd/kernels/tile_transpose.h"
+
+namespace dikkat::kernels {
+namespace {
+
+using namespace attention_tiles;
+
+/// Rows of every head next to each other, (B, H, rows, width), where more than one task reads them.
+template <class T>
+struct GatheredHeads {
+  const T* data = nullptr;  // null: each task gathers what it needs
+  index rows = 0, width = 0;
+
+  /// Rows from `first` on of a head; gathered to `own` if they are not here.
+  const T* at(const Heads<const T>& heads, const AttentionShape& s, index b, index h, index first, index count, T* own) const {
+    if (data != nullptr) {
+      return data + ((b * s.heads + h) * rows + first) * width;
+    }
+    gather(heads, s, b, h, first, count, count, own);
+    return own;
+  }
+};
+
+template <class T>
+GatheredHeads<T> gather_heads(const Heads<const T>& heads, const AttentionShape& s, index rows, Scratch slot) {
+  const index width = round_up(s.head_size, kLanes<T>);
+  const index blocks = ceil_div(rows, kBlock);
+  T* to = scratch<T>(slot, s.batch * s.heads * rows * width);
+  parallel_for(s.batch * s.heads * blocks, [&](index task) {
+    const index head = task / blocks;
+    const index first = task % blocks * kBlock;
+    const index count = std::min(kBlock, rows - first);
+    gather(heads, s, head / s.heads, head % s.heads, first, count, count, to + (head * rows + first) * width);
+  });
+  return {to, rows, width};
+}
+
+/// This thread's memory for forward_block().
+template <class T>
+struct ForwardMemory {
+  explicit ForwardMemory(const AttentionShape& s)
+      : width(round_up(s.head_size, kLanes<T>)), pieces(scratch<T>(Scratch::a, (5 * width + 2 * kBlock) * kBlock)) {}
+
+  index width;  // of a head's row, in whole vectors
+  Pieces<T> pieces;
+  T* q = pieces.take(kBlock * width);         // (queries, width)
+  T* q_t = pieces.take(kBlock * width);       // (width, queries), scaled
+  T* k = pieces.take(kBlock * width);         // (keys, width)
+  T* v = pieces.take(kBlock * width);         // (keys, width)
+  T* y = pieces.take(kBlock * width);         // (queries, width), before the division by the sums
+  T* weights = pieces.take(kBlock * kBlock);  // (keys, queries)
+  T* keep = pieces.take(kBlock * kBlock);     // (keys, queries)
+};
+
+/// Of a block of queries.
+template <class T>
+struct Sums {
+  alignas(64) T highest[kBlock];  // score so far
+  alignas(64) T total[kBlock];    // of 2^(score - highest)
+  alignas(64) T rescale[kBlock];  // what sums so far are multiplied by, as the highest score has changed
+};
+
+/// Scores become weights 2^(score - highest), which are multiplied by `keep` where it is given.
+template <class T>
+void weigh(const Part& part, T* scores, const T* keep, Sums<T>& sums) {
+  for (index i = part.query; i < part.query + part.queries; i += kLanes<T>) {
+    const Vec<T> before = simd::load(sums.highest + i);
+    Vec<T> top = before;
+    for (index j = part.key; j < part.key + part.keys; ++j) {
+      top = simd::max<T>(simd::load(scores + j * kBlock + i), top);
+    }
+    const Vec<T> base = top == -kInfinity<T> ? Vec<T>{} : top;  // nothing seen yet: 2^(-inf - 0) = 0
+    const Vec<T> factor = exp2_of_negative(before - base);
+    Vec<T> total = simd::load(sums.total + i) * factor;
+    for (index j = part.key; j < part.key + part.keys; ++j) {
+      T* at = scores + j * kBlock + i;
+      const Vec<T> w = exp2_of_negative(simd::load(at) - base);
+      total += w;
+      simd::store(at, keep == nullptr ? w : w * simd::load(keep + j * kBlock + i));
+    }
+    simd::store(sums.highest + i, top);
+    simd::store(sums.total + i, total);
+    simd::store(sums.rescale + i, factor);
+  }
+}
+
+/// One block of queries of one head against all the keys that it sees.
+template <class T>
+void forward_block(const AttentionForward<T>& p, const GatheredHeads<T>& all_k, const GatheredHeads<T>& all_v, index b, index h,
+                   index query) {
+  const AttentionShape& s = p.shape;
+  const index count = std::min(kBlock, s.queries - query);
+  const ForwardMemory<T> m(s);
+  const index width = m.width;
+  const Intervals<T> see(s, b, query, count);
+  gather(p.q, s, b, h, query, count, see.columns, m.q);
+  tile_transpose(see.columns, width, static_cast<T>(s.scale * std::numbers::log2e), m.q, width, m.q_t, kBlock);
+  std::fill_n(m.y, count * width, T(0));
+  Sums<T> sums;
+  std::fill_n(sums.highest, kBlock, -kInfinity<T>);
+  std::fill_n(sums.total, kBlock, T(0));
+
+  for (index key = see.whole.any_first / kBlock * kBlock; key < see.whole.any_last; key += kBlock) {
+    const index keys = std::min(kBlock, s.keys - key);
+    const Seen<T> seen(see, key, keys);
+    const T* k = all_k.at(p.k, s, b, h, key, keys, m.k);
+    const T* v = all_v.at(p.v, s, b, h, key, keys, m.v);
+    for (const Part& part : seen) {
+      tile_gemm<T>({.m = part.keys,
+                    .n = part.queries,
+                    .k = s.head_size,
+                    .a = k + part.key * width,
+                    .a_row = width,
+                    .b = m.q_t + part.query,
+                    .ldb = kBlock,
+                    .c = m.weights + part.key * kBlock + part.query,
+                    .ldc = kBlock});
+      if (!seen.whole()) {
+        hide_keys(see, key, part, m.weights);
+      }
+      if (s.dropout > 0) {
+        draw_dropout(s, b, h, query, key, part, m.keep);
+      }
+      weigh(part, m.weights, s.dropout > 0 ? m.keep : nullptr, sums);
+      tile_gemm<T>({.m = std::min(part.queries, count - part.query),
+                    .n = width,
+                    .k = part.keys,
+                    .a = m.weights + part.key * kBlock + part.query,
+                    .a_row = 1,
+                    .a_col = kBlock,
+                    .b = v + part.key * width,
+                    .ldb = width,
+                    .c = m.y + part.query * width,
+                    .ldc = width,
+                    .add = true,
+                    .row_factors = sums.rescale + part.query});
+    }
+  }
+
+  T* log_sum_exp = p.log_sum_exp + (b * s.heads + h) * s.queries + query;
+  simd::for_vectors<T>(0, count, [&](index i, auto lanes) {
+    const Vec<T> total = simd::load(sums.total + i);
+    const Vec<T> log = (simd::load(sums.highest + i) + log2_of_positive(total)) * std::numbers::ln2_v<T>;
+    simd::store(log_sum_exp + i, total == T(0) ? simd::broadcast(kInfinity<T>) : log, lanes);
+  });
+  for (index i = 0; i < count; ++i) {
+    if (sums.total[i] == T(0)) {  // it saw no key
+      std::fill_n(m.y + i * width, width, T(0));
+    }
+    const HeadsOut<T> out{p.y};
+    scatter(out, s, b, h, query + i, 1, m.y + i * width, sums.total[i] == T(0) ? T(0) : 1 / sums.total[i]);
+  }
+}
+
+}  // namespace
+
+template <class T>
+void attention_forward(const AttentionForward<T>& p) noexcept {
+  const AttentionShape& s = p.shape;
+  const index blocks = ceil_div(s.queries, kBlock);
+  const index heads = s.batch * s.heads;
+  GatheredHeads<T> k, v;
+  if (blocks > 1) {
+    k = gather_heads(p.k, s, s.keys, Scratch::b);
+    v = gather_heads(p.v, s, s.keys, Scratch::c);
+  }
+  parallel_for_uneven(
+      heads * blocks, [&] { ForwardMemory<T>{s}; },
+      [&](index task) {
+        // A head after the other, so that its keys stay in cache. Last blocks first: under a causal mask they see the most keys, and the
+        // longest tasks should not be the last to begin.
+        const index head = task / blocks;
+        const index block = blocks - 1 - task % blocks;
+        forward_block(p, k, v, head / s.heads, head % s.heads, block * kBlock);
+      });
+}
+
+template void attention_forward<float>(const AttentionForward<float>&) noexcept;
+template void attention_forward<double>(const AttentionForward<double>&) noexcept;
+
+}  // namespace dikkat::kernels

@@ -1,0 +1,219 @@
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "autograd/base/simd.h"
+#include "autograd/kernels/attention.h"
+#include "autograd/kernels/elementwise.h"
+
+// What attention forward and backward have in common. Tiles of scores are kept transposed, (keys, queries): a row is one key against a
+// block of queries, so maxima and sums over keys are plain vector operations. Rows of heads lie far apart in memory, often in the same
+// places of a cache, so what a tile needs is copied next to each other first. Scores are those of base 2: log2(e) is a part of the factor
+// that queries are multiplied by.
+namespace dikkat::kernels::attention_tiles {
+
+using simd::IntVec;
+using simd::kLanes;
+using simd::Vec;
+
+constexpr index kBlock = 64;  // queries, and keys, of a tile
+
+template <class T>
+constexpr index kPanel = 2 * kLanes<T>;  // queries that are looked at together in tiles that they see in part
+template <class T>
+constexpr index kPanels = kBlock / kPanel<T>;
+template <class T>
+constexpr T kInfinity = std::numeric_limits<T>::infinity();
+
+template <class T>
+T* head_at(const Heads<T>& heads, const AttentionShape& s, index b, index h) {
+  return heads.data + b * heads.batch_stride + h * s.head_size;
+}
+
+/// to (rows, width) = `count` rows of a head, then zeros. Rows are padded with zeros to whole vectors.
+template <class T>
+void gather(const Heads<const T>& heads, const AttentionShape& s, index b, index h, index first, index count, index rows, T* to) {
+  const T* from = head_at(heads, s, b, h) + first * heads.row_stride;
+  const index width = round_up(s.head_size, kLanes<T>);
+  for (index row = 0; row < count; ++row) {
+    simd::for_vectors<T>(0, s.head_size, [&](index d, auto lanes) {
+      simd::store(to + row * width + d, simd::load(from + row * heads.row_stride + d, lanes));
+    });
+  }
+  std::fill_n(to + count * width, (rows - count) * width, T(0));
+}
+
+/// The reverse, of `count` rows multiplied by a factor.
+template <class T>
+void scatter(const HeadsOut<T>& out, const AttentionShape& s, index b, index h, index first, index count, const T* rows, T factor) {
+  if (out.at.data == nullptr) {
+    return;
+  }
+  T* to = head_at(out.at, s, b, h) + first * out.at.row_stride;
+  const index width = round_up(s.head_size, kLanes<T>);
+  for (index row = 0; row < count; ++row) {
+    simd::for_vectors<T>(0, s.head_size, [&](index d, auto lanes) {
+      T* place = to + row * out.at.row_stride + d;
+      const Vec<T> before = out.add ? simd::load(place, lanes) : Vec<T>{};
+      simd::store(place, before + factor * simd::load(rows + row * width + d), lanes);
+    });
+  }
+}
+
+/// The keys that the queries of a block see.
+template <class T>
+struct Intervals {
+  struct Panel {
+    index all_first, all_last;  // each of its queries sees [all_first, all_last)
+    index any_first, any_last;  // none sees a key outside of [any_first, any_last), which is empty where none sees any
+    void add(index lo, index hi) {
+      all_first = std::max(all_first, lo);
+      all_last = std::min(all_last, hi);
+      if (lo < hi) {
+        any_first = std::min(any_first, lo);
+        any_last = std::max(any_last, hi);
+      }
+    }
+    bool sees_all(index key, index count) const { return all_first <= key && key + count <= all_last; }
+    bool sees_any(index key, index count) const { return key < any_last && any_first < key + count; }
+  };
+  IntVec<T> first[kBlock / kLanes<T>], last[kBlock / kLanes<T>];  // by query; lanes past the block's end are of any value
+  Panel panels[kPanels<T>];
+  Panel whole;
+  index columns;  // queries, in whole vectors
+
+  Intervals(const AttentionShape& s, index b, index query, index count) : columns(round_up(count, kLanes<T>)) {
+    const Panel nothing{0, s.keys, s.keys, 0};
+    whole = nothing;
+    for (index i = 0; i < count; ++i) {
+      const index at = b * s.queries + query + i;
+      const index lo = s.first_key == nullptr ? 0 : s.first_key[at];
+      index hi = s.last_key == nullptr ? s.keys : s.last_key[at];
+      if (s.causal) {
+        hi = std::min(hi, s.query_offset + query + i + 1);
+      }
+      hi = std::max(hi, lo);
+      Panel& panel = panels[i / kPanel<T>];
+      if (i % kPanel<T> == 0) {
+        panel = nothing;
+      }
+      panel.add(lo, hi);
+      whole.add(lo, hi);
+      first[i / kLanes<T>][i % kLanes<T>] = static_cast<std::int32_t>(lo);
+      last[i / kLanes<T>][i % kLanes<T>] = static_cast<std::int32_t>(hi);
+    }
+  }
+};
+
+/// A rectangle of a tile, counted from the tile's first key and query.
+struct Part {
+  index key = 0, keys = 0, query = 0, queries = 0;
+};
+
+/// What is computed of a tile: all of it, or for each panel of queries the keys between the first and the last that one of them sees, in
+/// steps of kPanel.
+template <class T>
+class Seen {
+ public:
+  Seen(const Intervals<T>& see, index key, index keys) : whole_(see.whole.sees_all(key, keys)), keys_(keys) {
+    if (whole_) {
+      parts_[count_++] = {0, keys, 0, see.columns};
+      return;
+    }
+    for (index query = 0; query < see.columns; query += kPanel<T>) {
+      const auto& panel = see.panels[query / kPanel<T>];
+      if (panel.sees_any(key, keys)) {
+        const index first = std::max<index>(panel.any_first - key, 0) / kPanel<T> * kPanel<T>;
+        const index last = std::min(round_up(panel.any_last - key, kPanel<T>), keys);
+        parts_[count_++] = {first, last - first, query, std::min(kPanel<T>, see.columns - query)};
+      }
+    }
+  }
+  bool whole() const { return whole_; }
+  const Part* begin() const { return parts_; }
+  const Part* end() const { return parts_ + count_; }
+
+  /// Calls f for the same, cut by keys: each part has the queries of neighbouring panels.
+  template <class F>
+  void by_keys(F&& f) const {
+    if (whole_) {
+      f(parts_[0]);
+      return;
+    }
+    for (index key = 0; key < keys_; key += kPanel<T>) {
+      Part run{key, std::min(kPanel<T>, keys_ - key), 0, 0};
+      for (const Part& part : *this) {
+        if (key < part.key || part.key + part.keys <= key) {
+          continue;
+        }
+        if (run.queries > 0 && run.query + run.queries < part.query) {
+          f(run);
+          run.queries = 0;
+        }
+        run.query = run.queries == 0 ? part.query : run.query;
+        run.queries = part.query + part.queries - run.query;
+      }
+      if (run.queries > 0) {
+        f(run);
+      }
+    }
+  }
+
+ private:
+  Part parts_[kPanels<T>];
+  int count_ = 0;
+  bool whole_;
+  index keys_;
+};
+
+/// scores (keys, kBlock) of a part of a panel: -inf where the query does not see the key.
+template <class T>
+void hide_keys(const Intervals<T>& see, index key, const Part& part, T* scores) {
+  const auto& panel = see.panels[part.query / kPanel<T>];
+  for (index j = part.key; j < part.key + part.keys; ++j) {
+    if (panel.sees_all(key + j, 1)) {
+      continue;
+    }
+    const IntVec<T> place = IntVec<T>{} + static_cast<std::int32_t>(key + j);
+    for (index i = part.query; i < part.query + part.queries; i += kLanes<T>) {
+      T* at = scores + j * kBlock + i;
+      const auto seen = (place >= see.first[i / kLanes<T>]) & (place < see.last[i / kLanes<T>]);
+      simd::store(at, seen ? simd::load(at) : simd::broadcast(-kInfinity<T>));
+    }
+  }
+}
+
+/// keep (keys, kBlock): 0 for a dropped weight, 1 / (1 - dropout) for a kept one. The tile begins at (query, key).
+template <class T>
+void draw_dropout(const AttentionShape& s, index b, index h, index query, index key, const Part& part, T* keep) {
+  constexpr index kColumns = RandomStream::kGroups;
+  const auto threshold = static_cast<std::uint32_t>(dropout_threshold(s.dropout));
+  const T kept = static_cast<T>(1 / (1 - s.dropout));
+  std::uint32_t words[4 * kColumns];
+  for (index i = part.query; i < part.query + part.queries; i += kColumns) {
+    const index columns = std::min(kColumns, part.query + part.queries - i);
+    for (index j = part.key; j < part.key + part.keys; j += 4) {  // tiles and parts begin at multiples of four
+      s.stream.columns(attention_dropout_element(s, b, h, query + i, key + j) / 4, ceil_div(s.keys, 4), words);
+      for (index row = j; row < std::min(j + 4, part.key + part.keys); ++row) {
+        for (index column = 0; column < columns; ++column) {
+          keep[row * kBlock + i + column] = words[(row - j) * kColumns + column] < threshold ? T(0) : kept;
+        }
+      }
+    }
+  }
+}
+
+/// This thread's memory, in pieces.
+template <class T>
+class Pieces {
+ public:
+  explicit Pieces(T* memory) : next_(memory) {}
+  T* take(index count) { return std::exchange(next_, next_ + count); }
+
+ private:
+  T* next_;
+};
+
+}  // namespace dikkat::kernels::attention_tiles
