@@ -21,6 +21,17 @@ inline Vec<float> times_power_of_two(Vec<float> p, Vec<float> shifted) {
   return p * 2.0F * scale;  // in this order: p * scale may be denormal, and flushed to zero
 }
 
+/// 2^r for |r| <= 1/2: of least relative error among the polynomials of degree 6 that are 1 at 0.
+inline Vec<float> exp2_of_fraction(Vec<float> r) {
+  Vec<float> p = broadcast(1.535334159e-4F);
+  p = p * r + 1.339890063e-3F;
+  p = p * r + 9.618437849e-3F;
+  p = p * r + 5.550332367e-2F;
+  p = p * r + 2.402264774e-1F;
+  p = p * r + 6.931471825e-1F;
+  return p * r + 1.0F;
+}
+
 }  // namespace detail
 
 /// exp of each lane. f32: relative error below 2 ulp on [-86.98, 88.72]; 0 below -86.99, inf above, NaN for NaN.
@@ -54,14 +65,45 @@ inline Vec<float> exp(Vec<float> x) {
 inline Vec<float> exp2_within(Vec<float> x) {
   const Vec<float> shifted = x + detail::kRound;
   const Vec<float> r = x - (shifted - detail::kRound);
-  Vec<float> p = broadcast(1.535334159e-4F);
-  p = p * r + 1.339890063e-3F;
-  p = p * r + 9.618437849e-3F;
-  p = p * r + 5.550332367e-2F;
-  p = p * r + 2.402264774e-1F;
-  p = p * r + 6.931471825e-1F;
-  p = p * r + 1.0F;
-  return detail::times_power_of_two(p, shifted);
+  return detail::times_power_of_two(detail::exp2_of_fraction(r), shifted);
+}
+
+/// 2^x of each lane, of x <= 0; x above 0 counts as 0. f32: relative error below 2 ulp; 0 below -126.5 (2^-126 is the least normal
+/// number); NaN for NaN. Attention's: no exponent above 0, so the power of two needs no halving on the way.
+inline Vec<float> exp2_of_negative(Vec<float> x) {
+  constexpr float kRound = detail::kRound + 127;     // n + 127 is the exponent's field
+  Vec<float> bounded = 0.0F < x ? Vec<float>{} : x;  // in this order: NaN stays
+  bounded = -127.0F > bounded ? broadcast(-127.0F) : bounded;
+  const Vec<float> shifted = bounded + kRound;
+  const Vec<float> r = bounded - (shifted - kRound);
+  IntVec<float> exponent;
+  std::memcpy(&exponent, &shifted, sizeof exponent);
+  exponent <<= 23;  // that of 2^n; for n = -127 it is zero, and so is the float
+  Vec<float> scale;
+  std::memcpy(&scale, &exponent, sizeof scale);
+  return detail::exp2_of_fraction(r) * scale;
+}
+
+/// log2 of each lane, of normal numbers above 0: error below 2 ulp of the larger of |log2 x| and 1; NaN for NaN. x = 2^e m with m
+/// from sqrt(1/2) to sqrt(2), and ln m = 2 (s + s^3 / 3 + s^5 / 5 + ...) with s = (m - 1) / (m + 1), |s| < 0.172.
+inline Vec<float> log2_of_positive(Vec<float> x) {
+  constexpr std::int32_t kSqrtHalf = 0x3F3504F3;
+  IntVec<float> bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  const IntVec<float> e = (bits - kSqrtHalf) >> 23;
+  bits -= e << 23;
+  Vec<float> m;
+  std::memcpy(&m, &bits, sizeof m);
+  const Vec<float> s = (m - 1.0F) / (m + 1.0F);
+  const Vec<float> z = s * s;
+
+  Vec<float> p = broadcast(3.20598898e-1F);  // 2 / (9 ln 2), then 2 / (7 ln 2) ...
+  p = p * z + 4.12198583e-1F;
+  p = p * z + 5.77078016e-1F;
+  p = p * z + 9.61796694e-1F;
+  p = p * z + 2.88539008F;
+  const Vec<float> y = p * s + __builtin_convertvector(e, Vec<float>);
+  return x != x ? x : y;
 }
 
 /// exp of each lane by the C library: f64 is for checks, not for speed.
@@ -77,6 +119,22 @@ inline Vec<double> exp2_within(Vec<double> x) {
   Vec<double> y{};
   for (int lane = 0; lane < kLanes<double>; ++lane) {
     y[lane] = std::exp2(x[lane]);
+  }
+  return y;
+}
+
+inline Vec<double> exp2_of_negative(Vec<double> x) {
+  Vec<double> y{};
+  for (int lane = 0; lane < kLanes<double>; ++lane) {
+    y[lane] = std::exp2(0 < x[lane] ? 0.0 : x[lane]);
+  }
+  return y;
+}
+
+inline Vec<double> log2_of_positive(Vec<double> x) {
+  Vec<double> y{};
+  for (int lane = 0; lane < kLanes<double>; ++lane) {
+    y[lane] = std::log2(x[lane]);
   }
   return y;
 }

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <numbers>
 
+#include "autograd/base/exp.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
 #include "autograd/kernels/attention_tiles.h"
-#include "autograd/kernels/exp2.h"
 #include "autograd/kernels/tile_gemm.h"
 #include "autograd/kernels/tile_transpose.h"
 
@@ -115,7 +115,7 @@ void weigh_again(const Part& part, T* scores, T* ds, const T* keep, const QueryB
   for (index j = part.key; j < part.key + part.keys; ++j) {
     for (index i = part.query; i < part.query + part.queries; i += kLanes<T>) {
       const index at = j * kBlock + i;
-      const Vec<T> w = exp2_of_negative(simd::load(scores + at) - simd::load(of.log_sum_exp + i));
+      const Vec<T> w = simd::exp2_of_negative(simd::load(scores + at) - simd::load(of.log_sum_exp + i));
       const Vec<T> mask = keep == nullptr ? simd::broadcast(T(1)) : simd::load(keep + at);
       simd::store(scores + at, w * mask);
       simd::store(ds + at, w * (simd::load(ds + at) * mask - simd::load(of.delta + i)));

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <numbers>
 
+#include "autograd/base/exp.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
 #include "autograd/kernels/attention_tiles.h"
-#include "autograd/kernels/exp2.h"
 #include "autograd/kernels/tile_gemm.h"
 #include "autograd/kernels/tile_transpose.h"
 
@@ -78,11 +78,11 @@ void weigh(const Part& part, T* scores, const T* keep, Sums<T>& sums) {
       top = simd::max<T>(simd::load(scores + j * kBlock + i), top);
     }
     const Vec<T> base = top == -kInfinity<T> ? Vec<T>{} : top;  // nothing seen yet: 2^(-inf - 0) = 0
-    const Vec<T> factor = exp2_of_negative(before - base);
+    const Vec<T> factor = simd::exp2_of_negative(before - base);
     Vec<T> total = simd::load(sums.total + i) * factor;
     for (index j = part.key; j < part.key + part.keys; ++j) {
       T* at = scores + j * kBlock + i;
-      const Vec<T> w = exp2_of_negative(simd::load(at) - base);
+      const Vec<T> w = simd::exp2_of_negative(simd::load(at) - base);
       total += w;
       simd::store(at, keep == nullptr ? w : w * simd::load(keep + j * kBlock + i));
     }
@@ -148,7 +148,7 @@ void forward_block(const AttentionForward<T>& p, const GatheredHeads<T>& all_k, 
   T* log_sum_exp = p.log_sum_exp + (b * s.heads + h) * s.queries + query;
   simd::for_vectors<T>(0, count, [&](index i, auto lanes) {
     const Vec<T> total = simd::load(sums.total + i);
-    const Vec<T> log = (simd::load(sums.highest + i) + log2_of_positive(total)) * std::numbers::ln2_v<T>;
+    const Vec<T> log = (simd::load(sums.highest + i) + simd::log2_of_positive(total)) * std::numbers::ln2_v<T>;
     simd::store(log_sum_exp + i, total == T(0) ? simd::broadcast(kInfinity<T>) : log, lanes);
   });
   for (index i = 0; i < count; ++i) {

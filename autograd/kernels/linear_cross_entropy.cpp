@@ -22,19 +22,23 @@ constexpr index kColumns = 64;  // rows of x, which are columns here, that a thr
 template <class T>
 constexpr T kLowest = -std::numeric_limits<T>::infinity();
 
+template <class T>
+index logits_size(const LinearCrossEntropy<T>& p) {
+  return (p.keep ? p.classes : std::min(p.classes, kPanel)) * p.rows;
+}
+
 /// What `work` holds.
 template <class T>
 struct Work {
   explicit Work(const LinearCrossEntropy<T>& p)
       : tiles(ceil_div(p.classes, kTile)),
         logits(p.work),
-        tops(logits + (p.keep ? p.classes : std::min(p.classes, kPanel)) * p.rows),
+        tops(logits + logits_size(p)),
         sums(tops + tiles * p.rows),
         gaps(sums + tiles * p.rows),
         of_target(gaps + tiles * p.rows),
         log_sum(of_target + p.rows),
-        slopes(log_sum + p.rows),
-        end(slopes + p.rows) {}
+        slopes(log_sum + p.rows) {}
 
   index tiles;
   T* logits;     // (classes, rows), or of one panel
@@ -44,7 +48,6 @@ struct Work {
   T* of_target;  // (rows): the target's logit
   T* log_sum;    // (rows): log sum e^logit
   T* slopes;     // (rows): dloss * weight / normaliser
-  T* end;
 };
 
 template <class T>
@@ -168,7 +171,7 @@ void make_dlogits(const LinearCrossEntropy<T>& p, const Work<T>& w, index tile, 
 
 template <class T>
 index linear_cross_entropy_work(const LinearCrossEntropy<T>& p) noexcept {
-  return Work<T>(p).end - p.work;
+  return logits_size(p) + 3 * (ceil_div(p.classes, kTile) + 1) * p.rows;
 }
 
 template <class T>

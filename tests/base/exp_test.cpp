@@ -17,6 +17,7 @@ namespace {
 constexpr int kLanes = static_cast<int>(simd::kLanes<float>);
 constexpr float kHighest = 88.7228317F;  // the last float below log(FLT_MAX)
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 float exp_of(float x) { return simd::exp(simd::broadcast(x))[3]; }
 
@@ -141,6 +142,49 @@ TEST(Exp, NeverFallsWhereItsArgumentRises) {
     EXPECT_GE(y, before * (1 - 2.5e-7F)) << x;
     before = y;
   }
+}
+
+float exp2_of_negative(float x) { return simd::exp2_of_negative(simd::broadcast(x))[1]; }
+float log2_of(float x) { return simd::log2_of_positive(simd::broadcast(x))[1]; }
+
+/// Every 1009th float from `first` to `last`, by their bits.
+template <class F>
+void for_floats(float first, float last, F&& f) {
+  const auto end = std::bit_cast<std::uint32_t>(last);
+  for (auto bits = std::bit_cast<std::uint32_t>(first); bits < end; bits += 1009) {
+    f(std::bit_cast<float>(bits));
+  }
+}
+
+TEST(Exp2OfNegative, WithinTwoUlpBelowZero) {
+  parallel_for(1, [](index) {});  // denormals are flushed from here on, as in kernels
+  double worst = 0;
+  for_floats(-0.0F, -126.0F, [&](float x) { worst = std::max(worst, ulps(exp2_of_negative(x), std::exp2(static_cast<double>(x)))); });
+  EXPECT_LT(worst, 2) << "ulp";
+}
+
+TEST(Exp2OfNegative, AtItsEnds) {
+  EXPECT_EQ(exp2_of_negative(0), 1);
+  EXPECT_EQ(exp2_of_negative(3), 1) << "what is above 0 counts as 0";
+  EXPECT_EQ(exp2_of_negative(-1), 0.5F);
+  EXPECT_EQ(exp2_of_negative(-kInfinity), 0);
+  EXPECT_EQ(exp2_of_negative(-1000), 0);
+  EXPECT_EQ(exp2_of_negative(-127), 0);
+  EXPECT_TRUE(std::isnan(exp2_of_negative(kNan)));
+}
+
+TEST(Log2, WithinTwoUlpOfTheLargerOfItselfAndOne) {
+  double worst = 0;
+  for_floats(std::numeric_limits<float>::min(), std::numeric_limits<float>::max(), [&](float x) {
+    const double exact = std::log2(static_cast<double>(x));
+    int exponent = 0;
+    std::frexp(std::max(std::abs(exact), 1.0), &exponent);
+    worst = std::max(worst, std::abs(static_cast<double>(log2_of(x)) - exact) / std::ldexp(1.0, exponent - 24));
+  });
+  EXPECT_LT(worst, 2) << "ulp";
+  EXPECT_EQ(log2_of(1), 0);
+  EXPECT_EQ(log2_of(8), 3);
+  EXPECT_TRUE(std::isnan(log2_of(kNan)));
 }
 
 }  // namespace
