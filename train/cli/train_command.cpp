@@ -71,8 +71,7 @@ void introduce(const Trainer& trainer, double gemm_rate) {
 
 int run(Trainer& trainer, bool with_profile) {
   stop_in_order();
-  const double rate = gemm_rate();
-  trainer.set_gemm_rate(rate);
+  const double rate = trainer.measure_gemm_rate(gemm_rate);
   Profile profile;
   trainer.set_profile(with_profile ? &profile : nullptr);
   introduce(trainer, rate);

@@ -99,6 +99,7 @@ struct Trainer::Parts {
   std::optional<MetricsLog> metrics;
   Tape tape;
   double gemm_rate = std::numeric_limits<double>::quiet_NaN();
+  std::function<double()> measure_gemm_rate;
   Profile* profile = nullptr;
 };
 
@@ -168,7 +169,11 @@ index Trainer::epoch_size() const { return parts_->loader.epoch_size(); }
 std::size_t Trainer::parameter_bytes() const {
   return static_cast<std::size_t>(parts_->model.parameters().slab_size()) * 4 * sizeof(float);
 }
-void Trainer::set_gemm_rate(double flops_per_second) { parts_->gemm_rate = flops_per_second; }
+double Trainer::measure_gemm_rate(std::function<double()> measure) {
+  parts_->gemm_rate = measure();
+  parts_->measure_gemm_rate = std::move(measure);
+  return parts_->gemm_rate;
+}
 void Trainer::set_profile(Profile* profile) {
   parts_->profile = profile;
   parts_->tape.observe(profile);
@@ -226,7 +231,11 @@ StepReport Trainer::Parts::step(Prefetcher& batches) {
   state.tokens_seen += report.tokens;
   state.epoch = state.samples_seen / loader.epoch_size();
   report.seconds = seconds_since(start);
-  report.gemm_share = flops / report.seconds / gemm_rate;
+  const double rate = flops / report.seconds;
+  if (rate > gemm_rate) {
+    gemm_rate = std::max(rate, measure_gemm_rate());
+  }
+  report.gemm_share = rate / gemm_rate;
   if (profile != nullptr) {
     profile->step_ends(report.seconds);
   }

@@ -58,8 +58,9 @@ class Trainer {
 
   bool finished() const;
 
-  /// For StepReport::gemm_share: what gemm_rate() has measured.
-  void set_gemm_rate(double flops_per_second);
+  /// For StepReport::gemm_share: `measure` (gemm_rate(), machine_rate.h) is asked now, and again after a step that was faster than it said,
+  /// because another program ran then. Gives what it said now, FLOP/s.
+  double measure_gemm_rate(std::function<double()> measure);
   /// Has the steps to come told to `profile`, which must outlive them.
   void set_profile(Profile* profile);
 

@@ -70,7 +70,7 @@ TEST(Profile, ChangesNoBit) {
     Trainer trainer = Trainer::start(tiny_config(folder / "corpus.txt"), folder / name);
     if (std::string(name) == "profiled") {
       trainer.set_profile(&profile);
-      trainer.set_gemm_rate(1e9);
+      trainer.measure_gemm_rate([] { return 1e15; });
     }
     trainer.run(quiet, never);
   }
@@ -147,16 +147,35 @@ TEST(GemmShare, IsOfTheRateThatWasGiven) {
   Config config = tiny_config(folder / "corpus.txt");
   config.train.max_steps = 1;
   Trainer trainer = Trainer::start(config, folder / "run");
-  trainer.set_gemm_rate(1e9);
+  EXPECT_EQ(trainer.measure_gemm_rate([] { return 1e15; }), 1e15);
   trainer.run(recorder, never);
   config.train.seed = 2;
   Trainer::start(config, folder / "unknown").run(recorder, never);
   ASSERT_EQ(recorder.reports.size(), 2U);
   Batch batch;
   batch.reshape(15, {.cols = 24});
-  EXPECT_NEAR(recorder.reports[0].gemm_share, training_flops(trainer.model(), batch) / recorder.reports[0].seconds / 1e9, 1e-9);
+  EXPECT_NEAR(recorder.reports[0].gemm_share, training_flops(trainer.model(), batch) / recorder.reports[0].seconds / 1e15, 1e-12);
   EXPECT_TRUE(std::isnan(recorder.reports[1].gemm_share));
   EXPECT_NE(contents(folder / "unknown" / "metrics.jsonl").find("\"gemm_share\":null"), std::string::npos);
+}
+
+// Beside another program the rate at the start is too low.
+TEST(GemmShare, AStepThatBeatsTheRateHasItMeasuredAgain) {
+  const TemporaryFolder folder;
+  write_file(folder / "corpus.txt", tiny_text());
+  struct Recorder : TrainingEvents {
+    void stepped(const StepReport& r) override { shares.push_back(r.gemm_share); }
+    std::vector<double> shares;
+  } recorder;
+  Trainer trainer = Trainer::start(tiny_config(folder / "corpus.txt"), folder / "run");
+  int measured = 0;
+  trainer.measure_gemm_rate([&] { return ++measured == 1 ? 1.0 : 1e15; });
+  trainer.run(recorder, never);
+  EXPECT_EQ(measured, 2);
+  for (const double share : recorder.shares) {
+    EXPECT_GT(share, 0);
+    EXPECT_LT(share, 1);
+  }
 }
 
 TEST(GemmRate, IsThatOfThisMachine) {
