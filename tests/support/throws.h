@@ -17,4 +17,17 @@ std::string error_of(F&& f) {
   return {};
 }
 
+/// The text of the InputError that f() throws; what else it does says so.
+template <class F>
+std::string input_error_of(F&& f) {
+  try {
+    f();
+  } catch (const InputError& error) {
+    return error.what();
+  } catch (const std::exception& error) {
+    return std::string("no InputError: ") + error.what();
+  }
+  return "nothing was thrown";
+}
+
 }  // namespace dikkat::testing

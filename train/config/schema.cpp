@@ -102,7 +102,7 @@ constexpr std::string_view kModels[] = {"gpt", "encoder_decoder"};
 constexpr std::string_view kPositions[] = {"learned", "sinusoidal"};
 constexpr std::string_view kNorms[] = {"pre", "post"};
 constexpr std::string_view kActivations[] = {"gelu", "relu"};
-constexpr std::string_view kTokenizers[] = {"byte", "char", "word"};
+constexpr std::string_view kTokenizers[] = {"byte", "char", "word", "bpe"};
 constexpr std::string_view kRecomputes[] = {"none", "cheap", "block"};
 constexpr std::string_view kSchedules[] = {"constant", "linear", "cosine", "inverse_sqrt"};
 

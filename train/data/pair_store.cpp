@@ -33,14 +33,14 @@ std::vector<Token> encode(const Tokenizer& tokenizer, const Pair& pair, std::str
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, const PairCorpus& corpus) {
+std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerOptions& options, const PairCorpus& corpus) {
   std::vector<std::string_view> texts;
   texts.reserve(2 * corpus.pairs.size());
   for (const Pair& pair : corpus.pairs) {
     texts.insert(texts.end(), {pair.source, pair.target});
   }
   try {
-    return make_tokenizer(kind, texts);
+    return make_tokenizer(options, texts);
   } catch (const EncodeError& error) {
     const auto at = static_cast<std::size_t>(error.document());
     refuse(error, corpus.pairs.at(at / 2), texts.at(at));

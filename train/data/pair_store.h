@@ -7,12 +7,12 @@
 
 #include "train/data/pairs.h"
 #include "train/data/token_store.h"
-#include "train/text/tokenizer.h"
+#include "train/text/tokenizer_maker.h"
 
 namespace dikkat {
 
 /// make_tokenizer() over all sources and targets of a corpus, both parts of a split: its errors name the file and the line.
-std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, const PairCorpus& corpus);
+std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerOptions& options, const PairCorpus& corpus);
 
 /// The tokens of pairs, numbered 0 to count() - 1. A source has the end mark after it. A target is stored without marks, because a decoder
 /// reads it with the start mark before it and writes it with the end mark after it: one token more than it has, in both.

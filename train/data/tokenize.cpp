@@ -14,14 +14,14 @@ namespace {
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, const Corpus& corpus) {
+std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerOptions& options, const Corpus& corpus) {
   const std::vector<Passage> passages = corpus.passages();
   std::vector<std::string_view> texts;
   for (const Passage& passage : passages) {
     texts.push_back(passage.text);
   }
   try {
-    return make_tokenizer(kind, texts);
+    return make_tokenizer(options, texts);
   } catch (const EncodeError& error) {
     refuse(error, passages.at(static_cast<std::size_t>(error.document())));
   }

@@ -6,12 +6,12 @@
 
 #include "train/data/corpus.h"
 #include "train/data/token_store.h"
-#include "train/text/tokenizer.h"
+#include "train/text/tokenizer_maker.h"
 
 namespace dikkat {
 
 /// make_tokenizer() over all the documents of a corpus, both parts of a split: its errors name the file.
-std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, const Corpus& corpus);
+std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerOptions& options, const Corpus& corpus);
 
 /// The tokens of the passages one after another, with the tokenizer's separator, if it has one, between two of them (not at either end).
 /// Passages are encoded in parallel; the result does not depend on the threads. Throws InputError that names the file and the byte

@@ -48,7 +48,7 @@ TrainingData begin(const Config& config, const KnownCorpus* known, const auto& c
   require_input(known == nullptr || found == known->fingerprint, "the corpus has changed since the run began: its sha256 is ", found,
                 ", the checkpoint's is ", known == nullptr ? "" : known->fingerprint, "; bring the text back as it was (",
                 config.data.corpus.front(), "), begin a new run with `dikkat train`, or evaluate another text with `dikkat eval --corpus`");
-  TrainingData data{.tokenizer = known != nullptr ? tokenizer_from_json(known->tokenizer) : make_tokenizer(config.tokenizer.kind, corpus)};
+  TrainingData data{.tokenizer = known != nullptr ? tokenizer_from_json(known->tokenizer) : make_tokenizer({.kind = config.tokenizer.kind}, corpus)};
   data.documents = static_cast<index>(corpus.documents.size());
   for (const Document& document : corpus.documents) {
     data.bytes += static_cast<index>(document.text.size());

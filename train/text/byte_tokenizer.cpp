@@ -6,7 +6,21 @@
 
 namespace dikkat {
 
-std::unique_ptr<Tokenizer> ByteTokenizer::from_documents(std::span<const std::string_view>) { return std::make_unique<ByteTokenizer>(); }
+namespace {
+
+/// There is nothing to know.
+class Maker : public TokenizerMaker {
+ public:
+  std::unique_ptr<TokenizerMaker> another() const override { return std::make_unique<Maker>(); }
+  void read(std::string_view) override {}
+  void absorb(const TokenizerMaker&) override {}
+  index settled(std::string_view text) const override { return static_cast<index>(text.size()); }
+  std::unique_ptr<Tokenizer> make(const std::function<void(double)>&) const override { return std::make_unique<ByteTokenizer>(); }
+};
+
+}  // namespace
+
+std::unique_ptr<TokenizerMaker> ByteTokenizer::maker(const TokenizerOptions&) { return std::make_unique<Maker>(); }
 
 std::unique_ptr<Tokenizer> ByteTokenizer::from_json(std::string_view json) {
   require_fields(parse_tokenizer(json), {"kind"});

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "train/text/tokenizer.h"
+#include "train/text/tokenizer_maker.h"
 
 namespace dikkat {
 
@@ -9,12 +9,13 @@ class ByteTokenizer : public Tokenizer {
  public:
   static constexpr std::string_view kKind = "byte";
 
-  static std::unique_ptr<Tokenizer> from_documents(std::span<const std::string_view> documents);
+  static std::unique_ptr<TokenizerMaker> maker(const TokenizerOptions& options);
   static std::unique_ptr<Tokenizer> from_json(std::string_view json);
 
   std::string_view kind() const override { return kKind; }
   index vocab_size() const override { return 256; }
   std::vector<Token> encode(std::string_view text) const override;
+  index settled(std::string_view text) const override { return static_cast<index>(text.size()); }
   std::string decode(std::span<const Token> tokens) const override;
   std::string to_json() const override;
 };

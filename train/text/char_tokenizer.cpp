@@ -1,6 +1,7 @@
 #include "train/text/char_tokenizer.h"
 
 #include <algorithm>
+#include <functional>
 
 #include <nlohmann/json.hpp>
 
@@ -12,29 +13,43 @@ namespace {
 
 constexpr Token kNone = -1;
 
+index settled_characters(std::string_view text) { return static_cast<index>(text.size()) - utf8::incomplete_tail(text); }
+
+class Maker : public TokenizerMaker {
+ public:
+  std::unique_ptr<TokenizerMaker> another() const override { return std::make_unique<Maker>(); }
+  void read(std::string_view text) override {
+    for_characters(text, [&](char32_t code_point, index) { seen_[code_point] = true; });
+  }
+  void absorb(const TokenizerMaker& other) override {
+    const auto& seen = dynamic_cast<const Maker&>(other).seen_;
+    std::transform(seen_.begin(), seen_.end(), seen.begin(), seen_.begin(), std::logical_or<>());
+  }
+  index settled(std::string_view text) const override { return settled_characters(text); }
+  std::unique_ptr<Tokenizer> make(const std::function<void(double)>&) const override {
+    std::u32string characters;
+    for (char32_t code_point = 0; code_point <= utf8::kLastCodePoint; ++code_point) {
+      if (seen_[code_point]) {
+        characters += code_point;
+      }
+    }
+    require_input(!characters.empty(), "char tokenizer: there is no text, expected one to take the characters from");
+    return std::make_unique<CharTokenizer>(std::move(characters));
+  }
+
+ private:
+  std::vector<char> seen_ = std::vector<char>(utf8::kLastCodePoint + 1);  // of a code point
+};
+
 }  // namespace
 
-std::unique_ptr<Tokenizer> CharTokenizer::from_documents(std::span<const std::string_view> documents) {
-  std::vector<bool> seen(utf8::kLastCodePoint + 1);
-  index document = 0;
-  for (const std::string_view text : documents) {
-    for_characters(text, document++, [&](char32_t code_point, index) { seen[code_point] = true; });
-  }
-  std::u32string characters;
-  for (char32_t code_point = 0; code_point <= utf8::kLastCodePoint; ++code_point) {
-    if (seen[code_point]) {
-      characters += code_point;
-    }
-  }
-  require_input(!characters.empty(), "char tokenizer: there is no text, expected one to take the characters from");
-  return std::make_unique<CharTokenizer>(std::move(characters));
-}
+std::unique_ptr<TokenizerMaker> CharTokenizer::maker(const TokenizerOptions&) { return std::make_unique<Maker>(); }
 
 std::unique_ptr<Tokenizer> CharTokenizer::from_json(std::string_view json) {
   const nlohmann::json object = parse_tokenizer(json);
   require_fields(object, {"kind", "characters"});
   std::u32string characters;
-  for_characters(string_field(object, "characters"), 0, [&](char32_t code_point, index) { characters += code_point; });
+  for_characters(string_field(object, "characters"), [&](char32_t code_point, index) { characters += code_point; });
   return std::make_unique<CharTokenizer>(std::move(characters));
 }
 
@@ -52,7 +67,7 @@ CharTokenizer::CharTokenizer(std::u32string characters) : characters_(std::move(
 std::vector<Token> CharTokenizer::encode(std::string_view text) const {
   std::vector<Token> tokens;
   tokens.reserve(text.size());
-  for_characters(text, 0, [&](char32_t code_point, index at) {
+  for_characters(text, [&](char32_t code_point, index at) {
     const Token id = code_point < ids_.size() ? ids_[code_point] : kNone;
     if (id == kNone) {
       throw EncodeError(at, concat("the character ", utf8::name_of(code_point), " is not among the ", vocab_size(),
@@ -62,6 +77,8 @@ std::vector<Token> CharTokenizer::encode(std::string_view text) const {
   });
   return tokens;
 }
+
+index CharTokenizer::settled(std::string_view text) const { return settled_characters(text); }
 
 std::string CharTokenizer::decode(std::span<const Token> tokens) const {
   std::string text;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "train/text/tokenizer.h"
+#include "train/text/tokenizer_maker.h"
 
 namespace dikkat {
 
@@ -9,8 +9,8 @@ class CharTokenizer : public Tokenizer {
  public:
   static constexpr std::string_view kKind = "char";
 
-  /// The distinct characters of all documents. Throws EncodeError where a document is not UTF-8, InputError when there is no text.
-  static std::unique_ptr<Tokenizer> from_documents(std::span<const std::string_view> documents);
+  /// The distinct characters of a corpus in UTF-8.
+  static std::unique_ptr<TokenizerMaker> maker(const TokenizerOptions& options);
   static std::unique_ptr<Tokenizer> from_json(std::string_view json);
 
   /// `characters` in rising order. Throws InputError otherwise, and when there are none.
@@ -20,6 +20,7 @@ class CharTokenizer : public Tokenizer {
   index vocab_size() const override { return static_cast<index>(characters_.size()); }
   /// Throws EncodeError where the text is not UTF-8 or has a character that is not in the vocabulary.
   std::vector<Token> encode(std::string_view text) const override;
+  index settled(std::string_view text) const override;
   std::string decode(std::span<const Token> tokens) const override;
   std::string to_json() const override;
 

@@ -6,13 +6,25 @@
 /// For the sources of this box only: how tokenizers of UTF-8 read it.
 namespace dikkat {
 
+/// Throws EncodeError for what lies at an offset and is not UTF-8.
+[[noreturn]] inline void refuse_utf8(std::string_view text, index at) {
+  throw EncodeError(at, concat(utf8::refusal(text, at), " or use the byte tokenizer (tokenizer.kind = \"byte\")"));
+}
+
+/// Throws EncodeError at the first place that is not UTF-8.
+inline void require_utf8(std::string_view text) {
+  if (const auto at = utf8::first_invalid(text)) {
+    refuse_utf8(text, *at);
+  }
+}
+
 /// Calls f(code point, offset) for every character. Throws EncodeError at the first that is not UTF-8.
 template <class F>
-void for_characters(std::string_view text, index document, F&& f) {
+void for_characters(std::string_view text, F&& f) {
   for (index at = 0; at < static_cast<index>(text.size());) {
     const utf8::Character character = utf8::decode(text, at);
     if (character.fault != utf8::Fault::none) {
-      throw EncodeError(at, concat(utf8::refusal(text, at), " or use the byte tokenizer (tokenizer.kind = \"byte\")"), document);
+      refuse_utf8(text, at);
     }
     f(character.code_point, at);
     at += character.bytes;

@@ -49,6 +49,9 @@ class Tokenizer {
   virtual index vocab_size() const = 0;
   /// Throws EncodeError, which has the byte offset, for text that has no tokens.
   virtual std::vector<Token> encode(std::string_view text) const = 0;
+  /// Bytes from the start of a text, cut off anywhere, whose tokens are the same whatever follows; 0 where that is not easily told. So a
+  /// text that does not fit into memory is encoded piece by piece.
+  virtual index settled(std::string_view) const { return 0; }
   /// The text of the tokens, byte for byte what encode() was given (a kind that drops something of a text says what). Tokens may end
   /// within a UTF-8 character: whoever prints as tokens come holds back utf8::incomplete_tail(). Throws Error for an id outside the
   /// vocabulary.
@@ -57,15 +60,16 @@ class Tokenizer {
   virtual std::string to_json() const = 0;
   /// The token put between documents, where the kind has one.
   virtual std::optional<Token> separator() const { return std::nullopt; }
+  /// Tokens that no text is made of, and that generated text therefore never has.
+  virtual std::vector<Token> unwritten() const { return {}; }
+  /// Whether decode(encode(text)) is the text for every text, so that the tokens tell all of its bytes.
+  virtual bool is_lossless() const { return true; }
   /// What an encoder-decoder needs, where the kind has it.
   virtual std::optional<SequenceTokens> sequence_tokens() const { return std::nullopt; }
 };
 
-/// A tokenizer of a kind ("byte", "char" or "word") whose vocabulary comes from all the documents. Throws InputError for an unknown kind,
-/// which names the known ones, and for documents without any text; EncodeError for documents that the kind cannot read.
-std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, std::span<const std::string_view> documents);
-
-/// The tokenizer that to_json() described. Throws InputError for anything else: the text may come from a file of any origin.
+/// The tokenizer that to_json() described, or a tokenizer.json of Hugging Face (bpe_files.h). Throws InputError for anything else: the text
+/// may come from a file of any origin.
 std::unique_ptr<Tokenizer> tokenizer_from_json(std::string_view json);
 
 }  // namespace dikkat

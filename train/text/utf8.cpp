@@ -1,6 +1,7 @@
 #include "train/text/utf8.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "autograd/base/error.h"
 
@@ -10,6 +11,13 @@ namespace {
 unsigned byte_at(std::string_view text, index at) { return static_cast<unsigned char>(text[static_cast<std::size_t>(at)]); }
 index size_of(std::string_view text) { return static_cast<index>(text.size()); }
 bool is_continuation(unsigned byte) { return (byte & 0xC0U) == 0x80; }
+
+/// Whether none of 16 bytes is part of a longer character.
+bool is_ascii(const char* bytes) {
+  std::uint64_t halves[2];
+  std::memcpy(halves, bytes, sizeof halves);
+  return ((halves[0] | halves[1]) & 0x8080808080808080U) == 0;
+}
 
 /// Bytes that a character with this first byte has; 0 where it is no first byte.
 index length_from(unsigned first) {
@@ -96,6 +104,11 @@ Character decode(std::string_view text, index at) {
 
 std::optional<index> first_invalid(std::string_view text) {
   for (index at = 0; at < size_of(text);) {
+    constexpr index kBlock = 16;
+    if (at + kBlock <= size_of(text) && is_ascii(text.data() + at)) {  // most of most texts
+      at += kBlock;
+      continue;
+    }
     const Character character = decode(text, at);
     if (character.fault != Fault::none) {
       return at;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <functional>
-#include <unordered_set>
 
 #include <nlohmann/json.hpp>
 
 #include "train/text/characters.h"
+#include "train/text/string_counts.h"
 #include "train/text/tokenizer_json.h"
 
 namespace dikkat {
@@ -18,7 +18,7 @@ constexpr std::string_view kLineBreak = "\n";
 
 /// Calls f(word) for every word, a view into the text. Throws EncodeError where the text is not UTF-8.
 template <class F>
-void for_words(std::string_view text, index document, F&& f) {
+void for_words(std::string_view text, F&& f) {
   constexpr index kNone = -1;
   index start = kNone;  // of the word that is being read
   const auto end_word = [&](index at) {
@@ -27,7 +27,7 @@ void for_words(std::string_view text, index document, F&& f) {
       start = kNone;
     }
   };
-  for_characters(text, document, [&](char32_t code_point, index at) {
+  for_characters(text, [&](char32_t code_point, index at) {
     if (!utf8::is_white_space(code_point)) {
       start = start == kNone ? at : start;
       return;
@@ -42,22 +42,56 @@ void for_words(std::string_view text, index document, F&& f) {
 
 bool is_one_word(std::string_view text) {
   bool is_whole = false;
-  for_words(text, 0, [&](std::string_view word) { is_whole = word.size() == text.size(); });
+  for_words(text, [&](std::string_view word) { is_whole = word.size() == text.size(); });
   return is_whole;
 }
 
+/// Up to the last white space that has been seen to end a word.
+index settled_words(std::string_view text) {
+  for (auto at = static_cast<index>(text.size()) - utf8::incomplete_tail(text); at > 0;) {
+    const index before = utf8::snap(text, at - 1);
+    const utf8::Character character = utf8::decode(text, before);
+    if (character.fault == utf8::Fault::none && utf8::is_white_space(character.code_point)) {
+      return at;
+    }
+    at = before;
+  }
+  return 0;
+}
+
+class Maker : public TokenizerMaker {
+ public:
+  explicit Maker(index min_count) : min_count_(min_count) {}
+
+  std::unique_ptr<TokenizerMaker> another() const override { return std::make_unique<Maker>(min_count_); }
+  void read(std::string_view text) override {
+    for_words(text, [&](std::string_view word) { counts_.add(word); });
+  }
+  void absorb(const TokenizerMaker& other) override { counts_.add(dynamic_cast<const Maker&>(other).counts_); }
+  index settled(std::string_view text) const override { return settled_words(text); }
+  std::unique_ptr<Tokenizer> make(const std::function<void(double)>&) const override {
+    require_input(counts_.distinct() > 0, "word tokenizer: there is no text, expected one to take the words from");
+    std::vector<std::string> words;
+    counts_.for_each([&](std::string_view word, std::uint64_t times) {
+      if (times >= static_cast<std::uint64_t>(min_count_)) {
+        words.emplace_back(word);
+      }
+    });
+    require_input(!words.empty(), "word tokenizer: no word occurs ", min_count_, " times (tokenizer.min_count), expected some that do");
+    std::sort(words.begin(), words.end());
+    return std::make_unique<WordTokenizer>(std::move(words));
+  }
+
+ private:
+  index min_count_;
+  StringCounts counts_;
+};
+
 }  // namespace
 
-std::unique_ptr<Tokenizer> WordTokenizer::from_documents(std::span<const std::string_view> documents) {
-  std::unordered_set<std::string_view> seen;
-  index document = 0;
-  for (const std::string_view text : documents) {
-    for_words(text, document++, [&](std::string_view word) { seen.insert(word); });
-  }
-  require_input(!seen.empty(), "word tokenizer: there is no text, expected one to take the words from");
-  std::vector<std::string> words(seen.begin(), seen.end());
-  std::sort(words.begin(), words.end());
-  return std::make_unique<WordTokenizer>(std::move(words));
+std::unique_ptr<TokenizerMaker> WordTokenizer::maker(const TokenizerOptions& options) {
+  require_input(options.min_count >= 1, "tokenizer.min_count is ", options.min_count, ", expected 1 or more");
+  return std::make_unique<Maker>(options.min_count);
 }
 
 std::unique_ptr<Tokenizer> WordTokenizer::from_json(std::string_view json) {
@@ -82,12 +116,14 @@ WordTokenizer::WordTokenizer(std::vector<std::string> words) : words_(std::move(
 
 std::vector<Token> WordTokenizer::encode(std::string_view text) const {
   std::vector<Token> tokens;
-  for_words(text, 0, [&](std::string_view word) {
+  for_words(text, [&](std::string_view word) {
     const auto id = ids_.find(word);
     tokens.push_back(id == ids_.end() ? kUnknown : id->second);
   });
   return tokens;
 }
+
+index WordTokenizer::settled(std::string_view text) const { return settled_words(text); }
 
 std::string WordTokenizer::decode(std::span<const Token> tokens) const {
   std::string text;

@@ -2,7 +2,7 @@
 
 #include <unordered_map>
 
-#include "train/text/tokenizer.h"
+#include "train/text/tokenizer_maker.h"
 
 namespace dikkat {
 
@@ -21,8 +21,8 @@ class WordTokenizer : public Tokenizer {
   static constexpr Token kEnd = 3;      // "<end>"
   static constexpr Token kFirstWord = 4;
 
-  /// The distinct words of all documents. Throws EncodeError where a document is not UTF-8, InputError when there are no words.
-  static std::unique_ptr<Tokenizer> from_documents(std::span<const std::string_view> documents);
+  /// The distinct words of a corpus in UTF-8 that occur options.min_count times or more.
+  static std::unique_ptr<TokenizerMaker> maker(const TokenizerOptions& options);
   static std::unique_ptr<Tokenizer> from_json(std::string_view json);
 
   /// `words` without the special tokens, in rising byte order. Throws InputError otherwise, when there are none, and for one that is
@@ -36,9 +36,12 @@ class WordTokenizer : public Tokenizer {
   index vocab_size() const override { return static_cast<index>(words_.size()); }
   /// Throws EncodeError where the text is not UTF-8.
   std::vector<Token> encode(std::string_view text) const override;
+  index settled(std::string_view text) const override;
   std::string decode(std::span<const Token> tokens) const override;
   std::string to_json() const override;
   std::optional<Token> separator() const override { return kEnd; }
+  std::vector<Token> unwritten() const override { return {kPad, kUnknown, kStart}; }
+  bool is_lossless() const override { return false; }
   std::optional<SequenceTokens> sequence_tokens() const override { return SequenceTokens{.pad = kPad, .start = kStart, .end = kEnd}; }
 
  private:

@@ -14,7 +14,8 @@ namespace {
 
 /// `count` pairs: source of 1 + i % 19 words, target of 1 + i % 13.
 struct SomePairs {
-  explicit SomePairs(index count) : corpus(read(count)), tokenizer(make_tokenizer("word", corpus)), store(*tokenizer, corpus.pairs) {}
+  explicit SomePairs(index count)
+      : corpus(read(count)), tokenizer(make_tokenizer({.kind = "word"}, corpus)), store(*tokenizer, corpus.pairs) {}
 
   PairCorpus read(index count) const {
     std::string text;

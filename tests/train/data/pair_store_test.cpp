@@ -80,7 +80,7 @@ TEST(PairStore, MayBeEmpty) {
 
 TEST(PairStore, TheVocabularyIsOfAllSourcesAndTargets) {
   const PairCorpus corpus = corpus_of("When you play game of thrones\tyou win or you die\nlive\tand learn\n");
-  const auto tokenizer = make_tokenizer("word", corpus);
+  const auto tokenizer = make_tokenizer({.kind = "word"}, corpus);
   EXPECT_EQ(tokenizer->vocab_size(), 4 + 12);
   const PairStore store(*tokenizer, corpus.pairs);
   EXPECT_EQ(source_of(store, 1).back(), 3);
@@ -110,7 +110,7 @@ TEST(PairStore, HoldsManyPairsInOrder) {
 TEST(PairStore, RefusesATokenizerWithoutMarks) {
   const PairCorpus corpus = corpus_of("a\tb\n");
   for (const char* kind : {"char", "byte"}) {
-    const auto tokenizer = make_tokenizer(kind, corpus);
+    const auto tokenizer = make_tokenizer({.kind = kind}, corpus);
     EXPECT_EQ(
         input_error_of([&] { PairStore(*tokenizer, corpus.pairs); }),
         concat("tokenizer.kind is \"", kind, "\", expected \"word\": pairs need tokens for padding, start and end, which this kind lacks"));
@@ -136,8 +136,9 @@ TEST(PairStore, TheVocabularysErrorsNameTheLineToo) {
   PairCorpus corpus;
   corpus.pairs = {{.name = "/p.tsv", .line = 1, .offset = 0, .source = "ab", .target = "c"},
                   {.name = "/p.tsv", .line = 2, .offset = 5, .source = "de", .target = "f \xFF"}};
-  EXPECT_TRUE(
-      input_error_of([&] { make_tokenizer("word", corpus); }).starts_with("/p.tsv: line 2: byte 10 of the file: not UTF-8: 0xFF, "));
+  EXPECT_TRUE(input_error_of([&] {
+                make_tokenizer({.kind = "word"}, corpus);
+              }).starts_with("/p.tsv: line 2: byte 10 of the file: not UTF-8: 0xFF, "));
 }
 
 TEST(RequireFits, NamesTheFirstLineThatTheModelCannotSeeAtOnce) {

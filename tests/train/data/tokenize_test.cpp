@@ -60,7 +60,7 @@ TEST(TokenStore, RefusesWhatIsOutside) {
 }
 
 TEST(Tokenize, JoinsThePassagesInOrder) {
-  const auto bytes = make_tokenizer("byte", Corpus());
+  const auto bytes = make_tokenizer({.kind = "byte"}, Corpus());
   std::string expected;
   Corpus corpus;
   for (int i = 0; i < 500; ++i) {
@@ -83,11 +83,11 @@ TEST(Tokenize, NamesTheFileAndTheByteInIt) {
   Corpus corpus;
   corpus.documents = {{"/good.txt", "abcabcabc"}, {"/bad.txt", "abcabc\xE9"}};
   EXPECT_TRUE(input_error_of([&] {
-                make_tokenizer("char", corpus);
+                make_tokenizer({.kind = "char"}, corpus);
               }).starts_with("/bad.txt: byte 6: not UTF-8: 0xE9, a character that the end of the text cuts off; convert"));
 
   corpus.documents = {{"/known.txt", "abc"}};
-  const auto tokenizer = make_tokenizer("char", corpus);
+  const auto tokenizer = make_tokenizer({.kind = "char"}, corpus);
   corpus.documents = {{"/a.txt", "abcabc"}, {"/b.txt", "aaaax"}};
   const Split parts = split(corpus, 0.3);  // 7 and 4 bytes: the seam is in b.txt, and the offset still counts from its start
   ASSERT_EQ(parts.validation[0].offset, 1);
@@ -110,7 +110,7 @@ TEST_F(SharedText, TinyShakespeareHasNanoGptsCounts) {
   if (corpus.documents.empty()) {
     GTEST_SKIP() << "tinyshakespeare.txt is not in ../shared/data";
   }
-  const auto tokenizer = make_tokenizer("char", corpus);
+  const auto tokenizer = make_tokenizer({.kind = "char"}, corpus);
   const Split parts = split(corpus, 0.1);
   const TokenStore train = tokenize(*tokenizer, parts.train);
   const TokenStore validation = tokenize(*tokenizer, parts.validation);
@@ -126,7 +126,7 @@ TEST_F(SharedText, JapaneseAndTurkishAreSplitBetweenCharacters) {
     if (corpus.documents.empty()) {
       GTEST_SKIP() << name << " is not in ../shared/data";
     }
-    const auto tokenizer = make_tokenizer("char", corpus);
+    const auto tokenizer = make_tokenizer({.kind = "char"}, corpus);
     for (const double val_fraction : {0.1, 0.1001, 0.1002, 0.1003, 0.1004, 0.1005}) {
       const Split parts = split(corpus, val_fraction);
       const std::string joined =
@@ -142,9 +142,9 @@ TEST_F(SharedText, RussianInWindows1251IsForTheByteTokenizerOnly) {
     GTEST_SKIP() << "ru_onegin_cp1251.txt is not in ../shared/data";
   }
   EXPECT_TRUE(input_error_of([&] {
-                make_tokenizer("char", corpus);
+                make_tokenizer({.kind = "char"}, corpus);
               }).starts_with(concat(corpus.documents[0].name, ": byte 0: not UTF-8: 0xC0, a byte that never occurs in UTF-8; convert")));
-  const auto bytes = make_tokenizer("byte", corpus);
+  const auto bytes = make_tokenizer({.kind = "byte"}, corpus);
   EXPECT_EQ(bytes->decode(all_of(tokenize(*bytes, corpus.passages()))), corpus.documents[0].text);
 }
 

@@ -1,5 +1,3 @@
-#include "train/text/tokenizer.h"
-
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -7,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "train/text/char_tokenizer.h"
+#include "train/text/tokenizer_maker.h"
 
 namespace dikkat {
 namespace {
@@ -127,7 +126,7 @@ TEST(Tokenizer, RefusesTokensOutsideTheVocabulary) {
 
 TEST(Tokenizer, AnUnknownKindIsAnsweredWithTheKnownOnes) {
   EXPECT_EQ(error_of<InputError>([] { make_tokenizer("bpe2", {}); }),
-            "tokenizer.kind is \"bpe2\", expected one of \"byte\", \"char\", \"word\"");
+            "tokenizer.kind is \"bpe2\", expected one of \"byte\", \"char\", \"word\", \"bpe\"");
 }
 
 TEST(Tokenizer, RefusesADamagedDescription) {
@@ -146,7 +145,7 @@ TEST(Tokenizer, RefusesADamagedDescription) {
       {"null", "JSON null, expected an object"},
       {"{}", "no field \"kind\""},
       {R"({"kind":7})", "\"kind\" of its description is a JSON number, expected a string"},
-      {R"({"kind":"gpt9"})", "tokenizer.kind is \"gpt9\""},
+      {R"({"kind":"gpt9"})", "its kind is \"gpt9\", expected byte, char or word"},
       {R"({"kind":"byte","merges":[]})", "a field \"merges\" that this program does not know"},
       {R"({"kind":"char"})", "no field \"characters\""},
       {R"({"kind":"char","characters":["a","b"]})", "is a JSON array, expected a string"},

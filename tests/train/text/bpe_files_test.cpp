@@ -1,0 +1,270 @@
+#include "train/text/bpe_files.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <openssl/sha.h>
+
+#include "tests/support/throws.h"
+
+namespace dikkat {
+namespace {
+
+using nlohmann::json;
+using testing::input_error_of;
+
+std::string contents(const std::string& name) {
+  std::ifstream file(std::filesystem::path(DIKKAT_SHARED_DATA) / name, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Of the ids as nanoGPT writes them to a file.
+std::string sha256_u16le(const std::vector<Token>& tokens) {
+  std::vector<unsigned char> bytes;
+  for (const Token token : tokens) {
+    bytes.push_back(static_cast<unsigned char>(token & 0xFF));
+    bytes.push_back(static_cast<unsigned char>(token >> 8));
+  }
+  unsigned char hash[SHA256_DIGEST_LENGTH];
+  SHA256(bytes.data(), bytes.size(), hash);
+  std::string hex;
+  for (const unsigned char byte : hash) {
+    hex += "0123456789abcdef"[byte >> 4];
+    hex += "0123456789abcdef"[byte & 0xF];
+  }
+  return hex;
+}
+
+BpeTokenizer learned_from(std::string_view text, index vocab_size) {
+  const auto made = make_tokenizer({.kind = "bpe", .vocab_size = vocab_size}, std::span(&text, 1));
+  return std::move(dynamic_cast<BpeTokenizer&>(*made));
+}
+
+BpeTokenizer small() { return learned_from("the cat and the hat, the rat and that", 264); }
+
+class Gpt2 : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(std::filesystem::path(DIKKAT_SHARED_DATA) / "gpt2")) {
+      GTEST_SKIP() << "gpt2 is not in ../shared/data";
+    }
+    files_ = {.vocab_bpe = contents("gpt2/vocab.bpe"), .encoder_json = contents("gpt2/encoder.json")};
+    tokenizer_ = from_gpt2_files(files_);
+    golden_ = json::parse(contents("gpt2/golden_gpt2.json"));
+  }
+  Gpt2Files files_;
+  std::unique_ptr<BpeTokenizer> tokenizer_;
+  json golden_;
+};
+
+TEST_F(Gpt2, HasItsTokens) {
+  EXPECT_EQ(tokenizer_->vocab_size(), 50257);
+  EXPECT_EQ(tokenizer_->separator(), 50256);
+  EXPECT_EQ(tokenizer_->bpe().merges().size(), 50000U);
+  EXPECT_EQ(tokenizer_->encode("Hello world"), (std::vector<Token>{15496, 995}));
+  EXPECT_EQ(tokenizer_->decode(std::vector<Token>{15496, 995, 50256}), "Hello world<|endoftext|>");
+  EXPECT_EQ(tokenizer_->encode("<|endoftext|>"), (std::vector<Token>{27, 91, 437, 1659, 5239, 91, 29})) << "ordinary text";
+  EXPECT_TRUE(tokenizer_->unwritten().empty());
+}
+
+TEST_F(Gpt2, GoldenCases) {
+  ASSERT_GE(golden_["cases"].size(), 40U);
+  for (const json& c : golden_["cases"]) {
+    const auto text = c["text"].get<std::string>();
+    const std::vector<Token> tokens = tokenizer_->encode(text);
+    if (c.contains("ids")) {
+      EXPECT_EQ(tokens, c["ids"].get<std::vector<Token>>()) << c["text"];
+    } else {  // a long one
+      EXPECT_EQ(tokens.size(), c["n"].get<std::size_t>()) << c["text"];
+      EXPECT_EQ(sha256_u16le(tokens), c["sha256_u16le"].get<std::string>()) << c["text"];
+    }
+    EXPECT_EQ(tokenizer_->decode(tokens), text);
+  }
+}
+
+TEST_F(Gpt2, GoldenFiles) {
+  for (const auto& [name, facts] : golden_["files"].items()) {
+    const std::string text = contents(name);
+    const std::vector<Token> tokens = tokenizer_->encode(text);
+    EXPECT_EQ(tokens.size(), facts["tokens"].get<std::size_t>()) << name;
+    EXPECT_EQ(sha256_u16le(tokens), facts["sha256_u16le"].get<std::string>()) << name;
+    EXPECT_TRUE(tokenizer_->decode(tokens) == text) << name;
+  }
+}
+
+TEST_F(Gpt2, IsTheSameFromEveryFile) {
+  const std::string text = "Turkish: \u0130stanbul'da \u0131\u015F\u0131k; code: if (x >= 10) {\n\t\treturn;\n}\n";
+  const auto tokens = tokenizer_->encode(text);
+  const auto again = tokenizer_from_json(tokenizer_->to_json());
+  EXPECT_EQ(again->vocab_size(), 50257);
+  EXPECT_EQ(again->encode(text), tokens);
+  EXPECT_EQ(again->separator(), 50256);
+  EXPECT_EQ(again->to_json(), tokenizer_->to_json());
+
+  const Gpt2Files written = gpt2_files(*tokenizer_);
+  EXPECT_TRUE(written.vocab_bpe == files_.vocab_bpe) << "byte for byte";
+  EXPECT_EQ(json::parse(written.encoder_json), json::parse(files_.encoder_json));
+}
+
+TEST_F(Gpt2, NoLineIsTooLong) {
+  for (const char* unit : {"a", " ", "\n", "!", "\u3042", "1", "ab", "'", "\xF0\x9F\x98\x80"}) {
+    std::string text;
+    while (text.size() < 1'000'000) {
+      text += unit;
+    }
+    EXPECT_TRUE(tokenizer_->decode(tokenizer_->encode(text)) == text) << unit;
+  }
+}
+
+TEST(BpeFiles, ComeBack) {
+  const BpeTokenizer tokenizer = small();
+  const std::string text = "that hat \u3042\n\n  xyz ";
+  for (const std::unique_ptr<BpeTokenizer>& again :
+       {from_gpt2_files(gpt2_files(tokenizer)), from_hugging_face_json(hugging_face_json(tokenizer))}) {
+    EXPECT_EQ(again->bpe().tokens().size(), tokenizer.bpe().tokens().size());
+    EXPECT_EQ(again->bpe().merges(), tokenizer.bpe().merges());
+    EXPECT_EQ(again->controls(), tokenizer.controls());
+    EXPECT_EQ(again->encode(text), tokenizer.encode(text));
+  }
+}
+
+/// hugging_face_json(small()) with one thing changed.
+std::string changed(const std::function<void(json&)>& change) {
+  json file = json::parse(hugging_face_json(small()));
+  change(file);
+  return file.dump();
+}
+
+TEST(HuggingFaceJson, MergesMayBePairsAndTheTypeOfTheModelMayBeAbsent) {
+  const std::string pairs = changed([](json& file) {
+    for (json& merge : file["model"]["merges"]) {
+      const auto line = merge.get<std::string>();
+      merge = json::array({line.substr(0, line.find(' ')), line.substr(line.find(' ') + 1)});
+    }
+    file["model"].erase("type");
+    file["model"].erase("ignore_merges");
+    file["pre_tokenizer"].erase("use_regex");
+  });
+  EXPECT_EQ(from_hugging_face_json(pairs)->to_json(), small().to_json());
+}
+
+TEST(HuggingFaceJson, RefusesWhatWouldGiveOtherTokens) {
+  struct Case {
+    std::function<void(json&)> change;
+    const char* words;
+  };
+  const Case cases[] = {
+      {[](json& f) {
+         f["normalizer"] = {{"type", "NFC"}};
+       },
+       "normalizer NFC"},
+      {[](json& f) {
+         f["pre_tokenizer"] = {{"type", "Whitespace"}};
+       },
+       "pre_tokenizer Whitespace, expected ByteLevel"},
+      {[](json& f) { f["pre_tokenizer"] = nullptr; }, "pre_tokenizer null"},
+      {[](json& f) { f.erase("pre_tokenizer"); }, "pre_tokenizer absent"},
+      {[](json& f) { f["pre_tokenizer"]["add_prefix_space"] = true; }, "puts a space before the text"},
+      {[](json& f) { f["pre_tokenizer"]["use_regex"] = false; }, "does not cut it at all"},
+      {[](json& f) { f["model"]["type"] = "Unigram"; }, "its model is Unigram, expected BPE"},
+      {[](json& f) { f["model"]["byte_fallback"] = true; }, "byte_fallback true"},
+      {[](json& f) { f["model"]["dropout"] = 0.1; }, "dropout 0.1"},
+      {[](json& f) { f["model"]["end_of_word_suffix"] = "</w>"; }, "end_of_word_suffix \"</w>\""},
+  };
+  for (const Case& c : cases) {
+    const std::string error = input_error_of([&] { from_hugging_face_json(changed(c.change)); });
+    EXPECT_NE(error.find(c.words), std::string::npos) << c.words << "\n  answered: " << error;
+    EXPECT_NE(error.find("only byte-level BPE with GPT-2's rules can be used"), std::string::npos) << error;
+  }
+}
+
+TEST(HuggingFaceJson, RefusesDamage) {
+  struct Case {
+    std::function<void(json&)> change;
+    const char* words;
+  };
+  const Case cases[] = {
+      {[](json& f) { f.erase("model"); }, "no field \"model\""},
+      {[](json& f) { f["model"] = 3; }, "no field \"model\""},
+      {[](json& f) { f["model"].erase("vocab"); }, "vocabulary is no JSON object"},
+      {[](json& f) { f["model"]["vocab"] = json::array(); }, "vocabulary is no JSON object"},
+      {[](json& f) { f["model"]["vocab"]["a"] = 4000000000; }, "the token \"a\" has the id 4000000000, expected one of 0 to "},
+      {[](json& f) { f["model"]["vocab"]["a"] = -1; }, "has the id -1"},
+      {[](json& f) { f["model"]["vocab"]["a"] = 0.5; }, "has the id 0.5"},
+      {[](json& f) { f["model"]["vocab"]["b"] = f["model"]["vocab"]["a"]; }, "two tokens have the id"},
+      {[](json& f) { f["model"]["vocab"].erase("q"); }, "is the single byte 113"},
+      {[](json& f) { f["model"]["vocab"]["\u4E00"] = f["model"]["vocab"].size(); }, "not written in the characters of byte-level BPE"},
+      {[](json& f) { f["model"].erase("merges"); }, "merges are no JSON array"},
+      {[](json& f) { f["model"]["merges"][0] = 7; }, "merge 0 is 7, expected"},
+      {[](json& f) { f["model"]["merges"][1] = "a"; }, "merge 1 is \"a\", expected two tokens with a space between"},
+      {[](json& f) { f["model"]["merges"][1] = "a qqq"; }, "merge 1 has the token \"qqq\", which the vocabulary lacks"},
+      {[](json& f) { f["model"]["merges"].push_back("z z"); }, "makes \"zz\", which is no token"},
+      {[](json& f) { f["added_tokens"][0]["id"] = "x"; }, "an added token is "},
+      {[](json& f) { f["added_tokens"][0]["id"] = 100000; }, "but there is no token"},
+      {[](json& f) {
+         f["added_tokens"] = {{{"id", 5000}, {"content", "<x>"}}};
+       },
+       "<|endoftext|>"},
+  };
+  for (const Case& c : cases) {
+    const std::string error = input_error_of([&] { from_hugging_face_json(changed(c.change)); });
+    if (std::string_view(c.words) == "<|endoftext|>") {
+      EXPECT_NE(error.find("5000"), std::string::npos) << error;
+      continue;
+    }
+    EXPECT_NE(error.find(c.words), std::string::npos) << c.words << "\n  answered: " << error;
+  }
+  EXPECT_NE(input_error_of([] { from_hugging_face_json("{\"model\":"); }).find("not valid JSON"), std::string::npos);
+}
+
+TEST(Gpt2Files, RefusesDamage) {
+  const Gpt2Files good = gpt2_files(small());
+  const auto error_with = [&](const std::string& vocab_bpe, const std::string& encoder_json) {
+    return input_error_of([&] { from_gpt2_files({.vocab_bpe = vocab_bpe, .encoder_json = encoder_json}); });
+  };
+  EXPECT_NE(error_with("", good.encoder_json).find("file of merges has none"), std::string::npos);
+  EXPECT_NE(error_with("#version: 0.2\na b c\n", good.encoder_json).find("merge 0 is \"a b c\""), std::string::npos);
+  EXPECT_NE(error_with(good.vocab_bpe, "[]").find("JSON array, expected an object"), std::string::npos);
+  EXPECT_NE(error_with(good.vocab_bpe, "{}").find("no JSON object of ids"), std::string::npos);
+  std::string windows;
+  for (const char c : good.vocab_bpe) {
+    windows.append(c == '\n' ? 1 : 0, '\r');
+    windows.append(1, c);
+  }
+  EXPECT_EQ(from_gpt2_files({.vocab_bpe = windows, .encoder_json = good.encoder_json})->to_json(), small().to_json());
+}
+
+TEST(BpeTokenizer, EncodesWhatItWasNotLearnedFrom) {
+  const BpeTokenizer tokenizer = small();
+  EXPECT_EQ(tokenizer.kind(), "bpe");
+  EXPECT_EQ(tokenizer.vocab_size(), 264);
+  EXPECT_EQ(tokenizer.separator(), 263);
+  EXPECT_EQ(tokenizer.encode("").size(), 0U);
+  EXPECT_LT(tokenizer.encode(" the").size(), 3U);
+  std::string every;
+  for (char32_t c = 0; c < 0x3000; ++c) {
+    if (c < 0x80) {
+      every += static_cast<char>(c);
+    } else if (c < 0x800) {
+      every += {static_cast<char>(0xC0 | c >> 6), static_cast<char>(0x80 | (c & 0x3F))};
+    } else {
+      every += {static_cast<char>(0xE0 | c >> 12), static_cast<char>(0x80 | (c >> 6 & 0x3F)), static_cast<char>(0x80 | (c & 0x3F))};
+    }
+  }
+  EXPECT_TRUE(tokenizer.decode(tokenizer.encode(every)) == every);
+  EXPECT_EQ(input_error_of([&] { tokenizer.encode("ab\xFF"); }).rfind("byte 2: not UTF-8: 0xFF", 0), 0U);
+}
+
+TEST(BpeTokenizer, VocabularySizes) {
+  EXPECT_EQ(learned_from("abc abd", 257).vocab_size(), 257);
+  EXPECT_EQ(learned_from("abc abd", 100000).vocab_size(), 258) << "the text has one pair that occurs twice";
+  EXPECT_EQ(input_error_of([] { learned_from("abc", 256); }),
+            "tokenizer.vocab_size is 256, expected 257 (the 256 bytes and <|endoftext|>) to 16777216 for the kind \"bpe\"");
+  EXPECT_EQ(input_error_of([] { learned_from("", 300); }), "bpe tokenizer: there is no text, expected one to learn merges from");
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autograd/base/index.h"
+#include "train/text/token.h"
+
+namespace dikkat {
+
+/// Two neighbouring tokens that become one: that of their bytes together.
+struct Merge {
+  Token left, right;
+
+  bool operator==(const Merge&) const = default;
+};
+
+/// Byte pair encoding (Sennrich et al. 2016, over bytes as Radford et al. 2019): a piece begins as the tokens of its bytes, and of all
+/// neighbours that may merge those of the earliest merge do, the leftmost first, until none may. Immutable: threads may share one.
+class Bpe {
+ public:
+  /// `tokens` are the bytes of ids 0, 1 ...; among them each single byte; `merges` in the order of their priority. A token of no bytes
+  /// takes up its id and is never made. Throws InputError where a byte is missing, two tokens are equal, or a merge names an id that is
+  /// none, makes a text that is no token, or is there twice.
+  Bpe(std::vector<std::string> tokens, std::vector<Merge> merges);
+  ~Bpe();
+  Bpe(Bpe&&) noexcept;
+  Bpe& operator=(Bpe&&) noexcept;
+
+  /// Appends the tokens of a piece of any bytes; in O(n log n).
+  void encode(std::string_view piece, std::vector<Token>& out) const;
+
+  const std::vector<std::string>& tokens() const { return tokens_; }
+  const std::vector<Merge>& merges() const { return merges_; }
+
+ private:
+  struct Tables;
+
+  void encode_short(std::string_view piece, std::vector<Token>& out) const;
+  void encode_long(std::string_view piece, std::vector<Token>& out) const;
+
+  std::vector<std::string> tokens_;
+  std::vector<Merge> merges_;
+  std::unique_ptr<const Tables> tables_;
+};
+
+}  // namespace dikkat

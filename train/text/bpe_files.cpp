@@ -1,0 +1,223 @@
+#include "train/text/bpe_files.h"
+
+#include <nlohmann/json.hpp>
+
+#include "train/text/byte_level.h"
+#include "train/text/tokenizer_json.h"
+
+namespace dikkat {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+/// Tokens as the files spell them, with their ids, and back.
+class Vocabulary {
+ public:
+  /// `ids` is a JSON object of ids by token. Those of `controls` stand for no bytes.
+  Vocabulary(const json& ids, std::map<Token, std::string> controls) : controls_(std::move(controls)) {
+    require_input(ids.is_object() && !ids.empty(), "tokenizer: its vocabulary is no JSON object of ids by token, expected one");
+    const auto most = static_cast<index>(ids.size() + controls_.size());
+    for (const auto& [text, value] : ids.items()) {
+      require_input(value.is_number_integer() && value >= 0 && value < most, "tokenizer: the token \"", text, "\" has the id ",
+                    value.dump(), ", expected one of 0 to ", most - 1);
+      const auto id = value.get<std::size_t>();
+      if (controls_.contains(static_cast<Token>(id))) {
+        continue;
+      }
+      const auto bytes = byte_level::to_bytes(text);
+      require_input(bytes && !bytes->empty(), "tokenizer: the token \"", text,
+                    "\" is not written in the characters of byte-level BPE, expected a vocabulary of that kind");
+      tokens_.resize(std::max(tokens_.size(), id + 1));
+      require_input(tokens_[id].empty(), "tokenizer: two tokens have the id ", id);
+      tokens_[id] = *bytes;
+      ids_.emplace(text, static_cast<Token>(id));
+    }
+  }
+
+  /// Of the merge number `i`. Throws InputError where the vocabulary lacks it.
+  Token id_of(const std::string& text, std::size_t i) const {
+    const auto found = ids_.find(text);
+    require_input(found != ids_.end(), "tokenizer: merge ", i, " has the token \"", text, "\", which the vocabulary lacks");
+    return found->second;
+  }
+
+  std::unique_ptr<BpeTokenizer> tokenizer(std::vector<Merge> merges) && {
+    return std::make_unique<BpeTokenizer>(Bpe(std::move(tokens_), std::move(merges)), std::move(controls_));
+  }
+
+ private:
+  std::map<Token, std::string> controls_;
+  std::vector<std::string> tokens_;
+  std::unordered_map<std::string, Token> ids_;
+};
+
+/// "left right".
+Merge merge_of(const Vocabulary& vocabulary, const std::string& line, std::size_t i) {
+  const std::size_t space = line.find(' ');
+  require_input(space != std::string::npos && line.find(' ', space + 1) == std::string::npos, "tokenizer: merge ", i, " is \"", line,
+                "\", expected two tokens with a space between");
+  return {vocabulary.id_of(line.substr(0, space), i), vocabulary.id_of(line.substr(space + 1), i)};
+}
+
+std::string text_of(const BpeTokenizer& tokenizer, Token id) {
+  const auto control = tokenizer.controls().find(id);
+  return control != tokenizer.controls().end() ? control->second
+                                               : byte_level::to_text(tokenizer.bpe().tokens()[static_cast<std::size_t>(id)]);
+}
+
+ordered_json ids_by_token(const BpeTokenizer& tokenizer) {
+  ordered_json::object_t ids;  // in the order of ids; its own operator[] would look through all of it for each
+  for (Token id = 0; id < tokenizer.vocab_size(); ++id) {
+    ids.emplace_back(text_of(tokenizer, id), id);
+  }
+  return ids;
+}
+
+std::vector<std::string> merge_lines(const BpeTokenizer& tokenizer) {
+  std::vector<std::string> lines;
+  for (const Merge& merge : tokenizer.bpe().merges()) {
+    lines.push_back(text_of(tokenizer, merge.left) + ' ' + text_of(tokenizer, merge.right));
+  }
+  return lines;
+}
+
+/// Whether the field is absent, null, or what is neutral for it.
+bool is_neutral(const json& object, const char* name, const json& neutral) {
+  const auto field = object.find(name);
+  return field == object.end() || field->is_null() || *field == neutral;
+}
+
+std::string type_of(const json& object) {
+  return object.is_object() && object.contains("type") && object["type"].is_string() ? object["type"].get<std::string>()
+                                                                                     : object.dump().substr(0, 60);
+}
+
+void require_gpt2_rules(const json& file, const json& model) {
+  const auto refuse = [](const auto&... parts) {
+    fail_input("tokenizer: ", parts...,
+               "; only byte-level BPE with GPT-2's rules can be used, others would give other tokens than their own");
+  };
+  if (!is_neutral(file, "normalizer", nullptr)) {
+    refuse("it changes the text before it cuts it (normalizer ", type_of(file["normalizer"]), ")");
+  }
+  const auto cuts = file.find("pre_tokenizer");
+  if (cuts == file.end() || type_of(*cuts) != "ByteLevel") {
+    refuse("it cuts the text by another rule (pre_tokenizer ", cuts == file.end() ? "absent" : type_of(*cuts), ", expected ByteLevel)");
+  }
+  if (!is_neutral(*cuts, "add_prefix_space", false) || !is_neutral(*cuts, "use_regex", true)) {
+    refuse("its pre_tokenizer puts a space before the text, or does not cut it at all");
+  }
+  if (model.contains("type") && model["type"] != "BPE") {
+    refuse("its model is ", type_of(model), ", expected BPE");
+  }
+  for (const auto& [name, neutral] : {std::pair<const char*, json>{"dropout", 0.0},
+                                      {"continuing_subword_prefix", ""},
+                                      {"end_of_word_suffix", ""},
+                                      {"byte_fallback", false},
+                                      {"ignore_merges", false}}) {
+    if (!is_neutral(model, name, neutral)) {
+      refuse("its model has ", name, " ", model[name].dump());
+    }
+  }
+}
+
+}  // namespace
+
+std::string hugging_face_json(const BpeTokenizer& tokenizer) {
+  ordered_json added = ordered_json::array();
+  for (const auto& [id, name] : tokenizer.controls()) {
+    added.push_back({{"id", id},
+                     {"content", name},
+                     {"single_word", false},
+                     {"lstrip", false},
+                     {"rstrip", false},
+                     {"normalized", true},
+                     {"special", true}});
+  }
+  const auto byte_level = [](bool prefix, bool trim) {
+    return ordered_json{{"type", "ByteLevel"}, {"add_prefix_space", prefix}, {"trim_offsets", trim}, {"use_regex", true}};
+  };
+  const ordered_json file{{"version", "1.0"},
+                          {"truncation", nullptr},
+                          {"padding", nullptr},
+                          {"added_tokens", std::move(added)},
+                          {"normalizer", nullptr},
+                          {"pre_tokenizer", byte_level(false, true)},
+                          {"post_processor", byte_level(true, false)},
+                          {"decoder", byte_level(true, true)},
+                          {"model",
+                           {{"type", "BPE"},
+                            {"dropout", nullptr},
+                            {"unk_token", nullptr},
+                            {"continuing_subword_prefix", ""},
+                            {"end_of_word_suffix", ""},
+                            {"fuse_unk", false},
+                            {"byte_fallback", false},
+                            {"vocab", ids_by_token(tokenizer)},
+                            {"merges", merge_lines(tokenizer)}}}};
+  return file.dump();
+}
+
+std::unique_ptr<BpeTokenizer> from_hugging_face_json(std::string_view text) {
+  const json file = parse_tokenizer(text);
+  const auto model = file.find("model");
+  require_input(model != file.end() && model->is_object(), "tokenizer: it has no field \"model\", expected a tokenizer.json");
+  require_gpt2_rules(file, *model);
+
+  std::map<Token, std::string> controls;
+  for (const json& token : file.value("added_tokens", json::array())) {
+    require_input(token.is_object() && token.contains("id") && token["id"].is_number_integer() && token["id"] >= 0 &&
+                      token["id"] < (1 << 30) && token.contains("content") && token["content"].is_string(),
+                  "tokenizer: an added token is ", token.dump().substr(0, 60), ", expected an object with id and content");
+    controls.emplace(token["id"].get<Token>(), token["content"].get<std::string>());
+  }
+  Vocabulary vocabulary(model->value("vocab", json()), std::move(controls));
+  const json& lines = model->value("merges", json());
+  require_input(lines.is_array(), "tokenizer: its merges are no JSON array, expected one");
+  std::vector<Merge> merges;
+  merges.reserve(lines.size());
+  for (const json& line : lines) {
+    const bool is_pair = line.is_array() && line.size() == 2 && line[0].is_string() && line[1].is_string();
+    require_input(is_pair || line.is_string(), "tokenizer: merge ", merges.size(), " is ", line.dump().substr(0, 60),
+                  ", expected \"LEFT RIGHT\" or [\"LEFT\", \"RIGHT\"]");
+    merges.push_back(is_pair ? Merge{vocabulary.id_of(line[0].get<std::string>(), merges.size()),
+                                     vocabulary.id_of(line[1].get<std::string>(), merges.size())}
+                             : merge_of(vocabulary, line.get<std::string>(), merges.size()));
+  }
+  return std::move(vocabulary).tokenizer(std::move(merges));
+}
+
+Gpt2Files gpt2_files(const BpeTokenizer& tokenizer) {
+  Gpt2Files files{.vocab_bpe = "#version: 0.2\n", .encoder_json = ids_by_token(tokenizer).dump(-1, ' ', true)};
+  for (const std::string& line : merge_lines(tokenizer)) {
+    files.vocab_bpe += line + '\n';
+  }
+  return files;
+}
+
+std::unique_ptr<BpeTokenizer> from_gpt2_files(const Gpt2Files& files) {
+  const json ids = parse_tokenizer(files.encoder_json);
+  std::map<Token, std::string> controls;
+  if (const auto end = ids.find(BpeTokenizer::kEndOfText); end != ids.end() && end->is_number_integer() && *end >= 0 && *end < (1 << 30)) {
+    controls.emplace(end->get<Token>(), BpeTokenizer::kEndOfText);
+  }
+  Vocabulary vocabulary(ids, std::move(controls));
+  std::vector<Merge> merges;
+  std::string_view rest = files.vocab_bpe;
+  for (bool first = true; !rest.empty(); first = false) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    std::string line(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (line.ends_with('\r')) {
+      line.pop_back();
+    }
+    if (!line.empty() && !(first && line.starts_with("#version"))) {
+      merges.push_back(merge_of(vocabulary, line, merges.size()));
+    }
+  }
+  require_input(!merges.empty(), "tokenizer: its file of merges has none, expected one a line");
+  return std::move(vocabulary).tokenizer(std::move(merges));
+}
+
+}  // namespace dikkat

@@ -1,0 +1,101 @@
+#include "train/text/bpe_tokenizer.h"
+
+#include "train/text/bpe_files.h"
+#include "train/text/bpe_trainer.h"
+#include "train/text/characters.h"
+#include "train/text/pieces.h"
+
+namespace dikkat {
+namespace {
+
+constexpr index kFewest = 257;  // the bytes and <|endoftext|>
+
+class Maker : public TokenizerMaker {
+ public:
+  explicit Maker(index vocab_size) : vocab_size_(vocab_size) {}
+
+  std::unique_ptr<TokenizerMaker> another() const override { return std::make_unique<Maker>(vocab_size_); }
+  void read(std::string_view text) override {
+    require_utf8(text);
+    PieceReader pieces(text);
+    for (std::string_view piece = pieces.next(); !piece.empty(); piece = pieces.next()) {
+      counts_.add(piece);
+    }
+  }
+  void absorb(const TokenizerMaker& other) override { counts_.add(dynamic_cast<const Maker&>(other).counts_); }
+  index settled(std::string_view text) const override { return settled_pieces(text); }
+  std::unique_ptr<Tokenizer> make(const std::function<void(double)>& progress) const override {
+    require_input(counts_.distinct() > 0, "bpe tokenizer: there is no text, expected one to learn merges from");
+    Bpe bpe = train_bpe(counts_, vocab_size_ - 1, progress);
+    const auto last = static_cast<Token>(bpe.tokens().size());
+    return std::make_unique<BpeTokenizer>(std::move(bpe), std::map<Token, std::string>{{last, std::string(BpeTokenizer::kEndOfText)}});
+  }
+
+ private:
+  index vocab_size_;
+  StringCounts counts_;
+};
+
+}  // namespace
+
+std::unique_ptr<TokenizerMaker> BpeTokenizer::maker(const TokenizerOptions& options) {
+  constexpr index kMost = index{1} << 24;
+  require_input(kFewest <= options.vocab_size && options.vocab_size <= kMost, "tokenizer.vocab_size is ", options.vocab_size, ", expected ",
+                kFewest, " (the 256 bytes and <|endoftext|>) to ", kMost, " for the kind \"bpe\"");
+  return std::make_unique<Maker>(options.vocab_size);
+}
+
+BpeTokenizer::BpeTokenizer(Bpe bpe, std::map<Token, std::string> controls) : bpe_(std::move(bpe)), controls_(std::move(controls)) {
+  const auto& tokens = bpe_.tokens();
+  vocab_size_ = static_cast<index>(tokens.size());
+  for (const auto& [id, name] : controls_) {
+    const bool is_free = id >= vocab_size_ || (id >= 0 && tokens[static_cast<std::size_t>(id)].empty());
+    require_input(is_free, "bpe tokenizer: the control token ", name, " has id ", id, ", which is another token's");
+    require_input(id <= vocab_size_, "bpe tokenizer: the control token ", name, " has id ", id, ", but there is no token ", vocab_size_);
+    vocab_size_ = std::max<index>(vocab_size_, id + index{1});
+    if (name == kEndOfText) {
+      require_input(!separator_, "bpe tokenizer: two control tokens are called ", name);
+      separator_ = id;
+    }
+  }
+  for (std::size_t id = 0; id < tokens.size(); ++id) {
+    require_input(!tokens[id].empty() || controls_.contains(static_cast<Token>(id)), "bpe tokenizer: no token has the id ", id);
+  }
+}
+
+std::vector<Token> BpeTokenizer::encode(std::string_view text) const {
+  require_utf8(text);
+  std::vector<Token> tokens;
+  tokens.reserve(text.size() / 3);
+  PieceReader pieces(text);
+  for (std::string_view piece = pieces.next(); !piece.empty(); piece = pieces.next()) {
+    bpe_.encode(piece, tokens);
+  }
+  return tokens;
+}
+
+index BpeTokenizer::settled(std::string_view text) const { return settled_pieces(text); }
+
+std::string BpeTokenizer::decode(std::span<const Token> tokens) const {
+  std::string text;
+  for (const Token token : tokens) {
+    require(token >= 0 && token < vocab_size_, "bpe tokenizer: token ", token, ", expected 0 to ", vocab_size_ - 1);
+    const auto control = controls_.find(token);
+    text += control != controls_.end() ? control->second : bpe_.tokens()[static_cast<std::size_t>(token)];
+  }
+  return text;
+}
+
+std::string BpeTokenizer::to_json() const { return hugging_face_json(*this); }
+
+std::vector<Token> BpeTokenizer::unwritten() const {
+  std::vector<Token> tokens;
+  for (const auto& [id, name] : controls_) {
+    if (id != separator_) {
+      tokens.push_back(id);
+    }
+  }
+  return tokens;
+}
+
+}  // namespace dikkat
