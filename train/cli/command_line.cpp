@@ -130,6 +130,8 @@ struct CommandLine {
   void add_train() {
     constexpr const char* kExamples = R"(  dikkat train --config configs/quickstart.toml
   dikkat train --config configs/quickstart.toml --corpus my-text.txt notes/ --out runs/mine --set train.max_steps=500 model.n_layer=6
+  dikkat train --config configs/quickstart.toml --corpus letters/*.txt --init-from runs/mine --set optim.learning_rate=1e-4
+  zcat dump.jsonl.gz | grep -v spam | dikkat train --config configs/quickstart.toml --corpus -
 `dikkat --help-config` tells about every key of a configuration.)";
     CLI::App& sub = command("train", "Train a model on a corpus", kExamples, [this] { return train_command(train); });
     add_text(sub, "--config", train.config, "FILE", "Configuration, TOML")->required();
@@ -137,6 +139,8 @@ struct CommandLine {
              "Text files and folders, for an encoder-decoder of pairs (.tsv); in place of data.corpus");
     add_text(sub, "--out", train.out, "DIR", "Run directory to be made; by default runs/NAME after the configuration, or runs/NAME-2 ...");
     add_text(sub, "--set", train.set, "KEY=VALUE", "section.key=value, in place of the file's");
+    add_text(sub, "--init-from", train.init_from, "RUN_DIR|FILE.h5",
+             "Begin with the weights and the tokenizer of another run: fine-tuning. [model] must be the same");
     add_profile(sub, train.profile);
   }
 

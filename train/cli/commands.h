@@ -16,6 +16,7 @@ struct TrainArguments {
   std::vector<std::string> corpus;
   std::string out;  // empty: runs/<name of the configuration>, with a number where that is taken
   std::vector<std::string> set;
+  std::string init_from;
   bool profile = false;
 };
 int train_command(const TrainArguments& arguments);

@@ -12,12 +12,54 @@ namespace dikkat {
 namespace {
 
 constexpr auto kRedrawn = std::chrono::milliseconds(100);
+constexpr auto kMoment = std::chrono::milliseconds(1500);
+constexpr auto kQuietly = std::chrono::milliseconds(10000);
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 }  // namespace
+
+LoadingLine::LoadingLine()
+    : terminal_(::isatty(STDERR_FILENO) == 1),
+      due_(std::chrono::steady_clock::now() + kMoment),
+      stage_start_(std::chrono::steady_clock::now()) {}
+
+LoadingLine::~LoadingLine() {
+  if (shown_ && terminal_) {
+    std::fputs("\r\x1b[K", stderr);
+  }
+}
+
+void LoadingLine::operator()(const LoadingReport& r) {
+  const auto now = std::chrono::steady_clock::now();
+  if (r.stage != stage_) {
+    stage_ = r.stage;
+    stage_start_ = now;
+  }
+  if (now < due_) {
+    return;
+  }
+  due_ = now + (terminal_ ? kRedrawn : kQuietly);
+  shown_ = true;
+  const double seconds = seconds_since(stage_start_);
+  std::string line = r.stage == LoadingReport::Stage::reading    ? "reading the corpus"
+                     : r.stage == LoadingReport::Stage::learning ? "learning the tokenizer"
+                                                                 : "tokenizing";
+  if (r.bytes > 0) {
+    line += fmt::format("  {}  {}/s", short_bytes(static_cast<double>(r.bytes)),
+                        short_bytes(static_cast<double>(r.bytes) / std::max(seconds, 1e-3)));
+  }
+  if (r.share > 0) {
+    line += fmt::format("  {:.0f}%  {} left", r.share * 100, clock_time(seconds * (1 - r.share) / r.share));
+  }
+  if (terminal_) {
+    std::fputs(("\r\x1b[K" + line).c_str(), stderr);
+  } else {
+    tell(line);
+  }
+}
 
 Progress::Progress(const Trainer& trainer)
     : max_steps_(trainer.config().train.max_steps),

@@ -7,6 +7,22 @@
 
 namespace dikkat {
 
+/// Tells a person on stderr how reading a corpus goes, where it takes longer than a moment: one line that moves on a terminal, one in ten
+/// seconds elsewhere.
+class LoadingLine {
+ public:
+  LoadingLine();
+  ~LoadingLine();
+  LoadingLine(const LoadingLine&) = delete;
+  LoadingLine& operator=(const LoadingLine&) = delete;
+  void operator()(const LoadingReport& report);
+
+ private:
+  bool terminal_, shown_ = false;
+  std::chrono::steady_clock::time_point due_, stage_start_;
+  LoadingReport::Stage stage_ = LoadingReport::Stage::reading;
+};
+
 /// Tells a person on stderr how training goes: one line that moves on a terminal, a line every log_interval steps elsewhere.
 class Progress : public TrainingEvents {
  public:

@@ -57,9 +57,10 @@ void introduce(const Trainer& trainer, double gemm_rate) {
   line("model", fmt::format("{} with {} layers, {} heads, width {}, block {}, vocabulary {}: {} parameters", c.model.kind, c.model.n_layer,
                             c.model.n_head, c.model.n_embd, c.model.block_size, c.model.vocab_size,
                             short_count(trainer.model().parameters().parameter_count())));
-  line("data", fmt::format("{} bytes in {} file{}; {} tokens for training, {} for validation ({} tokenizer)", grouped_digits(data.bytes),
-                           data.documents, data.documents == 1 ? "" : "s", grouped_digits(data.train.tokens),
-                           grouped_digits(data.validation.tokens), data.tokenizer->kind()));
+  line("data", fmt::format("{} bytes in {} file{}{}; {} tokens for training, {} for validation ({} tokenizer)", grouped_digits(data.bytes),
+                           grouped_digits(data.files), data.files == 1 ? "" : "s",
+                           data.documents == data.files ? "" : fmt::format(", {} documents", grouped_digits(data.documents)),
+                           grouped_digits(data.train.tokens), grouped_digits(data.validation.tokens), data.tokenizer->kind()));
   line("training", training_plan(trainer));
   line("memory", fmt::format("{} for weights, gradients and moments; activations come on top",
                              short_bytes(static_cast<double>(trainer.parameter_bytes()))));
@@ -111,14 +112,20 @@ int train_command(const TrainArguments& arguments) {
   }
   resolve(config);
   validate(config);
-  Trainer trainer = Trainer::start(std::move(config),
-                                   arguments.out.empty() ? free_run_directory(arguments.config) : std::filesystem::path(arguments.out));
+  const std::filesystem::path out = arguments.out.empty() ? free_run_directory(arguments.config) : std::filesystem::path(arguments.out);
+  Trainer trainer = [&] {
+    LoadingLine line;
+    return Trainer::start(std::move(config), out, {.init_from = arguments.init_from, .progress = std::ref(line)});
+  }();
   return run(trainer, arguments.profile);
 }
 
 int resume_command(const ResumeArguments& arguments) {
-  Trainer trainer = Trainer::resume(arguments.run_directory,
-                                    {.overrides = arguments.set, .pick = arguments.latest_good ? Pick::latest_good : Pick::newest});
+  Trainer trainer = [&] {
+    LoadingLine line;
+    return Trainer::resume(arguments.run_directory,
+                           {.overrides = arguments.set, .pick = arguments.latest_good ? Pick::latest_good : Pick::newest}, std::ref(line));
+  }();
   const TrainingState& state = trainer.state();
   if (trainer.finished()) {
     tell(fmt::format("{} is finished: step {} of {}. To train on: dikkat resume {} --set train.max_steps=N", arguments.run_directory,

@@ -37,13 +37,21 @@ struct ModelConfig {
 
 struct TokenizerConfig {
   std::string kind = "char";
+  index vocab_size = 8192;  // of bpe
+  index min_count = 1;      // of word
+  std::string path;         // of a tokenizer that there is already
 
   bool operator==(const TokenizerConfig&) const = default;
 };
 
 struct DataConfig {
-  std::vector<std::string> corpus;  // files and folders
+  std::vector<std::string> corpus;      // files and folders
+  std::vector<std::string> validation;  // in place of val_fraction
   double val_fraction = 0.1;
+  std::string text_field = "text";
+  std::string pack = "stream";
+  std::string invalid_utf8 = "refuse";
+  std::string cache = "auto";
 
   bool operator==(const DataConfig&) const = default;
 };

@@ -131,6 +131,8 @@ constexpr ForeignName kNames[] = {
 
 constexpr ForeignChoice kChoices[] = {
     {"optim.schedule", "noam", "inverse_sqrt"},
+    {"tokenizer.kind", "gpt2", "bpe"},
+    {"tokenizer.kind", "character", "char"},
     {"optim.schedule", "constant_with_warmup", "constant"},
 };
 

@@ -170,17 +170,16 @@ std::string read_file(const std::filesystem::path& path) {
   return text;
 }
 
-void find_corpus_beside(const std::filesystem::path& file, std::vector<std::string>& corpus) {
+/// A relative path that is not there, but is beside the file.
+void find_beside(const std::filesystem::path& file, std::string& entry) {
   std::error_code error;
-  for (std::string& entry : corpus) {
-    const std::filesystem::path path = entry;
-    if (path.is_absolute() || std::filesystem::exists(path, error)) {
-      continue;
-    }
-    const std::filesystem::path beside = std::filesystem::canonical(file.parent_path() / path, error);
-    if (!error && is_utf8(beside.string())) {
-      entry = beside.string();
-    }
+  const std::filesystem::path path = entry;
+  if (entry.empty() || path.is_absolute() || std::filesystem::exists(path, error)) {
+    return;
+  }
+  const std::filesystem::path beside = std::filesystem::canonical(file.parent_path() / path, error);
+  if (!error && is_utf8(beside.string())) {
+    entry = beside.string();
   }
 }
 
@@ -219,7 +218,12 @@ Config parse_config(std::string_view toml, std::string_view source_name) {
 
 Config load_config(const std::filesystem::path& path) {
   Config config = parse_config(schema::read_file(path), path.string());
-  schema::find_corpus_beside(path, config.data.corpus);
+  for (std::vector<std::string>* paths : {&config.data.corpus, &config.data.validation}) {
+    for (std::string& entry : *paths) {
+      schema::find_beside(path, entry);
+    }
+  }
+  schema::find_beside(path, config.tokenizer.path);
   return config;
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "train/config/config.h"
 
@@ -32,6 +33,13 @@ void validate(const Config& config);
 
 /// Every key in the order of the schema; one that is not set yet is a comment. parse_config() reads the same configuration back.
 std::string to_toml(const Config& config);
+
+/// A key in which two configurations differ, with its values as TOML.
+struct ConfigDifference {
+  std::string path, ours, theirs;
+};
+/// Of the keys of a section, in the order of the schema.
+std::vector<ConfigDifference> differences(const Config& ours, const Config& theirs, std::string_view section);
 
 /// Every key with its default, what it accepts and what it is for.
 std::string help_for_keys();

@@ -41,6 +41,16 @@ std::string to_toml(const Config& config) {
   return by_section([&](const Key& key) { return assignment(key, config) + '\n'; });
 }
 
+std::vector<ConfigDifference> differences(const Config& ours, const Config& theirs, std::string_view section) {
+  std::vector<ConfigDifference> found;
+  for (const schema::Key& key : schema::keys()) {
+    if (const schema::Value a = key.get(ours), b = key.get(theirs); key.section == section && a != b) {
+      found.push_back({key.path(), schema::to_toml(a), schema::to_toml(b)});
+    }
+  }
+  return found;
+}
+
 std::string help_for_keys() {
   return by_section([](const Key& key) {
     return concat("  ", key.name, " (", key.expected(), "; default: ", default_text(key),

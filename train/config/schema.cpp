@@ -103,6 +103,8 @@ constexpr std::string_view kPositions[] = {"learned", "sinusoidal"};
 constexpr std::string_view kNorms[] = {"pre", "post"};
 constexpr std::string_view kActivations[] = {"gelu", "relu"};
 constexpr std::string_view kTokenizers[] = {"byte", "char", "word", "bpe"};
+constexpr std::string_view kPacks[] = {"stream", "document"};
+constexpr std::string_view kInvalids[] = {"refuse", "replace"};
 constexpr std::string_view kRecomputes[] = {"none", "cheap", "block"};
 constexpr std::string_view kSchedules[] = {"constant", "linear", "cosine", "inverse_sqrt"};
 
@@ -151,13 +153,33 @@ constexpr Key kKeys[] = {
     model<&ModelConfig::vocab_size>("vocab_size", fixed(between(0, kMaxVocab)), "At least the tokenizer's; 0 is the tokenizer's."),
 
     tokenizer<&TokenizerConfig::kind>("kind", fixed(one_of(kTokenizers)),
-                                      "A token is a byte, a character (Unicode code point), or a word: what stands between white space."),
+                                      "A token is a byte, a character (Unicode code point), a word (what stands between white space), or a "
+                                      "piece of a word that byte pair encoding has learnt (GPT-2's way)."),
+    tokenizer<&TokenizerConfig::vocab_size>("vocab_size", fixed(between(257, 1 << 24)),
+                                            "Of bpe: tokens to learn, the 256 bytes and <|endoftext|> among them."),
+    tokenizer<&TokenizerConfig::min_count>("min_count", fixed(at_least(1)), "Of word: a word that is rarer in the corpus is <unk>."),
+    tokenizer<&TokenizerConfig::path>(
+        "path", fixed(anything()),
+        "A tokenizer to take instead of making one from the corpus: a tokenizer.json, GPT-2's vocab.bpe beside "
+        "its encoder.json, nanoGPT's characters as JSON, or a folder with one of these."),
 
     data<&DataConfig::corpus>("corpus", anything(),
-                              "Text files and folders of text. A relative path is looked up in the current directory and, where it does "
-                              "not exist there, beside the configuration file."),
+                              "Text files, folders of text, patterns with * and ?, and - for standard input; .jsonl has a document a "
+                              "line; .gz and .zst are unpacked; .bin are tokens of nanoGPT or llm.c. A relative path is looked up in the "
+                              "current directory and, where it does not exist there, beside the configuration file."),
+    data<&DataConfig::validation>("validation", fixed(anything()), "The same, to validate on; all of corpus is then trained on."),
     data<&DataConfig::val_fraction>("val_fraction", fixed(from_to_below(0, 1)),
-                                    "Share of the text, its end, kept for validation; 0 trains on all of it."),
+                                    "Share of the text, its end, kept for validation; 0 trains on all of it. Of no effect where "
+                                    "validation is given."),
+    data<&DataConfig::text_field>("text_field", fixed(anything()), "The field of a line of JSONL that has the text."),
+    data<&DataConfig::pack>("pack", fixed(one_of(kPacks)),
+                            "Whether windows are cut from the stream of all documents, or none crosses from one document into the next."),
+    data<&DataConfig::invalid_utf8>("invalid_utf8", fixed(one_of(kInvalids)),
+                                    "What becomes of bytes that are not UTF-8: the text is refused, or each is U+FFFD."),
+    data<&DataConfig::cache>(
+        "cache", anything(),
+        "A folder to keep the tokens of texts in, so that the next run finds them; auto is ~/.cache/dikkat for texts of "
+        "8 MB and more, off is memory."),
 
     optim<&OptimConfig::learning_rate>("learning_rate", above_to(0, 1), "Highest learning rate, reached after the warm-up."),
     optim<&OptimConfig::min_lr>("min_lr", derived(between(0, 1), "learning_rate / 10", tenth), "Where a linear or cosine schedule ends."),
@@ -207,6 +229,12 @@ std::string problem_with_choice(const Key& key, std::string_view text) {
   }
   return concat(key.path(), " is ", in_quotes(text), ", expected ", key.expected(),
                 nearest.empty() ? "" : concat("; did you mean \"", nearest, "\"?"));
+}
+
+std::string problem_with_text(const std::string& key, std::string_view text) {
+  return is_utf8(text) && text.find('\0') == std::string_view::npos
+             ? ""
+             : concat(key, " is ", in_quotes(text), ", expected UTF-8 without a null character");
 }
 
 std::string problem_with_path(const std::string& key, std::string_view text) {
@@ -263,7 +291,7 @@ std::string Key::problem_with(const Value& value) const {
   } else if (const auto* number = std::get_if<double>(&value)) {
     is_accepted = std::isfinite(*number) && rule.range.contains(*number);
   } else if (const auto* text = std::get_if<std::string>(&value)) {
-    return problem_with_choice(*this, *text);
+    return rule.choices.empty() ? problem_with_text(path(), *text) : problem_with_choice(*this, *text);
   } else if (const auto* list = std::get_if<std::vector<std::string>>(&value)) {
     for (const std::string& item : *list) {
       if (std::string problem = problem_with_path(path(), item); !problem.empty()) {

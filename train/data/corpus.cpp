@@ -1,42 +1,71 @@
 #include "train/data/corpus.h"
 
 #include "autograd/base/error.h"
+#include "train/data/fingerprint.h"
 #include "train/data/tasks.h"
 
 namespace dikkat {
 
-std::vector<Passage> Corpus::passages() const {
-  std::vector<Passage> all;
-  all.reserve(documents.size());
-  for (const Document& document : documents) {
-    all.push_back({.name = document.name, .text = document.text, .offset = 0});
-  }
-  return all;
+Corpus open_corpus(std::span<const std::string> paths, const CorpusOptions& options) {
+  return {.files = find_corpus_files(paths), .options = options};
 }
 
-std::vector<Document> read_documents(std::span<const std::string> paths, std::span<const std::string_view> extensions) {
-  const std::vector<std::string> files = find_text_files(paths, extensions);
-  std::vector<Document> documents(files.size());
-  run_tasks(static_cast<index>(files.size()), [&](index i) {
-    const auto at = static_cast<std::size_t>(i);
-    documents[at] = {.name = files[at], .text = read_text_file(files[at])};
-  });
-  std::erase_if(documents, [](const Document& document) { return document.text.empty(); });
-  if (documents.empty()) {
-    fail_input("corpus: ", files.front(), files.size() == 1 ? " is" : concat(" and all other files (", files.size(), " in all) are"),
-               " empty, expected text");
+[[noreturn]] void refuse_text(const Corpus& corpus, const Stretch& stretch, const EncodeError& error) {
+  const std::string& name = corpus.files[stretch.file].name;
+  const index at = stretch.offset + error.offset();
+  if (stretch.line == 0) {
+    fail_input(name, ": byte ", at, ": ", error.problem());
   }
-  return documents;
+  fail_input(name, ": line ", stretch.line, ": byte ", at, " of its text: ", error.problem());
 }
 
-Corpus read_corpus(std::span<const std::string> paths) { return {.documents = read_documents(paths)}; }
-
-index byte_count(std::span<const Passage> passages) {
-  index bytes = 0;
-  for (const Passage& passage : passages) {
-    bytes += static_cast<index>(passage.text.size());
-  }
-  return bytes;
+CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::function<void(index)>& progress) {
+  CorpusReader reader(corpus,
+                      [&](std::string_view text) { return maker != nullptr ? maker->settled(text) : static_cast<index>(text.size()); });
+  CorpusFacts facts;
+  Fingerprint fingerprint;
+  struct Read {
+    std::vector<Stretch> stretches;
+    std::unique_ptr<TokenizerMaker> maker;  // that has read them
+  };
+  run_pipeline<Read, Read>(
+      [&]() -> std::optional<Read> {
+        Read read{.stretches = reader.next(), .maker = maker != nullptr ? maker->another() : nullptr};
+        return read.stretches.empty() ? std::nullopt : std::optional(std::move(read));
+      },
+      [&](Read read) {
+        for (const Stretch& stretch : read.stretches) {
+          if (read.maker != nullptr) {
+            try {
+              read.maker->read(stretch.text);
+            } catch (const EncodeError& error) {
+              refuse_text(corpus, stretch, error);
+            }
+          }
+        }
+        return read;
+      },
+      [&](const Read& read) {
+        for (const Stretch& stretch : read.stretches) {
+          facts.documents += stretch.begins ? 1 : 0;
+          facts.bytes += static_cast<index>(stretch.text.size());
+          fingerprint.add(stretch.text);
+          if (stretch.ends) {
+            fingerprint.end_document();
+          }
+        }
+        if (maker != nullptr) {
+          maker->absorb(*read.maker);
+        }
+        if (progress) {
+          progress(facts.bytes);
+        }
+      });
+  require_input(facts.bytes > 0, "corpus: ", corpus.files.front().name,
+                corpus.files.size() == 1 ? " is" : concat(" and all other files (", corpus.files.size(), " in all) are"),
+                " empty, expected text");
+  facts.fingerprint = fingerprint.finish();
+  return facts;
 }
 
 }  // namespace dikkat

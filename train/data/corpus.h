@@ -1,43 +1,78 @@
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "autograd/base/index.h"
-#include "train/data/text_files.h"
+#include "train/data/corpus_files.h"
+#include "train/text/tokenizer_maker.h"
 
 namespace dikkat {
 
-/// One text file.
-struct Document {
-  std::string name;  // absolute path
-  std::string text;
+/// How a corpus is to be read.
+struct CorpusOptions {
+  std::string text_field = "text";  // of a line of JSONL
+  bool replace_invalid = false;     // what is not UTF-8 becomes U+FFFD, instead of being the tokenizer's to refuse
 };
 
-/// A piece of a document. The views live as long as the corpus stays where it is.
-struct Passage {
-  std::string_view name;  // of the document
-  std::string_view text;
-  index offset = 0;  // of the piece in the document, in bytes
-};
-
-/// The texts that a model is trained on or evaluated on, in a fixed order. None is empty.
+/// The texts that a model is trained on or evaluated on, in a fixed order. A file is a document; one that ends in .jsonl or .ndjson has one
+/// a line, the string in its text_field. None is empty. Texts are read as they are needed and never all in memory.
 struct Corpus {
-  std::vector<Document> documents;
-
-  /// All of it, one passage a document.
-  std::vector<Passage> passages() const;
+  std::vector<CorpusFile> files;
+  CorpusOptions options;
 };
 
-/// Reads files and folders whole into memory, as find_text_files() lists them. Empty files are left out.
-/// Throws InputError for what cannot be read as text, and when all of it is empty.
-std::vector<Document> read_documents(std::span<const std::string> paths, std::span<const std::string_view> extensions = kTextExtensions);
-/// The same, as a corpus.
-Corpus read_corpus(std::span<const std::string> paths);
+/// find_corpus_files(), to be read so.
+Corpus open_corpus(std::span<const std::string> paths, const CorpusOptions& options = {});
 
-/// Bytes of all passages.
-index byte_count(std::span<const Passage> passages);
+/// A piece of a document: all of it, or up to a place from where the rest can be read by itself.
+struct Stretch {
+  std::string text;
+  std::size_t file = 0;
+  index line = 0;      // of JSONL, from 1 on
+  index offset = 0;    // of the piece in its document, in bytes
+  bool begins = true;  // a document, or the part of it after the seam
+  bool ends = true;    // a document
+  bool after_seam = false;
+};
+
+/// Throws InputError that says where in the corpus the tokenizer met what: "FILE: byte 17: ...", "FILE: line 3: byte 17 of its text: ...".
+[[noreturn]] void refuse_text(const Corpus& corpus, const Stretch& stretch, const EncodeError& error);
+
+/// Reads a corpus once, in order.
+class CorpusReader {
+ public:
+  /// Where a text that may go on can be cut: Tokenizer::settled().
+  using Settled = std::function<index(std::string_view)>;
+
+  /// Keeps a reference to the corpus. `seam`, a number of bytes from the start of all texts, cuts the document that it lies in, at the
+  /// start of the character that it would cut.
+  CorpusReader(const Corpus& corpus, Settled settled, std::optional<index> seam = {});
+  ~CorpusReader();
+
+  /// The next stretches, of a MiB or so together, and at least one; none at the end. Throws InputError, which names the file, for what
+  /// cannot be read as text.
+  std::vector<Stretch> next();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// What is known of a corpus when all of it has been read.
+struct CorpusFacts {
+  index documents = 0;
+  index bytes = 0;          // of all texts
+  std::string fingerprint;  // equal texts, equal fingerprint
+};
+
+/// Reads a corpus, and lets `maker` (which may be null) read it. `progress` is told the bytes that are done. Works on TBB's threads; what
+/// comes out does not depend on them. Throws InputError, which names the place, for what the reader or the maker refuses, the first there
+/// is; and when all of it is empty.
+CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::function<void(index)>& progress = {});
 
 }  // namespace dikkat

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "autograd/base/error.h"
+#include "train/data/corpus_files.h"
+#include "train/data/fingerprint.h"
 #include "train/data/split.h"
 #include "train/data/tasks.h"
 #include "train/text/utf8.h"
@@ -60,13 +62,27 @@ std::vector<Pair> pairs_of(const Document& document) {
   return pairs;
 }
 
+/// Files and folders whole, in memory; empty files are left out.
+std::vector<Document> read_documents(std::span<const std::string> paths) {
+  const std::vector<CorpusFile> files = find_corpus_files(paths, kPairExtensions);
+  std::vector<Document> documents(files.size());
+  run_tasks(static_cast<index>(files.size()), [&](index i) {
+    const auto at = static_cast<std::size_t>(i);
+    documents[at] = {.name = files[at].name, .text = read_text_file(files[at])};
+  });
+  std::erase_if(documents, [](const Document& document) { return document.text.empty(); });
+  require_input(!documents.empty(), "corpus: ", files.front().name,
+                files.size() == 1 ? " is" : concat(" and all other files (", files.size(), " in all) are"), " empty, expected text");
+  return documents;
+}
+
 }  // namespace
 
 void append_to(std::string& out, const Pair& pair) { out += concat(pair.name, ": line ", pair.line); }
 
 PairCorpus read_pairs(std::span<const std::string> paths) {
   PairCorpus corpus;
-  corpus.documents = read_documents(paths, kPairExtensions);
+  corpus.documents = read_documents(paths);
   std::vector<std::vector<Pair>> of_document(corpus.documents.size());
   run_tasks(static_cast<index>(of_document.size()), [&](index i) {
     const auto at = static_cast<std::size_t>(i);
@@ -76,6 +92,15 @@ PairCorpus read_pairs(std::span<const std::string> paths) {
     corpus.pairs.insert(corpus.pairs.end(), pairs.begin(), pairs.end());
   }
   return corpus;
+}
+
+std::string fingerprint(const PairCorpus& corpus) {
+  Fingerprint all;
+  for (const Document& document : corpus.documents) {
+    all.add(document.text);
+    all.end_document();
+  }
+  return all.finish();
 }
 
 PairSplit split_pairs(const PairCorpus& corpus, double val_fraction) {

@@ -6,9 +6,14 @@
 #include <vector>
 
 #include "autograd/base/index.h"
-#include "train/data/corpus.h"
 
 namespace dikkat {
+
+/// One text file, in memory.
+struct Document {
+  std::string name;  // absolute path
+  std::string text;
+};
 
 /// One line of a file of pairs: a text to read and the one to write for it. The views live as long as the corpus.
 struct Pair {
@@ -38,6 +43,9 @@ struct PairCorpus {
 /// Throws InputError, which names the file and the line, for a line that is empty, is not UTF-8, has no TAB or several, or has a source or
 /// target that is empty or blank (Unicode white space); and for what cannot be read as text, and when all of it is empty.
 PairCorpus read_pairs(std::span<const std::string> paths);
+
+/// Fingerprint of the documents.
+std::string fingerprint(const PairCorpus& corpus);
 
 /// The pairs of a corpus in two parts. Either may be empty.
 struct PairSplit {

@@ -3,7 +3,9 @@
 #include <exception>
 #include <vector>
 
+#include <tbb/info.h>
 #include <tbb/parallel_for.h>
+#include <tbb/parallel_pipeline.h>
 
 namespace dikkat {
 
@@ -21,6 +23,50 @@ void run_tasks(index count, const std::function<void(index)>& task) {
       std::rethrow_exception(failure);
     }
   }
+}
+
+void run_pipeline(const std::function<std::shared_ptr<void>()>& read,
+                  const std::function<std::shared_ptr<void>(std::shared_ptr<void>)>& work,
+                  const std::function<void(std::shared_ptr<void>)>& take) {
+  struct Item {
+    std::shared_ptr<void> value;
+    std::exception_ptr failure;
+  };
+  bool ended = false;
+  const auto read_item = [&](tbb::flow_control& control) {
+    Item item;
+    try {
+      item.value = ended ? nullptr : read();
+    } catch (...) {
+      item.failure = std::current_exception();
+    }
+    ended = ended || item.value == nullptr;
+    if (item.value == nullptr && !item.failure) {
+      control.stop();
+    }
+    return item;
+  };
+  const auto work_on = [&](Item item) {
+    if (!item.failure) {
+      try {
+        item.value = work(std::move(item.value));
+      } catch (...) {
+        item.failure = std::current_exception();
+      }
+    }
+    return item;
+  };
+  const auto take_item = [&](const Item& item) {
+    if (item.failure) {
+      std::rethrow_exception(item.failure);
+    }
+    take(item.value);
+  };
+  using Mode = tbb::filter_mode;
+  tbb::parallel_pipeline(2 * static_cast<std::size_t>(tbb::info::default_concurrency()),
+                         tbb::make_filter<void, Item>(Mode::serial_in_order, read_item) &
+                             tbb::make_filter<Item, Item>(Mode::parallel, work_on) &
+                             tbb::make_filter<Item, void>(Mode::serial_in_order, take_item));
 }
 
 }  // namespace dikkat

@@ -1,31 +1,66 @@
 #include "train/data/token_store.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "autograd/base/error.h"
 
 namespace dikkat {
+namespace {
+
+template <class Int>
+Int int_at(const TokenSegment& segment, index i) {
+  Int value{};
+  std::memcpy(&value, segment.file->data() + segment.offset + static_cast<std::size_t>(i) * sizeof value, sizeof value);
+  return value;
+}
+
+}  // namespace
 
 TokenStore::TokenStore(index vocab_size) : vocab_size_(vocab_size) {
   require(vocab_size >= 1 && vocab_size <= index{1} << 31, "token store: a vocabulary of ", vocab_size, ", expected 1 to 2^31");
-  if (vocab_size > 65536) {
+  if (token_width(vocab_size) == 4) {
     tokens_.emplace<std::vector<std::uint32_t>>();
   }
+}
+
+TokenStore::TokenStore(index vocab_size, std::vector<TokenSegment> segments, TokenSegment documents)
+    : vocab_size_(vocab_size), document_file_(std::move(documents)) {
+  for (const TokenSegment& segment : segments) {
+    size_ += segment.count;
+  }
+  tokens_ = std::move(segments);
+}
+
+TokenStore::TokenStore(index vocab_size, std::vector<TokenSegment> segments, std::vector<index> documents)
+    : TokenStore(vocab_size, std::move(segments), TokenSegment{}) {
+  documents_ = std::move(documents);
 }
 
 void TokenStore::append(std::span<const Token> tokens) {
   for (const Token token : tokens) {
     require(token >= 0 && token < vocab_size_, "token store: token ", token, ", expected 0 to ", vocab_size_ - 1);
   }
-  std::visit([&](auto& store) { store.insert(store.end(), tokens.begin(), tokens.end()); }, tokens_);
+  std::visit(
+      [&](auto& store) {
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(store)>, std::vector<TokenSegment>>) {
+          fail("token store: its tokens are in files, expected a store in memory to append to");
+        } else {
+          store.insert(store.end(), tokens.begin(), tokens.end());
+        }
+      },
+      tokens_);
+  size_ += static_cast<index>(tokens.size());
 }
 
 void TokenStore::reserve(index tokens) {
-  std::visit([&](auto& store) { store.reserve(static_cast<std::size_t>(tokens)); }, tokens_);
-}
-
-index TokenStore::size() const {
-  return std::visit([](const auto& store) { return static_cast<index>(store.size()); }, tokens_);
+  std::visit(
+      [&](auto& store) {
+        if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(store)>, std::vector<TokenSegment>>) {
+          store.reserve(static_cast<std::size_t>(tokens));
+        }
+      },
+      tokens_);
 }
 
 void TokenStore::read(index first, index count, Token* out) const {
@@ -33,9 +68,81 @@ void TokenStore::read(index first, index count, Token* out) const {
           size(), " in it");
   std::visit(
       [&](const auto& store) {
-        std::transform(store.begin() + first, store.begin() + first + count, out, [](auto token) { return static_cast<Token>(token); });
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(store)>, std::vector<TokenSegment>>) {
+          for (const TokenSegment& segment : store) {
+            if (first < segment.count && count > 0) {
+              const index here = std::min(count, segment.count - first);
+              read_file(segment, first, here, out);
+              out += here;
+              count -= here;
+              first = 0;
+            } else {
+              first -= segment.count;
+            }
+          }
+        } else {
+          std::transform(store.begin() + first, store.begin() + first + count, out, [](auto token) { return static_cast<Token>(token); });
+        }
       },
       tokens_);
+}
+
+void TokenStore::read_file(const TokenSegment& segment, index first, index count, Token* out) const {
+  for (index i = 0; i < count; ++i) {
+    const index token =
+        segment.width == 2 ? index{int_at<std::uint16_t>(segment, first + i)} : index{int_at<std::uint32_t>(segment, first + i)};
+    require_input(token < vocab_size_, segment.file->path(), ": token ", first + i, " is ", token, ", expected 0 to ", vocab_size_ - 1,
+                  ": it was made with another tokenizer, or is damaged");
+    out[i] = static_cast<Token>(token);
+  }
+}
+
+TokenStore TokenStore::part(index first, index count) const {
+  const auto* segments = std::get_if<std::vector<TokenSegment>>(&tokens_);
+  require(segments != nullptr && document_file_.file == nullptr && 0 <= first && 0 <= count && first + count <= size_,
+          "token store: ", count, " tokens from ", first, " on, expected some of the ", size_, " in files");
+  std::vector<TokenSegment> parts;
+  index at = 0;  // where a segment begins
+  for (TokenSegment segment : *segments) {
+    const index begin = std::clamp<index>(first - at, 0, segment.count);
+    const index end = std::clamp<index>(first + count - at, 0, segment.count);
+    at += segment.count;
+    segment.offset += static_cast<std::size_t>(begin * segment.width);
+    segment.count = end - begin;
+    if (segment.count > 0) {
+      parts.push_back(std::move(segment));
+    }
+  }
+  std::vector<index> documents;
+  for (const index start : documents_) {
+    if (first <= start && start < first + count) {
+      documents.push_back(start - first);
+    }
+  }
+  if (count > 0 && (documents.empty() || documents.front() > 0)) {
+    documents.insert(documents.begin(), 0);
+  }
+  return TokenStore(vocab_size_, std::move(parts), std::move(documents));
+}
+
+index TokenStore::documents() const {
+  return document_file_.file != nullptr ? document_file_.count
+         : documents_.empty()           ? index{size_ > 0}
+                                        : static_cast<index>(documents_.size());
+}
+
+index TokenStore::document_start(index i) const {
+  require(0 <= i && i <= documents(), "token store: document ", i, ", expected 0 to ", documents());
+  if (i == documents()) {
+    return size_;
+  }
+  if (document_file_.file != nullptr) {
+    const index start = int_at<index>(document_file_, i);
+    require_input(0 <= start && start <= size_, document_file_.file->path(), ": document ", i, " begins at token ", start, " of ", size_,
+                  ": the file is damaged");
+    return start;
+  }
+  return documents_.empty() ? 0 : documents_[static_cast<std::size_t>(i)];
 }
 
 }  // namespace dikkat

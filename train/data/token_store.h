@@ -1,33 +1,65 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <variant>
 #include <vector>
 
 #include "autograd/base/index.h"
+#include "train/data/mapped_file.h"
 #include "train/text/token.h"
 
 namespace dikkat {
 
-/// The tokens of a text, two bytes each where the vocabulary has at most 65,536, else four.
+/// Bytes of a token where ids are below vocab_size: 2 up to 65,536, else 4.
+constexpr int token_width(index vocab_size) { return vocab_size <= 65536 ? 2 : 4; }
+
+/// Tokens in a file, little endian.
+struct TokenSegment {
+  std::shared_ptr<const MappedFile> file;
+  std::size_t offset = 0;  // in bytes
+  index count = 0;
+  int width = 2;  // or 4
+};
+
+/// The tokens of a text, in memory or in files, and where its documents begin.
 class TokenStore {
  public:
-  /// An empty store. Throws Error unless 1 <= vocab_size <= 2^31.
+  /// An empty store, in memory. Throws Error unless 1 <= vocab_size <= 2^31.
   explicit TokenStore(index vocab_size);
+  /// The tokens of files, one after another; nothing can be appended. `documents` are the tokens that documents begin with, i64 in a
+  /// segment, or none: then all is one document.
+  TokenStore(index vocab_size, std::vector<TokenSegment> segments, TokenSegment documents);
+  TokenStore(index vocab_size, std::vector<TokenSegment> segments, std::vector<index> documents = {});
 
+  /// What is appended next is of another document.
+  void begin_document() { documents_.push_back(size()); }
   /// Throws Error for a token outside the vocabulary.
   void append(std::span<const Token> tokens);
   void reserve(index tokens);
 
-  index size() const;
+  index size() const { return size_; }
   index vocab_size() const { return vocab_size_; }
-  /// Writes tokens `first` to `first + count - 1`. Throws Error where they are not all in the store.
+  /// Writes tokens `first` to `first + count - 1`. Throws Error where they are not all in the store, InputError for a token of a file that
+  /// is outside the vocabulary.
   void read(index first, index count, Token* out) const;
 
+  /// Tokens `first` to `first + count - 1` of files as a store of their own, with the documents that begin or go on there.
+  TokenStore part(index first, index count) const;
+
+  index documents() const;
+  /// The number of the first token of document i; size() for i = documents().
+  index document_start(index i) const;
+
  private:
+  void read_file(const TokenSegment& segment, index first, index count, Token* out) const;
+
   index vocab_size_;
-  std::variant<std::vector<std::uint16_t>, std::vector<std::uint32_t>> tokens_;
+  index size_ = 0;
+  std::variant<std::vector<std::uint16_t>, std::vector<std::uint32_t>, std::vector<TokenSegment>> tokens_;
+  std::vector<index> documents_;  // starts, of a store in memory
+  TokenSegment document_file_;    // starts, of files
 };
 
 }  // namespace dikkat

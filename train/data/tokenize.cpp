@@ -1,55 +1,113 @@
 #include "train/data/tokenize.h"
 
-#include <numeric>
+#include <cstdlib>
+#include <filesystem>
 
+#include "autograd/base/error.h"
+#include "train/data/fingerprint.h"
 #include "train/data/tasks.h"
+#include "train/data/token_file.h"
 
 namespace dikkat {
 namespace {
 
-/// The error as the person sees it: by file, and by byte of the file.
-[[noreturn]] void refuse(const EncodeError& error, const Passage& passage) {
-  fail_input(passage.name, ": byte ", passage.offset + error.offset(), ": ", error.problem());
-}
+std::size_t at(Part part) { return static_cast<std::size_t>(part); }
+
+class InMemory : public TokenSink {
+ public:
+  explicit InMemory(index vocab_size) : parts_{TokenStore(vocab_size), TokenStore(vocab_size)} {}
+
+  void begin_document(Part part) override { parts_[at(part)].begin_document(); }
+  void append(Part part, std::span<const Token> tokens) override { parts_[at(part)].append(tokens); }
+  std::array<TokenStore, kParts> take() && { return std::move(parts_); }
+
+ private:
+  std::array<TokenStore, kParts> parts_;
+};
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerOptions& options, const Corpus& corpus) {
-  const std::vector<Passage> passages = corpus.passages();
-  std::vector<std::string_view> texts;
-  for (const Passage& passage : passages) {
-    texts.push_back(passage.text);
-  }
-  try {
-    return make_tokenizer(options, texts);
-  } catch (const EncodeError& error) {
-    refuse(error, passages.at(static_cast<std::size_t>(error.document())));
-  }
+std::array<index, kParts> tokenize(const Corpus& corpus, const Tokenizer& tokenizer, std::optional<index> seam, TokenSink& sink,
+                                   const std::function<void(index)>& progress) {
+  struct Encoded {
+    Part part;
+    bool begins;
+    index bytes;
+    std::vector<Token> tokens;
+  };
+  CorpusReader reader(
+      corpus, [&](std::string_view text) { return tokenizer.settled(text); }, seam);
+  const std::optional<Token> separator = tokenizer.separator();
+  std::array<index, kParts> bytes{};
+  run_pipeline<std::vector<Stretch>, std::vector<Encoded>>(
+      [&]() -> std::optional<std::vector<Stretch>> {
+        auto stretches = reader.next();
+        return stretches.empty() ? std::nullopt : std::optional(std::move(stretches));
+      },
+      [&](const std::vector<Stretch>& stretches) {
+        std::vector<Encoded> all;
+        all.reserve(stretches.size());
+        for (const Stretch& stretch : stretches) {
+          try {
+            all.push_back({.part = stretch.after_seam ? Part::validation : Part::train,
+                           .begins = stretch.begins,
+                           .bytes = static_cast<index>(stretch.text.size()),
+                           .tokens = tokenizer.encode(stretch.text)});
+          } catch (const EncodeError& error) {
+            refuse_text(corpus, stretch, error);
+          }
+        }
+        return all;
+      },
+      [&](const std::vector<Encoded>& all) {
+        for (const Encoded& one : all) {
+          if (one.begins) {
+            if (separator && bytes[at(one.part)] > 0) {
+              sink.append(one.part, {&*separator, 1});
+            }
+            sink.begin_document(one.part);
+          }
+          sink.append(one.part, one.tokens);
+          bytes[at(one.part)] += one.bytes;
+        }
+        if (progress) {
+          progress(bytes[0] + bytes[1]);
+        }
+      });
+  return bytes;
 }
 
-TokenStore tokenize(const Tokenizer& tokenizer, std::span<const Passage> passages) {
-  std::vector<std::vector<Token>> pieces(passages.size());
-  run_tasks(static_cast<index>(passages.size()), [&](index i) {
-    const auto at = static_cast<std::size_t>(i);
-    try {
-      pieces[at] = tokenizer.encode(passages[at].text);
-    } catch (const EncodeError& error) {
-      refuse(error, passages[at]);
-    }
-  });
+TokenizedCorpus tokenize(const Corpus& corpus, const Tokenizer& tokenizer, std::optional<index> seam,
+                         const std::function<void(index)>& progress) {
+  InMemory sink(tokenizer.vocab_size());
+  const auto bytes = tokenize(corpus, tokenizer, seam, sink, progress);
+  return {.parts = std::move(sink).take(), .bytes = bytes};
+}
 
-  const std::optional<Token> separator = tokenizer.separator();
-  TokenStore store(tokenizer.vocab_size());
-  store.reserve(std::accumulate(pieces.begin(), pieces.end(), index{0},
-                                [](index sum, const std::vector<Token>& piece) { return sum + static_cast<index>(piece.size()) + 1; }));
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    if (i > 0 && separator) {
-      store.append({&*separator, 1});
-    }
-    store.append(pieces[i]);
-    pieces[i] = {};  // gives its memory back: the next ones are still to be copied
+TokenizedCorpus tokenize_once(const std::string& folder, const std::string& fingerprint, const Corpus& corpus, const Tokenizer& tokenizer,
+                              std::optional<index> seam, const std::function<void(index)>& progress) {
+  const std::string key = sha256_hex(concat(fingerprint, ' ', sha256_hex(tokenizer.to_json()), ' ', seam.value_or(-1)));
+  const std::string path = (std::filesystem::path(folder) / (key.substr(0, 32) + ".tokens")).string();
+  if (auto known = open_token_file(path, key, tokenizer.vocab_size())) {
+    return std::move(*known);
   }
-  return store;
+  {
+    TokenFileWriter file(path, key, tokenizer.vocab_size());
+    file.finish(tokenize(corpus, tokenizer, seam, file, progress));
+  }
+  auto made = open_token_file(path, key, tokenizer.vocab_size());
+  require(made.has_value(), path, ": what has just been written there is not what was meant; is another program writing there?");
+  return std::move(*made);
+}
+
+std::string default_token_folder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && *cache == '/') {
+    return concat(cache, "/dikkat");
+  }
+  const char* home = std::getenv("HOME");
+  require_input(home != nullptr && *home != '\0', "there is no HOME to keep token files in; set data.cache to a folder");
+  return concat(home, "/.cache/dikkat");
 }
 
 }  // namespace dikkat

@@ -1,21 +1,51 @@
 #pragma once
 
-#include <memory>
+#include <array>
+#include <functional>
+#include <optional>
 #include <span>
-#include <string_view>
+#include <string>
 
 #include "train/data/corpus.h"
 #include "train/data/token_store.h"
-#include "train/text/tokenizer_maker.h"
+#include "train/text/tokenizer.h"
 
 namespace dikkat {
 
-/// make_tokenizer() over all the documents of a corpus, both parts of a split: its errors name the file.
-std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerOptions& options, const Corpus& corpus);
+/// The parts that a seam cuts a corpus into.
+enum class Part : std::uint8_t { train, validation };
+inline constexpr std::size_t kParts = 2;
 
-/// The tokens of the passages one after another, with the tokenizer's separator, if it has one, between two of them (not at either end).
-/// Passages are encoded in parallel; the result does not depend on the threads. Throws InputError that names the file and the byte
-/// offset in it.
-TokenStore tokenize(const Tokenizer& tokenizer, std::span<const Passage> passages);
+/// Where tokens go.
+class TokenSink {
+ public:
+  virtual ~TokenSink() = default;
+  /// All of the training part comes first.
+  virtual void begin_document(Part part) = 0;
+  virtual void append(Part part, std::span<const Token> tokens) = 0;
+};
+
+/// A corpus as tokens.
+struct TokenizedCorpus {
+  std::array<TokenStore, kParts> parts;
+  std::array<index, kParts> bytes{};  // of each part's text
+};
+
+/// Encodes a corpus, stretch by stretch, on TBB's threads; the tokens do not depend on them. Between two documents of a part stands the
+/// tokenizer's separator, if it has one (not at either end). `progress` is told the bytes of text that are done. Gives the bytes of each
+/// part. Throws InputError that names the file and the byte in it.
+std::array<index, kParts> tokenize(const Corpus& corpus, const Tokenizer& tokenizer, std::optional<index> seam, TokenSink& sink,
+                                   const std::function<void(index)>& progress = {});
+
+/// The same, in memory.
+TokenizedCorpus tokenize(const Corpus& corpus, const Tokenizer& tokenizer, std::optional<index> seam = {},
+                         const std::function<void(index)>& progress = {});
+
+/// The same from a token file in `folder`, which is made where there is none for this text and tokenizer. `fingerprint` is the corpus's.
+TokenizedCorpus tokenize_once(const std::string& folder, const std::string& fingerprint, const Corpus& corpus, const Tokenizer& tokenizer,
+                              std::optional<index> seam, const std::function<void(index)>& progress = {});
+
+/// Where token files lie unless the person says otherwise: $XDG_CACHE_HOME/dikkat, or ~/.cache/dikkat.
+std::string default_token_folder();
 
 }  // namespace dikkat

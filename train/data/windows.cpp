@@ -48,20 +48,57 @@ void TrainingWindows::fill(index epoch, index sample, index row, Batch& batch) c
   fill_window(store_, offset(epoch) + sample * block_size_, block_size_, row, batch);
 }
 
-SequentialWindows::SequentialWindows(const TokenStore& store, index block_size) : store_(store), block_size_(block_size) {
+SequentialWindows::SequentialWindows(const TokenStore& store, index block_size, index stride)
+    : store_(store), block_size_(block_size), stride_(stride == 0 ? block_size : stride) {
   require(block_size >= 1, "evaluation: block_size is ", block_size, ", expected 1 or more");
+  require_input(0 <= stride && stride <= block_size, "the stride is ", stride, ", expected 1 to ", block_size, ", the tokens in a window");
   require_input(store.size() >= 2, "the text for evaluation has ", store.size(),
                 " tokens, expected at least 2: give a longer text or a larger data.val_fraction");
 }
 
 double SequentialWindows::target_weight(index sample) const {
-  return static_cast<double>(std::min(block_size_, targets() - sample * block_size_));
+  return static_cast<double>(std::min(block_size_, targets() - sample * stride_) - context(sample));
 }
 
 void SequentialWindows::fill(index, index sample, index row, Batch& batch) const {
   require_sample(sample, count());
-  const index begin = sample * block_size_;
+  const index begin = sample * stride_;
   fill_window(store_, begin, std::min(block_size_, targets() - begin), row, batch);
+  std::fill_n(batch.weights.data() + row * batch.lengths.cols, context(sample), 0.0F);
+  batch.target_weight -= static_cast<double>(context(sample));
+}
+
+DocumentWindows::DocumentWindows(const TokenStore& store, index block_size, bool with_separators)
+    : store_(store), block_size_(block_size), separators_(with_separators) {
+  require(block_size >= 1, "documents: block_size is ", block_size, ", expected 1 or more");
+  first_window_.reserve(static_cast<std::size_t>(store.documents()) + 1);
+  first_window_.push_back(0);
+  for (index document = 0; document < store.documents(); ++document) {
+    const auto [begin, end] = range(document);
+    first_window_.push_back(first_window_.back() + ceil_div(std::max<index>(0, end - begin - 1), block_size));
+  }
+  require_input(count() > 0, "no document of the text has 2 tokens, expected one: give a longer text or data.pack = \"stream\"");
+}
+
+std::pair<index, index> DocumentWindows::range(index document) const {
+  const index begin = store_.document_start(document) - (separators_ && document > 0 ? 1 : 0);
+  return {begin, store_.document_start(document + 1)};
+}
+
+DocumentWindows::Window DocumentWindows::window(index sample) const {
+  require_sample(sample, count());
+  const auto next = std::upper_bound(first_window_.begin(), first_window_.end(), sample);
+  const auto document = static_cast<index>(next - first_window_.begin()) - 1;
+  const auto [first, end] = range(document);
+  const index begin = first + (sample - *(next - 1)) * block_size_;
+  return {begin, std::min(block_size_, end - 1 - begin)};
+}
+
+double DocumentWindows::target_weight(index sample) const { return static_cast<double>(window(sample).tokens); }
+
+void DocumentWindows::fill(index, index sample, index row, Batch& batch) const {
+  const Window w = window(sample);
+  fill_window(store_, w.begin, w.tokens, row, batch);
 }
 
 }  // namespace dikkat

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "train/data/samples.h"
 #include "train/data/token_store.h"
@@ -29,26 +31,60 @@ class TrainingWindows : public Samples {
   std::uint64_t seed_;
 };
 
-/// The whole of a text for evaluation: window w has tokens w * T to w * T + T - 1 as inputs and the ones after them as targets, from
-/// the first token to the last, so each of the N - 1 predictions counts exactly once. The last window is partial where T does not
-/// divide N - 1.
+/// The whole of a text for evaluation, so that each of its N - 1 predictions counts exactly once. Window w begins at token w * S, where S
+/// is the stride; its last S predictions count, or all in the first window. With S = T windows lie side by side; with a smaller stride each
+/// prediction has T - S tokens of context or more, at T / S times the work.
 class SequentialWindows : public Samples {
  public:
-  /// Keeps a reference to the store. Throws InputError when it has fewer than 2 tokens; Error unless block_size >= 1.
-  SequentialWindows(const TokenStore& store, index block_size);
+  /// Keeps a reference to the store. A stride of 0 is T. Throws InputError when the store has fewer than 2 tokens, or the stride is not
+  /// from 0 to T; Error unless block_size >= 1.
+  SequentialWindows(const TokenStore& store, index block_size, index stride = 0);
 
   /// N - 1, the predictions in all windows.
   index targets() const { return store_.size() - 1; }
 
-  index count() const override { return ceil_div(targets(), block_size_); }
+  index count() const override { return targets() <= block_size_ ? 1 : 1 + ceil_div(targets() - block_size_, stride_); }
   RowLengths lengths(index) const override { return longest(); }
   RowLengths longest() const override { return {.cols = block_size_}; }
   double target_weight(index sample) const override;
   void fill(index epoch, index sample, index row, Batch& batch) const override;
 
  private:
+  /// How many predictions of a window are there for others' context alone.
+  index context(index sample) const { return sample == 0 ? 0 : block_size_ - stride_; }
+
   const TokenStore& store_;
   index block_size_;
+  index stride_;
+};
+
+/// Windows that cross no border of documents, for training and for evaluation: a document is cut into windows of T tokens, each read with
+/// the tokens that follow, the last one as long as it is. The separators before and after a document count as its own, so that it is known
+/// to begin and learnt to end; nothing else of another document is seen, or counts.
+class DocumentWindows : public Samples {
+ public:
+  /// Keeps a reference to the store. Throws InputError when no document has 2 tokens; Error unless block_size >= 1.
+  DocumentWindows(const TokenStore& store, index block_size, bool with_separators);
+
+  index count() const override { return first_window_.back(); }
+  RowLengths lengths(index) const override { return longest(); }
+  RowLengths longest() const override { return {.cols = block_size_}; }
+  double target_weight(index sample) const override;
+  void fill(index epoch, index sample, index row, Batch& batch) const override;
+
+ private:
+  /// Tokens that a window reads: from `begin`, and the one after each.
+  struct Window {
+    index begin, tokens;
+  };
+  Window window(index sample) const;
+  /// The document's tokens with its separators: from first to second.
+  std::pair<index, index> range(index document) const;
+
+  const TokenStore& store_;
+  index block_size_;
+  bool separators_;                    // whether one stands between documents
+  std::vector<index> first_window_{};  // of each document, and the number of all
 };
 
 }  // namespace dikkat

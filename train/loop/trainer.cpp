@@ -8,10 +8,12 @@
 #include "optim/clip.h"
 #include "train/checkpoint/file.h"
 #include "train/config/parse.h"
+#include "train/data/corpus_files.h"
 #include "train/data/prefetcher.h"
 #include "train/loop/build_info.h"
 #include "train/loop/model_flops.h"
 #include "train/loop/training_snapshot.h"
+#include "train/text/tokenizer_file.h"
 
 namespace dikkat {
 namespace {
@@ -40,10 +42,43 @@ void record_build(TrainingState& state) {
 }
 
 /// A run may go on from another folder.
-void make_absolute(std::vector<std::string>& paths) {
-  for (std::string& path : paths) {
-    path = std::filesystem::absolute(path).lexically_normal().string();
+void make_absolute(Config& config) {
+  const auto make = [](std::string& path) {
+    if (!path.empty() && path != kStandardInput) {
+      path = std::filesystem::absolute(path).lexically_normal().string();
+    }
+  };
+  std::for_each(config.data.corpus.begin(), config.data.corpus.end(), make);
+  std::for_each(config.data.validation.begin(), config.data.validation.end(), make);
+  make(config.tokenizer.path);
+  if (config.data.cache != "auto" && config.data.cache != "off") {
+    make(config.data.cache);
   }
+}
+
+/// Weights mean something in the model that they are of, and for its tokens, alone. Fills in a vocabulary size that is left open.
+void require_same_model(Config& config, const CheckpointFile& origin) {
+  const std::string name = origin.path().string();
+  Config theirs = parse_config(origin.config(), name + ": configuration");
+  resolve(theirs);
+  if (config.model.vocab_size == 0) {
+    config.model.vocab_size = theirs.model.vocab_size;
+  }
+  std::string different;
+  for (const ConfigDifference& key : differences(config, theirs, "model")) {
+    if (key.path != "model.dropout") {
+      different += concat(different.empty() ? "" : ", ", key.path, " is ", key.ours, " and there ", key.theirs);
+    }
+  }
+  require_input(different.empty(), "the weights in ", name, " are of another model: ", different, "; set the same in the configuration");
+  const auto tokenizer = tokenizer_from_json(origin.tokenizer());
+  const bool same_kind = config.tokenizer.kind == tokenizer->kind();
+  require_input(
+      same_kind && (config.tokenizer.path.empty() || read_tokenizer_file(config.tokenizer.path)->to_json() == tokenizer->to_json()),
+      "the weights in ", name, " are for the tokens of another tokenizer, of the kind \"", tokenizer->kind(), "\" with ",
+      tokenizer->vocab_size(), " tokens; ",
+      same_kind ? concat(config.tokenizer.path, " holds other ones: leave tokenizer.path out")
+                : concat("set tokenizer.kind to \"", tokenizer->kind(), "\""));
 }
 
 /// Without the sign that a NaN may have.
@@ -107,19 +142,30 @@ Trainer::Trainer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Trainer::Trainer(Trainer&&) noexcept = default;
 Trainer::~Trainer() = default;
 
-Trainer Trainer::start(Config config, const std::filesystem::path& out) {
-  make_absolute(config.data.corpus);
+Trainer Trainer::start(Config config, const std::filesystem::path& out, const StartOptions& options) {
+  make_absolute(config);
   const auto seed = static_cast<std::uint64_t>(config.train.seed);
-  auto data = load_training_data(config);
+  std::optional<CheckpointFile> origin;
+  std::optional<KnownCorpus> known;
+  if (!options.init_from.empty()) {
+    origin.emplace(open_checkpoint(options.init_from, Pick::newest));
+    require_same_model(config, *origin);
+    known.emplace(KnownCorpus{.tokenizer = origin->tokenizer()});
+  }
+  auto data = load_training_data(config, known ? &*known : nullptr, options.progress);
   auto parts = std::make_unique<Parts>(std::move(config), std::move(data), seed);
   parts->allocate();
+  if (origin) {
+    load_weights(*origin, parts->model.parameters());
+    parts->state.overrides += concat("step 0: weights from ", origin->path().string(), ", step ", origin->state().step, "\n");
+  }
   parts->directory.emplace(RunDirectory::create(out));
   replace_file(parts->directory->path() / "config.toml", parts->config_text);
   parts->metrics.emplace(parts->directory->path() / "metrics.jsonl", 0);
   return Trainer(std::move(parts));
 }
 
-Trainer Trainer::resume(const std::filesystem::path& run_directory, const ResumeOptions& options) {
+Trainer Trainer::resume(const std::filesystem::path& run_directory, const ResumeOptions& options, const LoadingProgress& progress) {
   RunDirectory directory = RunDirectory::open(run_directory);
   const CheckpointFile checkpoint = open_checkpoint(directory.path(), options.pick);
   const std::string source = checkpoint.path().string() + ": configuration";
@@ -129,13 +175,13 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   }
   resolve(config);
   validate(config);
-  make_absolute(config.data.corpus);
+  make_absolute(config);
   const TrainingState& saved = checkpoint.state();
   require_input(config.train.max_steps >= saved.step, "train.max_steps is ", config.train.max_steps, ", but the run is at step ",
                 saved.step, " already; to train on, set it to more");
 
   const KnownCorpus known{.tokenizer = checkpoint.tokenizer(), .fingerprint = saved.corpus_fingerprint};
-  auto data = load_training_data(config, &known);
+  auto data = load_training_data(config, &known, progress);
   auto parts = std::make_unique<Parts>(std::move(config), std::move(data), saved.seed);
   parts->state = saved;
   record_build(parts->state);

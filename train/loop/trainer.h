@@ -27,13 +27,18 @@ class TrainingEvents {
   virtual void saved(const SavedCheckpoint&) {}
 };
 
+struct StartOptions {
+  std::string init_from;       // a checkpoint (RUN_DIR or FILE.h5) whose weights and tokenizer the run begins with; empty: none
+  LoadingProgress progress{};  // of the corpus
+};
+
 /// A training run in the hands of its process: everything that it needs is read and checked when it is constructed, and nothing
 /// is written before that.
 class Trainer {
  public:
   /// A new run in the folder `out`, which is made. The configuration is resolved. Throws InputError for a corpus, configuration or
   /// folder that cannot be used.
-  static Trainer start(Config config, const std::filesystem::path& out);
+  static Trainer start(Config config, const std::filesystem::path& out, const StartOptions& options = {});
 
   struct ResumeOptions {
     std::vector<std::string> overrides;  // "section.key=value"
@@ -41,7 +46,7 @@ class Trainer {
   };
   /// Goes on from a checkpoint of the run. Throws InputError where it is damaged, its corpus has changed, or an override is not
   /// one that a run can take.
-  static Trainer resume(const std::filesystem::path& run_directory, const ResumeOptions& options);
+  static Trainer resume(const std::filesystem::path& run_directory, const ResumeOptions& options, const LoadingProgress& progress = {});
 
   Trainer(Trainer&&) noexcept;
   ~Trainer();

@@ -6,28 +6,216 @@
 #include "train/data/pair_samples.h"
 #include "train/data/pairs.h"
 #include "train/data/split.h"
+#include "train/data/token_shards.h"
 #include "train/data/tokenize.h"
 #include "train/data/windows.h"
+#include "train/text/tokenizer_file.h"
 
 namespace dikkat {
 namespace {
 
-/// The bytes that predictions stand for: the first token is given, not predicted.
-index predicted_bytes(const TokenStore& text, index bytes, const Tokenizer& tokenizer) {
-  Token first = 0;
-  text.read(0, 1, &first);
-  return bytes - static_cast<index>(tokenizer.decode(std::span(&first, 1)).size());
+constexpr index kWorthKeeping = index{8} << 20;  // bytes of text: less is tokenized in a second or so
+
+bool reads_pairs(const Config& config) { return config.model.kind == "encoder_decoder"; }
+bool by_document(const Config& config) { return config.data.pack == "document"; }
+
+CorpusOptions corpus_options(const Config& config) {
+  return {.text_field = config.data.text_field, .replace_invalid = config.data.invalid_utf8 == "replace"};
 }
 
-EvaluationText evaluation_text(const Config& config, const Tokenizer& tokenizer, std::span<const Passage> passages) {
-  EvaluationText text{.text = std::make_unique<TokenStore>(tokenize(tokenizer, passages))};
+TokenizerOptions tokenizer_options(const TokenizerConfig& config) {
+  return {.kind = config.kind, .vocab_size = config.vocab_size, .min_count = config.min_count};
+}
+
+/// The tokenizer that there is before the corpus has been read, if any.
+std::unique_ptr<Tokenizer> known_tokenizer(const Config& config, const KnownCorpus* known) {
+  if (known != nullptr) {
+    return tokenizer_from_json(known->tokenizer);
+  }
+  if (config.tokenizer.path.empty()) {
+    return nullptr;
+  }
+  auto tokenizer = read_tokenizer_file(config.tokenizer.path);
+  require_input(tokenizer->kind() == config.tokenizer.kind, config.tokenizer.path, " holds a tokenizer of the kind \"", tokenizer->kind(),
+                "\", but tokenizer.kind is \"", config.tokenizer.kind, "\"; set it to that kind");
+  return tokenizer;
+}
+
+void require_known(const Config& config, const KnownCorpus* known, const std::string& fingerprint) {
+  require_input(known == nullptr || known->fingerprint.empty() || fingerprint == known->fingerprint,
+                "the corpus has changed since the run began: its sha256 is ", fingerprint, ", the checkpoint's is ",
+                known == nullptr ? "" : known->fingerprint, "; bring the text back as it was (", config.data.corpus.front(),
+                "), begin a new run with `dikkat train`, or evaluate another text with `dikkat eval --corpus`");
+}
+
+// Texts.
+
+/// Of the tokens that no window predicts: the first of the text, or where nothing stands between documents, and none is seen from another,
+/// the first of each.
+index given_bytes(const Config& config, const Tokenizer& tokenizer, const TokenStore& text) {
+  const index documents = by_document(config) && !tokenizer.separator() ? text.documents() : 1;
+  index bytes = 0;
+  for (index i = 0; i < documents; ++i) {
+    Token first = 0;
+    text.read(text.document_start(i), 1, &first);
+    bytes += static_cast<index>(tokenizer.decode(std::span(&first, 1)).size());
+  }
+  return bytes;
+}
+
+EvaluationText evaluation_text(const Config& config, const Tokenizer& tokenizer, TokenStore store, index bytes,
+                               const EvaluationWindows& windows = {}) {
+  EvaluationText text{.text = std::make_unique<TokenStore>(std::move(store))};
   text.tokens = text.text->size();
   if (text.tokens > 1) {
-    text.samples = std::make_unique<SequentialWindows>(*text.text, config.model.block_size);
-    text.predicted_bytes = predicted_bytes(*text.text, byte_count(passages), tokenizer);
+    if (by_document(config)) {
+      text.samples = std::make_unique<DocumentWindows>(*text.text, config.model.block_size, tokenizer.separator().has_value());
+    } else {
+      text.samples = std::make_unique<SequentialWindows>(*text.text, config.model.block_size, windows.stride);
+    }
+    text.predicted_bytes = bytes - given_bytes(config, tokenizer, *text.text);
   }
   return text;
 }
+
+std::unique_ptr<const Samples> training_windows(const Config& config, const Tokenizer& tokenizer, const TokenStore& store) {
+  if (by_document(config)) {
+    return std::make_unique<DocumentWindows>(store, config.model.block_size, tokenizer.separator().has_value());
+  }
+  return std::make_unique<TrainingWindows>(store, config.model.block_size, static_cast<std::uint64_t>(config.train.seed));
+}
+
+/// Tokens of a corpus that has been surveyed: from the cache's folder, or made here.
+TokenizedCorpus tokens_of(const Config& config, const Corpus& corpus, const CorpusFacts& facts, const Tokenizer& tokenizer,
+                          std::optional<index> seam, const LoadingProgress& progress) {
+  const auto tell = [&](index bytes) {
+    if (progress) {
+      progress({.stage = LoadingReport::Stage::tokenizing,
+                .bytes = bytes,
+                .share = static_cast<double>(bytes) / static_cast<double>(facts.bytes)});
+    }
+  };
+  const std::string& cache = config.data.cache;
+  if (cache == "off" || (cache == "auto" && facts.bytes < kWorthKeeping)) {
+    return tokenize(corpus, tokenizer, seam, tell);
+  }
+  return tokenize_once(cache == "auto" ? default_token_folder() : cache, facts.fingerprint, corpus, tokenizer, seam, tell);
+}
+
+std::function<void(index)> telling_of_reading(const LoadingProgress& progress) {
+  return [&progress](index bytes) {
+    if (progress) {
+      progress({.stage = LoadingReport::Stage::reading, .bytes = bytes});
+    }
+  };
+}
+
+TrainingData load_text(const Config& config, const KnownCorpus* known, const LoadingProgress& progress) {
+  const bool has_validation = !config.data.validation.empty();
+  const Corpus corpus = open_corpus(config.data.corpus, corpus_options(config));
+  const Corpus held_out = has_validation ? open_corpus(config.data.validation, corpus_options(config)) : Corpus();
+  TrainingData data{.tokenizer = known_tokenizer(config, known)};
+
+  const auto maker = data.tokenizer == nullptr ? make_tokenizer_maker(tokenizer_options(config.tokenizer)) : nullptr;
+  const CorpusFacts facts = survey(corpus, maker.get(), telling_of_reading(progress));
+  const CorpusFacts held_out_facts = has_validation ? survey(held_out, maker.get(), telling_of_reading(progress)) : CorpusFacts();
+  data.fingerprint = has_validation ? sha256_hex(facts.fingerprint + held_out_facts.fingerprint) : facts.fingerprint;
+  require_known(config, known, data.fingerprint);
+  if (maker != nullptr) {
+    data.tokenizer = maker->make([&](double share) {
+      if (progress) {
+        progress({.stage = LoadingReport::Stage::learning, .share = share});
+      }
+    });
+  }
+  data.files = static_cast<index>(corpus.files.size() + held_out.files.size());
+  data.documents = facts.documents + held_out_facts.documents;
+  data.bytes = facts.bytes + held_out_facts.bytes;
+
+  const Tokenizer& tokenizer = *data.tokenizer;
+  const auto seam = has_validation ? std::nullopt : std::optional(training_share(facts.bytes, config.data.val_fraction));
+  TokenizedCorpus tokens = tokens_of(config, corpus, facts, tokenizer, seam, progress);
+  if (has_validation) {
+    TokenizedCorpus others = tokens_of(config, held_out, held_out_facts, tokenizer, {}, progress);
+    tokens.parts[1] = std::move(others.parts[0]);
+    tokens.bytes[1] = others.bytes[0];
+  }
+  data.train = evaluation_text(config, tokenizer, std::move(tokens.parts[0]), tokens.bytes[0]);
+  data.validation = evaluation_text(config, tokenizer, std::move(tokens.parts[1]), tokens.bytes[1]);
+  return data;
+}
+
+// Tokens that others have made.
+
+/// Bytes of the texts of all tokens.
+index bytes_of(const TokenStore& tokens, const Tokenizer& tokenizer) {
+  std::vector<index> sizes;
+  for (Token id = 0; id < tokenizer.vocab_size(); ++id) {
+    sizes.push_back(id == tokenizer.separator() ? 0 : static_cast<index>(tokenizer.decode(std::span(&id, 1)).size()));
+  }
+  constexpr index kBlock = index{1} << 16;
+  std::vector<Token> block(kBlock);
+  index bytes = 0;
+  for (index first = 0; first < tokens.size(); first += kBlock) {
+    const index count = std::min(kBlock, tokens.size() - first);
+    tokens.read(first, count, block.data());
+    for (index i = 0; i < count; ++i) {
+      bytes += sizes[static_cast<std::size_t>(block[static_cast<std::size_t>(i)])];
+    }
+  }
+  return bytes;
+}
+
+/// The files as they are, without looking into them as text.
+CorpusFacts survey_shards(const std::vector<CorpusFile>& files) {
+  Fingerprint fingerprint;
+  CorpusFacts facts;
+  for (const CorpusFile& file : files) {
+    const MappedFile mapped(file.path);
+    fingerprint.add({reinterpret_cast<const char*>(mapped.data()), mapped.size()});
+    fingerprint.end_document();
+    facts.bytes += static_cast<index>(mapped.size());
+  }
+  facts.fingerprint = fingerprint.finish();
+  return facts;
+}
+
+TrainingData load_shards(const Config& config, const KnownCorpus* known) {
+  const bool has_validation = !config.data.validation.empty();
+  require_input(!has_validation || are_token_shards(config.data.validation),
+                "data.corpus names tokens (.bin) and data.validation texts, expected tokens in both");
+  const auto files = find_corpus_files(config.data.corpus, kTokenExtensions);
+  const auto held_out = has_validation ? find_corpus_files(config.data.validation, kTokenExtensions) : std::vector<CorpusFile>();
+  TrainingData data{.tokenizer = known_tokenizer(config, known)};
+  require_input(
+      data.tokenizer != nullptr, "data.corpus names tokens (", files.front().name,
+      "), which only the tokenizer that made them can read; give it as tokenizer.path (GPT-2's vocab.bpe, or nanoGPT's meta.pkl as JSON)");
+  const CorpusFacts facts = survey_shards(files);
+  const CorpusFacts held_out_facts = survey_shards(held_out);
+  data.fingerprint = sha256_hex(facts.fingerprint + held_out_facts.fingerprint);
+  require_known(config, known, data.fingerprint);
+
+  const Tokenizer& tokenizer = *data.tokenizer;
+  TokenStore train = open_token_shards(files, tokenizer.vocab_size(), tokenizer.separator());
+  TokenStore validation(tokenizer.vocab_size());
+  if (has_validation) {
+    validation = open_token_shards(held_out, tokenizer.vocab_size(), tokenizer.separator());
+  } else {
+    const index share = training_share(train.size(), config.data.val_fraction);
+    validation = train.part(share, train.size() - share);
+    train = train.part(0, share);
+  }
+  data.files = static_cast<index>(files.size() + held_out.size());
+  data.documents = train.documents() + validation.documents();
+  data.bytes = facts.bytes + held_out_facts.bytes;
+  const index train_bytes = bytes_of(train, tokenizer);
+  const index validation_bytes = bytes_of(validation, tokenizer);
+  data.train = evaluation_text(config, tokenizer, std::move(train), train_bytes);
+  data.validation = evaluation_text(config, tokenizer, std::move(validation), validation_bytes);
+  return data;
+}
+
+// Pairs.
 
 EvaluationText evaluation_text(const Config& config, const Tokenizer& tokenizer, std::span<const Pair> pairs) {
   EvaluationText text{.pairs = std::make_unique<PairStore>(tokenizer, pairs)};
@@ -42,60 +230,55 @@ EvaluationText evaluation_text(const Config& config, const Tokenizer& tokenizer,
   return text;
 }
 
-/// What is known of a corpus before its tokens.
-TrainingData begin(const Config& config, const KnownCorpus* known, const auto& corpus) {
-  std::string found = fingerprint(corpus.documents);
-  require_input(known == nullptr || found == known->fingerprint, "the corpus has changed since the run began: its sha256 is ", found,
-                ", the checkpoint's is ", known == nullptr ? "" : known->fingerprint, "; bring the text back as it was (",
-                config.data.corpus.front(), "), begin a new run with `dikkat train`, or evaluate another text with `dikkat eval --corpus`");
-  TrainingData data{.tokenizer = known != nullptr ? tokenizer_from_json(known->tokenizer) : make_tokenizer({.kind = config.tokenizer.kind}, corpus)};
-  data.documents = static_cast<index>(corpus.documents.size());
-  for (const Document& document : corpus.documents) {
-    data.bytes += static_cast<index>(document.text.size());
-  }
-  data.fingerprint = std::move(found);
-  return data;
-}
-
-TrainingData load_text(const Config& config, const KnownCorpus* known) {
-  const Corpus corpus = read_corpus(config.data.corpus);
-  const Split parts = split(corpus, config.data.val_fraction);
-  TrainingData data = begin(config, known, corpus);
-  data.train = evaluation_text(config, *data.tokenizer, parts.train);
-  data.validation = evaluation_text(config, *data.tokenizer, parts.validation);
-  data.training =
-      std::make_unique<TrainingWindows>(*data.train.text, config.model.block_size, static_cast<std::uint64_t>(config.train.seed));
-  require_input(data.validation.tokens != 1,
-                "the validation part has 1 token, expected 2 or more; raise data.val_fraction, or set it to 0 to train without validation");
-  return data;
-}
-
 TrainingData load_pairs(const Config& config, const KnownCorpus* known) {
   const PairCorpus corpus = read_pairs(config.data.corpus);
   const PairSplit parts = split_pairs(corpus, config.data.val_fraction);
-  TrainingData data = begin(config, known, corpus);
+  TrainingData data{.tokenizer = known_tokenizer(config, known), .fingerprint = fingerprint(corpus)};
+  require_known(config, known, data.fingerprint);
+  if (data.tokenizer == nullptr) {
+    data.tokenizer = make_tokenizer(tokenizer_options(config.tokenizer), corpus);
+  }
+  data.files = data.documents = static_cast<index>(corpus.documents.size());
+  for (const Document& document : corpus.documents) {
+    data.bytes += static_cast<index>(document.text.size());
+  }
   data.train = evaluation_text(config, *data.tokenizer, parts.train);
   data.validation = evaluation_text(config, *data.tokenizer, parts.validation);
   data.training = std::make_unique<PairSamples>(*data.train.pairs);
   return data;
 }
 
-bool reads_pairs(const Config& config) { return config.model.kind == "encoder_decoder"; }
-
 }  // namespace
 
-TrainingData load_training_data(const Config& config, const KnownCorpus* known) {
+TrainingData load_training_data(const Config& config, const KnownCorpus* known, const LoadingProgress& progress) {
   require_input(!config.data.corpus.empty(), "no corpus was given; expected --corpus FILE_OR_FOLDER, or data.corpus in the configuration");
-  return reads_pairs(config) ? load_pairs(config, known) : load_text(config, known);
+  if (reads_pairs(config)) {
+    return load_pairs(config, known);
+  }
+  TrainingData data = are_token_shards(config.data.corpus) ? load_shards(config, known) : load_text(config, known, progress);
+  data.training = training_windows(config, *data.tokenizer, *data.train.text);
+  require_input(data.validation.tokens != 1,
+                "the validation part has 1 token, expected 2 or more; raise data.val_fraction, or set it to 0 to train without validation");
+  return data;
 }
 
-EvaluationText load_evaluation_text(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths) {
+EvaluationText load_evaluation_text(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths,
+                                    const EvaluationWindows& windows, const LoadingProgress& progress) {
   if (reads_pairs(config)) {
     const PairCorpus corpus = read_pairs(paths);
     return evaluation_text(config, tokenizer, corpus.pairs);
   }
-  const Corpus corpus = read_corpus(paths);
-  EvaluationText text = evaluation_text(config, tokenizer, corpus.passages());
+  EvaluationText text;
+  if (are_token_shards(paths)) {
+    TokenStore tokens = open_token_shards(find_corpus_files(paths, kTokenExtensions), tokenizer.vocab_size(), tokenizer.separator());
+    const index bytes = bytes_of(tokens, tokenizer);
+    text = evaluation_text(config, tokenizer, std::move(tokens), bytes, windows);
+  } else {
+    const Corpus corpus = open_corpus(paths, corpus_options(config));
+    const CorpusFacts facts = survey(corpus, nullptr, telling_of_reading(progress));
+    TokenizedCorpus tokens = tokens_of(config, corpus, facts, tokenizer, {}, progress);
+    text = evaluation_text(config, tokenizer, std::move(tokens.parts[0]), tokens.bytes[0], windows);
+  }
   require_input(text.samples != nullptr, "the text for evaluation has ", text.tokens, " tokens, expected at least 2: give a longer text");
   return text;
 }

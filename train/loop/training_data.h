@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@ struct TrainingData {
   std::unique_ptr<Tokenizer> tokenizer;
   EvaluationText train{}, validation{};
   std::unique_ptr<const Samples> training{};  // of the training part, as training sees it
+  index files = 0;
   index documents = 0;
   index bytes = 0;            // of all text
   std::string fingerprint{};  // of the corpus: equal text, equal fingerprint
@@ -33,16 +35,30 @@ struct TrainingData {
 
 /// What a run knows about its corpus when it goes on.
 struct KnownCorpus {
-  std::string tokenizer;    // JSON
-  std::string fingerprint;  // of the corpus that the run began with
+  std::string tokenizer;      // JSON
+  std::string fingerprint{};  // of the corpus that the run began with; empty: any
 };
 
-/// Reads, splits and tokenizes the corpus that the configuration names: text, or for an encoder-decoder pairs. The tokenizer is made
-/// from it, or is the known one. Throws InputError for a corpus that cannot be read, is not the known one, has too few tokens for one
-/// window of block_size, or a pair that is longer.
-TrainingData load_training_data(const Config& config, const KnownCorpus* known = nullptr);
+/// What a person is told while a corpus is being read.
+struct LoadingReport {
+  enum class Stage { reading, learning, tokenizing } stage;
+  index bytes = 0;    // of text that have been read, or tokenized
+  double share = -1;  // of the stage; below 0 where the end is not known
+};
+using LoadingProgress = std::function<void(const LoadingReport&)>;
+
+/// Reads, splits and tokenizes the corpus that the configuration names: text, tokens, or for an encoder-decoder pairs. The tokenizer is the
+/// known one, or what tokenizer.path has, or made from the corpus. Throws InputError for a corpus that cannot be read, is not the known
+/// one, has too few tokens for one window of block_size, or a pair that is longer.
+TrainingData load_training_data(const Config& config, const KnownCorpus* known = nullptr, const LoadingProgress& progress = {});
+
+/// How the windows of a text are cut for evaluation.
+struct EvaluationWindows {
+  index stride = 0;  // new predictions in a window, the others are context; 0: all are
+};
 
 /// All of the paths' files, not split. Throws InputError for what cannot be read or tokenized.
-EvaluationText load_evaluation_text(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths);
+EvaluationText load_evaluation_text(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths,
+                                    const EvaluationWindows& windows = {}, const LoadingProgress& progress = {});
 
 }  // namespace dikkat

@@ -25,9 +25,10 @@ json parse_tokenizer(std::string_view text) {
   try {
     object = json::parse(text);
   } catch (const json::parse_error& error) {
-    fail_input("tokenizer: its description is not valid JSON at byte ", error.byte, ", expected what dikkat writes into a checkpoint");
+    fail_input("tokenizer: its description is not valid JSON at byte ", error.byte,
+               ", expected a tokenizer as dikkat or Hugging Face write it");
   } catch (const json::exception&) {  // a number out of range
-    fail_input("tokenizer: its description is JSON that cannot be read, expected what dikkat writes into a checkpoint");
+    fail_input("tokenizer: its description is JSON that cannot be read, expected a tokenizer as dikkat or Hugging Face write it");
   }
   require_input(object.is_object(), "tokenizer: its description is a JSON ", object.type_name(), ", expected an object");
   return object;

@@ -154,6 +154,23 @@ void append(std::string& out, char32_t code_point) {
   }
 }
 
+void append_valid(std::string& out, std::string_view text) {
+  while (!text.empty()) {
+    const auto bad = first_invalid(text);
+    out += text.substr(0, static_cast<std::size_t>(bad.value_or(size_of(text))));
+    if (!bad) {
+      return;
+    }
+    text.remove_prefix(static_cast<std::size_t>(*bad));
+    const Character character = decode(text, 0);
+    // Some faults show at a byte that is not part of what began.
+    const bool at_next = character.fault == Fault::interrupted || character.fault == Fault::overlong ||
+                         character.fault == Fault::surrogate || character.fault == Fault::too_large;
+    text.remove_prefix(static_cast<std::size_t>(std::max<index>(1, character.bytes - (at_next ? 1 : 0))));
+    append(out, kReplacement);
+  }
+}
+
 std::string name_of(char32_t code_point) {
   std::string name = "U+";
   append_hex(name, code_point, code_point > 0xFFFFF ? 6 : code_point > 0xFFFF ? 5 : 4);

@@ -10,6 +10,7 @@
 namespace dikkat::utf8 {
 
 inline constexpr char32_t kLastCodePoint = 0x10FFFF;
+inline constexpr char32_t kReplacement = 0xFFFD;
 
 /// Whether a number is a code point that text may hold (a "scalar value": surrogates are none).
 constexpr bool is_character(char32_t code_point) { return code_point < 0xD800 || (code_point > 0xDFFF && code_point <= kLastCodePoint); }
@@ -67,6 +68,10 @@ std::string refusal(std::string_view text, index at);
 
 /// Appends the bytes of a code point. Throws Error unless is_character().
 void append(std::string& out, char32_t code_point);
+
+/// Appends `text`, of which what is not UTF-8 becomes U+FFFD: one for each longest start of a character, as the Unicode standard (3.9,
+/// "substitution of maximal subparts") and browsers have it.
+void append_valid(std::string& out, std::string_view text);
 
 /// `U+00E9 'é'`, or only `U+0007` where printing the character would show nothing or disturb a terminal.
 std::string name_of(char32_t code_point);

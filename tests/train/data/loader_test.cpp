@@ -167,6 +167,87 @@ TEST(SequentialWindows, CountEachPredictionOnce) {
   }
 }
 
+TEST(SequentialWindows, WithAStrideCountEachPredictionOnceWithMoreContext) {
+  for (const index n : {2, 3, 8, 9, 10, 16, 17, 18, 100}) {
+    for (const index stride : {1, 3, 8}) {
+      const index block = 8;
+      const TokenStore store = counting(n);
+      const SequentialWindows windows(store, block, stride);
+      Batch batch;
+      batch.reshape(windows.count(), windows.longest());
+      std::vector<int> counted(static_cast<std::size_t>(n));
+      double weight = 0;
+      for (index window = 0; window < windows.count(); ++window) {
+        windows.fill(0, window, window, batch);
+        weight += windows.target_weight(window);
+        for (index at = 0; at < block; ++at) {
+          const auto i = static_cast<std::size_t>(window * block + at);
+          if (batch.weights[i] == 1.0F) {
+            ++counted[static_cast<std::size_t>(batch.targets[i])];
+            ASSERT_EQ(batch.targets[i], batch.inputs[i] + 1);
+            ASSERT_TRUE(window == 0 || at >= block - stride) << "context before each prediction";
+          }
+        }
+      }
+      for (std::size_t token = 1; token < counted.size(); ++token) {
+        ASSERT_EQ(counted[token], 1) << n << " " << stride << " " << token;
+      }
+      ASSERT_EQ(batch.target_weight, static_cast<double>(n - 1));
+      ASSERT_EQ(weight, static_cast<double>(n - 1));
+    }
+  }
+  const TokenStore store = counting(10);
+  EXPECT_EQ(input_error_of([&] { SequentialWindows(store, 4, 5); }), "the stride is 5, expected 1 to 4, the tokens in a window");
+}
+
+/// Documents of these lengths, of tokens counting up, with -1 for a separator (token 0) between them.
+TokenStore documents_of(std::initializer_list<index> lengths, bool separated) {
+  TokenStore store(1000);
+  Token next = 1;
+  for (const index length : lengths) {
+    if (separated && store.size() > 0) {
+      store.append(std::vector<Token>{0});
+    }
+    store.begin_document();
+    for (index i = 0; i < length; ++i) {
+      store.append(std::vector<Token>{next++});
+    }
+  }
+  return store;
+}
+
+/// "1>2 2>3": what each window predicts from what.
+std::vector<std::string> predictions_of(const Samples& samples) {
+  std::vector<std::string> all;
+  for (index sample = 0; sample < samples.count(); ++sample) {
+    Batch batch;
+    batch.reshape(1, samples.longest());
+    samples.fill(0, sample, 0, batch);
+    std::string text;
+    double weight = 0;
+    for (std::size_t at = 0; at < batch.inputs.size(); ++at) {
+      if (batch.weights[at] == 1.0F) {
+        text += concat(text.empty() ? "" : " ", batch.inputs[at], ">", batch.targets[at]);
+        ++weight;
+      }
+    }
+    EXPECT_EQ(batch.target_weight, weight);
+    EXPECT_EQ(samples.target_weight(sample), weight);
+    all.push_back(text);
+  }
+  return all;
+}
+
+TEST(DocumentWindows, NeverCrossIntoAnotherDocument) {
+  using Predictions = std::vector<std::string>;
+  const TokenStore separated = documents_of({3, 1, 5}, true);  // 1 2 3 0 4 0 5 6 7 8 9
+  EXPECT_EQ(predictions_of(DocumentWindows(separated, 4, true)), (Predictions{"1>2 2>3 3>0", "0>4 4>0", "0>5 5>6 6>7 7>8", "8>9"}));
+  const TokenStore plain = documents_of({3, 1, 5}, false);
+  EXPECT_EQ(predictions_of(DocumentWindows(plain, 4, false)), (Predictions{"1>2 2>3", "5>6 6>7 7>8 8>9"}));
+  const TokenStore short_ones = documents_of({1, 1}, false);
+  EXPECT_NE(input_error_of([&] { DocumentWindows(short_ones, 4, false); }).find("no document of the text has 2 tokens"), std::string::npos);
+}
+
 TEST(SequentialWindows, RefuseTooLittleText) {
   const TokenStore one = counting(1);
   EXPECT_EQ(input_error_of([&] { SequentialWindows(one, 8); }),

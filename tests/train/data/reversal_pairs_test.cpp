@@ -5,8 +5,8 @@
 #include <sys/wait.h>
 
 #include "tests/support/temporary_folder.h"
+#include "train/data/corpus_files.h"
 #include "train/data/pairs.h"
-#include "train/data/text_files.h"
 
 namespace dikkat {
 namespace {
@@ -48,7 +48,7 @@ TEST(ReversalPairs, FollowFromTheSeed) {
   const auto written = [&](const std::string& arguments) {
     const std::string path = folder.path("pairs.tsv");
     EXPECT_EQ(reversal_pairs(arguments, path), 0) << arguments;
-    return read_text_file(path);
+    return read_text_file({.name = path, .path = path});
   };
   // Computed with exact integers (Python); every awk is to agree.
   EXPECT_EQ(written("2 1"), "r n l t x r f v x a m\tm a x v f r x t l n r\nh h v i j x g r g i r q b p\tp b q r i g r g x j i v h h\n");
@@ -75,8 +75,10 @@ TEST(ReversalPairs, RefuseArgumentsOutOfRangeAndSayWhatIsExpected) {
   const std::string path = folder.path("pairs.tsv");
   for (const char* bad : {"", "5", "5 1 3", "5 1 3 4 5", "0 1", "x 1", "5 -1", "5 1.5", "08 1", "5 1 0 3", "5 1 4 3", "14 1 1 1"}) {
     EXPECT_EQ(reversal_pairs(bad, path), 2) << bad;
-    EXPECT_NE(read_text_file(path + ".err").find("usage: scripts/reversal-pairs.sh COUNT SEED [LEAST MOST]"), std::string::npos) << bad;
-    EXPECT_EQ(read_text_file(path), "") << bad;
+    EXPECT_NE(read_text_file({.name = path, .path = path + ".err"}).find("usage: scripts/reversal-pairs.sh COUNT SEED [LEAST MOST]"),
+              std::string::npos)
+        << bad;
+    EXPECT_EQ(read_text_file({.name = path, .path = path}), "") << bad;
   }
 }
 

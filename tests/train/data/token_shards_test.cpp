@@ -1,0 +1,108 @@
+#include "train/data/token_shards.h"
+
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/temporary_folder.h"
+
+namespace dikkat {
+namespace {
+
+template <class Int>
+std::string bytes_of(const std::vector<Int>& values) {
+  std::string bytes(values.size() * sizeof(Int), '\0');
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+/// As llm.c's data_common.py writes it.
+template <class Int>
+std::string shard(std::int32_t magic, std::int32_t version, const std::vector<Int>& tokens) {
+  std::vector<std::int32_t> header(256);
+  header[0] = magic;
+  header[1] = version;
+  header[2] = static_cast<std::int32_t>(tokens.size());
+  return bytes_of(header) + bytes_of(tokens);
+}
+
+std::vector<Token> all_of(const TokenStore& store) {
+  std::vector<Token> tokens(static_cast<std::size_t>(store.size()));
+  store.read(0, store.size(), tokens.data());
+  return tokens;
+}
+
+using Ids16 = std::vector<std::uint16_t>;
+using Ids32 = std::vector<std::uint32_t>;
+
+class TokenShards : public ::testing::Test {
+ protected:
+  TokenStore open(const std::vector<std::string>& contents, index vocab_size = 50257, std::optional<Token> separator = 50256) {
+    std::vector<std::string> paths;
+    for (const std::string& bytes : contents) {
+      paths.push_back(folder_.write(concat(paths.size(), ".bin"), bytes));
+    }
+    return open_token_shards(find_corpus_files(paths, kTokenExtensions), vocab_size, separator);
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(TokenShards, ReadsNanoGptsAndLlmCs) {
+  const Ids16 ids = {50256, 1, 2, 50256, 3, 50255};
+  const std::vector<Token> expected(ids.begin(), ids.end());
+  EXPECT_EQ(all_of(open({bytes_of(ids)})), expected);
+  EXPECT_EQ(all_of(open({shard(20240520, 1, ids)})), expected);
+  EXPECT_EQ(all_of(open({shard(20240801, 7, Ids32(ids.begin(), ids.end()))})), expected);
+  EXPECT_EQ(all_of(open({shard(20240801, 7, Ids32{100000, 7})}, 128256)), (std::vector<Token>{100000, 7}));
+}
+
+TEST_F(TokenShards, GoOnFromFileToFile) {
+  const TokenStore all = open({bytes_of(Ids16{1, 2, 3}), shard(20240520, 1, Ids16{4, 5}), bytes_of(Ids16{6})});
+  EXPECT_EQ(all_of(all), (std::vector<Token>{1, 2, 3, 4, 5, 6}));
+  std::vector<Token> some(3);
+  all.read(2, 3, some.data());
+  EXPECT_EQ(some, (std::vector<Token>{3, 4, 5}));
+  EXPECT_EQ(all_of(all.part(1, 4)), (std::vector<Token>{2, 3, 4, 5}));
+  EXPECT_EQ(all_of(all.part(3, 2)), (std::vector<Token>{4, 5}));
+  EXPECT_EQ(all.part(6, 0).size(), 0);
+  EXPECT_THROW(all.part(5, 2), Error);
+}
+
+TEST_F(TokenShards, DocumentsLieBetweenSeparators) {
+  const TokenStore all = open({bytes_of(Ids16{50256, 1, 2, 50256, 3, 50256})});
+  ASSERT_EQ(all.documents(), 3);  // the first has the separator alone
+  EXPECT_EQ(all.document_start(0), 0);
+  EXPECT_EQ(all.document_start(1), 1);
+  EXPECT_EQ(all.document_start(2), 4);
+  const TokenStore end = all.part(2, 4);
+  ASSERT_EQ(end.documents(), 2);
+  EXPECT_EQ(end.document_start(1), 2);
+}
+
+TEST_F(TokenShards, RefusesDamage) {
+  const auto error_of = [&](const std::string& bytes, index vocab_size = 50257) {
+    return input_error_of([&] { open({bytes}, vocab_size); });
+  };
+  EXPECT_NE(error_of("").find("0.bin has 0 bytes"), std::string::npos);
+  EXPECT_NE(error_of("abc").find("has 3 bytes, expected tokens of 2 bytes each"), std::string::npos);
+  const std::string good = shard(20240520, 1, Ids16{1, 2, 3});
+  EXPECT_NE(error_of(good.substr(0, good.size() - 2)).find("tells of 3 tokens, which are 1030 bytes in all, but the file has 1028"),
+            std::string::npos);
+  EXPECT_NE(error_of(good + "xx").find("but the file has 1032"), std::string::npos);
+  EXPECT_NE(error_of(shard(20240520, 2, Ids16{1})).find("version 2, expected 1"), std::string::npos);
+  EXPECT_NE(error_of(shard(20240520, 1, Ids16{})).find("tells of 0 tokens"), std::string::npos);
+  EXPECT_NE(error_of(bytes_of(Ids16{1, 65, 3}), 65).find("0.bin: token 1 is 65, expected 0 to 64: it was made with another tokenizer"),
+            std::string::npos);
+}
+
+TEST_F(TokenShards, AreToldByTheirNames) {
+  EXPECT_TRUE(are_token_shards(std::vector<std::string>{"a.bin", "b.BIN"}));
+  EXPECT_FALSE(are_token_shards(std::vector<std::string>{"a.txt"}));
+  EXPECT_NE(input_error_of([] {
+              are_token_shards(std::vector<std::string>{"a.txt", "b.bin"});
+            }).find("tokens alone or texts alone"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace dikkat

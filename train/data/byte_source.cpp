@@ -1,0 +1,91 @@
+#include "train/data/byte_source.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "autograd/base/error.h"
+
+namespace dikkat {
+namespace {
+
+class File : public ByteSource {
+ public:
+  File(const std::string& path, const std::string& name) : name_(name) {
+    struct stat before {};
+    require_input(::stat(path.c_str(), &before) == 0, "corpus: cannot open ", name, ": ", std::strerror(errno));
+    require_input(S_ISREG(before.st_mode), "corpus: ", name,
+                  " is no regular file, expected a text file");  // opening a device may act on it
+    // Without O_NONBLOCK, a FIFO put in the place of the file since it was looked at would hang the program.
+    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    require_input(descriptor_ >= 0, "corpus: cannot open ", name, ": ", std::strerror(errno));
+    struct stat status {};
+    const bool is_regular = ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
+    if (!is_regular) {
+      ::close(descriptor_);
+      fail_input("corpus: ", name, " is no regular file, expected a text file");
+    }
+    ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
+  }
+  ~File() override { ::close(descriptor_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  std::size_t read(char* out, std::size_t bytes) override {
+    ssize_t got = 0;
+    do {
+      got = ::read(descriptor_, out, bytes);
+    } while (got < 0 && errno == EINTR);
+    require_input(got >= 0, "corpus: cannot read ", name_, ": ", std::strerror(errno));
+    return static_cast<std::size_t>(got);
+  }
+
+ private:
+  std::string name_;
+  int descriptor_ = -1;
+};
+
+/// What has been read ahead, then the rest.
+class WithStart : public ByteSource {
+ public:
+  WithStart(std::string start, std::unique_ptr<ByteSource> rest) : start_(std::move(start)), rest_(std::move(rest)) {}
+
+  std::size_t read(char* out, std::size_t bytes) override {
+    if (at_ == start_.size()) {
+      return rest_->read(out, bytes);
+    }
+    const std::size_t count = start_.copy(out, bytes, at_);
+    at_ += count;
+    return count;
+  }
+
+ private:
+  std::string start_;
+  std::size_t at_ = 0;
+  std::unique_ptr<ByteSource> rest_;
+};
+
+}  // namespace
+
+std::unique_ptr<ByteSource> open_bytes(const std::string& path, const std::string& name) {
+  constexpr std::string_view kGzip = "\x1F\x8B";
+  constexpr std::string_view kZstd = "\x28\xB5\x2F\xFD";
+  auto file = std::make_unique<File>(path, name);
+  std::string start(kZstd.size(), '\0');
+  std::size_t size = 0;
+  for (std::size_t got = 1; got > 0 && size < start.size(); size += got) {
+    got = file->read(start.data() + size, start.size() - size);
+  }
+  start.resize(size);
+  const bool is_gzip = start.starts_with(kGzip);
+  const bool is_zstd = start == kZstd;
+  auto whole = std::make_unique<WithStart>(std::move(start), std::move(file));
+  return is_gzip ? gunzipped(std::move(whole), name) : is_zstd ? unzstd(std::move(whole), name) : std::move(whole);
+}
+
+}  // namespace dikkat

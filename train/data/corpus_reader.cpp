@@ -1,0 +1,235 @@
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/error.h"
+#include "train/data/corpus.h"
+#include "train/text/utf8.h"
+
+namespace dikkat {
+namespace {
+
+constexpr std::size_t kBlock = std::size_t{1} << 20;
+
+/// The bytes of a file as text: no NUL, and where asked UTF-8.
+class TextSource {
+ public:
+  TextSource(const CorpusFile& file, bool replace_invalid)
+      : name_(file.name), replace_invalid_(replace_invalid), source_(open_bytes(file.path, file.name)) {}
+
+  /// Appends some text; false at the end.
+  bool read(std::string& text) {
+    const std::size_t held = held_.size();
+    std::string block = std::move(held_);
+    held_.clear();
+    block.resize(held + kBlock);
+    const std::size_t got = source_->read(block.data() + held, kBlock);
+    block.resize(held + got);
+    require_text(std::string_view(block).substr(held), static_cast<std::size_t>(bytes_), name_);
+    bytes_ += static_cast<index>(got);
+    if (!replace_invalid_) {
+      text += block;
+      return got > 0;
+    }
+    if (got > 0) {  // a character whose rest is yet to come
+      const auto whole = block.size() - static_cast<std::size_t>(utf8::incomplete_tail(block));
+      held_ = block.substr(whole);
+      block.resize(whole);
+    }
+    utf8::append_valid(text, block);
+    return got > 0 || !block.empty();
+  }
+
+ private:
+  std::string name_;
+  bool replace_invalid_;
+  std::unique_ptr<ByteSource> source_;
+  std::string held_;
+  index bytes_ = 0;
+};
+
+bool is_jsonl(const std::string& name) {
+  const std::string extension = extension_of(name);
+  return extension == ".jsonl" || extension == ".ndjson";
+}
+
+/// The text in a line of JSONL.
+std::string text_of_line(const std::string& name, index line, std::string_view json, const std::string& field) {
+  const nlohmann::json object = nlohmann::json::parse(json, nullptr, false);
+  const auto refuse = [&](const auto&... parts) { fail_input("corpus: ", name, ": line ", line, parts...); };
+  if (object.is_discarded()) {
+    refuse(" is not valid JSON, expected an object a line");
+  }
+  if (!object.is_object()) {
+    refuse(" is a JSON ", object.type_name(), ", expected an object");
+  }
+  const auto text = object.find(field);
+  if (text == object.end()) {
+    std::string names;
+    for (const auto& [key, value] : object.items()) {
+      names += concat(names.empty() ? "" : ", ", key);
+    }
+    refuse(" has no field \"", field, "\" (data.text_field), only: ", names.empty() ? "none" : names);
+  }
+  if (!text->is_string()) {
+    refuse(": its field \"", field, "\" is a JSON ", text->type_name(), ", expected a string");
+  }
+  return text->get<std::string>();
+}
+
+/// The lines of a text, without their ends.
+class Lines {
+ public:
+  explicit Lines(TextSource& source) : source_(source) {}
+
+  /// A view until the next call; none at the end.
+  std::optional<std::string_view> next() {
+    for (std::size_t searched = at_;;) {
+      const std::size_t end = text_.find('\n', searched);
+      if (end != std::string::npos || (ended_ && at_ < text_.size())) {
+        const std::string_view line = std::string_view(text_).substr(at_, end == std::string::npos ? end : end - at_);
+        at_ = std::min(text_.size(), at_ + line.size() + 1);
+        return line;
+      }
+      if (ended_) {
+        return std::nullopt;
+      }
+      text_.erase(0, at_);
+      at_ = 0;
+      searched = text_.size();
+      ended_ = !source_.read(text_);
+    }
+  }
+
+ private:
+  TextSource& source_;
+  std::string text_;
+  std::size_t at_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+struct CorpusReader::State {
+  const Corpus& corpus;
+  Settled settled;
+  std::optional<index> seam;  // until it has been passed
+
+  std::size_t file = 0;  // that is being read, or is next
+  std::unique_ptr<TextSource> source{};
+  std::optional<Lines> lines{};  // of JSONL
+  bool source_ended = false;
+  std::string buffer{};  // of a document, read and not yet given
+  index line = 0;      // of JSONL
+  index offset = 0;    // of the buffer in its document
+  bool begins = true;  // a document begins with the buffer
+  index position = 0;  // of the buffer in all texts
+  bool after_seam = false;
+
+  void open() {
+    const CorpusFile& next = corpus.files[file];
+    source = std::make_unique<TextSource>(next, corpus.options.replace_invalid);
+    source_ended = false;
+    line = 0;
+    if (is_jsonl(next.name)) {
+      lines.emplace(*source);
+    }
+    begin_document();
+  }
+
+  void close() {
+    lines.reset();
+    source.reset();
+    ++file;
+  }
+
+  void begin_document() {
+    offset = 0;
+    begins = true;
+  }
+
+  /// Moves the first `count` bytes of the buffer into a stretch.
+  Stretch take(std::size_t count, bool ends) {
+    Stretch stretch{.text = buffer.substr(0, count),
+                    .file = file,
+                    .line = line,
+                    .offset = offset,
+                    .begins = begins,
+                    .ends = ends,
+                    .after_seam = after_seam};
+    buffer.erase(0, count);
+    offset += static_cast<index>(count);
+    position += static_cast<index>(count);
+    begins = false;
+    return stretch;
+  }
+
+  /// Gives what can be given of the buffer; all of it where the document ends with it.
+  void give(std::vector<Stretch>& out, bool ends) {
+    if (seam && *seam < position + static_cast<index>(buffer.size())) {
+      const auto before = static_cast<std::size_t>(utf8::snap(buffer, *seam - position));
+      if (before > 0) {
+        out.push_back(take(before, false));
+      }
+      seam.reset();
+      after_seam = true;
+      begins = true;
+    }
+    const std::size_t count = ends ? buffer.size() : static_cast<std::size_t>(settled(buffer));
+    if (count > 0 || (ends && !begins)) {  // that a document has ended may show when all of it has been given
+      out.push_back(take(count, ends));
+    }
+  }
+
+  void next_of_text(std::vector<Stretch>& out) {
+    const std::size_t wanted = std::max(kBlock, 2 * buffer.size());  // where no place was found to cut it, twice as much
+    while (buffer.size() < wanted && !source_ended) {
+      source_ended = !source->read(buffer);
+    }
+    give(out, source_ended);
+    if (source_ended) {
+      close();
+    }
+  }
+
+  void next_of_lines(std::vector<Stretch>& out) {
+    const auto json = lines->next();
+    if (!json) {
+      close();
+      return;
+    }
+    ++line;
+    if (json->find_first_not_of(" \t\r") != std::string_view::npos) {
+      buffer = text_of_line(corpus.files[file].name, line, *json, corpus.options.text_field);
+      begin_document();
+      give(out, true);
+    }
+  }
+};
+
+CorpusReader::CorpusReader(const Corpus& corpus, Settled settled, std::optional<index> seam)
+    : state_(new State{.corpus = corpus, .settled = std::move(settled), .seam = seam}) {}
+CorpusReader::~CorpusReader() = default;
+
+std::vector<Stretch> CorpusReader::next() {
+  State& s = *state_;
+  std::vector<Stretch> stretches;
+  std::size_t bytes = 0;
+  while (bytes < kBlock && s.file < s.corpus.files.size()) {
+    if (s.source == nullptr) {
+      s.open();
+    }
+    const std::size_t had = stretches.size();
+    if (s.lines) {
+      s.next_of_lines(stretches);
+    } else {
+      s.next_of_text(stretches);
+    }
+    for (std::size_t i = had; i < stretches.size(); ++i) {
+      bytes += stretches[i].text.size();
+    }
+  }
+  return stretches;
+}
+
+}  // namespace dikkat

@@ -1,0 +1,235 @@
+#include "train/data/token_file.h"
+
+#include <bit>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "autograd/base/error.h"
+#include "train/data/fingerprint.h"
+#include "train/data/nameless_file.h"
+
+namespace dikkat {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "token files are little endian");
+
+/// The first bytes of the file; sections follow, each from a multiple of 64 bytes on: tokens of training, of validation, and the starts of
+/// their documents (i64).
+struct Header {
+  std::array<char, 16> magic;
+  std::int64_t version;
+  std::int64_t vocab_size;
+  std::array<std::int64_t, kParts> bytes;
+  std::array<std::int64_t, kParts> tokens;
+  std::array<std::int64_t, kParts> documents;
+  std::array<char, 64> key;
+  std::array<char, 64> checksum;  // sha256, in hex, of all before
+};
+constexpr std::size_t kHeaderBytes = 256;
+static_assert(sizeof(Header) <= kHeaderBytes && std::is_trivially_copyable_v<Header>);
+constexpr std::array<char, 16> kMagic = {'d', 'i', 'k', 'k', 'a', 't', ' ', 't', 'o', 'k', 'e', 'n', 's', '\n', '\x1A', '\0'};
+constexpr std::int64_t kVersion = 1;
+constexpr std::string_view kUnfinished = ".unfinished";
+
+std::string checksum_of(const Header& header) { return sha256_hex({reinterpret_cast<const char*>(&header), offsetof(Header, checksum)}); }
+
+constexpr std::size_t aligned(std::size_t offset) { return (offset + 63) / 64 * 64; }
+
+struct Layout {
+  std::array<std::size_t, kParts> tokens, documents;
+  std::size_t end;
+};
+Layout layout_of(const Header& header) {
+  const auto width = static_cast<std::size_t>(token_width(header.vocab_size));
+  Layout layout{};
+  std::size_t at = kHeaderBytes;
+  for (std::size_t part = 0; part < kParts; ++part) {
+    layout.tokens[part] = aligned(at);
+    at = layout.tokens[part] + static_cast<std::size_t>(header.tokens[part]) * width;
+  }
+  for (std::size_t part = 0; part < kParts; ++part) {
+    layout.documents[part] = aligned(at);
+    at = layout.documents[part] + static_cast<std::size_t>(header.documents[part]) * sizeof(std::int64_t);
+  }
+  layout.end = at;
+  return layout;
+}
+
+std::string unfinished_name(const std::string& path, ::pid_t process) { return concat(path, ".", process, kUnfinished); }
+
+/// What programs that were killed have left of this file.
+void remove_abandoned(const std::string& path) {
+  const std::filesystem::path whole(path);
+  const std::string start = whole.filename().string() + ".";
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(whole.parent_path(), error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(start) && name.ends_with(kUnfinished)) {
+      const auto process = static_cast<::pid_t>(std::atol(name.c_str() + start.size()));
+      if (process > 0 && ::kill(process, 0) != 0 && errno == ESRCH) {
+        std::filesystem::remove(entry.path(), error);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+/// A file that is written from start to end, in blocks.
+class TokenFileWriter::Output {
+ public:
+  /// `file` is a descriptor, or -1 where opening `path` failed.
+  Output(int file, const std::string& path) : path_(path), file_(file) {
+    require(file >= 0, "token file: cannot write ", path, ": ", std::strerror(errno), "; set data.cache to another folder");
+  }
+  ~Output() { ::close(file_); }
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  std::size_t size() const { return size_; }
+
+  void append(const void* data, std::size_t bytes) {
+    constexpr std::size_t kBlock = std::size_t{1} << 20;
+    const auto* from = static_cast<const char*>(data);
+    block_.insert(block_.end(), from, from + bytes);
+    size_ += bytes;
+    if (block_.size() >= kBlock) {
+      flush();
+    }
+  }
+  void pad() {
+    constexpr std::array<char, 64> kZeros{};
+    append(kZeros.data(), aligned(size_) - size_);
+  }
+  void append(Output& other) {
+    other.flush();
+    std::array<char, 1 << 16> block;
+    for (std::size_t at = 0; at < other.size_;) {
+      const ssize_t got = ::pread(other.file_, block.data(), block.size(), static_cast<off_t>(at));
+      require(got > 0 || (got < 0 && errno == EINTR), "token file: cannot read ", other.path_, " again: ", std::strerror(errno));
+      append(block.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+      at += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+    }
+  }
+  void finish_with(const void* start, std::size_t bytes) {
+    flush();
+    write(start, bytes, 0);
+    require(::fsync(file_) == 0, "token file: cannot write ", path_, " to the disk: ", std::strerror(errno));
+  }
+
+ private:
+  void flush() {
+    write(block_.data(), block_.size(), static_cast<off_t>(size_ - block_.size()));
+    block_.clear();
+  }
+  void write(const void* data, std::size_t bytes, off_t offset) {
+    for (std::size_t done = 0; done < bytes;) {
+      const ssize_t put = ::pwrite(file_, static_cast<const char*>(data) + done, bytes - done, offset + static_cast<off_t>(done));
+      require(put >= 0 || errno == EINTR, "token file: cannot write ", path_, ": ", std::strerror(errno),
+              "; make room there, or set data.cache to another folder");
+      done += static_cast<std::size_t>(std::max<ssize_t>(put, 0));
+    }
+  }
+
+  std::string path_;
+  int file_;
+  std::vector<char> block_;
+  std::size_t size_ = 0;
+};
+
+TokenFileWriter::TokenFileWriter(const std::string& path, std::string key, index vocab_size)
+    : path_(path), unfinished_(unfinished_name(path, ::getpid())), key_(std::move(key)), vocab_size_(vocab_size) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  require(!error, "token file: cannot make the folder ", folder, ": ", error.message(), "; set data.cache to another one");
+  remove_abandoned(path);
+  tokens_ = std::make_unique<Output>(::open(unfinished_.c_str(), O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0644), unfinished_);
+  for (auto& documents : documents_) {
+    documents = std::make_unique<Output>(open_nameless_file(folder), folder);
+  }
+  const std::array<char, kHeaderBytes> nothing{};
+  tokens_->append(nothing.data(), nothing.size());
+}
+
+TokenFileWriter::~TokenFileWriter() {
+  if (!unfinished_.empty()) {
+    ::unlink(unfinished_.c_str());
+  }
+}
+
+void TokenFileWriter::begin_document(Part part) {
+  const auto at = static_cast<std::size_t>(part);
+  documents_[at]->append(&counts_[at], sizeof counts_[at]);
+}
+
+void TokenFileWriter::append(Part part, std::span<const Token> tokens) {
+  const auto at = static_cast<std::size_t>(part);
+  require(part == Part::validation || counts_[1] == 0, "token file: tokens for training after those for validation");
+  if (part == Part::validation && counts_[1] == 0) {
+    tokens_->pad();
+  }
+  counts_[at] += static_cast<index>(tokens.size());
+  if (token_width(vocab_size_) == 4) {
+    tokens_->append(tokens.data(), tokens.size() * sizeof(Token));
+    return;
+  }
+  const std::vector<std::uint16_t> narrow(tokens.begin(), tokens.end());
+  tokens_->append(narrow.data(), narrow.size() * sizeof(std::uint16_t));
+}
+
+void TokenFileWriter::finish(const std::array<index, kParts>& bytes) {
+  Header header{};
+  header.magic = kMagic;
+  header.version = kVersion;
+  header.vocab_size = vocab_size_;
+  for (std::size_t part = 0; part < kParts; ++part) {
+    header.bytes[part] = bytes[part];
+    header.tokens[part] = counts_[part];
+    header.documents[part] = static_cast<index>(documents_[part]->size() / sizeof(index));
+    tokens_->pad();
+    tokens_->append(*documents_[part]);
+  }
+  require(key_.copy(header.key.data(), header.key.size()) == header.key.size(), "token file: the key is no sha256 in hex");
+  checksum_of(header).copy(header.checksum.data(), header.checksum.size());
+  tokens_->finish_with(&header, sizeof header);
+  tokens_.reset();
+  require(::rename(unfinished_.c_str(), path_.c_str()) == 0, "token file: cannot rename ", unfinished_, ": ", std::strerror(errno));
+  unfinished_.clear();
+}
+
+std::optional<TokenizedCorpus> open_token_file(const std::string& path, const std::string& key, index vocab_size) {
+  if (::access(path.c_str(), F_OK) != 0) {
+    return std::nullopt;
+  }
+  const auto file = std::make_shared<const MappedFile>(path);
+  Header header{};
+  if (file->size() < kHeaderBytes) {
+    return std::nullopt;
+  }
+  std::memcpy(&header, file->data(), sizeof header);
+  const std::string checksum = checksum_of(header);
+  if (header.magic != kMagic || header.version != kVersion ||
+      std::string_view(header.checksum.data(), header.checksum.size()) != checksum ||
+      std::string_view(header.key.data(), header.key.size()) != key || header.vocab_size != vocab_size) {
+    return std::nullopt;
+  }
+  const Layout layout = layout_of(header);
+  if (layout.end != file->size()) {
+    return std::nullopt;
+  }
+  const auto part = [&](std::size_t i) {
+    const TokenSegment tokens{.file = file, .offset = layout.tokens[i], .count = header.tokens[i], .width = token_width(vocab_size)};
+    return TokenStore(vocab_size, {tokens}, {.file = file, .offset = layout.documents[i], .count = header.documents[i], .width = 8});
+  };
+  return TokenizedCorpus{.parts = {part(0), part(1)}, .bytes = {header.bytes[0], header.bytes[1]}};
+}
+
+}  // namespace dikkat

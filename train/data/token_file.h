@@ -1,0 +1,41 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include "train/data/tokenize.h"
+
+namespace dikkat {
+
+/// The tokens of a corpus in a file, so that a text that has been tokenized once need not be again, and one that is larger than memory can
+/// be trained on: a header with its own checksum, the tokens of both parts, and where documents begin. It is written under another name
+/// and takes its own when it is complete and on the disk.
+///
+/// `key` says what is in it: of the text, the tokenizer, and how it was cut.
+class TokenFileWriter : public TokenSink {
+ public:
+  /// Makes the folder where there is none. Throws Error when the file cannot be written.
+  TokenFileWriter(const std::string& path, std::string key, index vocab_size);
+  /// Removes what is not complete.
+  ~TokenFileWriter() override;
+
+  void begin_document(Part part) override;
+  void append(Part part, std::span<const Token> tokens) override;
+  /// The file is complete.
+  void finish(const std::array<index, kParts>& bytes);
+
+ private:
+  class Output;
+
+  std::string path_, unfinished_, key_;
+  index vocab_size_;
+  std::unique_ptr<Output> tokens_;
+  std::array<std::unique_ptr<Output>, kParts> documents_;
+  std::array<index, kParts> counts_{};
+};
+
+/// Nothing where there is no such file, or it is not complete, or of another key.
+std::optional<TokenizedCorpus> open_token_file(const std::string& path, const std::string& key, index vocab_size);
+
+}  // namespace dikkat

@@ -1,0 +1,89 @@
+#include "train/text/tokenizer_file.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <nlohmann/json.hpp>
+
+#include "train/text/bpe_files.h"
+#include "train/text/char_tokenizer.h"
+#include "train/text/characters.h"
+#include "train/text/tokenizer_json.h"
+
+namespace dikkat {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string contents(const fs::path& path) {
+  constexpr std::uintmax_t kMost = std::uintmax_t{256} << 20;
+  std::error_code error;
+  require_input(fs::is_regular_file(path, error), "tokenizer: ", path.string(),
+                error || !fs::exists(path, error) ? " does not exist" : " is no regular file",
+                ", expected a tokenizer's file, or a folder with tokenizer.json, or with vocab.bpe and encoder.json");
+  const std::uintmax_t size = fs::file_size(path, error);
+  require_input(!error && size <= kMost, "tokenizer: ", path.string(), " has ", size, " bytes, expected at most ", kMost);
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  require_input(file && text.size() == size, "tokenizer: cannot read ", path.string(), ": ", std::strerror(errno));
+  return text;
+}
+
+/// The two names of GPT-2's files.
+constexpr std::pair<const char*, const char*> kPairs[] = {{"vocab.bpe", "encoder.json"}, {"merges.txt", "vocab.json"}};
+
+/// nanoGPT numbers the characters in their order, as we do; ids in any other order would be another tokenizer's.
+std::unique_ptr<Tokenizer> from_nano_gpt(const nlohmann::json& ids) {
+  require_input(ids.is_object(), "tokenizer: its \"stoi\" is a JSON ", ids.type_name(), ", expected an object of ids by character");
+  std::u32string characters(ids.size(), U'\0');
+  for (const auto& [text, id] : ids.items()) {
+    std::size_t count = 0;
+    char32_t character = 0;
+    for_characters(text, [&](char32_t code_point, index) {
+      character = code_point;
+      ++count;
+    });
+    require_input(count == 1, "tokenizer: its \"stoi\" has \"", text, "\", expected single characters");
+    require_input(id.is_number_integer() && id >= 0 && id < static_cast<index>(ids.size()), "tokenizer: the character ",
+                  utf8::name_of(character), " has the id ", id.dump(), ", expected one of 0 to ", ids.size() - 1);
+    characters[id.get<std::size_t>()] = character;
+  }
+  return std::make_unique<CharTokenizer>(std::move(characters));
+}
+
+std::unique_ptr<Tokenizer> read(const fs::path& path) {
+  if (fs::is_directory(path)) {
+    if (fs::exists(path / "tokenizer.json")) {
+      return read(path / "tokenizer.json");
+    }
+    for (const auto& [merges, ids] : kPairs) {
+      if (fs::exists(path / merges)) {
+        return read(path / merges);
+      }
+    }
+    fail_input("tokenizer: the folder has neither tokenizer.json nor vocab.bpe and encoder.json");
+  }
+  for (const auto& [merges, ids] : kPairs) {
+    if (path.filename() == merges || path.filename() == ids) {
+      return from_gpt2_files({.vocab_bpe = contents(path.parent_path() / merges), .encoder_json = contents(path.parent_path() / ids)});
+    }
+  }
+  const std::string text = contents(path);
+  const nlohmann::json object = parse_tokenizer(text);
+  return object.contains("stoi") ? from_nano_gpt(object["stoi"]) : tokenizer_from_json(text);
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& path) {
+  try {
+    return read(path);
+  } catch (const InputError& error) {
+    fail_input(path, ": ", error.what());
+  }
+}
+
+}  // namespace dikkat
