@@ -36,6 +36,13 @@ Goal goal_of(Op op, index rows, index classes, Tensor targets, const CrossEntrop
   return {ids, w, normaliser};
 }
 
+template <class T>
+void tell_terms(const T* losses, index rows, double* terms) {
+  if (terms != nullptr) {
+    std::copy_n(losses, rows, terms);
+  }
+}
+
 }  // namespace
 
 Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& options) {
@@ -60,6 +67,7 @@ Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& o
                                            .losses = losses};
     kernels::cross_entropy_forward(problem);
     *y.mutable_data<T>() = kernels::sum(rows, losses);
+    tell_terms(losses, rows, options.terms);
     tape.record({logits}, {y}, [=](Gradients& g) {
       auto backward = problem;
       backward.dloss = *g.of<T>(y);
@@ -127,6 +135,7 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
     auto rest = from_row(last);
     kernels::linear_cross_entropy_forward(rest);
     *y.mutable_data<T>() = kernels::sum(rows, problem.losses);
+    tell_terms(problem.losses, rows, options.terms);
     rest.dweight_before = dweight;
     tape.record({x, weight}, {y}, [=](Gradients& g) {
       auto backward = rest;

@@ -16,6 +16,8 @@ struct CrossEntropyOptions {
   /// In [0, 1): the share of each target that goes to all V classes evenly, the right one among them (Szegedy et al.,
   /// arXiv 1512.00567, section 7).
   double label_smoothing = 0;
+  /// Where each target's term of the sum is written, or null; one for each.
+  double* terms = nullptr;
 };
 
 /// sum_i weights[i] * ((1 - label_smoothing) * nll[i, targets[i]] + label_smoothing * mean_v nll[i, v]) / normaliser, a scalar,

@@ -24,6 +24,8 @@ constexpr const char* kFooter = R"(Examples:
   dikkat sample runs/mine --prompt "Once" --temperature 0.7 --num-samples 3
   dikkat inspect runs/mine
   dikkat verify runs/mine
+  dikkat corpus inspect my-text.txt
+  dikkat tokenizer train --corpus my-text.txt --vocab-size 4096 --out my-tokenizer
 
 `dikkat COMMAND --help` tells about one of them, `dikkat --help-config` about every key of a configuration.
 Exit codes: 0, 1 for a failure, 2 for bad input, 130 and 143 after SIGINT and SIGTERM (the run is saved).)";
@@ -83,6 +85,11 @@ struct CommandLine {
   SampleArguments sample;
   InspectArguments inspect;
   std::string verify;
+  TokenizerTrainArguments tokenizer_train;
+  TokenizerEncodeArguments tokenizer_encode;
+  TokenizerDecodeArguments tokenizer_decode;
+  TokenizerInspectArguments tokenizer_inspect;
+  CorpusInspectArguments corpus_inspect;
 
   CommandLine() {
     app.formatter(std::make_shared<Help>());
@@ -99,12 +106,14 @@ struct CommandLine {
     add_sample();
     add_inspect();
     add_verify();
+    add_tokenizer();
+    add_corpus();
     app.footer(kFooter);
   }
 
  private:
-  CLI::App& command(const char* name, const char* what, const char* examples, std::function<int()> call) {
-    CLI::App* sub = app.add_subcommand(name, what);
+  CLI::App& command(const char* name, const char* what, const char* examples, std::function<int()> call, CLI::App* parent = nullptr) {
+    CLI::App* sub = (parent == nullptr ? &app : parent)->add_subcommand(name, what);
     sub->group("Commands");
     sub->footer(concat("Examples:\n", examples));
     sub->callback([this, call] { chosen = call; });
@@ -158,14 +167,17 @@ struct CommandLine {
   void add_eval() {
     constexpr const char* kExamples = R"(  dikkat eval runs/mine
   dikkat eval runs/mine --best --corpus another-text.txt --json
+  dikkat eval runs/mine --corpus book.txt --stride 16
   dikkat eval runs/pairs --corpus unseen-pairs.tsv --exact-match)";
     CLI::App& sub =
         command("eval", "Loss over the whole validation part, or over a text", kExamples, [this] { return eval_command(eval); });
     add_source(sub, eval.source, eval.best);
     add_text(sub, "--corpus", eval.corpus, "PATH", "Evaluate all of these texts");
+    add_number(sub, "--stride", eval.stride, index{1}, index{1'000'000},
+               "Predict N tokens in each window, the others being context: slower, and a lower loss; by default all of the window");
     sub.add_flag("--exact-match", eval.exact_match,
                  "Of an encoder-decoder: also the share of sources that it answers with the very target");
-    sub.add_flag("--json", eval.json, "One object: loss (nats), perplexity, bits_per_byte, tokens");
+    sub.add_flag("--json", eval.json, "One object: loss (nats), standard_error, perplexity, bits_per_byte, tokens");
   }
 
   void add_sample() {
@@ -227,6 +239,108 @@ An encoder-decoder answers the prompt, or each line of it:
                             [this] { return inspect_command(inspect); });
     add_source(sub, inspect.source, inspect.best);
     sub.add_flag("--json", inspect.json, "One object");
+  }
+
+  /// A command that is a word for its own commands.
+  CLI::App& group(const char* name, const char* what) {
+    CLI::App* sub = app.add_subcommand(name, what);
+    sub->group("Commands");
+    sub->require_subcommand(1);
+    return *sub;
+  }
+
+  static void add_reading(CLI::App& sub, CorpusOptions& reading) {
+    add_text(sub, "--text-field", reading.text_field, "NAME", "The field of a line of JSONL that has the text; by default text");
+    sub.add_flag("--replace-invalid", reading.replace_invalid, "What is not UTF-8 becomes U+FFFD, instead of being refused");
+  }
+
+  static constexpr const char* kCorpusHelp = "Text files, folders, patterns, .jsonl, .gz, .zst; - is standard input";
+  static constexpr const char* kTokenizerHelp =
+      "A tokenizer.json, GPT-2's vocab.bpe beside its encoder.json, a folder with one of these, a run or a checkpoint";
+
+  void add_tokenizer() {
+    constexpr index kMostTokens = index{1} << 24;
+    CLI::App& tokenizer = group("tokenizer", "Make tokenizers, and turn text into ids and back");
+    {
+      constexpr const char* kExamples = R"(  dikkat tokenizer train --corpus texts/ --vocab-size 16000 --out my-tokenizer
+  dikkat train --config configs/quickstart.toml --corpus texts/ --set tokenizer.kind=bpe tokenizer.path=my-tokenizer)";
+      TokenizerTrainArguments& a = tokenizer_train;
+      CLI::App& sub = command(
+          "train", "Learn a tokenizer from a corpus", kExamples, [this] { return tokenizer_train_command(tokenizer_train); }, &tokenizer);
+      add_text(sub, "--corpus", a.corpus, "PATH", kCorpusHelp)->required();
+      add_text(sub, "--out", a.out, "PATH", "FILE.json, or a folder for tokenizer.json, vocab.bpe and encoder.json")->required();
+      add_text(sub, "--kind", a.options.kind, "KIND", "bpe, char, word or byte")->default_str(a.options.kind);
+      add_number(sub, "--vocab-size", a.options.vocab_size, index{257}, kMostTokens, "Of bpe: tokens to end with")
+          ->default_str(concat(a.options.vocab_size));
+      add_number(sub, "--min-count", a.options.min_count, index{1}, index{1'000'000'000}, "Of word: rarer words are <unk>")
+          ->default_str(concat(a.options.min_count));
+      add_reading(sub, a.reading);
+    }
+    {
+      constexpr const char* kExamples = R"(  dikkat tokenizer encode my-tokenizer --text "Once upon a time"
+  dikkat tokenizer encode runs/mine < my-text.txt
+  dikkat tokenizer encode gpt2/ --corpus texts/ --json > ids.json)";
+      TokenizerEncodeArguments& a = tokenizer_encode;
+      CLI::App& sub = command(
+          "encode", "Text to ids", kExamples, [this] { return tokenizer_encode_command(tokenizer_encode); }, &tokenizer);
+      add_text(sub, "TOKENIZER", a.tokenizer, "", kTokenizerHelp)->required();
+      sub.add_option_function<std::string>(
+             "--text",
+             [&a](const std::string& text) {
+               a.text = text;
+               a.has_text = true;
+             },
+             "A text; by default what --corpus names, or standard input")
+          ->type_name("TEXT");
+      add_text(sub, "--corpus", a.corpus, "PATH", kCorpusHelp);
+      add_reading(sub, a.reading);
+      sub.add_flag("--json", a.json, "An array");
+    }
+    {
+      constexpr const char* kExamples = R"(  dikkat tokenizer decode my-tokenizer 15496 995
+  dikkat tokenizer decode runs/mine < ids.json)";
+      TokenizerDecodeArguments& a = tokenizer_decode;
+      CLI::App& sub = command(
+          "decode", "Ids to text", kExamples, [this] { return tokenizer_decode_command(tokenizer_decode); }, &tokenizer);
+      add_text(sub, "TOKENIZER", a.tokenizer, "", kTokenizerHelp)->required();
+      add_text(sub, "ID", a.ids, "", "Ids; by default from standard input, with spaces, commas or brackets between");
+    }
+    {
+      constexpr const char* kExamples = R"(  dikkat tokenizer inspect my-tokenizer
+  dikkat tokenizer inspect runs/mine --text "How is this cut?")";
+      TokenizerInspectArguments& a = tokenizer_inspect;
+      CLI::App& sub = command(
+          "inspect", "What a tokenizer is, and how it cuts a text", kExamples,
+          [this] { return tokenizer_inspect_command(tokenizer_inspect); }, &tokenizer);
+      add_text(sub, "TOKENIZER", a.tokenizer, "", kTokenizerHelp)->required();
+      sub.add_option_function<std::string>(
+             "--text",
+             [&a](const std::string& text) {
+               a.text = text;
+               a.has_text = true;
+             },
+             "Show the tokens of this text")
+          ->type_name("TEXT");
+      sub.add_flag("--json", a.json, "One object");
+    }
+  }
+
+  void add_corpus() {
+    constexpr const char* kExamples = R"(  dikkat corpus inspect my-text.txt
+  dikkat corpus inspect dump.jsonl.zst --text-field body --tokenizer gpt2/ --json)";
+    CorpusInspectArguments& a = corpus_inspect;
+    CLI::App& corpus = group("corpus", "Look at texts before training on them");
+    CLI::App& sub = command(
+        "inspect", "Documents, bytes, characters, tokens, the split, and a sample", kExamples,
+        [this] { return corpus_inspect_command(corpus_inspect); }, &corpus);
+    add_text(sub, "PATH", a.corpus, "", kCorpusHelp)->required();
+    add_text(sub, "--tokenizer", a.tokenizer, "PATH", "Count its tokens; by default one is made of the kind");
+    add_text(sub, "--kind", a.options.kind, "KIND", "bpe, char, word or byte")->default_str(a.options.kind);
+    add_number(sub, "--vocab-size", a.options.vocab_size, index{257}, index{1} << 24, "Of bpe")->default_str(concat(a.options.vocab_size));
+    add_number(sub, "--val-fraction", a.val_fraction, 0.0, 0.999999, "Share of the text that is for validation")
+        ->default_str(concat(a.val_fraction));
+    add_reading(sub, a.reading);
+    sub.add_flag("--json", a.json, "One object");
   }
 
   void add_verify() {

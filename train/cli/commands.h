@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "train/data/corpus.h"
 #include "train/sample/generate.h"
 #include "train/sample/translate.h"
 
@@ -33,6 +34,7 @@ struct EvalArguments {
   std::string source;  // RUN_DIR or FILE.h5
   bool best = false;
   std::vector<std::string> corpus;
+  index stride = 0;
   bool exact_match = false;
   bool json = false;
 };
@@ -61,5 +63,47 @@ struct InspectArguments {
 int inspect_command(const InspectArguments& arguments);
 
 int verify_command(const std::string& source);
+
+struct TokenizerTrainArguments {
+  std::vector<std::string> corpus;
+  TokenizerOptions options{.kind = "bpe", .vocab_size = 8192};
+  CorpusOptions reading;
+  std::string out;  // FILE.json, or a folder
+};
+int tokenizer_train_command(const TokenizerTrainArguments& arguments);
+
+struct TokenizerEncodeArguments {
+  std::string tokenizer;  // a tokenizer's file or folder, RUN_DIR or FILE.h5
+  std::string text;
+  bool has_text = false;
+  std::vector<std::string> corpus;  // in place of a text; none: standard input
+  CorpusOptions reading;
+  bool json = false;
+};
+int tokenizer_encode_command(const TokenizerEncodeArguments& arguments);
+
+struct TokenizerDecodeArguments {
+  std::string tokenizer;
+  std::vector<std::string> ids;  // none: from standard input
+};
+int tokenizer_decode_command(const TokenizerDecodeArguments& arguments);
+
+struct TokenizerInspectArguments {
+  std::string tokenizer;
+  std::string text;
+  bool has_text = false;
+  bool json = false;
+};
+int tokenizer_inspect_command(const TokenizerInspectArguments& arguments);
+
+struct CorpusInspectArguments {
+  std::vector<std::string> corpus;
+  std::string tokenizer;  // a file, or empty: made of the kind
+  TokenizerOptions options{.kind = "char", .vocab_size = 8192};
+  CorpusOptions reading;
+  double val_fraction = 0.1;
+  bool json = false;
+};
+int corpus_inspect_command(const CorpusInspectArguments& arguments);
 
 }  // namespace dikkat

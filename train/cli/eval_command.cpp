@@ -1,7 +1,12 @@
+#include <cmath>
+#include <functional>
+#include <limits>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "train/cli/commands.h"
+#include "train/cli/progress.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
 #include "train/cli/trained_model.h"
@@ -12,10 +17,16 @@
 namespace dikkat {
 namespace {
 
-/// The validation part of the run's own corpus, which must be what it was.
-EvaluationText validation_text(const TrainedModel& trained) {
+nlohmann::ordered_json number_or_null(double value) { return std::isnan(value) ? nlohmann::ordered_json() : nlohmann::ordered_json(value); }
+
+/// The text that is named, or the validation part of the run's own corpus, which must be what it was.
+EvaluationText text_of(const EvalArguments& arguments, const TrainedModel& trained) {
+  LoadingLine line;
+  if (!arguments.corpus.empty()) {
+    return load_evaluation_text(trained.config, *trained.tokenizer, arguments.corpus, std::ref(line));
+  }
   const KnownCorpus known{.tokenizer = trained.checkpoint.tokenizer(), .fingerprint = trained.checkpoint.state().corpus_fingerprint};
-  TrainingData data = load_training_data(trained.config, &known);
+  TrainingData data = load_training_data(trained.config, &known, std::ref(line));
   require_input(data.validation.samples != nullptr, "the run has no validation part (data.val_fraction is ",
                 trained.config.data.val_fraction, "); name the text to be evaluated with --corpus");
   return std::move(data.validation);
@@ -25,13 +36,19 @@ EvaluationText validation_text(const TrainedModel& trained) {
 
 int eval_command(const EvalArguments& arguments) {
   const TrainedModel trained = load_trained_model(arguments.source, arguments.best);
-  const EvaluationText text =
-      arguments.corpus.empty() ? validation_text(trained) : load_evaluation_text(trained.config, *trained.tokenizer, arguments.corpus);
+  EvaluationText text = text_of(arguments, trained);
+  if (arguments.stride > 0) {
+    set_stride(text, trained.config, arguments.stride);
+  }
   require_input(!arguments.exact_match || text.pairs != nullptr, "--exact-match is for an encoder-decoder, but ",
                 trained.checkpoint.path().string(), " holds a GPT");
   stop_in_order();
   Evaluator evaluator(*trained.model);
-  const auto result = evaluator(*text.samples, {}, [] { return stop_requested(); });
+  const auto result = [&] {
+    ShareLine line("evaluating");
+    return evaluator(
+        *text.samples, {}, [] { return stop_requested(); }, std::ref(line));
+  }();
   if (!result) {
     return 128 + stop_signal();
   }
@@ -42,11 +59,17 @@ int eval_command(const EvalArguments& arguments) {
       return 128 + stop_signal();
     }
   }
-  const double bits = result->bits_per_byte(text.predicted_bytes);
+  // Of a tokenizer that drops something of the text, the tokens do not stand for its bytes.
+  const double bits =
+      trained.tokenizer->is_lossless() ? result->bits_per_byte(text.predicted_bytes) : std::numeric_limits<double>::quiet_NaN();
   if (arguments.json) {
-    nlohmann::ordered_json object{
-        {"loss", result->loss},     {"perplexity", result->perplexity()},      {"bits_per_byte", bits},
-        {"tokens", result->tokens}, {"step", trained.checkpoint.state().step}, {"checkpoint", trained.checkpoint.path().string()}};
+    nlohmann::ordered_json object{{"loss", result->loss},
+                                  {"standard_error", number_or_null(result->standard_error)},
+                                  {"perplexity", result->perplexity()},
+                                  {"bits_per_byte", number_or_null(bits)},
+                                  {"tokens", result->tokens},
+                                  {"step", trained.checkpoint.state().step},
+                                  {"checkpoint", trained.checkpoint.path().string()}};
     if (match) {
       object["exact_match"] = match->share();
       object["pairs"] = match->pairs;
@@ -54,8 +77,10 @@ int eval_command(const EvalArguments& arguments) {
     put(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
   } else {
     tell(trained.checkpoint.path().string() + (arguments.corpus.empty() ? ", the whole validation part" : ", all of the text"));
-    put(fmt::format("loss           {:.4f}\nperplexity     {:.4f}\nbits_per_byte  {:.4f}\ntokens         {}\n", result->loss,
-                    result->perplexity(), bits, result->tokens));
+    const std::string error = std::isnan(result->standard_error) ? "" : fmt::format(" +- {:.4f}", result->standard_error);
+    put(fmt::format("loss           {:.4f}{}\nperplexity     {:.4f}\nbits_per_byte  {}\ntokens         {}\n", result->loss, error,
+                    result->perplexity(), std::isfinite(bits) ? fmt::format("{:.4f}", bits) : "-  (words do not tell all bytes of a text)",
+                    result->tokens));
     if (match) {
       put(fmt::format("exact_match    {:.4f} ({} of {} pairs)\n", match->share(), match->exact, match->pairs));
     }

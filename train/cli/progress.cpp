@@ -1,5 +1,6 @@
 #include "train/cli/progress.h"
 
+#include <cmath>
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -21,44 +22,46 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
-LoadingLine::LoadingLine()
-    : terminal_(::isatty(STDERR_FILENO) == 1),
-      due_(std::chrono::steady_clock::now() + kMoment),
-      stage_start_(std::chrono::steady_clock::now()) {}
+PassingLine::PassingLine()
+    : terminal_(::isatty(STDERR_FILENO) == 1), due_(std::chrono::steady_clock::now() + kMoment), start_(std::chrono::steady_clock::now()) {}
 
-LoadingLine::~LoadingLine() {
+PassingLine::~PassingLine() {
   if (shown_ && terminal_) {
     std::fputs("\r\x1b[K", stderr);
   }
 }
 
-void LoadingLine::operator()(const LoadingReport& r) {
+void PassingLine::show(const std::string& what, double bytes, double share) {
   const auto now = std::chrono::steady_clock::now();
-  if (r.stage != stage_) {
-    stage_ = r.stage;
-    stage_start_ = now;
+  if (what != what_) {
+    what_ = what;
+    start_ = now;
   }
   if (now < due_) {
     return;
   }
   due_ = now + (terminal_ ? kRedrawn : kQuietly);
   shown_ = true;
-  const double seconds = seconds_since(stage_start_);
-  std::string line = r.stage == LoadingReport::Stage::reading    ? "reading the corpus"
-                     : r.stage == LoadingReport::Stage::learning ? "learning the tokenizer"
-                                                                 : "tokenizing";
-  if (r.bytes > 0) {
-    line += fmt::format("  {}  {}/s", short_bytes(static_cast<double>(r.bytes)),
-                        short_bytes(static_cast<double>(r.bytes) / std::max(seconds, 1e-3)));
+  const double seconds = seconds_since(start_);
+  std::string line = what;
+  if (bytes > 0) {
+    line += fmt::format("  {}  {}/s", short_bytes(bytes), short_bytes(bytes / std::max(seconds, 1e-3)));
   }
-  if (r.share > 0) {
-    line += fmt::format("  {:.0f}%  {} left", r.share * 100, clock_time(seconds * (1 - r.share) / r.share));
+  if (share > 0) {
+    line += fmt::format("  {:.0f}%  {} left", share * 100, clock_time(seconds * (1 - share) / share));
   }
   if (terminal_) {
     std::fputs(("\r\x1b[K" + line).c_str(), stderr);
   } else {
     tell(line);
   }
+}
+
+void LoadingLine::operator()(const LoadingReport& r) {
+  const char* what = r.stage == LoadingReport::Stage::reading    ? "reading the corpus"
+                     : r.stage == LoadingReport::Stage::learning ? "learning the tokenizer"
+                                                                 : "tokenizing";
+  line_.show(what, static_cast<double>(r.bytes), r.share);
 }
 
 Progress::Progress(const Trainer& trainer)
@@ -105,7 +108,8 @@ void Progress::evaluating(double share_done) {
 }
 
 void Progress::evaluated(const EvaluationReport& r) {
-  print(fmt::format("step {:>6}/{}  train loss {:.4f}  validation loss {:.4f}{}", r.step, max_steps_, r.train_loss, r.val_loss,
+  const std::string error = std::isnan(r.val_standard_error) ? "" : fmt::format(" +- {:.4f}", r.val_standard_error);
+  print(fmt::format("step {:>6}/{}  train loss {:.4f}  validation loss {:.4f}{}{}", r.step, max_steps_, r.train_loss, r.val_loss, error,
                     r.best ? "  (best so far)" : ""));
 }
 

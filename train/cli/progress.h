@@ -7,20 +7,42 @@
 
 namespace dikkat {
 
-/// Tells a person on stderr how reading a corpus goes, where it takes longer than a moment: one line that moves on a terminal, one in ten
-/// seconds elsewhere.
-class LoadingLine {
+/// Tells a person on stderr how something goes that may take longer than a moment: one line that moves on a terminal, one in ten seconds
+/// elsewhere; nothing where it was over before.
+class PassingLine {
  public:
-  LoadingLine();
-  ~LoadingLine();
-  LoadingLine(const LoadingLine&) = delete;
-  LoadingLine& operator=(const LoadingLine&) = delete;
-  void operator()(const LoadingReport& report);
+  PassingLine();
+  ~PassingLine();
+  PassingLine(const PassingLine&) = delete;
+  PassingLine& operator=(const PassingLine&) = delete;
+
+  /// `what` is being done: `bytes` so far (0: not said), `share` of all (below 0: not known).
+  void show(const std::string& what, double bytes, double share);
 
  private:
   bool terminal_, shown_ = false;
-  std::chrono::steady_clock::time_point due_, stage_start_;
-  LoadingReport::Stage stage_ = LoadingReport::Stage::reading;
+  std::chrono::steady_clock::time_point due_, start_;
+  std::string what_;
+};
+
+/// Of reading a corpus.
+class LoadingLine {
+ public:
+  void operator()(const LoadingReport& report);
+
+ private:
+  PassingLine line_;
+};
+
+/// Of something whose end is known.
+class ShareLine {
+ public:
+  explicit ShareLine(std::string what) : what_(std::move(what)) {}
+  void operator()(double share) { line_.show(what_, 0, share); }
+
+ private:
+  std::string what_;
+  PassingLine line_;
 };
 
 /// Tells a person on stderr how training goes: one line that moves on a terminal, a line every log_interval steps elsewhere.

@@ -120,10 +120,10 @@ struct CorpusReader::State {
   std::optional<Lines> lines{};  // of JSONL
   bool source_ended = false;
   std::string buffer{};  // of a document, read and not yet given
-  index line = 0;      // of JSONL
-  index offset = 0;    // of the buffer in its document
-  bool begins = true;  // a document begins with the buffer
-  index position = 0;  // of the buffer in all texts
+  index line = 0;        // of JSONL
+  index offset = 0;      // of the buffer in its document
+  bool begins = true;    // a document begins with the buffer
+  index position = 0;    // of the buffer in all texts
   bool after_seam = false;
 
   void open() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 #include "train/data/permutation.h"
 
@@ -27,8 +28,7 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
   const auto chosen = [&](index i) { return all ? i : order(i); };
   const index block = std::max<index>(1, kBlockTokens / text.longest().cols);
 
-  double total = 0;
-  double weight = 0;
+  windows_.clear();
   for (index first = 0; first < count; first += block) {
     if (stop && stop()) {
       return std::nullopt;
@@ -43,15 +43,33 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
       text.fill(0, chosen(first + row), row, batch_);
     }
     Pass pass{.tape = tape_};
-    const Tensor loss = model_.loss(pass, batch_, batch_.target_weight);
-    total += static_cast<double>(*loss.data<float>()) * batch_.target_weight;
-    weight += batch_.target_weight;
+    terms_.resize(batch_.targets.size());
+    model_.loss(pass, batch_, 1, 0, terms_.data());
+    const auto cols = static_cast<std::size_t>(lengths.cols);
+    for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
+      const double sum = std::accumulate(terms_.begin() + row * cols, terms_.begin() + (row + 1) * cols, 0.0);
+      windows_.emplace_back(sum, text.target_weight(chosen(first + static_cast<index>(row))));
+    }
     tape_.reset();
     if (progress) {
       progress(static_cast<double>(first + rows) / static_cast<double>(count));
     }
   }
-  return Evaluation{.loss = total / weight, .tokens = static_cast<index>(weight)};
+  double total = 0, weight = 0;
+  for (const auto& [sum, of_window] : windows_) {
+    total += sum;
+    weight += of_window;
+  }
+  Evaluation result{.loss = total / weight, .tokens = static_cast<index>(weight)};
+  if (const auto n = static_cast<double>(windows_.size()); n > 1) {
+    double squares = 0;
+    for (const auto& [sum, of_window] : windows_) {
+      const double deviation = sum - result.loss * of_window;
+      squares += deviation * deviation;
+    }
+    result.standard_error = std::sqrt(squares * n / (n - 1)) / weight;
+  }
+  return result;
 }
 
 }  // namespace dikkat

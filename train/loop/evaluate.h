@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
+#include <vector>
 
 #include "train/data/batch.h"
 #include "train/data/samples.h"
@@ -13,6 +15,9 @@ namespace dikkat {
 struct Evaluation {
   double loss = 0;   // mean cross-entropy of a token, in nats
   index tokens = 0;  // predictions that it is the mean of
+  /// Of the mean, were other windows of such text looked at. Losses of neighbouring tokens go together, so it is taken over windows, each
+  /// of which is one observation (of a ratio: Cochran 1977, "Sampling Techniques", 6.4). NaN where there is one window.
+  double standard_error = std::numeric_limits<double>::quiet_NaN();
 
   double perplexity() const;
   /// Of a text in which these tokens stand for `bytes` bytes.
@@ -41,6 +46,8 @@ class Evaluator {
   const LanguageModel& model_;
   Tape tape_{Recording::off};
   Batch batch_;
+  std::vector<double> terms_;                       // of the loss, one a position
+  std::vector<std::pair<double, double>> windows_;  // the sum of its losses, and their weight
 };
 
 }  // namespace dikkat

@@ -114,6 +114,7 @@ void MetricsLog::write(const EvaluationReport& r) {
   line.add("step", r.step);
   line.add("train_loss", r.train_loss);
   line.add("val_loss", r.val_loss);
+  line.add("val_standard_error", r.val_standard_error);
   line.add("ms", r.seconds * 1e3);
   append(line.finish());
 }

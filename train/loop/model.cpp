@@ -56,13 +56,13 @@ index LanguageModel::vocab_size() const {
   return std::visit([](const auto& model) { return model.config().vocab_size; }, model_);
 }
 
-Tensor LanguageModel::loss(Pass& pass, const Batch& batch, double normaliser, double label_smoothing) const {
+Tensor LanguageModel::loss(Pass& pass, const Batch& batch, double normaliser, double label_smoothing, double* terms) const {
   Tape& tape = pass.tape;
   const Shape shape{batch.rows, batch.lengths.cols};
   const Tensor inputs = tape.input<Token>(shape, batch.inputs);
   const Tensor targets = tape.input<Token>(shape, batch.targets);
   const Tensor weights = tape.input<float>(shape, batch.weights);
-  const CrossEntropyOptions options{.weights = weights, .normaliser = normaliser, .label_smoothing = label_smoothing};
+  const CrossEntropyOptions options{.weights = weights, .normaliser = normaliser, .label_smoothing = label_smoothing, .terms = terms};
   if (is_gpt()) {
     return linear_cross_entropy(gpt().features(pass, inputs), gpt().head(), targets, options);
   }

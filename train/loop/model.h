@@ -21,7 +21,7 @@ class LanguageModel {
   index vocab_size() const;
 
   /// What the batch's weights make of the losses of its targets, divided by `normaliser`: a scalar.
-  Tensor loss(Pass& pass, const Batch& batch, double normaliser, double label_smoothing = 0) const;
+  Tensor loss(Pass& pass, const Batch& batch, double normaliser, double label_smoothing = 0, double* terms = nullptr) const;
 
   bool is_gpt() const { return std::holds_alternative<Gpt>(model_); }
   /// Throw InputError when the model is of the other kind.

@@ -24,6 +24,7 @@ struct EvaluationReport {
   index step = 0;
   double train_loss = 0;
   double val_loss = 0;
+  double val_standard_error = std::numeric_limits<double>::quiet_NaN();
   double seconds = 0;
   bool best = false;  // the lowest val_loss of the run so far
 };

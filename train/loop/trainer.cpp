@@ -322,7 +322,11 @@ bool Trainer::Parts::evaluate(TrainingEvents& events, const std::function<bool()
   if (!train) {
     return false;
   }
-  EvaluationReport report{.step = state.step, .train_loss = train->loss, .val_loss = val->loss, .seconds = seconds_since(start)};
+  EvaluationReport report{.step = state.step,
+                          .train_loss = train->loss,
+                          .val_loss = val->loss,
+                          .val_standard_error = val->standard_error,
+                          .seconds = seconds_since(start)};
   report.best = take(report);
   metrics->write(report);
   events.evaluated(report);

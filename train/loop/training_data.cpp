@@ -63,15 +63,14 @@ index given_bytes(const Config& config, const Tokenizer& tokenizer, const TokenS
   return bytes;
 }
 
-EvaluationText evaluation_text(const Config& config, const Tokenizer& tokenizer, TokenStore store, index bytes,
-                               const EvaluationWindows& windows = {}) {
+EvaluationText evaluation_text(const Config& config, const Tokenizer& tokenizer, TokenStore store, index bytes) {
   EvaluationText text{.text = std::make_unique<TokenStore>(std::move(store))};
   text.tokens = text.text->size();
   if (text.tokens > 1) {
     if (by_document(config)) {
       text.samples = std::make_unique<DocumentWindows>(*text.text, config.model.block_size, tokenizer.separator().has_value());
     } else {
-      text.samples = std::make_unique<SequentialWindows>(*text.text, config.model.block_size, windows.stride);
+      text.samples = std::make_unique<SequentialWindows>(*text.text, config.model.block_size);
     }
     text.predicted_bytes = bytes - given_bytes(config, tokenizer, *text.text);
   }
@@ -263,7 +262,7 @@ TrainingData load_training_data(const Config& config, const KnownCorpus* known, 
 }
 
 EvaluationText load_evaluation_text(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths,
-                                    const EvaluationWindows& windows, const LoadingProgress& progress) {
+                                    const LoadingProgress& progress) {
   if (reads_pairs(config)) {
     const PairCorpus corpus = read_pairs(paths);
     return evaluation_text(config, tokenizer, corpus.pairs);
@@ -272,15 +271,21 @@ EvaluationText load_evaluation_text(const Config& config, const Tokenizer& token
   if (are_token_shards(paths)) {
     TokenStore tokens = open_token_shards(find_corpus_files(paths, kTokenExtensions), tokenizer.vocab_size(), tokenizer.separator());
     const index bytes = bytes_of(tokens, tokenizer);
-    text = evaluation_text(config, tokenizer, std::move(tokens), bytes, windows);
+    text = evaluation_text(config, tokenizer, std::move(tokens), bytes);
   } else {
     const Corpus corpus = open_corpus(paths, corpus_options(config));
     const CorpusFacts facts = survey(corpus, nullptr, telling_of_reading(progress));
     TokenizedCorpus tokens = tokens_of(config, corpus, facts, tokenizer, {}, progress);
-    text = evaluation_text(config, tokenizer, std::move(tokens.parts[0]), tokens.bytes[0], windows);
+    text = evaluation_text(config, tokenizer, std::move(tokens.parts[0]), tokens.bytes[0]);
   }
   require_input(text.samples != nullptr, "the text for evaluation has ", text.tokens, " tokens, expected at least 2: give a longer text");
   return text;
+}
+
+void set_stride(EvaluationText& text, const Config& config, index stride) {
+  require_input(text.text != nullptr && !by_document(config), "a stride is for windows of a stream of text, but the model reads ",
+                text.text == nullptr ? "pairs" : "documents by themselves (data.pack)");
+  text.samples = std::make_unique<SequentialWindows>(*text.text, config.model.block_size, stride);
 }
 
 }  // namespace dikkat

@@ -52,13 +52,12 @@ using LoadingProgress = std::function<void(const LoadingReport&)>;
 /// one, has too few tokens for one window of block_size, or a pair that is longer.
 TrainingData load_training_data(const Config& config, const KnownCorpus* known = nullptr, const LoadingProgress& progress = {});
 
-/// How the windows of a text are cut for evaluation.
-struct EvaluationWindows {
-  index stride = 0;  // new predictions in a window, the others are context; 0: all are
-};
-
 /// All of the paths' files, not split. Throws InputError for what cannot be read or tokenized.
 EvaluationText load_evaluation_text(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths,
-                                    const EvaluationWindows& windows = {}, const LoadingProgress& progress = {});
+                                    const LoadingProgress& progress = {});
+
+/// Cuts the text anew, so that `stride` predictions of a window count and the others are context. Throws InputError for pairs, for
+/// documents that are windows of their own, and for a stride longer than a window.
+void set_stride(EvaluationText& text, const Config& config, index stride);
 
 }  // namespace dikkat

@@ -1,0 +1,211 @@
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "train/checkpoint/checkpoint_list.h"
+#include "train/checkpoint/file.h"
+#include "train/cli/commands.h"
+#include "train/cli/progress.h"
+#include "train/cli/streams.h"
+#include "train/cli/text.h"
+#include "train/data/tokenize.h"
+#include "train/text/bpe_files.h"
+#include "train/text/pieces.h"
+#include "train/text/tokenizer_file.h"
+
+namespace dikkat {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+/// Of a run, a checkpoint, or a file of its own.
+std::unique_ptr<Tokenizer> load_tokenizer(const std::string& source) {
+  const fs::path path(source);
+  if (path.extension() == ".h5" || fs::is_directory(path / "checkpoints")) {
+    return tokenizer_from_json(open_checkpoint(source, Pick::newest).tokenizer());
+  }
+  return read_tokenizer_file(source);
+}
+
+std::string dumped(const ordered_json& json) { return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace); }
+
+/// The text of one token, as JSON writes strings: control characters show, and what is half a character is U+FFFD.
+std::string shown(const Tokenizer& tokenizer, Token token) { return dumped(tokenizer.decode(std::span(&token, 1))); }
+
+/// Writes a new file; one that is there stays as it is.
+void write_new(const fs::path& path, const std::string& text) {
+  require_input(!fs::exists(path), path.string(), " exists already, and nothing is overwritten; give another --out");
+  if (path.has_parent_path()) {
+    fs::create_directories(path.parent_path());
+  }
+  replace_file(path, text);
+  put(concat(path.string(), "\n"));
+}
+
+/// Prints ids as they come.
+class Printer : public TokenSink {
+ public:
+  explicit Printer(bool json) : json_(json) { put(json ? "[" : ""); }
+
+  void begin_document(Part) override {}
+  void append(Part, std::span<const Token> tokens) override {
+    std::string text;
+    for (const Token token : tokens) {
+      fmt::format_to(std::back_inserter(text), "{}{}", first_ ? "" : json_ ? "," : " ", token);
+      first_ = false;
+    }
+    put(text);
+  }
+  void finish() { put(json_ ? "]\n" : "\n"); }
+
+ private:
+  bool json_;
+  bool first_ = true;
+};
+
+/// Ids in a text: numbers, with spaces, commas or brackets around them.
+std::vector<Token> read_ids(const std::string& text, const Tokenizer& tokenizer) {
+  std::vector<Token> ids;
+  for (std::size_t at = 0; at < text.size();) {
+    if (std::string_view(" \t\r\n,[]").find(text[at]) != std::string_view::npos) {
+      ++at;
+      continue;
+    }
+    index id = 0;
+    const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), id);
+    const std::string word = text.substr(at, std::min<std::size_t>(text.find_first_of(" \t\r\n,[]", at), at + 20) - at);
+    require_input(error == std::errc() && 0 <= id && id < tokenizer.vocab_size(), "decode: \"", word,
+                  "\" is no id, expected numbers from 0 to ", tokenizer.vocab_size() - 1);
+    ids.push_back(static_cast<Token>(id));
+    at = static_cast<std::size_t>(end - text.data());
+  }
+  return ids;
+}
+
+}  // namespace
+
+int tokenizer_train_command(const TokenizerTrainArguments& arguments) {
+  const fs::path out(arguments.out);
+  const bool is_file = out.extension() == ".json";
+  require_input(!fs::exists(is_file ? out : out / "tokenizer.json"), arguments.out,
+                " exists already, and nothing is overwritten; give another --out");
+  const Corpus corpus = open_corpus(arguments.corpus, arguments.reading);
+  const auto maker = make_tokenizer_maker(arguments.options);
+  std::unique_ptr<Tokenizer> tokenizer;
+  CorpusFacts facts;
+  {
+    LoadingLine line;
+    facts = survey(corpus, maker.get(), [&](index bytes) { line({.stage = LoadingReport::Stage::reading, .bytes = bytes}); });
+    tokenizer = maker->make([&](double share) { line({.stage = LoadingReport::Stage::learning, .share = share}); });
+  }
+  tell(fmt::format("{} tokens ({}) from {} bytes in {} document{}", grouped_digits(tokenizer->vocab_size()), tokenizer->kind(),
+                   grouped_digits(facts.bytes), grouped_digits(facts.documents), facts.documents == 1 ? "" : "s"));
+  if (const auto wanted = arguments.options.vocab_size; tokenizer->kind() == BpeTokenizer::kKind && tokenizer->vocab_size() < wanted) {
+    tell(fmt::format("these are fewer than {}: no two tokens are neighbours twice any more", grouped_digits(wanted)));
+  }
+  if (is_file) {
+    write_new(out, tokenizer->to_json());
+  } else {
+    write_new(out / "tokenizer.json", tokenizer->to_json());
+    if (const auto* bpe = dynamic_cast<const BpeTokenizer*>(tokenizer.get())) {
+      const Gpt2Files files = gpt2_files(*bpe);
+      write_new(out / "vocab.bpe", files.vocab_bpe);
+      write_new(out / "encoder.json", files.encoder_json);
+    }
+  }
+  flush_results();
+  return 0;
+}
+
+int tokenizer_encode_command(const TokenizerEncodeArguments& arguments) {
+  require_input(!arguments.has_text || arguments.corpus.empty(), "encode: --text and --corpus are both given, expected one of them");
+  const auto tokenizer = load_tokenizer(arguments.tokenizer);
+  Printer printer(arguments.json);
+  if (arguments.has_text) {
+    printer.append(Part::train, tokenizer->encode(arguments.text));
+  } else {
+    const std::vector<std::string> standard_input = {std::string(kStandardInput)};
+    tokenize(open_corpus(arguments.corpus.empty() ? standard_input : arguments.corpus, arguments.reading), *tokenizer, {}, printer);
+  }
+  printer.finish();
+  flush_results();
+  return 0;
+}
+
+int tokenizer_decode_command(const TokenizerDecodeArguments& arguments) {
+  const auto tokenizer = load_tokenizer(arguments.tokenizer);
+  std::string text;
+  for (const std::string& id : arguments.ids) {
+    text += id;
+    text += ' ';
+  }
+  if (arguments.ids.empty()) {
+    text.assign(std::istreambuf_iterator<char>(std::cin), {});
+  }
+  put(tokenizer->decode(read_ids(text, *tokenizer)));
+  flush_results();
+  return 0;
+}
+
+int tokenizer_inspect_command(const TokenizerInspectArguments& arguments) {
+  const auto tokenizer = load_tokenizer(arguments.tokenizer);
+  const auto* bpe = dynamic_cast<const BpeTokenizer*>(tokenizer.get());
+  const std::vector<Token> tokens = arguments.has_text ? tokenizer->encode(arguments.text) : std::vector<Token>();
+  const double bytes_per_token = tokens.empty() ? 0 : static_cast<double>(arguments.text.size()) / static_cast<double>(tokens.size());
+  if (arguments.json) {
+    ordered_json object{{"kind", tokenizer->kind()}, {"vocab_size", tokenizer->vocab_size()}};
+    object["separator"] = tokenizer->separator() ? ordered_json(*tokenizer->separator()) : ordered_json();
+    if (bpe != nullptr) {
+      object["merges"] = bpe->bpe().merges().size();
+      object["unicode"] = PieceReader::unicode_version();
+    }
+    if (arguments.has_text) {
+      object["tokens"] = ordered_json::array();
+      for (const Token token : tokens) {
+        object["tokens"].push_back({{"id", token}, {"text", tokenizer->decode(std::span(&token, 1))}});
+      }
+      object["bytes_per_token"] = bytes_per_token;
+    }
+    put(dumped(object) + '\n');
+    flush_results();
+    return 0;
+  }
+  const auto line = [](const char* name, const std::string& text) { put(fmt::format("{:<11}{}\n", name, text)); };
+  line("kind", std::string(tokenizer->kind()));
+  line("tokens", grouped_digits(tokenizer->vocab_size()));
+  if (tokenizer->separator()) {
+    line("separator", fmt::format("{} {}", *tokenizer->separator(), shown(*tokenizer, *tokenizer->separator())));
+  }
+  if (bpe != nullptr) {
+    line("merges", grouped_digits(static_cast<index>(bpe->bpe().merges().size())));
+    line("pieces", fmt::format("GPT-2's rule, letters and numbers of Unicode {}", PieceReader::unicode_version()));
+  }
+  if (!arguments.has_text) {
+    constexpr Token kSome = 12;
+    const auto last = static_cast<Token>(tokenizer->vocab_size());
+    const auto some = [&](Token first, Token end) {
+      std::string list;
+      for (Token id = std::max(0, first); id < std::min(end, last); ++id) {
+        list += fmt::format("{}{}", list.empty() ? "" : " ", shown(*tokenizer, id));
+      }
+      return list;
+    };
+    line("first", some(bpe != nullptr ? 256 : 0, bpe != nullptr ? 256 + kSome : kSome));
+    line("last", some(last - kSome, last));
+  } else {
+    for (const Token token : tokens) {
+      put(fmt::format("{:>8}  {}\n", token, shown(*tokenizer, token)));
+    }
+    line("in all", fmt::format("{} tokens, {:.2f} bytes a token", grouped_digits(static_cast<index>(tokens.size())), bytes_per_token));
+  }
+  flush_results();
+  return 0;
+}
+
+}  // namespace dikkat
