@@ -24,9 +24,9 @@ class Maker : public TokenizerMaker {
   }
   void absorb(const TokenizerMaker& other) override { counts_.add(dynamic_cast<const Maker&>(other).counts_); }
   index settled(std::string_view text) const override { return settled_pieces(text); }
-  std::unique_ptr<Tokenizer> make(const std::function<void(double)>& progress) const override {
+  std::unique_ptr<Tokenizer> make(const std::function<void(double)>& progress) override {
     require_input(counts_.distinct() > 0, "bpe tokenizer: there is no text, expected one to learn merges from");
-    Bpe bpe = train_bpe(counts_, vocab_size_ - 1, progress);
+    Bpe bpe = train_bpe(std::move(counts_), vocab_size_ - 1, progress);
     const auto last = static_cast<Token>(bpe.tokens().size());
     return std::make_unique<BpeTokenizer>(std::move(bpe), std::map<Token, std::string>{{last, std::string(BpeTokenizer::kEndOfText)}});
   }

@@ -1,6 +1,8 @@
 #include "train/text/bpe_trainer.h"
 
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <queue>
 #include <vector>
 
@@ -37,49 +39,55 @@ struct Candidate {
 
 /// A piece as the tokens that it is now.
 struct Word {
-  std::uint64_t start;  // in the symbols of all words
   std::int64_t count;
-  std::uint32_t size;
+  std::uint64_t place;  // of its first symbol among those of all words, times 2^16, and how many they are
+
+  std::uint64_t start() const { return place >> 16; }
+  std::uint32_t size() const { return place & 0xFFFF; }
+  void set_size(std::uint32_t size) { place = start() << 16 | size; }
 };
 
+/// A pair is counted once, when it comes about, and from then on it only gets rarer. So pairs below a threshold need not be followed before
+/// the most frequent one has fallen below it, too; then all words are counted anew with a lower one. Most pairs never are: in most texts
+/// there are far more that occur a few times than tokens to be made.
+template <class Symbol>
 class Training {
  public:
-  explicit Training(const StringCounts& pieces) {
-    std::array<Token, 256> of_byte{};
+  explicit Training(StringCounts pieces) {
+    std::array<Symbol, 256> of_byte{};
     for (std::size_t id = 0; id < 256; ++id) {
-      of_byte[byte_level::kOrder[id]] = static_cast<Token>(id);
+      of_byte[byte_level::kOrder[id]] = static_cast<Symbol>(id);
       tokens_.emplace_back(1, static_cast<char>(byte_level::kOrder[id]));
     }
+    pieces.forget_places();
     symbols_.reserve(static_cast<std::size_t>(pieces.distinct_bytes()));
     words_.reserve(static_cast<std::size_t>(pieces.distinct()));
     pieces.for_each([&](std::string_view piece, std::uint64_t times) {
       constexpr std::size_t kLongest = 256;
       for (; !piece.empty(); piece.remove_prefix(std::min(piece.size(), kLongest))) {
         const std::string_view part = piece.substr(0, kLongest);
-        words_.push_back({symbols_.size(), static_cast<std::int64_t>(times), static_cast<std::uint32_t>(part.size())});
+        words_.push_back({.count = static_cast<std::int64_t>(times), .place = symbols_.size() << 16 | part.size()});
         for (const char byte : part) {
           symbols_.push_back(of_byte[static_cast<unsigned char>(byte)]);
         }
       }
     });
-    for (std::uint32_t w = 0; w < words_.size(); ++w) {
-      const Token* at = symbols_.data() + words_[w].start;
-      for (std::uint32_t i = 0; i + 1 < words_[w].size; ++i) {
-        add(key_of(at[i], at[i + 1]), w);
-      }
-    }
-    for (const auto& [key, pair] : pairs_) {
-      candidates_.push({pair.count, key});
-    }
   }
 
   /// Makes one more token; false when no two tokens are neighbours twice.
   bool step() {
-    while (!candidates_.empty()) {
+    for (;;) {
+      if (candidates_.empty() || candidates_.top().count < threshold_) {
+        if (threshold_ <= kLeast) {
+          return false;
+        }
+        recount(Threshold::lower);
+        continue;
+      }
       const Candidate best = candidates_.top();
       candidates_.pop();
       const auto found = pairs_.find(best.key);
-      if (found == pairs_.end() || found->second.count < 2) {
+      if (found == pairs_.end() || found->second.count < threshold_) {
         continue;
       }
       if (found->second.count != best.count) {  // merges since then took some
@@ -88,92 +96,182 @@ class Training {
       }
       const Merge merge{static_cast<Token>(best.key >> 32), static_cast<Token>(best.key & 0xFFFFFFFFU)};
       std::string made = tokens_[static_cast<std::size_t>(merge.left)] + tokens_[static_cast<std::size_t>(merge.right)];
+      const std::vector<std::uint32_t> words = std::move(found.value().words);
+      pairs_.erase(best.key);
       if (!made_.insert(made).second) {  // by two other tokens: ids and ranks would no longer go together
-        found.value().count = 0;
         continue;
       }
-      const std::vector<std::uint32_t> words = std::move(found.value().words);
-      const auto id = static_cast<Token>(tokens_.size());
-      tokens_.push_back(std::move(made));
-      merges_.push_back(merge);
-      for (const std::uint32_t w : words) {
-        apply(merge, id, w);
-      }
-      pairs_.erase(best.key);
-      for (const PairKey key : grown_) {
-        candidates_.push({pairs_.at(key).count, key});
-      }
-      grown_.clear();
+      make(merge, std::move(made), words);
       return true;
     }
-    return false;
   }
 
   index size() const { return static_cast<index>(tokens_.size()); }
   Bpe result() && { return Bpe(std::move(tokens_), std::move(merges_)); }
 
  private:
-  bool add(PairKey key, std::uint32_t w) {
-    const auto [at, is_new] = pairs_.try_emplace(key);
-    Pair& pair = at.value();
-    pair.count += words_[w].count;
+  static constexpr std::int64_t kLeast = 2;
+  static constexpr std::int64_t kFall = 2;  // of the threshold, from one counting to the next
+
+  template <class F>
+  void for_pairs(F&& f) const {
+    for (std::uint32_t w = 0; w < words_.size(); ++w) {
+      const Symbol* at = symbols_.data() + words_[w].start();
+      for (std::uint32_t i = 0; i + 1 < words_[w].size(); ++i) {
+        f(key_of(static_cast<Token>(at[i]), static_cast<Token>(at[i + 1])), w);
+      }
+    }
+  }
+
+  enum class Threshold { same, lower };
+
+  /// Counts all pairs anew, and finds their words.
+  void recount(Threshold threshold) {
+    pairs_ = {};
+    candidates_ = {};
+    // A first, coarse count, of many pairs together, tells which cannot be frequent: the exact one is of the others.
+    std::size_t slots = 1 << 10;
+    while (slots < symbols_.size() / 16) {
+      slots *= 2;
+    }
+    std::vector<std::int64_t> coarse(slots);
+    const auto slot_of = [&](PairKey key) { return KeyHash()(key) & (slots - 1); };
+    for_pairs([&](PairKey key, std::uint32_t w) { coarse[slot_of(key)] += words_[w].count; });
+    if (threshold == Threshold::lower) {
+      const std::int64_t highest = *std::max_element(coarse.begin(), coarse.end());
+      threshold_ = std::max(kLeast, std::min(threshold_, highest) / kFall);
+    }
+    struct Count {
+      std::int64_t times = 0;
+      std::uint32_t words = 0, last_word = kNone;
+    };
+    tsl::robin_map<PairKey, Count, KeyHash> counts;
+    for_pairs([&](PairKey key, std::uint32_t w) {
+      if (coarse[slot_of(key)] >= threshold_) {
+        Count& count = counts[key];
+        count.times += words_[w].count;
+        count.words += count.last_word != w ? 1 : 0;
+        count.last_word = w;
+      }
+    });
+    coarse = {};
+    places_ = 0;
+    for (const auto& [key, count] : counts) {
+      if (count.times >= threshold_) {
+        places_ += count.words;
+        Pair pair{.count = count.times};
+        pair.words.reserve(count.words);
+        pairs_.emplace(key, std::move(pair));
+        candidates_.push({count.times, key});
+      }
+    }
+    counts = {};
+    for_pairs([&](PairKey key, std::uint32_t w) {
+      if (const auto found = pairs_.find(key); found != pairs_.end()) {
+        note(found.value(), w);
+      }
+    });
+    most_places_ = places_ + places_ / 4;
+  }
+
+  static void note(Pair& pair, std::uint32_t w) {
     if (pair.words.empty() || pair.words.back() != w) {
       pair.words.push_back(w);
     }
-    return is_new;
   }
 
-  void remove(PairKey key, std::uint32_t w) { pairs_.find(key).value().count -= words_[w].count; }
+  void make(const Merge& merge, std::string bytes, const std::vector<std::uint32_t>& words) {
+    const auto id = static_cast<Token>(tokens_.size());
+    tokens_.push_back(std::move(bytes));
+    merges_.push_back(merge);
+    for (const std::uint32_t w : words) {
+      apply(merge, id, w);
+    }
+    places_ -= words.size();
+    for (auto pair = fresh_.begin(); pair != fresh_.end(); ++pair) {
+      if (pair->second.count >= threshold_) {
+        candidates_.push({pair->second.count, pair->first});
+        pair.value().words.shrink_to_fit();
+        places_ += pair->second.words.size();
+        pairs_.emplace(pair->first, std::move(pair.value()));
+      }
+    }
+    fresh_.clear();
+    if (places_ > most_places_) {  // most of them are of words that have the pair no more
+      recount(Threshold::same);
+    }
+  }
 
   void apply(const Merge& merge, Token made, std::uint32_t w) {
     Word& word = words_[w];
-    Token* at = symbols_.data() + word.start;
+    Symbol* at = symbols_.data() + word.start();
     std::uint32_t size = 0;
+    const auto token = [&](std::uint32_t i) { return static_cast<Token>(at[i]); };
     const auto replace = [&](PairKey before, PairKey after) {
-      remove(before, w);
-      if (add(after, w)) {
-        grown_.push_back(after);
+      const auto taken_from = [&](auto& pairs) {
+        const auto found = pairs.find(before);
+        if (found != pairs.end()) {
+          found.value().count -= word.count;
+        }
+        return found != pairs.end();
+      };
+      if (!taken_from(fresh_)) {  // a pair that is not followed is not counted either
+        taken_from(pairs_);
       }
+      Pair& pair = fresh_[after];
+      pair.count += word.count;
+      note(pair, w);
     };
-    for (std::uint32_t i = 0; i < word.size;) {
-      if (i + 1 == word.size || at[i] != merge.left || at[i + 1] != merge.right) {
+    for (std::uint32_t i = 0; i < word.size();) {
+      if (i + 1 == word.size() || token(i) != merge.left || token(i + 1) != merge.right) {
         at[size++] = at[i++];
         continue;
       }
       if (size > 0) {
-        replace(key_of(at[size - 1], merge.left), key_of(at[size - 1], made));
+        replace(key_of(token(size - 1), merge.left), key_of(token(size - 1), made));
       }
-      if (i + 2 < word.size) {
-        replace(key_of(merge.right, at[i + 2]), key_of(made, at[i + 2]));
+      if (i + 2 < word.size()) {
+        replace(key_of(merge.right, token(i + 2)), key_of(made, token(i + 2)));
       }
-      at[size++] = made;
+      at[size++] = static_cast<Symbol>(made);
       i += 2;
     }
-    word.size = size;
+    word.set_size(size);
   }
+
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
   std::vector<std::string> tokens_;
   std::vector<Merge> merges_;
   tsl::robin_set<std::string> made_;
-  std::vector<Token> symbols_;
+  std::vector<Symbol> symbols_;
   std::vector<Word> words_;
-  tsl::robin_map<PairKey, Pair, KeyHash> pairs_;
+  tsl::robin_map<PairKey, Pair, KeyHash> pairs_;  // those that are followed
+  tsl::robin_map<PairKey, Pair, KeyHash> fresh_;  // that the merge being applied has made
   std::priority_queue<Candidate> candidates_;
-  std::vector<PairKey> grown_;  // pairs that the merge being applied has made
+  std::size_t places_ = 0;       // words of all pairs that are followed
+  std::size_t most_places_ = 0;  // before they are found anew
+  std::int64_t threshold_ = std::numeric_limits<std::int64_t>::max();
 };
 
-}  // namespace
-
-Bpe train_bpe(const StringCounts& pieces, index vocab_size, const std::function<void(double)>& progress) {
+template <class Symbol>
+Bpe train(StringCounts pieces, index vocab_size, const std::function<void(double)>& progress) {
+  Training<Symbol> training(std::move(pieces));
   constexpr index kBytes = 256;
-  require_input(vocab_size >= kBytes, "bpe: a vocabulary of ", vocab_size, ", expected 256 or more, one for each byte");
-  Training training(pieces);
   while (training.size() < vocab_size && training.step()) {
     if (progress && training.size() % kBytes == 0) {
       progress(static_cast<double>(training.size() - kBytes) / static_cast<double>(vocab_size - kBytes));
     }
   }
   return std::move(training).result();
+}
+
+}  // namespace
+
+Bpe train_bpe(StringCounts pieces, index vocab_size, const std::function<void(double)>& progress) {
+  require_input(vocab_size >= 256, "bpe: a vocabulary of ", vocab_size, ", expected 256 or more, one for each byte");
+  return vocab_size <= 65536 ? train<std::uint16_t>(std::move(pieces), vocab_size, progress)
+                             : train<std::uint32_t>(std::move(pieces), vocab_size, progress);
 }
 
 }  // namespace dikkat

@@ -15,7 +15,7 @@ class Maker : public TokenizerMaker {
   void read(std::string_view) override {}
   void absorb(const TokenizerMaker&) override {}
   index settled(std::string_view text) const override { return static_cast<index>(text.size()); }
-  std::unique_ptr<Tokenizer> make(const std::function<void(double)>&) const override { return std::make_unique<ByteTokenizer>(); }
+  std::unique_ptr<Tokenizer> make(const std::function<void(double)>&) override { return std::make_unique<ByteTokenizer>(); }
 };
 
 }  // namespace

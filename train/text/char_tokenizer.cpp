@@ -26,7 +26,7 @@ class Maker : public TokenizerMaker {
     std::transform(seen_.begin(), seen_.end(), seen.begin(), seen_.begin(), std::logical_or<>());
   }
   index settled(std::string_view text) const override { return settled_characters(text); }
-  std::unique_ptr<Tokenizer> make(const std::function<void(double)>&) const override {
+  std::unique_ptr<Tokenizer> make(const std::function<void(double)>&) override {
     std::u32string characters;
     for (char32_t code_point = 0; code_point <= utf8::kLastCodePoint; ++code_point) {
       if (seen_[code_point]) {

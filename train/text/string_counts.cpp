@@ -1,6 +1,7 @@
 #include "train/text/string_counts.h"
 
-#include <string>
+#include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include <tsl/robin_set.h>
@@ -9,16 +10,19 @@
 
 namespace dikkat {
 
-/// Strings lie one after another; the set holds numbers of entries.
+/// Bytes and entries lie in large chunks, so that growing never copies them and the system gets them back; the set holds numbers of
+/// entries.
 struct StringCounts::Table {
   struct Entry {
     std::uint64_t times;
-    std::uint64_t start;
+    const char* bytes;
     std::uint32_t size;
+
+    std::string_view string() const { return {bytes, size}; }
   };
   struct View {
     const Table* table;
-    std::string_view operator()(std::uint32_t entry) const { return table->string(table->entries[entry]); }
+    std::string_view operator()(std::uint32_t entry) const { return table->entry(entry).string(); }
     std::string_view operator()(std::string_view string) const { return string; }
   };
   struct Hash : View {
@@ -35,10 +39,37 @@ struct StringCounts::Table {
     }
   };
 
-  std::string_view string(const Entry& e) const { return std::string_view(bytes).substr(e.start, e.size); }
+  static constexpr std::size_t kEntries = std::size_t{1} << 16;  // in a chunk
 
-  std::string bytes;
-  std::vector<Entry> entries;
+  Entry& entry(std::size_t i) const { return entries[i / kEntries][i % kEntries]; }
+  void push_back(const Entry& made) {
+    if (count == entries.size() * kEntries) {
+      entries.push_back(std::make_unique<Entry[]>(kEntries));
+    }
+    entry(count++) = made;
+  }
+
+  const char* keep(std::string_view string) {
+    constexpr std::size_t kChunk = std::size_t{1} << 20;
+    if (chunks.empty() || string.size() > room) {
+      room = std::max(kChunk, string.size());
+      chunks.push_back(std::make_unique<char[]>(room));
+      next = chunks.back().get();
+    }
+    char* const at = next;
+    std::memcpy(at, string.data(), string.size());
+    next += string.size();
+    room -= string.size();
+    bytes += static_cast<index>(string.size());
+    return at;
+  }
+
+  std::vector<std::unique_ptr<char[]>> chunks;
+  char* next = nullptr;
+  std::size_t room = 0;  // from next on
+  index bytes = 0;
+  std::vector<std::unique_ptr<Entry[]>> entries;
+  std::size_t count = 0;
   tsl::robin_set<std::uint32_t, Hash, Equal> index_of{64, Hash{{this}}, Equal{{this}}};
 };
 
@@ -50,29 +81,31 @@ StringCounts& StringCounts::operator=(StringCounts&&) noexcept = default;
 void StringCounts::add(std::string_view string, std::uint64_t times) {
   Table& t = *table_;
   if (const auto found = t.index_of.find(string); found != t.index_of.end()) {
-    t.entries[*found].times += times;
+    t.entry(*found).times += times;
     return;
   }
   constexpr std::size_t kMost = std::size_t{1} << 32;
-  require_input(t.entries.size() < kMost - 1 && string.size() < kMost, "the corpus has more than 2^32 different words, or one of 4 GiB");
-  t.entries.push_back({times, t.bytes.size(), static_cast<std::uint32_t>(string.size())});
-  t.bytes += string;
-  t.index_of.insert(static_cast<std::uint32_t>(t.entries.size() - 1));
+  require_input(t.count < kMost - 1 && string.size() < kMost, "the corpus has more than 2^32 different words, or one of 4 GiB");
+  t.push_back({times, t.keep(string), static_cast<std::uint32_t>(string.size())});
+  t.index_of.insert(static_cast<std::uint32_t>(t.count - 1));
 }
 
 void StringCounts::add(const StringCounts& other) {
-  for (const Table::Entry& entry : other.table_->entries) {
-    add(other.table_->string(entry), entry.times);
+  other.for_each([this](std::string_view string, std::uint64_t times) { add(string, times); });
+}
+
+index StringCounts::distinct() const { return static_cast<index>(table_->count); }
+index StringCounts::distinct_bytes() const { return table_->bytes; }
+
+void StringCounts::for_each(const std::function<void(std::string_view, std::uint64_t)>& f) const {
+  for (std::size_t i = 0; i < table_->count; ++i) {
+    const Table::Entry& entry = table_->entry(i);
+    f(entry.string(), entry.times);
   }
 }
 
-index StringCounts::distinct() const { return static_cast<index>(table_->entries.size()); }
-index StringCounts::distinct_bytes() const { return static_cast<index>(table_->bytes.size()); }
-
-void StringCounts::for_each(const std::function<void(std::string_view, std::uint64_t)>& f) const {
-  for (const Table::Entry& entry : table_->entries) {
-    f(table_->string(entry), entry.times);
-  }
+void StringCounts::forget_places() {
+  table_->index_of = decltype(table_->index_of){0, Table::Hash{{table_.get()}}, Table::Equal{{table_.get()}}};
 }
 
 }  // namespace dikkat

@@ -23,6 +23,8 @@ class StringCounts {
   /// Of different strings: how many, and their bytes.
   index distinct() const;
   index distinct_bytes() const;
+  /// Gives back what only add() needs, and ends it.
+  void forget_places();
   void for_each(const std::function<void(std::string_view string, std::uint64_t times)>& f) const;
 
  private:

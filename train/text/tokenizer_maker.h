@@ -31,8 +31,9 @@ class TokenizerMaker {
   virtual void absorb(const TokenizerMaker& other) = 0;
   /// Tokenizer::settled() of the tokenizer to come.
   virtual index settled(std::string_view text) const = 0;
-  /// Throws InputError when there was no text and the kind needs one. `progress` is told the share that is done.
-  virtual std::unique_ptr<Tokenizer> make(const std::function<void(double)>& progress = {}) const = 0;
+  /// Once, and the last call: what has been read may be used up. Throws InputError when there was no text and the kind needs one.
+  /// `progress` is told the share that is done.
+  virtual std::unique_ptr<Tokenizer> make(const std::function<void(double)>& progress = {}) = 0;
 };
 
 /// Throws InputError for an unknown kind, which names the known ones, and for options out of range.

@@ -24,8 +24,8 @@ std::vector<std::string> learned(const Bpe& bpe) { return {bpe.tokens().begin() 
 
 // Sennrich et al. 2016, algorithm 1: low 5, lower 2, newest 6, widest 3. Of equally frequent pairs the lower ids win.
 TEST(TrainBpe, LearnsThePapersMerges) {
-  const StringCounts counts = counts_of({{"low", 5}, {"lower", 2}, {"newest", 6}, {"widest", 3}});
-  EXPECT_EQ(learned(train_bpe(counts, 256 + 6)), (std::vector<std::string>{"es", "est", "lo", "low", "ew", "new"}));
+  EXPECT_EQ(learned(train_bpe(counts_of({{"low", 5}, {"lower", 2}, {"newest", 6}, {"widest", 3}}), 256 + 6)),
+            (std::vector<std::string>{"es", "est", "lo", "low", "ew", "new"}));
 }
 
 TEST(TrainBpe, EndsWhereNoPairOccursTwice) {
@@ -114,9 +114,9 @@ TEST(TrainBpe, DoesNotDependOnTheOrderOfPieces) {
     (i % 2 == 0 ? other : halves).add(words[i], 1);
   }
   halves.add(other);
-  const auto expected = learned(train_bpe(forward, 280));
-  EXPECT_EQ(learned(train_bpe(backward, 280)), expected);
-  EXPECT_EQ(learned(train_bpe(halves, 280)), expected);
+  const auto expected = learned(train_bpe(std::move(forward), 280));
+  EXPECT_EQ(learned(train_bpe(std::move(backward), 280)), expected);
+  EXPECT_EQ(learned(train_bpe(std::move(halves), 280)), expected);
 }
 
 TEST(TrainBpe, ALongPieceTakesNoLonger) {
@@ -128,7 +128,7 @@ TEST(TrainBpe, ALongPieceTakesNoLonger) {
   }
   counts.add(dna);
   double last = 0;
-  const Bpe bpe = train_bpe(counts, 2000, [&](double done) {
+  const Bpe bpe = train_bpe(std::move(counts), 2000, [&](double done) {
     EXPECT_GT(done, last);
     last = done;
   });
