@@ -166,7 +166,8 @@ std::string describe_errno(int error) { return std::generic_category().message(e
 void require_done(int error, Operation operation) { require(error == 0, name_of(operation), " failed: ", describe_errno(error)); }
 
 void replace_file(const std::filesystem::path& path, std::string_view text) {
-  const std::filesystem::path temporary = path.parent_path() / concat(".tmp-", path.filename().string(), "-", ::getpid());
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  const std::filesystem::path temporary = folder / concat(".tmp-", path.filename().string(), "-", ::getpid());
   try {
     File file;
     require_done(file.create(temporary, nullptr), Operation::open);
@@ -174,7 +175,7 @@ void replace_file(const std::filesystem::path& path, std::string_view text) {
     require_done(file.sync(), Operation::sync);
     require_done(file.close(), Operation::close);
     require_done(rename_file(temporary, path, nullptr), Operation::rename);
-    require_done(sync_directory(path.parent_path(), nullptr), Operation::sync_directory);
+    require_done(sync_directory(folder, nullptr), Operation::sync_directory);
   } catch (const Error& error) {
     ::unlink(temporary.c_str());
     fail(path.string(), ": cannot be written: ", error.what());

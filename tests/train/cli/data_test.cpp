@@ -1,0 +1,302 @@
+#include <cmath>
+#include <cstdlib>
+
+#include "tests/train/cli/workspace.h"
+
+// From any text to tokens: tokenizers, corpora of every kind, and what training and evaluation make of them.
+namespace dikkat::testing {
+namespace {
+
+Words with(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+Words train(const std::string& out, const Words& more) {
+  return with({"train", "--config", "tiny.toml", "--out", out, "--set", "train.max_steps=4"}, more);
+}
+
+Json json_of(const Outcome& outcome) {
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  return Json::parse(outcome.out, nullptr, false);
+}
+
+std::string mixed_text() { return tiny_text() + "\u0130stanbul'da \u0131\u015F\u0131k, \u3053\u3053\u308D \xF0\x9F\x98\x80!\n"; }
+
+TEST(TokenizerCommand, TrainsOneThatEncodesAndDecodes) {
+  const Workspace here;
+  here.write("mixed.txt", mixed_text());
+  const Outcome trained = here.run({"tokenizer", "train", "--corpus", "mixed.txt", "--vocab-size", "280", "--out", "tk"});
+  EXPECT_EQ(trained.code, 0) << trained.err;
+  EXPECT_EQ(trained.out, "tk/tokenizer.json\ntk/vocab.bpe\ntk/encoder.json\n");
+  const Outcome ids = here.run({"tokenizer", "encode", "tk", "--corpus", "mixed.txt"});
+  EXPECT_EQ(ids.code, 0) << ids.err;
+  for (const char* file : {"tk", "tk/tokenizer.json", "tk/vocab.bpe", "tk/encoder.json"}) {
+    EXPECT_EQ(here.run({"tokenizer", "encode", file}, {.input = mixed_text()}).out, ids.out) << file;
+  }
+  EXPECT_EQ(here.run({"tokenizer", "decode", "tk"}, {.input = ids.out}).out, mixed_text());
+  const Json array = json_of(here.run({"tokenizer", "encode", "tk", "--text", "the lamp", "--json"}));
+  EXPECT_EQ(here.run({"tokenizer", "decode", "tk"}, {.input = array.dump()}).out, "the lamp");
+
+  const Json about = json_of(here.run({"tokenizer", "inspect", "tk", "--text", "the lamp", "--json"}));
+  EXPECT_EQ(about["kind"], "bpe");
+  EXPECT_EQ(about["vocab_size"], 280);
+  EXPECT_EQ(about["separator"], 279);
+  EXPECT_EQ(about["tokens"].size(), array.size());
+  EXPECT_TRUE(contains(here.run({"tokenizer", "inspect", "tk"}).out, "Unicode 14.0.0"));
+
+  const Outcome again = here.run({"tokenizer", "train", "--corpus", "mixed.txt", "--vocab-size", "400", "--out", "tk"});
+  EXPECT_EQ(again.code, 2);
+  EXPECT_TRUE(contains(again.err, "exists already, and nothing is overwritten")) << again.err;
+  EXPECT_EQ(here.run({"tokenizer", "train", "--corpus", "mixed.txt", "--kind", "word", "--out", "words.json"}).code, 0);
+  EXPECT_EQ(json_of(here.run({"tokenizer", "inspect", "words.json", "--json"}))["kind"], "word");
+}
+
+TEST(TokenizerCommand, ReadsThatOfARun) {
+  const Workspace here;
+  ASSERT_EQ(here.run(train("run", {"tokenizer.kind=bpe", "tokenizer.vocab_size=280"})).code, 0);
+  EXPECT_EQ(here.run({"tokenizer", "decode", "run"}, {.input = here.run({"tokenizer", "encode", "run", "--text", "a lamp"}).out}).out,
+            "a lamp");
+  EXPECT_EQ(json_of(here.run({"tokenizer", "inspect", "run/checkpoints/step-000000004.h5", "--json"}))["vocab_size"], 280);
+}
+
+TEST(CorpusCommand, TellsWhatIsInACorpus) {
+  const Workspace here;
+  here.write("d.jsonl", "{\"text\":\"one two\"}\n{\"text\":\"\u3053\u3053\u308D\"}\n");
+  const Json json = json_of(here.run({"corpus", "inspect", "d.jsonl", "text.txt", "--val-fraction", "0.25", "--json"}));
+  const auto text_bytes = tiny_text().size();
+  EXPECT_EQ(json["files"], 2);
+  EXPECT_EQ(json["documents"], 3);
+  EXPECT_EQ(json["bytes"], text_bytes + 16);
+  EXPECT_EQ(json["train"]["bytes"].get<std::size_t>() + json["validation"]["bytes"].get<std::size_t>(), text_bytes + 16);
+  EXPECT_EQ(json["train"]["bytes"], (text_bytes + 16) * 3 / 4);
+  EXPECT_EQ(json["tokens"], text_bytes + 10) << "characters";
+  EXPECT_EQ(json["sample"], "one two");
+  here.write("latin.txt", "caf\xe9 latin");
+  const Outcome latin = here.run({"corpus", "inspect", "latin.txt"});
+  EXPECT_EQ(latin.code, 0);
+  EXPECT_TRUE(contains(latin.out, "byte 3: not UTF-8: 0xE9")) << latin.out;
+  EXPECT_TRUE(contains(latin.out, "byte tokenizer")) << latin.out;
+}
+
+/// Losses of the steps, which say that tokens, split and order are the same.
+std::vector<Json> losses(const Workspace& here, const std::string& run) {
+  std::vector<Json> found;
+  for (const Json& line : here.metrics(run)) {
+    found.push_back(line["event"] == "step" ? line["loss"] : line["val_loss"]);
+  }
+  return found;
+}
+
+TEST(Data, TheSameTextIsTheSameRunHoweverItComes) {
+  const Workspace here;
+  ASSERT_EQ(here.run(train("plain", {})).code, 0);
+  ASSERT_EQ(std::system(("cd " + here.path() + " && gzip -k text.txt && zstd -q text.txt").c_str()), 0);
+  here.write("d.jsonl", Json{{"text", tiny_text()}}.dump() + "\n");
+  int number = 0;
+  for (const char* file : {"text.txt.gz", "text.txt.zst", "d.jsonl", "t*t.txt"}) {
+    const std::string run = "run " + std::to_string(++number);
+    const Outcome trained = here.run(train(run, {"--corpus", file}));
+    ASSERT_EQ(trained.code, 0) << trained.err;
+    EXPECT_EQ(losses(here, run), losses(here, "plain")) << file;
+  }
+  const Words from_input = train("input", {"--corpus", "-"});
+  ASSERT_EQ(here.run(from_input, {.input = tiny_text()}).code, 0);
+  EXPECT_EQ(losses(here, "input"), losses(here, "plain"));
+  const Outcome resumed = here.run({"resume", "input", "--set", "train.max_steps=6"}, {.input = tiny_text()});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  const Outcome changed = here.run({"resume", "input", "--set", "train.max_steps=8"}, {.input = "something else"});
+  EXPECT_EQ(changed.code, 2);
+  EXPECT_TRUE(contains(changed.err, "the corpus has changed")) << changed.err;
+}
+
+TEST(Data, TokensOfNanoGptTrainTheSameModel) {
+  const Workspace here;
+  ASSERT_EQ(here.run(train("chars", {"tokenizer.kind=char"})).code, 0);
+  std::string characters = tiny_text();
+  std::sort(characters.begin(), characters.end());
+  characters.erase(std::unique(characters.begin(), characters.end()), characters.end());
+  Json ids = Json::object();
+  for (std::size_t id = 0; id < characters.size(); ++id) {
+    ids[std::string(1, characters[id])] = id;
+  }
+  here.write("meta.json", Json{{"vocab_size", ids.size()}, {"stoi", ids}}.dump());
+  const std::string text = tiny_text();
+  const std::size_t seam = text.size() * 9 / 10;
+  const auto write_bin = [&](const char* name, std::string_view part) {
+    std::string bytes;
+    for (const char c : part) {
+      bytes += static_cast<char>(characters.find(c));
+      bytes += '\0';
+    }
+    here.write(name, bytes);
+  };
+  write_bin("train.bin", std::string_view(text).substr(0, seam));
+  write_bin("val.bin", std::string_view(text).substr(seam));
+  const Words settings = {"tokenizer.kind=char", "tokenizer.path=meta.json", "data.validation=val.bin"};
+  const Outcome trained = here.run(with(train("bins", settings), {"--corpus", "train.bin"}));
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_EQ(losses(here, "bins"), losses(here, "chars"));
+  const Json of_bins = json_of(here.run({"eval", "bins", "--json"}));
+  const Json of_chars = json_of(here.run({"eval", "chars", "--json"}));
+  EXPECT_EQ(of_bins["bits_per_byte"], of_chars["bits_per_byte"]);
+  EXPECT_EQ(json_of(here.run({"eval", "chars", "--corpus", "val.bin", "--json"}))["loss"], of_chars["loss"]);
+
+  const auto refusal = [&](const Words& more) { return here.run(with(train("no", {}), more)).err; };
+  EXPECT_TRUE(contains(refusal({"--corpus", "train.bin"}), "only the tokenizer that made them can read; give it as tokenizer.path"));
+  EXPECT_TRUE(contains(refusal({"--corpus", "train.bin", "text.txt"}), "tokens alone or texts alone"));
+  here.write("large.bin", std::string("\xff\xff", 2) + std::string(200, '\0'));
+  EXPECT_TRUE(contains(refusal({"--corpus", "large.bin", "--set", "tokenizer.kind=char", "tokenizer.path=meta.json"}), "token 0 is 65535"));
+}
+
+TEST(Data, TokensAreKeptAndFoundAgain) {
+  const Workspace here;
+  ASSERT_EQ(here.run(train("a", {"data.cache=kept"})).code, 0);
+  const auto files = [&] {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(here / "kept")) {
+      names.push_back(entry.path().string());
+    }
+    return names;
+  };
+  ASSERT_EQ(files().size(), 1U);
+  const auto written = std::filesystem::last_write_time(files().front());
+  ASSERT_EQ(here.run(train("b", {"data.cache=kept"})).code, 0);
+  ASSERT_EQ(files().size(), 1U);
+  EXPECT_EQ(std::filesystem::last_write_time(files().front()), written);
+  EXPECT_EQ(losses(here, "a"), losses(here, "b"));
+  here.write("text.txt", tiny_text() + "and more\n");
+  ASSERT_EQ(here.run(train("c", {"data.cache=kept"})).code, 0);
+  EXPECT_EQ(files().size(), 2U) << "another text, another file";
+  ASSERT_EQ(here.run(train("d", {})).code, 0);
+  EXPECT_EQ(losses(here, "c"), losses(here, "d")) << "as without it";
+}
+
+TEST(Data, DocumentsAreNotMixedWhenAsked) {
+  const Workspace here;
+  std::string lines;
+  for (int i = 0; i < 40; ++i) {
+    lines += Json{{"text", tiny_text().substr(static_cast<std::size_t>(i) * 50, 30 + static_cast<std::size_t>(i))}}.dump() + "\n";
+  }
+  here.write("d.jsonl", lines);
+  const Words settings = {"data.pack=document", "tokenizer.kind=bpe", "tokenizer.vocab_size=270", "--corpus", "d.jsonl"};
+  ASSERT_EQ(here.run(train("run", settings)).code, 0);
+  EXPECT_EQ(here.run({"resume", "run", "--set", "train.max_steps=6"}).code, 0);
+  const Outcome strided = here.run({"eval", "run", "--stride", "4"});
+  EXPECT_EQ(strided.code, 2);
+  EXPECT_TRUE(contains(strided.err, "documents by themselves (data.pack)")) << strided.err;
+}
+
+TEST(Eval, IsTrainingsOwnFigureWithItsError) {
+  const Workspace here;
+  ASSERT_EQ(here.run(train("run", {})).code, 0);
+  const Json last = here.metrics("run").back();
+  const Json found = json_of(here.run({"eval", "run", "--json"}));
+  EXPECT_EQ(found["loss"], last["val_loss"]);
+  EXPECT_EQ(found["standard_error"], last["val_standard_error"]);
+  EXPECT_GT(found["standard_error"].get<double>(), 0);
+  EXPECT_LT(found["standard_error"].get<double>(), 0.2);
+  EXPECT_EQ(json_of(here.run({"--threads", "1", "eval", "run", "--json"}))["loss"], found["loss"]);
+
+  const Json whole = json_of(here.run({"eval", "run", "--stride", "24", "--json"}));
+  EXPECT_EQ(whole["loss"], found["loss"]) << "a stride as long as a window";
+  const Json strided = json_of(here.run({"eval", "run", "--stride", "3", "--json"}));
+  EXPECT_EQ(strided["tokens"], found["tokens"]);
+  EXPECT_NE(strided["loss"], found["loss"]);
+  EXPECT_TRUE(contains(here.run({"eval", "run", "--stride", "25"}).err, "the stride is 25, expected 1 to 24"));
+}
+
+TEST(Eval, WordsHaveNoBitsPerByte) {
+  const Workspace here;
+  ASSERT_EQ(here.run(train("run", {"tokenizer.kind=word", "tokenizer.min_count=3"})).code, 0);
+  EXPECT_TRUE(json_of(here.run({"eval", "run", "--json"}))["bits_per_byte"].is_null());
+}
+
+TEST(InitFrom, BeginsWithTheWeightsOfAnotherRun) {
+  const Workspace here;
+  ASSERT_EQ(here.run(train("first", {"train.max_steps=20", "tokenizer.kind=char"})).code, 0);
+  const std::string half = tiny_text().substr(0, 1500);
+  here.write("new.txt", half);
+  const Words tuned = train("tuned", {"tokenizer.kind=char", "optim.learning_rate=1e-4", "--corpus", "new.txt"});
+  ASSERT_EQ(here.run(with(tuned, {"--init-from", "first"})).code, 0);
+  ASSERT_EQ(here.run(train("fresh", {"tokenizer.kind=char", "optim.learning_rate=1e-4", "--corpus", "new.txt"})).code, 0);
+  const double tuned_loss = here.metrics("tuned").front()["loss"], fresh_loss = here.metrics("fresh").front()["loss"];
+  EXPECT_LT(tuned_loss, fresh_loss - 0.3);
+  EXPECT_EQ(here.run({"resume", "tuned", "--set", "train.max_steps=6"}).code, 0) << "the other run is not needed any more";
+  EXPECT_TRUE(contains(here.run({"inspect", "tuned", "--json"}).out, "weights from first/checkpoints/step-000000020.h5"));
+
+  const auto refusal = [&](const Words& more) {
+    const Outcome outcome = here.run(with(train("no", {"--init-from", "first"}), more));
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_FALSE(std::filesystem::exists(here / "no"));
+    return outcome.err;
+  };
+  EXPECT_TRUE(contains(refusal({"--set", "tokenizer.kind=byte"}), "tokens of another tokenizer, of the kind \"char\""));
+  EXPECT_TRUE(contains(refusal({"--set", "tokenizer.kind=char", "model.n_head=1"}), "model.n_head is 1 and there 2"));
+  here.write("strange.txt", half + "X");
+  EXPECT_TRUE(
+      contains(refusal({"--set", "tokenizer.kind=char", "--corpus", "strange.txt"}), "strange.txt: byte 1500: the character U+0058 'X'"));
+  EXPECT_TRUE(contains(refusal({"--set", "tokenizer.kind=char", "--init-from", "text.txt"}), "once"));
+}
+
+struct Case {
+  const char* name;
+  Words arguments;
+  Words words;
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+const Case kCases[] = {
+    {"JsonlWithoutTheField",
+     train("no", {"--corpus", "d.jsonl", "--set", "data.text_field=body"}),
+     {"d.jsonl: line 1 has no field \"body\"", "only: n, text"}},
+    {"JsonlThatIsDamaged", train("no", {"--corpus", "bad.jsonl"}), {"bad.jsonl: line 2 is not valid JSON"}},
+    {"GzipThatIsCut", train("no", {"--corpus", "cut.gz"}), {"cut.gz is cut off"}},
+    {"APatternOfNothing", train("no", {"--corpus", "*.nothing"}), {"nothing is like ", "*.nothing, expected a text file"}},
+    {"AVocabularyThatIsTooSmall",
+     train("no", {"tokenizer.kind=bpe", "tokenizer.vocab_size=256"}),
+     {"tokenizer.vocab_size is 256", "from 257"}},
+    {"NameOfGpt2", train("no", {"tokenizer.kind=gpt2"}), {"did you mean \"bpe\"?"}},
+    {"ATokenizerThatIsMissing", train("no", {"tokenizer.kind=bpe", "tokenizer.path=nowhere"}), {"nowhere", "does not exist", "vocab.bpe"}},
+    {"ATokenizerOfAnotherKind",
+     train("no", {"tokenizer.path=bytes.json", "tokenizer.kind=char"}),
+     {"holds a tokenizer of the kind \"byte\""}},
+    {"ATokenizerThatIsDamaged", train("no", {"tokenizer.kind=bpe", "tokenizer.path=damaged.json"}), {"damaged.json", "not valid JSON"}},
+    {"AVocabularyLargerThanTheModels",
+     train("no", {"tokenizer.kind=bpe", "tokenizer.vocab_size=300", "model.vocab_size=100"}),
+     {"model.vocab_size is 100"}},
+    {"ACacheBelowAFile", train("no", {"data.cache=text.txt/cache"}), {"cannot make the folder", "data.cache"}},
+    {"UnknownPack", train("no", {"data.pack=tight"}), {"data.pack is \"tight\"", "\"stream\""}},
+    {"EncodeOfTwoThings",
+     {"tokenizer", "encode", "bytes.json", "--text", "a", "--corpus", "text.txt"},
+     {"--text and --corpus are both given"}},
+    {"DecodeOfAWord", {"tokenizer", "decode", "bytes.json", "12", "lamp"}, {"\"lamp\" is no id, expected numbers from 0 to 255"}},
+    {"DecodeOutOfRange", {"tokenizer", "decode", "bytes.json", "256"}, {"\"256\" is no id"}},
+    {"TokenizerWithoutACommand", {"tokenizer"}, {"dikkat tokenizer --help"}},
+    {"InspectOfNothing", {"corpus", "inspect", "nowhere"}, {"nowhere does not exist"}},
+};
+
+class DataRefusal : public ::testing::TestWithParam<Case> {};
+
+TEST_P(DataRefusal, IsOneSentence) {
+  const Workspace here;
+  here.write("d.jsonl", "{\"n\":1,\"text\":\"a\"}\n");
+  here.write("bad.jsonl", "{\"text\":\"a\"}\n{\"text\":\n");
+  here.write("cut.gz", "\x1f\x8b\x08");
+  here.write("bytes.json", "{\"kind\":\"byte\"}");
+  here.write("damaged.json", "{\"model\":");
+  const auto before = here.tree();
+  const Outcome outcome = here.run(GetParam().arguments);
+  EXPECT_TRUE(outcome.code == 2 || std::string(GetParam().name) == "ACacheBelowAFile") << outcome.code;
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_TRUE(outcome.err.starts_with("dikkat: ")) << outcome.err;
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  for (const std::string& word : GetParam().words) {
+    EXPECT_TRUE(contains(outcome.err, word)) << word << " is not in\n" << outcome.err;
+  }
+  EXPECT_TRUE(here.tree() == before) << "something was written";
+}
+INSTANTIATE_TEST_SUITE_P(All, DataRefusal, ::testing::ValuesIn(kCases), [](const auto& c) { return std::string(c.param.name); });
+
+}  // namespace
+}  // namespace dikkat::testing
