@@ -1,6 +1,7 @@
 #include "train/loop/evaluate.h"
 
 #include <cmath>
+#include <numeric>
 
 #include "autograd/base/parallel.h"
 #include "autograd/ops/loss.h"
@@ -48,6 +49,75 @@ struct Evaluate : ::testing::Test {
   TokenStore text;
   std::optional<SequentialWindows> windows;
 };
+
+/// The sum of the losses of a window, and its predictions.
+std::pair<double, double> window_of(const LanguageModel& model, const TokenStore& text, index first, index block) {
+  const index count = std::min<index>(block, text.size() - 1 - first);
+  std::vector<Token> tokens(static_cast<std::size_t>(count + 1));
+  text.read(first, count + 1, tokens.data());
+  Tape tape(Recording::off);
+  Pass pass{.tape = tape};
+  const Tensor logits = model.gpt()(pass, tape.input<Token>({1, count}, std::span(tokens).first(static_cast<std::size_t>(count))));
+  const Tensor loss = cross_entropy(logits, tape.input<Token>({1, count}, std::span(tokens).subspan(1)), {.normaliser = 1.0});
+  return {static_cast<double>(*loss.data<float>()), static_cast<double>(count)};
+}
+
+TEST_F(Evaluate, the_standard_error_is_that_of_windows) {
+  Evaluator evaluator(model);
+  const Evaluation all = evaluator(*windows, {}).value();
+  double squares = 0, n = 0;
+  for (index first = 0; first < text.size() - 1; first += 7, ++n) {
+    const auto [sum, count] = window_of(model, text, first, 7);
+    squares += (sum - all.loss * count) * (sum - all.loss * count);
+  }
+  EXPECT_NEAR(all.standard_error, std::sqrt(squares * n / (n - 1)) / 3999, 1e-6);
+  const TokenStore one_window = [&] {
+    TokenStore store(kVocabulary);
+    store.append(std::vector<Token>{1, 2, 3});
+    return store;
+  }();
+  EXPECT_TRUE(std::isnan(evaluator(SequentialWindows(one_window, 7), {})->standard_error));
+}
+
+// Half of all texts' means lie within 0.67 standard errors of the truth: here the mean of many texts.
+TEST_F(Evaluate, the_standard_error_tells_how_far_another_text_would_be) {
+  Evaluator evaluator(model);
+  std::vector<double> losses, errors;
+  const RandomStream stream(9, "texts", 0);
+  for (index t = 0; t < 40; ++t) {
+    TokenStore some(kVocabulary);
+    std::vector<Token> tokens;
+    for (index i = 0; i < 700; ++i) {
+      tokens.push_back(static_cast<Token>(stream.word(t * 1000 + i) % kVocabulary));
+    }
+    some.append(tokens);
+    const Evaluation found = evaluator(SequentialWindows(some, 7), {}).value();
+    losses.push_back(found.loss);
+    errors.push_back(found.standard_error);
+  }
+  const double mean = std::accumulate(losses.begin(), losses.end(), 0.0) / 40;
+  double squares = 0;
+  for (const double loss : losses) {
+    squares += (loss - mean) * (loss - mean);
+  }
+  const double spread = std::sqrt(squares / 39);
+  const double told = std::accumulate(errors.begin(), errors.end(), 0.0) / 40;
+  EXPECT_LT(told, 1.5 * spread);
+  EXPECT_GT(told, spread / 1.5);
+}
+
+TEST_F(Evaluate, a_stride_gives_each_prediction_its_context) {
+  Evaluator evaluator(model);
+  const SequentialWindows strided(text, 7, 2);
+  const Evaluation found = evaluator(strided, {}).value();
+  EXPECT_EQ(found.tokens, 3999);
+  double total = window_of(model, text, 0, 7).first;
+  for (index begin = 2; begin + 5 < text.size() - 1; begin += 2) {  // the last two of each further window
+    const index end = std::min<index>(begin + 7, text.size() - 1);
+    total += window_of(model, text, begin, end - begin).first - window_of(model, text, begin, 5).first;
+  }
+  EXPECT_NEAR(found.loss, total / 3999, 1e-5);
+}
 
 TEST_F(Evaluate, counts_every_prediction_once) {
   Evaluator evaluator(model);
