@@ -45,10 +45,10 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
     Pass pass{.tape = tape_};
     terms_.resize(batch_.targets.size());
     model_.loss(pass, batch_, 1, 0, terms_.data());
-    const auto cols = static_cast<std::size_t>(lengths.cols);
-    for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
-      const double sum = std::accumulate(terms_.begin() + row * cols, terms_.begin() + (row + 1) * cols, 0.0);
-      windows_.emplace_back(sum, text.target_weight(chosen(first + static_cast<index>(row))));
+    for (index row = 0; row < rows; ++row) {
+      const auto begin = terms_.begin() + row * lengths.cols;
+      const double sum = std::accumulate(begin, begin + lengths.cols, 0.0);
+      windows_.emplace_back(sum, text.target_weight(chosen(first + row)));
     }
     tape_.reset();
     if (progress) {
