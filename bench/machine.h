@@ -9,4 +9,7 @@ double peak_flops();
 /// GB/s of copying memory that no cache holds, bytes read plus bytes written: the best of several runs. Takes 1 GB for its time.
 double copy_bandwidth();
 
+/// GB/s of reading memory that no cache holds: the best of several runs. Takes 512 MB for its time.
+double read_bandwidth();
+
 }  // namespace dikkat::bench

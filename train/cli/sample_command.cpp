@@ -63,8 +63,11 @@ void require_no(const std::vector<std::string>& options, const TrainedModel& tra
 void go_on(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt) {
   const auto tokens = arguments.has_prompt ? encode_prompt(*trained.tokenizer, prompt) : default_prompt(*trained.tokenizer);
   stop_in_order();
-  const auto samples =
-      generate(trained.model->gpt(), trained.tokenizer->vocab_size(), tokens, arguments.options, [] { return stop_requested(); });
+  std::vector<std::vector<Token>> samples;
+  for (Sample& sample : generate(trained.model->gpt(), {.size = trained.tokenizer->vocab_size()}, tokens, arguments.options,
+                                 {.stop = [] { return stop_requested(); }})) {
+    samples.push_back(std::move(sample.tokens));
+  }
   if (arguments.json) {
     nlohmann::ordered_json object{{"prompt", prompt}, {"seed", arguments.options.seed}, {"samples", nlohmann::ordered_json::array()}};
     for (const auto& sample : samples) {
