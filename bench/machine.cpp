@@ -10,8 +10,7 @@ namespace dikkat::bench {
 namespace {
 
 constexpr int kRuns = 7;
-constexpr std::size_t kBytes = std::size_t{512} << 20;  // more than a cache holds
-constexpr int kPeakRuns = 40;                           // of some 3 ms: a machine that others use is busy for longer than a few of them
+constexpr int kPeakRuns = 40;  // of some 3 ms: a machine that others use is busy for longer than a few of them
 
 #if defined(__AVX512F__)
 typedef float Register __attribute__((vector_size(64)));
@@ -54,6 +53,7 @@ double peak_flops() {
 }
 
 double copy_bandwidth() {
+  constexpr std::size_t kBytes = std::size_t{512} << 20;
   const Pages from(kBytes, "copy_bandwidth"), to(kBytes, "copy_bandwidth");
   std::memset(from.data(), 1, kBytes);
   // One piece a thread: the C library writes past the caches only what is large.
@@ -67,31 +67,24 @@ double copy_bandwidth() {
   return 2.0 * static_cast<double>(kBytes) / times.min * 1e-6;
 }
 
-double read_bandwidth() {
-  const Pages from(kBytes, "read_bandwidth");
-  std::memset(from.data(), 1, kBytes);
-  const auto* values = reinterpret_cast<const float*>(from.data());
-  const auto count = static_cast<index>(kBytes / sizeof(float));
+void read_all(const float* values, index count) {
   constexpr index kRegisters = 8;
   constexpr index kLanes = sizeof(Register) / sizeof(float);
-  const Times times = measure(1, kRuns, [&] {
-    parallel_blocks(count, ceil_div(count, thread_count()), [&](index begin, index end) {
-      Register sums[kRegisters]{};
-      for (index at = begin; at + kRegisters * kLanes <= end; at += kRegisters * kLanes) {
-        for (index i = 0; i < kRegisters; ++i) {
-          Register some;
-          std::memcpy(&some, values + at + i * kLanes, sizeof some);
-          sums[i] += some;
-        }
+  parallel_blocks(count, ceil_div(count, thread_count()), [&](index begin, index end) {
+    Register sums[kRegisters]{};
+    for (index at = begin; at + kRegisters * kLanes <= end; at += kRegisters * kLanes) {
+      for (index i = 0; i < kRegisters; ++i) {
+        Register some;
+        std::memcpy(&some, values + at + i * kLanes, sizeof some);
+        sums[i] += some;
       }
-      Register total{};
-      for (const Register& some : sums) {
-        total += some;
-      }
-      sink = total[0];
-    });
+    }
+    Register total{};
+    for (const Register& some : sums) {
+      total += some;
+    }
+    sink = total[0];
   });
-  return static_cast<double>(kBytes) / times.min * 1e-6;
 }
 
 }  // namespace dikkat::bench

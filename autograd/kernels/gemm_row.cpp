@@ -14,10 +14,11 @@ using simd::Vec;
 
 constexpr index kElements = 1 << 14;  // of B in a tile: enough to pay for handing it out, and few enough for equal shares
 
-/// Columns of C that are worked on at once: their sums are held in registers, beside the vectors that are multiplied.
+/// Columns of C that are worked on at once: their sums are held in registers, beside the vectors that are multiplied. For one row it is the
+/// memory that counts, and one row of B after another is what it gives fastest.
 constexpr int columns_at_once(int rows) {
   constexpr int kSums = simd::kBytes == 64 ? 24 : 12;
-  return std::clamp(kSums / rows, 1, 8);
+  return rows == 1 ? 1 : std::clamp(kSums / rows, 1, 8);
 }
 
 /// Columns `first` to `first + kColumns` of C: all of A's rows times as many rows of B. One chain of sums for an element, whatever kRows
@@ -26,6 +27,8 @@ template <class T, int kRows, int kColumns>
 void columns(const Gemm<T>& p, index first) {
   constexpr int kLanes = static_cast<int>(simd::kLanes<T>);
   constexpr int kSums = (kRows * kColumns + kLanes - 1) / kLanes * kLanes;
+  // Into L1, which A needs, it would cost a third of the rate.
+  constexpr int kIntoL2 = 2;
   const T* b = p.b + first * p.ldb;
   Vec<T> sums[kSums] = {};
   const auto multiply = [&](index at, auto lanes) {
@@ -33,7 +36,7 @@ void columns(const Gemm<T>& p, index first) {
 #pragma GCC unroll 8
     for (int column = 0; column < kColumns; ++column) {
       factors[column] = load(b + column * p.ldb + at, lanes);
-      __builtin_prefetch(b + (kColumns + column) * p.ldb + at);  // the next columns': rows of B are too short for the machine to foresee
+      __builtin_prefetch(b + (kColumns + column) * p.ldb + at, 0, kIntoL2);  // what comes next
     }
 #pragma GCC unroll 8
     for (int row = 0; row < kRows; ++row) {
