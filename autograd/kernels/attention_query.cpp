@@ -15,7 +15,7 @@ namespace {
 using simd::kLanes;
 using simd::Vec;
 
-constexpr index kGroup = 64;  // keys of a task
+constexpr index kGroup = 32;  // keys of a task
 
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
@@ -48,9 +48,10 @@ struct Interval {
   }
 };
 
-/// Scores of up to kLanes keys from `key` on, of base 2; -inf past `count`.
+/// Scores of `count` keys, up to kLanes, of base 2; -inf past them. Their values, so far from them, are fetched.
 template <class T>
-Vec<T> scores_of(const AttentionShape& s, const T* q, const T* k, index stride, index count) {
+Vec<T> scores_of(const AttentionShape& s, const T* q, const T* k, index stride, index count, std::ptrdiff_t to_values) {
+  constexpr int kIntoL2 = 2;
   Vec<T> sums[kLanes<T>] = {};
   const T* rows[kLanes<T>];
   for (index j = 0; j < kLanes<T>; ++j) {
@@ -61,6 +62,8 @@ Vec<T> scores_of(const AttentionShape& s, const T* q, const T* k, index stride, 
 #pragma GCC unroll 16
     for (index j = 0; j < kLanes<T>; ++j) {
       sums[j] += factor * simd::load(rows[j] + d, lanes);
+      __builtin_prefetch(rows[j] + to_values + d, 0, kIntoL2);
+      __builtin_prefetch(rows[j] + kLanes<T> * stride + d, 0, kIntoL2);  // keys that come next
     }
   });
   Vec<T> scores = lane_sums<T>(sums) * static_cast<T>(s.scale * std::numbers::log2e);
@@ -85,7 +88,7 @@ void one_group(const AttentionForward<T>& p, index b, index begin, index end, co
     const T* k = p.k.data + b * p.k.batch_stride + key * p.k.row_stride;
     const T* v = p.v.data + b * p.v.batch_stride + key * p.v.row_stride;
     for (index h = 0; h < s.heads; ++h) {
-      const Vec<T> scores = scores_of(s, p.q.data + b * p.q.batch_stride + h * size, k + h * size, p.k.row_stride, count);
+      const Vec<T> scores = scores_of(s, p.q.data + b * p.q.batch_stride + h * size, k + h * size, p.k.row_stride, count, v - k);
       const T top = std::max(highest[h], simd::max<T>(scores));
       const T base = top == -kInfinity<T> ? T(0) : top;  // nothing seen yet: 2^(-inf - 0) = 0
       const Vec<T> weights = simd::exp2_of_negative(scores - base);

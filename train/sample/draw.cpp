@@ -52,10 +52,9 @@ index Draw::operator()(std::span<const float> logits, const DrawOptions& options
 
   ids_.resize(logits.size());
   std::iota(ids_.begin(), ids_.end(), index{0});
-  const auto keep_first = [&](std::size_t count) { ids_.resize(std::min(count, ids_.size())); };
   if (0 < options.top_k && options.top_k < static_cast<index>(ids_.size())) {
     std::nth_element(ids_.begin(), ids_.begin() + options.top_k, ids_.end(), likelier);
-    keep_first(static_cast<std::size_t>(options.top_k));
+    ids_.resize(static_cast<std::size_t>(options.top_k));
   }
   if (options.top_p < 1) {
     double total = 0;
@@ -65,17 +64,21 @@ index Draw::operator()(std::span<const float> logits, const DrawOptions& options
     // Ids that have no more than an equal share of 1 - top_p each have no more than 1 - top_p together: the others are enough.
     const double small = (1 - options.top_p) * total / static_cast<double>(ids_.size());
     std::erase_if(ids_, [&](index id) { return weight(id) <= small; });
-    // Sorted as far as is needed, in stretches that grow.
-    std::size_t sorted = 0, taken = 0;
-    for (double sum = 0; taken < ids_.size() && (taken == 0 || sum < options.top_p * total); sum += weight(ids_[taken++])) {
-      if (taken == sorted) {
-        constexpr std::size_t kStretch = 64;
-        sorted = std::min(std::max(kStretch, 2 * sorted), ids_.size());
-        std::partial_sort(ids_.begin() + static_cast<std::ptrdiff_t>(taken), ids_.begin() + static_cast<std::ptrdiff_t>(sorted), ids_.end(),
-                          likelier);
+    // What is in question is halved by likelihood, and the half decided by its mass: no sorting.
+    double missing = options.top_p * total;
+    auto first = ids_.begin(), last = ids_.end();
+    while (last - first > 1) {
+      const auto middle = first + (last - first) / 2;
+      std::nth_element(first, middle, last, likelier);
+      const double mass = std::accumulate(first, middle, 0.0, [&](double sum, index id) { return sum + weight(id); });
+      if (mass >= missing) {
+        last = middle;
+      } else {
+        missing -= mass;
+        first = middle;
       }
     }
-    keep_first(taken);
+    ids_.erase(last, ids_.end());
   }
   if (options.min_p > 0) {
     std::erase_if(ids_, [&](index id) { return weight(id) < options.min_p; });
