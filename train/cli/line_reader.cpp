@@ -5,10 +5,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <cwchar>
 #include <filesystem>
 
 #include <histedit.h>
 #include <langinfo.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "autograd/base/error.h"
@@ -37,6 +39,37 @@ char* prompt_of(EditLine*) {
   return prompt;
 }
 
+constexpr wchar_t kDropLine = 3;  // Ctrl-C as a character, which is bound to that
+
+/// libedit's own reading waits on after a signal.
+int read_character(EditLine*, wchar_t* character) {
+  constexpr int kAWhile = 500;  // ms: a signal may come before poll()
+  std::mbstate_t state{};
+  for (;;) {
+    pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+    const int ready = ::poll(&input, 1, kAWhile);
+    if (stop_signal() == SIGINT) {
+      forget_interrupt();
+      *character = kDropLine;
+      return 1;
+    }
+    if (stop_requested()) {
+      return 0;
+    }
+    char byte = 0;
+    const auto count = ready > 0 ? ::read(STDIN_FILENO, &byte, 1) : -1;
+    if (ready > 0 && count <= 0) {
+      return 0;
+    }
+    const auto used = count == 1 ? std::mbrtowc(character, &byte, 1, &state) : static_cast<std::size_t>(-2);
+    if (used == static_cast<std::size_t>(-1)) {
+      state = {};
+    } else if (used != static_cast<std::size_t>(-2)) {
+      return 1;
+    }
+  }
+}
+
 /// Characters are those of UTF-8, as text is, in whatever language the environment speaks.
 void read_utf8() {
   if (std::setlocale(LC_CTYPE, "") == nullptr || std::strcmp(nl_langinfo(CODESET), "UTF-8") != 0) {
@@ -56,7 +89,8 @@ struct LineReader::Terminal {
     history(lines, &event, H_SETUNIQUE, 1);
     el_set(editor, EL_PROMPT, prompt_of);
     el_set(editor, EL_EDITOR, "emacs");
-    el_set(editor, EL_SIGNAL, 1);  // so that the terminal is as it was when a signal ends the process
+    el_set(editor, EL_BIND, "^C", "em-kill-line", nullptr);
+    el_set(editor, EL_GETCFN, read_character);
     el_set(editor, EL_HIST, history, lines);
     el_source(editor, nullptr);  // ~/.editrc, where there is one
     if (!file.empty()) {
@@ -71,24 +105,18 @@ struct LineReader::Terminal {
   }
 
   std::optional<std::string> next() {
-    for (;;) {
-      int count = 0;
-      const char* text = el_gets(editor, &count);
-      if (text != nullptr && count > 0) {
-        std::string line(text, static_cast<std::size_t>(count));
-        if (line.ends_with('\n')) {
-          line.pop_back();
-        }
-        remember(line);
-        return line;
-      }
+    int count = 0;
+    const char* text = el_gets(editor, &count);
+    if (text == nullptr || count <= 0) {
       tell("");  // the cursor stands behind the prompt
-      if (stop_signal() != SIGINT) {
-        return std::nullopt;
-      }
-      forget_interrupt();
-      el_reset(editor);
+      return std::nullopt;
     }
+    std::string line(text, static_cast<std::size_t>(count));
+    if (line.ends_with('\n')) {
+      line.pop_back();
+    }
+    remember(line);
+    return line;
   }
 
   /// At once: a session may end in any way. One that cannot be kept is no reason to end it.

@@ -92,8 +92,8 @@ class Writer {
     }
     if (slides && !has_told_) {
       // After the text, which may stand on the same terminal.
-      notice_ = concat("the text has outgrown the model's context of ", context,
-                       " tokens: whenever it was full its oldest quarter was dropped, and the model did not see it any more");
+      notice_ = concat("the text outgrew the model's context of ", context,
+                       " tokens: its oldest quarter was dropped whenever the context was full");
     }
     return written;
   }
