@@ -63,27 +63,26 @@ void columns(const Gemm<T>& p, index first) {
   }
 }
 
+/// Columns begin to end of kRows rows.
 template <class T, int kRows>
-void all_columns(const Gemm<T>& p) {
+void tile(const Gemm<T>& p, index begin, index end) {
   constexpr int kColumns = columns_at_once(kRows);
-  const index in_tile = round_up(std::max<index>(1, kElements / std::max<index>(p.k, 1)), kColumns);
-  parallel_blocks(p.n, in_tile, [&](index begin, index end) {
-    index at = begin;
-    for (; at + kColumns <= end; at += kColumns) {
-      columns<T, kRows, kColumns>(p, at);
-    }
-    for (; at < end; ++at) {
-      columns<T, kRows, 1>(p, at);
-    }
-  });
+  index at = begin;
+  for (; at + kColumns <= end; at += kColumns) {
+    columns<T, kRows, kColumns>(p, at);
+  }
+  for (; at < end; ++at) {
+    columns<T, kRows, 1>(p, at);
+  }
 }
 
-template <class T, int kRows = kFewRows>
-void with_rows(const Gemm<T>& p) {
+/// The same of p.m rows, up to kRows.
+template <class T, int kRows>
+void tile_of_rows(const Gemm<T>& p, index begin, index end) {
   if (p.m == kRows) {
-    all_columns<T, kRows>(p);
+    tile<T, kRows>(p, begin, end);
   } else if constexpr (kRows > 1) {
-    with_rows<T, kRows - 1>(p);
+    tile_of_rows<T, kRows - 1>(p, begin, end);
   }
 }
 
@@ -91,7 +90,18 @@ void with_rows(const Gemm<T>& p) {
 
 template <class T>
 void gemm_few_rows(const Gemm<T>& p) noexcept {
-  with_rows(p);
+  constexpr int kRows = 8;
+  constexpr index kUnit = 24;  // columns: whole turns of columns_at_once(), whatever the rows
+  const index in_tile = round_up(std::max<index>(1, kElements / std::max<index>(p.k, 1)), kUnit);
+  parallel_blocks(p.n, in_tile, [&](index begin, index end) {
+    for (index row = 0; row < p.m; row += kRows) {
+      Gemm<T> some = p;
+      some.m = std::min<index>(kRows, p.m - row);
+      some.a += row * p.lda;
+      some.c += row * p.ldc;
+      tile_of_rows<T, kRows>(some, begin, end);
+    }
+  });
 }
 
 template void gemm_few_rows<float>(const Gemm<float>&) noexcept;

@@ -130,13 +130,14 @@ void append(const AttentionCache& cache, const Operands& operands, const Attenti
           " keys for a cache of ", cache.batch, " by ", cache.places, " that has ", cache.length, ", expected room for them");
   require(cache.dtype == kDType<T>, "attention: the cache is ", cache.dtype, ", expected ", kDType<T>);
   for (index b = 0; b < shape[0]; ++b) {
-    for (const std::size_t i : {1, 2}) {
-      const auto from = heads_in(operands[i].x.data<T>(), operands[i]);
+    for (const bool is_value : {false, true}) {
+      const HeadColumns& columns = operands[is_value ? 2 : 1];
+      const auto from = heads_in(columns.x.data<T>(), columns);
       kernels::copy_blocks<T>({.count = shape[1],
                                .width = width,
                                .from = from.data + b * from.batch_stride,
                                .from_stride = from.row_stride,
-                               .to = {static_cast<T*>(cache.data) + (b * cache.places + cache.length) * 2 * width + (i - 1) * width},
+                               .to = {static_cast<T*>(cache.data) + (b * cache.places + cache.length) * 2 * width + (is_value ? width : 0)},
                                .to_stride = 2 * width});
     }
   }

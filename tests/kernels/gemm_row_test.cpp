@@ -70,7 +70,7 @@ TEST(GemmOfFewRows, EqualsPlainLoops) {
 
 // Several tiles, the last one ragged.
 TEST(GemmOfFewRows, GivesTheSameBitsOnAnyNumberOfThreads) {
-  for (const index m : {1, 3, 8}) {
+  for (const index m : {1, 3, 8, 13}) {
     const auto on = [m](int threads) {
       const WithThreads with(threads);
       return by_kernel<float>(m, 1030, 300, {.bias = true});
@@ -102,12 +102,12 @@ TEST(GemmOfFewRows, OfNoTermsIsTheBias) {
 }
 
 TEST(GemmOfFewRows, IsWhatGemmTakesForThem) {
-  for (const index m : {1, 5, 8}) {
+  for (const index m : {1, 5, 16}) {
     EXPECT_TRUE(same_bits(product<float>(m, 65, 129, {}, [](const Gemm<float>& g) { gemm(g); }), by_kernel<float>(m, 65, 129)));
   }
   EXPECT_TRUE(is_few_rows(Gemm<float>{.m = 1, .transpose_b = true}));
-  EXPECT_TRUE(is_few_rows(Gemm<float>{.m = 8, .transpose_b = true}));
-  EXPECT_FALSE(is_few_rows(Gemm<float>{.m = 9, .transpose_b = true}));
+  EXPECT_TRUE(is_few_rows(Gemm<float>{.m = 16, .transpose_b = true}));
+  EXPECT_FALSE(is_few_rows(Gemm<float>{.m = 17, .transpose_b = true}));
   EXPECT_FALSE(is_few_rows(Gemm<float>{.m = 1}));
   EXPECT_FALSE(is_few_rows(Gemm<float>{.m = 1, .transpose_a = true, .transpose_b = true}));
 }
