@@ -12,7 +12,8 @@ namespace {
 using simd::load;
 using simd::Vec;
 
-constexpr index kElements = 1 << 14;  // of B in a tile: enough to pay for handing it out, and few enough for equal shares
+constexpr index kElements = 1 << 14;  // of B in a tile: few enough for equal shares
+constexpr index kAlone = 1 << 16;     // of B up to which waking other threads costs more than they save
 
 /// Columns of C that are worked on at once: their sums are held in registers, beside the vectors that are multiplied. For one row it is the
 /// memory that counts, and one row of B after another is what it gives fastest.
@@ -92,7 +93,8 @@ template <class T>
 void gemm_few_rows(const Gemm<T>& p) noexcept {
   constexpr int kRows = 8;
   constexpr index kUnit = 24;  // columns: whole turns of columns_at_once(), whatever the rows
-  const index in_tile = round_up(std::max<index>(1, kElements / std::max<index>(p.k, 1)), kUnit);
+  const index in_tile =
+      p.n * p.k <= kAlone ? std::max<index>(p.n, 1) : round_up(std::max<index>(1, kElements / std::max<index>(p.k, 1)), kUnit);
   parallel_blocks(p.n, in_tile, [&](index begin, index end) {
     for (index row = 0; row < p.m; row += kRows) {
       Gemm<T> some = p;
