@@ -67,4 +67,24 @@ double copy_bandwidth() {
   return 2.0 * static_cast<double>(kBytes) / times.min * 1e-6;
 }
 
+void read_all(const float* values, index count) {
+  constexpr index kRegisters = 8;
+  constexpr index kLanes = sizeof(Register) / sizeof(float);
+  parallel_blocks(count, ceil_div(count, thread_count()), [&](index begin, index end) {
+    Register sums[kRegisters]{};
+    for (index at = begin; at + kRegisters * kLanes <= end; at += kRegisters * kLanes) {
+      for (index i = 0; i < kRegisters; ++i) {
+        Register some;
+        std::memcpy(&some, values + at + i * kLanes, sizeof some);
+        sums[i] += some;
+      }
+    }
+    Register total{};
+    for (const Register& some : sums) {
+      total += some;
+    }
+    sink = total[0];
+  });
+}
+
 }  // namespace dikkat::bench

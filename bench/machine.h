@@ -1,5 +1,7 @@
 #pragma once
 
+#include "autograd/base/index.h"
+
 // What this machine can do at most, measured now, on as many threads as kernels use: what a benchmark's figures are to be held against.
 namespace dikkat::bench {
 
@@ -8,5 +10,9 @@ double peak_flops();
 
 /// GB/s of copying memory that no cache holds, bytes read plus bytes written: the best of several runs. Takes 1 GB for its time.
 double copy_bandwidth();
+
+/// Reads `count` numbers once, on as many threads as kernels use, and does nothing with them: what the memory allows anything that reads
+/// as much. Other machines' work comes and goes, so it is to be timed in turn with what is held against it.
+void read_all(const float* values, index count);
 
 }  // namespace dikkat::bench

@@ -28,15 +28,17 @@ struct MultiHead {
             ", expected heads that divide it");
   }
 
-  /// last_key: i32 (B, queries), query i sees keys below it; absent: all.
-  Tensor operator()(Pass& pass, HeadColumns q, HeadColumns k, HeadColumns v, bool causal, Tensor last_key) const {
+  /// last_key: i32 (B, queries), query i sees keys below it; absent: all. cache: of earlier keys and values, or null.
+  Tensor operator()(Pass& pass, HeadColumns q, HeadColumns k, HeadColumns v, bool causal, Tensor last_key,
+                    const AttentionCache* cache = nullptr) const {
     const AttentionOptions options{.heads = config.heads,
                                    .head_size = config.width / config.heads,
                                    .causal = causal,
                                    .last_key = last_key,
                                    .dropout = pass.training ? config.dropout : 0,
                                    .stream = pass.stream(site),
-                                   .first_batch = pass.first_sequence};
+                                   .first_batch = pass.first_sequence,
+                                   .cache = cache};
     if (pass.attention_observer != nullptr) {
       (*pass.attention_observer)(path, attention_weights(q, k, options));
     }
@@ -56,10 +58,10 @@ struct SelfAttention {
         c_attn(s / "c_attn", c.width, 3 * c.width, c.qkv_bias, c.std),
         c_proj(s / "c_proj", c.width, c.width, c.bias, c.projection_std) {}
 
-  Tensor operator()(Pass& pass, Tensor x, Tensor last_key = {}) const {
+  Tensor operator()(Pass& pass, Tensor x, Tensor last_key = {}, const AttentionCache* cache = nullptr) const {
     const Tensor qkv = c_attn(pass, x);
     const index width = heads.config.width;
-    return c_proj(pass, heads(pass, {qkv, 0}, {qkv, width}, {qkv, 2 * width}, causal, last_key));
+    return c_proj(pass, heads(pass, {qkv, 0}, {qkv, width}, {qkv, 2 * width}, causal, last_key, cache));
   }
 };
 

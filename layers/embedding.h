@@ -26,7 +26,7 @@ struct InputConfig {
   double dropout = 0;
 };
 
-/// Token's row plus position's row, with dropout: tokens (B, T) of i32 to (B, T, C). Positions count from 0.
+/// Token's row plus position's row, with dropout: tokens (B, T) of i32 to (B, T, C). Positions count from `first`.
 struct InputEmbedding {
   Parameter tokens;  // (vocabulary, C), the caller's: tables may be shared
   std::optional<Embedding> wpe;
@@ -43,10 +43,10 @@ struct InputEmbedding {
     }
   }
 
-  Tensor operator()(Pass& pass, Tensor ids) const {
+  Tensor operator()(Pass& pass, Tensor ids, index first = 0) const {
     const Tensor table = tokens;
-    const Tensor positions = wpe ? Tensor(wpe->weight) : (*waves)(pass, 0, ids.shape()[1], table.dtype());
-    return drop(pass, embedding(ids, table, {.positions = positions, .scale = scale}));
+    const Tensor positions = wpe ? Tensor(wpe->weight) : (*waves)(pass, first, ids.shape()[1], table.dtype());
+    return drop(pass, embedding(ids, table, {.positions = positions, .first_position = wpe ? first : 0, .scale = scale}));
   }
 };
 

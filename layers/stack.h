@@ -8,6 +8,7 @@
 #include "layers/attention.h"
 #include "layers/dropout.h"
 #include "layers/feed_forward.h"
+#include "layers/key_value_cache.h"
 #include "layers/layer_norm.h"
 
 namespace dikkat {
@@ -29,9 +30,10 @@ struct StackConfig {
 
 /// What a stack reads beside x (B, T, C).
 struct StackInputs {
-  Tensor last_key{};         // i32 (B, T): position t sees positions below it; absent: all
-  Tensor memory{};           // (B, S, C), for a stack with cross-attention
-  Tensor memory_last_key{};  // i32 (B, T): position t sees the memory's positions below it; absent: all
+  Tensor last_key{};                     // i32 (B, T): position t sees positions below it; absent: all
+  Tensor memory{};                       // (B, S, C), for a stack with cross-attention
+  Tensor memory_last_key{};              // i32 (B, T): position t sees the memory's positions below it; absent: all
+  const KeyValueCache* cache = nullptr;  // of the positions before x, behind which those of x are written
 };
 
 /// The residual stream, and a branch that is yet to be added to it: a sum and the norm that follows it are one op.
@@ -108,8 +110,9 @@ struct Stack {
       }
     }
 
-    void operator()(Norm where, Pass& pass, ResidualStream& x, const StackInputs& inputs) const {
-      attn(where, pass, x, inputs.last_key);
+    /// cache: this block's, or null.
+    void operator()(Norm where, Pass& pass, ResidualStream& x, const StackInputs& inputs, const AttentionCache* cache = nullptr) const {
+      attn(where, pass, x, inputs.last_key, cache);
       if (crossattention) {
         (*crossattention)(where, pass, x, inputs.memory, inputs.memory_last_key);
       }
@@ -140,13 +143,21 @@ struct Stack {
     }
   }
 
-  /// Throws Error when cross-attention lacks its memory.
+  /// Throws Error when cross-attention lacks its memory, and for a cache of another number of layers or beside recomputation.
   Tensor operator()(Pass& pass, Tensor x, const StackInputs& inputs = {}) const {
+    const auto layers = static_cast<index>(blocks.size());
+    const KeyValueCache* cache = inputs.cache;
+    require(cache == nullptr || (cache->layers() == layers && pass.recompute == Recompute::none), "stack: the cache has ",
+            cache != nullptr ? cache->layers() : 0, " layers, expected ", layers, ", and no recomputation");
     ResidualStream stream(pass, {x});
-    for (const Block& block : blocks) {
+    for (index i = 0; i < layers; ++i) {
+      const Block& block = blocks[static_cast<std::size_t>(i)];
       require(!block.crossattention || inputs.memory, "stack: cross-attention has no memory, expected (B, S, C)");
       if (pass.recompute == Recompute::block) {
         block.recomputed(norm, pass, stream, inputs);
+      } else if (cache != nullptr) {
+        const AttentionCache own = cache->layer(i);
+        block(norm, pass, stream, inputs, &own);
       } else {
         block(norm, pass, stream, inputs);
       }

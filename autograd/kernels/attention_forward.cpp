@@ -4,6 +4,7 @@
 #include "autograd/base/exp.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
+#include "autograd/kernels/attention_query.h"
 #include "autograd/kernels/attention_tiles.h"
 #include "autograd/kernels/tile_gemm.h"
 #include "autograd/kernels/tile_transpose.h"
@@ -165,6 +166,10 @@ void forward_block(const AttentionForward<T>& p, const GatheredHeads<T>& all_k, 
 template <class T>
 void attention_forward(const AttentionForward<T>& p) noexcept {
   const AttentionShape& s = p.shape;
+  if (is_one_query(s)) {
+    attention_one_query(p);
+    return;
+  }
   const index blocks = ceil_div(s.queries, kBlock);
   const index heads = s.batch * s.heads;
   GatheredHeads<T> k, v;

@@ -55,8 +55,8 @@ void gemm_by<double>(GemmLibrary library, const Gemm<double>& problem) {
 
 template <>
 void gemm<float>(const Gemm<float>& problem) noexcept {
-  if (is_one_row(problem)) {
-    gemm_one_row(problem);
+  if (is_few_rows(problem)) {
+    gemm_few_rows(problem);
   } else {
     gemm_by(gemm_library(), problem);
   }

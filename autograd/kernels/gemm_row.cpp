@@ -4,6 +4,7 @@
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/simd.h"
+#include "autograd/kernels/lane_sums.h"
 
 namespace dikkat::kernels {
 namespace {
@@ -11,53 +12,101 @@ namespace {
 using simd::load;
 using simd::Vec;
 
-constexpr index kElements = 1 << 16;  // of B in a tile: enough to pay for handing it out
+constexpr index kElements = 1 << 14;  // of B in a tile: few enough for equal shares
+constexpr index kAlone = 1 << 16;     // of B up to which waking other threads costs more than they save
 
-/// Elements `first` to `first + kColumns` of C: a times as many rows of B, each in two chains of sums.
-template <class T, int kColumns>
+/// Columns of C that are worked on at once: their sums are held in registers, beside the vectors that are multiplied. For one row it is the
+/// memory that counts, and one row of B after another is what it gives fastest.
+constexpr int columns_at_once(int rows) {
+  constexpr int kSums = simd::kBytes == 64 ? 24 : 12;
+  return rows == 1 ? 1 : std::clamp(kSums / rows, 1, 8);
+}
+
+/// Columns `first` to `first + kColumns` of C: all of A's rows times as many rows of B. One chain of sums for an element, whatever kRows
+/// and kColumns are.
+template <class T, int kRows, int kColumns>
 void columns(const Gemm<T>& p, index first) {
-  constexpr index kLanes = simd::kLanes<T>;
-  constexpr int kChains = 2;
+  constexpr int kLanes = static_cast<int>(simd::kLanes<T>);
+  constexpr int kSums = (kRows * kColumns + kLanes - 1) / kLanes * kLanes;
+  // Into L1, which A needs, it would cost a third of the rate.
+  constexpr int kIntoL2 = 2;
   const T* b = p.b + first * p.ldb;
-  Vec<T> sums[kColumns][kChains] = {};
-  index at = 0;
-  for (; at + kChains * kLanes <= p.k; at += kChains * kLanes) {
-    for (int chain = 0; chain < kChains; ++chain) {
-      const Vec<T> a = load(p.a + at + chain * kLanes);
+  Vec<T> sums[kSums] = {};
+  const auto multiply = [&](index at, auto lanes) {
+    Vec<T> factors[kColumns];
+#pragma GCC unroll 8
+    for (int column = 0; column < kColumns; ++column) {
+      factors[column] = load(b + column * p.ldb + at, lanes);
+      __builtin_prefetch(b + (kColumns + column) * p.ldb + at, 0, kIntoL2);  // what comes next
+    }
+#pragma GCC unroll 8
+    for (int row = 0; row < kRows; ++row) {
+      const Vec<T> a = load(p.a + row * p.lda + at, lanes);
+#pragma GCC unroll 8
       for (int column = 0; column < kColumns; ++column) {
-        sums[column][chain] += a * load(b + column * p.ldb + at + chain * kLanes);
+        sums[row * kColumns + column] += a * factors[column];
       }
     }
+  };
+  simd::for_vectors<T>(0, p.k, multiply);
+
+  T totals[kSums];
+#pragma GCC unroll 4
+  for (int i = 0; i < kSums; i += kLanes) {
+    simd::store(totals + i, lane_sums<T>(sums + i));
   }
-  for (int column = 0; column < kColumns; ++column) {
-    T total = simd::sum<T>(sums[column][0] + sums[column][1]);
-    for (index i = at; i < p.k; ++i) {
-      total += p.a[i] * b[column * p.ldb + i];
+  for (int row = 0; row < kRows; ++row) {
+    for (int column = 0; column < kColumns; ++column) {
+      const T total = totals[row * kColumns + column] + (p.bias != nullptr ? p.bias[first + column] : T(0));
+      T& c = p.c[row * p.ldc + first + column];
+      c = p.add ? c + total : total;
     }
-    total += p.bias != nullptr ? p.bias[first + column] : T(0);
-    T& c = p.c[first + column];
-    c = p.add ? c + total : total;
+  }
+}
+
+/// Columns begin to end of kRows rows.
+template <class T, int kRows>
+void tile(const Gemm<T>& p, index begin, index end) {
+  constexpr int kColumns = columns_at_once(kRows);
+  index at = begin;
+  for (; at + kColumns <= end; at += kColumns) {
+    columns<T, kRows, kColumns>(p, at);
+  }
+  for (; at < end; ++at) {
+    columns<T, kRows, 1>(p, at);
+  }
+}
+
+/// The same of p.m rows, up to kRows.
+template <class T, int kRows>
+void tile_of_rows(const Gemm<T>& p, index begin, index end) {
+  if (p.m == kRows) {
+    tile<T, kRows>(p, begin, end);
+  } else if constexpr (kRows > 1) {
+    tile_of_rows<T, kRows - 1>(p, begin, end);
   }
 }
 
 }  // namespace
 
 template <class T>
-void gemm_one_row(const Gemm<T>& p) noexcept {
-  constexpr int kColumns = 4;
-  const index in_tile = round_up(std::max<index>(1, kElements / std::max<index>(p.k, 1)), kColumns);
+void gemm_few_rows(const Gemm<T>& p) noexcept {
+  constexpr int kRows = 8;
+  constexpr index kUnit = 24;  // columns: whole turns of columns_at_once(), whatever the rows
+  const index in_tile =
+      p.n * p.k <= kAlone ? std::max<index>(p.n, 1) : round_up(std::max<index>(1, kElements / std::max<index>(p.k, 1)), kUnit);
   parallel_blocks(p.n, in_tile, [&](index begin, index end) {
-    index at = begin;
-    for (; at + kColumns <= end; at += kColumns) {
-      columns<T, kColumns>(p, at);
-    }
-    for (; at < end; ++at) {
-      columns<T, 1>(p, at);
+    for (index row = 0; row < p.m; row += kRows) {
+      Gemm<T> some = p;
+      some.m = std::min<index>(kRows, p.m - row);
+      some.a += row * p.lda;
+      some.c += row * p.ldc;
+      tile_of_rows<T, kRows>(some, begin, end);
     }
   });
 }
 
-template void gemm_one_row<float>(const Gemm<float>&) noexcept;
-template void gemm_one_row<double>(const Gemm<double>&) noexcept;
+template void gemm_few_rows<float>(const Gemm<float>&) noexcept;
+template void gemm_few_rows<double>(const Gemm<double>&) noexcept;
 
 }  // namespace dikkat::kernels

@@ -102,20 +102,45 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
     }
   }
   require(0 <= options.dropout && options.dropout < 1, "attention: dropout ", options.dropout, ", expected 0 <= p < 1");
+  require(options.cache == nullptr || !(options.first_key || options.last_key),
+          "attention: key bounds beside a cache, expected one of them");
+  const index before = options.cache != nullptr ? options.cache->length : 0;
 
   return {.batch = batch,
           .heads = options.heads,
           .queries = queries,
-          .keys = keys,
+          .keys = before + keys,
           .head_size = options.head_size,
           .scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(options.head_size))),
           .causal = options.causal,
-          .query_offset = std::clamp(options.query_offset, -queries, keys),  // beyond these it makes no difference
+          .query_offset = before + std::clamp(options.query_offset, -before - queries, keys),  // beyond these it makes no difference
           .first_key = options.first_key ? options.first_key.data<std::int32_t>() : nullptr,
           .last_key = options.last_key ? options.last_key.data<std::int32_t>() : nullptr,
           .dropout = options.dropout,
           .stream = options.stream,
           .first_batch = options.first_batch};
+}
+
+/// Writes keys and values behind those of the cache. Throws Error where they do not fit.
+template <class T>
+void append(const AttentionCache& cache, const Operands& operands, const AttentionOptions& options) {
+  const Shape& shape = operands[1].x.shape();
+  const index width = options.heads * options.head_size;
+  require(shape[0] <= cache.batch && shape[1] <= cache.places - cache.length, "attention: ", shape[0], " batches of ", shape[1],
+          " keys for a cache of ", cache.batch, " by ", cache.places, " that has ", cache.length, ", expected room for them");
+  require(cache.dtype == kDType<T>, "attention: the cache is ", cache.dtype, ", expected ", kDType<T>);
+  for (index b = 0; b < shape[0]; ++b) {
+    for (const bool is_value : {false, true}) {
+      const HeadColumns& columns = operands[is_value ? 2 : 1];
+      const auto from = heads_in(columns.x.data<T>(), columns);
+      kernels::copy_blocks<T>({.count = shape[1],
+                               .width = width,
+                               .from = from.data + b * from.batch_stride,
+                               .from_stride = from.row_stride,
+                               .to = {static_cast<T*>(cache.data) + (b * cache.places + cache.length) * 2 * width + (is_value ? width : 0)},
+                               .to_stride = 2 * width});
+    }
+  }
 }
 
 /// (query, key) pairs that see each other, in all batches.
@@ -143,10 +168,19 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
     const index width = shape.heads * shape.head_size;
     const Tensor y = tape.make({shape.batch, shape.queries, width}, q.x.dtype());
     T* log_sum_exp = tape.save<T>(shape.batch * shape.heads * shape.queries);
+    auto seen_k = heads_in(k.x.data<T>(), k);
+    auto seen_v = heads_in(v.x.data<T>(), v);
+    if (options.cache != nullptr) {
+      require(!tape.recording(), "attention: a cache passes no gradients back, expected a tape that does not record");
+      append<T>(*options.cache, operands, options);
+      const T* rows = static_cast<const T*>(options.cache->data);
+      seen_k = {rows, options.cache->places * 2 * width, 2 * width};
+      seen_v = {rows + width, options.cache->places * 2 * width, 2 * width};
+    }
     kernels::attention_forward<T>({.shape = shape,
                                    .q = heads_in(q.x.data<T>(), q),
-                                   .k = heads_in(k.x.data<T>(), k),
-                                   .v = heads_in(v.x.data<T>(), v),
+                                   .k = seen_k,
+                                   .v = seen_v,
                                    .y = heads_in(y.mutable_data<T>(), {y}),
                                    .log_sum_exp = log_sum_exp});
     if (tape.observed()) {
@@ -173,6 +207,7 @@ Tensor attention_weights(HeadColumns q, HeadColumns k, const AttentionOptions& o
   return for_float(q.x.dtype(), "attention", [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(Op::attention, {q.x, k.x}, {options.first_key, options.last_key});
+    require(options.cache == nullptr, "attention: weights of cached keys are not made, expected no cache");
     const kernels::AttentionShape shape = shape_of({q, k, k}, options);
     const index heads = shape.heads;
     const index queries = shape.queries;

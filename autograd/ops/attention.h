@@ -14,20 +14,31 @@ struct HeadColumns {
   index column = 0;
 };
 
+/// Keys and values of the positions before those of q, k and v, rows k | v of heads * head_size columns each. attention() writes those of
+/// its k and v behind them, and its queries see both; whoever owns the memory counts the rows.
+struct AttentionCache {
+  DType dtype = DType::f32;
+  void* data = nullptr;         // (batch, places, 2 * heads * head_size)
+  index batch = 0, places = 0;  // room for: a call may have fewer batches
+  index length = 0;             // rows that every batch has
+};
+
 struct AttentionOptions {
   index heads = 1;
   index head_size = 0;
   std::optional<double> scale{};  // of the scores; by default 1 / sqrt(head_size)
   bool causal = false;            // query i sees keys up to query_offset + i
   index query_offset = 0;
-  Tensor first_key{}, last_key{};  // i32 (B, queries), or absent: query i of batch b sees keys first_key[b, i] to last_key[b, i] - 1
-  double dropout = 0;              // on the weights
-  RandomStream stream{};           // that dropout draws from
-  index first_batch = 0;           // place of batch 0 among the step's batches
+  Tensor first_key{}, last_key{};         // i32 (B, queries), or absent: query i of batch b sees keys first_key[b, i] to last_key[b, i] - 1
+  double dropout = 0;                     // on the weights
+  RandomStream stream{};                  // that dropout draws from
+  index first_batch = 0;                  // place of batch 0 among the step's batches
+  const AttentionCache* cache = nullptr;  // without gradients, and without bounds; query_offset counts from its end
 };
 
 /// softmax(scale q k^T) v by heads: q (B, queries, ...), k and v (B, keys, ...) to (B, queries, heads * head_size). A query that
 /// sees no key gives 0. No (queries, keys) matrix is kept, or made. Columns of two operands in one tensor must be the same or apart.
+/// Throws Error where shapes or bounds do not fit, where a cache is full, and for a cache on a tape that records.
 Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOptions& options);
 
 /// The weights that attention() applies to values, (B, H, queries, keys), to look at: no gradient flows through them. They are

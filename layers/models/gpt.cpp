@@ -55,11 +55,21 @@ Gpt::Gpt(const Scope& s, const GptConfig& config)
   }
 }
 
-Tensor Gpt::features(Pass& pass, Tensor tokens) const {
-  require(tokens.shape().rank() == 2 && tokens.size() > 0 && tokens.shape()[1] <= config_.block_size, "gpt: tokens are ", tokens.shape(),
-          ", expected (B, T) with T from 1 to the block size ", config_.block_size);
-  const Tensor x = h_(pass, embed_(pass, tokens));
+Tensor Gpt::features(Pass& pass, Tensor tokens, KeyValueCache* cache) const {
+  const index before = cache != nullptr ? cache->length() : 0;
+  if (tokens.shape().rank() != 2 || tokens.size() == 0 || tokens.shape()[1] > config_.block_size - before) {
+    fail("gpt: tokens are ", tokens.shape(), ", expected (B, T) with T from 1 to ",
+         before > 0 ? concat(config_.block_size - before, ", what is left of ") : "", "the block size ", config_.block_size);
+  }
+  const Tensor x = h_(pass, embed_(pass, tokens, before), {.cache = cache});
+  if (cache != nullptr) {
+    cache->advance(tokens.shape()[1]);
+  }
   return ln_f_ ? (*ln_f_)(pass, x) : x;
+}
+
+KeyValueCache Gpt::cache(index sequences) const {
+  return {config_.n_layer, sequences, config_.block_size, config_.n_embd, Tensor(head_).dtype()};
 }
 
 Tensor Gpt::logits(Pass&, Tensor features) const { return linear(features, head_); }

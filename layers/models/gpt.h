@@ -36,14 +36,21 @@ class Gpt {
   /// Tokens (B, T) of i32, 1 <= T <= block_size, to logits (B, T, V). Throws Error for any other shape and for unknown tokens.
   Tensor operator()(Pass& pass, Tensor tokens) const { return logits(pass, features(pass, tokens)); }
   /// The two halves of it: tokens (B, T) to what the output head reads, (B, T, C); and that, (..., C), to logits (..., V).
-  Tensor features(Pass& pass, Tensor tokens) const;
+  Tensor features(Pass& pass, Tensor tokens) const { return features(pass, tokens, nullptr); }
   Tensor logits(Pass& pass, Tensor features) const;
+  /// The same for tokens that follow those in the cache, B sequences of it at most, which are then in it too: T may be up to block_size
+  /// less its length. The tape must not record.
+  Tensor features(Pass& pass, Tensor tokens, KeyValueCache& cache) const { return features(pass, tokens, &cache); }
+  /// An empty cache for `sequences` sequences. Throws Error where there is no memory for it.
+  KeyValueCache cache(index sequences) const;
   /// The output head's weight, (V, C).
   Tensor head() const { return head_; }
 
   const GptConfig& config() const { return config_; }
 
  private:
+  Tensor features(Pass& pass, Tensor tokens, KeyValueCache* cache) const;
+
   GptConfig config_;
   Embedding wte_;
   InputEmbedding embed_;

@@ -22,6 +22,7 @@ set(seams
   "#include <hdf5=>train/checkpoint/[^/]+\\.(h|cpp)"
   "#include <toml\\+\\+=>train/config/[^/]+\\.(h|cpp)"
   "#include <CLI/=>train/cli/[^/]+\\.(h|cpp)"
+  "#include <histedit=>train/cli/line_reader\\.cpp"
   "#include <(oneapi/)?tbb/=>train/[^/]+/[^/]+\\.cpp"
   "#include <openssl/=>train/[^/]+/[^/]+\\.cpp"
   "#include <nlohmann/=>train/[^/]+/[^/]+\\.(h|cpp)")

@@ -47,8 +47,9 @@ TEST_F(GoldenGenerate, SaysWhatPyTorchSaysTokenForToken) {
     const std::vector<Token> expected = ids("generated", i);
     const auto count = static_cast<index>(expected.size());
     ASSERT_GT(count, number("block_size")) << "the text must outgrow the context";
-    const auto texts = generate(gpt, number("vocab_size"), ids("prompt", i), {.max_new_tokens = count, .temperature = 0});
-    EXPECT_EQ(texts.at(0), expected) << "prompt " << i;
+    const auto texts =
+        generate(gpt, {.size = number("vocab_size")}, ids("prompt", i), {.max_new_tokens = count, .temperature = 0, .slide = Slide::token});
+    EXPECT_EQ(texts.at(0).tokens, expected) << "prompt " << i;
   }
 }
 
@@ -58,8 +59,8 @@ TEST_F(GoldenGenerate, ReadsOnlyTheEndOfAPromptThatIsTooLong) {
   ASSERT_GT(static_cast<index>(prompt.size()), number("block_size"));
   prompt.erase(prompt.begin(), prompt.end() - number("block_size"));
   const std::vector<Token> expected = ids("generated", last);
-  EXPECT_EQ(generate(gpt, number("vocab_size"), prompt, {.max_new_tokens = static_cast<index>(expected.size()), .temperature = 0}).at(0),
-            expected);
+  const SampleOptions options{.max_new_tokens = static_cast<index>(expected.size()), .temperature = 0, .slide = Slide::token};
+  EXPECT_EQ(generate(gpt, {.size = number("vocab_size")}, prompt, options).at(0).tokens, expected);
 }
 
 }  // namespace

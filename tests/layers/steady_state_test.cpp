@@ -112,5 +112,27 @@ TEST(SteadyState, HoldsForEvaluationToo) {
   EXPECT_EQ(before, Requests());
 }
 
+TEST(SteadyState, HoldsForSamplingFromACache) {
+  for (const int threads : {1, 2}) {
+    const testing::WithThreads some(threads);
+    const TinyGpt model(kTrainingConfig);
+    KeyValueCache cache = model.gpt.cache(2);
+    Tape tape(Recording::off);
+    const std::vector<std::int32_t> tokens = some_tokens(2, kTrainingConfig.vocab_size);
+    const auto fill_the_context = [&] {
+      cache.clear();
+      while (cache.length() < cache.places()) {
+        Pass pass{.tape = tape};
+        model.gpt.logits(pass, model.gpt.features(pass, tape.input<std::int32_t>({2, 1}, tokens), cache));
+        tape.reset();
+      }
+    };
+    fill_the_context();
+    const Requests before;
+    fill_the_context();
+    EXPECT_EQ(before, Requests()) << threads;
+  }
+}
+
 }  // namespace
 }  // namespace dikkat

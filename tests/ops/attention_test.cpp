@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/kernels/reference/attention.h"
+#include "autograd/ops/basic.h"
 #include "autograd/tape/tape.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
@@ -256,6 +257,41 @@ TEST(AttentionWeights, RefuseWhatAttentionRefuses) {
   EXPECT_EQ(error_with([](Tape&, AttentionOptions& o) { o.heads = 0; }), "attention: 0 heads of size 2, expected 1 or more of each");
   EXPECT_EQ(error_with([](Tape&, AttentionOptions& o) { o.dropout = 1; }), "attention: dropout 1, expected 0 <= p < 1");
   EXPECT_NE(error_with([](Tape&, AttentionOptions& o) { o.head_size = 3; }), "");
+}
+
+// Queries in pieces, each of which sees the keys of those before it.
+TEST(AttentionCache, GivesWhatAllQueriesAtOnceGive) {
+  const index heads = 3, size = 5, width = heads * size, time = 100, batch = 2;
+  const auto qkv = numbers(batch * time * 3 * width, 1, -2, 2);
+  for (const bool causal : {true, false}) {
+    for (const index piece : {1, 2, 33, 50, 100}) {
+      Tape tape(Recording::off);
+      std::vector<float> memory(static_cast<std::size_t>(batch * time * 2 * width));
+      for (index at = 0; at < time; at += piece) {
+        const index count = std::min(piece, time - at);
+        const Tensor all = tape.input<float>({batch, time, 3 * width}, qkv);
+        AttentionOptions options{.heads = heads, .head_size = size, .causal = causal};
+        const AttentionCache cache{.data = memory.data(), .batch = batch, .places = time, .length = at};
+        options.cache = &cache;
+        const Tensor found = self_attention(slice(all, 1, at, count), options);
+        options.cache = nullptr;
+        const Tensor expected = slice(self_attention(slice(all, 1, 0, at + count), options), 1, at, count);
+        for (index i = 0; i < found.size(); ++i) {
+          ASSERT_NEAR(found.data<float>()[i], expected.data<float>()[i], 2e-6) << at << ", " << piece;
+        }
+      }
+    }
+  }
+}
+
+TEST(AttentionCache, IsForNothingElse) {
+  Tape tape(Recording::off);
+  const AttentionCache cache{.batch = 1, .places = 1};
+  const HeadColumns x{tape.input<float>({1, 1, 2}, numbers(2, 1))};
+  AttentionOptions options{.heads = 1, .head_size = 2, .cache = &cache};
+  EXPECT_EQ(error_of([&] { attention_weights(x, x, options); }), "attention: weights of cached keys are not made, expected no cache");
+  options.last_key = tape.input<std::int32_t>({1, 1}, std::vector<std::int32_t>{1});
+  EXPECT_EQ(error_of([&] { attention(x, x, x, options); }), "attention: key bounds beside a cache, expected one of them");
 }
 
 }  // namespace

@@ -182,11 +182,16 @@ struct CommandLine {
 
   void add_sample() {
     constexpr const char* kExamples = R"(  dikkat sample runs/mine --prompt "Once upon" --max-new-tokens 200
-  dikkat sample runs/mine --temperature 0.7 --top-k 20 --num-samples 3 --seed 7
-  echo -n "Once upon" | dikkat sample runs/mine --prompt - --json
+  dikkat sample runs/mine --temperature 0.7 --top-p 0.9 --num-samples 3 --seed 7
+  dikkat sample runs/mine --prompt "Q: why?" --stop "Q:" --temperature 0
+  dikkat sample runs/mine --interactive --min-p 0.05 --repetition-penalty 1.2
+  echo -n "Once upon" | dikkat sample runs/mine --prompt - --json --logprobs
 An encoder-decoder answers the prompt, or each line of it:
   dikkat sample runs/pairs --prompt "When you play game of thrones" --attention
-  dikkat sample runs/pairs --beam 4 --prompt - < sources.txt)";
+  dikkat sample runs/pairs --beam 4 --prompt - < sources.txt
+One sample is shown as it is made. Ctrl-C ends it with what there is; with --interactive only that answer, Ctrl-D the session, and an empty
+line goes on with the last text. A text ends by itself where the model ends a document, if its tokenizer has a mark for that. A text that
+outgrows the model's context goes on: whenever the context is full its oldest quarter is dropped, and standard error says so.)";
     constexpr index kMost = 1'000'000'000;
     constexpr index kMostSamples = 1'000'000;
     constexpr index kMostBeam = 1'000;
@@ -200,6 +205,7 @@ An encoder-decoder answers the prompt, or each line of it:
       sample.has_prompt = true;
     };
     sub.add_option_function<std::string>("--prompt", take_prompt, "Text to go on from; - reads it from standard input")->type_name("TEXT");
+    add_text(sub, "--prompt-file", sample.prompt_file, "FILE", "The same from a file, all of it");
     SampleOptions& o = sample.options;
     add_number(sub, "--max-new-tokens", o.max_new_tokens, index{0}, kMost, "Tokens to generate; an encoder-decoder stops by itself")
         ->default_str(concat(o.max_new_tokens))
@@ -211,6 +217,19 @@ An encoder-decoder answers the prompt, or each line of it:
                   ->default_str(concat(o.temperature)));
     only(gpt, add_number(sub, "--top-k", o.top_k, index{0}, kMost, "Draw among the K likeliest tokens; 0: among all")
                   ->default_str(concat(o.top_k)));
+    only(gpt, add_number(sub, "--top-p", o.top_p, 0.0, 1.0,
+                         "Draw among the fewest likeliest tokens that have this share of the probability; 1: among all")
+                  ->default_str(concat(o.top_p)));
+    only(gpt, add_number(sub, "--min-p", o.min_p, 0.0, 1.0,
+                         "Draw among tokens that are at least this share as likely as the likeliest; 0: among all")
+                  ->default_str(concat(o.min_p)));
+    only(gpt, add_number(sub, "--repetition-penalty", o.repetition_penalty, 0.0, 1000.0,
+                         "Above 1: tokens that the prompt or the text has become less likely")
+                  ->default_str(concat(o.repetition_penalty)));
+    only(gpt, sub.add_option("--stop", sample.stop, "A text ends before this string; may be given several times")
+                  ->type_name("TEXT")
+                  ->expected(1)
+                  ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll));
     only(gpt, add_number(sub, "--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
                          "The same seed gives the same text, on any number of threads")
                   ->default_str(concat(o.seed)));
@@ -229,7 +248,18 @@ An encoder-decoder answers the prompt, or each line of it:
           sample.encoder_decoder_options.emplace_back("--attention");
         },
         "Of an encoder-decoder: what each word of the answer looked at in the source; with --json the weights of all layers");
+    const auto gpt_flag = [&](const char* names, const char* name, bool& value, const char* help) {
+      const auto take = [&gpt, &value, name] {
+        value = true;
+        gpt.emplace_back(name);
+      };
+      sub.add_flag_callback(names, take, help);
+    };
+    gpt_flag("--ignore-end", "--ignore-end", sample.ignore_end, "Go on past the end of a document");
+    gpt_flag("-i,--interactive", "--interactive", sample.interactive,
+             "Ask for prompts, with a history; where standard input is no terminal, each line of it is one");
     sub.add_flag("--json", sample.json, "One object: prompt, seed, samples");
+    gpt_flag("--logprobs", "--logprobs", o.log_probabilities, "With --json: the logarithm of each token's probability, as the model says");
   }
 
   void add_inspect() {

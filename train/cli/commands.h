@@ -45,6 +45,10 @@ struct SampleArguments {
   bool best = false;
   std::string prompt;  // "-": standard input
   bool has_prompt = false;
+  std::string prompt_file;
+  bool interactive = false;
+  std::vector<std::string> stop;  // strings that end a text before them
+  bool ignore_end = false;
   bool has_max_new_tokens = false;
   std::vector<std::string> gpt_options;              // those given that only a GPT takes
   std::vector<std::string> encoder_decoder_options;  // those given that only an encoder-decoder takes

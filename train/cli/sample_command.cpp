@@ -1,13 +1,13 @@
 #include <cstdio>
+#include <fstream>
 #include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "train/cli/commands.h"
+#include "train/cli/sample_gpt.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
-#include "train/cli/trained_model.h"
 
 namespace dikkat {
 namespace {
@@ -22,60 +22,9 @@ std::string read_standard_input() {
   return text;
 }
 
-std::vector<Token> encode_prompt(const Tokenizer& tokenizer, const std::string& prompt) {
-  try {
-    return tokenizer.encode(prompt);
-  } catch (const EncodeError& e) {
-    fail_input("prompt: ", e.what());
-  }
-}
-
-/// Where no prompt is given, text begins after an end of line; a vocabulary without one begins with what stands between documents, or
-/// with its first token.
-std::vector<Token> default_prompt(const Tokenizer& tokenizer) {
-  try {
-    const std::vector<Token> line_break = tokenizer.encode("\n");
-    if (tokenizer.decode(line_break) == "\n") {
-      return line_break;
-    }
-  } catch (const EncodeError&) {
-  }
-  return {tokenizer.separator().value_or(0)};
-}
-
-/// A continuation as it reads after the prompt: words come with the blank that parts them from it.
-std::string text_after(const Tokenizer& tokenizer, std::vector<Token> prompt, const std::vector<Token>& continuation) {
-  const std::size_t given = tokenizer.decode(prompt).size();
-  prompt.insert(prompt.end(), continuation.begin(), continuation.end());
-  return tokenizer.decode(prompt).substr(given);
-}
-
-void put_json(const nlohmann::ordered_json& object) {
-  put(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
-}
-
 void require_no(const std::vector<std::string>& options, const TrainedModel& trained, const char* is, const char* wanted) {
   if (!options.empty()) {
     fail_input(options.front(), " is for ", wanted, ", but ", trained.checkpoint.path().string(), " holds ", is);
-  }
-}
-
-void go_on(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt) {
-  const auto tokens = arguments.has_prompt ? encode_prompt(*trained.tokenizer, prompt) : default_prompt(*trained.tokenizer);
-  stop_in_order();
-  const auto samples =
-      generate(trained.model->gpt(), trained.tokenizer->vocab_size(), tokens, arguments.options, [] { return stop_requested(); });
-  if (arguments.json) {
-    nlohmann::ordered_json object{{"prompt", prompt}, {"seed", arguments.options.seed}, {"samples", nlohmann::ordered_json::array()}};
-    for (const auto& sample : samples) {
-      object["samples"].push_back({{"text", text_after(*trained.tokenizer, tokens, sample)}, {"tokens", sample}});
-    }
-    put_json(object);
-    return;
-  }
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    const std::string text = prompt + text_after(*trained.tokenizer, tokens, samples[i]);
-    put(concat(i > 0 ? "---------------\n" : "", text, text.ends_with('\n') ? "" : "\n"));
   }
 }
 
@@ -126,7 +75,8 @@ std::string table_of(const std::vector<LayerAttention>& layers, const Tokenizer&
 }
 
 void answer(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt) {
-  require_input(arguments.has_prompt, "an encoder-decoder answers a source; give one with --prompt TEXT, or one a line with --prompt -");
+  require_input(arguments.has_prompt || !arguments.prompt_file.empty(),
+                "an encoder-decoder answers a source; give one with --prompt TEXT, or one a line with --prompt -");
   const EncoderDecoder& model = trained.model->encoder_decoder();
   const Tokenizer& tokenizer = *trained.tokenizer;
   const std::vector<std::string> lines = lines_of(prompt);
@@ -167,18 +117,51 @@ void answer(const SampleArguments& arguments, const TrainedModel& trained, const
   }
 }
 
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  require_input(file.good(), "the prompt file ", path, " cannot be read, expected a text file");
+  return text.str();
+}
+
+/// Throws InputError for options that do not go together, before a model is loaded.
+void check(const SampleArguments& a) {
+  check(a.options);
+  require_input(!a.has_prompt || a.prompt_file.empty(), "--prompt and --prompt-file give a prompt each, expected one of them");
+  require_input(!a.options.log_probabilities || a.json, "--logprobs is for --json, expected both");
+  if (a.interactive) {
+    const char* name = a.has_prompt                ? "--prompt"
+                       : !a.prompt_file.empty()    ? "--prompt-file"
+                       : a.options.num_samples > 1 ? "--num-samples"
+                       : a.json                    ? "--json"
+                                                   : nullptr;
+    require_input(name == nullptr, "--interactive asks for prompts and writes an answer to each, so there is no ",
+                  name != nullptr ? name : "", "; leave one of the two out");
+  }
+  for (const std::string& stop : a.stop) {
+    require_input(!stop.empty(), "--stop is empty, expected one byte or more");
+  }
+}
+
 }  // namespace
 
 int sample_command(const SampleArguments& arguments) {
+  check(arguments);
+  const std::string given = arguments.prompt_file.empty() ? "" : read_file(arguments.prompt_file);
   const TrainedModel trained = load_trained_model(arguments.source, arguments.best);
   const bool is_gpt = trained.model->is_gpt();
   require_no(is_gpt ? arguments.encoder_decoder_options : arguments.gpt_options, trained, is_gpt ? "a GPT" : "an encoder-decoder",
              is_gpt ? "an encoder-decoder" : "a GPT");
-  const std::string prompt = arguments.prompt == "-" ? read_standard_input() : arguments.prompt;
-  if (is_gpt) {
-    go_on(arguments, trained, prompt);
+  if (arguments.interactive) {
+    answer_lines(arguments, trained);
   } else {
-    answer(arguments, trained, prompt);
+    const std::string prompt = !arguments.prompt_file.empty() ? given : arguments.prompt == "-" ? read_standard_input() : arguments.prompt;
+    if (is_gpt) {
+      continue_text(arguments, trained, prompt);
+    } else {
+      answer(arguments, trained, prompt);
+    }
   }
   flush_results();
   return stop_requested() ? 128 + stop_signal() : 0;

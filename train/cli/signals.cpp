@@ -32,6 +32,12 @@ void handle_signals() {
 }
 
 void stop_in_order() { in_order = 1; }
+void stop_at_once() { in_order = 0; }
+void forget_interrupt() {
+  if (received == SIGINT) {
+    received = 0;
+  }
+}
 int stop_signal() { return received; }
 
 }  // namespace dikkat

@@ -9,6 +9,12 @@ void handle_signals();
 /// From now on a first SIGINT or SIGTERM only asks the work to end in order; a second one ends the process at once.
 void stop_in_order();
 
+/// As it was before: a signal ends the process at once.
+void stop_at_once();
+
+/// A SIGINT that asked for an end has been heeded, and the program goes on. SIGTERM stays.
+void forget_interrupt();
+
 /// The signal that asked for an end, or 0.
 int stop_signal();
 inline bool stop_requested() { return stop_signal() != 0; }

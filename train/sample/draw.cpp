@@ -2,36 +2,126 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
-#include <vector>
+
+#include "autograd/base/error.h"
+#include "autograd/base/exp.h"
 
 namespace dikkat {
+namespace {
 
-index draw_token(std::span<const float> logits, double temperature, index top_k, double uniform) {
-  if (temperature == 0) {
-    return std::max_element(logits.begin(), logits.end()) - logits.begin();
+/// weights = e^((logits - highest) / temperature): the likeliest has 1.
+void weigh(std::span<const float> logits, float highest, float temperature, float* weights) {
+  const auto count = static_cast<index>(logits.size());
+  simd::for_vectors<float>(0, count, [&](index at, auto lanes) {
+    simd::store(weights + at, simd::exp((simd::load(logits.data() + at, lanes) - highest) / temperature), lanes);
+  });
+}
+
+}  // namespace
+
+void check(const DrawOptions& o) {
+  require_input(o.temperature >= 0 && std::isfinite(o.temperature), "temperature is ", o.temperature, ", expected 0 or more");
+  require_input(o.top_k >= 0, "top-k is ", o.top_k, ", expected 1 or more, or 0 for all");
+  require_input(0 < o.top_p && o.top_p <= 1, "top-p is ", o.top_p, ", expected more than 0, up to 1");
+  require_input(0 <= o.min_p && o.min_p < 1, "min-p is ", o.min_p, ", expected 0 or more, below 1");
+  if (o.temperature == 0) {
+    const char* name = o.top_k > 0 ? "top-k" : o.top_p < 1 ? "top-p" : o.min_p > 0 ? "min-p" : nullptr;
+    require_input(name == nullptr, "temperature 0 always takes the likeliest token, so ", name != nullptr ? name : "",
+                  " would change nothing; give a temperature above 0, or leave it out");
   }
-  std::vector<index> ids(logits.size());
-  std::iota(ids.begin(), ids.end(), index{0});
+}
+
+Draw::Draw(index vocab_size) {
+  weights_.reserve(static_cast<std::size_t>(vocab_size));
+  ids_.reserve(static_cast<std::size_t>(vocab_size));
+}
+
+index Draw::operator()(std::span<const float> logits, const DrawOptions& options, double uniform) {
+  const auto likeliest = std::max_element(logits.begin(), logits.end());
+  if (options.temperature == 0) {
+    return likeliest - logits.begin();
+  }
+  constexpr double kLeast = 1e-6;  // below it the likeliest has all, and f32 has no number for some of it
+  weights_.resize(logits.size());
+  weigh(logits, *likeliest, static_cast<float>(std::max(options.temperature, kLeast)), weights_.data());
+  const auto weight = [&](index id) { return static_cast<double>(weights_[static_cast<std::size_t>(id)]); };
   const auto logit = [&](index id) { return logits[static_cast<std::size_t>(id)]; };
-  if (0 < top_k && top_k < static_cast<index>(ids.size())) {
-    const auto likelier = [&](index a, index b) { return logit(a) != logit(b) ? logit(a) > logit(b) : a < b; };
-    std::nth_element(ids.begin(), ids.begin() + top_k, ids.end(), likelier);
-    ids.resize(static_cast<std::size_t>(top_k));
-    std::sort(ids.begin(), ids.end());
+  const auto likelier = [&](index a, index b) { return logit(a) != logit(b) ? logit(a) > logit(b) : a < b; };
+
+  ids_.resize(logits.size());
+  std::iota(ids_.begin(), ids_.end(), index{0});
+  if (0 < options.top_k && options.top_k < static_cast<index>(ids_.size())) {
+    std::nth_element(ids_.begin(), ids_.begin() + options.top_k, ids_.end(), likelier);
+    ids_.resize(static_cast<std::size_t>(options.top_k));
   }
-  float highest = logit(ids.front());
-  for (const index id : ids) {
-    highest = std::max(highest, logit(id));
+  if (options.top_p < 1) {
+    double total = 0;
+    for (const index id : ids_) {
+      total += weight(id);
+    }
+    // Ids that have no more than an equal share of 1 - top_p each have no more than 1 - top_p together: the others are enough.
+    const double small = (1 - options.top_p) * total / static_cast<double>(ids_.size());
+    std::erase_if(ids_, [&](index id) { return weight(id) <= small; });
+    // What is in question is halved by likelihood, and the half decided by its mass: no sorting.
+    double missing = options.top_p * total;
+    auto first = ids_.begin(), last = ids_.end();
+    while (last - first > 1) {
+      const auto middle = first + (last - first) / 2;
+      std::nth_element(first, middle, last, likelier);
+      const double mass = std::accumulate(first, middle, 0.0, [&](double sum, index id) { return sum + weight(id); });
+      if (mass >= missing) {
+        last = middle;
+      } else {
+        missing -= mass;
+        first = middle;
+      }
+    }
+    ids_.erase(last, ids_.end());
   }
-  std::vector<double> sums(ids.size());
+  if (options.min_p > 0) {
+    std::erase_if(ids_, [&](index id) { return weight(id) < options.min_p; });
+  }
+  if (ids_.size() < logits.size()) {
+    std::sort(ids_.begin(), ids_.end());  // whatever chose them
+  }
+
   double total = 0;
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    total += std::exp((static_cast<double>(logit(ids[i])) - static_cast<double>(highest)) / temperature);
-    sums[i] = total;
+  for (const index id : ids_) {
+    total += weight(id);
   }
-  const auto found = std::upper_bound(sums.begin(), sums.end(), uniform * total);
-  return ids[std::min(static_cast<std::size_t>(found - sums.begin()), ids.size() - 1)];
+  const double wanted = uniform * total;
+  double sum = 0;
+  index last = likeliest - logits.begin();
+  for (const index id : ids_) {
+    if (weight(id) > 0) {
+      last = id;
+      sum += weight(id);
+      if (sum > wanted) {
+        break;
+      }
+    }
+  }
+  return last;
+}
+
+void penalize(std::span<float> logits, std::span<const std::int32_t> ids, double penalty) {
+  const auto factor = static_cast<float>(penalty);
+  for (const std::int32_t id : ids) {
+    float& logit = logits[static_cast<std::size_t>(id)];
+    logit = logit > 0 ? logit / factor : logit * factor;
+  }
+}
+
+double log_probability(std::span<const float> logits, index id) {
+  const float highest = *std::max_element(logits.begin(), logits.end());
+  double total = 0;
+  simd::for_vectors<float>(0, static_cast<index>(logits.size()), [&](index at, auto lanes) {
+    const float nothing = -std::numeric_limits<float>::infinity();
+    total += static_cast<double>(simd::sum<float>(simd::exp(simd::load(logits.data() + at, lanes, nothing) - highest)));
+  });
+  return static_cast<double>(logits[static_cast<std::size_t>(id)] - highest) - std::log(total);
 }
 
 }  // namespace dikkat

@@ -1,13 +1,43 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "autograd/base/index.h"
 
 namespace dikkat {
 
-/// Draws an id from softmax(logits / temperature) over the top_k likeliest ids (0: all), by `uniform` in [0, 1).
-/// Temperature 0 gives the likeliest. Equal logits count as likelier the lower the id.
-index draw_token(std::span<const float> logits, double temperature, index top_k, double uniform);
+/// Which tokens are drawn, and how likely. Each of top_k, top_p and min_p leaves the likeliest tokens alone, of which there are the fewest
+/// that one of them asks for; what is left is drawn as softmax(logits / temperature) has it.
+struct DrawOptions {
+  double temperature = 1;  // 0: the likeliest
+  index top_k = 0;         // this many; 0: all
+  double top_p = 1;        // of those the fewest whose probabilities add up to this share (Holtzman et al., arXiv 1904.09751); 1: all
+  double min_p = 0;        // those with this share of the likeliest one's probability or more (Nguyen et al., arXiv 2407.01082); 0: all
+};
+
+/// Throws InputError, in the words of the command line, for an option out of range and for one that temperature 0 makes meaningless.
+void check(const DrawOptions& options);
+
+/// Draws ids, in memory that it keeps.
+class Draw {
+ public:
+  /// From logits of `vocab_size` ids or fewer.
+  explicit Draw(index vocab_size);
+
+  /// An id, by `uniform` in [0, 1). Of equal logits the lower id counts as likelier; -inf is never drawn where another logit is more.
+  index operator()(std::span<const float> logits, const DrawOptions& options, double uniform);
+
+ private:
+  std::vector<float> weights_;
+  std::vector<index> ids_;  // that are left
+};
+
+/// For each of the ids, which are apart: a logit above 0 is divided by `penalty`, one below multiplied, so that tokens which a text has
+/// already become less likely (Keskar et al., arXiv 1909.05858, section 4.1, where logits are all above 0).
+void penalize(std::span<float> logits, std::span<const std::int32_t> ids, double penalty);
+
+/// Of an id under softmax(logits): nats.
+double log_probability(std::span<const float> logits, index id);
 
 }  // namespace dikkat

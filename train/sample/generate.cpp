@@ -2,49 +2,264 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "autograd/base/parallel.h"
 #include "autograd/ops/basic.h"
-#include "train/sample/draw.h"
 
 namespace dikkat {
+namespace {
 
-std::vector<std::vector<Token>> generate(const Gpt& model, index tokenizer_vocab_size, const std::vector<Token>& prompt,
-                                         const SampleOptions& options, const std::function<bool()>& stop) {
-  require_input(!prompt.empty(), "the prompt is empty, expected one token or more to go on from");
+constexpr index kRows = 8;  // samples that are made together: as many rows as a product takes that reads the weights once
+
+/// A sample in the making.
+struct Row {
+  index sample;
+  std::vector<Token> text;      // prompt first
+  std::vector<Token> distinct;  // its tokens, each once
+  std::vector<bool> has;        // by token
+  Draw draw;
+  std::vector<float> logits;  // (vocabulary), what is left to be drawn
+
+  Row(index number, const std::vector<Token>& prompt, index model_vocabulary)
+      : sample(number),
+        has(static_cast<std::size_t>(model_vocabulary)),
+        draw(model_vocabulary),
+        logits(static_cast<std::size_t>(model_vocabulary)) {
+    for (const Token token : prompt) {
+      add(token);
+    }
+  }
+  void add(Token token) {
+    text.push_back(token);
+    if (!has[static_cast<std::size_t>(token)]) {
+      has[static_cast<std::size_t>(token)] = true;
+      distinct.push_back(token);
+    }
+  }
+};
+
+/// What a row has drawn.
+struct Drawn {
+  Token token = 0;
+  double log_probability = 0;
+};
+
+class Generator {
+ public:
+  Generator(const Gpt& model, const Vocabulary& vocabulary, const std::vector<Token>& prompt, const SampleOptions& options,
+            const GenerationEvents& events)
+      : model_(model),
+        vocabulary_(vocabulary),
+        prompt_(prompt),
+        options_(options),
+        events_(events),
+        block_(model.config().block_size),
+        width_(model.config().vocab_size),
+        drawing_{.temperature = options.temperature, .top_k = options.top_k, .top_p = options.top_p, .min_p = options.min_p},
+        prompt_cache_(model.cache(options.cached ? 1 : 0)),
+        cache_(model.cache(options.cached ? std::min(options.num_samples, kRows) : 0)),
+        logits_(static_cast<std::size_t>(kRows * width_)),
+        samples_(static_cast<std::size_t>(options.num_samples)) {}
+
+  std::vector<Sample> run() {
+    for (index first = 0; first < options_.num_samples; first += kRows) {
+      run_block(first, std::min(options_.num_samples, first + kRows));
+    }
+    return std::move(samples_);
+  }
+
+ private:
+  float* logits_of(index row) { return logits_.data() + row * width_; }
+  Sample& sample_of(const Row& row) { return samples_[static_cast<std::size_t>(row.sample)]; }
+
+  void run_block(index first, index end) {
+    rows_.clear();
+    for (index sample = first; sample < end; ++sample) {
+      rows_.emplace_back(sample, prompt_, width_);
+    }
+    begin_ = std::max<index>(static_cast<index>(prompt_.size()) - block_, 0);
+    for (index i = 0; i < options_.max_new_tokens && !rows_.empty(); ++i) {
+      if (events_.stop && events_.stop()) {
+        for (const Row& row : rows_) {
+          sample_of(row).ending = Ending::interrupted;
+        }
+        return;
+      }
+      read(i);
+      draw(i);
+    }
+  }
+
+  /// Gives logits_ (rows, V) for the tokens that come next.
+  void read(index i) {
+    const auto length = static_cast<index>(rows_.front().text.size());
+    const bool full = length - begin_ > block_;
+    if (full) {
+      begin_ += options_.slide == Slide::token ? 1 : std::max<index>(block_ / 4, 1);
+      if (events_.slide && !has_slid_) {
+        events_.slide();
+      }
+      has_slid_ = true;
+    }
+    if (i == 0) {  // all rows are the prompt
+      read_window(0);
+      for (index row = 1; row < count(); ++row) {
+        std::copy_n(logits_of(0), width_, logits_of(row));
+        keep_window(row);
+      }
+    } else if (full || !options_.cached) {
+      for (index row = 0; row < count(); ++row) {
+        read_window(row);
+      }
+    } else {
+      read_last();
+    }
+  }
+
+  index count() const { return static_cast<index>(rows_.size()); }
+
+  /// A row's whole context, alone: what comes out does not depend on the other rows.
+  void read_window(index row) {
+    const std::vector<Token>& text = rows_[static_cast<std::size_t>(row)].text;
+    const std::span window = std::span(text).subspan(static_cast<std::size_t>(begin_));
+    const auto time = static_cast<index>(window.size());
+    Pass pass{.tape = tape_};
+    const Tensor tokens = tape_.input<Token>({1, time}, window);
+    prompt_cache_.clear();
+    const Tensor features = options_.cached ? model_.features(pass, tokens, prompt_cache_) : model_.features(pass, tokens);
+    take_logits(model_.logits(pass, slice(features, 1, time - 1, 1)), row);
+    keep_window(row);
+  }
+
+  void keep_window(index row) {
+    if (options_.cached) {
+      cache_.copy_sequence(row, prompt_cache_, 0);
+    }
+  }
+
+  /// The last token of every row, together.
+  void read_last() {
+    last_.clear();
+    for (const Row& row : rows_) {
+      last_.push_back(row.text.back());
+    }
+    Pass pass{.tape = tape_};
+    take_logits(model_.logits(pass, model_.features(pass, tape_.input<Token>({count(), 1}, last_), cache_)), 0);
+  }
+
+  void take_logits(Tensor logits, index row) {
+    std::copy_n(logits.data<float>(), logits.size(), logits_of(row));
+    require(std::none_of(logits_of(row), logits_of(row) + logits.size(), [](float x) { return std::isnan(x); }),
+            "sample: the model gives logits that are not numbers, expected weights that training has left finite");
+    tape_.reset();
+  }
+
+  /// A token for every row. Rows that end leave.
+  void draw(index i) {
+    drawn_.resize(rows_.size());
+    parallel_for(count(), [&](index row) { draw_for(row, i); });
+    for (index at = count() - 1; at >= 0; --at) {
+      Row& row = rows_[static_cast<std::size_t>(at)];
+      if (!take(row, drawn_[static_cast<std::size_t>(at)])) {
+        remove(at);
+      }
+    }
+  }
+
+  void draw_for(index at, index i) {
+    Row& row = rows_[static_cast<std::size_t>(at)];
+    const auto size = static_cast<std::size_t>(vocabulary_.size);
+    std::copy_n(logits_of(at), vocabulary_.size, row.logits.begin());
+    const std::span<float> logits = std::span(row.logits).first(size);
+    if (options_.repetition_penalty != 1) {
+      penalize(logits, row.distinct, options_.repetition_penalty);
+    }
+    for (const Token token : vocabulary_.unwritten) {
+      logits[static_cast<std::size_t>(token)] = -std::numeric_limits<float>::infinity();
+    }
+    const RandomStream stream(options_.seed, "sample", static_cast<std::uint64_t>(options_.first_sample + row.sample));
+    Drawn& drawn = drawn_[static_cast<std::size_t>(at)];
+    drawn.token = static_cast<Token>(row.draw(logits, drawing_, stream.uniform(i)));
+    if (options_.log_probabilities) {
+      drawn.log_probability = log_probability(std::span(logits_of(at), static_cast<std::size_t>(width_)), drawn.token);
+    }
+  }
+
+  /// False where the sample has ended.
+  bool take(Row& row, const Drawn& drawn) {
+    Sample& sample = sample_of(row);
+    if (drawn.token == vocabulary_.end) {
+      sample.ending = Ending::end_token;
+      return false;
+    }
+    row.add(drawn.token);
+    sample.tokens.push_back(drawn.token);
+    if (options_.log_probabilities) {
+      sample.log_probabilities.push_back(drawn.log_probability);
+    }
+    if (events_.token && !events_.token(row.sample, drawn.token)) {
+      sample.ending = Ending::told;
+      return false;
+    }
+    return true;
+  }
+
+  /// The last row takes the place of one that has ended.
+  void remove(index row) {
+    const index last = count() - 1;
+    if (row < last) {
+      if (options_.cached) {
+        cache_.copy_sequence(row, cache_, last);
+      }
+      std::swap(rows_[static_cast<std::size_t>(row)], rows_.back());
+    }
+    rows_.pop_back();
+  }
+
+  const Gpt& model_;
+  const Vocabulary& vocabulary_;
+  const std::vector<Token>& prompt_;
+  const SampleOptions& options_;
+  const GenerationEvents& events_;
+  index block_, width_;  // V
+  DrawOptions drawing_;
+  Tape tape_{Recording::off};
+  KeyValueCache prompt_cache_, cache_;  // of one context; of all rows
+  std::vector<float> logits_;           // (kRows, V)
+  std::vector<Token> last_;
+  std::vector<Row> rows_;
+  std::vector<Drawn> drawn_;
+  std::vector<Sample> samples_;
+  index begin_ = 0;  // of the context, in every text
+  bool has_slid_ = false;
+};
+
+}  // namespace
+
+void check(const SampleOptions& options) {
   require_input(options.max_new_tokens >= 0, "max-new-tokens is ", options.max_new_tokens, ", expected 0 or more");
   require_input(options.num_samples >= 1, "num-samples is ", options.num_samples, ", expected 1 or more");
-  require_input(options.temperature >= 0 && std::isfinite(options.temperature), "temperature is ", options.temperature,
-                ", expected 0 or more");
-  require_input(options.top_k >= 0, "top-k is ", options.top_k, ", expected 1 or more, or 0 for all");
+  check(DrawOptions{.temperature = options.temperature, .top_k = options.top_k, .top_p = options.top_p, .min_p = options.min_p});
+  require_input(options.repetition_penalty > 0 && std::isfinite(options.repetition_penalty), "repetition-penalty is ",
+                options.repetition_penalty, ", expected more than 0 (1: none)");
+}
 
-  const index block = model.config().block_size;
-  const index vocab = model.config().vocab_size;
-  const index samples = options.num_samples;
-  std::vector<std::vector<Token>> texts(static_cast<std::size_t>(samples), prompt);
-  std::vector<Token> window;
-  Tape tape(Recording::off);
-  for (index i = 0; i < options.max_new_tokens && !(stop && stop()); ++i) {
-    const auto length = static_cast<index>(texts.front().size());
-    const index time = std::min(length, block);
-    window.clear();
-    for (const auto& text : texts) {
-      window.insert(window.end(), text.end() - time, text.end());
-    }
-    Pass pass{.tape = tape};
-    const Tensor features = model.features(pass, tape.input<Token>({samples, time}, window));
-    const Tensor logits = model.logits(pass, slice(features, 1, time - 1, 1));  // (samples, 1, V)
-    for (index s = 0; s < samples; ++s) {
-      const RandomStream stream(options.seed, "sample", static_cast<std::uint64_t>(s));
-      const std::span row(logits.data<float>() + s * vocab, static_cast<std::size_t>(tokenizer_vocab_size));
-      texts[static_cast<std::size_t>(s)].push_back(
-          static_cast<Token>(draw_token(row, options.temperature, options.top_k, stream.uniform(i))));
-    }
-    tape.reset();
+std::vector<Sample> generate(const Gpt& model, const Vocabulary& vocabulary, const std::vector<Token>& prompt, const SampleOptions& options,
+                             const GenerationEvents& events) {
+  check(options);
+  const index width = model.config().vocab_size;
+  require_input(!prompt.empty(), "the prompt is empty, expected one token or more to go on from");
+  for (const Token token : prompt) {
+    require(0 <= token && token < width, "sample: the prompt has token ", token, ", expected 0 to ", width - 1);
   }
-  for (auto& text : texts) {
-    text.erase(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(prompt.size()));
-  }
-  return texts;
+  const auto usable = [&](Token token) { return 0 <= token && token < vocabulary.size; };
+  require(0 < vocabulary.size && vocabulary.size <= width &&
+              std::all_of(vocabulary.unwritten.begin(), vocabulary.unwritten.end(), usable) &&
+              static_cast<index>(vocabulary.unwritten.size()) < vocabulary.size,
+          "sample: a vocabulary of ", vocabulary.size, " with ", vocabulary.unwritten.size(),
+          " that no text has, expected some of the model's ", width);
+  return Generator(model, vocabulary, prompt, options, events).run();
 }
 
 }  // namespace dikkat

@@ -35,8 +35,8 @@ bool learns_to_count() {
   }
 
   std::cout << "loss " << losses.front() << " to " << losses.back() << '\n';
-  const auto texts = generate(gpt, 7, {0, 1, 2}, {.max_new_tokens = 8, .temperature = 0});
-  for (const std::int32_t token : texts.front()) {
+  const auto samples = generate(gpt, {.size = 7}, {0, 1, 2}, {.max_new_tokens = 8, .temperature = 0});
+  for (const std::int32_t token : samples.front().tokens) {
     std::cout << token << ' ';
   }
   std::cout << '\n';

@@ -1,9 +1,14 @@
 #include "train/sample/draw.h"
 
 #include <cmath>
+#include <limits>
+#include <numeric>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "tests/support/numbers.h"
+#include "tests/support/throws.h"
 
 namespace dikkat {
 namespace {
@@ -11,46 +16,176 @@ namespace {
 const std::vector<float> kLogits = {0.5F, 2.0F, -1.0F, 2.0F, 1.0F};
 
 /// How often each id is drawn for uniform numbers spread evenly.
-std::vector<double> shares(double temperature, index top_k) {
-  constexpr int kDraws = 200000;
-  std::vector<double> counts(kLogits.size());
-  for (int i = 0; i < kDraws; ++i) {
-    counts[static_cast<std::size_t>(draw_token(kLogits, temperature, top_k, (i + 0.5) / kDraws))] += 1.0 / kDraws;
+std::vector<double> shares(const std::vector<float>& logits, const DrawOptions& options, int draws = 50'000) {
+  Draw draw(static_cast<index>(logits.size()));
+  std::vector<double> counts(logits.size());
+  for (int i = 0; i < draws; ++i) {
+    counts[static_cast<std::size_t>(draw(logits, options, (i + 0.5) / draws))] += 1.0 / draws;
   }
   return counts;
 }
 
-TEST(Draw, follows_the_softmax_at_a_temperature) {
-  for (const double temperature : {0.3, 1.0, 2.0}) {
-    double total = 0;
-    for (const float logit : kLogits) {
-      total += std::exp(static_cast<double>(logit) / temperature);
+index one(const std::vector<float>& logits, const DrawOptions& options, double uniform) {
+  return Draw(static_cast<index>(logits.size()))(logits, options, uniform);
+}
+
+std::vector<double> softmax(const std::vector<float>& logits, double temperature) {
+  std::vector<double> p;
+  for (const float logit : logits) {
+    p.push_back(std::exp(static_cast<double>(logit) / temperature));
+  }
+  const double total = std::accumulate(p.begin(), p.end(), 0.0);
+  for (double& share : p) {
+    share /= total;
+  }
+  return p;
+}
+
+/// What should be drawn, by sorting everything.
+std::vector<double> expected(const std::vector<float>& logits, const DrawOptions& o) {
+  const std::vector<double> p = softmax(logits, o.temperature);
+  std::vector<std::size_t> order(p.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return logits[a] > logits[b]; });
+  if (o.top_k > 0 && static_cast<std::size_t>(o.top_k) < order.size()) {
+    order.resize(static_cast<std::size_t>(o.top_k));
+  }
+  double all = 0;
+  for (const std::size_t id : order) {
+    all += p[id];
+  }
+  double sum = 0;
+  std::size_t count = 0;
+  while (count < order.size() && (count == 0 || sum < o.top_p * all)) {
+    sum += p[order[count++]];
+  }
+  order.resize(count);
+  std::vector<double> left(p.size());
+  double total = 0;
+  for (const std::size_t id : order) {
+    if (p[id] >= o.min_p * p[order.front()]) {
+      left[id] = p[id];
+      total += p[id];
     }
-    const auto drawn = shares(temperature, 0);
+  }
+  for (double& share : left) {
+    share /= total;
+  }
+  return left;
+}
+
+TEST(Draw, FollowsTheSoftmaxAtATemperature) {
+  for (const double temperature : {0.3, 1.0, 2.0}) {
+    const auto drawn = shares(kLogits, {.temperature = temperature});
+    const auto wanted = softmax(kLogits, temperature);
     for (std::size_t id = 0; id < kLogits.size(); ++id) {
-      EXPECT_NEAR(drawn[id], std::exp(static_cast<double>(kLogits[id]) / temperature) / total, 1e-5) << id;
+      EXPECT_NEAR(drawn[id], wanted[id], 4e-5) << id;
     }
   }
 }
 
-TEST(Draw, at_temperature_zero_takes_the_likeliest_and_the_first_of_equals) { EXPECT_EQ(draw_token(kLogits, 0, 0, 0.99), 1); }
+TEST(Draw, AtTemperatureZeroTakesTheLikeliestAndTheFirstOfEquals) { EXPECT_EQ(one(kLogits, {.temperature = 0}, 0.99), 1); }
 
-TEST(Draw, top_k_leaves_only_the_likeliest) {
-  const auto one = shares(1, 1);
-  EXPECT_NEAR(one[1], 1.0, 1e-9) << "of equals the lower id counts as likelier";
-  const auto three = shares(1, 3);
+TEST(Draw, TopKLeavesOnlyTheLikeliest) {
+  EXPECT_NEAR(shares(kLogits, {.top_k = 1})[1], 1.0, 1e-9) << "of equals the lower id counts as likelier";
+  const auto three = shares(kLogits, {.top_k = 3});
   EXPECT_EQ(three[0], 0);
   EXPECT_EQ(three[2], 0);
   EXPECT_GT(three[4], 0.1);
-  EXPECT_EQ(shares(1, 5), shares(1, 0));
-  EXPECT_EQ(shares(1, 100), shares(1, 0));
+  EXPECT_EQ(shares(kLogits, {.top_k = 5}), shares(kLogits, {}));
+  EXPECT_EQ(shares(kLogits, {.top_k = 100}), shares(kLogits, {}));
 }
 
-TEST(Draw, takes_numbers_at_the_ends) {
-  EXPECT_EQ(draw_token(kLogits, 1, 0, 0.0), 0);
-  EXPECT_EQ(draw_token(kLogits, 1, 0, std::nextafter(1.0, 0.0)), 4);
+TEST(Draw, TopPLeavesTheFewestThatHaveTheShare) {
+  const std::vector<float> logits = {std::log(0.1F), std::log(0.4F), std::log(0.2F), std::log(0.3F)};
+  const auto count = [&](double top_p) {
+    int left = 0;
+    for (const double share : shares(logits, {.top_p = top_p}, 1000)) {
+      left += share > 0;
+    }
+    return left;
+  };
+  EXPECT_EQ(count(1e-9), 1) << "the likeliest always stays";
+  EXPECT_EQ(count(0.39), 1);
+  EXPECT_EQ(count(0.41), 2);
+  EXPECT_EQ(count(0.69), 2);
+  EXPECT_EQ(count(0.71), 3);
+  EXPECT_EQ(count(0.91), 4);
+  EXPECT_NEAR(shares(logits, {.top_p = 0.6})[3], 3.0 / 7, 4e-5) << "what is left is drawn by its own shares";
+}
+
+TEST(Draw, MinPLeavesWhatIsNotFarBelowTheLikeliest) {
+  const std::vector<float> logits = {std::log(0.1F), std::log(0.4F), std::log(0.2F), std::log(0.3F)};
+  EXPECT_EQ(shares(logits, {.min_p = 0.51})[2], 0);
+  EXPECT_GT(shares(logits, {.min_p = 0.49})[2], 0);
+  EXPECT_EQ(shares(logits, {.min_p = 0.49})[0], 0);
+  EXPECT_NEAR(shares(logits, {.min_p = 0.999})[1], 1, 1e-9);
+}
+
+TEST(Draw, OptionsTogetherAreWhatSortingEverythingGives) {
+  const std::vector<float> logits = testing::numbers(300, 3, -4, 4);
+  for (const index top_k : {0, 1, 10, 200}) {
+    for (const double top_p : {0.05, 0.5, 0.9, 0.999, 1.0}) {
+      for (const double min_p : {0.0, 0.01, 0.3}) {
+        for (const double temperature : {0.5, 1.5}) {
+          const DrawOptions options{.temperature = temperature, .top_k = top_k, .top_p = top_p, .min_p = min_p};
+          constexpr int kDraws = 1000;
+          const auto drawn = shares(logits, options, kDraws);
+          const auto wanted = expected(logits, options);
+          for (std::size_t id = 0; id < logits.size(); ++id) {
+            ASSERT_NEAR(drawn[id], wanted[id], 1.01 / kDraws) << id << ": " << top_k << ' ' << top_p << ' ' << min_p;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Draw, TakesNumbersAtTheEnds) {
+  EXPECT_EQ(one(kLogits, {}, 0.0), 0);
+  EXPECT_EQ(one(kLogits, {}, std::nextafter(1.0, 0.0)), 4);
   const std::vector<float> far = {-1e30F, 1e30F, -1e30F};
-  EXPECT_EQ(draw_token(far, 0.01, 0, 0.5), 1);
+  for (const double temperature : {1e-300, 0.01, 1.0}) {
+    EXPECT_EQ(one(far, {.temperature = temperature}, 0.5), 1);
+  }
+  constexpr float kNever = -std::numeric_limits<float>::infinity();
+  for (const double uniform : {0.0, 0.5, std::nextafter(1.0, 0.0)}) {
+    EXPECT_EQ(one({kNever, 3.0F, kNever}, {}, uniform), 1);
+    EXPECT_EQ(one({kNever, 3.0F, kNever}, {.top_k = 2, .top_p = 0.5, .min_p = 0.5}, uniform), 1);
+  }
+}
+
+TEST(Draw, RefusesOptionsOutOfRangeAndThoseThatContradict) {
+  const auto refusal = [](const DrawOptions& options) { return testing::error_of([&] { check(options); }); };
+  EXPECT_EQ(refusal({}), "");
+  EXPECT_EQ(refusal({.temperature = 0.1, .top_k = 3, .top_p = 0.5, .min_p = 0.5}), "");
+  EXPECT_EQ(refusal({.temperature = -1}), "temperature is -1, expected 0 or more");
+  EXPECT_EQ(refusal({.top_k = -1}), "top-k is -1, expected 1 or more, or 0 for all");
+  for (const double top_p : {0.0, -0.5, 1.5, std::nan("")}) {
+    EXPECT_NE(refusal({.top_p = top_p}).find("expected more than 0, up to 1"), std::string::npos);
+  }
+  for (const double min_p : {1.0, -0.5, std::nan("")}) {
+    EXPECT_NE(refusal({.min_p = min_p}).find("expected 0 or more, below 1"), std::string::npos);
+  }
+  EXPECT_EQ(refusal({.temperature = 0, .top_p = 0.9}),
+            "temperature 0 always takes the likeliest token, so top-p would change nothing; give a temperature above 0, or leave it out");
+  EXPECT_NE(refusal({.temperature = 0, .top_k = 5}), "");
+  EXPECT_NE(refusal({.temperature = 0, .min_p = 0.1}), "");
+}
+
+TEST(RepetitionPenalty, MakesTokensThatOccurLessLikely) {
+  std::vector<float> logits = {2, -2, 1, 0};
+  penalize(logits, std::vector<std::int32_t>{0, 1, 3}, 2);
+  EXPECT_EQ(logits, (std::vector<float>{1, -4, 1, 0}));
+}
+
+TEST(LogProbability, IsThatOfThePlainSoftmax) {
+  const std::vector<float> logits = testing::numbers(1003, 5, -6, 6);
+  const auto p = softmax(logits, 1);
+  for (const std::size_t id : {std::size_t{0}, std::size_t{17}, std::size_t{1002}}) {
+    EXPECT_NEAR(log_probability(logits, static_cast<index>(id)), std::log(p[id]), 1e-6);
+  }
+  EXPECT_NEAR(log_probability(std::vector<float>{100, 0}, 0), 0, 1e-9);
 }
 
 }  // namespace

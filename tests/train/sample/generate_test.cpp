@@ -1,87 +1,278 @@
 #include "train/sample/generate.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <gtest/gtest.h>
 
 #include "autograd/base/parallel.h"
+#include "autograd/ops/loss.h"
+#include "optim/adamw.h"
+#include "tests/support/throws.h"
+#include "tests/support/with_threads.h"
 
 namespace dikkat {
 namespace {
 
-constexpr index kTokenizerVocabulary = 9;
+using testing::error_of;
+using testing::WithThreads;
 
-struct Generate : ::testing::Test {
-  Generate() : model(Scope(store), {.n_layer = 2, .n_head = 2, .n_embd = 16, .block_size = 6, .vocab_size = 20}) {
-    store.allocate(4);
+constexpr index kModelVocabulary = 20;
+const Vocabulary kVocabulary{.size = 9};
+
+struct Model {
+  ParameterStore store;
+  Gpt gpt;
+
+  explicit Model(const GptConfig& config, std::uint64_t seed = 4) : gpt(Scope(store), config) {
+    store.allocate(seed);
     for (ParameterStore::Entry* entry : store.entries()) {
       for (index i = 0; i < entry->size(); ++i) {
         static_cast<float*>(entry->record.data)[i] *= 15;
       }
     }
   }
+};
 
-  /// What greedy sampling must give, one token at a time through the plain model.
-  std::vector<Token> greedy(std::vector<Token> text, int count) {
+constexpr GptConfig kConfig{.n_layer = 2, .n_head = 2, .n_embd = 16, .block_size = 6, .vocab_size = kModelVocabulary};
+
+std::vector<std::vector<Token>> tokens_of(const std::vector<Sample>& samples) {
+  std::vector<std::vector<Token>> tokens;
+  for (const Sample& sample : samples) {
+    tokens.push_back(sample.tokens);
+  }
+  return tokens;
+}
+
+struct Generate : ::testing::Test {
+  std::vector<std::vector<Token>> texts(const SampleOptions& options) const {
+    return tokens_of(generate(model.gpt, kVocabulary, prompt, options));
+  }
+
+  /// What greedy sampling must give, one token at a time through the plain model, the context being cut to `window(size of the text)`.
+  template <class Window>
+  std::vector<Token> greedy(std::vector<Token> text, int count, Window&& window) {
     const auto given = static_cast<std::ptrdiff_t>(text.size());
     for (int i = 0; i < count; ++i) {
-      const std::size_t time = std::min<std::size_t>(text.size(), 6);
+      const std::size_t time = window(text.size());
       Tape tape(Recording::off);
       Pass pass{.tape = tape};
-      const Tensor logits = model(pass, tape.input<Token>({1, static_cast<index>(time)}, std::span(text).last(time)));
-      const float* last = logits.data<float>() + (time - 1) * 20;
-      text.push_back(static_cast<Token>(std::max_element(last, last + kTokenizerVocabulary) - last));
+      const Tensor logits = model.gpt(pass, tape.input<Token>({1, static_cast<index>(time)}, std::span(text).last(time)));
+      const float* last = logits.data<float>() + (static_cast<index>(time) - 1) * kModelVocabulary;
+      text.push_back(static_cast<Token>(std::max_element(last, last + kVocabulary.size) - last));
     }
     return {text.begin() + given, text.end()};
   }
 
-  ParameterStore store;
-  Gpt model;
+  Model model{kConfig};
   std::vector<Token> prompt = {1, 5, 2};
 };
 
-TEST_F(Generate, greedy_follows_the_model_past_its_context) {
-  const auto texts = generate(model, kTokenizerVocabulary, prompt, {.max_new_tokens = 20, .num_samples = 2, .temperature = 0});
-  ASSERT_EQ(texts.size(), 2U);
-  EXPECT_EQ(texts[0], greedy(prompt, 20));
-  EXPECT_EQ(texts[1], texts[0]);
+TEST_F(Generate, GreedyFollowsTheModelPastItsContext) {
+  const auto found = texts({.max_new_tokens = 20, .num_samples = 2, .temperature = 0, .slide = Slide::token});
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0], greedy(prompt, 20, [](std::size_t size) { return std::min<std::size_t>(size, 6); }));
+  EXPECT_EQ(found[1], found[0]);
 }
 
-TEST_F(Generate, a_seed_gives_one_text_on_any_number_of_threads_and_beside_any_number_of_samples) {
-  const SampleOptions options{.max_new_tokens = 40, .num_samples = 3, .temperature = 1, .seed = 8};
-  const auto texts = generate(model, kTokenizerVocabulary, prompt, options);
-  const int before = thread_count();
-  for (const int threads : {1, 2, 4}) {
-    set_thread_count(threads);
-    EXPECT_EQ(generate(model, kTokenizerVocabulary, prompt, options), texts);
+TEST_F(Generate, AFullContextDropsItsOldestQuarterAtOnce) {
+  GptConfig config = kConfig;
+  config.block_size = 8;
+  Model other(config);
+  std::swap(model.gpt, other.gpt);
+  const auto found = tokens_of(generate(model.gpt, kVocabulary, prompt, {.max_new_tokens = 30, .temperature = 0}));
+  // 8, then 9 - 2 = 7, 8, then 7 again ...
+  EXPECT_EQ(found[0], greedy(prompt, 30, [](std::size_t size) { return size <= 8 ? size : 7 + (size - 9) % 2; }));
+}
+
+TEST_F(Generate, ReadsTheEndOfAPromptThatIsTooLong) {
+  prompt = {3, 8, 1, 5, 2, 4, 7, 0};
+  const SampleOptions options{.max_new_tokens = 15, .temperature = 0};
+  const auto found = texts(options);
+  prompt.erase(prompt.begin(), prompt.begin() + 2);
+  EXPECT_EQ(texts(options), found);
+}
+
+// The cache changes what is computed and not what comes out.
+TEST(GenerateFromACache, SaysWhatIsSaidWithoutOneTokenForToken) {
+  for (const Norm norm : {Norm::pre, Norm::post}) {
+    for (const auto positions : {InputConfig::Positions::learned, InputConfig::Positions::sinusoidal}) {
+      for (const bool bias : {false, true}) {
+        GptConfig config{.n_layer = 2, .n_head = 4, .n_embd = 32, .block_size = 40, .vocab_size = kModelVocabulary};
+        config.norm = norm;
+        config.positions = positions;
+        config.bias = config.qkv_bias = bias;
+        const Model model(config, 7);
+        for (const Slide slide : {Slide::quarter, Slide::token}) {
+          for (const double temperature : {0.0, 1.0}) {
+            SampleOptions options{.max_new_tokens = 60, .num_samples = 2, .temperature = temperature, .slide = slide};
+            const auto with = tokens_of(generate(model.gpt, {.size = kModelVocabulary}, {1, 5, 2}, options));
+            options.cached = false;
+            EXPECT_EQ(tokens_of(generate(model.gpt, {.size = kModelVocabulary}, {1, 5, 2}, options)), with);
+            EXPECT_EQ(with[0].size(), 60U);
+          }
+        }
+      }
+    }
   }
-  set_thread_count(before);
-  EXPECT_NE(texts[0], texts[1]);
+}
+
+TEST(GenerateFromACache, OfATrainedModelCounts) {
+  ParameterStore store;
+  const Gpt gpt(Scope(store), {.n_layer = 1, .n_head = 2, .n_embd = 32, .block_size = 16, .vocab_size = 10});
+  store.allocate(1);
+  AdamW adamw(store, {});
+  Tape tape;
+  for (index step = 1; step <= 60; ++step) {
+    std::vector<Token> tokens, next;
+    for (index i = 0; i < 64; ++i) {
+      const index at = (i % 16 + i / 16 + step) * 3;
+      tokens.push_back(static_cast<Token>(at % 10));
+      next.push_back(static_cast<Token>((at + 3) % 10));
+    }
+    Pass pass{.tape = tape, .training = true};
+    tape.backward(cross_entropy(gpt(pass, tape.input<Token>({4, 16}, tokens)), tape.input<Token>({4, 16}, next)));
+    tape.reset();
+    adamw.step(step, 1e-2);
+  }
+  for (const bool cached : {true, false}) {
+    const auto found = generate(gpt, {.size = 10}, {2, 5}, {.max_new_tokens = 40, .temperature = 0, .cached = cached});
+    for (std::size_t i = 0; i < 40; ++i) {
+      EXPECT_EQ(found[0].tokens[i], static_cast<Token>((8 + 3 * i) % 10)) << i;
+    }
+  }
+}
+
+TEST_F(Generate, ASampleIsTheSameOnAnyThreadsAndBesideAnyOthers) {
+  const SampleOptions options{.max_new_tokens = 40, .num_samples = 11, .temperature = 1, .seed = 8};
+  const auto all = texts(options);
+  for (const int threads : {1, 2, 3}) {
+    const WithThreads with(threads);
+    EXPECT_EQ(texts(options), all);
+  }
+  for (const index samples : {1, 2, 9}) {
+    auto fewer = options;
+    fewer.num_samples = samples;
+    EXPECT_EQ(texts(fewer), std::vector(all.begin(), all.begin() + samples));
+  }
+  auto later = options;
+  later.first_sample = 4;
+  later.num_samples = 2;
+  EXPECT_EQ(texts(later), std::vector(all.begin() + 4, all.begin() + 6));
+  EXPECT_NE(all[0], all[1]);
   auto other = options;
   other.seed = 9;
-  EXPECT_NE(generate(model, kTokenizerVocabulary, prompt, other), texts);
+  EXPECT_NE(texts(other), all);
 }
 
-TEST_F(Generate, never_draws_padding) {
-  for (const auto& text : generate(model, kTokenizerVocabulary, prompt, {.max_new_tokens = 100, .num_samples = 4, .temperature = 5})) {
-    EXPECT_EQ(text.size(), 100U);
-    EXPECT_TRUE(std::all_of(text.begin(), text.end(), [](Token t) { return 0 <= t && t < kTokenizerVocabulary; }));
+TEST_F(Generate, NeverDrawsPaddingOrWhatNoTextHas) {
+  const Vocabulary some{.size = 9, .unwritten = {0, 4}};
+  for (const double temperature : {0.0, 5.0}) {
+    for (const Sample& sample : generate(model.gpt, some, prompt, {.max_new_tokens = 200, .num_samples = 4, .temperature = temperature})) {
+      EXPECT_EQ(sample.tokens.size(), 200U);
+      EXPECT_EQ(sample.ending, Ending::length);
+      EXPECT_TRUE(std::all_of(sample.tokens.begin(), sample.tokens.end(), [](Token t) { return 0 <= t && t < 9 && t != 0 && t != 4; }));
+    }
   }
 }
 
-TEST_F(Generate, refuses_options_out_of_range) {
-  EXPECT_THROW(generate(model, kTokenizerVocabulary, {}, {}), InputError);
-  EXPECT_THROW(generate(model, kTokenizerVocabulary, prompt, {.num_samples = 0}), InputError);
-  EXPECT_THROW(generate(model, kTokenizerVocabulary, prompt, {.temperature = -1}), InputError);
-  EXPECT_THROW(generate(model, kTokenizerVocabulary, prompt, {.top_k = -1}), InputError);
-  EXPECT_THROW(generate(model, kTokenizerVocabulary, prompt, {.max_new_tokens = -1}), InputError);
-  EXPECT_TRUE(generate(model, kTokenizerVocabulary, prompt, {.max_new_tokens = 0})[0].empty());
+TEST_F(Generate, EndsWhereItDrawsTheEnd) {
+  const SampleOptions options{.max_new_tokens = 40, .num_samples = 10, .temperature = 40};
+  const auto all = texts(options);
+  const auto ended = generate(model.gpt, {.size = 9, .end = 3}, prompt, options);
+  int early = 0;
+  for (std::size_t s = 0; s < all.size(); ++s) {
+    const auto end = std::find(all[s].begin(), all[s].end(), 3);
+    EXPECT_EQ(ended[s].tokens, std::vector<Token>(all[s].begin(), end)) << "what the others do changes nothing";
+    EXPECT_EQ(ended[s].ending, end == all[s].end() ? Ending::length : Ending::end_token);
+    early += end != all[s].end();
+  }
+  EXPECT_GT(early, 3) << "the test must see some that end";
 }
 
-TEST_F(Generate, stops_when_asked) {
+TEST_F(Generate, TellsOfEachTokenAndEndsWhereItIsTold) {
+  std::vector<std::vector<Token>> told(3);
+  const GenerationEvents events{.token = [&](index sample, Token token) {
+    told[static_cast<std::size_t>(sample)].push_back(token);
+    return sample != 1 || told[1].size() < 5;
+  }};
+  const auto samples = generate(model.gpt, kVocabulary, prompt, {.max_new_tokens = 12, .num_samples = 3, .temperature = 1}, events);
+  EXPECT_EQ(tokens_of(samples), told);
+  EXPECT_EQ(samples[1].tokens.size(), 5U);
+  EXPECT_EQ(samples[1].ending, Ending::told);
+  EXPECT_EQ(samples[2].tokens.size(), 12U);
+}
+
+TEST_F(Generate, SaysOnceThatTheContextSlides) {
+  int slides = 0, tokens = 0, first = 0;
+  const GenerationEvents events{.token = [&](index, Token) { return ++tokens > 0; },
+                                .slide =
+                                    [&] {
+                                      ++slides;
+                                      first = tokens;
+                                    }};
+  generate(model.gpt, kVocabulary, prompt, {.max_new_tokens = 4}, events);
+  EXPECT_EQ(slides, 0) << "the fourth token is the seventh of the text, and is not read";
+  tokens = 0;
+  generate(model.gpt, kVocabulary, prompt, {.max_new_tokens = 20}, events);
+  EXPECT_EQ(slides, 1);
+  EXPECT_EQ(first, 4);
+}
+
+TEST_F(Generate, APenaltyKeepsTokensFromComingAgain) {
+  const auto distinct = [&](double penalty) {
+    const auto text = texts({.max_new_tokens = 6, .temperature = 0, .repetition_penalty = penalty})[0];
+    std::vector<Token> all = prompt;
+    all.insert(all.end(), text.begin(), text.end());
+    std::sort(all.begin(), all.end());
+    return std::unique(all.begin(), all.end()) - all.begin();
+  };
+  EXPECT_GT(distinct(1e6), distinct(1));
+}
+
+TEST_F(Generate, GivesLogProbabilitiesOfThePlainSoftmax) {
+  const SampleOptions options{.max_new_tokens = 3, .temperature = 0.5, .top_k = 2, .repetition_penalty = 1.5, .log_probabilities = true};
+  const auto samples = generate(model.gpt, kVocabulary, prompt, options);
+  ASSERT_EQ(samples[0].log_probabilities.size(), 3U);
+  std::vector<Token> text = prompt;
+  for (std::size_t i = 0; i < 3; ++i) {
+    Tape tape(Recording::off);
+    Pass pass{.tape = tape};
+    const auto time = static_cast<index>(text.size());
+    const Tensor logits = model.gpt(pass, tape.input<Token>({1, time}, text));
+    const std::span last(logits.data<float>() + (time - 1) * kModelVocabulary, static_cast<std::size_t>(kModelVocabulary));
+    EXPECT_NEAR(samples[0].log_probabilities[i], log_probability(last, samples[0].tokens[i]), 1e-4);
+    text.push_back(samples[0].tokens[i]);
+  }
+  EXPECT_TRUE(generate(model.gpt, kVocabulary, prompt, {.max_new_tokens = 3})[0].log_probabilities.empty());
+}
+
+TEST_F(Generate, RefusesOptionsOutOfRange) {
+  EXPECT_THROW(generate(model.gpt, kVocabulary, {}, {}), InputError);
+  EXPECT_THROW(generate(model.gpt, kVocabulary, {99}, {}), Error);
+  EXPECT_THROW(generate(model.gpt, {.size = 21}, prompt, {}), Error);
+  EXPECT_THROW(generate(model.gpt, {.size = 1, .unwritten = {0}}, prompt, {}), Error);
+  EXPECT_THROW(texts({.num_samples = 0}), InputError);
+  EXPECT_THROW(texts({.temperature = -1}), InputError);
+  EXPECT_THROW(texts({.top_k = -1}), InputError);
+  EXPECT_THROW(texts({.temperature = 0, .top_p = 0.5}), InputError);
+  EXPECT_THROW(texts({.max_new_tokens = -1}), InputError);
+  for (const double penalty : {0.0, -1.0, std::nan("")}) {
+    EXPECT_NE(error_of([&] { texts({.repetition_penalty = penalty}); }).find("expected more than 0 (1: none)"), std::string::npos);
+  }
+  EXPECT_TRUE(texts({.max_new_tokens = 0})[0].empty());
+}
+
+TEST_F(Generate, RefusesLogitsThatAreNoNumbers) {
+  model.store.weights<float>()[model.store.entry("wte.weight").offset + 5 * kConfig.n_embd] = std::nanf("");
+  EXPECT_NE(error_of([&] { texts({}); }).find("logits that are not numbers"), std::string::npos);
+}
+
+TEST_F(Generate, StopsWhenAsked) {
   int asked = 0;
-  const auto texts = generate(model, kTokenizerVocabulary, prompt, {.max_new_tokens = 50}, [&] { return ++asked > 10; });
-  EXPECT_EQ(texts[0].size(), 10U);
+  const auto samples = generate(model.gpt, kVocabulary, prompt, {.max_new_tokens = 50}, {.stop = [&] { return ++asked > 10; }});
+  EXPECT_EQ(samples[0].tokens.size(), 10U);
+  EXPECT_EQ(samples[0].ending, Ending::interrupted);
 }
 
 }  // namespace

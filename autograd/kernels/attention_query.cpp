@@ -1,0 +1,163 @@
+#include "autograd/kernels/attention_query.h"
+
+#include <algorithm>
+#include <limits>
+#include <numbers>
+
+#include "autograd/base/exp.h"
+#include "autograd/base/parallel.h"
+#include "autograd/base/scratch.h"
+#include "autograd/kernels/lane_sums.h"
+
+namespace dikkat::kernels {
+namespace {
+
+using simd::kLanes;
+using simd::Vec;
+
+constexpr index kGroup = 32;  // keys of a task
+
+template <class T>
+constexpr T kInfinity = std::numeric_limits<T>::infinity();
+
+/// What a group of keys makes of one batch's query, in the caller's memory.
+template <class T>
+struct Parts {
+  Parts(const AttentionShape& s, index batch_groups)
+      : heads(s.heads),
+        width(round_up(s.heads * s.head_size, kLanes<T>)),
+        padded(round_up(s.heads, kLanes<T>)),
+        data(scratch<T>(Scratch::b, batch_groups * (width + 2 * padded))) {}
+
+  T* y(index i) const { return data + i * (width + 2 * padded); }  // (heads, head_size), not yet divided by the totals
+  T* highest(index i) const { return y(i) + width; }               // (heads): score
+  T* total(index i) const { return highest(i) + padded; }          // (heads): of 2^(score - highest)
+
+  index heads, width, padded;
+  T* data;
+};
+
+/// The keys that the query of a batch sees.
+struct Interval {
+  index first, last;
+  Interval(const AttentionShape& s, index b)
+      : first(s.first_key == nullptr ? 0 : s.first_key[b]), last(s.last_key == nullptr ? s.keys : s.last_key[b]) {
+    if (s.causal) {
+      last = std::min(last, s.query_offset + 1);
+    }
+  }
+};
+
+/// Scores of `count` keys, up to kLanes, of base 2; -inf past them. Their values, so far from them, are fetched.
+template <class T>
+Vec<T> scores_of(const AttentionShape& s, const T* q, const T* k, index stride, index count, std::ptrdiff_t to_values) {
+  constexpr int kIntoL2 = 2;
+  Vec<T> sums[kLanes<T>] = {};
+  const T* rows[kLanes<T>];
+  for (index j = 0; j < kLanes<T>; ++j) {
+    rows[j] = k + std::min(j, count - 1) * stride;
+  }
+  simd::for_vectors<T>(0, s.head_size, [&](index d, auto lanes) {
+    const Vec<T> factor = simd::load(q + d, lanes);
+#pragma GCC unroll 16
+    for (index j = 0; j < kLanes<T>; ++j) {
+      sums[j] += factor * simd::load(rows[j] + d, lanes);
+      __builtin_prefetch(rows[j] + to_values + d, 0, kIntoL2);
+      __builtin_prefetch(rows[j] + kLanes<T> * stride + d, 0, kIntoL2);  // keys that come next
+    }
+  });
+  Vec<T> scores = lane_sums<T>(sums) * static_cast<T>(s.scale * std::numbers::log2e);
+  for (index j = count; j < kLanes<T>; ++j) {
+    scores[j] = -kInfinity<T>;
+  }
+  return scores;
+}
+
+/// Keys begin to end of a batch, all heads.
+template <class T>
+void one_group(const AttentionForward<T>& p, index b, index begin, index end, const Parts<T>& parts, index part) {
+  const AttentionShape& s = p.shape;
+  const index size = s.head_size;
+  T* highest = parts.highest(part);
+  T* total = parts.total(part);
+  std::fill_n(parts.y(part), parts.width, T(0));
+  std::fill_n(highest, parts.padded, -kInfinity<T>);
+  std::fill_n(total, parts.padded, T(0));
+  for (index key = begin; key < end; key += kLanes<T>) {
+    const index count = std::min(kLanes<T>, end - key);
+    const T* k = p.k.data + b * p.k.batch_stride + key * p.k.row_stride;
+    const T* v = p.v.data + b * p.v.batch_stride + key * p.v.row_stride;
+    for (index h = 0; h < s.heads; ++h) {
+      const Vec<T> scores = scores_of(s, p.q.data + b * p.q.batch_stride + h * size, k + h * size, p.k.row_stride, count, v - k);
+      const T top = std::max(highest[h], simd::max<T>(scores));
+      const T base = top == -kInfinity<T> ? T(0) : top;  // nothing seen yet: 2^(-inf - 0) = 0
+      const Vec<T> weights = simd::exp2_of_negative(scores - base);
+      const T factor = simd::exp2_of_negative(simd::broadcast(highest[h] - base))[0];
+      highest[h] = top;
+      total[h] = total[h] * factor + simd::sum<T>(weights);
+      T w[kLanes<T>];
+      simd::store(w, weights);
+      simd::for_vectors<T>(h * size, (h + 1) * size, [&](index d, auto lanes) {
+        T* y = parts.y(part) + d;
+        Vec<T> mixed = factor * simd::load(y, lanes);
+        for (index j = 0; j < count; ++j) {
+          mixed += w[j] * simd::load(v + j * p.v.row_stride + d, lanes);
+        }
+        simd::store(y, mixed, lanes);
+      });
+    }
+  }
+}
+
+/// Adds the parts of a batch, `first` to `first` + groups - 1, in order.
+template <class T>
+void add_parts(const AttentionForward<T>& p, index b, const Parts<T>& parts, index first, index groups) {
+  const AttentionShape& s = p.shape;
+  T* y = p.y.data + b * p.y.batch_stride;
+  simd::for_vectors<T>(0, s.heads, [&](index h, auto lanes) {
+    Vec<T> top = simd::broadcast(-kInfinity<T>);
+    for (index g = 0; g < groups; ++g) {
+      top = simd::max<T>(simd::load(parts.highest(first + g) + h), top);
+    }
+    const Vec<T> base = top == -kInfinity<T> ? Vec<T>{} : top;
+    Vec<T> total{};
+    for (index g = 0; g < groups; ++g) {
+      T* highest = parts.highest(first + g) + h;
+      const Vec<T> factor = simd::exp2_of_negative(simd::load(highest) - base);
+      total += factor * simd::load(parts.total(first + g) + h);
+      simd::store(highest, factor);
+    }
+    const Vec<T> log = (top + simd::log2_of_positive(total)) * std::numbers::ln2_v<T>;
+    simd::store(p.log_sum_exp + b * s.heads + h, total == T(0) ? simd::broadcast(kInfinity<T>) : log, lanes);
+    simd::store(parts.total(first) + h, total == T(0) ? Vec<T>{} : T(1) / total);  // it saw no key: 0
+  });
+  for (index h = 0; h < s.heads; ++h) {
+    simd::for_vectors<T>(h * s.head_size, (h + 1) * s.head_size, [&](index d, auto lanes) {
+      Vec<T> mixed{};
+      for (index g = 0; g < groups; ++g) {
+        mixed += parts.highest(first + g)[h] * simd::load(parts.y(first + g) + d, lanes);
+      }
+      simd::store(y + d, mixed * parts.total(first)[h], lanes);
+    });
+  }
+}
+
+}  // namespace
+
+template <class T>
+void attention_one_query(const AttentionForward<T>& p) noexcept {
+  const AttentionShape& s = p.shape;
+  const index groups = std::max<index>(ceil_div(s.keys, kGroup), 1);
+  const Parts<T> parts(s, s.batch * groups);
+  parallel_for(s.batch * groups, [&](index task) {
+    const Interval see(s, task / groups);
+    const index begin = task % groups * kGroup;
+    one_group(p, task / groups, std::max(begin, see.first), std::min(begin + kGroup, see.last), parts, task);
+  });
+  parallel_for(s.batch, [&](index b) { add_parts(p, b, parts, b * groups, groups); });
+}
+
+template void attention_one_query<float>(const AttentionForward<float>&) noexcept;
+template void attention_one_query<double>(const AttentionForward<double>&) noexcept;
+
+}  // namespace dikkat::kernels

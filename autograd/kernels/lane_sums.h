@@ -1,0 +1,42 @@
+#pragma once
+
+#include <utility>
+
+#include "autograd/base/simd.h"
+
+namespace dikkat::kernels {
+namespace detail {
+
+/// Blocks of kWidth lanes of a and b, in turn, each folded to half its width.
+template <class T, int kWidth, int... lane>
+inline simd::Vec<T> fold_blocks(simd::Vec<T> a, simd::Vec<T> b, std::integer_sequence<int, lane...>) {
+  constexpr int kLanes = sizeof...(lane);
+  constexpr int kHalf = kWidth / 2;
+  const simd::Vec<T> low = __builtin_shufflevector(a, b, (lane / kHalf % 2 * kLanes + lane / kWidth * kWidth + lane % kHalf)...);
+  const simd::Vec<T> high = __builtin_shufflevector(a, b, (lane / kHalf % 2 * kLanes + lane / kWidth * kWidth + lane % kHalf + kHalf)...);
+  return low + high;
+}
+
+template <class T, int kWidth>
+inline void fold_all(simd::Vec<T>* vectors) {
+  if constexpr (kWidth > 1) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kWidth / 2; ++i) {
+      vectors[i] =
+          fold_blocks<T, kWidth>(vectors[i], vectors[i + kWidth / 2], std::make_integer_sequence<int, static_cast<int>(simd::kLanes<T>)>{});
+    }
+    fold_all<T, kWidth / 2>(vectors);
+  }
+}
+
+}  // namespace detail
+
+/// Lane i is the sum of the lanes of vectors[i], of which there are kLanes, by the tree of simd::sum(): three instructions a sum.
+/// The vectors are used up.
+template <class T>
+inline simd::Vec<T> lane_sums(simd::Vec<T>* vectors) {
+  detail::fold_all<T, static_cast<int>(simd::kLanes<T>)>(vectors);
+  return vectors[0];
+}
+
+}  // namespace dikkat::kernels

@@ -1,0 +1,148 @@
+// How fast does a GPT write? Tokens a second of sampling from the cache of keys and values, for a prompt that is short and one that nearly
+// fills the context, and how much of the memory's read bandwidth that is: each token reads all weights once.
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/parallel.h"
+#include "bench/machine.h"
+#include "bench/measure.h"
+#include "bench/program.h"
+#include "train/config/parse.h"
+#include "train/loop/model.h"
+#include "train/sample/generate.h"
+
+namespace dikkat::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Arguments {
+  std::string config = "configs/gpt2-124m.toml";
+  std::vector<std::string> set;
+  std::vector<index> samples = {1, 4, 8};
+  std::vector<index> prompts = {16, 900};
+  index tokens = 64;      // that are timed
+  index vocab_size = 65;  // where the configuration leaves it to a tokenizer
+  bool json = false;
+};
+
+double ms(Clock::time_point from, Clock::time_point to) { return std::chrono::duration<double, std::milli>(to - from).count(); }
+
+std::vector<Token> random_tokens(index count, index vocab_size) {
+  const RandomStream stream(1, "bench", 0);
+  std::vector<Token> tokens;
+  for (index i = 0; i < count; ++i) {
+    tokens.push_back(static_cast<Token>(stream.word(i) % static_cast<std::uint32_t>(vocab_size)));
+  }
+  return tokens;
+}
+
+struct Result {
+  double prompt_ms = 0;      // until the first token
+  Times token{}, weights{};  // ms from one token to the next; ms of reading all weights, timed in turn
+};
+
+Times sorted(std::vector<double> ms) {
+  std::sort(ms.begin(), ms.end());
+  return {.median = ms[ms.size() / 2], .min = ms.front(), .max = ms.back()};
+}
+
+Result measure_one(LanguageModel& model, index samples, index prompt, index tokens) {
+  const Gpt& gpt = model.gpt();
+  const index vocabulary = gpt.config().vocab_size;
+  std::vector<double> token_ms, weights_ms;
+  const auto start = Clock::now();
+  auto last = start;
+  const auto on_token = [&](index sample, Token) {
+    if (sample == 0) {
+      const auto drawn = Clock::now();
+      token_ms.push_back(ms(last, drawn));
+      read_all(model.parameters().weights<float>(), model.parameters().parameter_count());
+      last = Clock::now();
+      weights_ms.push_back(ms(drawn, last));
+    }
+    return true;
+  };
+  generate(gpt, {.size = vocabulary}, random_tokens(prompt, vocabulary), {.max_new_tokens = tokens + 1, .num_samples = samples},
+           {.token = on_token});
+  const double prompt_ms = token_ms.front();
+  token_ms.erase(token_ms.begin());
+  return {.prompt_ms = prompt_ms, .token = sorted(token_ms), .weights = sorted(weights_ms)};
+}
+
+/// What a token must read: every weight but the table of positions and, where it is not the head too, that of tokens; and the keys and
+/// values of each sample.
+double bytes_of_a_token(const LanguageModel& model, index samples, index length) {
+  const GptConfig& c = model.gpt().config();
+  index weights = model.parameters().parameter_count() - (c.positions == InputConfig::Positions::learned ? c.block_size * c.n_embd : 0);
+  weights -= c.tie_embeddings ? 0 : c.vocab_size * c.n_embd;
+  return static_cast<double>(sizeof(float)) * static_cast<double>(weights + samples * length * c.n_layer * 2 * c.n_embd);
+}
+
+void run(const Arguments& a) {
+  Config c = load_config(a.config);
+  for (const std::string& assignment : a.set) {
+    apply_override(c, assignment);
+  }
+  if (c.model.vocab_size == 0) {
+    c.model.vocab_size = a.vocab_size;
+  }
+  resolve(c);
+  validate(c);
+  LanguageModel model(c.model, 1);
+  model.parameters().allocate(1);
+
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  if (!a.json) {
+    fmt::print("{}: {} threads, {:.1f} M parameters\n\n", a.config, thread_count(),
+               1e-6 * static_cast<double>(model.parameters().parameter_count()));
+    fmt::print("{:>7} {:>7} {:>15} {:>10} {:>8} {:>8} {:>9} {:>7} {:>9} {:>9}\n", "samples", "prompt", "prompt tokens/s", "ms a token",
+               "min", "max", "tokens/s", "GB/s", "can be", "share");
+  }
+  for (const index prompt : a.prompts) {
+    for (const index samples : a.samples) {
+      const Result r = measure_one(model, samples, prompt, a.tokens);
+      const double prompt_rate = 1e3 * static_cast<double>(prompt) / r.prompt_ms;
+      const double rate = 1e3 * static_cast<double>(samples) / r.token.median;
+      const double read = bytes_of_a_token(model, samples, prompt + a.tokens / 2) / r.token.median * 1e-6;
+      const double can_be = sizeof(float) * static_cast<double>(model.parameters().parameter_count()) / r.weights.median * 1e-6;
+      if (!a.json) {
+        fmt::print("{:>7} {:>7} {:>15.0f} {:>10.2f} {:>8.2f} {:>8.2f} {:>9.1f} {:>7.1f} {:>9.1f} {:>7.0f} %\n", samples, prompt,
+                   prompt_rate, r.token.median, r.token.min, r.token.max, rate, read, can_be, 100 * read / can_be);
+        std::fflush(stdout);
+      }
+      list.push_back({{"name", fmt::format("{} samples, prompt of {}", samples, prompt)},
+                      {"samples", samples},
+                      {"prompt", prompt},
+                      {"prompt_tokens_per_s", prompt_rate},
+                      {"median_ms", r.token.median},
+                      {"min_ms", r.token.min},
+                      {"max_ms", r.token.max},
+                      {"tokens_per_s", rate},
+                      {"gb_per_s", read},
+                      {"readable_gb_per_s", can_be},
+                      {"share_of_bandwidth", read / can_be}});
+    }
+  }
+  if (a.json) {
+    const nlohmann::ordered_json object{{"config", a.config}, {"threads", thread_count()}, {"tokens", a.tokens}, {"cases", list}};
+    fmt::print("{}\n", object.dump());
+  }
+}
+
+}  // namespace
+}  // namespace dikkat::bench
+
+int main(int argc, char** argv) {
+  dikkat::bench::Arguments a;
+  CLI::App app{
+      "Times sampling of the GPT in a configuration, of random weights, with the share of the read bandwidth measured in this process."};
+  app.add_option("--config", a.config, "Configuration, TOML")->capture_default_str();
+  app.add_option("--set", a.set, "section.key=value, in place of the file's");
+  app.add_option("--vocab-size", a.vocab_size, "Where model.vocab_size is 0")->capture_default_str();
+  app.add_option("--samples", a.samples, "Samples that are made together")->delimiter(',')->check(CLI::Range(1, 8));
+  app.add_option("--prompts", a.prompts, "Tokens of the prompt")->delimiter(',')->check(CLI::PositiveNumber);
+  app.add_option("--tokens", a.tokens, "Tokens that are timed")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_flag("--json", a.json, "One object");
+  return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
+}

@@ -1,0 +1,166 @@
+#include "autograd/kernels/attention_query.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/kernels/reference/attention.h"
+#include "tests/support/compare.h"
+#include "tests/support/numbers.h"
+#include "tests/support/with_threads.h"
+
+namespace dikkat::kernels {
+namespace {
+
+using testing::converted;
+using testing::numbers;
+using testing::relative_error;
+using testing::same_bits;
+using testing::WithThreads;
+
+constexpr index kGap = 3;  // between rows of keys, of which values follow each: as a cache has them
+
+template <class T>
+struct Result {
+  std::vector<T> y, log_sum_exp;
+};
+
+/// Keys and values of all batches, row after row: k | v | gap.
+std::vector<float> keys_and_values(const AttentionShape& s, float range = 2) {
+  return numbers(s.batch * s.keys * (2 * s.heads * s.head_size + kGap), 2, -range, range);
+}
+
+template <class T, class F>
+Result<T> run(const AttentionShape& s, const std::vector<float>& kv32, F&& forward) {
+  const index width = s.heads * s.head_size;
+  const index row = 2 * width + kGap;
+  const auto q = converted<T>(numbers(s.batch * width, 1, -2, 2));
+  const auto kv = converted<T>(kv32);
+  Result<T> r{.y = std::vector<T>(q.size(), T(9)), .log_sum_exp = std::vector<T>(static_cast<std::size_t>(s.batch * s.heads))};
+  forward(AttentionForward<T>{.shape = s,
+                              .q = {q.data(), width, width},
+                              .k = {kv.data(), s.keys * row, row},
+                              .v = {kv.data() + width, s.keys * row, row},
+                              .y = {r.y.data(), width, width},
+                              .log_sum_exp = r.log_sum_exp.data()});
+  return r;
+}
+template <class T>
+Result<T> by_kernel(const AttentionShape& s, const std::vector<float>& kv) {
+  return run<T>(s, kv, [](const AttentionForward<T>& p) { attention_one_query(p); });
+}
+Result<double> by_reference(const AttentionShape& s, const std::vector<float>& kv) {
+  return run<double>(s, kv, [](const AttentionForward<double>& p) { reference::attention_forward(p); });
+}
+
+AttentionShape one_query(index batch, index heads, index keys, index head_size) {
+  AttentionShape s{};
+  s.batch = batch;
+  s.heads = heads;
+  s.queries = 1;
+  s.keys = keys;
+  s.head_size = head_size;
+  s.scale = 1 / std::sqrt(static_cast<double>(head_size));
+  return s;
+}
+
+template <class T>
+void expect_close(const Result<T>& found, const Result<double>& expected, double bound) {
+  EXPECT_LE(relative_error(found.y, expected.y), bound);
+  for (std::size_t i = 0; i < found.log_sum_exp.size(); ++i) {
+    if (std::isinf(expected.log_sum_exp[i])) {
+      EXPECT_TRUE(std::isinf(found.log_sum_exp[i]) && found.log_sum_exp[i] > 0) << "a query that sees no key";
+    } else {
+      EXPECT_NEAR(found.log_sum_exp[i], expected.log_sum_exp[i], 20 * bound);
+    }
+  }
+}
+
+TEST(AttentionOfOneQuery, EqualsPlainLoops) {
+  for (const index head_size : {1, 5, 16, 20, 64}) {
+    for (const index keys : {1, 7, 15, 16, 17, 63, 64, 65, 129, 300}) {
+      for (const index heads : {1, 2, 12, 17}) {
+        AttentionShape s = one_query(3, heads, keys, head_size);
+        const auto kv = keys_and_values(s);
+        const std::vector<std::int32_t> first = {0, static_cast<std::int32_t>(keys / 3), static_cast<std::int32_t>(keys)};
+        const std::vector<std::int32_t> last = {static_cast<std::int32_t>(keys / 2), static_cast<std::int32_t>(keys), 1};
+        for (int variant = 0; variant < 3; ++variant) {
+          s.causal = variant == 1;
+          s.query_offset = variant == 1 ? keys / 2 : 0;
+          s.first_key = variant == 2 ? first.data() : nullptr;
+          s.last_key = variant == 2 ? last.data() : nullptr;
+          SCOPED_TRACE(::testing::Message() << heads << " of " << head_size << ", " << keys << " keys, variant " << variant);
+          const auto expected = by_reference(s, kv);
+          expect_close(by_kernel<double>(s, kv), expected, 1e-13);
+          expect_close(by_kernel<float>(s, kv), expected, 5e-6);
+        }
+      }
+    }
+  }
+}
+
+TEST(AttentionOfOneQuery, GivesTheSameBitsOnAnyNumberOfThreads) {
+  const AttentionShape s = one_query(3, 4, 500, 20);
+  const auto kv = keys_and_values(s);
+  const auto on = [&](int threads) {
+    const WithThreads with(threads);
+    return by_kernel<float>(s, kv);
+  };
+  const auto one = on(1);
+  for (const int threads : {2, 3, 4}) {
+    const auto found = on(threads);
+    EXPECT_TRUE(same_bits(found.y, one.y));
+    EXPECT_TRUE(same_bits(found.log_sum_exp, one.log_sum_exp));
+  }
+}
+
+TEST(AttentionOfOneQuery, GivesABatchTheSameBitsBesideAnyOthersAndKeysItDoesNotSee) {
+  AttentionShape all = one_query(3, 2, 150, 16);
+  const std::vector<std::int32_t> last = {100, 150, 150};
+  all.last_key = last.data();
+  const auto kv = keys_and_values(all);
+  const auto together = by_kernel<float>(all, kv);
+  const AttentionShape alone = one_query(1, 2, 100, 16);
+  const auto first = by_kernel<float>(alone, kv);
+  EXPECT_TRUE(same_bits(first.y, {together.y.begin(), together.y.begin() + 32}));
+}
+
+TEST(AttentionOfOneQuery, LargeScoresDoNotOverflow) {
+  const AttentionShape s = one_query(1, 1, 200, 16);
+  const auto kv = keys_and_values(s, 1000);  // scores of some 1e4: the softmax is one key alone
+  EXPECT_LE(relative_error(by_kernel<float>(s, kv).y, by_reference(s, kv).y), 1e-2);
+}
+
+TEST(AttentionOfOneQuery, WhatItDoesNotSeeDoesNotSpread) {
+  AttentionShape s = one_query(1, 1, 70, 4);
+  auto kv = keys_and_values(s);
+  const std::int32_t first = 5, last = 67;
+  s.first_key = &first;
+  s.last_key = &last;
+  const auto clean = by_kernel<float>(s, kv);
+  const std::size_t row = 2 * 4 + kGap;
+  for (const std::size_t key : {std::size_t{4}, std::size_t{67}}) {
+    std::fill_n(kv.begin() + static_cast<std::ptrdiff_t>(key * row), row, std::numeric_limits<float>::quiet_NaN());
+  }
+  EXPECT_TRUE(same_bits(by_kernel<float>(s, kv).y, clean.y));
+  kv[66 * row] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(by_kernel<float>(s, kv).y[0]));
+}
+
+TEST(AttentionOfOneQuery, IsWhatAttentionTakesForIt) {
+  AttentionShape s = one_query(2, 2, 90, 20);
+  const auto kv = keys_and_values(s);
+  const auto found = run<float>(s, kv, [](const AttentionForward<float>& p) { attention_forward(p); });
+  EXPECT_TRUE(same_bits(found.y, by_kernel<float>(s, kv).y));
+  EXPECT_TRUE(is_one_query(s));
+  s.dropout = 0.1;
+  EXPECT_FALSE(is_one_query(s));
+  s.dropout = 0;
+  s.queries = 2;
+  EXPECT_FALSE(is_one_query(s));
+}
+
+}  // namespace
+}  // namespace dikkat::kernels

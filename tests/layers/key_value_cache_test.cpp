@@ -1,0 +1,167 @@
+// A cache changes what is computed and not what comes out.
+
+#include "layers/key_value_cache.h"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/layers/tiny_gpt.h"
+#include "tests/support/compare.h"
+
+namespace dikkat {
+namespace {
+
+using testing::error_of;
+using testing::relative_error;
+using testing::WithThreads;
+
+constexpr index kVocabulary = 65;
+constexpr GptConfig kConfig{.n_layer = 2, .n_head = 2, .n_embd = 32, .block_size = 150, .vocab_size = kVocabulary};
+
+std::vector<GptConfig> kinds() {
+  std::vector<GptConfig> kinds;
+  for (const Norm norm : {Norm::pre, Norm::post}) {
+    for (const auto positions : {InputConfig::Positions::learned, InputConfig::Positions::sinusoidal}) {
+      for (const bool bias : {false, true}) {
+        GptConfig c = kConfig;
+        c.norm = norm;
+        c.positions = positions;
+        c.bias = c.qkv_bias = bias;
+        c.scale_embeddings = bias;
+        kinds.push_back(c);
+      }
+    }
+  }
+  return kinds;
+}
+
+/// Logits (sequences, time, vocabulary), the tokens being read in pieces of so many.
+std::vector<float> in_pieces(const TinyGpt& model, const std::vector<std::int32_t>& tokens, index sequences,
+                             const std::vector<index>& pieces) {
+  const index time = static_cast<index>(tokens.size()) / sequences;
+  std::vector<float> logits(static_cast<std::size_t>(sequences * time * kVocabulary));
+  KeyValueCache cache = model.gpt.cache(sequences);
+  Tape tape(Recording::off);
+  index at = 0;
+  for (const index piece : pieces) {
+    std::vector<std::int32_t> part;
+    for (index s = 0; s < sequences; ++s) {
+      part.insert(part.end(), tokens.begin() + s * time + at, tokens.begin() + s * time + at + piece);
+    }
+    Pass pass{.tape = tape};
+    const Tensor y = model.gpt.logits(pass, model.gpt.features(pass, tape.input<std::int32_t>({sequences, piece}, part), cache));
+    for (index s = 0; s < sequences; ++s) {
+      std::copy_n(y.data<float>() + s * piece * kVocabulary, piece * kVocabulary, logits.begin() + (s * time + at) * kVocabulary);
+    }
+    tape.reset();
+    at += piece;
+    EXPECT_EQ(cache.length(), at);
+  }
+  EXPECT_EQ(at, time);
+  return logits;
+}
+
+TEST(KeyValueCache, GivesTheLogitsOfOnePassForAnyPieces) {
+  for (const GptConfig& config : kinds()) {
+    const TinyGpt model(config);
+    const index sequences = 3;
+    const std::vector<std::int32_t> tokens = some_tokens(sequences * 140, kVocabulary);
+    const std::vector<float> whole = model.logits(tokens, sequences);
+    std::vector<index> one_by_one = {70};
+    one_by_one.insert(one_by_one.end(), 70, 1);
+    for (const std::vector<index>& pieces : {std::vector<index>{140}, {1, 139}, {64, 1, 65, 10}, {17, 2, 1, 120}, one_by_one}) {
+      EXPECT_LE(relative_error(in_pieces(model, tokens, sequences, pieces), whole), 1e-5);
+    }
+  }
+}
+
+// What sampling promises: a text does not depend on the others beside it.
+TEST(KeyValueCache, GivesASequenceTheSameBitsBesideAnyOthers) {
+  const TinyGpt model(kConfig);
+  const index time = 100;
+  const std::vector<std::int32_t> tokens = some_tokens(8 * time, kVocabulary);
+  const std::vector<index> one_by_one(static_cast<std::size_t>(time), 1);
+  const std::vector<float> together = in_pieces(model, tokens, 8, one_by_one);
+  for (const int threads : {1, 2, 3}) {
+    const WithThreads with(threads);
+    for (const index sequences : {1, 3, 5}) {
+      const auto some = in_pieces(model, {tokens.begin(), tokens.begin() + sequences * time}, sequences, one_by_one);
+      EXPECT_EQ(some, std::vector<float>(together.begin(), together.begin() + sequences * time * kVocabulary)) << sequences;
+    }
+  }
+}
+
+TEST(KeyValueCache, CopiesASequence) {
+  const TinyGpt model(kConfig);
+  const std::vector<std::int32_t> tokens = some_tokens(41, kVocabulary);
+  KeyValueCache prompt = model.gpt.cache(1), several = model.gpt.cache(3);
+  Tape tape(Recording::off);
+  Pass pass{.tape = tape};
+  model.gpt.features(pass, tape.input<std::int32_t>({1, 40}, std::span(tokens).first(40)), prompt);
+  for (const index to : {0, 2}) {
+    several.copy_sequence(to, prompt, 0);
+  }
+  several.copy_sequence(1, several, 2);
+  EXPECT_EQ(several.length(), 40);
+  const auto next = [&](KeyValueCache& cache, index sequences) {
+    const std::vector<std::int32_t> last(static_cast<std::size_t>(sequences), tokens.back());
+    const Tensor y = model.gpt.features(pass, tape.input<std::int32_t>({sequences, 1}, last), cache);
+    return std::vector<float>(y.data<float>(), y.data<float>() + y.size());
+  };
+  const std::vector<float> one = next(prompt, 1), three = next(several, 3);
+  for (index s = 0; s < 3; ++s) {
+    EXPECT_EQ(std::vector<float>(three.begin() + s * 32, three.begin() + (s + 1) * 32), one) << s;
+  }
+}
+
+TEST(KeyValueCache, MayHaveMoreSequencesThanAPassAndBeginAnew) {
+  const TinyGpt model(kConfig);
+  const std::vector<std::int32_t> tokens = some_tokens(20, kVocabulary);
+  KeyValueCache cache = model.gpt.cache(4);
+  Tape tape(Recording::off);
+  Pass pass{.tape = tape};
+  const auto read = [&] {
+    const Tensor y = model.gpt.features(pass, tape.input<std::int32_t>({2, 10}, tokens), cache);
+    return std::vector<float>(y.data<float>(), y.data<float>() + y.size());
+  };
+  const std::vector<float> first = read();
+  cache.clear();
+  EXPECT_EQ(read(), first);
+  EXPECT_EQ(cache.length(), 10);
+}
+
+TEST(KeyValueCache, NamesWhatDoesNotFit) {
+  const TinyGpt model(kConfig);
+  const auto reading = [&](Shape shape, index sequences, Recording recording = Recording::off) {
+    KeyValueCache cache = model.gpt.cache(sequences);
+    return error_of([&] {
+      Tape tape(recording);
+      Pass pass{.tape = tape};
+      const auto tokens = some_tokens(shape.size(), kVocabulary);
+      model.gpt.features(pass, tape.input<std::int32_t>({1, 100}, some_tokens(100, kVocabulary)), cache);
+      model.gpt.features(pass, tape.input<std::int32_t>(shape, tokens), cache);
+    });
+  };
+  EXPECT_EQ(reading({1, 50}, 1), "");
+  EXPECT_EQ(reading({1, 51}, 1), "gpt: tokens are [1, 51], expected (B, T) with T from 1 to 50, what is left of the block size 150");
+  EXPECT_EQ(reading({2, 5}, 1), "attention: 2 batches of 5 keys for a cache of 1 by 150 that has 100, expected room for them");
+  EXPECT_EQ(reading({1, 5}, 1, Recording::on), "attention: a cache passes no gradients back, expected a tape that does not record");
+
+  KeyValueCache cache = model.gpt.cache(2), other(2, 2, 10, 32), deeper(3, 2, 150, 32);
+  EXPECT_NE(error_of([&] { cache.copy_sequence(0, other, 0); }), "");
+  EXPECT_NE(error_of([&] { cache.copy_sequence(2, cache, 0); }), "");
+  EXPECT_NE(error_of([&] { cache.advance(151); }), "");
+  EXPECT_NE(error_of([&] { cache.layer(2); }), "");
+  EXPECT_EQ(error_of([&] {
+              Tape tape(Recording::off);
+              Pass pass{.tape = tape};
+              model.gpt.features(pass, tape.input<std::int32_t>({1, 1}, some_tokens(1, kVocabulary)), deeper);
+            }),
+            "stack: the cache has 3 layers, expected 2, and no recomputation");
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,206 @@
+#include <sys/stat.h>
+
+#include "tests/train/cli/workspace.h"
+
+// What a person does with a model that writes.
+namespace dikkat::testing {
+namespace {
+
+class SampleTest : public ::testing::Test {
+ protected:
+  void SetUp() override { here_.train("run", {"train.max_steps=40", "model.dropout=0.0", "optim.learning_rate=2e-2"}); }
+
+  Outcome sample(const Words& rest, const Start& start = {}) const {
+    Words words = {"sample", "run"};
+    words.insert(words.end(), rest.begin(), rest.end());
+    return here_.run(words, start);
+  }
+  Json json(Words rest) const {
+    rest.push_back("--json");
+    const Outcome outcome = sample(rest);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return Json::parse(outcome.out);
+  }
+
+  Workspace here_;
+};
+
+TEST_F(SampleTest, AFileMayHoldThePrompt) {
+  here_.write("prompt.txt", "the lamp\n");
+  const Outcome file = sample({"--prompt-file", "prompt.txt", "--max-new-tokens", "9"});
+  EXPECT_EQ(file.code, 0) << file.err;
+  EXPECT_EQ(file.out, sample({"--prompt", "the lamp\n", "--max-new-tokens", "9"}).out) << "with its line break";
+  EXPECT_EQ(file.err, "");
+}
+
+TEST_F(SampleTest, AStopStringEndsATextBeforeIt) {
+  const Words words = {"--prompt", "the ", "--max-new-tokens", "60", "--seed", "3", "--num-samples", "3"};
+  const Json plain = json(words);
+  Words stopped = words;
+  stopped.insert(stopped.end(), {"--stop", "e ", "--stop", "\n"});
+  const Json cut = json(stopped);
+  int ended = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const std::string text = plain["samples"][i]["text"];
+    const std::size_t at = std::min(text.find("e "), text.find('\n'));
+    EXPECT_EQ(cut["samples"][i]["text"], text.substr(0, at));
+    EXPECT_EQ(cut["samples"][i]["ended"], at == std::string::npos ? "length" : "stop");
+    ended += at != std::string::npos;
+  }
+  EXPECT_GT(ended, 0) << plain;
+  Words one = {"--prompt", "the ", "--max-new-tokens", "60", "--seed", "3", "--stop", "e ", "--stop", "\n"};
+  EXPECT_EQ(sample(one).out, "the " + cut["samples"][0]["text"].get<std::string>() + "\n") << "as it is made, too";
+}
+
+TEST_F(SampleTest, ASampleDoesNotDependOnHowManyThereAre) {
+  const Words words = {"--prompt", "by ", "--max-new-tokens", "30"};
+  Words many = words;
+  many.insert(many.end(), {"--num-samples", "10"});
+  const Json ten = json(many);
+  EXPECT_EQ(json(words)["samples"][0], ten["samples"][0]);
+  EXPECT_NE(ten["samples"][1], ten["samples"][0]);
+}
+
+TEST_F(SampleTest, LogProbabilitiesComeWithTheTokens) {
+  const Json object = json({"--prompt", "the ", "--max-new-tokens", "12", "--logprobs", "--temperature", "0"});
+  const Json& one = object["samples"][0];
+  ASSERT_EQ(one["log_probabilities"].size(), one["tokens"].size());
+  for (const Json& value : one["log_probabilities"]) {
+    EXPECT_LE(value.get<double>(), 0);
+    EXPECT_GT(value.get<double>(), -5.6) << "the likeliest of 256";
+  }
+  EXPECT_FALSE(json({"--max-new-tokens", "1"})["samples"][0].contains("log_probabilities"));
+}
+
+TEST_F(SampleTest, TellsWhatOfAPromptIsLeftOut) {
+  const Outcome outcome = sample({"--prompt", std::string(30, 'x'), "--max-new-tokens", "1"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.err, "the prompt has 30 tokens: the model's context takes the last 24, so the first 6 are left out\n");
+}
+
+TEST_F(SampleTest, RefusesWhatDoesNotGoTogether) {
+  here_.write("prompt.txt", "x");
+  const std::vector<std::pair<Words, std::string>> cases = {
+      {{"--temperature", "0", "--top-p", "0.9"}, "temperature 0 always takes the likeliest token, so top-p would change nothing"},
+      {{"--temperature", "0", "--top-k", "9"}, "so top-k would change nothing"},
+      {{"--temperature", "0", "--min-p", "0.1"}, "so min-p would change nothing"},
+      {{"--top-p", "1.5"}, "--top-p is 1.5, expected a number from 0 to 1"},
+      {{"--top-p", "0"}, "top-p is 0, expected more than 0, up to 1"},
+      {{"--min-p", "1"}, "min-p is 1, expected 0 or more, below 1"},
+      {{"--repetition-penalty", "0"}, "repetition-penalty is 0, expected more than 0"},
+      {{"--prompt", "x", "--prompt-file", "prompt.txt"}, "--prompt and --prompt-file give a prompt each"},
+      {{"--prompt-file", "nowhere.txt"}, "nowhere.txt cannot be read, expected a text file"},
+      {{"--stop", ""}, "--stop is empty"},
+      {{"--logprobs"}, "--logprobs is for --json"},
+      {{"-i", "--num-samples", "2"}, "so there is no --num-samples"},
+      {{"-i", "--prompt", "x"}, "so there is no --prompt;"},
+      {{"-i", "--prompt-file", "prompt.txt"}, "so there is no --prompt-file;"},
+      {{"-i", "--json"}, "so there is no --json"},
+  };
+  for (const auto& [words, message] : cases) {
+    const Outcome outcome = sample(words);
+    EXPECT_EQ(outcome.code, 2) << message;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_TRUE(contains(outcome.err, message)) << outcome.err;
+  }
+}
+
+TEST_F(SampleTest, AnswersLinesWhereThereIsNoTerminal) {
+  const Words words = {"--interactive", "--max-new-tokens", "7"};
+  const Outcome two = sample(words, {.input = "the \n\nthe \nby "});
+  EXPECT_EQ(two.code, 0) << two.err;
+  const Json samples = json({"--prompt", "the ", "--num-samples", "3", "--max-new-tokens", "7"})["samples"];
+  const std::string first = samples[0]["text"], third = samples[2]["text"];
+  EXPECT_TRUE(two.out.starts_with(first)) << two.out;
+  EXPECT_TRUE(contains(two.out, third)) << "the third answer draws as the third sample: " << two.out;
+  EXPECT_EQ(sample(words, {.input = "the "}).out, first + (first.ends_with('\n') ? "" : "\n"));
+  EXPECT_EQ(sample(words, {.input = ""}).out, "");
+}
+
+/// A terminal at which nobody sits.
+class Terminal {
+ public:
+  Terminal() : master_(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK)) {
+    EXPECT_EQ(::grantpt(master_), 0);
+    EXPECT_EQ(::unlockpt(master_), 0);
+    name_ = ::ptsname(master_);
+    slave_ = ::open(name_.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC);  // so that there always is one
+  }
+  ~Terminal() {
+    ::close(slave_);
+    ::close(master_);
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+
+  const std::string& name() const { return name_; }
+  void type(const std::string& keys) const { EXPECT_EQ(::write(master_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size())); }
+  /// All that was shown so far.
+  const std::string& shown() {
+    char block[4096];
+    for (ssize_t count = 0; (count = ::read(master_, block, sizeof block)) > 0;) {
+      shown_.append(block, static_cast<std::size_t>(count));
+    }
+    return shown_;
+  }
+  int prompts() {
+    int count = 0;
+    for (std::size_t at = shown().find("> "); at != std::string::npos; at = shown_.find("> ", at + 1)) {
+      ++count;
+    }
+    return count;
+  }
+
+ private:
+  int master_;
+  int slave_ = -1;
+  std::string name_;
+  std::string shown_;
+};
+
+TEST_F(SampleTest, AtATerminalAnInterruptEndsTheAnswerAndNotTheSession) {
+  Terminal terminal;
+  here_.write("answers", "");
+  Program program(here_.here({"sample", "run", "-i", "--max-new-tokens", "1000000000"},
+                             {.environment = {{"TERM", "dumb"}, {"XDG_STATE_HOME", here_.path() + "/state"}},
+                              .in = terminal.name(),
+                              .out = "answers",
+                              .err = terminal.name()}));
+  ASSERT_TRUE(program.until([&] { return terminal.prompts() >= 1; })) << terminal.shown();
+  terminal.type("the \r");
+  ASSERT_TRUE(program.until([&] { return contents(here_ / "answers").size() > 100; }));
+  program.send(SIGINT);
+  ASSERT_TRUE(program.until([&] { return contains(terminal.shown(), "outgrew the model's context"); })) << terminal.shown();
+  const std::size_t first = contents(here_ / "answers").size();
+  ASSERT_TRUE(program.until([&] { return terminal.prompts() >= 2; })) << terminal.shown();
+  const int prompts = terminal.prompts();
+  terminal.type("by night\r");
+  ASSERT_TRUE(program.until([&] { return contents(here_ / "answers").size() > first + 100; })) << terminal.shown();
+  program.send(SIGINT);
+  ASSERT_TRUE(program.until([&] { return terminal.prompts() > prompts; })) << terminal.shown();
+  terminal.type("nobody");
+  ASSERT_TRUE(program.until([&] { return contains(terminal.shown(), "nobody"); })) << terminal.shown();
+  program.send(SIGINT);  // drops the line, so that the end of input is at the beginning of one
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  terminal.type("\x04");
+  EXPECT_EQ(program.wait().code, 0) << "Ctrl-D ends the session";
+  const std::string history = contents(here_ / "state/dikkat/history");
+  EXPECT_TRUE(contains(history, "the") && contains(history, "by\\040night")) << history;
+  EXPECT_FALSE(contains(history, "nobody"));
+  struct stat status {};
+  ASSERT_EQ(::stat((here_ / "state/dikkat/history").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0600U) << "what one types is nobody else's business";
+}
+
+TEST_F(SampleTest, TerminationEndsASessionThatWaits) {
+  Terminal terminal;
+  Program program(here_.here(
+      {"sample", "run", "-i"},
+      {.environment = {{"TERM", "dumb"}, {"XDG_STATE_HOME", here_.path() + "/state"}}, .in = terminal.name(), .err = terminal.name()}));
+  ASSERT_TRUE(program.until([&] { return terminal.prompts() >= 1; })) << terminal.shown();
+  program.send(SIGTERM);
+  EXPECT_EQ(program.wait().code, 143);
+}
+
+}  // namespace
+}  // namespace dikkat::testing

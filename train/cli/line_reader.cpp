@@ -1,0 +1,164 @@
+#include "train/cli/line_reader.h"
+
+#include <clocale>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <cwchar>
+#include <filesystem>
+
+#include <histedit.h>
+#include <langinfo.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "autograd/base/error.h"
+#include "train/cli/signals.h"
+#include "train/cli/streams.h"
+
+namespace dikkat {
+namespace {
+
+/// Empty where the environment names no place.
+std::filesystem::path history_file() {
+  const auto folder_in = [](const char* name) {
+    const char* value = std::getenv(name);
+    const std::filesystem::path folder = value != nullptr ? value : "";
+    return folder.is_absolute() ? folder : std::filesystem::path();
+  };
+  if (const auto state = folder_in("XDG_STATE_HOME"); !state.empty()) {
+    return state / "dikkat" / "history";
+  }
+  const auto home = folder_in("HOME");
+  return home.empty() ? home : home / ".local" / "state" / "dikkat" / "history";
+}
+
+char* prompt_of(EditLine*) {
+  static char prompt[] = "> ";
+  return prompt;
+}
+
+constexpr wchar_t kDropLine = 3;  // Ctrl-C as a character, which is bound to that
+
+/// libedit's own reading waits on after a signal.
+int read_character(EditLine*, wchar_t* character) {
+  constexpr int kAWhile = 500;  // ms: a signal may come before poll()
+  std::mbstate_t state{};
+  for (;;) {
+    pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+    const int ready = ::poll(&input, 1, kAWhile);
+    if (stop_signal() == SIGINT) {
+      forget_interrupt();
+      *character = kDropLine;
+      return 1;
+    }
+    if (stop_requested()) {
+      return 0;
+    }
+    char byte = 0;
+    const auto count = ready > 0 ? ::read(STDIN_FILENO, &byte, 1) : -1;
+    if (ready > 0 && count <= 0) {
+      return 0;
+    }
+    const auto used = count == 1 ? std::mbrtowc(character, &byte, 1, &state) : static_cast<std::size_t>(-2);
+    if (used == static_cast<std::size_t>(-1)) {
+      state = {};
+    } else if (used != static_cast<std::size_t>(-2)) {
+      return 1;
+    }
+  }
+}
+
+/// Characters are those of UTF-8, as text is, in whatever language the environment speaks.
+void read_utf8() {
+  if (std::setlocale(LC_CTYPE, "") == nullptr || std::strcmp(nl_langinfo(CODESET), "UTF-8") != 0) {
+    std::setlocale(LC_CTYPE, "C.UTF-8");
+  }
+}
+
+}  // namespace
+
+struct LineReader::Terminal {
+  Terminal() : lines(history_init()), file(history_file()) {
+    constexpr int kLines = 1000;
+    read_utf8();
+    editor = el_init("dikkat", stdin, stderr, stderr);  // standard output is for results
+    require(editor != nullptr && lines != nullptr, "the terminal cannot be used for typing, expected one that libedit knows");
+    history(lines, &event, H_SETSIZE, kLines);
+    history(lines, &event, H_SETUNIQUE, 1);
+    el_set(editor, EL_PROMPT, prompt_of);
+    el_set(editor, EL_EDITOR, "emacs");
+    el_set(editor, EL_BIND, "^C", "em-kill-line", nullptr);
+    el_set(editor, EL_GETCFN, read_character);
+    el_set(editor, EL_HIST, history, lines);
+    el_source(editor, nullptr);  // ~/.editrc, where there is one
+    if (!file.empty()) {
+      std::error_code ignored;
+      std::filesystem::create_directories(file.parent_path(), ignored);
+      history(lines, &event, H_LOAD, file.c_str());
+    }
+  }
+  ~Terminal() {
+    el_end(editor);
+    history_end(lines);
+  }
+
+  std::optional<std::string> next() {
+    int count = 0;
+    const char* text = el_gets(editor, &count);
+    if (text == nullptr || count <= 0) {
+      tell("");  // the cursor stands behind the prompt
+      return std::nullopt;
+    }
+    std::string line(text, static_cast<std::size_t>(count));
+    if (line.ends_with('\n')) {
+      line.pop_back();
+    }
+    remember(line);
+    return line;
+  }
+
+  /// At once: a session may end in any way. One that cannot be kept is no reason to end it.
+  void remember(const std::string& line) {
+    if (line.find_first_not_of(" \t") == std::string::npos) {
+      return;
+    }
+    history(lines, &event, H_ENTER, line.c_str());
+    if (!file.empty()) {
+      history(lines, &event, H_SAVE, file.c_str());
+    }
+  }
+
+  History* lines;
+  EditLine* editor = nullptr;
+  HistEvent event{};
+  std::filesystem::path file;
+};
+
+LineReader::LineReader() {
+  if (::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0) {
+    terminal_ = std::make_unique<Terminal>();
+  }
+}
+LineReader::~LineReader() = default;
+
+std::optional<std::string> LineReader::next() {
+  if (terminal_ != nullptr) {
+    return terminal_->next();
+  }
+  stop_at_once();
+  std::string line;
+  int c = 0;
+  while ((c = std::getc(stdin)) != EOF && c != '\n') {
+    line.push_back(static_cast<char>(c));
+  }
+  stop_in_order();
+  require(std::ferror(stdin) == 0, "standard input cannot be read, expected prompts, one a line");
+  if (c == EOF && line.empty()) {
+    return std::nullopt;
+  }
+  return line;
+}
+
+}  // namespace dikkat

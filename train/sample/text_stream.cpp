@@ -1,0 +1,64 @@
+#include "train/sample/text_stream.h"
+
+#include <algorithm>
+#include <array>
+
+#include "train/text/utf8.h"
+
+namespace dikkat {
+namespace {
+
+/// Bytes at the end of a text that a stop string begins with, and does not end with.
+std::size_t begun(std::string_view text, std::string_view stop) {
+  for (std::size_t size = std::min(text.size(), stop.size() - 1); size > 0; --size) {
+    if (text.ends_with(stop.substr(0, size))) {
+      return size;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+TextStream::TextStream(const Tokenizer& tokenizer, const std::vector<std::string>& stops, Token before)
+    : tokenizer_(tokenizer), stops_(stops), last_(before) {
+  for (const std::string& stop : stops) {
+    require_input(!stop.empty(), "a stop string is empty, expected one byte or more");
+    longest_ = std::max(longest_, stop.size());
+  }
+}
+
+std::string TextStream::give(std::size_t end) {
+  std::string some = text_.substr(given_, end - given_);
+  given_ = end;
+  return some;
+}
+
+std::string TextStream::add(Token token) {
+  if (stopped_) {
+    return {};
+  }
+  const std::array both = {last_, token};
+  const std::size_t known = text_.size();
+  text_ += tokenizer_.decode(both).substr(tokenizer_.decode(std::span(both).first(1)).size());
+  last_ = token;
+
+  const std::size_t from = known - std::min(known, longest_ - std::min<std::size_t>(longest_, 1));
+  std::size_t end = std::string::npos;
+  std::size_t held = 0;
+  for (const std::string& stop : stops_) {
+    end = std::min(end, text_.find(stop, from));
+    held = std::max(held, begun(text_, stop));
+  }
+  if (end != std::string::npos) {
+    stopped_ = true;
+    text_.resize(end);
+    return give(end);
+  }
+  const std::string_view certain = std::string_view(text_).substr(0, text_.size() - held);
+  return give(std::max(given_, certain.size() - static_cast<std::size_t>(utf8::incomplete_tail(certain))));
+}
+
+std::string TextStream::finish() { return give(text_.size()); }
+
+}  // namespace dikkat
