@@ -1,7 +1,5 @@
 #include "train/data/token_shards.h"
 
-#include <cstring>
-
 #include <gtest/gtest.h>
 
 #include "tests/support/temporary_folder.h"
@@ -11,9 +9,7 @@ namespace {
 
 template <class Int>
 std::string bytes_of(const std::vector<Int>& values) {
-  std::string bytes(values.size() * sizeof(Int), '\0');
-  std::memcpy(bytes.data(), values.data(), bytes.size());
-  return bytes;
+  return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Int));
 }
 
 /// As llm.c's data_common.py writes it.
