@@ -6,8 +6,8 @@
 #include "autograd/base/parallel.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
+#include "bench/model.h"
 #include "bench/program.h"
-#include "train/config/parse.h"
 #include "train/loop/model.h"
 #include "train/sample/generate.h"
 
@@ -27,15 +27,6 @@ struct Arguments {
 };
 
 double ms(Clock::time_point from, Clock::time_point to) { return std::chrono::duration<double, std::milli>(to - from).count(); }
-
-std::vector<Token> random_tokens(index count, index vocab_size) {
-  const RandomStream stream(1, "bench", 0);
-  std::vector<Token> tokens;
-  for (index i = 0; i < count; ++i) {
-    tokens.push_back(static_cast<Token>(stream.word(i) % static_cast<std::uint32_t>(vocab_size)));
-  }
-  return tokens;
-}
 
 struct Result {
   double prompt_ms = 0;      // until the first token
@@ -63,7 +54,7 @@ Result measure_one(LanguageModel& model, index samples, index prompt, index toke
     }
     return true;
   };
-  generate(gpt, {.size = vocabulary}, random_tokens(prompt, vocabulary), {.max_new_tokens = tokens + 1, .num_samples = samples},
+  generate(gpt, {.size = vocabulary}, random_tokens(prompt, vocabulary, 0), {.max_new_tokens = tokens + 1, .num_samples = samples},
            {.token = on_token});
   const double prompt_ms = token_ms.front();
   token_ms.erase(token_ms.begin());
@@ -80,15 +71,7 @@ double bytes_of_a_token(const LanguageModel& model, index samples, index length)
 }
 
 void run(const Arguments& a) {
-  Config c = load_config(a.config);
-  for (const std::string& assignment : a.set) {
-    apply_override(c, assignment);
-  }
-  if (c.model.vocab_size == 0) {
-    c.model.vocab_size = a.vocab_size;
-  }
-  resolve(c);
-  validate(c);
+  const Config c = load_model_config(a.config, a.set, a.vocab_size);
   LanguageModel model(c.model, 1);
   model.parameters().allocate(1);
 

@@ -6,10 +6,10 @@
 #include "autograd/base/parallel.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
+#include "bench/model.h"
 #include "bench/program.h"
 #include "optim/adamw.h"
 #include "optim/clip.h"
-#include "train/config/parse.h"
 #include "train/loop/model_flops.h"
 
 namespace dikkat::bench {
@@ -23,25 +23,8 @@ struct Arguments {
   bool json = false;
 };
 
-std::vector<std::int32_t> random_tokens(index count, index vocab_size, std::uint64_t step) {
-  const RandomStream stream(1, "bench", step);
-  std::vector<std::int32_t> tokens;
-  for (index i = 0; i < count; ++i) {
-    tokens.push_back(static_cast<std::int32_t>(stream.word(i) % static_cast<std::uint32_t>(vocab_size)));
-  }
-  return tokens;
-}
-
 void run(const Arguments& a) {
-  Config c = load_config(a.config);
-  for (const std::string& assignment : a.set) {
-    apply_override(c, assignment);
-  }
-  if (c.model.vocab_size == 0) {
-    c.model.vocab_size = a.vocab_size;
-  }
-  resolve(c);
-  validate(c);
+  const Config c = load_model_config(a.config, a.set, a.vocab_size);
   LanguageModel model(c.model, 1);
   model.parameters().allocate(1);
   AdamW optimizer(model.parameters(),

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "autograd/base/error.h"
+#include "tests/support/throws.h"
 
 namespace dikkat {
 
@@ -38,20 +39,5 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
-
-/// The text of the InputError that f throws; a test failure where it throws nothing or another type.
-template <class F>
-std::string input_error_of(F&& f) {
-  try {
-    f();
-  } catch (const InputError& error) {
-    return error.what();
-  } catch (const std::exception& error) {
-    ADD_FAILURE() << "no InputError: " << error.what();
-    return "";
-  }
-  ADD_FAILURE() << "no exception";
-  return "";
-}
 
 }  // namespace dikkat

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include <gtest/gtest.h>
+
 #include "autograd/base/error.h"
 
 namespace dikkat::testing {
@@ -17,7 +19,11 @@ std::string error_of(F&& f) {
   return {};
 }
 
-/// The text of the InputError that f() throws; what else it does says so.
+}  // namespace dikkat::testing
+
+namespace dikkat {
+
+/// The text of the InputError that f throws; a test failure where it throws nothing or another type.
 template <class F>
 std::string input_error_of(F&& f) {
   try {
@@ -25,9 +31,11 @@ std::string input_error_of(F&& f) {
   } catch (const InputError& error) {
     return error.what();
   } catch (const std::exception& error) {
-    return std::string("no InputError: ") + error.what();
+    ADD_FAILURE() << "no InputError: " << error.what();
+    return "";
   }
-  return "nothing was thrown";
+  ADD_FAILURE() << "no exception";
+  return "";
 }
 
-}  // namespace dikkat::testing
+}  // namespace dikkat

@@ -314,14 +314,7 @@ outgrows the model's context goes on: whenever the context is full its oldest qu
       CLI::App& sub = command(
           "encode", "Text to ids", kExamples, [this] { return tokenizer_encode_command(tokenizer_encode); }, &tokenizer);
       add_text(sub, "TOKENIZER", a.tokenizer, "", kTokenizerHelp)->required();
-      sub.add_option_function<std::string>(
-             "--text",
-             [&a](const std::string& text) {
-               a.text = text;
-               a.has_text = true;
-             },
-             "A text; by default what --corpus names, or standard input")
-          ->type_name("TEXT");
+      sub.add_option("--text", a.text, "A text; by default what --corpus names, or standard input")->type_name("TEXT");
       add_text(sub, "--corpus", a.corpus, "PATH", kCorpusHelp);
       add_reading(sub, a.reading);
       sub.add_flag("--json", a.json, "An array");
@@ -343,14 +336,7 @@ outgrows the model's context goes on: whenever the context is full its oldest qu
           "inspect", "What a tokenizer is, and how it cuts a text", kExamples,
           [this] { return tokenizer_inspect_command(tokenizer_inspect); }, &tokenizer);
       add_text(sub, "TOKENIZER", a.tokenizer, "", kTokenizerHelp)->required();
-      sub.add_option_function<std::string>(
-             "--text",
-             [&a](const std::string& text) {
-               a.text = text;
-               a.has_text = true;
-             },
-             "Show the tokens of this text")
-          ->type_name("TEXT");
+      sub.add_option("--text", a.text, "Show the tokens of this text")->type_name("TEXT");
       sub.add_flag("--json", a.json, "One object");
     }
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,8 +79,7 @@ int tokenizer_train_command(const TokenizerTrainArguments& arguments);
 
 struct TokenizerEncodeArguments {
   std::string tokenizer;  // a tokenizer's file or folder, RUN_DIR or FILE.h5
-  std::string text;
-  bool has_text = false;
+  std::optional<std::string> text{};
   std::vector<std::string> corpus;  // in place of a text; none: standard input
   CorpusOptions reading;
   bool json = false;
@@ -94,8 +94,7 @@ int tokenizer_decode_command(const TokenizerDecodeArguments& arguments);
 
 struct TokenizerInspectArguments {
   std::string tokenizer;
-  std::string text;
-  bool has_text = false;
+  std::optional<std::string> text{};
   bool json = false;
 };
 int tokenizer_inspect_command(const TokenizerInspectArguments& arguments);

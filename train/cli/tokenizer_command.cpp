@@ -124,11 +124,11 @@ int tokenizer_train_command(const TokenizerTrainArguments& arguments) {
 }
 
 int tokenizer_encode_command(const TokenizerEncodeArguments& arguments) {
-  require_input(!arguments.has_text || arguments.corpus.empty(), "encode: --text and --corpus are both given, expected one of them");
+  require_input(!arguments.text || arguments.corpus.empty(), "encode: --text and --corpus are both given, expected one of them");
   const auto tokenizer = load_tokenizer(arguments.tokenizer);
   Printer printer(arguments.json);
-  if (arguments.has_text) {
-    printer.append(Part::train, tokenizer->encode(arguments.text));
+  if (arguments.text) {
+    printer.append(Part::train, tokenizer->encode(*arguments.text));
   } else {
     const std::vector<std::string> standard_input = {std::string(kStandardInput)};
     tokenize(open_corpus(arguments.corpus.empty() ? standard_input : arguments.corpus, arguments.reading), *tokenizer, {}, printer);
@@ -156,8 +156,8 @@ int tokenizer_decode_command(const TokenizerDecodeArguments& arguments) {
 int tokenizer_inspect_command(const TokenizerInspectArguments& arguments) {
   const auto tokenizer = load_tokenizer(arguments.tokenizer);
   const auto* bpe = dynamic_cast<const BpeTokenizer*>(tokenizer.get());
-  const std::vector<Token> tokens = arguments.has_text ? tokenizer->encode(arguments.text) : std::vector<Token>();
-  const double bytes_per_token = tokens.empty() ? 0 : static_cast<double>(arguments.text.size()) / static_cast<double>(tokens.size());
+  const std::vector<Token> tokens = arguments.text ? tokenizer->encode(*arguments.text) : std::vector<Token>();
+  const double bytes_per_token = tokens.empty() ? 0 : static_cast<double>(arguments.text->size()) / static_cast<double>(tokens.size());
   if (arguments.json) {
     ordered_json object{{"kind", tokenizer->kind()}, {"vocab_size", tokenizer->vocab_size()}};
     object["separator"] = tokenizer->separator() ? ordered_json(*tokenizer->separator()) : ordered_json();
@@ -165,7 +165,7 @@ int tokenizer_inspect_command(const TokenizerInspectArguments& arguments) {
       object["merges"] = bpe->bpe().merges().size();
       object["unicode"] = PieceReader::unicode_version();
     }
-    if (arguments.has_text) {
+    if (arguments.text) {
       object["tokens"] = ordered_json::array();
       for (const Token token : tokens) {
         object["tokens"].push_back({{"id", token}, {"text", tokenizer->decode(std::span(&token, 1))}});
@@ -186,7 +186,7 @@ int tokenizer_inspect_command(const TokenizerInspectArguments& arguments) {
     line("merges", grouped_digits(static_cast<index>(bpe->bpe().merges().size())));
     line("pieces", fmt::format("GPT-2's rule, letters and numbers of Unicode {}", PieceReader::unicode_version()));
   }
-  if (!arguments.has_text) {
+  if (!arguments.text) {
     constexpr Token kSome = 12;
     const auto last = static_cast<Token>(tokenizer->vocab_size());
     const auto some = [&](Token first, Token end) {

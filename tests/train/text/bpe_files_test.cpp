@@ -14,7 +14,6 @@ namespace dikkat {
 namespace {
 
 using nlohmann::json;
-using testing::input_error_of;
 
 std::string contents(const std::string& name) {
   std::ifstream file(std::filesystem::path(DIKKAT_SHARED_DATA) / name, std::ios::binary);

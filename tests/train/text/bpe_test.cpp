@@ -10,8 +10,6 @@
 namespace dikkat {
 namespace {
 
-using testing::input_error_of;
-
 std::vector<std::string> bytes_and(std::initializer_list<std::string> more) {
   std::vector<std::string> tokens;
   for (const unsigned char byte : byte_level::kOrder) {

@@ -10,8 +10,6 @@
 namespace dikkat {
 namespace {
 
-using testing::input_error_of;
-
 StringCounts counts_of(const std::map<std::string, std::uint64_t>& words) {
   StringCounts counts;
   for (const auto& [word, times] : words) {
