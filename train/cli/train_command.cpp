@@ -62,8 +62,9 @@ void introduce(const Trainer& trainer, double gemm_rate) {
                            data.documents == data.files ? "" : fmt::format(", {} documents", grouped_digits(data.documents)),
                            grouped_digits(data.train.tokens), grouped_digits(data.validation.tokens), data.tokenizer->kind()));
   line("training", training_plan(trainer));
-  line("memory", fmt::format("{} for weights, gradients and moments; activations come on top",
-                             short_bytes(static_cast<double>(trainer.parameter_bytes()))));
+  const auto parameters = static_cast<double>(trainer.parameter_bytes());  // weights, gradients and both moments
+  line("memory", fmt::format("{} for weights, gradients and moments{}; activations come on top", short_bytes(parameters),
+                             c.train.async_save ? fmt::format(", {} to save from while training", short_bytes(parameters * 3 / 4)) : ""));
   line("run", trainer.directory().string());
   if (trainer.state().step > 0) {
     line("resumed", fmt::format("from step {} of {}", trainer.state().step, c.train.max_steps));

@@ -82,6 +82,7 @@ struct TrainConfig {
   index log_interval = 10;
   double label_smoothing = 0.0;
   std::string recompute = "none";
+  bool async_save = true;
   index seed = 1337;
 
   bool operator==(const TrainConfig&) const = default;

@@ -209,6 +209,8 @@ constexpr Key kKeys[] = {
     train<&TrainConfig::recompute>("recompute", one_of(kRecomputes),
                                    "What backward makes again for want of memory, to the same bits: nothing; the feed-forward's "
                                    "activations, which cost little; whole blocks, which cost a forward pass."),
+    train<&TrainConfig::async_save>(
+        "async_save", anything(), "Whether checkpoints are written while training goes on, from a copy of weights and moments in memory."),
     train<&TrainConfig::seed>("seed", fixed(at_least(0)), "What every random number of the run follows from."),
 };
 

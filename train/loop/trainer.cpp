@@ -10,6 +10,7 @@
 #include "train/config/parse.h"
 #include "train/data/corpus_files.h"
 #include "train/data/prefetcher.h"
+#include "train/loop/background_saver.h"
 #include "train/loop/build_info.h"
 #include "train/loop/model_flops.h"
 #include "train/loop/training_snapshot.h"
@@ -115,8 +116,11 @@ struct Trainer::Parts {
   bool evaluates() const { return config.train.eval_interval > 0 && data.validation.samples != nullptr; }
   bool due(index interval) const { return interval > 0 && state.step % interval == 0; }
 
-  StepReport step(Prefetcher& batches);
+  StepReport step(Prefetcher& batches, TrainingEvents& events);
   void save(TrainingEvents& events);
+  Outcome run(TrainingEvents& events, const std::function<bool()>& stop);
+  void collect(TrainingEvents& events, bool wait);
+  void take(const SavedCheckpoint& saved, TrainingEvents& events);
   bool evaluate(TrainingEvents& events, const std::function<bool()>& stop);
   bool take(const EvaluationReport& report);
   [[noreturn]] void refuse_not_finite(const StepReport& report);
@@ -131,6 +135,7 @@ struct Trainer::Parts {
   TrainingState state;
   std::optional<AdamW> optimizer;
   std::optional<RunDirectory> directory;
+  std::optional<BackgroundSaver> saver;  // after the directory, whose lock it outlives not
   std::optional<MetricsLog> metrics;
   Tape tape;
   double gemm_rate = std::numeric_limits<double>::quiet_NaN();
@@ -227,7 +232,7 @@ void Trainer::set_profile(Profile* profile) {
 bool Trainer::finished() const { return parts_->state.step >= parts_->config.train.max_steps && !parts_->state.evaluation_pending; }
 
 /// One update of the weights, from gradient_accumulation_steps batches that count as one.
-StepReport Trainer::Parts::step(Prefetcher& batches) {
+StepReport Trainer::Parts::step(Prefetcher& batches, TrainingEvents& events) {
   const auto start = std::chrono::steady_clock::now();
   if (profile != nullptr) {
     profile->step_begins();
@@ -265,6 +270,7 @@ StepReport Trainer::Parts::step(Prefetcher& batches) {
     report.gradient_norm = gradient_norm(model.parameters());
   }
   if (!std::isfinite(report.loss) || !std::isfinite(report.gradient_norm)) {
+    collect(events, true);  // the last good one may be in the making
     refuse_not_finite(report);
   }
   {
@@ -304,8 +310,23 @@ void Trainer::Parts::refuse_not_finite(const StepReport& report) {
 }
 
 void Trainer::Parts::save(TrainingEvents& events) {
-  const SavedCheckpoint saved = save_checkpoint(
-      directory->checkpoints_path(), training_snapshot(state, config_text, data.tokenizer->to_json(), model.parameters(), *optimizer));
+  const Snapshot snapshot = training_snapshot(state, config_text, data.tokenizer->to_json(), model.parameters(), *optimizer);
+  if (!config.train.async_save) {
+    take(save_checkpoint(directory->checkpoints_path(), snapshot), events);
+    return;
+  }
+  collect(events, true);  // one after another
+  saver->start(snapshot);
+}
+
+/// Takes what has been saved while training went on; `wait`: when it is done.
+void Trainer::Parts::collect(TrainingEvents& events, bool wait) {
+  if (const auto saved = saver ? saver->collect(wait) : std::nullopt) {
+    take(*saved, events);
+  }
+}
+
+void Trainer::Parts::take(const SavedCheckpoint& saved, TrainingEvents& events) {
   directory->retain(saved, config.train.keep_last, state.best_step);
   events.saved(saved);
 }
@@ -322,6 +343,7 @@ bool Trainer::Parts::evaluate(TrainingEvents& events, const std::function<bool()
   if (!train) {
     return false;
   }
+  collect(events, true);  // the best checkpoint is one that is there
   EvaluationReport report{.step = state.step,
                           .train_loss = train->loss,
                           .val_loss = val->loss,
@@ -347,25 +369,36 @@ bool Trainer::Parts::take(const EvaluationReport& report) {
 
 Trainer::Outcome Trainer::run(TrainingEvents& events, const std::function<bool()>& stop) {
   Parts& p = *parts_;
-  if (p.state.evaluation_pending && !p.evaluate(events, stop)) {
+  if (p.config.train.async_save) {
+    p.saver.emplace(p.directory->checkpoints_path());
+  }
+  const Outcome outcome = p.run(events, stop);
+  p.collect(events, true);
+  p.saver.reset();
+  return outcome;
+}
+
+Trainer::Outcome Trainer::Parts::run(TrainingEvents& events, const std::function<bool()>& stop) {
+  if (state.evaluation_pending && !evaluate(events, stop)) {
     return Outcome::stopped;
   }
-  Prefetcher batches(p.loader, p.state.samples_seen, p.config.train.batch_size, p.config.train.gradient_accumulation_steps);
-  while (p.state.step < p.config.train.max_steps) {
-    const StepReport report = p.step(batches);
-    p.metrics->write(report);
+  Prefetcher batches(loader, state.samples_seen, config.train.batch_size, config.train.gradient_accumulation_steps);
+  while (state.step < config.train.max_steps) {
+    const StepReport report = step(batches, events);
+    metrics->write(report);
     events.stepped(report);
+    collect(events, false);
 
-    const bool last = p.state.step == p.config.train.max_steps;
+    const bool last = state.step == config.train.max_steps;
     const bool stopping = stop();
-    p.state.evaluation_pending = p.evaluates() && (last || p.due(p.config.train.eval_interval));
-    if (last || stopping || p.state.evaluation_pending || p.due(p.config.train.checkpoint_interval)) {
-      p.save(events);  // before the evaluation: a finished step is never lost to one that fails
+    state.evaluation_pending = evaluates() && (last || due(config.train.eval_interval));
+    if (last || stopping || state.evaluation_pending || due(config.train.checkpoint_interval)) {
+      save(events);  // before the evaluation: a finished step is never lost to one that fails
     }
     if (stopping) {
       return Outcome::stopped;
     }
-    if (p.state.evaluation_pending && !p.evaluate(events, stop)) {
+    if (state.evaluation_pending && !evaluate(events, stop)) {
       return Outcome::stopped;
     }
   }

@@ -59,6 +59,7 @@ TEST(Schema, HasEveryKeyOfTheFiveSections) {
                                              "train.log_interval",
                                              "train.label_smoothing",
                                              "train.recompute",
+                                             "train.async_save",
                                              "train.seed"};
   std::vector<std::string> found;
   for (const Key& key : keys()) {

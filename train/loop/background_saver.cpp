@@ -1,0 +1,119 @@
+#include "train/loop/background_saver.h"
+
+#include <atomic>
+#include <cstring>
+#include <exception>
+
+#include <tbb/global_control.h>
+#include <tbb/info.h>
+#include <tbb/task_arena.h>
+#include <tbb/task_group.h>
+
+#include "autograd/base/error.h"
+#include "autograd/base/pages.h"
+#include "autograd/base/parallel.h"
+
+namespace dikkat {
+namespace {
+
+template <class F>
+void for_tensors(const Snapshot& snapshot, F&& f) {
+  for (const TensorGroup group : kTensorGroups) {
+    for (const TensorView& tensor : snapshot.tensors(group)) {
+      f(tensor);
+    }
+  }
+}
+
+/// The same as `snapshot`, with its tensors in `memory`.
+Snapshot copied_to(float* memory, const Snapshot& snapshot) {
+  Snapshot copy = snapshot;
+  for (auto* tensors : {&copy.model, &copy.adam_m, &copy.adam_v}) {
+    for (TensorView& tensor : *tensors) {
+      constexpr index kBlock = index{1} << 18;
+      const float* from = tensor.data;
+      parallel_blocks(tensor.shape.size(), kBlock, [&](index begin, index end) {
+        std::memcpy(memory + begin, from + begin, static_cast<std::size_t>(end - begin) * sizeof(float));
+      });
+      tensor.data = memory;
+      memory += tensor.shape.size();
+    }
+  }
+  return copy;
+}
+
+}  // namespace
+
+std::size_t copy_bytes(const Snapshot& snapshot) {
+  std::size_t elements = 0;
+  for_tensors(snapshot, [&](const TensorView& tensor) { elements += static_cast<std::size_t>(tensor.shape.size()); });
+  return elements * sizeof(float);
+}
+
+struct BackgroundSaver::State {
+  explicit State(std::filesystem::path to) : directory(std::move(to)) {}
+
+  std::filesystem::path directory;
+  // The task hashes in tasks of its own: in an arena of one thread it takes one core and no more. That thread is one more than TBB has.
+  tbb::global_control one_more{tbb::global_control::max_allowed_parallelism,
+                               static_cast<std::size_t>(tbb::info::default_concurrency()) + 1};
+  tbb::task_arena arena{1, 0};
+  tbb::task_group task;
+  Pages memory;
+  Snapshot copy;
+  bool started = false;
+  std::atomic<bool> done = false;
+  std::optional<SavedCheckpoint> saved;
+  std::exception_ptr failure;
+
+  void wait() {
+    arena.execute([&] { task.wait(); });
+  }
+};
+
+BackgroundSaver::BackgroundSaver(std::filesystem::path directory) : state_(std::make_unique<State>(std::move(directory))) {}
+
+BackgroundSaver::~BackgroundSaver() {
+  if (state_->started) {
+    state_->wait();
+  }
+}
+
+bool BackgroundSaver::under_way() const { return state_->started; }
+
+void BackgroundSaver::start(const Snapshot& snapshot) {
+  State& s = *state_;
+  require(!s.started, "save: one is under way already, expected it to be collected first");
+  if (const std::size_t bytes = copy_bytes(snapshot); s.memory.size() < bytes) {
+    s.memory = Pages();
+    s.memory = Pages(bytes, "copy of weights and moments to save from (train.async_save = false does without it)");
+  }
+  s.copy = copied_to(reinterpret_cast<float*>(s.memory.data()), snapshot);
+  s.done = false;
+  s.started = true;
+  s.arena.execute([&s] {
+    s.task.run([&s] {
+      try {
+        s.saved = save_checkpoint(s.directory, s.copy);
+      } catch (...) {
+        s.failure = std::current_exception();
+      }
+      s.done = true;
+    });
+  });
+}
+
+std::optional<SavedCheckpoint> BackgroundSaver::collect(bool wait) {
+  State& s = *state_;
+  if (!s.started || (!wait && !s.done)) {
+    return std::nullopt;
+  }
+  s.wait();
+  s.started = false;
+  if (s.failure) {
+    std::rethrow_exception(std::exchange(s.failure, nullptr));
+  }
+  return std::exchange(s.saved, std::nullopt);
+}
+
+}  // namespace dikkat
