@@ -95,6 +95,10 @@ std::string contents_of(const fs::path& path) {
 
 void require_empty(const fs::path& path) {
   const std::string contents = contents_of(path);
+  std::error_code error;
+  require_input(
+      !fs::exists(path / "config.toml", error) || !list_checkpoints(path).empty(), path.string(),
+      " holds a run that ended before its first checkpoint, so there is nothing to go on from: remove it, or choose another --out");
   require_input(contents.empty(), path.string(), " is not empty (it holds ", contents,
                 "): choose another --out, or go on with the run in it by `dikkat resume ", path.string(), "`");
 }

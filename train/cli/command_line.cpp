@@ -149,7 +149,7 @@ struct CommandLine {
     add_text(sub, "--out", train.out, "DIR", "Run directory to be made; by default runs/NAME after the configuration, or runs/NAME-2 ...");
     add_text(sub, "--set", train.set, "KEY=VALUE", "section.key=value, in place of the file's");
     add_text(sub, "--init-from", train.init_from, "RUN_DIR|FILE.h5",
-             "Begin with the weights and the tokenizer of another run: fine-tuning. [model] must be the same");
+             "Fine-tuning: begin with the weights of another run, and its tokenizer. [model] and tokenizer.kind must be the same");
     add_profile(sub, train.profile);
   }
 
@@ -174,7 +174,7 @@ struct CommandLine {
     add_source(sub, eval.source, eval.best);
     add_text(sub, "--corpus", eval.corpus, "PATH", "Evaluate all of these texts");
     add_number(sub, "--stride", eval.stride, index{1}, index{1'000'000},
-               "Predict N tokens in each window, the others being context: slower, and a lower loss; by default all of the window");
+               "Predict N tokens in each window, the others being context: slower, and usually a lower loss; by default all of the window");
     sub.add_flag("--exact-match", eval.exact_match,
                  "Of an encoder-decoder: also the share of sources that it answers with the very target");
     sub.add_flag("--json", eval.json, "One object: loss (nats), standard_error, perplexity, bits_per_byte, tokens");
@@ -204,7 +204,9 @@ outgrows the model's context goes on: whenever the context is full its oldest qu
       sample.prompt = text;
       sample.has_prompt = true;
     };
-    sub.add_option_function<std::string>("--prompt", take_prompt, "Text to go on from; - reads it from standard input")->type_name("TEXT");
+    sub.add_option_function<std::string>("--prompt", take_prompt,
+                                         "Text to go on from; - reads it from standard input; by default a new line")
+        ->type_name("TEXT");
     add_text(sub, "--prompt-file", sample.prompt_file, "FILE", "The same from a file, all of it");
     SampleOptions& o = sample.options;
     add_number(sub, "--max-new-tokens", o.max_new_tokens, index{0}, kMost, "Tokens to generate; an encoder-decoder stops by itself")
@@ -386,12 +388,13 @@ std::string describe_stray(const CLI::App& app, const CLI::App& command, const s
     }
     return concat("unknown option ", stray, guess(options, stray.substr(0, stray.find('=')), ""));
   }
-  if (&command != &app) {
+  const auto subcommands = command.get_subcommands([](const CLI::App*) { return true; });
+  if (subcommands.empty()) {
     return concat(command.get_name(), " takes no argument ", stray);
   }
   std::vector<std::string> commands;
   std::string list;
-  for (const CLI::App* sub : app.get_subcommands({})) {
+  for (const CLI::App* sub : subcommands) {
     commands.push_back(sub->get_name());
     list += concat(list.empty() ? "" : ", ", sub->get_name());
   }
@@ -399,9 +402,14 @@ std::string describe_stray(const CLI::App& app, const CLI::App& command, const s
 }
 
 [[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error, std::span<char*> arguments) {
-  const auto named = app.get_subcommands();
-  const CLI::App& command = named.empty() ? app : *named.front();
-  const std::string advice = concat(" (see dikkat ", named.empty() ? "" : command.get_name() + ' ', "--help)");
+  const CLI::App* named = &app;
+  std::string path;  // of the command that was named: "tokenizer train "
+  while (!named->get_subcommands().empty()) {
+    named = named->get_subcommands().front();
+    path += named->get_name() + ' ';
+  }
+  const CLI::App& command = *named;
+  const std::string advice = concat(" (see dikkat ", path, "--help)");
 
   const auto strays = app.remaining(true);
   for (const char* argument : arguments) {

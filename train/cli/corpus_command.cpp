@@ -30,12 +30,16 @@ std::string sample_of(const Corpus& corpus) {
   CorpusReader reader(corpus, [](std::string_view text) { return static_cast<index>(text.size()); });
   const auto stretches = reader.next();
   const std::string_view text = stretches.empty() ? std::string_view() : std::string_view(stretches.front().text);
-  return std::string(text.substr(0, static_cast<std::size_t>(utf8::snap(text, std::min<index>(kBytes, static_cast<index>(text.size()))))));
+  std::string sample;  // of any bytes, fit for a terminal
+  utf8::append_valid(sample,
+                     text.substr(0, static_cast<std::size_t>(utf8::snap(text, std::min<index>(kBytes, static_cast<index>(text.size()))))));
+  return sample;
 }
 
 }  // namespace
 
 int corpus_inspect_command(const CorpusInspectArguments& arguments) {
+  announce_corpus(arguments.corpus);
   const Corpus corpus = open_corpus(arguments.corpus, arguments.reading);
   LoadingLine line;
   const auto reading = [&](index bytes) { line({.stage = LoadingReport::Stage::reading, .bytes = bytes}); };
@@ -86,7 +90,8 @@ int corpus_inspect_command(const CorpusInspectArguments& arguments) {
   show("files", grouped_digits(static_cast<index>(corpus.files.size())));
   show("documents", grouped_digits(facts.documents));
   show("bytes", grouped_digits(facts.bytes));
-  show("characters", characters_found != nullptr ? grouped_digits(characters_found->vocab_size()) + " different ones" : not_utf8);
+  show("characters", characters_found != nullptr ? grouped_digits(characters_found->vocab_size()) + " different ones"
+                                                 : "training refuses this text as it is: " + not_utf8);
   show("tokens", fmt::format("{} ({} tokenizer, vocabulary {}): {:.2f} bytes a token", grouped_digits(tokens), tokenizer->kind(),
                              grouped_digits(tokenizer->vocab_size()), bytes_per_token));
   for (const auto& [name, part] : {std::pair("train", 0), std::pair("validation", 1)}) {

@@ -21,6 +21,7 @@ nlohmann::ordered_json number_or_null(double value) { return std::isnan(value) ?
 
 /// The text that is named, or the validation part of the run's own corpus, which must be what it was.
 EvaluationText text_of(const EvalArguments& arguments, const TrainedModel& trained) {
+  announce_corpus(arguments.corpus.empty() ? trained.config.data.corpus : arguments.corpus);
   LoadingLine line;
   if (!arguments.corpus.empty()) {
     return load_evaluation_text(trained.config, *trained.tokenizer, arguments.corpus, std::ref(line));

@@ -13,6 +13,7 @@ namespace dikkat {
 namespace {
 
 std::string read_standard_input() {
+  announce_standard_input("the prompt");
   std::string text;
   char block[4096];
   for (std::size_t count = 0; (count = std::fread(block, 1, sizeof block, stdin)) > 0;) {
@@ -153,8 +154,9 @@ int sample_command(const SampleArguments& arguments) {
   const bool is_gpt = trained.model->is_gpt();
   require_no(is_gpt ? arguments.encoder_decoder_options : arguments.gpt_options, trained, is_gpt ? "a GPT" : "an encoder-decoder",
              is_gpt ? "an encoder-decoder" : "a GPT");
+  bool all_answered = true;
   if (arguments.interactive) {
-    answer_lines(arguments, trained);
+    all_answered = answer_lines(arguments, trained);
   } else {
     const std::string prompt = !arguments.prompt_file.empty() ? given : arguments.prompt == "-" ? read_standard_input() : arguments.prompt;
     if (is_gpt) {
@@ -164,7 +166,8 @@ int sample_command(const SampleArguments& arguments) {
     }
   }
   flush_results();
-  return stop_requested() ? 128 + stop_signal() : 0;
+  constexpr int kBadInput = 2;
+  return stop_requested() ? 128 + stop_signal() : all_answered ? 0 : kBadInput;
 }
 
 }  // namespace dikkat

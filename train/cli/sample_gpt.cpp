@@ -160,18 +160,20 @@ void continue_text(const SampleArguments& arguments, const TrainedModel& trained
   writer.tell_notice();
 }
 
-void answer_lines(const SampleArguments& arguments, const TrainedModel& trained) {
+bool answer_lines(const SampleArguments& arguments, const TrainedModel& trained) {
   stop_in_order();
   Writer writer(arguments, trained);
   LineReader lines;
   SampleOptions options = arguments.options;  // answer number i draws as sample number i
   std::vector<Token> text;                    // of the last prompt, with its answer
+  bool all_answered = true;
   for (auto line = lines.next(); line; line = lines.next()) {
     if (!line->empty()) {
       try {
         text = encode_prompt(writer.tokenizer(), *line);
       } catch (const InputError& e) {
         tell(e.what());
+        all_answered = false;
         continue;
       }
     }
@@ -187,9 +189,10 @@ void answer_lines(const SampleArguments& arguments, const TrainedModel& trained)
     ++options.first_sample;
     forget_interrupt();
     if (stop_requested()) {
-      return;
+      break;
     }
   }
+  return all_answered;
 }
 
 }  // namespace dikkat

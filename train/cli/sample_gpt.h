@@ -11,7 +11,8 @@ namespace dikkat {
 void continue_text(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt);
 
 /// A line is a prompt; an answer after the other, until the input ends.
-void answer_lines(const SampleArguments& arguments, const TrainedModel& trained);
+/// False where some line could not be answered, which is then told.
+bool answer_lines(const SampleArguments& arguments, const TrainedModel& trained);
 
 /// One line.
 void put_json(const nlohmann::ordered_json& object);

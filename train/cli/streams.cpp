@@ -1,5 +1,6 @@
 #include "train/cli/streams.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <string>
@@ -30,5 +31,17 @@ void tell(std::string_view line) { std::fputs((std::string(line) + '\n').c_str()
 void put(std::string_view text) { require_output(std::fwrite(text.data(), 1, text.size(), stdout) == text.size()); }
 
 void flush_results() { require_output(std::fflush(stdout) == 0); }
+
+void announce_standard_input(const std::string& what) {
+  if (::isatty(STDIN_FILENO) == 1) {
+    tell(what + " is read from standard input; end it with Ctrl-D");
+  }
+}
+
+void announce_corpus(const std::vector<std::string>& paths) {
+  if (std::find(paths.begin(), paths.end(), "-") != paths.end()) {
+    announce_standard_input("the corpus");
+  }
+}
 
 }  // namespace dikkat

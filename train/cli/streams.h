@@ -1,6 +1,8 @@
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 // Results go to standard output and words for people to standard error.
 namespace dikkat {
@@ -16,5 +18,10 @@ void tell(std::string_view line);
 void put(std::string_view text);
 /// Throws Error when what was put could not be written.
 void flush_results();
+
+/// Says on stderr that standard input is waited for, where a person would have to type it.
+void announce_standard_input(const std::string& what);
+/// The same of a corpus, where one of its paths is "-".
+void announce_corpus(const std::vector<std::string>& paths);
 
 }  // namespace dikkat

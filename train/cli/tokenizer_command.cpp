@@ -95,6 +95,7 @@ int tokenizer_train_command(const TokenizerTrainArguments& arguments) {
   const bool is_file = out.extension() == ".json";
   require_input(!fs::exists(is_file ? out : out / "tokenizer.json"), arguments.out,
                 " exists already, and nothing is overwritten; give another --out");
+  announce_corpus(arguments.corpus);
   const Corpus corpus = open_corpus(arguments.corpus, arguments.reading);
   const auto maker = make_tokenizer_maker(arguments.options);
   std::unique_ptr<Tokenizer> tokenizer;
@@ -131,7 +132,9 @@ int tokenizer_encode_command(const TokenizerEncodeArguments& arguments) {
     printer.append(Part::train, tokenizer->encode(*arguments.text));
   } else {
     const std::vector<std::string> standard_input = {std::string(kStandardInput)};
-    tokenize(open_corpus(arguments.corpus.empty() ? standard_input : arguments.corpus, arguments.reading), *tokenizer, {}, printer);
+    const auto& paths = arguments.corpus.empty() ? standard_input : arguments.corpus;
+    announce_corpus(paths);
+    tokenize(open_corpus(paths, arguments.reading), *tokenizer, {}, printer);
   }
   printer.finish();
   flush_results();
@@ -146,6 +149,7 @@ int tokenizer_decode_command(const TokenizerDecodeArguments& arguments) {
     text += ' ';
   }
   if (arguments.ids.empty()) {
+    announce_standard_input("the list of ids");
     text.assign(std::istreambuf_iterator<char>(std::cin), {});
   }
   put(tokenizer->decode(read_ids(text, *tokenizer)));

@@ -113,11 +113,17 @@ int train_command(const TrainArguments& arguments) {
   }
   resolve(config);
   validate(config);
+  announce_corpus(config.data.corpus);
+  const index wanted_tokens = config.tokenizer.path.empty() && arguments.init_from.empty() ? config.tokenizer.vocab_size : 0;
   const std::filesystem::path out = arguments.out.empty() ? free_run_directory(arguments.config) : std::filesystem::path(arguments.out);
   Trainer trainer = [&] {
     LoadingLine line;
     return Trainer::start(std::move(config), out, {.init_from = arguments.init_from, .progress = std::ref(line)});
   }();
+  if (const index made = trainer.data().tokenizer->vocab_size(); trainer.data().tokenizer->kind() == "bpe" && made < wanted_tokens) {
+    tell(fmt::format("the text gives a vocabulary of {} tokens instead of {}: no two are neighbours twice any more", grouped_digits(made),
+                     grouped_digits(wanted_tokens)));
+  }
   return run(trainer, arguments.profile);
 }
 

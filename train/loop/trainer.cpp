@@ -14,6 +14,7 @@
 #include "train/loop/build_info.h"
 #include "train/loop/model_flops.h"
 #include "train/loop/training_snapshot.h"
+#include "train/text/bpe_tokenizer.h"
 #include "train/text/tokenizer_file.h"
 
 namespace dikkat {
@@ -67,7 +68,8 @@ void require_same_model(Config& config, const CheckpointFile& origin) {
   }
   std::string different;
   for (const ConfigDifference& key : differences(config, theirs, "model")) {
-    if (key.path != "model.dropout") {
+    const bool is_of_encoder = key.path == "model.n_encoder_layer" || key.path == "model.share_embeddings";
+    if (key.path != "model.dropout" && !(is_of_encoder && config.model.kind == "gpt")) {
       different += concat(different.empty() ? "" : ", ", key.path, " is ", key.ours, " and there ", key.theirs);
     }
   }
@@ -97,6 +99,9 @@ struct Trainer::Parts {
         schedule(schedule_of(config.optim)),
         evaluator(model) {
     config.model.vocab_size = model.vocab_size();
+    if (data.tokenizer->kind() == BpeTokenizer::kKind) {
+      config.tokenizer.vocab_size = data.tokenizer->vocab_size();  // what became of it: a text may have too few pairs
+    }
     config_text = to_toml(config);
     state.seed = seed;
     state.corpus_fingerprint = data.fingerprint;

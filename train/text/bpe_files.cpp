@@ -1,5 +1,7 @@
 #include "train/text/bpe_files.h"
 
+#include <unordered_map>
+
 #include <nlohmann/json.hpp>
 
 #include "train/text/byte_level.h"
@@ -42,7 +44,31 @@ class Vocabulary {
     return found->second;
   }
 
+  /// Throws InputError where a token of several bytes is made by no merge: a file of merges that was cut off gives other tokens than the
+  /// whole one.
   std::unique_ptr<BpeTokenizer> tokenizer(std::vector<Merge> merges) && {
+    std::unordered_map<std::string_view, std::size_t> by_bytes;
+    for (std::size_t id = 0; id < tokens_.size(); ++id) {
+      by_bytes.emplace(tokens_[id], id);
+    }
+    std::vector<bool> is_made(tokens_.size());
+    for (const Merge& merge : merges) {
+      const auto made = by_bytes.find(tokens_[static_cast<std::size_t>(merge.left)] + tokens_[static_cast<std::size_t>(merge.right)]);
+      if (made != by_bytes.end()) {
+        is_made[made->second] = true;
+      }
+    }
+    index missing = 0;
+    std::size_t first = 0;
+    for (std::size_t id = tokens_.size(); id-- > 0;) {
+      if (tokens_[id].size() > 1 && !is_made[id]) {
+        ++missing;
+        first = id;
+      }
+    }
+    require_input(missing == 0, "tokenizer: ", missing, " of its tokens are made by no merge, \"",
+                  missing == 0 ? "" : byte_level::to_text(tokens_[first]), "\" (", first,
+                  ") is the first: are its merges cut off? Get the whole file again");
     return std::make_unique<BpeTokenizer>(Bpe(std::move(tokens_), std::move(merges)), std::move(controls_));
   }
 

@@ -22,8 +22,8 @@ std::string contents(const fs::path& path) {
   constexpr std::uintmax_t kMost = std::uintmax_t{256} << 20;
   std::error_code error;
   require_input(fs::is_regular_file(path, error), "tokenizer: ", path.string(),
-                error || !fs::exists(path, error) ? " does not exist" : " is no regular file",
-                ", expected a tokenizer's file, or a folder with tokenizer.json, or with vocab.bpe and encoder.json");
+                fs::exists(path, error) ? " is no regular file" : " does not exist",
+                ", expected a tokenizer.json, or vocab.bpe and encoder.json beside each other, or a folder with one of these");
   const std::uintmax_t size = fs::file_size(path, error);
   require_input(!error && size <= kMost, "tokenizer: ", path.string(), " has ", size, " bytes, expected at most ", kMost);
   std::ifstream file(path, std::ios::binary);
@@ -54,36 +54,43 @@ std::unique_ptr<Tokenizer> from_nano_gpt(const nlohmann::json& ids) {
   return std::make_unique<CharTokenizer>(std::move(characters));
 }
 
-std::unique_ptr<Tokenizer> read(const fs::path& path) {
-  if (fs::is_directory(path)) {
-    if (fs::exists(path / "tokenizer.json")) {
-      return read(path / "tokenizer.json");
-    }
-    for (const auto& [merges, ids] : kPairs) {
-      if (fs::exists(path / merges)) {
-        return read(path / merges);
-      }
-    }
-    fail_input("tokenizer: the folder has neither tokenizer.json nor vocab.bpe and encoder.json");
+/// What `f` makes of files; its errors name them.
+template <class F>
+std::unique_ptr<Tokenizer> named(const std::string& files, F&& f) {
+  try {
+    return f();
+  } catch (const InputError& error) {
+    fail_input(files, ": ", error.what());
   }
-  for (const auto& [merges, ids] : kPairs) {
-    if (path.filename() == merges || path.filename() == ids) {
-      return from_gpt2_files({.vocab_bpe = contents(path.parent_path() / merges), .encoder_json = contents(path.parent_path() / ids)});
-    }
-  }
-  const std::string text = contents(path);
-  const nlohmann::json object = parse_tokenizer(text);
-  return object.contains("stoi") ? from_nano_gpt(object["stoi"]) : tokenizer_from_json(text);
 }
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& path) {
-  try {
-    return read(path);
-  } catch (const InputError& error) {
-    fail_input(path, ": ", error.what());
+std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& name) {
+  const fs::path path(name);
+  if (fs::is_directory(path)) {
+    if (fs::exists(path / "tokenizer.json")) {
+      return read_tokenizer_file((path / "tokenizer.json").string());
+    }
+    for (const auto& [merges, ids] : kPairs) {
+      if (fs::exists(path / merges) || fs::exists(path / ids)) {
+        return read_tokenizer_file((path / merges).string());
+      }
+    }
+    fail_input("tokenizer: the folder ", name, " has neither tokenizer.json nor vocab.bpe and encoder.json");
   }
+  for (const auto& [merges, ids] : kPairs) {
+    if (path.filename() == merges || path.filename() == ids) {
+      const fs::path folder = path.parent_path();
+      const Gpt2Files files{.vocab_bpe = contents(folder / merges), .encoder_json = contents(folder / ids)};
+      return named(concat((folder / merges).string(), " with ", ids), [&] { return from_gpt2_files(files); });
+    }
+  }
+  const std::string text = contents(path);
+  return named(name, [&] {
+    const nlohmann::json object = parse_tokenizer(text);
+    return object.contains("stoi") ? from_nano_gpt(object["stoi"]) : tokenizer_from_json(text);
+  });
 }
 
 }  // namespace dikkat

@@ -206,6 +206,23 @@ TEST(Eval, IsTrainingsOwnFigureWithItsError) {
   EXPECT_TRUE(contains(here.run({"eval", "run", "--stride", "25"}).err, "the stride is 25, expected 1 to 24"));
 }
 
+TEST(Data, AVocabularyThatTheTextDoesNotGiveIsTold) {
+  const Workspace here;
+  const Outcome trained = here.run(train("run", {"tokenizer.kind=bpe", "tokenizer.vocab_size=9000"}));
+  EXPECT_EQ(trained.code, 0);
+  EXPECT_TRUE(contains(trained.err, "tokens instead of 9,000")) << trained.err;
+  EXPECT_FALSE(contains(contents(here / "run/config.toml"), "9000")) << "what became of it";
+}
+
+TEST(Data, ARunThatEndedBeforeItsFirstCheckpointIsTold) {
+  const Workspace here;
+  std::filesystem::create_directories(here / "run/checkpoints");
+  here.write("run/config.toml", "");
+  const Outcome again = here.run(train("run", {}));
+  EXPECT_EQ(again.code, 2);
+  EXPECT_TRUE(contains(again.err, "ended before its first checkpoint, so there is nothing to go on from: remove it")) << again.err;
+}
+
 TEST(Eval, WordsHaveNoBitsPerByte) {
   const Workspace here;
   ASSERT_EQ(here.run(train("run", {"tokenizer.kind=word", "tokenizer.min_count=3"})).code, 0);
@@ -273,6 +290,10 @@ const Case kCases[] = {
     {"DecodeOfAWord", {"tokenizer", "decode", "bytes.json", "12", "lamp"}, {"\"lamp\" is no id, expected numbers from 0 to 255"}},
     {"DecodeOutOfRange", {"tokenizer", "decode", "bytes.json", "256"}, {"\"256\" is no id"}},
     {"TokenizerWithoutACommand", {"tokenizer"}, {"dikkat tokenizer --help"}},
+    {"TokenizerCommandThatIsUnknown",
+     {"tokenizer", "frobnicate"},
+     {"unknown command frobnicate; the commands are train, encode, decode, inspect"}},
+    {"TokenizerTrainWithoutOut", {"tokenizer", "train", "--corpus", "text.txt"}, {"--out is required", "dikkat tokenizer train --help"}},
     {"InspectOfNothing", {"corpus", "inspect", "nowhere"}, {"nowhere does not exist"}},
 };
 
