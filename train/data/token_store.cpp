@@ -53,16 +53,6 @@ void TokenStore::append(std::span<const Token> tokens) {
   size_ += static_cast<index>(tokens.size());
 }
 
-void TokenStore::reserve(index tokens) {
-  std::visit(
-      [&](auto& store) {
-        if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(store)>, std::vector<TokenSegment>>) {
-          store.reserve(static_cast<std::size_t>(tokens));
-        }
-      },
-      tokens_);
-}
-
 void TokenStore::read(index first, index count, Token* out) const {
   require(first >= 0 && count >= 0 && count <= size() - first, "token store: ", count, " tokens from ", first, " on, expected some of the ",
           size(), " in it");

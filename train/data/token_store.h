@@ -37,7 +37,6 @@ class TokenStore {
   void begin_document() { documents_.push_back(size()); }
   /// Throws Error for a token outside the vocabulary.
   void append(std::span<const Token> tokens);
-  void reserve(index tokens);
 
   index size() const { return size_; }
   index vocab_size() const { return vocab_size_; }

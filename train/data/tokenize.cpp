@@ -28,7 +28,7 @@ class InMemory : public TokenSink {
 }  // namespace
 
 std::array<index, kParts> tokenize(const Corpus& corpus, const Tokenizer& tokenizer, std::optional<index> seam, TokenSink& sink,
-                                   const std::function<void(index)>& progress) {
+                                   const std::function<void(index)>& progress, const std::string& fingerprint) {
   struct Encoded {
     Part part;
     bool begins;
@@ -39,9 +39,16 @@ std::array<index, kParts> tokenize(const Corpus& corpus, const Tokenizer& tokeni
       corpus, [&](std::string_view text) { return tokenizer.settled(text); }, seam);
   const std::optional<Token> separator = tokenizer.separator();
   std::array<index, kParts> bytes{};
+  Fingerprint found;
   run_pipeline<std::vector<Stretch>, std::vector<Encoded>>(
       [&]() -> std::optional<std::vector<Stretch>> {
         auto stretches = reader.next();
+        for (const Stretch& stretch : stretches) {
+          found.add(stretch.text);
+          if (stretch.ends) {
+            found.end_document();
+          }
+        }
         return stretches.empty() ? std::nullopt : std::optional(std::move(stretches));
       },
       [&](const std::vector<Stretch>& stretches) {
@@ -74,13 +81,15 @@ std::array<index, kParts> tokenize(const Corpus& corpus, const Tokenizer& tokeni
           progress(bytes[0] + bytes[1]);
         }
       });
+  require_input(fingerprint.empty() || found.finish() == fingerprint, "the corpus was changed while it was being read (",
+                corpus.files.front().name, "); start again when it is as it is to be");
   return bytes;
 }
 
 TokenizedCorpus tokenize(const Corpus& corpus, const Tokenizer& tokenizer, std::optional<index> seam,
-                         const std::function<void(index)>& progress) {
+                         const std::function<void(index)>& progress, const std::string& fingerprint) {
   InMemory sink(tokenizer.vocab_size());
-  const auto bytes = tokenize(corpus, tokenizer, seam, sink, progress);
+  const auto bytes = tokenize(corpus, tokenizer, seam, sink, progress, fingerprint);
   return {.parts = std::move(sink).take(), .bytes = bytes};
 }
 
@@ -93,7 +102,7 @@ TokenizedCorpus tokenize_once(const std::string& folder, const std::string& fing
   }
   {
     TokenFileWriter file(path, key, tokenizer.vocab_size());
-    file.finish(tokenize(corpus, tokenizer, seam, file, progress));
+    file.finish(tokenize(corpus, tokenizer, seam, file, progress, fingerprint));
   }
   auto made = open_token_file(path, key, tokenizer.vocab_size());
   require(made.has_value(), path, ": what has just been written there is not what was meant; is another program writing there?");

@@ -32,14 +32,15 @@ struct TokenizedCorpus {
 };
 
 /// Encodes a corpus, stretch by stretch, on TBB's threads; the tokens do not depend on them. Between two documents of a part stands the
-/// tokenizer's separator, if it has one (not at either end). `progress` is told the bytes of text that are done. Gives the bytes of each
-/// part. Throws InputError that names the file and the byte in it.
+/// tokenizer's separator, if it has one (not at either end). `progress` is told the bytes of text that are done. `fingerprint` is what
+/// survey() has found; empty: it is not known. Gives the bytes of each part. Throws InputError that names the file and the byte in it, and
+/// when the texts are no longer those that were surveyed.
 std::array<index, kParts> tokenize(const Corpus& corpus, const Tokenizer& tokenizer, std::optional<index> seam, TokenSink& sink,
-                                   const std::function<void(index)>& progress = {});
+                                   const std::function<void(index)>& progress = {}, const std::string& fingerprint = {});
 
 /// The same, in memory.
 TokenizedCorpus tokenize(const Corpus& corpus, const Tokenizer& tokenizer, std::optional<index> seam = {},
-                         const std::function<void(index)>& progress = {});
+                         const std::function<void(index)>& progress = {}, const std::string& fingerprint = {});
 
 /// The same from a token file in `folder`, which is made where there is none for this text and tokenizer. `fingerprint` is the corpus's.
 TokenizedCorpus tokenize_once(const std::string& folder, const std::string& fingerprint, const Corpus& corpus, const Tokenizer& tokenizer,

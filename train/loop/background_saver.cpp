@@ -16,15 +16,6 @@
 namespace dikkat {
 namespace {
 
-template <class F>
-void for_tensors(const Snapshot& snapshot, F&& f) {
-  for (const TensorGroup group : kTensorGroups) {
-    for (const TensorView& tensor : snapshot.tensors(group)) {
-      f(tensor);
-    }
-  }
-}
-
 /// The same as `snapshot`, with its tensors in `memory`.
 Snapshot copied_to(float* memory, const Snapshot& snapshot) {
   Snapshot copy = snapshot;
@@ -42,13 +33,18 @@ Snapshot copied_to(float* memory, const Snapshot& snapshot) {
   return copy;
 }
 
-}  // namespace
-
-std::size_t copy_bytes(const Snapshot& snapshot) {
+/// Of all tensors.
+std::size_t bytes_of(const Snapshot& snapshot) {
   std::size_t elements = 0;
-  for_tensors(snapshot, [&](const TensorView& tensor) { elements += static_cast<std::size_t>(tensor.shape.size()); });
+  for (const TensorGroup group : kTensorGroups) {
+    for (const TensorView& tensor : snapshot.tensors(group)) {
+      elements += static_cast<std::size_t>(tensor.shape.size());
+    }
+  }
   return elements * sizeof(float);
 }
+
+}  // namespace
 
 struct BackgroundSaver::State {
   explicit State(std::filesystem::path to) : directory(std::move(to)) {}
@@ -84,7 +80,7 @@ bool BackgroundSaver::under_way() const { return state_->started; }
 void BackgroundSaver::start(const Snapshot& snapshot) {
   State& s = *state_;
   require(!s.started, "save: one is under way already, expected it to be collected first");
-  if (const std::size_t bytes = copy_bytes(snapshot); s.memory.size() < bytes) {
+  if (const std::size_t bytes = bytes_of(snapshot); s.memory.size() < bytes) {
     s.memory = Pages();
     s.memory = Pages(bytes, "copy of weights and moments to save from (train.async_save = false does without it)");
   }

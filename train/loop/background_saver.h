@@ -29,7 +29,4 @@ class BackgroundSaver {
   std::unique_ptr<State> state_;
 };
 
-/// Bytes of the copy: as many as weights and moments have.
-std::size_t copy_bytes(const Snapshot& snapshot);
-
 }  // namespace dikkat

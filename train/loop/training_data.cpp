@@ -96,7 +96,7 @@ TokenizedCorpus tokens_of(const Config& config, const Corpus& corpus, const Corp
   };
   const std::string& cache = config.data.cache;
   if (cache == "off" || (cache == "auto" && facts.bytes < kWorthKeeping)) {
-    return tokenize(corpus, tokenizer, seam, tell);
+    return tokenize(corpus, tokenizer, seam, tell, facts.fingerprint);
   }
   return tokenize_once(cache == "auto" ? default_token_folder() : cache, facts.fingerprint, corpus, tokenizer, seam, tell);
 }

@@ -207,6 +207,23 @@ TEST(TokenFile, IsMadeOnceAndFoundAgain) {
   EXPECT_EQ(files_in(folder), 4U) << "nothing half written";
 }
 
+TEST(TokenFile, ATextThatChangesWhileItIsReadIsRefused) {
+  const TemporaryFolder folder;
+  const std::string path[] = {folder.write("a.txt", "one text of a length")};
+  const Corpus corpus = open_corpus(path);
+  const std::string fingerprint = survey(corpus, nullptr).fingerprint;
+  folder.write("a.txt", "two text of a length");
+  const auto tokenizer = make_tokenizer("byte", {});
+  const std::string cache = folder.path("cache");
+  for (const auto& make : {std::function<void()>([&] { tokenize_once(cache, fingerprint, corpus, *tokenizer, 5); }),
+                           std::function<void()>([&] { tokenize(corpus, *tokenizer, 5, {}, fingerprint); })}) {
+    EXPECT_EQ(input_error_of(make).rfind("the corpus was changed while it was being read", 0), 0U);
+  }
+  EXPECT_EQ(files_in(cache), 0U);
+  folder.write("a.txt", "one text of a length");
+  EXPECT_EQ(tokenize(corpus, *tokenizer, 5, {}, fingerprint).bytes[0], 5) << "a seam changes no fingerprint";
+}
+
 TEST(TokenFile, HoldsLargeVocabulariesAndNothingAtAll) {
   const TemporaryFolder folder;
   const std::string key(64, 'k');
@@ -230,9 +247,10 @@ TEST(TokenFile, DamageIsSeenAndTheFileMadeAnew) {
   const TemporaryFolder cache;
   const Texts files({long_text()});
   const auto tokenizer = make_tokenizer("byte", {});
+  const std::string fingerprint = survey(files.corpus, nullptr).fingerprint;
   const auto find = [&](index& told) {
     told = 0;
-    return tokenize_once(cache.path(), "f", files.corpus, *tokenizer, {}, [&](index bytes) { told = bytes; });
+    return tokenize_once(cache.path(), fingerprint, files.corpus, *tokenizer, {}, [&](index bytes) { told = bytes; });
   };
   index told = 0;
   const std::vector<Token> expected = all_of(find(told).parts[0]);
