@@ -16,8 +16,9 @@ class AdamW {
   /// Throws Error when the store has not been allocated, or when there is no memory for the moments.
   AdamW(ParameterStore& store, const Options& options);
 
-  /// One update from the store's gradients times gradient_scale; `step` counts from 1. Leaves the gradients cleared.
-  void step(index step, double learning_rate, double gradient_scale = 1);
+  /// One update from the store's gradients times gradient_scale; `step` counts from 1. Leaves the gradients cleared. Whether all weights
+  /// and moments are finite afterwards.
+  bool step(index step, double learning_rate, double gradient_scale = 1);
 
   const Options& options() const { return options_; }
   /// The moments, laid out as the store's slab.

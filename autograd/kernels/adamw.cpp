@@ -1,7 +1,11 @@
 #include "autograd/kernels/adamw.h"
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
@@ -17,21 +21,34 @@ struct Constants {
   T scale, beta1, beta2, rest1, rest2, decay, rate, root, eps;
 };
 
+template <class T>
+using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+
+/// As integers these are in the order of |x|, with what is not finite above all.
+template <class T>
+Bits<T> magnitude(T x) {
+  return std::bit_cast<Bits<T>>(x) & (std::numeric_limits<Bits<T>>::max() >> 1);
+}
+
+/// Whether all weights and moments are finite afterwards: a first moment that is not makes its weight the same.
 /// A function of its own, its pointers and constants being arguments: only so does gcc see that nothing overlaps, and use vectors.
 template <class T>
-void update(index n, const Constants<T> c, T* __restrict weight, const T* __restrict gradient, T* __restrict m, T* __restrict v) {
+bool update(index n, const Constants<T> c, T* __restrict weight, const T* __restrict gradient, T* __restrict m, T* __restrict v) {
+  Bits<T> highest = 0;
   for (index i = 0; i < n; ++i) {
     const T g = c.scale * gradient[i];
     m[i] = c.beta1 * m[i] + c.rest1 * g;
     v[i] = c.beta2 * v[i] + c.rest2 * g * g;
     weight[i] = weight[i] * c.decay - c.rate * m[i] / (std::sqrt(v[i]) * c.root + c.eps);
+    highest = std::max({highest, magnitude(weight[i]), magnitude(v[i])});
   }
+  return highest < magnitude(std::numeric_limits<T>::infinity());
 }
 
 }  // namespace
 
 template <class T>
-void adamw(const AdamW<T>& p) noexcept {
+bool adamw(const AdamW<T>& p) noexcept {
   const double correction1 = 1 - std::pow(p.beta1, static_cast<double>(p.step));
   const double correction2 = 1 - std::pow(p.beta2, static_cast<double>(p.step));
   const Constants<T> c{.scale = static_cast<T>(p.gradient_scale),
@@ -43,8 +60,13 @@ void adamw(const AdamW<T>& p) noexcept {
                        .rate = static_cast<T>(p.learning_rate / correction1),
                        .root = static_cast<T>(1 / std::sqrt(correction2)),
                        .eps = static_cast<T>(p.eps)};
-  parallel_blocks(p.n, kBlock,
-                  [&](index begin, index end) { update(end - begin, c, p.weight + begin, p.gradient + begin, p.m + begin, p.v + begin); });
+  std::atomic<bool> finite = true;
+  parallel_blocks(p.n, kBlock, [&](index begin, index end) {
+    if (!update(end - begin, c, p.weight + begin, p.gradient + begin, p.m + begin, p.v + begin)) {
+      finite.store(false, std::memory_order_relaxed);
+    }
+  });
+  return finite;
 }
 
 template <class T>
@@ -78,8 +100,8 @@ double sum_of_squares(index n, const T* x) noexcept {
   return total;
 }
 
-template void adamw<float>(const AdamW<float>&) noexcept;
-template void adamw<double>(const AdamW<double>&) noexcept;
+template bool adamw<float>(const AdamW<float>&) noexcept;
+template bool adamw<double>(const AdamW<double>&) noexcept;
 template double sum_of_squares<float>(index, const float*) noexcept;
 template double sum_of_squares<double>(index, const double*) noexcept;
 

@@ -19,8 +19,10 @@ struct AdamW {
   double gradient_scale = 1;
   index step = 1;
 };
+/// Whether all weights and moments are finite afterwards. (A second moment that overflows stops its weight for good, and shows nowhere
+/// else.)
 template <class T>
-void adamw(const AdamW<T>& p) noexcept;
+bool adamw(const AdamW<T>& p) noexcept;
 
 /// Sum of the squares of n numbers, in f64, by the same tree whatever the threads.
 template <class T>

@@ -115,5 +115,31 @@ TEST(SumOfSquares, OfLargeFloatsIsFiniteAndOfNotANumberIsNot) {
   EXPECT_TRUE(std::isnan(sum_of_squares(20000, x.data())));
 }
 
+TEST(AdamWKernel, SaysWhetherAllIsFiniteAfterwards) {
+  constexpr index kSize = 40000;
+  const float infinity = std::numeric_limits<float>::infinity();
+  struct Case {
+    const char* what;
+    float weight, gradient, m, v;
+    bool finite;
+  };
+  for (const Case& c : {Case{"ordinary", 1, 1, 1, 1, true}, Case{"a gradient whose square is too large", 1, 1e20F, 0, 0, false},
+                        Case{"a large one", 1, 1e17F, 0, 0, true}, Case{"weight", infinity, 1, 0, 0, false},
+                        Case{"first moment", 1, 1, -infinity, 1, false}, Case{"second moment", 1, 1, 0, infinity, false},
+                        Case{"NaN", 1, 1, std::nanf(""), 1, false}}) {
+    for (const index at : {index{0}, index{16385}, kSize - 1}) {
+      std::vector<float> weight(kSize, 1), gradient(kSize, 0.5F), m(kSize, 0.1F), v(kSize, 0.1F);
+      const auto i = static_cast<std::size_t>(at);
+      weight[i] = c.weight;
+      gradient[i] = c.gradient;
+      m[i] = c.m;
+      v[i] = c.v;
+      const AdamW<float> p{
+          .n = kSize, .weight = weight.data(), .gradient = gradient.data(), .m = m.data(), .v = v.data(), .learning_rate = 0.01};
+      EXPECT_EQ(adamw(p), c.finite) << c.what << " at " << at;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace dikkat::kernels

@@ -11,7 +11,7 @@ namespace dikkat {
 /// A checkpoint is a block of kHeaderBytes, which HDF5 calls the user block and skips, followed by an HDF5 image.
 inline constexpr index kHeaderBytes = 4096;
 /// The newest format this program writes and reads. It grows when the header or the schema of the image changes.
-inline constexpr index kFormat = 1;
+inline constexpr index kFormat = 2;
 
 /// What is known of a file before the HDF5 library sees it.
 struct Header {

@@ -5,12 +5,13 @@
 
 #include "autograd/base/shape.h"
 #include "train/checkpoint/file.h"
+#include "train/checkpoint/header.h"
 #include "train/checkpoint/snapshot.h"
 
 namespace dikkat {
 
-// The HDF5 part of a checkpoint, after kHeaderBytes. Format 1 holds exactly this, all of it contiguous, without filters, groups with
-// compact link storage:
+// The HDF5 part of a checkpoint, after kHeaderBytes. Format 2 holds exactly this (format 1 fewer fields, format_of_field()), all of it
+// contiguous, without filters, groups with compact link storage:
 //   /model/<name>  /optimizer/m/<name>  /optimizer/v/<name>   float32 little-endian, rank 0 to 4, row-major
 //   /state/<field>   scalars: int64, uint64 or float64 little-endian, uint8 0 or 1, or a string
 //   /config  /tokenizer   strings: fixed length, NUL-terminated, UTF-8
@@ -38,9 +39,9 @@ index expected_bytes(const Snapshot& snapshot);
 /// goes wrong with the file, and for names of tensors that cannot be stored or occur twice.
 void write_image(File& file, const Snapshot& snapshot);
 
-/// Throws InputError with a text that goes after the file's name, for anything that is not as in the table above. The image may be
-/// hostile: nothing but the file is read, and memory is bounded by its size, as far as the HDF5 library holds to that.
-/// It needs no thread, no lock and no state that a child process lacks.
-ImageIndex parse_image(const File& file);
+/// Throws InputError with a text that goes after the file's name, for anything that is not as in the table above for that format. The image
+/// may be hostile: nothing but the file is read, and memory is bounded by its size, as far as the HDF5 library holds to that. It needs no
+/// thread, no lock and no state that a child process lacks.
+ImageIndex parse_image(const File& file, index format = kFormat);
 
 }  // namespace dikkat

@@ -55,7 +55,7 @@ CheckpointFile CheckpointFile::open(const std::filesystem::path& path) {
     const Header header = pass_gate(checkpoint.file_, checkpoint.bytes_);
     checkpoint.format_ = header.format;
     checkpoint.hash_ = to_hex(header.image);
-    checkpoint.image_ = parse_image(checkpoint.file_);
+    checkpoint.image_ = parse_image(checkpoint.file_, header.format);
     require_input(checkpoint.state().step == header.step, "contradicts itself: step ", header.step, " in its header, step ",
                   checkpoint.state().step, " in /state/step");
   } catch (const InputError& error) {

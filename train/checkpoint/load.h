@@ -21,7 +21,7 @@ struct TensorTarget {
 class CheckpointFile {
  public:
   /// Reads and checks the whole file, which is all that `dikkat verify` does. Nothing reaches the HDF5 library before every byte
-  /// has been hashed, and then only format 1 of image.h is accepted. Throws InputError with the path and the reason for a file
+  /// has been hashed, and then only the formats of image.h are accepted. Throws InputError with the path and the reason for a file
   /// that is missing, foreign, truncated, altered, newer or malformed, Error if the disk fails.
   static CheckpointFile open(const std::filesystem::path& path);
 

@@ -52,7 +52,7 @@ Shape shape_of(const hsize_t* extents, int rank, const std::string& path) {
 
 class ImageParser {
  public:
-  explicit ImageParser(LentFile& lent) : source_(*lent.source), source_bytes_(lent.source->size()) {
+  ImageParser(LentFile& lent, index format) : source_(*lent.source), source_bytes_(lent.source->size()), format_(format) {
     const Handle access = driver_access(lent);
     require(access.valid(), "the HDF5 library could not take the file driver");
     file_ = opened(H5Fopen("checkpoint", H5F_ACC_RDONLY, access.get()), H5Fclose, "the HDF5 image");
@@ -98,13 +98,13 @@ class ImageParser {
   }
 
   /// `expected` is sorted.
-  static void require_names(hid_t group, const std::string& path, const std::vector<std::string>& expected) {
+  void require_names(hid_t group, const std::string& path, const std::vector<std::string>& expected) const {
     const std::vector<std::string> found = names_in(group, path);
     for (const std::string& name : expected) {
       require_input(std::binary_search(found.begin(), found.end(), name), path, " lacks ", name);
     }
     for (const std::string& name : found) {
-      require_input(std::binary_search(expected.begin(), expected.end(), name), path, " holds ", name, ", which format ", kFormat,
+      require_input(std::binary_search(expected.begin(), expected.end(), name), path, " holds ", name, ", which format ", format_,
                     " does not have");
     }
     require_input(found.size() == expected.size(), path, " holds a name twice");
@@ -188,10 +188,19 @@ class ImageParser {
   void parse_state(TrainingState& state) const {
     const Handle group = opened(H5Gopen2(file_.get(), "state", H5P_DEFAULT), H5Gclose, "/state");
     std::vector<std::string> fields;
-    for_each_field(state, [&](const char* name, const auto&) { fields.emplace_back(name); });
+    const auto has = [&](const char* name) { return format_of_field(name) <= format_; };
+    for_each_field(state, [&](const char* name, const auto&) {
+      if (has(name)) {
+        fields.emplace_back(name);
+      }
+    });
     std::sort(fields.begin(), fields.end());
     require_names(group.get(), "/state", fields);
-    for_each_field(state, [&](const char* name, auto& value) { take(group.get(), name, concat("/state/", name), value); });
+    for_each_field(state, [&](const char* name, auto& value) {
+      if (has(name)) {
+        take(group.get(), name, concat("/state/", name), value);
+      }
+    });
   }
 
   void parse_tensors(TensorGroup group, std::vector<StoredTensor>& tensors) const {
@@ -209,17 +218,18 @@ class ImageParser {
 
   const File& source_;
   index source_bytes_;
+  index format_;
   Handle file_;
 };
 
 }  // namespace
 
-ImageIndex parse_image(const File& file) {
+ImageIndex parse_image(const File& file, index format) {
   const auto hdf5 = enter_hdf5();
   LentFile lent{.source = &file};
   ImageIndex image;
   try {
-    image = ImageParser(lent).parse();
+    image = ImageParser(lent, format).parse();
   } catch (const InputError&) {
     require_done(lent.error, lent.failed);  // the disk failed and not the file
     throw;

@@ -9,6 +9,7 @@
 
 #include "autograd/base/error.h"
 #include "train/checkpoint/checkpoint_list.h"
+#include "train/checkpoint/free_space.h"
 #include "train/checkpoint/header.h"
 #include "train/checkpoint/image.h"
 
@@ -99,10 +100,13 @@ bool same_files(const std::filesystem::path& a, const std::filesystem::path& b) 
 index save(const std::filesystem::path& target, const Snapshot& snapshot, Faults* faults) {
   const index step = snapshot.state.step;
   Provisional temporary(target.parent_path() / concat(".tmp-", step, "-", ::getpid()));
+  const index expected = expected_bytes(snapshot);
+  const std::string lack = lack_of_space(target.parent_path(), expected);
+  require(lack.empty(), lack);
   File file;
   require_done(file.create(temporary.path(), faults), Operation::open);
   temporary.created();
-  require_done(file.allocate(expected_bytes(snapshot)), Operation::allocate);
+  require_done(file.allocate(expected), Operation::allocate);
   write_image(file, snapshot);
   const index bytes = file.size();
   const Digest image = image_hash(file, bytes);

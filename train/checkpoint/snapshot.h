@@ -1,10 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -23,7 +25,11 @@ struct TrainingState {
   std::string random_algorithm = "philox4x32-10";
   bool evaluation_pending = false;  ///< saved before the evaluation of this step, which resume has to run
   double best_val_loss = std::numeric_limits<double>::infinity();
-  index best_step = -1;            ///< step of best_val_loss; -1: none yet
+  index best_step = -1;      ///< step of best_val_loss; -1: none yet
+  index steps_skipped = 0;   ///< steps whose update was left out: the optimizer has made step - steps_skipped
+  index losses_watched = 0;  ///< this and the next two: what losses are compared with to find spikes
+  double loss_mean = 0;
+  double loss_variance = 0;
   std::string corpus_fingerprint;  ///< sha256 of the corpus, hex
   index train_tokens = 0;
   index val_tokens = 0;
@@ -39,8 +45,9 @@ struct TrainingState {
 template <class State, class F>
 requires std::same_as<std::remove_const_t<State>, TrainingState>
 void for_each_field(State& state, F&& f) {
-  auto& [step, tokens_seen, samples_seen, epoch, seed, random_algorithm, evaluation_pending, best_val_loss, best_step, corpus_fingerprint,
-         train_tokens, val_tokens, program_version, compiler, compiler_flags, instruction_set, overrides] = state;
+  auto& [step, tokens_seen, samples_seen, epoch, seed, random_algorithm, evaluation_pending, best_val_loss, best_step, steps_skipped,
+         losses_watched, loss_mean, loss_variance, corpus_fingerprint, train_tokens, val_tokens, program_version, compiler, compiler_flags,
+         instruction_set, overrides] = state;
   f("step", step);
   f("tokens_seen", tokens_seen);
   f("samples_seen", samples_seen);
@@ -50,6 +57,10 @@ void for_each_field(State& state, F&& f) {
   f("evaluation_pending", evaluation_pending);
   f("best_val_loss", best_val_loss);
   f("best_step", best_step);
+  f("steps_skipped", steps_skipped);
+  f("losses_watched", losses_watched);
+  f("loss_mean", loss_mean);
+  f("loss_variance", loss_variance);
   f("corpus_fingerprint", corpus_fingerprint);
   f("train_tokens", train_tokens);
   f("val_tokens", val_tokens);
@@ -58,6 +69,12 @@ void for_each_field(State& state, F&& f) {
   f("compiler_flags", compiler_flags);
   f("instruction_set", instruction_set);
   f("overrides", overrides);
+}
+
+/// The format of checkpoints that has brought a field; one of an older format means the value that a new TrainingState has.
+constexpr index format_of_field(std::string_view name) {
+  constexpr std::string_view kOfFormat2[] = {"steps_skipped", "losses_watched", "loss_mean", "loss_variance"};
+  return std::find(std::begin(kOfFormat2), std::end(kOfFormat2), name) != std::end(kOfFormat2) ? 2 : 1;
 }
 
 /// Equal to the last bit: a NaN equals itself, -0.0 is not 0.0.

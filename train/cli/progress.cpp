@@ -114,8 +114,18 @@ void Progress::evaluated(const EvaluationReport& r) {
 }
 
 void Progress::saved(const SavedCheckpoint& saved) {
+  failed_.clear();
   if (saved.step() == max_steps_) {
     print(fmt::format("saved {} ({})", saved.path().string(), short_bytes(static_cast<double>(saved.bytes()))));
+  }
+}
+
+void Progress::skipped(const std::string& what) { print("warning   " + what); }
+
+void Progress::write_failed(const std::string& what) {
+  if (what != failed_) {
+    failed_ = what;
+    print("warning   " + what + "; the run goes on without (train.on_failed_save)");
   }
 }
 

@@ -55,6 +55,8 @@ class Progress : public TrainingEvents {
   void evaluating(double share_done) override;
   void evaluated(const EvaluationReport& report) override;
   void saved(const SavedCheckpoint& saved) override;
+  void skipped(const std::string& what) override;
+  void write_failed(const std::string& what) override;
 
  private:
   void show(const std::string& line);   // in place of the one before
@@ -63,7 +65,8 @@ class Progress : public TrainingEvents {
   index max_steps_, log_interval_, first_step_;
   bool terminal_;
   std::chrono::steady_clock::time_point start_, shown_;
-  std::string last_;  // the line of the last step
+  std::string last_;    // the line of the last step
+  std::string failed_;  // the last failure that was told: a full disk need not be told of with every step
 };
 
 }  // namespace dikkat

@@ -83,6 +83,10 @@ struct TrainConfig {
   double label_smoothing = 0.0;
   std::string recompute = "none";
   bool async_save = true;
+  std::string on_failed_save = "stop";
+  std::string on_nonfinite = "stop";
+  index max_skipped = 20;
+  double spike_z = 0.0;  // 0: off
   index seed = 1337;
 
   bool operator==(const TrainConfig&) const = default;

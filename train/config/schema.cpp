@@ -105,6 +105,8 @@ constexpr std::string_view kActivations[] = {"gelu", "relu"};
 constexpr std::string_view kTokenizers[] = {"byte", "char", "word", "bpe"};
 constexpr std::string_view kPacks[] = {"stream", "document"};
 constexpr std::string_view kInvalids[] = {"refuse", "replace"};
+constexpr std::string_view kOnNonfinite[] = {"stop", "skip"};
+constexpr std::string_view kOnFailedSave[] = {"stop", "continue"};
 constexpr std::string_view kRecomputes[] = {"none", "cheap", "block"};
 constexpr std::string_view kSchedules[] = {"constant", "linear", "cosine", "inverse_sqrt"};
 
@@ -211,6 +213,19 @@ constexpr Key kKeys[] = {
                                    "activations, which cost little; whole blocks, which cost a forward pass."),
     train<&TrainConfig::async_save>(
         "async_save", anything(), "Whether checkpoints are written while training goes on, from a copy of weights and moments in memory."),
+    train<&TrainConfig::on_failed_save>("on_failed_save", one_of(kOnFailedSave),
+                                        "When a checkpoint or a line of metrics cannot be written (a full disk): the run ends, or says so "
+                                        "and goes on to the next one. The last "
+                                        "checkpoint of a run must be written either way."),
+    train<&TrainConfig::on_nonfinite>(
+        "on_nonfinite", one_of(kOnNonfinite),
+        "When a loss or gradient is not finite, or a loss is a spike: the run ends, or the update is left out. "
+        "The batch is written to RUN_DIR/bad-step-N.json either way."),
+    train<&TrainConfig::max_skipped>("max_skipped", between(0, kMaxStep), "Updates that a run may leave out before it ends."),
+    train<&TrainConfig::spike_z>(
+        "spike_z", at_least(0),
+        "A loss is a spike when it is this many standard deviations above those of the last hundred steps or so; 0 is "
+        "off, 6 a start."),
     train<&TrainConfig::seed>("seed", fixed(at_least(0)), "What every random number of the run follows from."),
 };
 

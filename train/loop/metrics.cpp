@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -86,11 +87,15 @@ class Line {
 }  // namespace
 
 void MetricsLog::append(std::string_view line) {
+  if (std::exchange(torn_, false)) {
+    append("\n");
+  }
   while (!line.empty()) {
     const ssize_t count = ::write(descriptor_, line.data(), line.size());
     if (count < 0 && errno == EINTR) {
       continue;
     }
+    torn_ = count <= 0;
     require(count > 0, file_.string(), ": cannot be written: ", std::strerror(errno));
     line.remove_prefix(static_cast<std::size_t>(count));
   }
@@ -102,6 +107,9 @@ void MetricsLog::write(const StepReport& r) {
   line.add("loss", r.loss);
   line.add("grad_norm", r.gradient_norm);
   line.add("learning_rate", r.learning_rate);
+  if (r.skipped) {
+    line.add("skipped", index{1});
+  }
   line.add("tokens", r.tokens);
   line.add("ms", r.seconds * 1e3);
   line.add("tokens_per_s", r.tokens_per_second());

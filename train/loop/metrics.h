@@ -30,6 +30,7 @@ class MetricsLog {
 
   std::filesystem::path file_;
   int descriptor_ = -1;
+  bool torn_ = false;  // the last line was cut off
   std::optional<EvaluationReport> evaluation_;
 };
 

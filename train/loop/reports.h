@@ -12,7 +12,8 @@ struct StepReport {
   double loss = 0;           // mean cross-entropy of the step's targets, in nats, before the update
   double gradient_norm = 0;  // before clipping
   double learning_rate = 0;
-  index tokens = 0;  // targets of this step
+  bool skipped = false;  // the update was left out
+  index tokens = 0;      // targets of this step
   double seconds = 0;
   /// The model's operations a second (model_flops.h) over those of plain matrix products on this machine; NaN where they are not known.
   double gemm_share = std::numeric_limits<double>::quiet_NaN();

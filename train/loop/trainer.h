@@ -25,6 +25,10 @@ class TrainingEvents {
   virtual void evaluating(double /*share_done*/) {}
   virtual void evaluated(const EvaluationReport&) {}
   virtual void saved(const SavedCheckpoint&) {}
+  /// An update was left out (train.on_nonfinite = "skip"), and a file could not be written (train.on_failed_save = "continue"): a sentence
+  /// that says which and why.
+  virtual void skipped(const std::string&) {}
+  virtual void write_failed(const std::string&) {}
 };
 
 struct StartOptions {
@@ -70,8 +74,9 @@ class Trainer {
   void set_profile(Profile* profile);
 
   enum class Outcome { finished, stopped };
-  /// Trains to train.max_steps, or until `stop` says true: then the step at hand is finished and saved. Throws Error when a loss or
-  /// gradient is not finite (before it is applied) or a checkpoint cannot be saved.
+  /// Trains to train.max_steps, or until `stop` says true: then the step at hand is finished and saved. A run that has no checkpoint yet
+  /// begins with one. Throws Error when a loss or gradient is not finite (before it is applied, with its batch written to
+  /// RUN_DIR/bad-step-N.json) or a checkpoint cannot be saved, unless the configuration says to go on.
   Outcome run(TrainingEvents& events, const std::function<bool()>& stop);
 
  private:

@@ -97,7 +97,7 @@ TEST(Gate, NamesANewerFormat) {
   header.format = 7;
   write_file(saved.path, render_header(header) + saved.bytes.substr(kHeaderBytes));
   EXPECT_EQ(refusal(saved.path),
-            saved.path.string() + " was written by a newer dikkat (format 7; this program reads up to 1): use that one");
+            saved.path.string() + " was written by a newer dikkat (format 7; this program reads up to 2): use that one");
 }
 
 TEST(Gate, RefusesHeadersThatNobodyWrites) {
@@ -115,12 +115,12 @@ TEST(Gate, RefusesHeadersThatNobodyWrites) {
   std::string block = render_header(good).substr(0, kHeaderBytes - 64);
   block[1000] = ' ';
   write_file(saved.path, block + to_hex(sha256(block)) + saved.bytes.substr(kHeaderBytes));
-  EXPECT_NE(refusal(saved.path).find("does not follow format 1"), std::string::npos);
+  EXPECT_NE(refusal(saved.path).find("does not follow format 2"), std::string::npos);
 }
 
 TEST(Gate, TheHeaderIsForPeopleToo) {
   const SavedSample saved;
-  EXPECT_TRUE(saved.bytes.starts_with(concat("dikkat checkpoint\nformat 1\nlength ", saved.bytes.size(), "\nstep 7\nimage ")));
+  EXPECT_TRUE(saved.bytes.starts_with(concat("dikkat checkpoint\nformat 2\nlength ", saved.bytes.size(), "\nstep 7\nimage ")));
 }
 
 TEST(Gate, RefusesWhatIsNoCheckpoint) {

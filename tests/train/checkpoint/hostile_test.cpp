@@ -73,7 +73,7 @@ TEST_F(Hostile, Links) {
     remove(file, "/optimizer/m");
     H5Lcreate_soft("/model", file, "/optimizer/m", H5P_DEFAULT, H5P_DEFAULT);
   });
-  expect_refused("holds extra, which format 1 does not have",
+  expect_refused("holds extra, which format 2 does not have",
                  [](hid_t file) { H5Lcreate_hard(file, "config", file, "extra", H5P_DEFAULT, H5P_DEFAULT); });
   expect_refused("/model/loop is missing or damaged",
                  [](hid_t file) { H5Lcreate_hard(file, "/", file, "/model/loop", H5P_DEFAULT, H5P_DEFAULT); });
@@ -147,7 +147,7 @@ TEST_F(Hostile, Shapes) {
 
 TEST_F(Hostile, State) {
   expect_refused("/state lacks epoch", [](hid_t file) { remove(file, "/state/epoch"); });
-  expect_refused("/state holds mood, which format 1 does not have",
+  expect_refused("/state holds mood, which format 2 does not have",
                  [](hid_t file) { H5Lcreate_hard(file, "/state/step", file, "/state/mood", H5P_DEFAULT, H5P_DEFAULT); });
   expect_refused("/state/evaluation_pending is 2, expected 0 or 1", [](hid_t file) {
     const hid_t dataset = H5Dopen2(file, "/state/evaluation_pending", H5P_DEFAULT);

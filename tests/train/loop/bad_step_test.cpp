@@ -1,0 +1,237 @@
+#include "train/loop/bad_step.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/train/loop/tiny_run.h"
+
+namespace dikkat {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Makes the first number that `op` gives in some steps of a run another one, forward; a step has three passes.
+class Poison : public Profile {
+ public:
+  Poison(std::string op, std::vector<index> steps, float value = std::numeric_limits<float>::quiet_NaN())
+      : op_(std::move(op)), steps_(std::move(steps)), value_(value) {}
+
+  void forward_ends(const OpRun& run) override {
+    Profile::forward_ends(run);
+    if (run.op == op_) {
+      if (std::find(steps_.begin(), steps_.end(), 1 + calls_ / 3) != steps_.end() && calls_ % 3 == 1) {
+        const_cast<float*>(run.outputs.front().data<float>())[0] = value_;
+      }
+      ++calls_;
+    }
+  }
+
+ private:
+  std::string op_;
+  std::vector<index> steps_;
+  float value_;
+  index calls_ = 0;
+};
+
+struct Told : TrainingEvents {
+  void stepped(const StepReport& r) override { steps.push_back(r); }
+  void skipped(const std::string& what) override { skips.push_back(what); }
+  void write_failed(const std::string& what) override { failures.push_back(what); }
+  std::vector<StepReport> steps;
+  std::vector<std::string> skips, failures;
+};
+
+class BadStepTest : public ::testing::Test {
+ protected:
+  BadStepTest() { write_file(folder / "corpus.txt", tiny_text()); }
+  Config config() const { return tiny_config(folder / "corpus.txt"); }
+  std::filesystem::path run() const { return folder / "run"; }
+
+  /// What a run says that ends with an error.
+  static std::string failure_of(Trainer& trainer, TrainingEvents& events) {
+    try {
+      trainer.run(events, never);
+    } catch (const InputError& e) {
+      ADD_FAILURE() << "bad input: " << e.what();
+    } catch (const Error& e) {
+      return e.what();
+    }
+    ADD_FAILURE() << "went on";
+    return "";
+  }
+
+  TemporaryFolder folder;
+};
+
+void expect_words(const std::string& text, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    EXPECT_NE(text.find(word), std::string::npos) << "lacks: " << word << "\nin: " << text;
+  }
+}
+
+std::string weights_of(const Trainer& trainer) {
+  auto& store = const_cast<ParameterStore&>(trainer.model().parameters());
+  return {reinterpret_cast<const char*>(store.weights<float>()), static_cast<std::size_t>(store.slab_size()) * sizeof(float)};
+}
+
+TEST_F(BadStepTest, stops_before_the_update_and_writes_its_batch) {
+  Trainer trainer = Trainer::start(config(), run());
+  Poison poison("gelu", {7});
+  trainer.set_profile(&poison);
+  Told events;
+  const std::string text = failure_of(trainer, events);
+  expect_words(text, {"step 7: the loss is NaN", "gradient of ", " is not finite", "bad-step-7.json", checkpoint_name(6),
+                      "train.on_nonfinite=skip"});
+  EXPECT_EQ(trainer.state().step, 6);
+  EXPECT_EQ(open_checkpoint(run()).state().step, 6);
+
+  const Json bad = Json::parse(contents(run() / "bad-step-7.json"));
+  EXPECT_EQ(bad["step"], 7);
+  EXPECT_EQ(bad["loss"], "NaN");
+  ASSERT_EQ(bad["batches"].size(), 3U);
+  EXPECT_EQ(bad["batches"][1]["loss"], "NaN");
+  EXPECT_TRUE(bad["batches"][0]["loss"].is_number());
+  EXPECT_EQ(bad["batches"][1]["first_sample"], 6 * 15 + 5);
+  ASSERT_EQ(bad["batches"][1]["rows"].size(), 5U);
+  const Json& row = bad["batches"][1]["rows"][0];
+  const std::string inputs = row["inputs"]["text"];
+  const std::string targets = row["targets"]["text"];
+  EXPECT_EQ(inputs.size(), 24U);
+  EXPECT_EQ(inputs.substr(1), targets.substr(0, 23));
+  EXPECT_NE(tiny_text().find(inputs), std::string::npos) << "not of the corpus: " << inputs;
+}
+
+TEST_F(BadStepTest, of_pairs_the_batch_has_sources_and_targets_without_padding) {
+  write_file(folder / "pairs.tsv", tiny_pairs());
+  Trainer trainer = Trainer::start(tiny_pairs_config(folder / "pairs.tsv"), run());
+  Poison poison("relu", {1});
+  trainer.set_profile(&poison);
+  Told events;
+  failure_of(trainer, events);
+  const Json row = Json::parse(contents(run() / "bad-step-1.json"))["batches"][0]["rows"][2];
+  const std::string source = row["source"]["text"];
+  EXPECT_NE(("\n" + tiny_pairs()).find("\n" + source + "\t"), std::string::npos) << row;
+  EXPECT_EQ(row["inputs"]["tokens"].size(), row["targets"]["tokens"].size());
+}
+
+TEST_F(BadStepTest, skips_when_asked_counts_and_goes_on_the_same_after_a_stop) {
+  Config c = config();
+  c.train.on_nonfinite = "skip";
+  Told events;
+  std::string whole;
+  {
+    Trainer trainer = Trainer::start(c, run());
+    Poison poison("gelu", {2, 7});
+    trainer.set_profile(&poison);
+    EXPECT_EQ(trainer.run(events, never), Trainer::Outcome::finished);
+    EXPECT_EQ(trainer.state().steps_skipped, 2);
+    whole = weights_of(trainer);
+  }
+  ASSERT_EQ(events.skips.size(), 2U);
+  expect_words(events.skips[1], {"step 7", "gradient of ", "skipped, number 2 of at most 20"});
+  EXPECT_TRUE(events.steps[6].skipped);
+  EXPECT_FALSE(events.steps[7].skipped);
+  EXPECT_TRUE(std::isfinite(events.steps[19].loss));
+  EXPECT_NE(contents(run() / "metrics.jsonl").find("\"skipped\":1"), std::string::npos);
+
+  const std::filesystem::path other = folder / "other";
+  {
+    Trainer trainer = Trainer::start(c, other);
+    Poison poison("gelu", {2});
+    trainer.set_profile(&poison);
+    trainer.run(events, after(4));
+  }
+  Trainer trainer = Trainer::resume(other, {});
+  Poison poison("gelu", {2});  // step 7 is the second after the stop
+  trainer.set_profile(&poison);
+  trainer.run(events, never);
+  EXPECT_EQ(std::memcmp(weights_of(trainer).data(), whole.data(), whole.size()), 0);
+}
+
+TEST_F(BadStepTest, ends_when_too_many_were_skipped) {
+  Config c = config();
+  c.train.on_nonfinite = "skip";
+  c.train.max_skipped = 2;
+  Trainer trainer = Trainer::start(c, run());
+  Poison poison("gelu", {3, 4, 6, 7});
+  trainer.set_profile(&poison);
+  Told events;
+  expect_words(failure_of(trainer, events), {"step 6", "2 steps were skipped before (train.max_skipped)", "step-000000004.h5"});
+  EXPECT_EQ(events.skips.size(), 2U);
+}
+
+TEST_F(BadStepTest, weights_that_are_not_finite_cannot_be_skipped) {
+  Config c = config();
+  c.train.on_nonfinite = "skip";
+  Trainer trainer = Trainer::start(c, run());
+  auto& store = const_cast<ParameterStore&>(trainer.model().parameters());
+  static_cast<float*>(store.entry("h.0.attn.c_attn.weight").record.data)[5] = std::numeric_limits<float>::infinity();
+  Told events;
+  expect_words(failure_of(trainer, events), {"step 1", "weight h.0.attn.c_attn.weight is not finite"});
+}
+
+TEST_F(BadStepTest, a_moment_that_overflows_ends_the_run_unsaved) {
+  Config c = config();
+  c.optim.grad_clip = 0;
+  c.train.max_steps = 5;
+  Trainer trainer = Trainer::start(c, run());
+  Poison poison("layer_norm", {5}, 3e25F);  // the square of a gradient of that size is not finite in 32 bits
+  trainer.set_profile(&poison);
+  Told events;
+  const std::string text = failure_of(trainer, events);
+  expect_words(text, {"step 5", "moment of ", "is not finite after the update, which is not saved", checkpoint_name(4)});
+  EXPECT_EQ(open_checkpoint(run()).state().step, 4);
+}
+
+TEST_F(BadStepTest, a_spike_is_a_bad_step_when_asked_for) {
+  Config c = config();
+  c.train.max_steps = 140;
+  c.train.checkpoint_interval = 20;
+  c.train.eval_interval = 200;
+  c.train.spike_z = 8;
+  Trainer trainer = Trainer::start(c, run());
+  Poison poison("gelu", {130}, 3e4F);
+  trainer.set_profile(&poison);
+  Told events;
+  expect_words(failure_of(trainer, events),
+               {"step 130: the loss is ", " standard deviations above the ", "(train.spike_z is 8)", checkpoint_name(120)});
+  EXPECT_LT(events.steps.size(), 130U);
+
+  c.train.spike_z = 0;
+  Trainer other = Trainer::start(c, folder / "other");
+  Poison again("gelu", {130}, 3e4F);
+  other.set_profile(&again);
+  EXPECT_EQ(other.run(events, never), Trainer::Outcome::finished);
+}
+
+TEST_F(BadStepTest, a_save_that_fails_ends_the_run_or_not_as_configured) {
+  for (const bool in_background : {true, false}) {
+    Config c = config();
+    c.train.async_save = in_background;
+    const auto blocked = [&](const std::string& name) {  // somebody else's file has the name of a checkpoint
+      std::filesystem::create_directories(folder / name / "checkpoints");
+      Trainer trainer = Trainer::start(c, folder / name);
+      write_file(folder / name / "checkpoints" / checkpoint_name(8), "mine");
+      return trainer;
+    };
+    const std::string name = in_background ? "background" : "foreground";
+    Told events;
+    {
+      Trainer trainer = blocked(name + "-stop");
+      expect_words(failure_of(trainer, events), {checkpoint_name(8), "left alone"});
+    }
+    c.train.on_failed_save = "continue";
+    Trainer trainer = blocked(name + "-continue");
+    EXPECT_EQ(trainer.run(events, never), Trainer::Outcome::finished);
+    ASSERT_EQ(events.failures.size(), 1U);
+    expect_words(events.failures[0], {checkpoint_name(8), "left alone"});
+    EXPECT_EQ(contents(folder / (name + "-continue") / "checkpoints" / checkpoint_name(8)), "mine");
+    EXPECT_EQ(open_checkpoint(folder / (name + "-continue")).state().step, 20);
+  }
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,39 @@
+#include "train/loop/metrics.h"
+
+#include <csignal>
+
+#include <sys/resource.h>
+
+#include "tests/train/loop/tiny_run.h"
+
+namespace dikkat {
+namespace {
+
+TEST(MetricsLog, a_line_that_was_cut_off_by_a_full_disk_spoils_no_other) {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder / "metrics.jsonl";
+  MetricsLog log(file, 0);
+  log.write(StepReport{.step = 1, .loss = 2, .seconds = 1});
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit low = before;
+  low.rlim_cur = std::filesystem::file_size(file) + 10;
+  ::setrlimit(RLIMIT_FSIZE, &low);
+  EXPECT_THROW(log.write(StepReport{.step = 2, .loss = 2, .seconds = 1}), Error);
+  EXPECT_THROW(log.write(StepReport{.step = 3, .loss = 2, .seconds = 1}), Error);
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, old_handler);
+  log.write(StepReport{.step = 4, .loss = 2, .seconds = 1});
+  log.write(StepReport{.step = 5, .loss = 2, .seconds = 1});
+
+  const MetricsLog again(file, 5);  // what cannot be read is dropped
+  std::vector<std::string> lines = timeless_metrics(folder.path());
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_NE(lines[0].find("\"step\":1,"), std::string::npos);
+  EXPECT_NE(lines[1].find("\"step\":4,"), std::string::npos);
+  EXPECT_NE(lines[2].find("\"step\":5,"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "autograd/tape/parameters.h"
+#include "optim/adamw.h"
+#include "train/data/loader.h"
+#include "train/loop/reports.h"
+#include "train/text/tokenizer.h"
+
+namespace dikkat {
+
+/// The first tensor that holds what is not finite: weights come before moments, and gradients last.
+struct NotFinite {
+  std::string tensor;  // "weight h.0.attn.c_attn.weight", "first moment of ...", "gradient of ..."; empty: there is none
+  bool in_gradients = false;
+};
+NotFinite first_not_finite(ParameterStore& parameters, AdamW& optimizer);
+
+/// A step whose update is not to be applied.
+struct BadStep {
+  StepReport report;
+  std::string reason;
+  std::vector<double> losses;  // of its micro-batches
+};
+
+/// Writes RUN_DIR/bad-step-N.json, for people and scripts: why, and every row of the step's batches, which begin at sample `first_sample`
+/// of the run, as text and as tokens. Gives the file. Throws Error when it cannot be written.
+std::filesystem::path write_bad_step(const std::filesystem::path& run_directory, const BadStep& step, const Loader& loader,
+                                     index first_sample, index batch_size, const Tokenizer& tokenizer);
+
+}  // namespace dikkat
