@@ -60,6 +60,10 @@ TEST(Schema, HasEveryKeyOfTheFiveSections) {
                                              "train.label_smoothing",
                                              "train.recompute",
                                              "train.async_save",
+                                             "train.on_failed_save",
+                                             "train.on_nonfinite",
+                                             "train.max_skipped",
+                                             "train.spike_z",
                                              "train.seed"};
   std::vector<std::string> found;
   for (const Key& key : keys()) {

@@ -13,16 +13,23 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Makes the first number that `op` gives in some steps of a run another one, forward; a step has three passes.
+/// In some steps of a run, makes the first number of what an op gives in the second pass another one. The op runs `calls` times in a step,
+/// `of_pass` tells which one of a pass is meant.
 class Poison : public Profile {
  public:
-  Poison(std::string op, std::vector<index> steps, float value = std::numeric_limits<float>::quiet_NaN())
-      : op_(std::move(op)), steps_(std::move(steps)), value_(value) {}
+  struct Site {
+    std::string op;
+    index calls = 0;
+    index of_pass = 0;
+  };
+  Poison(Site site, std::vector<index> steps, float value = std::numeric_limits<float>::quiet_NaN())
+      : site_(std::move(site)), steps_(std::move(steps)), value_(value) {}
 
   void forward_ends(const OpRun& run) override {
     Profile::forward_ends(run);
-    if (run.op == op_) {
-      if (std::find(steps_.begin(), steps_.end(), 1 + calls_ / 3) != steps_.end() && calls_ % 3 == 1) {
+    if (run.op == site_.op) {
+      const bool in_step = std::find(steps_.begin(), steps_.end(), 1 + calls_ / site_.calls) != steps_.end();
+      if (in_step && calls_ % site_.calls == site_.calls / 3 + site_.of_pass) {
         const_cast<float*>(run.outputs.front().data<float>())[0] = value_;
       }
       ++calls_;
@@ -30,11 +37,14 @@ class Poison : public Profile {
   }
 
  private:
-  std::string op_;
+  Site site_;
   std::vector<index> steps_;
   float value_;
   index calls_ = 0;
 };
+
+const Poison::Site kGelu{.op = "gelu", .calls = 6};  // two blocks, three passes
+const Poison::Site kFinalNorm{.op = "layer_norm", .calls = 6, .of_pass = 1};
 
 struct Told : TrainingEvents {
   void stepped(const StepReport& r) override { steps.push_back(r); }
@@ -79,7 +89,7 @@ std::string weights_of(const Trainer& trainer) {
 
 TEST_F(BadStepTest, stops_before_the_update_and_writes_its_batch) {
   Trainer trainer = Trainer::start(config(), run());
-  Poison poison("gelu", {7});
+  Poison poison(kGelu, {7});
   trainer.set_profile(&poison);
   Told events;
   const std::string text = failure_of(trainer, events);
@@ -107,13 +117,14 @@ TEST_F(BadStepTest, stops_before_the_update_and_writes_its_batch) {
 TEST_F(BadStepTest, of_pairs_the_batch_has_sources_and_targets_without_padding) {
   write_file(folder / "pairs.tsv", tiny_pairs());
   Trainer trainer = Trainer::start(tiny_pairs_config(folder / "pairs.tsv"), run());
-  Poison poison("relu", {1});
+  Poison poison({.op = "relu", .calls = 9}, {1});
   trainer.set_profile(&poison);
   Told events;
   failure_of(trainer, events);
   const Json row = Json::parse(contents(run() / "bad-step-1.json"))["batches"][0]["rows"][2];
-  const std::string source = row["source"]["text"];
-  EXPECT_NE(("\n" + tiny_pairs()).find("\n" + source + "\t"), std::string::npos) << row;
+  const auto without_end = [](const std::string& text) { return text.substr(0, text.rfind(" <end>")); };
+  const std::string pair = concat("\n", without_end(row["source"]["text"]), "\t", without_end(row["targets"]["text"]), "\n");
+  EXPECT_NE(("\n" + tiny_pairs()).find(pair), std::string::npos) << row;
   EXPECT_EQ(row["inputs"]["tokens"].size(), row["targets"]["tokens"].size());
 }
 
@@ -124,7 +135,7 @@ TEST_F(BadStepTest, skips_when_asked_counts_and_goes_on_the_same_after_a_stop) {
   std::string whole;
   {
     Trainer trainer = Trainer::start(c, run());
-    Poison poison("gelu", {2, 7});
+    Poison poison(kGelu, {2, 7});
     trainer.set_profile(&poison);
     EXPECT_EQ(trainer.run(events, never), Trainer::Outcome::finished);
     EXPECT_EQ(trainer.state().steps_skipped, 2);
@@ -140,12 +151,12 @@ TEST_F(BadStepTest, skips_when_asked_counts_and_goes_on_the_same_after_a_stop) {
   const std::filesystem::path other = folder / "other";
   {
     Trainer trainer = Trainer::start(c, other);
-    Poison poison("gelu", {2});
+    Poison poison(kGelu, {2});
     trainer.set_profile(&poison);
     trainer.run(events, after(4));
   }
   Trainer trainer = Trainer::resume(other, {});
-  Poison poison("gelu", {2});  // step 7 is the second after the stop
+  Poison poison(kGelu, {2});  // step 7 is the second after the stop
   trainer.set_profile(&poison);
   trainer.run(events, never);
   EXPECT_EQ(std::memcmp(weights_of(trainer).data(), whole.data(), whole.size()), 0);
@@ -156,7 +167,7 @@ TEST_F(BadStepTest, ends_when_too_many_were_skipped) {
   c.train.on_nonfinite = "skip";
   c.train.max_skipped = 2;
   Trainer trainer = Trainer::start(c, run());
-  Poison poison("gelu", {3, 4, 6, 7});
+  Poison poison(kGelu, {3, 4, 6, 7});
   trainer.set_profile(&poison);
   Told events;
   expect_words(failure_of(trainer, events), {"step 6", "2 steps were skipped before (train.max_skipped)", "step-000000004.h5"});
@@ -178,11 +189,11 @@ TEST_F(BadStepTest, a_moment_that_overflows_ends_the_run_unsaved) {
   c.optim.grad_clip = 0;
   c.train.max_steps = 5;
   Trainer trainer = Trainer::start(c, run());
-  Poison poison("layer_norm", {5}, 3e25F);  // the square of a gradient of that size is not finite in 32 bits
+  Poison poison(kFinalNorm, {5}, 3e25F);  // the square of a gradient of that size is not finite in 32 bits
   trainer.set_profile(&poison);
   Told events;
   const std::string text = failure_of(trainer, events);
-  expect_words(text, {"step 5", "moment of ", "is not finite after the update, which is not saved", checkpoint_name(4)});
+  expect_words(text, {"step 5", "second moment of wte.weight", "is not finite after the update, which is not saved", checkpoint_name(4)});
   EXPECT_EQ(open_checkpoint(run()).state().step, 4);
 }
 
@@ -193,7 +204,7 @@ TEST_F(BadStepTest, a_spike_is_a_bad_step_when_asked_for) {
   c.train.eval_interval = 200;
   c.train.spike_z = 8;
   Trainer trainer = Trainer::start(c, run());
-  Poison poison("gelu", {130}, 3e4F);
+  Poison poison(kFinalNorm, {130}, 3e4F);
   trainer.set_profile(&poison);
   Told events;
   expect_words(failure_of(trainer, events),
@@ -202,7 +213,7 @@ TEST_F(BadStepTest, a_spike_is_a_bad_step_when_asked_for) {
 
   c.train.spike_z = 0;
   Trainer other = Trainer::start(c, folder / "other");
-  Poison again("gelu", {130}, 3e4F);
+  Poison again(kFinalNorm, {130}, 3e4F);
   other.set_profile(&again);
   EXPECT_EQ(other.run(events, never), Trainer::Outcome::finished);
 }
@@ -228,7 +239,6 @@ TEST_F(BadStepTest, a_save_that_fails_ends_the_run_or_not_as_configured) {
     EXPECT_EQ(trainer.run(events, never), Trainer::Outcome::finished);
     ASSERT_EQ(events.failures.size(), 1U);
     expect_words(events.failures[0], {checkpoint_name(8), "left alone"});
-    EXPECT_EQ(contents(folder / (name + "-continue") / "checkpoints" / checkpoint_name(8)), "mine");
     EXPECT_EQ(open_checkpoint(folder / (name + "-continue")).state().step, 20);
   }
 }
