@@ -140,6 +140,7 @@ struct CommandLine {
     constexpr const char* kExamples = R"(  dikkat train --config configs/quickstart.toml
   dikkat train --config configs/quickstart.toml --corpus my-text.txt notes/ --out runs/mine --set train.max_steps=500 model.n_layer=6
   dikkat train --config configs/quickstart.toml --corpus letters/*.txt --init-from runs/mine --set optim.learning_rate=1e-4
+  dikkat train --config configs/quickstart.toml --verify-resume
   zcat dump.jsonl.gz | grep -v spam | dikkat train --config configs/quickstart.toml --corpus -
 `dikkat --help-config` tells about every key of a configuration.)";
     CLI::App& sub = command("train", "Train a model on a corpus", kExamples, [this] { return train_command(train); });
@@ -151,6 +152,9 @@ struct CommandLine {
     add_text(sub, "--init-from", train.init_from, "RUN_DIR|FILE.h5",
              "Fine-tuning: begin with the weights of another run, and its tokenizer. [model] and tokenizer.kind must be the same");
     add_profile(sub, train.profile);
+    sub.add_flag("--verify-resume", train.verify_resume,
+                 "Instead of a run: prove that one of this configuration can be resumed to the same bits. Trains six steps in one go, and "
+                 "with a stop in the middle and another number of threads after it, and compares the bytes; leaves nothing");
   }
 
   void add_resume() {

@@ -20,6 +20,7 @@ struct TrainArguments {
   std::vector<std::string> set;
   std::string init_from;
   bool profile = false;
+  bool verify_resume = false;
 };
 int train_command(const TrainArguments& arguments);
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "autograd/base/cores.h"
 #include "autograd/base/parallel.h"
@@ -15,6 +16,7 @@
 #include "train/loop/build_info.h"
 #include "train/loop/machine_rate.h"
 #include "train/loop/trainer.h"
+#include "train/loop/verify_resume.h"
 
 namespace dikkat {
 namespace {
@@ -101,6 +103,26 @@ int run(Trainer& trainer, bool with_profile) {
   return 0;
 }
 
+/// --verify-resume. The folder lies beside that of the run, on the same disk.
+int verify(const Config& config, const std::filesystem::path& out, const StartOptions& options) {
+  constexpr index kSteps = 6;
+  stop_in_order();
+  const auto proof = [&] {
+    ShareLine line("training");
+    return verify_resume(config, kSteps, out.string() + fmt::format(".verify-{}", ::getpid()), options, stop_requested, std::ref(line));
+  }();
+  if (!proof) {
+    return 128 + stop_signal();
+  }
+  const std::string what = fmt::format("{} steps on {} thread{}, and {} after which {} more were made on {}", proof->steps, thread_count(),
+                                       thread_count() == 1 ? "" : "s", proof->stop, proof->steps - proof->stop, proof->other_threads);
+  require(proof->difference.empty(), what, ", do not give the same bytes: ", proof->difference,
+          " differs. This is a mistake of the program or of the machine (memory, an overclocked core): please report it");
+  put(fmt::format("{}, give the same bytes: {}\n", what, proof->hash));
+  flush_results();
+  return 0;
+}
+
 }  // namespace
 
 int train_command(const TrainArguments& arguments) {
@@ -116,6 +138,9 @@ int train_command(const TrainArguments& arguments) {
   announce_corpus(config.data.corpus);
   const index wanted_tokens = config.tokenizer.path.empty() && arguments.init_from.empty() ? config.tokenizer.vocab_size : 0;
   const std::filesystem::path out = arguments.out.empty() ? free_run_directory(arguments.config) : std::filesystem::path(arguments.out);
+  if (arguments.verify_resume) {
+    return verify(config, out, {.init_from = arguments.init_from});
+  }
   Trainer trainer = [&] {
     LoadingLine line;
     return Trainer::start(std::move(config), out, {.init_from = arguments.init_from, .progress = std::ref(line)});

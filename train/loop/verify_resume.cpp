@@ -1,0 +1,106 @@
+#include "train/loop/verify_resume.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "autograd/base/error.h"
+#include "autograd/base/parallel.h"
+#include "train/data/corpus_files.h"
+
+namespace dikkat {
+namespace {
+
+class RemovedAtTheEnd {
+ public:
+  explicit RemovedAtTheEnd(std::filesystem::path path) : path_(std::move(path)) {}
+  RemovedAtTheEnd(const RemovedAtTheEnd&) = delete;
+  RemovedAtTheEnd& operator=(const RemovedAtTheEnd&) = delete;
+  ~RemovedAtTheEnd() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+class Threads {
+ public:
+  explicit Threads(int count) : before_(thread_count()) { set_thread_count(count); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+  ~Threads() { set_thread_count(before_); }
+
+ private:
+  int before_;
+};
+
+struct Steps : TrainingEvents {
+  explicit Steps(std::function<void()> f) : each(std::move(f)) {}
+  void stepped(const StepReport&) override { each(); }
+  std::function<void()> each;
+};
+
+std::string difference_between(const CheckpointFile& a, const CheckpointFile& b) {
+  if (!same_bits(a.state(), b.state())) {
+    return "the state (step, losses, position in the text)";
+  }
+  std::vector<float> first;
+  std::vector<float> second;
+  for (const StoredTensor& tensor : a.tensors()) {
+    const auto size = static_cast<std::size_t>(tensor.shape.size());
+    first.resize(size);
+    second.resize(size);
+    a.read(tensor.group, tensor.name, tensor.shape, first.data());
+    b.read(tensor.group, tensor.name, tensor.shape, second.data());
+    if (std::memcmp(first.data(), second.data(), size * sizeof(float)) != 0) {
+      return concat("tensor /", path_of(tensor.group), '/', tensor.name);
+    }
+  }
+  return "the configuration or the tokenizer";
+}
+
+}  // namespace
+
+std::optional<ResumeProof> verify_resume(Config config, index steps, const std::filesystem::path& folder, const StartOptions& options,
+                                         const std::function<bool()>& stop, const std::function<void(double)>& progress) {
+  require_input(steps >= 2, "to verify a resume takes 2 steps or more, got ", steps);
+  const auto& corpus = config.data.corpus;
+  require_input(std::find(corpus.begin(), corpus.end(), kStandardInput) == corpus.end(),
+                "to verify a resume the corpus is read several times, which standard input cannot be: give a file");
+  ResumeProof proof{.steps = steps, .stop = steps / 2, .other_threads = thread_count() > 1 ? 1 : 2};
+  config.train.max_steps = steps;
+  config.train.eval_interval = std::max<index>(proof.stop, 1);
+  config.train.eval_batches = 1;
+  config.train.checkpoint_interval = steps;
+  config.train.keep_last = 1;
+
+  require_input(!std::filesystem::exists(folder), folder.string(), " exists already, expected a new name");
+  const RemovedAtTheEnd removed(folder);
+  index done = 0;
+  Steps events([&] { progress(static_cast<double>(++done) / static_cast<double>(2 * steps)); });
+  const auto whole = folder / "in-one-go";
+  const auto parts = folder / "in-two";
+  bool stopped = Trainer::start(config, whole, options).run(events, stop) == Trainer::Outcome::stopped;
+  if (!stopped) {
+    Trainer trainer = Trainer::start(config, parts, options);
+    trainer.run(events, [&] { return (stopped = stop()) || trainer.state().step >= proof.stop; });
+  }
+  if (!stopped) {
+    const Threads others(proof.other_threads);
+    stopped = Trainer::resume(parts, {}, options.progress).run(events, stop) == Trainer::Outcome::stopped;
+  }
+  if (stopped) {
+    return std::nullopt;
+  }
+  const CheckpointFile a = open_checkpoint(whole);
+  const CheckpointFile b = open_checkpoint(parts);
+  if (a.hash() == b.hash()) {
+    proof.hash = a.hash();
+  } else {
+    proof.difference = difference_between(a, b);
+  }
+  return proof;
+}
+
+}  // namespace dikkat
