@@ -146,17 +146,19 @@ class Bench:
                            XDG_CACHE_HOME=str(self.folder / "cache"), TMPDIR=str(self.folder))
         return environment
 
-    def start(self, folder, arguments, threads=2, before=(), stdin=None):
-        """Starts the program in `folder`, in a process group of its own; `before` goes before it (strace, prlimit)."""
-        return Process([*before, str(self.program), *map(str, arguments)], folder, self.environment(threads), stdin)
+    def start(self, folder, arguments, threads=2, before=(), stdin=None, pipes=False):
+        """Starts the program in `folder`, in a process group of its own; `before` goes before it (strace, prlimit). What it says goes to files,
+        or, where files are limited and it says little, to pipes."""
+        return Process([*before, str(self.program), *map(str, arguments)], folder, self.environment(threads), stdin, pipes)
 
     def run(self, folder, arguments, patience=None, **options):
         return self.start(folder, arguments, **options).wait(patience or self.patience)
 
 
 class Process:
-    def __init__(self, arguments, folder, environment, stdin=None):
-        self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
+    def __init__(self, arguments, folder, environment, stdin=None, pipes=False):
+        self._pipes = [os.pipe() for _ in range(2)] if pipes else None
+        self._out, self._err = [os.fdopen(pipe[1], "wb") for pipe in self._pipes] if pipes else (tempfile.TemporaryFile(), tempfile.TemporaryFile())
         self._started = time.monotonic()
         self._popen = subprocess.Popen(arguments, cwd=folder, env=environment, stdin=stdin if stdin is not None else subprocess.DEVNULL,
                                        stdout=self._out, stderr=self._err, start_new_session=True)
@@ -203,14 +205,24 @@ class Process:
                 time.sleep(0.001)
 
     def err(self):
-        self._err.seek(0)
-        return self._err.read().decode("utf-8", "replace")
+        return self._said(self._err)
+
+    @staticmethod
+    def _said(file):
+        file.seek(0)
+        return file.read().decode("utf-8", "replace")
 
     def _outcome(self):
-        self._out.seek(0)
-        out = self._out.read().decode("utf-8", "replace")
+        if self._pipes:
+            texts = []
+            for file, (reader, _) in zip((self._out, self._err), self._pipes):
+                file.close()
+                with os.fdopen(reader, "rb") as pipe:
+                    texts.append(pipe.read().decode("utf-8", "replace"))
+        else:
+            texts = [self._said(self._out), self._said(self._err)]
         code, peak, seconds = self._ended
-        return Outcome(code, out, self.err(), peak, seconds)
+        return Outcome(code, *texts, peak, seconds)
 
 
 def checkpoint_name(step):

@@ -16,6 +16,7 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import errors  # noqa: E402
 import kills  # noqa: E402
 from bench import REFUSED, SURVIVED, Bench, Counts, Failed, Skipped  # noqa: E402
 
@@ -25,6 +26,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 COLUMNS = (
     ("kill-at-syscall", "kill -9 at every system call of saves", kills.at_syscalls),
     ("kill-at-random", "kill -9 at a random time of a run, resume, compare bits", kills.at_random_times),
+    ("error-at-syscall", "ENOSPC, EIO, EDQUOT, EINTR and lost writes, once and for ever (strace)", errors.by_strace),
+    ("full-disk", "a full file system, RLIMIT_FSIZE", errors.full_disks),
 )
 
 
@@ -144,9 +147,8 @@ def run_column(bench, options, progress, name, cases, deadline):
 
 
 def print_row(widths, cells):
-    print(" | ".join(str(cell).ljust(width) if i == 0 else str(cell).rjust(width) for i, (cell, width) in enumerate(zip(widths, cells)))
-          if False else "| " + " | ".join(str(cell).ljust(width) if i == 0 else str(cell).rjust(width)
-                                          for i, (width, cell) in enumerate(zip(widths, cells))) + " |", flush=True)
+    cells = [str(cell).ljust(width) if i == 0 else str(cell).rjust(width) for i, (width, cell) in enumerate(zip(widths, cells))]
+    print("| " + " | ".join(cells) + " |", flush=True)
 
 
 def main():
@@ -174,7 +176,7 @@ def main():
     bench = Bench(options.program, tools, options.seed, options.long, folder, options.keep)
     deadline = time.monotonic() + 60 * options.minutes if options.minutes else None
 
-    widths = (66, 9, 9, 9, 7, 7)
+    widths = (72, 9, 9, 9, 7, 7)
     rows, failures, begun = [], [], time.monotonic()
     try:
         if not options.list:
