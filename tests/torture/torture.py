@@ -16,6 +16,7 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import damage  # noqa: E402
 import errors  # noqa: E402
 import kills  # noqa: E402
 from bench import REFUSED, SURVIVED, Bench, Counts, Failed, Skipped  # noqa: E402
@@ -26,8 +27,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 COLUMNS = (
     ("kill-at-syscall", "kill -9 at every system call of saves", kills.at_syscalls),
     ("kill-at-random", "kill -9 at a random time of a run, resume, compare bits", kills.at_random_times),
-    ("error-at-syscall", "ENOSPC, EIO, EDQUOT, EINTR and lost writes, once and for ever (strace)", errors.by_strace),
+    ("error-at-syscall", "ENOSPC, EIO, EDQUOT, EINTR, lost writes, once and for ever (strace)", errors.by_strace),
+    ("error-in-process", "every call of a save: 3 errors, EINTR, short counts, kills (in process)", damage.faults),
     ("full-disk", "a full file system, RLIMIT_FSIZE", errors.full_disks),
+    ("flips", "bits flipped in a checkpoint", damage.flips),
+    ("truncations", "a checkpoint cut short", damage.truncations),
+    ("junk", "bytes appended to a checkpoint", damage.junk),
+    ("mangled", "sectors lost, repeated, swapped; bytes changed, missing, added", damage.mangled),
+    ("hostile", "hostile HDF5 behind right checksums, by hand", damage.hostile),
 )
 
 
