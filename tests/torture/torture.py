@@ -16,6 +16,8 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import configurations  # noqa: E402
+import corpora  # noqa: E402
 import damage  # noqa: E402
 import errors  # noqa: E402
 import kills  # noqa: E402
@@ -35,6 +37,8 @@ COLUMNS = (
     ("junk", "bytes appended to a checkpoint", damage.junk),
     ("mangled", "sectors lost, repeated, swapped; bytes changed, missing, added", damage.mangled),
     ("hostile", "hostile HDF5 behind right checksums, by hand", damage.hostile),
+    ("corpora", "texts: empty, huge, broken, hostile, no files", corpora.cases),
+    ("configurations", "configurations: unknown, twice, wrong, out of range, mutated", lambda bench: configurations.cases(bench, ROOT)),
 )
 
 
