@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import pathlib
+import resource
 import shlex
 import shutil
 import sys
@@ -20,6 +21,7 @@ import configurations  # noqa: E402
 import corpora  # noqa: E402
 import damage  # noqa: E402
 import errors  # noqa: E402
+import interruptions  # noqa: E402
 import kills  # noqa: E402
 from bench import REFUSED, SURVIVED, Bench, Counts, Failed, Skipped  # noqa: E402
 
@@ -39,6 +41,9 @@ COLUMNS = (
     ("hostile", "hostile HDF5 behind right checksums, by hand", damage.hostile),
     ("corpora", "texts: empty, huge, broken, hostile, no files", corpora.cases),
     ("configurations", "configurations: unknown, twice, wrong, out of range, mutated", lambda bench: configurations.cases(bench, ROOT)),
+    ("signals", "INT, TERM, HUP, two INTs, QUIT in every phase", interruptions.signals),
+    ("processes", "two to eight writers of one run directory", interruptions.several_processes),
+    ("threads", "stopped at a step, resumed with another number of threads", interruptions.exactness),
 )
 
 
@@ -184,6 +189,7 @@ def main():
     in_memory = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 1 << 30
     folder = tempfile.mkdtemp(prefix="dikkat-torture-", dir=memory if in_memory else None)
     os.chmod(folder, 0o755)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     bench = Bench(options.program, tools, options.seed, options.long, folder, options.keep)
     deadline = time.monotonic() + 60 * options.minutes if options.minutes else None
 

@@ -56,8 +56,13 @@ def window(events, first, last=None):
 def injecting(log, call, effect, when):
     """The words that go before the program: `effect` such as signal=SIGKILL or error=EIO, at the call number `when` ("3", or "3+")."""
     traced = ",".join(sorted({call, "rename", "unlink", "unlinkat"}))
-    return ["strace", "-f", "-qq", "-s", "200", "-o", str(log), "-e", "trace=" + traced, "-e", "signal=none",
+    return ["strace", "-f", "-qq", "-s", "200", "-o", str(log), "-e", "trace=" + traced, "-e", "signal=INT,TERM,HUP",
             "-e", f"inject={call}:{effect}:when={when}"]
+
+
+def signals_in(log):
+    """How many signals came: strace counts calls for each thread by itself, so that one injection may strike twice."""
+    return log.read_text(errors="replace").count("--- SIG")
 
 
 def steps_left(log, before):
