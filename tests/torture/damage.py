@@ -138,3 +138,7 @@ def hostile(bench):
 def faults(bench):
     for elements in (0, 20_000, 100_000) if bench.long else (0,):
         yield Case(f"{elements} more elements", counted("faults", elements))
+
+
+def numbers(bench):
+    yield Case("all sites" if bench.long else "sites", counted("numbers", *(["all"] if bench.long else [])))

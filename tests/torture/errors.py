@@ -36,7 +36,7 @@ def fail_at(event, values, effect, for_ever, code, silent=False):
         log = folder / "log"
         when = f"{event.ordinal}{'+' if for_ever else ''}"
         outcome = bench.run(folder, ["resume", "run"], before=traced.injecting(log, event.call, effect, when))
-        verdict = judge(bench, folder, outcome, values, log, [1, 2], code, silent)
+        verdict = judge(bench, folder, outcome, values, log, steps_in(kills.half_done(bench, values) / "run"), code, silent)
         shutil.rmtree(folder)
         return verdict
     return run
@@ -88,7 +88,9 @@ def after_a_full_disk(bench, folder, outcome, begin, values, code):
     if outcome.code == 0:
         require_same_result(result_of(folder / "run", STEPS), result)
         return SURVIVED
-    outcome.require_sentence(os.strerror(code), alone=False)
+    outcome.require_sentence(alone=False)
+    said = outcome.last_words()
+    require(os.strerror(code) in said or "bytes are needed" in said, "the reason is not told:", said[:300])
     if not (folder / "run" / "checkpoints").is_dir():
         require(not steps_in(folder / "run"))
         shutil.rmtree(folder / "run", ignore_errors=True)

@@ -67,8 +67,6 @@ def signal_in(phase, name):
                 outcome = process.wait(bench.patience)
             finally:
                 process.kill_if_running()
-            if outcome.code == -number and metric_lines(folder / "run") == 0 and phase == "anywhere":
-                outcome.code = 128 + number  # before main() began
             began = phase == "evaluation"
         else:
             max_steps, began = STEPS, phase != "init"
@@ -76,8 +74,7 @@ def signal_in(phase, name):
             begin = kills.begin_arguments(values)
             before, later = calls_of_a_run(bench, values)
             if phase == "init":
-                # As a user could: from where the program has its handlers. What is before that is the loader's, and ends by the signal itself.
-                events = [e for e in before if e.call in ("openat", "newfstatat", "mkdir", "fsync", "rename", "flock", "pwrite64")][len(before) // 2:] or before[-20:]
+                events = before
             elif phase == "step":
                 events = [e for e in later if e.call == "write" and r'event\":\"step' in e.text]
             else:
@@ -87,6 +84,10 @@ def signal_in(phase, name):
             log = folder / "log"
             outcome = bench.run(folder, begin, before=traced.injecting(log, event.call, "signal=SIG" + name.split()[0], when))
             began = began and traced.signals_in(log) == 1
+        number = getattr(signal, "SIG" + name.split()[0])
+        if outcome.code == -number and not began and metric_lines(folder / "run") == 0:
+            require(name == "QUIT" or not outcome.err, "the signal's own end, after the program had said something")
+            outcome.code = -number if name == "QUIT" else 128 + number  # before main() began the signal does what it does by itself
         verdict = after_a_signal(bench, folder, outcome, name, begin, max_steps, expected, began)
         shutil.rmtree(folder)
         return verdict

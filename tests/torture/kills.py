@@ -24,7 +24,8 @@ def half_done(bench, values):
         shutil.rmtree(folder / "run")
         outcome = bench.run(folder, begin, before=traced.injecting(folder / "log", "rename", "signal=SIGKILL", event.ordinal))
         require(outcome.code == -signal.SIGKILL, "the preparing kill did not come:", outcome.err[-300:])
-        require(steps_in(folder / "run") == [1, 2], "the preparing kill came too late:", steps_in(folder / "run"))
+        # Beside training, which thread saves is not always the same, and so neither is the moment.
+        require(steps_in(folder / "run") and max(steps_in(folder / "run")) < STEPS - 2, "the preparing kill came too late:", steps_in(folder / "run"))
         return folder
     return bench.once(("half done", str(values)), make)
 
@@ -44,9 +45,10 @@ def copy_of(bench, folder, name):
 
 
 def chosen(events, long, limit):
-    """Per commit: of the calls that come in long rows (pwrite64, pread64 ...) some, of the others all of the last saves."""
+    """Per commit: of the calls that come in long rows (pwrite64, pread64 ...) some, of the others all of the last saves. Else all calls of
+    the last two saves, the last of which is followed by an evaluation."""
     if long:
-        return events
+        return traced.window(events, r'event\\":\\"step\\",\\"step\\":%d,' % (STEPS - 1))
     rows = ("pwrite64", "pread64", "newfstatat", "write", "getdents64", "close", "openat")
     single = [e for e in events if e.call not in rows]
     picked = single[-limit // 2:]
@@ -63,7 +65,7 @@ def kill_at(event, values):
         outcome = bench.run(folder, ["resume", "run"], before=traced.injecting(log, event.call, "signal=SIGKILL", event.ordinal))
         outcome.require_code(-signal.SIGKILL, 0)  # 0: threads took turns otherwise than in the plan, and no one came so far
         steps = require_whole(bench, folder)
-        expected = traced.steps_left(log, [1, 2])
+        expected = traced.steps_left(log, steps_in(half_done(bench, values) / "run"))
         require(steps, "no checkpoint is left")
         require(len(set(steps) ^ set(expected)) <= 1 and max(steps) >= max(expected),
                 f"checkpoints {steps} are there, expected {expected} (one more or less where the kill came)")

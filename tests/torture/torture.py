@@ -15,6 +15,7 @@ import threading
 import time
 import traceback
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import configurations  # noqa: E402
@@ -41,6 +42,7 @@ COLUMNS = (
     ("hostile", "hostile HDF5 behind right checksums, by hand", damage.hostile),
     ("corpora", "texts: empty, huge, broken, hostile, no files", corpora.cases),
     ("configurations", "configurations: unknown, twice, wrong, out of range, mutated", lambda bench: configurations.cases(bench, ROOT)),
+    ("numbers", "NaN and Inf in weights, activations, loss, gradients, moments", damage.numbers),
     ("signals", "INT, TERM, HUP, two INTs, QUIT in every phase", interruptions.signals),
     ("processes", "two to eight writers of one run directory", interruptions.several_processes),
     ("threads", "stopped at a step, resumed with another number of threads", interruptions.exactness),
