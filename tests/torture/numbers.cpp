@@ -196,7 +196,9 @@ class Experiment {
     Snapshot snapshot;
     {
       const CheckpointFile file = CheckpointFile::open(path);
-      snapshot = {.state = file.state(), .config = file.config(), .tokenizer = file.tokenizer()};
+      snapshot.state = file.state();
+      snapshot.config = file.config();
+      snapshot.tokenizer = file.tokenizer();
       for (const StoredTensor& tensor : file.tensors()) {
         std::vector<float>& data = numbers.emplace_back(static_cast<std::size_t>(tensor.shape.size()));
         file.read(tensor.group, tensor.name, tensor.shape, data.data());
