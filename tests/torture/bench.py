@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from typing import Callable, Optional
+from typing import Callable
 
 SURVIVED = "survived"  # the program did what it should have done without the fault, or lost nothing by it
 REFUSED = "refused"    # it said what is wrong, in words, and left everything else as it was
@@ -147,8 +147,8 @@ class Bench:
         return environment
 
     def start(self, folder, arguments, threads=2, before=(), stdin=None, pipes=False):
-        """Starts the program in `folder`, in a process group of its own; `before` goes before it (strace, prlimit). What it says goes to files,
-        or, where files are limited and it says little, to pipes."""
+        """Starts the program in `folder`, in a process group of its own; `before` goes before it (strace, prlimit). What it says goes
+        to files, or, where files are limited and it says little, to pipes."""
         return Process([*before, str(self.program), *map(str, arguments)], folder, self.environment(threads), stdin, pipes)
 
     def run(self, folder, arguments, patience=None, **options):
@@ -158,7 +158,10 @@ class Bench:
 class Process:
     def __init__(self, arguments, folder, environment, stdin=None, pipes=False):
         self._pipes = [os.pipe() for _ in range(2)] if pipes else None
-        self._out, self._err = [os.fdopen(pipe[1], "wb") for pipe in self._pipes] if pipes else (tempfile.TemporaryFile(), tempfile.TemporaryFile())
+        if pipes:
+            self._out, self._err = [os.fdopen(writer, "wb") for _, writer in self._pipes]
+        else:
+            self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
         self._started = time.monotonic()
         self._popen = subprocess.Popen(arguments, cwd=folder, env=environment, stdin=stdin if stdin is not None else subprocess.DEVNULL,
                                        stdout=self._out, stderr=self._err, start_new_session=True)

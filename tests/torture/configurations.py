@@ -72,12 +72,14 @@ def wrong_values(description):
     if description.startswith("one of"):
         return [("unknown word", '"no such word"'), ("number", "7"), ("empty", '""')]
     if description.startswith("an integer"):
-        values = [("word", '"seven"'), ("fraction", "1.5"), ("negative", "-1"), ("huge", "99999999999999999999"), ("bool", "true"), ("list", "[1]")]
+        values = [("word", '"seven"'), ("fraction", "1.5"), ("negative", "-1"), ("huge", "99999999999999999999"), ("bool", "true"),
+                  ("list", "[1]")]
         if match := re.search(r"from (-?\d+) to (\d+)", description):
             values += [("above", str(int(match[2]) + 1)), ("below", str(int(match[1]) - 1))]
         return values
     if description.startswith("a number"):
-        return [("word", '"seven"'), ("nan", "nan"), ("inf", "inf"), ("-inf", "-inf"), ("1e400", "1e400"), ("negative", "-0.5"), ("bool", "false"), ("date", "1979-05-27")]
+        return [("word", '"seven"'), ("nan", "nan"), ("inf", "inf"), ("-inf", "-inf"), ("1e400", "1e400"), ("negative", "-0.5"),
+                ("bool", "false"), ("date", "1979-05-27")]
     if description.startswith("true or false"):
         return [("number", "1"), ("word", '"true"'), ("capital", "True")]
     if description.startswith("a list of strings"):
@@ -129,14 +131,16 @@ def by_hand(bench):
     yield case("an odd width of heads", with_value("model.n_embd", "7"), "n_embd")
     yield case("a list with a hole", good.replace(f'["{NOWHERE}"]', f'["{NOWHERE}",,]'), "config.toml")
     yield case("an empty corpus path", good.replace(NOWHERE, ""), "corpus")
-    for assignment, word in (("model.n_layer", "section.key=value"), ("=1", "--set"), ("model.=1", "--set"), (".=", "--set"), ("model.n_layer=", "n_layer"),
-                             ("model.n_layer=nan", "n_layer"), ("train.max_steps=1e400", "max_steps"), ("optim.learning_rate=1e400", "learning_rate"),
-                             ("model.n_layer=0x10000000000000000", "n_layer"), ("modle.n_layer=1", "belongs in [model]")):
+    for assignment, word in (("model.n_layer", "section.key=value"), ("=1", "--set"), ("model.=1", "--set"), (".=", "--set"),
+                             ("model.n_layer=", "n_layer"), ("model.n_layer=nan", "n_layer"), ("train.max_steps=1e400", "max_steps"),
+                             ("optim.learning_rate=1e400", "learning_rate"), ("model.n_layer=0x10000000000000000", "n_layer"),
+                             ("modle.n_layer=1", "belongs in [model]")):
         yield case(f"--set {assignment}", good, word, arguments=["--set", assignment])
 
 
-PIECES = [b"[", b"]", b"[[", b"]]", b"{", b"}", b"=", b".", b",", b'"', b"'", b'"""', b"'''", b"\n", b"\r\n", b"#", b"\\", b"\\u", b"\xff", b"\xc3",
-          b"\xef\xbb\xbf", b"nan", b"inf", b"-inf", b"1e400", b"1e-400", b"0x", b"0b1", b"true", b"False", b"model", b"1979-05-27", b"07:32:00",
+PIECES = [b"[", b"]", b"[[", b"]]", b"{", b"}", b"=", b".", b",", b'"', b"'", b'"""', b"'''", b"\n", b"\r\n", b"#", b"\\", b"\\u",
+          b"\xff", b"\xc3", b"\xef\xbb\xbf", b"nan", b"inf", b"-inf", b"1e400", b"1e-400", b"0x", b"0b1", b"true", b"False", b"model",
+          b"1979-05-27", b"07:32:00",
           b"-9223372036854775809", b"\t", b"_", b"+", b"-", b"\0", "😀".encode()]
 
 

@@ -34,7 +34,9 @@ class Patient {
     require(::pwrite(file_, bytes.data(), bytes.size(), at) == static_cast<ssize_t>(bytes.size()), "cannot write to ", path_.string());
   }
   void resize(index size) { require(::ftruncate(file_, size) == 0, "cannot resize ", path_.string()); }
-  void heal(index at, index count) { write(at, std::string_view(bytes_).substr(static_cast<std::size_t>(at), static_cast<std::size_t>(count))); }
+  void heal(index at, index count) {
+    write(at, std::string_view(bytes_).substr(static_cast<std::size_t>(at), static_cast<std::size_t>(count)));
+  }
 
   /// One case: the file as it is now must be refused in a sentence with its name. `name` is asked for after a failure.
   void judge(Tally& tally, const std::function<std::string()>& name) const {
@@ -47,7 +49,8 @@ class Patient {
     }
     if (text.empty()) {
       tally.fail(name() + ": accepted");
-    } else if (!text.starts_with(path_.string() + " ") || text.size() < path_.string().size() + 10 || text.find('\n') != std::string::npos) {
+    } else if (!text.starts_with(path_.string() + " ") || text.size() < path_.string().size() + 10 ||
+               text.find('\n') != std::string::npos) {
       tally.fail(name() + ": no sentence with the file's name: " + text);
     } else {
       ++tally.refused;
@@ -115,7 +118,9 @@ void mangle(Patient& patient, Tally& tally, index count, std::mt19937_64& random
         std::swap_ranges(one, one + kSector, sector());
         break;
       }
-      case 3: std::generate_n(bytes.begin() + below(patient.size() - 64), 1 + below(64), [&] { return static_cast<char>(random()); }); break;
+      case 3:
+        std::generate_n(bytes.begin() + below(patient.size() - 64), 1 + below(64), [&] { return static_cast<char>(random()); });
+        break;
       case 4: bytes.erase(static_cast<std::size_t>(below(patient.size())), static_cast<std::size_t>(1 + below(16))); break;
       default: bytes.insert(static_cast<std::size_t>(below(patient.size())), 1, static_cast<char>(random())); break;
     }
@@ -190,7 +195,8 @@ int main(int argc, char** argv) {
   try {
     return dikkat::torture::run({argv + 1, argv + argc});
   } catch (const std::exception& error) {
-    std::cerr << "damage: " << error.what() << "\nusage: damage flip-one|flip-all|truncate|append|mangle FILE BEGIN END SEED | large COUNT SEED\n";
+    std::cerr << "damage: " << error.what()
+              << "\nusage: damage flip-one|flip-all|truncate|append|mangle FILE BEGIN END SEED | large COUNT SEED\n";
     return 1;
   }
 }

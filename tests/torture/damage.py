@@ -112,7 +112,8 @@ def hostile(bench):
         def run(bench, _):
             log = bench.folder / f"hostile-{name}-{command}.log"
             arguments = [command, f"{name}.h5"]
-            before = ["strace", "-f", "-qq", "--seccomp-bpf", "-s", "300", "-o", str(log), "-e", "trace=open,openat,openat2,execve,connect", "-e", "signal=none"]
+            before = ["strace", "-f", "-qq", "--seccomp-bpf", "-s", "300", "-o", str(log), "-e", "signal=none",
+                      "-e", "trace=open,openat,openat2,execve,connect"]
             outcome = bench.run(folder, arguments, before=before, patience=30)
             for line in log.read_text(errors="replace").splitlines():
                 require("other.h5" not in line and "/etc/passwd" not in line, "it opened another file:", line)

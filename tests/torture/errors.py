@@ -7,7 +7,8 @@ import subprocess
 
 import kills
 import traced
-from bench import REFUSED, SURVIVED, Case, Skipped, finish, reference, require, require_same_result, require_whole, result_of, settings, steps_in
+from bench import (REFUSED, SURVIVED, Case, Skipped, finish, reference, require, require_same_result, require_whole, result_of,
+                   steps_in)
 
 STEPS = kills.STEPS
 
@@ -42,7 +43,8 @@ def fail_at(event, values, effect, for_ever, code, silent=False):
     return run
 
 
-FAILING = ("openat", "fallocate", "pwrite64", "pread64", "ftruncate", "fsync", "close", "rename", "unlink", "write", "newfstatat", "getdents64")
+FAILING = ("openat", "fallocate", "pwrite64", "pread64", "ftruncate", "fsync", "close", "rename", "unlink", "write", "newfstatat",
+           "getdents64")
 ERRORS = ("ENOSPC", "EIO", "EDQUOT", "EINTR")
 
 
@@ -109,7 +111,8 @@ def small_file_system(kib, values):
         folder = bench.make_folder("full")
         room = folder / "disk"
         room.mkdir()
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kib}k", "dikkat-torture", str(room)], capture_output=True, text=True)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kib}k", "dikkat-torture", str(room)],
+                                 capture_output=True, text=True)
         if mounted.returncode != 0:
             raise Skipped("tmpfs cannot be mounted here: " + mounted.stderr.strip().replace(str(room), "FOLDER"))
         try:

@@ -1,4 +1,6 @@
 // Every call of a save fails, once and for ever, in every way: the save says so and harms nothing, or takes no notice.
+#include "train/checkpoint/faults.h"
+
 #include <cerrno>
 
 #include <sys/wait.h>
@@ -6,7 +8,6 @@
 
 #include "tests/torture/tally.h"
 #include "tests/train/checkpoint/sample.h"
-#include "train/checkpoint/faults.h"
 #include "train/checkpoint/run_directory.h"
 
 namespace dikkat::torture {
@@ -109,7 +110,8 @@ int run(index elements) {
   Save save(elements);
   Tally tally;
   const auto at_every_call = [&](const char* name, FaultPlan plan, Verdict expected) {
-    for (plan.nth = 1; save.strike(tally, plan, expected, concat(name, plan.for_ever ? " for ever, call " : ", call ", plan.nth)); ++plan.nth) {
+    for (plan.nth = 1; save.strike(tally, plan, expected, concat(name, plan.for_ever ? " for ever, call " : ", call ", plan.nth));
+         ++plan.nth) {
     }
     if (plan.nth < 20) {
       tally.fail(concat(name, ": only ", plan.nth, " calls were struck, a save has more"));

@@ -1,5 +1,5 @@
-// Checkpoints from a stranger: their checksums are right, their contents are hostile. Writes each as FOLDER/NAME.h5, beside other.h5, a file
-// that none of them has any business to lead to; prints the names. `good.h5` among them is sealed without a change.
+// Checkpoints from a stranger: their checksums are right, their contents are hostile. Writes each as FOLDER/NAME.h5, beside other.h5, a
+// file that none of them has any business to lead to; prints the names. `good.h5` among them is sealed without a change.
 #include <functional>
 #include <utility>
 
@@ -55,7 +55,8 @@ Tamper typed(const char* name, const std::function<hid_t()>& make_type, Extents 
 }
 
 Tamper as(const char* name, hid_t type, Extents extents) {
-  return typed(name, [type] { return H5Tcopy(type); }, std::move(extents));
+  return typed(
+      name, [type] { return H5Tcopy(type); }, std::move(extents));
 }
 
 /// Another value in a dataset of one number.
@@ -75,7 +76,8 @@ hid_t string_of(std::size_t size) {
 }
 
 void add_links(std::vector<std::pair<std::string, Tamper>>& cases, const std::string& other) {
-  for (const auto& [name, path] : {std::pair{"text", "/config"}, {"group", "/model"}, {"tensor", kTensor}, {"number", kNumber}, {"moments", "/optimizer/m"}}) {
+  for (const auto& [name, path] :
+       {std::pair{"text", "/config"}, {"group", "/model"}, {"tensor", kTensor}, {"number", kNumber}, {"moments", "/optimizer/m"}}) {
     const std::string at = path;
     cases.emplace_back(concat("external-link-", name), [=](hid_t file) {
       remove(file, at.c_str());
@@ -100,8 +102,10 @@ void add_links(std::vector<std::pair<std::string, Tamper>>& cases, const std::st
     done(H5Lcreate_soft("/tokenizer", file, kText, H5P_DEFAULT, H5P_DEFAULT), "link");
     done(H5Lcreate_soft("/config", file, "/tokenizer", H5P_DEFAULT, H5P_DEFAULT), "link");
   });
-  cases.emplace_back("hard-link-loop", [](hid_t file) { done(H5Lcreate_hard(file, "/", file, "/model/loop", H5P_DEFAULT, H5P_DEFAULT), "link"); });
-  cases.emplace_back("hard-link-to-itself", [](hid_t file) { done(H5Lcreate_hard(file, "/model", file, "/model/model", H5P_DEFAULT, H5P_DEFAULT), "link"); });
+  cases.emplace_back("hard-link-loop",
+                     [](hid_t file) { done(H5Lcreate_hard(file, "/", file, "/model/loop", H5P_DEFAULT, H5P_DEFAULT), "link"); });
+  cases.emplace_back("hard-link-to-itself",
+                     [](hid_t file) { done(H5Lcreate_hard(file, "/model", file, "/model/model", H5P_DEFAULT, H5P_DEFAULT), "link"); });
   cases.emplace_back("root-in-place-of-a-group", [](hid_t file) {
     remove(file, "/model");
     done(H5Lcreate_hard(file, "/", file, "/model", H5P_DEFAULT, H5P_DEFAULT), "link");
@@ -120,7 +124,8 @@ void add_links(std::vector<std::pair<std::string, Tamper>>& cases, const std::st
     done(H5Tcommit2(file, kText, type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), "commit a type");
     H5Tclose(type);
   });
-  cases.emplace_back("object-too-many", [](hid_t file) { done(H5Lcreate_hard(file, "config", file, "extra", H5P_DEFAULT, H5P_DEFAULT), "link"); });
+  cases.emplace_back("object-too-many",
+                     [](hid_t file) { done(H5Lcreate_hard(file, "config", file, "extra", H5P_DEFAULT, H5P_DEFAULT), "link"); });
   cases.emplace_back("thousand-links", [](hid_t file) {  // as many as go into a heap and a tree
     for (int i = 0; i < 1000; ++i) {
       done(H5Lcreate_hard(file, kTensor, file, concat("/model/extra-", i).c_str(), H5P_DEFAULT, H5P_DEFAULT), "link");
@@ -131,13 +136,12 @@ void add_links(std::vector<std::pair<std::string, Tamper>>& cases, const std::st
 void add_storage(std::vector<std::pair<std::string, Tamper>>& cases, const std::string& other) {
   for (const auto& [what, name, type, extents] :
        {std::tuple{"tensor", kTensor, H5T_IEEE_F32LE, Extents{5, 3}}, {"number", kNumber, H5T_STD_I64LE, Extents{}}}) {
-    cases.emplace_back(concat("external-storage-", what), with(name, type, extents, [=](hid_t p) {
-                         done(H5Pset_external(p, other.c_str(), 0, 60), "lie in another file");
-                       }));
-    cases.emplace_back(concat("external-storage-passwd-", what), with(name, type, extents, [](hid_t p) {
-                         done(H5Pset_external(p, "/etc/passwd", 0, 60), "lie in another file");
-                       }));
-    cases.emplace_back(concat("compact-", what), with(name, type, extents, [](hid_t p) { done(H5Pset_layout(p, H5D_COMPACT), "be compact"); }));
+    cases.emplace_back(concat("external-storage-", what),
+                       with(name, type, extents, [=](hid_t p) { done(H5Pset_external(p, other.c_str(), 0, 60), "lie in another file"); }));
+    cases.emplace_back(concat("external-storage-passwd-", what),
+                       with(name, type, extents, [](hid_t p) { done(H5Pset_external(p, "/etc/passwd", 0, 60), "lie in another file"); }));
+    cases.emplace_back(concat("compact-", what),
+                       with(name, type, extents, [](hid_t p) { done(H5Pset_layout(p, H5D_COMPACT), "be compact"); }));
   }
   const auto chunked = [](const std::function<void(hid_t)>& filter) {
     return with(kTensor, H5T_IEEE_F32LE, {5, 3}, [=](hid_t p) {
@@ -159,7 +163,8 @@ void add_storage(std::vector<std::pair<std::string, Tamper>>& cases, const std::
                      }));
   cases.emplace_back("virtual", [=](hid_t file) {
     const hid_t space = space_of({5, 3});
-    with(kTensor, H5T_IEEE_F32LE, {5, 3}, [&](hid_t p) { done(H5Pset_virtual(p, space, other.c_str(), "/data", space), "be virtual"); })(file);
+    with(kTensor, H5T_IEEE_F32LE, {5, 3},
+         [&](hid_t p) { done(H5Pset_virtual(p, space, other.c_str(), "/data", space), "be virtual"); })(file);
     H5Sclose(space);
   });
   cases.emplace_back("virtual-of-itself", [](hid_t file) {
@@ -197,7 +202,8 @@ void add_types(std::vector<std::pair<std::string, Tamper>>& cases) {
     if (std::string_view(name) != "enumeration") {
       cases.emplace_back(concat("tensor-of-", name), typed(kTensor, make, {5, 3}));
     }
-    cases.emplace_back(concat("number-of-", name), std::string_view(name) == "enumeration" ? as(kNumber, H5T_STD_U64LE, {}) : typed(kNumber, make, {}));
+    cases.emplace_back(concat("number-of-", name),
+                       std::string_view(name) == "enumeration" ? as(kNumber, H5T_STD_U64LE, {}) : typed(kNumber, make, {}));
   }
   cases.emplace_back("text-that-is-a-number", as(kText, H5T_STD_I64LE, {}));
   cases.emplace_back("text-of-any-length", typed(kText, [] { return string_of(H5T_VARIABLE); }, {}));
@@ -234,7 +240,8 @@ void add_state(std::vector<std::pair<std::string, Tamper>>& cases) {
     std::replace(label.begin(), label.end(), '/', '-');
     cases.emplace_back(label, [name](hid_t file) { remove(file, name); });
   }
-  cases.emplace_back("state-too-many", [](hid_t file) { done(H5Lcreate_hard(file, kNumber, file, "/state/mood", H5P_DEFAULT, H5P_DEFAULT), "link"); });
+  cases.emplace_back("state-too-many",
+                     [](hid_t file) { done(H5Lcreate_hard(file, kNumber, file, "/state/mood", H5P_DEFAULT, H5P_DEFAULT), "link"); });
   cases.emplace_back("bool-that-is-2", value<unsigned char>("/state/evaluation_pending", H5T_NATIVE_UCHAR, 2));
   cases.emplace_back("another-step", value<std::int64_t>(kNumber, H5T_NATIVE_INT64, 9));
   cases.emplace_back("negative-step", value<std::int64_t>(kNumber, H5T_NATIVE_INT64, -1));

@@ -7,7 +7,8 @@ import time
 
 import kills
 import traced
-from bench import REFUSED, SURVIVED, Case, finish, metric_lines, reference, require, require_same_result, require_whole, result_of, settings, steps_in
+from bench import (REFUSED, SURVIVED, Case, finish, metric_lines, reference, require, require_same_result, require_whole, result_of,
+                   settings, steps_in)
 
 STEPS = kills.STEPS
 SIGNALS = ("INT", "TERM", "HUP", "INT twice", "QUIT")
@@ -105,10 +106,12 @@ def crowd(kind, count):
     """`count` writers at once, of which one is to win."""
     def run(bench, random):
         folder = bench.make_folder("crowd")
-        endless = {"train.max_steps": 1_000_000, "train.checkpoint_interval": 200, "train.eval_interval": 999_999, "train.log_interval": 999_999}
+        endless = {"train.max_steps": 1_000_000, "train.checkpoint_interval": 200, "train.eval_interval": 999_999,
+                   "train.log_interval": 999_999}
         begin = ["train", "--config", "tiny.toml", "--out", "run", *settings(endless)]
         if kind != "train":
-            outcome = bench.run(folder, ["train", "--config", "tiny.toml", "--out", "run", *settings({**endless, "train.max_steps": 3, "optim.decay_steps": 9})])
+            short = settings({**endless, "train.max_steps": 3, "optim.decay_steps": 9})
+            outcome = bench.run(folder, ["train", "--config", "tiny.toml", "--out", "run", *short])
             require(outcome.code == 0, "no run to go on with:", outcome.last_words())
         resume = ["resume", "run", *settings({"train.max_steps": 1_000_000})]
         processes = []
@@ -129,7 +132,7 @@ def crowd(kind, count):
                     outcome.require_code(2)
                     outcome.require_sentence("run", alone=True)
                     said = outcome.last_words()
-                    # In the moment between locking and signing the holder has no name yet. A start may also find what the winner has written.
+                    # Between locking and signing the holder has no name yet. A start may also find what the winner has written.
                     named = f"in use by process {winner.pid}:" in said or "in use by another process" in said
                     require(named or "is not empty" in said, "the holder is not named:", said)
             winner.send(signal.SIGTERM)

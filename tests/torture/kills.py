@@ -25,7 +25,8 @@ def half_done(bench, values):
         outcome = bench.run(folder, begin, before=traced.injecting(folder / "log", "rename", "signal=SIGKILL", event.ordinal))
         require(outcome.code == -signal.SIGKILL, "the preparing kill did not come:", outcome.err[-300:])
         # Beside training, which thread saves is not always the same, and so neither is the moment.
-        require(steps_in(folder / "run") and max(steps_in(folder / "run")) < STEPS - 2, "the preparing kill came too late:", steps_in(folder / "run"))
+        steps = steps_in(folder / "run")
+        require(steps and max(steps) < STEPS - 2, "the preparing kill came too late:", steps)
         return folder
     return bench.once(("half done", str(values)), make)
 

@@ -1,5 +1,5 @@
-// NaN and infinity at every site of a step: in weights, in what each op gives, in the loss, in gradients and in moments. Never applied, never
-// saved; the run stops with a sentence that names step and tensor, or skips the step where that is asked for. Prints a line of JSON.
+// NaN and infinity at every site of a step: in weights, in what each op gives, in the loss, in gradients and in moments. Never applied,
+// never saved; the run stops with a sentence that names step and tensor, or skips the step where that is asked for. Prints a line of JSON.
 #include <cmath>
 #include <functional>
 #include <map>
@@ -12,7 +12,8 @@ namespace dikkat::torture {
 namespace {
 
 constexpr index kBadStep = 6;  // two steps after the checkpoint of step 4
-constexpr float kValues[] = {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()};
+constexpr float kValues[] = {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+                             -std::numeric_limits<float>::infinity()};
 
 const char* name_of(float value) { return std::isnan(value) ? "NaN" : value > 0 ? "Inf" : "-Inf"; }
 
@@ -63,17 +64,18 @@ class Experiment {
   }
 
   void activation(Tally& tally, index call, float value) {
-    judge(tally, concat(name_of(value), " from ", ops_[call], ", call ", call, " of a step"), "stop", {"step 6"}, [&](Trainer& trainer, TrainingEvents& events) {
-      Site site(
-          [&](const OpRun& run, index now) {
-            if (now == (kBadStep - 1) * std::ssize(ops_) + call) {
-              const_cast<float*>(run.outputs.front().data<float>())[0] = value;
-            }
-          },
-          [](index) {});
-      trainer.set_profile(&site);
-      trainer.run(events, never);
-    });
+    judge(tally, concat(name_of(value), " from ", ops_[call], ", call ", call, " of a step"), "stop", {"step 6"},
+          [&](Trainer& trainer, TrainingEvents& events) {
+            Site site(
+                [&](const OpRun& run, index now) {
+                  if (now == (kBadStep - 1) * std::ssize(ops_) + call) {
+                    const_cast<float*>(run.outputs.front().data<float>())[0] = value;
+                  }
+                },
+                [](index) {});
+            trainer.set_profile(&site);
+            trainer.run(events, never);
+          });
   }
 
   void gradient(Tally& tally, const std::string& tensor, float value, const char* on_nonfinite) {
@@ -205,7 +207,9 @@ class Experiment {
         if (tensor.group == group && tensor.name == name) {
           data[0] = value;
         }
-        auto& tensors = tensor.group == TensorGroup::model ? snapshot.model : tensor.group == TensorGroup::adam_m ? snapshot.adam_m : snapshot.adam_v;
+        auto& tensors = tensor.group == TensorGroup::model    ? snapshot.model
+                        : tensor.group == TensorGroup::adam_m ? snapshot.adam_m
+                                                              : snapshot.adam_v;
         tensors.push_back({tensor.name, tensor.shape, data.data()});
       }
     }

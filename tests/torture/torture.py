@@ -50,11 +50,12 @@ COLUMNS = (
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(prog="scripts/torture.sh", description="Runs fault enumerations on the built program and prints what became of "
-                                     "each. Exit code 1 when anything failed.")
+    parser = argparse.ArgumentParser(prog="scripts/torture.sh", description="Runs fault enumerations on the built program and prints what "
+                                     "became of each. Exit code 1 when anything failed.")
     parser.add_argument("--program", default=str(ROOT / "build/dev/dikkat"), help="the program under test; default: build/dev/dikkat")
     parser.add_argument("--tools", help="where damage and the other C++ programs of tests/torture are; default: tests/ beside the program")
-    parser.add_argument("--long", action="store_true", help="larger counts; what is finished is kept in build/torture/long.json, and the next call goes on")
+    parser.add_argument("--long", action="store_true",
+                        help="larger counts; what is finished is kept in build/torture/long.json, and the next call goes on")
     parser.add_argument("--afresh", action="store_true", help="with --long: forget what is finished")
     parser.add_argument("--only", action="append", metavar="NAME", help="this test alone (may be given again)")
     parser.add_argument("--case", metavar="NAME", help="of that test, this case alone")
@@ -209,7 +210,8 @@ def main():
             except Exception as error:
                 text = str(error) if isinstance(error, Failed) else traceback.format_exc(limit=4)
                 failures.append((name, "(making the cases)", text))
-                rows.append({"test": name, "title": title, "cases": 0, "survived": 0, "refused": 0, "failed": 1, "skipped": {}, "left": 0, "seconds": 0})
+                rows.append({"test": name, "title": title, "cases": 0, "survived": 0, "refused": 0, "failed": 1, "skipped": {}, "left": 0,
+                             "seconds": 0})
                 print_row(widths, (title, 0, 0, 0, 1, 0))
                 continue
             if options.case:
@@ -239,11 +241,11 @@ def main():
     if failures and options.keep:
         print(f"\nfolders are kept in {folder}")
     summed = {key: sum(row[key] for row in rows) for key in ("cases", "survived", "refused", "failed")}
-    print(f"\ntorture: {summed['cases']:,} cases, {summed['survived']:,} survived, {summed['refused']:,} refused, {summed['failed']:,} failed, "
-          f"{time.monotonic() - begun:.0f} s")
+    print(f"\ntorture: {summed['cases']:,} cases, {summed['survived']:,} survived, {summed['refused']:,} refused, "
+          f"{summed['failed']:,} failed, {time.monotonic() - begun:.0f} s")
     if options.json:
-        pathlib.Path(options.json).write_text(json.dumps({"program": options.program, "seed": options.seed, "long": options.long, "rows": rows,
-                                                          "failures": failures}, indent=1) + "\n")
+        table = {"program": options.program, "seed": options.seed, "long": options.long, "rows": rows, "failures": failures}
+        pathlib.Path(options.json).write_text(json.dumps(table, indent=1) + "\n")
     return 1 if failures else 0
 
 

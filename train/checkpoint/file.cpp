@@ -96,9 +96,8 @@ File File::open_regular(const std::filesystem::path& path) {
   require_input(!S_ISDIR(info.st_mode), "is a directory, expected a file");
   require_input(S_ISREG(info.st_mode), "is not a regular file (a pipe, socket or device)");
   File file;
-  const int error = attempt(nullptr, Operation::open, [&] {
-    return file.descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  });
+  const int error = attempt(nullptr, Operation::open,
+                            [&] { return file.descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); });
   require_input(error == 0, "cannot be read: ", describe_errno(error));
   require_input(::fstat(file.descriptor_, &info) == 0 && S_ISREG(info.st_mode), "is not a regular file");
   return file;

@@ -83,7 +83,8 @@ std::string contents_of(const fs::path& path) {
     const fs::path name = file->path().filename();
     std::error_code ignored;
     const bool is_temporary = name.string().starts_with(concat(kTemporaryPrefix, "config.toml-"));  // what is written first
-    if (name != kLockName && !is_temporary && !(name == "checkpoints" && fs::is_directory(file->path()) && fs::is_empty(file->path(), ignored))) {
+    if (name != kLockName && !is_temporary &&
+        !(name == "checkpoints" && fs::is_directory(file->path()) && fs::is_empty(file->path(), ignored))) {
       names.push_back(name.string());
     }
   }

@@ -23,9 +23,7 @@ extern "C" void on_signal(int signal) {
   received = signal;
 }
 
-void say(const char* text) {
-  [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text, std::strlen(text));
-}
+void say(const char* text) { [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text, std::strlen(text)); }
 
 /// A page of a mapped file that is there no more; anything else that is a bus error crashes as it would.
 extern "C" void on_bus_error(int signal, siginfo_t* info, void*) {

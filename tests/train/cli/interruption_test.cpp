@@ -68,8 +68,9 @@ TEST_P(SignalTest, SavesTheRunWhichGoesOnToTheSameBits) {
   expect_same_as_whole(here, 50);
 }
 
-INSTANTIATE_TEST_SUITE_P(Interruption, SignalTest, ::testing::Values(SIGINT, SIGTERM, SIGHUP),
-                         [](const auto& signal) { return signal.param == SIGINT ? "Interrupt" : signal.param == SIGTERM ? "Terminate" : "HangUp"; });
+INSTANTIATE_TEST_SUITE_P(Interruption, SignalTest, ::testing::Values(SIGINT, SIGTERM, SIGHUP), [](const auto& signal) {
+  return signal.param == SIGINT ? "Interrupt" : signal.param == SIGTERM ? "Terminate" : "HangUp";
+});
 
 TEST(Interruption, AHangUpThatIsIgnoredStaysIgnored) {
   const Workspace here;
