@@ -16,3 +16,6 @@ say "clang with address and undefined-behaviour sanitizers: build, run the fast 
 cmake --preset asan >/dev/null
 cmake --build --preset asan
 ctest --preset asan -j "$(nproc)"
+
+say "torture: faults of all kinds on the built program"
+scripts/torture.sh

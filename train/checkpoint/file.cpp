@@ -91,13 +91,14 @@ int File::create(const std::filesystem::path& path, Faults* faults) {
 File File::open_regular(const std::filesystem::path& path) {
   struct stat info {};
   // Looked at before it is opened, since opening a device can act on it; and after, since the name may mean another file by then.
-  require_input(::stat(path.c_str(), &info) == 0, "cannot be read: ", describe_errno(errno));
+  const bool is_there = ::stat(path.c_str(), &info) == 0;  // not within what reads errno: the order of arguments is nobody's
+  require_input(is_there, "cannot be read: ", describe_errno(errno));
   require_input(!S_ISDIR(info.st_mode), "is a directory, expected a file");
   require_input(S_ISREG(info.st_mode), "is not a regular file (a pipe, socket or device)");
   File file;
-  require_input(attempt(nullptr, Operation::open,
-                        [&] { return file.descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }) == 0,
-                "cannot be read: ", describe_errno(errno));
+  const int error = attempt(nullptr, Operation::open,
+                            [&] { return file.descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); });
+  require_input(error == 0, "cannot be read: ", describe_errno(error));
   require_input(::fstat(file.descriptor_, &info) == 0 && S_ISREG(info.st_mode), "is not a regular file");
   return file;
 }
@@ -139,7 +140,8 @@ int File::close() {
 
 index File::size() const {
   struct stat info {};
-  require(::fstat(descriptor_, &info) == 0, "cannot find out the size of the file: ", describe_errno(errno));
+  const bool is_known = ::fstat(descriptor_, &info) == 0;
+  require(is_known, "cannot find out the size of the file: ", describe_errno(errno));
   return info.st_size;
 }
 
@@ -172,6 +174,9 @@ void replace_file(const std::filesystem::path& path, std::string_view text) {
     File file;
     require_done(file.create(temporary, nullptr), Operation::open);
     require_done(file.write(0, std::as_bytes(std::span(text))), Operation::write);
+    std::string found(text.size(), '\0');
+    require_done(file.read(0, std::as_writable_bytes(std::span(found))), Operation::read);
+    require(found == text, "the file does not give back what was written");
     require_done(file.sync(), Operation::sync);
     require_done(file.close(), Operation::close);
     require_done(rename_file(temporary, path, nullptr), Operation::rename);

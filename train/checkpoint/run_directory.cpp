@@ -17,6 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLockName = ".lock";
+/// What a writer that was killed leaves: save.cpp's and replace_file's temporary files.
+constexpr const char* kTemporaryPrefix = ".tmp-";
 
 /// A descriptor that is closed unless it is released.
 class Descriptor {
@@ -80,7 +82,9 @@ std::string contents_of(const fs::path& path) {
   for (fs::directory_iterator file(path, error), end; !error && file != end; file.increment(error)) {
     const fs::path name = file->path().filename();
     std::error_code ignored;
-    if (name != kLockName && !(name == "checkpoints" && fs::is_directory(file->path()) && fs::is_empty(file->path(), ignored))) {
+    const bool is_temporary = name.string().starts_with(concat(kTemporaryPrefix, "config.toml-"));  // what is written first
+    if (name != kLockName && !is_temporary &&
+        !(name == "checkpoints" && fs::is_directory(file->path()) && fs::is_empty(file->path(), ignored))) {
       names.push_back(name.string());
     }
   }
@@ -125,6 +129,7 @@ RunDirectory RunDirectory::create(const fs::path& path) {
   require_empty(path);
   sign_lock(directory.lock_, path);  // not before: the lock file of a folder that is refused may be somebody else's
   make_directory(directory.checkpoints_path());
+  directory.clean_temporaries();
   require_done(sync_directory(path, nullptr), Operation::sync_directory);
   return directory;
 }
@@ -196,14 +201,16 @@ std::vector<std::filesystem::path> RunDirectory::set_aside_after(index step) {
 
 index RunDirectory::clean_temporaries() {
   index removed = 0;
-  std::error_code error;
-  for (fs::directory_iterator file(checkpoints_path(), error), end; !error && file != end; file.increment(error)) {
-    if (file->path().filename().string().starts_with(".tmp-") && file->symlink_status().type() == fs::file_type::regular) {
-      std::error_code undeletable;
-      removed += fs::remove(file->path(), undeletable) ? 1 : 0;
+  for (const fs::path& folder : {path_, checkpoints_path()}) {
+    std::error_code error;
+    for (fs::directory_iterator file(folder, error), end; !error && file != end; file.increment(error)) {
+      if (file->path().filename().string().starts_with(kTemporaryPrefix) && file->symlink_status().type() == fs::file_type::regular) {
+        std::error_code undeletable;
+        removed += fs::remove(file->path(), undeletable) ? 1 : 0;
+      }
     }
+    require_input(!error, folder.string(), " cannot be listed: ", error.message());
   }
-  require_input(!error, checkpoints_path().string(), " cannot be listed: ", error.message());
   return removed;
 }
 

@@ -38,7 +38,7 @@ class RunDirectory {
   /// Renames the checkpoints after `step` to <name>.aside, .aside-2 ...: a run that goes on from an older one (--latest-good)
   /// would meet them again. Gives their new paths.
   std::vector<std::filesystem::path> set_aside_after(index step);
-  /// Removes the temporary files that a killed writer left and says how many.
+  /// Removes the temporary files that a killed writer left, of checkpoints and of what lies beside them, and says how many.
   index clean_temporaries();
 
  private:

@@ -28,7 +28,7 @@ constexpr const char* kFooter = R"(Examples:
   dikkat tokenizer train --corpus my-text.txt --vocab-size 4096 --out my-tokenizer
 
 `dikkat COMMAND --help` tells about one of them, `dikkat --help-config` about every key of a configuration.
-Exit codes: 0, 1 for a failure, 2 for bad input, 130 and 143 after SIGINT and SIGTERM (the run is saved).)";
+Exit codes: 0, 1 for a failure, 2 for bad input, 130, 143 and 129 after SIGINT, SIGTERM and SIGHUP (the run is saved).)";
 
 /// Ends parsing: somebody asked for the keys of a configuration, whatever else is missing.
 struct HelpForKeysWanted {};

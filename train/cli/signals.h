@@ -2,11 +2,12 @@
 
 namespace dikkat {
 
-/// For main(): SIGINT and SIGTERM end the process at once with exit code 128 + signal, since there is nothing yet to save. SIGPIPE and
-/// SIGXFSZ become errors of the write that caused them.
+/// For main(): SIGINT, SIGTERM and SIGHUP (where it is not ignored, as under nohup) end the process at once with exit code 128 + signal,
+/// since there is nothing yet to save. SIGPIPE and SIGXFSZ become errors of the write that caused them. A SIGBUS from a mapped file that
+/// was cut short ends the process with exit code 2 and a sentence that names it.
 void handle_signals();
 
-/// From now on a first SIGINT or SIGTERM only asks the work to end in order; a second one ends the process at once.
+/// From now on a first one of the three only asks the work to end in order; a second one ends the process at once.
 void stop_in_order();
 
 /// As it was before: a signal ends the process at once.

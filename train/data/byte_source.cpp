@@ -18,7 +18,8 @@ class File : public ByteSource {
  public:
   File(const std::string& path, const std::string& name) : name_(name) {
     struct stat before {};
-    require_input(::stat(path.c_str(), &before) == 0, "corpus: cannot open ", name, ": ", std::strerror(errno));
+    const bool is_there = ::stat(path.c_str(), &before) == 0;
+    require_input(is_there, "corpus: cannot open ", name, ": ", std::strerror(errno));
     require_input(S_ISREG(before.st_mode), "corpus: ", name,
                   " is no regular file, expected a text file");  // opening a device may act on it
     // Without O_NONBLOCK, a FIFO put in the place of the file since it was looked at would hang the program.

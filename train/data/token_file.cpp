@@ -121,7 +121,8 @@ class TokenFileWriter::Output {
   void finish_with(const void* start, std::size_t bytes) {
     flush();
     write(start, bytes, 0);
-    require(::fsync(file_) == 0, "token file: cannot write ", path_, " to the disk: ", std::strerror(errno));
+    const bool is_synced = ::fsync(file_) == 0;
+    require(is_synced, "token file: cannot write ", path_, " to the disk: ", std::strerror(errno));
   }
 
  private:
@@ -201,7 +202,8 @@ void TokenFileWriter::finish(const std::array<index, kParts>& bytes) {
   checksum_of(header).copy(header.checksum.data(), header.checksum.size());
   tokens_->finish_with(&header, sizeof header);
   tokens_.reset();
-  require(::rename(unfinished_.c_str(), path_.c_str()) == 0, "token file: cannot rename ", unfinished_, ": ", std::strerror(errno));
+  const bool is_renamed = ::rename(unfinished_.c_str(), path_.c_str()) == 0;
+  require(is_renamed, "token file: cannot rename ", unfinished_, ": ", std::strerror(errno));
   unfinished_.clear();
 }
 

@@ -90,9 +90,11 @@ void MetricsLog::append(std::string_view line) {
   if (std::exchange(torn_, false)) {
     append("\n");
   }
+  constexpr int kMaxInterruptions = 1000;  // in a row: a storm of signals ends in an error and not in a hang
+  int interruptions = 0;
   while (!line.empty()) {
     const ssize_t count = ::write(descriptor_, line.data(), line.size());
-    if (count < 0 && errno == EINTR) {
+    if (count < 0 && errno == EINTR && ++interruptions < kMaxInterruptions) {
       continue;
     }
     torn_ = count <= 0;

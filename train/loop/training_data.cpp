@@ -78,10 +78,14 @@ EvaluationText evaluation_text(const Config& config, const Tokenizer& tokenizer,
 }
 
 std::unique_ptr<const Samples> training_windows(const Config& config, const Tokenizer& tokenizer, const TokenStore& store) {
-  if (by_document(config)) {
-    return std::make_unique<DocumentWindows>(store, config.model.block_size, tokenizer.separator().has_value());
+  try {
+    if (by_document(config)) {
+      return std::make_unique<DocumentWindows>(store, config.model.block_size, tokenizer.separator().has_value());
+    }
+    return std::make_unique<TrainingWindows>(store, config.model.block_size, static_cast<std::uint64_t>(config.train.seed));
+  } catch (const InputError& error) {
+    fail_input(error.what(), " (data.corpus is ", config.data.corpus.front(), config.data.corpus.size() > 1 ? " and others)" : ")");
   }
-  return std::make_unique<TrainingWindows>(store, config.model.block_size, static_cast<std::uint64_t>(config.train.seed));
 }
 
 /// Tokens of a corpus that has been surveyed: from the cache's folder, or made here.

@@ -1,3 +1,5 @@
+#include <cerrno>
+
 #include <gtest/gtest.h>
 #include <hdf5.h>
 #include <sys/stat.h>
@@ -140,6 +142,12 @@ TEST(Gate, RefusesWhatIsNoCheckpoint) {
   const hid_t file = H5Fcreate((scratch / "foreign.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   ASSERT_GE(H5Fclose(file), 0);
   EXPECT_NE(refusal(scratch / "foreign.h5").find("is an HDF5 file but not a dikkat checkpoint"), std::string::npos);
+}
+
+TEST(Gate, TellsTheErrorOfItsOwnCall) {
+  const ScratchDirectory scratch;
+  errno = ENOSPC;  // of another call, earlier
+  EXPECT_EQ(refusal(scratch / "missing.h5"), (scratch / "missing.h5").string() + " cannot be read: No such file or directory");
 }
 
 TEST(Grouped, PutsCommas) {

@@ -112,8 +112,19 @@ TEST(RunDirectoryOpen, CleansTemporaries) {
   const std::filesystem::path checkpoints = RunDirectory::create(scratch / "run").checkpoints_path();
   write_file(checkpoints / ".tmp-700-123", "half");
   write_file(checkpoints / "notes.txt", "mine");
+  write_file(scratch / "run/.tmp-metrics.jsonl-123", "half");
+  write_file(scratch / "run/metrics.jsonl", "whole");
   RunDirectory::open(scratch / "run");
   EXPECT_EQ(names_in(checkpoints), Names{"notes.txt"});
+  EXPECT_EQ(names_in(scratch / "run"), (Names{".lock", "checkpoints", "metrics.jsonl"}));
+}
+
+TEST(RunDirectoryCreate, TakesWhatAStartThatWasKilledLeft) {
+  const ScratchDirectory scratch;
+  RunDirectory::create(scratch / "run");
+  write_file(scratch / "run/.tmp-config.toml-123", "half");
+  RunDirectory::create(scratch / "run");
+  EXPECT_EQ(names_in(scratch / "run"), (Names{".lock", "checkpoints"}));
 }
 
 TEST(RunDirectoryList, SortsByStepAndTakesOnlyCheckpoints) {

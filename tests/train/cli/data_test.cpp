@@ -319,5 +319,19 @@ TEST_P(DataRefusal, IsOneSentence) {
 }
 INSTANTIATE_TEST_SUITE_P(All, DataRefusal, ::testing::ValuesIn(kCases), [](const auto& c) { return std::string(c.param.name); });
 
+TEST(Tokens, ThatAreCutShortWhileTheyAreReadEndTheRunWithASentence) {
+  const Workspace here;
+  here.write("meta.json", R"({"itos": ["a", "b"], "stoi": {"a": 0, "b": 1}})");
+  here.write("tokens.bin", std::string(std::size_t{1} << 20, '\0'));
+  Program program(here.here({"train", "--config", "tiny.toml", "--out", "run", "--corpus", "tokens.bin", "--set", "tokenizer.kind=char",
+                             "tokenizer.path=meta.json", "train.max_steps=1000000", "train.eval_interval=999999"}));
+  ASSERT_TRUE(program.until([&] { return here.metric_lines("run") >= 12; }));
+  std::filesystem::resize_file(here / "tokens.bin", 4096);
+  const Outcome outcome = program.wait();
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(contains(outcome.err, "tokens.bin was cut short, or could not be read, while it was in use")) << outcome.err;
+  EXPECT_EQ(here.run({"verify", "run"}).code, 0);
+}
+
 }  // namespace
 }  // namespace dikkat::testing

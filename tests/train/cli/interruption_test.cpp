@@ -68,8 +68,20 @@ TEST_P(SignalTest, SavesTheRunWhichGoesOnToTheSameBits) {
   expect_same_as_whole(here, 50);
 }
 
-INSTANTIATE_TEST_SUITE_P(Interruption, SignalTest, ::testing::Values(SIGINT, SIGTERM),
-                         [](const auto& signal) { return signal.param == SIGINT ? "Interrupt" : "Terminate"; });
+INSTANTIATE_TEST_SUITE_P(Interruption, SignalTest, ::testing::Values(SIGINT, SIGTERM, SIGHUP), [](const auto& signal) {
+  return signal.param == SIGINT ? "Interrupt" : signal.param == SIGTERM ? "Terminate" : "HangUp";
+});
+
+TEST(Interruption, AHangUpThatIsIgnoredStaysIgnored) {
+  const Workspace here;
+  ::signal(SIGHUP, SIG_IGN);  // as nohup does
+  Program program(here.here(train_run(60)));
+  ::signal(SIGHUP, SIG_DFL);
+  ASSERT_TRUE(program.until([&] { return here.metric_lines("run") >= 3; }));
+  program.send(SIGHUP);
+  EXPECT_EQ(program.wait().code, 0);
+  EXPECT_NE(here.checkpoint("run", 60), "");
+}
 
 TEST(Interruption, ASecondSignalEndsTheProgramAtOnce) {
   const Workspace here;

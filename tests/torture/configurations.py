@@ -1,0 +1,190 @@
+"""Configurations that cannot be used: refused in a sentence that names the key and the file. No corpus exists here, so every one of them
+must end in exit code 2, a good one with a sentence about the corpus."""
+
+import re
+import shutil
+
+from bench import REFUSED, Case, Counts, require, toml
+
+NOWHERE = "no-such-corpus.txt"
+GOOD = {"model": {"n_layer": 1, "n_head": 2, "n_embd": 8}, "data": {"corpus": [NOWHERE]}}
+PATIENCE = 30
+
+
+def refuse(bench, text, words, arguments=(), file="config.toml"):
+    folder = bench.make_folder("configuration")
+    (folder / file).write_bytes(text if isinstance(text, bytes) else text.encode())
+    outcome = bench.run(folder, ["train", "--config", file, "--out", "run", *arguments], patience=PATIENCE)
+    outcome.require_code(2)
+    require_sentences(outcome, words, file)
+    require(outcome.out == "", "it gave a result")
+    require(not (folder / "run").exists(), "it left a run behind")
+    require(outcome.peak_bytes < 400 << 20, "it took", outcome.peak_bytes >> 20, "MiB of memory")
+    shutil.rmtree(folder)
+    return REFUSED
+
+
+def require_sentences(outcome, words, file):
+    """A line for each thing that is wrong, after the first one's "dikkat: "."""
+    lines = outcome.err.splitlines()
+    require(lines and lines[0].startswith("dikkat: "), "no message:", outcome.err[:300])
+    for line in lines[1:]:
+        require(line.startswith((f"{file}:", "--set")), "a line without a place:", outcome.err[:600])
+    for line in lines:
+        require(len(line) < 1000, "a message of", len(line), "bytes:", line[:300])
+    for trace in ("terminate", "what()", "std::", "Assertion", "Sanitizer"):
+        require(trace not in outcome.err, "the trace of a crash:", outcome.err[:300])
+    for word in words:
+        require(word in outcome.err, f"'{word}' is not in:", outcome.err[:400])
+
+
+def case(name, text, *words, arguments=()):
+    return Case(name, lambda bench, _: refuse(bench, text, words, arguments))
+
+
+def keys_of(bench):
+    """What `dikkat --help-config` says: (section.key, its description in parentheses)."""
+    def make():
+        outcome = bench.run(bench.folder, ["--help-config"])
+        require(outcome.code == 0, "--help-config fails:", outcome.last_words())
+        keys, section = [], ""
+        for line in outcome.out.splitlines():
+            if match := re.fullmatch(r"\[(\w+)\]", line):
+                section = match[1]
+            elif match := re.match(r"  (\w+) \((.*)\)$", line):
+                keys.append((f"{section}.{match[1]}", match[2]))
+        require(len(keys) > 30, "--help-config names only", len(keys), "keys")
+        return keys
+    return bench.once("keys", make)
+
+
+def with_value(key, value):
+    """The good configuration with one line more, in a section that may be there already."""
+    section, name = key.split(".")
+    config = {part: dict(values) for part, values in GOOD.items()}
+    config.setdefault(section, {}).pop(name, None)
+    text = toml(config)
+    return text.replace(f"[{section}]\n", f"[{section}]\n{name} = {value}\n")
+
+
+def wrong_values(description):
+    """(name, TOML) of what the key cannot be."""
+    if description.startswith("one of"):
+        return [("unknown word", '"no such word"'), ("number", "7"), ("empty", '""')]
+    if description.startswith("an integer"):
+        values = [("word", '"seven"'), ("fraction", "1.5"), ("negative", "-1"), ("huge", "99999999999999999999"), ("bool", "true"),
+                  ("list", "[1]")]
+        if match := re.search(r"from (-?\d+) to (\d+)", description):
+            values += [("above", str(int(match[2]) + 1)), ("below", str(int(match[1]) - 1))]
+        return values
+    if description.startswith("a number"):
+        return [("word", '"seven"'), ("nan", "nan"), ("inf", "inf"), ("-inf", "-inf"), ("1e400", "1e400"), ("negative", "-0.5"),
+                ("bool", "false"), ("date", "1979-05-27")]
+    if description.startswith("true or false"):
+        return [("number", "1"), ("word", '"true"'), ("capital", "True")]
+    if description.startswith("a list of strings"):
+        return [("number", "7"), ("numbers", "[1, 2]"), ("table", "{a = 1}")]
+    if description.startswith("a string"):
+        return [("number", "7"), ("list", '["a"]')]
+    return [("table", "{a = 1}")]
+
+
+def by_key(bench):
+    for key, description in keys_of(bench):
+        name = key.split(".")[1]
+        for label, value in wrong_values(description):
+            yield case(f"{key} {label}", with_value(key, value), "config.toml", name)
+        # Left out, one letter is a suggestion away.
+        section = key.split(".")[0]
+        yield case(f"{key} misspelt", with_value(f"{section}.{name}x", "1"), "config.toml", f"{name}x", f"did you mean {key}")
+        yield case(f"{key} twice", with_value(key, "1").replace(f"\n{name} = 1\n", f"\n{name} = 1\n{name} = 1\n", 1), "config.toml", name)
+
+
+def by_hand(bench):
+    good = toml(GOOD)
+    yield case("good, without a corpus", good, NOWHERE)
+    yield case("empty", "", "corpus")
+    yield case("a comment alone", "# nothing\n", "corpus")
+    yield case("binary", bytes(range(256)) * 20, "config.toml")
+    yield case("NULs", bytes(1000), "config.toml")
+    yield case("a NUL in a string", good.replace(NOWHERE, "a\\u0000b"), "corpus")
+    yield case("UTF-16", ("\ufeff" + good).encode("utf-16-le"), "config.toml")
+    yield case("a byte order mark", b"\xef\xbb\xbf" + good.encode(), NOWHERE)
+    yield case("CRLF", good.replace("\n", "\r\n"), NOWHERE)
+    yield case("invalid UTF-8", good.encode() + b"# \xff\xfe\n", "config.toml")
+    yield case("lists 100,000 deep", f"[model]\nn_layer = {'[' * 100_000}", "config.toml")
+    yield case("closed lists 10,000 deep", f"[model]\nn_layer = {'[' * 10_000}{']' * 10_000}\n", "config.toml")
+    yield case("tables 10,000 deep", f"[model]\nn_layer = {'{a = ' * 10_000}1{'}' * 10_000}\n", "config.toml")
+    yield case("a key of 10,000 dots", "a." * 10_000 + "a = 1\n", "config.toml")
+    yield case("a header of 10,000 dots", "[" + "a." * 10_000 + "a]\n", "config.toml")
+    yield case("a key of 100 KB", "a" * 100_000 + " = 1\n", "config.toml")
+    yield case("a string without an end", '[data]\ncorpus = ["abc\n', "config.toml")
+    yield case("a section without an end", "[model\nn_layer = 1\n", "config.toml")
+    yield case("a section twice", good + "[model]\nn_head = 2\n", "config.toml")
+    yield case("an unknown section", good + "[modle]\nn_head = 2\n", "config.toml", "did you mean")
+    yield case("a key without a section", "n_layer = 2\n" + good, "config.toml", "n_layer")
+    yield case("a section that is a value", "model = 1\n", "config.toml", "model")
+    yield case("a list of sections", "[[model]]\nn_layer = 1\n", "config.toml", "model")
+    yield case("JSON", '{"model": {"n_layer": 1}}\n', "config.toml")
+    yield case("YAML", "model:\n  n_layer: 1\n", "config.toml")
+    yield case("heads that do not divide the width", with_value("model.n_head", "3"), "n_head")
+    yield case("an odd width of heads", with_value("model.n_embd", "7"), "n_embd")
+    yield case("a list with a hole", good.replace(f'["{NOWHERE}"]', f'["{NOWHERE}",,]'), "config.toml")
+    yield case("an empty corpus path", good.replace(NOWHERE, ""), "corpus")
+    for assignment, word in (("model.n_layer", "section.key=value"), ("=1", "--set"), ("model.=1", "--set"), (".=", "--set"),
+                             ("model.n_layer=", "n_layer"), ("model.n_layer=nan", "n_layer"), ("train.max_steps=1e400", "max_steps"),
+                             ("optim.learning_rate=1e400", "learning_rate"), ("model.n_layer=0x10000000000000000", "n_layer"),
+                             ("modle.n_layer=1", "belongs in [model]")):
+        yield case(f"--set {assignment}", good, word, arguments=["--set", assignment])
+
+
+PIECES = [b"[", b"]", b"[[", b"]]", b"{", b"}", b"=", b".", b",", b'"', b"'", b'"""', b"'''", b"\n", b"\r\n", b"#", b"\\", b"\\u",
+          b"\xff", b"\xc3", b"\xef\xbb\xbf", b"nan", b"inf", b"-inf", b"1e400", b"1e-400", b"0x", b"0b1", b"true", b"False", b"model",
+          b"1979-05-27", b"07:32:00",
+          b"-9223372036854775809", b"\t", b"_", b"+", b"-", b"\0", "😀".encode()]
+
+
+def mutated(text, random):
+    text = bytearray(text)
+    for _ in range(random.randint(1, 4)):
+        at = random.randrange(len(text) + 1)
+        kind = random.randrange(6)
+        if kind == 0:
+            del text[at:at + random.randint(1, 10)]
+        elif kind == 1:
+            text[at:at + 1] = random.randbytes(1)
+        elif kind == 2:
+            text[at:at] = random.choice(PIECES)
+        elif kind == 3:
+            begin = random.randrange(len(text) + 1)
+            text[at:at] = text[begin:begin + random.randrange(60)]
+        elif kind == 4:
+            del text[at:]
+        else:
+            lines = text.split(b"\n")
+            random.shuffle(lines)
+            text = bytearray(b"\n".join(lines))
+    return bytes(text)
+
+
+def random_ones(bench, root):
+    recipes = [re.sub(rb"^corpus = .*$", b'corpus = ["' + NOWHERE.encode() + b'"]', path.read_bytes(), flags=re.M)
+               for path in sorted((root / "configs").glob("*.toml"))]
+
+    def run(bench, random):
+        for _ in range(10):
+            text = mutated(random.choice(recipes), random)
+            # A mutation may name another corpus or tokenizer; none of these files exists in the folder of a case.
+            refuse(bench, text, [])
+        return Counts(cases=10, refused=10)
+
+    for number in range(1000 if bench.long else 3):
+        yield Case(f"mutations {number}", run)
+
+
+def cases(bench, root):
+    yield from by_hand(bench)
+    everything = list(by_key(bench))
+    # Per commit each key once or twice, and not always the same way.
+    yield from everything if bench.long else everything[::3]
+    yield from random_ones(bench, root)

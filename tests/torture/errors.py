@@ -1,0 +1,152 @@
+"""Calls that fail while a run saves: by strace, on a full file system, and under a limit on the size of files."""
+
+import errno
+import os
+import shutil
+import subprocess
+
+import kills
+import traced
+from bench import (REFUSED, SURVIVED, Case, Skipped, finish, reference, require, require_same_result, require_whole, result_of,
+                   steps_in)
+
+STEPS = kills.STEPS
+
+
+def judge(bench, folder, outcome, values, log, before, code, silent=False):
+    """What must hold after a run in which a call failed with the errno `code` (None: any)."""
+    outcome.require_code(0, 1, 2)  # 2: a folder that cannot be listed is something that people can mend
+    steps = require_whole(bench, folder)
+    expected = traced.steps_left(log, before)
+    require(steps == expected, f"checkpoints {steps} are there, expected {expected}")
+    left = [path.name for path in (folder / "run").rglob(".tmp-*")]
+    require(not left, "temporary files were left behind:", left)
+    result = reference(bench, STEPS, values)[0]
+    if outcome.code == 0:
+        require_same_result(result_of(folder / "run", STEPS), result)
+        return SURVIVED
+    if not silent:
+        outcome.require_sentence(*([os.strerror(code)] if code is not None else []), alone=False)
+    finish(bench, folder, None, STEPS, result)
+    return REFUSED
+
+
+def fail_at(event, values, effect, for_ever, code, silent=False):
+    def run(bench, _):
+        folder = kills.copy_of(bench, kills.half_done(bench, values), "error")
+        log = folder / "log"
+        when = f"{event.ordinal}{'+' if for_ever else ''}"
+        outcome = bench.run(folder, ["resume", "run"], before=traced.injecting(log, event.call, effect, when))
+        verdict = judge(bench, folder, outcome, values, log, steps_in(kills.half_done(bench, values) / "run"), code, silent)
+        shutil.rmtree(folder)
+        return verdict
+    return run
+
+
+FAILING = ("openat", "fallocate", "pwrite64", "pread64", "ftruncate", "fsync", "close", "rename", "unlink", "write", "newfstatat",
+           "getdents64")
+ERRORS = ("ENOSPC", "EIO", "EDQUOT", "EINTR")
+
+
+def by_strace(bench):
+    for asynchronous in (False, True):
+        values = {"train.async_save": asynchronous}
+        mode = "async" if asynchronous else "sync"
+        events = [e for e in kills.calls_of_saves(bench, values) if e.call in FAILING]
+        if not bench.long:
+            # The first, a middle and the last one of each kind; of the errors they take turns.
+            events = [e for call in FAILING for of_kind in [[e for e in events if e.call == call]] if of_kind
+                      for e in ([of_kind[0], of_kind[len(of_kind) // 2], of_kind[-1]] if not asynchronous else of_kind[-1:])]
+        elif asynchronous:
+            events = events[::3]
+        for number, event in enumerate(events):
+            kinds = [(error, for_ever) for error in ERRORS for for_ever in (False, True)]
+            if bench.long:
+                kinds = [kinds[(number + i) % 8] for i in range(0, 8, 3)] if event.call in ("pread64", "pwrite64", "newfstatat") else kinds
+            else:
+                kinds = [kinds[(number * 3) % 8]]
+            for error, for_ever in kinds:
+                # What is to be told cannot be where nothing can be written any more.
+                silent = event.call == "write" and for_ever
+                yield Case(f"{mode} {event.name} {error}{' for ever' if for_ever else ''}",
+                           fail_at(event, values, f"error={error}", for_ever, getattr(errno, error), silent))
+        # A disk that loses a write and says that all is well: reading back finds it.
+        writes = [e for e in events if e.call == "pwrite64" and e.wanted_bytes() > 0]
+        for event in writes if bench.long else writes[-2:]:
+            yield Case(f"{mode} {event.name} lost", fail_at(event, values, f"retval={event.wanted_bytes()}", False, None))
+            if event.wanted_bytes() > 1:
+                yield Case(f"{mode} {event.name} lost in part", fail_at(event, values, f"retval={event.wanted_bytes() // 2}", False, None))
+
+
+def begin_arguments(values):
+    return kills.begin_arguments(values)
+
+
+def after_a_full_disk(bench, folder, outcome, begin, values, code):
+    """`folder` has room again."""
+    outcome.require_code(0, 1, 2)
+    require_whole(bench, folder)
+    result = reference(bench, STEPS, values)[0]
+    if outcome.code == 0:
+        require_same_result(result_of(folder / "run", STEPS), result)
+        return SURVIVED
+    outcome.require_sentence(alone=False)
+    said = outcome.last_words()
+    require(os.strerror(code) in said or "bytes are needed" in said, "the reason is not told:", said[:300])
+    if not (folder / "run" / "checkpoints").is_dir():
+        require(not steps_in(folder / "run"))
+        shutil.rmtree(folder / "run", ignore_errors=True)
+        again = bench.run(folder, begin)
+        require(again.code == 0, "it does not begin anew:", again.last_words()[:300])
+        require_same_result(result_of(folder / "run", STEPS), result)
+        return REFUSED
+    finish(bench, folder, begin, STEPS, result)
+    return REFUSED
+
+
+def small_file_system(kib, values):
+    def run(bench, _):
+        if not bench.is_root:
+            raise Skipped("a file system of its own takes root to mount")
+        folder = bench.make_folder("full")
+        room = folder / "disk"
+        room.mkdir()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kib}k", "dikkat-torture", str(room)],
+                                 capture_output=True, text=True)
+        if mounted.returncode != 0:
+            raise Skipped("tmpfs cannot be mounted here: " + mounted.stderr.strip().replace(str(room), "FOLDER"))
+        try:
+            (room / "tiny.toml").symlink_to(folder / "tiny.toml")
+            begin = begin_arguments(values)
+            outcome = bench.run(room, begin)
+            subprocess.run(["mount", "-o", "remount,size=64m", str(room)], check=True)
+            verdict = after_a_full_disk(bench, room, outcome, begin, values, errno.ENOSPC)
+        finally:
+            subprocess.run(["umount", "-l", str(room)], check=False)
+        shutil.rmtree(folder)
+        return verdict
+    return run
+
+
+def small_files(limit, values):
+    def run(bench, _):
+        folder = bench.make_folder("small-files")
+        begin = begin_arguments(values)
+        outcome = bench.run(folder, begin, before=["prlimit", f"--fsize={limit}"], pipes=True)
+        verdict = after_a_full_disk(bench, folder, outcome, begin, values, errno.EFBIG)
+        shutil.rmtree(folder)
+        return verdict
+    return run
+
+
+def full_disks(bench):
+    count = 150 if bench.long else 15
+    for number in range(count):
+        values = {"train.async_save": number % 2 == 0}
+        kib = 4 + 4 * round(number * 130 / (count - 1))  # 4 to 524 KiB: from no room at all to enough; a page is 4 KiB
+        if number == 0 or kib != 4 + 4 * round((number - 1) * 130 / (count - 1)):
+            yield Case(f"file system of {kib} KiB", small_file_system(kib, values))
+    for number in range(count):
+        values = {"train.async_save": number % 2 == 1}
+        limit = round(300_000 * (number / (count - 1)) ** 1.5) + (1 if number else 0)
+        yield Case(f"files of {limit} bytes", small_files(limit, values))

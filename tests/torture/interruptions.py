@@ -1,0 +1,189 @@
+"""Signals in every phase of a run, several processes on one directory, and stops after which other numbers of threads go on."""
+
+import re
+import shutil
+import signal
+import time
+
+import kills
+import traced
+from bench import (REFUSED, SURVIVED, Case, finish, metric_lines, reference, require, require_same_result, require_whole, result_of,
+                   settings, steps_in)
+
+STEPS = kills.STEPS
+SIGNALS = ("INT", "TERM", "HUP", "INT twice", "QUIT")
+PHASES = ("init", "step", "save", "save beside training", "evaluation", "anywhere")
+EVALUATING = {"train.eval_interval": 2, "train.eval_batches": 6000, "train.max_steps": 4}
+
+
+def after_a_signal(bench, folder, outcome, name, begin, max_steps, expected, began):
+    number = getattr(signal, "SIG" + name.split()[0])
+    if name == "QUIT":
+        outcome.require_code(-number, 0)  # it is not handled: as a kill
+    else:
+        outcome.require_code(128 + number, 0)
+    steps = require_whole(bench, folder)
+    if outcome.code == 0:
+        require_same_result(result_of(folder / "run", max_steps), expected)
+        return SURVIVED
+    if name in ("INT", "TERM", "HUP") and began:  # one signal, after the run began
+        stopped = re.search(r"stopped at step (\d+) and saved; go on with: dikkat resume run", outcome.err)
+        require(stopped, "it did not say that it saved:", outcome.err[-300:])
+        require(int(stopped[1]) == max(steps, default=-1), "it said step", stopped[1], "and saved", steps)
+    finish(bench, folder, begin, max_steps, expected)
+    return SURVIVED
+
+
+def calls_of_a_run(bench, values):
+    def make():
+        folder = bench.make_folder("plan")
+        events = traced.trace(bench, folder, kills.begin_arguments(values))
+        first = next(i for i, event in enumerate(events) if r'event\":\"step' in event.text)
+        return events[:first], events[first:]
+    return bench.once(("calls of a run", str(values)), make)
+
+
+def signal_in(phase, name):
+    def run(bench, random):
+        values = {"train.async_save": phase != "save"}
+        folder = bench.make_folder("signal")
+        if phase in ("evaluation", "anywhere"):
+            values = EVALUATING if phase == "evaluation" else {**kills.RANDOM_VALUES, "train.max_steps": kills.RANDOM_STEPS}
+            max_steps = values["train.max_steps"]
+            rest = {key: value for key, value in values.items() if key != "train.max_steps"}
+            expected, seconds = reference(bench, max_steps, rest)
+            begin = ["train", "--config", "tiny.toml", "--out", "run", *settings({"train.max_steps": max_steps, **rest})]
+            process = bench.start(folder, begin)
+            try:
+                if phase == "evaluation":
+                    process.until(lambda: metric_lines(folder / "run") >= 2)
+                    time.sleep(random.uniform(0, 0.1))
+                else:
+                    time.sleep(random.uniform(0, 1.1 * seconds))
+                number = getattr(signal, "SIG" + name.split()[0])
+                process.send(number)
+                if name.endswith("twice"):
+                    time.sleep(random.uniform(0.001, 0.05))
+                    process.send(number)
+                outcome = process.wait(bench.patience)
+            finally:
+                process.kill_if_running()
+            began = phase == "evaluation"
+        else:
+            max_steps, began = STEPS, phase != "init"
+            expected = reference(bench, STEPS, values)[0]
+            begin = kills.begin_arguments(values)
+            before, later = calls_of_a_run(bench, values)
+            if phase == "init":
+                events = before
+            elif phase == "step":
+                events = [e for e in later if e.call == "write" and r'event\":\"step' in e.text]
+            else:
+                events = [e for e in later if e.call in ("fallocate", "pwrite64", "pread64", "ftruncate", "fsync", "rename")]
+            event = random.choice(events)
+            when = f"{event.ordinal}..{event.ordinal + 1}" if name.endswith("twice") else event.ordinal
+            log = folder / "log"
+            outcome = bench.run(folder, begin, before=traced.injecting(log, event.call, "signal=SIG" + name.split()[0], when))
+            began = began and traced.signals_in(log) == 1
+        number = getattr(signal, "SIG" + name.split()[0])
+        if outcome.code == -number and not began and metric_lines(folder / "run") == 0:
+            require(name == "QUIT" or not outcome.err, "the signal's own end, after the program had said something")
+            outcome.code = -number if name == "QUIT" else 128 + number  # before main() began the signal does what it does by itself
+        verdict = after_a_signal(bench, folder, outcome, name, begin, max_steps, expected, began)
+        shutil.rmtree(folder)
+        return verdict
+    return run
+
+
+def signals(bench):
+    for number in range(1000 if bench.long else 40):
+        phase = PHASES[number % len(PHASES)]
+        name = SIGNALS[number // len(PHASES) % len(SIGNALS)]
+        yield Case(f"{number} {name} in {phase}", signal_in(phase, name))
+
+
+def crowd(kind, count):
+    """`count` writers at once, of which one is to win."""
+    def run(bench, random):
+        folder = bench.make_folder("crowd")
+        endless = {"train.max_steps": 1_000_000, "train.checkpoint_interval": 200, "train.eval_interval": 999_999,
+                   "train.log_interval": 999_999}
+        begin = ["train", "--config", "tiny.toml", "--out", "run", *settings(endless)]
+        if kind != "train":
+            short = settings({**endless, "train.max_steps": 3, "optim.decay_steps": 9})
+            outcome = bench.run(folder, ["train", "--config", "tiny.toml", "--out", "run", *short])
+            require(outcome.code == 0, "no run to go on with:", outcome.last_words())
+        resume = ["resume", "run", *settings({"train.max_steps": 1_000_000})]
+        processes = []
+        try:
+            for number in range(count):
+                processes.append(bench.start(folder, begin if kind == "train" or (kind == "both" and number % 2) else resume, threads=1))
+                time.sleep(random.choice((0, 0, 0.001, 0.02)))
+            deadline = time.monotonic() + bench.patience
+            while sum(not process.ended() for process in processes) > 1 and time.monotonic() < deadline:
+                time.sleep(0.01)
+            alive = [process for process in processes if not process.ended()]
+            require(len(alive) == 1, len(alive), "of", count, "writers are at work")
+            winner = alive[0]
+            require(winner.until(lambda: metric_lines(folder / "run") >= 5), "the winner ended:", winner.err()[-300:])
+            for process in processes:
+                if process is not winner:
+                    outcome = process.wait(1)
+                    outcome.require_code(2)
+                    outcome.require_sentence("run", alone=True)
+                    said = outcome.last_words()
+                    # Between locking and signing the holder has no name yet. A start may also find what the winner has written.
+                    named = f"in use by process {winner.pid}:" in said or "in use by another process" in said
+                    require(named or "is not empty" in said, "the holder is not named:", said)
+            winner.send(signal.SIGTERM)
+            outcome = winner.wait(bench.patience)
+            outcome.require_code(143)
+        finally:
+            for process in processes:
+                process.kill_if_running()
+        require(require_whole(bench, folder), "no checkpoint is left")
+        shutil.rmtree(folder)
+        return REFUSED
+    return run
+
+
+def several_processes(bench):
+    for number in range(40 if bench.long else 2):
+        for kind, count in (("resume", 2), ("resume", 8), ("train", 2), ("train", 8), ("both", 4)):
+            yield Case(f"{number} {count} x {kind}", crowd(kind, count))
+
+
+THREADS = (1, 2, 3, 4, 8)
+EXACT_STEPS = 30  # an epoch ends within a step, at 151 windows
+EXACT = {"train.checkpoint_interval": 5, "train.eval_interval": 7}
+
+
+def stopped_and_resumed(step, first, then):
+    """Stopped after a step with so many threads, finished with others."""
+    def run(bench, _):
+        expected = reference(bench, EXACT_STEPS, EXACT)[0]
+        folder = bench.make_folder("exact")
+        begin = ["train", "--config", "tiny.toml", "--out", "run", *settings({"train.max_steps": EXACT_STEPS, **EXACT})]
+
+        def plan():
+            folder = bench.make_folder("plan")
+            events = traced.trace(bench, folder, begin, threads=first)
+            return {int(match[1]): event.ordinal for event in events if event.call == "write"
+                    for match in [re.search(r'event\\":\\"step\\",\\"step\\":(\d+),', event.text)] if match}
+        ordinal = bench.once(("writes of steps", first), plan)[step]
+        outcome = bench.run(folder, begin, before=traced.injecting(folder / "log", "write", "signal=SIGTERM", ordinal), threads=first)
+        outcome.require_code(143)
+        require(step in steps_in(folder / "run"), f"step {step} was not saved:", steps_in(folder / "run"))
+        finish(bench, folder, None, EXACT_STEPS, expected, threads=then)
+        shutil.rmtree(folder)
+        return SURVIVED
+    return run
+
+
+def exactness(bench):
+    if bench.long:
+        pairs = [(step, first, THREADS[(i + step) % 5]) for step in range(1, EXACT_STEPS) for i, first in enumerate(THREADS)]
+    else:
+        pairs = [(1, 1, 2), (7, 3, 1), (13, 2, 8), (25, 4, 3), (29, 8, 4)]
+    for step, first, then in pairs:
+        yield Case(f"step {step}, {first} then {then} threads", stopped_and_resumed(step, first, then))

@@ -1,0 +1,133 @@
+"""kill -9: at every system call of a save, and at random times of a run."""
+
+import shutil
+import signal
+import time
+
+import traced
+from bench import REFUSED, SURVIVED, Case, Failed, finish, reference, require, require_whole, settings, steps_in
+
+STEPS = 8
+
+
+def begin_arguments(values):
+    return ["train", "--config", "tiny.toml", "--out", "run", *settings({"train.max_steps": STEPS, **values})]
+
+
+def half_done(bench, values):
+    """A folder with a run that was killed in its third step's save, so that one checkpoint or more is there."""
+    def make():
+        folder = bench.make_folder("half-done")
+        begin = begin_arguments(values)
+        plan = traced.trace(bench, folder, begin)
+        event = next(e for e in plan if e.call == "rename" and "step-000000003" in e.text)
+        shutil.rmtree(folder / "run")
+        outcome = bench.run(folder, begin, before=traced.injecting(folder / "log", "rename", "signal=SIGKILL", event.ordinal))
+        require(outcome.code == -signal.SIGKILL, "the preparing kill did not come:", outcome.err[-300:])
+        # Beside training, which thread saves is not always the same, and so neither is the moment.
+        steps = steps_in(folder / "run")
+        require(steps and max(steps) < STEPS - 2, "the preparing kill came too late:", steps)
+        return folder
+    return bench.once(("half done", str(values)), make)
+
+
+def calls_of_saves(bench, values):
+    """The calls of `resume` on the half-done run, from its first step to its end."""
+    def make():
+        folder = copy_of(bench, half_done(bench, values), "plan")
+        return traced.window(traced.trace(bench, folder, ["resume", "run"]), r'event\\":\\"step')
+    return bench.once(("calls", str(values)), make)
+
+
+def copy_of(bench, folder, name):
+    copy = bench.make_folder(name)
+    shutil.copytree(folder / "run", copy / "run")
+    return copy
+
+
+def chosen(events, long, limit):
+    """Per commit: of the calls that come in long rows (pwrite64, pread64 ...) some, of the others all of the last saves. Else all calls of
+    the last two saves, the last of which is followed by an evaluation."""
+    if long:
+        return traced.window(events, r'event\\":\\"step\\",\\"step\\":%d,' % (STEPS - 1))
+    rows = ("pwrite64", "pread64", "newfstatat", "write", "getdents64", "close", "openat")
+    single = [e for e in events if e.call not in rows]
+    picked = single[-limit // 2:]
+    many = [e for e in events if e.call in rows]
+    room = limit - len(picked)
+    picked += many[::max(1, len(many) // room)][:room]
+    return [e for e in events if e in picked]
+
+
+def kill_at(event, values):
+    def run(bench, _):
+        folder = copy_of(bench, half_done(bench, values), "kill")
+        log = folder / "log"
+        outcome = bench.run(folder, ["resume", "run"], before=traced.injecting(log, event.call, "signal=SIGKILL", event.ordinal))
+        outcome.require_code(-signal.SIGKILL, 0)  # 0: threads took turns otherwise than in the plan, and no one came so far
+        steps = require_whole(bench, folder)
+        expected = traced.steps_left(log, steps_in(half_done(bench, values) / "run"))
+        require(steps, "no checkpoint is left")
+        require(len(set(steps) ^ set(expected)) <= 1 and max(steps) >= max(expected),
+                f"checkpoints {steps} are there, expected {expected} (one more or less where the kill came)")
+        finish(bench, folder, None, STEPS, reference(bench, STEPS, values)[0])
+        shutil.rmtree(folder)
+        return SURVIVED
+    return run
+
+
+def model_sizes(bench):
+    sizes = {"": {}}
+    if bench.long:
+        sizes[" 2 layers"] = {"model.n_layer": 2, "model.n_embd": 16}
+        sizes[" 5 MB"] = {"model.n_layer": 2, "model.n_embd": 128}  # more than one piece to hash
+    return sizes
+
+
+def at_syscalls(bench):
+    for size, model in model_sizes(bench).items():
+        for asynchronous in (False, True):
+            values = {"train.async_save": asynchronous, **model}
+            events = calls_of_saves(bench, values)
+            for event in chosen(events, bench.long, 30):
+                yield Case(f"{'async' if asynchronous else 'sync'}{size} {event.name}", kill_at(event, values))
+
+
+RANDOM_STEPS = 60
+RANDOM_VALUES = {"train.checkpoint_interval": 3, "train.eval_interval": 7}
+
+
+def kill_at_random(bench, random):
+    values = {**RANDOM_VALUES, "train.async_save": random.random() < 0.7}
+    expected, seconds = reference(bench, RANDOM_STEPS, values)
+    folder = bench.make_folder("random-kill")
+    begin = ["train", "--config", "tiny.toml", "--out", "run", *settings({"train.max_steps": RANDOM_STEPS, **values})]
+    arguments = begin
+    verdict = SURVIVED
+    try:
+        while True:
+            process = bench.start(folder, arguments)
+            time.sleep(random.uniform(0, 1.2 * seconds))
+            process.send(signal.SIGKILL)
+            outcome = process.wait(bench.patience)
+            if outcome.code == 2 and arguments is not begin:
+                # The kill before this one came before the first checkpoint, and this resume had time to say so.
+                require(not steps_in(folder / "run"), "refused to go on:", outcome.last_words()[:300])
+            else:
+                outcome.require_code(-signal.SIGKILL, 0)
+            steps = require_whole(bench, folder)
+            if not steps:
+                verdict = REFUSED
+            arguments = ["resume", "run"]
+            if random.random() < 0.5:
+                break
+        finish(bench, folder, begin, RANDOM_STEPS, expected)
+    except Failed as failure:
+        raise Failed(f"{failure} (folder {folder})") from None
+    shutil.rmtree(folder)
+    return verdict
+
+
+def at_random_times(bench):
+    for number in range(500 if bench.long else 20):
+        yield Case(f"kill {number}", kill_at_random)

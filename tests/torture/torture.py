@@ -1,0 +1,253 @@
+"""Fault enumerations on the built program: scripts/torture.sh starts this, `--help` tells how."""
+
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import resource
+import shlex
+import shutil
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import configurations  # noqa: E402
+import corpora  # noqa: E402
+import damage  # noqa: E402
+import errors  # noqa: E402
+import interruptions  # noqa: E402
+import kills  # noqa: E402
+from bench import REFUSED, SURVIVED, Bench, Counts, Failed, Skipped  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# name, what it is, the function that gives its cases
+COLUMNS = (
+    ("kill-at-syscall", "kill -9 at every system call of saves", kills.at_syscalls),
+    ("kill-at-random", "kill -9 at a random time of a run, resume, compare bits", kills.at_random_times),
+    ("error-at-syscall", "ENOSPC, EIO, EDQUOT, EINTR, lost writes, once and for ever (strace)", errors.by_strace),
+    ("error-in-process", "every call of a save: 3 errors, EINTR, short counts, kills (in process)", damage.faults),
+    ("full-disk", "a full file system, RLIMIT_FSIZE", errors.full_disks),
+    ("flips", "bits flipped in a checkpoint", damage.flips),
+    ("truncations", "a checkpoint cut short", damage.truncations),
+    ("junk", "bytes appended to a checkpoint", damage.junk),
+    ("mangled", "sectors lost, repeated, swapped; bytes changed, missing, added", damage.mangled),
+    ("hostile", "hostile HDF5 behind right checksums, by hand", damage.hostile),
+    ("corpora", "texts: empty, huge, broken, hostile, no files", corpora.cases),
+    ("configurations", "configurations: unknown, twice, wrong, out of range, mutated", lambda bench: configurations.cases(bench, ROOT)),
+    ("numbers", "NaN and Inf in weights, activations, loss, gradients, moments", damage.numbers),
+    ("signals", "INT, TERM, HUP, two INTs, QUIT in every phase", interruptions.signals),
+    ("processes", "two to eight writers of one run directory", interruptions.several_processes),
+    ("threads", "stopped at a step, resumed with another number of threads", interruptions.exactness),
+)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="scripts/torture.sh", description="Runs fault enumerations on the built program and prints what "
+                                     "became of each. Exit code 1 when anything failed.")
+    parser.add_argument("--program", default=str(ROOT / "build/dev/dikkat"), help="the program under test; default: build/dev/dikkat")
+    parser.add_argument("--tools", help="where damage and the other C++ programs of tests/torture are; default: tests/ beside the program")
+    parser.add_argument("--long", action="store_true",
+                        help="larger counts; what is finished is kept in build/torture/long.json, and the next call goes on")
+    parser.add_argument("--afresh", action="store_true", help="with --long: forget what is finished")
+    parser.add_argument("--only", action="append", metavar="NAME", help="this test alone (may be given again)")
+    parser.add_argument("--case", metavar="NAME", help="of that test, this case alone")
+    parser.add_argument("--list", action="store_true", help="the names of all tests; with --only the cases of one")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="cases at a time; default: the cores")
+    parser.add_argument("--seed", type=int, default=1, help="of all that is random")
+    parser.add_argument("--json", metavar="FILE", help="write the table there as well")
+    parser.add_argument("--keep", action="store_true", help="keep the folders of failed cases")
+    parser.add_argument("--minutes", type=float, help="with --long: begin no case after so many")
+    return parser.parse_args()
+
+
+class Progress:
+    """What is finished of a long run, by test and case; of this program alone."""
+
+    def __init__(self, path, identity, afresh):
+        self._path = path
+        self._lock = threading.Lock()
+        self._saved = 0.0
+        self._state = {"of": identity, "finished": {}}
+        if path is not None and path.exists() and not afresh:
+            state = json.loads(path.read_text())
+            if state.get("of") == identity:
+                self._state = state
+            else:
+                print(f"{path} is of another program or seed: the long run begins anew", file=sys.stderr)
+
+    def of(self, column, case):
+        return self._state["finished"].get(column, {}).get(case)
+
+    def add(self, column, case, result):
+        with self._lock:
+            self._state["finished"].setdefault(column, {})[case] = result
+            if time.monotonic() - self._saved > 2:
+                self._save()
+
+    def _save(self):
+        if self._path is not None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = self._path.with_suffix(".new")
+            temporary.write_text(json.dumps(self._state))
+            temporary.replace(self._path)
+            self._saved = time.monotonic()
+
+    def close(self):
+        with self._lock:
+            self._save()
+
+
+def run_case(bench, column, case):
+    """{"cases", "survived", "refused", "skipped", "failures"}"""
+    result = {"cases": 1, "survived": 0, "refused": 0, "skipped": "", "failures": []}
+    try:
+        verdict = case.run(bench, bench.random(column, case.name))
+        if isinstance(verdict, Counts):
+            result.update(verdict)
+        elif verdict in (SURVIVED, REFUSED):
+            result[verdict] = 1
+        else:
+            raise Failed(f"the case gave no verdict: {verdict!r}")
+    except Skipped as reason:
+        result.update(cases=0, skipped=str(reason))
+    except Failed as failure:
+        result["failures"] = [str(failure)]
+    except Exception:  # a mistake in the test is a failure as well
+        result["failures"] = [traceback.format_exc(limit=4)]
+    return result
+
+
+def reproduce(options, column, case):
+    words = ["scripts/torture.sh", "--only", column, "--case", case, "--seed", str(options.seed), "--keep"]
+    if options.long:
+        words.append("--long")
+    if pathlib.Path(options.program) != ROOT / "build/dev/dikkat":
+        words += ["--program", options.program]
+    return shlex.join(words)
+
+
+def run_column(bench, options, progress, name, cases, deadline):
+    total = {"cases": 0, "survived": 0, "refused": 0, "failed": 0, "skipped": {}, "left": 0, "seconds": 0.0}
+    failures = []
+    begun = time.monotonic()
+
+    def work(case):
+        done = progress.of(name, case.name)
+        if done is not None and not done["failures"]:
+            return case, done
+        if deadline is not None and time.monotonic() > deadline:
+            return case, None
+        result = run_case(bench, name, case)
+        progress.add(name, case.name, result)
+        return case, result
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for case, result in pool.map(work, cases):
+            if result is None:
+                total["left"] += 1
+                continue
+            for key in ("cases", "survived", "refused"):
+                total[key] += result[key]
+            total["failed"] += len(result["failures"])
+            if result["skipped"]:
+                total["skipped"][result["skipped"]] = total["skipped"].get(result["skipped"], 0) + 1
+            for text in result["failures"]:
+                failures.append((name, case.name, text))
+    total["seconds"] = round(time.monotonic() - begun, 1)
+    return total, failures
+
+
+def print_row(widths, cells):
+    cells = [str(cell).ljust(width) if i == 0 else str(cell).rjust(width) for i, (width, cell) in enumerate(zip(widths, cells))]
+    print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def main():
+    options = parse_arguments()
+    names = [name for name, _, _ in COLUMNS]
+    for name in options.only or []:
+        if name not in names:
+            sys.exit(f"torture: there is no test {name}; there are: {', '.join(names)}")
+    if options.list and not options.only:
+        for name, title, _ in COLUMNS:
+            print(f"{name:<18} {title}")
+        return 0
+    options.program = str(pathlib.Path(options.program).resolve())
+    if not os.access(options.program, os.X_OK):
+        sys.exit(f"torture: {options.program} is not there: cmake --preset dev && cmake --build --preset dev")
+    if shutil.which("strace") is None:
+        sys.exit("torture: strace is missing: scripts/install-packages.sh --test")
+    tools = options.tools or str(pathlib.Path(options.program).parent / "tests/torture")
+    identity = [hashlib.sha256(pathlib.Path(options.program).read_bytes()).hexdigest(), options.seed]
+    progress = Progress(ROOT / "build/torture/long.json" if options.long and not options.case else None, identity, options.afresh)
+    memory = pathlib.Path("/dev/shm")
+    in_memory = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 1 << 30
+    folder = tempfile.mkdtemp(prefix="dikkat-torture-", dir=memory if in_memory else None)
+    os.chmod(folder, 0o755)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    bench = Bench(options.program, tools, options.seed, options.long, folder, options.keep)
+    deadline = time.monotonic() + 60 * options.minutes if options.minutes else None
+
+    widths = (72, 9, 9, 9, 7, 7)
+    rows, failures, begun = [], [], time.monotonic()
+    try:
+        if not options.list:
+            print_row(widths, ("test", "cases", "survived", "refused", "failed", "seconds"))
+            print_row(widths, ("---", "--:", "--:", "--:", "--:", "--:"))
+        for name, title, cases_of in COLUMNS:
+            if options.only and name not in options.only:
+                continue
+            try:
+                cases = list(cases_of(bench))
+            except Exception as error:
+                text = str(error) if isinstance(error, Failed) else traceback.format_exc(limit=4)
+                failures.append((name, "(making the cases)", text))
+                rows.append({"test": name, "title": title, "cases": 0, "survived": 0, "refused": 0, "failed": 1, "skipped": {}, "left": 0,
+                             "seconds": 0})
+                print_row(widths, (title, 0, 0, 0, 1, 0))
+                continue
+            if options.case:
+                cases = [case for case in cases if case.name == options.case]
+                if not cases:
+                    sys.exit(f"torture: {name} has no case {options.case}")
+            if options.list:
+                print("\n".join(case.name for case in cases))
+                continue
+            total, failed = run_column(bench, options, progress, name, cases, deadline)
+            failures += failed
+            rows.append({"test": name, "title": title, **total})
+            print_row(widths, (title, f"{total['cases']:,}", f"{total['survived']:,}", f"{total['refused']:,}", f"{total['failed']:,}",
+                               f"{total['seconds']:.0f}"))
+            for reason, count in total["skipped"].items():
+                print(f"    skipped {count}: {reason}")
+            if total["left"]:
+                print(f"    left for the next call: {total['left']}")
+    finally:
+        progress.close()
+        if not (options.keep and failures):
+            shutil.rmtree(folder, ignore_errors=True)
+    if options.list:
+        return 0
+    for name, case, text in failures:
+        print(f"\nFAILED {name}, {case}: {text}\n  {reproduce(options, name, case)}")
+    if failures and options.keep:
+        print(f"\nfolders are kept in {folder}")
+    summed = {key: sum(row[key] for row in rows) for key in ("cases", "survived", "refused", "failed")}
+    print(f"\ntorture: {summed['cases']:,} cases, {summed['survived']:,} survived, {summed['refused']:,} refused, "
+          f"{summed['failed']:,} failed, {time.monotonic() - begun:.0f} s")
+    if options.json:
+        table = {"program": options.program, "seed": options.seed, "long": options.long, "rows": rows, "failures": failures}
+        pathlib.Path(options.json).write_text(json.dumps(table, indent=1) + "\n")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

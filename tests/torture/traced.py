@@ -1,0 +1,79 @@
+"""strace: which system calls a run makes, and a fault at exactly one of them."""
+
+import dataclasses
+import re
+
+from bench import require
+
+# The calls that a save is made of, and those around it.
+CALLS = ("openat", "close", "fallocate", "pwrite64", "pread64", "write", "ftruncate", "fsync", "rename", "unlink", "unlinkat", "flock",
+         "getdents64", "newfstatat", "mkdir")
+_LINE = re.compile(r"^(\d+) +(\w+)\((.*)$")
+
+
+@dataclasses.dataclass
+class Event:
+    call: str
+    ordinal: int  # strace counts for each thread by itself: this is the first time that any thread gets there
+    text: str     # its arguments and result, as strace writes them
+
+    @property
+    def name(self):
+        return f"{self.call} {self.ordinal}"
+
+    def wanted_bytes(self):
+        match = re.search(r", (\d+), \d+\)\s+= \d+$", self.text)
+        return int(match[1]) if match else 0
+
+
+def trace(bench, folder, arguments, threads=2):
+    """The calls of an undisturbed run at which a fault can be put, in order."""
+    log = folder / "trace.log"
+    before = ["strace", "-f", "-qq", "-s", "60", "-o", str(log), "-e", "trace=" + ",".join(CALLS), "-e", "signal=none"]
+    outcome = bench.run(folder, arguments, before=before, threads=threads)
+    require(outcome.code == 0, "the traced run failed:", outcome.err[-300:])
+    events, counts, reached = [], {}, {}
+    for line in log.read_text(errors="replace").splitlines():
+        match = _LINE.match(line)
+        if not match:
+            continue  # the end of an unfinished call
+        thread, call, text = match.groups()
+        count = counts[thread, call] = counts.get((thread, call), 0) + 1
+        if count > reached.get(call, 0):
+            reached[call] = count
+            events.append(Event(call, count, text))
+    log.unlink()
+    return events
+
+
+def window(events, first, last=None):
+    """From the first event whose text matches `first` to the last one that matches `last`, or to the end."""
+    begin = next(i for i, event in enumerate(events) if re.search(first, event.text))
+    end = len(events) if last is None else 1 + max(i for i, event in enumerate(events) if re.search(last, event.text))
+    return events[begin:end]
+
+
+def injecting(log, call, effect, when):
+    """The words that go before the program: `effect` such as signal=SIGKILL or error=EIO, at the call number `when` ("3", or "3+")."""
+    traced = ",".join(sorted({call, "rename", "unlink", "unlinkat"}))
+    return ["strace", "-f", "-qq", "-s", "200", "-o", str(log), "-e", "trace=" + traced, "-e", "signal=INT,TERM,HUP",
+            "-e", f"inject={call}:{effect}:when={when}"]
+
+
+def signals_in(log):
+    """How many signals came: strace counts calls for each thread by itself, so that one injection may strike twice."""
+    return log.read_text(errors="replace").count("--- SIG")
+
+
+def steps_left(log, before):
+    """The steps of the checkpoints that there should be, by what strace saw: those before, those renamed to, without those removed."""
+    steps = set(before)
+    for line in log.read_text(errors="replace").splitlines():
+        if " = 0" not in line or "(INJECTED)" in line:
+            continue
+        named = re.findall(r"step-(\d{9})\.h5\"", line)
+        if named and " rename(" in line:
+            steps.add(int(named[-1]))
+        elif named and " unlink" in line:
+            steps.discard(int(named[-1]))
+    return sorted(steps)
