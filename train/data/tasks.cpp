@@ -71,8 +71,7 @@ void run_pipeline(const std::function<std::shared_ptr<void>()>& read,
     take(item.value);
   };
   Handover items_read, items_done, items_taken;
-  const AcquireAtEnd done(items_done);
-  const AcquireAtEnd taken(items_taken);
+  const AcquireAtEnd read_all(items_read), done_all(items_done), taken_all(items_taken);
   items_read.release();
   using Mode = tbb::filter_mode;
   tbb::parallel_pipeline(2 * static_cast<std::size_t>(tbb::info::default_concurrency()),
