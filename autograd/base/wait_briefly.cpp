@@ -13,8 +13,10 @@ void wait_briefly(char** argv) noexcept {
       return;
     }
   }
+  // NOLINTBEGIN(concurrency-mt-unsafe): there are no other threads yet
   ::setenv("GOMP_SPINCOUNT", "1000", 0);  // gcc's runtime, which oneDNN has too: turns of a pause instruction
   ::setenv("KMP_BLOCKTIME", "0", 0);      // clang's: milliseconds
+  // NOLINTEND(concurrency-mt-unsafe)
   ::execv("/proc/self/exe", argv);        // where it fails, threads wait as they would have
 }
 
