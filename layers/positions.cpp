@@ -9,7 +9,8 @@ SinusoidalPositions::SinusoidalPositions(index places, index width)
     : places_(places), width_(width), table_(static_cast<std::size_t>(places * width)) {
   for (index t = 0; t < places; ++t) {
     for (index c = 0; c < width; ++c) {
-      const double frequency = std::pow(10000.0, -static_cast<double>(c / 2 * 2) / static_cast<double>(width));
+      const index even = c / 2 * 2;
+      const double frequency = std::pow(10000.0, -static_cast<double>(even) / static_cast<double>(width));
       const double angle = static_cast<double>(t) * frequency;
       table_[static_cast<std::size_t>(t * width + c)] = c % 2 == 0 ? std::sin(angle) : std::cos(angle);
     }

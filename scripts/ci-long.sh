@@ -8,7 +8,15 @@ scripts/test.sh
 say() { printf '\n== %s\n' "$*"; }
 
 say "sanitizers: the whole suite"
-ctest --test-dir build/asan --output-on-failure -j "$(nproc)"
+ctest --preset asan-all -j "$(nproc)"
+
+say "clang-tidy"
+scripts/tidy.sh
+
+say "thread sanitizer: tasks, signals and saving"
+cmake --preset tsan >/dev/null
+cmake --build --preset tsan --target test_base test_train_text test_train_data test_train_checkpoint test_train_loop test_train_cli race
+ctest --preset tsan -j "$(nproc)"
 
 say "clang, optimized: build and run all tests"
 cmake --preset dev -B build/clang -DCMAKE_CXX_COMPILER=clang++ -DDIKKAT_BENCH=OFF >/dev/null

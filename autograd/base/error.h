@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace dikkat {
 
@@ -48,6 +49,9 @@ std::string concat(const Parts&... parts) {
   (append_to(text, parts), ...);
   return text;
 }
+
+/// The system's text for a value of errno.
+inline std::string describe_errno(int error) { return std::generic_category().message(error); }
 
 template <class... Parts>
 [[noreturn]] void fail(const Parts&... parts) {

@@ -103,7 +103,7 @@ inline Vec<float> log2_of_positive(Vec<float> x) {
   p = p * z + 9.61796694e-1F;
   p = p * z + 2.88539008F;
   const Vec<float> y = p * s + __builtin_convertvector(e, Vec<float>);
-  return x != x ? x : y;
+  return x != x ? x : y;  // NOLINT(misc-redundant-expression): true where x is no number
 }
 
 /// exp of each lane by the C library: f64 is for checks, not for speed.

@@ -2,7 +2,7 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstring>
+#include <memory>
 #include <utility>
 
 #include <sys/mman.h>
@@ -27,15 +27,16 @@ Pages::Pages(std::size_t bytes, const char* what) : size_(bytes) {
   mapping_ = ::mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping_ == MAP_FAILED) {
     mapping_ = nullptr;
-    fail(what, ": no memory for ", bytes, " bytes (", bytes >> 20, " MiB): ", std::strerror(errno));
+    fail(what, ": no memory for ", bytes, " bytes (", bytes >> 20, " MiB): ", describe_errno(errno));
   }
   page_requests.fetch_add(1, std::memory_order_relaxed);
-  auto address = reinterpret_cast<std::uintptr_t>(mapping_);
+  void* start = mapping_;
   if (huge) {
-    address = (address + kHugePage - 1) / kHugePage * kHugePage;
-    ::madvise(reinterpret_cast<void*>(address), bytes, MADV_HUGEPAGE);  // advice: a refusal costs speed only
+    std::size_t room = mapped_;
+    std::align(kHugePage, bytes, start, room);
+    ::madvise(start, bytes, MADV_HUGEPAGE);  // advice: a refusal costs speed only
   }
-  data_ = reinterpret_cast<std::byte*>(address);
+  data_ = static_cast<std::byte*>(start);
 }
 
 Pages::~Pages() {

@@ -1,28 +1,16 @@
 #include "autograd/base/parallel.h"
 
 #include <omp.h>
-#include <unistd.h>
-#if defined(__SSE__)
-#include <xmmintrin.h>
-#endif
 
 #include <algorithm>
 #include <cstdlib>
 
 #include "autograd/base/cores.h"
+#include "autograd/base/denormals.h"
 #include "autograd/base/error.h"
 
 namespace dikkat {
 namespace {
-
-// A denormal operand costs some 150 cycles. The mode is a thread's own, and a worker may be new in any region.
-void flush_denormals_to_zero() noexcept {
-#if defined(__SSE__)
-  constexpr unsigned kFlushToZero = 0x8000;
-  constexpr unsigned kDenormalsAreZero = 0x0040;
-  _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero);
-#endif
-}
 
 // OpenMP's own default knows the affinity mask, and nothing of a cgroup's quota: threads beyond it are stopped for most of a period.
 [[maybe_unused]] const bool threads_are_chosen = [] {
@@ -39,18 +27,6 @@ int thread_count() { return omp_get_max_threads(); }
 void set_thread_count(int count) {
   require(count >= 1, "threads: ", count, ", expected 1 or more");
   omp_set_num_threads(count);
-}
-
-void wait_briefly(char** argv) noexcept {
-  constexpr const char* kChosen[] = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"};
-  for (const char* name : kChosen) {
-    if (std::getenv(name) != nullptr) {
-      return;
-    }
-  }
-  ::setenv("GOMP_SPINCOUNT", "1000", 0);  // gcc's runtime, which oneDNN has too: turns of a pause instruction
-  ::setenv("KMP_BLOCKTIME", "0", 0);      // clang's: milliseconds
-  ::execv("/proc/self/exe", argv);        // where it fails, threads wait as they would have
 }
 
 OneThread::OneThread() noexcept : before_(omp_get_max_threads()) { omp_set_num_threads(1); }

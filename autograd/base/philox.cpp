@@ -70,7 +70,7 @@ void RandomStream::groups(index first_group, std::uint32_t* words) const noexcep
     const Words high = in_turn(g.c2, g.c3);
     for (int i = 0; i < kLanes; ++i) {
       const std::uint64_t group[2] = {low[i], high[i]};
-      std::memcpy(words + 4 * (first + i), group, sizeof group);
+      std::memcpy(words + index{4} * (first + i), group, sizeof group);
     }
   }
 }
@@ -83,7 +83,7 @@ void RandomStream::columns(index first_group, index apart, std::uint32_t* words)
     const Group odd = draw(key_, step_, counter + step);
     const Words rows[4] = {in_turn(even.c0, odd.c0), in_turn(even.c1, odd.c1), in_turn(even.c2, odd.c2), in_turn(even.c3, odd.c3)};
     for (int word = 0; word < 4; ++word) {
-      std::memcpy(words + word * kGroups + first, &rows[word], sizeof rows[word]);
+      std::memcpy(words + index{kGroups} * word + first, &rows[word], sizeof rows[word]);
     }
   }
 }

@@ -32,7 +32,7 @@ simd::Vec<float> masked<float>(simd::Vec<float> x, const std::int32_t* mask) {
 
 template <class T>
 void drop(const Dropping& dropping, index begin, index end, const T* x, GradOut<T> y) noexcept {
-  constexpr index kWords = 4 * RandomStream::kGroups;
+  constexpr index kWords = index{4} * RandomStream::kGroups;
   const auto threshold = static_cast<std::uint32_t>(dropout_threshold(dropping.probability));
   const T factor = static_cast<T>(1 / (1 - dropping.probability));
   std::uint32_t words[kWords];

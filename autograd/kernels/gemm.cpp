@@ -10,6 +10,25 @@ namespace {
 
 thread_local bool inside_library = false;
 
+void run(GemmLibrary library, const Gemm<float>& problem) noexcept {
+  if (problem.m == 0 || problem.n == 0) {
+    return;
+  }
+  if (library == GemmLibrary::onednn) {
+    gemm_onednn(problem);
+  } else if (library == GemmLibrary::packed) {
+    gemm_packed(problem);
+  } else {
+    gemm_eigen(problem);
+  }
+}
+
+void run(const Gemm<double>& problem) noexcept {
+  if (problem.m > 0 && problem.n > 0) {
+    gemm_eigen(problem);
+  }
+}
+
 }  // namespace
 
 InsideLibrary::InsideLibrary() noexcept { inside_library = true; }
@@ -32,25 +51,14 @@ bool inside_gemm_library() noexcept { return inside_library; }
 
 template <>
 void gemm_by<float>(GemmLibrary library, const Gemm<float>& problem) {
-  if (problem.m == 0 || problem.n == 0) {
-    return;
-  }
-  if (library == GemmLibrary::onednn) {
-    require(has_onednn(), "gemm: oneDNN was not built in (DIKKAT_ONEDNN=OFF), expected the library eigen");
-    gemm_onednn(problem);
-  } else if (library == GemmLibrary::packed) {
-    gemm_packed(problem);
-  } else {
-    gemm_eigen(problem);
-  }
+  require(library != GemmLibrary::onednn || has_onednn(), "gemm: oneDNN was not built in (DIKKAT_ONEDNN=OFF), expected the library eigen");
+  run(library, problem);
 }
 
 template <>
 void gemm_by<double>(GemmLibrary library, const Gemm<double>& problem) {
   require(library == GemmLibrary::eigen, "gemm: only the library eigen has f64");
-  if (problem.m > 0 && problem.n > 0) {
-    gemm_eigen(problem);
-  }
+  run(problem);
 }
 
 template <>
@@ -58,13 +66,13 @@ void gemm<float>(const Gemm<float>& problem) noexcept {
   if (is_few_rows(problem)) {
     gemm_few_rows(problem);
   } else {
-    gemm_by(gemm_library(), problem);
+    run(gemm_library(), problem);
   }
 }
 
 template <>
 void gemm<double>(const Gemm<double>& problem) noexcept {
-  gemm_by(GemmLibrary::eigen, problem);
+  run(problem);
 }
 
 }  // namespace dikkat::kernels

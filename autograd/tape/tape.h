@@ -130,13 +130,13 @@ class Tape {
   friend class Recomputation;
 
   struct Node {
-    Node* previous;
-    void (*run)(void* closure, Gradients&);
-    void* closure;
+    Node* previous = nullptr;
+    void (*run)(void* closure, Gradients&) = nullptr;
+    void* closure = nullptr;
     OpRun about;
   };
   struct Leaf {
-    Leaf* previous;
+    Leaf* previous = nullptr;
     Tensor tensor;
   };
 

@@ -108,7 +108,7 @@ hid_t register_driver() {
   driver.name = "dikkat_error_keeping";
   driver.maxaddr = (haddr_t{1} << 63) - 1;
   driver.fc_degree = H5F_CLOSE_STRONG;
-  driver.fapl_size = sizeof(LentFile*);
+  driver.fapl_size = sizeof(void*);  // a LentFile*
   driver.open = open_lent;
   driver.close = close_lent;
   driver.query = query;

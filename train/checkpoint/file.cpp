@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <csignal>
-#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -162,8 +161,6 @@ int sync_directory(const std::filesystem::path& directory, Faults* faults) {
     return result < 0 && error == EINVAL ? 0 : result;  // a few file systems have no sync of folders
   });
 }
-
-std::string describe_errno(int error) { return std::generic_category().message(error); }
 
 void require_done(int error, Operation operation) { require(error == 0, name_of(operation), " failed: ", describe_errno(error)); }
 

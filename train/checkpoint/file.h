@@ -47,8 +47,6 @@ class File {
 /// Makes names created, renamed or removed in the folder survive a power cut.
 [[nodiscard]] int sync_directory(const std::filesystem::path& directory, Faults* faults);
 
-/// The words for an errno.
-std::string describe_errno(int error);
 /// Throws Error "<operation> failed: <words>" unless error is 0.
 void require_done(int error, Operation operation);
 

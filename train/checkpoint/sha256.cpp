@@ -8,6 +8,7 @@
 #include <tbb/parallel_for.h>
 
 #include "autograd/base/error.h"
+#include "autograd/base/handover.h"
 
 namespace dikkat {
 
@@ -33,14 +34,20 @@ std::string to_hex(const Digest& digest) {
 
 Digest root_hash(index bytes, const std::function<void(index offset, std::span<std::byte> out)>& read) {
   std::vector<Digest> digests(static_cast<std::size_t>(ceil_div(bytes, kHashChunkBytes)));
-  tbb::parallel_for(std::size_t{0}, digests.size(), [&](std::size_t chunk) {
+  const auto hash_chunk = [&](std::size_t chunk) {
     const index offset = static_cast<index>(chunk) * kHashChunkBytes;
     const auto size = static_cast<std::size_t>(std::min(kHashChunkBytes, bytes - offset));
     const auto buffer = std::make_unique_for_overwrite<std::byte[]>(size);
     const std::span<std::byte> content(buffer.get(), size);
     read(offset, content);
     digests[chunk] = sha256(content);
-  });
+  };
+  {
+    Handover begun, ended;
+    const AcquireAtEnd done(ended);
+    begun.release();
+    tbb::parallel_for(std::size_t{0}, digests.size(), between(begun, ended, hash_chunk));
+  }
   return sha256(std::as_bytes(std::span(digests)));
 }
 

@@ -20,6 +20,7 @@ Json state_of(const CheckpointFile& checkpoint) {
 
 std::vector<index> extents_of(const Shape& shape) {
   std::vector<index> extents;
+  extents.reserve(static_cast<std::size_t>(shape.rank()));
   for (int axis = 0; axis < shape.rank(); ++axis) {
     extents.push_back(shape[axis]);
   }

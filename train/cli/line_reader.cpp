@@ -61,6 +61,7 @@ int read_character(EditLine*, wchar_t* character) {
     if (ready > 0 && count <= 0) {
       return 0;
     }
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): the state is our own
     const auto used = count == 1 ? std::mbrtowc(character, &byte, 1, &state) : static_cast<std::size_t>(-2);
     if (used == static_cast<std::size_t>(-1)) {
       state = {};
@@ -72,9 +73,11 @@ int read_character(EditLine*, wchar_t* character) {
 
 /// Characters are those of UTF-8, as text is, in whatever language the environment speaks.
 void read_utf8() {
+  // NOLINTBEGIN(concurrency-mt-unsafe): no other thread asks for the locale
   if (std::setlocale(LC_CTYPE, "") == nullptr || std::strcmp(nl_langinfo(CODESET), "UTF-8") != 0) {
     std::setlocale(LC_CTYPE, "C.UTF-8");
   }
+  // NOLINTEND(concurrency-mt-unsafe)
 }
 
 }  // namespace

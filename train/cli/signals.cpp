@@ -1,5 +1,6 @@
 #include "train/cli/signals.h"
 
+#include <atomic>
 #include <csignal>
 #include <cstring>
 
@@ -10,17 +11,19 @@
 namespace dikkat {
 namespace {
 
-volatile std::sig_atomic_t received = 0;
-volatile std::sig_atomic_t in_order = 0;
+// Not volatile sig_atomic_t: the kernel gives a signal to any thread, and the threads that look are others.
+std::atomic<int> received = 0;
+std::atomic<bool> in_order = false;
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free, "handlers may touch nothing else");
 
 extern "C" void on_signal(int signal) {
   if (received == SIGHUP && signal == SIGHUP) {
     return;  // a terminal that is closed sends it by way of the shell, and once more by itself
   }
-  if (received != 0 || in_order == 0) {
+  int none = 0;
+  if (!in_order || !received.compare_exchange_strong(none, signal)) {  // two threads may be given one each at the same time
     ::_exit(128 + signal);
   }
-  received = signal;
 }
 
 void say(const char* text) { [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text, std::strlen(text)); }
@@ -58,12 +61,11 @@ void handle_signals() {
   sigaction(SIGBUS, &action, nullptr);
 }
 
-void stop_in_order() { in_order = 1; }
-void stop_at_once() { in_order = 0; }
+void stop_in_order() { in_order = true; }
+void stop_at_once() { in_order = false; }
 void forget_interrupt() {
-  if (received == SIGINT) {
-    received = 0;
-  }
+  int interrupt = SIGINT;
+  received.compare_exchange_strong(interrupt, 0);  // not what came since it was looked at
 }
 int stop_signal() { return received; }
 

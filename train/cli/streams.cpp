@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <string>
-#include <system_error>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -14,7 +13,7 @@
 namespace dikkat {
 namespace {
 
-void require_output(bool ok) { require(ok, "standard output cannot be written to: ", std::generic_category().message(errno)); }
+void require_output(bool ok) { require(ok, "standard output cannot be written to: ", describe_errno(errno)); }
 
 }  // namespace
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <new>
@@ -117,7 +116,7 @@ std::vector<std::string> text_files_of(const std::string& path, Extensions exten
 CorpusFile copy_of_standard_input() {
   const std::string folder = fs::temp_directory_path().string();
   const int file = open_nameless_file(folder);
-  require_input(file >= 0, "corpus: standard input cannot be copied to ", folder, ": ", std::strerror(errno),
+  require_input(file >= 0, "corpus: standard input cannot be copied to ", folder, ": ", describe_errno(errno),
                 "; set TMPDIR to another folder");
   std::shared_ptr<const void> owner(nullptr, [file](const void*) { ::close(file); });
   std::vector<char> buffer(kChunk);
@@ -126,10 +125,10 @@ CorpusFile copy_of_standard_input() {
     if (got == 0) {
       return {.name = "standard input", .path = concat("/proc/self/fd/", file), .copy = std::move(owner)};
     }
-    require_input(got > 0 || errno == EINTR, "corpus: cannot read standard input: ", std::strerror(errno));
+    require_input(got > 0 || errno == EINTR, "corpus: cannot read standard input: ", describe_errno(errno));
     for (ssize_t at = 0; at < got;) {
       const ssize_t put = ::write(file, buffer.data() + at, static_cast<std::size_t>(got - at));
-      require_input(put >= 0 || errno == EINTR, "corpus: standard input cannot be copied to ", folder, ": ", std::strerror(errno),
+      require_input(put >= 0 || errno == EINTR, "corpus: standard input cannot be copied to ", folder, ": ", describe_errno(errno),
                     "; set TMPDIR to a folder with more room");
       at += std::max<ssize_t>(put, 0);
     }

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -45,7 +44,7 @@ const char* mapped_file_at(const void* address) noexcept {
 
 MappedFile::MappedFile(const std::string& path) : path_(path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  require_input(file >= 0, path, ": cannot be opened: ", std::strerror(errno));
+  require_input(file >= 0, path, ": cannot be opened: ", describe_errno(errno));
   struct stat status {};
   const bool is_regular = ::fstat(file, &status) == 0 && S_ISREG(status.st_mode);
   size_ = is_regular ? static_cast<std::size_t>(status.st_size) : 0;
@@ -53,7 +52,7 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
   const int error = errno;
   ::close(file);
   require_input(is_regular, path, " is no regular file, expected one");
-  require_input(mapping != MAP_FAILED, path, ": cannot be mapped into memory: ", std::strerror(error));
+  require_input(mapping != MAP_FAILED, path, ": cannot be mapped into memory: ", describe_errno(error));
   data_ = static_cast<const std::byte*>(mapping);
   if (data_ != nullptr) {
     replace_first(nullptr, this);

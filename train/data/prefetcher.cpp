@@ -7,6 +7,7 @@
 #include <tbb/task_group.h>
 
 #include "autograd/base/error.h"
+#include "autograd/base/handover.h"
 
 namespace dikkat {
 
@@ -19,14 +20,20 @@ struct Prefetcher::State {
   Batch in_use;
   Batch in_work;
   std::exception_ptr failure;  // the task's; it stays, so that a caller that goes on does not get a stale batch
+  Handover begun, ended;
   tbb::task_group task;
 
   State(const Loader& from, index first_sample, index size, index step_batches)
       : loader(from), next_sample(first_sample), batch_size(size), step_size(size * step_batches) {}
-  ~State() { task.wait(); }
+  ~State() { wait(); }
+
+  void wait() {
+    task.wait();
+    ended.acquire();
+  }
 
   void start() {
-    task.run([this, first = next_sample] {
+    const auto fill = [this, first = next_sample] {
       try {
         if (first >= step.samples.first + step.samples.count) {
           step = loader.step({first, step_size});
@@ -35,7 +42,9 @@ struct Prefetcher::State {
       } catch (...) {
         failure = std::current_exception();
       }
-    });
+    };
+    begun.release();
+    task.run(between(begun, ended, fill));
   }
 };
 
@@ -50,7 +59,7 @@ Prefetcher::~Prefetcher() = default;
 
 const Batch& Prefetcher::next() {
   State& state = *state_;
-  state.task.wait();
+  state.wait();
   if (state.failure) {
     std::rethrow_exception(state.failure);
   }

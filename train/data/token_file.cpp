@@ -2,7 +2,7 @@
 
 #include <bit>
 #include <cerrno>
-#include <cstdlib>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 
@@ -72,7 +72,8 @@ void remove_abandoned(const std::string& path) {
   for (const auto& entry : std::filesystem::directory_iterator(whole.parent_path(), error)) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with(start) && name.ends_with(kUnfinished)) {
-      const auto process = static_cast<::pid_t>(std::atol(name.c_str() + start.size()));
+      ::pid_t process = 0;
+      std::from_chars(name.data() + start.size(), name.data() + name.size(), process);
       if (process > 0 && ::kill(process, 0) != 0 && errno == ESRCH) {
         std::filesystem::remove(entry.path(), error);
       }
@@ -87,7 +88,7 @@ class TokenFileWriter::Output {
  public:
   /// `file` is a descriptor, or -1 where opening `path` failed.
   Output(int file, const std::string& path) : path_(path), file_(file) {
-    require(file >= 0, "token file: cannot write ", path, ": ", std::strerror(errno), "; set data.cache to another folder");
+    require(file >= 0, "token file: cannot write ", path, ": ", describe_errno(errno), "; set data.cache to another folder");
   }
   ~Output() { ::close(file_); }
   Output(const Output&) = delete;
@@ -113,7 +114,7 @@ class TokenFileWriter::Output {
     std::array<char, 1 << 16> block;
     for (std::size_t at = 0; at < other.size_;) {
       const ssize_t got = ::pread(other.file_, block.data(), block.size(), static_cast<off_t>(at));
-      require(got > 0 || (got < 0 && errno == EINTR), "token file: cannot read ", other.path_, " again: ", std::strerror(errno));
+      require(got > 0 || (got < 0 && errno == EINTR), "token file: cannot read ", other.path_, " again: ", describe_errno(errno));
       append(block.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
       at += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
     }
@@ -122,7 +123,7 @@ class TokenFileWriter::Output {
     flush();
     write(start, bytes, 0);
     const bool is_synced = ::fsync(file_) == 0;
-    require(is_synced, "token file: cannot write ", path_, " to the disk: ", std::strerror(errno));
+    require(is_synced, "token file: cannot write ", path_, " to the disk: ", describe_errno(errno));
   }
 
  private:
@@ -133,7 +134,7 @@ class TokenFileWriter::Output {
   void write(const void* data, std::size_t bytes, off_t offset) {
     for (std::size_t done = 0; done < bytes;) {
       const ssize_t put = ::pwrite(file_, static_cast<const char*>(data) + done, bytes - done, offset + static_cast<off_t>(done));
-      require(put >= 0 || errno == EINTR, "token file: cannot write ", path_, ": ", std::strerror(errno),
+      require(put >= 0 || errno == EINTR, "token file: cannot write ", path_, ": ", describe_errno(errno),
               "; make room there, or set data.cache to another folder");
       done += static_cast<std::size_t>(std::max<ssize_t>(put, 0));
     }
@@ -203,7 +204,7 @@ void TokenFileWriter::finish(const std::array<index, kParts>& bytes) {
   tokens_->finish_with(&header, sizeof header);
   tokens_.reset();
   const bool is_renamed = ::rename(unfinished_.c_str(), path_.c_str()) == 0;
-  require(is_renamed, "token file: cannot rename ", unfinished_, ": ", std::strerror(errno));
+  require(is_renamed, "token file: cannot rename ", unfinished_, ": ", describe_errno(errno));
   unfinished_.clear();
 }
 

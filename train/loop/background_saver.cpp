@@ -10,6 +10,7 @@
 #include <tbb/task_group.h>
 
 #include "autograd/base/error.h"
+#include "autograd/base/handover.h"
 #include "autograd/base/pages.h"
 #include "autograd/base/parallel.h"
 
@@ -55,6 +56,7 @@ struct BackgroundSaver::State {
                                static_cast<std::size_t>(tbb::info::default_concurrency()) + 1};
   tbb::task_arena arena{1, 0};
   tbb::task_group task;
+  Handover begun, ended;
   Pages memory;
   Snapshot copy;
   bool started = false;
@@ -64,6 +66,7 @@ struct BackgroundSaver::State {
 
   void wait() {
     arena.execute([&] { task.wait(); });
+    ended.acquire();
   }
 };
 
@@ -87,16 +90,16 @@ void BackgroundSaver::start(const Snapshot& snapshot) {
   s.copy = copied_to(reinterpret_cast<float*>(s.memory.data()), snapshot);
   s.done = false;
   s.started = true;
-  s.arena.execute([&s] {
-    s.task.run([&s] {
-      try {
-        s.saved = save_checkpoint(s.directory, s.copy);
-      } catch (...) {
-        s.failure = std::current_exception();
-      }
-      s.done = true;
-    });
-  });
+  const auto save = [&s] {
+    try {
+      s.saved = save_checkpoint(s.directory, s.copy);
+    } catch (...) {
+      s.failure = std::current_exception();
+    }
+    s.done = true;
+  };
+  s.begun.release();
+  s.arena.execute([&] { s.task.run(between(s.begun, s.ended, save)); });
 }
 
 std::optional<SavedCheckpoint> BackgroundSaver::collect(bool wait) {

@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -55,7 +54,7 @@ MetricsLog::MetricsLog(const std::filesystem::path& file, index last_step) : fil
     }
   }
   descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  require(descriptor_ >= 0, file.string(), ": cannot be opened for writing: ", std::strerror(errno));
+  require(descriptor_ >= 0, file.string(), ": cannot be opened for writing: ", describe_errno(errno));
 }
 
 MetricsLog::~MetricsLog() { ::close(descriptor_); }
@@ -98,7 +97,7 @@ void MetricsLog::append(std::string_view line) {
       continue;
     }
     torn_ = count <= 0;
-    require(count > 0, file_.string(), ": cannot be written: ", std::strerror(errno));
+    require(count > 0, file_.string(), ": cannot be written: ", describe_errno(errno));
     line.remove_prefix(static_cast<std::size_t>(count));
   }
 }

@@ -49,7 +49,7 @@ class Profile : public TapeObserver {
  private:
   using Clock = std::chrono::steady_clock;
   struct Row {
-    const char* name;
+    const char* name = "";
     index calls = 0;
     double seconds = 0, flops = 0, bytes = 0;
   };

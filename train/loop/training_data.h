@@ -41,7 +41,7 @@ struct KnownCorpus {
 
 /// What a person is told while a corpus is being read.
 struct LoadingReport {
-  enum class Stage { reading, learning, tokenizing } stage;
+  enum class Stage { reading, learning, tokenizing } stage = Stage::reading;
   index bytes = 0;    // of text that have been read, or tokenized
   double share = -1;  // of the stage; below 0 where the end is not known
 };

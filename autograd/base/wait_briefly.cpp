@@ -1,0 +1,23 @@
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "autograd/base/parallel.h"
+
+namespace dikkat {
+
+void wait_briefly(char** argv) noexcept {
+  constexpr const char* kChosen[] = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"};
+  for (const char* name : kChosen) {
+    if (std::getenv(name) != nullptr) {
+      return;
+    }
+  }
+  // NOLINTBEGIN(concurrency-mt-unsafe): there are no other threads yet
+  ::setenv("GOMP_SPINCOUNT", "1000", 0);  // gcc's runtime, which oneDNN has too: turns of a pause instruction
+  ::setenv("KMP_BLOCKTIME", "0", 0);      // clang's: milliseconds
+  // NOLINTEND(concurrency-mt-unsafe)
+  ::execv("/proc/self/exe", argv);        // where it fails, threads wait as they would have
+}
+
+}  // namespace dikkat
