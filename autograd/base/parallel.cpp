@@ -7,9 +7,12 @@
 #endif
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <exception>
 
 #include "autograd/base/cores.h"
+#include "autograd/base/dry_run.h"
 #include "autograd/base/error.h"
 
 namespace dikkat {
@@ -58,26 +61,50 @@ OneThread::~OneThread() { omp_set_num_threads(before_); }
 
 namespace detail {
 
-void run_tiles(const Tiles& tiles) noexcept {
+void run_tiles(const Tiles& tiles) {
+  if (DryRun::active()) {
+    if (tiles.on_thread != nullptr) {
+      const DryRun::EachThread each;
+      tiles.on_thread(tiles.thread_context);
+    }
+    return;
+  }
   flush_denormals_to_zero();
+  std::atomic<bool> failed = false;
+  std::exception_ptr failure;  // no exception may leave the region
+  const auto guarded = [&](auto&& work) noexcept {
+    if (failed.load(std::memory_order_relaxed)) {
+      return;
+    }
+    try {
+      work();
+    } catch (...) {
+      if (!failed.exchange(true)) {
+        failure = std::current_exception();
+      }
+    }
+  };
   const bool alone = omp_in_parallel() != 0 || (tiles.count <= 1 && tiles.on_thread == nullptr);
 #pragma omp parallel if (!alone)
   {
     flush_denormals_to_zero();
     if (tiles.on_thread != nullptr) {
-      tiles.on_thread(tiles.thread_context);
+      guarded([&] { tiles.on_thread(tiles.thread_context); });
     }
     if (tiles.even) {
 #pragma omp for schedule(static) nowait
       for (index tile = 0; tile < tiles.count; ++tile) {
-        tiles.function(tiles.context, tile);
+        guarded([&] { tiles.function(tiles.context, tile); });
       }
     } else {
 #pragma omp for schedule(dynamic, 1) nowait
       for (index tile = 0; tile < tiles.count; ++tile) {
-        tiles.function(tiles.context, tile);
+        guarded([&] { tiles.function(tiles.context, tile); });
       }
     }
+  }
+  if (failure) {
+    std::rethrow_exception(failure);
   }
 }
 

@@ -54,7 +54,7 @@ void gemm_by<double>(GemmLibrary library, const Gemm<double>& problem) {
 }
 
 template <>
-void gemm<float>(const Gemm<float>& problem) noexcept {
+void gemm<float>(const Gemm<float>& problem) {
   if (is_few_rows(problem)) {
     gemm_few_rows(problem);
   } else {
@@ -63,7 +63,7 @@ void gemm<float>(const Gemm<float>& problem) noexcept {
 }
 
 template <>
-void gemm<double>(const Gemm<double>& problem) noexcept {
+void gemm<double>(const Gemm<double>& problem) {
   gemm_by(GemmLibrary::eigen, problem);
 }
 

@@ -125,6 +125,8 @@ class Tape {
   /// Bytes of activations and closures, and of their gradients, at their highest so far.
   std::size_t activation_bytes() const { return arena_.peak() + (inner_ ? inner_->activation_bytes() : 0); }
   std::size_t gradient_bytes() const { return pool_.capacity(); }
+  /// Of activation_bytes(), those of what is computed twice (recompute()).
+  std::size_t recomputation_bytes() const { return inner_ ? inner_->activation_bytes() : 0; }
 
  private:
   friend class Recomputation;
