@@ -35,7 +35,8 @@ Pages::Pages(std::size_t bytes, const char* what) : size_(bytes) {
   auto address = reinterpret_cast<std::uintptr_t>(mapping_);
   if (huge) {
     address = (address + kHugePage - 1) / kHugePage * kHugePage;
-    ::madvise(reinterpret_cast<void*>(address), bytes, MADV_HUGEPAGE);  // advice: a refusal costs speed only
+    // Advice: a refusal costs speed only. In a dry run a byte here and there is touched, each of which would be a huge page.
+    ::madvise(reinterpret_cast<void*>(address), bytes, DryRun::active() ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
   }
   data_ = reinterpret_cast<std::byte*>(address);
 }

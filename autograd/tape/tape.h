@@ -119,6 +119,8 @@ class Tape {
 
   /// Forgets every tensor.
   void reset();
+  /// Maps the memory of a first step that is known to take as much as `like` has taken. Throws Error when the system has none.
+  void reserve(const Tape& like);
   /// The largest step has been seen: growing later throws, naming the op.
   void freeze();
 
