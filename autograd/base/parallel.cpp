@@ -10,6 +10,9 @@
 #include <atomic>
 #include <cstdlib>
 #include <exception>
+#include <system_error>
+#include <thread>
+#include <vector>
 
 #include "autograd/base/cores.h"
 #include "autograd/base/dry_run.h"
@@ -42,6 +45,36 @@ int thread_count() { return omp_get_max_threads(); }
 void set_thread_count(int count) {
   require(count >= 1, "threads: ", count, ", expected 1 or more");
   omp_set_num_threads(count);
+}
+
+void start_threads() {
+  const int wanted = thread_count() - 1;  // beside this one
+  std::atomic<bool> over = false;
+  std::vector<std::thread> probes;  // all at once, as OpenMP wants them
+  const auto end_probes = [&] {
+    over = true;
+    over.notify_all();
+    for (std::thread& probe : probes) {
+      probe.join();
+    }
+  };
+  try {
+    probes.reserve(static_cast<std::size_t>(wanted));
+    for (int i = 0; i < wanted; ++i) {
+      probes.emplace_back([&over] { over.wait(false); });
+    }
+  } catch (const std::system_error& error) {
+    const std::size_t started = probes.size();
+    end_probes();
+    fail("threads: ", started + 1, " of ", wanted + 1, " could be started (", error.code().message(),
+         "): each maps a stack of its own (ulimit -s) and counts as a process (ulimit -u); expected room for all of them, or fewer by "
+         "--threads");
+  } catch (...) {
+    end_probes();
+    throw;
+  }
+  end_probes();
+  parallel_for(thread_count(), [](index) {});
 }
 
 void wait_briefly(char** argv) noexcept {

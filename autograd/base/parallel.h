@@ -11,6 +11,10 @@ int thread_count();
 /// Throws Error unless count is 1 or more.
 void set_thread_count(int count);
 
+/// Starts the threads that kernels run on, so that there is an answer where the system does not let them be: Error says how many there
+/// could be. Without this they start with the first kernel, and OpenMP's runtime ends the process where it cannot have them.
+void start_threads();
+
 /// For main(), before anything else: threads that wait for work spin for some microseconds and then sleep, unless the environment
 /// says how they are to wait. Runtimes read this from the environment before main() begins, so the program starts itself once more.
 /// By default they spin for milliseconds: with another process on one of two cores, a step was seen to take 5 to 10 times as long.

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/machine_memory.h"
+#include "autograd/base/parallel.h"
 #include "train/checkpoint/free_space.h"
 #include "train/cli/commands.h"
 #include "train/cli/plan_text.h"
@@ -38,8 +39,8 @@ Pace pace_of(const Trainer& trainer, const Trial& trial) {
           .seconds = fastest->seconds * static_cast<double>(train.max_steps) + trial.evaluation_seconds * static_cast<double>(evaluations)};
 }
 
-/// Of the steps and an evaluation, without the copy to save from, which a trial does not make.
-std::size_t planned_for_trial(const MemoryPlan& plan) { return std::max(plan.before, plan.training() - plan.save_copy); }
+/// Of the steps and an evaluation, without what saving takes, since a trial saves nothing.
+std::size_t planned_for_trial(const MemoryPlan& plan) { return std::max(plan.before, plan.training() - plan.save_copy - plan.saving); }
 
 void put_object(const Trainer& trainer, const Trial& trial, const std::filesystem::path& out, const MachineMemory& machine) {
   const MemoryPlan& plan = trainer.memory_plan();
@@ -96,13 +97,13 @@ void put_table(const Trainer& trainer, const Trial& trial, const std::filesystem
   line(
       "to finish", clock_time(pace.seconds),
       fmt::format("{} steps{}", grouped_digits(trainer.config().train.max_steps), trial.evaluation_seconds > 0 ? " with evaluations" : ""));
-  line("memory at its peak", shown(trial.peak),
-       fmt::format("planned {}{}", shown(planned_for_trial(plan)), plan.save_copy > 0 ? ", without the copy to save from" : ""));
+  line("memory at its peak", shown(trial.peak), fmt::format("planned {}, without what saving takes", shown(planned_for_trial(plan))));
 }
 
 }  // namespace
 
 int plan_command(const PlanArguments& arguments) {
+  start_threads();
   Config config = configuration_of(arguments.config, arguments.set, arguments.corpus);
   const std::filesystem::path out = arguments.out.empty() ? free_run_directory(arguments.config) : std::filesystem::path(arguments.out);
   Trainer trainer = [&] {

@@ -116,6 +116,7 @@ int verify(const Config& config, const std::filesystem::path& out, const StartOp
 }  // namespace
 
 int train_command(const TrainArguments& arguments) {
+  start_threads();
   Config config = configuration_of(arguments.config, arguments.set, arguments.corpus);
   const index wanted_tokens = config.tokenizer.path.empty() && arguments.init_from.empty() ? config.tokenizer.vocab_size : 0;
   const std::filesystem::path out = arguments.out.empty() ? free_run_directory(arguments.config) : std::filesystem::path(arguments.out);
@@ -134,6 +135,7 @@ int train_command(const TrainArguments& arguments) {
 }
 
 int resume_command(const ResumeArguments& arguments) {
+  start_threads();
   Trainer trainer = [&] {
     LoadingLine line;
     return Trainer::resume(arguments.run_directory,

@@ -25,6 +25,8 @@ struct MemoryPlan {
   std::size_t batches = 0;
   std::size_t tokens = 0;     // in memory
   std::size_t program = 0;    // code, libraries, tokenizer
+  std::size_t stepping = 0;   // code of libraries, stacks and heaps that the first steps come to use,
+  std::size_t saving = 0;     // and the first save, with buffers that a checkpoint is hashed and read back with
   std::size_t before = 0;     // the peak so far: reading a corpus may take more than training on it
   std::size_t droppable = 0;  // tokens in files, which the system holds while it has room: not counted
 
