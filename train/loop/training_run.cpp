@@ -332,9 +332,8 @@ bool TrainingRun::evaluate(TrainingEvents& events, const std::function<bool()>& 
   const auto start = std::chrono::steady_clock::now();
   const SampleChoice choice{.count = evaluated_samples(), .seed = state.seed, .draw = static_cast<std::uint64_t>(state.step)};
   const auto look_at = [&](const Samples& text, double share_before) {
-    return naming_memory("evaluation", [&] {
-      return evaluator(text, choice, stop, [&](double done) { events.evaluating(share_before + done / 2); });
-    });
+    return naming_memory("evaluation",
+                         [&] { return evaluator(text, choice, stop, [&](double done) { events.evaluating(share_before + done / 2); }); });
   };
   const auto val = look_at(*data.validation.samples, 0);
   const auto train = val ? look_at(*data.train.samples, 0.5) : std::nullopt;
