@@ -32,13 +32,24 @@ void Arena::grow(std::size_t bytes, const char* what) {
   at_ = 0;
 }
 
+void Arena::take_one_chunk(std::size_t bytes) {
+  chunks_.clear();
+  capacity_ = 0;
+  const std::size_t slack = bytes / 64 + kPage;  // chunk seams aligned differently than one chunk will
+  chunks_.emplace_back((bytes + slack + kPage - 1) / kPage * kPage, name_.c_str());
+  capacity_ = chunks_.back().size();
+}
+
+void Arena::reserve(std::size_t bytes) {
+  if (chunks_.empty()) {
+    take_one_chunk(bytes);
+    at_ = 0;
+  }
+}
+
 void Arena::reset() {
   if (chunks_.size() > 1) {
-    chunks_.clear();
-    capacity_ = 0;
-    const std::size_t slack = peak_ / 64 + kPage;  // chunk seams aligned differently than one chunk will
-    chunks_.emplace_back((peak_ + slack + kPage - 1) / kPage * kPage, name_.c_str());
-    capacity_ = chunks_.back().size();
+    take_one_chunk(peak_);
   }
   at_ = 0;
   used_ = 0;

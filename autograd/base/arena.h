@@ -23,6 +23,10 @@ class Arena {
     return static_cast<T*>(allocate(static_cast<std::size_t>(count) * sizeof(T), what));
   }
 
+  /// For a first round whose peak() is known: its memory is asked for now, as one. Throws Error when the system has none. Nothing happens
+  /// where there is memory already.
+  void reserve(std::size_t bytes);
+
   /// Gives everything back. Pointers into the arena are dead.
   void reset();
   /// From here on growing throws: the size of a step is known and another one is a mistake.
@@ -34,6 +38,7 @@ class Arena {
   std::size_t capacity() const { return capacity_; }
 
  private:
+  void take_one_chunk(std::size_t bytes);
   void grow(std::size_t bytes, const char* what);
 
   std::string name_;

@@ -17,8 +17,9 @@ extern "C" void __tsan_release(void* place);
 
 namespace dikkat {
 
-/// What a library orders, told to ThreadSanitizer: all that was done before release() is done before what follows acquire(). Debian's TBB is
-/// not built for the sanitizer, which would take all that a task is given, and all that it leaves, for races. Of other builds nothing is left.
+/// What a library orders, told to ThreadSanitizer: all that was done before release() is done before what follows acquire(). Debian's TBB
+/// is not built for the sanitizer, which would take all that a task is given, and all that it leaves, for races. Of other builds nothing is
+/// left.
 class Handover {
  public:
 #if defined(DIKKAT_TELLS_THREAD_SANITIZER)

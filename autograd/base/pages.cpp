@@ -7,6 +7,7 @@
 
 #include <sys/mman.h>
 
+#include "autograd/base/dry_run.h"
 #include "autograd/base/error.h"
 
 namespace dikkat {
@@ -24,7 +25,8 @@ Pages::Pages(std::size_t bytes, const char* what) : size_(bytes) {
   const bool huge = bytes >= kHugePage;
   mapped_ = huge ? bytes + kHugePage : bytes;  // room to align: mmap itself promises 4 KiB only
   require(mapped_ > bytes || !huge, what, ": ", bytes, " bytes asked for, more than can be addressed");
-  mapping_ = ::mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const int unpromised = DryRun::active() ? MAP_NORESERVE : 0;  // more than the machine has may be looked at, and is refused with figures
+  mapping_ = ::mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | unpromised, -1, 0);
   if (mapping_ == MAP_FAILED) {
     mapping_ = nullptr;
     fail(what, ": no memory for ", bytes, " bytes (", bytes >> 20, " MiB): ", describe_errno(errno));
@@ -34,7 +36,8 @@ Pages::Pages(std::size_t bytes, const char* what) : size_(bytes) {
   if (huge) {
     std::size_t room = mapped_;
     std::align(kHugePage, bytes, start, room);
-    ::madvise(start, bytes, MADV_HUGEPAGE);  // advice: a refusal costs speed only
+    // Advice: a refusal costs speed only. In a dry run a byte here and there is touched, each of which would be a huge page.
+    ::madvise(start, bytes, DryRun::active() ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
   }
   data_ = static_cast<std::byte*>(start);
 }

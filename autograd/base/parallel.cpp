@@ -1,13 +1,17 @@
 #include "autograd/base/parallel.h"
 
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <system_error>
+#include <thread>
+#include <vector>
+
 #include <omp.h>
 
-#include <algorithm>
-#include <cstdlib>
-
 #include "autograd/base/cores.h"
-#include "autograd/base/denormals.h"
 #include "autograd/base/error.h"
+#include "autograd/base/tile_loop.h"
 
 namespace dikkat {
 namespace {
@@ -29,32 +33,64 @@ void set_thread_count(int count) {
   omp_set_num_threads(count);
 }
 
+void start_threads() {
+  const int wanted = thread_count() - 1;  // beside this one
+  std::atomic<bool> over = false;
+  std::vector<std::thread> probes;  // all at once, as OpenMP wants them
+  const auto end_probes = [&] {
+    over = true;
+    over.notify_all();
+    for (std::thread& probe : probes) {
+      probe.join();
+    }
+  };
+  try {
+    probes.reserve(static_cast<std::size_t>(wanted));
+    for (int i = 0; i < wanted; ++i) {
+      probes.emplace_back([&over] { over.wait(false); });
+    }
+  } catch (const std::system_error& error) {
+    const std::size_t started = probes.size();
+    end_probes();
+    fail("threads: ", started + 1, " of ", wanted + 1, " could be started (", error.code().message(),
+         "): each maps a stack of its own (ulimit -s) and counts as a process (ulimit -u); expected room for all of them, or fewer by "
+         "--threads");
+  } catch (...) {
+    end_probes();
+    throw;
+  }
+  end_probes();
+  parallel_for(thread_count(), [](index) {});
+}
+
 OneThread::OneThread() noexcept : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
 OneThread::~OneThread() { omp_set_num_threads(before_); }
 
 namespace detail {
 
-void run_tiles(const Tiles& tiles) noexcept {
+void run_tiles(const Tiles& tiles) {
+  if (TileLoop::is_dry(tiles)) {
+    return;
+  }
   flush_denormals_to_zero();
+  TileLoop loop(tiles);
   const bool alone = omp_in_parallel() != 0 || (tiles.count <= 1 && tiles.on_thread == nullptr);
 #pragma omp parallel if (!alone)
   {
-    flush_denormals_to_zero();
-    if (tiles.on_thread != nullptr) {
-      tiles.on_thread(tiles.thread_context);
-    }
+    loop.begin_thread();
     if (tiles.even) {
 #pragma omp for schedule(static) nowait
       for (index tile = 0; tile < tiles.count; ++tile) {
-        tiles.function(tiles.context, tile);
+        loop.run(tile);
       }
     } else {
 #pragma omp for schedule(dynamic, 1) nowait
       for (index tile = 0; tile < tiles.count; ++tile) {
-        tiles.function(tiles.context, tile);
+        loop.run(tile);
       }
     }
   }
+  loop.finish();
 }
 
 }  // namespace detail

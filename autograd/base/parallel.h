@@ -11,6 +11,10 @@ int thread_count();
 /// Throws Error unless count is 1 or more.
 void set_thread_count(int count);
 
+/// Starts the threads that kernels run on, so that there is an answer where the system does not let them be: Error says how many there
+/// could be. Without this they start with the first kernel, and OpenMP's runtime ends the process where it cannot have them.
+void start_threads();
+
 /// For main(), before anything else: threads that wait for work spin for some microseconds and then sleep, unless the environment
 /// says how they are to wait. Runtimes read this from the environment before main() begins, so the program starts itself once more.
 /// By default they spin for milliseconds: with another process on one of two cores, a step was seen to take 5 to 10 times as long.
@@ -39,7 +43,7 @@ struct Tiles {
   ThreadFunction on_thread;  // once on each thread before its first tile; null for none
   void* thread_context;
 };
-void run_tiles(const Tiles& tiles) noexcept;
+void run_tiles(const Tiles& tiles);
 
 template <class F>
 constexpr TileFunction kTileFunction = [](void* context, index tile) { (*static_cast<F*>(context))(tile); };
@@ -50,25 +54,31 @@ constexpr ThreadFunction kThreadFunction = [](void* context) { (*static_cast<F*>
 /// Calls f(tile) for tile = 0 to tiles - 1, on all threads, in any order.
 ///
 /// The promise of equal bits on any number of threads rests on three rules for callers: tiles follow from shapes and never from
-/// the thread count; each tile owns what it writes; partial sums are kept per tile and added in tile order. f must not throw.
-/// Denormals are flushed to zero while f runs, and afterwards on this thread.
+/// the thread count; each tile owns what it writes; partial sums are kept per tile and added in tile order.
+/// When f throws (a thread has no memory for its scratch), tiles that have not begun are left out, and one of the exceptions is thrown
+/// here. Denormals are flushed to zero while f runs, and afterwards on this thread. In a DryRun nothing is called.
 template <class F>
-void parallel_for(index tiles, F&& f) noexcept {
+void parallel_for(index tiles, F&& f) {
   detail::run_tiles({tiles, true, detail::kTileFunction<std::remove_reference_t<F>>, &f, nullptr, nullptr});
 }
-
-/// As parallel_for, for tiles of unequal work: threads take the next tile when they are done with one. Every thread calls
-/// on_thread() first, with or without a tile to come: memory that a tile needs is asked for there, so that a thread which happens to
-/// get its first tile in a later step does not ask for it then.
+/// Every thread calls on_thread() first, with or without a tile to come: memory that tiles need is asked for there, so that a DryRun
+/// knows of it (there on_thread() is called once), and a thread that gets its first tile in a later step does not ask for it then.
 template <class P, class F>
-void parallel_for_uneven(index tiles, P&& on_thread, F&& f) noexcept {
+void parallel_for(index tiles, P&& on_thread, F&& f) {
+  detail::run_tiles({tiles, true, detail::kTileFunction<std::remove_reference_t<F>>, &f,
+                     detail::kThreadFunction<std::remove_reference_t<P>>, &on_thread});
+}
+
+/// The same for tiles of unequal work: threads take the next tile when they are done with one.
+template <class P, class F>
+void parallel_for_uneven(index tiles, P&& on_thread, F&& f) {
   detail::run_tiles({tiles, false, detail::kTileFunction<std::remove_reference_t<F>>, &f,
                      detail::kThreadFunction<std::remove_reference_t<P>>, &on_thread});
 }
 
 /// Calls f(begin, end) for consecutive blocks of at most `block` of the n elements.
 template <class F>
-void parallel_blocks(index n, index block, F&& f) noexcept {
+void parallel_blocks(index n, index block, F&& f) {
   parallel_for(ceil_div(n, block), [&](index tile) {
     const index begin = tile * block;
     f(begin, begin + block < n ? begin + block : n);

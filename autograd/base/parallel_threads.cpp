@@ -1,5 +1,5 @@
-// In place of parallel.cpp where there is no OpenMP (DIKKAT_OPENMP=OFF). ThreadSanitizer takes OpenMP's runtimes, which it cannot see into, for
-// races; std::thread it knows. Threads are made for each loop and ended after it, so that nothing but the loop orders them: slow.
+// In place of parallel.cpp where there is no OpenMP (DIKKAT_OPENMP=OFF). ThreadSanitizer takes OpenMP's runtimes, which it cannot see into,
+// for races; std::thread it knows. Threads are made for each loop and ended after it, so that nothing but the loop orders them: slow.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "autograd/base/cores.h"
-#include "autograd/base/denormals.h"
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
+#include "autograd/base/tile_loop.h"
 
 namespace dikkat {
 namespace {
@@ -25,20 +25,17 @@ thread_local int threads = first_thread_count();
 thread_local bool in_loop = false;
 
 /// What thread `thread` of `size` does of a loop.
-void run_share(const detail::Tiles& tiles, int thread, int size, std::atomic<index>& next) {
-  flush_denormals_to_zero();
-  if (tiles.on_thread != nullptr) {
-    tiles.on_thread(tiles.thread_context);
-  }
+void run_share(const detail::Tiles& tiles, detail::TileLoop& loop, int thread, int size, std::atomic<index>& next) {
+  loop.begin_thread();
   if (tiles.even) {
     for (index tile = tiles.count * thread / size; tile < tiles.count * (thread + 1) / size; ++tile) {
-      tiles.function(tiles.context, tile);
+      loop.run(tile);
     }
     return;
   }
   // Relaxed: the order in which tiles are taken must not look like one that their memory is handed on by.
   for (index tile; (tile = next.fetch_add(1, std::memory_order_relaxed)) < tiles.count;) {
-    tiles.function(tiles.context, tile);
+    loop.run(tile);
   }
 }
 
@@ -51,33 +48,43 @@ void set_thread_count(int count) {
   threads = count;
 }
 
+void start_threads() {
+  parallel_for(thread_count(), [](index) {});
+}
+
 OneThread::OneThread() noexcept : before_(threads) { threads = 1; }
 OneThread::~OneThread() { threads = before_; }
 
 namespace detail {
 
-void run_tiles(const Tiles& tiles) noexcept {
+void run_tiles(const Tiles& tiles) {
+  if (TileLoop::is_dry(tiles)) {
+    return;
+  }
+  TileLoop loop(tiles);
   const bool alone = in_loop || (tiles.count <= 1 && tiles.on_thread == nullptr);
   const int size = alone ? 1 : threads;
   std::atomic<index> next{0};
   if (size == 1) {
-    run_share(tiles, 0, 1, next);
+    run_share(tiles, loop, 0, 1, next);
+    loop.finish();
     return;
   }
   std::vector<std::thread> others;
   others.reserve(static_cast<std::size_t>(size - 1));
   for (int thread = 1; thread < size; ++thread) {
-    others.emplace_back([&tiles, &next, thread, size] {
+    others.emplace_back([&tiles, &loop, &next, thread, size] {
       in_loop = true;
-      run_share(tiles, thread, size, next);
+      run_share(tiles, loop, thread, size, next);
     });
   }
   in_loop = true;
-  run_share(tiles, 0, size, next);
+  run_share(tiles, loop, 0, size, next);
   in_loop = false;
   for (std::thread& other : others) {
     other.join();
   }
+  loop.finish();
 }
 
 }  // namespace detail

@@ -48,7 +48,7 @@ bool update(index n, const Constants<T> c, T* __restrict weight, const T* __rest
 }  // namespace
 
 template <class T>
-bool adamw(const AdamW<T>& p) noexcept {
+bool adamw(const AdamW<T>& p) {
   const double correction1 = 1 - std::pow(p.beta1, static_cast<double>(p.step));
   const double correction2 = 1 - std::pow(p.beta2, static_cast<double>(p.step));
   const Constants<T> c{.scale = static_cast<T>(p.gradient_scale),
@@ -70,7 +70,7 @@ bool adamw(const AdamW<T>& p) noexcept {
 }
 
 template <class T>
-double sum_of_squares(index n, const T* x) noexcept {
+double sum_of_squares(index n, const T* x) {
   const index blocks = ceil_div(n, kBlock);
   double* partial = scratch<double>(Scratch::a, std::max<index>(blocks, 1));
   parallel_for(blocks, [&](index block) {
@@ -100,9 +100,9 @@ double sum_of_squares(index n, const T* x) noexcept {
   return total;
 }
 
-template bool adamw<float>(const AdamW<float>&) noexcept;
-template bool adamw<double>(const AdamW<double>&) noexcept;
-template double sum_of_squares<float>(index, const float*) noexcept;
-template double sum_of_squares<double>(index, const double*) noexcept;
+template bool adamw<float>(const AdamW<float>&);
+template bool adamw<double>(const AdamW<double>&);
+template double sum_of_squares<float>(index, const float*);
+template double sum_of_squares<double>(index, const double*);
 
 }  // namespace dikkat::kernels

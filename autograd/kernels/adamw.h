@@ -22,10 +22,10 @@ struct AdamW {
 /// Whether all weights and moments are finite afterwards. (A second moment that overflows stops its weight for good, and shows nowhere
 /// else.)
 template <class T>
-bool adamw(const AdamW<T>& p) noexcept;
+bool adamw(const AdamW<T>& p);
 
 /// Sum of the squares of n numbers, in f64, by the same tree whatever the threads.
 template <class T>
-double sum_of_squares(index n, const T* x) noexcept;
+double sum_of_squares(index n, const T* x);
 
 }  // namespace dikkat::kernels

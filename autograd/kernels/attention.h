@@ -47,7 +47,7 @@ struct AttentionForward {
   T* log_sum_exp = nullptr;  // (batch, heads, queries)
 };
 template <class T>
-void attention_forward(const AttentionForward<T>& p) noexcept;
+void attention_forward(const AttentionForward<T>& p);
 
 /// Let f = <dy, y>. Writes df/dq, df/dk and df/dv; a null output is skipped. Weights are computed anew from the log-sum-exps.
 template <class T>
@@ -58,7 +58,7 @@ struct AttentionBackward {
   HeadsOut<T> dq{}, dk{}, dv{};
 };
 template <class T>
-void attention_backward(const AttentionBackward<T>& p) noexcept;
+void attention_backward(const AttentionBackward<T>& p);
 
 /// Word of the stream that decides about the weight of (batch, head, query, key), batch counted in the whole step:
 /// four neighbouring keys share a draw.

@@ -214,7 +214,7 @@ void backward_group(const AttentionBackward<T>& p, T* query_blocks, const Backwa
 }  // namespace
 
 template <class T>
-void attention_backward(const AttentionBackward<T>& p) noexcept {
+void attention_backward(const AttentionBackward<T>& p) {
   const AttentionShape& s = p.shape;
   const Groups groups(s);
   const index heads = s.batch * s.heads;
@@ -269,7 +269,7 @@ void attention_backward(const AttentionBackward<T>& p) noexcept {
   }
 }
 
-template void attention_backward<float>(const AttentionBackward<float>&) noexcept;
-template void attention_backward<double>(const AttentionBackward<double>&) noexcept;
+template void attention_backward<float>(const AttentionBackward<float>&);
+template void attention_backward<double>(const AttentionBackward<double>&);
 
 }  // namespace dikkat::kernels

@@ -164,7 +164,7 @@ void forward_block(const AttentionForward<T>& p, const GatheredHeads<T>& all_k, 
 }  // namespace
 
 template <class T>
-void attention_forward(const AttentionForward<T>& p) noexcept {
+void attention_forward(const AttentionForward<T>& p) {
   const AttentionShape& s = p.shape;
   if (is_one_query(s)) {
     attention_one_query(p);
@@ -188,7 +188,7 @@ void attention_forward(const AttentionForward<T>& p) noexcept {
       });
 }
 
-template void attention_forward<float>(const AttentionForward<float>&) noexcept;
-template void attention_forward<double>(const AttentionForward<double>&) noexcept;
+template void attention_forward<float>(const AttentionForward<float>&);
+template void attention_forward<double>(const AttentionForward<double>&);
 
 }  // namespace dikkat::kernels

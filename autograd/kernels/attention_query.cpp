@@ -145,7 +145,7 @@ void add_parts(const AttentionForward<T>& p, index b, const Parts<T>& parts, ind
 }  // namespace
 
 template <class T>
-void attention_one_query(const AttentionForward<T>& p) noexcept {
+void attention_one_query(const AttentionForward<T>& p) {
   const AttentionShape& s = p.shape;
   const index groups = std::max<index>(ceil_div(s.keys, kGroup), 1);
   const Parts<T> parts(s, s.batch * groups);
@@ -157,7 +157,7 @@ void attention_one_query(const AttentionForward<T>& p) noexcept {
   parallel_for(s.batch, [&](index b) { add_parts(p, b, parts, b * groups, groups); });
 }
 
-template void attention_one_query<float>(const AttentionForward<float>&) noexcept;
-template void attention_one_query<double>(const AttentionForward<double>&) noexcept;
+template void attention_one_query<float>(const AttentionForward<float>&);
+template void attention_one_query<double>(const AttentionForward<double>&);
 
 }  // namespace dikkat::kernels

@@ -36,7 +36,7 @@ T cost_of(const CrossEntropy<T>& p, index row) {
 }  // namespace
 
 template <class T>
-void cross_entropy_forward(const CrossEntropy<T>& p) noexcept {
+void cross_entropy_forward(const CrossEntropy<T>& p) {
   parallel_blocks(p.rows, kRows, [&](index begin, index end) {
     for (index row = begin; row < end; ++row) {
       const T scale = scale_of(p, row);
@@ -47,7 +47,7 @@ void cross_entropy_forward(const CrossEntropy<T>& p) noexcept {
 }
 
 template <class T>
-void cross_entropy_backward(const CrossEntropy<T>& p) noexcept {
+void cross_entropy_backward(const CrossEntropy<T>& p) {
   if (!p.dlogits) {
     return;
   }
@@ -74,9 +74,9 @@ void cross_entropy_backward(const CrossEntropy<T>& p) noexcept {
   });
 }
 
-template void cross_entropy_forward<float>(const CrossEntropy<float>&) noexcept;
-template void cross_entropy_forward<double>(const CrossEntropy<double>&) noexcept;
-template void cross_entropy_backward<float>(const CrossEntropy<float>&) noexcept;
-template void cross_entropy_backward<double>(const CrossEntropy<double>&) noexcept;
+template void cross_entropy_forward<float>(const CrossEntropy<float>&);
+template void cross_entropy_forward<double>(const CrossEntropy<double>&);
+template void cross_entropy_backward<float>(const CrossEntropy<float>&);
+template void cross_entropy_backward<double>(const CrossEntropy<double>&);
 
 }  // namespace dikkat::kernels

@@ -26,9 +26,9 @@ struct CrossEntropy {
 };
 /// Writes the rows' costs and their log-sum-exps.
 template <class T>
-void cross_entropy_forward(const CrossEntropy<T>& p) noexcept;
+void cross_entropy_forward(const CrossEntropy<T>& p);
 /// dlogits = dloss * weight / normaliser * (softmax[v] - label_smoothing / cols - (v == target) * (1 - label_smoothing)).
 template <class T>
-void cross_entropy_backward(const CrossEntropy<T>& p) noexcept;
+void cross_entropy_backward(const CrossEntropy<T>& p);
 
 }  // namespace dikkat::kernels

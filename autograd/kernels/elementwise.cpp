@@ -17,7 +17,7 @@ constexpr index kBlock = 1 << 14;  // elements of a tile: enough to pay for hand
 
 /// Calls f(at, lanes) for all vectors of n elements, in parallel.
 template <class T, class F>
-void for_all(index n, F&& f) noexcept {
+void for_all(index n, F&& f) {
   parallel_blocks(n, kBlock, [&](index begin, index end) { simd::for_vectors<T>(begin, end, f); });
 }
 
@@ -118,7 +118,7 @@ void with_function(Function function, F&& f) {
 
 /// Calls f(a's place, b's place, lanes) for all vectors: b repeats row by row, or does not.
 template <class T, class F>
-void for_pairs(const Binary<T>& p, F&& f) noexcept {
+void for_pairs(const Binary<T>& p, F&& f) {
   if (!p.repeat_b) {
     for_all<T>(p.rows * p.cols, [&](index at, auto lanes) { f(at, at, lanes); });
     return;
@@ -134,7 +134,7 @@ void for_pairs(const Binary<T>& p, F&& f) noexcept {
 /// out (cols) = sum over rows of g(row, at, lanes), in blocks of rows whose sums are added in order. Rows are read as they lie, four at
 /// a time: column by column, each vector would be a page further.
 template <class T, class G>
-void reduce_rows(index rows, index cols, GradOut<T> out, G&& g) noexcept {
+void reduce_rows(index rows, index cols, GradOut<T> out, G&& g) {
   constexpr index kRows = 64;
   const index blocks = ceil_div(rows, kRows);
   T* partial = scratch<T>(Scratch::a, std::max<index>(blocks, 1) * cols);
@@ -166,14 +166,14 @@ void reduce_rows(index rows, index cols, GradOut<T> out, G&& g) noexcept {
 }  // namespace
 
 template <class T>
-void map_forward(const Map<T>& p) noexcept {
+void map_forward(const Map<T>& p) {
   with_function<T>(p.function, [&](auto f) {
     for_all<T>(p.n, [&](index at, auto lanes) { simd::store(p.y + at, f.value(simd::load(p.x + at, lanes, T(1)), p.exponent), lanes); });
   });
 }
 
 template <class T>
-void map_backward(const Map<T>& p) noexcept {
+void map_backward(const Map<T>& p) {
   if (!p.dx) {
     return;
   }
@@ -185,21 +185,21 @@ void map_backward(const Map<T>& p) noexcept {
 }
 
 template <class T>
-void add_forward(const Binary<T>& p) noexcept {
+void add_forward(const Binary<T>& p) {
   for_pairs(p, [&](index at, index b_at, auto lanes) {
     simd::store(p.y + at, simd::load(p.a + at, lanes) + simd::load(p.b + b_at, lanes), lanes);
   });
 }
 
 template <class T>
-void multiply_forward(const Binary<T>& p) noexcept {
+void multiply_forward(const Binary<T>& p) {
   for_pairs(p, [&](index at, index b_at, auto lanes) {
     simd::store(p.y + at, simd::load(p.a + at, lanes) * simd::load(p.b + b_at, lanes), lanes);
   });
 }
 
 template <class T>
-void multiply_backward(const Binary<T>& p) noexcept {
+void multiply_backward(const Binary<T>& p) {
   if (p.da) {
     for_pairs(
         p, [&](index at, index b_at, auto lanes) { put(p.da, at, simd::load(p.dy + at, lanes) * simd::load(p.b + b_at, lanes), lanes); });
@@ -214,17 +214,17 @@ void multiply_backward(const Binary<T>& p) noexcept {
 }
 
 template <class T>
-void scaled_copy(index n, T factor, const T* x, GradOut<T> out) noexcept {
+void scaled_copy(index n, T factor, const T* x, GradOut<T> out) {
   for_all<T>(n, [&](index at, auto lanes) { put(out, at, factor * simd::load(x + at, lanes), lanes); });
 }
 
 template <class T>
-void fill(index n, T value, GradOut<T> out) noexcept {
+void fill(index n, T value, GradOut<T> out) {
   for_all<T>(n, [&](index at, auto lanes) { put(out, at, simd::broadcast(value), lanes); });
 }
 
 template <class T>
-T sum(index n, const T* x) noexcept {
+T sum(index n, const T* x) {
   const index blocks = ceil_div(n, kBlock);
   double* partial = scratch<double>(Scratch::a, std::max<index>(blocks, 1));
   parallel_for(blocks, [&](index block) {
@@ -245,12 +245,12 @@ T sum(index n, const T* x) noexcept {
 }
 
 template <class T>
-void sum_rows(index rows, index cols, const T* x, GradOut<T> out) noexcept {
+void sum_rows(index rows, index cols, const T* x, GradOut<T> out) {
   reduce_rows<T>(rows, cols, out, [&](index row, index at, auto lanes) { return simd::load(x + row * cols + at, lanes); });
 }
 
 template <class T>
-void copy_blocks(const CopyBlocks<T>& p) noexcept {
+void copy_blocks(const CopyBlocks<T>& p) {
   const index in_tile = std::max<index>(1, kBlock / std::max<index>(p.width, 1));
   parallel_blocks(p.count, in_tile, [&](index begin, index end) {
     for (index block = begin; block < end; ++block) {
@@ -262,22 +262,22 @@ void copy_blocks(const CopyBlocks<T>& p) noexcept {
 }
 
 template <class T>
-void dropout(const Dropout<T>& p) noexcept {
+void dropout(const Dropout<T>& p) {
   parallel_blocks(p.n, kBlock, [&](index begin, index end) { drop<T>(p.dropping, begin, end, p.x, p.y); });
 }
 
-#define DIKKAT_INSTANTIATE(T)                                             \
-  template void map_forward<T>(const Map<T>&) noexcept;                   \
-  template void map_backward<T>(const Map<T>&) noexcept;                  \
-  template void add_forward<T>(const Binary<T>&) noexcept;                \
-  template void multiply_forward<T>(const Binary<T>&) noexcept;           \
-  template void multiply_backward<T>(const Binary<T>&) noexcept;          \
-  template void scaled_copy<T>(index, T, const T*, GradOut<T>) noexcept;  \
-  template void fill<T>(index, T, GradOut<T>) noexcept;                   \
-  template T sum<T>(index, const T*) noexcept;                            \
-  template void sum_rows<T>(index, index, const T*, GradOut<T>) noexcept; \
-  template void copy_blocks<T>(const CopyBlocks<T>&) noexcept;            \
-  template void dropout<T>(const Dropout<T>&) noexcept;
+#define DIKKAT_INSTANTIATE(T)                                    \
+  template void map_forward<T>(const Map<T>&);                   \
+  template void map_backward<T>(const Map<T>&);                  \
+  template void add_forward<T>(const Binary<T>&);                \
+  template void multiply_forward<T>(const Binary<T>&);           \
+  template void multiply_backward<T>(const Binary<T>&);          \
+  template void scaled_copy<T>(index, T, const T*, GradOut<T>);  \
+  template void fill<T>(index, T, GradOut<T>);                   \
+  template T sum<T>(index, const T*);                            \
+  template void sum_rows<T>(index, index, const T*, GradOut<T>); \
+  template void copy_blocks<T>(const CopyBlocks<T>&);            \
+  template void dropout<T>(const Dropout<T>&);
 DIKKAT_INSTANTIATE(float)
 DIKKAT_INSTANTIATE(double)
 #undef DIKKAT_INSTANTIATE

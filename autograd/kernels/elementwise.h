@@ -21,10 +21,10 @@ struct Map {
 };
 /// GELU in the form of GPT-2: 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) (Hendrycks and Gimpel, arXiv 1606.08415).
 template <class T>
-void map_forward(const Map<T>& p) noexcept;
+void map_forward(const Map<T>& p);
 /// Let f = <dy, y>. Writes df/dx.
 template <class T>
-void map_backward(const Map<T>& p) noexcept;
+void map_backward(const Map<T>& p);
 
 /// y = a + b or a * b, where b is (rows, cols) like a or, if `repeat_b`, one row (cols) for all.
 template <class T>
@@ -38,28 +38,28 @@ struct Binary {
   GradOut<T> da{}, db{};
 };
 template <class T>
-void add_forward(const Binary<T>& p) noexcept;
+void add_forward(const Binary<T>& p);
 template <class T>
-void multiply_forward(const Binary<T>& p) noexcept;
+void multiply_forward(const Binary<T>& p);
 /// Let f = <dy, a * b>. Writes df/da, then df/db; a null output is skipped, and both may be the same memory.
 template <class T>
-void multiply_backward(const Binary<T>& p) noexcept;
+void multiply_backward(const Binary<T>& p);
 
 /// out = factor * x (n).
 template <class T>
-void scaled_copy(index n, T factor, const T* x, GradOut<T> out) noexcept;
+void scaled_copy(index n, T factor, const T* x, GradOut<T> out);
 
 /// out = value in each of n places.
 template <class T>
-void fill(index n, T value, GradOut<T> out) noexcept;
+void fill(index n, T value, GradOut<T> out);
 
 /// Sum of n numbers, by the same tree whatever the threads.
 template <class T>
-T sum(index n, const T* x) noexcept;
+T sum(index n, const T* x);
 
 /// out (cols) = sum over the rows of x (rows, cols).
 template <class T>
-void sum_rows(index rows, index cols, const T* x, GradOut<T> out) noexcept;
+void sum_rows(index rows, index cols, const T* x, GradOut<T> out);
 
 /// Copies `count` blocks of `width` elements, `from_stride` and `to_stride` apart.
 template <class T>
@@ -71,7 +71,7 @@ struct CopyBlocks {
   index to_stride = 0;
 };
 template <class T>
-void copy_blocks(const CopyBlocks<T>& p) noexcept;
+void copy_blocks(const CopyBlocks<T>& p);
 
 /// y (n) = the dropout of x (n). dx is the dropout of dy.
 template <class T>
@@ -82,6 +82,6 @@ struct Dropout {
   GradOut<T> y{};
 };
 template <class T>
-void dropout(const Dropout<T>& p) noexcept;
+void dropout(const Dropout<T>& p);
 
 }  // namespace dikkat::kernels

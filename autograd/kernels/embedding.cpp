@@ -34,7 +34,7 @@ void sort_by_token(index n, index vocabulary, const std::int32_t* tokens, index*
 }  // namespace
 
 template <class T>
-void embedding_forward(const EmbeddingForward<T>& p) noexcept {
+void embedding_forward(const EmbeddingForward<T>& p) {
   parallel_blocks(p.batch * p.time, kRows, [&](index begin, index end) {
     for (index i = begin; i < end; ++i) {
       const T* row = p.table + p.tokens[i] * p.cols;
@@ -48,7 +48,7 @@ void embedding_forward(const EmbeddingForward<T>& p) noexcept {
 }
 
 template <class T>
-void embedding_backward(const EmbeddingBackward<T>& p) noexcept {
+void embedding_backward(const EmbeddingBackward<T>& p) {
   const index n = p.batch * p.time;
   if (p.dtable) {
     index* places = scratch<index>(Scratch::a, n + p.vocabulary + 1);
@@ -87,9 +87,9 @@ void embedding_backward(const EmbeddingBackward<T>& p) noexcept {
   }
 }
 
-template void embedding_forward<float>(const EmbeddingForward<float>&) noexcept;
-template void embedding_forward<double>(const EmbeddingForward<double>&) noexcept;
-template void embedding_backward<float>(const EmbeddingBackward<float>&) noexcept;
-template void embedding_backward<double>(const EmbeddingBackward<double>&) noexcept;
+template void embedding_forward<float>(const EmbeddingForward<float>&);
+template void embedding_forward<double>(const EmbeddingForward<double>&);
+template void embedding_backward<float>(const EmbeddingBackward<float>&);
+template void embedding_backward<double>(const EmbeddingBackward<double>&);
 
 }  // namespace dikkat::kernels

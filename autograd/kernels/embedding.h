@@ -19,7 +19,7 @@ struct EmbeddingForward {
   T* y = nullptr;  // (batch, time, cols)
 };
 template <class T>
-void embedding_forward(const EmbeddingForward<T>& p) noexcept;
+void embedding_forward(const EmbeddingForward<T>& p);
 
 /// Let f = <dy, y>. Writes df/dtable (rows of tokens that do not occur become 0 when overwriting) and df/dpositions.
 /// Each distinct token's occurrences are added in the order of their places, by one thread.
@@ -35,6 +35,6 @@ struct EmbeddingBackward {
   GradOut<T> dpositions{};  // (positions, cols)
 };
 template <class T>
-void embedding_backward(const EmbeddingBackward<T>& p) noexcept;
+void embedding_backward(const EmbeddingBackward<T>& p);
 
 }  // namespace dikkat::kernels

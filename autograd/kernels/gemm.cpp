@@ -10,25 +10,6 @@ namespace {
 
 thread_local bool inside_library = false;
 
-void run(GemmLibrary library, const Gemm<float>& problem) noexcept {
-  if (problem.m == 0 || problem.n == 0) {
-    return;
-  }
-  if (library == GemmLibrary::onednn) {
-    gemm_onednn(problem);
-  } else if (library == GemmLibrary::packed) {
-    gemm_packed(problem);
-  } else {
-    gemm_eigen(problem);
-  }
-}
-
-void run(const Gemm<double>& problem) noexcept {
-  if (problem.m > 0 && problem.n > 0) {
-    gemm_eigen(problem);
-  }
-}
-
 }  // namespace
 
 InsideLibrary::InsideLibrary() noexcept { inside_library = true; }
@@ -51,28 +32,39 @@ bool inside_gemm_library() noexcept { return inside_library; }
 
 template <>
 void gemm_by<float>(GemmLibrary library, const Gemm<float>& problem) {
-  require(library != GemmLibrary::onednn || has_onednn(), "gemm: oneDNN was not built in (DIKKAT_ONEDNN=OFF), expected the library eigen");
-  run(library, problem);
+  if (problem.m == 0 || problem.n == 0) {
+    return;
+  }
+  if (library == GemmLibrary::onednn) {
+    require(has_onednn(), "gemm: oneDNN was not built in (DIKKAT_ONEDNN=OFF), expected the library eigen");
+    gemm_onednn(problem);
+  } else if (library == GemmLibrary::packed) {
+    gemm_packed(problem);
+  } else {
+    gemm_eigen(problem);
+  }
 }
 
 template <>
 void gemm_by<double>(GemmLibrary library, const Gemm<double>& problem) {
   require(library == GemmLibrary::eigen, "gemm: only the library eigen has f64");
-  run(problem);
-}
-
-template <>
-void gemm<float>(const Gemm<float>& problem) noexcept {
-  if (is_few_rows(problem)) {
-    gemm_few_rows(problem);
-  } else {
-    run(gemm_library(), problem);
+  if (problem.m > 0 && problem.n > 0) {
+    gemm_eigen(problem);
   }
 }
 
 template <>
-void gemm<double>(const Gemm<double>& problem) noexcept {
-  run(problem);
+void gemm<float>(const Gemm<float>& problem) {
+  if (is_few_rows(problem)) {
+    gemm_few_rows(problem);
+  } else {
+    gemm_by(gemm_library(), problem);
+  }
+}
+
+template <>
+void gemm<double>(const Gemm<double>& problem) {
+  gemm_by(GemmLibrary::eigen, problem);
 }
 
 }  // namespace dikkat::kernels

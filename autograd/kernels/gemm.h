@@ -26,7 +26,7 @@ enum class GemmLibrary { onednn, packed, eigen };  // packed: our own
 /// f32 by oneDNN on AVX-512 where it was built in, elsewhere by our own product; f64 by Eigen. C is cut into blocks by the shape alone
 /// and each block is one thread's, so the bits do not depend on the number of threads. Few rows times B transposed read B where it lies.
 template <class T>
-void gemm(const Gemm<T>& problem) noexcept;
+void gemm(const Gemm<T>& problem);
 
 /// The library that gemm<float> uses.
 GemmLibrary gemm_library() noexcept;

@@ -12,6 +12,7 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
 
@@ -178,6 +179,14 @@ void point(Memory& memory, const float* data) {
   }
 }
 
+/// This thread's memory for oneDNN to work in.
+float* work_for(const BlockProduct& block) {
+  return static_cast<float*>(scratch(Scratch::gemm_work, std::max<std::size_t>(block.work.get_size(), 64)));
+}
+
+/// This thread's place for the packed columns of a block, or all threads' for all of B.
+float* packed_for(const BlockProduct& block) { return static_cast<float*>(scratch(Scratch::gemm_packed, block.packed.get_size())); }
+
 void run(const BlockProduct& block, const float* a, const float* packed, const float* bias, float* c) {
   const InsideLibrary inside;
   const OneThread one;  // or it starts a team of its own size, and the runtime ends and makes threads in turn
@@ -186,7 +195,7 @@ void run(const BlockProduct& block, const float* a, const float* packed, const f
   point(arguments.a, a);
   point(arguments.b, packed);
   point(arguments.c, c);
-  point(arguments.work, static_cast<const float*>(scratch(Scratch::gemm_work, std::max<std::size_t>(block.work.get_size(), 64))));
+  point(arguments.work, work_for(block));
   if (block.has_bias) {
     point(arguments.bias, bias);
   }
@@ -208,30 +217,56 @@ void pack(const Packing& packing, const float* from, float* to) {
 
 bool has_onednn() noexcept { return true; }
 
-void gemm_onednn(const Gemm<float>& p) {
+namespace {
+
+void multiply(const Gemm<float>& p) {
   const Plan& plan = plan_for(p);
+  const auto ask_for_work = [&] {
+    work_for(*plan.whole);
+    work_for(*plan.last);
+  };
   if (plan.by_columns) {
-    parallel_for(plan.count, [&](index i) {
-      const index begin = i * plan.size;
-      const bool last = i + 1 == plan.count;
-      const BlockProduct& block = last ? *plan.last : *plan.whole;
-      auto* packed = static_cast<float*>(scratch(Scratch::gemm_packed, block.packed.get_size()));
-      pack(plan.packing[last], p.transpose_b ? p.b + begin * p.ldb : p.b + begin, packed);
-      run(block, p.a, packed, p.bias == nullptr ? nullptr : p.bias + begin, p.c + begin);
-    });
+    parallel_for(
+        plan.count,
+        [&] {
+          ask_for_work();
+          packed_for(*plan.whole);
+          packed_for(*plan.last);
+        },
+        [&](index i) {
+          const index begin = i * plan.size;
+          const bool last = i + 1 == plan.count;
+          const BlockProduct& block = last ? *plan.last : *plan.whole;
+          float* packed = packed_for(block);
+          pack(plan.packing[last], p.transpose_b ? p.b + begin * p.ldb : p.b + begin, packed);
+          run(block, p.a, packed, p.bias == nullptr ? nullptr : p.bias + begin, p.c + begin);
+        });
     return;
   }
   const float* b = p.b;
   if (!plan.packing.empty()) {
-    auto* packed = static_cast<float*>(scratch(Scratch::gemm_packed, plan.whole->packed.get_size()));
+    float* packed = packed_for(*plan.whole);
     parallel_for(static_cast<index>(plan.packing.size()), [&](index i) { pack(plan.packing[static_cast<std::size_t>(i)], p.b, packed); });
     b = packed;
   }
-  parallel_for(plan.count, [&](index i) {
-    const index begin = i * plan.size;
-    const BlockProduct& block = i + 1 == plan.count ? *plan.last : *plan.whole;
-    run(block, p.transpose_a ? p.a + begin : p.a + begin * p.lda, b, p.bias, p.c + begin * p.ldc);
-  });
+  parallel_for(
+      plan.count, [&] { ask_for_work(); },
+      [&](index i) {
+        const index begin = i * plan.size;
+        const BlockProduct& block = i + 1 == plan.count ? *plan.last : *plan.whole;
+        run(block, p.transpose_a ? p.a + begin : p.a + begin * p.lda, b, p.bias, p.c + begin * p.ldc);
+      });
+}
+
+}  // namespace
+
+void gemm_onednn(const Gemm<float>& p) {
+  try {
+    multiply(p);
+  } catch (const dnnl::error& e) {
+    fail("gemm: oneDNN has no ", e.status == dnnl_out_of_memory ? "memory" : "way", " to multiply ", p.m, " x ", p.k, " by ", p.k, " x ", p.n,
+         ", operands of ", index{sizeof(float)} * (p.m * p.k + p.k * p.n + p.m * p.n), " bytes: ", e.what());
+  }
 }
 
 }  // namespace dikkat::kernels

@@ -213,9 +213,12 @@ struct PackedRows {
   float* panel(index i, index begin, index end) const { return data + begin * count * kRows + (i - first) * (end - begin) * kRows; }
 };
 
+/// This thread's place for a panel of B.
+float* panel_of_b() { return scratch<float>(Scratch::gemm_work, kDepth * kCols); }
+
 /// One group of panels of B times one block of rows of A.
 void multiply_task(const Gemm<float>& p, const Cut& cut, const PackedRows& packed, index block, index group) {
-  float* panel_b = scratch<float>(Scratch::gemm_work, kDepth * kCols);
+  float* panel_b = panel_of_b();
   const index row_begin = block * cut.block_panels;
   const index row_end = std::min(row_begin + cut.block_panels, cut.row_panels);
   const index panel_end = std::min((group + 1) * cut.group_panels, cut.panels);
@@ -260,7 +263,9 @@ void gemm_packed(const Gemm<float>& p) {
       pack_a(p, packed.first + i, begin, end, packed.panel(packed.first + i, begin, end));
     }
   });
-  parallel_for(cut.row_blocks * cut.groups, [&](index task) { multiply_task(p, cut, packed, task / cut.groups, task % cut.groups); });
+  parallel_for(
+      cut.row_blocks * cut.groups, [] { panel_of_b(); },
+      [&](index task) { multiply_task(p, cut, packed, task / cut.groups, task % cut.groups); });
 }
 
 }  // namespace dikkat::kernels

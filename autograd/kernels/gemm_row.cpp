@@ -90,7 +90,7 @@ void tile_of_rows(const Gemm<T>& p, index begin, index end) {
 }  // namespace
 
 template <class T>
-void gemm_few_rows(const Gemm<T>& p) noexcept {
+void gemm_few_rows(const Gemm<T>& p) {
   constexpr int kRows = 8;
   constexpr index kUnit = 24;  // columns: whole turns of columns_at_once(), whatever the rows
   const index in_tile =
@@ -106,7 +106,7 @@ void gemm_few_rows(const Gemm<T>& p) noexcept {
   });
 }
 
-template void gemm_few_rows<float>(const Gemm<float>&) noexcept;
-template void gemm_few_rows<double>(const Gemm<double>&) noexcept;
+template void gemm_few_rows<float>(const Gemm<float>&);
+template void gemm_few_rows<double>(const Gemm<double>&);
 
 }  // namespace dikkat::kernels

@@ -15,6 +15,6 @@ bool is_few_rows(const Gemm<T>& p) noexcept {
 /// The same as gemm() for such a product. B is read once, where it lies, by all threads: to pack it first, as pays for many rows, would
 /// move it three times. From nine rows on it is read again from L2. An element of C is the same sum whatever m, n and the threads are.
 template <class T>
-void gemm_few_rows(const Gemm<T>& p) noexcept;
+void gemm_few_rows(const Gemm<T>& p);
 
 }  // namespace dikkat::kernels

@@ -62,7 +62,7 @@ T sum_of_row(index cols, const T* x) {
 }  // namespace
 
 template <class T>
-void layer_norm_forward(const LayerNormForward<T>& p) noexcept {
+void layer_norm_forward(const LayerNormForward<T>& p) {
   parallel_blocks(p.rows, kRows, [&](index begin, index end) {
     const index cols = p.cols;
     const T* gamma = p.gamma;
@@ -95,7 +95,7 @@ void layer_norm_forward(const LayerNormForward<T>& p) noexcept {
 
 // With n = (x - mean) rstd and g = dy gamma:  dx = rstd (g - mean(g) - n mean(g n)),  dgamma = sum dy n,  dbeta = sum dy.
 template <class T>
-void layer_norm_backward(const LayerNormBackward<T>& p) noexcept {
+void layer_norm_backward(const LayerNormBackward<T>& p) {
   const index tiles = ceil_div(p.rows, kRows);
   const index width = round_up(p.cols, simd::kLanes<T>);
   T* partial = scratch<T>(Scratch::a, std::max<index>(tiles, 1) * 2 * width);  // per tile: its dgamma, its dbeta
@@ -157,9 +157,9 @@ void layer_norm_backward(const LayerNormBackward<T>& p) noexcept {
   gather(p.dbeta, width);
 }
 
-template void layer_norm_forward<float>(const LayerNormForward<float>&) noexcept;
-template void layer_norm_forward<double>(const LayerNormForward<double>&) noexcept;
-template void layer_norm_backward<float>(const LayerNormBackward<float>&) noexcept;
-template void layer_norm_backward<double>(const LayerNormBackward<double>&) noexcept;
+template void layer_norm_forward<float>(const LayerNormForward<float>&);
+template void layer_norm_forward<double>(const LayerNormForward<double>&);
+template void layer_norm_backward<float>(const LayerNormBackward<float>&);
+template void layer_norm_backward<double>(const LayerNormBackward<double>&);
 
 }  // namespace dikkat::kernels

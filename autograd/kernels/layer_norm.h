@@ -26,7 +26,7 @@ struct LayerNormForward {
   T* sum = nullptr;             // (rows, cols): where x goes
 };
 template <class T>
-void layer_norm_forward(const LayerNormForward<T>& p) noexcept;
+void layer_norm_forward(const LayerNormForward<T>& p);
 
 /// Let f = <dy, y>. Writes df/dx, df/dgamma and df/dbeta; a null output is skipped. df/dx is df/dresidual too; `dbranch` is its dropout,
 /// for which there must be a dx.
@@ -46,6 +46,6 @@ struct LayerNormBackward {
   GradOut<T> dbranch{};  // (rows, cols)
 };
 template <class T>
-void layer_norm_backward(const LayerNormBackward<T>& p) noexcept;
+void layer_norm_backward(const LayerNormBackward<T>& p);
 
 }  // namespace dikkat::kernels

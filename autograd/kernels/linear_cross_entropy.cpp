@@ -175,7 +175,7 @@ index linear_cross_entropy_work(const LinearCrossEntropy<T>& p) noexcept {
 }
 
 template <class T>
-void linear_cross_entropy_forward(const LinearCrossEntropy<T>& p) noexcept {
+void linear_cross_entropy_forward(const LinearCrossEntropy<T>& p) {
   const Work<T> w(p);
   for_panels(p.classes, [&](Panel panel) {
     T* logits = w.logits + (p.keep ? panel.first * p.rows : 0);
@@ -209,7 +209,7 @@ void linear_cross_entropy_forward(const LinearCrossEntropy<T>& p) noexcept {
 }
 
 template <class T>
-void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p) noexcept {
+void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p) {
   const Work<T> w(p);
   for (index row = 0; row < p.rows; ++row) {
     const T scale = scale_of(p, row);
@@ -262,10 +262,10 @@ void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p) noexcept {
   }
 }
 
-#define DIKKAT_INSTANTIATE(T)                                                           \
-  template index linear_cross_entropy_work<T>(const LinearCrossEntropy<T>&) noexcept;   \
-  template void linear_cross_entropy_forward<T>(const LinearCrossEntropy<T>&) noexcept; \
-  template void linear_cross_entropy_backward<T>(const LinearCrossEntropy<T>&) noexcept;
+#define DIKKAT_INSTANTIATE(T)                                                         \
+  template index linear_cross_entropy_work<T>(const LinearCrossEntropy<T>&) noexcept; \
+  template void linear_cross_entropy_forward<T>(const LinearCrossEntropy<T>&);        \
+  template void linear_cross_entropy_backward<T>(const LinearCrossEntropy<T>&);
 DIKKAT_INSTANTIATE(float)
 DIKKAT_INSTANTIATE(double)
 #undef DIKKAT_INSTANTIATE

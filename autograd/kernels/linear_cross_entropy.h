@@ -35,11 +35,11 @@ template <class T>
 index linear_cross_entropy_work(const LinearCrossEntropy<T>& p) noexcept;
 /// Writes the rows' costs.
 template <class T>
-void linear_cross_entropy_forward(const LinearCrossEntropy<T>& p) noexcept;
+void linear_cross_entropy_forward(const LinearCrossEntropy<T>& p);
 /// Once for each forward call with `keep`. Let dlogits be as in cross_entropy_backward. Writes dx = dlogits weight and
 /// dweight = dlogits^T x + dloss * dweight_before; a null output is skipped.
 /// All of dweight is written before any of dx.
 template <class T>
-void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p) noexcept;
+void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p);
 
 }  // namespace dikkat::kernels

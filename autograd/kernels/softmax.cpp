@@ -9,7 +9,7 @@ constexpr index kRows = 16;
 }
 
 template <class T>
-void softmax_forward(const Softmax<T>& p) noexcept {
+void softmax_forward(const Softmax<T>& p) {
   parallel_blocks(p.rows, kRows, [&](index begin, index end) {
     for (index row = begin; row < end; ++row) {
       const T* x = p.x + row * p.cols;
@@ -22,7 +22,7 @@ void softmax_forward(const Softmax<T>& p) noexcept {
 }
 
 template <class T>
-void softmax_backward(const Softmax<T>& p) noexcept {
+void softmax_backward(const Softmax<T>& p) {
   if (!p.dx) {
     return;
   }
@@ -45,9 +45,9 @@ void softmax_backward(const Softmax<T>& p) noexcept {
   });
 }
 
-template void softmax_forward<float>(const Softmax<float>&) noexcept;
-template void softmax_forward<double>(const Softmax<double>&) noexcept;
-template void softmax_backward<float>(const Softmax<float>&) noexcept;
-template void softmax_backward<double>(const Softmax<double>&) noexcept;
+template void softmax_forward<float>(const Softmax<float>&);
+template void softmax_forward<double>(const Softmax<double>&);
+template void softmax_backward<float>(const Softmax<float>&);
+template void softmax_backward<double>(const Softmax<double>&);
 
 }  // namespace dikkat::kernels

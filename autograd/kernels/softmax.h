@@ -15,9 +15,9 @@ struct Softmax {
   GradOut<T> dx{};        // (rows, cols), backward only
 };
 template <class T>
-void softmax_forward(const Softmax<T>& p) noexcept;
+void softmax_forward(const Softmax<T>& p);
 /// Let f = <dy, y>. Writes df/dx = y (dy - <dy, y> of the row).
 template <class T>
-void softmax_backward(const Softmax<T>& p) noexcept;
+void softmax_backward(const Softmax<T>& p);
 
 }  // namespace dikkat::kernels

@@ -1,6 +1,7 @@
 #include "autograd/tape/gradients.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "autograd/base/parallel.h"
@@ -17,6 +18,14 @@ void accumulate(index n, const T* from, GradOut<T> to) {
     for (index i = begin; i < end; ++i) {
       to.put(i, from[i]);
     }
+  });
+}
+
+void copy(const Buffer& from, Buffer& to) {
+  constexpr index kBlock = 1 << 16;  // bytes
+  parallel_blocks(static_cast<index>(from.bytes), kBlock, [&](index begin, index end) {
+    std::memcpy(static_cast<std::byte*>(to.data) + begin, static_cast<const std::byte*>(from.data) + begin,
+                static_cast<std::size_t>(end - begin));
   });
 }
 
@@ -48,7 +57,7 @@ void* Gradients::write(Tensor x, DType dtype, bool& add) {
     record.gradient = pool_.acquire(bytes_of(record), "gradient");
   } else if (record.gradient->users > 1) {
     Buffer* own = pool_.acquire(bytes_of(record), "gradient");
-    std::memcpy(own->data, record.gradient->data, bytes_of(record));
+    copy(*record.gradient, *own);
     pool_.release(record.gradient);
     record.gradient = own;
   }

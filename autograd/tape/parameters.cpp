@@ -29,7 +29,7 @@ void draw_normal(index n, double std, const RandomStream& stream, T* out) {
 }
 
 template <class T>
-void initialise(const ParameterStore::Entry& entry, std::uint64_t seed) {
+void give_first_values(const ParameterStore::Entry& entry, std::uint64_t seed) {
   auto* data = static_cast<T*>(entry.record.data);
   switch (entry.init.kind) {
     case Init::Kind::zeros: std::fill_n(data, entry.size(), T(0)); break;
@@ -56,7 +56,7 @@ Parameter ParameterStore::add(std::string_view path, Shape shape, Init init, Dec
   return Parameter(&entry.record);
 }
 
-void ParameterStore::allocate(std::uint64_t seed) {
+void ParameterStore::reserve() {
   require(!allocated_, "parameters: allocate() called a second time");
   allocated_ = true;
   for (Entry& entry : entries_) {
@@ -79,7 +79,13 @@ void ParameterStore::allocate(std::uint64_t seed) {
   for (Entry* entry : sorted_) {
     entry->record.data = weights_.data() + static_cast<std::size_t>(entry->offset) * element;
     entry->gradient.data = gradients_.data() + static_cast<std::size_t>(entry->offset) * element;
-    for_float(dtype_, "parameters", [&](auto zero) { initialise<decltype(zero)>(*entry, seed); });
+  }
+}
+
+void ParameterStore::initialise(std::uint64_t seed) {
+  require(allocated_, "parameters: have no memory yet, expected reserve() before");
+  for (Entry* entry : sorted_) {
+    for_float(dtype_, "parameters", [&](auto zero) { give_first_values<decltype(zero)>(*entry, seed); });
   }
 }
 

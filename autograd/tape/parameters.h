@@ -60,12 +60,18 @@ class ParameterStore {
     index size() const { return record.shape.size(); }
   };
 
-  /// Throws Error for a path that exists already, and once allocate() was called.
+  /// Throws Error for a path that exists already, and once reserve() was called.
   Parameter add(std::string_view path, Shape shape, Init init, Decay decay);
 
-  /// Gives every parameter its place and its first values, a function of (seed, path). Throws Error when there is no memory,
-  /// or when called twice.
-  void allocate(std::uint64_t seed);
+  /// Gives every parameter its place and its first values: reserve() and initialise().
+  void allocate(std::uint64_t seed) {
+    reserve();
+    initialise(seed);
+  }
+  /// Gives every parameter its place, which is mapped and not touched. Throws Error when there is no memory, or when called twice.
+  void reserve();
+  /// Gives every parameter its first values, a function of (seed, path). Throws Error before reserve().
+  void initialise(std::uint64_t seed);
 
   DType dtype() const { return dtype_; }
   /// Elements of all parameters.

@@ -53,6 +53,16 @@ void Tape::keep_gradient(Tensor leaf) {
   leaves_ = new (arena_.allocate(sizeof(Leaf), op_, alignof(Leaf))) Leaf{leaves_, leaf};
 }
 
+void Tape::reserve(const Tape& like) {
+  arena_.reserve(like.arena_.peak());
+  if (like.inner_) {
+    if (!inner_) {
+      inner_ = std::unique_ptr<Tape>(new Tape(pool_));
+    }
+    inner_->arena_.reserve(like.inner_->arena_.peak());
+  }
+}
+
 void Tape::freeze() {
   arena_.freeze();
   if (inner_) {

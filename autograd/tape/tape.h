@@ -119,12 +119,16 @@ class Tape {
 
   /// Forgets every tensor.
   void reset();
+  /// Maps the memory of a first step that is known to take as much as `like` has taken. Throws Error when the system has none.
+  void reserve(const Tape& like);
   /// The largest step has been seen: growing later throws, naming the op.
   void freeze();
 
   /// Bytes of activations and closures, and of their gradients, at their highest so far.
   std::size_t activation_bytes() const { return arena_.peak() + (inner_ ? inner_->activation_bytes() : 0); }
   std::size_t gradient_bytes() const { return pool_.capacity(); }
+  /// Of activation_bytes(), those of what is computed twice (recompute()).
+  std::size_t recomputation_bytes() const { return inner_ ? inner_->activation_bytes() : 0; }
 
  private:
   friend class Recomputation;

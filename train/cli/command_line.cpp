@@ -18,6 +18,7 @@ namespace dikkat {
 namespace {
 
 constexpr const char* kFooter = R"(Examples:
+  dikkat plan --config configs/quickstart.toml --corpus my-text.txt
   dikkat train --config configs/quickstart.toml --corpus my-text.txt --out runs/mine
   dikkat resume runs/mine --set train.max_steps=4000
   dikkat eval runs/mine --json
@@ -79,6 +80,7 @@ struct CommandLine {
   int threads = 0;
   std::function<int()> chosen;
 
+  PlanArguments plan;
   TrainArguments train;
   ResumeArguments resume;
   EvalArguments eval;
@@ -100,6 +102,7 @@ struct CommandLine {
         ->trigger_on_parse();
     app.require_subcommand(0, 1);
     app.fallthrough();  // --threads may stand after the command too
+    add_plan();
     add_train();
     add_resume();
     add_eval();
@@ -134,6 +137,19 @@ struct CommandLine {
 
   static void add_profile(CLI::App& sub, bool& profile) {
     sub.add_flag("--profile", profile, "At the end: where the time of the steps went, by op");
+  }
+
+  void add_plan() {
+    constexpr const char* kExamples = R"(  dikkat plan --config configs/quickstart.toml
+  dikkat plan --config configs/gpt2-124m.toml --corpus texts/ --set train.batch_size=1 train.recompute=block
+  dikkat plan --config configs/quickstart.toml --corpus my-text.txt --out /data/runs/mine --json
+The corpus is read and tokenized as for training. Three steps are made to see how long they take; nothing is written.)";
+    CLI::App& sub = command("plan", "What training would take: memory, disk, time", kExamples, [this] { return plan_command(plan); });
+    add_text(sub, "--config", plan.config, "FILE", "Configuration, TOML")->required();
+    add_text(sub, "--corpus", plan.corpus, "PATH", "Text files and folders, or pairs; in place of data.corpus");
+    add_text(sub, "--out", plan.out, "DIR", "Where the run is to be, to look at the disk there; by default runs/");
+    add_text(sub, "--set", plan.set, "KEY=VALUE", "section.key=value, in place of the file's");
+    sub.add_flag("--json", plan.json, "One object: memory (bytes by part), machine, disk, trial");
   }
 
   void add_train() {

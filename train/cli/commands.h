@@ -24,6 +24,15 @@ struct TrainArguments {
 };
 int train_command(const TrainArguments& arguments);
 
+struct PlanArguments {
+  std::string config;
+  std::vector<std::string> corpus;
+  std::string out;
+  std::vector<std::string> set;
+  bool json = false;
+};
+int plan_command(const PlanArguments& arguments);
+
 struct ResumeArguments {
   std::string run_directory;
   std::vector<std::string> set;

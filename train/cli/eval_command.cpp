@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "autograd/base/parallel.h"
 #include "train/cli/commands.h"
 #include "train/cli/progress.h"
 #include "train/cli/signals.h"
@@ -36,6 +37,7 @@ EvaluationText text_of(const EvalArguments& arguments, const TrainedModel& train
 }  // namespace
 
 int eval_command(const EvalArguments& arguments) {
+  start_threads();
   const TrainedModel trained = load_trained_model(arguments.source, arguments.best);
   EvaluationText text = text_of(arguments, trained);
   if (arguments.stride > 0) {

@@ -1,14 +1,62 @@
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
 #include <new>
 
+#include <unistd.h>
+
 #include "autograd/base/error.h"
+#include "autograd/base/out_of_memory.h"
 #include "autograd/base/parallel.h"
 #include "train/cli/command_line.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
 
+namespace {
+
+constexpr int kFailure = 1;
+
+/// Without memory of its own: there may be none.
+void say(const char* text) noexcept {
+  char line[512];
+  const int size = std::snprintf(line, sizeof line, "dikkat: %s\n", text);
+  const auto length = static_cast<std::size_t>(size < 0 ? 0 : size);
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line, length < sizeof line ? length : sizeof line - 1);
+}
+
+void say_out_of_memory(const std::bad_alloc& refused) noexcept {
+  char text[128];
+  if (const auto* known = dynamic_cast<const dikkat::RefusedMemory*>(&refused)) {
+    std::snprintf(text, sizeof text, "out of memory: none for %zu bytes (%zu MiB) more", known->bytes(), known->bytes() >> 20);
+  } else {
+    std::snprintf(text, sizeof text, "out of memory: none for what a library asked for");
+  }
+  say(text);
+}
+
+/// An exception where none may be, such as in a library's thread: what it says is worth more than a core dump, and a run directory is
+/// good whenever the process ends.
+[[noreturn]] void end_with_what_failed() noexcept {
+  try {
+    if (const auto failure = std::current_exception()) {
+      std::rethrow_exception(failure);
+    }
+  } catch (const std::bad_alloc& refused) {
+    say_out_of_memory(refused);
+    std::_Exit(kFailure);
+  } catch (const std::exception& e) {
+    say(e.what());
+    std::_Exit(kFailure);
+  } catch (...) {
+  }
+  std::abort();
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  constexpr int kFailure = 1;
   constexpr int kBadInput = 2;
+  std::set_terminate(end_with_what_failed);
   dikkat::hold_standard_streams();
   dikkat::wait_briefly(argv);
   dikkat::handle_signals();
@@ -17,8 +65,8 @@ int main(int argc, char** argv) {
   } catch (const dikkat::InputError& e) {
     dikkat::tell(dikkat::concat("dikkat: ", e.what()));
     return kBadInput;
-  } catch (const std::bad_alloc&) {
-    dikkat::tell("dikkat: out of memory; try a smaller model or batch");
+  } catch (const std::bad_alloc& refused) {
+    say_out_of_memory(refused);
   } catch (const std::exception& e) {
     dikkat::tell(dikkat::concat("dikkat: ", e.what()));
   }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "autograd/base/parallel.h"
 #include "train/cli/sample_gpt.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
@@ -148,6 +149,7 @@ void check(const SampleArguments& a) {
 }  // namespace
 
 int sample_command(const SampleArguments& arguments) {
+  start_threads();
   check(arguments);
   const std::string given = arguments.prompt_file.empty() ? "" : read_file(arguments.prompt_file);
   const TrainedModel trained = load_trained_model(arguments.source, arguments.best);

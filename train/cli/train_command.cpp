@@ -1,18 +1,16 @@
-#include <cmath>
-#include <cstdio>
-#include <filesystem>
-
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "autograd/base/cores.h"
+#include "autograd/base/machine_memory.h"
 #include "autograd/base/parallel.h"
 #include "train/cli/commands.h"
+#include "train/cli/plan_text.h"
 #include "train/cli/progress.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
-#include "train/config/parse.h"
+#include "train/cli/wanted_run.h"
 #include "train/loop/build_info.h"
 #include "train/loop/machine_rate.h"
 #include "train/loop/trainer.h"
@@ -20,16 +18,6 @@
 
 namespace dikkat {
 namespace {
-
-/// runs/NAME, or the first of runs/NAME-2, runs/NAME-3 ... that is free.
-std::filesystem::path free_run_directory(const std::filesystem::path& config) {
-  const std::filesystem::path base = std::filesystem::path("runs") / config.stem();
-  std::filesystem::path path = base;
-  for (index number = 2; std::filesystem::exists(path); ++number) {
-    path = base.string() + "-" + std::to_string(number);
-  }
-  return path;
-}
 
 /// "2,000 steps of 768 tokens (1 x 12 x 64), 1.5 M tokens, 1.5 epochs"; of pairs "300 steps of 32 pairs (1 x 32), 9,600 pairs, 240.0
 /// epochs".
@@ -64,9 +52,11 @@ void introduce(const Trainer& trainer, double gemm_rate) {
                            data.documents == data.files ? "" : fmt::format(", {} documents", grouped_digits(data.documents)),
                            grouped_digits(data.train.tokens), grouped_digits(data.validation.tokens), data.tokenizer->kind()));
   line("training", training_plan(trainer));
-  const auto parameters = static_cast<double>(trainer.parameter_bytes());  // weights, gradients and both moments
-  line("memory", fmt::format("{} for weights, gradients and moments{}; activations come on top", short_bytes(parameters),
-                             c.train.async_save ? fmt::format(", {} to save from while training", short_bytes(parameters * 3 / 4)) : ""));
+  line("memory", memory_line(trainer.memory_plan(), machine_memory()));
+  line("disk", disk_line(trainer.disk_plan(), trainer.directory()));
+  if (const std::string shortage = shortage_of_memory(trainer.memory_plan(), machine_memory()); !shortage.empty()) {
+    line("warning", shortage);
+  }
   line("run", trainer.directory().string());
   if (trainer.state().step > 0) {
     line("resumed", fmt::format("from step {} of {}", trainer.state().step, c.train.max_steps));
@@ -126,16 +116,8 @@ int verify(const Config& config, const std::filesystem::path& out, const StartOp
 }  // namespace
 
 int train_command(const TrainArguments& arguments) {
-  Config config = load_config(arguments.config);
-  for (const std::string& assignment : arguments.set) {
-    apply_override(config, assignment);
-  }
-  if (!arguments.corpus.empty()) {
-    config.data.corpus = arguments.corpus;
-  }
-  resolve(config);
-  validate(config);
-  announce_corpus(config.data.corpus);
+  start_threads();
+  Config config = configuration_of(arguments.config, arguments.set, arguments.corpus);
   const index wanted_tokens = config.tokenizer.path.empty() && arguments.init_from.empty() ? config.tokenizer.vocab_size : 0;
   const std::filesystem::path out = arguments.out.empty() ? free_run_directory(arguments.config) : std::filesystem::path(arguments.out);
   if (arguments.verify_resume) {
@@ -153,6 +135,7 @@ int train_command(const TrainArguments& arguments) {
 }
 
 int resume_command(const ResumeArguments& arguments) {
+  start_threads();
   Trainer trainer = [&] {
     LoadingLine line;
     return Trainer::resume(arguments.run_directory,

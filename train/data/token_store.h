@@ -40,6 +40,10 @@ class TokenStore {
 
   index size() const { return size_; }
   index vocab_size() const { return vocab_size_; }
+  /// Bytes of the tokens.
+  index bytes() const { return size_ * token_width(vocab_size_); }
+  /// Whether they are in files, which the system reads as they are used and may drop again.
+  bool in_files() const { return std::holds_alternative<std::vector<TokenSegment>>(tokens_); }
   /// Writes tokens `first` to `first + count - 1`. Throws Error where they are not all in the store, InputError for a token of a file that
   /// is outside the vocabulary.
   void read(index first, index count, Token* out) const;

@@ -1,16 +1,21 @@
 #include "train/loop/evaluate.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <numbers>
 #include <numeric>
 
+#include "autograd/base/dry_run.h"
 #include "train/data/permutation.h"
 
 namespace dikkat {
 namespace {
 
 constexpr index kBlockTokens = 2048;  // of a block, about
+
+/// Samples that are looked at together.
+index block_of(const Samples& text) { return std::max<index>(1, kBlockTokens / text.longest().cols); }
 
 }  // namespace
 
@@ -20,13 +25,43 @@ double Evaluation::bits_per_byte(index bytes) const {
   return loss / std::numbers::ln2 * static_cast<double>(tokens) / static_cast<double>(bytes);
 }
 
+/// Losses of the batch's targets, into terms_.
+void Evaluator::look_at(Tape& tape, index rows, const RowLengths& lengths) {
+  Pass pass{.tape = tape};
+  terms_.resize(static_cast<std::size_t>(rows * lengths.cols));
+  model_.loss(pass, batch_, 1, 0, terms_.data());
+}
+
+std::size_t Evaluator::reserve(const Samples& text, index count) {
+  const index rows = std::min(block_of(text), std::min(count, text.count()));
+  batch_.reshape(rows, text.longest());
+  std::fill(batch_.source_lengths.begin(), batch_.source_lengths.end(), static_cast<std::int32_t>(text.longest().source_cols));
+  Tape tape{Recording::off};
+  {
+    const DryRun dry;
+    look_at(tape, rows, text.longest());
+  }
+  tape_.reserve(tape);
+  windows_.reserve(static_cast<std::size_t>(std::min(count, text.count())));
+  return tape.activation_bytes() + windows_.capacity() * sizeof windows_[0];
+}
+
+double Evaluator::estimate(const Samples& text, index count) {
+  const index all = count == 0 ? text.count() : std::min(count, text.count());
+  const index some = std::min(all, block_of(text));
+  const auto start = std::chrono::steady_clock::now();
+  (*this)(text, {.count = some});
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return seconds * static_cast<double>(all) / static_cast<double>(some);
+}
+
 std::optional<Evaluation> Evaluator::operator()(const Samples& text, const SampleChoice& choice, const std::function<bool()>& stop,
                                                 const std::function<void(double)>& progress) {
   const bool all = choice.count == 0 || choice.count >= text.count();
   const index count = all ? text.count() : choice.count;
   const Permutation order(text.count(), choice.seed ^ hash_of("evaluation"), choice.draw);
   const auto chosen = [&](index i) { return all ? i : order(i); };
-  const index block = std::max<index>(1, kBlockTokens / text.longest().cols);
+  const index block = block_of(text);
 
   windows_.clear();
   for (index first = 0; first < count; first += block) {
@@ -42,9 +77,7 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
     for (index row = 0; row < rows; ++row) {
       text.fill(0, chosen(first + row), row, batch_);
     }
-    Pass pass{.tape = tape_};
-    terms_.resize(batch_.targets.size());
-    model_.loss(pass, batch_, 1, 0, terms_.data());
+    look_at(tape_, rows, lengths);
     for (index row = 0; row < rows; ++row) {
       const auto begin = terms_.begin() + row * lengths.cols;
       const double sum = std::accumulate(begin, begin + lengths.cols, 0.0);

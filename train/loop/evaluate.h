@@ -42,7 +42,16 @@ class Evaluator {
   std::optional<Evaluation> operator()(const Samples& text, const SampleChoice& choice, const std::function<bool()>& stop = {},
                                        const std::function<void(double)>& progress = {});
 
+  /// Seconds that an evaluation of `count` samples would take, by a block of it.
+  double estimate(const Samples& text, index count);
+
+  /// Bytes that an evaluation of `count` samples of the text takes, by a block of it in a DryRun; they are mapped now. Throws Error when
+  /// the system has no such memory.
+  std::size_t reserve(const Samples& text, index count);
+
  private:
+  void look_at(Tape& tape, index rows, const RowLengths& lengths);
+
   const LanguageModel& model_;
   Tape tape_{Recording::off};
   Batch batch_;

@@ -70,6 +70,15 @@ Trainer Trainer::start(Config config, const std::filesystem::path& out, const St
   return Trainer(std::move(parts));
 }
 
+Trainer Trainer::plan(Config config, const StartOptions& options) {
+  make_absolute(config);
+  const auto seed = static_cast<std::uint64_t>(config.train.seed);
+  auto data = load_training_data(config, nullptr, options.progress);
+  auto parts = std::make_unique<Parts>(std::move(config), std::move(data), seed);
+  parts->reserve();
+  return Trainer(std::move(parts));
+}
+
 Trainer Trainer::resume(const std::filesystem::path& run_directory, const ResumeOptions& options, const LoadingProgress& progress) {
   RunDirectory directory = RunDirectory::open(run_directory);
   const CheckpointFile checkpoint = open_checkpoint(directory.path(), options.pick);
@@ -118,9 +127,9 @@ const LanguageModel& Trainer::model() const { return parts_->model; }
 const TrainingState& Trainer::state() const { return parts_->state; }
 const std::filesystem::path& Trainer::directory() const { return parts_->directory->path(); }
 index Trainer::epoch_size() const { return parts_->loader.epoch_size(); }
-std::size_t Trainer::parameter_bytes() const {
-  return static_cast<std::size_t>(parts_->model.parameters().slab_size()) * 4 * sizeof(float);
-}
+const MemoryPlan& Trainer::memory_plan() const { return parts_->memory; }
+DiskPlan Trainer::disk_plan() const { return plan_disk(parts_->config, parts_->snapshot(), parts_->evaluates()); }
+Trial Trainer::try_out(index steps) { return parts_->try_out(steps); }
 double Trainer::measure_gemm_rate(std::function<double()> measure) {
   parts_->gemm_rate = measure();
   parts_->measure_gemm_rate = std::move(measure);

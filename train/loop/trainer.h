@@ -10,6 +10,7 @@
 #include "train/config/config.h"
 #include "train/data/loader.h"
 #include "train/loop/evaluate.h"
+#include "train/loop/memory_plan.h"
 #include "train/loop/metrics.h"
 #include "train/loop/model.h"
 #include "train/loop/profile.h"
@@ -36,6 +37,13 @@ struct StartOptions {
   LoadingProgress progress{};  // of the corpus
 };
 
+/// Steps that were made to see how they go.
+struct Trial {
+  std::vector<StepReport> steps;
+  double evaluation_seconds = 0;  // of one evaluation, by a block of it; 0 where there is none
+  std::size_t peak = 0;           // memory of the process at its highest so far, in bytes
+};
+
 /// A training run in the hands of its process: everything that it needs is read and checked when it is constructed, and nothing
 /// is written before that.
 class Trainer {
@@ -43,6 +51,9 @@ class Trainer {
   /// A new run in the folder `out`, which is made. The configuration is resolved. Throws InputError for a corpus, configuration or
   /// folder that cannot be used.
   static Trainer start(Config config, const std::filesystem::path& out, const StartOptions& options = {});
+
+  /// The same without a folder: for memory_plan(), disk_plan() and try_out(). Memory is mapped, and not filled.
+  static Trainer plan(Config config, const StartOptions& options = {});
 
   struct ResumeOptions {
     std::vector<std::string> overrides;  // "section.key=value"
@@ -62,10 +73,14 @@ class Trainer {
   const std::filesystem::path& directory() const;
   /// Samples (windows of block_size tokens, or pairs) in an epoch.
   index epoch_size() const;
-  /// Bytes of weights, gradients and moments.
-  std::size_t parameter_bytes() const;
+  /// Known before the first step, by a dry one.
+  const MemoryPlan& memory_plan() const;
+  DiskPlan disk_plan() const;
 
   bool finished() const;
+
+  /// Of plan(): makes the run's first steps, and a block of an evaluation, and leaves nothing behind. Once.
+  Trial try_out(index steps);
 
   /// For StepReport::gemm_share: `measure` (gemm_rate(), machine_rate.h) is asked now, and again after a step that was faster than it said,
   /// because another program ran then. Gives what it said now, FLOP/s.

@@ -1,6 +1,7 @@
 #include "train/loop/training_data.h"
 
 #include "autograd/base/error.h"
+#include "autograd/base/out_of_memory.h"
 #include "train/data/corpus.h"
 #include "train/data/fingerprint.h"
 #include "train/data/pair_samples.h"
@@ -98,11 +99,13 @@ TokenizedCorpus tokens_of(const Config& config, const Corpus& corpus, const Corp
                 .share = static_cast<double>(bytes) / static_cast<double>(facts.bytes)});
     }
   };
-  const std::string& cache = config.data.cache;
-  if (cache == "off" || (cache == "auto" && facts.bytes < kWorthKeeping)) {
-    return tokenize(corpus, tokenizer, seam, tell, facts.fingerprint);
-  }
-  return tokenize_once(cache == "auto" ? default_token_folder() : cache, facts.fingerprint, corpus, tokenizer, seam, tell);
+  return naming_memory("tokenizing the corpus", [&] {
+    const std::string& cache = config.data.cache;
+    if (cache == "off" || (cache == "auto" && facts.bytes < kWorthKeeping)) {
+      return tokenize(corpus, tokenizer, seam, tell, facts.fingerprint);
+    }
+    return tokenize_once(cache == "auto" ? default_token_folder() : cache, facts.fingerprint, corpus, tokenizer, seam, tell);
+  });
 }
 
 std::function<void(index)> telling_of_reading(const LoadingProgress& progress) {
@@ -120,15 +123,20 @@ TrainingData load_text(const Config& config, const KnownCorpus* known, const Loa
   TrainingData data{.tokenizer = known_tokenizer(config, known)};
 
   const auto maker = data.tokenizer == nullptr ? make_tokenizer_maker(tokenizer_options(config.tokenizer)) : nullptr;
-  const CorpusFacts facts = survey(corpus, maker.get(), telling_of_reading(progress));
-  const CorpusFacts held_out_facts = has_validation ? survey(held_out, maker.get(), telling_of_reading(progress)) : CorpusFacts();
+  const auto read = [&](const Corpus& some) {
+    return naming_memory("reading the corpus", [&] { return survey(some, maker.get(), telling_of_reading(progress)); });
+  };
+  const CorpusFacts facts = read(corpus);
+  const CorpusFacts held_out_facts = has_validation ? read(held_out) : CorpusFacts();
   data.fingerprint = has_validation ? sha256_hex(facts.fingerprint + held_out_facts.fingerprint) : facts.fingerprint;
   require_known(config, known, data.fingerprint);
   if (maker != nullptr) {
-    data.tokenizer = maker->make([&](double share) {
-      if (progress) {
-        progress({.stage = LoadingReport::Stage::learning, .share = share});
-      }
+    data.tokenizer = naming_memory("learning the tokenizer", [&] {
+      return maker->make([&](double share) {
+        if (progress) {
+          progress({.stage = LoadingReport::Stage::learning, .share = share});
+        }
+      });
     });
   }
   data.files = static_cast<index>(corpus.files.size() + held_out.files.size());
@@ -256,9 +264,11 @@ TrainingData load_pairs(const Config& config, const KnownCorpus* known) {
 TrainingData load_training_data(const Config& config, const KnownCorpus* known, const LoadingProgress& progress) {
   require_input(!config.data.corpus.empty(), "no corpus was given; expected --corpus FILE_OR_FOLDER, or data.corpus in the configuration");
   if (reads_pairs(config)) {
-    return load_pairs(config, known);
+    return naming_memory("reading the pairs", [&] { return load_pairs(config, known); });
   }
-  TrainingData data = are_token_shards(config.data.corpus) ? load_shards(config, known) : load_text(config, known, progress);
+  TrainingData data = naming_memory("loading the corpus", [&] {
+    return are_token_shards(config.data.corpus) ? load_shards(config, known) : load_text(config, known, progress);
+  });
   data.training = training_windows(config, *data.tokenizer, *data.train.text);
   require_input(data.validation.tokens != 1,
                 "the validation part has 1 token, expected 2 or more; raise data.val_fraction, or set it to 0 to train without validation");

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "autograd/base/machine_memory.h"
+#include "autograd/base/out_of_memory.h"
 #include "optim/clip.h"
 #include "train/checkpoint/file.h"
 #include "train/config/parse.h"
@@ -73,12 +75,48 @@ void TrainingRun::record_build() {
   state.instruction_set = info.instruction_set;
 }
 
-void TrainingRun::allocate() {
-  model.parameters().allocate(state.seed);
+void TrainingRun::reserve() {
+  require_fits(plan_parameters(model.parameters().parameter_count(), config.train), machine_memory());
+  model.parameters().reserve();
   optimizer.emplace(
       model.parameters(),
       AdamW::Options{
           .beta1 = config.optim.beta1, .beta2 = config.optim.beta2, .eps = config.optim.eps, .weight_decay = config.optim.weight_decay});
+  memory = reserve_memory({.config = config,
+                           .data = data,
+                           .model = model,
+                           .tape = tape,
+                           .evaluator = evaluator,
+                           .longest = loader.longest(),
+                           .evaluated = evaluates() ? evaluated_samples() : 0});
+}
+
+void TrainingRun::allocate() {
+  naming_memory("making the model", [&] {
+    reserve();
+    model.parameters().initialise(state.seed);
+  });
+}
+
+Trial TrainingRun::try_out(index steps) {
+  model.parameters().initialise(state.seed);
+  Prefetcher batches(loader, 0, config.train.batch_size, config.train.gradient_accumulation_steps);
+  TrainingEvents nobody;
+  Trial trial;
+  for (index i = 0; i < steps; ++i) {
+    trial.steps.push_back(step(batches, nobody));
+  }
+  if (evaluates()) {
+    trial.evaluation_seconds =
+        evaluator.estimate(*data.validation.samples, evaluated_samples()) + evaluator.estimate(*data.train.samples, evaluated_samples());
+  }
+  trial.peak = process_memory().peak;
+  return trial;
+}
+
+index TrainingRun::evaluated_samples() const {
+  const index chosen = config.train.eval_batches * config.train.batch_size;
+  return chosen == 0 ? data.validation.samples->count() : chosen;
 }
 
 Snapshot TrainingRun::snapshot() {
@@ -87,7 +125,7 @@ Snapshot TrainingRun::snapshot() {
 
 Trainer::Outcome TrainingRun::go_on(TrainingEvents& events, const std::function<bool()>& stop) {
   if (config.train.async_save) {
-    saver.emplace(directory->checkpoints_path());
+    naming_memory("saving", [&] { saver.emplace(directory->checkpoints_path()); });
   }
   const Trainer::Outcome outcome = steps(events, stop);
   collect(events, true, IfFailed::end);
@@ -104,7 +142,7 @@ Trainer::Outcome TrainingRun::steps(TrainingEvents& events, const std::function<
   }
   Prefetcher batches(loader, state.samples_seen, config.train.batch_size, config.train.gradient_accumulation_steps);
   while (state.step < config.train.max_steps) {
-    const StepReport report = step(batches, events);
+    const StepReport report = naming_memory("training step", [&] { return step(batches, events); });
     attempt(events, IfFailed::as_configured, [&] { metrics->write(report); });
     events.stepped(report);
     collect(events, false);
@@ -226,6 +264,7 @@ void TrainingRun::skip_or_fail(const StepReport& report, const std::string& obje
   collect(events, true);  // the last good checkpoint may be in the making
   const NotFinite found = first_not_finite(model.parameters(), *optimizer);
   const std::string reason = found.tensor.empty() ? objection : concat(objection, " (", found.tensor, " is not finite)");
+  require(directory.has_value(), "step ", report.step, ": ", reason);  // of a trial, which writes nothing
   std::string batch;
   try {
     batch = concat("its batch is in ", write_bad_step(directory->path(), {.report = report, .reason = reason, .losses = losses}, loader,
@@ -255,7 +294,7 @@ std::string TrainingRun::last_good() const {
 /// What writes: where it fails the run ends, or this is told and the run goes on, as train.on_failed_save says.
 void TrainingRun::attempt(TrainingEvents& events, IfFailed if_failed, const std::function<void()>& write) {
   try {
-    write();
+    naming_memory("saving", write);
   } catch (const Error& error) {
     if (if_failed == IfFailed::end || config.train.on_failed_save == "stop") {
       throw;
@@ -291,12 +330,13 @@ void TrainingRun::take(const SavedCheckpoint& saved, TrainingEvents& events) {
 
 bool TrainingRun::evaluate(TrainingEvents& events, const std::function<bool()>& stop) {
   const auto start = std::chrono::steady_clock::now();
-  const index chosen = config.train.eval_batches * config.train.batch_size;
-  const index count = chosen == 0 ? data.validation.samples->count() : chosen;
-  const SampleChoice choice{.count = count, .seed = state.seed, .draw = static_cast<std::uint64_t>(state.step)};
-  const auto val = evaluator(*data.validation.samples, choice, stop, [&](double done) { events.evaluating(done / 2); });
-  const auto train =
-      val ? evaluator(*data.train.samples, choice, stop, [&](double done) { events.evaluating(0.5 + done / 2); }) : std::nullopt;
+  const SampleChoice choice{.count = evaluated_samples(), .seed = state.seed, .draw = static_cast<std::uint64_t>(state.step)};
+  const auto look_at = [&](const Samples& text, double share_before) {
+    return naming_memory("evaluation",
+                         [&] { return evaluator(text, choice, stop, [&](double done) { events.evaluating(share_before + done / 2); }); });
+  };
+  const auto val = look_at(*data.validation.samples, 0);
+  const auto train = val ? look_at(*data.train.samples, 0.5) : std::nullopt;
   if (!train) {
     return false;
   }

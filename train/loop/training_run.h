@@ -18,11 +18,16 @@ struct TrainingRun {
 
   /// Keeps in the state what this program was built from.
   void record_build();
-  /// Gives weights and moments their memory.
+  /// Maps the memory of the run, and touches none of it. Throws InputError where there is less than that at all.
+  void reserve();
+  /// That, and gives weights their first values.
   void allocate();
   Snapshot snapshot();
   /// Steps, saves and evaluations to train.max_steps, or until `stop`.
   Trainer::Outcome go_on(TrainingEvents& events, const std::function<bool()>& stop);
+  /// The run's first steps and a block of an evaluation, without a run directory.
+  Trial try_out(index steps);
+  bool evaluates() const { return config.train.eval_interval > 0 && data.validation.samples != nullptr; }
   /// What an evaluation changes; whether it is the best so far.
   bool take(const EvaluationReport& report);
 
@@ -39,12 +44,13 @@ struct TrainingRun {
   std::optional<BackgroundSaver> saver;  // after the directory, whose lock it outlives not
   std::optional<MetricsLog> metrics;
   Tape tape;
+  MemoryPlan memory;
   double gemm_rate = std::numeric_limits<double>::quiet_NaN();
   std::function<double()> measure_gemm_rate;
   Profile* profile = nullptr;
 
  private:
-  bool evaluates() const { return config.train.eval_interval > 0 && data.validation.samples != nullptr; }
+  index evaluated_samples() const;
   bool due(index interval) const { return interval > 0 && state.step % interval == 0; }
 
   Trainer::Outcome steps(TrainingEvents& events, const std::function<bool()>& stop);

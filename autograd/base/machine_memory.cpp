@@ -1,0 +1,128 @@
+#include "autograd/base/machine_memory.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <string_view>
+
+#include <sys/resource.h>
+
+#include "autograd/base/error.h"
+
+namespace dikkat {
+namespace {
+
+std::size_t sum_of(std::size_t a, std::size_t b) { return a > kNoLimit - b ? kNoLimit : a + b; }
+
+/// A file of one number. "max", as a file that is not there, is no limit.
+std::size_t number_in(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::size_t number = 0;
+  return file >> number ? number : kNoLimit;
+}
+
+/// Of lines "name 123": the number, or `otherwise`.
+std::size_t field_in(const std::filesystem::path& path, std::string_view name, std::size_t otherwise) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    std::size_t number = 0;
+    if (line.starts_with(name) && std::sscanf(line.c_str() + name.size(), " %zu", &number) == 1) {
+      return number;
+    }
+  }
+  return otherwise;
+}
+
+/// "0::/a/b" is the line of v2, "4:memory:/a/b" of v1.
+std::string own_cgroup(bool v2) {
+  std::ifstream file("/proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t names = line.find(':');
+    const std::size_t path = line.find(':', names + 1);
+    if (path == std::string::npos) {
+      continue;
+    }
+    const std::string controllers = concat(',', std::string_view(line).substr(names + 1, path - names - 1), ',');
+    if (v2 ? line.starts_with("0::") : controllers.find(",memory,") != std::string::npos) {
+      return line.substr(path + 1);
+    }
+  }
+  return "/";
+}
+
+/// The least of what of(folder) says of the cgroup and those above it.
+template <class Of>
+CgroupMemory least(const std::filesystem::path& root, const std::string& path, Of&& of) {
+  CgroupMemory least = of(root);
+  std::filesystem::path folder = root;
+  for (const auto& name : std::filesystem::path(path).relative_path()) {
+    folder /= name;
+    const CgroupMemory here = of(folder);
+    least = {.limit = std::min(least.limit, here.limit), .available = std::min(least.available, here.available)};
+  }
+  return least;
+}
+
+/// What is left of a limit; pages of files that nobody has used lately are given back when they are wanted.
+std::size_t left_of(std::size_t limit, std::size_t used, std::size_t droppable) {
+  if (limit == kNoLimit || used == kNoLimit) {
+    return kNoLimit;
+  }
+  const std::size_t held = used - std::min(used, droppable);
+  return limit - std::min(limit, held);
+}
+
+std::size_t soft_limit_of_address_space() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : kNoLimit;
+}
+
+constexpr std::size_t kKilo = 1024;  // "kB" in /proc
+
+std::size_t kilobytes_in(const std::filesystem::path& path, std::string_view name, std::size_t otherwise) {
+  const std::size_t number = field_in(path, name, kNoLimit);
+  return number == kNoLimit ? otherwise : number * kKilo;
+}
+
+}  // namespace
+
+CgroupMemory cgroup_memory(const std::filesystem::path& root, const std::string& path, std::size_t swap) {
+  return least(root, path, [swap](const std::filesystem::path& folder) -> CgroupMemory {
+    const std::size_t limit = number_in(folder / "memory.max");
+    return {.limit = sum_of(limit, std::min(number_in(folder / "memory.swap.max"), swap)),
+            .available = left_of(limit, number_in(folder / "memory.current"), field_in(folder / "memory.stat", "inactive_file ", 0))};
+  });
+}
+
+CgroupMemory cgroup_memory_v1(const std::filesystem::path& root, const std::string& path, std::size_t swap) {
+  return least(root, path, [swap](const std::filesystem::path& folder) -> CgroupMemory {
+    const std::size_t limit = number_in(folder / "memory.limit_in_bytes");
+    return {.limit = std::min(sum_of(limit, swap), number_in(folder / "memory.memsw.limit_in_bytes")),
+            .available =
+                left_of(limit, number_in(folder / "memory.usage_in_bytes"), field_in(folder / "memory.stat", "total_inactive_file ", 0))};
+  });
+}
+
+MachineMemory machine_memory() {
+  constexpr const char* kFacts = "/proc/meminfo";
+  const std::size_t swap = kilobytes_in(kFacts, "SwapTotal:", 0);
+  MachineMemory memory{.total = sum_of(kilobytes_in(kFacts, "MemTotal:", kNoLimit), swap),
+                       .available = kilobytes_in(kFacts, "MemAvailable:", kNoLimit),
+                       .address_space = soft_limit_of_address_space()};
+  for (const CgroupMemory& cgroup :
+       {cgroup_memory("/sys/fs/cgroup", own_cgroup(true), swap), cgroup_memory_v1("/sys/fs/cgroup/memory", own_cgroup(false), swap)}) {
+    memory.limited |= cgroup.limit < memory.total;
+    memory.total = std::min(memory.total, cgroup.limit);
+    memory.available = std::min(memory.available, cgroup.available);
+  }
+  return memory;
+}
+
+ProcessMemory process_memory() {
+  constexpr const char* kStatus = "/proc/self/status";
+  return {.resident = kilobytes_in(kStatus, "VmRSS:", 0),
+          .peak = kilobytes_in(kStatus, "VmHWM:", 0),
+          .address_space = kilobytes_in(kStatus, "VmSize:", 0)};
+}
+
+}  // namespace dikkat

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <utility>
+
+namespace dikkat {
+
+/// std::bad_alloc that knows how much was asked for: what the program's operator new throws.
+class RefusedMemory : public std::bad_alloc {
+ public:
+  explicit RefusedMemory(std::size_t bytes) noexcept : bytes_(bytes) {}
+  const char* what() const noexcept override { return "out of memory"; }
+  std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  std::size_t bytes_;
+};
+
+/// Throws Error "<doing>: no memory for N bytes", N being known of RefusedMemory alone.
+[[noreturn]] void fail_for_memory(const char* doing, const std::bad_alloc& refused);
+
+/// Calls f, a phase of work: std::bad_alloc in it becomes an Error that names the phase.
+template <class F>
+decltype(auto) naming_memory(const char* doing, F&& f) {
+  try {
+    return std::forward<F>(f)();
+  } catch (const std::bad_alloc& refused) {
+    fail_for_memory(doing, refused);
+  }
+}
+
+}  // namespace dikkat

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <atomic>
+#include <exception>
+
+#include "autograd/base/denormals.h"
+#include "autograd/base/dry_run.h"
+#include "autograd/base/parallel.h"
+
+namespace dikkat::detail {
+
+/// A loop over tiles, whatever threads run it: no exception leaves a thread, and the first one ends the loop.
+class TileLoop {
+ public:
+  explicit TileLoop(const Tiles& tiles) : tiles_(tiles) {}
+
+  /// In a DryRun, instead of the loop. False where there is none.
+  static bool is_dry(const Tiles& tiles) {
+    if (!DryRun::active()) {
+      return false;
+    }
+    if (tiles.on_thread != nullptr) {
+      const DryRun::EachThread each;
+      tiles.on_thread(tiles.thread_context);
+    }
+    return true;
+  }
+
+  /// On each thread, before its tiles.
+  void begin_thread() noexcept {
+    flush_denormals_to_zero();
+    if (tiles_.on_thread != nullptr) {
+      guarded([&] { tiles_.on_thread(tiles_.thread_context); });
+    }
+  }
+  void run(index tile) noexcept {
+    guarded([&] { tiles_.function(tiles_.context, tile); });
+  }
+  /// When all threads are done: throws what a thread threw.
+  void finish() const {
+    if (failure_) {
+      std::rethrow_exception(failure_);
+    }
+  }
+
+ private:
+  template <class F>
+  void guarded(F&& work) noexcept {
+    if (failed_.load(std::memory_order_relaxed)) {
+      return;
+    }
+    try {
+      work();
+    } catch (...) {
+      if (!failed_.exchange(true)) {
+        failure_ = std::current_exception();
+      }
+    }
+  }
+
+  const Tiles& tiles_;
+  std::atomic<bool> failed_ = false;
+  std::exception_ptr failure_;
+};
+
+}  // namespace dikkat::detail

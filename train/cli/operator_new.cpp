@@ -1,0 +1,42 @@
+#include <cstdlib>
+#include <new>
+
+#include "autograd/base/out_of_memory.h"
+
+// The program's operator new: std::bad_alloc does not say how much was asked for, and an error message should. The sanitizers have one of
+// their own, which finds what is given back in another way than it was taken.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define DIKKAT_OPERATOR_NEW_IS_TAKEN
+#endif
+#endif
+#else
+#define DIKKAT_OPERATOR_NEW_IS_TAKEN
+#endif
+
+#if !defined(DIKKAT_OPERATOR_NEW_IS_TAKEN)
+
+void* operator new(std::size_t bytes) {
+  void* memory = std::malloc(bytes == 0 ? 1 : bytes);
+  if (memory == nullptr) {
+    throw dikkat::RefusedMemory(bytes);
+  }
+  return memory;
+}
+
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  void* memory = nullptr;
+  if (::posix_memalign(&memory, static_cast<std::size_t>(alignment), bytes == 0 ? 1 : bytes) != 0) {
+    throw dikkat::RefusedMemory(bytes);
+  }
+  return memory;
+}
+
+// The forms for arrays and nothrow call these.
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+#endif

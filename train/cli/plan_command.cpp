@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <functional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/machine_memory.h"
+#include "autograd/base/parallel.h"
+#include "train/checkpoint/free_space.h"
+#include "train/cli/commands.h"
+#include "train/cli/plan_text.h"
+#include "train/cli/progress.h"
+#include "train/cli/streams.h"
+#include "train/cli/text.h"
+#include "train/cli/wanted_run.h"
+#include "train/loop/trainer.h"
+
+namespace dikkat {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr index kSteps = 3;
+
+/// What the steps of a trial tell about a whole run.
+struct Pace {
+  double step_seconds;
+  double tokens_per_second;
+  double seconds;  // of all steps and evaluations
+};
+
+Pace pace_of(const Trainer& trainer, const Trial& trial) {
+  const TrainConfig& train = trainer.config().train;
+  const auto fastest = std::min_element(trial.steps.begin(), trial.steps.end(),
+                                        [](const StepReport& a, const StepReport& b) { return a.seconds < b.seconds; });
+  const index evaluations = train.eval_interval > 0 ? ceil_div(train.max_steps, train.eval_interval) : 0;
+  return {.step_seconds = fastest->seconds,
+          .tokens_per_second = fastest->tokens_per_second(),
+          .seconds = fastest->seconds * static_cast<double>(train.max_steps) + trial.evaluation_seconds * static_cast<double>(evaluations)};
+}
+
+/// Of the steps and an evaluation, without what saving takes, since a trial saves nothing.
+std::size_t planned_for_trial(const MemoryPlan& plan) { return std::max(plan.before, plan.training() - plan.save_copy - plan.saving); }
+
+void put_object(const Trainer& trainer, const Trial& trial, const std::filesystem::path& out, const MachineMemory& machine) {
+  const MemoryPlan& plan = trainer.memory_plan();
+  const DiskPlan disk = trainer.disk_plan();
+  const Pace pace = pace_of(trainer, trial);
+  const auto known = [](std::size_t bytes) { return bytes == kNoLimit ? Json() : Json(bytes); };
+  Json object;
+  for (const MemoryPlan::Row& row : plan.rows()) {
+    object["memory"][row.name] = row.bytes;
+  }
+  object["peak"] = plan.peak();
+  object["machine"] = {{"total", known(machine.total)}, {"available", known(machine.available)}};
+  const auto free = free_space(out);
+  object["disk"] = {{"checkpoint", disk.checkpoint},
+                    {"checkpoints", disk.kept},
+                    {"metrics", disk.metrics},
+                    {"total", disk.total()},
+                    {"free", free ? Json(*free) : Json()}};
+  object["trial"] = {
+      {"steps", trial.steps.size()},       {"step_seconds", pace.step_seconds},       {"tokens_per_s", pace.tokens_per_second},
+      {"seconds_to_finish", pace.seconds}, {"planned_peak", planned_for_trial(plan)}, {"measured_peak", trial.peak}};
+  put(object.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
+}
+
+void put_table(const Trainer& trainer, const Trial& trial, const std::filesystem::path& out, const MachineMemory& machine) {
+  const MemoryPlan& plan = trainer.memory_plan();
+  const DiskPlan disk = trainer.disk_plan();
+  const Pace pace = pace_of(trainer, trial);
+  const auto shown = [](std::size_t bytes) { return short_bytes(static_cast<double>(bytes)); };
+  const auto line = [](const char* name, const std::string& figure, const std::string& note = "") {
+    put(fmt::format("  {:<22}{:>10}{}{}\n", name, figure, note.empty() ? "" : "  ", note));
+  };
+  put("memory\n");
+  for (const MemoryPlan::Row& row : plan.rows()) {
+    line(row.name, shown(row.bytes), row.note);
+  }
+  line("in all", shown(plan.peak()), plan.before > plan.training() ? "which reading the corpus has taken; training takes less" : "");
+  if (plan.droppable > 0) {
+    line("tokens in a file", shown(plan.droppable), "held while there is room, and not counted");
+  }
+  if (machine.total != kNoLimit) {
+    line(machine.limited ? "the cgroup has" : "the machine has", shown(machine.total),
+         machine.available == kNoLimit ? "" : fmt::format("{} available now", shown(machine.available)));
+  }
+  put("disk\n");
+  line("a checkpoint", shown(disk.checkpoint));
+  line("in all", shown(disk.total()), fmt::format("{} checkpoints at once, and the metrics", disk.kept));
+  if (const auto free = free_space(out)) {
+    line("free", short_bytes(static_cast<double>(*free)));
+  }
+  put(fmt::format("trial of {} steps{}\n", trial.steps.size(), trial.evaluation_seconds > 0 ? " and some evaluation" : ""));
+  line("a step", fmt::format("{:.1f} ms", pace.step_seconds * 1e3),
+       fmt::format("{} tokens/s", grouped_digits(static_cast<index>(pace.tokens_per_second))));
+  line(
+      "to finish", clock_time(pace.seconds),
+      fmt::format("{} steps{}", grouped_digits(trainer.config().train.max_steps), trial.evaluation_seconds > 0 ? " with evaluations" : ""));
+  line("memory at its peak", shown(trial.peak), fmt::format("planned {}, without what saving takes", shown(planned_for_trial(plan))));
+}
+
+}  // namespace
+
+int plan_command(const PlanArguments& arguments) {
+  start_threads();
+  Config config = configuration_of(arguments.config, arguments.set, arguments.corpus);
+  const std::filesystem::path out = arguments.out.empty() ? free_run_directory(arguments.config) : std::filesystem::path(arguments.out);
+  Trainer trainer = [&] {
+    LoadingLine line;
+    return Trainer::plan(std::move(config), {.init_from = {}, .progress = std::ref(line)});
+  }();
+  const MachineMemory machine = machine_memory();
+  for (const std::string& shortage : {shortage_of_memory(trainer.memory_plan(), machine), shortage_of_disk(trainer.disk_plan(), out)}) {
+    if (!shortage.empty()) {
+      tell("warning: " + shortage);
+    }
+  }
+  const Trial trial = trainer.try_out(kSteps);
+  (arguments.json ? put_object : put_table)(trainer, trial, out, machine);
+  flush_results();
+  return 0;
+}
+
+}  // namespace dikkat

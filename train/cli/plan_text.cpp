@@ -1,0 +1,49 @@
+#include "train/cli/plan_text.h"
+
+#include <fmt/format.h>
+
+#include "train/checkpoint/free_space.h"
+#include "train/cli/text.h"
+
+namespace dikkat {
+namespace {
+
+std::string shown(std::size_t bytes) { return short_bytes(static_cast<double>(bytes)); }
+
+}  // namespace
+
+std::string memory_line(const MemoryPlan& plan, const MachineMemory& machine) {
+  std::string line = fmt::format("{} at most: {} for weights, gradients and moments, {} for activations and their gradients",
+                                 shown(plan.peak()), shown(plan.weights + plan.gradients + plan.moments),
+                                 shown(plan.activations + plan.head + plan.activation_gradients + plan.recomputation));
+  line += plan.save_copy > 0 ? fmt::format(", {} to save from while training", shown(plan.save_copy)) : "";
+  line += fmt::format(", {} for the rest",
+                      shown(plan.peak() - std::min(plan.peak(), plan.to_come() - plan.evaluation - plan.scratch - plan.batches)));
+  return line + (machine.available == kNoLimit ? "" : fmt::format("; {} available", shown(machine.available)));
+}
+
+std::string disk_line(const DiskPlan& plan, const std::filesystem::path& folder) {
+  const auto free = free_space(folder);
+  return fmt::format("{} a checkpoint, {} in all with {} at once{}", shown(plan.checkpoint), shown(plan.total()), plan.kept,
+                     free ? fmt::format("; {} free", short_bytes(static_cast<double>(*free))) : "");
+}
+
+std::string shortage_of_memory(const MemoryPlan& plan, const MachineMemory& machine) {
+  if (plan.to_come() <= machine.available) {
+    return "";
+  }
+  return fmt::format(
+      "training wants {} more memory and {} are available now: others would have to give some back; try a smaller "
+      "train.batch_size with more train.gradient_accumulation_steps, train.recompute=block or train.async_save=false",
+      shown(plan.to_come()), shown(machine.available));
+}
+
+std::string shortage_of_disk(const DiskPlan& plan, const std::filesystem::path& folder) {
+  const auto free = free_space(folder);
+  return free && *free < static_cast<index>(plan.total())
+             ? fmt::format("the run's checkpoints come to {} and {} are free; a smaller train.keep_last takes less", shown(plan.total()),
+                           short_bytes(static_cast<double>(*free)))
+             : "";
+}
+
+}  // namespace dikkat

@@ -1,0 +1,173 @@
+#include "train/loop/memory_plan.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "autograd/base/cores.h"
+#include "autograd/base/dry_run.h"
+#include "autograd/base/parallel.h"
+#include "train/checkpoint/image.h"
+
+namespace dikkat {
+namespace {
+
+/// Sees how much the tape had before the head began: the loss ends the forward pass, after the output layer's product or with it.
+class HeadObserver : public TapeObserver {
+ public:
+  explicit HeadObserver(const Tape& tape) : tape_(tape) {}
+  void forward_begins() override {}
+  void forward_ends(const OpRun& run) override {
+    const std::string_view op = run.op;
+    if (op != "linear" && op != "cross_entropy" && op != "linear_cross_entropy") {
+      before_ = bytes();
+    }
+    last_ = bytes();
+  }
+  void backward_begins() override {}
+  void backward_ends(const OpRun&) override {}
+
+  std::size_t head() const { return last_ - before_; }
+
+ private:
+  std::size_t bytes() const { return tape_.activation_bytes() - tape_.recomputation_bytes(); }
+
+  const Tape& tape_;
+  std::size_t before_ = 0, last_ = 0;
+};
+
+std::size_t bytes_of(const RowLengths& lengths, index rows) {
+  const index of_row = lengths.cols * static_cast<index>(2 * sizeof(Token) + sizeof(float)) +
+                       lengths.source_cols * static_cast<index>(sizeof(Token)) + static_cast<index>(sizeof(std::int32_t));
+  return static_cast<std::size_t>(rows * of_row);
+}
+
+/// Bytes of a text's tokens: in memory, and in files.
+void count_tokens(const EvaluationText& text, MemoryPlan& plan) {
+  if (text.text != nullptr) {
+    (text.text->in_files() ? plan.droppable : plan.tokens) += static_cast<std::size_t>(text.text->bytes());
+  }
+}
+
+/// What there is of the process now.
+void note_process(MemoryPlan& plan) {
+  const ProcessMemory process = process_memory();
+  plan.before = process.peak;
+  // These do not depend on the model. Measured with one to four threads: steps add 5 to 9 MB, saves 9 to 14 MB.
+  constexpr std::size_t kMega = 1'000'000;
+  const auto threads = static_cast<std::size_t>(thread_count());
+  plan.stepping = (5 + threads) * kMega;
+  plan.saving = (9 + static_cast<std::size_t>(usable_cores())) * kMega;  // TBB has as many threads
+  plan.program = process.resident - std::min(process.resident, plan.tokens);
+}
+
+std::string mebibytes(std::size_t bytes) { return concat(bytes >> 20, " MiB"); }
+
+}  // namespace
+
+std::size_t MemoryPlan::training() const {
+  return weights + gradients + moments + activations + head + activation_gradients + recomputation + evaluation + save_copy + scratch +
+         batches + stepping + saving + tokens + program;
+}
+
+std::size_t MemoryPlan::peak() const { return std::max(before, training()); }
+
+std::size_t MemoryPlan::to_come() const { return training() - tokens - program; }
+
+std::vector<MemoryPlan::Row> MemoryPlan::rows() const {
+  std::vector<Row> rows;
+  for (const Row& row : {Row{"weights", weights, ""}, Row{"gradients", gradients, ""}, Row{"moments", moments, "AdamW's two"},
+                         Row{"activations", activations, "of one batch"}, Row{"head", head, "logits and the loss"},
+                         Row{"activation gradients", activation_gradients, "buffers used in turn"},
+                         Row{"recomputation", recomputation, "of one block"}, Row{"evaluation", evaluation, ""},
+                         Row{"copy to save from", save_copy, "weights and moments; train.async_save = false does without"},
+                         Row{"scratch of kernels", scratch, "of all threads"}, Row{"batches", batches, ""},
+                         Row{"tokens", tokens, "in memory"}, Row{"program", program, "code, libraries, tokenizer"},
+                         Row{"more of the program", stepping + saving, "what steps and saves come to use of libraries"}}) {
+    if (row.bytes > 0) {
+      rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+MemoryPlan plan_step(LanguageModel& model, const TrainConfig& config, RowLengths lengths, Tape& tape) {
+  Batch batch;
+  batch.reshape(config.batch_size, lengths);
+  std::fill(batch.source_lengths.begin(), batch.source_lengths.end(), static_cast<std::int32_t>(lengths.source_cols));
+  const DryRun dry;
+  HeadObserver observer(tape);
+  tape.observe(&observer);
+  Pass pass{.tape = tape, .training = true, .recompute = recompute_of(config)};
+  const Tensor loss = model.loss(pass, batch, 1, config.label_smoothing);
+  tape.observe(nullptr);
+  tape.backward(loss);
+  model.parameters().clear_gradients();
+  MemoryPlan plan{.head = observer.head(),
+                  .activation_gradients = tape.gradient_bytes(),
+                  .recomputation = tape.recomputation_bytes(),
+                  .scratch = dry.scratch_bytes(thread_count()),
+                  .batches = 2 * bytes_of(lengths, config.batch_size)};
+  plan.activations = tape.activation_bytes() - plan.recomputation - plan.head;
+  return plan;
+}
+
+MemoryPlan plan_parameters(index elements, const TrainConfig& config) {
+  const std::size_t slab = static_cast<std::size_t>(elements) * sizeof(float);
+  return {.weights = slab, .gradients = slab, .moments = 2 * slab, .save_copy = config.async_save ? 3 * slab : 0};
+}
+
+MemoryPlan reserve_memory(const Reserved& run) {
+  const TrainConfig& train = run.config.train;
+  Tape dry;
+  MemoryPlan plan = plan_step(run.model, train, run.longest, dry);
+  const MemoryPlan parameters = plan_parameters(run.model.parameters().slab_size(), train);
+  plan.weights = parameters.weights;
+  plan.gradients = parameters.gradients;
+  plan.moments = parameters.moments;
+  plan.save_copy = parameters.save_copy;
+  count_tokens(run.data.train, plan);
+  count_tokens(run.data.validation, plan);
+  note_process(plan);
+  require_fits(plan, machine_memory());
+
+  run.tape.reserve(dry);
+  if (run.evaluated > 0) {
+    plan.evaluation = std::max(run.evaluator.reserve(*run.data.validation.samples, run.evaluated),
+                               run.evaluator.reserve(*run.data.train.samples, run.evaluated));
+    require_fits(plan, machine_memory());
+  }
+  note_process(plan);
+  return plan;
+}
+
+void require_fits(const MemoryPlan& plan, const MachineMemory& machine) {
+  constexpr const char* kAdvice =
+      "; try a smaller train.batch_size with more train.gradient_accumulation_steps, train.recompute = \"block\", "
+      "train.async_save = false, or a smaller model";
+  const std::size_t parameters = plan.weights + plan.gradients + plan.moments;
+  const auto parts = [&] {
+    return concat(mebibytes(parameters), " for weights, gradients and moments, ", mebibytes(plan.activations + plan.head),
+                  " for activations, ", mebibytes(plan.save_copy), " to save from");
+  };
+  require_input(plan.training() <= machine.total, "training would take ", mebibytes(plan.training()), " of memory (", parts(), "), and ",
+                machine.limited ? "the limit of this process's cgroup is " : "the machine has ", mebibytes(machine.total),
+                ", swap space included", kAdvice);
+  const std::size_t mapped = process_memory().address_space;
+  require_input(plan.save_copy <= machine.address_space && mapped <= machine.address_space - plan.save_copy, "training would map ",
+                mebibytes(mapped + plan.save_copy), " of memory (", parts(), "), and the limit of this process (ulimit -v) is ",
+                mebibytes(machine.address_space), kAdvice);
+}
+
+DiskPlan plan_disk(const Config& config, const Snapshot& snapshot, bool evaluates) {
+  constexpr std::size_t kLine = 200;  // of metrics.jsonl, about
+  const TrainConfig& train = config.train;
+  index lines = train.max_steps;
+  if (evaluates) {
+    lines += train.max_steps / train.eval_interval + 1;
+  }
+  return {.checkpoint = static_cast<std::size_t>(expected_bytes(snapshot)),
+          .kept = train.keep_last + (evaluates ? 1 : 0) + 1,
+          .metrics = static_cast<std::size_t>(lines) * kLine};
+}
+
+}  // namespace dikkat
