@@ -7,6 +7,7 @@
 #include "autograd/base/digits.h"
 #include "autograd/base/error.h"
 #include "train/checkpoint/header.h"
+#include "train/checkpoint/isolated_parse.h"
 
 namespace dikkat {
 
@@ -55,7 +56,7 @@ CheckpointFile CheckpointFile::open(const std::filesystem::path& path) {
     const Header header = pass_gate(checkpoint.file_, checkpoint.bytes_);
     checkpoint.format_ = header.format;
     checkpoint.hash_ = to_hex(header.image);
-    checkpoint.image_ = parse_image(checkpoint.file_, header.format);
+    checkpoint.image_ = parse_in_child(checkpoint.file_, header.format);
     require_input(checkpoint.state().step == header.step, "contradicts itself: step ", header.step, " in its header, step ",
                   checkpoint.state().step, " in /state/step");
   } catch (const InputError& error) {
