@@ -35,23 +35,29 @@ void for_each_line(const std::string& text, F&& f) {
 
 }  // namespace
 
+KeptMetrics keep_metrics(const std::string& text, index last_step) {
+  KeptMetrics kept;
+  for_each_line(text, [&](const std::string& line, const Json& object) {
+    if (object["step"].get<index>() > last_step) {
+      return;
+    }
+    kept.text += line + '\n';
+    if (object["step"].get<index>() == last_step && object.value("event", "") == "eval" && object.value("val_loss", Json()).is_number()) {
+      kept.evaluation = EvaluationReport{
+          .step = last_step, .train_loss = object.value("train_loss", 0.0), .val_loss = object["val_loss"].get<double>()};
+    }
+  });
+  return kept;
+}
+
 MetricsLog::MetricsLog(const std::filesystem::path& file, index last_step) : file_(file) {
   if (std::filesystem::exists(file)) {
     std::ostringstream text;
     text << std::ifstream(file, std::ios::binary).rdbuf();
-    std::string kept;
-    for_each_line(text.str(), [&](const std::string& line, const Json& object) {
-      if (object["step"].get<index>() > last_step) {
-        return;
-      }
-      kept += line + '\n';
-      if (object["step"].get<index>() == last_step && object.value("event", "") == "eval" && object.value("val_loss", Json()).is_number()) {
-        evaluation_ = EvaluationReport{
-            .step = last_step, .train_loss = object.value("train_loss", 0.0), .val_loss = object["val_loss"].get<double>()};
-      }
-    });
-    if (kept != text.str()) {
-      replace_file(file, kept);
+    KeptMetrics kept = keep_metrics(text.str(), last_step);
+    evaluation_ = kept.evaluation;
+    if (kept.text != text.str()) {
+      replace_file(file, kept.text);
     }
   }
   descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
