@@ -2,10 +2,9 @@
 // the header, so the first bytes of a file are always right. Most of an image is guarded by checksums of HDF5's own, which a stranger makes
 // right; so does the mutator here. The child's coverage comes back through shared memory.
 
-#include <algorithm>
-#include <cstring>
 #include <vector>
 
+#include "tests/fuzz/child_coverage.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/hdf5_checksums.h"
 #include "train/checkpoint/header.h"
@@ -16,20 +15,7 @@ namespace dikkat {
 extern "C" {
 std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size, unsigned seed);
-// Where clang counts which parts of the program ran.
-extern std::uint8_t __start___sancov_cntrs[];
-extern std::uint8_t __stop___sancov_cntrs[];
 }
-
-namespace {
-
-std::uint8_t* shared_counters(std::size_t count) {
-  void* memory = ::mmap(nullptr, count, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  fuzz::hold(memory != MAP_FAILED, "there is memory to share");
-  return static_cast<std::uint8_t*>(memory);
-}
-
-}  // namespace
 
 std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size, unsigned seed) {
   size = LLVMFuzzerMutate(data, size, max_size);
@@ -41,14 +27,12 @@ std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::s
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static fuzz::MemoryFile place;
-  static const auto counters = static_cast<std::size_t>(__stop___sancov_cntrs - __start___sancov_cntrs);
-  static std::uint8_t* const of_child = shared_counters(counters);
   const std::string bytes = std::string(kHeaderBytes, '\0') + std::string(fuzz::text_of(data, size));
   place.put(bytes);
-  std::memset(of_child, 0, counters);
+  fuzz::forget_child_coverage();
   const auto parse = [&](const File& file) {
     struct Tell {
-      ~Tell() { std::memcpy(of_child, __start___sancov_cntrs, counters); }
+      ~Tell() { fuzz::tell_coverage(); }
     } tell;
     return parse_image(file);
   };
@@ -63,9 +47,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
       fuzz::hold(file.read(tensor.offset, std::as_writable_bytes(std::span(numbers))) == 0, "tensors can be read");
     }
   });
-  for (std::size_t i = 0; i < counters; ++i) {
-    __start___sancov_cntrs[i] = std::max(__start___sancov_cntrs[i], of_child[i]);
-  }
+  fuzz::adopt_child_coverage();
   return 0;
 }
 

@@ -13,7 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const KeptMetrics kept = keep_metrics(std::string(input), last_step);
   fuzz::hold(kept.text.empty() || kept.text.back() == '\n', "lines are whole");
   fuzz::hold(kept.text.size() <= input.size(), "nothing is made up");
-  fuzz::hold(!kept.evaluation || (kept.evaluation->step == last_step && !std::isnan(kept.evaluation->val_loss)), "an evaluation has a loss");
+  fuzz::hold(!kept.evaluation || (kept.evaluation->step == last_step && !std::isnan(kept.evaluation->val_loss)),
+             "an evaluation has a loss");
   const KeptMetrics again = keep_metrics(kept.text, last_step);
   fuzz::hold(again.text == kept.text && again.evaluation.has_value() == kept.evaluation.has_value(), "what was kept is kept again");
   return 0;

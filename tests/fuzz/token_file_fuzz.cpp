@@ -17,7 +17,8 @@ constexpr std::size_t kChecksumBytes = 64;
 
 /// All that a loader asks of a store; what is not in the file or the vocabulary is refused.
 void read_all(const TokenStore& store, index bytes) {
-  fuzz::hold(store.size() >= 0 && store.size() <= bytes / 2 && store.documents() >= 0 && store.documents() <= bytes, "tokens lie in the file");
+  fuzz::hold(store.size() >= 0 && store.size() <= bytes / 2 && store.documents() >= 0 && store.documents() <= bytes,
+             "tokens lie in the file");
   std::vector<Token> tokens(static_cast<std::size_t>(store.size()));
   fuzz::accepts([&] {
     store.read(0, store.size(), tokens.data());

@@ -174,7 +174,9 @@ class ImageParser {
 
   void take(hid_t parent, const std::string& name, const std::string& path, std::string& out) const { out = text(parent, name, path); }
   void take(hid_t parent, const std::string& name, const std::string& path, index& out) const {
+    const index least = name == "best_step" ? -1 : 0;
     out = scalar<index>(parent, name, path, H5T_STD_I64LE);
+    require_input(out >= least, path, " is ", out, ", expected ", least, " or more");
   }
   void take(hid_t parent, const std::string& name, const std::string& path, std::uint64_t& out) const {
     out = scalar<std::uint64_t>(parent, name, path, H5T_STD_U64LE);
