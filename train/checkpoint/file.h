@@ -37,6 +37,8 @@ class File {
   [[nodiscard]] int close();
   /// Bytes; throws Error if it cannot be found out.
   index size() const;
+  /// For a process that closes all others; -1 where no file is open.
+  int descriptor() const { return descriptor_; }
 
  private:
   int descriptor_ = -1;

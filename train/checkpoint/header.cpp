@@ -70,7 +70,7 @@ Header parse_header(std::string_view block) {
                 "): use that one");
   // Rendered again, since one text for one header leaves no room for anything that is not looked at.
   require_input(take(text, "length ", header.length) && take(text, "step ", header.step) && take_digest(text, "image ", header.image) &&
-                    render_header(header) == block,
+                    header.step >= 0 && render_header(header) == block,
                 "has a header that does not follow format ", header.format);
   return header;
 }

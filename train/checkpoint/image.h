@@ -16,6 +16,9 @@ namespace dikkat {
 //   /state/<field>   scalars: int64, uint64 or float64 little-endian, uint8 0 or 1, or a string
 //   /config  /tokenizer   strings: fixed length, NUL-terminated, UTF-8
 
+/// The longest text that is read: a save of a longer one fails, since it reads back what it wrote.
+inline constexpr index kMaxTextBytes = index{128} << 20;
+
 /// A tensor in a file.
 struct StoredTensor {
   TensorGroup group = TensorGroup::model;

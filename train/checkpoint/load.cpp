@@ -4,27 +4,13 @@
 #include <set>
 #include <utility>
 
-#include "autograd/base/digits.h"
 #include "autograd/base/error.h"
-#include "train/checkpoint/header.h"
+#include "train/checkpoint/gate.h"
+#include "train/checkpoint/isolated_parse.h"
 
 namespace dikkat {
 
 namespace {
-
-/// Everything that can be known of a file without the HDF5 library.
-Header pass_gate(const File& file, index bytes) {
-  std::string block(static_cast<std::size_t>(std::min(bytes, kHeaderBytes)), '\0');
-  require_done(file.read(0, std::as_writable_bytes(std::span(block))), Operation::read);
-  const Header header = parse_header(block);
-  require_input(bytes >= header.length, "is truncated: ", grouped_digits(bytes), " bytes, its header says ", grouped_digits(header.length));
-  require_input(bytes == header.length, "was altered: ", grouped_digits(bytes), " bytes, its header says ", grouped_digits(header.length));
-  const Digest found = root_hash(bytes - kHeaderBytes, [&](index offset, std::span<std::byte> out) {
-    require_done(file.read(kHeaderBytes + offset, out), Operation::read);
-  });
-  require_input(found == header.image, "was altered: its checksum does not match its contents");
-  return header;
-}
 
 const StoredTensor* find(const CheckpointFile& checkpoint, TensorGroup group, const std::string& name) {
   const auto& tensors = checkpoint.tensors();
@@ -55,7 +41,7 @@ CheckpointFile CheckpointFile::open(const std::filesystem::path& path) {
     const Header header = pass_gate(checkpoint.file_, checkpoint.bytes_);
     checkpoint.format_ = header.format;
     checkpoint.hash_ = to_hex(header.image);
-    checkpoint.image_ = parse_image(checkpoint.file_, header.format);
+    checkpoint.image_ = parse_in_child(checkpoint.file_, header.format);
     require_input(checkpoint.state().step == header.step, "contradicts itself: step ", header.step, " in its header, step ",
                   checkpoint.state().step, " in /state/step");
   } catch (const InputError& error) {

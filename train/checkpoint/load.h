@@ -21,8 +21,9 @@ struct TensorTarget {
 class CheckpointFile {
  public:
   /// Reads and checks the whole file, which is all that `dikkat verify` does. Nothing reaches the HDF5 library before every byte
-  /// has been hashed, and then only the formats of image.h are accepted. Throws InputError with the path and the reason for a file
-  /// that is missing, foreign, truncated, altered, newer or malformed, Error if the disk fails.
+  /// has been hashed; the library then works in a child process that can do nothing but read this file, and only the formats of image.h
+  /// are accepted. Throws InputError with the path and the reason for a file that is missing, foreign, truncated, altered, newer,
+  /// malformed or hostile, Error if the disk fails or there can be no child process.
   static CheckpointFile open(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }

@@ -7,6 +7,7 @@
 #include "train/checkpoint/error_keeping_driver.h"
 #include "train/checkpoint/header.h"
 #include "train/checkpoint/image.h"
+#include "train/checkpoint/stored_name.h"
 
 namespace dikkat {
 
@@ -90,7 +91,7 @@ class ImageParser {
     std::vector<std::string> names;
     for (Link& link : links) {
       require_input(link.hard, path, " holds a link (", link.name, "), expected data");
-      require_input(!link.name.empty() && link.name != "." && link.name.find('/') == std::string::npos, path, " holds a bad name");
+      require_input(is_storable_name(link.name), path, " holds a bad name");
       names.push_back(std::move(link.name));
     }
     std::sort(names.begin(), names.end());
@@ -150,6 +151,8 @@ class ImageParser {
     require_input(size > 0 && expected.valid() && H5Tequal(type.get(), expected.get()) > 0, path, " is not a string of the expected kind");
     const Place place = locate(dataset, size, path);
     require_input(place.shape == Shape{}, path, " has shape ", place.shape, ", expected one string");
+    require_input(place.bytes <= kMaxTextBytes, path, " has ", grouped_digits(place.bytes), " bytes, expected at most ",
+                  grouped_digits(kMaxTextBytes));
     std::string value(size, '\0');
     fetch(place.offset, std::as_writable_bytes(std::span(value)));
     require_input(value.back() == '\0', path, " is a string without an end");
@@ -171,7 +174,9 @@ class ImageParser {
 
   void take(hid_t parent, const std::string& name, const std::string& path, std::string& out) const { out = text(parent, name, path); }
   void take(hid_t parent, const std::string& name, const std::string& path, index& out) const {
+    const index least = name == "best_step" ? -1 : 0;
     out = scalar<index>(parent, name, path, H5T_STD_I64LE);
+    require_input(out >= least, path, " is ", out, ", expected ", least, " or more");
   }
   void take(hid_t parent, const std::string& name, const std::string& path, std::uint64_t& out) const {
     out = scalar<std::uint64_t>(parent, name, path, H5T_STD_U64LE);

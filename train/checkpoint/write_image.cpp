@@ -6,6 +6,7 @@
 #include "train/checkpoint/error_keeping_driver.h"
 #include "train/checkpoint/header.h"
 #include "train/checkpoint/image.h"
+#include "train/checkpoint/stored_name.h"
 
 namespace dikkat {
 
@@ -92,9 +93,8 @@ void require_storable(const Snapshot& snapshot) {
   for (const TensorGroup group : kTensorGroups) {
     std::set<std::string_view> names;
     for (const TensorView& tensor : snapshot.tensors(group)) {
-      require(!tensor.name.empty() && tensor.name != "." && tensor.name.find('/') == std::string::npos &&
-                  tensor.name.find('\0') == std::string::npos,
-              "tensor \"", tensor.name, "\": this name cannot be stored, expected one without slashes");
+      require(is_storable_name(tensor.name), "tensor \"", tensor.name,
+              "\": this name cannot be stored, expected one without slashes and control characters");
       require(names.insert(tensor.name).second, "tensor ", tensor.name, " occurs twice under /", path_of(group));
       require(tensor.data != nullptr || tensor.shape.size() == 0, "tensor ", tensor.name, " has no data");
     }

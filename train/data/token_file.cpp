@@ -1,5 +1,6 @@
 #include "train/data/token_file.h"
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <charconv>
@@ -60,6 +61,16 @@ Layout layout_of(const Header& header) {
   }
   layout.end = at;
   return layout;
+}
+
+/// Whether so many can be in a file of so many bytes at all: only then can the layout be worked out without running over.
+bool is_possible(const Header& header, std::size_t file_bytes) {
+  const auto most = static_cast<std::int64_t>(file_bytes);
+  const auto all = [&](const std::array<std::int64_t, kParts>& counts, std::int64_t width) {
+    return std::all_of(counts.begin(), counts.end(), [&](std::int64_t count) { return 0 <= count && count <= most / width; });
+  };
+  return all(header.tokens, token_width(header.vocab_size)) && all(header.documents, sizeof(std::int64_t)) &&
+         std::all_of(header.bytes.begin(), header.bytes.end(), [](std::int64_t count) { return count >= 0; });
 }
 
 std::string unfinished_name(const std::string& path, ::pid_t process) { return concat(path, ".", process, kUnfinished); }
@@ -221,7 +232,8 @@ std::optional<TokenizedCorpus> open_token_file(const std::string& path, const st
   const std::string checksum = checksum_of(header);
   if (header.magic != kMagic || header.version != kVersion ||
       std::string_view(header.checksum.data(), header.checksum.size()) != checksum ||
-      std::string_view(header.key.data(), header.key.size()) != key || header.vocab_size != vocab_size) {
+      std::string_view(header.key.data(), header.key.size()) != key || header.vocab_size != vocab_size ||
+      !is_possible(header, file->size())) {
     return std::nullopt;
   }
   const Layout layout = layout_of(header);

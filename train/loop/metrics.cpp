@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <utility>
 
@@ -19,38 +20,54 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Calls f(line, object) for every whole line that is about a step.
-template <class F>
-void for_each_line(const std::string& text, F&& f) {
+/// The step that a line is about.
+std::optional<index> step_of(const Json& object) {
+  const auto step = object.is_object() ? object.find("step") : object.end();
+  const bool is_step = step != object.end() && step->is_number_integer() &&
+                       !(step->is_number_unsigned() && step->get<std::uint64_t>() > std::uint64_t{std::numeric_limits<index>::max()});
+  return is_step ? std::optional(step->get<index>()) : std::nullopt;
+}
+
+/// The number of this name; NaN where it is null, as NaN and infinity are written, or is not there.
+double number_in(const Json& object, const char* name) {
+  const auto number = object.find(name);
+  return number != object.end() && number->is_number() ? number->get<double>() : std::numeric_limits<double>::quiet_NaN();
+}
+
+bool is_evaluation(const Json& object) {
+  const auto event = object.find("event");
+  return event != object.end() && *event == "eval" && !std::isnan(number_in(object, "val_loss"));
+}
+
+}  // namespace
+
+KeptMetrics keep_metrics(const std::string& text, index last_step) {
+  KeptMetrics kept;
   const std::size_t end = text.rfind('\n');
   std::istringstream lines(end == std::string::npos ? std::string() : text.substr(0, end + 1));
   for (std::string line; std::getline(lines, line);) {
     const Json object = Json::parse(line, nullptr, false);
-    if (object.is_object() && object.contains("step") && object["step"].is_number_integer()) {
-      f(line, object);
+    const std::optional<index> step = step_of(object);
+    if (!step || *step > last_step) {
+      continue;
+    }
+    kept.text += line + '\n';
+    if (*step == last_step && is_evaluation(object)) {
+      kept.evaluation =
+          EvaluationReport{.step = last_step, .train_loss = number_in(object, "train_loss"), .val_loss = number_in(object, "val_loss")};
     }
   }
+  return kept;
 }
-
-}  // namespace
 
 MetricsLog::MetricsLog(const std::filesystem::path& file, index last_step) : file_(file) {
   if (std::filesystem::exists(file)) {
     std::ostringstream text;
     text << std::ifstream(file, std::ios::binary).rdbuf();
-    std::string kept;
-    for_each_line(text.str(), [&](const std::string& line, const Json& object) {
-      if (object["step"].get<index>() > last_step) {
-        return;
-      }
-      kept += line + '\n';
-      if (object["step"].get<index>() == last_step && object.value("event", "") == "eval" && object.value("val_loss", Json()).is_number()) {
-        evaluation_ = EvaluationReport{
-            .step = last_step, .train_loss = object.value("train_loss", 0.0), .val_loss = object["val_loss"].get<double>()};
-      }
-    });
-    if (kept != text.str()) {
-      replace_file(file, kept);
+    KeptMetrics kept = keep_metrics(text.str(), last_step);
+    evaluation_ = kept.evaluation;
+    if (kept.text != text.str()) {
+      replace_file(file, kept.text);
     }
   }
   descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

@@ -2,11 +2,21 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "train/loop/reports.h"
 
 namespace dikkat {
+
+/// What a run that goes on after a step keeps of its metrics.
+struct KeptMetrics {
+  std::string text;                            ///< whole lines about steps up to it
+  std::optional<EvaluationReport> evaluation;  ///< of that very step
+};
+
+/// Of the contents of a metrics.jsonl, which may be damaged: lines that are no objects with a step are left out.
+KeptMetrics keep_metrics(const std::string& text, index last_step);
 
 /// RUN_DIR/metrics.jsonl: one JSON object a line, numbers so that they read back to the same bits.
 class MetricsLog {

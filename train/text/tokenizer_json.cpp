@@ -12,6 +12,27 @@ using nlohmann::json;
 
 namespace {
 
+/// What walks through JSON (copies, dump()) calls itself for each level, and a stack has an end.
+bool nests_too_deep(std::string_view text) {
+  constexpr int kMost = 100;
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size() && depth <= kMost; ++i) {
+    switch (text[i]) {
+      case '[':
+      case '{': ++depth; break;
+      case ']':
+      case '}': --depth; break;
+      case '"':
+        for (++i; i < text.size() && text[i] != '"'; ++i) {
+          i += text[i] == '\\' ? 1U : 0U;
+        }
+        break;
+      default: break;
+    }
+  }
+  return depth > kMost;
+}
+
 const json& field_named(const json& object, const char* name) {
   const auto field = object.find(name);
   require_input(field != object.end(), "tokenizer: its description has no field \"", name, "\"");
@@ -31,6 +52,8 @@ json parse_tokenizer(std::string_view text) {
     fail_input("tokenizer: its description is JSON that cannot be read, expected a tokenizer as dikkat or Hugging Face write it");
   }
   require_input(object.is_object(), "tokenizer: its description is a JSON ", object.type_name(), ", expected an object");
+  require_input(!nests_too_deep(text),
+                "tokenizer: its description is nested too deep, expected a tokenizer as dikkat or Hugging Face write it");
   return object;
 }
 

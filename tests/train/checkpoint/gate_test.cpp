@@ -74,6 +74,12 @@ TEST(Gate, SaysHowMuchIsMissing) {
                                         grouped_digits(static_cast<index>(saved.bytes.size()))));
 }
 
+TEST(Gate, RefusesAStepThatCannotBe) {
+  const SavedSample saved;
+  seal(saved.path, -7);
+  EXPECT_NE(refusal(saved.path).find("has a header that does not follow format "), std::string::npos);
+}
+
 TEST(Gate, RefusesAppendedJunk) {
   const SavedSample saved;
   for (const std::string& junk : {std::string(1, '\0'), std::string("x"), std::string(5000, 'x')}) {

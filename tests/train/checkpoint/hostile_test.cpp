@@ -73,6 +73,7 @@ TEST_F(Hostile, Links) {
     remove(file, "/optimizer/m");
     H5Lcreate_soft("/model", file, "/optimizer/m", H5P_DEFAULT, H5P_DEFAULT);
   });
+  expect_refused("/model holds a bad name", [](hid_t file) { H5Lmove(file, kTensor, file, "/model/\x1B[2J", H5P_DEFAULT, H5P_DEFAULT); });
   expect_refused("holds extra, which format 2 does not have",
                  [](hid_t file) { H5Lcreate_hard(file, "config", file, "extra", H5P_DEFAULT, H5P_DEFAULT); });
   expect_refused("/model/loop is missing or damaged",
@@ -159,6 +160,12 @@ TEST_F(Hostile, State) {
     const hid_t dataset = H5Dopen2(file, "/state/step", H5P_DEFAULT);
     const index nine = 9;
     H5Dwrite(dataset, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, &nine);
+    H5Dclose(dataset);
+  });
+  expect_refused("/state/samples_seen is -1, expected 0 or more", [](hid_t file) {
+    const hid_t dataset = H5Dopen2(file, "/state/samples_seen", H5P_DEFAULT);
+    const index none = -1;
+    H5Dwrite(dataset, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, &none);
     H5Dclose(dataset);
   });
   expect_refused("/ lacks tokenizer", [](hid_t file) { remove(file, "/tokenizer"); });

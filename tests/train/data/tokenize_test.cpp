@@ -1,5 +1,6 @@
 #include "train/data/tokenize.h"
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -9,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "tests/support/temporary_folder.h"
+#include "train/data/fingerprint.h"
 #include "train/data/split.h"
 #include "train/data/token_file.h"
 
@@ -241,6 +243,38 @@ TEST(TokenFile, HoldsLargeVocabulariesAndNothingAtAll) {
   EXPECT_FALSE(open_token_file(folder.path("a"), std::string(64, 'x'), 100000)) << "of another key";
   EXPECT_FALSE(open_token_file(folder.path("a"), key, 100001));
   EXPECT_FALSE(open_token_file(folder.path("absent"), key, 100000));
+}
+
+TEST(TokenFile, CountsThatNoFileHasAreNotBelieved) {
+  constexpr std::size_t kBytes = 32, kTokens = 48, kDocuments = 64, kChecksum = 144;  // in its header
+  TemporaryFolder folder;
+  const std::string key(64, 'k');
+  {
+    TokenFileWriter writer(folder.path("a"), key, 100);
+    writer.begin_document(Part::train);
+    writer.append(Part::train, std::vector<Token>{1, 2, 3});
+    writer.finish({10, 0});
+  }
+  std::ifstream in(folder.path("a"), std::ios::binary);
+  const std::string good{std::istreambuf_iterator<char>(in), {}};
+  const auto put = [](std::string& text, std::size_t at, std::int64_t number) { std::memcpy(text.data() + at, &number, sizeof number); };
+  const auto opens = [&](std::string text) {
+    text.replace(kChecksum, 64, sha256_hex(std::string_view(text).substr(0, kChecksum)));
+    return open_token_file(folder.write("b", text), key, 100).has_value();
+  };
+  ASSERT_TRUE(opens(good));
+  // All of these lead to a layout that ends where the file does, since offsets are counted modulo 2^64.
+  constexpr std::int64_t kQuarter = std::int64_t{1} << 62;
+  for (const auto& [at, number] :
+       {std::pair{kTokens, kQuarter * -2 + 3}, {kDocuments, std::int64_t{1} << 61 | 1}, {kBytes, std::int64_t{-1}}}) {
+    std::string text = good;
+    put(text, at, number);
+    EXPECT_FALSE(opens(text)) << at;
+  }
+  std::string text = good;
+  put(text, kTokens, kQuarter + 3);
+  put(text, kTokens + 8, kQuarter);
+  EXPECT_FALSE(opens(text));
 }
 
 TEST(TokenFile, DamageIsSeenAndTheFileMadeAnew) {

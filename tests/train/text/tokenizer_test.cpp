@@ -131,6 +131,23 @@ TEST(Tokenizer, AnUnknownKindIsAnsweredWithTheKnownOnes) {
             "tokenizer.kind is \"bpe2\", expected one of \"byte\", \"char\", \"word\", \"bpe\"");
 }
 
+TEST(Tokenizer, RefusesADescriptionThatNestsDeep) {
+  constexpr std::size_t kDepth = 1'000'000;
+  const std::string nest = std::string(kDepth, '[') + std::string(kDepth, ']');
+  for (const std::string& text : {"{\"normalizer\":" + nest + ",\"model\":{\"type\":\"BPE\"}}",
+                                  "{\"added_tokens\":[" + nest + "],\"model\":{}}", "{\"kind\":" + nest + '}'}) {
+    try {
+      tokenizer_from_json(text);
+      FAIL() << text.substr(0, 20);
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find("is nested too deep"), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_EQ(tokenizer_from_json("{\"kind\":\"char\",\"characters\":\"" + std::string("[") + "\"}")->vocab_size(), 1);
+  // In a text brackets nest nothing.
+  EXPECT_NO_THROW(tokenizer_from_json("{\"kind\":\"word\",\"words\":[\"" + std::string(200, '[') + R"(\"["]})"));
+}
+
 TEST(Tokenizer, RefusesADamagedDescription) {
   struct Case {
     std::string json;

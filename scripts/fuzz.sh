@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# scripts/fuzz.sh [RUNS]: every target of tests/fuzz RUNS times (10,000,000; of the images, each of which takes a process, a hundredth), in pieces
+# whose corpus and count stay in build/fuzz, so that a run that was stopped goes on where it was. Ends with a table; 1 if anything was found.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+runs=${1:-10000000}
+piece=${DIKKAT_FUZZ_PIECE:-200000}  # runs after which the count is written down
+read -ra only <<<"${DIKKAT_FUZZ_TARGETS:-}"  # all where there is none
+cmake --preset asan >/dev/null
+cmake --build build/asan --target fuzz_gate fuzz_config fuzz_tokenizer fuzz_token_file fuzz_metrics fuzz_image
+targets=build/asan/tests/fuzz/targets
+
+wanted() { [[ ${#only[@]} -eq 0 || " ${only[*]} " == *" $1 "* ]]; }
+number_in() { if [[ -f $1 ]]; then cat "$1"; else echo 0; fi; }
+
+while read -r name _ options; do
+  wanted "$name" || continue
+  here=build/fuzz/$name
+  mkdir -p "$here/corpus" "$here/findings"
+  goal=$runs
+  step=$piece
+  if [[ $name == image ]]; then
+    goal=$((runs / 100))
+    step=$((piece / 100 + 1))
+  fi
+  while done=$(number_in "$here/executions"); [[ $done -lt $goal ]]; do
+    count=$((goal - done < step ? goal - done : step))
+    start=$(date +%s%N)
+    # shellcheck disable=SC2086  # options are words
+    nice -n 19 "build/asan/tests/fuzz/fuzz_$name" -runs="$count" -seed=$((done + 1)) $options -print_final_stats=1 -verbosity=1 \
+      -artifact_prefix="$here/findings/" "$here/corpus" "tests/fuzz/seeds/$name" >"$here/log" 2>&1 || true
+    made=$(sed -n 's/^stat::number_of_executed_units: *//p' "$here/log")
+    if [[ -z $made ]]; then
+      echo "fuzz_$name ended without a count; its output is in $here/log" >&2
+      exit 1
+    fi
+    echo $((done + made)) >"$here/executions"
+    echo $(($(number_in "$here/milliseconds") + ($(date +%s%N) - start) / 1000000)) >"$here/milliseconds"
+    if [[ -n $(ls -A "$here/findings") ]]; then
+      break
+    fi
+  done
+done <"$targets"
+
+found=0
+printf '%-12s %12s %8s %9s\n' target executions exec/s findings
+while read -r name _; do
+  here=build/fuzz/$name
+  [[ -d $here ]] || continue
+  findings=$(find "$here/findings" -type f | wc -l)
+  found=$((found + findings))
+  executions=$(number_in "$here/executions")
+  milliseconds=$(number_in "$here/milliseconds")
+  printf '%-12s %12d %8d %9d\n' "$name" "$executions" $((executions * 1000 / (milliseconds + 1))) "$findings"
+done <"$targets"
+if [[ $found -gt 0 ]]; then
+  echo "What was found is in build/fuzz/TARGET/findings; fuzz_TARGET FILE shows it." >&2
+  exit 1
+fi

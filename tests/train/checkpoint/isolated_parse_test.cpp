@@ -1,0 +1,248 @@
+#include "train/checkpoint/isolated_parse.h"
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/train/checkpoint/sample.h"
+#include "train/checkpoint/image.h"
+
+namespace dikkat {
+namespace {
+
+using Parse = std::function<ImageIndex(const File&)>;
+
+/// A good checkpoint, parsed by a function that is not.
+class IsolatedParse : public testing::Test {
+ protected:
+  IsolatedParse() { limits_.patience_ms = 20'000; }
+
+  std::string complaint(const Parse& parse) {
+    return text_of<InputError>([&] { parse_in_child(file_, limits_, parse); });
+  }
+  void expect_complaint(const char* words, const Parse& parse) {
+    const std::string text = complaint(parse);
+    EXPECT_NE(text.find(words), std::string::npos) << '"' << text << "\" lacks \"" << words << '"';
+  }
+  /// What `code`, run in place of the parser, gives: 0 or errno.
+  int error_in_child(const std::function<int()>& code) {
+    const std::string text = complaint([&](const File&) -> ImageIndex { fail_input(code()); });
+    return std::stoi(text);
+  }
+
+  ScratchDirectory scratch_;
+  Sample sample_;
+  std::filesystem::path path_ = save_checkpoint(scratch_.path(), sample_.snapshot).path();
+  File file_ = File::open_regular(path_);
+  ChildLimits limits_ = parse_limits(file_.size());
+};
+
+ImageIndex honest(const File& file) { return parse_image(file); }
+
+int errno_of(long result) { return result < 0 ? errno : 0; }
+
+TEST_F(IsolatedParse, GivesWhatTheParserGives) {
+  const ImageIndex here = parse_image(file_);
+  const ImageIndex there = parse_in_child(file_);
+  EXPECT_TRUE(same_bits(here.state, there.state));
+  EXPECT_EQ(here.config, there.config);
+  EXPECT_EQ(here.tokenizer, there.tokenizer);
+  ASSERT_EQ(here.tensors.size(), 12U);
+  ASSERT_EQ(there.tensors.size(), here.tensors.size());
+  for (std::size_t i = 0; i < here.tensors.size(); ++i) {
+    EXPECT_EQ(here.tensors[i].group, there.tensors[i].group);
+    EXPECT_EQ(here.tensors[i].name, there.tensors[i].name);
+    EXPECT_EQ(here.tensors[i].shape, there.tensors[i].shape);
+    EXPECT_EQ(here.tensors[i].offset, there.tensors[i].offset);
+  }
+}
+
+TEST_F(IsolatedParse, GivesTheErrorsTheParserThrows) {
+  EXPECT_EQ(complaint([](const File&) -> ImageIndex { fail_input("is odd\x1B[2J"); }), "is odd?[2J");
+  EXPECT_EQ(complaint([](const File&) -> ImageIndex { fail_input(std::string(100'000, 'x')); }).size(), 2000U);
+  try {
+    parse_in_child(file_, limits_, [](const File&) -> ImageIndex { fail("the disk failed"); });
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(dynamic_cast<const InputError*>(&error), nullptr);
+    EXPECT_STREQ(error.what(), "the disk failed");
+  }
+}
+
+TEST_F(IsolatedParse, ACrashIsABadFile) {
+  expect_complaint("cannot be parsed: the parser crashed (signal 11); the file is damaged or hostile", [](const File&) -> ImageIndex {
+    ::raise(SIGSEGV);
+    return {};
+  });
+  expect_complaint("crashed (signal 6)", [](const File&) -> ImageIndex { std::abort(); });
+  expect_complaint("was killed (signal 9)", [](const File&) -> ImageIndex {
+    ::raise(SIGKILL);
+    return {};
+  });
+  expect_complaint("ended too early (status 3)", [](const File&) -> ImageIndex { ::_exit(3); });
+  expect_complaint("ended too early", [](const File&) -> ImageIndex { throw 7; });
+}
+
+TEST_F(IsolatedParse, AnEndlessLoopEnds) {
+  limits_.processor_seconds = 1;
+  expect_complaint("took more than 1 s of processor time", [](const File&) -> ImageIndex {
+    for (std::atomic<unsigned> turns = 0;; ++turns) {
+    }
+  });
+}
+
+TEST_F(IsolatedParse, SleepingForEverEnds) {
+  limits_.patience_ms = 300;
+  const auto sleep_for_ever = [] {
+    for (;;) {
+      ::pause();
+    }
+  };
+  expect_complaint("came to no end within 0.3 s", [&](const File&) -> ImageIndex {
+    sleep_for_ever();
+    return {};
+  });
+  expect_complaint("came to no end within 0.3 s", [&](const File&) -> ImageIndex {
+    ::close_range(0, ~0U, 0);  // as if it had answered
+    sleep_for_ever();
+    return {};
+  });
+  expect_complaint("came to no end within 0.3 s", [&](const File&) -> ImageIndex {
+    ::raise(SIGSTOP);
+    return {};
+  });
+}
+
+TEST_F(IsolatedParse, MemoryIsBounded) {
+  expect_complaint("cannot be parsed: ", [](const File&) -> ImageIndex {
+    // Not freed: what is held for ever is what counts.
+    for (std::vector<char*> held;; held.push_back(new char[std::size_t{16} << 20])) {
+      if (held.size() > 1000) {
+        ::_exit(0);  // 16 GiB were given
+      }
+    }
+  });
+  EXPECT_EQ(complaint([](const File&) -> ImageIndex { throw std::bad_alloc(); }),
+            "cannot be parsed: that takes more than 64 MiB; the file is damaged or hostile");
+}
+
+TEST_F(IsolatedParse, NothingElseCanBeOpenedWrittenOrStarted) {
+  ASSERT_EQ(errno_of(::close(::open("/etc/passwd", O_RDONLY))), 0);
+  EXPECT_EQ(error_in_child([] { return errno_of(::open("/etc/passwd", O_RDONLY)); }), EMFILE);
+  EXPECT_EQ(error_in_child([] { return errno_of(::socket(AF_INET, SOCK_STREAM, 0)); }), EMFILE);
+  const int open_here = ::open((scratch_ / "mine").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_GE(open_here, 0);
+  EXPECT_EQ(error_in_child([&] { return errno_of(::write(open_here, "x", 1)); }), EBADF);
+  EXPECT_EQ(error_in_child([&] { return errno_of(::write(STDOUT_FILENO, "x", 1)); }), EBADF);
+  EXPECT_EQ(error_in_child([&] { return errno_of(::write(file_.descriptor(), "x", 1)); }), EBADF);  // read-only
+  ::close(open_here);
+  const auto hard_limit_of = [&](__rlimit_resource resource) {
+    return error_in_child([=] {
+      rlimit now{};
+      return ::getrlimit(resource, &now) == 0 && now.rlim_max == 0 ? 0 : 1;
+    });
+  };
+  EXPECT_EQ(hard_limit_of(RLIMIT_FSIZE), 0);
+  EXPECT_EQ(hard_limit_of(RLIMIT_CORE), 0);
+  EXPECT_EQ(hard_limit_of(RLIMIT_NPROC), 0);
+}
+
+TEST_F(IsolatedParse, AnswersThatNeverEndAreCutOff) {
+  const auto flood = [&](int pipe) {
+    for (;;) {
+      write_answer(pipe, std::string(10'000, 'x'));
+    }
+  };
+  LimitedChild child(limits_, {}, flood);
+  const LimitedChild::Answer answer = child.answer();
+  EXPECT_EQ(answer.bytes, "");
+  EXPECT_NE(answer.trouble.find("gave an answer of more than "), std::string::npos);
+}
+
+TEST_F(IsolatedParse, ALongAnswerComesWhole) {
+  std::string expected(1'000'000, 'x');  // more than a pipe holds
+  expected[777'777] = 'y';
+  LimitedChild child(limits_ = parse_limits(2'000'000), {}, [&](int pipe) { write_answer(pipe, expected); });
+  const LimitedChild::Answer answer = child.answer();
+  EXPECT_EQ(answer.trouble, "");
+  EXPECT_TRUE(answer.bytes == expected);
+}
+
+std::atomic<int> heeded = 0;
+void heed(int) { ++heeded; }
+
+TEST_F(IsolatedParse, SignalsOfTheTerminalAreForTheParent) {
+  struct sigaction action {};
+  struct sigaction before {};
+  action.sa_handler = heed;
+  sigaction(SIGINT, &action, &before);
+  heeded = 0;
+  const ImageIndex image = parse_in_child(file_, limits_, [](const File& file) {
+    ::kill(::getppid(), SIGINT);  // as Ctrl-C does, to both
+    ::raise(SIGINT);
+    ::raise(SIGTERM);
+    if (heeded != 0) {
+      ::_exit(1);
+    }
+    return parse_image(file);
+  });
+  sigaction(SIGINT, &before, nullptr);
+  EXPECT_EQ(image.tensors.size(), 12U);
+  EXPECT_EQ(heeded, 1);
+}
+
+TEST_F(IsolatedParse, WorksWhereChildrenAreNotWaitedFor) {
+  const auto before = ::signal(SIGCHLD, SIG_IGN);
+  EXPECT_EQ(complaint(honest), "");
+  expect_complaint("makes no sense", [](const File&) -> ImageIndex { std::abort(); });  // how it ended is not told
+  ::signal(SIGCHLD, before);
+}
+
+TEST_F(IsolatedParse, LeavesNoProcessAndNoDescriptor) {
+  const auto open_descriptors = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); };
+  const auto before = open_descriptors();
+  limits_.patience_ms = 100;
+  complaint([](const File&) -> ImageIndex { return ::pause(), ImageIndex{}; });
+  complaint([](const File&) -> ImageIndex { std::abort(); });
+  complaint(honest);
+  {
+    const LimitedChild abandoned(limits_, {}, [](int) { ::pause(); });
+  }
+  EXPECT_EQ(open_descriptors(), before);
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_EQ(errno, ECHILD);
+}
+
+TEST_F(IsolatedParse, FromManyThreadsBesideSaves) {
+  std::vector<std::thread> threads;
+  std::atomic<int> good = 0;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int turn = 0; turn < 5; ++turn) {
+        if (thread == 0) {
+          const ScratchDirectory elsewhere;
+          save_checkpoint(elsewhere.path(), sample_.snapshot);
+        } else {
+          CheckpointFile::open(path_);
+        }
+        ++good;
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(good, 20);
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "train/checkpoint/file.h"
+#include "train/checkpoint/header.h"
+
+namespace dikkat {
+
+/// What the header of a file of so many bytes says, once every byte after it has been hashed and found as it says: everything that can be
+/// known of a file without the HDF5 library. Throws InputError with a text that goes after the file's name, Error if the disk fails.
+Header pass_gate(const File& file, index bytes);
+
+}  // namespace dikkat
