@@ -56,6 +56,7 @@ def parse_arguments():
     parser.add_argument("--tools", help="where damage and the other C++ programs of tests/torture are; default: tests/ beside the program")
     parser.add_argument("--long", action="store_true",
                         help="larger counts; what is finished is kept in build/torture/long.json, and the next call goes on")
+    parser.add_argument("--state", metavar="FILE", default=str(ROOT / "build/torture/long.json"), help="another place for what is finished")
     parser.add_argument("--afresh", action="store_true", help="with --long: forget what is finished")
     parser.add_argument("--only", action="append", metavar="NAME", help="this test alone (may be given again)")
     parser.add_argument("--case", metavar="NAME", help="of that test, this case alone")
@@ -187,7 +188,7 @@ def main():
         sys.exit("torture: strace is missing: scripts/install-packages.sh --test")
     tools = options.tools or str(pathlib.Path(options.program).parent / "tests/torture")
     identity = [hashlib.sha256(pathlib.Path(options.program).read_bytes()).hexdigest(), options.seed]
-    progress = Progress(ROOT / "build/torture/long.json" if options.long and not options.case else None, identity, options.afresh)
+    progress = Progress(pathlib.Path(options.state) if options.long and not options.case else None, identity, options.afresh)
     memory = pathlib.Path("/dev/shm")
     in_memory = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 1 << 30
     folder = tempfile.mkdtemp(prefix="dikkat-torture-", dir=memory if in_memory else None)

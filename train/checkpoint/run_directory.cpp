@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -55,12 +57,19 @@ int take_lock(const fs::path& path) {
   const fs::path name = path / kLockName;
   Descriptor lock(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
   require_input(lock.get() >= 0, path.string(), " cannot be written: ", describe_errno(errno));
+  // A start that is refused, because there is a run already, holds the lock for a moment: nobody else is to be refused for that.
+  constexpr int kPatience = 20;
+  constexpr auto kMoment = std::chrono::milliseconds(10);
   int locked = 0;
-  do {
-    locked = ::flock(lock.get(), LOCK_EX | LOCK_NB);
-  } while (locked != 0 && errno == EINTR);
+  for (int attempt = 0; (locked = ::flock(lock.get(), LOCK_EX | LOCK_NB)) != 0 && attempt < kPatience; ++attempt) {
+    if (errno != EINTR && errno != EWOULDBLOCK) {
+      break;
+    }
+    std::this_thread::sleep_for(kMoment);
+  }
   if (locked != 0) {
-    require_input(errno == EWOULDBLOCK, name.string(), " cannot be locked: ", describe_errno(errno));
+    const int error = errno;
+    require_input(error == EWOULDBLOCK, name.string(), " cannot be locked: ", describe_errno(error));
     fail_input(path.string(), " is in use by ", holder_of(lock.get()),
                ": a run directory has one writer; wait for it or choose another one");
   }

@@ -1,6 +1,8 @@
 #include "train/checkpoint/run_directory.h"
 
+#include <chrono>
 #include <csignal>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -105,6 +107,17 @@ TEST(RunDirectoryOpen, HasOneWriter) {
   EXPECT_EQ(refused(), "");
   ::close(ready[0]);
   ::close(ready[1]);
+}
+
+TEST(RunDirectoryOpen, WaitsForAMomentForSomebodyWhoIsRefused) {
+  const ScratchDirectory scratch;
+  std::optional<RunDirectory> other = RunDirectory::create(scratch / "run");
+  std::thread leaves([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    other.reset();
+  });
+  EXPECT_NO_THROW(RunDirectory::open(scratch / "run"));
+  leaves.join();
 }
 
 TEST(RunDirectoryOpen, CleansTemporaries) {
