@@ -52,6 +52,7 @@ std::string table_of(const std::vector<LayerAttention>& layers, const Tokenizer&
   const auto word = [&](Token token) { return tokenizer.decode(std::span(&token, 1)); };
   const LayerAttention& last = layers.back();
   std::vector<std::string> columns;
+  columns.reserve(source.size());
   for (const Token token : source) {
     columns.push_back(word(token));
   }

@@ -22,7 +22,7 @@ std::vector<Token> encode_prompt(const Tokenizer& tokenizer, const std::string& 
 /// with its first token.
 std::vector<Token> default_prompt(const Tokenizer& tokenizer) {
   try {
-    const std::vector<Token> line_break = tokenizer.encode("\n");
+    std::vector<Token> line_break = tokenizer.encode("\n");
     if (tokenizer.decode(line_break) == "\n") {
       return line_break;
     }
