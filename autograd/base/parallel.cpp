@@ -1,6 +1,7 @@
 #include "autograd/base/parallel.h"
 
 #include <omp.h>
+#include <pthread.h>
 #include <unistd.h>
 #if defined(__SSE__)
 #include <xmmintrin.h>
@@ -74,6 +75,12 @@ void start_threads() {
     throw;
   }
   end_probes();
+  // OpenMP's threads end by pthread_exit(), for which the C library loads what unwinds stacks, and aborts where it has no memory for that.
+  pthread_t last{};
+  if (::pthread_create(
+          &last, nullptr, [](void*) -> void* { ::pthread_exit(nullptr); }, nullptr) == 0) {
+    ::pthread_join(last, nullptr);
+  }
   parallel_for(thread_count(), [](index) {});
 }
 
