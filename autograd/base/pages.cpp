@@ -16,6 +16,10 @@ namespace {
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 std::atomic<std::int64_t> page_requests{0};
 
+[[noreturn]] void fail_for(std::size_t bytes, const char* what) {
+  fail(what, ": no memory for ", bytes, " bytes (", bytes >> 20, " MiB): ", describe_errno(errno));
+}
+
 }  // namespace
 
 Pages::Pages(std::size_t bytes, const char* what) : size_(bytes) {
@@ -29,7 +33,7 @@ Pages::Pages(std::size_t bytes, const char* what) : size_(bytes) {
   mapping_ = ::mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | unpromised, -1, 0);
   if (mapping_ == MAP_FAILED) {
     mapping_ = nullptr;
-    fail(what, ": no memory for ", bytes, " bytes (", bytes >> 20, " MiB): ", describe_errno(errno));
+    fail_for(bytes, what);
   }
   page_requests.fetch_add(1, std::memory_order_relaxed);
   void* start = mapping_;
@@ -60,6 +64,14 @@ Pages& Pages::operator=(Pages&& other) noexcept {
   std::swap(mapping_, other.mapping_);
   std::swap(mapped_, other.mapped_);
   return *this;
+}
+
+void require_room(std::size_t bytes, const char* what) {
+  void* room = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) {
+    fail_for(bytes, what);
+  }
+  ::munmap(room, bytes);
 }
 
 std::int64_t Pages::requests() { return page_requests.load(std::memory_order_relaxed); }

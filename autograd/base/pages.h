@@ -28,4 +28,7 @@ class Pages {
   std::size_t mapped_ = 0;
 };
 
+/// Throws Error that names `what` and the bytes unless the system would give as many now: asked before libraries that crash without memory.
+void require_room(std::size_t bytes, const char* what);
+
 }  // namespace dikkat

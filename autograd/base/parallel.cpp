@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <omp.h>
+#include <pthread.h>
 
 #include "autograd/base/cores.h"
 #include "autograd/base/error.h"
@@ -60,6 +61,12 @@ void start_threads() {
     throw;
   }
   end_probes();
+  // OpenMP's threads end by pthread_exit(), for which the C library loads what unwinds stacks, and aborts where it has no memory for that.
+  pthread_t last{};
+  if (::pthread_create(
+          &last, nullptr, [](void*) -> void* { ::pthread_exit(nullptr); }, nullptr) == 0) {
+    ::pthread_join(last, nullptr);
+  }
   parallel_for(thread_count(), [](index) {});
 }
 

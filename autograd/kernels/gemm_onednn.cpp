@@ -13,6 +13,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "autograd/base/error.h"
+#include "autograd/base/pages.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
 
@@ -136,6 +137,9 @@ struct Plan {
   }
 };
 
+/// What making a plan takes at most, about: oneDNN 2.6 writes machine code to address 0 where it gets no memory for it.
+constexpr std::size_t kRoom = std::size_t{32} << 20;
+
 /// Plans are made once for each shape and live as long as the program.
 const Plan& plan_for(const Gemm<float>& p) {
   const InsideLibrary inside;
@@ -146,6 +150,7 @@ const Plan& plan_for(const Gemm<float>& p) {
   const std::lock_guard lock(mutex);
   auto& plan = plans[{shape, pack}];
   if (plan == nullptr) {
+    require_room(kRoom, "gemm: machine code of oneDNN");
     plan = std::make_unique<const Plan>(shape, pack);
   }
   return *plan;

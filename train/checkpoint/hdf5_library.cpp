@@ -1,6 +1,7 @@
 #include "train/checkpoint/hdf5_library.h"
 
 #include "autograd/base/error.h"
+#include "autograd/base/pages.h"
 
 namespace dikkat {
 
@@ -8,6 +9,8 @@ std::unique_lock<std::mutex> enter_hdf5() {
   static std::mutex mutex;
   static bool ready = false;
   std::unique_lock lock(mutex);
+  constexpr std::size_t kRoom = std::size_t{16} << 20;
+  require_room(kRoom, "HDF5");  // which writes to address 0 where it gets no memory for its list of errors
   if (!ready) {
     H5dont_atexit();  // complains if somebody has opened the library already
     require(H5open() >= 0 && H5PLset_loading_state(0) >= 0, "the HDF5 library cannot be started");

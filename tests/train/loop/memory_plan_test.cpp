@@ -1,0 +1,143 @@
+#include "train/loop/memory_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "autograd/base/parallel.h"
+#include "tests/support/throws.h"
+#include "tests/train/loop/tiny_run.h"
+#include "train/config/parse.h"
+#include "train/loop/trainer.h"
+
+namespace dikkat {
+namespace {
+
+using testing::error_of;
+
+struct Case {
+  const char* name;
+  const char* keys;
+  index vocabulary;
+  RowLengths lengths;
+};
+
+Config config_of(const Case& c) {
+  Config config = parse_config(c.keys, c.name);
+  resolve(config);
+  return config;
+}
+
+Batch batch_of(const Case& c, index rows) {
+  Batch batch;
+  batch.reshape(rows, c.lengths);
+  for (std::size_t i = 0; i < batch.inputs.size(); ++i) {
+    batch.inputs[i] = static_cast<Token>(i % static_cast<std::size_t>(c.vocabulary));
+    batch.targets[i] = static_cast<Token>(i * 7 % static_cast<std::size_t>(c.vocabulary));
+    batch.weights[i] = 1;
+  }
+  std::fill(batch.source_lengths.begin(), batch.source_lengths.end(), static_cast<std::int32_t>(c.lengths.source_cols));
+  return batch;
+}
+
+const Case kCases[] = {
+    {"few classes", "[model]\nn_layer = 3\nn_embd = 64\nblock_size = 96\n[train]\nbatch_size = 7", 65, {96, 0}},
+    {"dropout", "[model]\nn_layer = 2\nn_embd = 64\nblock_size = 48\ndropout = 0.2\n[train]\nbatch_size = 4", 65, {48, 0}},
+    {"many classes", "[model]\nn_layer = 2\nn_embd = 64\nblock_size = 128\n[train]\nbatch_size = 6", 5000, {128, 0}},
+    {"chunks of logits", "[model]\nn_layer = 1\nn_embd = 32\nblock_size = 200\n[train]\nbatch_size = 8", 20000, {200, 0}},
+    {"block", "[model]\nn_layer = 3\nn_embd = 64\nblock_size = 96\n[train]\nbatch_size = 7\nrecompute = \"block\"", 65, {96, 0}},
+    {"cheap", "[model]\nn_layer = 3\nn_embd = 64\nblock_size = 96\n[train]\nbatch_size = 7\nrecompute = \"cheap\"", 65, {96, 0}},
+    {"pairs", "[model]\nkind = \"encoder_decoder\"\nn_layer = 2\nn_embd = 64\nblock_size = 40\n[train]\nbatch_size = 9", 300, {33, 21}},
+    {"pairs, block",
+     "[model]\nkind = \"encoder_decoder\"\nn_layer = 2\nn_embd = 64\nblock_size = 40\n[train]\nbatch_size = 9\nrecompute = \"block\"\n"
+     "label_smoothing = 0.1",
+     2000,
+     {40, 40}},
+};
+
+TEST(MemoryPlan, OfAStepIsWhatTheStepTakes) {
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.name);
+    const Config config = config_of(c);
+    LanguageModel model(config.model, c.vocabulary);
+    model.parameters().allocate(1);
+    Tape dry;
+    const MemoryPlan plan = plan_step(model, config.train, c.lengths, dry);
+
+    const Batch batch = batch_of(c, config.train.batch_size);
+    Tape tape;
+    Pass pass{.tape = tape, .training = true, .recompute = recompute_of(config.train)};
+    tape.backward(model.loss(pass, batch, 1, config.train.label_smoothing));
+    EXPECT_EQ(plan.activations + plan.head + plan.recomputation, tape.activation_bytes());
+    EXPECT_EQ(plan.recomputation, tape.recomputation_bytes());
+    EXPECT_EQ(plan.recomputation > 0, config.train.recompute == "block");
+    EXPECT_EQ(plan.activation_gradients, tape.gradient_bytes());
+    EXPECT_GT(plan.head, 0U);
+    EXPECT_LT(plan.head, tape.activation_bytes());
+    EXPECT_GT(plan.scratch, 0U);
+    tape.reset();
+  }
+}
+
+TEST(MemoryPlan, TouchesNoMemory) {
+  const Case big = {"big", "[model]\nn_layer = 4\nn_embd = 256\nblock_size = 512\n[train]\nbatch_size = 64", 65, {512, 0}};
+  const Config config = config_of(big);
+  LanguageModel model(config.model, big.vocabulary);
+  model.parameters().reserve();
+  Tape dry;
+  const std::size_t before = process_memory().resident;
+  const MemoryPlan plan = plan_step(model, config.train, big.lengths, dry);
+  EXPECT_GT(plan.activations, std::size_t{1} << 30);
+  EXPECT_LT(process_memory().resident, before + (std::size_t{128} << 20));
+}
+
+TEST(MemoryPlan, ATapeThatIsReservedAsksTheSystemNoMore) {
+  const Case& c = kCases[0];
+  const Config config = config_of(c);
+  LanguageModel model(config.model, c.vocabulary);
+  model.parameters().allocate(1);
+  Tape dry, forward_only, tape;
+  plan_step(model, config.train, c.lengths, dry);
+  tape.reserve(dry);
+  const Batch batch = batch_of(c, config.train.batch_size);
+  Pass pass{.tape = tape, .training = true};
+  {
+    Pass warm{.tape = forward_only, .training = true};  // threads' scratch
+    model.loss(warm, batch, 1);
+  }
+  const auto requests = Pages::requests();
+  model.loss(pass, batch, 1);
+  EXPECT_EQ(Pages::requests(), requests);
+}
+
+TEST(MemoryPlan, MoreThanThereIsIsRefused) {
+  const MemoryPlan plan{
+      .weights = 100 << 20, .gradients = 100 << 20, .moments = 200 << 20, .activations = 50 << 20, .save_copy = 300 << 20};
+  EXPECT_EQ(error_of([&] { require_fits(plan, {.total = std::size_t{750} << 20}); }), "");
+  const std::string error = error_of([&] { require_fits(plan, {.total = std::size_t{749} << 20}); });
+  EXPECT_EQ(error.find("training would take 750 MiB of memory (400 MiB for weights, gradients and moments, 50 MiB for activations"), 0U)
+      << error;
+  EXPECT_NE(error.find("749 MiB"), std::string::npos) << error;
+  EXPECT_NE(error_of([&] { require_fits(plan, {.address_space = 1 << 20}); }).find("ulimit -v"), std::string::npos);
+}
+
+TEST(MemoryPlan, OfATrainerAndItsTrial) {
+  const TemporaryFolder folder;
+  write_file(folder.path() / "text.txt", tiny_text());
+  Trainer trainer = Trainer::plan(tiny_config(folder.path() / "text.txt"));
+  const MemoryPlan& plan = trainer.memory_plan();
+  EXPECT_EQ(plan.moments, 2 * plan.weights);
+  EXPECT_EQ(plan.save_copy, 3 * plan.weights);
+  EXPECT_GT(plan.evaluation, 0U);
+  EXPECT_GT(trainer.disk_plan().checkpoint, 3 * plan.weights);
+  EXPECT_EQ(trainer.disk_plan().kept, 4);
+  const Trial trial = trainer.try_out(3);
+  EXPECT_EQ(trial.steps.size(), 3U);
+  EXPECT_GT(trial.evaluation_seconds, 0);
+  std::size_t files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    ++files;
+  }
+  EXPECT_EQ(files, 1U) << "a trial leaves nothing";
+}
+
+}  // namespace
+}  // namespace dikkat
