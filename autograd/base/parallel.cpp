@@ -6,8 +6,6 @@
 #include <system_error>
 #include <thread>
 #include <vector>
-
-#include <omp.h>
 #include <pthread.h>
 
 #include "autograd/base/cores.h"
