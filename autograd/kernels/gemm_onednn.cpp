@@ -137,8 +137,11 @@ struct Plan {
   }
 };
 
-/// What making a plan takes at most, about: oneDNN 2.6 writes machine code to address 0 where it gets no memory for it.
-constexpr std::size_t kRoom = std::size_t{32} << 20;
+/// What making kernels takes at most, about: oneDNN 2.6 writes machine code to address 0 where it gets no memory for it.
+void require_room() {
+  constexpr std::size_t kRoom = std::size_t{32} << 20;
+  dikkat::require_room(kRoom, "gemm: machine code of oneDNN");
+}
 
 /// Plans are made once for each shape and live as long as the program.
 const Plan& plan_for(const Gemm<float>& p) {
@@ -150,7 +153,7 @@ const Plan& plan_for(const Gemm<float>& p) {
   const std::lock_guard lock(mutex);
   auto& plan = plans[{shape, pack}];
   if (plan == nullptr) {
-    require_room(kRoom, "gemm: machine code of oneDNN");
+    require_room();
     plan = std::make_unique<const Plan>(shape, pack);
   }
   return *plan;
@@ -196,7 +199,11 @@ void run(const BlockProduct& block, const float* a, const float* packed, const f
   const InsideLibrary inside;
   const OneThread one;  // or it starts a team of its own size, and the runtime ends and makes threads in turn
   static thread_local std::unordered_map<const BlockProduct*, Arguments> known;
-  Arguments& arguments = known.try_emplace(&block, block).first->second;
+  const auto [found, is_new] = known.try_emplace(&block, block);
+  if (is_new) {
+    require_room();  // some kernels are made when they are first used
+  }
+  Arguments& arguments = found->second;
   point(arguments.a, a);
   point(arguments.b, packed);
   point(arguments.c, c);

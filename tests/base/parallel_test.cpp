@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "autograd/base/dry_run.h"
 #include "autograd/base/error.h"
 #include "autograd/base/scratch.h"
 #include "tests/support/throws.h"
@@ -84,6 +85,47 @@ TEST(Parallel, SeveralThreadsTakePart) {
     met += inside == 3 ? 1 : 0;
   });
   EXPECT_EQ(met, 3) << "all three are inside at once";
+}
+
+TEST(Parallel, WhatIsThrownInATileOrBeforeItIsThrownByTheLoop) {
+  for (const int threads : {1, 2, 4}) {
+    const WithThreads with(threads);
+    EXPECT_EQ(error_of([] { parallel_for(100, [](index tile) { require(tile != 57, "tile 57"); }); }), "tile 57");
+    EXPECT_EQ(error_of([] {
+                parallel_for(
+                    100, [] { fail("no memory"); }, [](index) { ADD_FAILURE() << "its thread has no memory"; });
+              }),
+              "no memory");
+    std::atomic<int> done{0};
+    parallel_for(100, [&](index) { ++done; });
+    EXPECT_EQ(done, 100) << "the next loop is as ever";
+  }
+}
+
+TEST(Parallel, NothingRunsInADryRunButWhatAsksForMemory) {
+  const WithThreads with(3);
+  int asked = 0;
+  const DryRun dry;
+  EXPECT_TRUE(DryRun::active());
+  scratch<char>(Scratch::b, index{1000});
+  const auto ask = [&] {
+    ++asked;
+    scratch<char>(Scratch::a, index{100});
+  };
+  parallel_for(
+      8, [&] { ask(); }, [](index) { ADD_FAILURE(); });
+  parallel_for_uneven(
+      8, [&] { ask(); }, [](index) { ADD_FAILURE(); });
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(dry.scratch_bytes(3), 1000U + 3 * 100U);
+}
+
+TEST(Parallel, ThreadsCanBeStartedBeforehand) {
+  const WithThreads with(3);
+  start_threads();
+  std::atomic<int> done{0};
+  parallel_for(10, [&](index) { ++done; });
+  EXPECT_EQ(done, 10);
 }
 
 TEST(Parallel, OneThreadMeansThisOne) {

@@ -118,6 +118,7 @@ MemoryPlan plan_parameters(index elements, const TrainConfig& config) {
 
 MemoryPlan reserve_memory(const Reserved& run) {
   const TrainConfig& train = run.config.train;
+  require_fits({.batches = 2 * bytes_of(run.longest, train.batch_size)}, machine_memory());  // the one thing that a dry step fills
   Tape dry;
   MemoryPlan plan = plan_step(run.model, train, run.longest, dry);
   const MemoryPlan parameters = plan_parameters(run.model.parameters().slab_size(), train);

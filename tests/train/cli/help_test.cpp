@@ -3,7 +3,7 @@
 namespace dikkat::testing {
 namespace {
 
-const Words kCommands = {"train", "resume", "eval", "sample", "inspect", "verify"};
+const Words kCommands = {"plan", "train", "resume", "eval", "sample", "inspect", "verify"};
 
 TEST(Help, OfTheProgramShowsEveryCommandAtWork) {
   const Outcome help = run({.arguments = {"--help"}});

@@ -26,6 +26,7 @@ struct Start {
   std::map<std::string, std::string> environment = {};
   // In place of what is captured, or of `input`: a path, or kClosed.
   std::string in = {}, out = {}, err = {};
+  std::size_t address_space = 0;      // bytes that it may map (RLIMIT_AS); 0: no limit of its own
   std::chrono::seconds patience{60};  // the program is killed when it takes longer
 };
 
@@ -65,7 +66,12 @@ class Program {
     connect(actions, STDIN_FILENO, input_, start.in, O_RDONLY);
     connect(actions, STDOUT_FILENO, out_, start.out, O_WRONLY);
     connect(actions, STDERR_FILENO, err_, start.err, O_WRONLY);
-    const int error = ::posix_spawn(&pid_, DIKKAT_PROGRAM, &actions, nullptr, pointers(arguments).data(), pointers(environment).data());
+    // posix_spawn() sets no limits: prlimit does, and then becomes the program.
+    const bool limited = start.address_space > 0;
+    if (limited) {
+      arguments.insert(arguments.begin(), {"prlimit", "--as=" + std::to_string(start.address_space)});
+    }
+    const int error = ::posix_spawn(&pid_, limited ? "/usr/bin/prlimit" : DIKKAT_PROGRAM, &actions, nullptr, pointers(arguments).data(), pointers(environment).data());
     posix_spawn_file_actions_destroy(&actions);
     if (error != 0) {
       ADD_FAILURE() << DIKKAT_PROGRAM << " cannot be started: error " << error;

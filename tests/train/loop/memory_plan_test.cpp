@@ -121,8 +121,8 @@ TEST(MemoryPlan, MoreThanThereIsIsRefused) {
 
 TEST(MemoryPlan, OfATrainerAndItsTrial) {
   const TemporaryFolder folder;
-  write_file(folder.path() / "text.txt", tiny_text());
-  Trainer trainer = Trainer::plan(tiny_config(folder.path() / "text.txt"));
+  write_file(folder / "text.txt", tiny_text());
+  Trainer trainer = Trainer::plan(tiny_config(folder / "text.txt"));
   const MemoryPlan& plan = trainer.memory_plan();
   EXPECT_EQ(plan.moments, 2 * plan.weights);
   EXPECT_EQ(plan.save_copy, 3 * plan.weights);

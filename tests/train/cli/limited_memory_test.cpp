@@ -1,0 +1,55 @@
+#include "tests/train/cli/limited_memory.h"
+
+namespace dikkat::testing {
+namespace {
+
+constexpr std::size_t kMega = 1'000'000;
+
+TEST(LimitedMemory, EndsInASentenceOrInAGoodRun) {
+  const Workspace workspace;
+  EXPECT_FALSE(train_within(workspace, 80 * kMega));
+  for (const std::size_t megabytes : {100, 140, 180, 220, 260}) {
+    train_within(workspace, megabytes * kMega);
+  }
+  EXPECT_TRUE(train_within(workspace, 2000 * kMega));
+}
+
+TEST(LimitedMemory, AModelForWhichThereIsNoMachineIsRefusedBeforeAnythingIsWritten) {
+  const Workspace workspace;
+  const Outcome outcome =
+      workspace.run({"train", "--config", "tiny.toml", "--out", "huge", "--set", "model.n_embd=32768", "--set", "model.n_layer=400"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(contains(outcome.err, "training would take ")) << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, "train.recompute")) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(workspace / "huge"));
+
+  const Outcome batch = workspace.run({"train", "--config", "tiny.toml", "--out", "huge", "--set", "train.batch_size=100000000"});
+  EXPECT_NE(batch.code, 0);
+  EXPECT_TRUE(contains(batch.err, "memory")) << batch.err;
+  EXPECT_FALSE(std::filesystem::exists(workspace / "huge"));
+}
+
+TEST(Plan, SaysWhatTrainingTakesAndWritesNothing) {
+  const Workspace workspace;
+  const auto before = workspace.tree();
+  const Outcome outcome = workspace.run({"plan", "--config", "tiny.toml", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json plan = Json::parse(outcome.out);
+  EXPECT_EQ(workspace.tree(), before);
+  std::size_t sum = 0;
+  for (const auto& [name, bytes] : plan["memory"].items()) {
+    sum += bytes.get<std::size_t>();
+  }
+  EXPECT_LE(sum, plan["peak"].get<std::size_t>());
+  EXPECT_EQ(plan["disk"]["total"].get<std::size_t>(),
+            plan["disk"]["checkpoint"].get<std::size_t>() * plan["disk"]["checkpoints"].get<std::size_t>() +
+                plan["disk"]["metrics"].get<std::size_t>());
+  const double planned = plan["trial"]["planned_peak"].get<double>();
+  const double measured = plan["trial"]["measured_peak"].get<double>();
+  EXPECT_NEAR(planned / measured, 1, 0.2);  // next to nothing but the program itself
+  EXPECT_GT(plan["trial"]["tokens_per_s"].get<double>(), 0);
+  EXPECT_TRUE(contains(workspace.run({"plan", "--config", "tiny.toml"}).out, "trial of 3 steps"));
+}
+
+}  // namespace
+}  // namespace dikkat::testing
