@@ -6,6 +6,8 @@
 #include <system_error>
 #include <thread>
 #include <vector>
+
+#include <omp.h>
 #include <pthread.h>
 
 #include "autograd/base/cores.h"
