@@ -9,6 +9,7 @@ import pathlib
 import resource
 import shlex
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -150,7 +151,8 @@ def run_column(bench, options, progress, name, cases, deadline):
         progress.add(name, case.name, result)
         return case, result
 
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+    pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
+    try:
         for case, result in pool.map(work, cases):
             if result is None:
                 total["left"] += 1
@@ -162,6 +164,8 @@ def run_column(bench, options, progress, name, cases, deadline):
                 total["skipped"][result["skipped"]] = total["skipped"].get(result["skipped"], 0) + 1
             for text in result["failures"]:
                 failures.append((name, case.name, text))
+    finally:
+        pool.shutdown(cancel_futures=True)  # after an interruption the cases at hand end, and no other begins
     total["seconds"] = round(time.monotonic() - begun, 1)
     return total, failures
 
@@ -173,6 +177,7 @@ def print_row(widths, cells):
 
 def main():
     options = parse_arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # by way of what cleans up
     names = [name for name, _, _ in COLUMNS]
     for name in options.only or []:
         if name not in names:
