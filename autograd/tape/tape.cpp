@@ -145,7 +145,7 @@ void Tape::release_gradient(Tensor t) {
   }
 }
 
-void Tape::reset() {
+void Tape::release_gradients() {
   for (; last_ != nullptr; last_ = last_->previous) {  // left over when backward was not run, or threw
     for (const Tensor output : last_->about.outputs) {
       release_gradient(output);
@@ -154,6 +154,10 @@ void Tape::reset() {
   for (; leaves_ != nullptr; leaves_ = leaves_->previous) {
     release_gradient(leaves_->tensor);
   }
+}
+
+void Tape::reset() {
+  release_gradients();
   spent_ = false;
   arena_.reset();
 }

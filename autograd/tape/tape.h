@@ -53,7 +53,7 @@ class Tape {
       : arena_(recording == Recording::on ? "activation" : "inference"), recording_(recording) {}
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
-  ~Tape() { reset(); }
+  ~Tape() { release_gradients(); }
 
   bool recording() const { return recording_ == Recording::on; }
 
@@ -156,6 +156,8 @@ class Tape {
   void run_backward(Tensor y, Buffer* dy);
   void run_nodes();
   void release_gradient(Tensor t);
+  /// All that are left, of nodes that have not run and of inputs.
+  void release_gradients();
 
   Arena arena_;
   BufferPool own_pool_;
