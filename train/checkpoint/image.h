@@ -5,7 +5,6 @@
 
 #include "autograd/base/shape.h"
 #include "train/checkpoint/file.h"
-#include "train/checkpoint/header.h"
 #include "train/checkpoint/snapshot.h"
 
 namespace dikkat {
@@ -45,6 +44,6 @@ void write_image(File& file, const Snapshot& snapshot);
 /// Throws InputError with a text that goes after the file's name, for anything that is not as in the table above for that format. The image
 /// may be hostile: nothing but the file is read, and memory is bounded by its size, as far as the HDF5 library holds to that. It needs no
 /// thread, no lock and no state that a child process lacks.
-ImageIndex parse_image(const File& file, index format = kFormat);
+ImageIndex parse_image(const File& file, index format);
 
 }  // namespace dikkat

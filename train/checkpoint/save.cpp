@@ -58,7 +58,7 @@ bool holds(const File& file, index offset, std::span<const std::byte> expected) 
 
 /// Loads the image as a reader would and throws Error unless it gives back the snapshot.
 void require_image_of(const File& file, const Snapshot& snapshot) {
-  const ImageIndex image = parse_image(file);
+  const ImageIndex image = parse_image(file, kFormat);
   require(same_bits(image.state, snapshot.state) && image.config == snapshot.config && image.tokenizer == snapshot.tokenizer,
           "the file does not give back the state it was given");
   std::map<std::pair<TensorGroup, std::string>, const StoredTensor*> stored;

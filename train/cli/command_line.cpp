@@ -102,13 +102,13 @@ struct CommandLine {
         ->trigger_on_parse();
     app.require_subcommand(0, 1);
     app.fallthrough();  // --threads may stand after the command too
-    add_plan();
     add_train();
     add_resume();
     add_eval();
     add_sample();
     add_inspect();
     add_verify();
+    add_plan();
     add_tokenizer();
     add_corpus();
     app.footer(kFooter);

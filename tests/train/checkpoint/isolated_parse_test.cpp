@@ -46,13 +46,13 @@ class IsolatedParse : public testing::Test {
   ChildLimits limits_ = parse_limits(file_.size());
 };
 
-ImageIndex honest(const File& file) { return parse_image(file); }
+ImageIndex honest(const File& file) { return parse_image(file, kFormat); }
 
 int errno_of(long result) { return result < 0 ? errno : 0; }
 
 TEST_F(IsolatedParse, GivesWhatTheParserGives) {
-  const ImageIndex here = parse_image(file_);
-  const ImageIndex there = parse_in_child(file_);
+  const ImageIndex here = parse_image(file_, kFormat);
+  const ImageIndex there = parse_in_child(file_, kFormat);
   EXPECT_TRUE(same_bits(here.state, there.state));
   EXPECT_EQ(here.config, there.config);
   EXPECT_EQ(here.tokenizer, there.tokenizer);
@@ -193,7 +193,7 @@ TEST_F(IsolatedParse, SignalsOfTheTerminalAreForTheParent) {
     if (heeded != 0) {
       ::_exit(1);
     }
-    return parse_image(file);
+    return parse_image(file, kFormat);
   });
   sigaction(SIGINT, &before, nullptr);
   EXPECT_EQ(image.tensors.size(), 12U);

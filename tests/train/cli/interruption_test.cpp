@@ -39,14 +39,22 @@ TEST(Interruption, ARunThatIsKilledAgainAndAgainEndsInTheSameBits) {
   expect_same_as_whole(here, 100);
 }
 
-TEST(Interruption, AKillBeforeTheFirstCheckpointIsSaidToBeOne) {
+TEST(Interruption, AKillBeforeTheFirstIntervalLeavesTheBeginning) {
   const Workspace here;
   Words rare = train_run(100'000);
   rare.insert(rare.end(), {"train.checkpoint_interval=90000", "train.eval_interval=90000"});
-  EXPECT_EQ(stop_at(here, rare, 1, SIGKILL).code, -SIGKILL);
-  const Outcome resumed = here.run({"resume", "run"});
-  EXPECT_EQ(resumed.code, 2);
-  EXPECT_TRUE(contains(resumed.err, "holds no checkpoint")) << resumed.err;
+  EXPECT_EQ(stop_at(here, rare, 40, SIGKILL).code, -SIGKILL);
+  const Outcome resumed = here.run({"resume", "run", "--set", "train.max_steps=3"});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_NE(here.checkpoint("run", 0), "");
+
+  for (const auto& file :
+       std::filesystem::directory_iterator(here.path("run/checkpoints"))) {  // as when it was killed before that was saved
+    std::filesystem::remove(file);
+  }
+  const Outcome empty = here.run({"resume", "run"});
+  EXPECT_EQ(empty.code, 2);
+  EXPECT_TRUE(contains(empty.err, "holds no checkpoint")) << empty.err;
 }
 
 class SignalTest : public ::testing::TestWithParam<int> {};
