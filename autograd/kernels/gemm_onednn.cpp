@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -137,11 +138,19 @@ struct Plan {
   }
 };
 
-/// What making kernels takes at most, about: oneDNN 2.6 writes machine code to address 0 where it gets no memory for it.
-void require_room() {
-  constexpr std::size_t kRoom = std::size_t{32} << 20;
-  dikkat::require_room(kRoom, "gemm: machine code of oneDNN");
-}
+/// For as long as oneDNN makes kernels: what that takes at most, about, is there when it begins, since 2.6 writes machine code to address 0
+/// where it gets no memory for it. One at a time: the room that one thread looks for is not to be missing to another.
+class Making {
+ public:
+  Making() : lock_(mutex_) {
+    constexpr std::size_t kRoom = std::size_t{32} << 20;
+    require_room(kRoom, "gemm: machine code of oneDNN");
+  }
+
+ private:
+  static inline std::mutex mutex_;
+  std::lock_guard<std::mutex> lock_;
+};
 
 /// Plans are made once for each shape and live as long as the program.
 const Plan& plan_for(const Gemm<float>& p) {
@@ -153,7 +162,7 @@ const Plan& plan_for(const Gemm<float>& p) {
   const std::lock_guard lock(mutex);
   auto& plan = plans[{shape, pack}];
   if (plan == nullptr) {
-    require_room();
+    const Making making;
     plan = std::make_unique<const Plan>(shape, pack);
   }
   return *plan;
@@ -199,11 +208,11 @@ void run(const BlockProduct& block, const float* a, const float* packed, const f
   const InsideLibrary inside;
   const OneThread one;  // or it starts a team of its own size, and the runtime ends and makes threads in turn
   static thread_local std::unordered_map<const BlockProduct*, Arguments> known;
-  const auto [found, is_new] = known.try_emplace(&block, block);
-  if (is_new) {
-    require_room();  // some kernels are made when they are first used
+  std::optional<Making> making;
+  if (!known.contains(&block)) {
+    making.emplace();  // some kernels are made when they are first used
   }
-  Arguments& arguments = found->second;
+  Arguments& arguments = known.try_emplace(&block, block).first->second;
   point(arguments.a, a);
   point(arguments.b, packed);
   point(arguments.c, c);

@@ -73,7 +73,7 @@ int inspect_command(const InspectArguments& arguments) {
     for (const auto& [name, value] : state.items()) {
       put(fmt::format("  {:<28} {}\n", name, value.dump(-1, ' ', false, Json::error_handler_t::replace)));
     }
-    put("\nconfiguration\n" + checkpoint.config());
+    put("\nconfiguration\n" + for_terminal(checkpoint.config()));
   }
   flush_results();
   return 0;

@@ -3,9 +3,11 @@
 #include <exception>
 #include <new>
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include "autograd/base/error.h"
+#include "autograd/base/machine_memory.h"
 #include "autograd/base/out_of_memory.h"
 #include "autograd/base/parallel.h"
 #include "train/cli/command_line.h"
@@ -52,6 +54,14 @@ void say_out_of_memory(const std::bad_alloc& refused) noexcept {
   std::abort();
 }
 
+/// Where address space is limited (ulimit -v) all threads share one heap: the C library reserves 128 MB for a moment when it makes another
+/// one, which would be missing to whoever asks for memory then, and not every library can be refused.
+void share_one_heap_where_space_is_limited() {
+  if (dikkat::machine_memory().address_space != dikkat::kNoLimit) {
+    ::mallopt(M_ARENA_MAX, 1);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -61,6 +71,7 @@ int main(int argc, char** argv) {
   dikkat::wait_briefly(argv);
   dikkat::handle_signals();
   try {
+    share_one_heap_where_space_is_limited();
     return dikkat::run_command_line(argc, argv);
   } catch (const dikkat::InputError& e) {
     dikkat::tell(dikkat::concat("dikkat: ", e.what()));

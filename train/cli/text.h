@@ -15,4 +15,7 @@ std::string short_bytes(double bytes);
 /// 1:02:03, 4:05
 std::string clock_time(double seconds);
 
+/// A text from somebody else, without what a terminal would take for commands: control characters but line breaks and tabs are '?'.
+std::string for_terminal(std::string text);
+
 }  // namespace dikkat

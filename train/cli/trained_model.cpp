@@ -1,5 +1,6 @@
 #include "train/cli/trained_model.h"
 
+#include "autograd/base/error.h"
 #include "train/config/parse.h"
 #include "train/loop/training_snapshot.h"
 
@@ -17,6 +18,13 @@ TrainedModel load_trained_model(const std::string& source, bool best) {
   Config config = config_of(checkpoint);
   auto tokenizer = tokenizer_from_json(checkpoint.tokenizer());
   auto model = std::make_unique<LanguageModel>(config.model, tokenizer->vocab_size());
+  // Before memory is asked for, since the configuration may say anything: what is stored lies in the file.
+  index stored = 0;
+  for (const StoredTensor& tensor : checkpoint.tensors()) {
+    stored += tensor.group == TensorGroup::model ? tensor.shape.size() : 0;
+  }
+  require_input(model->parameters().parameter_count() == stored, checkpoint.path().string(), " holds ", stored,
+                " parameters, but the model of its configuration has ", model->parameters().parameter_count());
   model->parameters().allocate(checkpoint.state().seed);
   load_weights(checkpoint, model->parameters());
   return {std::move(checkpoint), std::move(config), std::move(tokenizer), std::move(model)};

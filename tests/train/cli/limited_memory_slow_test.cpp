@@ -8,7 +8,7 @@ constexpr std::size_t kMega = 1'000'000;
 TEST(LimitedMemory, EndsWellWithAnyLimit) {
   const Workspace workspace;
   int worked = 0;
-  for (std::size_t megabytes = 20; megabytes <= 600; megabytes += 5) {
+  for (std::size_t megabytes = 20; megabytes <= 600; megabytes += 10) {
     worked += train_within(workspace, megabytes * kMega) ? 1 : 0;
     std::filesystem::remove_all(workspace / ("limited-" + std::to_string(megabytes * kMega)));
   }
@@ -18,7 +18,7 @@ TEST(LimitedMemory, EndsWellWithAnyLimit) {
 TEST(LimitedMemory, EndsWellForALargerModelToo) {
   const Workspace workspace;
   const Words larger = {"model.n_embd=256", "model.n_layer=4", "train.max_steps=4", "train.eval_interval=2", "train.checkpoint_interval=2"};
-  for (std::size_t megabytes = 80; megabytes <= 800; megabytes += 15) {
+  for (std::size_t megabytes = 80; megabytes <= 800; megabytes += 30) {
     train_within(workspace, megabytes * kMega, larger);
     std::filesystem::remove_all(workspace / ("limited-" + std::to_string(megabytes * kMega)));
   }
