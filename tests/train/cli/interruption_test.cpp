@@ -49,7 +49,7 @@ TEST(Interruption, AKillBeforeTheFirstIntervalLeavesTheBeginning) {
   EXPECT_NE(here.checkpoint("run", 0), "");
 
   for (const auto& file :
-       std::filesystem::directory_iterator(here.path("run/checkpoints"))) {  // as when it was killed before that was saved
+       std::filesystem::directory_iterator(here / "run/checkpoints")) {  // as when it was killed before that was saved
     std::filesystem::remove(file);
   }
   const Outcome empty = here.run({"resume", "run"});
