@@ -4,6 +4,18 @@
 
 namespace dikkat::testing {
 
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 /// Trains tiny.toml with no more than that many bytes to map: it works, or says what it had no memory for, and whatever it has saved is
 /// good. Whether it worked.
 inline bool train_within(const Workspace& workspace, std::size_t bytes, const Words& settings = {}) {

@@ -6,6 +6,9 @@ namespace {
 constexpr std::size_t kMega = 1'000'000;
 
 TEST(LimitedMemory, EndsWellWithAnyLimit) {
+  if (kSanitized) {
+    GTEST_SKIP() << "the sanitizer maps terabytes";
+  }
   const Workspace workspace;
   int worked = 0;
   for (std::size_t megabytes = 20; megabytes <= 600; megabytes += 10) {
@@ -16,6 +19,9 @@ TEST(LimitedMemory, EndsWellWithAnyLimit) {
 }
 
 TEST(LimitedMemory, EndsWellForALargerModelToo) {
+  if (kSanitized) {
+    GTEST_SKIP() << "the sanitizer maps terabytes";
+  }
   const Workspace workspace;
   const Words larger = {"model.n_embd=256", "model.n_layer=4", "train.max_steps=4", "train.eval_interval=2", "train.checkpoint_interval=2"};
   for (std::size_t megabytes = 80; megabytes <= 800; megabytes += 30) {
