@@ -50,7 +50,9 @@ TEST(Plan, SaysWhatTrainingTakesAndWritesNothing) {
                 plan["disk"]["metrics"].get<std::size_t>());
   const double planned = plan["trial"]["planned_peak"].get<double>();
   const double measured = plan["trial"]["measured_peak"].get<double>();
-  EXPECT_NEAR(planned / measured, 1, 0.2);  // next to nothing but the program itself
+  if (!kSanitized) {
+    EXPECT_NEAR(planned / measured, 1, 0.2);  // next to nothing but the program itself
+  }
   EXPECT_GT(plan["trial"]["tokens_per_s"].get<double>(), 0);
   EXPECT_TRUE(contains(workspace.run({"plan", "--config", "tiny.toml"}).out, "trial of 3 steps"));
 }
