@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "autograd/base/error.h"
+#include "tests/torture/program.h"
 #include "tests/torture/tally.h"
 #include "tests/train/checkpoint/sample.h"
 
@@ -192,11 +193,8 @@ int run(const std::vector<std::string>& words) {
 }  // namespace dikkat::torture
 
 int main(int argc, char** argv) {
-  try {
-    return dikkat::torture::run({argv + 1, argv + argc});
-  } catch (const std::exception& error) {
-    std::cerr << "damage: " << error.what()
-              << "\nusage: damage flip-one|flip-all|truncate|append|mangle FILE BEGIN END SEED | large COUNT SEED\n";
-    return 1;
-  }
+  using namespace dikkat::torture;
+  return run_program("damage flip-one|flip-all|truncate|append|mangle FILE BEGIN END SEED | large COUNT SEED", [&] {
+    return run({argv + 1, argv + argc});
+  });
 }

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/torture/program.h"
 #include "tests/torture/tally.h"
 #include "tests/train/checkpoint/sample.h"
 #include "train/checkpoint/run_directory.h"
@@ -137,10 +138,6 @@ int run(index elements) {
 }  // namespace dikkat::torture
 
 int main(int argc, char** argv) {
-  try {
-    return dikkat::torture::run(argc > 1 ? std::stoll(argv[1]) : 0);
-  } catch (const std::exception& error) {
-    std::cerr << "faults: " << error.what() << "\nusage: faults [ELEMENTS]\n";
-    return 1;
-  }
+  using namespace dikkat::torture;
+  return run_program("faults [ELEMENTS]", [&] { return run(argc > 1 ? std::stoll(argv[1]) : 0); });
 }

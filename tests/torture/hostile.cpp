@@ -5,6 +5,7 @@
 
 #include <hdf5.h>
 
+#include "tests/torture/program.h"
 #include "tests/torture/tally.h"
 #include "tests/train/checkpoint/sample.h"
 
@@ -307,10 +308,6 @@ int run(const std::filesystem::path& folder) {
 }  // namespace dikkat::torture
 
 int main(int argc, char** argv) {
-  try {
-    return dikkat::torture::run(argc > 1 ? argv[1] : "");
-  } catch (const std::exception& error) {
-    std::cerr << "hostile: " << error.what() << "\nusage: hostile FOLDER\n";
-    return 1;
-  }
+  using namespace dikkat::torture;
+  return run_program("hostile FOLDER", [&] { return run(argc > 1 ? argv[1] : ""); });
 }

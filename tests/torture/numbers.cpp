@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 
+#include "tests/torture/program.h"
 #include "tests/torture/tally.h"
 #include "tests/train/loop/tiny_run.h"
 #include "train/loop/profile.h"
@@ -267,10 +268,6 @@ int run(bool everything) {
 }  // namespace dikkat::torture
 
 int main(int argc, char** argv) {
-  try {
-    return dikkat::torture::run(argc > 1 && std::string(argv[1]) == "all");
-  } catch (const std::exception& error) {
-    std::cerr << "numbers: " << error.what() << "\nusage: numbers [all]\n";
-    return 1;
-  }
+  using namespace dikkat::torture;
+  return run_program("numbers [all]", [&] { return run(argc > 1 && std::string(argv[1]) == "all"); });
 }

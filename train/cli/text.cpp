@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "train/checkpoint/stored_name.h"
+
 namespace dikkat {
 
 std::string short_count(index number) {
@@ -28,7 +30,7 @@ std::string clock_time(double seconds) {
 std::string for_terminal(std::string text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
-    const bool is_ascii_control = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7F;
+    const bool is_ascii_control = is_control(text[i]) && text[i] != '\n' && text[i] != '\t';
     const auto before = i > 0 ? static_cast<unsigned char>(text[i - 1]) : 0U;
     const bool is_high_control = before == 0xC2 && byte >= 0x80 && byte < 0xA0;  // U+0080 to U+009F, the second byte of two
     if (is_ascii_control || is_high_control) {

@@ -106,12 +106,15 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   load_weights(checkpoint, parts->model.parameters());
   load_moments(checkpoint, parts->model.parameters(), *parts->optimizer);
 
-  require_space(directory.path(), parts->snapshot());
+  const bool has_steps_left = saved.step < parts->config.train.max_steps;
+  if (has_steps_left) {
+    require_space(directory.path(), parts->snapshot());
+  }
   parts->directory.emplace(std::move(directory));
   if (options.pick == Pick::latest_good) {
     parts->directory->set_aside_after(saved.step);
   }
-  if (saved.step < parts->config.train.max_steps) {  // a finished run keeps the configuration that its last checkpoint has
+  if (has_steps_left) {  // a finished run keeps the configuration that its last checkpoint has
     replace_file(parts->directory->path() / "config.toml", parts->config_text);
   }
   parts->metrics.emplace(parts->directory->path() / "metrics.jsonl", saved.step);
