@@ -99,7 +99,7 @@ Pages random_floats(index count, std::uint64_t seed) {
   Pages pages(static_cast<std::size_t>(count) * sizeof(float), "operand");
   const RandomStream stream(seed, "bench", 0);
   const auto out = floats(pages);
-  constexpr index kWords = 4 * RandomStream::kGroups;
+  constexpr index kWords = index{4} * RandomStream::kGroups;
   parallel_blocks(count, kWords, [&](index begin, index end) {
     std::uint32_t words[kWords];
     stream.groups(begin / 4, words);

@@ -53,9 +53,9 @@ struct Head {
 };
 
 struct Row {
-  const char* what;
+  const char* what = "";
   Times times;
-  double flops;
+  double flops = 0;
 
   double gflop_s() const { return flops / times.median * 1e-6; }
 };

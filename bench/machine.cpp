@@ -48,7 +48,8 @@ void multiply_and_add() {
 double peak_flops() {
   const index threads = thread_count();
   const Times times = measure(1, kPeakRuns, [&] { parallel_for(threads, [](index) { multiply_and_add(); }); });
-  constexpr double kFlops = 2.0 * kRounds * kChains * (sizeof(Register) / sizeof(float));
+  constexpr index kLanes = sizeof(Register) / sizeof(float);
+  constexpr double kFlops = 2.0 * kRounds * kChains * kLanes;
   return kFlops * static_cast<double>(threads) / times.min * 1e-6;
 }
 

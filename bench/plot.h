@@ -83,8 +83,8 @@ inline std::string log_log_svg(const Plot& plot) {
   svg += "font-family=\"DejaVu Sans, Verdana, sans-serif\" fill=\"#222222\">\n";
   svg += fmt::format("<rect width=\"{}\" height=\"{}\" fill=\"#ffffff\"/>\n", kWidth, kHeight);
   text(kLeft, 30, "start", 17, plot.title);
-  for (double decade = y_low; decade <= y_high; ++decade) {
-    const double value = std::pow(10, decade);
+  for (long decade = std::lround(y_low); decade <= std::lround(y_high); ++decade) {
+    const double value = std::pow(10, static_cast<double>(decade));
     line(kLeft, y_of(value), kRight, y_of(value), "stroke=\"#d8d8d8\"");
     text(kLeft - 8, y_of(value) + 4, "end", 13, fmt::format("{:g}", value));
   }

@@ -55,7 +55,8 @@ Points spirals(index count, double first_angle, double noise) {
   Points points;
   for (index i = 0; i < count; ++i) {
     const double side = i % 2 == 0 ? 1 : -1;
-    const double t = (static_cast<double>(i / 2) + first_angle) / static_cast<double>(count / 2);
+    const index along = i / 2;
+    const double t = (static_cast<double>(along) + first_angle) * 2 / static_cast<double>(count);
     const double angle = 4 * std::numbers::pi * t;
     const double radius = side * (0.1 + 0.9 * t);
     points.xy.push_back(static_cast<float>(radius * std::cos(angle) + noise * (random.uniform(2 * i) - 0.5)));

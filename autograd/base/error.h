@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cerrno>
 #include <charconv>
 #include <concepts>
 #include <stdexcept>
@@ -52,6 +53,12 @@ std::string concat(const Parts&... parts) {
 
 /// The system's text for a value of errno.
 inline std::string describe_errno(int error) { return std::generic_category().message(error); }
+
+/// Stands in a message for the text of errno. It is read when the message is made, so `require(::fsync(file) == 0, "...: ", errno_text)`
+/// tells of that call; describe_errno(errno) in the same place may be evaluated before it.
+struct ErrnoText {};
+inline constexpr ErrnoText errno_text;
+inline void append_to(std::string& out, ErrnoText) { out += describe_errno(errno); }
 
 template <class... Parts>
 [[noreturn]] void fail(const Parts&... parts) {

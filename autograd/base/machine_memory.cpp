@@ -1,8 +1,9 @@
 #include "autograd/base/machine_memory.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <fstream>
+#include <limits>
+#include <string>
 #include <string_view>
 
 #include <sys/resource.h>
@@ -24,11 +25,13 @@ std::size_t number_in(const std::filesystem::path& path) {
 /// Of lines "name 123": the number, or `otherwise`.
 std::size_t field_in(const std::filesystem::path& path, std::string_view name, std::size_t otherwise) {
   std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    std::size_t number = 0;
-    if (line.starts_with(name) && std::sscanf(line.c_str() + name.size(), " %zu", &number) == 1) {
-      return number;
+  std::string found;
+  std::size_t number = 0;
+  while (file >> found) {
+    if (found == name) {
+      return file >> number ? number : otherwise;
     }
+    file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
   }
   return otherwise;
 }
@@ -90,7 +93,7 @@ CgroupMemory cgroup_memory(const std::filesystem::path& root, const std::string&
   return least(root, path, [swap](const std::filesystem::path& folder) -> CgroupMemory {
     const std::size_t limit = number_in(folder / "memory.max");
     return {.limit = sum_of(limit, std::min(number_in(folder / "memory.swap.max"), swap)),
-            .available = left_of(limit, number_in(folder / "memory.current"), field_in(folder / "memory.stat", "inactive_file ", 0))};
+            .available = left_of(limit, number_in(folder / "memory.current"), field_in(folder / "memory.stat", "inactive_file", 0))};
   });
 }
 
@@ -99,7 +102,7 @@ CgroupMemory cgroup_memory_v1(const std::filesystem::path& root, const std::stri
     const std::size_t limit = number_in(folder / "memory.limit_in_bytes");
     return {.limit = std::min(sum_of(limit, swap), number_in(folder / "memory.memsw.limit_in_bytes")),
             .available =
-                left_of(limit, number_in(folder / "memory.usage_in_bytes"), field_in(folder / "memory.stat", "total_inactive_file ", 0))};
+                left_of(limit, number_in(folder / "memory.usage_in_bytes"), field_in(folder / "memory.stat", "total_inactive_file", 0))};
   });
 }
 

@@ -17,7 +17,7 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 std::atomic<std::int64_t> page_requests{0};
 
 [[noreturn]] void fail_for(std::size_t bytes, const char* what) {
-  fail(what, ": no memory for ", bytes, " bytes (", bytes >> 20, " MiB): ", describe_errno(errno));
+  fail(what, ": no memory for ", bytes, " bytes (", bytes >> 20, " MiB): ", errno_text);
 }
 
 }  // namespace

@@ -70,9 +70,6 @@ void start_threads() {
   parallel_for(thread_count(), [](index) {});
 }
 
-OneThread::OneThread() noexcept : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
-OneThread::~OneThread() { omp_set_num_threads(before_); }
-
 namespace detail {
 
 void run_tiles(const Tiles& tiles) {

@@ -6,7 +6,7 @@
 
 namespace dikkat {
 
-/// Threads that kernels run on. At first OMP_NUM_THREADS, or usable_cores().
+/// Threads that kernels run on when this thread calls them. At first OMP_NUM_THREADS, or usable_cores().
 int thread_count();
 /// Throws Error unless count is 1 or more.
 void set_thread_count(int count);
@@ -20,13 +20,14 @@ void start_threads();
 /// By default they spin for milliseconds: with another process on one of two cores, a step was seen to take 5 to 10 times as long.
 void wait_briefly(char** argv) noexcept;
 
-/// While it lives, this thread's kernels (and the libraries they call) run on this thread alone.
-class OneThread {
+/// While it lives, kernels that this thread calls (and the libraries they call) run on `count` threads.
+class WithThreads {
  public:
-  OneThread() noexcept;
-  ~OneThread();
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
+  /// Throws Error unless count is 1 or more.
+  explicit WithThreads(int count) : before_(thread_count()) { set_thread_count(count); }
+  ~WithThreads() { set_thread_count(before_); }
+  WithThreads(const WithThreads&) = delete;
+  WithThreads& operator=(const WithThreads&) = delete;
 
  private:
   int before_;

@@ -52,9 +52,6 @@ void start_threads() {
   parallel_for(thread_count(), [](index) {});
 }
 
-OneThread::OneThread() noexcept : before_(threads) { threads = 1; }
-OneThread::~OneThread() { threads = before_; }
-
 namespace detail {
 
 void run_tiles(const Tiles& tiles) {

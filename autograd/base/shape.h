@@ -2,6 +2,7 @@
 
 #include <array>
 #include <initializer_list>
+#include <span>
 #include <string>
 
 #include "autograd/base/error.h"
@@ -16,7 +17,8 @@ class Shape {
 
   constexpr Shape() = default;
   /// Throws Error for a rank above 4, a negative extent, or more elements than an index can count.
-  constexpr Shape(std::initializer_list<index> extents) {
+  constexpr Shape(std::initializer_list<index> extents) : Shape(std::span(extents.begin(), extents.size())) {}
+  constexpr explicit Shape(std::span<const index> extents) {
     require(extents.size() <= kMaxRank, "shape: rank ", extents.size(), ", expected at most ", kMaxRank);
     for (const index extent : extents) {
       require(extent >= 0, "shape: extent ", extent, ", expected 0 or more");

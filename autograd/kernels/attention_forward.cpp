@@ -105,7 +105,7 @@ void forward_block(const AttentionForward<T>& p, const GatheredHeads<T>& all_k, 
   gather(p.q, s, b, h, query, count, see.columns, m.q);
   tile_transpose(see.columns, width, static_cast<T>(s.scale * std::numbers::log2e), m.q, width, m.q_t, kBlock);
   std::fill_n(m.y, count * width, T(0));
-  Sums<T> sums;
+  Sums<T> sums;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as far as it is used
   std::fill_n(sums.highest, kBlock, -kInfinity<T>);
   std::fill_n(sums.total, kBlock, T(0));
 

@@ -44,7 +44,7 @@ struct BlockShape {
 struct BlockProduct {
   explicit BlockProduct(const BlockShape& s, const Memory::desc* packed_like)
       : a(matrix(s.rows, s.k, s.lda, s.transpose_a)), c(matrix(s.rows, s.n, s.ldc, false)), has_bias(s.bias) {
-    const OneThread one;
+    const WithThreads one(1);
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     if (s.add) {
@@ -79,7 +79,7 @@ struct Packing {
   Packing(const PackShape& s, const Memory::desc& packed, index first, index count)
       : from(matrix(s.k, s.n, s.ldb, s.transpose_b).submemory_desc({s.k, count}, {0, first})),
         to(packed.submemory_desc({s.k, count}, {0, first})) {
-    const OneThread one;
+    const WithThreads one(1);
     reorder = dnnl::reorder(dnnl::reorder::primitive_desc(cpu(), from, cpu(), to));
   }
 
@@ -206,7 +206,7 @@ float* packed_for(const BlockProduct& block) { return static_cast<float*>(scratc
 
 void run(const BlockProduct& block, const float* a, const float* packed, const float* bias, float* c) {
   const InsideLibrary inside;
-  const OneThread one;  // or it starts a team of its own size, and the runtime ends and makes threads in turn
+  const WithThreads one(1);  // or it starts a team of its own size, and the runtime ends and makes threads in turn
   static thread_local std::unordered_map<const BlockProduct*, Arguments> known;
   std::optional<Making> making;
   if (!known.contains(&block)) {
@@ -225,7 +225,7 @@ void run(const BlockProduct& block, const float* a, const float* packed, const f
 
 void pack(const Packing& packing, const float* from, float* to) {
   const InsideLibrary inside;
-  const OneThread one;
+  const WithThreads one(1);
   static thread_local std::unordered_map<const Packing*, std::pair<Memory, Memory>> known;
   auto& [source, target] =
       known.try_emplace(&packing, Memory(packing.from, cpu(), nullptr), Memory(packing.to, cpu(), nullptr)).first->second;
@@ -285,8 +285,8 @@ void gemm_onednn(const Gemm<float>& p) {
   try {
     multiply(p);
   } catch (const dnnl::error& e) {
-    fail("gemm: oneDNN has no ", e.status == dnnl_out_of_memory ? "memory" : "way", " to multiply ", p.m, " x ", p.k, " by ", p.k, " x ", p.n,
-         ", operands of ", index{sizeof(float)} * (p.m * p.k + p.k * p.n + p.m * p.n), " bytes: ", e.what());
+    fail("gemm: oneDNN has no ", e.status == dnnl_out_of_memory ? "memory" : "way", " to multiply ", p.m, " x ", p.k, " by ", p.k, " x ",
+         p.n, ", operands of ", index{sizeof(float)} * (p.m * p.k + p.k * p.n + p.m * p.n), " bytes: ", e.what());
   }
 }
 

@@ -50,7 +50,7 @@ class ParameterStore {
   struct Entry {
     std::string path;
     Init init;
-    Decay decay;
+    Decay decay = Decay::no;
     index offset = 0;  // in the slab
     TensorRecord record;
     ParameterGradient gradient;

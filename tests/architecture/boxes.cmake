@@ -14,7 +14,7 @@ set(boxes
   "train/loop:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/text train/data train/config train/checkpoint train/sample"
   "train/cli:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/text train/data train/config train/checkpoint train/sample train/loop")
 
-# What is behind a seam: a pattern, then the files (patterns too) that alone may have it.
+# What is behind a seam: a pattern of includes, or of what may go wrong without being seen, then the files (patterns too) that alone may have it.
 set(seams
   "#include <omp\\.h>|#pragma omp=>autograd/base/parallel\\.cpp"
   "#include <[^>]*dnnl=>autograd/kernels/gemm_onednn\\.cpp"
@@ -25,6 +25,7 @@ set(seams
   "#include <histedit=>train/cli/line_reader\\.cpp"
   "#include <(oneapi/)?tbb/=>train/[^/]+/[^/]+\\.cpp"
   "#include <openssl/=>train/[^/]+/[^/]+\\.cpp"
+  "describe_errno\\(errno\\)=>autograd/base/error\\.h"
   "#include <nlohmann/=>train/[^/]+/[^/]+\\.(h|cpp)")
 
 # Seams that are one file's alone: no second file may have them.

@@ -46,5 +46,6 @@ expect("has '#include <oneapi/dnnl/dnnl.hpp>'" autograd/kernels/gemm.h "#include
 expect("has '#include <hdf5.h>'" train/loop/bad.cpp "#include <hdf5.h>")
 expect("has '#include <CLI/CLI.hpp>'" train/loop/bad.cpp "#include <CLI/CLI.hpp>")
 expect("has '#include <tbb/task_group.h>'" train/data/bad.h "#include <tbb/task_group.h>")
+expect("belongs behind the seam autograd/base/error" train/data/bad.cpp "  require(::fsync(f) == 0, describe_errno(errno));")
 expect("expected one file alone" train/config/bad.cpp "#include <toml++/toml.h>")
 file(REMOVE_RECURSE ${ROOT})

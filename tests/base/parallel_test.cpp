@@ -10,13 +10,11 @@
 #include "autograd/base/error.h"
 #include "autograd/base/scratch.h"
 #include "tests/support/throws.h"
-#include "tests/support/with_threads.h"
 
 namespace dikkat {
 namespace {
 
 using testing::error_of;
-using testing::WithThreads;
 
 TEST(Parallel, EachTileOnce) {
   for (const int threads : {1, 2, 4}) {
@@ -131,7 +129,7 @@ TEST(Parallel, ThreadsCanBeStartedBeforehand) {
 TEST(Parallel, OneThreadMeansThisOne) {
   const WithThreads with(4);
   {
-    const OneThread one;
+    const WithThreads one(1);
     EXPECT_EQ(thread_count(), 1);
     const auto self = std::this_thread::get_id();
     parallel_for(100, [&](index) { EXPECT_EQ(std::this_thread::get_id(), self); });

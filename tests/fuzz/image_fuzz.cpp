@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     struct Tell {
       ~Tell() { fuzz::tell_coverage(); }
     } tell;
-    return parse_image(file, 1);  // the format of the seeds
+    return parse_image(file, kFormat);
   };
   fuzz::accepts([&] {
     const File file = File::open_regular(place.path());

@@ -27,7 +27,7 @@ struct GoldenGenerate : testing::Test {
   index number(const std::string& name) const { return static_cast<index>(fixture.attribute("generate/" + name)); }
   std::vector<Token> ids(const std::string& name, index i) const { return fixture.read_ints(concat("generate/", name, "_", i)); }
 
-  OneThread one;  // a model this small gains nothing from a second thread, and on a busy machine waits for it
+  WithThreads one{1};  // a model this small gains nothing from a second thread, and on a busy machine waits for it
   Fixture fixture{golden("documents.h5")};
   ParameterStore store;
   Gpt gpt{Scope(store),

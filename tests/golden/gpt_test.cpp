@@ -124,7 +124,7 @@ class Model {
     return {slab + entry.offset, slab + entry.offset + entry.size()};
   }
 
-  OneThread one_;  // models this small gain nothing from a second thread, and on a busy machine wait for it
+  WithThreads one_{1};  // models this small gain nothing from a second thread, and on a busy machine wait for it
   Gpt gpt_;
 };
 

@@ -97,7 +97,7 @@ class Group {
   const Fixture fixture_{golden("transformer.h5")};
   std::string at_;
   ParameterStore store_{kDType<T>};
-  OneThread one_;  // nothing this small gains from a second thread
+  WithThreads one_{1};  // nothing this small gains from a second thread
 };
 
 template <class T>

@@ -1,10 +1,10 @@
 #include <gtest/gtest.h>
 
+#include "autograd/base/parallel.h"
 #include "tests/gradcheck/driver.h"
 #include "tests/gradcheck/registry.h"
 #include "tests/support/compare.h"
 #include "tests/support/throws.h"
-#include "tests/support/with_threads.h"
 
 namespace dikkat::gradcheck {
 namespace {
@@ -12,7 +12,6 @@ namespace {
 using testing::error_of;
 using testing::relative_error;
 using testing::same_bits;
-using testing::WithThreads;
 
 // Errors are the largest difference over the tensor's largest magnitude, which counts as 0.01 where it is smaller
 // (tests/support/compare.h): a gradient that is zero in truth is held to 1e-8, 1e-14 and 5e-8 below.

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
 #include "autograd/kernels/gemm.h"
 #include "autograd/ops/attention.h"
@@ -16,7 +17,6 @@
 #include "autograd/tape/parameters.h"
 #include "autograd/tape/tape.h"
 #include "tests/support/numbers.h"
-#include "tests/support/with_threads.h"
 
 // Every allocation of this program is counted, but for those that the matrix library makes for itself.
 namespace {
@@ -118,7 +118,7 @@ Asked asked_in(std::uint64_t steps) {
 }
 
 TEST(SteadyState, OnOneThreadNothingIsAskedFor) {
-  const testing::WithThreads one(1);
+  const WithThreads one(1);
   const Asked asked = asked_in(10);
   EXPECT_EQ(asked.allocations, 0);
   EXPECT_EQ(asked.pages, 0);
@@ -128,7 +128,7 @@ TEST(SteadyState, OnOneThreadNothingIsAskedFor) {
 // Also for a thread that happens to get its first tile of attention late: it asked for its memory in the first step.
 TEST(SteadyState, OnSeveralThreadsNothingIsAskedForEither) {
   for (const int threads : {2, 3}) {
-    const testing::WithThreads some(threads);
+    const WithThreads some(threads);
     const Asked asked = asked_in(20);
     EXPECT_EQ(asked.allocations, 0) << threads;
     EXPECT_EQ(asked.pages, 0) << threads;

@@ -6,10 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include "autograd/base/parallel.h"
 #include "autograd/kernels/reference/attention.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
-#include "tests/support/with_threads.h"
 
 namespace dikkat::kernels {
 namespace {
@@ -18,7 +18,6 @@ using testing::converted;
 using testing::numbers;
 using testing::relative_error;
 using testing::same_bits;
-using testing::WithThreads;
 
 constexpr index kGap = 3;  // between rows of keys, of which values follow each: as a cache has them
 

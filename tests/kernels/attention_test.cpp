@@ -7,10 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/error.h"
+#include "autograd/base/parallel.h"
 #include "autograd/kernels/reference/attention.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
-#include "tests/support/with_threads.h"
 
 namespace dikkat::kernels {
 namespace {
@@ -19,7 +19,6 @@ using testing::converted;
 using testing::numbers;
 using testing::relative_error;
 using testing::same_bits;
-using testing::WithThreads;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 

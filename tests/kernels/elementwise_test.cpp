@@ -7,10 +7,10 @@
 
 #include <gtest/gtest.h>
 
+#include "autograd/base/parallel.h"
 #include "autograd/kernels/reference/gelu.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
-#include "tests/support/with_threads.h"
 
 namespace dikkat::kernels {
 namespace {
@@ -18,7 +18,6 @@ namespace {
 using testing::converted;
 using testing::numbers;
 using testing::relative_error;
-using testing::WithThreads;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();

@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include "autograd/base/parallel.h"
 #include "autograd/kernels/reference/gemm.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
-#include "tests/support/with_threads.h"
 
 namespace dikkat::kernels {
 namespace {
@@ -17,7 +17,6 @@ using testing::kRaggedSizes;
 using testing::numbers;
 using testing::relative_error;
 using testing::same_bits;
-using testing::WithThreads;
 
 struct Kind {
   bool add = false, bias = false;

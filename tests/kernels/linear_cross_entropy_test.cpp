@@ -7,10 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/error.h"
+#include "autograd/base/parallel.h"
 #include "autograd/kernels/reference/cross_entropy.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
-#include "tests/support/with_threads.h"
 
 namespace dikkat::kernels {
 namespace {
@@ -140,10 +140,10 @@ TEST(LinearCrossEntropyKernel, EqualsPlainLoops) {
 
 TEST(LinearCrossEntropyKernel, HasTheSameBitsOnAnyNumberOfThreads) {
   const Inputs in = random_inputs(90, 5, 4500, 0.1);
-  const testing::WithThreads one(1);
+  const WithThreads one(1);
   const auto expected = by_kernel<float>(in);
   for (const int threads : {2, 3, 4}) {
-    const testing::WithThreads some(threads);
+    const WithThreads some(threads);
     const auto found = by_kernel<float>(in);
     EXPECT_TRUE(same_bits(found.losses, expected.losses)) << threads;
     EXPECT_TRUE(same_bits(found.dx, expected.dx)) << threads;

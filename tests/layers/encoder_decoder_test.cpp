@@ -41,7 +41,7 @@ TEST(EncoderDecoder, TheDecoderDoesNotSeeWhatComesLater) {
 
 TEST(EncoderDecoder, GivesTheSameBitsOnAnyNumberOfThreads) {
   const auto train = [](int threads) {
-    const testing::WithThreads with(threads);
+    const WithThreads with(threads);
     TinyEncoderDecoder tiny(kTinyEncoderDecoder);
     AdamW adamw(tiny.store, {});
     Tape tape;

@@ -16,7 +16,6 @@ namespace {
 
 using testing::error_of;
 using testing::relative_error;
-using testing::WithThreads;
 
 constexpr index kVocabulary = 65;
 constexpr GptConfig kConfig{.n_layer = 2, .n_head = 2, .n_embd = 32, .block_size = 150, .vocab_size = kVocabulary};

@@ -7,10 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/pages.h"
+#include "autograd/base/parallel.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 #include "tests/support/throws.h"
-#include "tests/support/with_threads.h"
 
 namespace dikkat {
 namespace {
@@ -20,7 +20,6 @@ using testing::error_of;
 using testing::numbers;
 using testing::relative_error;
 using testing::same_bits;
-using testing::WithThreads;
 
 template <class T>
 std::vector<T> copy_of(const T* data, index n) {

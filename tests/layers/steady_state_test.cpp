@@ -57,7 +57,7 @@ TEST(SteadyState, TheCounterSeesAllocations) {
 TEST(SteadyState, AllocatesNothingFromTheThirdStepOn) {
   for (const Recompute recompute : {Recompute::none, Recompute::cheap, Recompute::block}) {
     for (const int threads : {1, 2, 3}) {
-      const testing::WithThreads some(threads);
+      const WithThreads some(threads);
       Training training(kTrainingConfig);
       training.recompute = recompute;
       training.step(1);
@@ -75,7 +75,7 @@ TEST(SteadyState, AllocatesNothingFromTheThirdStepOn) {
 }
 
 TEST(SteadyState, HoldsForAnEncoderDecoder) {
-  const testing::WithThreads two(2);
+  const WithThreads two(2);
   TinyEncoderDecoder tiny(kTinyEncoderDecoder);
   AdamW adamw(tiny.store, {});
   Tape tape;
@@ -96,7 +96,7 @@ TEST(SteadyState, HoldsForAnEncoderDecoder) {
 }
 
 TEST(SteadyState, HoldsForEvaluationToo) {
-  const testing::WithThreads one(1);
+  const WithThreads one(1);
   const TinyGpt model(kTrainingConfig);
   Tape tape(Recording::off);
   const std::vector<std::int32_t> tokens = some_tokens(80, kTrainingConfig.vocab_size);
@@ -114,7 +114,7 @@ TEST(SteadyState, HoldsForEvaluationToo) {
 
 TEST(SteadyState, HoldsForSamplingFromACache) {
   for (const int threads : {1, 2}) {
-    const testing::WithThreads some(threads);
+    const WithThreads some(threads);
     const TinyGpt model(kTrainingConfig);
     KeyValueCache cache = model.gpt.cache(2);
     Tape tape(Recording::off);

@@ -15,7 +15,7 @@ struct Outcome {
 };
 
 Outcome train(int threads) {
-  const testing::WithThreads with(threads);
+  const WithThreads with(threads);
   Training training(kTrainingConfig);
   Outcome outcome;
   for (index step = 1; step <= 3; ++step) {

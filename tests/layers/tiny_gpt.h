@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "autograd/base/parallel.h"
 #include "autograd/ops/loss.h"
 #include "layers/models/gpt.h"
 #include "tests/support/throws.h"
-#include "tests/support/with_threads.h"
 
 namespace dikkat {
 

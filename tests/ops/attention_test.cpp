@@ -7,13 +7,13 @@
 
 #include <gtest/gtest.h>
 
+#include "autograd/base/parallel.h"
 #include "autograd/kernels/reference/attention.h"
 #include "autograd/ops/basic.h"
 #include "autograd/tape/tape.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 #include "tests/support/throws.h"
-#include "tests/support/with_threads.h"
 
 namespace dikkat {
 namespace {
@@ -23,7 +23,6 @@ using testing::error_of;
 using testing::numbers;
 using testing::relative_error;
 using testing::same_bits;
-using testing::WithThreads;
 
 struct Call {
   const char* name;

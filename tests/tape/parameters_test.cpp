@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include "autograd/base/parallel.h"
 #include "autograd/tape/tape.h"
 #include "tests/support/throws.h"
-#include "tests/support/with_threads.h"
 #include "tests/tape/own_ops.h"
 
 namespace dikkat {
@@ -17,7 +17,6 @@ namespace {
 using testing::error_of;
 using testing::times;
 using testing::total;
-using testing::WithThreads;
 
 const double kNan = std::numeric_limits<double>::quiet_NaN();
 

@@ -59,7 +59,7 @@ herr_t query(const H5FD_t*, unsigned long* features) {
 haddr_t allocated_end(const H5FD_t* file, H5FD_mem_t) { return of(file).allocated; }
 
 herr_t set_allocated_end(H5FD_t* file, H5FD_mem_t, haddr_t end) {
-  of(file).allocated = end;
+  of(file).allocated = of(file).lent->end = end;
   return 0;
 }
 

@@ -90,8 +90,7 @@ int File::create(const std::filesystem::path& path, Faults* faults) {
 File File::open_regular(const std::filesystem::path& path) {
   struct stat info {};
   // Looked at before it is opened, since opening a device can act on it; and after, since the name may mean another file by then.
-  const bool is_there = ::stat(path.c_str(), &info) == 0;  // not within what reads errno: the order of arguments is nobody's
-  require_input(is_there, "cannot be read: ", describe_errno(errno));
+  require_input(::stat(path.c_str(), &info) == 0, "cannot be read: ", errno_text);
   require_input(!S_ISDIR(info.st_mode), "is a directory, expected a file");
   require_input(S_ISREG(info.st_mode), "is not a regular file (a pipe, socket or device)");
   File file;
@@ -139,8 +138,7 @@ int File::close() {
 
 index File::size() const {
   struct stat info {};
-  const bool is_known = ::fstat(descriptor_, &info) == 0;
-  require(is_known, "cannot find out the size of the file: ", describe_errno(errno));
+  require(::fstat(descriptor_, &info) == 0, "cannot find out the size of the file: ", errno_text);
   return info.st_size;
 }
 

@@ -81,30 +81,25 @@ class Reader {
   std::string_view rest_;
 };
 
-/// Throws for a shape that cannot be, and for numbers that do not lie in the file.
-void require_in_file(const StoredTensor& tensor, index file_bytes) {
+/// The bytes of a tensor. Throws for a shape that cannot be, and for numbers that do not lie in the file.
+index bytes_in_file(const StoredTensor& tensor, index file_bytes) {
   index bytes = 0;
   require_sense(!__builtin_mul_overflow(tensor.shape.size(), index{sizeof(float)}, &bytes));
   require_sense(bytes == 0 || (tensor.offset >= kHeaderBytes && tensor.offset <= file_bytes && bytes <= file_bytes - tensor.offset));
+  return bytes;
 }
 
 Shape get_shape(Reader& reader) {
   std::uint64_t rank = 0;
   reader.get(rank);
   require_sense(rank <= Shape::kMaxRank);
-  std::array<index, Shape::kMaxRank> e{};
+  std::vector<index> e(rank);
   index size = 1;
-  for (std::size_t axis = 0; axis < rank; ++axis) {
-    reader.get(e[axis]);
-    require_sense(e[axis] >= 0 && !__builtin_mul_overflow(size, e[axis], &size));
+  for (index& extent : e) {
+    reader.get(extent);
+    require_sense(extent >= 0 && !__builtin_mul_overflow(size, extent, &size));
   }
-  switch (rank) {
-    case 0: return {};
-    case 1: return {e[0]};
-    case 2: return {e[0], e[1]};
-    case 3: return {e[0], e[1], e[2]};
-    default: return {e[0], e[1], e[2], e[3]};
-  }
+  return Shape(e);
 }
 
 ImageIndex get_image(Reader& reader, index file_bytes) {
@@ -112,6 +107,7 @@ ImageIndex get_image(Reader& reader, index file_bytes) {
   for_each_field(image.state, [&](const char*, auto& value) { reader.get(value); });
   reader.get(image.config);
   reader.get(image.tokenizer);
+  index bytes_left = file_bytes;
   while (!reader.empty()) {
     StoredTensor tensor;
     std::uint8_t group = 0;
@@ -121,7 +117,8 @@ ImageIndex get_image(Reader& reader, index file_bytes) {
     reader.get(tensor.name);
     tensor.shape = get_shape(reader);
     reader.get(tensor.offset);
-    require_in_file(tensor, file_bytes);
+    bytes_left -= bytes_in_file(tensor, file_bytes);
+    require_sense(bytes_left >= 0);
     const auto key = [](const StoredTensor& t) { return std::tie(t.group, t.name); };
     require_sense(is_storable_name(tensor.name) && (image.tensors.empty() || key(image.tensors.back()) < key(tensor)));
     image.tensors.push_back(std::move(tensor));

@@ -16,7 +16,8 @@ namespace {
 #if defined(__clang__)
 __attribute__((no_sanitize("vptr")))
 #endif
-std::string answer_of(const File& file, const ChildLimits& limits, const std::function<ImageIndex(const File&)>& parse) {
+std::string
+answer_of(const File& file, const ChildLimits& limits, const std::function<ImageIndex(const File&)>& parse) {
   try {
     return encode_image(parse(file));
   } catch (const InputError& error) {

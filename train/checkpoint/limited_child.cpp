@@ -138,7 +138,7 @@ LimitedChild::LimitedChild(const ChildLimits& limits, std::span<const int> descr
     : limits_(limits) {
   require(descriptors.size() <= 2, "a limited child keeps ", descriptors.size(), " descriptors, expected at most 2");
   std::array<int, 2> ends{};
-  require(::pipe2(ends.data(), O_CLOEXEC) == 0, "cannot make a pipe: ", describe_errno(errno));
+  require(::pipe2(ends.data(), O_CLOEXEC) == 0, "cannot make a pipe: ", errno_text);
   const pid_t parent = ::getpid();
   int error = 0;
   {

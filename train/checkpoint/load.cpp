@@ -36,6 +36,9 @@ CheckpointFile CheckpointFile::open(const std::filesystem::path& path) {
   CheckpointFile checkpoint;
   checkpoint.path_ = path;
   try {
+    std::error_code unknown;
+    require_input(std::filesystem::status(path, unknown).type() != std::filesystem::file_type::not_found,
+                  "cannot be read: no such file or directory; expected a run directory, as dikkat train makes one, or a checkpoint in it");
     checkpoint.file_ = File::open_regular(path);
     checkpoint.bytes_ = checkpoint.file_.size();
     const Header header = pass_gate(checkpoint.file_, checkpoint.bytes_);

@@ -36,19 +36,13 @@ herr_t collect(hid_t, const char* name, const H5L_info_t* info, void* out) {
 
 Shape shape_of(const hsize_t* extents, int rank, const std::string& path) {
   index size = 1;
-  index e[Shape::kMaxRank] = {};
+  std::vector<index> e;
   for (int axis = 0; axis < rank; ++axis) {
     require_input(extents[axis] <= hsize_t{std::numeric_limits<index>::max()}, path, " is too large");
-    e[axis] = static_cast<index>(extents[axis]);
-    require_input(!__builtin_mul_overflow(size, e[axis], &size), path, " has more elements than can be counted");
+    e.push_back(static_cast<index>(extents[axis]));
+    require_input(!__builtin_mul_overflow(size, e.back(), &size), path, " has more elements than can be counted");
   }
-  switch (rank) {
-    case 0: return {};
-    case 1: return {e[0]};
-    case 2: return {e[0], e[1]};
-    case 3: return {e[0], e[1], e[2]};
-    default: return {e[0], e[1], e[2], e[3]};
-  }
+  return Shape(e);
 }
 
 class ImageParser {
@@ -57,6 +51,8 @@ class ImageParser {
     const Handle access = driver_access(lent);
     require(access.valid(), "the HDF5 library could not take the file driver");
     file_ = opened(H5Fopen("checkpoint", H5F_ACC_RDONLY, access.get()), H5Fclose, "the HDF5 image");
+    const auto bytes = static_cast<haddr_t>(source_bytes_);
+    require_input(lent.end == bytes, "holds ", bytes - lent.end, " bytes after the HDF5 image, expected none");
   }
 
   ImageIndex parse() {
@@ -70,6 +66,8 @@ class ImageParser {
     for (const TensorGroup group : kTensorGroups) {
       parse_tensors(group, index.tensors);
     }
+    require_input(tensor_bytes_ <= source_bytes_, "its tensors are said to hold ", grouped_digits(tensor_bytes_),
+                  " bytes in all, more than the file: some share theirs");
     return index;
   }
 
@@ -208,7 +206,7 @@ class ImageParser {
     });
   }
 
-  void parse_tensors(TensorGroup group, std::vector<StoredTensor>& tensors) const {
+  void parse_tensors(TensorGroup group, std::vector<StoredTensor>& tensors) {
     const std::string folder_path = concat('/', path_of(group));
     const Handle folder = opened(H5Gopen2(file_.get(), folder_path.c_str(), H5P_DEFAULT), H5Gclose, folder_path);
     for (std::string& name : names_in(folder.get(), folder_path)) {
@@ -217,6 +215,7 @@ class ImageParser {
       const Handle type = type_of(dataset, path);
       require_input(H5Tequal(type.get(), H5T_IEEE_F32LE) > 0, path, " is not of 32-bit little-endian floats");
       const Place place = locate(dataset, sizeof(float), path);
+      require_input(!__builtin_add_overflow(tensor_bytes_, place.bytes, &tensor_bytes_), path, " is too large");
       tensors.push_back({.group = group, .name = std::move(name), .shape = place.shape, .offset = place.offset});
     }
   }
@@ -225,6 +224,7 @@ class ImageParser {
   index source_bytes_;
   index format_;
   Handle file_;
+  index tensor_bytes_ = 0;
 };
 
 }  // namespace

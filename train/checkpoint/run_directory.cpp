@@ -56,7 +56,7 @@ std::string holder_of(int lock) {
 int take_lock(const fs::path& path) {
   const fs::path name = path / kLockName;
   Descriptor lock(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
-  require_input(lock.get() >= 0, path.string(), " cannot be written: ", describe_errno(errno));
+  require_input(lock.get() >= 0, path.string(), " cannot be written: ", errno_text);
   // A start that is refused, because there is a run already, holds the lock for a moment: nobody else is to be refused for that.
   constexpr int kPatience = 20;
   constexpr auto kMoment = std::chrono::milliseconds(10);
@@ -80,7 +80,7 @@ int take_lock(const fs::path& path) {
 void sign_lock(int lock, const fs::path& path) {
   const std::string pid = concat(::getpid(), '\n');
   const bool written = ::ftruncate(lock, 0) == 0 && ::pwrite(lock, pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size());
-  require_input(written, path.string(), " cannot be written: ", describe_errno(errno));
+  require_input(written, path.string(), " cannot be written: ", errno_text);
 }
 
 /// Names of what stands in the way of a new run, at most three, then "...". Empty for an empty folder, where the remains of a

@@ -71,7 +71,7 @@ int inspect_command(const InspectArguments& arguments) {
     put("\nstate\n");
     const Json state = state_of(checkpoint);
     for (const auto& [name, value] : state.items()) {
-      put(fmt::format("  {:<28} {}\n", name, value.dump(-1, ' ', false, Json::error_handler_t::replace)));
+      put(for_terminal(fmt::format("  {:<28} {}\n", name, value.dump(-1, ' ', false, Json::error_handler_t::replace))));
     }
     put("\nconfiguration\n" + for_terminal(checkpoint.config()));
   }

@@ -13,7 +13,7 @@
 namespace dikkat {
 namespace {
 
-void require_output(bool ok) { require(ok, "standard output cannot be written to: ", describe_errno(errno)); }
+void require_output(bool ok) { require(ok, "standard output cannot be written to: ", errno_text); }
 
 }  // namespace
 

@@ -17,13 +17,12 @@ class File : public ByteSource {
  public:
   File(const std::string& path, const std::string& name) : name_(name) {
     struct stat before {};
-    const bool is_there = ::stat(path.c_str(), &before) == 0;
-    require_input(is_there, "corpus: cannot open ", name, ": ", describe_errno(errno));
+    require_input(::stat(path.c_str(), &before) == 0, "corpus: cannot open ", name, ": ", errno_text);
     require_input(S_ISREG(before.st_mode), "corpus: ", name,
                   " is no regular file, expected a text file");  // opening a device may act on it
     // Without O_NONBLOCK, a FIFO put in the place of the file since it was looked at would hang the program.
     descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    require_input(descriptor_ >= 0, "corpus: cannot open ", name, ": ", describe_errno(errno));
+    require_input(descriptor_ >= 0, "corpus: cannot open ", name, ": ", errno_text);
     struct stat status {};
     const bool is_regular = ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
     if (!is_regular) {
@@ -41,7 +40,7 @@ class File : public ByteSource {
     do {
       got = ::read(descriptor_, out, bytes);
     } while (got < 0 && errno == EINTR);
-    require_input(got >= 0, "corpus: cannot read ", name_, ": ", describe_errno(errno));
+    require_input(got >= 0, "corpus: cannot read ", name_, ": ", errno_text);
     return static_cast<std::size_t>(got);
   }
 

@@ -116,8 +116,7 @@ std::vector<std::string> text_files_of(const std::string& path, Extensions exten
 CorpusFile copy_of_standard_input() {
   const std::string folder = fs::temp_directory_path().string();
   const int file = open_nameless_file(folder);
-  require_input(file >= 0, "corpus: standard input cannot be copied to ", folder, ": ", describe_errno(errno),
-                "; set TMPDIR to another folder");
+  require_input(file >= 0, "corpus: standard input cannot be copied to ", folder, ": ", errno_text, "; set TMPDIR to another folder");
   std::shared_ptr<const void> owner(nullptr, [file](const void*) { ::close(file); });
   std::vector<char> buffer(kChunk);
   for (;;) {
@@ -125,10 +124,10 @@ CorpusFile copy_of_standard_input() {
     if (got == 0) {
       return {.name = "standard input", .path = concat("/proc/self/fd/", file), .copy = std::move(owner)};
     }
-    require_input(got > 0 || errno == EINTR, "corpus: cannot read standard input: ", describe_errno(errno));
+    require_input(got > 0 || errno == EINTR, "corpus: cannot read standard input: ", errno_text);
     for (ssize_t at = 0; at < got;) {
       const ssize_t put = ::write(file, buffer.data() + at, static_cast<std::size_t>(got - at));
-      require_input(put >= 0 || errno == EINTR, "corpus: standard input cannot be copied to ", folder, ": ", describe_errno(errno),
+      require_input(put >= 0 || errno == EINTR, "corpus: standard input cannot be copied to ", folder, ": ", errno_text,
                     "; set TMPDIR to a folder with more room");
       at += std::max<ssize_t>(put, 0);
     }

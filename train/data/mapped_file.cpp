@@ -44,7 +44,7 @@ const char* mapped_file_at(const void* address) noexcept {
 
 MappedFile::MappedFile(const std::string& path) : path_(path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  require_input(file >= 0, path, ": cannot be opened: ", describe_errno(errno));
+  require_input(file >= 0, path, ": cannot be opened: ", errno_text);
   struct stat status {};
   const bool is_regular = ::fstat(file, &status) == 0 && S_ISREG(status.st_mode);
   size_ = is_regular ? static_cast<std::size_t>(status.st_size) : 0;

@@ -99,7 +99,7 @@ class TokenFileWriter::Output {
  public:
   /// `file` is a descriptor, or -1 where opening `path` failed.
   Output(int file, const std::string& path) : path_(path), file_(file) {
-    require(file >= 0, "token file: cannot write ", path, ": ", describe_errno(errno), "; set data.cache to another folder");
+    require(file >= 0, "token file: cannot write ", path, ": ", errno_text, "; set data.cache to another folder");
   }
   ~Output() { ::close(file_); }
   Output(const Output&) = delete;
@@ -125,7 +125,7 @@ class TokenFileWriter::Output {
     std::array<char, 1 << 16> block;
     for (std::size_t at = 0; at < other.size_;) {
       const ssize_t got = ::pread(other.file_, block.data(), block.size(), static_cast<off_t>(at));
-      require(got > 0 || (got < 0 && errno == EINTR), "token file: cannot read ", other.path_, " again: ", describe_errno(errno));
+      require(got > 0 || (got < 0 && errno == EINTR), "token file: cannot read ", other.path_, " again: ", errno_text);
       append(block.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
       at += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
     }
@@ -133,8 +133,7 @@ class TokenFileWriter::Output {
   void finish_with(const void* start, std::size_t bytes) {
     flush();
     write(start, bytes, 0);
-    const bool is_synced = ::fsync(file_) == 0;
-    require(is_synced, "token file: cannot write ", path_, " to the disk: ", describe_errno(errno));
+    require(::fsync(file_) == 0, "token file: cannot write ", path_, " to the disk: ", errno_text);
   }
 
  private:
@@ -145,7 +144,7 @@ class TokenFileWriter::Output {
   void write(const void* data, std::size_t bytes, off_t offset) {
     for (std::size_t done = 0; done < bytes;) {
       const ssize_t put = ::pwrite(file_, static_cast<const char*>(data) + done, bytes - done, offset + static_cast<off_t>(done));
-      require(put >= 0 || errno == EINTR, "token file: cannot write ", path_, ": ", describe_errno(errno),
+      require(put >= 0 || errno == EINTR, "token file: cannot write ", path_, ": ", errno_text,
               "; make room there, or set data.cache to another folder");
       done += static_cast<std::size_t>(std::max<ssize_t>(put, 0));
     }
@@ -214,8 +213,7 @@ void TokenFileWriter::finish(const std::array<index, kParts>& bytes) {
   checksum_of(header).copy(header.checksum.data(), header.checksum.size());
   tokens_->finish_with(&header, sizeof header);
   tokens_.reset();
-  const bool is_renamed = ::rename(unfinished_.c_str(), path_.c_str()) == 0;
-  require(is_renamed, "token file: cannot rename ", unfinished_, ": ", describe_errno(errno));
+  require(::rename(unfinished_.c_str(), path_.c_str()) == 0, "token file: cannot rename ", unfinished_, ": ", errno_text);
   unfinished_.clear();
 }
 

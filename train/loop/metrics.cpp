@@ -71,7 +71,7 @@ MetricsLog::MetricsLog(const std::filesystem::path& file, index last_step) : fil
     }
   }
   descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  require(descriptor_ >= 0, file.string(), ": cannot be opened for writing: ", describe_errno(errno));
+  require(descriptor_ >= 0, file.string(), ": cannot be opened for writing: ", errno_text);
 }
 
 MetricsLog::~MetricsLog() { ::close(descriptor_); }
@@ -114,7 +114,7 @@ void MetricsLog::append(std::string_view line) {
       continue;
     }
     torn_ = count <= 0;
-    require(count > 0, file_.string(), ": cannot be written: ", describe_errno(errno));
+    require(count > 0, file_.string(), ": cannot be written: ", errno_text);
     line.remove_prefix(static_cast<std::size_t>(count));
   }
 }

@@ -24,17 +24,6 @@ class RemovedAtTheEnd {
   std::filesystem::path path_;
 };
 
-class Threads {
- public:
-  explicit Threads(int count) : before_(thread_count()) { set_thread_count(count); }
-  Threads(const Threads&) = delete;
-  Threads& operator=(const Threads&) = delete;
-  ~Threads() { set_thread_count(before_); }
-
- private:
-  int before_;
-};
-
 struct Steps : TrainingEvents {
   explicit Steps(std::function<void()> f) : each(std::move(f)) {}
   void stepped(const StepReport&) override { each(); }
@@ -87,7 +76,7 @@ std::optional<ResumeProof> verify_resume(Config config, index steps, const std::
     trainer.run(events, [&] { return (stopped = stop()) || trainer.state().step >= proof.stop; });
   }
   if (!stopped) {
-    const Threads others(proof.other_threads);
+    const WithThreads others(proof.other_threads);
     stopped = Trainer::resume(parts, {}, options.progress).run(events, stop) == Trainer::Outcome::stopped;
   }
   if (stopped) {

@@ -27,7 +27,7 @@ std::string contents(const fs::path& path) {
   require_input(!error && size <= kMost, "tokenizer: ", path.string(), " has ", size, " bytes, expected at most ", kMost);
   std::ifstream file(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), {}};
-  require_input(file && text.size() == size, "tokenizer: cannot read ", path.string(), ": ", describe_errno(errno));
+  require_input(file && text.size() == size, "tokenizer: cannot read ", path.string(), ": ", errno_text);
   return text;
 }
 

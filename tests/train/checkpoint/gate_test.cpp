@@ -133,7 +133,7 @@ TEST(Gate, TheHeaderIsForPeopleToo) {
 
 TEST(Gate, RefusesWhatIsNoCheckpoint) {
   const ScratchDirectory scratch;
-  EXPECT_NE(refusal(scratch / "missing.h5").find("No such file"), std::string::npos);
+  EXPECT_NE(refusal(scratch / "missing.h5").find("no such file"), std::string::npos);
   EXPECT_NE(refusal(scratch.path()).find("is a directory"), std::string::npos);
   EXPECT_NE(refusal("/dev/zero").find("is not a regular file"), std::string::npos);
 
@@ -153,7 +153,9 @@ TEST(Gate, RefusesWhatIsNoCheckpoint) {
 TEST(Gate, TellsTheErrorOfItsOwnCall) {
   const ScratchDirectory scratch;
   errno = ENOSPC;  // of another call, earlier
-  EXPECT_EQ(refusal(scratch / "missing.h5"), (scratch / "missing.h5").string() + " cannot be read: No such file or directory");
+  EXPECT_EQ(refusal(scratch / "missing.h5"),
+            (scratch / "missing.h5").string() +
+                " cannot be read: no such file or directory; expected a run directory, as dikkat train makes one, or a checkpoint in it");
 }
 
 TEST(Grouped, PutsCommas) {

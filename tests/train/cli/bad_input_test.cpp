@@ -76,7 +76,7 @@ const Case kCases[] = {
      of_run("resume", {"--set", "data.corpus=other.txt", "train.max_steps=8"}),
      {"the corpus has changed", "other.txt"}},
 
-    {"EvalOfNothing", {"eval", "nowhere"}, {"nowhere cannot be read: No such file"}},
+    {"EvalOfNothing", {"eval", "nowhere"}, {"nowhere cannot be read: no such file", "expected a run directory"}},
     {"EvalOfAnotherFolder", {"eval", "pictures"}, {"pictures holds no checkpoint"}},
     {"EvalOfAText", {"eval", "text.txt"}, {"text.txt is not a dikkat checkpoint"}},
     {"EvalOfAPipe", {"eval", "pipe"}, {"pipe is not a regular file"}},

@@ -180,6 +180,19 @@ TEST(Workflow, InspectTellsWhatIsInACheckpoint) {
   }
 }
 
+TEST(Workflow, InspectSaysNothingThatATerminalWouldObey) {
+  const Workspace here;
+  const std::string name =
+      "\x1B]0;title\x07\xC2\x9B"
+      "2J\xC3\xBC.txt";  // a title, "clear the screen" in its two-byte form, and an innocent letter
+  here.write(name, tiny_text());
+  const Outcome trained = here.run({"train", "--config", "tiny.toml", "--out", "run", "--set", "data.corpus=[" + Json(name).dump() + "]"});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  const std::string out = here.run({"inspect", "run"}).out;
+  EXPECT_FALSE(contains(out, "\x1B") || contains(out, "\x07") || contains(out, "\xC2\x9B")) << out;
+  EXPECT_TRUE(contains(out, "2J\xC3\xBC.txt")) << out;
+}
+
 TEST(Workflow, TheWrittenConfigurationHoldsEveryKeyAndRepeatsTheRun) {
   const Workspace here;
   here.train("run");

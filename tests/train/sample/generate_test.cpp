@@ -9,13 +9,11 @@
 #include "autograd/ops/loss.h"
 #include "optim/adamw.h"
 #include "tests/support/throws.h"
-#include "tests/support/with_threads.h"
 
 namespace dikkat {
 namespace {
 
 using testing::error_of;
-using testing::WithThreads;
 
 constexpr index kModelVocabulary = 20;
 const Vocabulary kVocabulary{.size = 9};
