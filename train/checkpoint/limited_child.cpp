@@ -172,7 +172,7 @@ bool LimitedChild::more_to_read(std::string& bytes) {
   if (::poll(&ready, 1, static_cast<int>(kSliceMs)) <= 0) {
     return true;
   }
-  std::array<char, std::size_t{1} << 16> buffer;
+  std::array<char, std::size_t{1} << 16> buffer{};
   const ssize_t count = ::read(pipe_, buffer.data(), buffer.size());
   if (count > 0) {
     bytes.append(buffer.data(), static_cast<std::size_t>(count));

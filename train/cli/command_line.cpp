@@ -119,7 +119,7 @@ struct CommandLine {
     CLI::App* sub = (parent == nullptr ? &app : parent)->add_subcommand(name, what);
     sub->group("Commands");
     sub->footer(concat("Examples:\n", examples));
-    sub->callback([this, call] { chosen = call; });
+    sub->callback([this, call = std::move(call)] { chosen = call; });
     return *sub;
   }
 

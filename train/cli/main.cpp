@@ -58,7 +58,7 @@ void say_out_of_memory(const std::bad_alloc& refused) noexcept {
 /// one, which would be missing to whoever asks for memory then, and not every library can be refused.
 void share_one_heap_where_space_is_limited() {
   if (dikkat::machine_memory().address_space != dikkat::kNoLimit) {
-    ::mallopt(M_ARENA_MAX, 1);
+    ::mallopt(M_ARENA_MAX, 1);  // NOLINT(concurrency-mt-unsafe): there are no other threads yet
   }
 }
 

@@ -122,7 +122,7 @@ class TokenFileWriter::Output {
   }
   void append(Output& other) {
     other.flush();
-    std::array<char, 1 << 16> block;
+    std::array<char, std::size_t{1} << 16> block{};
     for (std::size_t at = 0; at < other.size_;) {
       const ssize_t got = ::pread(other.file_, block.data(), block.size(), static_cast<off_t>(at));
       require(got > 0 || (got < 0 && errno == EINTR), "token file: cannot read ", other.path_, " again: ", errno_text);

@@ -48,8 +48,7 @@ TEST(Interruption, AKillBeforeTheFirstIntervalLeavesTheBeginning) {
   EXPECT_EQ(resumed.code, 0) << resumed.err;
   EXPECT_NE(here.checkpoint("run", 0), "");
 
-  for (const auto& file :
-       std::filesystem::directory_iterator(here / "run/checkpoints")) {  // as when it was killed before that was saved
+  for (const auto& file : std::filesystem::directory_iterator(here / "run/checkpoints")) {  // as when it was killed before that was saved
     std::filesystem::remove(file);
   }
   const Outcome empty = here.run({"resume", "run"});
@@ -93,7 +92,8 @@ TEST(Interruption, AHangUpThatIsIgnoredStaysIgnored) {
 
 TEST(Interruption, ASecondSignalEndsTheProgramAtOnce) {
   const Workspace here;
-  const Words long_steps = {"train", "--config", "tiny.toml", "--out", "run", "--set", "train.gradient_accumulation_steps=2000"};
+  const Words long_steps = {
+      "train", "--config", "tiny.toml", "--threads", "1", "--out", "run", "--set", "train.gradient_accumulation_steps=1000"};
   Program program(here.here(long_steps));
   ASSERT_TRUE(program.until([&] { return here.metric_lines("run") == 1; }));
   program.send(SIGINT);
