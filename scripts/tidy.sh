@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
 # clang-tidy with the checks of .clang-tidy over all code, or over the files that are named: scripts/tidy.sh [FILE.cpp...]. Exit code 1 where it
-# finds something. A header is looked at with the sources that include it. Files are looked up in the database of the sanitizers' build, which
-# is clang's; nothing is built.
+# finds something. A header is looked at with the sources that include it. Nothing is built: build/tidy is configured for the flags of each file.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 command -v clang-tidy >/dev/null || scripts/install-packages.sh --lint
-cmake --preset asan >/dev/null
+cmake --preset dev -B build/tidy -DCMAKE_CXX_COMPILER=clang++ >/dev/null
 
 if [ $# -gt 0 ]; then
   files=("$@")
@@ -17,7 +16,7 @@ fi
 known=()
 for file in "${files[@]}"; do
   path=$(realpath -- "$file")
-  if grep -qF "\"file\": \"$path\"" build/asan/compile_commands.json; then
+  if grep -qF "\"file\": \"$path\"" build/tidy/compile_commands.json; then
     known+=("$path")
   else
     echo "tidy: $file is not compiled by this build and is left out" >&2
@@ -27,4 +26,4 @@ if [ ${#known[@]} -eq 0 ]; then
   exit 0
 fi
 printf '%s\0' "${known[@]}" |
-  xargs -0 -n1 -P "$(nproc)" sh -c 'clang-tidy -p build/asan --quiet --warnings-as-errors="*" "$0" 2>/dev/null || exit 1' || exit 1
+  xargs -0 -n1 -P "$(nproc)" sh -c 'clang-tidy -p build/tidy --quiet --warnings-as-errors="*" "$0" 2>/dev/null || exit 1' || exit 1

@@ -79,6 +79,7 @@ std::vector<std::string> text_files_of(const std::string& path, Extensions exten
 
 std::vector<std::string> text_files_like(const std::string& pattern, Extensions extensions) {
   glob_t matches{};
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): unsafe is what ~user in a pattern asks for, and GLOB_TILDE is not given
   const int result = ::glob(pattern.c_str(), 0, nullptr, &matches);
   std::vector<std::string> paths(matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
   ::globfree(&matches);

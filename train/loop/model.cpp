@@ -56,6 +56,7 @@ index LanguageModel::vocab_size() const {
   return std::visit([](const auto& model) { return model.config().vocab_size; }, model_);
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): terms are written
 Tensor LanguageModel::loss(Pass& pass, const Batch& batch, double normaliser, double label_smoothing, double* terms) const {
   Tape& tape = pass.tape;
   const Shape shape{batch.rows, batch.lengths.cols};
