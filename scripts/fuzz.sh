@@ -27,9 +27,10 @@ while read -r name _ options; do
   while done=$(number_in "$here/executions"); [[ $done -lt $goal ]]; do
     count=$((goal - done < step ? goal - done : step))
     start=$(date +%s%N)
+    # By the clock, so that only a hang is one on a busy machine too.
     # shellcheck disable=SC2086  # options are words
     nice -n 19 "build/asan/tests/fuzz/fuzz_$name" -runs="$count" -seed=$((done + 1)) $options -print_final_stats=1 -verbosity=1 \
-      -artifact_prefix="$here/findings/" "$here/corpus" "tests/fuzz/seeds/$name" >"$here/log" 2>&1 || true
+      -report_slow_units=1000 -timeout=100 -artifact_prefix="$here/findings/" "$here/corpus" "tests/fuzz/seeds/$name" >"$here/log" 2>&1 || true
     made=$(sed -n 's/^stat::number_of_executed_units: *//p' "$here/log")
     if [[ -z $made ]]; then
       echo "fuzz_$name ended without a count; its output is in $here/log" >&2

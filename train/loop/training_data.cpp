@@ -161,6 +161,7 @@ TrainingData load_text(const Config& config, const KnownCorpus* known, const Loa
 /// Bytes of the texts of all tokens.
 index bytes_of(const TokenStore& tokens, const Tokenizer& tokenizer) {
   std::vector<index> sizes;
+  sizes.reserve(static_cast<std::size_t>(tokenizer.vocab_size()));
   for (Token id = 0; id < tokenizer.vocab_size(); ++id) {
     sizes.push_back(id == tokenizer.separator() ? 0 : static_cast<index>(tokenizer.decode(std::span(&id, 1)).size()));
   }
