@@ -52,18 +52,17 @@ def by_strace(bench):
     for asynchronous in (False, True):
         values = {"train.async_save": asynchronous}
         mode = "async" if asynchronous else "sync"
-        events = [e for e in kills.calls_of_saves(bench, values) if e.call in FAILING]
+        events = kills.calls_of_saves(bench, values)
+        if bench.long:
+            events = kills.chosen(events, True, 0)
+        events = [e for e in events if e.call in FAILING]
         if not bench.long:
             # The first, a middle and the last one of each kind; of the errors they take turns.
             events = [e for call in FAILING for of_kind in [[e for e in events if e.call == call]] if of_kind
                       for e in ([of_kind[0], of_kind[len(of_kind) // 2], of_kind[-1]] if not asynchronous else of_kind[-1:])]
-        elif asynchronous:
-            events = events[::3]
         for number, event in enumerate(events):
             kinds = [(error, for_ever) for error in ERRORS for for_ever in (False, True)]
-            if bench.long:
-                kinds = [kinds[(number + i) % 8] for i in range(0, 8, 3)] if event.call in ("pread64", "pwrite64", "newfstatat") else kinds
-            else:
+            if not bench.long or event.call in ("pread64", "pwrite64"):  # hundreds of calls, so that each kind has its share of them
                 kinds = [kinds[(number * 3) % 8]]
             for error, for_ever in kinds:
                 # What is to be told cannot be where nothing can be written any more.
