@@ -12,6 +12,7 @@ namespace dikkat {
 /// and nothing is written any more.
 struct LentFile {
   const File* source = nullptr;  ///< stays open
+  index bytes = 0;               ///< of the source, where it is to be read
   File* target = nullptr;        ///< the same file if it is to be written, from nothing; null: to be read only
   int error = 0;                 ///< errno of the first call that failed
   Operation failed = Operation::write;

@@ -47,7 +47,7 @@ Shape shape_of(const hsize_t* extents, int rank, const std::string& path) {
 
 class ImageParser {
  public:
-  ImageParser(LentFile& lent, index format) : source_(*lent.source), source_bytes_(lent.source->size()), format_(format) {
+  ImageParser(LentFile& lent, index format) : source_(*lent.source), source_bytes_(lent.bytes), format_(format) {
     const Handle access = driver_access(lent);
     require(access.valid(), "the HDF5 library could not take the file driver");
     file_ = opened(H5Fopen("checkpoint", H5F_ACC_RDONLY, access.get()), H5Fclose, "the HDF5 image");
@@ -231,7 +231,7 @@ class ImageParser {
 
 ImageIndex parse_image(const File& file, index format) {
   const auto hdf5 = enter_hdf5();
-  LentFile lent{.source = &file};
+  LentFile lent{.source = &file, .bytes = file.size()};
   ImageIndex image;
   try {
     image = ImageParser(lent, format).parse();
