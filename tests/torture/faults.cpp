@@ -125,7 +125,8 @@ int run(index elements) {
     at_every_call("short count", {.for_ever = for_ever, .effect = Effect::short_count}, Verdict::absorbed);
   }
   at_every_call("EINTR", {.error = EINTR}, Verdict::absorbed);
-  for (const Operation operation : {Operation::open, Operation::allocate, Operation::write, Operation::read, Operation::sync}) {
+  for (const Operation operation :
+       {Operation::open, Operation::allocate, Operation::write, Operation::read, Operation::sync, Operation::size}) {
     save.strike(tally, {.operation = operation, .nth = 1, .for_ever = true, .error = EINTR}, Verdict::failed_loudly,
                 concat("EINTR for ever, ", name_of(operation)));
   }

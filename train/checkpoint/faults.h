@@ -9,7 +9,7 @@
 namespace dikkat {
 
 /// The system calls of a save.
-enum class Operation : std::uint8_t { open, allocate, write, truncate, read, sync, close, rename, sync_directory };
+enum class Operation : std::uint8_t { open, allocate, write, truncate, read, sync, close, rename, sync_directory, size };
 
 constexpr const char* name_of(Operation operation) {
   switch (operation) {
@@ -22,6 +22,7 @@ constexpr const char* name_of(Operation operation) {
     case Operation::close: return "close";
     case Operation::rename: return "rename";
     case Operation::sync_directory: return "sync directory";
+    case Operation::size: return "find out the size";
   }
   return "?";
 }

@@ -138,7 +138,7 @@ int File::close() {
 
 index File::size() const {
   struct stat info {};
-  require(::fstat(descriptor_, &info) == 0, "cannot find out the size of the file: ", errno_text);
+  require_done(attempt(faults_, Operation::size, [&] { return ::fstat(descriptor_, &info); }), Operation::size);
   return info.st_size;
 }
 

@@ -82,7 +82,7 @@ TEST_F(Faulty, AnErrorAtAnyCallFailsTheSaveAndLeavesNothing) {
 
 TEST_F(Faulty, AnErrorOfEachKindIsNamed) {
   for (const Operation operation : {Operation::open, Operation::allocate, Operation::write, Operation::truncate, Operation::read,
-                                    Operation::sync, Operation::close, Operation::rename, Operation::sync_directory}) {
+                                    Operation::sync, Operation::close, Operation::rename, Operation::sync_directory, Operation::size}) {
     Faults faults({.operation = operation, .nth = 1, .error = EIO});
     const std::string text = text_of<Error>([&] { save_checkpoint(scratch_.path(), new_.snapshot, &faults); });
     EXPECT_NE(text.find(concat(name_of(operation), " failed: Input/output error")), std::string::npos) << text;
@@ -94,7 +94,8 @@ TEST_F(Faulty, AnInterruptionAtAnyCallDoesNoHarm) {
 }
 
 TEST_F(Faulty, InterruptionsWithoutEndAreAnErrorAndNoHang) {
-  for (const Operation operation : {Operation::open, Operation::allocate, Operation::write, Operation::read, Operation::sync}) {
+  for (const Operation operation :
+       {Operation::open, Operation::allocate, Operation::write, Operation::read, Operation::sync, Operation::size}) {
     EXPECT_TRUE(fails({.operation = operation, .nth = 1, .for_ever = true, .error = EINTR})) << name_of(operation);
   }
 }
