@@ -14,8 +14,7 @@ namespace {
 struct OpenFile {
   H5FD_t base{};
   LentFile* lent = nullptr;
-  haddr_t allocated = 0;  ///< the end of what the library has given out
-  haddr_t end = 0;        ///< the end of what it believes to be in the file
+  haddr_t end = 0;  ///< of what the library believes to be in the file
 };
 
 OpenFile& of(H5FD_t* file) { return *reinterpret_cast<OpenFile*>(file); }
@@ -51,10 +50,10 @@ herr_t query(const H5FD_t*, unsigned long* features) {
   return 0;
 }
 
-haddr_t allocated_end(const H5FD_t* file, H5FD_mem_t) { return of(file).allocated; }
+haddr_t allocated_end(const H5FD_t* file, H5FD_mem_t) { return of(file).lent->end; }
 
 herr_t set_allocated_end(H5FD_t* file, H5FD_mem_t, haddr_t end) {
-  of(file).allocated = of(file).lent->end = end;
+  of(file).lent->end = end;
   return 0;
 }
 
@@ -91,9 +90,9 @@ herr_t truncate(H5FD_t* base, hid_t, hbool_t) {
   OpenFile& file = of(base);
   if (writing(file)) {
     if (file.lent->error == 0) {
-      keep(*file.lent, file.lent->target->truncate(static_cast<index>(file.allocated)), Operation::truncate);
+      keep(*file.lent, file.lent->target->truncate(static_cast<index>(file.lent->end)), Operation::truncate);
     }
-    file.end = file.allocated;
+    file.end = file.lent->end;
   }
   return 0;
 }

@@ -16,7 +16,7 @@ struct LentFile {
   File* target = nullptr;        ///< the same file if it is to be written, from nothing; null: to be read only
   int error = 0;                 ///< errno of the first call that failed
   Operation failed = Operation::write;
-  haddr_t end = 0;  ///< of what the library says belongs to its image, from the beginning of the file
+  haddr_t end = 0;  ///< of what the library has given out, from the beginning of the file
 };
 
 /// File access properties that make H5Fcreate and H5Fopen work on `lent`, whatever name they are given; not valid() on failure.
