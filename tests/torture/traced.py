@@ -65,10 +65,24 @@ def signals_in(log):
     return log.read_text(errors="replace").count("--- SIG")
 
 
+def whole_lines(text):
+    """The lines of a log, with a call that another thread's interrupted put together again where it ends."""
+    begun = {}
+    for line in text.splitlines():
+        thread, _, said = line.partition(" ")
+        said = said.strip()
+        if said.endswith("<unfinished ...>"):
+            begun[thread] = said.removesuffix("<unfinished ...>")
+        elif resumed := re.match(r"<\.\.\. \w+ resumed>(.*)$", said):
+            yield f"{thread} {begun.pop(thread, '')}{resumed[1]}"
+        else:
+            yield line
+
+
 def steps_left(log, before):
     """The steps of the checkpoints that there should be, by what strace saw: those before, those renamed to, without those removed."""
     steps = set(before)
-    for line in log.read_text(errors="replace").splitlines():
+    for line in whole_lines(log.read_text(errors="replace")):
         if " = 0" not in line or "(INJECTED)" in line:
             continue
         named = re.findall(r"step-(\d{9})\.h5\"", line)
