@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 command -v clang-tidy >/dev/null || scripts/install-packages.sh --lint
-cmake --preset dev -B build/tidy -DCMAKE_CXX_COMPILER=clang++ >/dev/null
+cmake --preset dev -B build/tidy -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null
 
 if [ $# -gt 0 ]; then
   files=("$@")
