@@ -6,13 +6,14 @@ set(boxes
   "autograd/ops:autograd/base autograd/kernels autograd/tape"
   "layers:autograd/base autograd/tape autograd/ops"
   "optim:autograd/base autograd/kernels autograd/tape"
+  "train/hash:autograd/base"
   "train/text:autograd/base"
-  "train/data:autograd/base train/text"
+  "train/data:autograd/base train/hash train/text"
   "train/config:autograd/base"
-  "train/checkpoint:autograd/base"
+  "train/checkpoint:autograd/base train/hash"
   "train/sample:autograd/base autograd/tape autograd/ops layers train/text"
-  "train/loop:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/text train/data train/config train/checkpoint train/sample"
-  "train/cli:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/text train/data train/config train/checkpoint train/sample train/loop")
+  "train/loop:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/hash train/text train/data train/config train/checkpoint train/sample"
+  "train/cli:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/hash train/text train/data train/config train/checkpoint train/sample train/loop")
 
 # What is behind a seam: a pattern of includes, or of what may go wrong without being seen, then the files (patterns too) that alone may have it.
 set(seams
@@ -24,7 +25,7 @@ set(seams
   "#include <CLI/=>train/cli/[^/]+\\.(h|cpp)"
   "#include <histedit=>train/cli/line_reader\\.cpp"
   "#include <(oneapi/)?tbb/=>train/[^/]+/[^/]+\\.cpp"
-  "#include <openssl/=>train/[^/]+/[^/]+\\.cpp"
+  "#include <openssl/=>train/hash/sha256\\.cpp"
   "describe_errno\\(errno\\)=>autograd/base/error\\.h"
   "#include <nlohmann/=>train/[^/]+/[^/]+\\.(h|cpp)")
 

@@ -1,19 +1,24 @@
-// Files of tokens: our own (mode 0 as it is, mode 1 with the checksum of its header made right), and those of nanoGPT and llm.c.
+// Files of tokens: our own (mode 0 as it is, mode 1 with both checksums made right), and those of nanoGPT and llm.c.
 
 #include <algorithm>
+#include <cstring>
+#include <span>
 #include <vector>
 
 #include "tests/fuzz/fuzz.h"
-#include "train/data/fingerprint.h"
 #include "train/data/token_file.h"
 #include "train/data/token_shards.h"
+#include "train/hash/sha256.h"
 
 namespace dikkat {
 
 namespace {
 
-constexpr std::size_t kChecksumAt = 144;
-constexpr std::size_t kChecksumBytes = 64;
+constexpr std::size_t kContentsAt = 144;  // two sha256, of what follows the header and of the header up to its own
+constexpr std::size_t kChecksumAt = 176;
+constexpr std::size_t kHeaderBytes = 256;
+
+void put(std::string& bytes, std::size_t at, const Digest& digest) { std::memcpy(bytes.data() + at, digest.data(), digest.size()); }
 
 /// All that a loader asks of a store; what is not in the file or the vocabulary is refused.
 void read_all(const TokenStore& store, index bytes) {
@@ -41,8 +46,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const unsigned mode = fuzz::choice(input, 6);
   const index vocab_size = mode % 2 == 0 ? 100 : 70'000;
   std::string bytes(input);
-  if (mode / 2 == 1 && bytes.size() >= kChecksumAt + kChecksumBytes) {
-    bytes.replace(kChecksumAt, kChecksumBytes, sha256_hex(std::string_view(bytes).substr(0, kChecksumAt)));
+  if (mode / 2 == 1 && bytes.size() >= kHeaderBytes) {
+    const std::string rest = bytes.substr(kHeaderBytes);
+    put(bytes, kContentsAt, root_hash(static_cast<index>(rest.size()), [&](index offset, std::span<std::byte> out) {
+          std::memcpy(out.data(), rest.data() + offset, out.size());
+        }));
+    put(bytes, kChecksumAt, sha256(std::string_view(bytes).substr(0, kChecksumAt)));
   }
   place.put(bytes);
   const auto length = static_cast<index>(bytes.size());

@@ -21,12 +21,12 @@ index step_of(const std::string& name) {
   return step >= 0 && checkpoint_name(step) == name ? step : -1;
 }
 
-/// The checkpoint if it is whole; an empty answer says that it is not.
-std::optional<CheckpointFile> open_if_good(const fs::path& path) {
+bool is_good(const fs::path& path) {
   try {
-    return CheckpointFile::open(path);
+    CheckpointFile::open(path);
+    return true;
   } catch (const Error&) {
-    return std::nullopt;
+    return false;
   }
 }
 
@@ -34,7 +34,7 @@ std::optional<CheckpointFile> open_if_good(const fs::path& path) {
 [[noreturn]] void refuse_damaged(const fs::path& run_directory, const std::vector<CheckpointEntry>& checkpoints, const char* reason) {
   std::string whole;
   for (auto entry = checkpoints.rbegin() + 1; entry != checkpoints.rend(); ++entry) {
-    if (open_if_good(entry->path)) {
+    if (is_good(entry->path)) {
       append_to(whole, concat(whole.empty() ? "" : ", ", entry->path.filename().string()));
     }
   }
@@ -91,7 +91,7 @@ std::optional<CheckpointEntry> best_checkpoint(const fs::path& run_directory) {
   return entry;
 }
 
-CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, Pick pick) {
+CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, Pick pick, std::vector<std::string>* damaged) {
   std::error_code missing;
   if (!fs::is_directory(run_directory_or_file, missing)) {
     return CheckpointFile::open(run_directory_or_file);
@@ -107,8 +107,14 @@ CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, Pick pick)
   }
   if (pick == Pick::latest_good) {
     for (auto entry = checkpoints.rbegin(); entry != checkpoints.rend(); ++entry) {
-      if (auto checkpoint = open_if_good(entry->path)) {
-        return std::move(*checkpoint);
+      try {
+        return CheckpointFile::open(entry->path);
+      } catch (const InputError& error) {
+        if (damaged != nullptr) {
+          damaged->emplace_back(error.what());
+        }
+      } catch (const Error& error) {
+        fail(error.what(), "; this may pass, so no older one was taken: try again, or move this file away");
       }
     }
   }

@@ -37,7 +37,9 @@ enum class Pick {
 };
 
 /// The checkpoint that RUN_DIR or FILE.h5 means; `pick` is about a RUN_DIR. Throws InputError if there is none, and as
-/// CheckpointFile::open.
-CheckpointFile open_checkpoint(const std::filesystem::path& run_directory_or_file, Pick pick = Pick::newest);
+/// CheckpointFile::open. Pick::latest_good passes over what is damaged, and appends to `damaged` (may be null) what is wrong with each such
+/// file; where one cannot be read just now (Error) it passes over nothing.
+CheckpointFile open_checkpoint(const std::filesystem::path& run_directory_or_file, Pick pick = Pick::newest,
+                               std::vector<std::string>* damaged = nullptr);
 
 }  // namespace dikkat

@@ -87,16 +87,27 @@ int File::create(const std::filesystem::path& path, Faults* faults) {
                  [&] { return descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666); });
 }
 
+namespace {
+
+/// Throws InputError where it is the file's fault that it cannot be opened, and Error where it is the machine's, which may pass.
+void require_opened(int error) {
+  const bool may_pass = error == EIO || error == ENOMEM || error == EMFILE || error == ENFILE || error == EINTR || error == ETIMEDOUT;
+  require(!may_pass, "cannot be read: ", describe_errno(error));
+  require_input(error == 0, "cannot be read: ", describe_errno(error));
+}
+
+}  // namespace
+
 File File::open_regular(const std::filesystem::path& path) {
   struct stat info {};
   // Looked at before it is opened, since opening a device can act on it; and after, since the name may mean another file by then.
-  require_input(::stat(path.c_str(), &info) == 0, "cannot be read: ", errno_text);
+  require_opened(::stat(path.c_str(), &info) == 0 ? 0 : errno);
   require_input(!S_ISDIR(info.st_mode), "is a directory, expected a file");
   require_input(S_ISREG(info.st_mode), "is not a regular file (a pipe, socket or device)");
   File file;
   const int error = attempt(nullptr, Operation::open,
                             [&] { return file.descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); });
-  require_input(error == 0, "cannot be read: ", describe_errno(error));
+  require_opened(error);
   require_input(::fstat(file.descriptor_, &info) == 0 && S_ISREG(info.st_mode), "is not a regular file");
   return file;
 }

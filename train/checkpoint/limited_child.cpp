@@ -19,6 +19,7 @@
 #include "autograd/base/digits.h"
 #include "autograd/base/error.h"
 #include "train/checkpoint/file.h"
+#include "train/checkpoint/system_call_filter.h"
 
 namespace dikkat {
 
@@ -79,6 +80,18 @@ bool limit(int resource, rlim_t soft, rlim_t hard) {
 }
 bool limit(int resource, rlim_t value) { return limit(resource, value, value); }
 
+/// By hand where the kernel is too old for close_range (before 5.9).
+void close_between(unsigned first, unsigned last) {
+  if (::close_range(first, last, 0) == 0) {
+    return;
+  }
+  rlimit most{};
+  ::getrlimit(RLIMIT_NOFILE, &most);
+  for (unsigned descriptor = first; descriptor <= last && descriptor < most.rlim_cur; ++descriptor) {
+    ::close(static_cast<int>(descriptor));
+  }
+}
+
 void close_all_but(std::array<int, 3> kept) {
   std::sort(kept.begin(), kept.end());
   unsigned next = 0;
@@ -86,12 +99,12 @@ void close_all_but(std::array<int, 3> kept) {
     const auto number = static_cast<unsigned>(descriptor);
     if (descriptor >= 0 && number >= next) {
       if (number > next) {
-        ::close_range(next, number - 1, 0);
+        close_between(next, number - 1);
       }
       next = number + 1;
     }
   }
-  ::close_range(next, std::numeric_limits<unsigned>::max(), 0);
+  close_between(next, std::numeric_limits<unsigned>::max());
 }
 
 bool set_limits(const ChildLimits& limits, pid_t parent) {
@@ -111,6 +124,8 @@ bool set_limits(const ChildLimits& limits, pid_t parent) {
   if (!set_limits(limits, parent)) {
     ::_exit(kLimitsFailed);
   }
+  // Where the kernel has none, the limits must do: no file is worth losing because of it.
+  static_cast<void>(keep_computing_calls_only());
   try {
     work(pipe);
   } catch (...) {

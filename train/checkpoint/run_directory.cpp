@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "autograd/base/error.h"
@@ -116,10 +117,19 @@ void require_empty(const fs::path& path) {
                 "): choose another --out, or go on with the run in it by `dikkat resume ", path.string(), "`");
 }
 
+/// With the folders above it, all of which survive a power cut.
 void make_directory(const fs::path& path) {
+  std::vector<fs::path> new_ones;
   std::error_code error;
+  for (fs::path folder = fs::absolute(path).lexically_normal(); !fs::exists(folder, error) && folder.has_relative_path();
+       folder = folder.parent_path()) {
+    new_ones.push_back(folder);
+  }
   fs::create_directories(path, error);
   require_input(!error, path.string(), " cannot be made: ", error.message());
+  for (const fs::path& folder : new_ones) {
+    require_done(sync_directory(folder.parent_path(), nullptr), Operation::sync_directory);
+  }
 }
 
 }  // namespace
@@ -173,11 +183,23 @@ std::optional<CheckpointEntry> RunDirectory::newest() const {
   return entries.empty() ? std::nullopt : std::optional(entries.back());
 }
 
-void RunDirectory::record_best(index step) { replace_file(checkpoints_path() / "best", checkpoint_name(step) + "\n"); }
+void RunDirectory::require_held() const {
+  struct stat held {};
+  struct stat there {};
+  require(::fstat(lock_, &held) == 0 && ::stat((path_ / kLockName).c_str(), &there) == 0 && held.st_dev == there.st_dev &&
+              held.st_ino == there.st_ino,
+          path_.string(), " is not the folder any more that this run has locked: it was moved, removed or replaced, and nothing is written to it");
+}
+
+void RunDirectory::record_best(index step) {
+  require_held();
+  replace_file(checkpoints_path() / "best", checkpoint_name(step) + "\n");
+}
 
 void RunDirectory::retain(const SavedCheckpoint& saved, index keep_last, index best_step) {
   require(keep_last >= 1, "retain: keep_last is ", keep_last, ", expected 1 or more");
   require(saved.path().parent_path() == checkpoints_path(), "retain: ", saved.path().string(), " is not a checkpoint of ", path_.string());
+  require_held();
   const auto entries = checkpoints();
   index kept = 0;
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {

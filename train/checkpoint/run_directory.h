@@ -30,10 +30,14 @@ class RunDirectory {
   std::optional<CheckpointEntry> newest() const;
   std::optional<CheckpointEntry> best() const { return best_checkpoint(path_); }
 
-  /// Makes the checkpoint of this step the one that best() and readers find. Throws Error if it cannot be written.
+  /// Throws Error where path() is another folder by now, or none: it was moved or removed while it was locked, and what is there may be
+  /// another run. To be called before anything is written there.
+  void require_held() const;
+
+  /// Makes the checkpoint of this step the one that best() and readers find. Throws Error if it cannot be written, and as require_held().
   void record_best(index step);
   /// Removes the checkpoints below saved.step() but for the last `keep_last` (1 or more, `saved` counted) and the best
-  /// (best_step; -1: none). Throws Error if one cannot be removed.
+  /// (best_step; -1: none). Throws Error if one cannot be removed, and as require_held().
   void retain(const SavedCheckpoint& saved, index keep_last, index best_step);
   /// Renames the checkpoints after `step` to <name>.aside, .aside-2 ...: a run that goes on from an older one (--latest-good)
   /// would meet them again. Gives their new paths.

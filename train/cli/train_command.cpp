@@ -141,6 +141,9 @@ int resume_command(const ResumeArguments& arguments) {
     return Trainer::resume(arguments.run_directory,
                            {.overrides = arguments.set, .pick = arguments.latest_good ? Pick::latest_good : Pick::newest}, std::ref(line));
   }();
+  for (const std::string& what : trainer.set_aside()) {
+    tell(what);
+  }
   const TrainingState& state = trainer.state();
   if (trainer.finished()) {
     tell(fmt::format("{} is finished: step {} of {}. To train on: dikkat resume {} --set train.max_steps=N", arguments.run_directory,

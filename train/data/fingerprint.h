@@ -1,8 +1,9 @@
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
+
+#include "train/hash/sha256.h"
 
 namespace dikkat {
 
@@ -10,11 +11,6 @@ namespace dikkat {
 /// byte, order or document boundary shows.
 class Fingerprint {
  public:
-  Fingerprint();
-  ~Fingerprint();
-  Fingerprint(Fingerprint&&) noexcept;
-  Fingerprint& operator=(Fingerprint&&) noexcept;
-
   /// Some more of the document that is being read.
   void add(std::string_view text);
   void end_document();
@@ -22,11 +18,7 @@ class Fingerprint {
   std::string finish();
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  Sha256 document_, documents_;
 };
-
-/// SHA-256 of one text, in hex.
-std::string sha256_hex(std::string_view text);
 
 }  // namespace dikkat

@@ -3,18 +3,17 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 
 #include <fcntl.h>
-#include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "autograd/base/error.h"
-#include "train/data/fingerprint.h"
 #include "train/data/nameless_file.h"
+#include "train/hash/sha256.h"
 
 namespace dikkat {
 namespace {
@@ -31,15 +30,28 @@ struct Header {
   std::array<std::int64_t, kParts> tokens;
   std::array<std::int64_t, kParts> documents;
   std::array<char, 64> key;
-  std::array<char, 64> checksum;  // sha256, in hex, of all before
+  Digest contents;  // root_hash() of all that follows the header's bytes
+  Digest checksum;  // sha256 of all before
 };
 constexpr std::size_t kHeaderBytes = 256;
 static_assert(sizeof(Header) <= kHeaderBytes && std::is_trivially_copyable_v<Header>);
 constexpr std::array<char, 16> kMagic = {'d', 'i', 'k', 'k', 'a', 't', ' ', 't', 'o', 'k', 'e', 'n', 's', '\n', '\x1A', '\0'};
-constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kVersion = 2;
 constexpr std::string_view kUnfinished = ".unfinished";
 
-std::string checksum_of(const Header& header) { return sha256_hex({reinterpret_cast<const char*>(&header), offsetof(Header, checksum)}); }
+Digest checksum_of(const Header& header) { return sha256(std::as_bytes(std::span(&header, 1)).first(offsetof(Header, checksum))); }
+
+/// Of a file of `bytes` bytes. Read and not mapped, so that it does not count as memory of this process.
+Digest contents_of(int file, const std::string& path, std::size_t bytes) {
+  return root_hash(static_cast<index>(bytes - kHeaderBytes), [&](index offset, std::span<std::byte> out) {
+    for (std::size_t done = 0; done < out.size();) {
+      errno = ENODATA;  // if it ends too early
+      const ssize_t got = ::pread(file, out.data() + done, out.size() - done, static_cast<off_t>(kHeaderBytes + done) + offset);
+      require(got > 0 || (got < 0 && errno == EINTR), "token file: cannot read ", path, " again: ", errno_text);
+      done += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+    }
+  });
+}
 
 constexpr std::size_t aligned(std::size_t offset) { return (offset + 63) / 64 * 64; }
 
@@ -73,7 +85,19 @@ bool is_possible(const Header& header, std::size_t file_bytes) {
          std::all_of(header.bytes.begin(), header.bytes.end(), [](std::int64_t count) { return count >= 0; });
 }
 
-std::string unfinished_name(const std::string& path, ::pid_t process) { return concat(path, ".", process, kUnfinished); }
+Digest contents_of(const std::string& path, std::size_t bytes) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  require(file >= 0, path, ": cannot be opened: ", errno_text);
+  struct Closed {
+    int file;
+    ~Closed() { ::close(file); }
+  } const closed{file};
+  return contents_of(file, path, bytes);
+}
+
+/// 0 when the file is this descriptor's alone, else errno: nobody else removes what is locked. The lock ends with the descriptor, however
+/// the process does.
+int lock(int file) { return ::flock(file, LOCK_EX | LOCK_NB) == 0 ? 0 : errno; }
 
 /// What programs that were killed have left of this file.
 void remove_abandoned(const std::string& path) {
@@ -83,12 +107,30 @@ void remove_abandoned(const std::string& path) {
   for (const auto& entry : std::filesystem::directory_iterator(whole.parent_path(), error)) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with(start) && name.ends_with(kUnfinished)) {
-      ::pid_t process = 0;
-      std::from_chars(name.data() + start.size(), name.data() + name.size(), process);
-      if (process > 0 && ::kill(process, 0) != 0 && errno == ESRCH) {
+      const int file = ::open(entry.path().c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+      if (file >= 0 && lock(file) == 0) {
         std::filesystem::remove(entry.path(), error);
       }
+      ::close(file);
     }
+  }
+}
+
+/// A new file of a name of its own, which it puts into `name`, and its lock where there are any; -1 where there can be no file. Process
+/// numbers do not tell writers in containers or on other machines from each other.
+int open_unfinished(const std::string& path, std::string& name) {
+  for (;;) {
+    name = concat(path, ".XXXXXX", kUnfinished);
+    const int file = ::mkostemps(name.data(), static_cast<int>(kUnfinished.size()), O_CLOEXEC);
+    if (file < 0) {
+      return file;
+    }
+    ::fchmod(file, 0644);
+    struct stat status {};
+    if (lock(file) != EWOULDBLOCK && ::fstat(file, &status) == 0 && status.st_nlink > 0) {
+      return file;
+    }
+    ::close(file);  // another writer took it for abandoned before it was locked
   }
 }
 
@@ -130,6 +172,10 @@ class TokenFileWriter::Output {
       at += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
     }
   }
+  Digest contents() {
+    flush();
+    return contents_of(file_, path_, size_);
+  }
   void finish_with(const void* start, std::size_t bytes) {
     flush();
     write(start, bytes, 0);
@@ -157,13 +203,15 @@ class TokenFileWriter::Output {
 };
 
 TokenFileWriter::TokenFileWriter(const std::string& path, std::string key, index vocab_size)
-    : path_(path), unfinished_(unfinished_name(path, ::getpid())), key_(std::move(key)), vocab_size_(vocab_size) {
+    : path_(path), key_(std::move(key)), vocab_size_(vocab_size) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   require(!error, "token file: cannot make the folder ", folder, ": ", error.message(), "; set data.cache to another one");
   remove_abandoned(path);
-  tokens_ = std::make_unique<Output>(::open(unfinished_.c_str(), O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0644), unfinished_);
+  std::string name;
+  tokens_ = std::make_unique<Output>(open_unfinished(path, name), name);
+  unfinished_ = name;
   for (auto& documents : documents_) {
     documents = std::make_unique<Output>(open_nameless_file(folder), folder);
   }
@@ -210,11 +258,12 @@ void TokenFileWriter::finish(const std::array<index, kParts>& bytes) {
     tokens_->append(*documents_[part]);
   }
   require(key_.copy(header.key.data(), header.key.size()) == header.key.size(), "token file: the key is no sha256 in hex");
-  checksum_of(header).copy(header.checksum.data(), header.checksum.size());
+  header.contents = tokens_->contents();
+  header.checksum = checksum_of(header);
   tokens_->finish_with(&header, sizeof header);
-  tokens_.reset();
   require(::rename(unfinished_.c_str(), path_.c_str()) == 0, "token file: cannot rename ", unfinished_, ": ", errno_text);
   unfinished_.clear();
+  tokens_.reset();  // with its lock
 }
 
 std::optional<TokenizedCorpus> open_token_file(const std::string& path, const std::string& key, index vocab_size) {
@@ -227,15 +276,13 @@ std::optional<TokenizedCorpus> open_token_file(const std::string& path, const st
     return std::nullopt;
   }
   std::memcpy(&header, file->data(), sizeof header);
-  const std::string checksum = checksum_of(header);
-  if (header.magic != kMagic || header.version != kVersion ||
-      std::string_view(header.checksum.data(), header.checksum.size()) != checksum ||
+  if (header.magic != kMagic || header.version != kVersion || header.checksum != checksum_of(header) ||
       std::string_view(header.key.data(), header.key.size()) != key || header.vocab_size != vocab_size ||
       !is_possible(header, file->size())) {
     return std::nullopt;
   }
   const Layout layout = layout_of(header);
-  if (layout.end != file->size()) {
+  if (layout.end != file->size() || contents_of(path, layout.end) != header.contents) {
     return std::nullopt;
   }
   const auto part = [&](std::size_t i) {

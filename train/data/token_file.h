@@ -9,8 +9,8 @@
 namespace dikkat {
 
 /// The tokens of a corpus in a file, so that a text that has been tokenized once need not be again, and one that is larger than memory can
-/// be trained on: a header with its own checksum, the tokens of both parts, and where documents begin. It is written under another name
-/// and takes its own when it is complete and on the disk.
+/// be trained on: a header with a checksum of itself and one of what follows, the tokens of both parts, and where documents begin. It is written
+/// under another name, locked, and takes its own when it is complete and on the disk.
 ///
 /// `key` says what is in it: of the text, the tokenizer, and how it was cut.
 class TokenFileWriter : public TokenSink {
@@ -35,7 +35,7 @@ class TokenFileWriter : public TokenSink {
   std::array<index, kParts> counts_{};
 };
 
-/// Nothing where there is no such file, or it is not complete, or of another key.
+/// Nothing where there is no such file, or it is not complete, damaged, or of another key: all of it is read to find that out.
 std::optional<TokenizedCorpus> open_token_file(const std::string& path, const std::string& key, index vocab_size);
 
 }  // namespace dikkat

@@ -95,7 +95,7 @@ TokenizedCorpus tokenize(const Corpus& corpus, const Tokenizer& tokenizer, std::
 
 TokenizedCorpus tokenize_once(const std::string& folder, const std::string& fingerprint, const Corpus& corpus, const Tokenizer& tokenizer,
                               std::optional<index> seam, const std::function<void(index)>& progress) {
-  const std::string key = sha256_hex(concat(fingerprint, ' ', sha256_hex(tokenizer.to_json()), ' ', seam.value_or(-1)));
+  const std::string key = to_hex(sha256(concat(fingerprint, ' ', to_hex(sha256(tokenizer.to_json())), ' ', seam.value_or(-1))));
   const std::string path = (std::filesystem::path(folder) / (key.substr(0, 32) + ".tokens")).string();
   if (auto known = open_token_file(path, key, tokenizer.vocab_size())) {
     return std::move(*known);

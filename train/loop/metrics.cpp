@@ -2,8 +2,8 @@
 
 #include <cerrno>
 #include <cmath>
-#include <fstream>
 #include <limits>
+#include <span>
 #include <sstream>
 #include <utility>
 
@@ -60,17 +60,31 @@ KeptMetrics keep_metrics(const std::string& text, index last_step) {
   return kept;
 }
 
+namespace {
+
+std::string contents_of(const std::filesystem::path& path) {
+  try {
+    const File file = File::open_regular(path);
+    std::string text(static_cast<std::size_t>(file.size()), '\0');
+    require_done(file.read(0, std::as_writable_bytes(std::span(text))), Operation::read);
+    return text;
+  } catch (const Error& error) {
+    fail(path.string(), ' ', error.what(), "; mend it, or move it away to go on without the metrics of the steps before");
+  }
+}
+
+}  // namespace
+
 MetricsLog::MetricsLog(const std::filesystem::path& file, index last_step) : file_(file) {
   if (std::filesystem::exists(file)) {
-    std::ostringstream text;
-    text << std::ifstream(file, std::ios::binary).rdbuf();
-    KeptMetrics kept = keep_metrics(text.str(), last_step);
+    const std::string text = contents_of(file);
+    KeptMetrics kept = keep_metrics(text, last_step);
     evaluation_ = kept.evaluation;
-    if (kept.text != text.str()) {
+    if (kept.text != text) {
       replace_file(file, kept.text);
     }
   }
-  descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
   require(descriptor_ >= 0, file.string(), ": cannot be opened for writing: ", errno_text);
 }
 

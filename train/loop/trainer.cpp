@@ -40,6 +40,7 @@ void require_space(const std::filesystem::path& run_directory, const Snapshot& s
 
 struct Trainer::Parts : TrainingRun {
   using TrainingRun::TrainingRun;
+  std::vector<std::string> set_aside;
 };
 
 Trainer::Trainer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -81,7 +82,8 @@ Trainer Trainer::plan(Config config, const StartOptions& options) {
 
 Trainer Trainer::resume(const std::filesystem::path& run_directory, const ResumeOptions& options, const LoadingProgress& progress) {
   RunDirectory directory = RunDirectory::open(run_directory);
-  const CheckpointFile checkpoint = open_checkpoint(directory.path(), options.pick);
+  std::vector<std::string> damaged;
+  const CheckpointFile checkpoint = open_checkpoint(directory.path(), options.pick, &damaged);
   const std::string source = checkpoint.path().string() + ": configuration";
   Config config = parse_config(checkpoint.config(), source);
   for (const std::string& assignment : options.overrides) {
@@ -111,9 +113,13 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
     require_space(directory.path(), parts->snapshot());
   }
   parts->directory.emplace(std::move(directory));
+  parts->saved_step = saved.step;
   if (options.pick == Pick::latest_good) {
-    parts->directory->set_aside_after(saved.step);
+    for (const auto& renamed : parts->directory->set_aside_after(saved.step)) {
+      damaged.push_back(concat("renamed to ", renamed.string()));
+    }
   }
+  parts->set_aside = std::move(damaged);
   if (has_steps_left) {  // a finished run keeps the configuration that its last checkpoint has
     replace_file(parts->directory->path() / "config.toml", parts->config_text);
   }
@@ -129,6 +135,7 @@ const TrainingData& Trainer::data() const { return parts_->data; }
 const LanguageModel& Trainer::model() const { return parts_->model; }
 const TrainingState& Trainer::state() const { return parts_->state; }
 const std::filesystem::path& Trainer::directory() const { return parts_->directory->path(); }
+const std::vector<std::string>& Trainer::set_aside() const { return parts_->set_aside; }
 index Trainer::epoch_size() const { return parts_->loader.epoch_size(); }
 const MemoryPlan& Trainer::memory_plan() const { return parts_->memory; }
 DiskPlan Trainer::disk_plan() const { return plan_disk(parts_->config, parts_->snapshot(), parts_->evaluates()); }

@@ -128,7 +128,7 @@ TrainingData load_text(const Config& config, const KnownCorpus* known, const Loa
   };
   const CorpusFacts facts = read(corpus);
   const CorpusFacts held_out_facts = has_validation ? read(held_out) : CorpusFacts();
-  data.fingerprint = has_validation ? sha256_hex(facts.fingerprint + held_out_facts.fingerprint) : facts.fingerprint;
+  data.fingerprint = has_validation ? to_hex(sha256(facts.fingerprint + held_out_facts.fingerprint)) : facts.fingerprint;
   require_known(config, known, data.fingerprint);
   if (maker != nullptr) {
     data.tokenizer = naming_memory("learning the tokenizer", [&] {
@@ -204,7 +204,7 @@ TrainingData load_shards(const Config& config, const KnownCorpus* known) {
       "), which only the tokenizer that made them can read; give it as tokenizer.path (GPT-2's vocab.bpe, or nanoGPT's meta.pkl as JSON)");
   const CorpusFacts facts = survey_shards(files);
   const CorpusFacts held_out_facts = survey_shards(held_out);
-  data.fingerprint = sha256_hex(facts.fingerprint + held_out_facts.fingerprint);
+  data.fingerprint = to_hex(sha256(facts.fingerprint + held_out_facts.fingerprint));
   require_known(config, known, data.fingerprint);
 
   const Tokenizer& tokenizer = *data.tokenizer;

@@ -128,13 +128,17 @@ Trainer::Outcome TrainingRun::go_on(TrainingEvents& events, const std::function<
     naming_memory("saving", [&] { saver.emplace(directory->checkpoints_path()); });
   }
   const Trainer::Outcome outcome = steps(events, stop);
-  collect(events, true, IfFailed::end);
+  collect(events, true);
+  if (saved_step != state.step) {
+    save(events, IfFailed::end);  // it was stopped after a save that failed, and that it went on without
+    collect(events, true);
+  }
   saver.reset();
   return outcome;
 }
 
 Trainer::Outcome TrainingRun::steps(TrainingEvents& events, const std::function<bool()>& stop) {
-  if (!directory->newest()) {
+  if (saved_step < 0) {
     save(events, IfFailed::end);  // so that there is something to go on from, whenever it ends
   }
   if (state.evaluation_pending && !evaluate(events, stop)) {
@@ -267,6 +271,7 @@ void TrainingRun::skip_or_fail(const StepReport& report, const std::string& obje
   require(directory.has_value(), "step ", report.step, ": ", reason);  // of a trial, which writes nothing
   std::string batch;
   try {
+    directory->require_held();
     batch = concat("its batch is in ", write_bad_step(directory->path(), {.report = report, .reason = reason, .losses = losses}, loader,
                                                       state.samples_seen, config.train.batch_size, *data.tokenizer)
                                            .string());
@@ -305,7 +310,9 @@ void TrainingRun::attempt(TrainingEvents& events, IfFailed if_failed, const std:
 
 void TrainingRun::save(TrainingEvents& events, IfFailed if_failed) {
   collect(events, true);  // one after another
+  if_save_failed = if_failed;
   attempt(events, if_failed, [&] {
+    directory->require_held();
     if (saver) {
       saver->start(snapshot());
     } else {
@@ -315,8 +322,8 @@ void TrainingRun::save(TrainingEvents& events, IfFailed if_failed) {
 }
 
 /// Takes what has been saved while training went on; `wait`: when it is done.
-void TrainingRun::collect(TrainingEvents& events, bool wait, IfFailed if_failed) {
-  attempt(events, if_failed, [&] {
+void TrainingRun::collect(TrainingEvents& events, bool wait) {
+  attempt(events, if_save_failed, [&] {
     if (const auto saved = saver ? saver->collect(wait) : std::nullopt) {
       take(*saved, events);
     }
@@ -324,6 +331,7 @@ void TrainingRun::collect(TrainingEvents& events, bool wait, IfFailed if_failed)
 }
 
 void TrainingRun::take(const SavedCheckpoint& saved, TrainingEvents& events) {
+  saved_step = saved.step();
   directory->retain(saved, config.train.keep_last, state.best_step);
   events.saved(saved);
 }
@@ -346,7 +354,7 @@ bool TrainingRun::evaluate(TrainingEvents& events, const std::function<bool()>& 
                           .val_loss = val->loss,
                           .val_standard_error = val->standard_error,
                           .seconds = seconds_since(start)};
-  report.best = take(report);
+  attempt(events, IfFailed::as_configured, [&] { report.best = take(report); });
   attempt(events, IfFailed::as_configured, [&] { metrics->write(report); });
   events.evaluated(report);
   return true;
@@ -354,12 +362,12 @@ bool TrainingRun::evaluate(TrainingEvents& events, const std::function<bool()>& 
 
 bool TrainingRun::take(const EvaluationReport& report) {
   state.evaluation_pending = false;
-  if (!(report.val_loss < state.best_val_loss) || !std::filesystem::exists(directory->checkpoints_path() / checkpoint_name(report.step))) {
+  if (!(report.val_loss < state.best_val_loss) || saved_step != report.step) {
     return false;  // no better, or not saved (train.on_failed_save)
   }
+  directory->record_best(report.step);
   state.best_val_loss = report.val_loss;
   state.best_step = report.step;
-  directory->record_best(report.step);
   return true;
 }
 

@@ -42,6 +42,7 @@ struct TrainingRun {
   std::optional<AdamW> optimizer;
   std::optional<RunDirectory> directory;
   std::optional<BackgroundSaver> saver;  // after the directory, whose lock it outlives not
+  index saved_step = -1;                 // of the newest checkpoint; -1: there is none
   std::optional<MetricsLog> metrics;
   Tape tape;
   MemoryPlan memory;
@@ -65,12 +66,13 @@ struct TrainingRun {
   enum class IfFailed { as_configured, end };
   void attempt(TrainingEvents& events, IfFailed if_failed, const std::function<void()>& write);
   void save(TrainingEvents& events, IfFailed if_failed = IfFailed::as_configured);
-  void collect(TrainingEvents& events, bool wait, IfFailed if_failed = IfFailed::as_configured);
+  void collect(TrainingEvents& events, bool wait);
   void take(const SavedCheckpoint& saved, TrainingEvents& events);
   /// False when stopped before it was done: it stays pending.
   bool evaluate(TrainingEvents& events, const std::function<bool()>& stop);
 
-  std::vector<double> losses;  // of the micro-batches of the step at hand
+  IfFailed if_save_failed = IfFailed::as_configured;  // of the save that is under way
+  std::vector<double> losses;                         // of the micro-batches of the step at hand
 };
 
 }  // namespace dikkat

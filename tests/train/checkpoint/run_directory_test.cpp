@@ -5,6 +5,7 @@
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -210,6 +211,29 @@ TEST(OpenCheckpoint, TakesARunOrAFile) {
   EXPECT_EQ(open_checkpoint(run.checkpoints_path() / "step-000000010.h5").state().step, 10);
 }
 
+TEST(RunDirectoryTest, AFolderThatWasMovedAwayIsNotWrittenToByItsOldName) {
+  const ScratchDirectory scratch;
+  RunDirectory moved = RunDirectory::create(scratch / "run");
+  const SavedCheckpoint saved = save_step(moved, 10);
+  moved.require_held();
+  const auto expect_told = [&] {
+    for (const auto& write : std::vector<std::function<void()>>{
+             [&] { moved.require_held(); }, [&] { moved.record_best(10); }, [&] { moved.retain(saved, 1, -1); }}) {
+      EXPECT_NE(text_of<Error>(write).find("was moved, removed or replaced"), std::string::npos);
+    }
+  };
+  std::filesystem::rename(scratch / "run", scratch / "elsewhere");
+  expect_told();
+  RunDirectory next = RunDirectory::create(scratch / "run");  // a run of its own: the lock is not in its way
+  save_step(next, 5);
+  expect_told();
+  EXPECT_EQ(steps_of(next), std::vector<index>{5}) << "which the other run would have thinned out";
+  EXPECT_FALSE(next.best());
+  next.require_held();
+  std::filesystem::remove_all(scratch / "run");
+  EXPECT_NE(text_of<Error>([&] { next.require_held(); }), "");
+}
+
 TEST(OpenCheckpoint, NamesADamagedNewestAndTheWholeOlderOnes) {
   const ScratchDirectory scratch;
   RunDirectory run = RunDirectory::create(scratch / "run");
@@ -222,7 +246,10 @@ TEST(OpenCheckpoint, NamesADamagedNewestAndTheWholeOlderOnes) {
   EXPECT_NE(text.find("step-000000040.h5 was altered"), std::string::npos) << text;
   EXPECT_NE(text.find("whole: step-000000030.h5, step-000000010.h5. "), std::string::npos) << text;
   EXPECT_NE(text.find("--latest-good"), std::string::npos) << text;
-  EXPECT_EQ(open_checkpoint(run.path(), Pick::latest_good).state().step, 30);
+  std::vector<std::string> damaged;
+  EXPECT_EQ(open_checkpoint(run.path(), Pick::latest_good, &damaged).state().step, 30);
+  ASSERT_EQ(damaged.size(), 1U);
+  EXPECT_NE(damaged[0].find("step-000000040.h5 was altered"), std::string::npos) << damaged[0];
 
   const auto aside = run.set_aside_after(30);
   ASSERT_EQ(aside.size(), 1U);
@@ -236,6 +263,39 @@ TEST(OpenCheckpoint, NamesADamagedNewestAndTheWholeOlderOnes) {
   }
   EXPECT_NE(text_of<InputError>([&] { open_checkpoint(run.path()); }).find("no other one that is whole"), std::string::npos);
   EXPECT_NE(text_of<InputError>([&] { open_checkpoint(run.path(), Pick::latest_good); }), "");
+}
+
+/// While it lives one more file can be opened, and no pipe for a child that parses it.
+class OneDescriptorLeft {
+ public:
+  OneDescriptorLeft() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = ::dup(STDIN_FILENO);
+    ::close(next);
+    const rlimit low{.rlim_cur = static_cast<rlim_t>(next) + 1, .rlim_max = before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &low);
+  }
+  ~OneDescriptorLeft() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST(OpenCheckpoint, PassesOverNoneThatCannotBeReadJustNow) {
+  const ScratchDirectory scratch;
+  RunDirectory run = RunDirectory::create(scratch / "run");
+  save_step(run, 10);
+  save_step(run, 20);
+  const std::string text = text_of<Error>([&] {
+    const OneDescriptorLeft low;
+    try {
+      open_checkpoint(run.path(), Pick::latest_good);
+    } catch (const InputError& error) {
+      FAIL() << "taken for damaged: " << error.what();
+    }
+  });
+  EXPECT_NE(text.find("step-000000020.h5"), std::string::npos) << text;
+  EXPECT_NE(text.find("no older one was taken"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -170,6 +170,9 @@ TEST(Data, TokensAreKeptAndFoundAgain) {
   EXPECT_EQ(files().size(), 2U) << "another text, another file";
   ASSERT_EQ(here.run(train("d", {})).code, 0);
   EXPECT_EQ(losses(here, "c"), losses(here, "d")) << "as without it";
+  std::filesystem::remove_all(here / "kept");
+  EXPECT_EQ(here.run({"eval", "c"}).code, 0);
+  EXPECT_FALSE(std::filesystem::exists(here / "kept")) << "a checkpoint, which may be a stranger's, had a folder made";
 }
 
 TEST(Data, DocumentsAreNotMixedWhenAsked) {

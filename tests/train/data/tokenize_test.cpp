@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <random>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -246,7 +247,7 @@ TEST(TokenFile, HoldsLargeVocabulariesAndNothingAtAll) {
 }
 
 TEST(TokenFile, CountsThatNoFileHasAreNotBelieved) {
-  constexpr std::size_t kBytes = 32, kTokens = 48, kDocuments = 64, kChecksum = 144;  // in its header
+  constexpr std::size_t kBytes = 32, kTokens = 48, kDocuments = 64, kChecksum = 176;  // in its header
   TemporaryFolder folder;
   const std::string key(64, 'k');
   {
@@ -259,7 +260,8 @@ TEST(TokenFile, CountsThatNoFileHasAreNotBelieved) {
   const std::string good{std::istreambuf_iterator<char>(in), {}};
   const auto put = [](std::string& text, std::size_t at, std::int64_t number) { std::memcpy(text.data() + at, &number, sizeof number); };
   const auto opens = [&](std::string text) {
-    text.replace(kChecksum, 64, sha256_hex(std::string_view(text).substr(0, kChecksum)));
+    const Digest checksum = sha256(std::string_view(text).substr(0, kChecksum));
+    std::memcpy(text.data() + kChecksum, checksum.data(), checksum.size());
     return open_token_file(folder.write("b", text), key, 100).has_value();
   };
   ASSERT_TRUE(opens(good));
@@ -295,14 +297,21 @@ TEST(TokenFile, DamageIsSeenAndTheFileMadeAnew) {
     EXPECT_TRUE(all_of(find(told).parts[0]) == expected);
     EXPECT_GT(told, 0) << cut;
   }
+  std::vector<std::streamoff> places = {256, static_cast<std::streamoff>(size - 1)};
   for (std::streamoff at = 0; at < 208; at += 5) {
+    places.push_back(at);
+  }
+  for (std::streamoff at = 257; at < static_cast<std::streamoff>(size); at += static_cast<std::streamoff>(size / 50)) {
+    places.push_back(at);
+  }
+  for (const std::streamoff at : places) {
     std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
     file.seekg(at);
     const int byte = file.get();
     file.seekp(at);
     file.put(static_cast<char>(byte ^ 1));
     file.close();
-    find(told);
+    EXPECT_TRUE(all_of(find(told).parts[0]) == expected) << "byte " << at;
     EXPECT_GT(told, 0) << "byte " << at;
   }
 }
@@ -322,6 +331,25 @@ TEST(TokenFile, AProgramThatIsKilledLeavesNoFileThatCounts) {
   EXPECT_FALSE(std::filesystem::exists(path));
   { const TokenFileWriter refused(path, key, 300); }
   EXPECT_EQ(files_in(cache.path()), 0U) << "what the dead have left is swept up";
+}
+
+TEST(TokenFile, AnotherWriterOfTheSameFileIsLeftAlone) {
+  const TemporaryFolder cache;
+  const std::string key(64, 'k'), path = cache.path("a");
+  const auto put = [](TokenFileWriter& writer, Token token) {
+    writer.begin_document(Part::train);
+    writer.append(Part::train, std::vector<Token>(1000, token));
+  };
+  TokenFileWriter first(path, key, 300);
+  put(first, 1);
+  TokenFileWriter second(path, key, 300);
+  put(second, 1);
+  EXPECT_EQ(files_in(cache.path()), 2U);
+  first.finish({1000, 0});
+  EXPECT_TRUE(open_token_file(path, key, 300));
+  second.finish({1000, 0});
+  EXPECT_TRUE(open_token_file(path, key, 300));
+  EXPECT_EQ(files_in(cache.path()), 1U);
 }
 
 TEST(TokenFile, SaysWhereItCannotWrite) {

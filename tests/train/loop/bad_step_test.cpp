@@ -50,7 +50,9 @@ struct Told : TrainingEvents {
   void stepped(const StepReport& r) override { steps.push_back(r); }
   void skipped(const std::string& what) override { skips.push_back(what); }
   void write_failed(const std::string& what) override { failures.push_back(what); }
+  void evaluated(const EvaluationReport& r) override { evaluations.push_back(r); }
   std::vector<StepReport> steps;
+  std::vector<EvaluationReport> evaluations;
   std::vector<std::string> skips, failures;
 };
 
@@ -241,6 +243,101 @@ TEST_F(BadStepTest, a_save_that_fails_ends_the_run_or_not_as_configured) {
     expect_words(events.failures[0], {checkpoint_name(8), "left alone"});
     EXPECT_EQ(open_checkpoint(folder / (name + "-continue")).state().step, 20);
   }
+}
+
+/// A run that goes on after a save that failed, and in which the saves of some steps fail.
+class BlockedSaveTest : public BadStepTest, public ::testing::WithParamInterface<bool> {
+ protected:
+  Trainer start() const {
+    Config c = config();
+    c.train.on_failed_save = "continue";
+    c.train.async_save = GetParam();
+    return Trainer::start(c, run());
+  }
+  std::filesystem::path checkpoint(index step) const { return run() / "checkpoints" / checkpoint_name(step); }
+  /// Somebody else's file has the name of a checkpoint.
+  void block(index step) const { write_file(checkpoint(step), "mine"); }
+};
+INSTANTIATE_TEST_SUITE_P(, BlockedSaveTest, ::testing::Bool(),
+                         [](const auto& mode) { return std::string(mode.param ? "in_the_background" : "in_the_foreground"); });
+
+TEST_P(BlockedSaveTest, without_a_first_or_a_last_checkpoint_the_run_does_not_end_well) {
+  for (const index step : {0, 20}) {
+    std::filesystem::remove_all(run());
+    Trainer trainer = start();
+    block(step);
+    Told events;
+    expect_words(failure_of(trainer, events), {checkpoint_name(step), "left alone"});
+    EXPECT_TRUE(events.failures.empty());
+  }
+}
+
+/// Stops in the evaluation after step 12, whose save fails; `unblock`: once.
+struct StopsInEvaluation : Told {
+  void evaluating(double) override { stopping = stopping || steps.size() == 12; }
+  void write_failed(const std::string& what) override {
+    Told::write_failed(what);
+    std::filesystem::remove(unblock);
+  }
+  bool stopping = false;
+  std::filesystem::path unblock;
+};
+
+TEST_P(BlockedSaveTest, a_stop_after_a_save_that_failed_saves_once_more) {
+  for (const bool passing : {true, false}) {
+    std::filesystem::remove_all(run());
+    Trainer trainer = start();
+    block(12);
+    StopsInEvaluation events;
+    const auto stop = [&] { return events.stopping; };
+    if (passing) {
+      events.unblock = checkpoint(12);
+      EXPECT_EQ(trainer.run(events, stop), Trainer::Outcome::stopped);
+      EXPECT_EQ(events.failures.size(), 1U);
+      EXPECT_EQ(open_checkpoint(run()).state().step, 12);
+      EXPECT_TRUE(open_checkpoint(run()).state().evaluation_pending);
+    } else {
+      EXPECT_THROW(trainer.run(events, stop), Error) << "stopped, and said to be saved";
+    }
+  }
+}
+
+TEST_P(BlockedSaveTest, nothing_is_the_best_that_was_not_saved) {
+  Trainer trainer = start();
+  block(6);
+  Told events;
+  EXPECT_EQ(trainer.run(events, never), Trainer::Outcome::finished);
+  ASSERT_EQ(events.evaluations.size(), 4U);
+  EXPECT_FALSE(events.evaluations[0].best);
+  EXPECT_TRUE(events.evaluations[1].best);
+}
+
+TEST_P(BlockedSaveTest, a_name_of_the_best_that_cannot_be_written_is_told) {
+  Trainer trainer = start();
+  std::filesystem::create_directories(run() / "checkpoints" / "best" / "in the way");
+  Told events;
+  EXPECT_EQ(trainer.run(events, never), Trainer::Outcome::finished);
+  ASSERT_FALSE(events.failures.empty());
+  expect_words(events.failures[0], {"best", "cannot be written"});
+  EXPECT_EQ(trainer.state().best_step, -1);
+}
+
+TEST_P(BlockedSaveTest, a_folder_that_was_moved_away_is_left_to_the_next_run) {
+  Trainer trainer = start();
+  struct Moves : Told {
+    void stepped(const StepReport& r) override {
+      Told::stepped(r);
+      if (r.step == 7) {
+        std::filesystem::rename(from, to);
+        std::filesystem::create_directories(from / "checkpoints");
+      }
+    }
+    std::filesystem::path from, to;
+  } events;
+  events.from = run();
+  events.to = folder / "elsewhere";
+  expect_words(failure_of(trainer, events), {"was moved, removed or replaced"});
+  EXPECT_TRUE(std::filesystem::is_empty(run() / "checkpoints"));
 }
 
 }  // namespace

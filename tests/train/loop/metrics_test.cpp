@@ -3,6 +3,7 @@
 #include <csignal>
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "tests/train/loop/tiny_run.h"
 
@@ -33,6 +34,19 @@ TEST(MetricsLog, a_line_that_was_cut_off_by_a_full_disk_spoils_no_other) {
   EXPECT_NE(lines[0].find("\"step\":1,"), std::string::npos);
   EXPECT_NE(lines[1].find("\"step\":4,"), std::string::npos);
   EXPECT_NE(lines[2].find("\"step\":5,"), std::string::npos);
+}
+
+TEST(MetricsLog, what_cannot_be_read_is_refused_and_left_as_it_is) {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder / "metrics.jsonl";
+  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+  EXPECT_THROW(MetricsLog(file, 0), Error) << "a pipe without a writer would be waited for";
+  for (const char* target : {"/dev/zero", "missing"}) {
+    std::filesystem::remove(file);
+    std::filesystem::create_symlink(target, file);
+    EXPECT_THROW(MetricsLog(file, 0), Error) << target;
+    EXPECT_FALSE(std::filesystem::exists(folder / "missing"));
+  }
 }
 
 }  // namespace

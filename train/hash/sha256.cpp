@@ -1,4 +1,4 @@
-#include "train/checkpoint/sha256.h"
+#include "train/hash/sha256.h"
 
 #include <algorithm>
 #include <memory>
@@ -12,12 +12,35 @@
 
 namespace dikkat {
 
-Digest sha256(std::span<const std::byte> bytes) {
-  Digest digest;
+struct Sha256::State {
+  std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context{EVP_MD_CTX_new(), EVP_MD_CTX_free};
+  State() { restart(); }
+  void restart() {
+    require(context != nullptr && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1, "sha256: libcrypto refuses to start");
+  }
+};
+
+Sha256::Sha256() : state_(std::make_unique<State>()) {}
+Sha256::~Sha256() = default;
+Sha256::Sha256(Sha256&&) noexcept = default;
+Sha256& Sha256::operator=(Sha256&&) noexcept = default;
+
+void Sha256::add(std::span<const std::byte> bytes) {
+  require(EVP_DigestUpdate(state_->context.get(), bytes.data(), bytes.size()) == 1, "sha256: libcrypto failed");
+}
+
+Digest Sha256::finish() {
+  Digest digest{};
   unsigned size = 0;
-  const int done = EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr);
-  require(done == 1 && size == digest.size(), "sha256: libcrypto failed");
+  require(EVP_DigestFinal_ex(state_->context.get(), digest.data(), &size) == 1 && size == digest.size(), "sha256: libcrypto failed");
+  state_->restart();
   return digest;
+}
+
+Digest sha256(std::span<const std::byte> bytes) {
+  Sha256 hash;
+  hash.add(bytes);
+  return hash.finish();
 }
 
 Digest sha256(std::string_view text) { return sha256(std::as_bytes(std::span(text))); }

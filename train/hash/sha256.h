@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,23 @@ Digest sha256(std::string_view text);
 
 /// 64 lower-case hexadecimal digits.
 std::string to_hex(const Digest& digest);
+
+/// sha256 of a text that comes in pieces.
+class Sha256 {
+ public:
+  Sha256();
+  ~Sha256();
+  Sha256(Sha256&&) noexcept;
+  Sha256& operator=(Sha256&&) noexcept;
+
+  void add(std::span<const std::byte> bytes);
+  /// Of all that was added; what comes next is another text.
+  Digest finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 inline constexpr index kHashChunkBytes = index{1} << 20;
 
