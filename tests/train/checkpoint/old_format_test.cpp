@@ -25,6 +25,25 @@ TEST(OldFormat, Format1Loads) {
   EXPECT_NE(weight[0], 0);
 }
 
+// Today's: the day it changes this file becomes an old one. The numbers are h5dump's.
+TEST(OldFormat, Format2Loads) {
+  const CheckpointFile checkpoint = CheckpointFile::open(kFixtures / "format-2.h5");
+  EXPECT_EQ(checkpoint.format(), 2);
+  const TrainingState& state = checkpoint.state();
+  EXPECT_EQ(state.step, 6);
+  EXPECT_EQ(state.best_step, 3);
+  EXPECT_TRUE(state.evaluation_pending);
+  EXPECT_EQ(state.losses_watched, 6);
+  EXPECT_EQ(state.loss_mean, 3.8690514961878457);
+  EXPECT_EQ(state.loss_variance, 3.7999932135651191e-05);
+  EXPECT_EQ(checkpoint.tensors().size(), 3 * 16U);
+  std::vector<float> numbers(48 * 4);
+  checkpoint.read(TensorGroup::model, "wte.weight", {48, 4}, numbers.data());
+  EXPECT_EQ(numbers[3 * 4 + 1], -0.00382434716F);
+  checkpoint.read(TensorGroup::adam_v, "wte.weight", {48, 4}, numbers.data());
+  EXPECT_EQ(numbers[3 * 4 + 2], 0.000203469957F);
+}
+
 TEST(OldFormat, AFieldOfALaterFormatIsNoneOfItsOwn) {
   const ScratchDirectory scratch;
   const std::string bytes = read_file(kFixtures / "format-1.h5");
