@@ -40,7 +40,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool accepted = fuzz::accepts([&] {
     const File file = File::open_regular(place.path());
     const Header header = pass_gate(file, file.size());
-    fuzz::hold(header.length == static_cast<index>(bytes.size()) && header.step >= 0 && header.format >= 1 && header.format <= kFormat, "the header is right");
+    fuzz::hold(header.length == static_cast<index>(bytes.size()) && header.step >= 0 && header.format >= 1 && header.format <= kFormat,
+               "the header is right");
     fuzz::hold(render_header(header) == bytes.substr(0, kHeaderBytes), "a header has one text");
   });
   fuzz::hold(accepted || mode != 2, "a right file is accepted");

@@ -1,5 +1,5 @@
-// race NAME: has the race NAME, which ThreadSanitizer must report whatever tests/tsan.supp says; or, for "none", the same without a race, where
-// it must be silent about what the library orders.
+// race NAME: has the race NAME, which ThreadSanitizer must report whatever tests/tsan.supp says; or, for "none", the same without a race,
+// where it must be silent about what the library orders.
 #include <atomic>
 #include <cstdio>
 #include <memory>
@@ -101,7 +101,8 @@ void no_race() {
       [&]() -> std::optional<std::string> {
         return next < 1000 ? std::optional(std::to_string(values[static_cast<std::size_t>(next++)])) : std::nullopt;
       },
-      [&](const std::string& item) { return std::vector<int>(100, std::stoi(item)); }, [&](const std::vector<int>& item) { taken += item.back(); });
+      [&](const std::string& item) { return std::vector<int>(100, std::stoi(item)); },
+      [&](const std::vector<int>& item) { taken += item.back(); });
   const CountingSamples samples;
   {
     const Loader loader(samples, 1);

@@ -23,7 +23,8 @@ class File {
   /// A new file, to be read and written; EEXIST if there is one. `faults` (may be null) must outlive the file.
   [[nodiscard]] int create(const std::filesystem::path& path, Faults* faults);
   /// An existing regular file, read-only. A FIFO, device or folder is never opened: throws InputError ("is a directory, ..."),
-  /// as for a file that is missing or unreadable, and Error where that may pass (a failing disk, too many open files); the text lacks the path.
+  /// as for a file that is missing or unreadable, and Error where that may pass (a failing disk, too many open files); the text lacks the
+  /// path.
   static File open_regular(const std::filesystem::path& path);
 
   /// ENODATA where the file ends before the span does.

@@ -21,8 +21,9 @@ struct ChildLimits {
 };
 
 /// A copy of this process that does one piece of work, which may crash, hang, eat memory or be taken over by what it reads. It can
-/// open, rename and remove nothing, write to no file, start and signal no process (by a filter of system calls where the kernel has them, and by
-/// limits anyhow), and has no descriptors but those it is given; it ends with the thread that started it. Ctrl-C is left to this process.
+/// open, rename and remove nothing, write to no file, start and signal no process (by a filter of system calls where the kernel has them,
+/// and by limits anyhow), and has no descriptors but those it is given; it ends with the thread that started it. Ctrl-C is left to this
+/// process.
 class LimitedChild {
  public:
   struct Answer {

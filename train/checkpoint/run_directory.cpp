@@ -186,9 +186,11 @@ std::optional<CheckpointEntry> RunDirectory::newest() const {
 void RunDirectory::require_held() const {
   struct stat held {};
   struct stat there {};
-  require(::fstat(lock_, &held) == 0 && ::stat((path_ / kLockName).c_str(), &there) == 0 && held.st_dev == there.st_dev &&
-              held.st_ino == there.st_ino,
-          path_.string(), " is not the folder any more that this run has locked: it was moved, removed or replaced, and nothing is written to it");
+  require(::fstat(lock_, &held) == 0, path_.string(), ": its lock cannot be looked at: ", errno_text);
+  const int error = ::stat((path_ / kLockName).c_str(), &there) == 0 ? 0 : errno;
+  require(error == 0 || error == ENOENT || error == ENOTDIR, path_.string(), ": its lock cannot be looked at: ", describe_errno(error));
+  require(error == 0 && held.st_dev == there.st_dev && held.st_ino == there.st_ino, path_.string(),
+          " is not the folder any more that this run has locked: it was moved, removed or replaced, and nothing is written to it");
 }
 
 void RunDirectory::record_best(index step) {

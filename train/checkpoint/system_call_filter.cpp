@@ -24,11 +24,11 @@ constexpr std::uint32_t kMachine = AUDIT_ARCH_AARCH64;
 #endif
 
 constexpr std::uint32_t kAllowed[] = {
-    SYS_read,         SYS_pread64,        SYS_write,           SYS_lseek,         SYS_fstat,    SYS_newfstatat,  // which only look
-    SYS_close,        SYS_close_range,    SYS_mmap,            SYS_munmap,        SYS_mremap,   SYS_mprotect,
-    SYS_madvise,      SYS_brk,            SYS_futex,           SYS_clock_gettime, SYS_getpid,   SYS_getppid,
-    SYS_gettid,       SYS_sched_yield,    SYS_nanosleep,       SYS_clock_nanosleep, SYS_rt_sigaction, SYS_rt_sigprocmask,
-    SYS_rt_sigreturn, SYS_sigaltstack,    SYS_exit,            SYS_exit_group,
+    SYS_read,         SYS_pread64,     SYS_write,     SYS_lseek,           SYS_fstat,        SYS_newfstatat,  // which only look
+    SYS_close,        SYS_close_range, SYS_mmap,      SYS_munmap,          SYS_mremap,       SYS_mprotect,
+    SYS_madvise,      SYS_brk,         SYS_futex,     SYS_clock_gettime,   SYS_getpid,       SYS_getppid,
+    SYS_gettid,       SYS_sched_yield, SYS_nanosleep, SYS_clock_nanosleep, SYS_rt_sigaction, SYS_rt_sigprocmask,
+    SYS_rt_sigreturn, SYS_sigaltstack, SYS_exit,      SYS_exit_group,
 #if defined(SYS_pause)
     SYS_pause,
 #endif

@@ -9,8 +9,8 @@
 namespace dikkat {
 
 /// The tokens of a corpus in a file, so that a text that has been tokenized once need not be again, and one that is larger than memory can
-/// be trained on: a header with a checksum of itself and one of what follows, the tokens of both parts, and where documents begin. It is written
-/// under another name, locked, and takes its own when it is complete and on the disk.
+/// be trained on: a header with a checksum of itself and one of what follows, the tokens of both parts, and where documents begin. It is
+/// written under another name, locked, and takes its own when it is complete and on the disk.
 ///
 /// `key` says what is in it: of the text, the tokenizer, and how it was cut.
 class TokenFileWriter : public TokenSink {

@@ -77,7 +77,8 @@ DocumentWindows::DocumentWindows(const TokenStore& store, index block_size, bool
     const auto [begin, end] = range(document);
     first_window_.push_back(first_window_.back() + ceil_div(std::max<index>(0, end - begin - 1), block_size));
   }
-  require_input(first_window_.back() > 0, "no document of the text has 2 tokens, expected one: give a longer text or data.pack = \"stream\"");
+  require_input(first_window_.back() > 0,
+                "no document of the text has 2 tokens, expected one: give a longer text or data.pack = \"stream\"");
 }
 
 std::pair<index, index> DocumentWindows::range(index document) const {

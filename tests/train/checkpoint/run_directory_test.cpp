@@ -217,8 +217,8 @@ TEST(RunDirectoryTest, AFolderThatWasMovedAwayIsNotWrittenToByItsOldName) {
   const SavedCheckpoint saved = save_step(moved, 10);
   moved.require_held();
   const auto expect_told = [&] {
-    for (const auto& write : std::vector<std::function<void()>>{
-             [&] { moved.require_held(); }, [&] { moved.record_best(10); }, [&] { moved.retain(saved, 1, -1); }}) {
+    for (const auto& write : std::vector<std::function<void()>>{[&] { moved.require_held(); }, [&] { moved.record_best(10); },
+                                                                [&] { moved.retain(saved, 1, -1); }}) {
       EXPECT_NE(text_of<Error>(write).find("was moved, removed or replaced"), std::string::npos);
     }
   };

@@ -81,7 +81,8 @@ TEST_F(DamagedCheckpointTest, AnOlderOneIsTakenOnlyWhenAskedFor) {
   const Outcome resumed = here_.run({"resume", "run", "--latest-good", "--set", "train.max_steps=8"});
   EXPECT_EQ(resumed.code, 0) << resumed.err;
   EXPECT_TRUE(contains(resumed.err, "from step 4 of 8")) << resumed.err;
-  EXPECT_TRUE(contains(resumed.err, kNewest + " was altered") && contains(resumed.err, "renamed to run/checkpoints/step-000000008.h5.aside"))
+  EXPECT_TRUE(contains(resumed.err, kNewest + " was altered") &&
+              contains(resumed.err, "renamed to run/checkpoints/step-000000008.h5.aside"))
       << resumed.err;
   EXPECT_TRUE(std::filesystem::exists(here_ / (kNewest + ".aside"))) << "the damaged one is kept, out of the way";
   EXPECT_EQ(here_.run({"verify", "run"}).code, 0);

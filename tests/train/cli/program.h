@@ -71,7 +71,8 @@ class Program {
     if (limited) {
       arguments.insert(arguments.begin(), {"prlimit", "--as=" + std::to_string(start.address_space)});
     }
-    const int error = ::posix_spawn(&pid_, limited ? "/usr/bin/prlimit" : DIKKAT_PROGRAM, &actions, nullptr, pointers(arguments).data(), pointers(environment).data());
+    const int error = ::posix_spawn(&pid_, limited ? "/usr/bin/prlimit" : DIKKAT_PROGRAM, &actions, nullptr, pointers(arguments).data(),
+                                    pointers(environment).data());
     posix_spawn_file_actions_destroy(&actions);
     if (error != 0) {
       ADD_FAILURE() << DIKKAT_PROGRAM << " cannot be started: error " << error;

@@ -1,8 +1,8 @@
-#include "train/loop/metrics.h"
-
 #include <cmath>
 
 #include <gtest/gtest.h>
+
+#include "train/loop/metrics.h"
 
 namespace dikkat {
 namespace {
