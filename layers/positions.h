@@ -16,8 +16,10 @@ class SinusoidalPositions {
   Tensor operator()(Pass& pass, index first, index time, DType dtype) const;
 
  private:
+  void make_rows(index end) const;
+
   index places_, width_;
-  std::vector<double> table_;  // (places, width)
+  mutable std::vector<double> table_;  // (places so far, width): made as far as it is used, since a configuration can ask for any number
 };
 
 }  // namespace dikkat

@@ -10,6 +10,15 @@ say() { printf '\n== %s\n' "$*"; }
 say "sanitizers: the whole suite"
 ctest --preset asan-all -j "$(nproc)"
 
+say "resume at every step on 1, 2, 3, 4 and 8 threads each"
+DIKKAT_LONG_TESTS=1 ctest --preset dev -R ResumeAtEveryStep -j "$(nproc)"
+
+say "torture: texts and configurations, under the sanitizers"
+scripts/torture.sh --program build/asan/dikkat --only corpora --only configurations
+
+say "torture: programs that break a promise are found out"
+python3 tests/torture/mutants.py build/dev/dikkat build/dev/tests/torture
+
 say "clang-tidy"
 scripts/tidy.sh
 

@@ -2,7 +2,7 @@
 # clang-tidy with the checks of .clang-tidy over all code, or over the files that are named: scripts/tidy.sh [FILE.cpp...]. Exit code 1 where it
 # finds something. A header is looked at with the sources that include it. Nothing is built: build/tidy is configured for the flags of each file.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd -P "$(dirname "$0")/.."
 
 command -v clang-tidy >/dev/null || scripts/install-packages.sh --lint
 cmake --preset dev -B build/tidy -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null
@@ -23,7 +23,11 @@ for file in "${files[@]}"; do
   fi
 done
 if [ ${#known[@]} -eq 0 ]; then
-  exit 0
+  if [ $# -gt 0 ]; then
+    exit 0
+  fi
+  echo "tidy: none of the files is compiled by this build" >&2
+  exit 1
 fi
 printf '%s\0' "${known[@]}" |
   xargs -0 -n1 -P "$(nproc)" sh -c 'clang-tidy -p build/tidy --quiet --warnings-as-errors="*" "$0" 2>/dev/null || exit 1' || exit 1

@@ -27,6 +27,10 @@ class Skipped(Exception):
     """A case that this machine cannot run, and why."""
 
 
+class NotReached(Skipped):
+    """The fault did not come: threads took turns otherwise than in the plan."""
+
+
 class Counts(dict):
     """The verdict of many cases that ran in one process: cases, survived, refused, failures (a list of texts)."""
 
@@ -300,11 +304,17 @@ def reference(bench, max_steps, values=None, threads=2, config=None):
     return bench.once(("reference", max_steps, json.dumps(values, sort_keys=True), threads, json.dumps(config, sort_keys=True)), make)
 
 
+# Steps that may be made while the checkpoint of step 0 is being written beside them: the next save waits for it.
+BEFORE_THE_FIRST = 3
+
+
 def finish(bench, folder, begin, max_steps, expected, run="run", threads=2):
     """Goes on with what is left of a run to its end, which must be that of the undisturbed run. Where nothing was saved, resume has to
     say so, and the run begins anew by the arguments `begin`."""
+    before, lines = steps_in(folder / run), metric_lines(folder / run)
     outcome = bench.run(folder, ["resume", run], threads=threads)
     if not steps_in(folder / run):
+        require(not before and lines <= BEFORE_THE_FIRST, "all checkpoints are gone: there were", before, "and", lines, "lines of metrics")
         outcome.require_code(2)
         outcome.require_sentence(run)
         shutil.rmtree(folder / run, ignore_errors=True)

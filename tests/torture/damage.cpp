@@ -138,7 +138,7 @@ void mangle(Patient& patient, Tally& tally, index count, std::mt19937_64& random
 
 /// A checkpoint of GPT-2's size: `count` bits flipped anywhere.
 void flip_in_a_large_one(Tally& tally, index count, std::mt19937_64& random) {
-  const ScratchDirectory scratch;
+  const ScratchDirectory scratch(ScratchDirectory::On::disk);
   Sample sample;
   for (const TensorGroup group : kTensorGroups) {
     sample.add(group, "large", {124, 1'000'000});

@@ -111,7 +111,11 @@ def hostile(bench):
             before = ["strace", "-f", "-qq", "--seccomp-bpf", "-s", "300", "-o", str(log), "-e", "signal=none",
                       "-e", "trace=open,openat,openat2,execve,connect"]
             outcome = bench.run(folder, arguments, before=before, patience=30)
-            for line in log.read_text(errors="replace").splitlines():
+            lines = log.read_text(errors="replace").splitlines()
+            require(any(f"{name}.h5" in line and "open" in line for line in lines), "the log does not tell what was opened")
+            require(sum("execve(" in line for line in lines) == 1, "it started another program")
+            require(not any("connect(" in line for line in lines), "it went to the network")
+            for line in lines:
                 require("other.h5" not in line and "/etc/passwd" not in line, "it opened another file:", line)
             os.unlink(log)
             require(outcome.peak_bytes < MEMORY, "it took", outcome.peak_bytes, "bytes of memory")

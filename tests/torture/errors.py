@@ -7,14 +7,22 @@ import subprocess
 
 import kills
 import traced
-from bench import (REFUSED, SURVIVED, Case, Skipped, finish, reference, require, require_same_result, require_whole, result_of,
-                   steps_in)
+from bench import (REFUSED, SURVIVED, Case, NotReached, Skipped, checkpoint_name, finish, reference, require, require_same_result,
+                   require_whole, result_of, settings, steps_in)
 
 STEPS = kills.STEPS
 
 
-def judge(bench, folder, outcome, values, log, before, code, silent=False):
-    """What must hold after a run in which a call failed with the errno `code` (None: any)."""
+# What a save cannot do without: an error of one of these that is not told is a save that is not there.
+NEEDED = ("fallocate", "pwrite64", "ftruncate", "fsync", "rename")
+
+
+def judge(bench, folder, outcome, values, log, before, code, silent=False, needed=False):
+    """What must hold after a run in which a call failed with the errno `code` (None: any); `needed`: it may not end well."""
+    if not traced.came(log):
+        require(outcome.code == 0, "no fault came, and it failed:", outcome.last_words()[:300])
+        raise NotReached()
+    require(not needed or outcome.code != 0, "the error was not told, and the run ended well")
     outcome.require_code(0, 1, 2)  # 2: a folder that cannot be listed is something that people can mend
     steps = require_whole(bench, folder)
     expected = traced.steps_left(log, before)
@@ -37,7 +45,68 @@ def fail_at(event, values, effect, for_ever, code, silent=False):
         log = folder / "log"
         when = f"{event.ordinal}{'+' if for_ever else ''}"
         outcome = bench.run(folder, ["resume", "run"], before=traced.injecting(log, event.call, effect, when))
-        verdict = judge(bench, folder, outcome, values, log, steps_in(kills.half_done(bench, values) / "run"), code, silent)
+        needed = event.call in NEEDED and code not in (None, errno.EINTR)
+        verdict = judge(bench, folder, outcome, values, log, steps_in(kills.half_done(bench, values) / "run"), code, silent, needed)
+        shutil.rmtree(folder)
+        return verdict
+    return run
+
+
+def fail_in_the_beginning(event, is_new, values, code):
+    """An error before the first step: the run begins nonetheless, or says why not."""
+    def run(bench, _):
+        begin = begin_arguments(values)
+        before = kills.half_done(bench, values)
+        folder = bench.make_folder("error") if is_new else kills.copy_of(bench, before, "error")
+        log = folder / "log"
+        outcome = bench.run(folder, begin if is_new else ["resume", "run"],
+                            before=traced.injecting(log, event.call, f"error={errno.errorcode[code]}", event.ordinal))
+        if not traced.came(log):
+            require(outcome.code == 0, "no fault came, and it failed:", outcome.last_words()[:300])
+            raise NotReached()
+        outcome.require_code(0, 1, 2)
+        require(event.call not in NEEDED or outcome.code != 0, "the error was not told, and the run went on")
+        result = reference(bench, STEPS, values)[0]
+        if outcome.code == 0:
+            require_same_result(result_of(folder / "run", STEPS), result)
+            return SURVIVED
+        outcome.require_sentence(alone=False)
+        steps = require_whole(bench, folder)
+        require(is_new or set(steps) >= set(steps_in(before / "run")), "checkpoints are gone; there are", steps)
+        if (folder / "run").exists():
+            finish(bench, folder, begin, STEPS, result)
+        shutil.rmtree(folder)
+        return REFUSED
+    return run
+
+
+def fail_and_go_on(event, code):
+    """An error within a save, in a run that is to go on: it says so and goes on, unless the last checkpoint cannot be written."""
+    values = {"train.on_failed_save": "continue", "train.async_save": True}
+
+    def run(bench, _):
+        folder = kills.copy_of(bench, kills.half_done(bench, values), "continue")
+        log = folder / "log"
+        outcome = bench.run(folder, ["resume", "run"],
+                            before=traced.injecting(log, event.call, f"error={errno.errorcode[code]}", event.ordinal))
+        if not traced.came(log):
+            raise NotReached()
+        outcome.require_code(0, 1)
+        require(os.strerror(code) in outcome.err, "the error is not told:", outcome.err[-300:])
+        steps = require_whole(bench, folder)
+        result = reference(bench, STEPS, values)[0]
+        if outcome.code == 1:
+            said = outcome.last_words()
+            begun = "/metrics.jsonl: " not in said and "/config.toml: " not in said  # which are written before the first step, by another thread
+            require(checkpoint_name(STEPS) in said or not begun, "it ended over another checkpoint than the last:", said)
+            require(STEPS not in steps, "the last checkpoint is there")
+            verdict = REFUSED
+        else:
+            require(STEPS in steps, "it ended well without its last checkpoint; there are", steps)
+            # Not the best one, which may not have been saved.
+            found = result_of(folder / "run", STEPS)
+            require(found["metrics"] == result["metrics"], "silently wrong: the metrics differ from those of the undisturbed run")
+            verdict = SURVIVED
         shutil.rmtree(folder)
         return verdict
     return run
@@ -77,8 +146,32 @@ def by_strace(bench):
                 yield Case(f"{mode} {event.name} lost in part", fail_at(event, values, f"retval={event.wanted_bytes() // 2}", False, None))
 
 
+    values = {"train.async_save": False}
+    pairs = [(event, is_new) for event, is_new in kills.calls_of_beginnings(bench, values) if event.call in FAILING]
+    for number, (event, is_new) in enumerate(pairs):
+        if bench.long or number % (len(pairs) // 12 + 1) == 0:
+            code = (errno.ENOSPC, errno.EIO, errno.EDQUOT)[number % 3]
+            yield Case(f"{'train' if is_new else 'resume'} {event.name} {errno.errorcode[code]}",
+                       fail_in_the_beginning(event, is_new, values, code))
+    values = {"train.on_failed_save": "continue", "train.async_save": True}
+    events = [e for e in kills.calls_of_saves(bench, values) if e.call in NEEDED and "metrics" not in e.text]
+    for number, event in enumerate(events):
+        if number % (7 if bench.long else len(events) // 8 + 1) == 0:
+            code = (errno.ENOSPC, errno.EIO, errno.EDQUOT)[number % 3]
+            yield Case(f"going on {event.name} {errno.errorcode[code]}", fail_and_go_on(event, code))
+
+
 def begin_arguments(values):
     return kills.begin_arguments(values)
+
+
+def bytes_of_a_checkpoint(bench):
+    def make():
+        folder = bench.make_folder("size")
+        outcome = bench.run(folder, ["train", "--config", "tiny.toml", "--out", "run", *settings({"train.max_steps": 1})])
+        require(outcome.code == 0, "the run to measure failed:", outcome.last_words())
+        return (folder / "run" / "checkpoints" / checkpoint_name(1)).stat().st_size
+    return bench.once("bytes of a checkpoint", make)
 
 
 def after_a_full_disk(bench, folder, outcome, begin, values, code):
@@ -118,6 +211,10 @@ def small_file_system(kib, values):
             (room / "tiny.toml").symlink_to(folder / "tiny.toml")
             begin = begin_arguments(values)
             outcome = bench.run(room, begin)
+            if kib << 10 < bytes_of_a_checkpoint(bench):
+                outcome.require_code(2)
+                outcome.require_sentence("there is no room for the next checkpoint", "bytes are needed")
+                require(not (room / "run").exists(), "a run was begun that has no room")
             subprocess.run(["mount", "-o", "remount,size=64m", str(room)], check=True)
             verdict = after_a_full_disk(bench, room, outcome, begin, values, errno.ENOSPC)
         finally:

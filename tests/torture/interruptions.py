@@ -7,21 +7,29 @@ import time
 
 import kills
 import traced
-from bench import (REFUSED, SURVIVED, Case, finish, metric_lines, reference, require, require_same_result, require_whole, result_of,
-                   settings, steps_in)
+from bench import (REFUSED, SURVIVED, Case, NotReached, finish, metric_lines, reference, require, require_same_result, require_whole,
+                   result_of, settings, steps_in, tiny_text)
 
 STEPS = kills.STEPS
 SIGNALS = ("INT", "TERM", "HUP", "INT twice", "QUIT")
 PHASES = ("init", "step", "save", "save beside training", "evaluation", "anywhere")
-EVALUATING = {"train.eval_interval": 2, "train.eval_batches": 6000, "train.max_steps": 4}
+EVALUATING = {"train.eval_interval": 2, "train.eval_batches": 20_000, "train.max_steps": 4}
 
 
-def after_a_signal(bench, folder, outcome, name, begin, max_steps, expected, began):
+def evaluating(bench):
+    """A run whose evaluations take most of its time."""
+    def make():
+        text = bench.folder / "validation.txt"
+        text.write_text(tiny_text(80_000))
+        return {**EVALUATING, "data.validation": [str(text)]}
+    return bench.once("evaluating", make)
+
+
+def after_a_signal(bench, folder, outcome, name, begin, max_steps, expected, began, too_late):
+    """`too_late`: the signal came when the run was all but over, so that it may have ended as if there had been none."""
     number = getattr(signal, "SIG" + name.split()[0])
-    if name == "QUIT":
-        outcome.require_code(-number, 0)  # it is not handled: as a kill
-    else:
-        outcome.require_code(128 + number, 0)
+    own = -number if name == "QUIT" else 128 + number  # QUIT is not handled: as a kill
+    outcome.require_code(own, *([0] if too_late else []))
     steps = require_whole(bench, folder)
     if outcome.code == 0:
         require_same_result(result_of(folder / "run", max_steps), expected)
@@ -34,21 +42,12 @@ def after_a_signal(bench, folder, outcome, name, begin, max_steps, expected, beg
     return SURVIVED
 
 
-def calls_of_a_run(bench, values):
-    def make():
-        folder = bench.make_folder("plan")
-        events = traced.trace(bench, folder, kills.begin_arguments(values))
-        first = next(i for i, event in enumerate(events) if r'event\":\"step' in event.text)
-        return events[:first], events[first:]
-    return bench.once(("calls of a run", str(values)), make)
-
-
 def signal_in(phase, name):
     def run(bench, random):
         values = {"train.async_save": phase != "save"}
         folder = bench.make_folder("signal")
         if phase in ("evaluation", "anywhere"):
-            values = EVALUATING if phase == "evaluation" else {**kills.RANDOM_VALUES, "train.max_steps": kills.RANDOM_STEPS}
+            values = evaluating(bench) if phase == "evaluation" else {**kills.RANDOM_VALUES, "train.max_steps": kills.RANDOM_STEPS}
             max_steps = values["train.max_steps"]
             rest = {key: value for key, value in values.items() if key != "train.max_steps"}
             expected, seconds = reference(bench, max_steps, rest)
@@ -57,11 +56,12 @@ def signal_in(phase, name):
             try:
                 if phase == "evaluation":
                     process.until(lambda: metric_lines(folder / "run") >= 2)
-                    time.sleep(random.uniform(0, 0.1))
+                    time.sleep(random.uniform(0, 0.1))  # in which the step is saved, and the evaluation begins
                 else:
                     time.sleep(random.uniform(0, 1.1 * seconds))
                 number = getattr(signal, "SIG" + name.split()[0])
                 process.send(number)
+                too_late = process.ended() or last_step_is_made(folder / "run", max_steps)
                 if name.endswith("twice"):
                     time.sleep(random.uniform(0.001, 0.05))
                     process.send(number)
@@ -69,11 +69,14 @@ def signal_in(phase, name):
             finally:
                 process.kill_if_running()
             began = phase == "evaluation"
+            if began and not name.endswith("twice"):
+                require(not any('"eval"' in line for line in (folder / "run" / "metrics.jsonl").read_text().splitlines()),
+                        "the evaluation was not cut off")
         else:
             max_steps, began = STEPS, phase != "init"
             expected = reference(bench, STEPS, values)[0]
             begin = kills.begin_arguments(values)
-            before, later = calls_of_a_run(bench, values)
+            before, later = kills.calls_of_a_run(bench, values)
             if phase == "init":
                 events = before
             elif phase == "step":
@@ -84,15 +87,25 @@ def signal_in(phase, name):
             when = f"{event.ordinal}..{event.ordinal + 1}" if name.endswith("twice") else event.ordinal
             log = folder / "log"
             outcome = bench.run(folder, begin, before=traced.injecting(log, event.call, "signal=SIG" + name.split()[0], when))
+            if outcome.code == 0 and traced.signals_in(log) == 0:
+                raise NotReached()
             began = began and traced.signals_in(log) == 1
+            too_late = outcome.code == 0 and traced.was_too_late(log, max_steps)
         number = getattr(signal, "SIG" + name.split()[0])
-        if outcome.code == -number and not began and metric_lines(folder / "run") == 0:
+        if outcome.code == -number and not began and metric_lines(folder / "run") == 0 and not steps_in(folder / "run"):
             require(name == "QUIT" or not outcome.err, "the signal's own end, after the program had said something")
             outcome.code = -number if name == "QUIT" else 128 + number  # before main() began the signal does what it does by itself
-        verdict = after_a_signal(bench, folder, outcome, name, begin, max_steps, expected, began)
+        verdict = after_a_signal(bench, folder, outcome, name, begin, max_steps, expected, began, too_late)
         shutil.rmtree(folder)
         return verdict
     return run
+
+
+def last_step_is_made(run, step):
+    try:
+        return f'"event":"step","step":{step},' in (run / "metrics.jsonl").read_text()
+    except FileNotFoundError:
+        return False
 
 
 def signals(bench):

@@ -1,11 +1,13 @@
 """kill -9: at every system call of a save, and at random times of a run."""
 
+import re
 import shutil
 import signal
 import time
 
 import traced
-from bench import REFUSED, SURVIVED, Case, Failed, finish, reference, require, require_whole, settings, steps_in
+from bench import (BEFORE_THE_FIRST, REFUSED, SURVIVED, Case, Failed, NotReached, finish, metric_lines, reference, require,
+                   require_whole, settings, steps_in)
 
 STEPS = 8
 
@@ -31,12 +33,42 @@ def half_done(bench, values):
     return bench.once(("half done", str(values)), make)
 
 
-def calls_of_saves(bench, values):
-    """The calls of `resume` on the half-done run, from its first step to its end."""
+FIRST_STEP = r'event\\":\\"step'
+
+
+def calls_of_resume(bench, values):
+    """The calls of `resume` on the half-done run: those before its first step, and from there to its end."""
     def make():
         folder = copy_of(bench, half_done(bench, values), "plan")
-        return traced.window(traced.trace(bench, folder, ["resume", "run"]), r'event\\":\\"step')
+        return halves(traced.trace(bench, folder, ["resume", "run"]))
     return bench.once(("calls", str(values)), make)
+
+
+def calls_of_a_run(bench, values):
+    """The calls of a new run, likewise."""
+    def make():
+        return halves(traced.trace(bench, bench.make_folder("plan"), begin_arguments(values)))
+    return bench.once(("calls of a run", str(values)), make)
+
+
+def halves(events):
+    first = next(i for i, event in enumerate(events) if re.search(FIRST_STEP, event.text))
+    for call in ("fallocate", "pwrite64", "pread64", "fsync", "rename", "unlink"):
+        require(any(event.call == call for event in events[first:]), "a save makes no call of", call)
+    return events[:first], events[first:]
+
+
+def calls_of_saves(bench, values):
+    return calls_of_resume(bench, values)[1]
+
+
+def calls_of_beginnings(bench, values):
+    """Of a new run and of `resume`, what they do with the run's folder before the first step: pairs of an event and whether it is a new run's."""
+    pairs = []
+    for events, is_new in ((calls_of_a_run(bench, values)[0], True), (calls_of_resume(bench, values)[0], False)):
+        where = next(i for i, event in enumerate(events) if '"run' in event.text)
+        pairs += [(event, is_new) for event in events[where:]]
+    return pairs
 
 
 def copy_of(bench, folder, name):
@@ -64,13 +96,38 @@ def kill_at(event, values):
         folder = copy_of(bench, half_done(bench, values), "kill")
         log = folder / "log"
         outcome = bench.run(folder, ["resume", "run"], before=traced.injecting(log, event.call, "signal=SIGKILL", event.ordinal))
-        outcome.require_code(-signal.SIGKILL, 0)  # 0: threads took turns otherwise than in the plan, and no one came so far
+        if outcome.code == 0:
+            raise NotReached()
+        outcome.require_code(-signal.SIGKILL)
         steps = require_whole(bench, folder)
         expected = traced.steps_left(log, steps_in(half_done(bench, values) / "run"))
         require(steps, "no checkpoint is left")
         require(len(set(steps) ^ set(expected)) <= 1 and max(steps) >= max(expected),
                 f"checkpoints {steps} are there, expected {expected} (one more or less where the kill came)")
         finish(bench, folder, None, STEPS, reference(bench, STEPS, values)[0])
+        shutil.rmtree(folder)
+        return SURVIVED
+    return run
+
+
+def kill_in_the_beginning(event, is_new, values):
+    def run(bench, _):
+        begin = begin_arguments(values)
+        before = half_done(bench, values)
+        folder = bench.make_folder("kill") if is_new else copy_of(bench, before, "kill")
+        arguments = begin if is_new else ["resume", "run"]
+        outcome = bench.run(folder, arguments, before=traced.injecting(folder / "log", event.call, "signal=SIGKILL", event.ordinal))
+        if outcome.code == 0:
+            raise NotReached()
+        if outcome.code == 1:  # it came to the child that parses
+            outcome.require_sentence("the process that parses it was killed")
+        else:
+            outcome.require_code(-signal.SIGKILL)
+        steps = require_whole(bench, folder)
+        require(is_new or set(steps) >= set(steps_in(before / "run")), "checkpoints are gone; there are", steps)
+        if is_new and not (folder / "run").exists():
+            return SURVIVED
+        finish(bench, folder, begin, STEPS, reference(bench, STEPS, values)[0])
         shutil.rmtree(folder)
         return SURVIVED
     return run
@@ -94,6 +151,10 @@ def at_syscalls(bench):
                 events = [e for e in events if e.ordinal % rows.get(e.call, 1) == 0]
             for event in events:
                 yield Case(f"{'async' if asynchronous else 'sync'}{size} {event.name}", kill_at(event, values))
+    values = {"train.async_save": False}
+    pairs = calls_of_beginnings(bench, values)
+    for event, is_new in pairs if bench.long else pairs[::len(pairs) // 20 + 1]:
+        yield Case(f"{'train' if is_new else 'resume'} {event.name}", kill_in_the_beginning(event, is_new, values))
 
 
 RANDOM_STEPS = 60
@@ -106,7 +167,7 @@ def kill_at_random(bench, random):
     folder = bench.make_folder("random-kill")
     begin = ["train", "--config", "tiny.toml", "--out", "run", *settings({"train.max_steps": RANDOM_STEPS, **values})]
     arguments = begin
-    verdict = SURVIVED
+    verdict, newest = SURVIVED, -1
     try:
         while True:
             process = bench.start(folder, arguments)
@@ -119,6 +180,9 @@ def kill_at_random(bench, random):
             else:
                 outcome.require_code(-signal.SIGKILL, 0)
             steps = require_whole(bench, folder)
+            require(max(steps, default=-1) >= newest, "step", newest, "was there, and now there are", steps)
+            require(steps or metric_lines(folder / "run") <= BEFORE_THE_FIRST, "steps were made, and there is no checkpoint")
+            newest = max(steps, default=-1)
             if not steps:
                 verdict = REFUSED
             arguments = ["resume", "run"]

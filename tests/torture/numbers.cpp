@@ -65,18 +65,20 @@ class Experiment {
   }
 
   void activation(Tally& tally, index call, float value) {
-    judge(tally, concat(name_of(value), " from ", ops_[call], ", call ", call, " of a step"), "stop", {"step 6"},
-          [&](Trainer& trainer, TrainingEvents& events) {
-            Site site(
-                [&](const OpRun& run, index now) {
-                  if (now == (kBadStep - 1) * std::ssize(ops_) + call) {
-                    const_cast<float*>(run.outputs.front().data<float>())[0] = value;
-                  }
-                },
-                [](index) {});
-            trainer.set_profile(&site);
-            trainer.run(events, never);
-          });
+    judge(
+        tally, concat(name_of(value), " from ", ops_[call], ", call ", call, " of a step"), "stop", {"step 6"},
+        [&](Trainer& trainer, TrainingEvents& events) {
+          Site site(
+              [&](const OpRun& run, index now) {
+                if (now == (kBadStep - 1) * std::ssize(ops_) + call) {
+                  const_cast<float*>(run.outputs.front().data<float>())[0] = value;
+                }
+              },
+              [](index) {});
+          trainer.set_profile(&site);
+          trainer.run(events, never);
+        },
+        std::isinf(value));  // of which something finite may come, as of exp(-inf)
   }
 
   void gradient(Tally& tally, const std::string& tensor, float value, const char* on_nonfinite) {
@@ -136,7 +138,7 @@ class Experiment {
   std::filesystem::path next_run() { return folder_ / concat("run-", ++runs_); }
 
   void judge(Tally& tally, const std::string& name, const std::string& on_nonfinite, const std::vector<std::string>& words,
-             const std::function<void(Trainer&, TrainingEvents&)>& act) {
+             const std::function<void(Trainer&, TrainingEvents&)>& act, bool may_mean_nothing = false) {
     ++tally.cases;
     const std::filesystem::path run = next_run();
     Listener events;
@@ -159,8 +161,7 @@ class Experiment {
     }
     if (text.empty()) {
       const bool is_over = step == 9;
-      const bool counted = on_nonfinite == "stop" || (skipped == 1 && events.skips.size() == 1);
-      // An infinity may mean nothing: what follows is finite, and so is all that was saved.
+      const bool counted = on_nonfinite == "stop" ? may_mean_nothing : skipped == 1 && events.skips.size() == 1;
       return is_over && counted ? void(++tally.survived) : tally.fail(concat(name, ": step ", step, ", ", skipped, " steps skipped"));
     }
     for (const std::string& word : words) {

@@ -25,7 +25,7 @@ import damage  # noqa: E402
 import errors  # noqa: E402
 import interruptions  # noqa: E402
 import kills  # noqa: E402
-from bench import REFUSED, SURVIVED, Bench, Counts, Failed, Skipped  # noqa: E402
+from bench import REFUSED, SURVIVED, Bench, Counts, Failed, NotReached, Skipped  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -107,6 +107,9 @@ class Progress:
             self._save()
 
 
+NOT_REACHED = "the fault did not come"
+
+
 def run_case(bench, column, case):
     """{"cases", "survived", "refused", "skipped", "failures"}"""
     result = {"cases": 1, "survived": 0, "refused": 0, "skipped": "", "failures": []}
@@ -118,12 +121,14 @@ def run_case(bench, column, case):
             result[verdict] = 1
         else:
             raise Failed(f"the case gave no verdict: {verdict!r}")
+    except NotReached:
+        result.update(cases=0, skipped=NOT_REACHED)
     except Skipped as reason:
         result.update(cases=0, skipped=str(reason))
     except Failed as failure:
         result["failures"] = [str(failure)]
     except Exception:  # a mistake in the test is a failure as well
-        result["failures"] = [traceback.format_exc(limit=4)]
+        result["failures"] = [traceback.format_exc(limit=-4)]
     return result
 
 
@@ -166,6 +171,10 @@ def run_column(bench, options, progress, name, cases, deadline):
                 failures.append((name, case.name, text))
     finally:
         pool.shutdown(cancel_futures=True)  # after an interruption the cases at hand end, and no other begins
+    missed = total["skipped"].get(NOT_REACHED, 0)
+    if missed > 2 + total["cases"] // 4:
+        total["failed"] += 1
+        failures.append((name, "(all)", f"of {total['cases'] + missed} faults {missed} did not come"))
     total["seconds"] = round(time.monotonic() - begun, 1)
     return total, failures
 
@@ -195,7 +204,7 @@ def main():
     identity = [hashlib.sha256(pathlib.Path(options.program).read_bytes()).hexdigest(), options.seed]
     progress = Progress(pathlib.Path(options.state) if options.long and not options.case else None, identity, options.afresh)
     memory = pathlib.Path("/dev/shm")
-    in_memory = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 1 << 30
+    in_memory = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > (4 if options.long else 1) << 30
     folder = tempfile.mkdtemp(prefix="dikkat-torture-", dir=memory if in_memory else None)
     os.chmod(folder, 0o755)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -214,7 +223,7 @@ def main():
             try:
                 cases = list(cases_of(bench))
             except Exception as error:
-                text = str(error) if isinstance(error, Failed) else traceback.format_exc(limit=4)
+                text = str(error) if isinstance(error, Failed) else traceback.format_exc(limit=-4)
                 failures.append((name, "(making the cases)", text))
                 rows.append({"test": name, "title": title, "cases": 0, "survived": 0, "refused": 0, "failed": 1, "skipped": {}, "left": 0,
                              "seconds": 0})

@@ -91,8 +91,9 @@ namespace {
 
 /// Throws InputError where it is the file's fault that it cannot be opened, and Error where it is the machine's, which may pass.
 void require_opened(int error) {
-  const bool may_pass = error == EIO || error == ENOMEM || error == EMFILE || error == ENFILE || error == EINTR || error == ETIMEDOUT;
-  require(!may_pass, "cannot be read: ", describe_errno(error));
+  const bool of_the_file = error == ENOENT || error == ENOTDIR || error == ELOOP || error == ENAMETOOLONG || error == EACCES ||
+                           error == EPERM || error == EISDIR || error == ENXIO || error == EINVAL;
+  require(error == 0 || of_the_file, "cannot be read: ", describe_errno(error));
   require_input(error == 0, "cannot be read: ", describe_errno(error));
 }
 

@@ -141,7 +141,7 @@ std::string trouble_of(int status, const ChildLimits& limits) {
     if (signal == SIGXCPU) {
       return concat("took more than ", limits.processor_seconds, " s of processor time");
     }
-    return concat(signal == SIGKILL ? "was killed" : "crashed", " (signal ", signal, ")");
+    return concat("crashed (signal ", signal, ")");
   }
   const int exit_status = WEXITSTATUS(status);
   return exit_status == 0 ? "" : concat("ended too early (status ", exit_status, ")");
@@ -244,6 +244,7 @@ LimitedChild::Answer LimitedChild::answer() {
   }
   require(!WIFEXITED(status_) || WEXITSTATUS(status_) != kLimitsFailed,
           "cannot limit the process that is to parse the file (is /proc mounted?)");
+  answer.was_killed = WIFSIGNALED(status_) && WTERMSIG(status_) == SIGKILL;
   answer.trouble = trouble_of(status_, limits_);
   return answer;
 }

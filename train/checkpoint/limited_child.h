@@ -28,7 +28,8 @@ class LimitedChild {
  public:
   struct Answer {
     std::string bytes;
-    std::string trouble;  ///< empty if the work came to its end, else what happened, as "crashed (signal 11)"
+    std::string trouble;      ///< empty if the work came to its end, else what happened, as "crashed (signal 11)"
+    bool was_killed = false;  ///< from outside, as where memory is short: nothing that the work did
   };
 
   /// Begins `work(pipe)` in the child, with `descriptors` (two at most) left open; what it writes to the pipe is the answer. Of all

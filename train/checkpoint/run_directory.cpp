@@ -121,14 +121,15 @@ void require_empty(const fs::path& path) {
 void make_directory(const fs::path& path) {
   std::vector<fs::path> new_ones;
   std::error_code error;
-  for (fs::path folder = fs::absolute(path).lexically_normal(); !fs::exists(folder, error) && folder.has_relative_path();
-       folder = folder.parent_path()) {
+  for (fs::path folder = fs::absolute(path); !fs::exists(folder, error) && folder.has_relative_path(); folder = folder.parent_path()) {
     new_ones.push_back(folder);
   }
   fs::create_directories(path, error);
   require_input(!error, path.string(), " cannot be made: ", error.message());
   for (const fs::path& folder : new_ones) {
-    require_done(sync_directory(folder.parent_path(), nullptr), Operation::sync_directory);
+    const int failed = sync_directory(folder.parent_path(), nullptr);
+    // A folder that may be written and not listed cannot be opened to be synced.
+    require(failed == 0 || failed == EACCES, folder.parent_path().string(), " cannot be synced: ", describe_errno(failed));
   }
 }
 

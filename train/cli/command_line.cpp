@@ -143,7 +143,8 @@ struct CommandLine {
     constexpr const char* kExamples = R"(  dikkat plan --config configs/quickstart.toml
   dikkat plan --config configs/gpt2-124m.toml --corpus texts/ --set train.batch_size=1 train.recompute=block
   dikkat plan --config configs/quickstart.toml --corpus my-text.txt --out /data/runs/mine --json
-The corpus is read and tokenized as for training. Three steps are made to see how long they take; nothing is written.)";
+The corpus is read and tokenized as for training. Three steps are made to see how long they take; nothing is written
+but the tokens of a large text, which training then finds (data.cache).)";
     CLI::App& sub = command("plan", "What training would take: memory, disk, time", kExamples, [this] { return plan_command(plan); });
     add_text(sub, "--config", plan.config, "FILE", "Configuration, TOML")->required();
     add_text(sub, "--corpus", plan.corpus, "PATH", "Text files and folders, or pairs; in place of data.corpus");

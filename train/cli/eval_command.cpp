@@ -79,7 +79,9 @@ int eval_command(const EvalArguments& arguments) {
     }
     put(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
   } else {
-    tell(trained.checkpoint.path().string() + (arguments.corpus.empty() ? ", the whole validation part" : ", all of the text"));
+    tell(trained.checkpoint.path().string() + (arguments.corpus.empty()
+                                                   ? ", the whole validation part of " + names_of(trained.config.data.corpus)
+                                                   : ", all of " + names_of(arguments.corpus)));
     const std::string error = std::isnan(result->standard_error) ? "" : fmt::format(" +- {:.4f}", result->standard_error);
     put(fmt::format("loss           {:.4f}{}\nperplexity     {:.4f}\nbits_per_byte  {}\ntokens         {}\n", result->loss, error,
                     result->perplexity(), std::isfinite(bits) ? fmt::format("{:.4f}", bits) : "-  (words do not tell all bytes of a text)",

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -98,6 +100,9 @@ int verify_command(const std::string& source) {
     } catch (const InputError& e) {
       tell(concat("dikkat: ", e.what()));
       code = 2;
+    } catch (const Error& e) {  // it cannot be read just now; the others may
+      tell(concat("dikkat: ", e.what()));
+      code = std::max(code, 1);
     }
   }
   flush_results();

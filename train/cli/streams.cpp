@@ -37,6 +37,11 @@ void announce_standard_input(const std::string& what) {
   }
 }
 
+std::string names_of(const std::vector<std::string>& paths) {
+  const std::size_t others = paths.size() - 1;
+  return paths.empty() ? "" : paths.front() + (others == 0 ? "" : concat(" and ", others, others == 1 ? " other" : " others"));
+}
+
 void announce_corpus(const std::vector<std::string>& paths) {
   if (std::find(paths.begin(), paths.end(), "-") != paths.end()) {
     announce_standard_input("the corpus");

@@ -23,5 +23,7 @@ void flush_results();
 void announce_standard_input(const std::string& what);
 /// The same of a corpus, where one of its paths is "-".
 void announce_corpus(const std::vector<std::string>& paths);
+/// "a.txt", or "a.txt and 2 others".
+std::string names_of(const std::vector<std::string>& paths);
 
 }  // namespace dikkat

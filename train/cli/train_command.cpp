@@ -47,6 +47,7 @@ void introduce(const Trainer& trainer, double gemm_rate) {
   line("model", fmt::format("{} with {} layers, {} heads, width {}, block {}, vocabulary {}: {} parameters", c.model.kind, c.model.n_layer,
                             c.model.n_head, c.model.n_embd, c.model.block_size, c.model.vocab_size,
                             short_count(trainer.model().parameters().parameter_count())));
+  line("corpus", names_of(c.data.corpus) + (c.data.validation.empty() ? "" : ", validated on " + names_of(c.data.validation)));
   line("data", fmt::format("{} bytes in {} file{}{}; {} tokens for training, {} for validation ({} tokenizer)", grouped_digits(data.bytes),
                            grouped_digits(data.files), data.files == 1 ? "" : "s",
                            data.documents == data.files ? "" : fmt::format(", {} documents", grouped_digits(data.documents)),
@@ -141,7 +142,7 @@ int resume_command(const ResumeArguments& arguments) {
     return Trainer::resume(arguments.run_directory,
                            {.overrides = arguments.set, .pick = arguments.latest_good ? Pick::latest_good : Pick::newest}, std::ref(line));
   }();
-  for (const std::string& what : trainer.set_aside()) {
+  for (const std::string& what : trainer.remarks()) {
     tell(what);
   }
   const TrainingState& state = trainer.state();

@@ -16,9 +16,7 @@ Config config_of(const CheckpointFile& checkpoint) {
 TrainedModel load_trained_model(const std::string& source, bool best) {
   CheckpointFile checkpoint = open_checkpoint(source, best ? Pick::best : Pick::newest);
   Config config = config_of(checkpoint);
-  if (std::error_code error; !std::filesystem::is_directory(config.data.cache, error)) {
-    config.data.cache = config.data.cache == "off" ? "off" : "auto";  // a stranger's file makes no folders
-  }
+  config.data.cache = config.data.cache == "off" ? "off" : "auto";  // a stranger's file does not say where something is written
   auto tokenizer = tokenizer_from_json(checkpoint.tokenizer());
   auto model = std::make_unique<LanguageModel>(config.model, tokenizer->vocab_size());
   // Before memory is asked for, since the configuration may say anything: what is stored lies in the file.

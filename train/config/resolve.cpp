@@ -93,6 +93,9 @@ void validate(const Config& config) {
   check_tokenizer(config, problems);
   check_rates(config.optim, problems);
   check_token_count(config, problems);
+  if (config.model.kind == "encoder_decoder" && !config.data.validation.empty()) {
+    problems.add("data.validation is for texts; of pairs the share data.val_fraction is validated on");
+  }
   problems.throw_if_any();
 }
 

@@ -169,7 +169,7 @@ constexpr Key kKeys[] = {
                               "Text files, folders of text, patterns with * and ?, and - for standard input; .jsonl has a document a "
                               "line; .gz and .zst are unpacked; .bin are tokens of nanoGPT or llm.c. A relative path is looked up in the "
                               "current directory and, where it does not exist there, beside the configuration file."),
-    data<&DataConfig::validation>("validation", fixed(anything()), "The same, to validate on; all of corpus is then trained on."),
+    data<&DataConfig::validation>("validation", anything(), "The same, to validate on; all of corpus is then trained on."),
     data<&DataConfig::val_fraction>("val_fraction", fixed(from_to_below(0, 1)),
                                     "Share of the text, its end, kept for validation; 0 trains on all of it. Of no effect where "
                                     "validation is given."),

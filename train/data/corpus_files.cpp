@@ -43,6 +43,12 @@ std::string list_of(Extensions extensions) {
 
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
+/// The folder of a training run, whose metrics are no text to train on.
+bool is_run(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path / "checkpoints", error) && fs::exists(path / "config.toml", error);
+}
+
 const char* name_of(fs::file_type type) {
   switch (type) {
     case fs::file_type::block:
@@ -61,7 +67,7 @@ std::vector<std::string> text_files_below(const fs::path& folder, Extensions ext
   fs::recursive_directory_iterator entry(folder, error);
   for (const fs::recursive_directory_iterator end; !error && entry != end; entry.increment(error)) {
     at = entry->path();
-    if (is_hidden(at)) {
+    if (is_hidden(at) || is_run(at)) {
       entry.disable_recursion_pending();
     } else if (std::error_code ignored; ends_in(at, extensions) && entry->is_regular_file(ignored)) {
       found.push_back(at);

@@ -59,6 +59,12 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
   }
 }
 
+void MappedFile::forget() const {
+  if (data_ != nullptr) {
+    ::madvise(const_cast<std::byte*>(data_), size_, MADV_DONTNEED);
+  }
+}
+
 MappedFile::~MappedFile() {
   if (data_ != nullptr) {
     replace_first(this, nullptr);

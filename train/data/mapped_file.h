@@ -17,6 +17,8 @@ class MappedFile {
   const std::string& path() const { return path_; }
   const std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
+  /// What was looked at counts as this process's memory no more; it is read again when it is asked for.
+  void forget() const;
 
  private:
   std::string path_;

@@ -38,6 +38,7 @@ static_assert(sizeof(Header) <= kHeaderBytes && std::is_trivially_copyable_v<Hea
 constexpr std::array<char, 16> kMagic = {'d', 'i', 'k', 'k', 'a', 't', ' ', 't', 'o', 'k', 'e', 'n', 's', '\n', '\x1A', '\0'};
 constexpr std::int64_t kVersion = 2;
 constexpr std::string_view kUnfinished = ".unfinished";
+constexpr std::size_t kKeyDigits = 32;  // in a name that tokenize_once() gives
 
 Digest checksum_of(const Header& header) { return sha256(std::as_bytes(std::span(&header, 1)).first(offsetof(Header, checksum))); }
 
@@ -99,14 +100,15 @@ Digest contents_of(const std::string& path, std::size_t bytes) {
 /// the process does.
 int lock(int file) { return ::flock(file, LOCK_EX | LOCK_NB) == 0 ? 0 : errno; }
 
-/// What programs that were killed have left of this file.
+/// What programs that were killed have left of this file, and of others in its folder.
 void remove_abandoned(const std::string& path) {
   const std::filesystem::path whole(path);
   const std::string start = whole.filename().string() + ".";
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(whole.parent_path(), error)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with(start) && name.ends_with(kUnfinished)) {
+    const bool is_of_a_key = name.find(".tokens.") == kKeyDigits;  // of another text or tokenizer
+    if (name.ends_with(kUnfinished) && (name.starts_with(start) || is_of_a_key)) {
       const int file = ::open(entry.path().c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
       if (file >= 0 && lock(file) == 0) {
         std::filesystem::remove(entry.path(), error);

@@ -87,6 +87,14 @@ void TokenStore::read_file(const TokenSegment& segment, index first, index count
   }
 }
 
+void TokenStore::forget() const {
+  if (const auto* segments = std::get_if<std::vector<TokenSegment>>(&tokens_)) {
+    for (const TokenSegment& segment : *segments) {
+      segment.file->forget();
+    }
+  }
+}
+
 TokenStore TokenStore::part(index first, index count) const {
   const auto* segments = std::get_if<std::vector<TokenSegment>>(&tokens_);
   require(segments != nullptr && document_file_.file == nullptr && 0 <= first && 0 <= count && first + count <= size_,

@@ -48,6 +48,9 @@ class TokenStore {
   /// is outside the vocabulary.
   void read(index first, index count, Token* out) const;
 
+  /// Of tokens in files: what was read so far counts as this process's memory no more.
+  void forget() const;
+
   /// Tokens `first` to `first + count - 1` of files as a store of their own, with the documents that begin or go on there.
   TokenStore part(index first, index count) const;
 

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "autograd/base/error.h"
@@ -76,7 +77,7 @@ std::string contents_of(const std::filesystem::path& path) {
 }  // namespace
 
 MetricsLog::MetricsLog(const std::filesystem::path& file, index last_step) : file_(file) {
-  if (std::filesystem::exists(file)) {
+  if (std::error_code unknown; std::filesystem::exists(file, unknown)) {
     const std::string text = contents_of(file);
     KeptMetrics kept = keep_metrics(text, last_step);
     evaluation_ = kept.evaluation;
@@ -84,8 +85,14 @@ MetricsLog::MetricsLog(const std::filesystem::path& file, index last_step) : fil
       replace_file(file, kept.text);
     }
   }
-  descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+  descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
   require(descriptor_ >= 0, file.string(), ": cannot be opened for writing: ", errno_text);
+  struct stat status {};
+  const int error = ::fstat(descriptor_, &status) == 0 ? 0 : errno;
+  if (error != 0 || !S_ISREG(status.st_mode)) {
+    ::close(descriptor_);
+    fail(file.string(), ": cannot be written: ", error != 0 ? describe_errno(error) : "it is no regular file");
+  }
 }
 
 MetricsLog::~MetricsLog() { ::close(descriptor_); }

@@ -14,11 +14,28 @@
 namespace dikkat {
 namespace {
 
-/// A run may go on from another folder.
+std::string absolute(const std::string& path) {
+  namespace fs = std::filesystem;
+  if (fs::path(path).is_absolute()) {
+    return path;
+  }
+  std::string folder = fs::current_path().string();
+  if (std::error_code missing;
+      path.find_first_of("*?[") != std::string::npos && !fs::exists(path, missing)) {  // a pattern, which this is not
+    for (std::size_t at = 0; (at = folder.find_first_of("*?[\\", at)) != std::string::npos; at += 2) {
+      folder.insert(at, 1, '\\');
+    }
+  }
+  const fs::path whole = fs::path(folder) / path;
+  const bool goes_up = std::find(whole.begin(), whole.end(), "..") != whole.end();  // which after a link is not the folder above it
+  return goes_up ? whole.string() : whole.lexically_normal().string();
+}
+
+/// A run may go on from another folder. Throws InputError where that makes a configuration that cannot be written down.
 void make_absolute(Config& config) {
   const auto make = [](std::string& path) {
     if (!path.empty() && path != kStandardInput) {
-      path = std::filesystem::absolute(path).lexically_normal().string();
+      path = absolute(path);
     }
   };
   std::for_each(config.data.corpus.begin(), config.data.corpus.end(), make);
@@ -27,6 +44,7 @@ void make_absolute(Config& config) {
   if (config.data.cache != "auto" && config.data.cache != "off") {
     make(config.data.cache);
   }
+  validate(config);
 }
 
 /// For a checkpoint more, before the run begins.
@@ -40,7 +58,7 @@ void require_space(const std::filesystem::path& run_directory, const Snapshot& s
 
 struct Trainer::Parts : TrainingRun {
   using TrainingRun::TrainingRun;
-  std::vector<std::string> set_aside;
+  std::vector<std::string> remarks;
 };
 
 Trainer::Trainer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -80,17 +98,43 @@ Trainer Trainer::plan(Config config, const StartOptions& options) {
   return Trainer(std::move(parts));
 }
 
+namespace {
+
+/// What RUN_DIR/config.toml says and the checkpoint does not, as "model.n_layer = 7, train.seed = 3"; empty where there is nothing, or no
+/// such file.
+std::string edited(const std::filesystem::path& file, const Config& config) {
+  std::string list;
+  try {
+    Config written = load_config(file);
+    resolve(written);
+    for (const char* section : {"model", "tokenizer", "data", "optim", "train"}) {
+      for (const ConfigDifference& difference : differences(config, written, section)) {
+        append_to(list, concat(list.empty() ? "" : ", ", difference.path, " = ", difference.theirs));
+      }
+    }
+  } catch (const Error&) {
+    return "";  // what cannot be read does not count either
+  }
+  return list;
+}
+
+}  // namespace
+
 Trainer Trainer::resume(const std::filesystem::path& run_directory, const ResumeOptions& options, const LoadingProgress& progress) {
   RunDirectory directory = RunDirectory::open(run_directory);
-  std::vector<std::string> damaged;
-  const CheckpointFile checkpoint = open_checkpoint(directory.path(), options.pick, &damaged);
+  std::vector<std::string> remarks;
+  const CheckpointFile checkpoint = open_checkpoint(directory.path(), options.pick, &remarks);
   const std::string source = checkpoint.path().string() + ": configuration";
   Config config = parse_config(checkpoint.config(), source);
+  resolve(config);
+  if (const std::string other = edited(directory.path() / "config.toml", config); !other.empty()) {
+    remarks.push_back(concat(directory.path().string(), "/config.toml says ", other,
+                             ", which the run does not: what counts is in its checkpoint; change it with --set"));
+  }
   for (const std::string& assignment : options.overrides) {
     apply_override(config, assignment, RunStage::goes_on);
   }
   resolve(config);
-  validate(config);
   make_absolute(config);
   const TrainingState& saved = checkpoint.state();
   require_input(config.train.max_steps >= saved.step, "train.max_steps is ", config.train.max_steps, ", but the run is at step ",
@@ -116,10 +160,10 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   parts->saved_step = saved.step;
   if (options.pick == Pick::latest_good) {
     for (const auto& renamed : parts->directory->set_aside_after(saved.step)) {
-      damaged.push_back(concat("renamed to ", renamed.string()));
+      remarks.push_back(concat("renamed to ", renamed.string()));
     }
   }
-  parts->set_aside = std::move(damaged);
+  parts->remarks = std::move(remarks);
   if (has_steps_left) {  // a finished run keeps the configuration that its last checkpoint has
     replace_file(parts->directory->path() / "config.toml", parts->config_text);
   }
@@ -135,7 +179,7 @@ const TrainingData& Trainer::data() const { return parts_->data; }
 const LanguageModel& Trainer::model() const { return parts_->model; }
 const TrainingState& Trainer::state() const { return parts_->state; }
 const std::filesystem::path& Trainer::directory() const { return parts_->directory->path(); }
-const std::vector<std::string>& Trainer::set_aside() const { return parts_->set_aside; }
+const std::vector<std::string>& Trainer::remarks() const { return parts_->remarks; }
 index Trainer::epoch_size() const { return parts_->loader.epoch_size(); }
 const MemoryPlan& Trainer::memory_plan() const { return parts_->memory; }
 DiskPlan Trainer::disk_plan() const { return plan_disk(parts_->config, parts_->snapshot(), parts_->evaluates()); }

@@ -71,8 +71,9 @@ class Trainer {
   const LanguageModel& model() const;
   const TrainingState& state() const;
   const std::filesystem::path& directory() const;
-  /// Of resume() with Pick::latest_good: what is wrong with newer checkpoints, and the name that each has now.
-  const std::vector<std::string>& set_aside() const;
+  /// For people, of resume(): what is wrong with newer checkpoints and the name that each has now (Pick::latest_good), and what config.toml
+  /// says that does not count.
+  const std::vector<std::string>& remarks() const;
   /// Samples (windows of block_size tokens, or pairs) in an epoch.
   index epoch_size() const;
   /// Known before the first step, by a dry one.

@@ -166,6 +166,7 @@ index bytes_of(const TokenStore& tokens, const Tokenizer& tokenizer) {
     sizes.push_back(id == tokenizer.separator() ? 0 : static_cast<index>(tokenizer.decode(std::span(&id, 1)).size()));
   }
   constexpr index kBlock = index{1} << 16;
+  constexpr index kForgetAfter = index{1} << 23;
   std::vector<Token> block(kBlock);
   index bytes = 0;
   for (index first = 0; first < tokens.size(); first += kBlock) {
@@ -174,7 +175,11 @@ index bytes_of(const TokenStore& tokens, const Tokenizer& tokenizer) {
     for (index i = 0; i < count; ++i) {
       bytes += sizes[static_cast<std::size_t>(block[static_cast<std::size_t>(i)])];
     }
+    if (first % kForgetAfter == 0) {
+      tokens.forget();
+    }
   }
+  tokens.forget();
   return bytes;
 }
 
@@ -184,7 +189,12 @@ CorpusFacts survey_shards(const std::vector<CorpusFile>& files) {
   CorpusFacts facts;
   for (const CorpusFile& file : files) {
     const MappedFile mapped(file.path);
-    fingerprint.add({reinterpret_cast<const char*>(mapped.data()), mapped.size()});
+    const std::string_view bytes(reinterpret_cast<const char*>(mapped.data()), mapped.size());
+    constexpr std::size_t kBlock = std::size_t{1} << 24;
+    for (std::size_t at = 0; at < bytes.size(); at += kBlock) {
+      fingerprint.add(bytes.substr(at, kBlock));
+      mapped.forget();
+    }
     fingerprint.end_document();
     facts.bytes += static_cast<index>(mapped.size());
   }

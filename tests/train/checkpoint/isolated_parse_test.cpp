@@ -84,12 +84,22 @@ TEST_F(IsolatedParse, ACrashIsABadFile) {
     return {};
   });
   expect_complaint("crashed (signal 6)", [](const File&) -> ImageIndex { std::abort(); });
-  expect_complaint("was killed (signal 9)", [](const File&) -> ImageIndex {
-    ::raise(SIGKILL);
-    return {};
-  });
   expect_complaint("ended too early (status 3)", [](const File&) -> ImageIndex { ::_exit(3); });
   expect_complaint("ended too early", [](const File&) -> ImageIndex { throw 7; });
+}
+
+TEST_F(IsolatedParse, AKillFromOutsideIsNoFaultOfTheFile) {
+  try {
+    parse_in_child(file_, limits_, [](const File&) -> ImageIndex {
+      ::raise(SIGKILL);
+      return {};
+    });
+    FAIL();
+  } catch (const InputError& error) {
+    FAIL() << error.what();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("was killed, as where memory is short"), std::string::npos) << error.what();
+  }
 }
 
 TEST_F(IsolatedParse, AnEndlessLoopEnds) {

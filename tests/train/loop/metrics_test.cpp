@@ -41,11 +41,10 @@ TEST(MetricsLog, what_cannot_be_read_is_refused_and_left_as_it_is) {
   const std::filesystem::path file = folder / "metrics.jsonl";
   ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
   EXPECT_THROW(MetricsLog(file, 0), Error) << "a pipe without a writer would be waited for";
-  for (const char* target : {"/dev/zero", "missing"}) {
+  for (const char* target : {"/dev/zero", "metrics.jsonl"}) {  // that without an end, and that which leads to itself
     std::filesystem::remove(file);
     std::filesystem::create_symlink(target, file);
     EXPECT_THROW(MetricsLog(file, 0), Error) << target;
-    EXPECT_FALSE(std::filesystem::exists(folder / "missing"));
   }
 }
 

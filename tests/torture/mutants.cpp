@@ -1,0 +1,89 @@
+// To be preloaded into the program (LD_PRELOAD): what DIKKAT_MUTANT names goes wrong in it. mutants.py makes torture find each out.
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+namespace {
+
+bool is(const char* mutant) {
+  const char* name = std::getenv("DIKKAT_MUTANT");
+  return name != nullptr && std::strcmp(name, mutant) == 0;
+}
+
+/// What the C library has under this name.
+template <class Function>
+Function* real(const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+/// All checkpoints but the newest.
+void remove_older_checkpoints() {
+  std::set<std::filesystem::path> checkpoints;
+  std::error_code error;
+  for (const auto& file : std::filesystem::directory_iterator("run/checkpoints", error)) {
+    if (file.path().filename().string().starts_with("step-")) {
+      checkpoints.insert(file.path());
+    }
+  }
+  for (const auto& path : checkpoints) {
+    if (path != *checkpoints.rbegin()) {
+      ::unlink(path.c_str());
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+int sigaction(int number, const struct sigaction* action, struct sigaction* old) noexcept {
+  struct sigaction ignoring {};
+  ignoring.sa_handler = SIG_IGN;
+  const bool heard = number == SIGINT || number == SIGTERM || number == SIGHUP;
+  return real<int(int, const struct sigaction*, struct sigaction*)>("sigaction")(
+      number, action != nullptr && heard && is("deaf") ? &ignoring : action, old);
+}
+
+int fsync(int file) {
+  const int result = real<int(int)>("fsync")(file);
+  return is("sync-always-done") ? 0 : result;
+}
+
+int posix_fallocate(int file, off_t offset, off_t bytes) {
+  if (is("removes-too-early")) {
+    remove_older_checkpoints();
+  }
+  return real<int(int, off_t, off_t)>("posix_fallocate")(file, offset, bytes);
+}
+
+int statvfs(const char* path, struct statvfs* told) noexcept {
+  const int result = real<int(const char*, struct statvfs*)>("statvfs")(path, told);
+  if (is("sees-no-full-disk")) {
+    told->f_blocks = 0;
+  }
+  return result;
+}
+
+}  // extern "C"
+
+namespace {
+
+/// Before main(): of a run that is to go on, nothing is left.
+[[gnu::constructor]] void forget() {
+  std::error_code error;
+  if (is("forgets") && std::filesystem::exists("run/metrics.jsonl", error)) {
+    for (const auto& file : std::filesystem::directory_iterator("run/checkpoints", error)) {
+      ::unlink(file.path().c_str());
+    }
+  }
+}
+
+}  // namespace
