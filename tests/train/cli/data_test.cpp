@@ -175,6 +175,30 @@ TEST(Data, TokensAreKeptAndFoundAgain) {
   EXPECT_FALSE(std::filesystem::exists(here / "kept")) << "a checkpoint, which may be a stranger's, had a folder made";
 }
 
+TEST(Data, ARunInAFolderOfTextsIsNoText) {
+  const Workspace here;
+  std::filesystem::create_directories(here / "texts");
+  here.write("texts/a.txt", tiny_text());
+  const Words arguments = {"train", "--config", "tiny.toml", "--corpus", "texts", "--out", "texts/run", "--set", "train.max_steps=4"};
+  ASSERT_EQ(here.run(arguments).code, 0);
+  const Outcome resumed = here.run({"resume", "texts/run", "--set", "train.max_steps=6"});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_EQ(here.run({"eval", "texts/run"}).code, 0);
+}
+
+TEST(Data, ATextForValidationMayBeMovedAndNotChanged) {
+  const Workspace here;
+  here.write("held.txt", tiny_text(300));
+  ASSERT_EQ(here.run(train("run", {"data.validation=held.txt", "train.max_steps=4"})).code, 0);
+  std::filesystem::rename(here / "held.txt", here / "moved.txt");
+  const Words resume = {"resume", "run", "--set", "train.max_steps=6", "data.validation=moved.txt"};
+  EXPECT_EQ(here.run(resume).code, 0);
+  here.write("moved.txt", tiny_text(301));
+  const Outcome changed = here.run({"resume", "run", "--set", "train.max_steps=7", "data.validation=moved.txt"});
+  EXPECT_EQ(changed.code, 2);
+  EXPECT_TRUE(contains(changed.err, "the corpus has changed")) << changed.err;
+}
+
 TEST(Data, DocumentsAreNotMixedWhenAsked) {
   const Workspace here;
   std::string lines;

@@ -259,6 +259,33 @@ TEST(Workflow, ARunMayGoOnFromAnotherFolderAndWithItsTextElsewhere) {
   EXPECT_EQ(elsewhere.code, 0) << elsewhere.err;
 }
 
+TEST(Workflow, AFolderWhoseNameNoConfigurationCanHoldIsRefusedBeforeTheRun) {
+  const Workspace here;
+  std::filesystem::create_directories(here / "bad\xff");
+  for (const char* name : {"tiny.toml", "text.txt"}) {
+    std::filesystem::copy(here / name, here / "bad\xff" / name);
+  }
+  Start inside = here.here({"train", "--config", "tiny.toml", "--out", "run"});
+  inside.folder = (here / "bad\xff").string();
+  const Outcome outcome = run(inside);
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(contains(outcome.err, "not valid UTF-8")) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(here / "bad\xff/run"));
+}
+
+TEST(Workflow, AnEditedConfigurationIsToldAndDoesNotCount) {
+  const Workspace here;
+  here.train("run", {"train.max_steps=4"});
+  EXPECT_FALSE(contains(here.run({"resume", "run", "--set", "train.max_steps=5"}).err, "config.toml says"));
+  std::string text = contents(here / "run/config.toml");
+  const std::string was = "n_layer = 2";
+  ASSERT_TRUE(contains(text, was));
+  here.write("run/config.toml", text.replace(text.find(was), was.size(), "n_layer = 7"));
+  const Outcome outcome = here.run({"resume", "run", "--set", "train.max_steps=6"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, "run/config.toml says model.n_layer = 7, which the run does not")) << outcome.err;
+}
+
 TEST(Workflow, ThreadsChangeNoBit) {
   const Workspace here;
   here.train("two");

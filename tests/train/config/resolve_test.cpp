@@ -55,6 +55,15 @@ TEST(Validate, AnEncoderDecoderNeedsWords) {
   EXPECT_NE(testing::error_of([&] { validate(config); }).find("tokenizer.kind is \"char\", expected \"word\""), std::string::npos);
 }
 
+TEST(Validate, AnEncoderDecoderHasNoTextForValidation) {
+  Config c;
+  c.model.kind = "encoder_decoder";
+  c.tokenizer.kind = "word";
+  c.data.validation = {"held.tsv"};
+  resolve(c);
+  EXPECT_NE(testing::error_of([&] { validate(c); }).find("data.validation is for texts"), std::string::npos);
+}
+
 TEST(Resolve, KeepsWhatIsSet) {
   Config config;
   config.model.n_encoder_layer = 3;

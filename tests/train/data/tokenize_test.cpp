@@ -331,6 +331,13 @@ TEST(TokenFile, AProgramThatIsKilledLeavesNoFileThatCounts) {
   EXPECT_FALSE(std::filesystem::exists(path));
   { const TokenFileWriter refused(path, key, 300); }
   EXPECT_EQ(files_in(cache.path()), 0U) << "what the dead have left is swept up";
+
+  const std::string of_another = cache.path(std::string(32, 'a') + ".tokens.XyZ123.unfinished");
+  cache.write(std::filesystem::path(of_another).filename().string(), "tokens");
+  cache.write("letter.unfinished", "somebody's own");
+  { const TokenFileWriter refused(path, key, 300); }
+  EXPECT_FALSE(std::filesystem::exists(of_another)) << "of another text too";
+  EXPECT_TRUE(std::filesystem::exists(cache.path("letter.unfinished")));
 }
 
 TEST(TokenFile, AnotherWriterOfTheSameFileIsLeftAlone) {
