@@ -56,19 +56,48 @@ void seal(std::uint8_t* block, std::size_t length) {
   }
 }
 
-/// Bytes before the checksum of the object header here, 0 where it does not fit.
-std::size_t header_length(const std::uint8_t* p, std::size_t rest) {
+struct Header {
+  std::size_t messages = 0, end = 0;  // bytes from its beginning; its checksum follows. 0: it does not fit
+  unsigned flags = 0;
+};
+
+/// Of the object header (version 2) here.
+Header header_at(const std::uint8_t* p, std::size_t rest) {
   if (rest < 6) {
-    return 0;
+    return {};
   }
   const unsigned flags = p[5];
   const std::size_t at = 6 + (flags & 0x20 ? 16U : 0U) + (flags & 0x10 ? 4U : 0U);
   const std::size_t width = std::size_t{1} << (flags & 3);
   if (at + width > rest || width == 8) {
-    return 0;
+    return {};
   }
-  const std::size_t length = at + width + word(p + at, width);
-  return length + 4 <= rest ? length : 0;
+  const std::size_t messages = at + width;
+  const std::size_t end = messages + word(p + at, width);
+  return end + 4 <= rest ? Header{messages, end, flags} : Header{};
+}
+
+/// Seals the blocks (OCHK) that the messages from `at` to `end` say the header goes on in.
+void seal_continuations(std::uint8_t* image, std::size_t size, std::size_t at, std::size_t end, unsigned flags, int depth) {
+  constexpr std::uint8_t kContinuation = 0x10;
+  constexpr std::size_t kSignature = 4;
+  constexpr int kMostDepth = 20;
+  const std::size_t head = flags & 0x04 ? 6 : 4;  // type, size (2), flags, and an order of creation (2)
+  while (at + head <= end) {
+    const std::size_t bytes = word(image + at + 1, 2);
+    const std::uint8_t* data = image + at + head;
+    if (image[at] == kContinuation && bytes >= 16 && at + head + 16 <= end) {
+      const std::uint64_t block = word(data, 4) | std::uint64_t{word(data + 4, 4)} << 32;
+      const std::uint64_t length = word(data + 8, 4) | std::uint64_t{word(data + 12, 4)} << 32;
+      if (block <= size && length <= size - block && length >= kSignature + 4 && std::memcmp(image + block, "OCHK", kSignature) == 0 &&
+          depth < kMostDepth) {
+        const auto last = static_cast<std::size_t>(block + length - 4);
+        seal(image + block, static_cast<std::size_t>(length) - 4);
+        seal_continuations(image, size, static_cast<std::size_t>(block) + kSignature, last, flags, depth + 1);
+      }
+    }
+    at += head + bytes;
+  }
 }
 
 }  // namespace
@@ -81,8 +110,9 @@ void repair_checksums(std::uint8_t* image, std::size_t size) {
   }
   for (std::size_t at = 0; at + 8 <= size; ++at) {
     if (std::memcmp(image + at, "OHDR", 4) == 0) {
-      if (const std::size_t length = header_length(image + at, size - at); length > 0) {
-        seal(image + at, length);
+      if (const Header header = header_at(image + at, size - at); header.end > 0) {
+        seal(image + at, header.end);
+        seal_continuations(image, size, at + header.messages, at + header.end, header.flags, 0);
       }
     }
   }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "autograd/base/machine_memory.h"
 #include "autograd/base/parallel.h"
 #include "train/cli/commands.h"
 #include "train/cli/progress.h"
@@ -47,6 +48,10 @@ int eval_command(const EvalArguments& arguments) {
                 trained.checkpoint.path().string(), " holds a GPT");
   stop_in_order();
   Evaluator evaluator(*trained.model);
+  const std::size_t bytes = evaluator.reserve(*text.samples, text.samples->count());
+  const std::size_t machine = machine_memory().total;
+  require_input(bytes <= machine, "to evaluate ", trained.checkpoint.path().string(), " takes ", bytes >> 20,
+                " MiB of memory for activations, and there are ", machine >> 20, " MiB, swap space included");
   const auto result = [&] {
     ShareLine line("evaluating");
     return evaluator(

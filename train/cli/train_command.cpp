@@ -95,12 +95,22 @@ int run(Trainer& trainer, bool with_profile) {
 }
 
 /// --verify-resume. The folder lies beside that of the run, on the same disk.
-int verify(const Config& config, const std::filesystem::path& out, const StartOptions& options) {
+int verify(const Config& config, const std::filesystem::path& out, StartOptions options) {
   constexpr index kSteps = 6;
   stop_in_order();
-  const auto proof = [&] {
+  struct StoppedWhileLoading {};
+  options.progress = [](const LoadingReport&) {
+    if (stop_requested()) {
+      throw StoppedWhileLoading();
+    }
+  };
+  const auto proof = [&]() -> std::optional<ResumeProof> {
     ShareLine line("training");
-    return verify_resume(config, kSteps, out.string() + fmt::format(".verify-{}", ::getpid()), options, stop_requested, std::ref(line));
+    try {
+      return verify_resume(config, kSteps, out.string() + fmt::format(".verify-{}", ::getpid()), options, stop_requested, std::ref(line));
+    } catch (const StoppedWhileLoading&) {
+      return std::nullopt;
+    }
   }();
   if (!proof) {
     return 128 + stop_signal();

@@ -121,7 +121,9 @@ std::vector<std::string> text_files_of(const std::string& path, Extensions exten
 
 /// A file without a name that holds what standard input had.
 CorpusFile copy_of_standard_input() {
-  const std::string folder = fs::temp_directory_path().string();
+  std::error_code error;
+  const std::string folder = fs::temp_directory_path(error).string();
+  require_input(!error, "corpus: there is no folder to copy standard input to (TMPDIR): ", error.message());
   const int file = open_nameless_file(folder);
   require_input(file >= 0, "corpus: standard input cannot be copied to ", folder, ": ", errno_text, "; set TMPDIR to another folder");
   std::shared_ptr<const void> owner(nullptr, [file](const void*) { ::close(file); });

@@ -1,6 +1,7 @@
 #include <vector>
 
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "autograd/base/error.h"
 #include "train/data/byte_source.h"
@@ -26,6 +27,8 @@ class Unzstd : public ByteSource {
         return 0;
       }
       missing_ = ZSTD_decompressStream(context_.get(), &made, &in_);
+      require_input(ZSTD_getErrorCode(missing_) != ZSTD_error_frameParameter_windowTooLarge, "corpus: ", name_,
+                    " takes more than 128 MiB to unpack; pack it with zstd --long=27 or less");
       require_input(ZSTD_isError(missing_) == 0, "corpus: ", name_, " is damaged: its zstd data are wrong (", ZSTD_getErrorName(missing_),
                     "); get the file again");
       require_input(in_.size > 0 || made.pos > 0, "corpus: ", name_, " is cut off: its zstd data end too early; get the whole file again");

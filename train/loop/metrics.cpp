@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <span>
-#include <sstream>
 #include <utility>
 
 #include <fcntl.h>
@@ -44,15 +43,16 @@ bool is_evaluation(const Json& object) {
 
 KeptMetrics keep_metrics(const std::string& text, index last_step) {
   KeptMetrics kept;
-  const std::size_t end = text.rfind('\n');
-  std::istringstream lines(end == std::string::npos ? std::string() : text.substr(0, end + 1));
-  for (std::string line; std::getline(lines, line);) {
+  std::size_t end = 0;
+  for (std::size_t begin = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    const std::string_view line = std::string_view(text).substr(begin, end - begin);
     const Json object = Json::parse(line, nullptr, false);
     const std::optional<index> step = step_of(object);
     if (!step || *step > last_step) {
       continue;
     }
-    kept.text += line + '\n';
+    append_to(kept.text, line);
+    kept.text += '\n';
     if (*step == last_step && is_evaluation(object)) {
       kept.evaluation =
           EvaluationReport{.step = last_step, .train_loss = number_in(object, "train_loss"), .val_loss = number_in(object, "val_loss")};
