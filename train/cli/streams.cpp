@@ -38,8 +38,10 @@ void announce_standard_input(const std::string& what) {
 }
 
 std::string names_of(const std::vector<std::string>& paths) {
-  const std::size_t others = paths.size() - 1;
-  return paths.empty() ? "" : paths.front() + (others == 0 ? "" : concat(" and ", others, others == 1 ? " other" : " others"));
+  if (paths.size() < 2) {
+    return paths.empty() ? "" : paths.front();
+  }
+  return concat(paths.front(), " and ", paths.size() - 1, paths.size() == 2 ? " other" : " others");
 }
 
 void announce_corpus(const std::vector<std::string>& paths) {

@@ -42,15 +42,20 @@ constexpr std::size_t kKeyDigits = 32;  // in a name that tokenize_once() gives
 
 Digest checksum_of(const Header& header) { return sha256(std::as_bytes(std::span(&header, 1)).first(offsetof(Header, checksum))); }
 
+/// All of `out`, from the file's byte `offset` on.
+void read_again(int file, const std::string& path, std::size_t offset, std::span<std::byte> out) {
+  for (std::size_t done = 0; done < out.size();) {
+    errno = ENODATA;  // if it ends too early
+    const ssize_t got = ::pread(file, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
+    require(got > 0 || (got < 0 && errno == EINTR), "token file: cannot read ", path, " again: ", errno_text);
+    done += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+  }
+}
+
 /// Of a file of `bytes` bytes. Read and not mapped, so that it does not count as memory of this process.
 Digest contents_of(int file, const std::string& path, std::size_t bytes) {
   return root_hash(static_cast<index>(bytes - kHeaderBytes), [&](index offset, std::span<std::byte> out) {
-    for (std::size_t done = 0; done < out.size();) {
-      errno = ENODATA;  // if it ends too early
-      const ssize_t got = ::pread(file, out.data() + done, out.size() - done, static_cast<off_t>(kHeaderBytes + done) + offset);
-      require(got > 0 || (got < 0 && errno == EINTR), "token file: cannot read ", path, " again: ", errno_text);
-      done += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
-    }
+    read_again(file, path, kHeaderBytes + static_cast<std::size_t>(offset), out);
   });
 }
 
@@ -166,12 +171,11 @@ class TokenFileWriter::Output {
   }
   void append(Output& other) {
     other.flush();
-    std::array<char, std::size_t{1} << 16> block{};
-    for (std::size_t at = 0; at < other.size_;) {
-      const ssize_t got = ::pread(other.file_, block.data(), block.size(), static_cast<off_t>(at));
-      require(got > 0 || (got < 0 && errno == EINTR), "token file: cannot read ", other.path_, " again: ", errno_text);
-      append(block.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-      at += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+    std::array<std::byte, std::size_t{1} << 16> block{};
+    for (std::size_t at = 0; at < other.size_; at += block.size()) {
+      const auto piece = std::span(block).first(std::min(block.size(), other.size_ - at));
+      read_again(other.file_, other.path_, at, piece);
+      append(piece.data(), piece.size());
     }
   }
   Digest contents() {

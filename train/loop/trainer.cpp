@@ -54,6 +54,24 @@ void require_space(const std::filesystem::path& run_directory, const Snapshot& s
                 "; free some space, choose another --out, or keep fewer checkpoints with train.keep_last");
 }
 
+/// What RUN_DIR/config.toml says and the checkpoint does not, as "model.n_layer = 7, train.seed = 3"; empty where there is nothing, or no
+/// such file.
+std::string edited(const std::filesystem::path& file, const Config& config) {
+  std::string list;
+  try {
+    Config written = load_config(file);
+    resolve(written);
+    for (const char* section : {"model", "tokenizer", "data", "optim", "train"}) {
+      for (const ConfigDifference& difference : differences(config, written, section)) {
+        append_to(list, concat(list.empty() ? "" : ", ", difference.path, " = ", difference.theirs));
+      }
+    }
+  } catch (const Error&) {
+    return "";  // what cannot be read does not count either
+  }
+  return list;
+}
+
 }  // namespace
 
 struct Trainer::Parts : TrainingRun {
@@ -97,28 +115,6 @@ Trainer Trainer::plan(Config config, const StartOptions& options) {
   parts->reserve();
   return Trainer(std::move(parts));
 }
-
-namespace {
-
-/// What RUN_DIR/config.toml says and the checkpoint does not, as "model.n_layer = 7, train.seed = 3"; empty where there is nothing, or no
-/// such file.
-std::string edited(const std::filesystem::path& file, const Config& config) {
-  std::string list;
-  try {
-    Config written = load_config(file);
-    resolve(written);
-    for (const char* section : {"model", "tokenizer", "data", "optim", "train"}) {
-      for (const ConfigDifference& difference : differences(config, written, section)) {
-        append_to(list, concat(list.empty() ? "" : ", ", difference.path, " = ", difference.theirs));
-      }
-    }
-  } catch (const Error&) {
-    return "";  // what cannot be read does not count either
-  }
-  return list;
-}
-
-}  // namespace
 
 Trainer Trainer::resume(const std::filesystem::path& run_directory, const ResumeOptions& options, const LoadingProgress& progress) {
   RunDirectory directory = RunDirectory::open(run_directory);
