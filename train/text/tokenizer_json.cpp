@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "autograd/base/digits.h"
 #include "autograd/base/error.h"
 
 namespace dikkat {
@@ -12,16 +13,24 @@ using nlohmann::json;
 
 namespace {
 
-/// What walks through JSON (copies, dump()) calls itself for each level, and a stack has an end.
-bool nests_too_deep(std::string_view text) {
-  constexpr int kMost = 100;
+constexpr const char* kExpected = ", expected a tokenizer as dikkat or Hugging Face write it";
+
+/// Throws InputError where a text goes beyond what any tokenizer has. As far as it is valid JSON, this finds its strings as a parser does.
+void require_bounds(std::string_view text) {
+  constexpr int kMostLevels = 100;               // what walks through JSON calls itself for each, and a stack has an end
+  constexpr index kMostValues = index{1} << 24;  // a value takes up to 64 bytes of memory, but as few as two of the text
   int depth = 0;
-  for (std::size_t i = 0; i < text.size() && depth <= kMost; ++i) {
+  index values = 1;
+  for (std::size_t i = 0; i < text.size(); ++i) {
     switch (text[i]) {
       case '[':
-      case '{': ++depth; break;
+      case '{':
+        require_input(++depth <= kMostLevels, "tokenizer: its description is nested too deep", kExpected);
+        ++values;
+        break;
       case ']':
       case '}': --depth; break;
+      case ',': ++values; break;
       case '"':
         for (++i; i < text.size() && text[i] != '"'; ++i) {
           i += text[i] == '\\' ? 1U : 0U;
@@ -29,8 +38,8 @@ bool nests_too_deep(std::string_view text) {
         break;
       default: break;
     }
+    require_input(values <= kMostValues, "tokenizer: its description holds more than ", grouped_digits(kMostValues), " values", kExpected);
   }
-  return depth > kMost;
 }
 
 const json& field_named(const json& object, const char* name) {
@@ -42,18 +51,16 @@ const json& field_named(const json& object, const char* name) {
 }  // namespace
 
 json parse_tokenizer(std::string_view text) {
+  require_bounds(text);
   json object;
   try {
     object = json::parse(text);
   } catch (const json::parse_error& error) {
-    fail_input("tokenizer: its description is not valid JSON at byte ", error.byte,
-               ", expected a tokenizer as dikkat or Hugging Face write it");
+    fail_input("tokenizer: its description is not valid JSON at byte ", error.byte, kExpected);
   } catch (const json::exception&) {  // a number out of range
-    fail_input("tokenizer: its description is JSON that cannot be read, expected a tokenizer as dikkat or Hugging Face write it");
+    fail_input("tokenizer: its description is JSON that cannot be read", kExpected);
   }
   require_input(object.is_object(), "tokenizer: its description is a JSON ", object.type_name(), ", expected an object");
-  require_input(!nests_too_deep(text),
-                "tokenizer: its description is nested too deep, expected a tokenizer as dikkat or Hugging Face write it");
   return object;
 }
 

@@ -148,6 +148,16 @@ TEST(Tokenizer, RefusesADescriptionThatNestsDeep) {
   EXPECT_NO_THROW(tokenizer_from_json("{\"kind\":\"word\",\"words\":[\"" + std::string(200, '[') + R"(\"["]})"));
 }
 
+TEST(Tokenizer, RefusesADescriptionOfTooManyValues) {
+  constexpr std::size_t kMost = std::size_t{1} << 24;
+  std::string numbers = "{\"kind\":[0";
+  for (std::size_t i = 0; i < kMost; ++i) {
+    numbers += ",0";  // 16 bytes of memory for two of text: more than that is refused before it is made
+  }
+  EXPECT_EQ(error_of<InputError>([&] { tokenizer_from_json(numbers + "]}"); }),
+            "tokenizer: its description holds more than 16,777,216 values, expected a tokenizer as dikkat or Hugging Face write it");
+}
+
 TEST(Tokenizer, RefusesADamagedDescription) {
   struct Case {
     std::string json;
@@ -157,8 +167,8 @@ TEST(Tokenizer, RefusesADamagedDescription) {
       {"", "not valid JSON"},
       {R"({"kind":"byte")", "not valid JSON"},
       {R"({"kind":"byte"} x)", "not valid JSON"},
-      {std::string(200000, '['), "not valid JSON"},
-      {std::string(200000, '[') + std::string(200000, ']'), "JSON array, expected an object"},
+      {std::string(200000, '['), "nested too deep"},
+      {std::string(200000, '[') + std::string(200000, ']'), "is nested too deep"},
       {R"({"kind":1e999})", "cannot be read"},
       {"\"byte\"", "JSON string, expected an object"},
       {"null", "JSON null, expected an object"},
