@@ -298,10 +298,10 @@ TEST(TokenFile, DamageIsSeenAndTheFileMadeAnew) {
     EXPECT_GT(told, 0) << cut;
   }
   std::vector<std::streamoff> places = {256, static_cast<std::streamoff>(size - 1)};
-  for (std::streamoff at = 0; at < 208; at += 5) {
+  for (std::streamoff at = 0; at < 208; at += 13) {
     places.push_back(at);
   }
-  for (std::streamoff at = 257; at < static_cast<std::streamoff>(size); at += static_cast<std::streamoff>(size / 50)) {
+  for (std::streamoff at = 257; at < static_cast<std::streamoff>(size); at += static_cast<std::streamoff>(size / 16)) {
     places.push_back(at);
   }
   for (const std::streamoff at : places) {

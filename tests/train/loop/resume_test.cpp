@@ -34,8 +34,8 @@ class Resume : public ::testing::TestWithParam<const char*> {
   int threads_before = thread_count();
 };
 
-TEST_P(Resume, after_a_stop_at_any_step_gives_the_same_bytes_on_any_number_of_threads) {
-  for (int stop = 1; stop < 20; ++stop) {
+TEST_P(Resume, after_a_stop_gives_the_same_bytes_on_any_number_of_threads) {
+  for (const int stop : {1, 2, 6, 10, 13, 19}) {  // every step: resume_slow_test
     const auto run = folder / ("stopped-" + std::to_string(stop));
     TrainingEvents quiet;
     set_thread_count(1 + stop % 3);

@@ -111,7 +111,7 @@ TEST_F(Gpt2, IsTheSameFromEveryFile) {
 TEST_F(Gpt2, NoLineIsTooLong) {
   for (const char* unit : {"a", " ", "\n", "!", "\u3042", "1", "ab", "'", "\xF0\x9F\x98\x80"}) {
     std::string text;
-    while (text.size() < 1'000'000) {
+    while (text.size() < 300'000) {
       text += unit;
     }
     EXPECT_TRUE(tokenizer_->decode(tokenizer_->encode(text)) == text) << unit;
