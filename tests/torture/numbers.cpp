@@ -161,7 +161,7 @@ class Experiment {
     }
     if (text.empty()) {
       const bool is_over = step == 9;
-      const bool counted = on_nonfinite == "stop" ? may_mean_nothing : skipped == 1 && events.skips.size() == 1;
+      const bool counted = on_nonfinite == "stop" ? may_mean_nothing || ended_undisturbed(run) : skipped == 1 && events.skips.size() == 1;
       return is_over && counted ? void(++tally.survived) : tally.fail(concat(name, ": step ", step, ", ", skipped, " steps skipped"));
     }
     for (const std::string& word : words) {
@@ -173,6 +173,17 @@ class Experiment {
       return tally.fail(concat(name, ": stopped at step ", step, ": ", text));
     }
     ++tally.refused;
+  }
+
+  /// As where dropout left out what was not finite.
+  bool ended_undisturbed(const std::filesystem::path& run) {
+    const auto end_of = [](const std::filesystem::path& of) { return contents(checkpoint_directory(of) / checkpoint_name(9)); };
+    const std::filesystem::path reference = folder_ / "undisturbed";
+    if (!std::filesystem::exists(reference)) {
+      Listener events;
+      Trainer::start(config("stop"), reference).run(events, never);
+    }
+    return end_of(run) == end_of(reference);
   }
 
   /// Of the run's checkpoints, which must all be good and finite but for `known`.

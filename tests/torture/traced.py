@@ -84,6 +84,11 @@ def came(log):
     return "(INJECTED)" in log.read_text(errors="replace")
 
 
+def words_lost(log):
+    """Whether the fault came to what the program says."""
+    return any(" write(2, " in line and "(INJECTED)" in line for line in whole_lines(log.read_text(errors="replace")))
+
+
 def was_too_late(log, last_step):
     """Whether the first signal came when the last step had been counted already."""
     text = log.read_text(errors="replace")

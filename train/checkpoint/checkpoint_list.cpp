@@ -1,7 +1,10 @@
 #include "train/checkpoint/checkpoint_list.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+
+#include <unistd.h>
 
 #include "autograd/base/error.h"
 
@@ -20,6 +23,8 @@ index step_of(const std::string& name) {
   }
   return step >= 0 && checkpoint_name(step) == name ? step : -1;
 }
+
+constexpr const char* kNotPassedOver = "; this may pass, so no older one was taken: try again, or move this file away";
 
 bool is_good(const fs::path& path) {
   try {
@@ -72,8 +77,7 @@ std::vector<CheckpointEntry> list_checkpoints(const fs::path& run_directory) {
 std::optional<CheckpointEntry> best_checkpoint(const fs::path& run_directory) {
   const fs::path directory = checkpoint_directory(run_directory);
   const fs::path pointer = directory / "best";
-  std::error_code missing;
-  if (!fs::exists(pointer, missing)) {
+  if (!is_there(pointer)) {
     return std::nullopt;
   }
   std::string name;
@@ -87,7 +91,7 @@ std::optional<CheckpointEntry> best_checkpoint(const fs::path& run_directory) {
   const index step = name.ends_with('\n') ? step_of(name.substr(0, name.size() - 1)) : -1;
   require_input(step >= 0, pointer.string(), " does not name a checkpoint, expected one line such as ", checkpoint_name(700));
   CheckpointEntry entry{step, directory / checkpoint_name(step)};
-  require_input(fs::exists(entry.path, missing), pointer.string(), " names ", entry.path.filename().string(), ", which is not there");
+  require_input(is_there(entry.path), pointer.string(), " names ", entry.path.filename().string(), ", which is not there");
   return entry;
 }
 
@@ -107,6 +111,8 @@ CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, Pick pick,
   }
   if (pick == Pick::latest_good) {
     for (auto entry = checkpoints.rbegin(); entry != checkpoints.rend(); ++entry) {
+      // What cannot be opened is not known to be damaged: somebody else's, or a link to a disk that is not there just now.
+      require(::access(entry->path.c_str(), R_OK) == 0, entry->path.string(), " cannot be read: ", errno_text, kNotPassedOver);
       try {
         return CheckpointFile::open(entry->path);
       } catch (const InputError& error) {
@@ -114,7 +120,7 @@ CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, Pick pick,
           damaged->emplace_back(error.what());
         }
       } catch (const Error& error) {
-        fail(error.what(), "; this may pass, so no older one was taken: try again, or move this file away");
+        fail(error.what(), kNotPassedOver);
       }
     }
   }

@@ -154,6 +154,13 @@ index File::size() const {
   return info.st_size;
 }
 
+bool is_there(const std::filesystem::path& path) {
+  std::error_code error;
+  const bool there = std::filesystem::exists(path, error);
+  require(!error, path.string(), " cannot be looked at: ", error.message());
+  return there;
+}
+
 int rename_file(const std::filesystem::path& from, const std::filesystem::path& to, Faults* faults) {
   return attempt(faults, Operation::rename, [&] { return ::rename(from.c_str(), to.c_str()); });
 }

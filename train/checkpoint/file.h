@@ -46,6 +46,9 @@ class File {
   Faults* faults_ = nullptr;
 };
 
+/// Whether there is such a file or folder. Throws Error where that cannot be found out, so that a failing disk does not pass for an empty one.
+bool is_there(const std::filesystem::path& path);
+
 [[nodiscard]] int rename_file(const std::filesystem::path& from, const std::filesystem::path& to, Faults* faults);
 /// Makes names created, renamed or removed in the folder survive a power cut.
 [[nodiscard]] int sync_directory(const std::filesystem::path& directory, Faults* faults);

@@ -52,7 +52,7 @@ ImageIndex parse_in_child(const File& file, const ChildLimits& limits, const std
   });
   hdf5.unlock();
   const LimitedChild::Answer answer = child.answer();
-  require(!answer.was_killed, "the process that parses it was killed, as where memory is short: try again");
+  require(!answer.may_pass, "cannot be parsed just now: the parser ", answer.trouble, "; try again");
   require_input(answer.trouble.empty(), "cannot be parsed: the parser ", answer.trouble, "; the file is damaged or hostile");
   return decode_answer(answer.bytes, file.size());
 }

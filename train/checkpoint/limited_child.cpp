@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <limits>
 #include <utility>
@@ -13,6 +15,7 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -80,16 +83,32 @@ bool limit(int resource, rlim_t soft, rlim_t hard) {
 }
 bool limit(int resource, rlim_t value) { return limit(resource, value, value); }
 
-/// By hand where the kernel is too old for close_range (before 5.9).
+/// By hand where the kernel is too old for close_range (before 5.9), or does not let it be used: what /proc lists, since there may be room for
+/// a thousand million. Between fork() and the work there is no malloc, so no opendir() either.
 void close_between(unsigned first, unsigned last) {
   if (::close_range(first, last, 0) == 0) {
     return;
   }
-  rlimit most{};
-  ::getrlimit(RLIMIT_NOFILE, &most);
-  for (unsigned descriptor = first; descriptor <= last && descriptor < most.rlim_cur; ++descriptor) {
-    ::close(static_cast<int>(descriptor));
+  struct Entry {  // as getdents64(2) gives it; the name follows
+    std::uint64_t inode;
+    std::int64_t offset;
+    std::uint16_t bytes;
+    std::uint8_t type;
+  };
+  const int list = ::open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  alignas(Entry) std::array<char, 4096> block{};
+  for (long size = 0; (size = ::syscall(SYS_getdents64, list, block.data(), block.size())) > 0;) {
+    for (long at = 0; at < size;) {
+      const auto* entry = reinterpret_cast<const Entry*>(block.data() + at);
+      const char* name = block.data() + at + offsetof(Entry, type) + 1;
+      if (const auto descriptor = std::strtoul(name, nullptr, 10);
+          *name != '.' && first <= descriptor && descriptor <= last && descriptor != static_cast<unsigned long>(list)) {
+        ::close(static_cast<int>(descriptor));
+      }
+      at += entry->bytes;
+    }
   }
+  ::close(list);
 }
 
 void close_all_but(std::array<int, 3> kept) {
@@ -225,7 +244,7 @@ void write_answer(int pipe, std::string_view bytes) {
 LimitedChild::Answer LimitedChild::answer() {
   using Clock = std::chrono::steady_clock;
   Answer answer;
-  const auto too_late = [&] { return Answer{{}, concat("came to no end within ", static_cast<double>(limits_.patience_ms) / 1000, " s")}; };
+  const auto too_late = [&] { return Answer{.trouble = concat("came to no end within ", static_cast<double>(limits_.patience_ms) / 1000, " s"), .may_pass = true}; };
   for (bool more = true; more;) {
     const auto before = Clock::now();
     more = more_to_read(answer.bytes);
@@ -233,7 +252,7 @@ LimitedChild::Answer LimitedChild::answer() {
     const auto passed = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - before).count();
     waited_us_ += std::min<std::int64_t>(passed, kSliceMs * 1000);
     if (static_cast<index>(answer.bytes.size()) > limits_.answer_bytes) {
-      return {{}, concat("gave an answer of more than ", grouped_digits(limits_.answer_bytes), " bytes")};
+      return {.trouble = concat("gave an answer of more than ", grouped_digits(limits_.answer_bytes), " bytes")};
     }
     if (more && waited_us_ > limits_.patience_ms * 1000) {
       return too_late();
@@ -244,8 +263,8 @@ LimitedChild::Answer LimitedChild::answer() {
   }
   require(!WIFEXITED(status_) || WEXITSTATUS(status_) != kLimitsFailed,
           "cannot limit the process that is to parse the file (is /proc mounted?)");
-  answer.was_killed = WIFSIGNALED(status_) && WTERMSIG(status_) == SIGKILL;
-  answer.trouble = trouble_of(status_, limits_);
+  answer.may_pass = WIFSIGNALED(status_) && WTERMSIG(status_) == SIGKILL;
+  answer.trouble = answer.may_pass ? "was killed, as where memory is short" : trouble_of(status_, limits_);
   return answer;
 }
 

@@ -16,7 +16,7 @@ namespace dikkat {
 struct ChildLimits {
   index memory_bytes = index{64} << 20;  ///< address space beyond what this process has
   index processor_seconds = 10;
-  index patience_ms = 60'000;           ///< time to wait for it; while this process is stopped (Ctrl-Z) none goes by
+  index patience_ms = 60'000;           ///< time to wait for it, which is much more than it may compute; while this process is stopped (Ctrl-Z) none goes by
   index answer_bytes = index{1} << 20;  ///< the longest answer that is taken
 };
 
@@ -27,9 +27,9 @@ struct ChildLimits {
 class LimitedChild {
  public:
   struct Answer {
-    std::string bytes;
-    std::string trouble;      ///< empty if the work came to its end, else what happened, as "crashed (signal 11)"
-    bool was_killed = false;  ///< from outside, as where memory is short: nothing that the work did
+    std::string bytes{};
+    std::string trouble{};    ///< empty if the work came to its end, else what happened, as "crashed (signal 11)"
+    bool may_pass = false;  ///< it was killed from outside, as where memory is short, or had to wait too long: nothing that the work did
   };
 
   /// Begins `work(pipe)` in the child, with `descriptors` (two at most) left open; what it writes to the pipe is the answer. Of all

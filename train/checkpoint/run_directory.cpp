@@ -59,7 +59,7 @@ int take_lock(const fs::path& path) {
   Descriptor lock(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
   require_input(lock.get() >= 0, path.string(), " cannot be written: ", errno_text);
   // A start that is refused, because there is a run already, holds the lock for a moment: nobody else is to be refused for that.
-  constexpr int kPatience = 20;
+  constexpr int kPatience = 100;
   constexpr auto kMoment = std::chrono::milliseconds(10);
   int locked = 0;
   for (int attempt = 0; (locked = ::flock(lock.get(), LOCK_EX | LOCK_NB)) != 0 && attempt < kPatience; ++attempt) {
@@ -82,6 +82,16 @@ void sign_lock(int lock, const fs::path& path) {
   const std::string pid = concat(::getpid(), '\n');
   const bool written = ::ftruncate(lock, 0) == 0 && ::pwrite(lock, pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size());
   require_input(written, path.string(), " cannot be written: ", errno_text);
+}
+
+/// Whether the file or folder of this descriptor is the one that has this name.
+bool is_at(int descriptor, const fs::path& path) {
+  struct stat held {};
+  struct stat there {};
+  require(::fstat(descriptor, &held) == 0, path.string(), " cannot be looked at: ", errno_text);
+  const int error = ::stat(path.c_str(), &there) == 0 ? 0 : errno;
+  require(error == 0 || error == ENOENT || error == ENOTDIR, path.string(), " cannot be looked at: ", describe_errno(error));
+  return error == 0 && held.st_dev == there.st_dev && held.st_ino == there.st_ino;
 }
 
 /// Names of what stands in the way of a new run, at most three, then "...". Empty for an empty folder, where the remains of a
@@ -145,7 +155,7 @@ RunDirectory RunDirectory::create(const fs::path& path) {
   } else {
     make_directory(path);
   }
-  RunDirectory directory(path, take_lock(path));
+  RunDirectory directory(path);
   require_empty(path);
   sign_lock(directory.lock_, path);  // not before: the lock file of a folder that is refused may be somebody else's
   make_directory(directory.checkpoints_path());
@@ -159,23 +169,34 @@ RunDirectory RunDirectory::open(const fs::path& path) {
   require_input(fs::exists(path, missing), path.string(), " does not exist, expected the directory of a run");
   require_input(fs::is_directory(checkpoint_directory(path), missing), path.string(),
                 " is not the directory of a run: it has no folder named checkpoints");
-  RunDirectory directory(path, take_lock(path));
+  RunDirectory directory(path);
   sign_lock(directory.lock_, path);
   directory.clean_temporaries();
   return directory;
 }
 
-RunDirectory::RunDirectory(RunDirectory&& other) noexcept : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
+  Descriptor folder(::open(path_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  require_input(folder.get() >= 0, path_.string(), " cannot be opened: ", errno_text);
+  lock_ = take_lock(path_);
+  folder_ = folder.release();
+}
+
+RunDirectory::RunDirectory(RunDirectory&& other) noexcept
+    : path_(std::move(other.path_)), folder_(std::exchange(other.folder_, -1)), lock_(std::exchange(other.lock_, -1)) {}
 
 RunDirectory& RunDirectory::operator=(RunDirectory&& other) noexcept {
   std::swap(path_, other.path_);
+  std::swap(folder_, other.folder_);
   std::swap(lock_, other.lock_);
   return *this;
 }
 
 RunDirectory::~RunDirectory() {
-  if (lock_ >= 0) {
-    ::close(lock_);
+  for (const int descriptor : {lock_, folder_}) {
+    if (descriptor >= 0) {
+      ::close(descriptor);
+    }
   }
 }
 
@@ -184,14 +205,15 @@ std::optional<CheckpointEntry> RunDirectory::newest() const {
   return entries.empty() ? std::nullopt : std::optional(entries.back());
 }
 
-void RunDirectory::require_held() const {
-  struct stat held {};
-  struct stat there {};
-  require(::fstat(lock_, &held) == 0, path_.string(), ": its lock cannot be looked at: ", errno_text);
-  const int error = ::stat((path_ / kLockName).c_str(), &there) == 0 ? 0 : errno;
-  require(error == 0 || error == ENOENT || error == ENOTDIR, path_.string(), ": its lock cannot be looked at: ", describe_errno(error));
-  require(error == 0 && held.st_dev == there.st_dev && held.st_ino == there.st_ino, path_.string(),
+void RunDirectory::require_held() {
+  require(is_at(folder_, path_), path_.string(),
           " is not the folder any more that this run has locked: it was moved, removed or replaced, and nothing is written to it");
+  if (!is_at(lock_, path_ / kLockName)) {  // as by somebody who took it for stale
+    Descriptor again(take_lock(path_));
+    sign_lock(again.get(), path_);
+    ::close(std::exchange(lock_, again.release()));
+  }
+  ::futimens(lock_, nullptr);  // so that what removes old files takes it for as new as the checkpoints
 }
 
 void RunDirectory::record_best(index step) {

@@ -31,8 +31,9 @@ class RunDirectory {
   std::optional<CheckpointEntry> best() const { return best_checkpoint(path_); }
 
   /// Throws Error where path() is another folder by now, or none: it was moved or removed while it was locked, and what is there may be
-  /// another run. To be called before anything is written there.
-  void require_held() const;
+  /// another run. A lock file that somebody has removed is made and locked again; throws InputError where another process has done that
+  /// before. To be called before anything is written there.
+  void require_held();
 
   /// Makes the checkpoint of this step the one that best() and readers find. Throws Error if it cannot be written, and as require_held().
   void record_best(index step);
@@ -46,9 +47,10 @@ class RunDirectory {
   index clean_temporaries();
 
  private:
-  RunDirectory(std::filesystem::path path, int lock) : path_(std::move(path)), lock_(lock) {}
+  explicit RunDirectory(std::filesystem::path path);
 
   std::filesystem::path path_;
+  int folder_ = -1;  ///< to know it again
   int lock_ = -1;
 };
 

@@ -28,7 +28,8 @@ EvaluationText text_of(const EvalArguments& arguments, const TrainedModel& train
   if (!arguments.corpus.empty()) {
     return load_evaluation_text(trained.config, *trained.tokenizer, arguments.corpus, std::ref(line));
   }
-  const KnownCorpus known{.tokenizer = trained.checkpoint.tokenizer(), .fingerprint = trained.checkpoint.state().corpus_fingerprint};
+  const KnownCorpus known{
+      .tokenizer = trained.checkpoint.tokenizer(), .fingerprint = trained.checkpoint.state().corpus_fingerprint, .is_ours = false};
   TrainingData data = load_training_data(trained.config, &known, std::ref(line));
   require_input(data.validation.samples != nullptr, "the run has no validation part (data.val_fraction is ",
                 trained.config.data.val_fraction, "); name the text to be evaluated with --corpus");

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "autograd/base/error.h"
+#include "train/cli/text.h"
 
 namespace dikkat {
 namespace {
@@ -39,9 +40,9 @@ void announce_standard_input(const std::string& what) {
 
 std::string names_of(const std::vector<std::string>& paths) {
   if (paths.size() < 2) {
-    return paths.empty() ? "" : paths.front();
+    return paths.empty() ? "" : for_terminal(paths.front());
   }
-  return concat(paths.front(), " and ", paths.size() - 1, paths.size() == 2 ? " other" : " others");
+  return concat(for_terminal(paths.front()), " and ", paths.size() - 1, paths.size() == 2 ? " other" : " others");
 }
 
 void announce_corpus(const std::vector<std::string>& paths) {

@@ -6,17 +6,10 @@
 
 namespace dikkat {
 
-Config config_of(const CheckpointFile& checkpoint) {
-  Config config = parse_config(checkpoint.config(), checkpoint.path().string() + ": configuration");
-  resolve(config);
-  validate(config);
-  return config;
-}
-
 TrainedModel load_trained_model(const std::string& source, bool best) {
   CheckpointFile checkpoint = open_checkpoint(source, best ? Pick::best : Pick::newest);
   Config config = config_of(checkpoint);
-  config.data.cache = config.data.cache == "off" ? "off" : "auto";  // a stranger's file does not say where something is written
+  validate(config);
   auto tokenizer = tokenizer_from_json(checkpoint.tokenizer());
   auto model = std::make_unique<LanguageModel>(config.model, tokenizer->vocab_size());
   // Before memory is asked for, since the configuration may say anything: what is stored lies in the file.

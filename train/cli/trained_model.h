@@ -19,7 +19,4 @@ struct TrainedModel {
 /// Throws InputError for a source (RUN_DIR or FILE.h5) that cannot be used.
 TrainedModel load_trained_model(const std::string& source, bool best);
 
-/// Of a checkpoint; every key has a value.
-Config config_of(const CheckpointFile& checkpoint);
-
 }  // namespace dikkat

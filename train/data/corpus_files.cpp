@@ -46,7 +46,7 @@ bool is_hidden(const fs::path& path) { return path.filename().string().starts_wi
 /// The folder of a training run, whose metrics are no text to train on.
 bool is_run(const fs::path& path) {
   std::error_code error;
-  return fs::is_directory(path / "checkpoints", error) && fs::exists(path / "config.toml", error);
+  return fs::is_directory(path / "checkpoints", error) && fs::exists(path / "config.toml", error) && fs::exists(path / ".lock", error);
 }
 
 const char* name_of(fs::file_type type) {

@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstdint>
 
+#include <utility>
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -42,17 +44,29 @@ const char* mapped_file_at(const void* address) noexcept {
   return nullptr;
 }
 
-MappedFile::MappedFile(const std::string& path) : path_(path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  require_input(file >= 0, path, ": cannot be opened: ", errno_text);
+namespace {
+
+/// Open for as long as it is being mapped.
+struct Opened {
+  explicit Opened(const std::string& path) : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
+    require_input(descriptor >= 0, path, ": cannot be opened: ", errno_text);
+  }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+  ~Opened() { ::close(descriptor); }
+  int descriptor;
+};
+
+}  // namespace
+
+MappedFile::MappedFile(const std::string& path) : MappedFile(path, Opened(path).descriptor) {}
+
+MappedFile::MappedFile(std::string path, int descriptor) : path_(std::move(path)) {
   struct stat status {};
-  const bool is_regular = ::fstat(file, &status) == 0 && S_ISREG(status.st_mode);
-  size_ = is_regular ? static_cast<std::size_t>(status.st_size) : 0;
-  void* mapping = size_ > 0 ? ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0) : nullptr;
-  const int error = errno;
-  ::close(file);
-  require_input(is_regular, path, " is no regular file, expected one");
-  require_input(mapping != MAP_FAILED, path, ": cannot be mapped into memory: ", describe_errno(error));
+  require_input(::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode), path_, " is no regular file, expected one");
+  size_ = static_cast<std::size_t>(status.st_size);
+  void* mapping = size_ > 0 ? ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0) : nullptr;
+  require_input(mapping != MAP_FAILED, path_, ": cannot be mapped into memory: ", errno_text);
   data_ = static_cast<const std::byte*>(mapping);
   if (data_ != nullptr) {
     replace_first(nullptr, this);

@@ -10,6 +10,8 @@ class MappedFile {
  public:
   /// Throws InputError when it cannot be opened or is no regular file.
   explicit MappedFile(const std::string& path);
+  /// The file of this descriptor, which stays the caller's.
+  MappedFile(std::string path, int descriptor);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 
 #include <fcntl.h>
@@ -91,19 +92,24 @@ bool is_possible(const Header& header, std::size_t file_bytes) {
          std::all_of(header.bytes.begin(), header.bytes.end(), [](std::int64_t count) { return count >= 0; });
 }
 
-Digest contents_of(const std::string& path, std::size_t bytes) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  require(file >= 0, path, ": cannot be opened: ", errno_text);
-  struct Closed {
-    int file;
-    ~Closed() { ::close(file); }
-  } const closed{file};
-  return contents_of(file, path, bytes);
-}
+struct Descriptor {
+  explicit Descriptor(int descriptor) : value(descriptor) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() { ::close(value); }
+  int value;
+};
 
 /// 0 when the file is this descriptor's alone, else errno: nobody else removes what is locked. The lock ends with the descriptor, however
 /// the process does.
 int lock(int file) { return ::flock(file, LOCK_EX | LOCK_NB) == 0 ? 0 : errno; }
+
+/// Whether nobody can be writing it any more, even where another machine's locks are not seen.
+bool is_old(int file) {
+  constexpr std::time_t kDay = 24 * 60 * 60;
+  struct stat status {};
+  return ::fstat(file, &status) == 0 && status.st_mtime < std::time(nullptr) - kDay;
+}
 
 /// What programs that were killed have left of this file, and of others in its folder.
 void remove_abandoned(const std::string& path) {
@@ -113,32 +119,36 @@ void remove_abandoned(const std::string& path) {
   for (const auto& entry : std::filesystem::directory_iterator(whole.parent_path(), error)) {
     const std::string name = entry.path().filename().string();
     const bool is_of_a_key = name.find(".tokens.") == kKeyDigits;  // of another text or tokenizer
-    if (name.ends_with(kUnfinished) && (name.starts_with(start) || is_of_a_key)) {
-      const int file = ::open(entry.path().c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-      if (file >= 0 && lock(file) == 0) {
+    const bool is_of_this = name.starts_with(start);
+    if (name.ends_with(kUnfinished) && (is_of_this || is_of_a_key)) {
+      const Descriptor file(::open(entry.path().c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+      if (file.value >= 0 && lock(file.value) == 0 && (is_of_this || is_old(file.value))) {
         std::filesystem::remove(entry.path(), error);
       }
-      ::close(file);
     }
   }
 }
 
-/// A new file of a name of its own, which it puts into `name`, and its lock where there are any; -1 where there can be no file. Process
-/// numbers do not tell writers in containers or on other machines from each other.
+/// A new file of a name of its own, which it puts into `name`, and its lock where there are any; -1 and errno where there can be no file.
+/// Process numbers do not tell writers in containers or on other machines from each other.
 int open_unfinished(const std::string& path, std::string& name) {
-  for (;;) {
-    name = concat(path, ".XXXXXX", kUnfinished);
-    const int file = ::mkostemps(name.data(), static_cast<int>(kUnfinished.size()), O_CLOEXEC);
-    if (file < 0) {
-      return file;
+  constexpr int kMost = 1000;  // names to try
+  for (int i = 0; i < kMost; ++i) {
+    name = concat(path, '.', ::getpid(), '-', i, kUnfinished);
+    const int file = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (file < 0 && errno == EEXIST) {
+      continue;
     }
-    ::fchmod(file, 0644);
     struct stat status {};
-    if (lock(file) != EWOULDBLOCK && ::fstat(file, &status) == 0 && status.st_nlink > 0) {
+    struct stat there {};
+    if (file < 0 || (lock(file) != EWOULDBLOCK && ::fstat(file, &status) == 0 && ::stat(name.c_str(), &there) == 0 &&
+                     status.st_dev == there.st_dev && status.st_ino == there.st_ino)) {
       return file;
     }
     ::close(file);  // another writer took it for abandoned before it was locked
   }
+  errno = EEXIST;
+  return -1;
 }
 
 }  // namespace
@@ -273,10 +283,12 @@ void TokenFileWriter::finish(const std::array<index, kParts>& bytes) {
 }
 
 std::optional<TokenizedCorpus> open_token_file(const std::string& path, const std::string& key, index vocab_size) {
-  if (::access(path.c_str(), F_OK) != 0) {
+  const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (descriptor.value < 0 && (errno == ENOENT || errno == ENOTDIR)) {
     return std::nullopt;
   }
-  const auto file = std::make_shared<const MappedFile>(path);
+  require_input(descriptor.value >= 0, path, ": cannot be opened: ", errno_text);
+  const auto file = std::make_shared<const MappedFile>(path, descriptor.value);
   Header header{};
   if (file->size() < kHeaderBytes) {
     return std::nullopt;
@@ -288,7 +300,7 @@ std::optional<TokenizedCorpus> open_token_file(const std::string& path, const st
     return std::nullopt;
   }
   const Layout layout = layout_of(header);
-  if (layout.end != file->size() || contents_of(path, layout.end) != header.contents) {
+  if (layout.end != file->size() || contents_of(descriptor.value, path, layout.end) != header.contents) {
     return std::nullopt;
   }
   const auto part = [&](std::size_t i) {

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include <unistd.h>
+
 #include "autograd/base/error.h"
 #include "train/data/fingerprint.h"
 #include "train/data/tasks.h"
@@ -93,30 +95,53 @@ TokenizedCorpus tokenize(const Corpus& corpus, const Tokenizer& tokenizer, std::
   return {.parts = std::move(sink).take(), .bytes = bytes};
 }
 
+namespace {
+
+/// What a token file holds, and its name.
+struct TokenFileName {
+  std::string key, path;
+
+  TokenFileName(const std::string& folder, const std::string& fingerprint, const Tokenizer& tokenizer, std::optional<index> seam)
+      : key(to_hex(sha256(concat(fingerprint, ' ', to_hex(sha256(tokenizer.to_json())), ' ', seam.value_or(-1))))),
+        path((std::filesystem::path(folder) / (key.substr(0, 32) + ".tokens")).string()) {}
+};
+
+}  // namespace
+
+std::optional<TokenizedCorpus> find_tokens(const std::string& folder, const std::string& fingerprint, const Tokenizer& tokenizer,
+                                           std::optional<index> seam) {
+  const TokenFileName name(folder, fingerprint, tokenizer, seam);
+  return open_token_file(name.path, name.key, tokenizer.vocab_size());
+}
+
 TokenizedCorpus tokenize_once(const std::string& folder, const std::string& fingerprint, const Corpus& corpus, const Tokenizer& tokenizer,
                               std::optional<index> seam, const std::function<void(index)>& progress) {
-  const std::string key = to_hex(sha256(concat(fingerprint, ' ', to_hex(sha256(tokenizer.to_json())), ' ', seam.value_or(-1))));
-  const std::string path = (std::filesystem::path(folder) / (key.substr(0, 32) + ".tokens")).string();
-  if (auto known = open_token_file(path, key, tokenizer.vocab_size())) {
+  const TokenFileName name(folder, fingerprint, tokenizer, seam);
+  if (auto known = open_token_file(name.path, name.key, tokenizer.vocab_size())) {
     return std::move(*known);
   }
   {
-    TokenFileWriter file(path, key, tokenizer.vocab_size());
+    TokenFileWriter file(name.path, name.key, tokenizer.vocab_size());
     file.finish(tokenize(corpus, tokenizer, seam, file, progress, fingerprint));
   }
-  auto made = open_token_file(path, key, tokenizer.vocab_size());
-  require(made.has_value(), path, ": what has just been written there is not what was meant; is another program writing there?");
+  auto made = open_token_file(name.path, name.key, tokenizer.vocab_size());
+  require(made.has_value(), name.path, ": what has just been written there is not what was meant; is another program writing there?");
   return std::move(*made);
 }
 
-std::string default_token_folder() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && *cache == '/') {
-    return concat(cache, "/dikkat");
+std::optional<std::string> default_token_folder() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::filesystem::path(value == nullptr ? "" : value);
+  };
+  const std::filesystem::path cache = variable("XDG_CACHE_HOME"), home = variable("HOME");
+  if (!cache.is_absolute() && home.empty()) {
+    return std::nullopt;
   }
-  const char* home = std::getenv("HOME");
-  require_input(home != nullptr && *home != '\0', "there is no HOME to keep token files in; set data.cache to a folder");
-  return concat(home, "/.cache/dikkat");
+  const std::string folder = ((cache.is_absolute() ? cache : home / ".cache") / "dikkat").string();
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  return !error && ::access(folder.c_str(), W_OK | X_OK) == 0 ? std::optional(folder) : std::nullopt;
 }
 
 }  // namespace dikkat

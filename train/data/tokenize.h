@@ -46,7 +46,12 @@ TokenizedCorpus tokenize(const Corpus& corpus, const Tokenizer& tokenizer, std::
 TokenizedCorpus tokenize_once(const std::string& folder, const std::string& fingerprint, const Corpus& corpus, const Tokenizer& tokenizer,
                               std::optional<index> seam, const std::function<void(index)>& progress = {});
 
-/// Where token files lie unless the person says otherwise: $XDG_CACHE_HOME/dikkat, or ~/.cache/dikkat.
-std::string default_token_folder();
+/// The same where there is one already; nothing is written.
+std::optional<TokenizedCorpus> find_tokens(const std::string& folder, const std::string& fingerprint, const Tokenizer& tokenizer,
+                                           std::optional<index> seam);
+
+/// Where token files lie unless the person says otherwise: $XDG_CACHE_HOME/dikkat, or ~/.cache/dikkat. Nothing where that cannot be made or
+/// written to, as for somebody who has no home.
+std::optional<std::string> default_token_folder();
 
 }  // namespace dikkat

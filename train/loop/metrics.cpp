@@ -77,7 +77,7 @@ std::string contents_of(const std::filesystem::path& path) {
 }  // namespace
 
 MetricsLog::MetricsLog(const std::filesystem::path& file, index last_step) : file_(file) {
-  if (std::error_code unknown; std::filesystem::exists(file, unknown)) {
+  if (is_there(file)) {
     const std::string text = contents_of(file);
     KeptMetrics kept = keep_metrics(text, last_step);
     evaluation_ = kept.evaluation;

@@ -14,14 +14,15 @@
 namespace dikkat {
 namespace {
 
-std::string absolute(const std::string& path) {
+/// `is_pattern`: where no such file is there, * ? and [ in it mean others, and in the folder's name nothing.
+std::string absolute(const std::string& path, bool is_pattern) {
   namespace fs = std::filesystem;
   if (fs::path(path).is_absolute()) {
     return path;
   }
   std::string folder = fs::current_path().string();
   if (std::error_code missing;
-      path.find_first_of("*?[") != std::string::npos && !fs::exists(path, missing)) {  // a pattern, which this is not
+      is_pattern && path.find_first_of("*?[") != std::string::npos && !fs::exists(path, missing)) {
     for (std::size_t at = 0; (at = folder.find_first_of("*?[\\", at)) != std::string::npos; at += 2) {
       folder.insert(at, 1, '\\');
     }
@@ -33,16 +34,17 @@ std::string absolute(const std::string& path) {
 
 /// A run may go on from another folder. Throws InputError where that makes a configuration that cannot be written down.
 void make_absolute(Config& config) {
-  const auto make = [](std::string& path) {
-    if (!path.empty() && path != kStandardInput) {
-      path = absolute(path);
+  for (std::vector<std::string>* texts : {&config.data.corpus, &config.data.validation}) {
+    for (std::string& path : *texts) {
+      if (!path.empty() && path != kStandardInput) {
+        path = absolute(path, true);
+      }
     }
-  };
-  std::for_each(config.data.corpus.begin(), config.data.corpus.end(), make);
-  std::for_each(config.data.validation.begin(), config.data.validation.end(), make);
-  make(config.tokenizer.path);
-  if (config.data.cache != "auto" && config.data.cache != "off") {
-    make(config.data.cache);
+  }
+  for (std::string* path : {&config.tokenizer.path, &config.data.cache}) {
+    if (!path->empty() && *path != "auto" && *path != "off") {
+      *path = absolute(*path, false);
+    }
   }
   validate(config);
 }
@@ -54,16 +56,23 @@ void require_space(const std::filesystem::path& run_directory, const Snapshot& s
                 "; free some space, choose another --out, or keep fewer checkpoints with train.keep_last");
 }
 
-/// What RUN_DIR/config.toml says and the checkpoint does not, as "model.n_layer = 7, train.seed = 3"; empty where there is nothing, or no
-/// such file.
-std::string edited(const std::filesystem::path& file, const Config& config) {
+/// What RUN_DIR/config.toml says, and neither the checkpoint nor the run that goes on from it, as "model.n_layer = 7, train.seed = 3"; empty
+/// where there is nothing, or no such file.
+std::string edited(const std::filesystem::path& file, const Config& stored, const Config& now) {
   std::string list;
+  std::error_code missing;
+  if (!std::filesystem::is_regular_file(file, missing)) {
+    return "";
+  }
   try {
     Config written = load_config(file);
     resolve(written);
     for (const char* section : {"model", "tokenizer", "data", "optim", "train"}) {
-      for (const ConfigDifference& difference : differences(config, written, section)) {
-        append_to(list, concat(list.empty() ? "" : ", ", difference.path, " = ", difference.theirs));
+      const auto of_now = differences(now, written, section);
+      for (const ConfigDifference& difference : differences(stored, written, section)) {
+        if (std::any_of(of_now.begin(), of_now.end(), [&](const ConfigDifference& other) { return other.path == difference.path; })) {
+          append_to(list, concat(list.empty() ? "" : ", ", difference.path, " = ", difference.theirs));
+        }
       }
     }
   } catch (const Error&) {
@@ -120,17 +129,16 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   RunDirectory directory = RunDirectory::open(run_directory);
   std::vector<std::string> remarks;
   const CheckpointFile checkpoint = open_checkpoint(directory.path(), options.pick, &remarks);
-  const std::string source = checkpoint.path().string() + ": configuration";
-  Config config = parse_config(checkpoint.config(), source);
-  resolve(config);
-  if (const std::string other = edited(directory.path() / "config.toml", config); !other.empty()) {
-    remarks.push_back(concat(directory.path().string(), "/config.toml says ", other,
-                             ", which the run does not: what counts is in its checkpoint; change it with --set"));
-  }
+  const Config stored = config_of(checkpoint);
+  Config config = stored;
   for (const std::string& assignment : options.overrides) {
     apply_override(config, assignment, RunStage::goes_on);
   }
   resolve(config);
+  if (const std::string other = edited(directory.path() / "config.toml", stored, config); !other.empty()) {
+    remarks.push_back(concat(directory.path().string(), "/config.toml says ", other,
+                             ", which the run does not: what counts is in its checkpoint; change it with --set"));
+  }
   make_absolute(config);
   const TrainingState& saved = checkpoint.state();
   require_input(config.train.max_steps >= saved.step, "train.max_steps is ", config.train.max_steps, ", but the run is at step ",
@@ -154,12 +162,6 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   }
   parts->directory.emplace(std::move(directory));
   parts->saved_step = saved.step;
-  if (options.pick == Pick::latest_good) {
-    for (const auto& renamed : parts->directory->set_aside_after(saved.step)) {
-      remarks.push_back(concat("renamed to ", renamed.string()));
-    }
-  }
-  parts->remarks = std::move(remarks);
   if (has_steps_left) {  // a finished run keeps the configuration that its last checkpoint has
     replace_file(parts->directory->path() / "config.toml", parts->config_text);
   }
@@ -167,6 +169,12 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   if (const auto done = parts->metrics->evaluation_of_last_step(); done && saved.evaluation_pending) {
     parts->take(*done);  // the run was stopped after it, and before the next save
   }
+  if (options.pick == Pick::latest_good) {  // when nothing else can fail: what is told of it must be heard
+    for (const auto& renamed : parts->directory->set_aside_after(saved.step)) {
+      remarks.push_back(concat("renamed to ", renamed.string()));
+    }
+  }
+  parts->remarks = std::move(remarks);
   return Trainer(std::move(parts));
 }
 

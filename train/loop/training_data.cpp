@@ -90,7 +90,7 @@ std::unique_ptr<const Samples> training_windows(const Config& config, const Toke
 }
 
 /// Tokens of a corpus that has been surveyed: from the cache's folder, or made here.
-TokenizedCorpus tokens_of(const Config& config, const Corpus& corpus, const CorpusFacts& facts, const Tokenizer& tokenizer,
+TokenizedCorpus tokens_of(const Config& config, bool is_ours, const Corpus& corpus, const CorpusFacts& facts, const Tokenizer& tokenizer,
                           std::optional<index> seam, const LoadingProgress& progress) {
   const auto tell = [&](index bytes) {
     if (progress) {
@@ -100,11 +100,18 @@ TokenizedCorpus tokens_of(const Config& config, const Corpus& corpus, const Corp
     }
   };
   return naming_memory("tokenizing the corpus", [&] {
-    const std::string& cache = config.data.cache;
-    if (cache == "off" || (cache == "auto" && facts.bytes < kWorthKeeping)) {
-      return tokenize(corpus, tokenizer, seam, tell, facts.fingerprint);
+    std::string folder = config.data.cache;
+    if (!is_ours && folder != "off" && folder != "auto") {
+      if (auto kept = find_tokens(folder, facts.fingerprint, tokenizer, seam)) {
+        return std::move(*kept);
+      }
+      folder = "auto";
     }
-    return tokenize_once(cache == "auto" ? default_token_folder() : cache, facts.fingerprint, corpus, tokenizer, seam, tell);
+    if (folder == "auto") {
+      folder = facts.bytes < kWorthKeeping ? "off" : default_token_folder().value_or("off");
+    }
+    return folder == "off" ? tokenize(corpus, tokenizer, seam, tell, facts.fingerprint)
+                           : tokenize_once(folder, facts.fingerprint, corpus, tokenizer, seam, tell);
   });
 }
 
@@ -145,9 +152,10 @@ TrainingData load_text(const Config& config, const KnownCorpus* known, const Loa
 
   const Tokenizer& tokenizer = *data.tokenizer;
   const auto seam = has_validation ? std::nullopt : std::optional(training_share(facts.bytes, config.data.val_fraction));
-  TokenizedCorpus tokens = tokens_of(config, corpus, facts, tokenizer, seam, progress);
+  const bool is_ours = known == nullptr || known->is_ours;
+  TokenizedCorpus tokens = tokens_of(config, is_ours, corpus, facts, tokenizer, seam, progress);
   if (has_validation) {
-    TokenizedCorpus others = tokens_of(config, held_out, held_out_facts, tokenizer, {}, progress);
+    TokenizedCorpus others = tokens_of(config, is_ours, held_out, held_out_facts, tokenizer, {}, progress);
     tokens.parts[1] = std::move(others.parts[0]);
     tokens.bytes[1] = others.bytes[0];
   }
@@ -300,7 +308,7 @@ EvaluationText load_evaluation_text(const Config& config, const Tokenizer& token
   } else {
     const Corpus corpus = open_corpus(paths, corpus_options(config));
     const CorpusFacts facts = survey(corpus, nullptr, telling_of_reading(progress));
-    TokenizedCorpus tokens = tokens_of(config, corpus, facts, tokenizer, {}, progress);
+    TokenizedCorpus tokens = tokens_of(config, false, corpus, facts, tokenizer, {}, progress);
     text = evaluation_text(config, tokenizer, std::move(tokens.parts[0]), tokens.bytes[0]);
   }
   require_input(text.samples != nullptr, "the text for evaluation has ", text.tokens, " tokens, expected at least 2: give a longer text");

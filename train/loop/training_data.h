@@ -37,6 +37,7 @@ struct TrainingData {
 struct KnownCorpus {
   std::string tokenizer;      // JSON
   std::string fingerprint{};  // of the corpus that the run began with; empty: any
+  bool is_ours = true;        // else tokens are looked for in data.cache, but kept where "auto" keeps them: it may be a stranger's word
 };
 
 /// What a person is told while a corpus is being read.
@@ -52,7 +53,7 @@ using LoadingProgress = std::function<void(const LoadingReport&)>;
 /// one, has too few tokens for one window of block_size, or a pair that is longer.
 TrainingData load_training_data(const Config& config, const KnownCorpus* known = nullptr, const LoadingProgress& progress = {});
 
-/// All of the paths' files, not split. Throws InputError for what cannot be read or tokenized.
+/// All of the paths' files, not split; the configuration may be a stranger's. Throws InputError for what cannot be read or tokenized.
 EvaluationText load_evaluation_text(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths,
                                     const LoadingProgress& progress = {});
 

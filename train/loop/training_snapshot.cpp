@@ -1,5 +1,7 @@
 #include "train/loop/training_snapshot.h"
 
+#include "train/config/parse.h"
+
 namespace dikkat {
 namespace {
 
@@ -23,6 +25,15 @@ Snapshot training_snapshot(const TrainingState& state, std::string config, std::
           .model = tensors_in<TensorView>(parameters, parameters.weights<float>()),
           .adam_m = tensors_in<TensorView>(parameters, optimizer.m<float>()),
           .adam_v = tensors_in<TensorView>(parameters, optimizer.v<float>())};
+}
+
+Config config_of(const CheckpointFile& checkpoint) {
+  Config config = parse_config(checkpoint.config(), checkpoint.path().string() + ": configuration");
+  resolve(config);
+  if (config.model.kind == "encoder_decoder") {
+    config.data.validation.clear();  // which earlier programs took, and did not use
+  }
+  return config;
 }
 
 void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters) {

@@ -6,6 +6,7 @@
 #include "optim/adamw.h"
 #include "train/checkpoint/load.h"
 #include "train/checkpoint/snapshot.h"
+#include "train/config/config.h"
 
 namespace dikkat {
 
@@ -13,6 +14,8 @@ namespace dikkat {
 Snapshot training_snapshot(const TrainingState& state, std::string config, std::string tokenizer, ParameterStore& parameters,
                            AdamW& optimizer);
 
+/// The configuration in a checkpoint. Throws InputError where it cannot be understood; whether it may be used, validate() says.
+Config config_of(const CheckpointFile& checkpoint);
 /// Weights from a checkpoint. Throws InputError unless it has exactly the store's parameters.
 void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters);
 /// Both moments, likewise.

@@ -26,11 +26,13 @@ class IsolatedParse : public testing::Test {
  protected:
   IsolatedParse() { limits_.patience_ms = 20'000; }
 
+  template <class Kind = InputError>
   std::string complaint(const Parse& parse) {
-    return text_of<InputError>([&] { parse_in_child(file_, limits_, parse); });
+    return text_of<Kind>([&] { parse_in_child(file_, limits_, parse); });
   }
+  template <class Kind = InputError>
   void expect_complaint(const char* words, const Parse& parse) {
-    const std::string text = complaint(parse);
+    const std::string text = complaint<Kind>(parse);
     EXPECT_NE(text.find(words), std::string::npos) << '"' << text << "\" lacks \"" << words << '"';
   }
   /// What `code`, run in place of the parser, gives: 0 or errno.
@@ -117,16 +119,16 @@ TEST_F(IsolatedParse, SleepingForEverEnds) {
       ::pause();
     }
   };
-  expect_complaint("came to no end within 0.3 s", [&](const File&) -> ImageIndex {
+  expect_complaint<Error>("came to no end within 0.3 s", [&](const File&) -> ImageIndex {
     sleep_for_ever();
     return {};
   });
-  expect_complaint("came to no end within 0.3 s", [&](const File&) -> ImageIndex {
+  expect_complaint<Error>("came to no end within 0.3 s", [&](const File&) -> ImageIndex {
     ::close_range(0, ~0U, 0);  // as if it had answered
     sleep_for_ever();
     return {};
   });
-  expect_complaint("came to no end within 0.3 s", [&](const File&) -> ImageIndex {
+  expect_complaint<Error>("came to no end within 0.3 s", [&](const File&) -> ImageIndex {
     ::raise(SIGSTOP);
     return {};
   });
@@ -224,7 +226,7 @@ TEST_F(IsolatedParse, LeavesNoProcessAndNoDescriptor) {
   const auto open_descriptors = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); };
   const auto before = open_descriptors();
   limits_.patience_ms = 100;
-  complaint([](const File&) -> ImageIndex { return ::pause(), ImageIndex{}; });
+  complaint<Error>([](const File&) -> ImageIndex { return ::pause(), ImageIndex{}; });
   complaint([](const File&) -> ImageIndex { std::abort(); });
   complaint(honest);
   {

@@ -200,6 +200,39 @@ TEST(Best, IsFoundByReaders) {
   EXPECT_NE(text_of<InputError>([&] { run.best(); }).find("which is not there"), std::string::npos);
 }
 
+TEST(RunDirectoryTest, WhatCannotBeLookedAtIsNotMissing) {
+  const ScratchDirectory scratch;
+  RunDirectory run = RunDirectory::create(scratch / "run");
+  save_step(run, 10);
+  std::filesystem::create_symlink("best", run.checkpoints_path() / "best");  // which has no end
+  EXPECT_NE(text_of<Error>([&] { run.best(); }).find("best cannot be looked at: "), std::string::npos);
+}
+
+TEST(RunDirectoryTest, ALockFileThatIsRemovedIsMadeAgain) {
+  const ScratchDirectory scratch;
+  RunDirectory run = RunDirectory::create(scratch / "run");
+  const SavedCheckpoint saved = save_step(run, 10);
+  std::filesystem::remove(scratch / "run/.lock");
+  run.retain(saved, 1, -1);
+  EXPECT_EQ(read_file(scratch / "run/.lock"), concat(::getpid(), '\n'));
+  EXPECT_NE(text_of<InputError>([&] { RunDirectory::open(scratch / "run"); }).find("is in use by process"), std::string::npos);
+
+  std::filesystem::remove(scratch / "run/.lock");
+  {
+    const RunDirectory other = RunDirectory::open(scratch / "run");
+    EXPECT_NE(text_of<InputError>([&] { run.require_held(); }).find("is in use by process"), std::string::npos);
+  }
+  run.require_held();
+}
+
+TEST(OpenCheckpoint, TheLatestGoodPassesOverNothingThatCannotBeOpened) {
+  const ScratchDirectory scratch;
+  RunDirectory run = RunDirectory::create(scratch / "run");
+  save_step(run, 10);
+  std::filesystem::create_symlink("/not/mounted", run.checkpoints_path() / "step-000000020.h5");
+  EXPECT_NE(text_of<Error>([&] { open_checkpoint(run.path(), Pick::latest_good); }).find("no older one was taken"), std::string::npos);
+}
+
 TEST(OpenCheckpoint, TakesARunOrAFile) {
   const ScratchDirectory scratch;
   const RunDirectory run = RunDirectory::create(scratch / "run");

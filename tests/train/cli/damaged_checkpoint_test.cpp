@@ -88,5 +88,18 @@ TEST_F(DamagedCheckpointTest, AnOlderOneIsTakenOnlyWhenAskedFor) {
   EXPECT_EQ(here_.run({"verify", "run"}).code, 0);
 }
 
+TEST_F(DamagedCheckpointTest, NoneIsSetAsideByAResumeThatFails) {
+  here_.write(kNewest, flipped(5000));
+  const std::string metrics = contents(here_ / "run/metrics.jsonl");
+  std::filesystem::remove(here_ / "run/metrics.jsonl");
+  std::filesystem::create_directory(here_ / "run/metrics.jsonl");
+  EXPECT_NE(here_.run({"resume", "run", "--latest-good"}).code, 0);
+  EXPECT_TRUE(std::filesystem::exists(here_ / kNewest)) << "the next resume would go on from an older one without a word";
+  std::filesystem::remove(here_ / "run/metrics.jsonl");
+  here_.write("run/metrics.jsonl", metrics);
+  const Outcome resumed = here_.run({"resume", "run", "--latest-good"});
+  EXPECT_TRUE(contains(resumed.err, "renamed to ")) << resumed.err;
+}
+
 }  // namespace
 }  // namespace dikkat::testing

@@ -175,6 +175,15 @@ TEST(Data, TokensAreKeptAndFoundAgain) {
   EXPECT_FALSE(std::filesystem::exists(here / "kept")) << "a checkpoint, which may be a stranger's, had a folder made";
 }
 
+TEST(Data, AFolderThatLooksLikeARunAndIsNoneIsText) {
+  const Workspace here;
+  std::filesystem::create_directories(here / "texts/project/checkpoints");
+  here.write("texts/project/config.toml", "name = \"mine\"\n");
+  here.write("texts/project/readme.txt", tiny_text());
+  const Outcome outcome = here.run({"train", "--config", "tiny.toml", "--corpus", "texts", "--out", "run"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
 TEST(Data, ARunInAFolderOfTextsIsNoText) {
   const Workspace here;
   std::filesystem::create_directories(here / "texts");

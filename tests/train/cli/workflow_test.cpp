@@ -4,6 +4,8 @@
 #include <set>
 #include <thread>
 
+#include <sys/stat.h>
+
 #include "tests/train/cli/workspace.h"
 
 // What a person does with the program, one after another.
@@ -284,6 +286,21 @@ TEST(Workflow, AnEditedConfigurationIsToldAndDoesNotCount) {
   const Outcome outcome = here.run({"resume", "run", "--set", "train.max_steps=6"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(contains(outcome.err, "run/config.toml says model.n_layer = 7, which the run does not")) << outcome.err;
+
+  text = contents(here / "run/config.toml");
+  const std::string limit = "max_steps = 6";
+  ASSERT_TRUE(contains(text, limit));
+  here.write("run/config.toml", text.replace(text.find(limit), limit.size(), "max_steps = 7"));
+  EXPECT_FALSE(contains(here.run({"resume", "run", "--set", "train.max_steps=7"}).err, "config.toml says")) << "what was just set";
+}
+
+TEST(Workflow, AConfigurationThatIsAFifoIsNotWaitedFor) {
+  const Workspace here;
+  here.train("run", {"train.max_steps=4"});
+  std::filesystem::remove(here / "run/config.toml");
+  ASSERT_EQ(::mkfifo((here / "run/config.toml").c_str(), 0600), 0);
+  const Outcome outcome = here.run({"resume", "run", "--set", "train.max_steps=6"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
 }
 
 TEST(Workflow, ThreadsChangeNoBit) {

@@ -246,6 +246,58 @@ TEST(TokenFile, HoldsLargeVocabulariesAndNothingAtAll) {
   EXPECT_FALSE(open_token_file(folder.path("absent"), key, 100000));
 }
 
+TEST(TokenFile, WhoeverHasNoFolderForThemKeepsNone) {
+  const TemporaryFolder folder;
+  const auto folder_for = [](const char* home, const char* cache) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::unsetenv("HOME");
+      ::unsetenv("XDG_CACHE_HOME");
+      if (home != nullptr) {
+        ::setenv("HOME", home, 1);
+      }
+      if (cache != nullptr) {
+        ::setenv("XDG_CACHE_HOME", cache, 1);
+      }
+      ::_exit(default_token_folder() ? 1 : 0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 1;
+  };
+  EXPECT_FALSE(folder_for(nullptr, nullptr));
+  EXPECT_FALSE(folder_for("/proc/nowhere", nullptr));
+  EXPECT_FALSE(folder_for(nullptr, "relative"));
+  EXPECT_TRUE(folder_for(folder.path("home").c_str(), nullptr));
+  EXPECT_TRUE(std::filesystem::is_directory(folder.path("home/.cache/dikkat")));
+  EXPECT_TRUE(folder_for("/proc/nowhere", folder.path("cache").c_str()));
+  EXPECT_TRUE(std::filesystem::is_directory(folder.path("cache/dikkat")));
+}
+
+TEST(TokenFile, IsOnlyLookedForWhereNothingMayBeWritten) {
+  const TemporaryFolder cache;
+  const Texts files({long_text()});
+  const auto tokenizer = make_tokenizer("byte", {});
+  const std::string fingerprint = survey(files.corpus, nullptr).fingerprint;
+  EXPECT_FALSE(find_tokens(cache.path(), fingerprint, *tokenizer, {}));
+  EXPECT_FALSE(find_tokens(cache.path("absent"), fingerprint, *tokenizer, {}));
+  EXPECT_EQ(files_in(cache.path()), 0U);
+  const auto made = tokenize_once(cache.path(), fingerprint, files.corpus, *tokenizer, {});
+  const auto found = find_tokens(cache.path(), fingerprint, *tokenizer, {});
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(all_of(found->parts[0]) == all_of(made.parts[0]));
+}
+
+TEST(TokenFile, IsAsPrivateAsItsWriterWants) {
+  const TemporaryFolder folder;
+  const mode_t before = ::umask(077);
+  { TokenFileWriter(folder.path("a"), std::string(64, 'k'), 300).finish({0, 0}); }
+  ::umask(before);
+  struct stat status {};
+  ASSERT_EQ(::stat(folder.path("a").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0600U);
+}
+
 TEST(TokenFile, CountsThatNoFileHasAreNotBelieved) {
   constexpr std::size_t kBytes = 32, kTokens = 48, kDocuments = 64, kChecksum = 176;  // in its header
   TemporaryFolder folder;
@@ -335,6 +387,9 @@ TEST(TokenFile, AProgramThatIsKilledLeavesNoFileThatCounts) {
   const std::string of_another = cache.path(std::string(32, 'a') + ".tokens.XyZ123.unfinished");
   cache.write(std::filesystem::path(of_another).filename().string(), "tokens");
   cache.write("letter.unfinished", "somebody's own");
+  { const TokenFileWriter refused(path, key, 300); }
+  EXPECT_TRUE(std::filesystem::exists(of_another)) << "which another machine may be writing, whose lock is not seen";
+  std::filesystem::last_write_time(of_another, std::filesystem::file_time_type::clock::now() - std::chrono::hours(25));
   { const TokenFileWriter refused(path, key, 300); }
   EXPECT_FALSE(std::filesystem::exists(of_another)) << "of another text too";
   EXPECT_TRUE(std::filesystem::exists(cache.path("letter.unfinished")));
