@@ -4,12 +4,17 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <thread>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -167,6 +172,26 @@ TEST_F(IsolatedParse, NothingElseCanBeOpenedWrittenOrStarted) {
   EXPECT_EQ(error_in_child([&] { return errno_of(::write(open_here, "x", 1)); }), EBADF);
   EXPECT_EQ(error_in_child([&] { return errno_of(::write(STDOUT_FILENO, "x", 1)); }), EBADF);
   EXPECT_EQ(error_in_child([&] { return errno_of(::write(file_.descriptor(), "x", 1)); }), EBADF);  // read-only
+  ::close(open_here);
+}
+
+TEST_F(IsolatedParse, DescriptorsAreClosedWhereTheKernelHasNoCallForMany) {
+  const int open_here = ::open((scratch_ / "mine").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_GE(open_here, 0);
+  const pid_t child = ::fork();  // what is refused once is refused for ever
+  if (child == 0) {
+    sock_filter program[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                             BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_close_range, 0, 1),
+                             BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const sock_fprog filter{.len = std::size(program), .filter = program};
+    const bool refused = ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0 &&
+                         ::close_range(1000, 1000, 0) != 0;
+    const bool closed = error_in_child([&] { return errno_of(::write(open_here, "x", 1)); }) == EBADF;
+    ::_exit(!refused ? 1 : !closed ? 2 : complaint(honest).empty() ? 0 : 3);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
   ::close(open_here);
 }
 
