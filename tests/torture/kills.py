@@ -125,7 +125,7 @@ def kill_in_the_beginning(event, is_new, values):
         if outcome.code == 0:
             raise NotReached()
         if outcome.code == 1:  # it came to the child that parses
-            outcome.require_sentence("the process that parses it was killed")
+            outcome.require_sentence("the parser was killed")
         else:
             outcome.require_code(-signal.SIGKILL)
         steps = require_whole(bench, folder)
