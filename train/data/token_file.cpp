@@ -106,7 +106,7 @@ int lock(int file) { return ::flock(file, LOCK_EX | LOCK_NB) == 0 ? 0 : errno; }
 
 /// Whether nobody can be writing it any more, even where another machine's locks are not seen.
 bool is_old(int file) {
-  constexpr std::time_t kDay = 24 * 60 * 60;
+  constexpr auto kDay = std::time_t{24} * 60 * 60;
   struct stat status {};
   return ::fstat(file, &status) == 0 && status.st_mtime < std::time(nullptr) - kDay;
 }
