@@ -264,7 +264,7 @@ TEST_F(IsolatedParse, LeavesNoProcessAndNoDescriptor) {
 
 TEST_F(IsolatedParse, FromManyThreadsBesideSaves) {
 #if defined(__has_feature)
-#if __has_feature(address_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
   GTEST_SKIP() << "of the sanitizer's memory, unlike the C library's, a child waits for ever for what another thread had locked";
 #endif
 #endif
