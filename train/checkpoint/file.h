@@ -46,7 +46,7 @@ class File {
   Faults* faults_ = nullptr;
 };
 
-/// Whether there is such a file or folder. Throws Error where that cannot be found out, so that a failing disk does not pass for an empty one.
+/// Whether there is such a file or folder. Throws Error where that cannot be found out: a failing disk is not an empty one.
 bool is_there(const std::filesystem::path& path);
 
 [[nodiscard]] int rename_file(const std::filesystem::path& from, const std::filesystem::path& to, Faults* faults);

@@ -83,8 +83,8 @@ bool limit(int resource, rlim_t soft, rlim_t hard) {
 }
 bool limit(int resource, rlim_t value) { return limit(resource, value, value); }
 
-/// By hand where the kernel is too old for close_range (before 5.9), or does not let it be used: what /proc lists, since there may be room for
-/// a thousand million. Between fork() and the work there is no malloc, so no opendir() either.
+/// By hand where the kernel is too old for close_range (before 5.9), or does not let it be used: what /proc lists, since there may be room
+/// for a thousand million. Between fork() and the work there is no malloc, so no opendir() either.
 void close_between(unsigned first, unsigned last) {
   if (::close_range(first, last, 0) == 0) {
     return;
@@ -244,7 +244,9 @@ void write_answer(int pipe, std::string_view bytes) {
 LimitedChild::Answer LimitedChild::answer() {
   using Clock = std::chrono::steady_clock;
   Answer answer;
-  const auto too_late = [&] { return Answer{.trouble = concat("came to no end within ", static_cast<double>(limits_.patience_ms) / 1000, " s"), .may_pass = true}; };
+  const auto too_late = [&] {
+    return Answer{.trouble = concat("came to no end within ", static_cast<double>(limits_.patience_ms) / 1000, " s"), .may_pass = true};
+  };
   for (bool more = true; more;) {
     const auto before = Clock::now();
     more = more_to_read(answer.bytes);

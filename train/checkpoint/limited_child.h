@@ -16,7 +16,7 @@ namespace dikkat {
 struct ChildLimits {
   index memory_bytes = index{64} << 20;  ///< address space beyond what this process has
   index processor_seconds = 10;
-  index patience_ms = 60'000;           ///< time to wait for it, which is much more than it may compute; while this process is stopped (Ctrl-Z) none goes by
+  index patience_ms = 60'000;           ///< time to wait for it, much more than it may compute; none goes by while stopped (Ctrl-Z)
   index answer_bytes = index{1} << 20;  ///< the longest answer that is taken
 };
 
@@ -28,7 +28,7 @@ class LimitedChild {
  public:
   struct Answer {
     std::string bytes{};
-    std::string trouble{};    ///< empty if the work came to its end, else what happened, as "crashed (signal 11)"
+    std::string trouble{};  ///< empty if the work came to its end, else what happened, as "crashed (signal 11)"
     bool may_pass = false;  ///< it was killed from outside, as where memory is short, or had to wait too long: nothing that the work did
   };
 

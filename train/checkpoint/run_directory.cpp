@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "autograd/base/descriptor.h"
 #include "autograd/base/error.h"
 
 namespace dikkat {
@@ -22,24 +23,6 @@ namespace fs = std::filesystem;
 constexpr const char* kLockName = ".lock";
 /// What a writer that was killed leaves: save.cpp's and replace_file's temporary files.
 constexpr const char* kTemporaryPrefix = ".tmp-";
-
-/// A descriptor that is closed unless it is released.
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (value_ >= 0) {
-      ::close(value_);
-    }
-  }
-  int get() const { return value_; }
-  int release() { return std::exchange(value_, -1); }
-
- private:
-  int value_;
-};
 
 /// "process 123", or "another process" if the lock does not say.
 std::string holder_of(int lock) {

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-
 #include <utility>
 
 #include <fcntl.h>
@@ -12,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "autograd/base/descriptor.h"
 #include "autograd/base/error.h"
 
 namespace dikkat {
@@ -46,20 +46,15 @@ const char* mapped_file_at(const void* address) noexcept {
 
 namespace {
 
-/// Open for as long as it is being mapped.
-struct Opened {
-  explicit Opened(const std::string& path) : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
-    require_input(descriptor >= 0, path, ": cannot be opened: ", errno_text);
-  }
-  Opened(const Opened&) = delete;
-  Opened& operator=(const Opened&) = delete;
-  ~Opened() { ::close(descriptor); }
-  int descriptor;
-};
+Descriptor open_to_read(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  require_input(descriptor >= 0, path, ": cannot be opened: ", errno_text);
+  return Descriptor(descriptor);
+}
 
 }  // namespace
 
-MappedFile::MappedFile(const std::string& path) : MappedFile(path, Opened(path).descriptor) {}
+MappedFile::MappedFile(const std::string& path) : MappedFile(path, open_to_read(path).get()) {}
 
 MappedFile::MappedFile(std::string path, int descriptor) : path_(std::move(path)) {
   struct stat status {};

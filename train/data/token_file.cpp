@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "autograd/base/descriptor.h"
 #include "autograd/base/error.h"
 #include "train/data/nameless_file.h"
 #include "train/hash/sha256.h"
@@ -92,14 +93,6 @@ bool is_possible(const Header& header, std::size_t file_bytes) {
          std::all_of(header.bytes.begin(), header.bytes.end(), [](std::int64_t count) { return count >= 0; });
 }
 
-struct Descriptor {
-  explicit Descriptor(int descriptor) : value(descriptor) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { ::close(value); }
-  int value;
-};
-
 /// 0 when the file is this descriptor's alone, else errno: nobody else removes what is locked. The lock ends with the descriptor, however
 /// the process does.
 int lock(int file) { return ::flock(file, LOCK_EX | LOCK_NB) == 0 ? 0 : errno; }
@@ -122,7 +115,7 @@ void remove_abandoned(const std::string& path) {
     const bool is_of_this = name.starts_with(start);
     if (name.ends_with(kUnfinished) && (is_of_this || is_of_a_key)) {
       const Descriptor file(::open(entry.path().c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-      if (file.value >= 0 && lock(file.value) == 0 && (is_of_this || is_old(file.value))) {
+      if (file.get() >= 0 && lock(file.get()) == 0 && (is_of_this || is_old(file.get()))) {
         std::filesystem::remove(entry.path(), error);
       }
     }
@@ -284,11 +277,11 @@ void TokenFileWriter::finish(const std::array<index, kParts>& bytes) {
 
 std::optional<TokenizedCorpus> open_token_file(const std::string& path, const std::string& key, index vocab_size) {
   const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (descriptor.value < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+  if (descriptor.get() < 0 && (errno == ENOENT || errno == ENOTDIR)) {
     return std::nullopt;
   }
-  require_input(descriptor.value >= 0, path, ": cannot be opened: ", errno_text);
-  const auto file = std::make_shared<const MappedFile>(path, descriptor.value);
+  require_input(descriptor.get() >= 0, path, ": cannot be opened: ", errno_text);
+  const auto file = std::make_shared<const MappedFile>(path, descriptor.get());
   Header header{};
   if (file->size() < kHeaderBytes) {
     return std::nullopt;
@@ -300,7 +293,7 @@ std::optional<TokenizedCorpus> open_token_file(const std::string& path, const st
     return std::nullopt;
   }
   const Layout layout = layout_of(header);
-  if (layout.end != file->size() || contents_of(descriptor.value, path, layout.end) != header.contents) {
+  if (layout.end != file->size() || contents_of(descriptor.get(), path, layout.end) != header.contents) {
     return std::nullopt;
   }
   const auto part = [&](std::size_t i) {

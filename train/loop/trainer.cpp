@@ -21,8 +21,7 @@ std::string absolute(const std::string& path, bool is_pattern) {
     return path;
   }
   std::string folder = fs::current_path().string();
-  if (std::error_code missing;
-      is_pattern && path.find_first_of("*?[") != std::string::npos && !fs::exists(path, missing)) {
+  if (std::error_code missing; is_pattern && path.find_first_of("*?[") != std::string::npos && !fs::exists(path, missing)) {
     for (std::size_t at = 0; (at = folder.find_first_of("*?[\\", at)) != std::string::npos; at += 2) {
       folder.insert(at, 1, '\\');
     }
@@ -56,8 +55,8 @@ void require_space(const std::filesystem::path& run_directory, const Snapshot& s
                 "; free some space, choose another --out, or keep fewer checkpoints with train.keep_last");
 }
 
-/// What RUN_DIR/config.toml says, and neither the checkpoint nor the run that goes on from it, as "model.n_layer = 7, train.seed = 3"; empty
-/// where there is nothing, or no such file.
+/// What RUN_DIR/config.toml says, and neither the checkpoint nor the run that goes on from it, as "model.n_layer = 7, train.seed = 3";
+/// empty where there is nothing, or no such file.
 std::string edited(const std::filesystem::path& file, const Config& stored, const Config& now) {
   std::string list;
   std::error_code missing;

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <utility>
+
+#include <unistd.h>
+
+namespace dikkat {
+
+/// A file descriptor that is closed with the object, unless it is released; -1: none.
+class Descriptor {
+ public:
+  explicit Descriptor(int value) : value_(value) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (value_ >= 0) {
+      ::close(value_);
+    }
+  }
+  int get() const { return value_; }
+  int release() { return std::exchange(value_, -1); }
+
+ private:
+  int value_;
+};
+
+}  // namespace dikkat
