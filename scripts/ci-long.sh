@@ -7,11 +7,15 @@ scripts/test.sh
 
 say() { printf '\n== %s\n' "$*"; }
 
+say "benchmarks: build"
+cmake --preset dev >/dev/null
+cmake --build --preset dev
+
 say "sanitizers: the whole suite"
 ctest --preset asan-all -j "$(nproc)"
 
-say "resume at every step on 1, 2, 3, 4 and 8 threads each"
-DIKKAT_LONG_TESTS=1 ctest --preset dev -R ResumeAtEveryStep -j "$(nproc)"
+say "resume at every step on 1, 2, 3, 4 and 8 threads each; address spaces of any size"
+DIKKAT_LONG_TESTS=1 ctest --preset dev -R "ResumeAtEveryStep|LimitedMemory" -j "$(nproc)"
 
 say "torture: texts and configurations, under the sanitizers"
 scripts/torture.sh --program build/asan/dikkat --only corpora --only configurations

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""What saving costs a run: a usual step, the one that saves (with its copy), and those beside which the copy is written, in milliseconds.
+
+  python3 bench/saving.py [--config FILE] [--set KEY=VALUE ...] [--saves N]
+
+By default GPT-2 124M at 1 x 256 tokens. A step's time is the program's own, from metrics.jsonl; the copy is what lies between two steps beyond it,
+and a step is beside a save if the unfinished file was there at its end or at the end of the one before. Python alone, and build/dev/dikkat.
+"""
+
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+LOOK_EVERY = 0.002  # s
+GPT2 = ["data.corpus=['data/tales.txt']", "model.block_size=256", "train.batch_size=1", "train.gradient_accumulation_steps=1"]
+
+
+def watch(process, run):
+    """[(step, ms of the step, when its line came, is a save being written then)]"""
+    steps, lines = [], run / "metrics.jsonl"
+    read = 0
+    over = False
+    while not over:
+        over = process.poll() is not None
+        text = lines.read_bytes()[read:] if lines.exists() else b""
+        now = time.monotonic()
+        writing = any((run / "checkpoints").glob(".tmp-*"))
+        for line in text[: text.rfind(b"\n") + 1].splitlines(keepends=True):
+            read += len(line)
+            record = json.loads(line)
+            if record["event"] == "step":
+                steps.append((record["step"], record["ms"], now, writing))
+        time.sleep(LOOK_EVERY)
+    return steps
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", default="build/dev/dikkat")
+    parser.add_argument("--config", default="configs/gpt2-124m.toml")
+    parser.add_argument("--set", action="append", help="section.key=value, in place of the file's")
+    parser.add_argument("--saves", type=int, default=3)
+    parser.add_argument("--interval", type=int, default=8, help="steps from one save to the next")
+    options = parser.parse_args()
+    keys = (options.set or GPT2) + [f"train.checkpoint_interval={options.interval}", f"train.max_steps={options.interval * (options.saves + 1)}",
+                                    "train.eval_interval=1000000"]
+    with tempfile.TemporaryDirectory() as folder:
+        run = pathlib.Path(folder) / "run"
+        command = [options.program, "train", "--config", options.config, "--out", str(run), *(w for key in keys for w in ("--set", key))]
+        with open(pathlib.Path(folder) / "told", "w+") as told:
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=told)
+            steps = watch(process, run)
+            if process.wait() != 0:
+                told.seek(0)
+                sys.exit(told.read())
+    usual, saving, beside, copies = [], [], [], []
+    for (_, _, _, writing_before), (step, ms, came, writing), (_, next_ms, next_came, _) in zip(steps[1:], steps[2:], steps[3:]):
+        if step % options.interval == 0:
+            copies.append(max(0, (next_came - came) * 1e3 - next_ms))
+            saving.append(ms + copies[-1])
+        elif writing_before or writing or (step - 1) % options.interval == 0:
+            beside.append(ms)
+        else:
+            usual.append(ms)
+    median = statistics.median(usual)
+    print("| | steps | median, ms | longest, ms | of a usual step |\n|---|--:|--:|--:|--:|")
+    for name, times in (("usual", usual), ("that saves, with its copy", saving), ("of that, the copy", copies), ("beside a save", beside)):
+        if times:
+            middle = statistics.median(times)
+            print(f"| {name} | {len(times)} | {middle:.1f} | {max(times):.1f} | {middle / median:.2f} |")
+
+
+if __name__ == "__main__":
+    main()
