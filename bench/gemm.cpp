@@ -76,6 +76,7 @@ struct Case {
 };
 
 /// y = x W^T, dx = dy W, dW = dy^T x.
+// NOLINTNEXTLINE(readability-non-const-parameter): products are written to it
 std::vector<Case> cases_of(const Linear& l, const float* x, const float* y, const float* w, float* to) {
   return {{l,
            "forward",

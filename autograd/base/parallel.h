@@ -25,7 +25,7 @@ class WithThreads {
  public:
   /// Throws Error unless count is 1 or more.
   explicit WithThreads(int count) : before_(thread_count()) { set_thread_count(count); }
-  ~WithThreads() { set_thread_count(before_); }
+  ~WithThreads() { set_thread_count(before_); }  // NOLINT(bugprone-exception-escape): it was a count before
   WithThreads(const WithThreads&) = delete;
   WithThreads& operator=(const WithThreads&) = delete;
 

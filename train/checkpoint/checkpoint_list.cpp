@@ -26,9 +26,17 @@ index step_of(const std::string& name) {
 
 constexpr const char* kNotPassedOver = "; this may pass, so no older one was taken: try again, or move this file away";
 
-bool is_good(const fs::path& path) {
+/// Throws InputError too where the file is that of another step: a run that went on from it would come to meet its own names.
+CheckpointFile open_entry(const CheckpointEntry& entry) {
+  CheckpointFile file = CheckpointFile::open(entry.path);
+  require_input(file.state().step == entry.step, entry.path.string(), " holds step ", file.state().step,
+                ", expected what its name says: call it ", checkpoint_name(file.state().step), " again, or move it away");
+  return file;
+}
+
+bool is_good(const CheckpointEntry& entry) {
   try {
-    CheckpointFile::open(path);
+    open_entry(entry);
     return true;
   } catch (const Error&) {
     return false;
@@ -39,7 +47,7 @@ bool is_good(const fs::path& path) {
 [[noreturn]] void refuse_damaged(const fs::path& run_directory, const std::vector<CheckpointEntry>& checkpoints, const char* reason) {
   std::string whole;
   for (auto entry = checkpoints.rbegin() + 1; entry != checkpoints.rend(); ++entry) {
-    if (is_good(entry->path)) {
+    if (is_good(*entry)) {
       append_to(whole, concat(whole.empty() ? "" : ", ", entry->path.filename().string()));
     }
   }
@@ -47,7 +55,7 @@ bool is_good(const fs::path& path) {
     fail_input(reason, ". It is the newest checkpoint of ", run_directory.string(), ", which has no other one that is whole");
   }
   fail_input(reason, ". It is the newest checkpoint of ", run_directory.string(), "; these older ones are whole: ", whole,
-             ". Ask for one of them by name, or for the newest of them by --latest-good");
+             ". eval, sample and inspect take one of them by name; resume takes the newest of them by --latest-good");
 }
 
 }  // namespace
@@ -106,15 +114,16 @@ CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, Pick pick,
                 "save, remove it and train again");
   if (pick == Pick::best) {
     const auto best = best_checkpoint(run_directory_or_file);
-    require_input(best.has_value(), run_directory_or_file.string(), " has no best checkpoint yet: no evaluation has been made");
-    return CheckpointFile::open(best->path);
+    require_input(best.has_value(), run_directory_or_file.string(),
+                  " has no best checkpoint: no evaluation has been made, or its file checkpoints/best is gone");
+    return open_entry(*best);
   }
   if (pick == Pick::latest_good) {
     for (auto entry = checkpoints.rbegin(); entry != checkpoints.rend(); ++entry) {
       // What cannot be opened is not known to be damaged: somebody else's, or a link to a disk that is not there just now.
       require(::access(entry->path.c_str(), R_OK) == 0, entry->path.string(), " cannot be read: ", errno_text, kNotPassedOver);
       try {
-        return CheckpointFile::open(entry->path);
+        return open_entry(*entry);
       } catch (const InputError& error) {
         if (damaged != nullptr) {
           damaged->emplace_back(error.what());
@@ -125,7 +134,7 @@ CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, Pick pick,
     }
   }
   try {
-    return CheckpointFile::open(checkpoints.back().path);
+    return open_entry(checkpoints.back());
   } catch (const InputError& error) {
     refuse_damaged(run_directory_or_file, checkpoints, error.what());
   }

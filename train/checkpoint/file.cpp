@@ -181,6 +181,16 @@ int sync_directory(const std::filesystem::path& directory, Faults* faults) {
 
 void require_done(int error, Operation operation) { require(error == 0, name_of(operation), " failed: ", describe_errno(error)); }
 
+std::filesystem::path set_aside(const std::filesystem::path& path) {
+  std::filesystem::path aside = path.string() + ".aside";
+  for (int number = 2; is_there(aside); ++number) {
+    aside = concat(path.string(), ".aside-", number);
+  }
+  const int error = rename_file(path, aside, nullptr);
+  require(error == 0, path.string(), ": cannot be renamed: ", describe_errno(error));
+  return aside;
+}
+
 void replace_file(const std::filesystem::path& path, std::string_view text) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   const std::filesystem::path temporary = folder / concat(".tmp-", path.filename().string(), "-", ::getpid());

@@ -148,10 +148,8 @@ RunDirectory RunDirectory::create(const fs::path& path) {
 }
 
 RunDirectory RunDirectory::open(const fs::path& path) {
-  std::error_code missing;
-  require_input(fs::exists(path, missing), path.string(), " does not exist, expected the directory of a run");
-  require_input(fs::is_directory(checkpoint_directory(path), missing), path.string(),
-                " is not the directory of a run: it has no folder named checkpoints");
+  require_input(is_there(path), path.string(), " does not exist, expected the directory of a run");
+  require_input(is_there(checkpoint_directory(path)), path.string(), " is not the directory of a run: it has no folder named checkpoints");
   RunDirectory directory(path);
   sign_lock(directory.lock_, path);
   directory.clean_temporaries();
@@ -223,16 +221,9 @@ void RunDirectory::retain(const SavedCheckpoint& saved, index keep_last, index b
 std::vector<std::filesystem::path> RunDirectory::set_aside_after(index step) {
   std::vector<std::filesystem::path> paths;
   for (const CheckpointEntry& entry : checkpoints()) {
-    if (entry.step <= step) {
-      continue;
+    if (entry.step > step) {
+      paths.push_back(set_aside(entry.path));
     }
-    std::filesystem::path aside = entry.path.string() + ".aside";
-    for (int number = 2; std::filesystem::exists(aside); ++number) {
-      aside = concat(entry.path.string(), ".aside-", number);
-    }
-    const int error = rename_file(entry.path, aside, nullptr);
-    require(error == 0, entry.path.string(), ": cannot be renamed: ", describe_errno(error));
-    paths.push_back(std::move(aside));
   }
   require_done(sync_directory(checkpoints_path(), nullptr), Operation::sync_directory);
   return paths;

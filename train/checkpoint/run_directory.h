@@ -40,8 +40,8 @@ class RunDirectory {
   /// Removes the checkpoints below saved.step() but for the last `keep_last` (1 or more, `saved` counted) and the best
   /// (best_step; -1: none). Throws Error if one cannot be removed, and as require_held().
   void retain(const SavedCheckpoint& saved, index keep_last, index best_step);
-  /// Renames the checkpoints after `step` to <name>.aside, .aside-2 ...: a run that goes on from an older one (--latest-good)
-  /// would meet them again. Gives their new paths.
+  /// Sets the checkpoints after `step` aside: a run that goes on from an older one (--latest-good) would meet them again. Gives their new
+  /// paths.
   std::vector<std::filesystem::path> set_aside_after(index step);
   /// Removes the temporary files that a killed writer left, of checkpoints and of what lies beside them, and says how many.
   index clean_temporaries();

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <bit>
 #include <set>
+#include <span>
 #include <type_traits>
 
 #include "autograd/base/error.h"
@@ -16,6 +18,9 @@ namespace {
 
 /// What an HDF5 object and its headers take, with a good deal to spare.
 constexpr index kOverheadBytes = 2048;
+
+/// In a group: what takes the library well under a second to find again, whose time grows with the square of them. Readers allow it ten.
+constexpr std::size_t kMostTensors = 16'384;
 
 Handle made(hid_t id, Handle::Close close, const char* what) {
   Handle handle(id, close);
@@ -47,6 +52,17 @@ class ImageWriter {
 
   Handle group(hid_t parent, const char* name) {
     return made(H5Gcreate2(parent, name, H5P_DEFAULT, group_properties_.get(), H5P_DEFAULT), H5Gclose, name);
+  }
+  /// With room for the links of these tensors: the library would look for it, and move what is there, for each.
+  Handle group(hid_t parent, const char* name, std::span<const TensorView> tensors) {
+    std::size_t longest = 1;
+    for (const TensorView& tensor : tensors) {
+      longest = std::max(longest, tensor.name.size());
+    }
+    const Handle properties = made(H5Pcopy(group_properties_.get()), H5Pclose, "group properties");
+    checked(H5Pset_est_link_info(properties.get(), static_cast<unsigned>(tensors.size()), static_cast<unsigned>(longest)),
+            "make room for links");
+    return made(H5Gcreate2(parent, name, H5P_DEFAULT, properties.get(), H5P_DEFAULT), H5Gclose, name);
   }
 
   void put(hid_t parent, const char* name, hid_t type, hid_t space, const void* data) {
@@ -92,6 +108,8 @@ class ImageWriter {
 void require_storable(const Snapshot& snapshot) {
   for (const TensorGroup group : kTensorGroups) {
     std::set<std::string_view> names;
+    require_input(snapshot.tensors(group).size() <= kMostTensors, "a model of ", snapshot.tensors(group).size(),
+                  " tensors cannot be stored, expected ", kMostTensors, " at most: use fewer layers (model.n_layer)");
     for (const TensorView& tensor : snapshot.tensors(group)) {
       require(is_storable_name(tensor.name), "tensor \"", tensor.name,
               "\": this name cannot be stored, expected one without slashes and control characters");
@@ -110,7 +128,7 @@ void write_all(LentFile& lent, const Snapshot& snapshot) {
     writer.put(writer.file(), "tokenizer", snapshot.tokenizer);
     const Handle optimizer = writer.group(writer.file(), "optimizer");
     for (const TensorGroup group : kTensorGroups) {
-      const Handle folder = writer.group(writer.file(), path_of(group));
+      const Handle folder = writer.group(writer.file(), path_of(group), snapshot.tensors(group));
       for (const TensorView& tensor : snapshot.tensors(group)) {
         writer.put(folder.get(), tensor);
       }

@@ -17,6 +17,8 @@
 
 #if !defined(DIKKAT_OPERATOR_NEW_IS_TAKEN)
 
+// NOLINTBEGIN(cppcoreguidelines-no-malloc): this is what manages memory
+
 void* operator new(std::size_t bytes) {
   void* memory = std::malloc(bytes == 0 ? 1 : bytes);
   if (memory == nullptr) {
@@ -38,5 +40,7 @@ void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+// NOLINTEND(cppcoreguidelines-no-malloc)
 
 #endif

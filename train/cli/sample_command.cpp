@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -121,6 +122,8 @@ void answer(const SampleArguments& arguments, const TrainedModel& trained, const
 }
 
 std::string read_file(const std::string& path) {
+  std::error_code missing;
+  require_input(!std::filesystem::is_directory(path, missing), "the prompt file ", path, " is a folder, expected a text file");
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   text << file.rdbuf();

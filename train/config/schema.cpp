@@ -95,6 +95,7 @@ constexpr Rule fixed(Rule rule) {
 }
 
 constexpr double kMany = 1e6;             // keeps the product of three counts within an index
+constexpr double kMostLayers = 1000;      // whose tensors a checkpoint still holds
 constexpr double kMaxStep = 999'999'999;  // a checkpoint's name has nine digits
 constexpr double kMaxVocab = 2'147'483'647;
 
@@ -127,9 +128,9 @@ constexpr Key kKeys[] = {
     model<&ModelConfig::kind>("kind", fixed(one_of(kModels)),
                               "What is built: a GPT, which goes on with a text; or an encoder-decoder, which answers a source with a "
                               "target and learns from pairs, a line SOURCE<TAB>TARGET each."),
-    model<&ModelConfig::n_layer>("n_layer", fixed(between(1, 1e4)),
+    model<&ModelConfig::n_layer>("n_layer", fixed(between(1, kMostLayers)),
                                  "Blocks of attention and feed-forward, one after another; of an encoder-decoder those of the decoder."),
-    model<&ModelConfig::n_encoder_layer>("n_encoder_layer", fixed(derived(between(1, 1e4), "as n_layer", layers)),
+    model<&ModelConfig::n_encoder_layer>("n_encoder_layer", fixed(derived(between(1, kMostLayers), "as n_layer", layers)),
                                          "Blocks of an encoder-decoder's encoder."),
     model<&ModelConfig::n_head>("n_head", fixed(between(1, 1e4)), "Attention heads of a block; they share the width evenly."),
     model<&ModelConfig::n_embd>("n_embd", fixed(between(1, kMany)), "Width: the numbers that stand for a token between blocks."),

@@ -109,13 +109,14 @@ std::vector<std::string> text_files_of(const std::string& path, Extensions exten
   require_input(status.type() != fs::file_type::not_found, "corpus: ", path,
                 " does not exist, expected a text file or a folder of text files");
   require_input(!error, "corpus: cannot reach ", path, ": ", error.message());
+  const bool is_folder = status.type() == fs::file_type::directory;
+  require_input(is_folder || status.type() == fs::file_type::regular, "corpus: ", path, " is ", name_of(status.type()),
+                ", expected a text file or a folder of text files, or - for standard input");
   const fs::path absolute = fs::canonical(path, error);
   require_input(!error, "corpus: cannot reach ", path, ": ", error.message());
-  if (status.type() == fs::file_type::directory) {
+  if (is_folder) {
     return text_files_below(absolute, extensions);
   }
-  require_input(status.type() == fs::file_type::regular, "corpus: ", path, " is ", name_of(status.type()),
-                ", expected a text file or a folder of text files");
   return {absolute.string()};
 }
 

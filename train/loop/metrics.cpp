@@ -20,6 +20,9 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// How a line of ours begins, and what is left of one that was cut off.
+constexpr std::string_view kStart = "{\"event\":";
+
 /// The step that a line is about.
 std::optional<index> step_of(const Json& object) {
   const auto step = object.is_object() ? object.find("step") : object.end();
@@ -48,6 +51,9 @@ KeptMetrics keep_metrics(const std::string& text, index last_step) {
     const std::string_view line = std::string_view(text).substr(begin, end - begin);
     const Json object = Json::parse(line, nullptr, false);
     const std::optional<index> step = step_of(object);
+    if (!step && !line.empty() && !(object.is_discarded() && line.starts_with(kStart))) {
+      ++kept.foreign;
+    }
     if (!step || *step > last_step) {
       continue;
     }
@@ -77,13 +83,22 @@ std::string contents_of(const std::filesystem::path& path) {
 }  // namespace
 
 MetricsLog::MetricsLog(const std::filesystem::path& file, index last_step) : file_(file) {
+  bool has_any = false;
   if (is_there(file)) {
     const std::string text = contents_of(file);
     KeptMetrics kept = keep_metrics(text, last_step);
     evaluation_ = kept.evaluation;
+    has_any = !kept.text.empty();
+    if (kept.foreign > 0) {
+      remark_ = concat(file.string(), " has ", kept.foreign, " lines that are not of this run, and is kept as ",
+                       set_aside(file).filename().string());
+    }
     if (kept.text != text) {
       replace_file(file, kept.text);
     }
+  }
+  if (last_step > 0 && !has_any && remark_.empty()) {
+    remark_ = concat(file.string(), " has nothing of the ", last_step, " steps before: it begins anew");
   }
   descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
   require(descriptor_ >= 0, file.string(), ": cannot be opened for writing: ", errno_text);

@@ -13,6 +13,7 @@ namespace dikkat {
 struct KeptMetrics {
   std::string text;                            ///< whole lines about steps up to it
   std::optional<EvaluationReport> evaluation;  ///< of that very step
+  index foreign = 0;                           ///< lines left out that the run has not written: no objects with a step, nor torn ones
 };
 
 /// Of the contents of a metrics.jsonl, which may be damaged: lines that are no objects with a step are left out.
@@ -22,7 +23,7 @@ KeptMetrics keep_metrics(const std::string& text, index last_step);
 class MetricsLog {
  public:
   /// Opens it for appending, after dropping what is about steps after `last_step` and a torn last line: a run that goes on writes
-  /// those again. Throws Error when the file cannot be read or written.
+  /// those again. A file with lines that no run has written is set aside first. Throws Error when it cannot be read or written.
   MetricsLog(const std::filesystem::path& file, index last_step);
   ~MetricsLog();
   MetricsLog(const MetricsLog&) = delete;
@@ -30,6 +31,8 @@ class MetricsLog {
 
   /// The evaluation of last_step, when it was there already.
   const std::optional<EvaluationReport>& evaluation_of_last_step() const { return evaluation_; }
+  /// What a person should know of the file as it was found; empty where that is as it should be.
+  const std::string& remark() const { return remark_; }
 
   /// Throw Error when the line cannot be written.
   void write(const StepReport& report);
@@ -42,6 +45,7 @@ class MetricsLog {
   int descriptor_ = -1;
   bool torn_ = false;  // the last line was cut off
   std::optional<EvaluationReport> evaluation_;
+  std::string remark_;
 };
 
 }  // namespace dikkat

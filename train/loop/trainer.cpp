@@ -55,9 +55,9 @@ void require_space(const std::filesystem::path& run_directory, const Snapshot& s
                 "; free some space, choose another --out, or keep fewer checkpoints with train.keep_last");
 }
 
-/// What RUN_DIR/config.toml says, and neither the checkpoint nor the run that goes on from it, as "model.n_layer = 7, train.seed = 3";
-/// empty where there is nothing, or no such file.
-std::string edited(const std::filesystem::path& file, const Config& stored, const Config& now) {
+/// What is to be said of a RUN_DIR/config.toml that somebody has edited: what it has, and neither the checkpoint nor the run that goes on
+/// from it, as "model.n_layer = 7, train.seed = 3", or why it cannot be read. Empty where there is nothing, or no such file.
+std::string remark_on_edits(const std::filesystem::path& file, const Config& stored, const Config& now) {
   std::string list;
   std::error_code missing;
   if (!std::filesystem::is_regular_file(file, missing)) {
@@ -74,10 +74,10 @@ std::string edited(const std::filesystem::path& file, const Config& stored, cons
         }
       }
     }
-  } catch (const Error&) {
-    return "";  // what cannot be read does not count either
+  } catch (const Error& error) {
+    return concat(error.what(), "; the run does not read it");
   }
-  return list;
+  return list.empty() ? "" : concat(file.string(), " says ", list, ", which the run does not");
 }
 
 }  // namespace
@@ -134,10 +134,8 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
     apply_override(config, assignment, RunStage::goes_on);
   }
   resolve(config);
-  if (const std::string other = edited(directory.path() / "config.toml", stored, config); !other.empty()) {
-    remarks.push_back(concat(directory.path().string(), "/config.toml says ", other,
-                             ", which the run does not: what counts is in its checkpoint; change it with --set"));
-  }
+  const std::filesystem::path config_file = directory.path() / "config.toml";
+  const std::string edits = remark_on_edits(config_file, stored, config);
   make_absolute(config);
   const TrainingState& saved = checkpoint.state();
   require_input(config.train.max_steps >= saved.step, "train.max_steps is ", config.train.max_steps, ", but the run is at step ",
@@ -161,10 +159,17 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   }
   parts->directory.emplace(std::move(directory));
   parts->saved_step = saved.step;
+  if (!edits.empty()) {
+    remarks.push_back(concat(edits, ": what counts is in its checkpoint; change it with --set",
+                             has_steps_left ? concat(" (kept as ", set_aside(config_file).filename().string(), ')') : ""));
+  }
   if (has_steps_left) {  // a finished run keeps the configuration that its last checkpoint has
-    replace_file(parts->directory->path() / "config.toml", parts->config_text);
+    replace_file(config_file, parts->config_text);
   }
   parts->metrics.emplace(parts->directory->path() / "metrics.jsonl", saved.step);
+  if (!parts->metrics->remark().empty()) {
+    remarks.push_back(parts->metrics->remark());
+  }
   if (const auto done = parts->metrics->evaluation_of_last_step(); done && saved.evaluation_pending) {
     parts->take(*done);  // the run was stopped after it, and before the next save
   }

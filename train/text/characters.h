@@ -9,7 +9,7 @@ namespace dikkat {
 /// Throws EncodeError for what lies at an offset and is not UTF-8.
 [[noreturn]] inline void refuse_utf8(std::string_view text, index at) {
   throw EncodeError(at, concat(utf8::refusal(text, at),
-                               ", have it replaced (data.invalid_utf8 = \"replace\", --replace-invalid) or use the byte tokenizer "
+                               ", have it replaced (data.invalid_utf8 = \"replace\") or use the byte tokenizer "
                                "(tokenizer.kind = \"byte\")"));
 }
 

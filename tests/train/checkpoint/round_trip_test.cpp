@@ -62,6 +62,15 @@ TEST(RoundTrip, SeveralHashChunksAndManyTensors) {
   expect_gives_back(CheckpointFile::open(saved.path()), sample.snapshot);
 }
 
+TEST(RoundTrip, ThousandsOfTensors) {  // the library's search for room in a group grew with the cube of their number: minutes for these
+  const ScratchDirectory scratch;
+  Sample sample(1);
+  for (int i = 0; i < 6000; ++i) {
+    sample.add(TensorGroup::adam_m, concat("h.", i, ".ln_1.weight"), {2});
+  }
+  expect_gives_back(CheckpointFile::open(save_checkpoint(scratch.path(), sample.snapshot).path()), sample.snapshot);
+}
+
 TEST(RoundTrip, EqualStateGivesEqualBytes) {
   const ScratchDirectory one, two;
   const std::string first = read_file(save_checkpoint(one.path(), Sample(7).snapshot).path());
@@ -146,6 +155,16 @@ TEST(Save, RefusesNamesThatCannotBeStored) {
     sample.add(TensorGroup::model, name, {1});
     EXPECT_NE(text_of<Error>([&] { save_checkpoint(scratch.path(), sample.snapshot); }), "") << name;
   }
+  EXPECT_TRUE(names_in(scratch.path()).empty());
+}
+
+TEST(Save, RefusesMoreTensorsThanReadersHaveTimeFor) {
+  const ScratchDirectory scratch;
+  Sample sample(1);
+  for (int i = 0; i < 16'384; ++i) {
+    sample.add(TensorGroup::model, concat("h.", i), {1});
+  }
+  EXPECT_THROW(save_checkpoint(scratch.path(), sample.snapshot), Error);
   EXPECT_TRUE(names_in(scratch.path()).empty());
 }
 

@@ -183,7 +183,7 @@ TEST(Best, IsFoundByReaders) {
   const ScratchDirectory scratch;
   RunDirectory run = RunDirectory::create(scratch / "run");
   save_step(run, 10);
-  EXPECT_NE(text_of<InputError>([&] { open_checkpoint(run.path(), Pick::best); }).find("has no best checkpoint yet"), std::string::npos);
+  EXPECT_NE(text_of<InputError>([&] { open_checkpoint(run.path(), Pick::best); }).find("has no best checkpoint"), std::string::npos);
   save_step(run, 20);
   run.record_best(20);
   run.record_best(10);

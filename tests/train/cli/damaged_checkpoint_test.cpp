@@ -101,5 +101,16 @@ TEST_F(DamagedCheckpointTest, NoneIsSetAsideByAResumeThatFails) {
   EXPECT_TRUE(contains(resumed.err, "renamed to ")) << resumed.err;
 }
 
+TEST_F(DamagedCheckpointTest, OnesOfAnotherNameAreNotTakenForThatStep) {
+  const std::string copy = "run/checkpoints/step-000000099.h5";
+  std::filesystem::copy_file(here_ / kNewest, here_ / copy);
+  const Outcome refused = here_.run({"resume", "run"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(contains(refused.err, copy + " holds step 8") && contains(refused.err, "call it step-000000008.h5")) << refused.err;
+  const Outcome resumed = here_.run({"resume", "run", "--latest-good"});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_EQ(here_.run({"inspect", copy + ".aside"}).code, 0) << "the file itself is good";
+}
+
 }  // namespace
 }  // namespace dikkat::testing

@@ -90,6 +90,7 @@ TEST_F(SampleTest, RefusesWhatDoesNotGoTogether) {
       {{"--repetition-penalty", "0"}, "repetition-penalty is 0, expected more than 0"},
       {{"--prompt", "x", "--prompt-file", "prompt.txt"}, "--prompt and --prompt-file give a prompt each"},
       {{"--prompt-file", "nowhere.txt"}, "nowhere.txt cannot be read, expected a text file"},
+      {{"--prompt-file", "."}, "the prompt file . is a folder, expected a text file"},
       {{"--stop", ""}, "--stop is empty"},
       {{"--logprobs"}, "--logprobs is for --json"},
       {{"-i", "--num-samples", "2"}, "so there is no --num-samples"},

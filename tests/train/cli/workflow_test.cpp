@@ -294,6 +294,40 @@ TEST(Workflow, AnEditedConfigurationIsToldAndDoesNotCount) {
   EXPECT_FALSE(contains(here.run({"resume", "run", "--set", "train.max_steps=7"}).err, "config.toml says")) << "what was just set";
 }
 
+TEST(Workflow, AnEditedConfigurationThatCannotBeReadIsToldAndKept) {
+  const Workspace here;
+  here.train("run", {"train.max_steps=4"});
+  const std::string edited = "[model]\nn_layr = 7\n";
+  here.write("run/config.toml", edited);
+  const Outcome finished = here.run({"resume", "run"});
+  EXPECT_EQ(finished.code, 0);
+  EXPECT_TRUE(contains(finished.err, "n_layr") && contains(finished.err, "the run does not read it")) << finished.err;
+  EXPECT_EQ(contents(here / "run/config.toml"), edited);
+  const Outcome resumed = here.run({"resume", "run", "--set", "train.max_steps=6"});
+  EXPECT_EQ(resumed.code, 0);
+  EXPECT_TRUE(contains(resumed.err, "n_layr") && contains(resumed.err, "(kept as config.toml.aside)")) << resumed.err;
+  EXPECT_EQ(contents(here / "run/config.toml.aside"), edited);
+  EXPECT_TRUE(contains(contents(here / "run/config.toml"), "max_steps = 6"));
+}
+
+TEST(Workflow, MetricsThatAreNotTheRunsAreToldAndKept) {
+  const Workspace here;
+  here.train("run", {"train.max_steps=4"});
+  const std::string own = contents(here / "run/metrics.jsonl");
+  const std::string noted = own + "{\"event\":\"note\",\"text\":\"warmer here\"}\n";
+  here.write("run/metrics.jsonl", noted);
+  const Outcome resumed = here.run({"resume", "run", "--set", "train.max_steps=6"});
+  EXPECT_TRUE(contains(resumed.err, "metrics.jsonl has 1 lines that are not of this run, and is kept as metrics.jsonl.aside"))
+      << resumed.err;
+  EXPECT_EQ(contents(here / "run/metrics.jsonl.aside"), noted);
+  EXPECT_TRUE(contents(here / "run/metrics.jsonl").starts_with(own));
+
+  std::filesystem::remove(here / "run/metrics.jsonl");
+  const Outcome anew = here.run({"resume", "run", "--set", "train.max_steps=8"});
+  EXPECT_TRUE(contains(anew.err, "metrics.jsonl has nothing of the 6 steps before")) << anew.err;
+  EXPECT_FALSE(contains(here.run({"resume", "run", "--set", "train.max_steps=9"}).err, "metrics.jsonl"));
+}
+
 TEST(Workflow, AConfigurationThatIsAFifoIsNotWaitedFor) {
   const Workspace here;
   here.train("run", {"train.max_steps=4"});

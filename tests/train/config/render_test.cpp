@@ -36,7 +36,7 @@ TEST(HelpForKeys, TellsTypeDefaultRangeAndPurpose) {
   for (const schema::Key& key : schema::keys()) {
     expect_words(help, {concat("\n  ", key.name, " ("), std::string(key.help)});
   }
-  expect_words(help, {"[model]\n", "\n[train]\n", "  n_layer (an integer from 1 to 10000; default: 4; fixed when the run starts)\n",
+  expect_words(help, {"[model]\n", "\n[train]\n", "  n_layer (an integer from 1 to 1000; default: 4; fixed when the run starts)\n",
                       "  min_lr (a number from 0 to 1; default: learning_rate / 10)\n",
                       "  schedule (one of \"constant\", \"linear\", \"cosine\", \"inverse_sqrt\"; default: \"cosine\")\n",
                       "  corpus (a list of strings; default: [])\n", "current directory", "beside the configuration file"});

@@ -16,6 +16,12 @@ TEST(KeepMetrics, LeavesOutLaterStepsAndATornLine) {
   EXPECT_EQ(keep_metrics("", 2).text, "");
 }
 
+TEST(KeepMetrics, CountsWhatTheRunHasNotWritten) {
+  EXPECT_EQ(keep_metrics(kStep1 + kStep2 + kStep2.substr(0, 20), 1).foreign, 0) << "torn at the end";
+  EXPECT_EQ(keep_metrics(kStep1.substr(0, 20) + "\n" + kStep2, 2).foreign, 0) << "torn, and gone on after";
+  EXPECT_EQ(keep_metrics("{\"event\":\"note\"}\n" + kStep1 + "note\n", 2).foreign, 2);
+}
+
 TEST(KeepMetrics, FindsTheEvaluationOfTheStep) {
   const std::string evaluation = "{\"event\":\"eval\",\"step\":2,\"train_loss\":1.5,\"val_loss\":1.75}\n";
   const KeptMetrics kept = keep_metrics(kStep1 + kStep2 + evaluation, 2);

@@ -85,11 +85,10 @@ TEST(CharTokenizer, RefusesTextThatIsNotUtf8AndSaysWhere) {
   } catch (const EncodeError& error) {
     EXPECT_EQ(error.document(), 1);
     EXPECT_EQ(error.offset(), 4);
-    EXPECT_EQ(
-        std::string(error.what()),
-        "byte 4: not UTF-8: 0xED 0xA0, half of a UTF-16 surrogate pair, which UTF-8 forbids; convert the text to UTF-8 "
-        "(iconv -f ENCODING -t UTF-8), have it replaced (data.invalid_utf8 = \"replace\", --replace-invalid) or use the byte tokenizer "
-        "(tokenizer.kind = \"byte\")");
+    EXPECT_EQ(std::string(error.what()),
+              "byte 4: not UTF-8: 0xED 0xA0, half of a UTF-16 surrogate pair, which UTF-8 forbids; convert the text to UTF-8 "
+              "(iconv -f ENCODING -t UTF-8), have it replaced (data.invalid_utf8 = \"replace\") or use the byte tokenizer "
+              "(tokenizer.kind = \"byte\")");
   }
   const auto tokenizer = char_tokenizer_of({"abc"});
   EXPECT_TRUE(error_of<EncodeError>([&] { tokenizer->encode("cab\xFF"); }).starts_with("byte 3: not UTF-8: 0xFF, "));
