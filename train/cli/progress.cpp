@@ -58,6 +58,10 @@ void PassingLine::show(const std::string& what, double bytes, double share) {
 }
 
 void LoadingLine::operator()(const LoadingReport& r) {
+  if (r.stage == LoadingReport::Stage::opening) {
+    announce_standard_input("the corpus");
+    return;
+  }
   const char* what = r.stage == LoadingReport::Stage::reading    ? "reading the corpus"
                      : r.stage == LoadingReport::Stage::learning ? "learning the tokenizer"
                                                                  : "tokenizing";

@@ -58,6 +58,11 @@ void introduce(const Trainer& trainer, double gemm_rate) {
   if (const std::string shortage = shortage_of_memory(trainer.memory_plan(), machine_memory()); !shortage.empty()) {
     line("warning", shortage);
   }
+  // Of a run that goes on some of its checkpoints are there.
+  if (const std::string shortage = shortage_of_disk(trainer.disk_plan(), trainer.directory());
+      !shortage.empty() && trainer.state().step == 0) {
+    line("warning", shortage);
+  }
   line("run", trainer.directory().string());
   if (trainer.state().step > 0) {
     line("resumed", fmt::format("from step {} of {}", trainer.state().step, c.train.max_steps));
@@ -98,6 +103,7 @@ int run(Trainer& trainer, bool with_profile) {
 int verify(const Config& config, const std::filesystem::path& out, StartOptions options) {
   constexpr index kSteps = 6;
   stop_in_order();
+  announce_corpus(config.data.corpus);
   struct StoppedWhileLoading {};
   options.progress = [](const LoadingReport&) {
     if (stop_requested()) {

@@ -2,7 +2,6 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/index.h"
-#include "train/cli/streams.h"
 #include "train/config/parse.h"
 
 namespace dikkat {
@@ -17,7 +16,6 @@ Config configuration_of(const std::string& file, const std::vector<std::string>&
   }
   resolve(config);
   validate(config);
-  announce_corpus(config.data.corpus);
   return config;
 }
 

@@ -1,5 +1,7 @@
 #include "train/loop/training_data.h"
 
+#include <algorithm>
+
 #include "autograd/base/error.h"
 #include "autograd/base/out_of_memory.h"
 #include "train/data/corpus.h"
@@ -282,6 +284,9 @@ TrainingData load_pairs(const Config& config, const KnownCorpus* known) {
 
 TrainingData load_training_data(const Config& config, const KnownCorpus* known, const LoadingProgress& progress) {
   require_input(!config.data.corpus.empty(), "no corpus was given; expected --corpus FILE_OR_FOLDER, or data.corpus in the configuration");
+  if (progress && std::find(config.data.corpus.begin(), config.data.corpus.end(), "-") != config.data.corpus.end()) {
+    progress({.stage = LoadingReport::Stage::opening});
+  }
   if (reads_pairs(config)) {
     return naming_memory("reading the pairs", [&] { return load_pairs(config, known); });
   }

@@ -40,9 +40,9 @@ struct KnownCorpus {
   bool is_ours = true;        // else tokens are looked for in data.cache, but kept where "auto" keeps them: it may be a stranger's word
 };
 
-/// What a person is told while a corpus is being read.
+/// What a person is told while a corpus is being read. Opening is told once, where it means to wait for standard input.
 struct LoadingReport {
-  enum class Stage { reading, learning, tokenizing } stage = Stage::reading;
+  enum class Stage { opening, reading, learning, tokenizing } stage = Stage::reading;
   index bytes = 0;    // of text that have been read, or tokenized
   double share = -1;  // of the stage; below 0 where the end is not known
 };
