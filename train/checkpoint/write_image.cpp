@@ -19,8 +19,8 @@ namespace {
 /// What an HDF5 object and its headers take, with a good deal to spare.
 constexpr index kOverheadBytes = 2048;
 
-/// In a group: what takes the library well under a second to find again, whose time grows with the square of them. Readers allow it ten.
-constexpr std::size_t kMostTensors = 16'384;
+/// In a group. The library's time to find them again grows with their square: for so many some 2 of the 10 s that a reader's child has.
+constexpr std::size_t kMostTensors = 12'500;
 
 Handle made(hid_t id, Handle::Close close, const char* what) {
   Handle handle(id, close);

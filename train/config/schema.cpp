@@ -95,7 +95,7 @@ constexpr Rule fixed(Rule rule) {
 }
 
 constexpr double kMany = 1e6;             // keeps the product of three counts within an index
-constexpr double kMostLayers = 1000;      // whose tensors a checkpoint still holds
+constexpr double kMostLayers = 1000;      // of a GPT, whose tensors a checkpoint still holds
 constexpr double kMaxStep = 999'999'999;  // a checkpoint's name has nine digits
 constexpr double kMaxVocab = 2'147'483'647;
 
