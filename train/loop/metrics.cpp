@@ -51,7 +51,8 @@ KeptMetrics keep_metrics(const std::string& text, index last_step) {
     const std::string_view line = std::string_view(text).substr(begin, end - begin);
     const Json object = Json::parse(line, nullptr, false);
     const std::optional<index> step = step_of(object);
-    if (!step && !line.empty() && !(object.is_discarded() && line.starts_with(kStart))) {
+    const bool torn = object.is_discarded() && (line.starts_with(kStart) || kStart.starts_with(line));
+    if (!step && !torn) {
       ++kept.foreign;
     }
     if (!step || *step > last_step) {

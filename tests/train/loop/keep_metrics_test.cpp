@@ -18,7 +18,9 @@ TEST(KeepMetrics, LeavesOutLaterStepsAndATornLine) {
 
 TEST(KeepMetrics, CountsWhatTheRunHasNotWritten) {
   EXPECT_EQ(keep_metrics(kStep1 + kStep2 + kStep2.substr(0, 20), 1).foreign, 0) << "torn at the end";
-  EXPECT_EQ(keep_metrics(kStep1.substr(0, 20) + "\n" + kStep2, 2).foreign, 0) << "torn, and gone on after";
+  for (const std::size_t bytes : {0, 1, 8, 20, 30}) {
+    EXPECT_EQ(keep_metrics(kStep1.substr(0, bytes) + "\n" + kStep2, 2).foreign, 0) << "torn after " << bytes << ", and gone on";
+  }
   EXPECT_EQ(keep_metrics("{\"event\":\"note\"}\n" + kStep1 + "note\n", 2).foreign, 2);
 }
 
