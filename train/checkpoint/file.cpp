@@ -181,11 +181,16 @@ int sync_directory(const std::filesystem::path& directory, Faults* faults) {
 
 void require_done(int error, Operation operation) { require(error == 0, name_of(operation), " failed: ", describe_errno(error)); }
 
-std::filesystem::path set_aside(const std::filesystem::path& path) {
+std::filesystem::path name_aside(const std::filesystem::path& path) {
   std::filesystem::path aside = path.string() + ".aside";
   for (int number = 2; is_there(aside); ++number) {
     aside = concat(path.string(), ".aside-", number);
   }
+  return aside;
+}
+
+std::filesystem::path set_aside(const std::filesystem::path& path) {
+  std::filesystem::path aside = name_aside(path);
   const int error = rename_file(path, aside, nullptr);
   require(error == 0, path.string(), ": cannot be renamed: ", describe_errno(error));
   return aside;

@@ -56,7 +56,9 @@ bool is_there(const std::filesystem::path& path);
 /// Throws Error "<operation> failed: <words>" unless error is 0.
 void require_done(int error, Operation operation);
 
-/// Renames the file to <name>.aside, .aside-2 ..., and gives its new path. Throws Error if it cannot be renamed.
+/// The first of <name>.aside, .aside-2 ... that is free.
+std::filesystem::path name_aside(const std::filesystem::path& path);
+/// Renames the file to that, and gives its new path. Throws Error if it cannot be renamed.
 std::filesystem::path set_aside(const std::filesystem::path& path);
 
 /// Puts `text` in place of the file at `path`, or leaves that as it was and throws Error: never anything between.

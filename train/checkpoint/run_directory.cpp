@@ -149,7 +149,9 @@ RunDirectory RunDirectory::create(const fs::path& path) {
 
 RunDirectory RunDirectory::open(const fs::path& path) {
   require_input(is_there(path), path.string(), " does not exist, expected the directory of a run");
-  require_input(is_there(checkpoint_directory(path)), path.string(), " is not the directory of a run: it has no folder named checkpoints");
+  std::error_code missing;
+  require_input(is_there(checkpoint_directory(path)) && fs::is_directory(checkpoint_directory(path), missing), path.string(),
+                " is not the directory of a run: it has no folder named checkpoints");
   RunDirectory directory(path);
   sign_lock(directory.lock_, path);
   directory.clean_temporaries();

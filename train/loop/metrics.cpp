@@ -91,8 +91,10 @@ MetricsLog::MetricsLog(const std::filesystem::path& file, index last_step) : fil
     evaluation_ = kept.evaluation;
     has_any = !kept.text.empty();
     if (kept.foreign > 0) {
-      remark_ = concat(file.string(), " has ", kept.foreign, " lines that are not of this run, and is kept as ",
-                       set_aside(file).filename().string());
+      const std::filesystem::path aside = name_aside(file);
+      replace_file(aside, text);
+      remark_ =
+          concat(file.string(), " has lines that are not of this run (", kept.foreign, "), and is kept as ", aside.filename().string());
     }
     if (kept.text != text) {
       replace_file(file, kept.text);
@@ -118,7 +120,7 @@ namespace {
 /// A line of JSON, built in place: training writes one every step, and allocates nothing in its steady state.
 class Line {
  public:
-  explicit Line(const char* event) { fmt::format_to(std::back_inserter(text_), "{{\"event\":\"{}\"", event); }
+  explicit Line(const char* event) { fmt::format_to(std::back_inserter(text_), "{}\"{}\"", kStart, event); }
   void add(const char* name, index value) { fmt::format_to(std::back_inserter(text_), ",\"{}\":{}", name, value); }
   /// The shortest digits that read back to the same bits. JSON has no NaN and no infinity: they become null.
   void add(const char* name, double value) {

@@ -77,6 +77,9 @@ TEST(RunDirectoryOpen, RefusesWhatIsNoRun) {
   EXPECT_NE(text_of<InputError>([&] { RunDirectory::open(scratch / "missing"); }).find("does not exist"), std::string::npos);
   EXPECT_NE(text_of<InputError>([&] { RunDirectory::open(scratch.path()); }).find("no folder named checkpoints"), std::string::npos);
   EXPECT_TRUE(names_in(scratch.path()).empty());
+  write_file(scratch / "checkpoints", "a list of them");
+  EXPECT_NE(text_of<InputError>([&] { RunDirectory::open(scratch.path()); }).find("no folder named checkpoints"), std::string::npos);
+  EXPECT_EQ(names_in(scratch.path()).size(), 1) << "not even a lock is left in a folder of another";
 }
 
 TEST(RunDirectoryOpen, HasOneWriter) {

@@ -317,7 +317,7 @@ TEST(Workflow, MetricsThatAreNotTheRunsAreToldAndKept) {
   const std::string noted = own + "{\"event\":\"note\",\"text\":\"warmer here\"}\n";
   here.write("run/metrics.jsonl", noted);
   const Outcome resumed = here.run({"resume", "run", "--set", "train.max_steps=6"});
-  EXPECT_TRUE(contains(resumed.err, "metrics.jsonl has 1 lines that are not of this run, and is kept as metrics.jsonl.aside"))
+  EXPECT_TRUE(contains(resumed.err, "metrics.jsonl has lines that are not of this run (1), and is kept as metrics.jsonl.aside"))
       << resumed.err;
   EXPECT_EQ(contents(here / "run/metrics.jsonl.aside"), noted);
   EXPECT_TRUE(contents(here / "run/metrics.jsonl").starts_with(own));

@@ -18,7 +18,7 @@ TEST(KeepMetrics, LeavesOutLaterStepsAndATornLine) {
 
 TEST(KeepMetrics, CountsWhatTheRunHasNotWritten) {
   EXPECT_EQ(keep_metrics(kStep1 + kStep2 + kStep2.substr(0, 20), 1).foreign, 0) << "torn at the end";
-  for (const std::size_t bytes : {0, 1, 8, 20, 30}) {
+  for (const std::size_t bytes : {0U, 1U, 8U, 20U, 30U}) {
     EXPECT_EQ(keep_metrics(kStep1.substr(0, bytes) + "\n" + kStep2, 2).foreign, 0) << "torn after " << bytes << ", and gone on";
   }
   EXPECT_EQ(keep_metrics("{\"event\":\"note\"}\n" + kStep1 + "note\n", 2).foreign, 2);
