@@ -9,6 +9,7 @@ and a step is beside a save if the unfinished file was there at its end or at th
 
 import argparse
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -16,13 +17,25 @@ import sys
 import tempfile
 import time
 
+CORES = len(os.sched_getaffinity(0))  # and as many threads train
 LOOK_EVERY = 0.01  # s; more often would take from the cores that are measured
 GPT2 = ["data.corpus=['data/tales.txt']", "model.block_size=256", "train.batch_size=1", "train.gradient_accumulation_steps=1"]
 
 
+def processor_times(process):
+    """Of each thread, in seconds."""
+    times = []
+    for stat in pathlib.Path(f"/proc/{process.pid}/task").glob("*/stat"):
+        try:
+            times.append(sum(map(int, stat.read_text().rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK"))
+        except FileNotFoundError:
+            pass  # the thread has ended
+    return times
+
+
 def watch(process, run):
-    """[(step, ms of the step, when its line came, is a save being written then)]"""
-    steps, lines = [], run / "metrics.jsonl"
+    """[(step, ms of the step, when its line came, is a save being written then)], and what the threads that do not train took"""
+    steps, lines, took = [], run / "metrics.jsonl", 0
     read = 0
     over = False
     while not over:
@@ -35,8 +48,9 @@ def watch(process, run):
             record = json.loads(line)
             if record["event"] == "step":
                 steps.append((record["step"], record["ms"], now, writing))
+                took = sum(sorted(processor_times(process))[:-CORES]) or took
         time.sleep(LOOK_EVERY)
-    return steps
+    return steps, took
 
 
 def main():
@@ -55,7 +69,7 @@ def main():
         command = [options.program, "train", "--config", config, "--out", str(run), *(w for key in keys for w in ("--set", key))]
         with open(pathlib.Path(folder) / "told", "w+") as told:
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=told)
-            steps = watch(process, run)
+            steps, took = watch(process, run)
             if process.wait() != 0:
                 told.seek(0)
                 sys.exit(told.read())
@@ -74,6 +88,8 @@ def main():
         if times:
             middle = statistics.median(times)
             print(f"| {name} | {len(times)} | {middle:.1f} | {max(times):.1f} | {middle / median:.2f} |")
+    lost = CORES * sum(ms - median for ms in beside) / 1e3
+    print(f"\nSeconds of processor time, a save: {took / (options.saves + 1):.1f} of its writer, {lost / options.saves:.1f} lost to training.")  # + 1: step 0
 
 
 if __name__ == "__main__":
