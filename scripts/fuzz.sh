@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 runs=${1:-10000000}
+[[ $runs =~ ^[1-9][0-9]*$ ]] || { echo "fuzz.sh: found $runs, expected a number of runs" >&2; exit 2; }
 piece=${DIKKAT_FUZZ_PIECE:-200000}  # runs after which the count is written down
 read -ra only <<<"${DIKKAT_FUZZ_TARGETS:-}"  # all where there is none
 cmake --preset asan >/dev/null

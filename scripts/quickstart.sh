@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # From an empty clone to a trained model and its samples: packages, build, about a minute of training, evaluation, samples.
 set -euo pipefail
+[[ $# -eq 0 ]] || { echo "quickstart.sh: found $1, expected no arguments; to train on your own text, type what it prints at its end" >&2; exit 2; }
 cd "$(dirname "$0")/.."
 
 scripts/install-packages.sh

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Everything that a commit must pass: gcc builds and runs all tests; clang builds all with sanitizers and runs the fast ones.
 set -euo pipefail
+[[ $# -eq 0 ]] || { echo "test.sh: found $1, expected no arguments: it runs all tests; some of them: ctest --preset dev -R NAME" >&2; exit 2; }
 cd "$(dirname "$0")/.."
 
 scripts/install-packages.sh --test
