@@ -28,7 +28,7 @@ scripts/tidy.sh
 
 say "thread sanitizer: tasks, signals and saving"
 cmake --preset tsan >/dev/null
-cmake --build --preset tsan --target test_base test_train_text test_train_data test_train_checkpoint test_train_loop test_train_cli race
+cmake --build --preset tsan
 ctest --preset tsan -j "$(nproc)"
 
 say "clang, optimized: build and run all tests"

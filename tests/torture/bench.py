@@ -167,8 +167,7 @@ class Process:
         else:
             self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
         self._started = time.monotonic()
-        # What this was started by may ignore signals (as bash's & and nohup do), which would be inherited.
-        arguments = ["env", "--default-signal=INT,QUIT,HUP,TERM", *map(str, arguments)]
+        arguments = list(map(str, arguments))
         self._popen = subprocess.Popen(arguments, cwd=folder, env=environment, stdin=stdin if stdin is not None else subprocess.DEVNULL,
                                        stdout=self._out, stderr=self._err, start_new_session=True)
         self._ended = None

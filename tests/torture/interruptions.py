@@ -62,6 +62,8 @@ def signal_in(phase, name):
                 number = getattr(signal, "SIG" + name.split()[0])
                 process.send(number)
                 too_late = process.ended() or last_step_is_made(folder / "run", max_steps)
+                if phase == "evaluation" and an_evaluation_is_done(folder / "run"):  # on a machine that kept the judge from its work
+                    raise NotReached()
                 if name.endswith("twice"):
                     time.sleep(random.uniform(0.001, 0.05))
                     process.send(number)
@@ -70,8 +72,7 @@ def signal_in(phase, name):
                 process.kill_if_running()
             began = phase == "evaluation"
             if began and not name.endswith("twice"):
-                require(not any('"eval"' in line for line in (folder / "run" / "metrics.jsonl").read_text().splitlines()),
-                        "the evaluation was not cut off")
+                require(not an_evaluation_is_done(folder / "run"), "the evaluation was not cut off")
         else:
             max_steps, began = STEPS, phase != "init"
             expected = reference(bench, STEPS, values)[0]
@@ -106,6 +107,10 @@ def last_step_is_made(run, step):
         return f'"event":"step","step":{step},' in (run / "metrics.jsonl").read_text()
     except FileNotFoundError:
         return False
+
+
+def an_evaluation_is_done(run):
+    return '"event":"eval"' in (run / "metrics.jsonl").read_text()
 
 
 def signals(bench):
