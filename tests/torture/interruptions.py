@@ -62,8 +62,7 @@ def signal_in(phase, name):
                 number = getattr(signal, "SIG" + name.split()[0])
                 process.send(number)
                 too_late = process.ended() or last_step_is_made(folder / "run", max_steps)
-                if phase == "evaluation" and an_evaluation_is_done(folder / "run"):  # on a machine that kept the judge from its work
-                    raise NotReached()
+                missed = phase == "evaluation" and an_evaluation_is_done(folder / "run")  # on a machine that kept the judge from its work
                 if name.endswith("twice"):
                     time.sleep(random.uniform(0.001, 0.05))
                     process.send(number)
@@ -71,7 +70,7 @@ def signal_in(phase, name):
             finally:
                 process.kill_if_running()
             began = phase == "evaluation"
-            if began and not name.endswith("twice"):
+            if began and not missed and not name.endswith("twice"):
                 require(not an_evaluation_is_done(folder / "run"), "the evaluation was not cut off")
         else:
             max_steps, began = STEPS, phase != "init"

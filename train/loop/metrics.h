@@ -23,7 +23,7 @@ KeptMetrics keep_metrics(const std::string& text, index last_step);
 class MetricsLog {
  public:
   /// Opens it for appending, after dropping what is about steps after `last_step` and a torn last line: a run that goes on writes
-  /// those again. A file with lines that no run has written is set aside first. Throws Error when it cannot be read or written.
+  /// those again. Of a file with lines that no run has written a copy is kept aside. Throws Error when it cannot be read or written.
   MetricsLog(const std::filesystem::path& file, index last_step);
   ~MetricsLog();
   MetricsLog(const MetricsLog&) = delete;
