@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
 
-#include "autograd/base/digits.h"
 #include "autograd/base/parallel.h"
 #include "autograd/kernels/attention.h"
 #include "autograd/kernels/elementwise.h"
@@ -21,6 +20,7 @@
 #include "bench/plot.h"
 #include "bench/program.h"
 #include "layers/recurrent.h"
+#include "train/io/digits.h"
 
 namespace dikkat::bench {
 namespace {

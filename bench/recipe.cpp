@@ -11,8 +11,8 @@
 #include "bench/measure.h"
 #include "bench/program.h"
 #include "train/config/parse.h"
-#include "train/loop/model_flops.h"
 #include "train/loop/trainer.h"
+#include "train/model/model_flops.h"
 
 namespace dikkat::bench {
 namespace {

@@ -8,7 +8,7 @@
 #include "bench/measure.h"
 #include "bench/model.h"
 #include "bench/program.h"
-#include "train/loop/model.h"
+#include "train/model/language_model.h"
 #include "train/sample/generate.h"
 
 namespace dikkat::bench {

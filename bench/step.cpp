@@ -10,7 +10,7 @@
 #include "bench/program.h"
 #include "optim/adamw.h"
 #include "optim/clip.h"
-#include "train/loop/model_flops.h"
+#include "train/model/model_flops.h"
 
 namespace dikkat::bench {
 namespace {

@@ -6,14 +6,18 @@ set(boxes
   "autograd/ops:autograd/base autograd/kernels autograd/tape"
   "layers:autograd/base autograd/tape autograd/ops"
   "optim:autograd/base autograd/kernels autograd/tape"
-  "train/hash:autograd/base"
-  "train/text:autograd/base"
-  "train/data:autograd/base train/hash train/text"
+  "train/io:autograd/base"
+  "train/machine:autograd/base"
+  "train/tasks:autograd/base"
+  "train/hash:autograd/base train/tasks"
+  "train/text:autograd/base train/io"
+  "train/data:autograd/base train/io train/tasks train/hash train/text"
   "train/config:autograd/base"
-  "train/checkpoint:autograd/base train/hash"
+  "train/checkpoint:autograd/base train/io train/hash"
+  "train/model:autograd/base autograd/tape autograd/ops layers train/text train/data train/config train/checkpoint"
   "train/sample:autograd/base autograd/tape autograd/ops layers train/text"
-  "train/loop:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/hash train/text train/data train/config train/checkpoint train/sample"
-  "train/cli:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/hash train/text train/data train/config train/checkpoint train/sample train/loop")
+  "train/loop:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/data train/config train/checkpoint train/model train/sample"
+  "train/cli:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/data train/config train/checkpoint train/model train/sample train/loop")
 
 # What is behind a seam: a pattern of includes, or of what may go wrong without being seen, then the files (patterns too) that alone may have it.
 set(seams

@@ -10,7 +10,7 @@
 #include "autograd/base/parallel.h"
 #include "train/data/prefetcher.h"
 #include "train/data/samples.h"
-#include "train/data/tasks.h"
+#include "train/tasks/tasks.h"
 
 namespace dikkat {
 namespace {

@@ -1,5 +1,5 @@
 // Every call of a save fails, once and for ever, in every way: the save says so and harms nothing, or takes no notice.
-#include "train/checkpoint/faults.h"
+#include "train/io/faults.h"
 
 #include <cerrno>
 

@@ -2,8 +2,8 @@
 
 // Included only by the sources that talk to the HDF5 library.
 
-#include "train/checkpoint/file.h"
 #include "train/checkpoint/hdf5_library.h"
+#include "train/io/file.h"
 
 namespace dikkat {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
-#include "autograd/base/digits.h"
 #include "autograd/base/error.h"
+#include "train/io/digits.h"
 
 namespace dikkat {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "train/checkpoint/file.h"
 #include "train/checkpoint/header.h"
+#include "train/io/file.h"
 
 namespace dikkat {
 

@@ -2,8 +2,8 @@
 
 #include <charconv>
 
-#include "autograd/base/digits.h"
 #include "autograd/base/error.h"
+#include "train/io/digits.h"
 
 namespace dikkat {
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "autograd/base/shape.h"
-#include "train/checkpoint/file.h"
 #include "train/checkpoint/snapshot.h"
+#include "train/io/file.h"
 
 namespace dikkat {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <new>
 
-#include "autograd/base/digits.h"
 #include "autograd/base/error.h"
 #include "train/checkpoint/hdf5_library.h"
 #include "train/checkpoint/image_answer.h"
+#include "train/io/digits.h"
 
 namespace dikkat {
 

@@ -19,10 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "autograd/base/digits.h"
 #include "autograd/base/error.h"
-#include "train/checkpoint/file.h"
 #include "train/checkpoint/system_call_filter.h"
+#include "train/io/digits.h"
+#include "train/io/file.h"
 
 namespace dikkat {
 

@@ -2,12 +2,12 @@
 #include <bit>
 #include <limits>
 
-#include "autograd/base/digits.h"
 #include "autograd/base/error.h"
 #include "train/checkpoint/error_keeping_driver.h"
 #include "train/checkpoint/header.h"
 #include "train/checkpoint/image.h"
 #include "train/checkpoint/stored_name.h"
+#include "train/io/digits.h"
 
 namespace dikkat {
 

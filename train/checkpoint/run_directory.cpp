@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "autograd/base/descriptor.h"
 #include "autograd/base/error.h"
+#include "train/io/descriptor.h"
 
 namespace dikkat {
 

@@ -9,9 +9,9 @@
 
 #include "autograd/base/error.h"
 #include "train/checkpoint/checkpoint_list.h"
-#include "train/checkpoint/free_space.h"
 #include "train/checkpoint/header.h"
 #include "train/checkpoint/image.h"
+#include "train/io/free_space.h"
 
 namespace dikkat {
 

@@ -5,16 +5,16 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "autograd/base/machine_memory.h"
 #include "autograd/base/parallel.h"
 #include "train/cli/commands.h"
 #include "train/cli/progress.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
-#include "train/cli/trained_model.h"
 #include "train/loop/evaluate.h"
 #include "train/loop/exact_match.h"
 #include "train/loop/training_data.h"
+#include "train/machine/machine_memory.h"
+#include "train/model/trained_model.h"
 
 namespace dikkat {
 namespace {

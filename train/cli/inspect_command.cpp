@@ -6,8 +6,8 @@
 #include "train/cli/commands.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
-#include "train/cli/trained_model.h"
 #include "train/config/parse.h"
+#include "train/model/trained_model.h"
 
 namespace dikkat {
 namespace {

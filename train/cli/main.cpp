@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "autograd/base/error.h"
-#include "autograd/base/machine_memory.h"
-#include "autograd/base/out_of_memory.h"
 #include "autograd/base/parallel.h"
 #include "train/cli/command_line.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
+#include "train/machine/machine_memory.h"
+#include "train/machine/out_of_memory.h"
 
 namespace {
 

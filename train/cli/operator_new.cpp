@@ -1,7 +1,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "autograd/base/out_of_memory.h"
+#include "train/machine/out_of_memory.h"
 
 // The program's operator new: std::bad_alloc does not say how much was asked for, and an error message should. The sanitizers have one of
 // their own, which finds what is given back in another way than it was taken.

@@ -4,16 +4,16 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "autograd/base/machine_memory.h"
 #include "autograd/base/parallel.h"
-#include "train/checkpoint/free_space.h"
 #include "train/cli/commands.h"
 #include "train/cli/plan_text.h"
 #include "train/cli/progress.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/cli/wanted_run.h"
+#include "train/io/free_space.h"
 #include "train/loop/trainer.h"
+#include "train/machine/machine_memory.h"
 
 namespace dikkat {
 namespace {

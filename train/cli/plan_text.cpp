@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "train/checkpoint/free_space.h"
 #include "train/cli/text.h"
+#include "train/io/free_space.h"
 
 namespace dikkat {
 namespace {

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/cli/commands.h"
-#include "train/cli/trained_model.h"
+#include "train/model/trained_model.h"
 
 namespace dikkat {
 

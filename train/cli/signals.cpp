@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-#include "train/data/mapped_file.h"
+#include "train/io/mapped_file.h"
 
 namespace dikkat {
 namespace {

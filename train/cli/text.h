@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "autograd/base/digits.h"
 #include "autograd/base/index.h"
+#include "train/io/digits.h"
 
 // How numbers are written for people.
 namespace dikkat {

@@ -8,12 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "train/checkpoint/checkpoint_list.h"
-#include "train/checkpoint/file.h"
 #include "train/cli/commands.h"
 #include "train/cli/progress.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/data/tokenize.h"
+#include "train/io/file.h"
 #include "train/text/bpe_files.h"
 #include "train/text/pieces.h"
 #include "train/text/tokenizer_file.h"

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include "autograd/base/cores.h"
-#include "autograd/base/machine_memory.h"
 #include "autograd/base/parallel.h"
 #include "train/cli/commands.h"
 #include "train/cli/plan_text.h"
@@ -15,6 +14,7 @@
 #include "train/loop/machine_rate.h"
 #include "train/loop/trainer.h"
 #include "train/loop/verify_resume.h"
+#include "train/machine/machine_memory.h"
 
 namespace dikkat {
 namespace {

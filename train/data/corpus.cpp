@@ -2,7 +2,7 @@
 
 #include "autograd/base/error.h"
 #include "train/data/fingerprint.h"
-#include "train/data/tasks.h"
+#include "train/tasks/tasks.h"
 
 namespace dikkat {
 

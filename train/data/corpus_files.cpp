@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "autograd/base/error.h"
-#include "train/data/nameless_file.h"
+#include "train/io/nameless_file.h"
 
 namespace dikkat {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "autograd/base/error.h"
-#include "train/data/tasks.h"
+#include "train/tasks/tasks.h"
 
 namespace dikkat {
 namespace {

@@ -7,7 +7,7 @@
 #include <tbb/task_group.h>
 
 #include "autograd/base/error.h"
-#include "autograd/base/handover.h"
+#include "train/tasks/handover.h"
 
 namespace dikkat {
 

@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "autograd/base/descriptor.h"
 #include "autograd/base/error.h"
-#include "train/data/nameless_file.h"
 #include "train/hash/sha256.h"
+#include "train/io/descriptor.h"
+#include "train/io/nameless_file.h"
 
 namespace dikkat {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "autograd/base/error.h"
-#include "train/data/tasks.h"
+#include "train/tasks/tasks.h"
 
 namespace dikkat {
 namespace {

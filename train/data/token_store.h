@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "autograd/base/index.h"
-#include "train/data/mapped_file.h"
+#include "train/io/mapped_file.h"
 #include "train/text/token.h"
 
 namespace dikkat {

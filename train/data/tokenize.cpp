@@ -7,8 +7,8 @@
 
 #include "autograd/base/error.h"
 #include "train/data/fingerprint.h"
-#include "train/data/tasks.h"
 #include "train/data/token_file.h"
+#include "train/tasks/tasks.h"
 
 namespace dikkat {
 namespace {

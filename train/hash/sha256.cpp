@@ -8,7 +8,7 @@
 #include <tbb/parallel_for.h>
 
 #include "autograd/base/error.h"
-#include "autograd/base/handover.h"
+#include "train/tasks/handover.h"
 
 namespace dikkat {
 

@@ -10,9 +10,9 @@
 #include <tbb/task_group.h>
 
 #include "autograd/base/error.h"
-#include "autograd/base/handover.h"
 #include "autograd/base/pages.h"
 #include "autograd/base/parallel.h"
+#include "train/tasks/handover.h"
 
 namespace dikkat {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "train/checkpoint/file.h"
+#include "train/io/file.h"
 
 namespace dikkat {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "train/data/batch.h"
 #include "train/data/samples.h"
-#include "train/loop/model.h"
+#include "train/model/language_model.h"
 
 namespace dikkat {
 

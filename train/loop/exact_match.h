@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "train/data/pair_store.h"
-#include "train/loop/model.h"
+#include "train/model/language_model.h"
 #include "train/sample/translate.h"
 
 namespace dikkat {

@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "autograd/base/machine_memory.h"
 #include "train/checkpoint/snapshot.h"
 #include "train/loop/evaluate.h"
 #include "train/loop/training_data.h"
+#include "train/machine/machine_memory.h"
 
 namespace dikkat {
 

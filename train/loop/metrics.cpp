@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "autograd/base/error.h"
-#include "train/checkpoint/file.h"
+#include "train/io/file.h"
 
 namespace dikkat {
 namespace {

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 
-#include "train/checkpoint/file.h"
-#include "train/checkpoint/free_space.h"
 #include "train/checkpoint/image.h"
 #include "train/config/parse.h"
 #include "train/data/corpus_files.h"
+#include "train/io/file.h"
+#include "train/io/free_space.h"
 #include "train/loop/origin.h"
 #include "train/loop/training_run.h"
 #include "train/loop/training_snapshot.h"
+#include "train/model/trained_model.h"
 
 namespace dikkat {
 namespace {

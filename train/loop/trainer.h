@@ -12,9 +12,9 @@
 #include "train/loop/evaluate.h"
 #include "train/loop/memory_plan.h"
 #include "train/loop/metrics.h"
-#include "train/loop/model.h"
 #include "train/loop/profile.h"
 #include "train/loop/training_data.h"
+#include "train/model/language_model.h"
 
 namespace dikkat {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "autograd/base/error.h"
-#include "autograd/base/out_of_memory.h"
 #include "train/data/corpus.h"
 #include "train/data/fingerprint.h"
 #include "train/data/pair_samples.h"
@@ -12,6 +11,7 @@
 #include "train/data/token_shards.h"
 #include "train/data/tokenize.h"
 #include "train/data/windows.h"
+#include "train/machine/out_of_memory.h"
 #include "train/text/tokenizer_file.h"
 
 namespace dikkat {

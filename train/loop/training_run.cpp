@@ -6,15 +6,15 @@
 
 #include <fmt/format.h>
 
-#include "autograd/base/machine_memory.h"
-#include "autograd/base/out_of_memory.h"
 #include "optim/clip.h"
-#include "train/checkpoint/file.h"
 #include "train/config/parse.h"
+#include "train/io/file.h"
 #include "train/loop/build_info.h"
 #include "train/loop/loss_watch.h"
-#include "train/loop/model_flops.h"
 #include "train/loop/training_snapshot.h"
+#include "train/machine/machine_memory.h"
+#include "train/machine/out_of_memory.h"
+#include "train/model/model_flops.h"
 #include "train/text/bpe_tokenizer.h"
 
 namespace dikkat {

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "autograd/base/digits.h"
 #include "autograd/base/error.h"
+#include "train/io/digits.h"
 
 namespace dikkat {
 

@@ -1,4 +1,4 @@
-#include "train/checkpoint/faults.h"
+#include "train/io/faults.h"
 
 #include <cerrno>
 #include <csignal>

@@ -4,10 +4,10 @@
 #include <hdf5.h>
 #include <sys/stat.h>
 
-#include "autograd/base/digits.h"
 #include "tests/train/checkpoint/sample.h"
 #include "train/checkpoint/header.h"
 #include "train/hash/sha256.h"
+#include "train/io/digits.h"
 
 namespace dikkat {
 namespace {

@@ -7,6 +7,7 @@
 #include "tests/train/loop/tiny_run.h"
 #include "train/config/parse.h"
 #include "train/loop/trainer.h"
+#include "train/model/trained_model.h"
 
 namespace dikkat {
 namespace {

@@ -8,7 +8,7 @@
 #include "autograd/ops/cost.h"
 #include "tests/train/loop/tiny_run.h"
 #include "train/loop/machine_rate.h"
-#include "train/loop/model_flops.h"
+#include "train/model/model_flops.h"
 
 namespace dikkat {
 namespace {

@@ -3,6 +3,7 @@
 #include "tests/train/loop/tiny_run.h"
 #include "train/checkpoint/checkpoint_list.h"
 #include "train/checkpoint/save.h"
+#include "train/model/trained_model.h"
 
 namespace dikkat {
 namespace {

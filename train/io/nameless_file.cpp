@@ -1,4 +1,4 @@
-#include "train/data/nameless_file.h"
+#include "train/io/nameless_file.h"
 
 #include <cstdlib>
 

@@ -1,4 +1,4 @@
-#include "train/data/tasks.h"
+#include "train/tasks/tasks.h"
 
 #include <exception>
 #include <vector>
@@ -7,7 +7,7 @@
 #include <tbb/parallel_for.h>
 #include <tbb/parallel_pipeline.h>
 
-#include "autograd/base/handover.h"
+#include "train/tasks/handover.h"
 
 namespace dikkat {
 

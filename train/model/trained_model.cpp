@@ -1,10 +1,23 @@
-#include "train/cli/trained_model.h"
+#include "train/model/trained_model.h"
 
 #include "autograd/base/error.h"
 #include "train/config/parse.h"
-#include "train/loop/training_snapshot.h"
+#include "train/model/slab_tensors.h"
 
 namespace dikkat {
+
+Config config_of(const CheckpointFile& checkpoint) {
+  Config config = parse_config(checkpoint.config(), checkpoint.path().string() + ": configuration");
+  resolve(config);
+  if (config.model.kind == "encoder_decoder") {
+    config.data.validation.clear();  // which earlier programs took, and did not use
+  }
+  return config;
+}
+
+void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters) {
+  load_tensors(checkpoint, TensorGroup::model, tensors_in<TensorTarget>(parameters, parameters.weights<float>()));
+}
 
 TrainedModel load_trained_model(const std::string& source, bool best) {
   CheckpointFile checkpoint = open_checkpoint(source, best ? Pick::best : Pick::newest);

@@ -1,9 +1,9 @@
-#include "train/data/mapped_file.h"
+#include "train/io/mapped_file.h"
 
 #include <gtest/gtest.h>
 
-#include "autograd/base/machine_memory.h"
 #include "tests/support/temporary_folder.h"
+#include "train/machine/machine_memory.h"
 
 namespace dikkat {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "autograd/base/index.h"
-#include "train/checkpoint/faults.h"
+#include "train/io/faults.h"
 
 namespace dikkat {
 

@@ -1,4 +1,4 @@
-#include "train/checkpoint/free_space.h"
+#include "train/io/free_space.h"
 
 #include <limits>
 

@@ -1,4 +1,4 @@
-#include "train/checkpoint/file.h"
+#include "train/io/file.h"
 
 #include <cerrno>
 #include <csignal>

@@ -1,4 +1,4 @@
-#include "autograd/base/machine_memory.h"
+#include "train/machine/machine_memory.h"
 
 #include "tests/support/temporary_folder.h"
 

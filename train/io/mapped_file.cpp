@@ -1,4 +1,4 @@
-#include "train/data/mapped_file.h"
+#include "train/io/mapped_file.h"
 
 #include <array>
 #include <atomic>
@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "autograd/base/descriptor.h"
 #include "autograd/base/error.h"
+#include "train/io/descriptor.h"
 
 namespace dikkat {
 namespace {

@@ -1,4 +1,4 @@
-#include "autograd/base/out_of_memory.h"
+#include "train/machine/out_of_memory.h"
 
 #include "autograd/base/error.h"
 

@@ -1,12 +1,12 @@
-#include "train/checkpoint/free_space.h"
+#include "train/io/free_space.h"
 
 #include <limits>
 
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "autograd/base/digits.h"
 #include "autograd/base/error.h"
+#include "train/io/digits.h"
 
 namespace dikkat {
 

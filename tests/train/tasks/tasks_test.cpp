@@ -1,4 +1,4 @@
-#include "train/data/tasks.h"
+#include "train/tasks/tasks.h"
 
 #include <algorithm>
 #include <atomic>

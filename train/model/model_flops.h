@@ -1,7 +1,7 @@
 #pragma once
 
 #include "train/data/batch.h"
-#include "train/loop/model.h"
+#include "train/model/language_model.h"
 
 namespace dikkat {
 

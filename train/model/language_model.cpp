@@ -1,4 +1,4 @@
-#include "train/loop/model.h"
+#include "train/model/language_model.h"
 
 #include "autograd/ops/loss.h"
 

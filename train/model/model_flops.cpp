@@ -1,4 +1,4 @@
-#include "train/loop/model_flops.h"
+#include "train/model/model_flops.h"
 
 #include <algorithm>
 
