@@ -27,7 +27,7 @@ struct Arguments {
 
 struct Head {
   explicit Head(const Arguments& a) : shape{a.rows, a.width}, two_ops(a.two_ops) {
-    weight = store.add("weight", {a.vocabulary, a.width}, Init::normal(0.02), Decay::yes);
+    weight = store.add("weight", {a.vocabulary, a.width}, Init::normal(0.02), Decay::yes, Role::hidden);
     store.allocate(1);
     const RandomStream stream(1, "bench", 0);
     for (index i = 0; i < shape.size(); ++i) {

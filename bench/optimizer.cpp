@@ -14,7 +14,7 @@ struct Arguments {
 
 void run(const Arguments& a) {
   ParameterStore store;
-  store.add("weight", {a.parameters}, Init::zeros(), Decay::yes);
+  store.add("weight", {a.parameters}, Init::zeros(), Decay::yes, Role::hidden);
   store.allocate(1);
   AdamW optimizer(store, {});
   ParameterStore::Entry& entry = store.entry("weight");

@@ -55,7 +55,7 @@ struct SelfAttention {
   SelfAttention(const Scope& s, const AttentionConfig& c, bool is_causal)
       : heads(s, c),
         causal(is_causal),
-        c_attn(s / "c_attn", c.width, 3 * c.width, c.qkv_bias, c.std),
+        c_attn(s / "c_attn", c.width, 3 * c.width, c.qkv_bias, c.std, {c.width, c.width, c.width}),
         c_proj(s / "c_proj", c.width, c.width, c.bias, c.projection_std) {}
 
   Tensor operator()(Pass& pass, Tensor x, Tensor last_key = {}, const AttentionCache* cache = nullptr) const {
@@ -73,7 +73,7 @@ struct CrossAttention {
   CrossAttention(const Scope& s, const AttentionConfig& c)
       : heads(s, c),
         q_attn(s / "q_attn", c.width, c.width, c.qkv_bias, c.std),
-        c_attn(s / "c_attn", c.width, 2 * c.width, c.qkv_bias, c.std),
+        c_attn(s / "c_attn", c.width, 2 * c.width, c.qkv_bias, c.std, {c.width, c.width}),
         c_proj(s / "c_proj", c.width, c.width, c.bias, c.projection_std) {}
 
   Tensor operator()(Pass& pass, Tensor x, Tensor memory, Tensor last_key = {}) const {

@@ -14,7 +14,7 @@ struct Embedding {
   Parameter weight;  // (count, width)
 
   Embedding(const Scope& s, index count, index width, double std)
-      : weight(s.param("weight", {count, width}, Init::normal(std), Decay::yes)) {}
+      : weight(s.param("weight", {count, width}, Init::normal(std), Decay::yes, Role::embedding)) {}
 };
 
 struct InputConfig {

@@ -11,8 +11,8 @@ struct LayerNorm {
   Parameter weight, bias;  // (width) each
 
   LayerNorm(const Scope& s, index width, bool with_bias)
-      : weight(s.param("weight", {width}, Init::ones(), Decay::no)),
-        bias(with_bias ? s.param("bias", {width}, Init::zeros(), Decay::no) : Parameter{}) {}
+      : weight(s.param("weight", {width}, Init::ones(), Decay::no, Role::vector)),
+        bias(with_bias ? s.param("bias", {width}, Init::zeros(), Decay::no, Role::vector) : Parameter{}) {}
 
   Tensor operator()(Pass&, Tensor x) const { return layer_norm(x, weight, bias); }
   /// Of residual + dropout(branch), and that sum.

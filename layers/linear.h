@@ -6,15 +6,21 @@
 
 namespace dikkat {
 
-/// x weight^T + bias: (..., in) to (..., out). Weights begin normal with standard deviation `std`, biases zero.
+/// x weight^T + bias: (..., in) to (..., out), between hidden layers. Weights begin normal with standard deviation `std`, biases zero.
+/// Several layers that read the same x may be one, their outputs side by side: row_parts has the width of each.
 struct Linear {
   Parameter weight, bias;  // (out, in), (out)
 
-  Linear(const Scope& s, index in, index out, bool with_bias, double std)
-      : weight(s.param("weight", {out, in}, Init::normal(std), Decay::yes)),
-        bias(with_bias ? s.param("bias", {out}, Init::zeros(), Decay::no) : Parameter{}) {}
+  Linear(const Scope& s, index in, index out, bool with_bias, double std, std::vector<index> row_parts = {})
+      : weight(s.param("weight", {out, in}, Init::normal(std), Decay::yes, Role::hidden, std::move(row_parts))),
+        bias(with_bias ? s.param("bias", {out}, Init::zeros(), Decay::no, Role::vector) : Parameter{}) {}
 
   Tensor operator()(Pass&, Tensor x) const { return linear(x, weight, bias); }
 };
+
+/// The weight (vocabulary, width) of an output layer that shares none with the embedding.
+inline Parameter output_layer(const Scope& s, index width, index vocabulary, double std) {
+  return s.param("weight", {vocabulary, width}, Init::normal(std), Decay::yes, Role::head);
+}
 
 }  // namespace dikkat

@@ -21,11 +21,12 @@ struct RecurrentWeights {
   RecurrentWeights(const Scope& s, index gates, index in_width, index hidden_width, bool with_bias) : in(in_width), hidden(hidden_width) {
     require(in >= 1 && hidden >= 1, s.path(), ": width ", in, " and ", hidden, " hidden, expected 1 or more of each");
     const Init init = Init::normal(1 / std::sqrt(3 * static_cast<double>(hidden)));
-    weight_ih = s.param("weight_ih", {gates * hidden, in}, init, Decay::yes);
-    weight_hh = s.param("weight_hh", {gates * hidden, hidden}, init, Decay::yes);
+    const std::vector<index> parts(static_cast<std::size_t>(gates), hidden);
+    weight_ih = s.param("weight_ih", {gates * hidden, in}, init, Decay::yes, Role::hidden, parts);
+    weight_hh = s.param("weight_hh", {gates * hidden, hidden}, init, Decay::yes, Role::hidden, parts);
     if (with_bias) {
-      bias_ih = s.param("bias_ih", {gates * hidden}, init, Decay::no);
-      bias_hh = s.param("bias_hh", {gates * hidden}, init, Decay::no);
+      bias_ih = s.param("bias_ih", {gates * hidden}, init, Decay::no, Role::vector);
+      bias_hh = s.param("bias_hh", {gates * hidden}, init, Decay::no, Role::vector);
     }
   }
 

@@ -2,6 +2,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "autograd/base/philox.h"
 #include "autograd/tape/parameters.h"
@@ -17,7 +19,10 @@ class Scope {
   Scope operator/(std::string_view name) const { return {*store_, join(name)}; }
   Scope operator/(index number) const { return *this / std::to_string(number); }
 
-  Parameter param(std::string_view name, Shape shape, Init init, Decay decay) const { return store_->add(join(name), shape, init, decay); }
+  /// As ParameterStore::add(), with this place's path before the name.
+  Parameter param(std::string_view name, Shape shape, Init init, Decay decay, Role role, std::vector<index> row_parts = {}) const {
+    return store_->add(join(name), shape, init, decay, role, std::move(row_parts));
+  }
   /// Names this place's random numbers.
   std::uint64_t site() const { return hash_of(path_); }
   const std::string& path() const { return path_; }

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <cstring>
 #include <numbers>
+#include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/philox.h"
@@ -40,15 +42,21 @@ void give_first_values(const ParameterStore::Entry& entry, std::uint64_t seed) {
 
 }  // namespace
 
-Parameter ParameterStore::add(std::string_view path, Shape shape, Init init, Decay decay) {
+Parameter ParameterStore::add(std::string_view path, Shape shape, Init init, Decay decay, Role role, std::vector<index> row_parts) {
   require(!allocated_, "parameters: '", path, "' added after allocate(), expected all of them before");
   for (const Entry& other : entries_) {
     require(other.path != path, "parameters: '", path, "' exists already, expected a path of its own");
   }
+  const bool are_all_rows = shape.rank() == 2 && std::accumulate(row_parts.begin(), row_parts.end(), index{0}) == shape[0] &&
+                            std::all_of(row_parts.begin(), row_parts.end(), [](index rows) { return rows > 0; });
+  require(row_parts.empty() || are_all_rows, "parameters: the row parts of '", path, "' ", shape,
+          " do not add up to its rows, expected them to");
   Entry& entry = entries_.emplace_back();
   entry.path = path;
   entry.init = init;
   entry.decay = decay;
+  entry.role = role;
+  entry.row_parts = std::move(row_parts);
   entry.record.shape = shape;
   entry.record.dtype = dtype_;
   entry.record.needs_gradient = true;

@@ -23,6 +23,14 @@ struct Init {
 /// Whether weight decay pulls at it.
 enum class Decay : bool { no, yes };
 
+/// What a parameter is in its model. Optimizers and optim.groups choose by it.
+enum class Role {
+  vector,     // biases, gains of norms: anything that is no matrix
+  hidden,     // a matrix between two hidden layers
+  embedding,  // a table with a row for each token or position; also where it is the output layer's weight at the same time
+  head,       // the output layer's weight, when it is a parameter of its own
+};
+
 /// A weight with a name. Converts to a Tensor that has no tape.
 class Parameter {
  public:
@@ -51,7 +59,9 @@ class ParameterStore {
     std::string path;
     Init init;
     Decay decay = Decay::no;
-    index offset = 0;  // in the slab
+    Role role = Role::vector;
+    std::vector<index> row_parts;  // of a matrix that is several below one another (q | k | v): the rows of each; empty: it is one
+    index offset = 0;              // in the slab
     TensorRecord record;
     ParameterGradient gradient;
 
@@ -60,8 +70,9 @@ class ParameterStore {
     index size() const { return record.shape.size(); }
   };
 
-  /// Throws Error for a path that exists already, and once reserve() was called.
-  Parameter add(std::string_view path, Shape shape, Init init, Decay decay);
+  /// row_parts: see Entry. Throws Error for a path that exists already, for parts that are not all rows of a matrix, and once reserve()
+  /// was called.
+  Parameter add(std::string_view path, Shape shape, Init init, Decay decay, Role role, std::vector<index> row_parts = {});
 
   /// Gives every parameter its place and its first values: reserve() and initialise().
   void allocate(std::uint64_t seed) {

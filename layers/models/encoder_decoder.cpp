@@ -87,7 +87,7 @@ EncoderDecoder::EncoderDecoder(const Scope& s, const EncoderDecoderConfig& confi
       encoder_(s / "encoder" / "h", stack_of(config, false)),
       decoder_(s / "decoder" / "h", stack_of(config, true)),
       head_(config.tie_embeddings ? decoder_wte_.weight
-                                  : Linear(s / "lm_head", config.n_embd, config.vocab_size, false, token_std(config)).weight) {
+                                  : output_layer(s / "lm_head", config.n_embd, config.vocab_size, token_std(config))) {
   if (config.final_norm) {
     encoder_ln_f_.emplace(s / "encoder" / "ln_f", config.n_embd, config.bias);
     decoder_ln_f_.emplace(s / "decoder" / "ln_f", config.n_embd, config.bias);

@@ -49,7 +49,7 @@ Gpt::Gpt(const Scope& s, const GptConfig& config)
       wte_(s / "wte", config.vocab_size, config.n_embd, kStd),
       embed_(s, wte_.weight, input_of(config)),
       h_(s / "h", stack_of(config)),
-      head_(config.tie_embeddings ? wte_.weight : Linear(s / "lm_head", config.n_embd, config.vocab_size, false, kStd).weight) {
+      head_(config.tie_embeddings ? wte_.weight : output_layer(s / "lm_head", config.n_embd, config.vocab_size, kStd)) {
   if (config.final_norm) {
     ln_f_.emplace(s / "ln_f", config.n_embd, config.bias);
   }

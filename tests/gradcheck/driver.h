@@ -49,7 +49,7 @@ Outcome<T> run(Tape& tape, const Sample& sample, const Function& f, const Option
   std::vector<ParameterStore::Entry*> entries;
   if (o.feed == Feed::parameters) {
     for (std::size_t i = 0; i < n; ++i) {
-      parameters.push_back(store.add(concat("p", i), sample.operands[i].shape, Init::zeros(), Decay::no));
+      parameters.push_back(store.add(concat("p", i), sample.operands[i].shape, Init::zeros(), Decay::no, Role::vector));
     }
     store.allocate(0);
   }

@@ -60,7 +60,7 @@ struct Model {
   std::vector<float> weights;
 
   Model() {
-    const auto add = [&](const char* path, Shape shape) { return store.add(path, shape, Init::normal(0.1), Decay::yes); };
+    const auto add = [&](const char* path, Shape shape) { return store.add(path, shape, Init::normal(0.1), Decay::yes, Role::hidden); };
     wte = add("wte", {kVocabulary, kWidth});
     wpe = add("wpe", {kTime, kWidth});
     norm = add("norm", {kWidth});

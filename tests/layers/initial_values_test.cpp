@@ -67,7 +67,7 @@ TEST(InitialValues, AreOneForNormsAndZeroForBiases) {
 TEST(InitialValues, DependOnSeedAndPathAndNotOnTheOrderOfConstruction) {
   const auto fill = [](ParameterStore& store, const std::vector<std::string>& paths, std::uint64_t seed) {
     for (const std::string& path : paths) {
-      store.add(path, {30, 7}, Init::normal(1), Decay::yes);
+      store.add(path, {30, 7}, Init::normal(1), Decay::yes, Role::hidden);
     }
     store.allocate(seed);
   };

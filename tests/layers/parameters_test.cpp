@@ -97,6 +97,22 @@ TEST(GptParameters, DecayWhereTheyHaveTwoDimensionsOnly) {
   }
 }
 
+TEST(GptParameters, SayWhatTheyAre) {
+  GptConfig config = kTiny;
+  config.tie_embeddings = false;
+  TinyGpt model(config);
+  for (const ParameterStore::Entry* entry : model.store.entries()) {
+    const Role expected = entry->shape().rank() == 1                                                   ? Role::vector
+                          : entry->path.ends_with("wte.weight") || entry->path.ends_with("wpe.weight") ? Role::embedding
+                          : entry->path == "lm_head.weight"                                            ? Role::head
+                                                                                                       : Role::hidden;
+    EXPECT_EQ(entry->role, expected) << entry->path;
+    const index width = config.n_embd;
+    const bool is_qkv = entry->path.ends_with("c_attn.weight");
+    EXPECT_EQ(entry->row_parts, is_qkv ? std::vector({width, width, width}) : std::vector<index>{}) << entry->path;
+  }
+}
+
 TEST(GptParameters, ScaleResidualProjectionsByTheDepth) {
   GptConfig config = kTiny;
   config.n_layer = 8;

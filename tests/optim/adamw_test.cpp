@@ -152,7 +152,7 @@ TEST(AdamWStep, LeavesZerosBetweenTheParameters) {
 TEST(AdamWStep, OfAModelThatNeverDecaysOrAlwaysDoes) {
   for (const Decay decay : {Decay::no, Decay::yes}) {
     ParameterStore store(DType::f64);
-    store.add("only", {5}, Init::ones(), decay);
+    store.add("only", {5}, Init::ones(), decay, Role::vector);
     store.allocate(0);
     AdamW adamw(store, {.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.5});
     adamw.step(1, 0.1);

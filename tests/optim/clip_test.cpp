@@ -63,13 +63,13 @@ TEST(GradientNorm, HasTheSameBitsOnAnyNumberOfThreads) {
 TEST(GradientNorm, ShowsNaNInfinityAndSizesWhoseSquareF32DoesNotHold) {
   for (const double odd : {kNaN, kInfinity}) {
     ParameterStore store;
-    store.add("weight", {3}, Init::zeros(), Decay::no);
+    store.add("weight", {3}, Init::zeros(), Decay::no, Role::vector);
     store.allocate(1);
     write_gradient<float>(store.entry("weight"), {1, odd, 1});
     EXPECT_FALSE(std::isfinite(gradient_norm(store))) << odd;
   }
   ParameterStore store;
-  store.add("weight", {2}, Init::zeros(), Decay::no);
+  store.add("weight", {2}, Init::zeros(), Decay::no, Role::vector);
   store.allocate(1);
   write_gradient<float>(store.entry("weight"), {3e30, 4e30});
   EXPECT_NEAR(gradient_norm(store) / 5e30, 1, 1e-6);

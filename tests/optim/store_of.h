@@ -22,10 +22,10 @@ inline std::vector<double> some_numbers(index count, std::uint64_t seed, double 
 
 /// Sizes that fill no 64 bytes, and one that is several blocks of the kernels. Those with two dimensions decay.
 inline void add_parameters(ParameterStore& store) {
-  store.add("table", {257, 131}, Init::normal(0.5), Decay::yes);
-  store.add("weight", {7, 3}, Init::normal(0.5), Decay::yes);
-  store.add("bias", {33}, Init::normal(0.5), Decay::no);
-  store.add("gain", {1}, Init::ones(), Decay::no);
+  store.add("table", {257, 131}, Init::normal(0.5), Decay::yes, Role::hidden);
+  store.add("weight", {7, 3}, Init::normal(0.5), Decay::yes, Role::hidden);
+  store.add("bias", {33}, Init::normal(0.5), Decay::no, Role::vector);
+  store.add("gain", {1}, Init::ones(), Decay::no, Role::vector);
 }
 
 /// What a backward pass does.

@@ -23,8 +23,8 @@ const double kNan = std::numeric_limits<double>::quiet_NaN();
 /// Two parameters of two elements, their gradients NaN.
 struct Store {
   ParameterStore store{DType::f64};
-  Parameter a = store.add("a", {2}, Init::ones(), Decay::no);
-  Parameter b = store.add("b", {2}, Init::ones(), Decay::yes);
+  Parameter a = store.add("a", {2}, Init::ones(), Decay::no, Role::vector);
+  Parameter b = store.add("b", {2}, Init::ones(), Decay::yes, Role::hidden);
   Store() {
     store.allocate(1);
     for (auto* entry : store.entries()) {
@@ -91,10 +91,10 @@ TEST(Parameters, WithoutRecordingNothingIsWritten) {
 
 TEST(ParameterStore, SortsByDecayAndPathIntoOneSlab) {
   ParameterStore store;
-  store.add("z.weight", {3, 5}, Init::normal(0.02), Decay::yes);
-  store.add("b.bias", {5}, Init::zeros(), Decay::no);
-  store.add("a.weight", {2, 16}, Init::normal(0.02), Decay::yes);
-  store.add("a.bias", {33}, Init::ones(), Decay::no);
+  store.add("z.weight", {3, 5}, Init::normal(0.02), Decay::yes, Role::hidden);
+  store.add("b.bias", {5}, Init::zeros(), Decay::no, Role::vector);
+  store.add("a.weight", {2, 16}, Init::normal(0.02), Decay::yes, Role::hidden);
+  store.add("a.bias", {33}, Init::ones(), Decay::no, Role::vector);
   store.allocate(7);
   std::vector<std::string> paths;
   for (const auto* entry : store.entries()) {
@@ -116,9 +116,9 @@ TEST(ParameterStore, FirstValuesFollowFromSeedAndPathAlone) {
     const WithThreads with(threads);
     ParameterStore store;
     if (other_first) {
-      store.add("another", {100}, Init::normal(1), Decay::yes);
+      store.add("another", {100}, Init::normal(1), Decay::yes, Role::hidden);
     }
-    store.add("w", {100, 100}, Init::normal(0.5), Decay::yes);
+    store.add("w", {100, 100}, Init::normal(0.5), Decay::yes, Role::hidden);
     store.allocate(seed);
     const Tensor w = store.entry("w").tensor();
     return std::vector<float>(w.data<float>(), w.data<float>() + w.size());
@@ -143,10 +143,14 @@ TEST(ParameterStore, FirstValuesFollowFromSeedAndPathAlone) {
 TEST(ParameterStore, RefusesWhatCannotBe) {
   ParameterStore store;
   EXPECT_EQ(error_of([&] { store.weights<float>(); }), "parameters: have no memory yet, expected allocate() before");
-  store.add("w", {2}, Init::zeros(), Decay::no);
-  EXPECT_EQ(error_of([&] { store.add("w", {3}, Init::zeros(), Decay::no); }), "parameters: 'w' exists already, expected a path of its own");
+  store.add("w", {2}, Init::zeros(), Decay::no, Role::vector);
+  EXPECT_EQ(error_of([&] { store.add("w", {3}, Init::zeros(), Decay::no, Role::vector); }),
+            "parameters: 'w' exists already, expected a path of its own");
+  const std::string unlike = "parameters: the row parts of 'q' [4, 2] do not add up to its rows, expected them to";
+  EXPECT_EQ(error_of([&] { store.add("q", {4, 2}, Init::zeros(), Decay::no, Role::hidden, {2, 1}); }), unlike);
+  EXPECT_EQ(error_of([&] { store.add("q", {4, 2}, Init::zeros(), Decay::no, Role::hidden, {4, 0}); }), unlike);
   store.allocate(1);
-  EXPECT_EQ(error_of([&] { store.add("v", {3}, Init::zeros(), Decay::no); }),
+  EXPECT_EQ(error_of([&] { store.add("v", {3}, Init::zeros(), Decay::no, Role::vector); }),
             "parameters: 'v' added after allocate(), expected all of them before");
   EXPECT_EQ(error_of([&] { store.allocate(1); }), "parameters: allocate() called a second time");
   EXPECT_EQ(error_of([&] { (void)store.entry("v"); }), "parameters: none is named 'v'");
