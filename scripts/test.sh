@@ -20,3 +20,13 @@ ctest --preset asan -j "$(nproc)"
 
 say "torture: faults of all kinds on the built program"
 scripts/torture.sh
+
+# A test that was skipped has not looked at anything, so the last words are about those.
+skipped=$(awk '
+  /: Skipped$/ { getline reason }
+  /^\[  SKIPPED \] .* ms\)$/ { sub(",$", "", $4); print "  " $4 ": " reason }
+' build/{dev,asan}/Testing/Temporary/LastTest.log | sort -u)
+if [ -n "$skipped" ]; then
+  say "SKIPPED, since something was missing on this machine:"
+  printf '%s\n' "$skipped"
+fi

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include "tests/support/shared_data.h"
 #include "tests/support/temporary_folder.h"
 #include "train/data/fingerprint.h"
 #include "train/data/split.h"
@@ -428,57 +429,55 @@ TEST(TokenFile, SaysWhereItCannotWrite) {
   }
 }
 
-class SharedText : public ::testing::Test {
- protected:
-  static std::string path(const std::string& name) { return concat(DIKKAT_SHARED_DATA, "/", name); }
-  static Corpus read(const std::string& name) {
-    const std::string paths[] = {path(name)};
-    return open_corpus(paths);
-  }
-  static std::string text_of(const std::string& name) {
-    std::ifstream file(path(name), std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-  void SetUp() override {
-    if (!std::filesystem::exists(path("tinyshakespeare.txt"))) {
-      GTEST_SKIP() << "tinyshakespeare.txt is not in ../shared/data";
-    }
-  }
-};
+Corpus corpus_of(const std::filesystem::path& file) {
+  const std::string paths[] = {file.string()};
+  return open_corpus(paths);
+}
 
-TEST_F(SharedText, TinyShakespeareHasNanoGptsCounts) {
-  const Corpus corpus = read("tinyshakespeare.txt");
+std::string contents(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(TinyShakespeare, HasTheCountsOfNanoGpt) {
+  DIKKAT_NEEDS_SHARED_DATA("tinyshakespeare.txt");
+  const Corpus corpus = corpus_of(shared_data("tinyshakespeare.txt"));
   const auto tokenizer = tokenizer_of({.kind = "char"}, corpus);
   const TokenizedCorpus tokens = tokenize(corpus, *tokenizer, training_share(survey(corpus, nullptr).bytes, 0.1));
   EXPECT_EQ(tokenizer->vocab_size(), 65);
   EXPECT_EQ(tokens.parts[0].size(), 1003854);
   EXPECT_EQ(tokens.parts[1].size(), 111540);
-  EXPECT_EQ(tokenizer->decode(all_of(tokens.parts[0])) + tokenizer->decode(all_of(tokens.parts[1])), text_of("tinyshakespeare.txt"));
+  EXPECT_EQ(tokenizer->decode(all_of(tokens.parts[0])) + tokenizer->decode(all_of(tokens.parts[1])),
+            contents(shared_data("tinyshakespeare.txt")));
 }
 
-TEST_F(SharedText, JapaneseAndTurkishAreSplitBetweenCharacters) {
-  for (const char* name : {"ja_kokoro.txt", "tr_anayasa.txt"}) {
-    const Corpus corpus = read(name);
-    const std::string text = text_of(name);
+TEST(Split, LiesBetweenCharactersOfEveryLength) {
+  for (const char* name : {"japanese", "turkish", "emoji", "devanagari"}) {
+    const auto path = std::filesystem::path(DIKKAT_SOURCE_DIR) / "tests/golden/tokenizer/texts" / concat(name, ".txt");
+    const Corpus corpus = corpus_of(path);
+    const std::string text = contents(path);
+    ASSERT_GT(text.size(), 300U) << path;
     const auto tokenizer = tokenizer_of({.kind = "char"}, corpus);
-    for (const double val_fraction : {0.1, 0.1001, 0.1002, 0.1003, 0.1004, 0.1005}) {
-      const TokenizedCorpus tokens = tokenize(corpus, *tokenizer, training_share(static_cast<index>(text.size()), val_fraction));
-      const std::string joined = tokenizer->decode(all_of(tokens.parts[0])) + tokenizer->decode(all_of(tokens.parts[1]));
-      EXPECT_TRUE(joined == text) << name << " " << val_fraction;
+    for (index seam = 0; seam <= static_cast<index>(text.size()); seam += 7) {
+      const TokenizedCorpus tokens = tokenize(corpus, *tokenizer, seam);
+      const std::string first = tokenizer->decode(all_of(tokens.parts[0]));
+      EXPECT_TRUE(first + tokenizer->decode(all_of(tokens.parts[1])) == text) << name << " " << seam;
+      EXPECT_NEAR(static_cast<double>(first.size()), static_cast<double>(seam), 3) << name;
     }
   }
 }
 
-TEST_F(SharedText, RussianInWindows1251IsForTheByteTokenizerOnly) {
-  const Corpus corpus = read("ru_onegin_cp1251.txt");
+TEST(TextThatIsNotUtf8, IsForTheByteTokenizerOnly) {
+  const std::string text = "\xC5\xE2\xE3\xE5\xED\xE8\xE9 \xCE\xED\xE5\xE3\xE8\xED";  // Russian in Windows-1251
+  const Texts files({text});
   for (const char* kind : {"char", "word", "bpe"}) {
     EXPECT_TRUE(input_error_of([&] {
-                  tokenizer_of({.kind = kind, .vocab_size = 300}, corpus);
-                }).starts_with(concat(corpus.files[0].name, ": byte 0: not UTF-8: 0xC0, a byte that never occurs in UTF-8; convert")))
+                  tokenizer_of({.kind = kind, .vocab_size = 300}, files.corpus);
+                }).starts_with(concat(files.corpus.files[0].name, ": byte 0: not UTF-8: ")))
         << kind;
   }
   const auto bytes = make_tokenizer("byte", {});
-  EXPECT_EQ(bytes->decode(all_of(tokenize(corpus, *bytes).parts[0])), text_of("ru_onegin_cp1251.txt"));
+  EXPECT_EQ(bytes->decode(all_of(tokenize(files.corpus, *bytes).parts[0])), text);
 }
 
 }  // namespace

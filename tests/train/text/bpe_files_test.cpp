@@ -8,15 +8,17 @@
 #include <nlohmann/json.hpp>
 #include <openssl/sha.h>
 
+#include "tests/support/shared_data.h"
 #include "tests/support/throws.h"
+#include "train/text/tokenizer_file.h"
 
 namespace dikkat {
 namespace {
 
 using nlohmann::json;
 
-std::string contents(const std::string& name) {
-  std::ifstream file(std::filesystem::path(DIKKAT_SHARED_DATA) / name, std::ios::binary);
+std::string contents(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
@@ -44,15 +46,55 @@ BpeTokenizer learned_from(std::string_view text, index vocab_size) {
 
 BpeTokenizer small() { return learned_from("the cat and the hat, the rat and that", 264); }
 
+/// tests/golden/tokenizer: a vocabulary of 1,500 tokens, and ids by another program's encoder.
+class GoldenBpe : public ::testing::Test {
+ protected:
+  static std::filesystem::path path(const std::string& name) {
+    return std::filesystem::path(DIKKAT_SOURCE_DIR) / "tests/golden/tokenizer" / name;
+  }
+  const json golden_ = json::parse(contents(path("golden.json")));
+  const std::unique_ptr<Tokenizer> tokenizers_[2] = {read_tokenizer_file(path("tokenizer.json").string()),
+                                                     read_tokenizer_file(path("vocab.bpe").string())};
+};
+
+TEST_F(GoldenBpe, Cases) {
+  ASSERT_GE(golden_["cases"].size(), 40U);
+  for (const auto& tokenizer : tokenizers_) {
+    EXPECT_EQ(tokenizer->vocab_size(), 1500);
+    for (const json& c : golden_["cases"]) {
+      const auto text = c["text"].get<std::string>();
+      EXPECT_EQ(tokenizer->encode(text), c["ids"].get<std::vector<Token>>()) << c["text"];
+      EXPECT_EQ(tokenizer->decode(c["ids"].get<std::vector<Token>>()), text);
+    }
+  }
+}
+
+TEST_F(GoldenBpe, TextsInManyScripts) {
+  ASSERT_GE(golden_["files"].size(), 15U);
+  for (const auto& tokenizer : tokenizers_) {
+    for (const auto& [name, ids] : golden_["files"].items()) {
+      const std::string text = contents(path("texts/" + name));
+      EXPECT_EQ(tokenizer->encode(text), ids.get<std::vector<Token>>()) << name;
+      EXPECT_EQ(tokenizer->decode(ids.get<std::vector<Token>>()), text) << name;
+    }
+  }
+}
+
+TEST_F(GoldenBpe, FilesAreWrittenAsTheyWereRead) {
+  const auto& tokenizer = dynamic_cast<const BpeTokenizer&>(*tokenizers_[0]);
+  const Gpt2Files written = gpt2_files(tokenizer);
+  EXPECT_EQ(written.vocab_bpe, contents(path("vocab.bpe")));
+  EXPECT_EQ(written.encoder_json, contents(path("encoder.json")));
+  EXPECT_EQ(tokenizer.to_json(), contents(path("tokenizer.json")));
+}
+
 class Gpt2 : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(std::filesystem::path(DIKKAT_SHARED_DATA) / "gpt2")) {
-      GTEST_SKIP() << "gpt2 is not in ../shared/data";
-    }
-    files_ = {.vocab_bpe = contents("gpt2/vocab.bpe"), .encoder_json = contents("gpt2/encoder.json")};
+    DIKKAT_NEEDS_SHARED_DATA("gpt2/golden_gpt2.json");
+    files_ = {.vocab_bpe = contents(shared_data("gpt2/vocab.bpe")), .encoder_json = contents(shared_data("gpt2/encoder.json"))};
     tokenizer_ = from_gpt2_files(files_);
-    golden_ = json::parse(contents("gpt2/golden_gpt2.json"));
+    golden_ = json::parse(contents(shared_data("gpt2/golden_gpt2.json")));
   }
   Gpt2Files files_;
   std::unique_ptr<BpeTokenizer> tokenizer_;
@@ -86,7 +128,7 @@ TEST_F(Gpt2, GoldenCases) {
 
 TEST_F(Gpt2, GoldenFiles) {
   for (const auto& [name, facts] : golden_["files"].items()) {
-    const std::string text = contents(name);
+    const std::string text = contents(shared_data(name));
     const std::vector<Token> tokens = tokenizer_->encode(text);
     EXPECT_EQ(tokens.size(), facts["tokens"].get<std::size_t>()) << name;
     EXPECT_EQ(sha256_u16le(tokens), facts["sha256_u16le"].get<std::string>()) << name;

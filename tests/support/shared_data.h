@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace dikkat {
+
+/// A file that lies beside the repository, not in it: texts of some hundred kilobytes, GPT-2's own tokenizer.
+inline std::filesystem::path shared_data(const std::string& name) { return std::filesystem::path(DIKKAT_SHARED_DATA) / name; }
+
+}  // namespace dikkat
+
+/// Skips the test where the file is missing, and fails it where DIKKAT_REQUIRE_DATA=1. scripts/test.sh lists what was skipped.
+#define DIKKAT_NEEDS_SHARED_DATA(name)                                                      \
+  if (!std::filesystem::exists(::dikkat::shared_data(name))) {                              \
+    const char* required = std::getenv("DIKKAT_REQUIRE_DATA");                              \
+    if (required != nullptr && std::string(required) == "1") {                              \
+      FAIL() << ::dikkat::shared_data(name) << " is missing, and DIKKAT_REQUIRE_DATA is 1"; \
+    }                                                                                       \
+    GTEST_SKIP() << "needs ../shared/data/" << (name);                                      \
+  }                                                                                         \
+  static_assert(true, "to be followed by a semicolon")
