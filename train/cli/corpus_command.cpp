@@ -1,8 +1,11 @@
+#include <memory>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "train/cli/commands.h"
 #include "train/cli/progress.h"
+#include "train/cli/shared_options.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/data/split.h"
@@ -12,6 +15,15 @@
 
 namespace dikkat {
 namespace {
+
+struct CorpusInspectArguments {
+  std::vector<std::string> corpus;
+  std::string tokenizer;  // a file, or empty: made of the kind
+  TokenizerOptions options{.kind = "char", .vocab_size = 8192};
+  CorpusOptions reading;
+  double val_fraction = 0.1;
+  bool json = false;
+};
 
 /// Counts, and keeps nothing.
 class Counter : public TokenSink {
@@ -35,8 +47,6 @@ std::string sample_of(const Corpus& corpus) {
                      text.substr(0, static_cast<std::size_t>(utf8::snap(text, std::min<index>(kBytes, static_cast<index>(text.size()))))));
   return sample;
 }
-
-}  // namespace
 
 int corpus_inspect_command(const CorpusInspectArguments& arguments) {
   announce_corpus(arguments.corpus);
@@ -102,6 +112,24 @@ int corpus_inspect_command(const CorpusInspectArguments& arguments) {
   put("\n" + sample + (sample.ends_with('\n') ? "" : "\n"));
   flush_results();
   return 0;
+}
+
+}  // namespace
+
+void add_corpus(Commands& program) {
+  constexpr const char* kExamples = R"(  dikkat corpus inspect my-text.txt
+  dikkat corpus inspect dump.jsonl.zst --text-field body --tokenizer gpt2/ --json)";
+  Commands corpus = program.group("corpus", "Look at texts before training on them");
+  const auto a = std::make_shared<CorpusInspectArguments>();
+  Command command = corpus.add("inspect", "Documents, bytes, characters, tokens, the split, and a sample", kExamples,
+                               [a] { return corpus_inspect_command(*a); });
+  command.texts("PATH", a->corpus, "", kCorpusHelp).required();
+  command.text("--tokenizer", a->tokenizer, "PATH", "Count its tokens; by default one is made of the kind");
+  command.text("--kind", a->options.kind, "KIND", "bpe, char, word or byte");
+  command.number("--vocab-size", a->options.vocab_size, index{257}, index{1} << 24, "Of bpe");
+  command.number("--val-fraction", a->val_fraction, 0.0, 0.999999, "Share of the text that is for validation");
+  add_reading(command, a->reading);
+  command.flag("--json", a->json, "One object");
 }
 
 }  // namespace dikkat

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <memory>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 #include "autograd/base/parallel.h"
 #include "train/cli/commands.h"
 #include "train/cli/progress.h"
+#include "train/cli/shared_options.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
 #include "train/loop/evaluate.h"
@@ -18,6 +20,15 @@
 
 namespace dikkat {
 namespace {
+
+struct EvalArguments {
+  std::string source;  // RUN_DIR or FILE.h5
+  bool best = false;
+  std::vector<std::string> corpus;
+  index stride = 0;
+  bool exact_match = false;
+  bool json = false;
+};
 
 nlohmann::ordered_json number_or_null(double value) { return std::isnan(value) ? nlohmann::ordered_json() : nlohmann::ordered_json(value); }
 
@@ -35,8 +46,6 @@ EvaluationText text_of(const EvalArguments& arguments, const TrainedModel& train
                 trained.config.data.val_fraction, "); name the text to be evaluated with --corpus");
   return std::move(data.validation);
 }
-
-}  // namespace
 
 int eval_command(const EvalArguments& arguments) {
   start_threads();
@@ -98,6 +107,24 @@ int eval_command(const EvalArguments& arguments) {
   }
   flush_results();
   return 0;
+}
+
+}  // namespace
+
+void add_eval(Commands& program) {
+  constexpr const char* kExamples = R"(  dikkat eval runs/mine
+  dikkat eval runs/mine --best --corpus another-text.txt --json
+  dikkat eval runs/mine --corpus book.txt --stride 16
+  dikkat eval runs/pairs --corpus unseen-pairs.tsv --exact-match)";
+  const auto a = std::make_shared<EvalArguments>();
+  Command command = program.add("eval", "Loss over the whole validation part, or over a text", kExamples, [a] { return eval_command(*a); });
+  add_source(command, a->source, a->best);
+  command.texts("--corpus", a->corpus, "PATH", "Evaluate all of these texts");
+  command.number(
+      "--stride", a->stride, index{1}, index{1'000'000},
+      "Predict N tokens in each window, the others being context: slower, and usually a lower loss; by default all of the window");
+  command.flag("--exact-match", a->exact_match, "Of an encoder-decoder: also the share of sources that it answers with the very target");
+  command.flag("--json", a->json, "One object: loss (nats), standard_error, perplexity, bits_per_byte, tokens");
 }
 
 }  // namespace dikkat

@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <memory>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "train/cli/commands.h"
+#include "train/cli/shared_options.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/config/parse.h"
@@ -11,6 +13,12 @@
 
 namespace dikkat {
 namespace {
+
+struct InspectArguments {
+  std::string source;
+  bool best = false;
+  bool json = false;
+};
 
 using Json = nlohmann::ordered_json;
 
@@ -36,8 +44,6 @@ index parameter_count(const CheckpointFile& checkpoint) {
   }
   return count;
 }
-
-}  // namespace
 
 int inspect_command(const InspectArguments& arguments) {
   const CheckpointFile checkpoint = open_checkpoint(arguments.source, arguments.best ? Pick::best : Pick::newest);
@@ -81,32 +87,16 @@ int inspect_command(const InspectArguments& arguments) {
   return 0;
 }
 
-int verify_command(const std::string& source) {
-  std::vector<std::filesystem::path> files;
-  if (std::filesystem::is_directory(source)) {
-    for (const CheckpointEntry& entry : list_checkpoints(source)) {
-      files.push_back(entry.path);
-    }
-    require_input(!files.empty(), source, ": holds no checkpoint, expected a run directory with checkpoints/step-NNNNNNNNN.h5");
-  } else {
-    files.emplace_back(source);
-  }
-  int code = 0;
-  for (const std::filesystem::path& file : files) {
-    try {
-      const CheckpointFile checkpoint = CheckpointFile::open(file);
-      put(fmt::format("{}: good, step {}, {} bytes, image {}\n", file.string(), checkpoint.state().step, checkpoint.bytes(),
-                      checkpoint.hash()));
-    } catch (const InputError& e) {
-      tell(concat("dikkat: ", e.what()));
-      code = 2;
-    } catch (const Error& e) {  // it cannot be read just now; the others may
-      tell(concat("dikkat: ", e.what()));
-      code = std::max(code, 1);
-    }
-  }
-  flush_results();
-  return code;
+}  // namespace
+
+void add_inspect(Commands& program) {
+  constexpr const char* kExamples = R"(  dikkat inspect runs/mine
+  dikkat inspect runs/mine/checkpoints/step-000000700.h5 --json)";
+  const auto a = std::make_shared<InspectArguments>();
+  Command command = program.add("inspect", "What is in a checkpoint: step, parameters, tensors, configuration, tokenizer", kExamples,
+                                [a] { return inspect_command(*a); });
+  add_source(command, a->source, a->best);
+  command.flag("--json", a->json, "One object");
 }
 
 }  // namespace dikkat

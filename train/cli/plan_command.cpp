@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <functional>
+#include <memory>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 #include "train/cli/commands.h"
 #include "train/cli/plan_text.h"
 #include "train/cli/progress.h"
+#include "train/cli/shared_options.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/cli/wanted_run.h"
@@ -17,6 +19,14 @@
 
 namespace dikkat {
 namespace {
+
+struct PlanArguments {
+  std::string config;
+  std::vector<std::string> corpus;
+  std::string out;
+  std::vector<std::string> set;
+  bool json = false;
+};
 
 using Json = nlohmann::ordered_json;
 
@@ -100,8 +110,6 @@ void put_table(const Trainer& trainer, const Trial& trial, const std::filesystem
   line("memory at its peak", shown(trial.peak), fmt::format("planned {}, without what saving takes", shown(planned_for_trial(plan))));
 }
 
-}  // namespace
-
 int plan_command(const PlanArguments& arguments) {
   start_threads();
   Config config = configuration_of(arguments.config, arguments.set, arguments.corpus);
@@ -120,6 +128,23 @@ int plan_command(const PlanArguments& arguments) {
   (arguments.json ? put_object : put_table)(trainer, trial, out, machine);
   flush_results();
   return 0;
+}
+
+}  // namespace
+
+void add_plan(Commands& program) {
+  constexpr const char* kExamples = R"(  dikkat plan --config configs/quickstart.toml
+  dikkat plan --config configs/gpt2-124m.toml --corpus texts/ --set train.batch_size=1 train.recompute=block
+  dikkat plan --config configs/quickstart.toml --corpus my-text.txt --out /data/runs/mine --json
+The corpus is read and tokenized as for training. Three steps are made to see how long they take; nothing is written
+but the tokens of a large text, which training then finds (data.cache).)";
+  const auto a = std::make_shared<PlanArguments>();
+  Command command = program.add("plan", "What training would take: memory, disk, time", kExamples, [a] { return plan_command(*a); });
+  command.text("--config", a->config, "FILE", "Configuration, TOML").required();
+  command.texts("--corpus", a->corpus, "PATH", "Text files and folders, or pairs; in place of data.corpus");
+  command.text("--out", a->out, "DIR", "Where the run is to be, to look at the disk there; by default runs/");
+  command.texts("--set", a->set, "KEY=VALUE", kSetHelp);
+  command.flag("--json", a->json, "One object: memory (bytes by part), machine, disk, trial");
 }
 
 }  // namespace dikkat

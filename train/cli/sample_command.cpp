@@ -1,13 +1,16 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/parallel.h"
+#include "train/cli/commands.h"
 #include "train/cli/sample_gpt.h"
+#include "train/cli/shared_options.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
 
@@ -79,8 +82,7 @@ std::string table_of(const std::vector<LayerAttention>& layers, const Tokenizer&
 }
 
 void answer(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt) {
-  require_input(arguments.has_prompt || !arguments.prompt_file.empty(),
-                "an encoder-decoder answers a source; give one with --prompt TEXT, or one a line with --prompt -");
+  require_input(arguments.has_prompt(), "an encoder-decoder answers a source; give one with --prompt TEXT, or one a line with --prompt -");
   const EncoderDecoder& model = trained.model->encoder_decoder();
   const Tokenizer& tokenizer = *trained.tokenizer;
   const std::vector<std::string> lines = lines_of(prompt);
@@ -94,7 +96,7 @@ void answer(const SampleArguments& arguments, const TrainedModel& trained, const
     }
   }
   TranslateOptions options = arguments.search;
-  options.max_new_tokens = arguments.has_max_new_tokens ? arguments.options.max_new_tokens : 0;
+  options.max_new_tokens = arguments.length_options.empty() ? 0 : arguments.options.max_new_tokens;
   stop_in_order();
   const auto answers = translate(model, tokenizer, sources, options, [] { return stop_requested(); });
   nlohmann::ordered_json object{{"prompt", prompt}, {"beam", options.beam}, {"samples", nlohmann::ordered_json::array()}};
@@ -134,10 +136,10 @@ std::string read_file(const std::string& path) {
 /// Throws InputError for options that do not go together, before a model is loaded.
 void check(const SampleArguments& a) {
   check(a.options);
-  require_input(!a.has_prompt || a.prompt_file.empty(), "--prompt and --prompt-file give a prompt each, expected one of them");
+  require_input(!a.prompt || a.prompt_file.empty(), "--prompt and --prompt-file give a prompt each, expected one of them");
   require_input(!a.options.log_probabilities || a.json, "--logprobs is for --json, expected both");
   if (a.interactive) {
-    const char* name = a.has_prompt                ? "--prompt"
+    const char* name = a.prompt                    ? "--prompt"
                        : !a.prompt_file.empty()    ? "--prompt-file"
                        : a.options.num_samples > 1 ? "--num-samples"
                        : a.json                    ? "--json"
@@ -149,8 +151,6 @@ void check(const SampleArguments& a) {
     require_input(!stop.empty(), "--stop is empty, expected one byte or more");
   }
 }
-
-}  // namespace
 
 int sample_command(const SampleArguments& arguments) {
   start_threads();
@@ -164,7 +164,9 @@ int sample_command(const SampleArguments& arguments) {
   if (arguments.interactive) {
     all_answered = answer_lines(arguments, trained);
   } else {
-    const std::string prompt = !arguments.prompt_file.empty() ? given : arguments.prompt == "-" ? read_standard_input() : arguments.prompt;
+    const std::string prompt = !arguments.prompt_file.empty() ? given
+                               : arguments.prompt == "-"      ? read_standard_input()
+                                                              : arguments.prompt.value_or("");
     if (is_gpt) {
       continue_text(arguments, trained, prompt);
     } else {
@@ -174,6 +176,73 @@ int sample_command(const SampleArguments& arguments) {
   flush_results();
   constexpr int kBadInput = 2;
   return stop_requested() ? 128 + stop_signal() : all_answered ? 0 : kBadInput;
+}
+
+}  // namespace
+
+void add_sample(Commands& program) {
+  constexpr const char* kExamples = R"(  dikkat sample runs/mine --prompt "Once upon" --max-new-tokens 200
+  dikkat sample runs/mine --temperature 0.7 --top-p 0.9 --num-samples 3 --seed 7
+  dikkat sample runs/mine --prompt "Q: why?" --stop "Q:" --temperature 0
+  dikkat sample runs/mine --interactive --min-p 0.05 --repetition-penalty 1.2
+  echo -n "Once upon" | dikkat sample runs/mine --prompt - --json --logprobs
+An encoder-decoder answers the prompt, or each line of it:
+  dikkat sample runs/pairs --prompt "When you play game of thrones" --attention
+  dikkat sample runs/pairs --beam 4 --prompt - < sources.txt
+One sample is shown as it is made. Ctrl-C ends it with what there is; with --interactive only that answer, Ctrl-D the session, and an empty
+line goes on with the last text. A text ends by itself where the model ends a document, if its tokenizer has a mark for that. A text that
+outgrows the model's context goes on: whenever the context is full its oldest quarter is dropped, and standard error says so.)";
+  constexpr index kMost = 1'000'000'000;
+  constexpr index kMostSamples = 1'000'000;
+  constexpr index kMostBeam = 1'000;
+  const auto a = std::make_shared<SampleArguments>();
+  Command command = program.add("sample", "Generate text", kExamples, [a] { return sample_command(*a); });
+  add_source(command, a->source, a->best);
+  command.any_text("--prompt", a->prompt, "TEXT", "Text to go on from; - reads it from standard input; by default a new line");
+  command.text("--prompt-file", a->prompt_file, "FILE", "The same from a file, all of it");
+  SampleOptions& o = a->options;
+  command.number("--max-new-tokens", o.max_new_tokens, index{0}, kMost, "Tokens to generate; an encoder-decoder stops by itself")
+      .note_in(a->length_options);
+
+  auto& gpt = a->gpt_options;
+  command.number("--num-samples", o.num_samples, index{1}, kMostSamples, "How many texts").note_in(gpt);
+  command.number("--temperature", o.temperature, 0.0, 1000.0, "0: always the likeliest token; 1: as the model says").note_in(gpt);
+  command.number("--top-k", o.top_k, index{0}, kMost, "Draw among the K likeliest tokens; 0: among all").note_in(gpt);
+  command
+      .number("--top-p", o.top_p, 0.0, 1.0, "Draw among the fewest likeliest tokens that have this share of the probability; 1: among all")
+      .note_in(gpt);
+  command.number("--min-p", o.min_p, 0.0, 1.0, "Draw among tokens that are at least this share as likely as the likeliest; 0: among all")
+      .note_in(gpt);
+  command
+      .number("--repetition-penalty", o.repetition_penalty, 0.0, 1000.0,
+              "Above 1: tokens that the prompt or the text has become less likely")
+      .note_in(gpt);
+  command.repeated("--stop", a->stop, "TEXT", "A text ends before this string; may be given several times").note_in(gpt);
+  command
+      .number("--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
+              "The same seed gives the same text, on any number of threads")
+      .note_in(gpt);
+  command.flag("--ignore-end", a->ignore_end, "Go on past the end of a document").note_in(gpt);
+  command
+      .flag("-i,--interactive", a->interactive,
+            "Ask for prompts, with a history; where standard input is no terminal, each line of it is one")
+      .note_in(gpt);
+
+  auto& encoder_decoder = a->encoder_decoder_options;
+  TranslateOptions& search = a->search;
+  command
+      .number("--beam", search.beam, index{1}, kMostBeam,
+              "Of an encoder-decoder: follow the N likeliest texts; 1: always the likeliest token")
+      .note_in(encoder_decoder);
+  command.number("--length-penalty", search.length_penalty, 0.0, 100.0, "Of a beam: the higher, the longer the texts that win")
+      .note_in(encoder_decoder);
+  command
+      .flag("--attention", a->attention,
+            "Of an encoder-decoder: what each word of the answer looked at in the source; with --json the weights of all layers")
+      .note_in(encoder_decoder);
+
+  command.flag("--json", a->json, "One object: prompt, seed, samples");
+  command.flag("--logprobs", o.log_probabilities, "With --json: the logarithm of each token's probability, as the model says").note_in(gpt);
 }
 
 }  // namespace dikkat

@@ -127,8 +127,7 @@ void put_json(const nlohmann::ordered_json& object) {
 }
 
 void continue_text(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt) {
-  const bool is_given = arguments.has_prompt || !arguments.prompt_file.empty();
-  const auto tokens = is_given ? encode_prompt(*trained.tokenizer, prompt) : default_prompt(*trained.tokenizer);
+  const auto tokens = arguments.has_prompt() ? encode_prompt(*trained.tokenizer, prompt) : default_prompt(*trained.tokenizer);
   require_input(!tokens.empty(), "the prompt is empty, expected one token or more to go on from");
   stop_in_order();
   Writer writer(arguments, trained);

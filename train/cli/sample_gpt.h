@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "train/cli/commands.h"
+#include "train/cli/sample_arguments.h"
 #include "train/model/trained_model.h"
 
 namespace dikkat {

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <iostream>
 #include <iterator>
+#include <memory>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include "train/checkpoint/checkpoint_list.h"
 #include "train/cli/commands.h"
 #include "train/cli/progress.h"
+#include "train/cli/shared_options.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/data/tokenize.h"
@@ -20,6 +22,32 @@
 
 namespace dikkat {
 namespace {
+
+struct TrainArguments {
+  std::vector<std::string> corpus;
+  TokenizerOptions options{.kind = "bpe", .vocab_size = 8192};
+  CorpusOptions reading;
+  std::string out;  // FILE.json, or a folder
+};
+
+struct EncodeArguments {
+  std::string tokenizer;  // a tokenizer's file or folder, RUN_DIR or FILE.h5
+  std::optional<std::string> text{};
+  std::vector<std::string> corpus;  // in place of a text; none: standard input
+  CorpusOptions reading;
+  bool json = false;
+};
+
+struct DecodeArguments {
+  std::string tokenizer;
+  std::vector<std::string> ids;  // none: from standard input
+};
+
+struct InspectArguments {
+  std::string tokenizer;
+  std::optional<std::string> text{};
+  bool json = false;
+};
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
@@ -88,9 +116,7 @@ std::vector<Token> read_ids(const std::string& text, const Tokenizer& tokenizer)
   return ids;
 }
 
-}  // namespace
-
-int tokenizer_train_command(const TokenizerTrainArguments& arguments) {
+int train_command(const TrainArguments& arguments) {
   const fs::path out(arguments.out);
   const bool is_file = out.extension() == ".json";
   require_input(!fs::exists(is_file ? out : out / "tokenizer.json"), arguments.out,
@@ -124,7 +150,7 @@ int tokenizer_train_command(const TokenizerTrainArguments& arguments) {
   return 0;
 }
 
-int tokenizer_encode_command(const TokenizerEncodeArguments& arguments) {
+int encode_command(const EncodeArguments& arguments) {
   require_input(!arguments.text || arguments.corpus.empty(), "encode: --text and --corpus are both given, expected one of them");
   const auto tokenizer = load_tokenizer(arguments.tokenizer);
   Printer printer(arguments.json);
@@ -141,7 +167,7 @@ int tokenizer_encode_command(const TokenizerEncodeArguments& arguments) {
   return 0;
 }
 
-int tokenizer_decode_command(const TokenizerDecodeArguments& arguments) {
+int decode_command(const DecodeArguments& arguments) {
   const auto tokenizer = load_tokenizer(arguments.tokenizer);
   std::string text;
   for (const std::string& id : arguments.ids) {
@@ -157,7 +183,7 @@ int tokenizer_decode_command(const TokenizerDecodeArguments& arguments) {
   return 0;
 }
 
-int tokenizer_inspect_command(const TokenizerInspectArguments& arguments) {
+int inspect_command(const InspectArguments& arguments) {
   const auto tokenizer = load_tokenizer(arguments.tokenizer);
   const auto* bpe = dynamic_cast<const BpeTokenizer*>(tokenizer.get());
   const std::vector<Token> tokens = arguments.text ? tokenizer->encode(*arguments.text) : std::vector<Token>();
@@ -210,6 +236,57 @@ int tokenizer_inspect_command(const TokenizerInspectArguments& arguments) {
   }
   flush_results();
   return 0;
+}
+
+}  // namespace
+
+void add_tokenizer(Commands& program) {
+  constexpr index kMostTokens = index{1} << 24;
+  constexpr const char* kTokenizerHelp =
+      "A tokenizer.json, GPT-2's vocab.bpe beside its encoder.json, a folder with one of these, a run or a checkpoint";
+  Commands tokenizer = program.group("tokenizer", "Make tokenizers, and turn text into ids and back");
+  {
+    constexpr const char* kExamples = R"(  dikkat tokenizer train --corpus texts/ --vocab-size 16000 --out my-tokenizer
+  dikkat train --config configs/quickstart.toml --corpus texts/ --set tokenizer.kind=bpe tokenizer.path=my-tokenizer)";
+    const auto a = std::make_shared<TrainArguments>();
+    Command command = tokenizer.add("train", "Learn a tokenizer from a corpus", kExamples, [a] { return train_command(*a); });
+    command.texts("--corpus", a->corpus, "PATH", kCorpusHelp).required();
+    command.text("--out", a->out, "PATH", "FILE.json, or a folder for tokenizer.json, vocab.bpe and encoder.json").required();
+    command.text("--kind", a->options.kind, "KIND", "bpe, char, word or byte");
+    command.number("--vocab-size", a->options.vocab_size, index{257}, kMostTokens, "Of bpe: tokens to end with");
+    command.number("--min-count", a->options.min_count, index{1}, index{1'000'000'000}, "Of word: rarer words are <unk>");
+    add_reading(command, a->reading);
+  }
+  {
+    constexpr const char* kExamples = R"(  dikkat tokenizer encode my-tokenizer --text "Once upon a time"
+  dikkat tokenizer encode runs/mine < my-text.txt
+  dikkat tokenizer encode gpt2/ --corpus texts/ --json > ids.json)";
+    const auto a = std::make_shared<EncodeArguments>();
+    Command command = tokenizer.add("encode", "Text to ids", kExamples, [a] { return encode_command(*a); });
+    command.text("TOKENIZER", a->tokenizer, "", kTokenizerHelp).required();
+    command.any_text("--text", a->text, "TEXT", "A text; by default what --corpus names, or standard input");
+    command.texts("--corpus", a->corpus, "PATH", kCorpusHelp);
+    add_reading(command, a->reading);
+    command.flag("--json", a->json, "An array");
+  }
+  {
+    constexpr const char* kExamples = R"(  dikkat tokenizer decode my-tokenizer 15496 995
+  dikkat tokenizer decode runs/mine < ids.json)";
+    const auto a = std::make_shared<DecodeArguments>();
+    Command command = tokenizer.add("decode", "Ids to text", kExamples, [a] { return decode_command(*a); });
+    command.text("TOKENIZER", a->tokenizer, "", kTokenizerHelp).required();
+    command.texts("ID", a->ids, "", "Ids; by default from standard input, with spaces, commas or brackets between");
+  }
+  {
+    constexpr const char* kExamples = R"(  dikkat tokenizer inspect my-tokenizer
+  dikkat tokenizer inspect runs/mine --text "How is this cut?")";
+    const auto a = std::make_shared<InspectArguments>();
+    Command command =
+        tokenizer.add("inspect", "What a tokenizer is, and how it cuts a text", kExamples, [a] { return inspect_command(*a); });
+    command.text("TOKENIZER", a->tokenizer, "", kTokenizerHelp).required();
+    command.any_text("--text", a->text, "TEXT", "Show the tokens of this text");
+    command.flag("--json", a->json, "One object");
+  }
 }
 
 }  // namespace dikkat

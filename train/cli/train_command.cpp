@@ -1,3 +1,5 @@
+#include <memory>
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -6,6 +8,7 @@
 #include "train/cli/commands.h"
 #include "train/cli/plan_text.h"
 #include "train/cli/progress.h"
+#include "train/cli/shared_options.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
@@ -18,6 +21,25 @@
 
 namespace dikkat {
 namespace {
+
+constexpr const char* kProfileHelp = "At the end: where the time of the steps went, by op";
+
+struct TrainArguments {
+  std::string config;
+  std::vector<std::string> corpus;
+  std::string out;  // empty: runs/<name of the configuration>, with a number where that is taken
+  std::vector<std::string> set;
+  std::string init_from;
+  bool profile = false;
+  bool verify_resume = false;
+};
+
+struct ResumeArguments {
+  std::string run_directory;
+  std::vector<std::string> set;
+  bool latest_good = false;
+  bool profile = false;
+};
 
 /// "2,000 steps of 768 tokens (1 x 12 x 64), 1.5 M tokens, 1.5 epochs"; of pairs "300 steps of 32 pairs (1 x 32), 9,600 pairs, 240.0
 /// epochs".
@@ -130,8 +152,6 @@ int verify(const Config& config, const std::filesystem::path& out, StartOptions 
   return 0;
 }
 
-}  // namespace
-
 int train_command(const TrainArguments& arguments) {
   start_threads();
   Config config = configuration_of(arguments.config, arguments.set, arguments.corpus);
@@ -168,6 +188,41 @@ int resume_command(const ResumeArguments& arguments) {
     return 0;
   }
   return run(trainer, arguments.profile);
+}
+
+}  // namespace
+
+void add_train(Commands& program) {
+  constexpr const char* kExamples = R"(  dikkat train --config configs/quickstart.toml
+  dikkat train --config configs/quickstart.toml --corpus my-text.txt notes/ --out runs/mine --set train.max_steps=500 model.n_layer=6
+  dikkat train --config configs/quickstart.toml --corpus letters/*.txt --init-from runs/mine --set optim.learning_rate=1e-4
+  dikkat train --config configs/quickstart.toml --verify-resume
+  zcat dump.jsonl.gz | grep -v spam | dikkat train --config configs/quickstart.toml --corpus -
+`dikkat --help-config` tells about every key of a configuration.)";
+  const auto a = std::make_shared<TrainArguments>();
+  Command command = program.add("train", "Train a model on a corpus", kExamples, [a] { return train_command(*a); });
+  command.text("--config", a->config, "FILE", "Configuration, TOML").required();
+  command.texts("--corpus", a->corpus, "PATH", "Text files and folders, for an encoder-decoder of pairs (.tsv); in place of data.corpus");
+  command.text("--out", a->out, "DIR", "Run directory to be made; by default runs/NAME after the configuration, or runs/NAME-2 ...");
+  command.texts("--set", a->set, "KEY=VALUE", kSetHelp);
+  command.text("--init-from", a->init_from, "RUN_DIR|FILE.h5",
+               "Fine-tuning: begin with the weights of another run, and its tokenizer. [model] and tokenizer.kind must be the same");
+  command.flag("--profile", a->profile, kProfileHelp);
+  command.flag("--verify-resume", a->verify_resume,
+               "Instead of a run: prove that one of this configuration can be resumed to the same bits. Trains six steps in one go, and "
+               "with a stop in the middle and another number of threads after it, and compares the bytes; leaves nothing");
+}
+
+void add_resume(Commands& program) {
+  constexpr const char* kExamples = R"(  dikkat resume runs/mine
+  dikkat resume runs/mine --set train.max_steps=4000)";
+  const auto a = std::make_shared<ResumeArguments>();
+  Command command = program.add("resume", "Go on with a run from its newest checkpoint, to the same bits as without the stop", kExamples,
+                                [a] { return resume_command(*a); });
+  command.text("RUN_DIR", a->run_directory, "", "The directory of a run").required();
+  command.texts("--set", a->set, "KEY=VALUE", "section.key=value that a run can take, such as train.max_steps=4000; it is recorded");
+  command.flag("--latest-good", a->latest_good, "Where the newest checkpoint is damaged: go on from the newest good one");
+  command.flag("--profile", a->profile, kProfileHelp);
 }
 
 }  // namespace dikkat

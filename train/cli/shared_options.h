@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "train/cli/command.h"
+#include "train/data/corpus.h"
+
+// Options that several commands have.
+namespace dikkat {
+
+inline constexpr const char* kCorpusHelp = "Text files, folders, patterns, .jsonl, .gz, .zst; - is standard input";
+inline constexpr const char* kSetHelp = "section.key=value, in place of the configuration file's";
+
+/// A checkpoint: RUN_DIR or FILE.h5, and --best.
+void add_source(Command& command, std::string& source, bool& best);
+/// How texts are read: --text-field and --replace-invalid.
+void add_reading(Command& command, CorpusOptions& reading);
+
+}  // namespace dikkat
