@@ -26,8 +26,8 @@ class Save {
  public:
   explicit Save(index elements) {
     for (Sample* sample : {&old_, &new_}) {
-      for (const TensorGroup group : kTensorGroups) {
-        sample->add(group, "more", {elements});
+      for (const char* path : {"model/more", "optimizer/m/more", "optimizer/v/more"}) {
+        sample->add(path, {elements});
       }
     }
     old_bytes_ = read_file(save_checkpoint(scratch_.path(), old_.snapshot).path());

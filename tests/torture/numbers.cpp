@@ -97,8 +97,8 @@ class Experiment {
   }
 
   /// In a checkpoint, from which the run goes on.
-  void stored(Tally& tally, TensorGroup group, const std::string& tensor, float value) {
-    const std::string name = concat(name_of(value), " in /", path_of(group), '/', tensor, " of a checkpoint");
+  void stored(Tally& tally, const std::string& group, const std::string& tensor, float value) {
+    const std::string name = concat(name_of(value), " in /", group, '/', tensor, " of a checkpoint");
     const std::filesystem::path run = next_run();
     Listener events;
     std::filesystem::path path;
@@ -107,7 +107,7 @@ class Experiment {
       trainer.run(events, after(3));
       path = checkpoint_directory(run) / checkpoint_name(4);
     }
-    poison(path, group, tensor, value);
+    poison(path, concat(group, '/', tensor), value);
     std::string text;
     try {
       Trainer trainer = Trainer::resume(run, {});
@@ -195,10 +195,10 @@ class Experiment {
       const CheckpointFile file = CheckpointFile::open(entry.path);
       for (const StoredTensor& tensor : file.tensors()) {
         std::vector<float> numbers(static_cast<std::size_t>(tensor.shape.size()));
-        file.read(tensor.group, tensor.name, tensor.shape, numbers.data());
+        file.read(tensor.path, ElementType::f32, tensor.shape, numbers.data());
         for (const float number : numbers) {
           if (!std::isfinite(number)) {
-            return concat(entry.path.filename().string(), " was saved with /", path_of(tensor.group), '/', tensor.name, " not finite");
+            return concat(entry.path.filename().string(), " was saved with /", tensor.path, " not finite");
           }
         }
       }
@@ -206,7 +206,7 @@ class Experiment {
     return list_checkpoints(run).empty() ? "no checkpoint is left" : "";
   }
 
-  static void poison(const std::filesystem::path& path, TensorGroup group, const std::string& name, float value) {
+  static void poison(const std::filesystem::path& path, const std::string& poisoned, float value) {
     std::vector<std::vector<float>> numbers;
     Snapshot snapshot;
     {
@@ -216,14 +216,11 @@ class Experiment {
       snapshot.tokenizer = file.tokenizer();
       for (const StoredTensor& tensor : file.tensors()) {
         std::vector<float>& data = numbers.emplace_back(static_cast<std::size_t>(tensor.shape.size()));
-        file.read(tensor.group, tensor.name, tensor.shape, data.data());
-        if (tensor.group == group && tensor.name == name) {
+        file.read(tensor.path, ElementType::f32, tensor.shape, data.data());
+        if (tensor.path == poisoned) {
           data[0] = value;
         }
-        auto& tensors = tensor.group == TensorGroup::model    ? snapshot.model
-                        : tensor.group == TensorGroup::adam_m ? snapshot.adam_m
-                                                              : snapshot.adam_v;
-        tensors.push_back({tensor.name, tensor.shape, data.data()});
+        snapshot.tensors.push_back({tensor.path, ElementType::f32, tensor.shape, data.data()});
       }
     }
     std::filesystem::remove(path);
@@ -257,8 +254,9 @@ int run(bool everything) {
           experiment.gradient(tally, tensor, value, "skip");
         }
       }
-      for (const TensorGroup group : kTensorGroups) {
-        if (everything || turn % 4 == static_cast<std::size_t>(group)) {
+      std::size_t place = 0;
+      for (const char* group : {"model", "optimizer/m", "optimizer/v"}) {
+        if (everything || turn % 4 == place++) {
           experiment.stored(tally, group, tensor, kValues[turn % 3]);
         }
       }

@@ -11,7 +11,7 @@ namespace dikkat {
 
 // The HDF5 part of a checkpoint, after kHeaderBytes. Format 2 holds exactly this (format 1 fewer fields, format_of_field()), all of it
 // contiguous, without filters, groups with compact link storage:
-//   /model/<name>  /optimizer/m/<name>  /optimizer/v/<name>   float32 little-endian, rank 0 to 4, row-major
+//   /model/<name>  /optimizer/<slab>/<name>   float32 little-endian, rank 0 to 4, row-major
 //   /state/<field>   scalars: int64, uint64 or float64 little-endian, uint8 0 or 1, or a string
 //   /config  /tokenizer   strings: fixed length, NUL-terminated, UTF-8
 
@@ -20,10 +20,11 @@ inline constexpr index kMaxTextBytes = index{128} << 20;
 
 /// A tensor in a file.
 struct StoredTensor {
-  TensorGroup group = TensorGroup::model;
-  std::string name;
+  std::string path;  ///< as TensorView's
+  ElementType type = ElementType::f32;
   Shape shape;
   index offset = 0;  ///< of its first byte from the beginning of the file
+  index bytes = 0;
 };
 
 /// All of an image but the numbers of its tensors, which lie in the file as they are used.
@@ -31,7 +32,7 @@ struct ImageIndex {
   TrainingState state;
   std::string config;
   std::string tokenizer;
-  std::vector<StoredTensor> tensors;  ///< by group, then by name
+  std::vector<StoredTensor> tensors;  ///< by path
 };
 
 /// Disk space that a checkpoint of the snapshot takes at most.

@@ -5,7 +5,6 @@
 #include <bit>
 #include <concepts>
 #include <cstring>
-#include <tuple>
 
 #include "autograd/base/error.h"
 #include "train/checkpoint/header.h"
@@ -110,17 +109,14 @@ ImageIndex get_image(Reader& reader, index file_bytes) {
   index bytes_left = file_bytes;
   while (!reader.empty()) {
     StoredTensor tensor;
-    std::uint8_t group = 0;
-    reader.get(group);
-    require_sense(group < kTensorGroups.size());
-    tensor.group = kTensorGroups[group];
-    reader.get(tensor.name);
+    reader.get(tensor.path);
     tensor.shape = get_shape(reader);
     reader.get(tensor.offset);
-    bytes_left -= bytes_in_file(tensor, file_bytes);
+    tensor.bytes = bytes_in_file(tensor, file_bytes);
+    bytes_left -= tensor.bytes;
     require_sense(bytes_left >= 0);
-    const auto key = [](const StoredTensor& t) { return std::tie(t.group, t.name); };
-    require_sense(is_storable_name(tensor.name) && (image.tensors.empty() || key(image.tensors.back()) < key(tensor)));
+    require_sense(is_storable_name(tensor.path.substr(tensor.path.rfind('/') + 1)) &&
+                  (image.tensors.empty() || image.tensors.back().path < tensor.path));
     image.tensors.push_back(std::move(tensor));
   }
   return image;
@@ -140,8 +136,7 @@ std::string encode_image(const ImageIndex& image) {
   writer.put(image.config);
   writer.put(image.tokenizer);
   for (const StoredTensor& tensor : image.tensors) {
-    writer.put(static_cast<std::uint64_t>(tensor.group));
-    writer.put(tensor.name);
+    writer.put(tensor.path);
     writer.put(tensor.shape.rank());
     for (int axis = 0; axis < tensor.shape.rank(); ++axis) {
       writer.put(tensor.shape[axis]);

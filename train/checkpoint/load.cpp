@@ -12,23 +12,21 @@ namespace dikkat {
 
 namespace {
 
-const StoredTensor* find(const CheckpointFile& checkpoint, TensorGroup group, const std::string& name) {
+/// The stored tensor, if it is there with this type and shape.
+const StoredTensor& require_tensor(const CheckpointFile& checkpoint, std::string_view path, ElementType type, const Shape& shape) {
   const auto& tensors = checkpoint.tensors();
-  const auto key = std::pair(group, std::string_view(name));
-  const auto found = std::lower_bound(tensors.begin(), tensors.end(), key, [](const StoredTensor& tensor, const auto& wanted) {
-    return std::pair(tensor.group, std::string_view(tensor.name)) < wanted;
-  });
-  return found != tensors.end() && found->group == group && found->name == name ? &*found : nullptr;
-}
-
-/// The stored tensor, if it is there with this shape.
-const StoredTensor& require_tensor(const CheckpointFile& checkpoint, TensorGroup group, const std::string& name, const Shape& expected) {
-  const StoredTensor* tensor = find(checkpoint, group, name);
-  require_input(tensor != nullptr, checkpoint.path().string(), " lacks tensor /", path_of(group), '/', name, ", which the model has");
-  require_input(tensor->shape == expected, checkpoint.path().string(), ": tensor /", path_of(group), '/', name, " has shape ",
-                tensor->shape, ", the model expects ", expected);
+  const auto tensor = std::lower_bound(tensors.begin(), tensors.end(), path,
+                                       [](const StoredTensor& t, std::string_view wanted) { return t.path < wanted; });
+  require_input(tensor != tensors.end() && tensor->path == path, checkpoint.path().string(), " lacks tensor /", path,
+                ", which the model has");
+  require_input(tensor->shape == shape, checkpoint.path().string(), ": tensor /", path, " has shape ", tensor->shape,
+                ", the model expects ", shape);
+  require_input(tensor->type == type, checkpoint.path().string(), ": tensor /", path, " has elements of type ", name_of(tensor->type),
+                ", expected ", name_of(type));
   return *tensor;
 }
+
+std::string path_under(std::string_view prefix, std::string_view name) { return concat(prefix, '/', name); }
 
 }  // namespace
 
@@ -55,24 +53,25 @@ CheckpointFile CheckpointFile::open(const std::filesystem::path& path) {
   return checkpoint;
 }
 
-void CheckpointFile::read(TensorGroup group, const std::string& name, const Shape& expected, float* out) const {
-  const StoredTensor& tensor = require_tensor(*this, group, name, expected);
-  const int error = file_.read(tensor.offset, std::as_writable_bytes(std::span(out, static_cast<std::size_t>(expected.size()))));
-  require(error == 0, path_.string(), ": cannot read tensor /", path_of(group), '/', name, ": ", describe_errno(error));
+void CheckpointFile::read(std::string_view path, ElementType type, const Shape& shape, void* out) const {
+  const StoredTensor& tensor = require_tensor(*this, path, type, shape);
+  const int error = file_.read(tensor.offset, {static_cast<std::byte*>(out), static_cast<std::size_t>(tensor.bytes)});
+  require(error == 0, path_.string(), ": cannot read tensor /", path, ": ", describe_errno(error));
 }
 
-void load_tensors(const CheckpointFile& checkpoint, TensorGroup group, std::span<const TensorTarget> targets) {
-  std::set<std::string_view> names;
+void load_tensors(const CheckpointFile& checkpoint, std::string_view prefix, std::span<const TensorTarget> targets) {
+  std::set<std::string> paths;
   for (const TensorTarget& target : targets) {
-    require_tensor(checkpoint, group, target.name, target.shape);
-    require(names.insert(target.name).second, "load_tensors: ", target.name, " is asked for twice");
+    const auto [path, is_new] = paths.insert(path_under(prefix, target.name));
+    require(is_new, "load_tensors: ", target.name, " is asked for twice");
+    require_tensor(checkpoint, *path, target.type, target.shape);
   }
   for (const StoredTensor& tensor : checkpoint.tensors()) {
-    require_input(tensor.group != group || names.contains(tensor.name), checkpoint.path().string(), " holds tensor /", path_of(group), '/',
-                  tensor.name, ", which the model does not have");
+    require_input(!tensor.path.starts_with(path_under(prefix, "")) || paths.contains(tensor.path), checkpoint.path().string(),
+                  " holds tensor /", tensor.path, ", which the model does not have");
   }
   for (const TensorTarget& target : targets) {
-    checkpoint.read(group, target.name, target.shape, target.data);
+    checkpoint.read(path_under(prefix, target.name), target.type, target.shape, target.data);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autograd/base/index.h"
@@ -10,11 +11,12 @@
 
 namespace dikkat {
 
-/// Where a tensor of a checkpoint is to go: shape.size() floats, row-major.
+/// Where a tensor of a checkpoint is loaded to: bytes_of(type, shape) bytes, row-major.
 struct TensorTarget {
-  std::string name;
+  std::string name;  ///< what follows the prefix and a slash in the tensor's path
+  ElementType type = ElementType::f32;
   Shape shape;
-  float* data = nullptr;
+  void* data = nullptr;
 };
 
 /// A checkpoint every byte of which has been checked.
@@ -35,11 +37,11 @@ class CheckpointFile {
   const TrainingState& state() const { return image_.state; }
   const std::string& config() const { return image_.config; }
   const std::string& tokenizer() const { return image_.tokenizer; }
-  /// Of all groups, by group and then by name.
+  /// All of them, by path.
   const std::vector<StoredTensor>& tensors() const { return image_.tensors; }
 
-  /// Fills out[expected.size()]. Throws InputError if there is no such tensor or it has another shape.
-  void read(TensorGroup group, const std::string& name, const Shape& expected, float* out) const;
+  /// Copies the elements of the tensor to `out`. Throws InputError if there is no such tensor, or if it has another type or shape.
+  void read(std::string_view path, ElementType type, const Shape& shape, void* out) const;
 
  private:
   CheckpointFile() = default;
@@ -52,8 +54,8 @@ class CheckpointFile {
   ImageIndex image_;
 };
 
-/// Fills all targets from the group. Throws InputError before anything is written unless the group holds exactly these names
-/// with these shapes.
-void load_tensors(const CheckpointFile& checkpoint, TensorGroup group, std::span<const TensorTarget> targets);
+/// Fills all targets from the tensors whose path begins with `prefix` and a slash, such as "model" or "optimizer/m". Throws InputError
+/// before anything is written unless these are exactly the targets' names, with these types and shapes.
+void load_tensors(const CheckpointFile& checkpoint, std::string_view prefix, std::span<const TensorTarget> targets);
 
 }  // namespace dikkat

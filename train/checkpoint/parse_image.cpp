@@ -62,10 +62,11 @@ class ImageParser {
     index.tokenizer = text(file_.get(), "tokenizer", "/tokenizer");
     parse_state(index.state);
     const Handle optimizer = opened(H5Gopen2(file_.get(), "optimizer", H5P_DEFAULT), H5Gclose, "/optimizer");
-    require_names(optimizer.get(), "/optimizer", {"m", "v"});
-    for (const TensorGroup group : kTensorGroups) {
-      parse_tensors(group, index.tensors);
+    parse_tensors("model", index.tensors);
+    for (const std::string& slab : names_in(optimizer.get(), "/optimizer")) {
+      parse_tensors("optimizer/" + slab, index.tensors);
     }
+    std::sort(index.tensors.begin(), index.tensors.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
     require_input(tensor_bytes_ <= source_bytes_, "its tensors are said to hold ", grouped_digits(tensor_bytes_),
                   " bytes in all, more than the file: some share theirs");
     return index;
@@ -206,17 +207,17 @@ class ImageParser {
     });
   }
 
-  void parse_tensors(TensorGroup group, std::vector<StoredTensor>& tensors) {
-    const std::string folder_path = concat('/', path_of(group));
+  void parse_tensors(const std::string& group, std::vector<StoredTensor>& tensors) {
+    const std::string folder_path = concat('/', group);
     const Handle folder = opened(H5Gopen2(file_.get(), folder_path.c_str(), H5P_DEFAULT), H5Gclose, folder_path);
-    for (std::string& name : names_in(folder.get(), folder_path)) {
+    for (const std::string& name : names_in(folder.get(), folder_path)) {
       const std::string path = concat(folder_path, '/', name);
       const Handle dataset = open_dataset(folder.get(), name, path);
       const Handle type = type_of(dataset, path);
       require_input(H5Tequal(type.get(), H5T_IEEE_F32LE) > 0, path, " is not of 32-bit little-endian floats");
       const Place place = locate(dataset, sizeof(float), path);
       require_input(!__builtin_add_overflow(tensor_bytes_, place.bytes, &tensor_bytes_), path, " is too large");
-      tensors.push_back({.group = group, .name = std::move(name), .shape = place.shape, .offset = place.offset});
+      tensors.push_back({.path = path.substr(1), .shape = place.shape, .offset = place.offset, .bytes = place.bytes});
     }
   }
 

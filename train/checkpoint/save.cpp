@@ -61,22 +61,18 @@ void require_image_of(const File& file, const Snapshot& snapshot) {
   const ImageIndex image = parse_image(file, kFormat);
   require(same_bits(image.state, snapshot.state) && image.config == snapshot.config && image.tokenizer == snapshot.tokenizer,
           "the file does not give back the state it was given");
-  std::map<std::pair<TensorGroup, std::string>, const StoredTensor*> stored;
+  std::map<std::string_view, const StoredTensor*> stored;
   for (const StoredTensor& tensor : image.tensors) {
-    stored[{tensor.group, tensor.name}] = &tensor;
+    stored[tensor.path] = &tensor;
   }
-  std::size_t expected = 0;
-  for (const TensorGroup group : kTensorGroups) {
-    for (const TensorView& tensor : snapshot.tensors(group)) {
-      const auto found = stored.find({group, tensor.name});
-      const auto elements = static_cast<std::size_t>(tensor.shape.size());
-      require(found != stored.end() && found->second->shape == tensor.shape &&
-                  holds(file, found->second->offset, std::as_bytes(std::span(tensor.data, elements))),
-              "the file does not give back tensor /", path_of(group), '/', tensor.name, " (or it was changed while it was being saved)");
-      ++expected;
-    }
+  for (const TensorView& tensor : snapshot.tensors) {
+    const auto found = stored.find(tensor.path);
+    require(found != stored.end() && found->second->shape == tensor.shape && found->second->type == tensor.type &&
+                holds(file, found->second->offset,
+                      {static_cast<const std::byte*>(tensor.data), static_cast<std::size_t>(found->second->bytes)}),
+            "the file does not give back tensor /", tensor.path, " (or it was changed while it was being saved)");
   }
-  require(expected == image.tensors.size(), "the file holds tensors it was not given");
+  require(snapshot.tensors.size() == image.tensors.size(), "the file holds tensors it was not given");
 }
 
 void write_header(File& file, const Header& header) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -12,6 +11,7 @@
 
 #include "autograd/base/index.h"
 #include "autograd/base/shape.h"
+#include "train/checkpoint/element_type.h"
 
 namespace dikkat {
 
@@ -80,40 +80,20 @@ constexpr index format_of_field(std::string_view name) {
 /// Equal to the last bit: a NaN equals itself, -0.0 is not 0.0.
 bool same_bits(const TrainingState& a, const TrainingState& b);
 
-/// The three sets of tensors in a checkpoint.
-enum class TensorGroup : std::uint8_t { model, adam_m, adam_v };
-
-inline constexpr std::array kTensorGroups{TensorGroup::model, TensorGroup::adam_m, TensorGroup::adam_v};
-
-/// Where the group lies in the file, without the leading slash.
-constexpr const char* path_of(TensorGroup group) {
-  switch (group) {
-    case TensorGroup::model: return "model";
-    case TensorGroup::adam_m: return "optimizer/m";
-    case TensorGroup::adam_v: return "optimizer/v";
-  }
-  return "?";
-}
-
-/// A named tensor in somebody else's memory: shape.size() floats, row-major.
+/// A tensor in somebody else's memory: contiguous, row-major, bytes_of(type, shape) bytes.
 struct TensorView {
-  std::string name;  ///< such as h.0.attn.c_attn.weight: no slash
+  std::string path;  ///< "model/<parameter>" or "optimizer/<slab>/<parameter>", such as model/h.0.attn.c_attn.weight
+  ElementType type = ElementType::f32;
   Shape shape;
-  const float* data = nullptr;
+  const void* data = nullptr;
 };
 
 /// What one checkpoint holds. The tensors must not change while it is being saved.
 struct Snapshot {
   TrainingState state;
-  std::string config;     ///< the resolved configuration, TOML
-  std::string tokenizer;  ///< the whole tokenizer, JSON
-  std::vector<TensorView> model;
-  std::vector<TensorView> adam_m;
-  std::vector<TensorView> adam_v;
-
-  const std::vector<TensorView>& tensors(TensorGroup group) const {
-    return group == TensorGroup::model ? model : group == TensorGroup::adam_m ? adam_m : adam_v;
-  }
+  std::string config;               ///< the resolved configuration, TOML
+  std::string tokenizer;            ///< the whole tokenizer, JSON
+  std::vector<TensorView> tensors;  ///< in any order; no path twice
 };
 
 }  // namespace dikkat

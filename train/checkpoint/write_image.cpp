@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <set>
 #include <span>
+#include <string>
 #include <type_traits>
+#include <vector>
 
 #include "autograd/base/error.h"
 #include "train/checkpoint/error_keeping_driver.h"
@@ -21,6 +24,12 @@ constexpr index kOverheadBytes = 2048;
 
 /// In a group. The library's time to find them again grows with their square: for so many some 2 of the 10 s that a reader's child has.
 constexpr std::size_t kMostTensors = 12'500;
+
+/// The folder and the name in it.
+std::string folder_of(const TensorView& tensor) { return tensor.path.substr(0, tensor.path.rfind('/')); }
+std::string name_of(const TensorView& tensor) { return tensor.path.substr(tensor.path.rfind('/') + 1); }
+
+using Folders = std::map<std::string, std::vector<const TensorView*>>;
 
 Handle made(hid_t id, Handle::Close close, const char* what) {
   Handle handle(id, close);
@@ -54,10 +63,10 @@ class ImageWriter {
     return made(H5Gcreate2(parent, name, H5P_DEFAULT, group_properties_.get(), H5P_DEFAULT), H5Gclose, name);
   }
   /// With room for the links of these tensors: the library would look for it, and move what is there, for each.
-  Handle group(hid_t parent, const char* name, std::span<const TensorView> tensors) {
+  Handle group(hid_t parent, const char* name, std::span<const TensorView* const> tensors) {
     std::size_t longest = 1;
-    for (const TensorView& tensor : tensors) {
-      longest = std::max(longest, tensor.name.size());
+    for (const TensorView* tensor : tensors) {
+      longest = std::max(longest, name_of(*tensor).size());
     }
     const Handle properties = made(H5Pcopy(group_properties_.get()), H5Pclose, "group properties");
     checked(H5Pset_est_link_info(properties.get(), static_cast<unsigned>(tensors.size()), static_cast<unsigned>(longest)),
@@ -90,7 +99,7 @@ class ImageWriter {
     }
     const Handle space = made(tensor.shape.rank() == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(tensor.shape.rank(), extents, nullptr),
                               H5Sclose, "a shape");
-    put(parent, tensor.name.c_str(), H5T_IEEE_F32LE, space.get(), tensor.shape.size() == 0 ? nullptr : tensor.data);
+    put(parent, name_of(tensor).c_str(), H5T_IEEE_F32LE, space.get(), tensor.shape.size() == 0 ? nullptr : tensor.data);
   }
 
   void close() { require(file_.close(), "the HDF5 library could not close the file"); }
@@ -105,21 +114,27 @@ class ImageWriter {
   Handle scalar_, group_properties_, dataset_properties_, file_;
 };
 
-void require_storable(const Snapshot& snapshot) {
-  for (const TensorGroup group : kTensorGroups) {
-    std::set<std::string_view> names;
-    require_input(snapshot.tensors(group).size() <= kMostTensors, "a model of ", snapshot.tensors(group).size(),
-                  " tensors cannot be stored, expected ", kMostTensors, " at most: use fewer layers (model.n_layer)");
-    for (const TensorView& tensor : snapshot.tensors(group)) {
-      require(is_storable_name(tensor.name), "tensor \"", tensor.name,
-              "\": this name cannot be stored, expected one without slashes and control characters");
-      require(names.insert(tensor.name).second, "tensor ", tensor.name, " occurs twice under /", path_of(group));
-      require(tensor.data != nullptr || tensor.shape.size() == 0, "tensor ", tensor.name, " has no data");
-    }
+/// Checked, and in the folders that they go to.
+Folders folders_of(const Snapshot& snapshot) {
+  Folders folders{{"model", {}}};
+  std::set<std::string_view> paths;
+  for (const TensorView& tensor : snapshot.tensors) {
+    const std::string folder = folder_of(tensor);
+    require(tensor.type == ElementType::f32, "tensor ", tensor.path, ": elements of type ", name_of(tensor.type), " cannot be stored yet");
+    require(folder == "model" || (folder.starts_with("optimizer/") && is_storable_name(folder.substr(folder.find('/') + 1))), "tensor \"",
+            tensor.path, "\": this path cannot be stored, expected model/NAME or optimizer/SLAB/NAME");
+    require(is_storable_name(name_of(tensor)), "tensor \"", tensor.path,
+            "\": this name cannot be stored, expected one without slashes and control characters");
+    require(paths.insert(tensor.path).second, "tensor ", tensor.path, " occurs twice");
+    require(tensor.data != nullptr || tensor.shape.size() == 0, "tensor ", tensor.path, " has no data");
+    folders[folder].push_back(&tensor);
+    require_input(folders[folder].size() <= kMostTensors, "a model of more than ", kMostTensors,
+                  " tensors cannot be stored: use fewer layers (model.n_layer)");
   }
+  return folders;
 }
 
-void write_all(LentFile& lent, const Snapshot& snapshot) {
+void write_all(LentFile& lent, const Snapshot& snapshot, const Folders& folders) {
   ImageWriter writer(lent);
   {
     const Handle state = writer.group(writer.file(), "state");
@@ -127,10 +142,10 @@ void write_all(LentFile& lent, const Snapshot& snapshot) {
     writer.put(writer.file(), "config", snapshot.config);
     writer.put(writer.file(), "tokenizer", snapshot.tokenizer);
     const Handle optimizer = writer.group(writer.file(), "optimizer");
-    for (const TensorGroup group : kTensorGroups) {
-      const Handle folder = writer.group(writer.file(), path_of(group), snapshot.tensors(group));
-      for (const TensorView& tensor : snapshot.tensors(group)) {
-        writer.put(folder.get(), tensor);
+    for (const auto& [path, tensors] : folders) {
+      const Handle folder = writer.group(writer.file(), path.c_str(), tensors);
+      for (const TensorView* tensor : tensors) {
+        writer.put(folder.get(), *tensor);
       }
     }
   }
@@ -146,20 +161,18 @@ index expected_bytes(const Snapshot& snapshot) {
       bytes += static_cast<index>(value.size());
     }
   });
-  for (const TensorGroup group : kTensorGroups) {
-    for (const TensorView& tensor : snapshot.tensors(group)) {
-      bytes += kOverheadBytes + static_cast<index>(tensor.name.size()) + index{sizeof(float)} * tensor.shape.size();
-    }
+  for (const TensorView& tensor : snapshot.tensors) {
+    bytes += kOverheadBytes + static_cast<index>(tensor.path.size()) + bytes_of(tensor.type, tensor.shape).value();
   }
   return bytes;
 }
 
 void write_image(File& file, const Snapshot& snapshot) {
-  require_storable(snapshot);
+  const Folders folders = folders_of(snapshot);
   const auto hdf5 = enter_hdf5();
   LentFile lent{.source = &file, .target = &file};
   try {
-    write_all(lent, snapshot);
+    write_all(lent, snapshot, folders);
   } catch (const Error&) {
     if (lent.error == 0) {
       throw;

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -37,12 +39,36 @@ std::vector<index> extents_of(const Shape& shape) {
   return extents;
 }
 
+constexpr std::string_view kModel = "model/";
+
 index parameter_count(const CheckpointFile& checkpoint) {
   index count = 0;
   for (const StoredTensor& tensor : checkpoint.tensors()) {
-    count += tensor.group == TensorGroup::model ? tensor.shape.size() : 0;
+    count += tensor.path.starts_with(kModel) ? tensor.shape.size() : 0;
   }
   return count;
+}
+
+/// A line for each group of tensors: "model" and each of the optimizer's slabs.
+std::string groups_of(const CheckpointFile& checkpoint) {
+  struct Group {
+    index tensors = 0;
+    index elements = 0;
+    index bytes = 0;
+  };
+  std::map<std::string, Group> groups;
+  for (const StoredTensor& tensor : checkpoint.tensors()) {
+    Group& group = groups[tensor.path.substr(0, tensor.path.rfind('/'))];
+    ++group.tensors;
+    group.elements += tensor.shape.size();
+    group.bytes += tensor.bytes;
+  }
+  std::string lines;
+  for (const auto& [path, group] : groups) {
+    lines += fmt::format("  {:<28} {} tensors, {} elements, {}\n", path, grouped_digits(group.tensors), grouped_digits(group.elements),
+                         short_bytes(static_cast<double>(group.bytes)));
+  }
+  return lines;
 }
 
 int inspect_command(const InspectArguments& arguments) {
@@ -51,7 +77,8 @@ int inspect_command(const InspectArguments& arguments) {
   if (arguments.json) {
     Json tensors = Json::array();
     for (const StoredTensor& tensor : checkpoint.tensors()) {
-      tensors.push_back({{"group", path_of(tensor.group)}, {"name", tensor.name}, {"shape", extents_of(tensor.shape)}});
+      tensors.push_back(
+          {{"path", tensor.path}, {"type", name_of(tensor.type)}, {"shape", extents_of(tensor.shape)}, {"bytes", tensor.bytes}});
     }
     const Json object{{"checkpoint", checkpoint.path().string()},
                       {"format", checkpoint.format()},
@@ -70,10 +97,11 @@ int inspect_command(const InspectArguments& arguments) {
     put(fmt::format("step        {}\n", checkpoint.state().step));
     put(fmt::format("parameters  {}\n", grouped_digits(parameter_count(checkpoint))));
     put(fmt::format("tokenizer   {}, {} tokens\n", tokenizer->kind(), grouped_digits(tokenizer->vocab_size())));
-    put("\ntensors (each also in optimizer/m and optimizer/v)\n");
+    put("\ngroups of tensors\n" + groups_of(checkpoint));
+    put("\ntensors of model\n");
     for (const StoredTensor& tensor : checkpoint.tensors()) {
-      if (tensor.group == TensorGroup::model) {
-        put(fmt::format("  {:<28} {}\n", tensor.name, concat(tensor.shape)));
+      if (tensor.path.starts_with(kModel)) {
+        put(fmt::format("  {:<28} {} {}\n", tensor.path.substr(kModel.size()), name_of(tensor.type), concat(tensor.shape)));
       }
     }
     put("\nstate\n");

@@ -1,6 +1,7 @@
 #include "train/loop/background_saver.h"
 
 #include <atomic>
+#include <cstddef>
 #include <cstring>
 #include <exception>
 
@@ -17,32 +18,35 @@
 namespace dikkat {
 namespace {
 
-/// The same as `snapshot`, with its tensors in `memory`.
-Snapshot copied_to(float* memory, const Snapshot& snapshot) {
-  Snapshot copy = snapshot;
-  for (auto* tensors : {&copy.model, &copy.adam_m, &copy.adam_v}) {
-    for (TensorView& tensor : *tensors) {
-      constexpr index kBlock = index{1} << 18;
-      const float* from = tensor.data;
-      parallel_blocks(tensor.shape.size(), kBlock, [&](index begin, index end) {
-        std::memcpy(memory + begin, from + begin, static_cast<std::size_t>(end - begin) * sizeof(float));
-      });
-      tensor.data = memory;
-      memory += tensor.shape.size();
-    }
-  }
-  return copy;
+/// Each tensor of a copy begins at a multiple of this.
+constexpr std::size_t kAlignment = 64;
+
+std::size_t bytes_in_copy(const TensorView& tensor) {
+  const auto bytes = static_cast<std::size_t>(bytes_of(tensor.type, tensor.shape).value());
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 /// Of all tensors.
-std::size_t bytes_of(const Snapshot& snapshot) {
-  std::size_t elements = 0;
-  for (const TensorGroup group : kTensorGroups) {
-    for (const TensorView& tensor : snapshot.tensors(group)) {
-      elements += static_cast<std::size_t>(tensor.shape.size());
-    }
+std::size_t bytes_in_copy(const Snapshot& snapshot) {
+  std::size_t bytes = 0;
+  for (const TensorView& tensor : snapshot.tensors) {
+    bytes += bytes_in_copy(tensor);
   }
-  return elements * sizeof(float);
+  return bytes;
+}
+
+/// The same as `snapshot`, with its tensors in `memory`.
+Snapshot copied_to(std::byte* memory, const Snapshot& snapshot) {
+  Snapshot copy = snapshot;
+  for (TensorView& tensor : copy.tensors) {
+    constexpr index kBlock = index{1} << 20;
+    const auto* from = static_cast<const std::byte*>(tensor.data);
+    parallel_blocks(bytes_of(tensor.type, tensor.shape).value(), kBlock,
+                    [&](index begin, index end) { std::memcpy(memory + begin, from + begin, static_cast<std::size_t>(end - begin)); });
+    tensor.data = memory;
+    memory += bytes_in_copy(tensor);
+  }
+  return copy;
 }
 
 }  // namespace
@@ -83,11 +87,11 @@ bool BackgroundSaver::under_way() const { return state_->started; }
 void BackgroundSaver::start(const Snapshot& snapshot) {
   State& s = *state_;
   require(!s.started, "save: one is under way already, expected it to be collected first");
-  if (const std::size_t bytes = bytes_of(snapshot); s.memory.size() < bytes) {
+  if (const std::size_t bytes = bytes_in_copy(snapshot); s.memory.size() < bytes) {
     s.memory = Pages();
     s.memory = Pages(bytes, "copy of weights and moments to save from (train.async_save = false does without it)");
   }
-  s.copy = copied_to(reinterpret_cast<float*>(s.memory.data()), snapshot);
+  s.copy = copied_to(reinterpret_cast<std::byte*>(s.memory.data()), snapshot);
   s.done = false;
   s.started = true;
   const auto save = [&s] {

@@ -34,16 +34,16 @@ std::string difference_between(const CheckpointFile& a, const CheckpointFile& b)
   if (!same_bits(a.state(), b.state())) {
     return "the state (step, losses, position in the text)";
   }
-  std::vector<float> first;
-  std::vector<float> second;
+  std::vector<std::byte> first;
+  std::vector<std::byte> second;
   for (const StoredTensor& tensor : a.tensors()) {
-    const auto size = static_cast<std::size_t>(tensor.shape.size());
+    const auto size = static_cast<std::size_t>(tensor.bytes);
     first.resize(size);
     second.resize(size);
-    a.read(tensor.group, tensor.name, tensor.shape, first.data());
-    b.read(tensor.group, tensor.name, tensor.shape, second.data());
-    if (std::memcmp(first.data(), second.data(), size * sizeof(float)) != 0) {
-      return concat("tensor /", path_of(tensor.group), '/', tensor.name);
+    a.read(tensor.path, tensor.type, tensor.shape, first.data());
+    b.read(tensor.path, tensor.type, tensor.shape, second.data());
+    if (std::memcmp(first.data(), second.data(), size) != 0) {
+      return concat("tensor /", tensor.path);
     }
   }
   return "the configuration or the tokenizer";

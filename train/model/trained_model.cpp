@@ -16,7 +16,7 @@ Config config_of(const CheckpointFile& checkpoint) {
 }
 
 void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters) {
-  load_tensors(checkpoint, TensorGroup::model, tensors_in<TensorTarget>(parameters, parameters.weights<float>()));
+  load_tensors(checkpoint, "model", targets_in(parameters, parameters.weights<float>()));
 }
 
 TrainedModel load_trained_model(const std::string& source, bool best) {
@@ -28,7 +28,7 @@ TrainedModel load_trained_model(const std::string& source, bool best) {
   // Before memory is asked for, since the configuration may say anything: what is stored lies in the file.
   index stored = 0;
   for (const StoredTensor& tensor : checkpoint.tensors()) {
-    stored += tensor.group == TensorGroup::model ? tensor.shape.size() : 0;
+    stored += tensor.path.starts_with("model/") ? tensor.shape.size() : 0;
   }
   require_input(model->parameters().parameter_count() == stored, checkpoint.path().string(), " holds ", stored,
                 " parameters, but the model of its configuration has ", model->parameters().parameter_count());

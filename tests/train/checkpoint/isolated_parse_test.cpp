@@ -66,8 +66,7 @@ TEST_F(IsolatedParse, GivesWhatTheParserGives) {
   ASSERT_EQ(here.tensors.size(), 12U);
   ASSERT_EQ(there.tensors.size(), here.tensors.size());
   for (std::size_t i = 0; i < here.tensors.size(); ++i) {
-    EXPECT_EQ(here.tensors[i].group, there.tensors[i].group);
-    EXPECT_EQ(here.tensors[i].name, there.tensors[i].name);
+    EXPECT_EQ(here.tensors[i].path, there.tensors[i].path);
     EXPECT_EQ(here.tensors[i].shape, there.tensors[i].shape);
     EXPECT_EQ(here.tensors[i].offset, there.tensors[i].offset);
   }

@@ -21,7 +21,7 @@ TEST(OldFormat, Format1Loads) {
     return state;
   }()));
   std::vector<float> weight(66 * 4);
-  checkpoint.read(TensorGroup::model, "wte.weight", {66, 4}, weight.data());
+  checkpoint.read("model/wte.weight", ElementType::f32, {66, 4}, weight.data());
   EXPECT_NE(weight[0], 0);
 }
 
@@ -38,9 +38,9 @@ TEST(OldFormat, Format2Loads) {
   EXPECT_EQ(state.loss_variance, 3.7999932135651191e-05);
   EXPECT_EQ(checkpoint.tensors().size(), 3 * 16U);
   std::vector<float> numbers(48 * 4);
-  checkpoint.read(TensorGroup::model, "wte.weight", {48, 4}, numbers.data());
+  checkpoint.read("model/wte.weight", ElementType::f32, {48, 4}, numbers.data());
   EXPECT_EQ(numbers[3 * 4 + 1], -0.00382434716F);
-  checkpoint.read(TensorGroup::adam_v, "wte.weight", {48, 4}, numbers.data());
+  checkpoint.read("optimizer/v/wte.weight", ElementType::f32, {48, 4}, numbers.data());
   EXPECT_EQ(numbers[3 * 4 + 2], 0.000203469957F);
 }
 

@@ -174,10 +174,11 @@ TEST(Workflow, InspectTellsWhatIsInACheckpoint) {
   EXPECT_EQ(object["state"]["tokens_seen"], 20 * 5 * 3 * 24);
   EXPECT_EQ(object["config"], contents(here / "run/config.toml"));
   EXPECT_TRUE(std::ranges::any_of(object["tensors"], [](const Json& tensor) {
-    return tensor == Json{{"group", "model"}, {"name", "h.0.attn.c_attn.weight"}, {"shape", {48, 16}}};
+    return tensor == Json{{"path", "model/h.0.attn.c_attn.weight"}, {"type", "f32"}, {"shape", {48, 16}}, {"bytes", 4 * 48 * 16}};
   }));
   const Outcome in_words = here.run({"inspect", "run/checkpoints/step-000000020.h5"});
-  for (const char* word : {"parameters  11,072", "h.1.mlp.c_fc.weight", "[64, 16]", "byte, 256 tokens", "max_steps = 20"}) {
+  for (const char* word : {"parameters  11,072", "h.1.mlp.c_fc.weight", "[64, 16]", "optimizer/v ", "11,072 elements, 44 KB",
+                           "byte, 256 tokens", "max_steps = 20"}) {
     EXPECT_TRUE(contains(in_words.out, word)) << word;
   }
 }

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "autograd/base/index.h"
+#include "autograd/base/shape.h"
+
+namespace dikkat {
+
+/// The type of a stored tensor's elements, all little-endian. A file names it (name_of), so the order here is of no importance.
+/// A type that stores blocks of elements with a common scale can join: bytes_of() is the one place that tells how large a tensor is.
+enum class ElementType : std::uint8_t { f32, f64, bf16, f16, i8, u8, i32, u32, i64, u64 };
+
+inline constexpr std::array kElementTypes{ElementType::f32, ElementType::f64, ElementType::bf16, ElementType::f16, ElementType::i8,
+                                          ElementType::u8,  ElementType::i32, ElementType::u32,  ElementType::i64, ElementType::u64};
+
+constexpr std::string_view name_of(ElementType type) {
+  switch (type) {
+    case ElementType::f32: return "f32";
+    case ElementType::f64: return "f64";
+    case ElementType::bf16: return "bf16";
+    case ElementType::f16: return "f16";
+    case ElementType::i8: return "i8";
+    case ElementType::u8: return "u8";
+    case ElementType::i32: return "i32";
+    case ElementType::u32: return "u32";
+    case ElementType::i64: return "i64";
+    case ElementType::u64: return "u64";
+  }
+  return "?";
+}
+
+/// nullopt for a name that this version does not know.
+constexpr std::optional<ElementType> element_type_of(std::string_view name) {
+  for (const ElementType type : kElementTypes) {
+    if (name_of(type) == name) {
+      return type;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Bytes that a tensor takes, without gaps; nullopt for more than an index can count.
+constexpr std::optional<index> bytes_of(ElementType type, const Shape& shape) {
+  const index element = [type]() -> index {
+    switch (type) {
+      case ElementType::i8:
+      case ElementType::u8: return 1;
+      case ElementType::bf16:
+      case ElementType::f16: return 2;
+      case ElementType::f32:
+      case ElementType::i32:
+      case ElementType::u32: return 4;
+      case ElementType::f64:
+      case ElementType::i64:
+      case ElementType::u64: return 8;
+    }
+    return 0;
+  }();
+  index bytes = 0;
+  return __builtin_mul_overflow(shape.size(), element, &bytes) ? std::nullopt : std::optional(bytes);
+}
+
+}  // namespace dikkat
