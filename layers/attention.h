@@ -28,13 +28,13 @@ struct MultiHead {
             ", expected heads that divide it");
   }
 
-  /// last_key: i32 (B, queries), query i sees keys below it; absent: all. cache: of earlier keys and values, or null.
-  Tensor operator()(Pass& pass, HeadColumns q, HeadColumns k, HeadColumns v, bool causal, Tensor last_key,
+  /// key_end: i32 (B, queries), query i sees keys below it; absent: all. cache: of earlier keys and values, or null.
+  Tensor operator()(Pass& pass, HeadColumns q, HeadColumns k, HeadColumns v, bool causal, Tensor key_end,
                     const AttentionCache* cache = nullptr) const {
     const AttentionOptions options{.heads = config.heads,
                                    .head_size = config.width / config.heads,
                                    .causal = causal,
-                                   .last_key = last_key,
+                                   .key_end = key_end,
                                    .dropout = pass.training ? config.dropout : 0,
                                    .stream = pass.stream(site),
                                    .first_batch = pass.first_sequence,
@@ -58,10 +58,10 @@ struct SelfAttention {
         c_attn(s / "c_attn", c.width, 3 * c.width, c.qkv_bias, c.std, {c.width, c.width, c.width}),
         c_proj(s / "c_proj", c.width, c.width, c.bias, c.projection_std) {}
 
-  Tensor operator()(Pass& pass, Tensor x, Tensor last_key = {}, const AttentionCache* cache = nullptr) const {
+  Tensor operator()(Pass& pass, Tensor x, Tensor key_end = {}, const AttentionCache* cache = nullptr) const {
     const Tensor qkv = c_attn(pass, x);
     const index width = heads.config.width;
-    return c_proj(pass, heads(pass, {qkv, 0}, {qkv, width}, {qkv, 2 * width}, causal, last_key, cache));
+    return c_proj(pass, heads(pass, {qkv, 0}, {qkv, width}, {qkv, 2 * width}, causal, key_end, cache));
   }
 };
 
@@ -76,10 +76,10 @@ struct CrossAttention {
         c_attn(s / "c_attn", c.width, 2 * c.width, c.qkv_bias, c.std, {c.width, c.width}),
         c_proj(s / "c_proj", c.width, c.width, c.bias, c.projection_std) {}
 
-  Tensor operator()(Pass& pass, Tensor x, Tensor memory, Tensor last_key = {}) const {
+  Tensor operator()(Pass& pass, Tensor x, Tensor memory, Tensor key_end = {}) const {
     const Tensor q = q_attn(pass, x);
     const Tensor kv = c_attn(pass, memory);
-    return c_proj(pass, heads(pass, {q, 0}, {kv, 0}, {kv, heads.config.width}, false, last_key));
+    return c_proj(pass, heads(pass, {q, 0}, {kv, 0}, {kv, heads.config.width}, false, key_end));
   }
 };
 

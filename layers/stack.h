@@ -30,9 +30,9 @@ struct StackConfig {
 
 /// What a stack reads beside x (B, T, C).
 struct StackInputs {
-  Tensor last_key{};                     // i32 (B, T): position t sees positions below it; absent: all
+  Tensor key_end{};                      // i32 (B, T): position t sees positions below it; absent: all
   Tensor memory{};                       // (B, S, C), for a stack with cross-attention
-  Tensor memory_last_key{};              // i32 (B, T): position t sees the memory's positions below it; absent: all
+  Tensor memory_key_end{};               // i32 (B, T): position t sees the memory's positions below it; absent: all
   const KeyValueCache* cache = nullptr;  // of the positions before x, behind which those of x are written
 };
 
@@ -112,9 +112,9 @@ struct Stack {
 
     /// cache: this block's, or null.
     void operator()(Norm where, Pass& pass, ResidualStream& x, const StackInputs& inputs, const AttentionCache* cache = nullptr) const {
-      attn(where, pass, x, inputs.last_key, cache);
+      attn(where, pass, x, inputs.key_end, cache);
       if (crossattention) {
-        (*crossattention)(where, pass, x, inputs.memory, inputs.memory_last_key);
+        (*crossattention)(where, pass, x, inputs.memory, inputs.memory_key_end);
       }
       mlp(where, pass, x);
     }
@@ -128,7 +128,7 @@ struct Stack {
         return std::array{stream.state().x, stream.state().branch};
       };
       const auto out =
-          recompute<2>(pass.tape, std::array{x.state().x, x.state().branch, inputs.last_key, inputs.memory, inputs.memory_last_key}, block);
+          recompute<2>(pass.tape, std::array{x.state().x, x.state().branch, inputs.key_end, inputs.memory, inputs.memory_key_end}, block);
       x.set_state({out[0], out[1], out[1] ? mlp.dropout.options(pass, out[1]) : DropoutOptions{}});
     }
   };

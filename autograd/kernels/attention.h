@@ -23,15 +23,15 @@ struct HeadsOut {
 
 /// What forward and backward agree on.
 ///
-/// Query i of batch b sees the keys of a half-open interval: those in [first_key[b, i], last_key[b, i]) where these are given,
+/// Query i of batch b sees the keys of a half-open interval: those in [key_begin[b, i], key_end[b, i]) where these are given,
 /// and of them, if causal, those up to query_offset + i. A query that sees no key gives 0.
 struct AttentionShape {
   index batch = 0, heads = 0, queries = 0, keys = 0, head_size = 0;
   double scale = 1;
   bool causal = false;
   index query_offset = 0;                   // the key at query 0's own place
-  const std::int32_t* first_key = nullptr;  // (batch, queries), or null: 0
-  const std::int32_t* last_key = nullptr;   // (batch, queries), or null: keys
+  const std::int32_t* key_begin = nullptr;  // (batch, queries), or null: 0
+  const std::int32_t* key_end = nullptr;    // (batch, queries), or null: keys
   double dropout = 0;                       // on the weights
   RandomStream stream{};
   index first_batch = 0;  // place of batch 0 among the step's batches

@@ -41,7 +41,7 @@ struct Parts {
 struct Interval {
   index first, last;
   Interval(const AttentionShape& s, index b)
-      : first(s.first_key == nullptr ? 0 : s.first_key[b]), last(s.last_key == nullptr ? s.keys : s.last_key[b]) {
+      : first(s.key_begin == nullptr ? 0 : s.key_begin[b]), last(s.key_end == nullptr ? s.keys : s.key_end[b]) {
     if (s.causal) {
       last = std::min(last, s.query_offset + 1);
     }

@@ -89,8 +89,8 @@ struct Intervals {
     whole = nothing;
     for (index i = 0; i < count; ++i) {
       const index at = b * s.queries + query + i;
-      const index lo = s.first_key == nullptr ? 0 : s.first_key[at];
-      index hi = s.last_key == nullptr ? s.keys : s.last_key[at];
+      const index lo = s.key_begin == nullptr ? 0 : s.key_begin[at];
+      index hi = s.key_end == nullptr ? s.keys : s.key_end[at];
       if (s.causal) {
         hi = std::min(hi, s.query_offset + query + i + 1);
       }

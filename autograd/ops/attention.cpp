@@ -93,7 +93,7 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
   const index keys = k.x.shape()[1];
   require(k.x.shape()[0] == batch && v.x.shape()[0] == batch && v.x.shape()[1] == keys, "attention: q is ", q.x.shape(), ", k ",
           k.x.shape(), " and v ", v.x.shape(), ", expected one batch size, and as many values as keys");
-  for (const Tensor bound : {options.first_key, options.last_key}) {
+  for (const Tensor bound : {options.key_begin, options.key_end}) {
     require(!bound || (bound.dtype() == DType::i32 && bound.shape() == Shape{batch, queries}), "attention: key bounds are ",
             bound ? bound.dtype() : DType::i32, " ", bound ? bound.shape() : Shape{}, ", expected i32 [", batch, ", ", queries, "]");
     for (index i = 0; bound && i < bound.size(); ++i) {
@@ -102,7 +102,7 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
     }
   }
   require(0 <= options.dropout && options.dropout < 1, "attention: dropout ", options.dropout, ", expected 0 <= p < 1");
-  require(options.cache == nullptr || !(options.first_key || options.last_key),
+  require(options.cache == nullptr || !(options.key_begin || options.key_end),
           "attention: key bounds beside a cache, expected one of them");
   const index before = options.cache != nullptr ? options.cache->length : 0;
 
@@ -114,8 +114,8 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
           .scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(options.head_size))),
           .causal = options.causal,
           .query_offset = before + std::clamp(options.query_offset, -before - queries, keys),  // beyond these it makes no difference
-          .first_key = options.first_key ? options.first_key.data<std::int32_t>() : nullptr,
-          .last_key = options.last_key ? options.last_key.data<std::int32_t>() : nullptr,
+          .key_begin = options.key_begin ? options.key_begin.data<std::int32_t>() : nullptr,
+          .key_end = options.key_end ? options.key_end.data<std::int32_t>() : nullptr,
           .dropout = options.dropout,
           .stream = options.stream,
           .first_batch = options.first_batch};
@@ -149,8 +149,8 @@ double visible_pairs(const kernels::AttentionShape& s) {
   for (index b = 0; b < s.batch; ++b) {
     for (index query = 0; query < s.queries; ++query) {
       const index at = b * s.queries + query;
-      const index first = s.first_key != nullptr ? s.first_key[at] : 0;
-      const index last = std::min(s.last_key != nullptr ? s.last_key[at] : s.keys, s.causal ? s.query_offset + query + 1 : s.keys);
+      const index first = s.key_begin != nullptr ? s.key_begin[at] : 0;
+      const index last = std::min(s.key_end != nullptr ? s.key_end[at] : s.keys, s.causal ? s.query_offset + query + 1 : s.keys);
       pairs += static_cast<double>(std::max<index>(last - first, 0));
     }
   }
@@ -162,7 +162,7 @@ double visible_pairs(const kernels::AttentionShape& s) {
 Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOptions& options) {
   return for_float(q.x.dtype(), "attention", [&](auto zero) {
     using T = decltype(zero);
-    Tape& tape = begin_op(Op::attention, {q.x, k.x, v.x}, {options.first_key, options.last_key});
+    Tape& tape = begin_op(Op::attention, {q.x, k.x, v.x}, {options.key_begin, options.key_end});
     const Operands operands{q, k, v};
     const kernels::AttentionShape shape = shape_of(operands, options);
     const index width = shape.heads * shape.head_size;
@@ -206,7 +206,7 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
 Tensor attention_weights(HeadColumns q, HeadColumns k, const AttentionOptions& options) {
   return for_float(q.x.dtype(), "attention", [&](auto zero) {
     using T = decltype(zero);
-    Tape& tape = begin_op(Op::attention, {q.x, k.x}, {options.first_key, options.last_key});
+    Tape& tape = begin_op(Op::attention, {q.x, k.x}, {options.key_begin, options.key_end});
     require(options.cache == nullptr, "attention: weights of cached keys are not made, expected no cache");
     const kernels::AttentionShape shape = shape_of({q, k, k}, options);
     const index heads = shape.heads;

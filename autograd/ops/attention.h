@@ -29,7 +29,7 @@ struct AttentionOptions {
   std::optional<double> scale{};  // of the scores; by default 1 / sqrt(head_size)
   bool causal = false;            // query i sees keys up to query_offset + i
   index query_offset = 0;
-  Tensor first_key{}, last_key{};         // i32 (B, queries), or absent: query i of batch b sees keys first_key[b, i] to last_key[b, i] - 1
+  Tensor key_begin{}, key_end{};          // i32 (B, queries), or absent: query i of batch b sees keys key_begin[b, i] to key_end[b, i] - 1
   double dropout = 0;                     // on the weights
   RandomStream stream{};                  // that dropout draws from
   index first_batch = 0;                  // place of batch 0 among the step's batches

@@ -63,7 +63,7 @@ void require_tokens(const char* what, Tensor tokens, Tensor lengths, index block
 }
 
 /// Lengths (B) as what each of `queries` positions sees: (B, queries). Absent stays absent.
-Tensor last_keys(Pass& pass, Tensor lengths, index queries) {
+Tensor key_ends(Pass& pass, Tensor lengths, index queries) {
   if (!lengths) {
     return {};
   }
@@ -96,7 +96,7 @@ EncoderDecoder::EncoderDecoder(const Scope& s, const EncoderDecoderConfig& confi
 
 EncoderDecoder::Memory EncoderDecoder::encode(Pass& pass, Tensor source, Tensor lengths) const {
   require_tokens("source", source, lengths, config_.block_size);
-  const Tensor x = encoder_(pass, encoder_embed_(pass, source), {.last_key = last_keys(pass, lengths, source.shape()[1])});
+  const Tensor x = encoder_(pass, encoder_embed_(pass, source), {.key_end = key_ends(pass, lengths, source.shape()[1])});
   return {encoder_ln_f_ ? (*encoder_ln_f_)(pass, x) : x, lengths};
 }
 
@@ -107,7 +107,7 @@ Tensor EncoderDecoder::features(Pass& pass, Tensor targets, const Memory& memory
   const index time = targets.shape()[1];
   const Tensor x = decoder_(
       pass, decoder_embed_(pass, targets),
-      {.last_key = last_keys(pass, target_lengths, time), .memory = memory.x, .memory_last_key = last_keys(pass, memory.lengths, time)});
+      {.key_end = key_ends(pass, target_lengths, time), .memory = memory.x, .memory_key_end = key_ends(pass, memory.lengths, time)});
   return decoder_ln_f_ ? (*decoder_ln_f_)(pass, x) : x;
 }
 

@@ -134,8 +134,8 @@ TYPED_TEST(GoldenOps, AttentionOverIntervalsOfKeysSomeOfThemEmpty) {
                     {.heads = c.extent("H"),
                      .head_size = c.extent("D"),
                      .scale = c.attribute("scale"),
-                     .first_key = c.ints("lo"),
-                     .last_key = c.ints("hi")}));
+                     .key_begin = c.ints("lo"),
+                     .key_end = c.ints("hi")}));
 }
 
 template <class T>

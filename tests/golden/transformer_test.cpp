@@ -43,7 +43,7 @@ class Group {
   }
   Tensor int_input(const char* name) { return tape.input<std::int32_t>(shape_of(name), ints(name)); }
   /// Lengths (B) as what each of a row's queries sees: (B, queries).
-  Tensor last_keys(const char* lengths, index queries) {
+  Tensor key_ends(const char* lengths, index queries) {
     const std::vector<std::int32_t> rows = ints(lengths);
     std::vector<std::int32_t> keys;
     for (const std::int32_t row : rows) {
@@ -145,10 +145,9 @@ void check_stacks(const char* name) {
   const index time = tgt.shape()[1];
 
   Pass pass{.tape = group.tape, .training = true};
-  const Tensor memory = encoder(pass, src, {.last_key = group.last_keys("src_lengths", src.shape()[1])});
+  const Tensor memory = encoder(pass, src, {.key_end = group.key_ends("src_lengths", src.shape()[1])});
   const Tensor y = decoder(
-      pass, tgt,
-      {.last_key = group.last_keys("tgt_lengths", time), .memory = memory, .memory_last_key = group.last_keys("src_lengths", time)});
+      pass, tgt, {.key_end = group.key_ends("tgt_lengths", time), .memory = memory, .memory_key_end = group.key_ends("src_lengths", time)});
   group.tape.backward(y, group.input("dy", false));
 
   group.expect(memory, "memory");

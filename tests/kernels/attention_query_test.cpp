@@ -88,8 +88,8 @@ TEST(AttentionOfOneQuery, EqualsPlainLoops) {
         for (int variant = 0; variant < 3; ++variant) {
           s.causal = variant == 1;
           s.query_offset = variant == 1 ? keys / 2 : 0;
-          s.first_key = variant == 2 ? first.data() : nullptr;
-          s.last_key = variant == 2 ? last.data() : nullptr;
+          s.key_begin = variant == 2 ? first.data() : nullptr;
+          s.key_end = variant == 2 ? last.data() : nullptr;
           SCOPED_TRACE(::testing::Message() << heads << " of " << head_size << ", " << keys << " keys, variant " << variant);
           const auto expected = by_reference(s, kv);
           expect_close(by_kernel<double>(s, kv), expected, 1e-13);
@@ -118,7 +118,7 @@ TEST(AttentionOfOneQuery, GivesTheSameBitsOnAnyNumberOfThreads) {
 TEST(AttentionOfOneQuery, GivesABatchTheSameBitsBesideAnyOthersAndKeysItDoesNotSee) {
   AttentionShape all = one_query(3, 2, 150, 16);
   const std::vector<std::int32_t> last = {100, 150, 150};
-  all.last_key = last.data();
+  all.key_end = last.data();
   const auto kv = keys_and_values(all);
   const auto together = by_kernel<float>(all, kv);
   const AttentionShape alone = one_query(1, 2, 100, 16);
@@ -136,8 +136,8 @@ TEST(AttentionOfOneQuery, WhatItDoesNotSeeDoesNotSpread) {
   AttentionShape s = one_query(1, 1, 70, 4);
   auto kv = keys_and_values(s);
   const std::int32_t first = 5, last = 67;
-  s.first_key = &first;
-  s.last_key = &last;
+  s.key_begin = &first;
+  s.key_end = &last;
   const auto clean = by_kernel<float>(s, kv);
   const std::size_t row = 2 * 4 + kGap;
   for (const std::size_t key : {std::size_t{4}, std::size_t{67}}) {

@@ -118,8 +118,8 @@ TEST(AttentionKernel, EqualsPlainLoops) {
       for (int variant = static_cast<int>((queries + head_size) % 2); variant < 4; variant += 2) {
         s.causal = variant % 2 == 1;
         s.query_offset = variant == 3 ? keys - queries : 0;
-        s.first_key = variant == 2 ? first.data() : nullptr;
-        s.last_key = variant >= 2 ? last.data() : nullptr;
+        s.key_begin = variant == 2 ? first.data() : nullptr;
+        s.key_end = variant >= 2 ? last.data() : nullptr;
         s.dropout = variant >= 2 ? 0.25 : 0;
         SCOPED_TRACE(concat(queries, " by ", keys, " of ", head_size, ", variant ", variant));
         const Inputs in(s);
@@ -179,8 +179,8 @@ TEST(AttentionKernel, QueriesThatSeeNoKeyGiveZeroAndPassNothingBack) {
   for (std::size_t i = 0; i < last.size(); i += 2) {
     first[i] = last[i] = static_cast<std::int32_t>(i);
   }
-  s.first_key = first.data();
-  s.last_key = last.data();
+  s.key_begin = first.data();
+  s.key_end = last.data();
   const Inputs in(s);
   const auto found = by_kernel<float>(s, in.q, in.k, in.v);
   for (std::size_t i = 0; i < 66; ++i) {

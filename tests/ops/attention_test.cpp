@@ -29,7 +29,7 @@ struct Call {
   index batch, heads, queries, keys, head_size;
   bool causal = false;
   index query_offset = 0;
-  std::vector<std::int32_t> first_key{}, last_key{};
+  std::vector<std::int32_t> key_begin{}, key_end{};
   double dropout = 0;
 
   index width() const { return heads * head_size; }
@@ -45,8 +45,8 @@ struct Call {
             .head_size = head_size,
             .causal = causal,
             .query_offset = query_offset,
-            .first_key = bound(first_key),
-            .last_key = bound(last_key),
+            .key_begin = bound(key_begin),
+            .key_end = bound(key_end),
             .dropout = dropout,
             .stream = RandomStream(1, 2, 3)};
   }
@@ -59,8 +59,8 @@ struct Call {
             .scale = 1 / std::sqrt(static_cast<double>(head_size)),
             .causal = causal,
             .query_offset = query_offset,
-            .first_key = first_key.empty() ? nullptr : first_key.data(),
-            .last_key = last_key.empty() ? nullptr : last_key.data(),
+            .key_begin = key_begin.empty() ? nullptr : key_begin.data(),
+            .key_end = key_end.empty() ? nullptr : key_end.data(),
             .dropout = dropout,
             .stream = RandomStream(1, 2, 3)};
   }
@@ -235,7 +235,7 @@ std::string error_with(const std::function<void(Tape&, AttentionOptions&)>& chan
 }
 
 TEST(AttentionBounds, ThatDoNotFitAreNamed) {
-  for (Tensor AttentionOptions::*bound : {&AttentionOptions::first_key, &AttentionOptions::last_key}) {
+  for (Tensor AttentionOptions::*bound : {&AttentionOptions::key_begin, &AttentionOptions::key_end}) {
     const auto of = [bound](Shape shape, std::vector<std::int32_t> keys) {
       return error_with([=](Tape& tape, AttentionOptions& o) { o.*bound = tape.input<std::int32_t>(shape, keys); });
     };
@@ -289,7 +289,7 @@ TEST(AttentionCache, IsForNothingElse) {
   const HeadColumns x{tape.input<float>({1, 1, 2}, numbers(2, 1))};
   AttentionOptions options{.heads = 1, .head_size = 2, .cache = &cache};
   EXPECT_EQ(error_of([&] { attention_weights(x, x, options); }), "attention: weights of cached keys are not made, expected no cache");
-  options.last_key = tape.input<std::int32_t>({1, 1}, std::vector<std::int32_t>{1});
+  options.key_end = tape.input<std::int32_t>({1, 1}, std::vector<std::int32_t>{1});
   EXPECT_EQ(error_of([&] { attention(x, x, x, options); }), "attention: key bounds beside a cache, expected one of them");
 }
 

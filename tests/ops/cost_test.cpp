@@ -72,8 +72,8 @@ TEST(Cost, OfAttentionCountsWhatIsSeen) {
   const std::vector<std::int32_t> first = {0, 0, 1, 2, 2, 5, 5, 5, 5, 5};
   const std::vector<std::int32_t> last = {5, 5, 3, 2, 1, 5, 5, 5, 5, 5};  // 5, 5, 2, none, none; none
   const auto bound = [&](AttentionOptions& o, Tape& tape) {
-    o.first_key = tape.input<std::int32_t>({batch, time}, first);
-    o.last_key = tape.input<std::int32_t>({batch, time}, last);
+    o.key_begin = tape.input<std::int32_t>({batch, time}, first);
+    o.key_end = tape.input<std::int32_t>({batch, time}, last);
   };
   EXPECT_EQ(flops(bound), per_pair * 12);
   EXPECT_EQ(flops([&](AttentionOptions& o, Tape& tape) {

@@ -13,7 +13,7 @@ namespace dikkat::kernels::reference {
 /// Whether query i of batch b sees a key.
 inline bool sees(const AttentionShape& s, index b, index i, index key) {
   const index at = b * s.queries + i;
-  return (s.first_key == nullptr || s.first_key[at] <= key) && (s.last_key == nullptr || key < s.last_key[at]) &&
+  return (s.key_begin == nullptr || s.key_begin[at] <= key) && (s.key_end == nullptr || key < s.key_end[at]) &&
          (!s.causal || key <= s.query_offset + i);
 }
 

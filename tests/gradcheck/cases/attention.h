@@ -91,8 +91,8 @@ struct AttentionCall {
           last.push_back(static_cast<std::int32_t>(interval(b, i).second));
         }
       }
-      o.first_key = ids(tape, {batch, queries}, first);
-      o.last_key = ids(tape, {batch, queries}, last);
+      o.key_begin = ids(tape, {batch, queries}, first);
+      o.key_end = ids(tape, {batch, queries}, last);
     }
     return o;
   }
@@ -299,7 +299,7 @@ struct GradCase<Op::attention> {
     const auto bounded = [](Shape shape, std::vector<std::int32_t> first, std::vector<std::int32_t> last) {
       return [=](Tape& t) {
         attention({some(t, {1, 2, 4})}, {some(t, {1, 3, 4})}, {some(t, {1, 3, 4})},
-                  {.heads = 2, .head_size = 2, .first_key = ids(t, shape, first), .last_key = ids(t, shape, last)});
+                  {.heads = 2, .head_size = 2, .key_begin = ids(t, shape, first), .key_end = ids(t, shape, last)});
       };
     };
     return {{"too few columns", call({1, 2, 3}, {1, 2, 4}, {1, 2, 4}, {.heads = 2, .head_size = 2})},
@@ -330,7 +330,7 @@ struct GradCase<Op::attention> {
             {"a negative bound", bounded({1, 2}, {0, -1}, {1, 1})},
             {"bounds of f32", [](Tape& t) {
                const Tensor x = some(t, {1, 2, 4});
-               attention({x}, {x}, {x}, {.heads = 2, .head_size = 2, .first_key = some(t, {1, 2})});
+               attention({x}, {x}, {x}, {.heads = 2, .head_size = 2, .key_begin = some(t, {1, 2})});
              }}};
   }
 };
