@@ -44,6 +44,7 @@ struct InputEmbedding {
   }
 
   Tensor operator()(Pass& pass, Tensor ids, index first = 0) const {
+    pass.tape.enter(Region::embedding);
     const Tensor table = tokens;
     const Tensor positions = wpe ? Tensor(wpe->weight) : (*waves)(pass, first, ids.shape()[1], table.dtype());
     return drop(pass, embedding(ids, table, {.positions = positions, .first_position = wpe ? first : 0, .scale = scale}));

@@ -145,6 +145,7 @@ struct Stack {
 
   /// Throws Error when cross-attention lacks its memory, and for a cache of another number of layers or beside recomputation.
   Tensor operator()(Pass& pass, Tensor x, const StackInputs& inputs = {}) const {
+    pass.tape.enter(Region::blocks);
     const auto layers = static_cast<index>(blocks.size());
     const KeyValueCache* cache = inputs.cache;
     require(cache == nullptr || (cache->layers() == layers && pass.recompute == Recompute::none), "stack: the cache has ",

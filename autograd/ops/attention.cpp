@@ -183,10 +183,12 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
                                    .v = seen_v,
                                    .y = heads_in(y.mutable_data<T>(), {y}),
                                    .log_sum_exp = log_sum_exp});
-    if (tape.observed()) {
-      tape.tell_pairs(visible_pairs(shape));
+    OpCost cost;
+    if (tape.observed()) {  // counting the pairs takes a while
+      const double product = 2 * visible_pairs(shape) * static_cast<double>(width);
+      cost = cost_of({q.x, k.x, v.x}, {y}, 2 * product, 5 * product);  // backward makes the scores again
     }
-    tape.record({q.x, k.x, v.x}, {y}, [=](Gradients& g) {
+    tape.record({q.x, k.x, v.x}, {y}, cost, [=](Gradients& g) {
       const auto out = gradients_of<T>(operands, width, g);
       kernels::attention_backward<T>({.shape = shape,
                                       .q = heads_in(q.x.data<T>(), q),

@@ -24,7 +24,7 @@ Tensor map(Op op, kernels::Function function, Tensor x, double exponent = 0) {
     const Tensor y = tape.make(x.shape(), x.dtype());
     const T e = static_cast<T>(exponent);
     kernels::map_forward<T>({.function = function, .exponent = e, .n = x.size(), .x = x.data<T>(), .y = y.mutable_data<T>()});
-    tape.record({x}, {y}, [=](Gradients& g) {
+    tape.record({x}, {y}, cost_of({x}, {y}), [=](Gradients& g) {
       kernels::map_backward<T>(
           {.function = function, .exponent = e, .n = x.size(), .x = x.data<T>(), .dy = g.of<T>(y), .dx = g.into<T>(x)});
     });
@@ -70,7 +70,8 @@ Tensor add(Tensor a, Tensor b) {
     auto forward = binary<T>(a, b);
     forward.y = y.mutable_data<T>();
     kernels::add_forward(forward);
-    tape.record({a, b}, {y}, [=](Gradients& g) {
+    const Cost mostly_passed_on{};
+    tape.record({a, b}, {y}, {cost_of({a, b}, {y}).forward, mostly_passed_on}, [=](Gradients& g) {
       g.pass(y, a);
       if (b.shape() == a.shape()) {
         g.pass(y, b);
@@ -91,7 +92,7 @@ Tensor multiply(Tensor a, Tensor b) {
     auto forward = binary<T>(a, b);
     forward.y = y.mutable_data<T>();
     kernels::multiply_forward(forward);
-    tape.record({a, b}, {y}, [=](Gradients& g) {
+    tape.record({a, b}, {y}, cost_of({a, b}, {y}), [=](Gradients& g) {
       auto backward = binary<T>(a, b);
       backward.dy = g.of<T>(y);
       backward.da = g.into<T>(a);
@@ -109,7 +110,7 @@ Tensor scale(Tensor x, double factor) {
     const Tensor y = tape.make(x.shape(), x.dtype());
     const T f = static_cast<T>(factor);
     kernels::scaled_copy<T>(x.size(), f, x.data<T>(), {y.mutable_data<T>()});
-    tape.record({x}, {y}, [=](Gradients& g) {
+    tape.record({x}, {y}, cost_without_inputs({x}, {y}), [=](Gradients& g) {
       if (auto dx = g.into<T>(x)) {
         kernels::scaled_copy<T>(x.size(), f, g.of<T>(y), dx);
       }
@@ -135,7 +136,7 @@ Tensor softmax(Tensor x) {
     const index rows = x.shape().rows();
     const index cols = x.shape().cols();
     kernels::softmax_forward<T>({.rows = rows, .cols = cols, .x = x.data<T>(), .y = y.mutable_data<T>()});
-    tape.record({x}, {y}, [=](Gradients& g) {
+    tape.record({x}, {y}, cost_of({x}, {y}), [=](Gradients& g) {
       kernels::softmax_backward<T>({.rows = rows, .cols = cols, .y = y.mutable_data<T>(), .dy = g.of<T>(y), .dx = g.into<T>(x)});
     });
     return y;
@@ -151,7 +152,7 @@ Tensor total(Op op, Tensor x, double factor) {
     Tape& tape = begin_op(op, {x});
     const Tensor y = tape.make(Shape{}, x.dtype());
     *y.mutable_data<T>() = static_cast<T>(factor) * kernels::sum<T>(x.size(), x.data<T>());
-    tape.record({x}, {y}, [=](Gradients& g) {
+    tape.record({x}, {y}, cost_without_inputs({x}, {y}), [=](Gradients& g) {
       if (auto dx = g.into<T>(x)) {
         kernels::fill<T>(x.size(), static_cast<T>(factor) * *g.of<T>(y), dx);
       }
@@ -180,7 +181,7 @@ Tensor dropout(Tensor x, const DropoutOptions& o) {
     const Tensor y = tape.make(x.shape(), x.dtype());
     const kernels::Dropping dropping{.probability = o.probability, .stream = o.stream, .first = o.first};
     kernels::dropout<T>({.n = x.size(), .dropping = dropping, .x = x.data<T>(), .y = {y.mutable_data<T>()}});
-    tape.record({x}, {y}, [=](Gradients& g) {
+    tape.record({x}, {y}, cost_without_inputs({x}, {y}), [=](Gradients& g) {
       if (auto dx = g.into<T>(x)) {
         kernels::dropout<T>({.n = x.size(), .dropping = dropping, .x = g.of<T>(y), .y = dx});
       }
@@ -215,7 +216,7 @@ Tensor slice(Tensor x, int axis, index begin, index size) {
                              .from_stride = stride,
                              .to = {y.mutable_data<T>()},
                              .to_stride = width});
-    tape.record({x}, {y}, [=](Gradients& g) {
+    tape.record({x}, {y}, cost_without_inputs({x}, {y}), [=](Gradients& g) {
       if (auto dx = g.into<T>(x)) {
         if (!dx.add && size < extent) {  // the rest of dx is zero
           kernels::fill<T>(x.size(), T(0), dx);
@@ -262,7 +263,8 @@ Tensor concat(std::span<const Tensor> parts, int axis) {
     auto* kept = tape.save<Tensor>(static_cast<index>(parts.size()));
     std::copy(parts.begin(), parts.end(), kept);
     const auto n = parts.size();
-    tape.record(parts, std::span(&y, 1), [=](Gradients& g) {
+    const std::span outputs(&y, 1);
+    tape.record(parts, outputs, cost_without_inputs(parts, outputs), [=](Gradients& g) {
       index offset = 0;
       for (const Tensor part : std::span(kept, n)) {
         const index width = part.shape()[along] * inner;

@@ -38,7 +38,8 @@ Tensor embedding(Tensor tokens, Tensor table, const EmbeddingOptions& options) {
                                    .first_position = first_position,
                                    .scale = scale,
                                    .y = y.mutable_data<T>()});
-    tape.record({table, positions}, {y}, [=](Gradients& g) {
+    const double rows = bytes_of(y);  // of the table only those that are asked for; backward reads and writes them, and reads dy
+    tape.record({table, positions}, {y}, {{.bytes = 2 * rows}, {.bytes = 3 * rows}}, [=](Gradients& g) {
       kernels::embedding_backward<T>({.batch = batch,
                                       .time = time,
                                       .cols = cols,

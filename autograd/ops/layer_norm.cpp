@@ -61,7 +61,8 @@ Tensor layer_norm(Tensor x, Tensor gamma, Tensor beta, double eps) {
     check_parameters(Op::layer_norm, x.shape().cols(), gamma, beta);
     const Norm<T> norm(tape, x, gamma, beta);
     kernels::layer_norm_forward(norm.forward(eps));
-    tape.record({x, gamma, beta}, {norm.y}, [=](Gradients& g) { kernels::layer_norm_backward(norm.backward(g, g.into<T>(x))); });
+    tape.record({x, gamma, beta}, {norm.y}, cost_of({x, gamma, beta}, {norm.y}),
+                [=](Gradients& g) { kernels::layer_norm_backward(norm.backward(g, g.into<T>(x))); });
     return norm.y;
   });
 }
@@ -84,7 +85,8 @@ SumAndNorm add_layer_norm(Tensor residual, Tensor branch, Tensor gamma, Tensor b
     forward.sum = sum.mutable_data<T>();
     kernels::layer_norm_forward(forward);
     // What flows into the norm is added to what flows into the sum, where it lies; then it is both operands'.
-    tape.record({residual, branch, gamma, beta}, {sum, norm.y}, [=](Gradients& g) {
+    const OpCost cost = cost_of({residual, branch, gamma, beta}, {sum, norm.y});
+    tape.record({residual, branch, gamma, beta}, {sum, norm.y}, cost, [=](Gradients& g) {
       const bool drops = dropping.probability > 0;
       const bool passes = residual.needs_gradient() || branch.needs_gradient();
       if (g.of<T>(norm.y) != nullptr) {

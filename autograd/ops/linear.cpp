@@ -6,6 +6,16 @@
 #include "autograd/ops/op.h"
 
 namespace dikkat {
+namespace {
+
+/// Of a product of a and b, whose gradients are a product each.
+OpCost product_cost(std::initializer_list<Tensor> inputs, Tensor y, double flops) {
+  const Tensor a = inputs.begin()[0], b = inputs.begin()[1];
+  const Tensor outputs[] = {y};
+  return cost_of(std::span(inputs.begin(), inputs.size()), outputs, flops, flops * (int{a.needs_gradient()} + int{b.needs_gradient()}));
+}
+
+}  // namespace
 
 Tensor matmul(Tensor a, Tensor b, bool transpose_b) {
   return for_float(a.dtype(), "matmul", [&](auto zero) {
@@ -44,7 +54,8 @@ Tensor matmul(Tensor a, Tensor b, bool transpose_b) {
                         .c = y.mutable_data<T>() + i * m * n,
                         .ldc = n});
     }
-    tape.record({a, b}, {y}, [=](Gradients& g) {
+    const double flops = 2 * static_cast<double>(y.size()) * static_cast<double>(k);
+    tape.record({a, b}, {y}, product_cost({a, b}, y, flops), [=](Gradients& g) {
       const T* dy = g.of<T>(y);
       if (auto da = g.into<T>(a)) {  // dy b^T
         for (index i = 0; i < count; ++i) {
@@ -103,6 +114,7 @@ namespace {
 /// x (rows, in), weight (out, in).
 struct LinearShape {
   index rows, in, out;
+  double flops() const { return 2 * static_cast<double>(rows) * static_cast<double>(in * out); }
 };
 
 LinearShape checked(Op op, Tensor x, Tensor weight, Tensor bias) {
@@ -184,7 +196,7 @@ Tensor linear(Tensor x, Tensor weight, Tensor bias) {
     const LinearShape s = checked(Op::linear, x, weight, bias);
     const Tensor y = tape.make(x.shape().with_cols(s.out), x.dtype());
     multiply<T>(s, x.data<T>(), weight, bias, y.mutable_data<T>());
-    tape.record({x, weight, bias}, {y}, [=](Gradients& g) {
+    tape.record({x, weight, bias}, {y}, product_cost({x, weight, bias}, y, s.flops()), [=](Gradients& g) {
       const T* dy = g.of<T>(y);
       input_gradient<T>(s, dy, weight, g.into<T>(x));
       weight_gradient<T>(s, dy, x.data<T>(), g.into<T>(weight));
@@ -207,7 +219,7 @@ Tensor activated_linear(Activation activation, Tensor x, Tensor weight, Tensor b
     };
     const Tensor y = tape.make(x.shape().with_cols(s.out), x.dtype());
     multiply<T>(s, activated(), weight, bias, y.mutable_data<T>());
-    tape.record({x, weight, bias}, {y}, [=](Gradients& g) {
+    tape.record({x, weight, bias}, {y}, product_cost({x, weight, bias}, y, s.flops()), [=](Gradients& g) {
       const T* dy = g.of<T>(y);
       if (auto dw = g.into<T>(weight)) {
         weight_gradient<T>(s, dy, activated(), dw);

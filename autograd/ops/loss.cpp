@@ -68,7 +68,7 @@ Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& o
     kernels::cross_entropy_forward(problem);
     *y.mutable_data<T>() = kernels::sum(rows, losses);
     tell_terms(losses, rows, options.terms);
-    tape.record({logits}, {y}, [=](Gradients& g) {
+    tape.record({logits}, {y}, cost_of({logits}, {y}), [=](Gradients& g) {
       auto backward = problem;
       backward.dloss = *g.of<T>(y);
       backward.dlogits = g.into<T>(logits);
@@ -137,7 +137,12 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
     *y.mutable_data<T>() = kernels::sum(rows, problem.losses);
     tell_terms(problem.losses, rows, options.terms);
     rest.dweight_before = dweight;
-    tape.record({x, weight}, {y}, [=](Gradients& g) {
+    // A product makes the logits, and each gradient is one more; most of these are made forward already.
+    const double product = 2 * static_cast<double>(rows) * static_cast<double>(classes * width);
+    const int gradients = problem.keep ? int{x.needs_gradient()} + int{weight.needs_gradient()} : 0;
+    const Tensor inputs[] = {x, weight};
+    const OpCost cost{cost_of({x, weight}, {y}, product * (1 + gradients)).forward, {.bytes = 2 * gradient_bytes_of(inputs)}};
+    tape.record({x, weight}, {y}, cost, [=](Gradients& g) {
       auto backward = rest;
       backward.dloss = *g.of<T>(y);
       backward.dweight = g.into<T>(weight);  // first, as the kernel writes it first: both may be the same memory

@@ -4,7 +4,7 @@
 
 namespace dikkat {
 
-Tape& begin_op(Op op, std::span<const Tensor> operands, std::span<const Tensor> others) {
+Tape& begin_op(const char* op, std::span<const Tensor> operands, std::span<const Tensor> others) {
   Tape* tape = nullptr;
   const auto find_tape = [&](Tensor operand) {
     if (operand && operand.tape() != nullptr) {
@@ -23,7 +23,7 @@ Tape& begin_op(Op op, std::span<const Tensor> operands, std::span<const Tensor> 
   }
   std::for_each(others.begin(), others.end(), find_tape);
   require(tape != nullptr, op, ": all operands are parameters, expected tape.use(parameter) for one of them");
-  tape->begin(name_of(op));
+  tape->begin(op);
   return *tape;
 }
 

@@ -36,44 +36,52 @@ enum class Op : int {
 };
 
 constexpr const char* name_of(Op op) {
-  constexpr const char* kNames[] = {"add",
-                                    "multiply",
-                                    "scale",
-                                    "matmul",
-                                    "linear",
-                                    "activated_linear",
-                                    "gelu",
-                                    "relu",
-                                    "sigmoid",
-                                    "tanh",
-                                    "exp",
-                                    "log",
-                                    "power",
-                                    "softmax",
-                                    "layer_norm",
-                                    "add_layer_norm",
-                                    "dropout",
-                                    "embedding",
-                                    "attention",
-                                    "cross_entropy",
-                                    "linear_cross_entropy",
-                                    "sum",
-                                    "mean",
-                                    "reshape",
-                                    "slice",
-                                    "concat"};
-  static_assert(sizeof kNames / sizeof *kNames == static_cast<std::size_t>(Op::count));
-  return kNames[static_cast<int>(op)];
+  switch (op) {
+    case Op::add: return "add";
+    case Op::multiply: return "multiply";
+    case Op::scale: return "scale";
+    case Op::matmul: return "matmul";
+    case Op::linear: return "linear";
+    case Op::activated_linear: return "activated_linear";
+    case Op::gelu: return "gelu";
+    case Op::relu: return "relu";
+    case Op::sigmoid: return "sigmoid";
+    case Op::tanh: return "tanh";
+    case Op::exp: return "exp";
+    case Op::log: return "log";
+    case Op::power: return "power";
+    case Op::softmax: return "softmax";
+    case Op::layer_norm: return "layer_norm";
+    case Op::add_layer_norm: return "add_layer_norm";
+    case Op::dropout: return "dropout";
+    case Op::embedding: return "embedding";
+    case Op::attention: return "attention";
+    case Op::cross_entropy: return "cross_entropy";
+    case Op::linear_cross_entropy: return "linear_cross_entropy";
+    case Op::sum: return "sum";
+    case Op::mean: return "mean";
+    case Op::reshape: return "reshape";
+    case Op::slice: return "slice";
+    case Op::concat: return "concat";
+    case Op::count: break;
+  }
+  return "?";
 }
 
 inline void append_to(std::string& out, Op op) { out += name_of(op); }
 
-/// The tape of the first operand that has one, told which op begins. `others` (token ids, weights, bounds) may hold another
-/// element type. Any may be absent (null).
+/// The tape of the first operand that has one, told that the op `name` begins. `others` (token ids, weights, bounds) may hold another
+/// element type. Any may be absent (null). For ops of a user's own too; examples/custom_op.cpp is one.
 /// Throws Error when none has a tape, when two have different ones, or when two operands have different element types.
-Tape& begin_op(Op op, std::span<const Tensor> operands, std::span<const Tensor> others = {});
+Tape& begin_op(const char* name, std::span<const Tensor> operands, std::span<const Tensor> others = {});
+inline Tape& begin_op(const char* name, std::initializer_list<Tensor> operands, std::initializer_list<Tensor> others = {}) {
+  return begin_op(name, std::span(operands.begin(), operands.size()), std::span(others.begin(), others.size()));
+}
+inline Tape& begin_op(Op op, std::span<const Tensor> operands, std::span<const Tensor> others = {}) {
+  return begin_op(name_of(op), operands, others);
+}
 inline Tape& begin_op(Op op, std::initializer_list<Tensor> operands, std::initializer_list<Tensor> others = {}) {
-  return begin_op(op, std::span(operands.begin(), operands.size()), std::span(others.begin(), others.size()));
+  return begin_op(name_of(op), operands, others);
 }
 
 }  // namespace dikkat

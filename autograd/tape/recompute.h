@@ -51,7 +51,8 @@ std::array<Tensor, kOutputs> recompute(Tape& tape, const std::array<Tensor, kInp
     count = static_cast<std::size_t>(std::copy_if(outputs.begin(), outputs.end(), present.begin(), [](Tensor y) { return bool{y}; }) -
                                      present.begin());
   }
-  tape.record(std::span(inputs), std::span(present.data(), count), [=, outer = &tape](Gradients& gradients) {
+  const std::span<const Tensor> made_outputs(present.data(), count);
+  tape.record(std::span<const Tensor>(inputs), made_outputs, cost_of(inputs, made_outputs), [=, outer = &tape](Gradients& gradients) {
     Recomputation inner(*outer, Recording::on);
     std::array<Tensor, kInputs> entered;
     std::transform(inputs.begin(), inputs.end(), entered.begin(), [&](Tensor x) { return inner.enter(x); });

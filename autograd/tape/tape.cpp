@@ -70,13 +70,13 @@ void Tape::freeze() {
   }
 }
 
-bool Tape::begin_node(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
-  const bool needed = recording() && std::any_of(inputs.begin(), inputs.end(), [](Tensor x) { return x && x.needs_gradient(); });
-  for (const Tensor y : outputs) {
+bool Tape::begin_node(const OpRun& run) {
+  const bool needed = recording() && std::any_of(run.inputs.begin(), run.inputs.end(), [](Tensor x) { return x && x.needs_gradient(); });
+  for (const Tensor y : run.outputs) {
     y.record()->needs_gradient = needed;
   }
   if (observer_ != nullptr) {
-    observer_->forward_ends({op_, inputs, outputs, pairs_});
+    observer_->forward_ends(run);
   }
   return needed;
 }
@@ -87,9 +87,11 @@ std::span<const Tensor> Tape::keep(std::span<const Tensor> tensors) {
   return {kept, tensors.size()};
 }
 
-void Tape::end_node(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void* closure, void (*run)(void*, Gradients&)) {
-  const OpRun about{op_, keep(inputs), keep(outputs), pairs_};
-  last_ = new (arena_.allocate(sizeof(Node), op_, alignof(Node))) Node{last_, run, closure, about};
+void Tape::end_node(const OpRun& about, void* closure, void (*run)(void*, Gradients&)) {
+  OpRun kept = about;
+  kept.inputs = keep(about.inputs);
+  kept.outputs = keep(about.outputs);
+  last_ = new (arena_.allocate(sizeof(Node), op_, alignof(Node))) Node{last_, run, closure, kept};
 }
 
 void Tape::backward(Tensor y) {
@@ -159,6 +161,7 @@ void Tape::release_gradients() {
 void Tape::reset() {
   release_gradients();
   spent_ = false;
+  region_ = Region::none;
   arena_.reset();
 }
 

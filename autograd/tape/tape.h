@@ -9,6 +9,7 @@
 
 #include "autograd/base/arena.h"
 #include "autograd/base/buffer_pool.h"
+#include "autograd/tape/cost.h"
 #include "autograd/tape/gradients.h"
 #include "autograd/tape/tensor.h"
 
@@ -21,11 +22,15 @@ concept BackwardClosure = std::invocable<F&, Gradients&> && std::is_trivially_co
 
 enum class Recording : bool { off, on };
 
-/// What an op worked on.
+/// The parts of a model, for reports by part. A model says which one its next ops belong to by Tape::enter().
+enum class Region : std::uint8_t { none, embedding, blocks, head };
+
+/// What an op worked on, and what that cost.
 struct OpRun {
   const char* op;  // its name
+  Region region;
   std::span<const Tensor> inputs, outputs;
-  double pairs;  // of attention: (query, key) pairs that see each other, in all batches, which shapes do not tell; else 0
+  OpCost cost;
 };
 
 /// Is told when ops run: for profiles. All calls come from the thread that the tape is used on.
@@ -86,24 +91,30 @@ class Tape {
   }
 
   /// Keeps `backward` to be run when a gradient has flowed into one of the outputs; drops it if no input needs a gradient.
+  /// `cost` is for observers; an op that gives none shows with its time alone.
   template <BackwardClosure F>
   void record(std::initializer_list<Tensor> inputs, std::initializer_list<Tensor> outputs, F backward) {
-    record(std::span(inputs.begin(), inputs.size()), std::span(outputs.begin(), outputs.size()), backward);
+    record(inputs, outputs, OpCost{}, backward);
   }
   template <BackwardClosure F>
-  void record(std::span<const Tensor> inputs, std::span<const Tensor> outputs, F backward) {
-    if (begin_node(inputs, outputs)) {
+  void record(std::initializer_list<Tensor> inputs, std::initializer_list<Tensor> outputs, const OpCost& cost, F backward) {
+    record(std::span(inputs.begin(), inputs.size()), std::span(outputs.begin(), outputs.size()), cost, backward);
+  }
+  template <BackwardClosure F>
+  void record(std::span<const Tensor> inputs, std::span<const Tensor> outputs, const OpCost& cost, F backward) {
+    const OpRun run{op_, region_, inputs, outputs, cost};
+    if (begin_node(run)) {
       F* kept = new (arena_.allocate(sizeof(F), op_, alignof(F))) F(backward);
-      end_node(inputs, outputs, kept, [](void* closure, Gradients& gradients) { (*static_cast<F*>(closure))(gradients); });
+      end_node(run, kept, [](void* closure, Gradients& gradients) { (*static_cast<F*>(closure))(gradients); });
     }
-    pairs_ = 0;
   }
 
-  /// Has every op from here on told to `observer`, or with null to no one. It must outlive its use.
+  /// Tells `observer` about every op from here on, or with null nobody. It must outlive its use.
   void observe(TapeObserver* observer) { observer_ = observer; }
   bool observed() const { return observer_ != nullptr; }
-  /// For attention, when observed, before it is recorded: OpRun::pairs.
-  void tell_pairs(double pairs) { pairs_ = pairs; }
+
+  /// For models: the ops that follow, until the next call or reset(), belong to this part of the model.
+  void enter(Region region) { region_ = region; }
 
   /// Derivatives of a scalar, once until reset(): closures run, and gradients are given back, as it goes.
   /// Throws Error when y is no scalar, when nothing that it was made of needs a gradient, or when called a second time.
@@ -150,8 +161,8 @@ class Tape {
   void keep_gradient(Tensor leaf);
   Tensor copy_in(Shape shape, DType dtype, const void* values, index count, bool needs_gradient);
   TensorRecord* new_record(Shape shape, DType dtype);
-  bool begin_node(std::span<const Tensor> inputs, std::span<const Tensor> outputs);
-  void end_node(std::span<const Tensor> inputs, std::span<const Tensor> outputs, void* closure, void (*run)(void*, Gradients&));
+  bool begin_node(const OpRun& run);
+  void end_node(const OpRun& about, void* closure, void (*run)(void*, Gradients&));
   std::span<const Tensor> keep(std::span<const Tensor> tensors);
   void run_backward(Tensor y, Buffer* dy);
   void run_nodes();
@@ -166,7 +177,7 @@ class Tape {
   Recording recording_;
   const char* op_ = "tape";
   TapeObserver* observer_ = nullptr;
-  double pairs_ = 0;
+  Region region_ = Region::none;
   Node* last_ = nullptr;
   bool spent_ = false;      // backward has run
   Leaf* leaves_ = nullptr;  // inputs that need gradients: theirs are kept until reset

@@ -111,6 +111,9 @@ Tensor EncoderDecoder::features(Pass& pass, Tensor targets, const Memory& memory
   return decoder_ln_f_ ? (*decoder_ln_f_)(pass, x) : x;
 }
 
-Tensor EncoderDecoder::logits(Pass&, Tensor features) const { return linear(features, head_); }
+Tensor EncoderDecoder::logits(Pass& pass, Tensor features) const {
+  pass.tape.enter(Region::head);
+  return linear(features, head_);
+}
 
 }  // namespace dikkat

@@ -72,6 +72,9 @@ KeyValueCache Gpt::cache(index sequences) const {
   return {config_.n_layer, sequences, config_.block_size, config_.n_embd, Tensor(head_).dtype()};
 }
 
-Tensor Gpt::logits(Pass&, Tensor features) const { return linear(features, head_); }
+Tensor Gpt::logits(Pass& pass, Tensor features) const {
+  pass.tape.enter(Region::head);
+  return linear(features, head_);
+}
 
 }  // namespace dikkat

@@ -20,12 +20,13 @@ struct Recorder : TapeObserver {
   void backward_ends(const OpRun& run) override { note(run); }
   void note(const OpRun& run) {
     calls.emplace_back(run.op);
-    runs.push_back({std::vector<Tensor>(run.inputs.begin(), run.inputs.end()), run.outputs[0], run.pairs});
+    runs.push_back({std::vector<Tensor>(run.inputs.begin(), run.inputs.end()), run.outputs[0], run.cost, run.region});
   }
   struct Run {
     std::vector<Tensor> inputs;
     Tensor output;
-    double pairs;
+    OpCost cost;
+    Region region;
   };
   std::vector<std::string> calls;
   std::vector<Run> runs;
@@ -51,21 +52,56 @@ TEST(Observer, IsToldOfOpsForwardAndThenBackward) {
   }
 }
 
-TEST(Observer, HearsOfPairsFromTheOpThatTellsThem) {
+/// x, by an op that says what it costs.
+Tensor priced(Tensor x, const OpCost& cost) {
+  Tape& tape = *x.tape();
+  tape.begin("priced");
+  const Tensor y = tape.view(x, x.shape());
+  tape.record({x}, {y}, cost, [=](Gradients& g) { g.pass(y, x); });
+  return y;
+}
+
+TEST(Observer, HearsTheCostThatAnOpTellsOrNone) {
   Recorder recorder;
   Tape tape;
   tape.observe(&recorder);
   EXPECT_TRUE(tape.observed());
   const std::vector<double> values = {1};
   const Tensor x = tape.input<double>({1}, values, true);
-  tape.tell_pairs(12);
-  const Tensor y = times(x, 3);
-  tape.backward(times(y, 2));
-  std::vector<double> pairs;
-  for (const auto& run : recorder.runs) {
-    pairs.push_back(run.pairs);
+  tape.backward(times(priced(x, {{12, 34}, {56, 78}}), 2));
+  ASSERT_EQ(recorder.runs.size(), 4U);
+  for (const std::size_t of_priced : {0U, 3U}) {
+    const OpCost& cost = recorder.runs[of_priced].cost;
+    EXPECT_EQ((std::vector<double>{cost.forward.flops, cost.forward.bytes, cost.backward.flops, cost.backward.bytes}),
+              (std::vector<double>{12, 34, 56, 78}));
   }
-  EXPECT_EQ(pairs, (std::vector<double>{12, 0, 0, 12}));
+  for (const std::size_t of_times : {1U, 2U}) {
+    EXPECT_EQ(recorder.runs[of_times].cost.forward.bytes + recorder.runs[of_times].cost.backward.bytes, 0) << "it tells none";
+  }
+}
+
+TEST(Observer, HearsThePartOfTheModelInBackwardToo) {
+  Recorder recorder;
+  Tape tape;
+  tape.observe(&recorder);
+  const std::vector<double> values = {1};
+  const auto step = [&] {
+    recorder.runs.clear();
+    const Tensor x = times(tape.input<double>({1}, values, true), 3);
+    tape.enter(Region::blocks);
+    const Tensor y = times(x, 3);
+    tape.enter(Region::head);
+    tape.backward(times(y, 2));
+    tape.reset();
+    std::vector<Region> regions;
+    for (const auto& run : recorder.runs) {
+      regions.push_back(run.region);
+    }
+    return regions;
+  };
+  const std::vector<Region> expected = {Region::none, Region::blocks, Region::head, Region::head, Region::blocks, Region::none};
+  EXPECT_EQ(step(), expected);
+  EXPECT_EQ(step(), expected) << "after reset() no part is entered";
 }
 
 TEST(Observer, HearsNoMoreOnceItIsTakenAway) {

@@ -1,7 +1,6 @@
 #include "train/loop/memory_plan.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "autograd/base/cores.h"
 #include "autograd/base/dry_run.h"
@@ -11,14 +10,13 @@
 namespace dikkat {
 namespace {
 
-/// Sees how much the tape had before the head began: the loss ends the forward pass, after the output layer's product or with it.
+/// Sees how much of the tape's memory the model's head takes. It ends the forward pass.
 class HeadObserver : public TapeObserver {
  public:
   explicit HeadObserver(const Tape& tape) : tape_(tape) {}
   void forward_begins() override {}
   void forward_ends(const OpRun& run) override {
-    const std::string_view op = run.op;
-    if (op != "linear" && op != "cross_entropy" && op != "linear_cross_entropy") {
+    if (run.region != Region::head) {
       before_ = bytes();
     }
     last_ = bytes();

@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "autograd/ops/cost.h"
-
 namespace dikkat {
 namespace {
 
@@ -28,14 +26,12 @@ void Profile::add(Rows& rows, const char* name, Clock::time_point start, double 
 
 void Profile::forward_ends(const OpRun& run) {
   const Clock::time_point start = start_;
-  const Cost cost = forward_cost(run);
-  add(forward_, run.op, start, cost.flops, cost.bytes);
+  add(forward_, run.op, start, run.cost.forward.flops, run.cost.forward.bytes);
 }
 
 void Profile::backward_ends(const OpRun& run) {
   const Clock::time_point start = start_;
-  const Cost cost = backward_cost(run);
-  add(backward_, run.op, start, cost.flops, cost.bytes);
+  add(backward_, run.op, start, run.cost.backward.flops, run.cost.backward.bytes);
 }
 
 void Profile::step_begins() {

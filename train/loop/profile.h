@@ -8,8 +8,8 @@
 
 namespace dikkat {
 
-/// Where the time of training steps goes: by op, forward and backward apart, with the rate of what the op has to do at least
-/// (ops/cost.h). The first steps, which ask for memory, are left out once there are more.
+/// Where the time of training steps goes: by op, forward and backward apart, with the rate of what the op says that it has
+/// to do at least (OpCost). The first steps, which ask for memory, are left out once there are more.
 class Profile : public TapeObserver {
  public:
   void forward_begins() override { start_ = Clock::now(); }

@@ -64,13 +64,17 @@ Tensor LanguageModel::loss(Pass& pass, const Batch& batch, double normaliser, do
   const Tensor targets = tape.input<Token>(shape, batch.targets);
   const Tensor weights = tape.input<float>(shape, batch.weights);
   const CrossEntropyOptions options{.weights = weights, .normaliser = normaliser, .label_smoothing = label_smoothing, .terms = terms};
+  const auto loss_of = [&](Tensor features, Tensor head) {
+    tape.enter(Region::head);
+    return linear_cross_entropy(features, head, targets, options);
+  };
   if (is_gpt()) {
-    return linear_cross_entropy(gpt().features(pass, inputs), gpt().head(), targets, options);
+    return loss_of(gpt().features(pass, inputs), gpt().head());
   }
   const EncoderDecoder& model = encoder_decoder();
   const auto memory = model.encode(pass, tape.input<Token>({batch.rows, batch.lengths.source_cols}, batch.source),
                                    tape.input<std::int32_t>({batch.rows}, batch.source_lengths));
-  return linear_cross_entropy(model.features(pass, inputs, memory), model.head(), targets, options);
+  return loss_of(model.features(pass, inputs, memory), model.head());
 }
 
 const Gpt& LanguageModel::gpt() const {

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "autograd/ops/cost.h"
+#include "autograd/tape/tape.h"
 #include "tests/train/loop/tiny_run.h"
 #include "train/loop/machine_rate.h"
 #include "train/model/model_flops.h"
@@ -79,12 +79,12 @@ TEST(Profile, ChangesNoBit) {
   EXPECT_TRUE(contents(folder / "plain" / last) == contents(folder / "profiled" / last));
 }
 
-/// Operations of the products that a step's ops make, by cost.h.
+/// Operations of the products that a step's ops make, by what these tell.
 struct Counted : TapeObserver {
   void forward_begins() override {}
-  void forward_ends(const OpRun& run) override { add(run, forward_cost(run).flops); }
+  void forward_ends(const OpRun& run) override { add(run, run.cost.forward.flops); }
   void backward_begins() override {}
-  void backward_ends(const OpRun& run) override { add(run, backward_cost(run).flops); }
+  void backward_ends(const OpRun& run) override { add(run, run.cost.backward.flops); }
   void add(const OpRun& run, double flops) { (std::string_view(run.op) == "attention" ? attention : products) += flops; }
   double products = 0, attention = 0;
 };

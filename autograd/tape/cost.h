@@ -1,0 +1,63 @@
+#pragma once
+
+#include <initializer_list>
+#include <span>
+
+#include "autograd/tape/tensor.h"
+
+namespace dikkat {
+
+/// What an op has to do at least, from its shapes.
+struct Cost {
+  double flops = 0;  // of matrix products, two for each multiply-add; 0 for an op that has none
+  double bytes = 0;  // of its operands and results, each read or written once; 0 where that says nothing
+};
+
+/// What an op tells about itself when it is recorded, for profiles. By default it tells nothing.
+struct OpCost {
+  Cost forward, backward;
+};
+
+/// Bytes of the elements; 0 for an absent tensor.
+inline double bytes_of(Tensor x) { return x ? static_cast<double>(x.size()) * static_cast<double>(size_of(x.dtype())) : 0; }
+
+inline double bytes_of(std::span<const Tensor> tensors) {
+  double bytes = 0;
+  for (const Tensor x : tensors) {
+    bytes += bytes_of(x);
+  }
+  return bytes;
+}
+
+/// Bytes of the gradients that backward writes: those of inputs that need one.
+inline double gradient_bytes_of(std::span<const Tensor> inputs) {
+  double bytes = 0;
+  for (const Tensor x : inputs) {
+    bytes += x && x.needs_gradient() ? bytes_of(x) : 0;
+  }
+  return bytes;
+}
+
+/// The cost of most ops. Forward reads the inputs and writes the outputs; backward reads the outputs' gradients and the inputs, and writes
+/// the inputs' gradients.
+inline OpCost cost_of(std::span<const Tensor> inputs, std::span<const Tensor> outputs, double forward_flops = 0,
+                      double backward_flops = 0) {
+  const double all = bytes_of(inputs) + bytes_of(outputs);
+  return {{forward_flops, all}, {backward_flops, all + gradient_bytes_of(inputs)}};
+}
+inline OpCost cost_of(std::initializer_list<Tensor> inputs, std::initializer_list<Tensor> outputs, double forward_flops = 0,
+                      double backward_flops = 0) {
+  return cost_of(std::span(inputs.begin(), inputs.size()), std::span(outputs.begin(), outputs.size()), forward_flops, backward_flops);
+}
+
+/// The cost of an op whose backward needs no input: it reads the outputs' gradients and writes the inputs'.
+inline OpCost cost_without_inputs(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
+  OpCost cost = cost_of(inputs, outputs);
+  cost.backward.bytes -= bytes_of(inputs);
+  return cost;
+}
+inline OpCost cost_without_inputs(std::initializer_list<Tensor> inputs, std::initializer_list<Tensor> outputs) {
+  return cost_without_inputs(std::span(inputs.begin(), inputs.size()), std::span(outputs.begin(), outputs.size()));
+}
+
+}  // namespace dikkat
