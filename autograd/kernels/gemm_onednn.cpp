@@ -17,14 +17,25 @@
 #include "autograd/base/pages.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
+#include "autograd/base/signals.h"
 
 namespace dikkat::kernels {
 namespace {
 
 using Memory = dnnl::memory;
 
+/// The processor alone decides which code oneDNN generates. Its environment variables (ONEDNN_MAX_CPU_ISA, ONEDNN_CPU_ISA_HINTS,
+/// ONEDNN_DEFAULT_FPMATH_MODE, and DNNL_ in place of ONEDNN_) would change the bits of a run that is resumed, so they are overruled here,
+/// before the library is first used. The others that it reads (its version 2.6: VERBOSE, JIT_DUMP, JIT_PROFILE, PRIMITIVE_CACHE_CAPACITY)
+/// change no bit.
 const dnnl::engine& cpu() {
-  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  static const dnnl::engine engine = [] {
+    // Refused where other code of this process has used oneDNN before; its choice holds then.
+    static_cast<void>(dnnl::set_max_cpu_isa(dnnl::cpu_isa::all));
+    static_cast<void>(dnnl::set_cpu_isa_hints(dnnl::cpu_isa_hints::no_hints));
+    dnnl::set_default_fpmath_mode(dnnl::fpmath_mode::strict);
+    return dnnl::engine(dnnl::engine::kind::cpu, 0);
+  }();
   return engine;
 }
 
@@ -206,6 +217,7 @@ float* packed_for(const BlockProduct& block) { return static_cast<float*>(scratc
 
 void run(const BlockProduct& block, const float* a, const float* packed, const float* bias, float* c) {
   const InsideLibrary inside;
+  block_signals_on_worker();
   const WithThreads one(1);  // or it starts a team of its own size, and the runtime ends and makes threads in turn
   static thread_local std::unordered_map<const BlockProduct*, Arguments> known;
   std::optional<Making> making;
@@ -225,6 +237,7 @@ void run(const BlockProduct& block, const float* a, const float* packed, const f
 
 void pack(const Packing& packing, const float* from, float* to) {
   const InsideLibrary inside;
+  block_signals_on_worker();
   const WithThreads one(1);
   static thread_local std::unordered_map<const Packing*, std::pair<Memory, Memory>> known;
   auto& [source, target] =
@@ -241,6 +254,7 @@ bool has_onednn() noexcept { return true; }
 namespace {
 
 void multiply(const Gemm<float>& p) {
+  const SignalsBlocked blocked;  // on this thread; run() and pack() see to the others
   const Plan& plan = plan_for(p);
   const auto ask_for_work = [&] {
     work_for(*plan.whole);

@@ -150,10 +150,11 @@ class Bench:
                            XDG_CACHE_HOME=str(self.folder / "cache"), TMPDIR=str(self.folder))
         return environment
 
-    def start(self, folder, arguments, threads=2, before=(), stdin=None, pipes=False):
+    def start(self, folder, arguments, threads=2, before=(), stdin=None, pipes=False, variables=None):
         """Starts the program in `folder`, in a process group of its own; `before` goes before it (strace, prlimit). What it says goes
         to files, or, where files are limited and it says little, to pipes."""
-        return Process([*before, str(self.program), *map(str, arguments)], folder, self.environment(threads), stdin, pipes)
+        environment = {**self.environment(threads), **(variables or {})}
+        return Process([*before, str(self.program), *map(str, arguments)], folder, environment, stdin, pipes)
 
     def run(self, folder, arguments, patience=None, **options):
         return self.start(folder, arguments, **options).wait(patience or self.patience)

@@ -7,8 +7,8 @@ import time
 
 import kills
 import traced
-from bench import (REFUSED, SURVIVED, Case, NotReached, finish, metric_lines, reference, require, require_same_result, require_whole,
-                   result_of, settings, steps_in, tiny_text)
+from bench import (REFUSED, SURVIVED, TINY, Case, NotReached, finish, metric_lines, reference, require, require_same_result, require_whole,
+                   result_of, settings, steps_in, tiny_text, toml)
 
 STEPS = kills.STEPS
 SIGNALS = ("INT", "TERM", "HUP", "INT twice", "QUIT")
@@ -84,9 +84,9 @@ def signal_in(phase, name):
             else:
                 events = [e for e in later if e.call in ("fallocate", "pwrite64", "pread64", "ftruncate", "fsync", "rename")]
             event = random.choice(events)
-            when = f"{event.ordinal}..{event.ordinal + 1}" if name.endswith("twice") else event.ordinal
             log = folder / "log"
-            outcome = bench.run(folder, begin, before=traced.injecting(log, event.call, "signal=SIG" + name.split()[0], when))
+            number = getattr(signal, "SIG" + name.split()[0])
+            outcome = traced.run_and_signal(bench, folder, begin, log, event.call, event.ordinal, number, name.endswith("twice"))
             if outcome.code == 0 and traced.signals_in(log) == 0:
                 raise NotReached()
             began = began and traced.signals_in(log) == 1
@@ -188,7 +188,7 @@ def stopped_and_resumed(step, first, then):
             return {int(match[1]): event.ordinal for event in events if event.call == "write"
                     for match in [re.search(r'event\\":\\"step\\",\\"step\\":(\d+),', event.text)] if match}
         ordinal = bench.once(("writes of steps", first), plan)[step]
-        outcome = bench.run(folder, begin, before=traced.injecting(folder / "log", "write", "signal=SIGTERM", ordinal), threads=first)
+        outcome = traced.run_and_signal(bench, folder, begin, folder / "log", "write", ordinal, signal.SIGTERM, threads=first)
         outcome.require_code(143)
         require(step in steps_in(folder / "run"), f"step {step} was not saved:", steps_in(folder / "run"))
         finish(bench, folder, None, EXACT_STEPS, expected, threads=then)
@@ -204,3 +204,41 @@ def exactness(bench):
         pairs = [(1, 1, 2), (7, 3, 1), (13, 2, 8), (25, 4, 3), (29, 8, 4)]
     for step, first, then in pairs:
         yield Case(f"step {step}, {first} then {then} threads", stopped_and_resumed(step, first, then))
+
+
+# From a width of 85 on, some machine code of oneDNN takes its stack from the heap: a handler's frame on a computing thread would destroy what lies
+# below it there (docs/RELIABILITY.md).
+WIDTHS = {
+    "tiny": {},
+    "width 128": {"n_layer": 2, "n_head": 4, "n_embd": 128, "block_size": 32},
+    "GPT-2's width": {"n_layer": 2, "n_head": 12, "n_embd": 768, "block_size": 128},
+}
+TICK = 1000  # microseconds
+
+
+def ticking(width, steps):
+    """A whole run with a signal every millisecond, whose handler does nothing, has the bits of one without."""
+    def run(bench, _):
+        config = {**bench.tiny_config()}
+        config["model"] = {**TINY["model"], **WIDTHS[width]}
+        config["train"] = {**TINY["train"], "checkpoint_interval": steps, "eval_interval": steps}
+        expected = reference(bench, steps, config=config)[0]
+        folder = bench.make_folder("ticks")
+        (folder / "tiny.toml").write_text(toml(config))
+        variables = {"LD_PRELOAD": str(bench.tools / "libticks.so"), "DIKKAT_TICK": str(TICK), "DIKKAT_TICKS": str(folder / "ticks")}
+        outcome = bench.run(folder, ["train", "--config", "tiny.toml", "--out", "run", *settings({"train.max_steps": steps})],
+                            variables=variables)
+        outcome.require_code(0)
+        ticks = int((folder / "ticks").read_text())
+        require(ticks >= 20, "only", ticks, "signals came in", outcome.seconds, "s")
+        require_same_result(result_of(folder / "run", steps), expected)
+        shutil.rmtree(folder)
+        return SURVIVED
+    return run
+
+
+def ticks(bench):
+    small, large = (450, 100) if bench.long else (3, 2)
+    for width, count, steps in (("tiny", small, 8), ("width 128", small, 8), ("GPT-2's width", large, 4)):
+        for number in range(count):
+            yield Case(f"{number} {width}", ticking(width, steps))

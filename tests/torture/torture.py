@@ -45,6 +45,7 @@ COLUMNS = (
     ("configurations", "configurations: unknown, twice, wrong, out of range, mutated", lambda bench: configurations.cases(bench, ROOT)),
     ("numbers", "NaN and Inf in weights, activations, loss, gradients, moments", damage.numbers),
     ("signals", "INT, TERM, HUP, two INTs, QUIT in every phase", interruptions.signals),
+    ("ticks", "a signal every millisecond through whole runs, same bits", interruptions.ticks),
     ("processes", "two to eight writers of one run directory", interruptions.several_processes),
     ("threads", "stopped at a step, resumed with another number of threads", interruptions.exactness),
 )

@@ -1,7 +1,10 @@
 """strace: which system calls a run makes, and a fault at exactly one of them."""
 
 import dataclasses
+import os
+import pathlib
 import re
+import time
 
 from bench import require
 
@@ -60,8 +63,44 @@ def injecting(log, call, effect, when):
             "-e", f"inject={call}:{effect}:when={when}"]
 
 
+HELD = 300_000  # microseconds
+
+
+def run_and_signal(bench, folder, arguments, log, call, ordinal, number, twice=False, threads=2):
+    """Runs the program, and sends it a signal while a thread of it is held at the end of its call number `ordinal`. (A signal that strace
+    injects goes to the thread that makes the call, and the program takes only those for the process.)"""
+    words = injecting(log, call, f"delay_exit={HELD}", ordinal)
+    process = bench.start(folder, arguments, before=words, threads=threads)
+    try:
+        if process.until(lambda: log.exists() and "(DELAYED)" in log.read_text(errors="replace"), bench.patience):
+            thread = next(line.split()[0] for line in log.read_text(errors="replace").splitlines() if "(DELAYED)" in line)
+            program = int(status_of(thread)["Tgid"])
+            os.kill(program, number)
+            if twice:
+                deadline = time.monotonic() + 10
+                while is_pending(program, number) and time.monotonic() < deadline:
+                    time.sleep(0.0005)  # or both would count as one
+                if not process.ended():
+                    os.kill(program, number)
+        return process.wait(bench.patience)
+    finally:
+        process.kill_if_running()
+
+
+def status_of(process):
+    """What /proc says of it, or nothing where it has ended."""
+    try:
+        return dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{process}/status").read_text().splitlines() if ":\t" in line)
+    except (FileNotFoundError, ProcessLookupError):
+        return {}
+
+
+def is_pending(process, number):
+    return int(status_of(process).get("ShdPnd", "0"), 16) >> (number - 1) & 1 == 1
+
+
 def signals_in(log):
-    """How many signals came: strace counts calls for each thread by itself, so that one injection may strike twice."""
+    """How many signals came."""
     return log.read_text(errors="replace").count("--- SIG")
 
 

@@ -57,6 +57,10 @@ int eval_command(const EvalArguments& arguments) {
   require_input(!arguments.exact_match || text.pairs != nullptr, "--exact-match is for an encoder-decoder, but ",
                 trained.checkpoint.path().string(), " holds a GPT");
   stop_in_order();
+  const auto stopped = [] {
+    tell("stopped before the end: part of an evaluation is no result");
+    return 128 + stop_signal();
+  };
   Evaluator evaluator(*trained.model);
   const std::size_t bytes = evaluator.reserve(*text.samples, text.samples->count());
   const std::size_t machine = machine_memory().total;
@@ -68,13 +72,13 @@ int eval_command(const EvalArguments& arguments) {
         *text.samples, {}, [] { return stop_requested(); }, std::ref(line));
   }();
   if (!result) {
-    return 128 + stop_signal();
+    return stopped();
   }
   std::optional<ExactMatch> match;
   if (arguments.exact_match) {
     match = exact_match(*trained.model, *trained.tokenizer, *text.pairs, {}, [] { return stop_requested(); });
     if (!match) {
-      return 128 + stop_signal();
+      return stopped();
     }
   }
   // Of a tokenizer that drops something of the text, the tokens do not stand for its bytes.

@@ -43,11 +43,11 @@ constexpr wchar_t kDropLine = 3;  // Ctrl-C as a character, which is bound to th
 
 /// libedit's own reading waits on after a signal.
 int read_character(EditLine*, wchar_t* character) {
-  constexpr int kAWhile = 500;  // ms: a signal may come before poll()
   std::mbstate_t state{};
   for (;;) {
-    pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
-    const int ready = ::poll(&input, 1, kAWhile);
+    pollfd inputs[] = {{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0}, {.fd = stop_descriptor(), .events = POLLIN, .revents = 0}};
+    ::poll(inputs, 2, -1);
+    const bool ready = inputs[0].revents != 0;
     if (stop_signal() == SIGINT) {
       forget_interrupt();
       *character = kDropLine;
@@ -57,8 +57,8 @@ int read_character(EditLine*, wchar_t* character) {
       return 0;
     }
     char byte = 0;
-    const auto count = ready > 0 ? ::read(STDIN_FILENO, &byte, 1) : -1;
-    if (ready > 0 && count <= 0) {
+    const auto count = ready ? ::read(STDIN_FILENO, &byte, 1) : -1;
+    if (ready && count <= 0) {
       return 0;
     }
     // NOLINTNEXTLINE(concurrency-mt-unsafe): the state is our own

@@ -69,9 +69,9 @@ int main(int argc, char** argv) {
   std::set_terminate(end_with_what_failed);
   dikkat::hold_standard_streams();
   dikkat::wait_briefly(argv);
-  dikkat::handle_signals();
   try {
     share_one_heap_where_space_is_limited();
+    dikkat::handle_signals();
     return dikkat::run_command_line(argc, argv);
   } catch (const dikkat::InputError& e) {
     dikkat::tell(dikkat::concat("dikkat: ", e.what()));

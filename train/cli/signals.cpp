@@ -1,18 +1,25 @@
 #include "train/cli/signals.h"
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
 
+#include <pthread.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "autograd/base/error.h"
+#include "autograd/base/signals.h"
 #include "train/io/mapped_file.h"
 
 namespace dikkat {
 namespace {
 
-// Not volatile sig_atomic_t: the kernel gives a signal to any thread, and the threads that look are others.
+// Not volatile sig_atomic_t: the threads that look at it are not the one that takes signals.
 std::atomic<int> received = 0;
+std::atomic<int> news = -1;  // an eventfd that is readable after a signal
 std::atomic<bool> in_order = false;
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free, "handlers may touch nothing else");
 
@@ -21,28 +28,62 @@ extern "C" void on_signal(int signal) {
     return;  // a terminal that is closed sends it by way of the shell, and once more by itself
   }
   int none = 0;
-  if (!in_order || !received.compare_exchange_strong(none, signal)) {  // two threads may be given one each at the same time
+  if (!in_order || !received.compare_exchange_strong(none, signal)) {
     ::_exit(128 + signal);
   }
+  const int before = errno;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto ignored = ::write(news, &one, sizeof one);
+  errno = before;
 }
 
 void say(const char* text) { [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text, std::strlen(text)); }
 
-/// A page of a mapped file that is there no more; anything else that is a bus error crashes as it would.
+/// A page of a mapped file that is no longer there. Any other bus error ends the process as if there were no handler. This is the one
+/// signal that is handled on the thread that has raised it, by an instruction of our own that reads a file.
 extern "C" void on_bus_error(int signal, siginfo_t* info, void*) {
   constexpr int kBadInput = 2;
-  if (const char* path = mapped_file_at(info->si_addr)) {
+  const bool raised_by_an_instruction = info->si_code > 0;
+  if (const char* path = raised_by_an_instruction ? mapped_file_at(info->si_addr) : nullptr) {
     say("dikkat: ");
     say(path);
     say(" was cut short, or could not be read, while it was in use: bring it back as it was; checkpoints are unharmed\n");
     ::_exit(kBadInput);
   }
-  ::signal(signal, SIG_DFL);  // and the instruction is tried again
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);  // when this handler returns
+}
+
+/// The only thread whose signals are not blocked, so the system gives every signal for the process to it: handlers run here, those of
+/// libraries too, and signals without a handler do what they always do. Signals that the parent process had blocked stay blocked.
+void* take_signals(void* mask_at_start) {
+  pthread_sigmask(SIG_SETMASK, static_cast<const sigset_t*>(mask_at_start), nullptr);
+  for (;;) {
+    ::pause();
+  }
+}
+
+void start_thread_for_signals(const sigset_t& mask_at_start) {
+  constexpr std::size_t kStack = std::size_t{256} << 10;
+  static sigset_t mask;
+  mask = mask_at_start;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStack);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_t thread{};
+  const int error = ::pthread_create(&thread, &attributes, take_signals, &mask);
+  pthread_attr_destroy(&attributes);
+  require(error == 0, "the thread that takes signals cannot be started: error ", error,
+          "; expected room for one more thread (ulimit -u, ulimit -v)");
+  pthread_setname_np(thread, "signals");
 }
 
 }  // namespace
 
 void handle_signals() {
+  const sigset_t mask_at_start = block_signals_for_good();
+  news = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
@@ -59,14 +100,18 @@ void handle_signals() {
   action.sa_sigaction = on_bus_error;
   action.sa_flags = SA_SIGINFO;
   sigaction(SIGBUS, &action, nullptr);
+  start_thread_for_signals(mask_at_start);
 }
 
 void stop_in_order() { in_order = true; }
 void stop_at_once() { in_order = false; }
 void forget_interrupt() {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const auto ignored = ::read(news, &count, sizeof count);
   int interrupt = SIGINT;
   received.compare_exchange_strong(interrupt, 0);  // not what came since it was looked at
 }
 int stop_signal() { return received; }
+int stop_descriptor() { return news; }
 
 }  // namespace dikkat

@@ -2,9 +2,12 @@
 
 namespace dikkat {
 
-/// For main(): SIGINT, SIGTERM and SIGHUP (where it is not ignored, as under nohup) end the process at once with exit code 128 + signal,
-/// since there is nothing yet to save. SIGPIPE and SIGXFSZ become errors of the write that caused them. A SIGBUS from a mapped file that
-/// was cut short ends the process with exit code 2 and a sentence that names it.
+/// For main(), before any other thread is started: blocks signals on this thread, and so on all that it starts, and starts one thread that
+/// takes them. So no handler ever runs on a thread that computes (autograd/base/signals.h says why).
+///
+/// SIGINT, SIGTERM and SIGHUP (where it is not ignored, as under nohup) end the process at once with exit code 128 + signal, since there is
+/// nothing to save yet. SIGPIPE and SIGXFSZ become errors of the write that caused them. A SIGBUS from a mapped file that was cut short
+/// ends the process with exit code 2 and a sentence that names the file. Throws Error where the system lets no thread be started.
 void handle_signals();
 
 /// From now on a first one of the three only asks the work to end in order; a second one ends the process at once.
@@ -19,5 +22,7 @@ void forget_interrupt();
 /// The signal that asked for an end, or 0.
 int stop_signal();
 inline bool stop_requested() { return stop_signal() != 0; }
+/// For poll(): readable once a signal has asked for an end, until it is forgotten; -1 where the system had none.
+int stop_descriptor();
 
 }  // namespace dikkat

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
@@ -108,15 +109,22 @@ class Program {
   }
 
   /// Whether the process handles SIGINT itself by now.
-  bool handles_interrupts() const {
-    std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
-    for (std::string line; std::getline(status, line);) {
-      if (line.starts_with("SigCgt:")) {
-        return (std::stoull(line.substr(7), nullptr, 16) >> (SIGINT - 1) & 1U) != 0;
-      }
+  bool handles_interrupts() const { return has_signal("status", "SigCgt", SIGINT); }
+  /// Whether the signal, which was sent, has not been taken yet. (A second one would be counted as the same then.)
+  bool has_pending(int signal) const { return has_signal("status", "ShdPnd", signal); }
+  /// Whether each of the process's threads blocks the signal.
+  std::vector<bool> blocked_by_thread(int signal) const {
+    std::vector<bool> blocked;
+    std::error_code ended;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(pid_) + "/task", ended)) {
+      blocked.push_back(has_signal("task/" + task.path().filename().string() + "/status", "SigBlk", signal));
     }
-    return false;
+    return blocked;
   }
+
+  /// What it has written so far.
+  std::string out() const { return text_of(out_); }
+  std::string err() const { return text_of(err_); }
 
   /// The end of the process; it is killed, and the test fails, when that takes too long.
   Outcome wait() {
@@ -139,6 +147,16 @@ class Program {
     std::string text(static_cast<std::size_t>(::lseek(file, 0, SEEK_END)), '\0');
     EXPECT_EQ(::pread(file, text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
     return text;
+  }
+  /// Whether a set of signals in a status file under /proc/PID has this one.
+  bool has_signal(const std::string& file, const std::string& set, int signal) const {
+    std::ifstream status("/proc/" + std::to_string(pid_) + "/" + file);
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with(set + ":")) {
+        return (std::stoull(line.substr(set.size() + 1), nullptr, 16) >> (signal - 1) & 1U) != 0;
+      }
+    }
+    return false;
   }
   static void connect(posix_spawn_file_actions_t& actions, int stream, int captured, const std::string& instead, int mode) {
     if (instead == kClosed) {

@@ -1,0 +1,99 @@
+#include "autograd/base/signals.h"
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <time.h>
+
+#include "autograd/kernels/gemm.h"
+#include "tests/support/numbers.h"
+
+namespace dikkat::kernels {
+namespace {
+
+std::atomic<long> ticks = 0;
+
+/// A handler, and a timer that sends its signal to the process every 200 us.
+class Ticks {
+ public:
+  Ticks() {
+    struct sigaction action {};
+    action.sa_handler = [](int) { ++ticks; };
+    action.sa_flags = SA_RESTART;
+    ::sigaction(SIGUSR2, &action, &before_);
+    sigevent event{};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = SIGUSR2;
+    EXPECT_EQ(::timer_create(CLOCK_MONOTONIC, &event, &timer_), 0);
+    const timespec period{.tv_sec = 0, .tv_nsec = 200'000};
+    const itimerspec times{.it_interval = period, .it_value = period};
+    EXPECT_EQ(::timer_settime(timer_, 0, &times, nullptr), 0);
+  }
+  ~Ticks() {
+    ::timer_delete(timer_);
+    ::sigaction(SIGUSR2, &before_, nullptr);
+  }
+  Ticks(const Ticks&) = delete;
+  Ticks& operator=(const Ticks&) = delete;
+
+ private:
+  timer_t timer_{};
+  struct sigaction before_ {};
+};
+
+bool is_blocked(int signal) {
+  sigset_t mask;
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  return sigismember(&mask, signal) == 1;
+}
+
+TEST(Signals, AreBlockedWhileTheObjectLives) {
+  ASSERT_FALSE(is_blocked(SIGINT));
+  {
+    const SignalsBlocked outer;
+    EXPECT_TRUE(is_blocked(SIGINT));
+    EXPECT_TRUE(is_blocked(SIGRTMIN));
+    EXPECT_FALSE(is_blocked(SIGBUS)) << "a fault of the thread's own";
+    { const SignalsBlocked inner; }
+    EXPECT_TRUE(is_blocked(SIGINT));
+  }
+  EXPECT_FALSE(is_blocked(SIGINT));
+}
+
+// oneDNN's code for such a product takes its stack from the heap; a handler's frame there would destroy the heap.
+TEST(Signals, OfAUsersProgramHarmNoProduct) {
+  constexpr index kM = 96;
+  constexpr index kN = 512;
+  constexpr index kK = 768;
+  const std::vector<float> a = testing::numbers(kM * kK, 1);
+  const std::vector<float> b = testing::numbers(kN * kK, 2);
+  std::vector<float> expected(kM * kN);
+  std::vector<float> c(kM * kN);
+  const Gemm<float> product{.m = kM,
+                            .n = kN,
+                            .k = kK,
+                            .a = a.data(),
+                            .lda = kM,
+                            .transpose_a = true,
+                            .b = b.data(),
+                            .ldb = kN,
+                            .c = expected.data(),
+                            .ldc = kN};
+  gemm(product);
+  Gemm<float> again = product;
+  again.c = c.data();
+  const Ticks started;
+  const long before = ticks;
+  for (int i = 0; ticks < before + 300; ++i) {
+    std::fill(c.begin(), c.end(), 0.0F);
+    gemm(again);
+    ASSERT_TRUE(c == expected) << i;
+  }
+  EXPECT_FALSE(is_blocked(SIGUSR2)) << "the caller's mask is what it was";
+}
+
+}  // namespace
+}  // namespace dikkat::kernels
