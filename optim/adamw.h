@@ -1,42 +1,39 @@
 #pragma once
 
-#include "autograd/base/pages.h"
-#include "autograd/tape/parameters.h"
+#include "optim/optimizer.h"
 
 namespace dikkat {
 
-/// Adam with decoupled weight decay (Loshchilov and Hutter, arXiv 1711.05101), on parameters of Decay::yes; with weight_decay 0
-/// it is Adam (Kingma and Ba, arXiv 1412.6980).
-class AdamW {
+/// Adam with decoupled weight decay (Loshchilov and Hutter, arXiv 1711.05101); with weight_decay 0 it is Adam (Kingma and Ba, arXiv
+/// 1412.6980).
+class AdamW : public Optimizer {
  public:
   struct Options {
-    double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;
+    double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;
+    double weight_decay = 0.1;  // of parameters of Decay::yes
   };
 
-  /// Throws Error when the store has not been allocated, or when there is no memory for the moments.
-  AdamW(ParameterStore& store, const Options& options);
+  /// Of all trained parameters. Throws Error when the store has not been laid out.
+  AdamW(ParameterStore& store, const Options& options) : AdamW(store, options, settings_of(store, options.weight_decay)) {}
+  /// Of these alone, in the order of the slab. Their settings hold the weight decay.
+  AdamW(ParameterStore& store, const Options& options, std::span<const ParameterSettings> parameters);
 
-  /// One update from the store's gradients times gradient_scale; `step` counts from 1. Leaves the gradients cleared. Whether all weights
-  /// and moments are finite afterwards.
-  bool step(index step, double learning_rate, double gradient_scale = 1);
-
-  const Options& options() const { return options_; }
-  /// The moments, laid out as the store's slab.
-  template <class T>
-  T* m() {
-    return static_cast<T*>(checked(m_, kDType<T>));
-  }
-  template <class T>
-  T* v() {
-    return static_cast<T*>(checked(v_, kDType<T>));
-  }
+  const char* name() const override { return "AdamW"; }
+  std::vector<StateSlab*> state() override { return {&m_, &v_}; }
+  Cost cost() const override;
+  bool update(const Update& update, std::span<const Unit> units) override;
 
  private:
-  void* checked(const Pages& pages, DType asked) const;
+  /// Neighbours in the slab with the same settings.
+  struct Range {
+    index begin, end;    // in the store's slab
+    index state_offset;  // of its first element in m and v
+    double rate_factor, weight_decay;
+  };
 
-  ParameterStore& store_;
   Options options_;
-  Pages m_, v_;
+  StateSlab m_, v_;
+  std::vector<Range> ranges_;
 };
 
 }  // namespace dikkat

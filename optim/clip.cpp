@@ -11,7 +11,7 @@ double gradient_norm(ParameterStore& store) {
   store.complete_gradients();
   return for_float(store.dtype(), "gradient norm", [&](auto zero) {
     using T = decltype(zero);
-    return std::sqrt(kernels::sum_of_squares<T>(store.slab_size(), store.gradients<T>()));
+    return std::sqrt(kernels::sum_of_squares<T>(store.trainable_size(), store.gradients<T>()));
   });
 }
 

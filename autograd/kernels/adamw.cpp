@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cmath>
-#include <cstdint>
-#include <limits>
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
 #include "autograd/base/simd.h"
+#include "autograd/kernels/magnitude.h"
 
 namespace dikkat::kernels {
 namespace {
@@ -20,15 +18,6 @@ template <class T>
 struct Constants {
   T scale, beta1, beta2, rest1, rest2, decay, rate, root, eps;
 };
-
-template <class T>
-using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-
-/// As integers these are in the order of |x|, with what is not finite above all.
-template <class T>
-Bits<T> magnitude(T x) {
-  return std::bit_cast<Bits<T>>(x) & (std::numeric_limits<Bits<T>>::max() >> 1);
-}
 
 /// Whether all weights and moments are finite afterwards: a first moment that is not makes its weight the same.
 /// A function of its own, its pointers and constants being arguments: only so does gcc see that nothing overlaps, and use vectors.
@@ -42,7 +31,7 @@ bool update(index n, const Constants<T> c, T* __restrict weight, const T* __rest
     weight[i] = weight[i] * c.decay - c.rate * m[i] / (std::sqrt(v[i]) * c.root + c.eps);
     highest = std::max({highest, magnitude(weight[i]), magnitude(v[i])});
   }
-  return highest < magnitude(std::numeric_limits<T>::infinity());
+  return highest < kInfiniteMagnitude<T>;
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ struct Gemm {
   index ldc = 0;
   bool add = false;
   const T* bias = nullptr;
+  bool lower = false;  // C is symmetric, so what lies above its diagonal may be left out: it holds anything then
 };
 
 enum class GemmLibrary { onednn, packed, eigen };  // packed: our own

@@ -229,7 +229,8 @@ void multiply_task(const Gemm<float>& p, const Cut& cut, const PackedRows& packe
       const index col = panel * kCols;
       const index cols = std::min(kCols, p.n - col);
       const float* bias = p.bias == nullptr ? nullptr : p.bias + col;
-      for (index row_panel = row_begin; row_panel < row_end; ++row_panel) {
+      const index first_panel = p.lower ? std::max(row_begin, col / kRows) : row_begin;  // those above lie above the diagonal
+      for (index row_panel = first_panel; row_panel < row_end; ++row_panel) {
         const index row = row_panel * kRows;
         const index rows = std::min(kRows, p.m - row);
         if (begin == 0 && p.add && p.bias != nullptr) {
@@ -263,9 +264,10 @@ void gemm_packed(const Gemm<float>& p) {
       pack_a(p, packed.first + i, begin, end, packed.panel(packed.first + i, begin, end));
     }
   });
-  parallel_for(
-      cut.row_blocks * cut.groups, [] { panel_of_b(); },
-      [&](index task) { multiply_task(p, cut, packed, task / cut.groups, task % cut.groups); });
+  auto task = [&](index i) { multiply_task(p, cut, packed, i / cut.groups, i % cut.groups); };
+  auto on_thread = [] { panel_of_b(); };
+  const index tasks = cut.row_blocks * cut.groups;
+  p.lower ? parallel_for_uneven(tasks, on_thread, task) : parallel_for(tasks, on_thread, task);
 }
 
 }  // namespace dikkat::kernels

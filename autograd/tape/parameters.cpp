@@ -43,7 +43,7 @@ void give_first_values(const ParameterStore::Entry& entry, std::uint64_t seed) {
 }  // namespace
 
 Parameter ParameterStore::add(std::string_view path, Shape shape, Init init, Decay decay, Role role, std::vector<index> row_parts) {
-  require(!allocated_, "parameters: '", path, "' added after allocate(), expected all of them before");
+  require(!laid_out_, "parameters: '", path, "' added after allocate(), expected all of them before");
   for (const Entry& other : entries_) {
     require(other.path != path, "parameters: '", path, "' exists already, expected a path of its own");
   }
@@ -61,32 +61,47 @@ Parameter ParameterStore::add(std::string_view path, Shape shape, Init init, Dec
   entry.record.dtype = dtype_;
   entry.record.needs_gradient = true;
   entry.record.parameter = &entry.gradient;
+  sorted_.push_back(&entry);
   return Parameter(&entry.record);
+}
+
+void ParameterStore::freeze(std::string_view path) {
+  require(!laid_out_, "parameters: '", path, "' frozen after lay_out(), expected that before");
+  Entry& entry = this->entry(path);
+  entry.frozen = true;
+  entry.record.needs_gradient = false;
+}
+
+void ParameterStore::lay_out() {
+  require(!laid_out_, "parameters: places are given already, expected lay_out() or reserve() once");
+  laid_out_ = true;
+  const auto order = [](const Entry* e) { return std::tuple(e->frozen, !e->frozen && e->decay == Decay::yes, std::string_view(e->path)); };
+  std::sort(sorted_.begin(), sorted_.end(), [&](const Entry* a, const Entry* b) { return order(a) < order(b); });
+  const auto unit = static_cast<index>(64 / size_of(dtype_));
+  for (Entry* entry : sorted_) {
+    entry->offset = slab_size_;
+    slab_size_ += round_up(entry->size(), unit);
+    if (!entry->frozen) {
+      trainable_size_ = slab_size_;
+      ++trainable_;
+    }
+  }
 }
 
 void ParameterStore::reserve() {
   require(!allocated_, "parameters: allocate() called a second time");
+  if (!laid_out_) {
+    lay_out();
+  }
   allocated_ = true;
-  for (Entry& entry : entries_) {
-    sorted_.push_back(&entry);
-  }
-  std::sort(sorted_.begin(), sorted_.end(),
-            [](const Entry* a, const Entry* b) { return std::tie(a->decay, a->path) < std::tie(b->decay, b->path); });
-
-  const auto unit = static_cast<index>(64 / size_of(dtype_));
-  for (Entry* entry : sorted_) {
-    if (entry->decay == Decay::no) {
-      decay_begin_ = slab_size_ + round_up(entry->size(), unit);
-    }
-    entry->offset = slab_size_;
-    slab_size_ += round_up(entry->size(), unit);
-  }
   const std::size_t element = size_of(dtype_);
   weights_ = Pages(static_cast<std::size_t>(slab_size_) * element, "weights");
-  gradients_ = Pages(static_cast<std::size_t>(slab_size_) * element, "gradients");
+  gradients_ = Pages(static_cast<std::size_t>(trainable_size_) * element, "gradients");
   for (Entry* entry : sorted_) {
     entry->record.data = weights_.data() + static_cast<std::size_t>(entry->offset) * element;
-    entry->gradient.data = gradients_.data() + static_cast<std::size_t>(entry->offset) * element;
+    if (!entry->frozen) {
+      entry->gradient.data = gradients_.data() + static_cast<std::size_t>(entry->offset) * element;
+    }
   }
 }
 
@@ -121,7 +136,7 @@ void* ParameterStore::slab(const Pages& pages, DType asked) const {
 }
 
 void ParameterStore::complete_gradients() {
-  for (Entry* entry : sorted_) {
+  for (Entry* entry : trainable()) {
     if (!entry->gradient.written) {
       std::memset(entry->gradient.data, 0, static_cast<std::size_t>(entry->size()) * size_of(dtype_));
       entry->gradient.written = true;
@@ -130,7 +145,7 @@ void ParameterStore::complete_gradients() {
 }
 
 void ParameterStore::clear_gradients() {
-  for (Entry* entry : sorted_) {
+  for (Entry* entry : trainable()) {
     entry->gradient.written = false;
   }
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,9 +46,11 @@ class Parameter {
   TensorRecord* record_ = nullptr;
 };
 
-/// All weights of a model, sorted by (decay, path), in one slab; gradients in another of the same layout.
+/// All weights of a model in one slab: first those that are trained, sorted by (decay, path), then the frozen ones, sorted by path.
+/// Gradients lie in another slab, of the trained ones alone and with the same layout.
 ///
 ///   ParameterStore store;            // layers name their parameters while they are built
+///   store.freeze("wte.weight");      // if it is not to be trained
 ///   store.allocate(seed);            // then they get their places and first values
 class ParameterStore {
  public:
@@ -61,7 +64,8 @@ class ParameterStore {
     Decay decay = Decay::no;
     Role role = Role::vector;
     std::vector<index> row_parts;  // of a matrix that is several below one another (q | k | v): the rows of each; empty: it is one
-    index offset = 0;              // in the slab
+    bool frozen = false;
+    index offset = 0;  // in the slab
     TensorRecord record;
     ParameterGradient gradient;
 
@@ -74,28 +78,38 @@ class ParameterStore {
   /// was called.
   Parameter add(std::string_view path, Shape shape, Init init, Decay decay, Role role, std::vector<index> row_parts = {});
 
+  /// The parameter stays as it is: it needs no gradient, has no memory for one, and optimizers do not know it. Throws Error where there is
+  /// no such path, and once places are given (lay_out()).
+  void freeze(std::string_view path);
+
   /// Gives every parameter its place and its first values: reserve() and initialise().
   void allocate(std::uint64_t seed) {
     reserve();
     initialise(seed);
   }
-  /// Gives every parameter its place, which is mapped and not touched. Throws Error when there is no memory, or when called twice.
+  /// Gives every parameter its place (Entry::offset), without memory. Throws Error when called twice.
+  void lay_out();
+  /// Maps the memory, and touches none of it; with lay_out(), if that was not called. Throws Error when there is none, or when called
+  /// twice.
   void reserve();
   /// Gives every parameter its first values, a function of (seed, path). Throws Error before reserve().
   void initialise(std::uint64_t seed);
 
   DType dtype() const { return dtype_; }
+  bool is_laid_out() const { return laid_out_; }
   /// Elements of all parameters.
   index parameter_count() const;
-  /// In the order of the slab.
+  /// In the order of the slab; before lay_out() in that of their making.
   const std::vector<Entry*>& entries() const { return sorted_; }
+  /// Those that are trained, likewise, after lay_out().
+  std::span<Entry* const> trainable() const { return {sorted_.data(), trainable_}; }
   /// Throws Error when there is none of that path.
   Entry& entry(std::string_view path) const;
 
   /// Elements of the slab: those of the parameters, each rounded up to 64 bytes. What is between them is zero.
   index slab_size() const { return slab_size_; }
-  /// The first element of those that decay; they reach to the slab's end.
-  index decay_begin() const { return decay_begin_; }
+  /// Elements of its first part, of those that are trained, which is the size of the gradients' slab.
+  index trainable_size() const { return trainable_size_; }
   template <class T>
   T* weights() {
     return static_cast<T*>(slab(weights_, kDType<T>));
@@ -110,8 +124,6 @@ class ParameterStore {
   void complete_gradients();
   /// The next backward pass overwrites.
   void clear_gradients();
-  /// Frozen parameters need no gradient.
-  void set_needs_gradient(std::string_view path, bool needs) { entry(path).record.needs_gradient = needs; }
 
  private:
   void* slab(const Pages& pages, DType asked) const;
@@ -121,8 +133,9 @@ class ParameterStore {
   std::vector<Entry*> sorted_;
   Pages weights_, gradients_;
   index slab_size_ = 0;
-  index decay_begin_ = 0;
-  bool allocated_ = false;
+  index trainable_size_ = 0;
+  std::size_t trainable_ = 0;  // parameters
+  bool laid_out_ = false, allocated_ = false;
 };
 
 }  // namespace dikkat

@@ -50,6 +50,9 @@ Outcome<T> run(Tape& tape, const Sample& sample, const Function& f, const Option
   if (o.feed == Feed::parameters) {
     for (std::size_t i = 0; i < n; ++i) {
       parameters.push_back(store.add(concat("p", i), sample.operands[i].shape, Init::zeros(), Decay::no, Role::vector));
+      if ((o.frozen >> i & 1U) != 0) {
+        store.freeze(concat("p", i));
+      }
     }
     store.allocate(0);
   }
@@ -62,9 +65,10 @@ Outcome<T> run(Tape& tape, const Sample& sample, const Function& f, const Option
     if (o.feed == Feed::parameters) {
       auto& entry = store.entry(concat("p", i));
       std::copy(values.begin(), values.end(), static_cast<T*>(entry.record.data));
-      std::fill_n(static_cast<T*>(entry.gradient.data), entry.size(), o.prefill ? static_cast<T>(*o.prefill) : nan);
-      entry.gradient.written = o.prefill.has_value();
-      store.set_needs_gradient(entry.path, needs);
+      if (needs) {
+        std::fill_n(static_cast<T*>(entry.gradient.data), entry.size(), o.prefill ? static_cast<T>(*o.prefill) : nan);
+        entry.gradient.written = o.prefill.has_value();
+      }
       entries.push_back(&entry);
       slots[i] = i == 0 ? tape.use(parameters[i]) : Tensor(parameters[i]);
     } else {

@@ -76,8 +76,8 @@ void compare_with_definition(double tolerance) {
       const Definition& definition = expected.at(entry->path);
       const std::string what = entry->path + " at step " + std::to_string(step);
       expect_near(values_of(store.weights<T>(), *entry), definition.weight, tolerance, what);
-      expect_near(values_of(adamw.m<T>(), *entry), definition.m, tolerance, what + ", m");
-      expect_near(values_of(adamw.v<T>(), *entry), definition.v, 10 * tolerance, what + ", v");
+      expect_near(values_of(adamw.state()[0]->data<T>(), *entry), definition.m, tolerance, what + ", m");
+      expect_near(values_of(adamw.state()[1]->data<T>(), *entry), definition.v, 10 * tolerance, what + ", v");
     }
   }
 }
@@ -145,8 +145,8 @@ TEST(AdamWStep, LeavesZerosBetweenTheParameters) {
   }
   EXPECT_EQ(stray_elements(store, store.weights<float>()), 0);
   EXPECT_EQ(stray_elements(store, store.gradients<float>()), 0);
-  EXPECT_EQ(stray_elements(store, adamw.m<float>()), 0);
-  EXPECT_EQ(stray_elements(store, adamw.v<float>()), 0);
+  EXPECT_EQ(stray_elements(store, adamw.state()[0]->data<float>()), 0);
+  EXPECT_EQ(stray_elements(store, adamw.state()[1]->data<float>()), 0);
 }
 
 TEST(AdamWStep, OfAModelThatNeverDecaysOrAlwaysDoes) {
@@ -177,11 +177,99 @@ TEST(AdamWStep, ShowsNaNInTheGradient) {
 TEST(AdamWUse, IsRefusedWhereItCannotWork) {
   ParameterStore store;
   add_parameters(store);
-  EXPECT_EQ(testing::error_of([&] { AdamW(store, kOptions); }), "parameters: have no memory yet, expected allocate() before");
+  EXPECT_EQ(testing::error_of([&] { AdamW(store, kOptions); }),
+            "optimizer: parameters have no places yet, expected lay_out() or allocate() before");
   store.allocate(1);
   AdamW adamw(store, kOptions);
-  EXPECT_EQ(testing::error_of([&] { adamw.step(0, 0.1); }), "adamw: step 0, expected 1 or more");
-  EXPECT_EQ(testing::error_of([&] { adamw.m<double>(); }), "adamw: moments hold f32, asked for as f64");
+  EXPECT_EQ(testing::error_of([&] { adamw.step(0, 0.1); }), "optimizer: step 0, expected 1 or more");
+  EXPECT_EQ(testing::error_of([&] { adamw.state()[0]->data<double>(); }), "optimizer: m holds f32, asked for as f64");
+}
+
+TEST(AdamWStep, LeavesFrozenParametersAlone) {
+  ParameterStore store;
+  add_parameters(store);
+  store.freeze("table");
+  store.freeze("gain");
+  store.allocate(3);
+  AdamW adamw(store, kOptions);
+  const auto before = values_of(store.weights<float>(), store.entry("table"));
+  for (ParameterStore::Entry* entry : store.trainable()) {
+    write_gradient<float>(*entry, some_numbers(entry->size(), 1));
+  }
+  adamw.step(1, 0.1);
+  EXPECT_EQ(values_of(store.weights<float>(), store.entry("table")), before);
+  EXPECT_EQ(values_of(store.weights<float>(), store.entry("gain")), std::vector{1.0});
+  EXPECT_EQ(adamw.state()[0]->size, 48 + 32) << "of bias and weight alone";
+  EXPECT_EQ(adamw.cost().bytes, 7 * 4 * (48 + 32));
+}
+
+/// Six steps; the weights.
+template <class Optimize>
+std::vector<float> weights_after(Optimize&& update) {
+  ParameterStore store;
+  add_parameters(store);
+  store.allocate(3);
+  AdamW adamw(store, kOptions);
+  adamw.reserve();
+  for (index step = 1; step <= 6; ++step) {
+    for (ParameterStore::Entry* entry : store.trainable()) {
+      write_gradient<float>(*entry, some_numbers(entry->size(), static_cast<std::uint64_t>(step)));
+    }
+    update(adamw, Update{.step = step, .learning_rate = 0.01});
+  }
+  return {store.weights<float>(), store.weights<float>() + store.slab_size()};
+}
+
+TEST(AdamWUnits, MayBeCutAndUpdatedInAnyOrder) {
+  const auto whole = weights_after([](AdamW& adamw, const Update& u) { adamw.step(u.step, u.learning_rate); });
+  const auto cut = weights_after([](AdamW& adamw, const Update& u) {
+    for (const Unit& unit : adamw.units()) {
+      const index middle = unit.begin + (unit.end - unit.begin) / Unit::kCut / 3 * Unit::kCut;
+      const Unit parts[] = {{.begin = middle, .end = unit.end}, {.begin = unit.begin, .end = middle}};
+      EXPECT_TRUE(adamw.update(u, parts));
+    }
+  });
+  EXPECT_EQ(whole, cut);
+}
+
+TEST(ParameterGroups, ChooseByPatternAndRoleAndTheLastOneCounts) {
+  ParameterStore store;
+  add_parameters(store);
+  store.lay_out();
+  const std::vector<ParameterGroup> groups{{.match = "?a*", .learning_rate = 0.5, .weight_decay = 0.25},  // table, gain
+                                           {.role = Role::vector, .learning_rate = 3},                    // bias, gain
+                                           {.match = "*e*", .role = Role::vector, .weight_decay = 7}};    // none
+  std::map<std::string, std::pair<double, double>> chosen;
+  for (const ParameterSettings& s : settings_of(store, 0.1, groups, 2)) {
+    chosen[s.parameter->path] = {s.rate_factor, s.weight_decay};
+  }
+  const std::map<std::string, std::pair<double, double>> expected{
+      {"bias", {1.5, 0}}, {"gain", {1.5, 0.25}}, {"table", {0.25, 0.25}}, {"weight", {1, 0.1}}};
+  EXPECT_EQ(chosen, expected);
+}
+
+TEST(ParameterGroups, FreezeAndThawWithTheLastWord) {
+  ParameterStore store;
+  add_parameters(store);
+  freeze(store, std::vector<ParameterGroup>{{.match = "*", .frozen = true}, {.role = Role::vector, .frozen = false}});
+  store.lay_out();
+  std::vector<std::string> trained;
+  for (const ParameterStore::Entry* entry : store.trainable()) {
+    trained.push_back(entry->path);
+  }
+  EXPECT_EQ(trained, (std::vector<std::string>{"bias", "gain"}));
+}
+
+TEST(ParameterGroups, HaveTheirOwnRateAndDecay) {
+  ParameterStore store(DType::f64);
+  store.add("fast", {1}, Init::ones(), Decay::yes, Role::vector);
+  store.add("slow", {1}, Init::ones(), Decay::yes, Role::vector);
+  store.allocate(0);
+  const std::vector<ParameterGroup> groups{{.match = "fast", .learning_rate = 0.4, .weight_decay = 0.5}};
+  AdamW adamw(store, kOptions, settings_of(store, 0.25, groups, 0.1));
+  adamw.step(1, 0.05);  // half of the peak
+  EXPECT_DOUBLE_EQ(store.weights<double>()[store.entry("fast").offset], 1 - 0.2 * 0.5);
+  EXPECT_DOUBLE_EQ(store.weights<double>()[store.entry("slow").offset], 1 - 0.05 * 0.25);
 }
 
 }  // namespace

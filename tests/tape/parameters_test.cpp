@@ -25,9 +25,12 @@ struct Store {
   ParameterStore store{DType::f64};
   Parameter a = store.add("a", {2}, Init::ones(), Decay::no, Role::vector);
   Parameter b = store.add("b", {2}, Init::ones(), Decay::yes, Role::hidden);
-  Store() {
+  explicit Store(const char* frozen = nullptr) {
+    if (frozen != nullptr) {
+      store.freeze(frozen);
+    }
     store.allocate(1);
-    for (auto* entry : store.entries()) {
+    for (auto* entry : store.trainable()) {
       std::fill_n(static_cast<double*>(entry->gradient.data), entry->size(), kNan);
     }
   }
@@ -71,12 +74,11 @@ TEST(Parameters, PassAddsToAParameter) {
 }
 
 TEST(Parameters, FrozenOnesAreLeftAlone) {
-  Store s;
-  s.store.set_needs_gradient("b", false);
+  Store s("b");
   Tape tape;
   tape.backward(total(testing::plus(tape.use(s.a), s.b)));
   EXPECT_EQ(s.gradient("a"), (std::vector<double>{1, 1}));
-  EXPECT_TRUE(std::isnan(s.gradient("b")[0]));
+  EXPECT_EQ(s.store.entry("b").gradient.data, nullptr);
   EXPECT_FALSE(s.store.entry("b").gradient.written);
   EXPECT_EQ(error_of([&] { s.backward(s.b, 1); }), "backward: nothing that this tape made it of needs a gradient");
 }
@@ -106,9 +108,31 @@ TEST(ParameterStore, SortsByDecayAndPathIntoOneSlab) {
   EXPECT_EQ(paths, (std::vector<std::string>{"a.bias", "b.bias", "a.weight", "z.weight"}));
   EXPECT_EQ(store.parameter_count(), 15 + 5 + 32 + 33);
   EXPECT_EQ(store.slab_size(), 48 + 16 + 32 + 16);
-  EXPECT_EQ(store.decay_begin(), 48 + 16);
   EXPECT_EQ(store.weights<float>()[0], 1);
   EXPECT_EQ(store.weights<float>()[33], 0) << "between parameters";
+}
+
+TEST(ParameterStore, FrozenOnesComeLastAndHaveNoMemoryForGradients) {
+  ParameterStore store;
+  for (const char* path : {"a", "b", "c", "d"}) {
+    store.add(path, {20}, Init::normal(1), path[0] < 'c' ? Decay::yes : Decay::no, Role::vector);
+  }
+  store.freeze("d");
+  store.freeze("a");
+  store.allocate(7);
+  std::vector<std::string> paths;
+  for (const auto* entry : store.entries()) {
+    paths.push_back(entry->path);
+    EXPECT_EQ(entry->record.data, store.weights<float>() + entry->offset);
+    EXPECT_EQ(entry->gradient.data, entry->frozen ? nullptr : store.gradients<float>() + entry->offset);
+    EXPECT_EQ(entry->record.needs_gradient, !entry->frozen);
+  }
+  EXPECT_EQ(paths, (std::vector<std::string>{"c", "b", "a", "d"}));
+  EXPECT_EQ(store.trainable().size(), 2U);
+  EXPECT_EQ(store.trainable_size(), 2 * 32);
+  EXPECT_EQ(store.slab_size(), 4 * 32);
+  EXPECT_EQ(error_of([&] { store.freeze("b"); }), "parameters: 'b' frozen after lay_out(), expected that before");
+  EXPECT_EQ(error_of([&] { ParameterStore().freeze("x"); }), "parameters: none is named 'x'");
 }
 
 TEST(ParameterStore, FirstValuesFollowFromSeedAndPathAlone) {

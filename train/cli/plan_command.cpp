@@ -80,7 +80,7 @@ void put_table(const Trainer& trainer, const Trial& trial, const std::filesystem
   const DiskPlan disk = trainer.disk_plan();
   const Pace pace = pace_of(trainer, trial);
   const auto shown = [](std::size_t bytes) { return short_bytes(static_cast<double>(bytes)); };
-  const auto line = [](const char* name, const std::string& figure, const std::string& note = "") {
+  const auto line = [](const std::string& name, const std::string& figure, const std::string& note = "") {
     put(fmt::format("  {:<22}{:>10}{}{}\n", name, figure, note.empty() ? "" : "  ", note));
   };
   put("memory\n");

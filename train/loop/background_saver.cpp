@@ -89,7 +89,7 @@ void BackgroundSaver::start(const Snapshot& snapshot) {
   require(!s.started, "save: one is under way already, expected it to be collected first");
   if (const std::size_t bytes = bytes_in_copy(snapshot); s.memory.size() < bytes) {
     s.memory = Pages();
-    s.memory = Pages(bytes, "copy of weights and moments to save from (train.async_save = false does without it)");
+    s.memory = Pages(bytes, "copy of weights and optimizer state to save from (train.async_save = false does without it)");
   }
   s.copy = copied_to(reinterpret_cast<std::byte*>(s.memory.data()), snapshot);
   s.done = false;

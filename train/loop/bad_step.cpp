@@ -47,17 +47,22 @@ Json rows_of(const Batch& batch, const Tokenizer& tokenizer) {
 
 }  // namespace
 
-NotFinite first_not_finite(ParameterStore& parameters, AdamW& optimizer) {
-  const float* const gradients = parameters.gradients<float>();
-  const std::pair<const char*, const float*> slabs[] = {{"weight ", parameters.weights<float>()},
-                                                        {"first moment of ", optimizer.m<float>()},
-                                                        {"second moment of ", optimizer.v<float>()},
-                                                        {"gradient of ", gradients}};
-  for (const auto& [what, slab] : slabs) {
-    for (const ParameterStore::Entry* entry : parameters.entries()) {
-      if (!all_finite(slab + entry->offset, entry->size())) {
-        return {.tensor = what + entry->path, .in_gradients = slab == gradients};
+NotFinite first_not_finite(ParameterStore& parameters, Optimizer& optimizer) {
+  for (const ParameterStore::Entry* entry : parameters.entries()) {
+    if (!all_finite(parameters.weights<float>() + entry->offset, entry->size())) {
+      return {.tensor = concat("weight ", entry->path)};
+    }
+  }
+  for (const StateSlab* slab : optimizer.state()) {
+    for (const auto& [parameter, offset] : slab->parts) {
+      if (!all_finite(slab->data<float>() + offset, parameter->size())) {
+        return {.tensor = concat(slab->meaning, " of ", parameter->path)};
       }
+    }
+  }
+  for (const ParameterStore::Entry* entry : parameters.trainable()) {
+    if (!all_finite(parameters.gradients<float>() + entry->offset, entry->size())) {
+      return {.tensor = concat("gradient of ", entry->path), .in_gradients = true};
     }
   }
   return {};

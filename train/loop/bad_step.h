@@ -5,19 +5,19 @@
 #include <vector>
 
 #include "autograd/tape/parameters.h"
-#include "optim/adamw.h"
+#include "optim/optimizer.h"
 #include "train/data/loader.h"
 #include "train/loop/reports.h"
 #include "train/text/tokenizer.h"
 
 namespace dikkat {
 
-/// The first tensor that holds what is not finite: weights come before moments, and gradients last.
+/// The first tensor that holds NaN or infinity: weights come before the optimizer's state, and gradients last.
 struct NotFinite {
   std::string tensor;  // "weight h.0.attn.c_attn.weight", "first moment of ...", "gradient of ..."; empty: there is none
   bool in_gradients = false;
 };
-NotFinite first_not_finite(ParameterStore& parameters, AdamW& optimizer);
+NotFinite first_not_finite(ParameterStore& parameters, Optimizer& optimizer);
 
 /// A step whose update is not to be applied.
 struct BadStep {

@@ -62,9 +62,17 @@ std::string mebibytes(std::size_t bytes) { return concat(bytes >> 20, " MiB"); }
 
 }  // namespace
 
+std::size_t MemoryPlan::optimizer_state() const {
+  std::size_t bytes = 0;
+  for (const Slab& slab : optimizer) {
+    bytes += slab.bytes;
+  }
+  return bytes;
+}
+
 std::size_t MemoryPlan::training() const {
-  return weights + gradients + moments + activations + head + activation_gradients + recomputation + evaluation + save_copy + scratch +
-         batches + stepping + saving + tokens + program;
+  return parameters() + activations + head + activation_gradients + recomputation + evaluation + save_copy + scratch + batches + stepping +
+         saving + tokens + program;
 }
 
 std::size_t MemoryPlan::peak() const { return std::max(before, training()); }
@@ -72,12 +80,14 @@ std::size_t MemoryPlan::peak() const { return std::max(before, training()); }
 std::size_t MemoryPlan::to_come() const { return training() - tokens - program; }
 
 std::vector<MemoryPlan::Row> MemoryPlan::rows() const {
-  std::vector<Row> rows;
-  for (const Row& row : {Row{"weights", weights, ""}, Row{"gradients", gradients, ""}, Row{"moments", moments, "AdamW's two"},
-                         Row{"activations", activations, "of one batch"}, Row{"head", head, "logits and the loss"},
+  std::vector<Row> rows{{"weights", weights, ""}, {"gradients", gradients, ""}};
+  for (const Slab& slab : optimizer) {
+    rows.push_back({slab.name, slab.bytes, "of the optimizer"});
+  }
+  for (const Row& row : {Row{"activations", activations, "of one batch"}, Row{"head", head, "logits and the loss"},
                          Row{"activation gradients", activation_gradients, "buffers used in turn"},
                          Row{"recomputation", recomputation, "of one block"}, Row{"evaluation", evaluation, ""},
-                         Row{"copy to save from", save_copy, "weights and moments; train.async_save = false does without"},
+                         Row{"copy to save from", save_copy, "weights and optimizer state; train.async_save = false does without"},
                          Row{"scratch of kernels", scratch, "of all threads"}, Row{"batches", batches, ""},
                          Row{"tokens", tokens, "in memory"}, Row{"program", program, "code, libraries, tokenizer"},
                          Row{"more of the program", stepping + saving, "what steps and saves come to use of libraries"}}) {
@@ -88,7 +98,7 @@ std::vector<MemoryPlan::Row> MemoryPlan::rows() const {
   return rows;
 }
 
-MemoryPlan plan_step(LanguageModel& model, const TrainConfig& config, RowLengths lengths, Tape& tape) {
+MemoryPlan plan_step(LanguageModel& model, Optimizer& optimizer, const TrainConfig& config, RowLengths lengths, Tape& tape) {
   Batch batch;
   batch.reshape(config.batch_size, lengths);
   std::fill(batch.source_lengths.begin(), batch.source_lengths.end(), static_cast<std::int32_t>(lengths.source_cols));
@@ -99,6 +109,7 @@ MemoryPlan plan_step(LanguageModel& model, const TrainConfig& config, RowLengths
   const Tensor loss = model.loss(pass, batch, 1, config.label_smoothing);
   tape.observe(nullptr);
   tape.backward(loss);
+  optimizer.update({}, optimizer.units());
   model.parameters().clear_gradients();
   MemoryPlan plan{.head = observer.head(),
                   .activation_gradients = tape.gradient_bytes(),
@@ -109,20 +120,25 @@ MemoryPlan plan_step(LanguageModel& model, const TrainConfig& config, RowLengths
   return plan;
 }
 
-MemoryPlan plan_parameters(index elements, const TrainConfig& config) {
-  const std::size_t slab = static_cast<std::size_t>(elements) * sizeof(float);
-  return {.weights = slab, .gradients = slab, .moments = 2 * slab, .save_copy = config.async_save ? 3 * slab : 0};
+MemoryPlan plan_parameters(const ParameterStore& parameters, Optimizer& optimizer, const TrainConfig& config) {
+  MemoryPlan plan{.weights = static_cast<std::size_t>(parameters.slab_size()) * sizeof(float),
+                  .gradients = static_cast<std::size_t>(parameters.trainable_size()) * sizeof(float)};
+  for (const StateSlab* slab : optimizer.state()) {
+    plan.optimizer.push_back({slab->meaning, slab->bytes()});
+  }
+  plan.save_copy = config.async_save ? plan.weights + plan.optimizer_state() : 0;
+  return plan;
 }
 
 MemoryPlan reserve_memory(const Reserved& run) {
   const TrainConfig& train = run.config.train;
   require_fits({.batches = 2 * bytes_of(run.longest, train.batch_size)}, machine_memory());  // the one thing that a dry step fills
   Tape dry;
-  MemoryPlan plan = plan_step(run.model, train, run.longest, dry);
-  const MemoryPlan parameters = plan_parameters(run.model.parameters().slab_size(), train);
+  MemoryPlan plan = plan_step(run.model, run.optimizer, train, run.longest, dry);
+  MemoryPlan parameters = plan_parameters(run.model.parameters(), run.optimizer, train);
   plan.weights = parameters.weights;
   plan.gradients = parameters.gradients;
-  plan.moments = parameters.moments;
+  plan.optimizer = std::move(parameters.optimizer);
   plan.save_copy = parameters.save_copy;
   count_tokens(run.data.train, plan);
   count_tokens(run.data.validation, plan);
@@ -143,9 +159,8 @@ void require_fits(const MemoryPlan& plan, const MachineMemory& machine) {
   constexpr const char* kAdvice =
       "; try a smaller train.batch_size with more train.gradient_accumulation_steps, train.recompute = \"block\", "
       "train.async_save = false, or a smaller model";
-  const std::size_t parameters = plan.weights + plan.gradients + plan.moments;
   const auto parts = [&] {
-    return concat(mebibytes(parameters), " for weights, gradients and moments, ", mebibytes(plan.activations + plan.head),
+    return concat(mebibytes(plan.parameters()), " for weights, gradients and optimizer state, ", mebibytes(plan.activations + plan.head),
                   " for activations, ", mebibytes(plan.save_copy), " to save from");
   };
   require_input(plan.training() <= machine.total, "training would take ", mebibytes(plan.training()), " of memory (", parts(), "), and ",

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "optim/optimizer.h"
 #include "train/checkpoint/snapshot.h"
 #include "train/loop/evaluate.h"
 #include "train/loop/training_data.h"
@@ -14,13 +15,17 @@ namespace dikkat {
 struct MemoryPlan {
   std::size_t weights = 0;
   std::size_t gradients = 0;
-  std::size_t moments = 0;
+  struct Slab {
+    std::string name;
+    std::size_t bytes;
+  };
+  std::vector<Slab> optimizer{};         // its state
   std::size_t activations = 0;           // of a batch, the head's apart
   std::size_t head = 0;                  // logits, or what the output layer and the loss keep instead of them
   std::size_t activation_gradients = 0;  // buffers that are used in turn
   std::size_t recomputation = 0;         // of what is made again in backward
   std::size_t evaluation = 0;
-  std::size_t save_copy = 0;  // weights and moments to save from while training
+  std::size_t save_copy = 0;  // weights and optimizer state to save from while training
   std::size_t scratch = 0;    // of kernels, all threads
   std::size_t batches = 0;
   std::size_t tokens = 0;     // in memory
@@ -30,6 +35,10 @@ struct MemoryPlan {
   std::size_t before = 0;     // the peak so far: reading a corpus may take more than training on it
   std::size_t droppable = 0;  // tokens in files, which the system holds while it has room: not counted
 
+  /// Of all slabs.
+  std::size_t optimizer_state() const;
+  /// Weights, gradients and optimizer state.
+  std::size_t parameters() const { return weights + gradients + optimizer_state(); }
   /// Of training alone.
   std::size_t training() const;
   /// The process's.
@@ -38,7 +47,7 @@ struct MemoryPlan {
   std::size_t to_come() const;
 
   struct Row {
-    const char* name;
+    std::string name;
     std::size_t bytes;
     const char* note;
   };
@@ -46,11 +55,12 @@ struct MemoryPlan {
   std::vector<Row> rows() const;
 };
 
-/// What a run works with. Its parameters and moments are mapped; the tape and the evaluator are new.
+/// What a run works with. Its parameters and the state of its optimizer are mapped; the tape and the evaluator are new.
 struct Reserved {
   const Config& config;
   const TrainingData& data;
   LanguageModel& model;
+  Optimizer& optimizer;
   Tape& tape;
   Evaluator& evaluator;
   RowLengths longest;
@@ -60,10 +70,10 @@ struct Reserved {
 /// require_fits()), Error where it cannot be mapped.
 MemoryPlan reserve_memory(const Reserved& run);
 
-/// The part of a plan that `elements` of parameters take: 16 bytes each, and the copy to save from.
-MemoryPlan plan_parameters(index elements, const TrainConfig& config);
-/// The part of a plan that is a step's: forward and backward in a DryRun, on a new tape, of a batch of rows of that length.
-MemoryPlan plan_step(LanguageModel& model, const TrainConfig& config, RowLengths lengths, Tape& tape);
+/// The part of a plan that parameters take, which are laid out: weights, gradients, optimizer state and the copy to save from.
+MemoryPlan plan_parameters(const ParameterStore& parameters, Optimizer& optimizer, const TrainConfig& config);
+/// The part of a plan that is a step's: forward, backward and update in a DryRun, on a new tape, of a batch of rows of that length.
+MemoryPlan plan_step(LanguageModel& model, Optimizer& optimizer, const TrainConfig& config, RowLengths lengths, Tape& tape);
 
 /// Throws InputError where the plan needs more than there is at all, with the numbers and what to do about it.
 void require_fits(const MemoryPlan& plan, const MachineMemory& machine);

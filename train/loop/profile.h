@@ -17,17 +17,17 @@ class Profile : public TapeObserver {
   void backward_begins() override { start_ = Clock::now(); }
   void backward_ends(const OpRun& run) override;
 
-  /// A piece of a step that is no op, until the end of its scope; `bytes` as in Cost. Without a profile it does nothing.
+  /// A piece of a step that is no op, until the end of its scope; and what it has to do. Without a profile it does nothing.
   class Piece {
    public:
-    Piece(Profile* profile, const char* name, double bytes = 0) : profile_(profile), name_(name), bytes_(bytes) {
+    Piece(Profile* profile, const char* name, Cost cost = {}) : profile_(profile), name_(name), cost_(cost) {
       if (profile_ != nullptr) {
         start_ = Clock::now();
       }
     }
     ~Piece() {
       if (profile_ != nullptr) {
-        profile_->add(profile_->pieces_, name_, start_, 0, bytes_);
+        profile_->add(profile_->pieces_, name_, start_, cost_.flops, cost_.bytes);
       }
     }
     Piece(const Piece&) = delete;
@@ -36,7 +36,7 @@ class Profile : public TapeObserver {
    private:
     Profile* profile_;
     const char* name_;
-    double bytes_;
+    Cost cost_;
     std::chrono::steady_clock::time_point start_;
   };
 

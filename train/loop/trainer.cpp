@@ -152,7 +152,7 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   }
   parts->allocate();
   load_weights(checkpoint, parts->model.parameters());
-  load_moments(checkpoint, parts->model.parameters(), *parts->optimizer);
+  load_optimizer(checkpoint, *parts->optimizer);
 
   const bool has_steps_left = saved.step < parts->config.train.max_steps;
   if (has_steps_left) {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "optim/adamw.h"
+#include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "train/checkpoint/run_directory.h"
 #include "train/config/config.h"

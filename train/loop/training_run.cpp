@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "optim/adamw.h"
 #include "optim/clip.h"
 #include "train/config/parse.h"
 #include "train/io/file.h"
@@ -76,15 +77,18 @@ void TrainingRun::record_build() {
 }
 
 void TrainingRun::reserve() {
-  require_fits(plan_parameters(model.parameters().parameter_count(), config.train), machine_memory());
-  model.parameters().reserve();
-  optimizer.emplace(
+  model.parameters().lay_out();
+  optimizer = std::make_unique<AdamW>(
       model.parameters(),
       AdamW::Options{
           .beta1 = config.optim.beta1, .beta2 = config.optim.beta2, .eps = config.optim.eps, .weight_decay = config.optim.weight_decay});
+  require_fits(plan_parameters(model.parameters(), *optimizer, config.train), machine_memory());
+  model.parameters().reserve();
+  optimizer->reserve();
   memory = reserve_memory({.config = config,
                            .data = data,
                            .model = model,
+                           .optimizer = *optimizer,
                            .tape = tape,
                            .evaluator = evaluator,
                            .longest = loader.longest(),
@@ -204,7 +208,8 @@ StepReport TrainingRun::step(Prefetcher& batches, TrainingEvents& events) {
     }
   }
   {
-    const Profile::Piece piece(profile, "norm of the gradient", slab_bytes());
+    const Profile::Piece piece(profile, "norm of the gradient",
+                               {.bytes = static_cast<double>(model.parameters().trainable_size()) * sizeof(float)});
     report.gradient_norm = gradient_norm(model.parameters());
   }
   if (std::string objection = objection_to(report); !objection.empty()) {
@@ -230,8 +235,6 @@ StepReport TrainingRun::step(Prefetcher& batches, TrainingEvents& events) {
   return report;
 }
 
-double TrainingRun::slab_bytes() const { return static_cast<double>(model.parameters().slab_size()) * sizeof(float); }
-
 std::string TrainingRun::objection_to(const StepReport& report) const {
   if (!std::isfinite(report.loss) || !std::isfinite(report.gradient_norm)) {
     return concat("the loss is ", shown(report.loss), " and the gradient's norm ", shown(report.gradient_norm));
@@ -253,7 +256,7 @@ void TrainingRun::apply(const StepReport& report, TrainingEvents& events) {
 
   bool finite = true;
   {
-    const Profile::Piece piece(profile, "AdamW", 7 * slab_bytes());  // weights and moments read and written, gradients read
+    const Profile::Piece piece(profile, optimizer->name(), optimizer->cost());
     finite =
         optimizer->step(report.step - state.steps_skipped, report.learning_rate, clip_factor(report.gradient_norm, config.optim.grad_clip));
   }

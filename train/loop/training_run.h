@@ -39,7 +39,7 @@ struct TrainingRun {
   Evaluator evaluator;
   std::string config_text;
   TrainingState state;
-  std::optional<AdamW> optimizer;
+  std::unique_ptr<Optimizer> optimizer;
   std::optional<RunDirectory> directory;
   std::optional<BackgroundSaver> saver;  // after the directory, whose lock it outlives not
   index saved_step = -1;                 // of the newest checkpoint; -1: there is none
@@ -58,7 +58,6 @@ struct TrainingRun {
   StepReport step(Prefetcher& batches, TrainingEvents& events);
   /// What speaks against the update of a step; empty: nothing.
   std::string objection_to(const StepReport& report) const;
-  double slab_bytes() const;
   void apply(const StepReport& report, TrainingEvents& events);
   void skip_or_fail(const StepReport& report, const std::string& objection, TrainingEvents& events);
   std::string last_good() const;

@@ -1,21 +1,35 @@
 #include "train/loop/training_snapshot.h"
 
-#include "train/model/slab_tensors.h"
+#include <vector>
 
 namespace dikkat {
 
 Snapshot training_snapshot(const TrainingState& state, std::string config, std::string tokenizer, ParameterStore& parameters,
-                           AdamW& optimizer) {
+                           Optimizer& optimizer) {
   Snapshot snapshot{.state = state, .config = std::move(config), .tokenizer = std::move(tokenizer), .tensors = {}};
-  append_tensors(snapshot.tensors, "model", parameters, parameters.weights<float>());
-  append_tensors(snapshot.tensors, "optimizer/m", parameters, optimizer.m<float>());
-  append_tensors(snapshot.tensors, "optimizer/v", parameters, optimizer.v<float>());
+  const auto add = [&](std::string path, const Shape& shape, const float* data) {
+    snapshot.tensors.push_back({.path = std::move(path), .type = ElementType::f32, .shape = shape, .data = data});
+  };
+  for (const ParameterStore::Entry* entry : parameters.entries()) {
+    add(concat("model/", entry->path), entry->shape(), parameters.weights<float>() + entry->offset);
+  }
+  for (const StateSlab* slab : optimizer.state()) {
+    for (const auto& [parameter, offset] : slab->parts) {
+      add(concat("optimizer/", slab->name, '/', parameter->path), parameter->shape(), slab->data<float>() + offset);
+    }
+  }
   return snapshot;
 }
 
-void load_moments(const CheckpointFile& checkpoint, ParameterStore& parameters, AdamW& optimizer) {
-  load_tensors(checkpoint, "optimizer/m", targets_in(parameters, optimizer.m<float>()));
-  load_tensors(checkpoint, "optimizer/v", targets_in(parameters, optimizer.v<float>()));
+void load_optimizer(const CheckpointFile& checkpoint, Optimizer& optimizer) {
+  for (const StateSlab* slab : optimizer.state()) {
+    std::vector<TensorTarget> targets;
+    for (const auto& [parameter, offset] : slab->parts) {
+      targets.push_back(
+          {.name = parameter->path, .type = ElementType::f32, .shape = parameter->shape(), .data = slab->data<float>() + offset});
+    }
+    load_tensors(checkpoint, concat("optimizer/", slab->name), targets);
+  }
 }
 
 }  // namespace dikkat

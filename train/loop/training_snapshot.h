@@ -3,17 +3,18 @@
 #include <string>
 
 #include "autograd/tape/parameters.h"
-#include "optim/adamw.h"
+#include "optim/optimizer.h"
 #include "train/checkpoint/load.h"
 #include "train/checkpoint/snapshot.h"
 
 namespace dikkat {
 
-/// All of a run for a checkpoint; the tensors stay where they are.
+/// All of a run for a checkpoint; the tensors stay where they are: weights as "model/<parameter>", the optimizer's state as
+/// "optimizer/<slab>/<parameter>".
 Snapshot training_snapshot(const TrainingState& state, std::string config, std::string tokenizer, ParameterStore& parameters,
-                           AdamW& optimizer);
+                           Optimizer& optimizer);
 
-/// Both moments from a checkpoint. Throws InputError unless it has exactly those of the store's parameters.
-void load_moments(const CheckpointFile& checkpoint, ParameterStore& parameters, AdamW& optimizer);
+/// The optimizer's state from a checkpoint. Throws InputError unless it has exactly that of the optimizer's parameters.
+void load_optimizer(const CheckpointFile& checkpoint, Optimizer& optimizer);
 
 }  // namespace dikkat

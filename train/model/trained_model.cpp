@@ -2,7 +2,6 @@
 
 #include "autograd/base/error.h"
 #include "train/config/parse.h"
-#include "train/model/slab_tensors.h"
 
 namespace dikkat {
 
@@ -16,7 +15,12 @@ Config config_of(const CheckpointFile& checkpoint) {
 }
 
 void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters) {
-  load_tensors(checkpoint, "model", targets_in(parameters, parameters.weights<float>()));
+  std::vector<TensorTarget> targets;
+  for (const ParameterStore::Entry* entry : parameters.entries()) {
+    float* const data = parameters.weights<float>() + entry->offset;
+    targets.push_back({.name = entry->path, .type = ElementType::f32, .shape = entry->shape(), .data = data});
+  }
+  load_tensors(checkpoint, "model", targets);
 }
 
 TrainedModel load_trained_model(const std::string& source, bool best) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "optim/adamw.h"
 #include "tests/train/loop/tiny_run.h"
 #include "train/loop/training_snapshot.h"
 
@@ -14,6 +15,7 @@ struct Saving : ::testing::Test {
   Saving() : model({.n_layer = 2, .n_head = 2, .n_embd = 16, .block_size = 8}, 11) {
     model.parameters().allocate(3);
     optimizer.emplace(model.parameters(), AdamW::Options{});
+    optimizer->reserve();
     std::filesystem::create_directories(folder / "now");
     std::filesystem::create_directories(folder / "later");
   }

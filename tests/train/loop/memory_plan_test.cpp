@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/parallel.h"
+#include "optim/adamw.h"
 #include "tests/support/throws.h"
 #include "tests/train/loop/tiny_run.h"
 #include "train/config/parse.h"
@@ -60,8 +61,9 @@ TEST(MemoryPlan, OfAStepIsWhatTheStepTakes) {
     const Config config = config_of(c);
     LanguageModel model(config.model, c.vocabulary);
     model.parameters().allocate(1);
+    AdamW adamw(model.parameters(), {});
     Tape dry;
-    const MemoryPlan plan = plan_step(model, config.train, c.lengths, dry);
+    const MemoryPlan plan = plan_step(model, adamw, config.train, c.lengths, dry);
 
     const Batch batch = batch_of(c, config.train.batch_size);
     Tape tape;
@@ -83,9 +85,10 @@ TEST(MemoryPlan, TouchesNoMemory) {
   const Config config = config_of(big);
   LanguageModel model(config.model, big.vocabulary);
   model.parameters().reserve();
+  AdamW adamw(model.parameters(), {});
   Tape dry;
   const std::size_t before = process_memory().resident;
-  const MemoryPlan plan = plan_step(model, config.train, big.lengths, dry);
+  const MemoryPlan plan = plan_step(model, adamw, config.train, big.lengths, dry);
   EXPECT_GT(plan.activations, std::size_t{1} << 30);
   EXPECT_LT(process_memory().resident, before + (std::size_t{128} << 20));
 }
@@ -96,8 +99,9 @@ TEST(MemoryPlan, ATapeThatIsReservedAsksTheSystemNoMore) {
   const Config config = config_of(c);
   LanguageModel model(config.model, c.vocabulary);
   model.parameters().allocate(1);
+  AdamW adamw(model.parameters(), {});
   Tape dry, forward_only, tape;
-  plan_step(model, config.train, c.lengths, dry);
+  plan_step(model, adamw, config.train, c.lengths, dry);
   tape.reserve(dry);
   const Batch batch = batch_of(c, config.train.batch_size);
   Pass pass{.tape = tape, .training = true};
@@ -111,11 +115,15 @@ TEST(MemoryPlan, ATapeThatIsReservedAsksTheSystemNoMore) {
 }
 
 TEST(MemoryPlan, MoreThanThereIsIsRefused) {
-  const MemoryPlan plan{
-      .weights = 100 << 20, .gradients = 100 << 20, .moments = 200 << 20, .activations = 50 << 20, .save_copy = 300 << 20};
+  const MemoryPlan plan{.weights = 100 << 20,
+                        .gradients = 100 << 20,
+                        .optimizer = {{"first moment", 100 << 20}, {"second moment", 100 << 20}},
+                        .activations = 50 << 20,
+                        .save_copy = 300 << 20};
   EXPECT_EQ(error_of([&] { require_fits(plan, {.total = std::size_t{750} << 20}); }), "");
   const std::string error = error_of([&] { require_fits(plan, {.total = std::size_t{749} << 20}); });
-  EXPECT_EQ(error.find("training would take 750 MiB of memory (400 MiB for weights, gradients and moments, 50 MiB for activations"), 0U)
+  EXPECT_EQ(error.find("training would take 750 MiB of memory (400 MiB for weights, gradients and optimizer state, 50 MiB for activations"),
+            0U)
       << error;
   EXPECT_NE(error.find("749 MiB"), std::string::npos) << error;
   EXPECT_NE(error_of([&] { require_fits(plan, {.address_space = 1 << 20}); }).find("ulimit -v"), std::string::npos);
@@ -126,7 +134,9 @@ TEST(MemoryPlan, OfATrainerAndItsTrial) {
   write_file(folder / "text.txt", tiny_text());
   Trainer trainer = Trainer::plan(tiny_config(folder / "text.txt"));
   const MemoryPlan& plan = trainer.memory_plan();
-  EXPECT_EQ(plan.moments, 2 * plan.weights);
+  ASSERT_EQ(plan.optimizer.size(), 2U);
+  EXPECT_EQ(plan.optimizer[0].name, "first moment");
+  EXPECT_EQ(plan.optimizer_state(), 2 * plan.weights);
   EXPECT_EQ(plan.save_copy, 3 * plan.weights);
   EXPECT_GT(plan.evaluation, 0U);
   EXPECT_GT(trainer.disk_plan().checkpoint, 3 * plan.weights);

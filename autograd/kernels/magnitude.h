@@ -1,0 +1,21 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace dikkat::kernels {
+
+template <class T>
+using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+
+/// |x| as an integer: in the same order, with what is not finite above all. Loops that look for the highest are vectorised.
+template <class T>
+Bits<T> magnitude(T x) {
+  return std::bit_cast<Bits<T>>(x) & (std::numeric_limits<Bits<T>>::max() >> 1);
+}
+template <class T>
+inline constexpr Bits<T> kInfiniteMagnitude = std::bit_cast<Bits<T>>(std::numeric_limits<T>::infinity());
+
+}  // namespace dikkat::kernels

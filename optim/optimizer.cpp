@@ -1,0 +1,38 @@
+#include "optim/optimizer.h"
+
+#include <utility>
+
+namespace dikkat {
+
+Optimizer::Optimizer(ParameterStore& store) : store_(store) {
+  require(store.is_laid_out(), "optimizer: parameters have no places yet, expected lay_out() or allocate() before");
+}
+
+void Optimizer::reserve() {
+  for (StateSlab* slab : state()) {
+    if (slab->memory.size() < slab->bytes()) {
+      slab->memory = Pages(slab->bytes(), concat("the optimizer's state, ", slab->meaning).c_str());
+    }
+  }
+}
+
+bool Optimizer::step(index step, double learning_rate, double gradient_scale) {
+  require(step >= 1, "optimizer: step ", step, ", expected 1 or more");
+  reserve();
+  store_.complete_gradients();
+  const bool finite = update({.step = step, .learning_rate = learning_rate, .gradient_scale = gradient_scale}, units_);
+  store_.clear_gradients();
+  return finite;
+}
+
+StateSlab Optimizer::slab_of(std::span<const ParameterSettings> parameters, std::string name, std::string meaning) const {
+  StateSlab slab{.name = std::move(name), .meaning = std::move(meaning), .dtype = store_.dtype()};
+  const auto unit = static_cast<index>(64 / size_of(slab.dtype));
+  for (const ParameterSettings& settings : parameters) {
+    slab.parts.push_back({settings.parameter, slab.size});
+    slab.size += round_up(settings.parameter->size(), unit);
+  }
+  return slab;
+}
+
+}  // namespace dikkat

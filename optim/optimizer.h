@@ -1,0 +1,89 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autograd/base/pages.h"
+#include "autograd/tape/cost.h"
+#include "autograd/tape/parameters.h"
+#include "optim/parameter_group.h"
+
+namespace dikkat {
+
+/// One kind of numbers that an optimizer keeps: a tensor for each of some parameters, of the parameter's shape and type.
+struct StateSlab {
+  struct Part {
+    const ParameterStore::Entry* parameter;
+    index offset;  // of its tensor, in elements; a multiple of 64 bytes
+  };
+
+  std::string name;     // short, for checkpoints: "m"
+  std::string meaning;  // for people: "first moment"
+  DType dtype = DType::f32;
+  std::vector<Part> parts{};
+  index size = 0;  // elements; those between parts are zero
+  Pages memory{};  // mapped by Optimizer::reserve(); zero at first
+
+  std::size_t bytes() const { return static_cast<std::size_t>(size) * size_of(dtype); }
+  /// Throws Error when T is not the element type.
+  template <class T>
+  T* data() const {
+    require(dtype == kDType<T>, "optimizer: ", name, " holds ", dtype, ", asked for as ", kDType<T>);
+    return reinterpret_cast<T*>(memory.data());
+  }
+};
+
+/// Elements [begin, end) of the store's slab, which can be updated without the others.
+struct Unit {
+  /// A unit that is not whole may be cut at any offset that is a multiple of this.
+  static constexpr index kCut = 16;
+
+  index begin = 0, end = 0;
+  bool whole = false;  // its update needs all of its gradient
+  double flops = 0;    // of matrix products
+};
+
+struct Update {
+  index step = 1;            // counts from 1; updates that were left out do not count
+  double learning_rate = 0;  // of the schedule
+  double gradient_scale = 1;
+};
+
+/// Changes the trained weights of a store by their gradients.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  /// "AdamW".
+  virtual const char* name() const = 0;
+  /// All that it keeps from step to step. Names differ.
+  virtual std::vector<StateSlab*> state() = 0;
+  /// What an update consists of: every trained parameter is in exactly one unit.
+  const std::vector<Unit>& units() const { return units_; }
+  /// Of an update of all units.
+  virtual Cost cost() const = 0;
+
+  /// Maps the memory of its state, and touches none of it. The first step does so otherwise. Throws Error when there is none.
+  void reserve();
+
+  /// Updates all units by the store's gradients times gradient_scale, and leaves the gradients cleared; `step` counts from 1. Whether all
+  /// trained weights and all state are finite afterwards. Throws Error where the store has no memory yet.
+  bool step(index step, double learning_rate, double gradient_scale = 1);
+  /// Updates some units, or parts of them (Unit::kCut), as one of several processes does. Gradients are complete, and stay. The bits do not
+  /// depend on how units are cut, nor on which are updated together.
+  virtual bool update(const Update& update, std::span<const Unit> units) = 0;
+
+ protected:
+  explicit Optimizer(ParameterStore& store);
+
+  /// State with a tensor for each of these.
+  StateSlab slab_of(std::span<const ParameterSettings> parameters, std::string name, std::string meaning) const;
+
+  ParameterStore& store_;
+  std::vector<Unit> units_;
+};
+
+}  // namespace dikkat

@@ -1,0 +1,166 @@
+#include "optim/muon.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/base/parallel.h"
+#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/muon.h"
+#include "tests/optim/store_of.h"
+
+namespace dikkat {
+namespace {
+
+/// Rows below each other, with more and fewer rows than columns, larger and smaller than the blocks that products are cut into.
+void add_matrices(ParameterStore& store) {
+  store.add("qkv", {3 * 40, 40}, Init::normal(0.5), Decay::yes, Role::hidden, {40, 40, 40});
+  store.add("up", {200, 50}, Init::normal(0.5), Decay::yes, Role::hidden);
+  store.add("down", {50, 200}, Init::normal(0.5), Decay::yes, Role::hidden);
+  store.add("large", {391, 397}, Init::normal(0.5), Decay::yes, Role::hidden);
+  store.add("wte", {70, 50}, Init::normal(0.5), Decay::yes, Role::embedding);
+  store.add("bias", {50}, Init::normal(0.5), Decay::no, Role::vector);
+}
+
+/// Some steps; weights and momentum.
+template <class Optimize>
+std::vector<float> result_of(index steps, Optimize&& update) {
+  ParameterStore store;
+  add_matrices(store);
+  store.allocate(3);
+  Muon muon(store, {});
+  muon.reserve();
+  for (index step = 1; step <= steps; ++step) {
+    for (ParameterStore::Entry* entry : store.trainable()) {
+      write_gradient<float>(*entry, some_numbers(entry->size(), static_cast<std::uint64_t>(step)));
+    }
+    update(muon, Update{.step = step, .learning_rate = 0.01});
+  }
+  std::vector<float> result(store.weights<float>(), store.weights<float>() + store.slab_size());
+  for (const StateSlab* slab : muon.state()) {
+    result.insert(result.end(), slab->data<float>(), slab->data<float>() + slab->size);
+  }
+  return result;
+}
+
+void step(Muon& muon, const Update& u) { EXPECT_TRUE(muon.step(u.step, u.learning_rate)); }
+
+TEST(MuonStep, HasTheSameBitsOnAnyNumberOfThreads) {
+  const auto on = [](int threads) {
+    const WithThreads with(threads);
+    return result_of(3, step);
+  };
+  const auto one = on(1);
+  EXPECT_EQ(one, on(2)) << "a matrix for each thread";
+  EXPECT_EQ(one, on(5)) << "all threads for each matrix";
+}
+
+TEST(MuonStep, UpdatesUnitsInAnyOrder) {
+  EXPECT_EQ(result_of(2, step), result_of(2, [](Muon& muon, const Update& u) {
+              std::vector<Unit> units = muon.units();
+              std::reverse(units.begin(), units.end());
+              for (const Unit& unit : units) {
+                EXPECT_TRUE(muon.update(u, {&unit, 1}));
+              }
+            }));
+}
+
+TEST(MuonUnits, AreTheMatricesAndWhatIsLeftForAdamW) {
+  ParameterStore store;
+  add_matrices(store);
+  store.freeze("large");
+  store.allocate(3);
+  Muon muon(store, {});
+  index whole = 0;
+  index elements = 0;
+  double flops = 0;
+  for (const Unit& unit : muon.units()) {
+    whole += unit.whole ? 1 : 0;
+    elements += unit.end - unit.begin;
+    flops += unit.flops;
+  }
+  EXPECT_EQ(whole, 5) << "q, k, v, up, down";
+  EXPECT_EQ(elements, store.trainable_size());
+  EXPECT_EQ(muon.cost().flops, flops);
+  EXPECT_EQ(flops, 5.0 * (3 * 4 * 40 * 40 * 40 + 2 * (3 * 50 * 50 * 200 + 50 * 50 * 50)));
+  std::vector<std::pair<std::string, std::size_t>> slabs;
+  for (const StateSlab* slab : muon.state()) {
+    slabs.emplace_back(slab->name, slab->parts.size());
+  }
+  EXPECT_EQ(slabs, (std::vector<std::pair<std::string, std::size_t>>{{"momentum", 3}, {"m", 2}, {"v", 2}}));
+}
+
+TEST(MuonStep, MakesUpdatesThatAreNearlyOrthogonal) {
+  ParameterStore store(DType::f64);
+  store.add("w", {30, 60}, Init::zeros(), Decay::yes, Role::hidden);
+  store.allocate(0);
+  Muon muon(store, {});
+  write_gradient<double>(store.entry("w"), some_numbers(30 * 60, 1));
+  muon.step(1, 1);
+  const double scale = 0.2 * std::sqrt(60.0);
+  const double* w = store.weights<double>();
+  double squares = 0;
+  for (index i = 0; i < 30 * 60; ++i) {
+    squares += w[i] * w[i] / (scale * scale);
+  }
+  EXPECT_NEAR(squares / 30, 0.85, 0.25) << "the mean square of 30 singular values, which end between 0.7 and 1.2";
+}
+
+TEST(MuonStep, SaysWhatIsNotFinite) {
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const char* path : {"up", "wte"}) {
+    for (const bool in_state : {false, true}) {
+      ParameterStore store;
+      add_matrices(store);
+      store.allocate(3);
+      Muon muon(store, {});
+      muon.reserve();
+      for (ParameterStore::Entry* entry : store.trainable()) {
+        write_gradient<float>(*entry, some_numbers(entry->size(), 1));
+      }
+      if (in_state) {
+        for (const StateSlab* slab : muon.state()) {
+          for (const StateSlab::Part& part : slab->parts) {
+            if (part.parameter->path == path) {
+              slab->data<float>()[part.offset + 3] = inf;
+            }
+          }
+        }
+      } else {
+        store.weights<float>()[store.entry(path).offset + 3] = inf;
+      }
+      EXPECT_FALSE(muon.step(1, 0.1)) << path << in_state;
+    }
+  }
+}
+
+TEST(LowerProduct, IsTheWholeOneOnAndBelowTheDiagonal) {
+  const index n = 155, k = 301;
+  const std::vector<double> numbers = some_numbers(n * k, 3);
+  const std::vector<float> a(numbers.begin(), numbers.end());
+  for (const int threads : {1, 3}) {
+    const WithThreads with(threads);
+    std::vector<float> whole(static_cast<std::size_t>(n * n)), lower(whole.size(), -7);
+    kernels::Gemm<float> product{
+        .m = n, .n = n, .k = k, .a = a.data(), .lda = k, .b = a.data(), .ldb = k, .transpose_b = true, .c = whole.data(), .ldc = n};
+    kernels::gemm_by(kernels::GemmLibrary::packed, product);
+    product.c = lower.data();
+    product.lower = true;
+    kernels::gemm_by(kernels::GemmLibrary::packed, product);
+    index left_out = 0;
+    for (index row = 0; row < n; ++row) {
+      for (index col = 0; col < n; ++col) {
+        const auto at = static_cast<std::size_t>(row * n + col);
+        ASSERT_TRUE(lower[at] == whole[at] || (col > row && lower[at] == -7)) << row << ", " << col;
+        left_out += lower[at] == -7 ? 1 : 0;
+      }
+    }
+    EXPECT_GT(left_out, n * n / 4);
+  }
+}
+
+}  // namespace
+}  // namespace dikkat
