@@ -9,6 +9,7 @@ Optimizer::Optimizer(ParameterStore& store) : store_(store) {
 }
 
 void Optimizer::reserve() {
+  reserved_ = true;
   for (StateSlab* slab : state()) {
     if (slab->memory.size() < slab->bytes()) {
       slab->memory = Pages(slab->bytes(), concat("the optimizer's state, ", slab->meaning).c_str());
@@ -18,7 +19,9 @@ void Optimizer::reserve() {
 
 bool Optimizer::step(index step, double learning_rate, double gradient_scale) {
   require(step >= 1, "optimizer: step ", step, ", expected 1 or more");
-  reserve();
+  if (!reserved_) {
+    reserve();
+  }
   store_.complete_gradients();
   const bool finite = update({.step = step, .learning_rate = learning_rate, .gradient_scale = gradient_scale}, units_);
   store_.clear_gradients();

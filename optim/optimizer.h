@@ -84,6 +84,9 @@ class Optimizer {
 
   ParameterStore& store_;
   std::vector<Unit> units_;
+
+ private:
+  bool reserved_ = false;
 };
 
 }  // namespace dikkat

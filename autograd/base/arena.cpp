@@ -51,8 +51,7 @@ void Arena::reset() {
   if (chunks_.size() > 1) {
     take_one_chunk(peak_);
   }
-  at_ = 0;
-  used_ = 0;
+  forget();
 }
 
 }  // namespace dikkat

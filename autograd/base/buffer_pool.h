@@ -14,30 +14,35 @@ struct Buffer {
   int users = 0;
 };
 
-/// Buffers that are used again: a step asks for the same sizes as the one before, so from the second on nothing is allocated.
+/// Buffers that are used again. A request gets the smallest free buffer that is large enough, so shorter steps use those of longer ones.
+/// Where all free ones are too small, a new one takes the place of the largest of them: of large buffers there are never more than were in
+/// use at once.
 class BufferPool {
  public:
   /// A buffer of at least `bytes` with one user. Contents are not initialised. Throws Error when the system has no memory.
   Buffer* acquire(std::size_t bytes, const char* what);
   void share(Buffer* buffer) { ++buffer->users; }
-  /// The last user's release gives it back to the pool.
+  /// The last user's release gives it back to the pool, which asks for no memory. Throws Error for a buffer that has no users.
   void release(Buffer* buffer);
 
   /// Bytes of all buffers, in use or not.
   std::size_t capacity() const { return capacity_; }
 
+  /// Maps buffers of all the sizes that another pool has.
+  void reserve(const BufferPool& like);
+
  private:
-  struct SizeClass {
-    std::size_t bytes;
-    std::vector<Buffer*> free;
+  struct Place : Buffer {
+    Pages memory{};  // of a large buffer; a small one is a piece of a chunk
   };
 
-  SizeClass& size_class(std::size_t bytes);
+  Place& add();
+  void fill(Place& place, std::size_t bytes, const char* what);
 
-  std::deque<Buffer> buffers_;
-  std::vector<SizeClass> classes_;
-  std::vector<Pages> pages_;
-  std::byte* chunk_ = nullptr;  // small buffers are cut from a chunk
+  std::deque<Place> places_;
+  std::vector<Place*> free_;  // by size
+  std::vector<Pages> chunks_;
+  std::byte* chunk_ = nullptr;  // what is left of the last one
   std::size_t chunk_left_ = 0;
   std::size_t capacity_ = 0;
 };

@@ -11,6 +11,7 @@ namespace dikkat {
 Recomputation::Recomputation(Tape& tape, Recording recording)
     : outer_(tape), inner_(*(tape.inner_ ? tape.inner_ : tape.inner_ = std::unique_ptr<Tape>(new Tape(tape.pool_)))) {
   require(&tape.pool_ == &tape.own_pool_, "recompute: called from within another one, expected one at a time");
+  inner_.reset();
   inner_.observe(tape.observer_);
   inner_.enter(tape.region_);
   inner_.recording_ = recording;

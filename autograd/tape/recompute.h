@@ -11,7 +11,7 @@ namespace dikkat {
 class Recomputation {
  public:
   Recomputation(Tape& tape, Recording recording);
-  ~Recomputation() { inner_.reset(); }
+  ~Recomputation() { inner_.forget(); }
   Recomputation(const Recomputation&) = delete;
   Recomputation& operator=(const Recomputation&) = delete;
 

@@ -55,6 +55,7 @@ void Tape::keep_gradient(Tensor leaf) {
 
 void Tape::reserve(const Tape& like) {
   arena_.reserve(like.arena_.peak());
+  pool_.reserve(like.pool_);
   if (like.inner_) {
     if (!inner_) {
       inner_ = std::unique_ptr<Tape>(new Tape(pool_));
@@ -140,14 +141,14 @@ void Tape::run_nodes() {
   }
 }
 
-void Tape::release_gradient(Tensor t) {
+void Tape::release_gradient(Tensor t) noexcept {
   if (t.record()->gradient != nullptr) {
     pool_.release(t.record()->gradient);
     t.record()->gradient = nullptr;
   }
 }
 
-void Tape::release_gradients() {
+void Tape::release_gradients() noexcept {
   for (; last_ != nullptr; last_ = last_->previous) {  // left over when backward was not run, or threw
     for (const Tensor output : last_->about.outputs) {
       release_gradient(output);
@@ -158,10 +159,15 @@ void Tape::release_gradients() {
   }
 }
 
-void Tape::reset() {
+void Tape::forget() noexcept {
   release_gradients();
   spent_ = false;
   region_ = Region::none;
+  arena_.forget();
+}
+
+void Tape::reset() {
+  forget();
   arena_.reset();
 }
 

@@ -166,9 +166,11 @@ class Tape {
   std::span<const Tensor> keep(std::span<const Tensor> tensors);
   void run_backward(Tensor y, Buffer* dy);
   void run_nodes();
-  void release_gradient(Tensor t);
+  void release_gradient(Tensor t) noexcept;
   /// All that are left, of nodes that have not run and of inputs.
-  void release_gradients();
+  void release_gradients() noexcept;
+  /// As reset(), and asks the system for nothing: destructors may.
+  void forget() noexcept;
 
   Arena arena_;
   BufferPool own_pool_;

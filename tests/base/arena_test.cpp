@@ -99,6 +99,49 @@ TEST(BufferPool, BuffersComeBack) {
   EXPECT_NE(pool.acquire(3000, "gradient")->data, first->data);
 }
 
+TEST(BufferPool, TheSmallestThatIsLargeEnoughIsTaken) {
+  BufferPool pool;
+  Buffer* large = pool.acquire(5000, "gradient");
+  Buffer* small = pool.acquire(2000, "gradient");
+  Buffer* middle = pool.acquire(3000, "gradient");
+  for (Buffer* buffer : {large, small, middle}) {
+    pool.release(buffer);
+  }
+  EXPECT_EQ(pool.acquire(2500, "gradient"), middle);
+  EXPECT_EQ(pool.acquire(100, "gradient"), small);
+  EXPECT_EQ(pool.acquire(100, "gradient"), large);
+  const std::size_t before = pool.capacity();
+  EXPECT_NE(pool.acquire(100, "gradient"), nullptr);
+  EXPECT_EQ(pool.capacity(), before + 128) << "none was free";
+}
+
+TEST(BufferPool, RequestsOfManySizesNeedNoMoreThanAreOpenAtOnce) {
+  for (const std::size_t unit : {64, 4096}) {  // of small and of large buffers
+    BufferPool pool;
+    Buffer* open[5] = {};
+    for (std::size_t i = 0; i < 5000; ++i) {
+      Buffer*& place = open[i * i % 5];
+      if (place != nullptr) {
+        pool.release(place);
+      }
+      place = pool.acquire(unit * (1 + i * 7919 % 1000), "gradient");
+    }
+    EXPECT_LE(pool.capacity(), unit == 64 ? 5U * 2 * 65536 : 5U * (4096 * 1000 + (1 << 20)));
+  }
+}
+
+TEST(BufferPool, ReservesWhatAnotherOneHas) {
+  BufferPool like, pool;
+  Buffer* all[] = {like.acquire(100, "gradient"), like.acquire(1 << 20, "gradient"), like.acquire(3 << 20, "gradient")};
+  pool.reserve(like);
+  const auto requests = Pages::requests();
+  for (Buffer* buffer : all) {
+    EXPECT_GE(pool.acquire(buffer->bytes, "gradient")->bytes, buffer->bytes);
+  }
+  EXPECT_EQ(Pages::requests(), requests);
+  EXPECT_EQ(pool.capacity(), like.capacity());
+}
+
 TEST(BufferPool, ASharedBufferComesBackAfterItsLastUser) {
   BufferPool pool;
   Buffer* buffer = pool.acquire(64, "gradient");

@@ -95,6 +95,34 @@ TEST(SteadyState, HoldsForAnEncoderDecoder) {
   EXPECT_EQ(before, Requests());
 }
 
+/// As configs/transformer-base.toml sees them: lengths of sources and targets change from step to step, in multiples of 8.
+TEST(SteadyState, HoldsForLengthsThatChange) {
+  constexpr index kLongest = 64, kRows = 1;
+  const EncoderDecoderConfig config{
+      .n_encoder_layer = 2, .n_layer = 2, .n_head = 2, .n_embd = 32, .block_size = kLongest, .vocab_size = 23, .dropout = 0.1};
+  ParameterStore store;
+  const EncoderDecoder model(Scope(store), config);
+  store.allocate(1);
+  Tape tape;
+  const auto step = [&](index source, index target) {
+    Pass pass{.tape = tape, .training = true, .seed = 5};
+    const auto tokens = [&](index length) { return tape.input<std::int32_t>({kRows, length}, some_tokens(kRows * length, 23)); };
+    const Tensor features = model.features(pass, tokens(target), model.encode(pass, tokens(source)));
+    tape.backward(cross_entropy(model.logits(pass, features), tokens(target)));
+    tape.reset();
+    store.clear_gradients();
+  };
+  step(kLongest, kLongest);
+  step(kLongest, kLongest);
+  tape.freeze();
+  const std::size_t longest = tape.gradient_bytes();
+  const RandomStream random(1, "lengths", 0);
+  for (index i = 0; i < 16; ++i) {
+    step(8 * (1 + random.word(2 * i) % 8), 8 * (1 + random.word(2 * i + 1) % 8));
+    EXPECT_EQ(tape.gradient_bytes(), longest) << i;
+  }
+}
+
 TEST(SteadyState, HoldsForEvaluationToo) {
   const WithThreads one(1);
   const TinyGpt model(kTrainingConfig);

@@ -24,8 +24,8 @@ Outcome train(int threads) {
   const index size = training.model.store.slab_size();
   const auto slab = [&](const float* data) { return std::vector<float>(data, data + size); };
   outcome.weights = slab(training.model.store.weights<float>());
-  outcome.m = slab(training.adamw.m<float>());
-  outcome.v = slab(training.adamw.v<float>());
+  outcome.m = slab(training.adamw.state()[0]->data<float>());
+  outcome.v = slab(training.adamw.state()[1]->data<float>());
   return outcome;
 }
 

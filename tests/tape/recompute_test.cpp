@@ -145,5 +145,30 @@ TEST(Recompute, IsSeenByObservers) {
   EXPECT_EQ(names.all, "+squared+recompute+total-total+squared-squared-recompute");
 }
 
+/// What lies between takes several chunks of the inner arena. Tells how often the system was asked for memory until the last op.
+struct Wide {
+  std::int64_t* requests;
+  std::array<Tensor, 1> operator()(Tape& tape, const std::array<Tensor, 1>& in) const {
+    Tensor x = in[0];
+    for (int i = 0; i < 5; ++i) {
+      x = squared(plus(x, in[0]));
+    }
+    const Tensor y = total(x);
+    tape.make({1}, DType::f64);
+    *requests = Pages::requests();
+    return {y};
+  }
+};
+
+TEST(Recompute, ItsEndAsksForNoMemory) {
+  Tape tape;
+  const std::vector<double> large(100'000, 0.5);
+  const Tensor x = tape.input<double>({100'000}, large, true);
+  tape.save<double>(1000);
+  std::int64_t requests = 0;
+  recompute<1>(tape, std::array{x}, Wide{&requests});
+  EXPECT_EQ(Pages::requests(), requests);
+}
+
 }  // namespace
 }  // namespace dikkat
