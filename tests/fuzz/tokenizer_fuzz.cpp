@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "tests/fuzz/fuzz.h"
-#include "train/text/bpe_files.h"
+#include "train/text/bpe_tokenizer.h"
 #include "train/text/tokenizer.h"
 #include "train/text/tokenizer_file.h"
 
@@ -17,7 +17,8 @@ constexpr std::string_view kText = "a b\n\nThe  quick 12 h\xC3\xA9 \xF0\x9F\x98\
 std::unique_ptr<Tokenizer> gpt2(std::string_view input) {
   const std::size_t end = std::min(input.find(kBetweenFiles), input.size());
   const std::string_view ids = input.substr(std::min(end + kBetweenFiles.size(), input.size()));
-  return from_gpt2_files({.vocab_bpe = std::string(input.substr(0, end)), .encoder_json = std::string(ids)});
+  return std::make_unique<BpeTokenizer>(
+      from_gpt2_files({.vocab_bpe = std::string(input.substr(0, end)), .encoder_json = std::string(ids)}));
 }
 
 /// The tokens of the text, none where it has none.

@@ -16,7 +16,7 @@
 #include "train/cli/text.h"
 #include "train/data/tokenize.h"
 #include "train/io/file.h"
-#include "train/text/bpe_files.h"
+#include "train/text/bpe_tokenizer.h"
 #include "train/text/pieces.h"
 #include "train/text/tokenizer_file.h"
 
@@ -141,7 +141,7 @@ int train_command(const TrainArguments& arguments) {
   } else {
     write_new(out / "tokenizer.json", tokenizer->to_json());
     if (const auto* bpe = dynamic_cast<const BpeTokenizer*>(tokenizer.get())) {
-      const Gpt2Files files = gpt2_files(*bpe);
+      const Gpt2Files files = gpt2_files(bpe->vocabulary());
       write_new(out / "vocab.bpe", files.vocab_bpe);
       write_new(out / "encoder.json", files.encoder_json);
     }

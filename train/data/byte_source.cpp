@@ -9,13 +9,14 @@
 #include <unistd.h>
 
 #include "autograd/base/error.h"
+#include "train/io/file.h"
 
 namespace dikkat {
 namespace {
 
-class File : public ByteSource {
+class FileBytes : public ByteSource {
  public:
-  File(const std::string& path, const std::string& name) : name_(name) {
+  FileBytes(const std::string& path, const std::string& name) : name_(name) {
     struct stat before {};
     require_input(::stat(path.c_str(), &before) == 0, "corpus: cannot open ", name, ": ", errno_text);
     require_input(S_ISREG(before.st_mode), "corpus: ", name,
@@ -31,16 +32,14 @@ class File : public ByteSource {
     }
     ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
   }
-  ~File() override { ::close(descriptor_); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
+  ~FileBytes() override { ::close(descriptor_); }
+  FileBytes(const FileBytes&) = delete;
+  FileBytes& operator=(const FileBytes&) = delete;
 
   std::size_t read(char* out, std::size_t bytes) override {
-    ssize_t got = 0;
-    do {
-      got = ::read(descriptor_, out, bytes);
-    } while (got < 0 && errno == EINTR);
-    require_input(got >= 0, "corpus: cannot read ", name_, ": ", errno_text);
+    index got = 0;
+    const int error = read_next(descriptor_, {reinterpret_cast<std::byte*>(out), bytes}, got);
+    require_input(error == 0, "corpus: cannot read ", name_, ": ", describe_errno(error));
     return static_cast<std::size_t>(got);
   }
 
@@ -74,7 +73,7 @@ class WithStart : public ByteSource {
 std::unique_ptr<ByteSource> open_bytes(const std::string& path, const std::string& name) {
   constexpr std::string_view kGzip = "\x1F\x8B";
   constexpr std::string_view kZstd = "\x28\xB5\x2F\xFD";
-  auto file = std::make_unique<File>(path, name);
+  auto file = std::make_unique<FileBytes>(path, name);
   std::string start(kZstd.size(), '\0');
   std::size_t size = 0;
   for (std::size_t got = 1; got > 0 && size < start.size(); size += got) {

@@ -7,7 +7,9 @@
 namespace dikkat {
 
 Corpus open_corpus(std::span<const std::string> paths, const CorpusOptions& options) {
-  return {.files = find_corpus_files(paths), .options = options};
+  Corpus corpus{.options = options};
+  corpus.files = find_corpus_files(paths, kTextExtensions, &corpus.passed_over);
+  return corpus;
 }
 
 [[noreturn]] void refuse_text(const Corpus& corpus, const Stretch& stretch, const EncodeError& error) {

@@ -13,23 +13,26 @@
 
 namespace dikkat {
 
-/// How a corpus is to be read.
+/// How a corpus is read.
 struct CorpusOptions {
   std::string text_field = "text";  // of a line of JSONL
-  bool replace_invalid = false;     // what is not UTF-8 becomes U+FFFD, instead of being the tokenizer's to refuse
+  bool replace_invalid = false;     // what is not UTF-8 becomes U+FFFD; else the tokenizer refuses it
+  bool any_bytes = false;           // NUL bytes are read as well, for a tokenizer of bytes
 };
 
 /// The texts that a model is trained on or evaluated on, in a fixed order. A file is a document; one that ends in .jsonl or .ndjson has one
-/// a line, the string in its text_field. None is empty. Texts are read as they are needed and never all in memory.
+/// on each line, the string in its text_field. Empty documents are left out, and so is a UTF-8 byte order mark at the start of a file.
+/// Texts are read when they are needed and never all in memory.
 struct Corpus {
-  std::vector<CorpusFile> files;
+  std::vector<CorpusFile> files{};
+  std::vector<PassedOver> passed_over{};  // of the folders that were named
   CorpusOptions options;
 };
 
-/// find_corpus_files(), to be read so.
+/// find_corpus_files(), read with these options.
 Corpus open_corpus(std::span<const std::string> paths, const CorpusOptions& options = {});
 
-/// A piece of a document: all of it, or up to a place from where the rest can be read by itself.
+/// A part of a document, or all of it. Its tokens do not depend on what follows.
 struct Stretch {
   std::string text;
   std::size_t file = 0;

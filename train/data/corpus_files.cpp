@@ -3,14 +3,19 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <new>
+#include <optional>
 #include <set>
 
+#include <fnmatch.h>
 #include <glob.h>
 #include <unistd.h>
 
 #include "autograd/base/error.h"
+#include "train/io/file.h"
 #include "train/io/nameless_file.h"
 
 namespace dikkat {
@@ -60,51 +65,129 @@ const char* name_of(fs::file_type type) {
   }
 }
 
-std::vector<std::string> text_files_below(const fs::path& folder, Extensions extensions) {
+/// Counts what is left out, by its kind.
+class Omissions {
+ public:
+  void add(const std::string& what, const fs::path& path) {
+    PassedOver& kind = kinds_[what];
+    kind.what = what;
+    kind.example = kind.files++ == 0 ? path.string() : std::min(kind.example, path.string());
+  }
+
+  /// The largest first.
+  std::vector<PassedOver> sorted() const {
+    std::vector<PassedOver> all;
+    for (const auto& [what, kind] : kinds_) {
+      all.push_back(kind);
+    }
+    std::stable_sort(all.begin(), all.end(), [](const PassedOver& a, const PassedOver& b) { return a.files > b.files; });
+    return all;
+  }
+
+ private:
+  std::map<std::string, PassedOver> kinds_;
+};
+
+constexpr std::string_view kThatEndIn = "that end in ";
+
+/// "that end in .log.gz"
+std::string ending_of(const fs::path& path) {
+  const std::string last = path.extension().string();
+  const std::string inner = extension_of(path.string());
+  return last.empty() ? "without an ending" : concat(kThatEndIn, inner == lower(last) ? "" : inner, last);
+}
+
+/// The regular files in a folder and below it that `wanted` is true of, sorted. What else is there is counted.
+std::vector<std::string> files_below(const fs::path& folder, const std::function<bool(const fs::path&)>& wanted, Omissions& omissions) {
   std::vector<fs::path> found;
   std::error_code error;
   fs::path at = folder;  // what an error is about
   fs::recursive_directory_iterator entry(folder, error);
   for (const fs::recursive_directory_iterator end; !error && entry != end; entry.increment(error)) {
     at = entry->path();
+    std::error_code ignored;
     if (is_hidden(at) || is_run(at)) {
       entry.disable_recursion_pending();
-    } else if (std::error_code ignored; ends_in(at, extensions) && entry->is_regular_file(ignored)) {
+      omissions.add(is_hidden(at) ? "hidden" : "of training runs", at);
+    } else if (entry->is_regular_file(ignored) && wanted(at)) {
       found.push_back(at);
+    } else if (!entry->is_directory(ignored)) {
+      omissions.add(entry->is_regular_file(ignored) ? ending_of(at) : "that are no regular files", at);
     }
   }
   require_input(!error, "corpus: cannot list the folder ", at.string(), ": ", error.message());
-  require_input(!found.empty(), "corpus: the folder ", folder.string(), " holds no text, expected files that end in ", list_of(extensions));
   std::sort(found.begin(), found.end());
   std::vector<std::string> files;
   std::transform(found.begin(), found.end(), std::back_inserter(files), [](const fs::path& file) { return file.string(); });
   return files;
 }
 
-std::vector<std::string> text_files_of(const std::string& path, Extensions extensions);
+std::vector<std::string> text_files_below(const fs::path& folder, Extensions extensions, std::vector<PassedOver>& passed_over) {
+  Omissions omissions;
+  std::vector<std::string> files = files_below(
+      folder, [&](const fs::path& path) { return ends_in(path, extensions); }, omissions);
+  const std::vector<PassedOver> kinds = omissions.sorted();
+  if (files.empty()) {
+    const auto named = std::find_if(kinds.begin(), kinds.end(), [](const PassedOver& kind) { return kind.what.starts_with(kThatEndIn); });
+    fail_input("corpus: the folder ", folder.string(), " holds no text, expected files that end in ", list_of(extensions),
+               kinds.empty() ? "" : concat("; ", describe(kinds)),
+               named == kinds.end() ? ""
+                                    : concat("; a pattern names files of any ending: '", folder.string(), "/**/*",
+                                             fs::path(named->example).extension().string(), "'"));
+  }
+  passed_over.insert(passed_over.end(), kinds.begin(), kinds.end());
+  return files;
+}
 
-std::vector<std::string> text_files_like(const std::string& pattern, Extensions extensions) {
+/// FOLDER/**/NAME: the files below the folder whose names match. Nothing where the pattern is of another form.
+std::optional<std::vector<std::string>> files_at_any_depth(const std::string& pattern) {
+  constexpr std::string_view kAnyDepth = "**/";
+  const std::size_t at = pattern.find(kAnyDepth);
+  const std::string name = at == std::string::npos ? "" : pattern.substr(at + kAnyDepth.size());
+  if (name.empty() || name.find('/') != std::string::npos) {
+    return std::nullopt;
+  }
+  std::error_code error;
+  const fs::path folder = fs::canonical(at == 0 ? "." : pattern.substr(0, at), error);
+  if (error) {
+    return std::vector<std::string>();
+  }
+  Omissions ignored;
+  return files_below(
+      folder, [&](const fs::path& path) { return ::fnmatch(name.c_str(), path.filename().c_str(), 0) == 0; }, ignored);
+}
+
+std::vector<std::string> text_files_of(const std::string& path, Extensions extensions, std::vector<PassedOver>& passed_over);
+
+std::vector<std::string> text_files_like(const std::string& pattern, Extensions extensions, std::vector<PassedOver>& passed_over) {
+  const auto require_some = [&](bool some) {
+    require_input(some, "corpus: no file matches the pattern ", pattern, ", expected a text file or a folder of text files");
+  };
+  if (auto files = files_at_any_depth(pattern)) {
+    require_some(!files->empty());
+    return std::move(*files);
+  }
   glob_t matches{};
   // NOLINTNEXTLINE(concurrency-mt-unsafe): unsafe is what ~user in a pattern asks for, and GLOB_TILDE is not given
   const int result = ::glob(pattern.c_str(), 0, nullptr, &matches);
   std::vector<std::string> paths(matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
   ::globfree(&matches);
-  require_input(result == 0 && !paths.empty(), "corpus: nothing is like ", pattern, ", expected a text file or a folder of text files");
+  require_some(result == 0 && !paths.empty());
   std::vector<std::string> files;
   for (const std::string& path : paths) {
-    for (std::string& file : text_files_of(path, extensions)) {
+    for (std::string& file : text_files_of(path, extensions, passed_over)) {
       files.push_back(std::move(file));
     }
   }
   return files;
 }
 
-std::vector<std::string> text_files_of(const std::string& path, Extensions extensions) {
+std::vector<std::string> text_files_of(const std::string& path, Extensions extensions, std::vector<PassedOver>& passed_over) {
   require_input(!path.empty(), "corpus: a path is empty, expected a text file or a folder of text files");
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found && path.find_first_of("*?[") != std::string::npos) {
-    return text_files_like(path, extensions);
+    return text_files_like(path, extensions, passed_over);
   }
   require_input(status.type() != fs::file_type::not_found, "corpus: ", path,
                 " does not exist, expected a text file or a folder of text files");
@@ -115,7 +198,7 @@ std::vector<std::string> text_files_of(const std::string& path, Extensions exten
   const fs::path absolute = fs::canonical(path, error);
   require_input(!error, "corpus: cannot reach ", path, ": ", error.message());
   if (is_folder) {
-    return text_files_below(absolute, extensions);
+    return text_files_below(absolute, extensions, passed_over);
   }
   return {absolute.string()};
 }
@@ -128,19 +211,16 @@ CorpusFile copy_of_standard_input() {
   const int file = open_nameless_file(folder);
   require_input(file >= 0, "corpus: standard input cannot be copied to ", folder, ": ", errno_text, "; set TMPDIR to another folder");
   std::shared_ptr<const void> owner(nullptr, [file](const void*) { ::close(file); });
-  std::vector<char> buffer(kChunk);
-  for (;;) {
-    const ssize_t got = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+  std::vector<std::byte> buffer(kChunk);
+  for (index copied = 0, got = 0;; copied += got) {
+    const int unread = read_next(STDIN_FILENO, buffer, got);
+    require_input(unread == 0, "corpus: cannot read standard input: ", describe_errno(unread));
     if (got == 0) {
       return {.name = "standard input", .path = concat("/proc/self/fd/", file), .copy = std::move(owner)};
     }
-    require_input(got > 0 || errno == EINTR, "corpus: cannot read standard input: ", errno_text);
-    for (ssize_t at = 0; at < got;) {
-      const ssize_t put = ::write(file, buffer.data() + at, static_cast<std::size_t>(got - at));
-      require_input(put >= 0 || errno == EINTR, "corpus: standard input cannot be copied to ", folder, ": ", errno_text,
-                    "; set TMPDIR to a folder with more room");
-      at += std::max<ssize_t>(put, 0);
-    }
+    const int unwritten = write_all(file, copied, std::span(buffer).first(static_cast<std::size_t>(got)));
+    require_input(unwritten == 0, "corpus: standard input cannot be copied to ", folder, ": ", describe_errno(unwritten),
+                  "; set TMPDIR to a folder with more room");
   }
 }
 
@@ -152,24 +232,39 @@ std::string extension_of(const std::string& path) {
   return last == ".gz" || last == ".zst" ? lower(whole.stem().extension().string()) : last;
 }
 
-std::vector<CorpusFile> find_corpus_files(std::span<const std::string> paths, Extensions extensions) {
+std::vector<CorpusFile> find_corpus_files(std::span<const std::string> paths, Extensions extensions, std::vector<PassedOver>* passed_over) {
   require_input(!paths.empty(), "corpus: none is given, expected a text file or a folder of text files (--corpus PATH or data.corpus)");
   std::vector<CorpusFile> files;
   std::set<std::string> seen;
+  std::vector<PassedOver> left_out;
   for (const std::string& path : paths) {
-    for (std::string& file : path == kStandardInput ? std::vector<std::string>{path} : text_files_of(path, extensions)) {
+    for (std::string& file : path == kStandardInput ? std::vector<std::string>{path} : text_files_of(path, extensions, left_out)) {
       require_input(seen.insert(file).second, "corpus: ", file, " is given twice, expected each file once");
       files.push_back(file == kStandardInput ? copy_of_standard_input() : CorpusFile{.name = file, .path = file});
     }
   }
+  if (passed_over != nullptr) {
+    passed_over->insert(passed_over->end(), left_out.begin(), left_out.end());
+  }
   return files;
 }
 
-void require_text(std::string_view stretch, std::size_t offset, const std::string& name) {
-  if (const std::size_t nul = stretch.find('\0'); nul != std::string_view::npos) {
-    const bool utf16 = offset == 0 && (stretch.starts_with("\xFF\xFE") || stretch.starts_with("\xFE\xFF"));
+std::string describe(std::span<const PassedOver> passed_over) {
+  index all = 0;
+  std::string kinds;
+  for (const PassedOver& kind : passed_over) {
+    all += kind.files;
+    kinds += concat(kinds.empty() ? "" : ", ", kind.files, ' ', kind.what, " (", kind.example, ')');
+  }
+  return all == 0 ? "" : concat(all, all == 1 ? " file was passed over: " : " files were passed over: ", kinds);
+}
+
+void require_text(std::string_view text, std::size_t offset, const std::string& name) {
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    const bool utf16 = offset == 0 && (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"));
     fail_input("corpus: ", name, " is not text: it has a NUL byte at byte ", offset + nul,
-               utf16 ? "; it looks like UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)" : ", expected a text file");
+               utf16 ? "; it looks like UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"
+                     : ", expected a text file; the byte tokenizer reads any file (tokenizer.kind = \"byte\")");
   }
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -11,23 +12,38 @@ namespace {
 
 constexpr std::size_t kBlock = std::size_t{1} << 20;
 
-/// The bytes of a file as text: no NUL, and where asked UTF-8.
+/// The text of a file: without a byte order mark, and as the options say without NUL bytes and as UTF-8.
 class TextSource {
  public:
-  TextSource(const CorpusFile& file, bool replace_invalid)
-      : name_(file.name), replace_invalid_(replace_invalid), source_(open_bytes(file.path, file.name)) {}
+  TextSource(const CorpusFile& file, const CorpusOptions& options)
+      : name_(file.name), options_(options), source_(open_bytes(file.path, file.name)) {
+    held_.resize(kByteOrderMark.size());
+    std::size_t size = 0;
+    for (std::size_t got = 1; got > 0 && size < held_.size(); size += got) {
+      got = source_->read(held_.data() + size, held_.size() - size);
+    }
+    held_.resize(size);
+    if (held_ == kByteOrderMark) {
+      held_.clear();
+      bytes_ = static_cast<index>(kByteOrderMark.size());
+    }
+  }
+
+  /// Bytes of the file before what read() gives next.
+  index position() const { return bytes_; }
 
   /// Appends some text; false at the end.
   bool read(std::string& text) {
-    const std::size_t held = held_.size();
-    std::string block = std::move(held_);
-    held_.clear();
+    std::string block = std::exchange(held_, {});
+    const std::size_t held = block.size();
     block.resize(held + kBlock);
     const std::size_t got = source_->read(block.data() + held, kBlock);
     block.resize(held + got);
-    require_text(std::string_view(block).substr(held), static_cast<std::size_t>(bytes_), name_);
-    bytes_ += static_cast<index>(got);
-    if (!replace_invalid_) {
+    if (!options_.any_bytes) {
+      require_text(block, static_cast<std::size_t>(bytes_), name_);
+    }
+    if (!options_.replace_invalid) {
+      bytes_ += static_cast<index>(block.size());
       text += block;
       return got > 0;
     }
@@ -36,15 +52,16 @@ class TextSource {
       held_ = block.substr(whole);
       block.resize(whole);
     }
+    bytes_ += static_cast<index>(block.size());
     utf8::append_valid(text, block);
     return got > 0 || !block.empty();
   }
 
  private:
   std::string name_;
-  bool replace_invalid_;
+  CorpusOptions options_;
   std::unique_ptr<ByteSource> source_;
-  std::string held_;
+  std::string held_;  // read, and not yet given
   index bytes_ = 0;
 };
 
@@ -54,11 +71,12 @@ bool is_jsonl(const std::string& name) {
 }
 
 /// The text in a line of JSONL.
-std::string text_of_line(const std::string& name, index line, std::string_view json, const std::string& field) {
+std::string text_of_line(const std::string& name, index line, std::string_view json, const CorpusOptions& options) {
+  const std::string& field = options.text_field;
   const nlohmann::json object = nlohmann::json::parse(json, nullptr, false);
   const auto refuse = [&](const auto&... parts) { fail_input("corpus: ", name, ": line ", line, parts...); };
   if (object.is_discarded()) {
-    refuse(" is not valid JSON, expected an object a line");
+    refuse(" is not valid JSON, expected an object on each line");
   }
   if (!object.is_object()) {
     refuse(" is a JSON ", object.type_name(), ", expected an object");
@@ -74,7 +92,11 @@ std::string text_of_line(const std::string& name, index line, std::string_view j
   if (!text->is_string()) {
     refuse(": its field \"", field, "\" is a JSON ", text->type_name(), ", expected a string");
   }
-  return text->get<std::string>();
+  auto found = text->get<std::string>();
+  if (!options.any_bytes) {
+    require_text(found, 0, concat(name, ": line ", line));
+  }
+  return found;
 }
 
 /// The lines of a text, without their ends.
@@ -128,13 +150,15 @@ struct CorpusReader::State {
 
   void open() {
     const CorpusFile& next = corpus.files[file];
-    source = std::make_unique<TextSource>(next, corpus.options.replace_invalid);
+    source = std::make_unique<TextSource>(next, corpus.options);
     source_ended = false;
     line = 0;
+    begin_document();
     if (is_jsonl(next.name)) {
       lines.emplace(*source);
+    } else {
+      offset = source->position();
     }
-    begin_document();
   }
 
   void close() {
@@ -200,7 +224,7 @@ struct CorpusReader::State {
     }
     ++line;
     if (json->find_first_not_of(" \t\r") != std::string_view::npos) {
-      buffer = text_of_line(corpus.files[file].name, line, *json, corpus.options.text_field);
+      buffer = text_of_line(corpus.files[file].name, line, *json, corpus.options);
       begin_document();
       give(out, true);
     }

@@ -8,7 +8,7 @@
 namespace dikkat {
 namespace {
 
-/// A .gz file, which may be several, one after another.
+/// A .gz file, which may be several, one after another, with zero bytes at the end.
 class Gunzip : public ByteSource {
  public:
   Gunzip(std::unique_ptr<ByteSource> source, const std::string& name) : source_(std::move(source)), name_(name) {
@@ -34,6 +34,13 @@ class Gunzip : public ByteSource {
         return 0;
       }
       if (ended_) {
+        while (stream_.avail_in > 0 && *stream_.next_in == 0) {  // padding, as tape drives write it; gzip ignores it as well
+          ++stream_.next_in;
+          --stream_.avail_in;
+        }
+        if (stream_.avail_in == 0) {
+          continue;
+        }
         ::inflateReset(&stream_);
         ended_ = false;
       }
@@ -51,7 +58,7 @@ class Gunzip : public ByteSource {
   std::string name_;
   std::array<char, 1 << 16> buffer_{};
   z_stream stream_{};
-  bool ended_ = false;  // one of the files in the file
+  bool ended_ = false;  // one of them, or its padding
 };
 
 }  // namespace

@@ -49,7 +49,7 @@ Pair parse(Pair pair, std::string_view line) {
 std::vector<Pair> pairs_of(const Document& document) {
   const std::string_view text = document.text;
   std::vector<Pair> pairs;
-  for (std::size_t at = 0; at < text.size();) {
+  for (std::size_t at = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     std::string_view line = text.substr(at, end - at);
     if (line.ends_with('\r')) {

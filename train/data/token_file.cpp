@@ -15,6 +15,7 @@
 #include "autograd/base/error.h"
 #include "train/hash/sha256.h"
 #include "train/io/descriptor.h"
+#include "train/io/file.h"
 #include "train/io/nameless_file.h"
 
 namespace dikkat {
@@ -44,14 +45,9 @@ constexpr std::size_t kKeyDigits = 32;  // in a name that tokenize_once() gives
 
 Digest checksum_of(const Header& header) { return sha256(std::as_bytes(std::span(&header, 1)).first(offsetof(Header, checksum))); }
 
-/// All of `out`, from the file's byte `offset` on.
 void read_again(int file, const std::string& path, std::size_t offset, std::span<std::byte> out) {
-  for (std::size_t done = 0; done < out.size();) {
-    errno = ENODATA;  // if it ends too early
-    const ssize_t got = ::pread(file, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
-    require(got > 0 || (got < 0 && errno == EINTR), "token file: cannot read ", path, " again: ", errno_text);
-    done += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
-  }
+  const int error = read_all(file, static_cast<index>(offset), out);
+  require(error == 0, "token file: cannot read ", path, " again: ", describe_errno(error));
 }
 
 /// Of a file of `bytes` bytes. Read and not mapped, so that it does not count as memory of this process.
@@ -193,16 +189,13 @@ class TokenFileWriter::Output {
 
  private:
   void flush() {
-    write(block_.data(), block_.size(), static_cast<off_t>(size_ - block_.size()));
+    write(block_.data(), block_.size(), size_ - block_.size());
     block_.clear();
   }
-  void write(const void* data, std::size_t bytes, off_t offset) {
-    for (std::size_t done = 0; done < bytes;) {
-      const ssize_t put = ::pwrite(file_, static_cast<const char*>(data) + done, bytes - done, offset + static_cast<off_t>(done));
-      require(put >= 0 || errno == EINTR, "token file: cannot write ", path_, ": ", errno_text,
-              "; make room there, or set data.cache to another folder");
-      done += static_cast<std::size_t>(std::max<ssize_t>(put, 0));
-    }
+  void write(const void* data, std::size_t bytes, std::size_t offset) {
+    const int error = write_all(file_, static_cast<index>(offset), {static_cast<const std::byte*>(data), bytes});
+    require(error == 0, "token file: cannot write ", path_, ": ", describe_errno(error),
+            "; make room there, or set data.cache to another folder");
   }
 
   std::string path_;

@@ -65,7 +65,30 @@ int move_all(Faults* faults, Operation operation, std::size_t size, int error_at
   return 0;
 }
 
+int read_at(Faults* faults, int descriptor, index offset, std::span<std::byte> out) {
+  return move_all(faults, Operation::read, out.size(), ENODATA, [&](std::size_t done, std::size_t count) {
+    return ::pread(descriptor, out.data() + done, count, offset + static_cast<index>(done));
+  });
+}
+
+int write_at(Faults* faults, int descriptor, index offset, std::span<const std::byte> bytes) {
+  return move_all(faults, Operation::write, bytes.size(), EIO, [&](std::size_t done, std::size_t count) {
+    return ::pwrite(descriptor, bytes.data() + done, count, offset + static_cast<index>(done));
+  });
+}
+
 }  // namespace
+
+int read_all(int descriptor, index offset, std::span<std::byte> out) { return read_at(nullptr, descriptor, offset, out); }
+
+int write_all(int descriptor, index offset, std::span<const std::byte> bytes) { return write_at(nullptr, descriptor, offset, bytes); }
+
+int read_next(int descriptor, std::span<std::byte> out, index& got) {
+  return attempt(nullptr, Operation::read, [&] {
+    got = ::read(descriptor, out.data(), out.size());
+    return got < 0 ? -1 : 0;
+  });
+}
 
 File::File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)), faults_(other.faults_) {}
 
@@ -113,17 +136,9 @@ File File::open_regular(const std::filesystem::path& path) {
   return file;
 }
 
-int File::read(index offset, std::span<std::byte> out) const {
-  return move_all(faults_, Operation::read, out.size(), ENODATA, [&](std::size_t done, std::size_t count) {
-    return ::pread(descriptor_, out.data() + done, count, offset + static_cast<index>(done));
-  });
-}
+int File::read(index offset, std::span<std::byte> out) const { return read_at(faults_, descriptor_, offset, out); }
 
-int File::write(index offset, std::span<const std::byte> bytes) {
-  return move_all(faults_, Operation::write, bytes.size(), EIO, [&](std::size_t done, std::size_t count) {
-    return ::pwrite(descriptor_, bytes.data() + done, count, offset + static_cast<index>(done));
-  });
-}
+int File::write(index offset, std::span<const std::byte> bytes) { return write_at(faults_, descriptor_, offset, bytes); }
 
 int File::allocate(index bytes) {
   return attempt(faults_, Operation::allocate, [&] {

@@ -46,6 +46,14 @@ class File {
   Faults* faults_ = nullptr;
 };
 
+// The same for a descriptor that is not a File: errno, or 0 for success.
+
+/// All of `out` from byte `offset` on; ENODATA where the file ends before.
+[[nodiscard]] int read_all(int descriptor, index offset, std::span<std::byte> out);
+[[nodiscard]] int write_all(int descriptor, index offset, std::span<const std::byte> bytes);
+/// What comes next of a file or a pipe: `got` bytes, 0 at its end alone.
+[[nodiscard]] int read_next(int descriptor, std::span<std::byte> out, index& got);
+
 /// Whether there is such a file or folder. Throws Error where that cannot be found out: a failing disk is not an empty one.
 bool is_there(const std::filesystem::path& path);
 

@@ -1,9 +1,11 @@
 #include "train/text/bpe_files.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include <nlohmann/json.hpp>
 
+#include "autograd/base/error.h"
 #include "train/text/byte_level.h"
 #include "train/text/tokenizer_json.h"
 
@@ -13,18 +15,18 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-/// Tokens as the files spell them, with their ids, and back.
-class Vocabulary {
+/// Reads tokens as the files spell them, with their ids.
+class VocabularyReader {
  public:
-  /// `ids` is a JSON object of ids by token. Those of `controls` stand for no bytes.
-  Vocabulary(const json& ids, std::map<Token, std::string> controls) : controls_(std::move(controls)) {
+  /// `ids` is a JSON object of ids by token. Those of `special_tokens` stand for no bytes.
+  VocabularyReader(const json& ids, std::map<Token, std::string> special_tokens) : special_tokens_(std::move(special_tokens)) {
     require_input(ids.is_object() && !ids.empty(), "tokenizer: its vocabulary is no JSON object of ids by token, expected one");
-    const auto most = static_cast<index>(ids.size() + controls_.size());
+    const auto most = static_cast<index>(ids.size() + special_tokens_.size());
     for (const auto& [text, value] : ids.items()) {
       require_input(value.is_number_integer() && value >= 0 && value < most, "tokenizer: the token \"", text, "\" has the id ",
                     value.dump(), ", expected one of 0 to ", most - 1);
       const auto id = value.get<std::size_t>();
-      if (controls_.contains(static_cast<Token>(id))) {
+      if (special_tokens_.contains(static_cast<Token>(id))) {
         continue;
       }
       const auto bytes = byte_level::to_bytes(text);
@@ -46,7 +48,7 @@ class Vocabulary {
 
   /// Throws InputError where a token of several bytes is made by no merge: a file of merges that was cut off gives other tokens than the
   /// whole one.
-  std::unique_ptr<BpeTokenizer> tokenizer(std::vector<Merge> merges) && {
+  BpeVocabulary vocabulary(std::vector<Merge> merges) && {
     std::unordered_map<std::string_view, std::size_t> by_bytes;
     for (std::size_t id = 0; id < tokens_.size(); ++id) {
       by_bytes.emplace(tokens_[id], id);
@@ -69,41 +71,41 @@ class Vocabulary {
     require_input(missing == 0, "tokenizer: ", missing, " of its tokens are made by no merge, \"",
                   missing == 0 ? "" : byte_level::to_text(tokens_[first]), "\" (", first,
                   ") is the first: are its merges cut off? Get the whole file again");
-    return std::make_unique<BpeTokenizer>(Bpe(std::move(tokens_), std::move(merges)), std::move(controls_));
+    return {Bpe(std::move(tokens_), std::move(merges)), std::move(special_tokens_)};
   }
 
  private:
-  std::map<Token, std::string> controls_;
+  std::map<Token, std::string> special_tokens_;
   std::vector<std::string> tokens_;
   std::unordered_map<std::string, Token> ids_;
 };
 
 /// "left right".
-Merge merge_of(const Vocabulary& vocabulary, const std::string& line, std::size_t i) {
+Merge merge_of(const VocabularyReader& vocabulary, const std::string& line, std::size_t i) {
   const std::size_t space = line.find(' ');
   require_input(space != std::string::npos && line.find(' ', space + 1) == std::string::npos, "tokenizer: merge ", i, " is \"", line,
                 "\", expected two tokens with a space between");
   return {vocabulary.id_of(line.substr(0, space), i), vocabulary.id_of(line.substr(space + 1), i)};
 }
 
-std::string text_of(const BpeTokenizer& tokenizer, Token id) {
-  const auto control = tokenizer.controls().find(id);
-  return control != tokenizer.controls().end() ? control->second
-                                               : byte_level::to_text(tokenizer.bpe().tokens()[static_cast<std::size_t>(id)]);
+std::string text_of(const BpeVocabulary& vocabulary, Token id) {
+  const auto special = vocabulary.special_tokens.find(id);
+  return special != vocabulary.special_tokens.end() ? special->second
+                                                    : byte_level::to_text(vocabulary.bpe.tokens()[static_cast<std::size_t>(id)]);
 }
 
-ordered_json ids_by_token(const BpeTokenizer& tokenizer) {
+ordered_json ids_by_token(const BpeVocabulary& vocabulary) {
   ordered_json::object_t ids;  // in the order of ids; its own operator[] would look through all of it for each
-  for (Token id = 0; id < tokenizer.vocab_size(); ++id) {
-    ids.emplace_back(text_of(tokenizer, id), id);
+  for (Token id = 0; id < vocabulary.size(); ++id) {
+    ids.emplace_back(text_of(vocabulary, id), id);
   }
   return ids;
 }
 
-std::vector<std::string> merge_lines(const BpeTokenizer& tokenizer) {
+std::vector<std::string> merge_lines(const BpeVocabulary& vocabulary) {
   std::vector<std::string> lines;
-  for (const Merge& merge : tokenizer.bpe().merges()) {
-    lines.push_back(text_of(tokenizer, merge.left) + ' ' + text_of(tokenizer, merge.right));
+  for (const Merge& merge : vocabulary.bpe.merges()) {
+    lines.push_back(text_of(vocabulary, merge.left) + ' ' + text_of(vocabulary, merge.right));
   }
   return lines;
 }
@@ -150,9 +152,14 @@ void require_gpt2_rules(const json& file, const json& model) {
 
 }  // namespace
 
-std::string hugging_face_json(const BpeTokenizer& tokenizer) {
+index BpeVocabulary::size() const {
+  const auto of_text = static_cast<index>(bpe.tokens().size());
+  return special_tokens.empty() ? of_text : std::max<index>(of_text, special_tokens.rbegin()->first + index{1});
+}
+
+std::string hugging_face_json(const BpeVocabulary& vocabulary) {
   ordered_json added = ordered_json::array();
-  for (const auto& [id, name] : tokenizer.controls()) {
+  for (const auto& [id, name] : vocabulary.special_tokens) {
     added.push_back({{"id", id},
                      {"content", name},
                      {"single_word", false},
@@ -180,25 +187,25 @@ std::string hugging_face_json(const BpeTokenizer& tokenizer) {
                             {"end_of_word_suffix", ""},
                             {"fuse_unk", false},
                             {"byte_fallback", false},
-                            {"vocab", ids_by_token(tokenizer)},
-                            {"merges", merge_lines(tokenizer)}}}};
+                            {"vocab", ids_by_token(vocabulary)},
+                            {"merges", merge_lines(vocabulary)}}}};
   return file.dump();
 }
 
-std::unique_ptr<BpeTokenizer> from_hugging_face_json(std::string_view text) {
+BpeVocabulary from_hugging_face_json(std::string_view text) {
   const json file = parse_tokenizer(text);
   const auto model = file.find("model");
   require_input(model != file.end() && model->is_object(), "tokenizer: it has no field \"model\", expected a tokenizer.json");
   require_gpt2_rules(file, *model);
 
-  std::map<Token, std::string> controls;
+  std::map<Token, std::string> special_tokens;
   for (const json& token : file.value("added_tokens", json::array())) {
     require_input(token.is_object() && token.contains("id") && token["id"].is_number_integer() && token["id"] >= 0 &&
                       token["id"] < (1 << 30) && token.contains("content") && token["content"].is_string(),
                   "tokenizer: an added token is ", token.dump().substr(0, 60), ", expected an object with id and content");
-    controls.emplace(token["id"].get<Token>(), token["content"].get<std::string>());
+    special_tokens.emplace(token["id"].get<Token>(), token["content"].get<std::string>());
   }
-  Vocabulary vocabulary(model->value("vocab", json()), std::move(controls));
+  VocabularyReader vocabulary(model->value("vocab", json()), std::move(special_tokens));
   const json& lines = model->value("merges", json());
   require_input(lines.is_array(), "tokenizer: its merges are no JSON array, expected one");
   std::vector<Merge> merges;
@@ -211,24 +218,24 @@ std::unique_ptr<BpeTokenizer> from_hugging_face_json(std::string_view text) {
                                      vocabulary.id_of(line[1].get<std::string>(), merges.size())}
                              : merge_of(vocabulary, line.get<std::string>(), merges.size()));
   }
-  return std::move(vocabulary).tokenizer(std::move(merges));
+  return std::move(vocabulary).vocabulary(std::move(merges));
 }
 
-Gpt2Files gpt2_files(const BpeTokenizer& tokenizer) {
-  Gpt2Files files{.vocab_bpe = "#version: 0.2\n", .encoder_json = ids_by_token(tokenizer).dump(-1, ' ', true)};
-  for (const std::string& line : merge_lines(tokenizer)) {
+Gpt2Files gpt2_files(const BpeVocabulary& vocabulary) {
+  Gpt2Files files{.vocab_bpe = "#version: 0.2\n", .encoder_json = ids_by_token(vocabulary).dump(-1, ' ', true)};
+  for (const std::string& line : merge_lines(vocabulary)) {
     files.vocab_bpe += line + '\n';
   }
   return files;
 }
 
-std::unique_ptr<BpeTokenizer> from_gpt2_files(const Gpt2Files& files) {
+BpeVocabulary from_gpt2_files(const Gpt2Files& files) {
   const json ids = parse_tokenizer(files.encoder_json);
-  std::map<Token, std::string> controls;
-  if (const auto end = ids.find(BpeTokenizer::kEndOfText); end != ids.end() && end->is_number_integer() && *end >= 0 && *end < (1 << 30)) {
-    controls.emplace(end->get<Token>(), BpeTokenizer::kEndOfText);
+  std::map<Token, std::string> special_tokens;
+  if (const auto end = ids.find(kEndOfText); end != ids.end() && end->is_number_integer() && *end >= 0 && *end < (1 << 30)) {
+    special_tokens.emplace(end->get<Token>(), kEndOfText);
   }
-  Vocabulary vocabulary(ids, std::move(controls));
+  VocabularyReader vocabulary(ids, std::move(special_tokens));
   std::vector<Merge> merges;
   std::string_view rest = files.vocab_bpe;
   for (bool first = true; !rest.empty(); first = false) {
@@ -242,8 +249,8 @@ std::unique_ptr<BpeTokenizer> from_gpt2_files(const Gpt2Files& files) {
       merges.push_back(merge_of(vocabulary, line, merges.size()));
     }
   }
-  require_input(!merges.empty(), "tokenizer: its file of merges has none, expected one a line");
-  return std::move(vocabulary).tokenizer(std::move(merges));
+  require_input(!merges.empty(), "tokenizer: its file of merges has none, expected one on each line");
+  return std::move(vocabulary).vocabulary(std::move(merges));
 }
 
 }  // namespace dikkat

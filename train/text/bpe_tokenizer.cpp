@@ -1,6 +1,5 @@
 #include "train/text/bpe_tokenizer.h"
 
-#include "train/text/bpe_files.h"
 #include "train/text/bpe_trainer.h"
 #include "train/text/characters.h"
 #include "train/text/pieces.h"
@@ -28,7 +27,7 @@ class Maker : public TokenizerMaker {
     require_input(counts_.distinct() > 0, "bpe tokenizer: there is no text, expected one to learn merges from");
     Bpe bpe = train_bpe(std::move(counts_), vocab_size_ - 1, progress);
     const auto last = static_cast<Token>(bpe.tokens().size());
-    return std::make_unique<BpeTokenizer>(std::move(bpe), std::map<Token, std::string>{{last, std::string(BpeTokenizer::kEndOfText)}});
+    return std::make_unique<BpeTokenizer>(BpeVocabulary{std::move(bpe), {{last, std::string(kEndOfText)}}});
   }
 
  private:
@@ -45,21 +44,22 @@ std::unique_ptr<TokenizerMaker> BpeTokenizer::maker(const TokenizerOptions& opti
   return std::make_unique<Maker>(options.vocab_size);
 }
 
-BpeTokenizer::BpeTokenizer(Bpe bpe, std::map<Token, std::string> controls) : bpe_(std::move(bpe)), controls_(std::move(controls)) {
-  const auto& tokens = bpe_.tokens();
-  vocab_size_ = static_cast<index>(tokens.size());
-  for (const auto& [id, name] : controls_) {
-    const bool is_free = id >= vocab_size_ || (id >= 0 && tokens[static_cast<std::size_t>(id)].empty());
-    require_input(is_free, "bpe tokenizer: the control token ", name, " has id ", id, ", which is another token's");
-    require_input(id <= vocab_size_, "bpe tokenizer: the control token ", name, " has id ", id, ", but there is no token ", vocab_size_);
-    vocab_size_ = std::max<index>(vocab_size_, id + index{1});
+BpeTokenizer::BpeTokenizer(BpeVocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {
+  const auto& tokens = bpe().tokens();
+  auto next = static_cast<index>(tokens.size());  // the first id that is free
+  for (const auto& [id, name] : vocabulary_.special_tokens) {
+    const bool is_free = id >= next || (id >= 0 && tokens[static_cast<std::size_t>(id)].empty());
+    require_input(is_free, "bpe tokenizer: the special token ", name, " has id ", id, ", which is another token's");
+    require_input(id <= next, "bpe tokenizer: the special token ", name, " has id ", id, ", but there is no token ", next);
+    next = std::max<index>(next, id + index{1});
     if (name == kEndOfText) {
-      require_input(!separator_, "bpe tokenizer: two control tokens are called ", name);
+      require_input(!separator_, "bpe tokenizer: two special tokens are called ", name);
       separator_ = id;
     }
   }
   for (std::size_t id = 0; id < tokens.size(); ++id) {
-    require_input(!tokens[id].empty() || controls_.contains(static_cast<Token>(id)), "bpe tokenizer: no token has the id ", id);
+    require_input(!tokens[id].empty() || vocabulary_.special_tokens.contains(static_cast<Token>(id)), "bpe tokenizer: no token has the id ",
+                  id);
   }
 }
 
@@ -69,7 +69,7 @@ std::vector<Token> BpeTokenizer::encode(std::string_view text) const {
   tokens.reserve(text.size() / 3);
   PieceReader pieces(text);
   for (std::string_view piece = pieces.next(); !piece.empty(); piece = pieces.next()) {
-    bpe_.encode(piece, tokens);
+    bpe().encode(piece, tokens);
   }
   return tokens;
 }
@@ -79,18 +79,18 @@ index BpeTokenizer::settled(std::string_view text) const { return settled_pieces
 std::string BpeTokenizer::decode(std::span<const Token> tokens) const {
   std::string text;
   for (const Token token : tokens) {
-    require(token >= 0 && token < vocab_size_, "bpe tokenizer: token ", token, ", expected 0 to ", vocab_size_ - 1);
-    const auto control = controls_.find(token);
-    text += control != controls_.end() ? control->second : bpe_.tokens()[static_cast<std::size_t>(token)];
+    require(token >= 0 && token < vocab_size(), "bpe tokenizer: token ", token, ", expected 0 to ", vocab_size() - 1);
+    const auto special = vocabulary_.special_tokens.find(token);
+    text += special != vocabulary_.special_tokens.end() ? special->second : bpe().tokens()[static_cast<std::size_t>(token)];
   }
   return text;
 }
 
-std::string BpeTokenizer::to_json() const { return hugging_face_json(*this); }
+std::string BpeTokenizer::to_json() const { return hugging_face_json(vocabulary_); }
 
 std::vector<Token> BpeTokenizer::unwritten() const {
   std::vector<Token> tokens;
-  for (const auto& [id, name] : controls_) {
+  for (const auto& [id, name] : vocabulary_.special_tokens) {
     if (id != separator_) {
       tokens.push_back(id);
     }

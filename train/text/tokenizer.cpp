@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "train/text/bpe_files.h"
+#include "train/text/bpe_tokenizer.h"
 #include "train/text/byte_tokenizer.h"
 #include "train/text/char_tokenizer.h"
 #include "train/text/tokenizer_json.h"
@@ -18,7 +18,7 @@ EncodeError::EncodeError(index offset, std::string problem, index document)
 std::unique_ptr<Tokenizer> tokenizer_from_json(std::string_view json) {
   const nlohmann::json object = parse_tokenizer(json);
   if (object.contains("model")) {
-    return from_hugging_face_json(json);
+    return std::make_unique<BpeTokenizer>(from_hugging_face_json(json));
   }
   const std::string kind = string_field(object, "kind");
   if (kind == ByteTokenizer::kKind) {

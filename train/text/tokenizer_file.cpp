@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "train/text/bpe_files.h"
+#include "train/text/bpe_tokenizer.h"
 #include "train/text/char_tokenizer.h"
 #include "train/text/characters.h"
 #include "train/text/tokenizer_json.h"
@@ -82,7 +82,8 @@ std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& name) {
     if (path.filename() == merges || path.filename() == ids) {
       const fs::path folder = path.parent_path();
       const Gpt2Files files{.vocab_bpe = contents(folder / merges), .encoder_json = contents(folder / ids)};
-      return named(concat((folder / merges).string(), " with ", ids), [&] { return from_gpt2_files(files); });
+      return named(concat((folder / merges).string(), " with ", ids),
+                   [&] { return std::make_unique<BpeTokenizer>(from_gpt2_files(files)); });
     }
   }
   const std::string text = contents(path);

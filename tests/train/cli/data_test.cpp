@@ -305,7 +305,7 @@ const Case kCases[] = {
      {"d.jsonl: line 1 has no field \"body\"", "only: n, text"}},
     {"JsonlThatIsDamaged", train("no", {"--corpus", "bad.jsonl"}), {"bad.jsonl: line 2 is not valid JSON"}},
     {"GzipThatIsCut", train("no", {"--corpus", "cut.gz"}), {"cut.gz is cut off"}},
-    {"APatternOfNothing", train("no", {"--corpus", "*.nothing"}), {"nothing is like ", "*.nothing, expected a text file"}},
+    {"APatternOfNothing", train("no", {"--corpus", "*.nothing"}), {"no file matches the pattern ", "*.nothing, expected a text file"}},
     {"AVocabularyThatIsTooSmall",
      train("no", {"tokenizer.kind=bpe", "tokenizer.vocab_size=256"}),
      {"tokenizer.vocab_size is 256", "from 257"}},

@@ -34,12 +34,14 @@ index all_settled(std::string_view text) { return static_cast<index>(text.size()
 std::vector<Document> documents_of(const Corpus& corpus, const CorpusReader::Settled& settled = all_settled) {
   std::vector<Document> documents;
   CorpusReader reader(corpus, settled);
+  index start = 0;  // of a document in its file: after a byte order mark
   for (auto stretches = reader.next(); !stretches.empty(); stretches = reader.next()) {
     for (const Stretch& stretch : stretches) {
       if (stretch.begins) {
         documents.push_back({.name = corpus.files[stretch.file].name, .text = ""});
+        start = stretch.offset;
       }
-      EXPECT_EQ(stretch.offset, static_cast<index>(documents.back().text.size()));
+      EXPECT_EQ(stretch.offset, start + static_cast<index>(documents.back().text.size()));
       documents.back().text += stretch.text;
     }
   }
@@ -252,6 +254,85 @@ TEST(Corpus, ReadsWhatGzipAndZstdHaveCompressed) {
   }
 }
 
+TEST(Corpus, ZeroBytesAfterGzipDataAreIgnored) {
+  const TemporaryFolder folder;
+  const std::string plain = folder.write("plain.txt", "text in two parts");
+  ASSERT_EQ(std::system(concat("gzip -k ", plain).c_str()), 0);
+  std::ifstream stream(plain + ".gz", std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+  for (const std::size_t zeros : {1U, 512U, 200000U}) {
+    EXPECT_EQ(read({folder.write("padded.gz", bytes + std::string(zeros, '\0'))})[0].text, "text in two parts") << zeros;
+    EXPECT_NE(input_error_of([&] { read({folder.write("rubbish.gz", bytes + std::string(zeros, '\0') + "x")}); }).find("rubbish.gz is "),
+              std::string::npos);
+  }
+}
+
+TEST(Corpus, AByteOrderMarkAtTheStartOfAFileIsNoText) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(read({folder.write("a.txt", "\xEF\xBB\xBFtext\xEF\xBB\xBFtext")})[0].text, "text\xEF\xBB\xBFtext");
+  EXPECT_EQ(read({folder.write("b.jsonl", "\xEF\xBB\xBF{\"text\":\"line\"}\n")})[0].text, "line");
+  for (const char* text : {"a", "\xEF\xBB", "abc", "\xEF\xBB\xBE"}) {
+    EXPECT_EQ(read({folder.write("c.txt", text)})[0].text, text);
+  }
+  const std::string bad = folder.write("d.txt",
+                                       "\xEF\xBB\xBF"
+                                       "ab\xFF");
+  const auto maker = make_tokenizer_maker({.kind = "char"});
+  const std::string paths[] = {bad};
+  EXPECT_NE(input_error_of([&] { survey(open_corpus(paths), maker.get()); }).find("d.txt: byte 5: not UTF-8"), std::string::npos)
+      << "bytes are counted from the start of the file";
+}
+
+TEST(Corpus, ANulByteIsForATokenizerOfBytesAlone) {
+  const TemporaryFolder folder;
+  const std::string binary = folder.write("a.bin", "ab\0c"s);
+  const std::string lines = folder.write("b.jsonl", R"({"text":"good"})"
+                                                    "\n"
+                                                    R"({"text":"a\u0000b"})"
+                                                    "\n");
+  const std::string paths[] = {binary, lines};
+  EXPECT_NE(input_error_of([&] { read({binary}); }).find("a.bin is not text: it has a NUL byte at byte 2"), std::string::npos);
+  EXPECT_NE(input_error_of([&] { read({lines}); }).find("b.jsonl: line 2 is not text: it has a NUL byte at byte 1"), std::string::npos);
+  const Corpus corpus = open_corpus(paths, {.any_bytes = true});
+  CorpusReader reader(corpus, [](std::string_view text) { return static_cast<index>(text.size()); });
+  const auto stretches = reader.next();
+  ASSERT_EQ(stretches.size(), 3U);
+  EXPECT_EQ(stretches[0].text, "ab\0c"s);
+  EXPECT_EQ(stretches[2].text, "a\0b"s);
+}
+
+TEST(Corpus, TellsWhatAFolderHasBesides) {
+  const TemporaryFolder folder;
+  for (const char* name : {"a.txt", "b/c.md", "x.log.gz", "y.log.gz", "Z.PNG", "Makefile", ".hidden/secret.txt", ".dot", "text.txt.gz"}) {
+    folder.write(name, "text");
+  }
+  fs::create_symlink("nowhere", folder.path("dangling.txt"));
+  const std::string paths[] = {folder.path()};
+  const Corpus corpus = open_corpus(paths);
+  EXPECT_EQ(corpus.files.size(), 3U);
+  EXPECT_EQ(describe(corpus.passed_over),
+            concat("7 files were passed over: 2 hidden (", folder.path(".dot"), "), 2 that end in .log.gz (", folder.path("x.log.gz"),
+                   "), 1 that are no regular files (", folder.path("dangling.txt"), "), 1 that end in .PNG (", folder.path("Z.PNG"),
+                   "), 1 without an ending (", folder.path("Makefile"), ")"));
+  const std::string text[] = {folder.path("b")};
+  EXPECT_EQ(describe(open_corpus(text).passed_over), "");
+}
+
+TEST(Corpus, AFolderOfSourceCodeIsReadByAPattern) {
+  const TemporaryFolder folder;
+  for (const char* name : {"src/a.cpp", "src/deep/er/b.cpp", "src/deep/c.h", "src/.hidden/d.cpp"}) {
+    folder.write(name, name);
+  }
+  const std::string error = input_error_of([&] { read({folder.path("src")}); });
+  EXPECT_NE(error.find("src holds no text, expected files that end in .txt"), std::string::npos) << error;
+  EXPECT_NE(error.find("2 that end in .cpp ("), std::string::npos) << error;
+  const std::string pattern = folder.path("src") + "/**/*.cpp";
+  EXPECT_NE(error.find(concat("a pattern names files of any ending: '", pattern, "'")), std::string::npos) << error;
+  EXPECT_EQ(names_of(read({pattern})), (std::vector<std::string>{folder.path("src/a.cpp"), folder.path("src/deep/er/b.cpp")}));
+  EXPECT_NE(input_error_of([&] { read({folder.path("src") + "/**/*.py"}); }).find("no file matches the pattern"), std::string::npos);
+  EXPECT_NE(input_error_of([&] { read({folder.path("none") + "/**/*.py"}); }).find("no file matches the pattern"), std::string::npos);
+}
+
 TEST(Corpus, PatternsStandForWhatTheyMatch) {
   const TemporaryFolder folder;
   for (const char* name : {"b2.txt", "b1.txt", "c.txt", "b3.dat"}) {
@@ -260,7 +341,7 @@ TEST(Corpus, PatternsStandForWhatTheyMatch) {
   const std::string odd = folder.write("[odd].txt", "odd");
   EXPECT_EQ(texts_of(read({folder.path("b*.txt")})), (std::vector<std::string>{"b1.txt", "b2.txt"}));
   EXPECT_EQ(texts_of(read({odd})), (std::vector<std::string>{"odd"})) << "a file of that name";
-  EXPECT_EQ(input_error_of([&] { read({folder.path("x*.txt")}); }).rfind("corpus: nothing is like ", 0), 0U);
+  EXPECT_EQ(input_error_of([&] { read({folder.path("x*.txt")}); }).rfind("corpus: no file matches the pattern ", 0), 0U);
 }
 
 TEST(Corpus, JsonlHasADocumentALine) {

@@ -18,14 +18,14 @@ PairCorpus read(std::initializer_list<std::string> paths) { return read_pairs(st
 TEST(Pairs, ReadsALineAPairInOrder) {
   const TemporaryFolder folder;
   const std::string b = folder.write("b.txt", "you win\tor die\r\n\u00E9 \t a\n");  // named by the person, so any extension will do
-  const std::string a = folder.write("a.tsv", "x\ty\nlast\tline");
+  const std::string a = folder.write("a.tsv", "\xEF\xBB\xBFx\ty\nlast\tline");      // after a byte order mark
   const PairCorpus corpus = read({b, a});
   ASSERT_EQ(corpus.pairs.size(), 4U);
   const Pair expected[] = {
       {.name = b, .line = 1, .offset = 0, .source = "you win", .target = "or die"},
       {.name = b, .line = 2, .offset = 16, .source = "\u00E9 ", .target = " a"},
-      {.name = a, .line = 1, .offset = 0, .source = "x", .target = "y"},
-      {.name = a, .line = 2, .offset = 4, .source = "last", .target = "line"},
+      {.name = a, .line = 1, .offset = 3, .source = "x", .target = "y"},
+      {.name = a, .line = 2, .offset = 7, .source = "last", .target = "line"},
   };
   for (std::size_t i = 0; i < 4; ++i) {
     const Pair& pair = corpus.pairs[i];
@@ -108,8 +108,9 @@ TEST(Pairs, RefusesWhatHoldsNone) {
   const std::string empty = folder.write("none/empty.tsv", "");
   EXPECT_EQ(input_error_of([&] { read({empty}); }), concat("corpus: ", empty, " is empty, expected text"));
   folder.write("texts/a.txt", "a\tb\n");
-  EXPECT_EQ(input_error_of([&] { read({folder.path("texts")}); }),
-            concat("corpus: the folder ", folder.path("texts"), " holds no text, expected files that end in .tsv"));
+  EXPECT_TRUE(input_error_of([&] {
+                read({folder.path("texts")});
+              }).starts_with(concat("corpus: the folder ", folder.path("texts"), " holds no text, expected files that end in .tsv; ")));
   EXPECT_THROW(read({}), InputError);
   EXPECT_NE(input_error_of([&] { read({folder.write("nul.tsv", "a\tb\0"s)}); }).find("NUL byte at byte 3"), std::string::npos);
 }
