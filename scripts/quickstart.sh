@@ -1,24 +1,34 @@
 #!/usr/bin/env bash
 # From an empty clone to a trained model and its samples: packages, build, about a minute of training, evaluation, samples.
+# The tests run all of it but the build: quickstart.sh --trial PROGRAM RUN_DIR trains PROGRAM for a few steps, in a folder that it makes anew.
 set -euo pipefail
-[[ $# -eq 0 ]] || { echo "quickstart.sh: found $1, expected no arguments; to train on your own text, type what it prints at its end" >&2; exit 2; }
 cd "$(dirname "$0")/.."
 
-scripts/install-packages.sh
-echo "building the program (once)" >&2
-cmake --preset release >/dev/null
-cmake --build --preset release >/dev/null
+train=(train --config configs/quickstart.toml)
+if [[ $# -eq 3 && $1 == --trial ]]; then
+  dikkat=$2
+  rm -rf -- "$3"
+  train+=(--out "$3" --set train.max_steps=20 train.eval_interval=10 train.log_interval=10)
+elif [[ $# -eq 0 ]]; then
+  dikkat=build/release/dikkat
+  scripts/install-packages.sh
+  echo "building the program (once)" >&2
+  cmake --preset release >/dev/null
+  cmake --build --preset release >/dev/null
+else
+  echo "quickstart.sh: found $1, expected no arguments; to train on your own text, type what it prints at its end" >&2
+  exit 2
+fi
 
-dikkat=build/release/dikkat
-run=$($dikkat train --config configs/quickstart.toml)
+run=$("$dikkat" "${train[@]}")
 
 echo >&2
 echo "The loss over the whole validation part, text that it was never trained on:" >&2
-$dikkat eval "$run" --best
+"$dikkat" eval "$run" --best
 
 echo >&2
 echo "Two samples:" >&2
-$dikkat sample "$run" --best --prompt "The " --max-new-tokens 300 --num-samples 2
+"$dikkat" sample "$run" --best --prompt "The " --max-new-tokens 300 --num-samples 2
 
 cat >&2 <<TEXT
 

@@ -14,5 +14,6 @@ void add_verify(Commands& program);
 void add_plan(Commands& program);
 void add_tokenizer(Commands& program);
 void add_corpus(Commands& program);
+void add_cache(Commands& program);
 
 }  // namespace dikkat

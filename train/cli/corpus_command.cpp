@@ -10,7 +10,8 @@
 #include "train/cli/text.h"
 #include "train/data/split.h"
 #include "train/data/tokenize.h"
-#include "train/text/tokenizer_file.h"
+#include "train/model/open_tokenizer.h"
+#include "train/text/byte_tokenizer.h"
 #include "train/text/utf8.h"
 
 namespace dikkat {
@@ -50,7 +51,13 @@ std::string sample_of(const Corpus& corpus) {
 
 int corpus_inspect_command(const CorpusInspectArguments& arguments) {
   announce_corpus(arguments.corpus);
-  const Corpus corpus = open_corpus(arguments.corpus, arguments.reading);
+  std::unique_ptr<Tokenizer> tokenizer;
+  if (!arguments.tokenizer.empty()) {
+    tokenizer = open_tokenizer(arguments.tokenizer);
+  }
+  CorpusOptions options = arguments.reading;
+  options.any_bytes = (tokenizer != nullptr ? tokenizer->kind() : std::string_view(arguments.options.kind)) == ByteTokenizer::kKind;
+  const Corpus corpus = open_corpus(arguments.corpus, options);
   LoadingLine line;
   const auto reading = [&](index bytes) { line({.stage = LoadingReport::Stage::reading, .bytes = bytes}); };
   const auto characters = make_tokenizer_maker({.kind = "char"});
@@ -64,24 +71,27 @@ int corpus_inspect_command(const CorpusInspectArguments& arguments) {
   }
   const auto characters_found = not_utf8.empty() ? characters->make() : nullptr;
 
-  std::unique_ptr<Tokenizer> tokenizer;
-  if (!arguments.tokenizer.empty()) {
-    tokenizer = read_tokenizer_file(arguments.tokenizer);
-  } else {
+  if (tokenizer == nullptr) {
     const auto maker = make_tokenizer_maker(not_utf8.empty() ? arguments.options : TokenizerOptions{.kind = "byte"});
     survey(corpus, maker.get(), reading);
     tokenizer = maker->make([&](double share) { line({.stage = LoadingReport::Stage::learning, .share = share}); });
   }
   Counter counter;
-  const auto bytes = tokenize(corpus, *tokenizer, training_share(facts.bytes, arguments.val_fraction), counter, [&](index done) {
+  const auto tokenizing = [&](index done) {
     line({.stage = LoadingReport::Stage::tokenizing, .bytes = done, .share = static_cast<double>(done) / static_cast<double>(facts.bytes)});
-  });
+  };
+  const auto bytes =
+      tokenize(corpus, *tokenizer, training_share(facts.bytes, arguments.val_fraction), counter, tokenizing, facts.fingerprint);
   const index tokens = counter.tokens[0] + counter.tokens[1];
   const double bytes_per_token = static_cast<double>(facts.bytes) / static_cast<double>(tokens);
   const std::string sample = sample_of(corpus);
 
   if (arguments.json) {
     nlohmann::ordered_json object{{"files", corpus.files.size()}, {"documents", facts.documents}, {"bytes", facts.bytes}};
+    object["passed_over"] = nlohmann::ordered_json::array();
+    for (const PassedOver& kind : corpus.passed_over) {
+      object["passed_over"].push_back({{"files", kind.files}, {"what", kind.what}, {"example", kind.example}});
+    }
     object["characters"] = characters_found != nullptr ? nlohmann::ordered_json(characters_found->vocab_size()) : nlohmann::ordered_json();
     object["tokenizer"] = {{"kind", tokenizer->kind()}, {"vocab_size", tokenizer->vocab_size()}};
     object["tokens"] = tokens;
@@ -98,10 +108,14 @@ int corpus_inspect_command(const CorpusInspectArguments& arguments) {
   }
   const auto show = [](const char* name, const std::string& text) { put(fmt::format("{:<12}{}\n", name, text)); };
   show("files", grouped_digits(static_cast<index>(corpus.files.size())));
+  if (!corpus.passed_over.empty()) {
+    show("", describe(corpus.passed_over));
+  }
   show("documents", grouped_digits(facts.documents));
   show("bytes", grouped_digits(facts.bytes));
-  show("characters", characters_found != nullptr ? grouped_digits(characters_found->vocab_size()) + " different ones"
-                                                 : "training refuses this text as it is: " + not_utf8);
+  show("characters", characters_found != nullptr
+                         ? grouped_digits(characters_found->vocab_size()) + " different ones"
+                         : (options.any_bytes ? "not counted: " : "training refuses this text as it is: ") + not_utf8);
   show("tokens", fmt::format("{} ({} tokenizer, vocabulary {}): {:.2f} bytes a token", grouped_digits(tokens), tokenizer->kind(),
                              grouped_digits(tokenizer->vocab_size()), bytes_per_token));
   for (const auto& [name, part] : {std::pair("train", 0), std::pair("validation", 1)}) {
@@ -109,7 +123,7 @@ int corpus_inspect_command(const CorpusInspectArguments& arguments) {
     show(name, fmt::format("{} bytes, {} tokens", grouped_digits(bytes[at]), grouped_digits(counter.tokens[at])));
   }
   show("sha256", facts.fingerprint);
-  put("\n" + sample + (sample.ends_with('\n') ? "" : "\n"));
+  put("\n" + for_terminal(sample) + (sample.ends_with('\n') ? "" : "\n"));
   flush_results();
   return 0;
 }
@@ -124,7 +138,7 @@ void add_corpus(Commands& program) {
   Command command = corpus.add("inspect", "Documents, bytes, characters, tokens, the split, and a sample", kExamples,
                                [a] { return corpus_inspect_command(*a); });
   command.texts("PATH", a->corpus, "", kCorpusHelp).required();
-  command.text("--tokenizer", a->tokenizer, "PATH", "Count its tokens; by default one is made of the kind");
+  command.text("--tokenizer", a->tokenizer, "PATH", "Count its tokens (files, RUN_DIR or FILE.h5); by default one of --kind is made");
   command.text("--kind", a->options.kind, "KIND", "bpe, char, word or byte");
   command.number("--vocab-size", a->options.vocab_size, index{257}, index{1} << 24, "Of bpe");
   command.number("--val-fraction", a->val_fraction, 0.0, 0.999999, "Share of the text that is for validation");

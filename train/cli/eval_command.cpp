@@ -37,7 +37,11 @@ EvaluationText text_of(const EvalArguments& arguments, const TrainedModel& train
   announce_corpus(arguments.corpus.empty() ? trained.config.data.corpus : arguments.corpus);
   LoadingLine line;
   if (!arguments.corpus.empty()) {
-    return load_evaluation_text(trained.config, *trained.tokenizer, arguments.corpus, std::ref(line));
+    EvaluationText text = load_evaluation_text(trained.config, *trained.tokenizer, arguments.corpus, std::ref(line));
+    for (const std::string& note : text.notes) {
+      tell(note);
+    }
+    return text;
   }
   const KnownCorpus known{
       .tokenizer = trained.checkpoint.tokenizer(), .fingerprint = trained.checkpoint.state().corpus_fingerprint, .is_ours = false};

@@ -27,20 +27,21 @@ std::string clock_time(double seconds) {
   return s >= 3600 ? fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60) : fmt::format("{}:{:02}", s / 60, s % 60);
 }
 
-std::string for_terminal(std::string text) {
+std::string for_terminal(std::string_view text) {
+  std::string shown;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
-    const bool is_ascii_control = is_control(text[i]) && text[i] != '\n' && text[i] != '\t';
-    const auto before = i > 0 ? static_cast<unsigned char>(text[i - 1]) : 0U;
-    const bool is_high_control = before == 0xC2 && byte >= 0x80 && byte < 0xA0;  // U+0080 to U+009F, the second byte of two
-    if (is_ascii_control || is_high_control) {
-      text[i] = '?';
-      if (is_high_control) {
-        text[i - 1] = '?';
-      }
+    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0U;
+    if (is_control(text[i]) && text[i] != '\n' && text[i] != '\t') {
+      shown += fmt::format("\\u{:04X}", byte);
+    } else if (byte == 0xC2 && 0x80 <= next && next < 0xA0) {  // U+0080 to U+009F
+      shown += fmt::format("\\u{:04X}", next);
+      ++i;
+    } else {
+      shown += text[i];
     }
   }
-  return text;
+  return shown;
 }
 
 }  // namespace dikkat

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "autograd/base/index.h"
 #include "train/io/digits.h"
@@ -15,7 +16,8 @@ std::string short_bytes(double bytes);
 /// 1:02:03, 4:05
 std::string clock_time(double seconds);
 
-/// A text from somebody else, without what a terminal would take for commands: control characters but line breaks and tabs are '?'.
-std::string for_terminal(std::string text);
+/// A text from somebody else, without what a terminal would take for commands: control characters other than line breaks and tabs are
+/// written as \u001B.
+std::string for_terminal(std::string_view text);
 
 }  // namespace dikkat

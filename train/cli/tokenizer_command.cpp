@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "train/checkpoint/checkpoint_list.h"
 #include "train/cli/commands.h"
 #include "train/cli/progress.h"
 #include "train/cli/shared_options.h"
@@ -16,9 +15,10 @@
 #include "train/cli/text.h"
 #include "train/data/tokenize.h"
 #include "train/io/file.h"
+#include "train/model/open_tokenizer.h"
 #include "train/text/bpe_tokenizer.h"
+#include "train/text/byte_tokenizer.h"
 #include "train/text/pieces.h"
-#include "train/text/tokenizer_file.h"
 
 namespace dikkat {
 namespace {
@@ -51,15 +51,6 @@ struct InspectArguments {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
-
-/// Of a run, a checkpoint, or a file of its own.
-std::unique_ptr<Tokenizer> load_tokenizer(const std::string& source) {
-  const fs::path path(source);
-  if (path.extension() == ".h5" || fs::is_directory(path / "checkpoints")) {
-    return tokenizer_from_json(open_checkpoint(source, Pick::newest).tokenizer());
-  }
-  return read_tokenizer_file(source);
-}
 
 std::string dumped(const ordered_json& json) { return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace); }
 
@@ -122,7 +113,12 @@ int train_command(const TrainArguments& arguments) {
   require_input(!fs::exists(is_file ? out : out / "tokenizer.json"), arguments.out,
                 " exists already, and nothing is overwritten; give another --out");
   announce_corpus(arguments.corpus);
-  const Corpus corpus = open_corpus(arguments.corpus, arguments.reading);
+  CorpusOptions reading = arguments.reading;
+  reading.any_bytes = arguments.options.kind == ByteTokenizer::kKind;
+  const Corpus corpus = open_corpus(arguments.corpus, reading);
+  if (const std::string note = describe(corpus.passed_over); !note.empty()) {
+    tell(note);
+  }
   const auto maker = make_tokenizer_maker(arguments.options);
   std::unique_ptr<Tokenizer> tokenizer;
   CorpusFacts facts;
@@ -134,7 +130,7 @@ int train_command(const TrainArguments& arguments) {
   tell(fmt::format("{} tokens ({}) from {} bytes in {} document{}", grouped_digits(tokenizer->vocab_size()), tokenizer->kind(),
                    grouped_digits(facts.bytes), grouped_digits(facts.documents), facts.documents == 1 ? "" : "s"));
   if (const auto wanted = arguments.options.vocab_size; tokenizer->kind() == BpeTokenizer::kKind && tokenizer->vocab_size() < wanted) {
-    tell(fmt::format("these are fewer than {}: no two tokens are neighbours twice any more", grouped_digits(wanted)));
+    tell(fmt::format("fewer than {}: no pair of tokens is left that occurs more than once", grouped_digits(wanted)));
   }
   if (is_file) {
     write_new(out, tokenizer->to_json());
@@ -152,7 +148,7 @@ int train_command(const TrainArguments& arguments) {
 
 int encode_command(const EncodeArguments& arguments) {
   require_input(!arguments.text || arguments.corpus.empty(), "encode: --text and --corpus are both given, expected one of them");
-  const auto tokenizer = load_tokenizer(arguments.tokenizer);
+  const auto tokenizer = open_tokenizer(arguments.tokenizer);
   Printer printer(arguments.json);
   if (arguments.text) {
     printer.append(Part::train, tokenizer->encode(*arguments.text));
@@ -160,7 +156,9 @@ int encode_command(const EncodeArguments& arguments) {
     const std::vector<std::string> standard_input = {std::string(kStandardInput)};
     const auto& paths = arguments.corpus.empty() ? standard_input : arguments.corpus;
     announce_corpus(paths);
-    tokenize(open_corpus(paths, arguments.reading), *tokenizer, {}, printer);
+    CorpusOptions reading = arguments.reading;
+    reading.any_bytes = tokenizer->kind() == ByteTokenizer::kKind;
+    tokenize(open_corpus(paths, reading), *tokenizer, {}, printer);
   }
   printer.finish();
   flush_results();
@@ -168,7 +166,7 @@ int encode_command(const EncodeArguments& arguments) {
 }
 
 int decode_command(const DecodeArguments& arguments) {
-  const auto tokenizer = load_tokenizer(arguments.tokenizer);
+  const auto tokenizer = open_tokenizer(arguments.tokenizer);
   std::string text;
   for (const std::string& id : arguments.ids) {
     text += id;
@@ -184,7 +182,7 @@ int decode_command(const DecodeArguments& arguments) {
 }
 
 int inspect_command(const InspectArguments& arguments) {
-  const auto tokenizer = load_tokenizer(arguments.tokenizer);
+  const auto tokenizer = open_tokenizer(arguments.tokenizer);
   const auto* bpe = dynamic_cast<const BpeTokenizer*>(tokenizer.get());
   const std::vector<Token> tokens = arguments.text ? tokenizer->encode(*arguments.text) : std::vector<Token>();
   const double bytes_per_token = tokens.empty() ? 0 : static_cast<double>(arguments.text->size()) / static_cast<double>(tokens.size());

@@ -74,6 +74,9 @@ void introduce(const Trainer& trainer, double gemm_rate) {
                            grouped_digits(data.files), data.files == 1 ? "" : "s",
                            data.documents == data.files ? "" : fmt::format(", {} documents", grouped_digits(data.documents)),
                            grouped_digits(data.train.tokens), grouped_digits(data.validation.tokens), data.tokenizer->kind()));
+  for (const std::string& note : data.notes) {
+    line("note", note);
+  }
   line("training", training_plan(trainer));
   line("memory", memory_line(trainer.memory_plan(), machine_memory()));
   line("disk", disk_line(trainer.disk_plan(), trainer.directory()));

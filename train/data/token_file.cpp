@@ -41,7 +41,6 @@ static_assert(sizeof(Header) <= kHeaderBytes && std::is_trivially_copyable_v<Hea
 constexpr std::array<char, 16> kMagic = {'d', 'i', 'k', 'k', 'a', 't', ' ', 't', 'o', 'k', 'e', 'n', 's', '\n', '\x1A', '\0'};
 constexpr std::int64_t kVersion = 2;
 constexpr std::string_view kUnfinished = ".unfinished";
-constexpr std::size_t kKeyDigits = 32;  // in a name that tokenize_once() gives
 
 Digest checksum_of(const Header& header) { return sha256(std::as_bytes(std::span(&header, 1)).first(offsetof(Header, checksum))); }
 
@@ -107,7 +106,7 @@ void remove_abandoned(const std::string& path) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(whole.parent_path(), error)) {
     const std::string name = entry.path().filename().string();
-    const bool is_of_a_key = name.find(".tokens.") == kKeyDigits;  // of another text or tokenizer
+    const bool is_of_a_key = name.find(concat(kTokenFileExtension, '.')) == kTokenFileDigits;  // of another text or tokenizer
     const bool is_of_this = name.starts_with(start);
     if (name.ends_with(kUnfinished) && (is_of_this || is_of_a_key)) {
       const Descriptor file(::open(entry.path().c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
@@ -269,12 +268,22 @@ void TokenFileWriter::finish(const std::array<index, kParts>& bytes) {
 }
 
 std::optional<TokenizedCorpus> open_token_file(const std::string& path, const std::string& key, index vocab_size) {
-  const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (descriptor.get() < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+  struct LockedFile {
+    explicit LockedFile(const std::string& name) : descriptor(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
+    Descriptor descriptor;  // with the lock
+    std::optional<MappedFile> mapped{};
+  };
+  const auto locked = std::make_shared<LockedFile>(path);
+  const int descriptor = locked->descriptor.get();
+  if (descriptor < 0 && (errno == ENOENT || errno == ENOTDIR)) {
     return std::nullopt;
   }
-  require_input(descriptor.get() >= 0, path, ": cannot be opened: ", errno_text);
-  const auto file = std::make_shared<const MappedFile>(path, descriptor.get());
+  require_input(descriptor >= 0, path, ": cannot be opened: ", errno_text);
+  if (::flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) {  // it is being removed; some file systems have no locks
+    return std::nullopt;
+  }
+  locked->mapped.emplace(path, descriptor);
+  const std::shared_ptr<const MappedFile> file(locked, &*locked->mapped);
   Header header{};
   if (file->size() < kHeaderBytes) {
     return std::nullopt;
@@ -286,9 +295,10 @@ std::optional<TokenizedCorpus> open_token_file(const std::string& path, const st
     return std::nullopt;
   }
   const Layout layout = layout_of(header);
-  if (layout.end != file->size() || contents_of(descriptor.get(), path, layout.end) != header.contents) {
+  if (layout.end != file->size() || contents_of(descriptor, path, layout.end) != header.contents) {
     return std::nullopt;
   }
+  ::futimens(descriptor, nullptr);  // where it may be: the file may be another user's
   const auto part = [&](std::size_t i) {
     const TokenSegment tokens{.file = file, .offset = layout.tokens[i], .count = header.tokens[i], .width = token_width(vocab_size)};
     return TokenStore(vocab_size, {tokens}, {.file = file, .offset = layout.documents[i], .count = header.documents[i], .width = 8});

@@ -8,6 +8,10 @@
 
 namespace dikkat {
 
+/// The name of a token file: the first digits of its key, and this.
+inline constexpr std::size_t kTokenFileDigits = 32;
+inline constexpr std::string_view kTokenFileExtension = ".tokens";
+
 /// The tokens of a corpus in a file, so that a text that has been tokenized once need not be again, and one that is larger than memory can
 /// be trained on: a header with a checksum of itself and one of what follows, the tokens of both parts, and where documents begin. It is
 /// written under another name, locked, and takes its own when it is complete and on the disk.
@@ -35,7 +39,8 @@ class TokenFileWriter : public TokenSink {
   std::array<index, kParts> counts_{};
 };
 
-/// Nothing where there is no such file, or it is not complete, damaged, or of another key: all of it is read to find that out.
+/// Nothing where there is no such file, or it is not complete, damaged, or of another key: all of it is read to find that out. While the
+/// tokens are there, a shared lock (flock) says that the file is in use; its time of change says when that began.
 std::optional<TokenizedCorpus> open_token_file(const std::string& path, const std::string& key, index vocab_size);
 
 }  // namespace dikkat

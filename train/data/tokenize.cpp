@@ -1,9 +1,6 @@
 #include "train/data/tokenize.h"
 
-#include <cstdlib>
 #include <filesystem>
-
-#include <unistd.h>
 
 #include "autograd/base/error.h"
 #include "train/data/fingerprint.h"
@@ -84,7 +81,7 @@ std::array<index, kParts> tokenize(const Corpus& corpus, const Tokenizer& tokeni
         }
       });
   require_input(fingerprint.empty() || found.finish() == fingerprint, "the corpus was changed while it was being read (",
-                corpus.files.front().name, "); start again when it is as it is to be");
+                corpus.files.front().name, "); start again when nothing writes to it any more");
   return bytes;
 }
 
@@ -103,7 +100,7 @@ struct TokenFileName {
 
   TokenFileName(const std::string& folder, const std::string& fingerprint, const Tokenizer& tokenizer, std::optional<index> seam)
       : key(to_hex(sha256(concat(fingerprint, ' ', to_hex(sha256(tokenizer.to_json())), ' ', seam.value_or(-1))))),
-        path((std::filesystem::path(folder) / (key.substr(0, 32) + ".tokens")).string()) {}
+        path((std::filesystem::path(folder) / concat(key.substr(0, kTokenFileDigits), kTokenFileExtension)).string()) {}
 };
 
 }  // namespace
@@ -126,22 +123,8 @@ TokenizedCorpus tokenize_once(const std::string& folder, const std::string& fing
   }
   auto made = open_token_file(name.path, name.key, tokenizer.vocab_size());
   require(made.has_value(), name.path, ": what has just been written there is not what was meant; is another program writing there?");
+  made->file = name.path;
   return std::move(*made);
-}
-
-std::optional<std::string> default_token_folder() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::filesystem::path(value == nullptr ? "" : value);
-  };
-  const std::filesystem::path cache = variable("XDG_CACHE_HOME"), home = variable("HOME");
-  if (!cache.is_absolute() && home.empty()) {
-    return std::nullopt;
-  }
-  const std::string folder = ((cache.is_absolute() ? cache : home / ".cache") / "dikkat").string();
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  return !error && ::access(folder.c_str(), W_OK | X_OK) == 0 ? std::optional(folder) : std::nullopt;
 }
 
 }  // namespace dikkat

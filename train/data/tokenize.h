@@ -29,6 +29,7 @@ class TokenSink {
 struct TokenizedCorpus {
   std::array<TokenStore, kParts> parts;
   std::array<index, kParts> bytes{};  // of each part's text
+  std::string file{};                 // the token file that was made for it just now, if any
 };
 
 /// Encodes a corpus, stretch by stretch, on TBB's threads; the tokens do not depend on them. Between two documents of a part stands the
@@ -49,9 +50,5 @@ TokenizedCorpus tokenize_once(const std::string& folder, const std::string& fing
 /// The same where there is one already; nothing is written.
 std::optional<TokenizedCorpus> find_tokens(const std::string& folder, const std::string& fingerprint, const Tokenizer& tokenizer,
                                            std::optional<index> seam);
-
-/// Where token files lie unless the person says otherwise: $XDG_CACHE_HOME/dikkat, or ~/.cache/dikkat. Nothing where that cannot be made or
-/// written to, as for somebody who has no home.
-std::optional<std::string> default_token_folder();
 
 }  // namespace dikkat

@@ -42,8 +42,8 @@ std::size_t Evaluator::reserve(const Samples& text, index count) {
     look_at(tape, rows, text.longest());
   }
   tape_.reserve(tape);
-  windows_.reserve(static_cast<std::size_t>(std::min(count, text.count())));
-  return tape.activation_bytes() + windows_.capacity() * sizeof windows_[0];
+  blocks_.reserve(static_cast<std::size_t>(std::min(count, text.count())));
+  return tape.activation_bytes() + blocks_.capacity() * sizeof blocks_[0];
 }
 
 double Evaluator::estimate(const Samples& text, index count) {
@@ -63,7 +63,7 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
   const auto chosen = [&](index i) { return all ? i : order(i); };
   const index block = block_of(text);
 
-  windows_.clear();
+  blocks_.clear();
   for (index first = 0; first < count; first += block) {
     if (stop && stop()) {
       return std::nullopt;
@@ -81,7 +81,13 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
     for (index row = 0; row < rows; ++row) {
       const auto begin = terms_.begin() + row * lengths.cols;
       const double sum = std::accumulate(begin, begin + lengths.cols, 0.0);
-      windows_.emplace_back(sum, text.target_weight(chosen(first + row)));
+      // With a stride, a window has fewer predictions than tokens: the next ones belong to the same block.
+      if (const auto whole = static_cast<double>(text.lengths(chosen(first + row)).cols);
+          blocks_.empty() || blocks_.back().second >= whole) {
+        blocks_.emplace_back(0.0, 0.0);
+      }
+      blocks_.back().first += sum;
+      blocks_.back().second += text.target_weight(chosen(first + row));
     }
     tape_.reset();
     if (progress) {
@@ -89,15 +95,15 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
     }
   }
   double total = 0, weight = 0;
-  for (const auto& [sum, of_window] : windows_) {
+  for (const auto& [sum, of_block] : blocks_) {
     total += sum;
-    weight += of_window;
+    weight += of_block;
   }
   Evaluation result{.loss = total / weight, .tokens = static_cast<index>(weight)};
-  if (const auto n = static_cast<double>(windows_.size()); n > 1) {
+  if (const auto n = static_cast<double>(blocks_.size()); n > 1) {
     double squares = 0;
-    for (const auto& [sum, of_window] : windows_) {
-      const double deviation = sum - result.loss * of_window;
+    for (const auto& [sum, of_block] : blocks_) {
+      const double deviation = sum - result.loss * of_block;
       squares += deviation * deviation;
     }
     result.standard_error = std::sqrt(squares * n / (n - 1)) / weight;

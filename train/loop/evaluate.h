@@ -15,8 +15,9 @@ namespace dikkat {
 struct Evaluation {
   double loss = 0;   // mean cross-entropy of a token, in nats
   index tokens = 0;  // predictions that it is the mean of
-  /// Of the mean, were other windows of such text looked at. Losses of neighbouring tokens go together, so it is taken over windows, each
-  /// of which is one observation (of a ratio: Cochran 1977, "Sampling Techniques", 6.4). NaN where there is one window.
+  /// Of the mean, were other parts of such text looked at. Losses of neighbouring tokens go together, so an observation is a block of at
+  /// least as many predictions as a window is long, whatever the stride, and the mean is their ratio (Cochran 1977, "Sampling Techniques",
+  /// 6.4). NaN where there is one block.
   double standard_error = std::numeric_limits<double>::quiet_NaN();
 
   double perplexity() const;
@@ -55,8 +56,8 @@ class Evaluator {
   const LanguageModel& model_;
   Tape tape_{Recording::off};
   Batch batch_;
-  std::vector<double> terms_;                       // of the loss, one a position
-  std::vector<std::pair<double, double>> windows_;  // the sum of its losses, and their weight
+  std::vector<double> terms_;                      // of the loss, one a position
+  std::vector<std::pair<double, double>> blocks_;  // the sum of its losses, and their weight
 };
 
 }  // namespace dikkat

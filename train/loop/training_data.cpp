@@ -1,6 +1,8 @@
 #include "train/loop/training_data.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include "autograd/base/error.h"
 #include "train/data/corpus.h"
@@ -8,11 +10,14 @@
 #include "train/data/pair_samples.h"
 #include "train/data/pairs.h"
 #include "train/data/split.h"
+#include "train/data/token_cache.h"
 #include "train/data/token_shards.h"
 #include "train/data/tokenize.h"
 #include "train/data/windows.h"
+#include "train/io/digits.h"
 #include "train/machine/out_of_memory.h"
-#include "train/text/tokenizer_file.h"
+#include "train/model/open_tokenizer.h"
+#include "train/text/byte_tokenizer.h"
 
 namespace dikkat {
 namespace {
@@ -23,7 +28,9 @@ bool reads_pairs(const Config& config) { return config.model.kind == "encoder_de
 bool by_document(const Config& config) { return config.data.pack == "document"; }
 
 CorpusOptions corpus_options(const Config& config) {
-  return {.text_field = config.data.text_field, .replace_invalid = config.data.invalid_utf8 == "replace"};
+  return {.text_field = config.data.text_field,
+          .replace_invalid = config.data.invalid_utf8 == "replace",
+          .any_bytes = config.tokenizer.kind == ByteTokenizer::kKind};
 }
 
 TokenizerOptions tokenizer_options(const TokenizerConfig& config) {
@@ -38,7 +45,7 @@ std::unique_ptr<Tokenizer> known_tokenizer(const Config& config, const KnownCorp
   if (config.tokenizer.path.empty()) {
     return nullptr;
   }
-  auto tokenizer = read_tokenizer_file(config.tokenizer.path);
+  auto tokenizer = open_tokenizer(config.tokenizer.path);
   require_input(tokenizer->kind() == config.tokenizer.kind, config.tokenizer.path, " holds a tokenizer of the kind \"", tokenizer->kind(),
                 "\", but tokenizer.kind is \"", config.tokenizer.kind, "\"; set it to that kind");
   return tokenizer;
@@ -91,9 +98,30 @@ std::unique_ptr<const Samples> training_windows(const Config& config, const Toke
   }
 }
 
-/// Tokens of a corpus that has been surveyed: from the cache's folder, or made here.
+void note_passed_over(const Corpus& corpus, std::vector<std::string>& notes) {
+  if (std::string note = describe(corpus.passed_over); !note.empty()) {
+    notes.push_back(std::move(note));
+  }
+}
+
+/// Holds the default folder to its limit. `file` has been made there just now, and is in use.
+void note_kept(const std::string& folder, const std::string& file, std::vector<std::string>& notes) {
+  const auto bytes_of = [](const std::vector<KeptTokens>& all) {
+    return std::accumulate(all.begin(), all.end(), 0.0,
+                           [](double sum, const KeptTokens& one) { return sum + static_cast<double>(one.bytes); });
+  };
+  const auto megabytes = [](double bytes) { return grouped_digits(static_cast<index>(std::ceil(bytes * 1e-6))) + " MB"; };
+  const auto removed = remove_kept_tokens(folder, token_folder_limit());
+  notes.push_back(concat("the tokens of this text are kept in ", file, " for later runs; files there have ",
+                         megabytes(bytes_of(kept_tokens(folder))), " in all, at most ",
+                         megabytes(static_cast<double>(token_folder_limit())), " (DIKKAT_CACHE_GB)",
+                         removed.empty() ? "" : concat("; ", megabytes(bytes_of(removed)), " that were not used for longest were removed"),
+                         "; see `dikkat cache`"));
+}
+
+/// Tokens of a corpus that has been surveyed: from a token file, or made here.
 TokenizedCorpus tokens_of(const Config& config, bool is_ours, const Corpus& corpus, const CorpusFacts& facts, const Tokenizer& tokenizer,
-                          std::optional<index> seam, const LoadingProgress& progress) {
+                          std::optional<index> seam, const LoadingProgress& progress, std::vector<std::string>& notes) {
   const auto tell = [&](index bytes) {
     if (progress) {
       progress({.stage = LoadingReport::Stage::tokenizing,
@@ -109,11 +137,16 @@ TokenizedCorpus tokens_of(const Config& config, bool is_ours, const Corpus& corp
       }
       folder = "auto";
     }
-    if (folder == "auto") {
+    const bool is_default = folder == "auto";
+    if (is_default) {
       folder = facts.bytes < kWorthKeeping ? "off" : default_token_folder().value_or("off");
     }
-    return folder == "off" ? tokenize(corpus, tokenizer, seam, tell, facts.fingerprint)
-                           : tokenize_once(folder, facts.fingerprint, corpus, tokenizer, seam, tell);
+    TokenizedCorpus tokens = folder == "off" ? tokenize(corpus, tokenizer, seam, tell, facts.fingerprint)
+                                             : tokenize_once(folder, facts.fingerprint, corpus, tokenizer, seam, tell);
+    if (is_default && !tokens.file.empty()) {
+      note_kept(folder, tokens.file, notes);
+    }
+    return tokens;
   });
 }
 
@@ -130,6 +163,8 @@ TrainingData load_text(const Config& config, const KnownCorpus* known, const Loa
   const Corpus corpus = open_corpus(config.data.corpus, corpus_options(config));
   const Corpus held_out = has_validation ? open_corpus(config.data.validation, corpus_options(config)) : Corpus();
   TrainingData data{.tokenizer = known_tokenizer(config, known)};
+  note_passed_over(corpus, data.notes);
+  note_passed_over(held_out, data.notes);
 
   const auto maker = data.tokenizer == nullptr ? make_tokenizer_maker(tokenizer_options(config.tokenizer)) : nullptr;
   const auto read = [&](const Corpus& some) {
@@ -155,9 +190,9 @@ TrainingData load_text(const Config& config, const KnownCorpus* known, const Loa
   const Tokenizer& tokenizer = *data.tokenizer;
   const auto seam = has_validation ? std::nullopt : std::optional(training_share(facts.bytes, config.data.val_fraction));
   const bool is_ours = known == nullptr || known->is_ours;
-  TokenizedCorpus tokens = tokens_of(config, is_ours, corpus, facts, tokenizer, seam, progress);
+  TokenizedCorpus tokens = tokens_of(config, is_ours, corpus, facts, tokenizer, seam, progress, data.notes);
   if (has_validation) {
-    TokenizedCorpus others = tokens_of(config, is_ours, held_out, held_out_facts, tokenizer, {}, progress);
+    TokenizedCorpus others = tokens_of(config, is_ours, held_out, held_out_facts, tokenizer, {}, progress, data.notes);
     tokens.parts[1] = std::move(others.parts[0]);
     tokens.bytes[1] = others.bytes[0];
   }
@@ -313,8 +348,11 @@ EvaluationText load_evaluation_text(const Config& config, const Tokenizer& token
   } else {
     const Corpus corpus = open_corpus(paths, corpus_options(config));
     const CorpusFacts facts = survey(corpus, nullptr, telling_of_reading(progress));
-    TokenizedCorpus tokens = tokens_of(config, false, corpus, facts, tokenizer, {}, progress);
+    std::vector<std::string> notes;
+    note_passed_over(corpus, notes);
+    TokenizedCorpus tokens = tokens_of(config, false, corpus, facts, tokenizer, {}, progress, notes);
     text = evaluation_text(config, tokenizer, std::move(tokens.parts[0]), tokens.bytes[0]);
+    text.notes = std::move(notes);
   }
   require_input(text.samples != nullptr, "the text for evaluation has ", text.tokens, " tokens, expected at least 2: give a longer text");
   return text;

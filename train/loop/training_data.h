@@ -20,6 +20,7 @@ struct EvaluationText {
   std::unique_ptr<const Samples> samples{};  // null where there is nothing to predict
   index tokens = 0;                          // of all text; of pairs the predictions
   index predicted_bytes = 0;                 // that predictions stand for: a text's first token is given; a pair's end counts as one byte
+  std::vector<std::string> notes{};          // as TrainingData has them
 };
 
 /// The corpus of a run as tokens, split for training and validation.
@@ -29,8 +30,9 @@ struct TrainingData {
   std::unique_ptr<const Samples> training{};  // of the training part, as training sees it
   index files = 0;
   index documents = 0;
-  index bytes = 0;            // of all text
-  std::string fingerprint{};  // of the corpus: equal text, equal fingerprint
+  index bytes = 0;                   // of all text
+  std::string fingerprint{};         // of the corpus: equal text, equal fingerprint
+  std::vector<std::string> notes{};  // sentences for the user: files that were passed over, what the cache of tokens has grown to
 };
 
 /// What a run knows about its corpus when it goes on.

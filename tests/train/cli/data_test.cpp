@@ -60,6 +60,70 @@ TEST(TokenizerCommand, ReadsThatOfARun) {
   EXPECT_EQ(json_of(here.run({"tokenizer", "inspect", "run/checkpoints/step-000000004.h5", "--json"}))["vocab_size"], 280);
 }
 
+TEST(CorpusCommand, CountsTheTokensOfARunsTokenizer) {
+  const Workspace here;
+  ASSERT_EQ(here.run(train("run", {"tokenizer.kind=bpe", "tokenizer.vocab_size=280"})).code, 0);
+  EXPECT_EQ(json_of(here.run({"corpus", "inspect", "text.txt", "--tokenizer", "run", "--json"}))["tokenizer"]["vocab_size"], 280);
+  const Outcome again = here.run(train("again", {"tokenizer.kind=bpe", "tokenizer.path=run"}));
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(here.run({"tokenizer", "encode", "again", "--text", "a lamp"}).out,
+            here.run({"tokenizer", "encode", "run", "--text", "a lamp"}).out);
+}
+
+TEST(Corpus, FilesThatAreNoTextArePassedOverAndTold) {
+  const Workspace here;
+  here.write("docs/a.txt", tiny_text());
+  here.write("docs/b.log.gz", "?");
+  here.write("docs/c.log.gz", "?");
+  const Json about = json_of(here.run({"corpus", "inspect", "docs", "--json"}));
+  EXPECT_EQ(about["files"], 1);
+  EXPECT_EQ(about["passed_over"], (Json::array({{{"files", 2}, {"what", "that end in .log.gz"}, {"example", (here / "docs/b.log.gz")}}})));
+  const std::string words = "2 files were passed over: 2 that end in .log.gz (";
+  EXPECT_TRUE(contains(here.run({"corpus", "inspect", "docs"}).out, words));
+  EXPECT_TRUE(contains(
+      here.run(with({"train", "--config", "tiny.toml", "--corpus", "docs", "--out", "run"}, {"--set", "train.max_steps=4"})).err, words));
+}
+
+TEST(Corpus, BytesOfAnyFileAreForTheByteTokenizer) {
+  const Workspace here;
+  here.write("a.bin", std::string("\0\xFF\x7F\x45\0", 5) + tiny_text());
+  here.write("nul.jsonl", R"({"text":"a\u0000b"})"
+                          "\n");
+  const Words set = {"--set", "train.max_steps=4", "tokenizer.kind=byte"};
+  EXPECT_EQ(here.run(with({"train", "--config", "tiny.toml", "--corpus", "a.bin", "--out", "run"}, set)).code, 0);
+  EXPECT_EQ(here.run({"eval", "run", "--corpus", "a.bin"}).code, 0);
+  EXPECT_TRUE(here.run({"tokenizer", "encode", "run", "--corpus", "a.bin"}).out.starts_with("0 255 127 69 0 "));
+  const Outcome refused = here.run({"corpus", "inspect", "nul.jsonl"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(contains(refused.err, "nul.jsonl: line 1 is not text: it has a NUL byte at byte 1")) << refused.err;
+  const Outcome shown = here.run({"corpus", "inspect", "nul.jsonl", "--kind", "byte"});
+  EXPECT_TRUE(shown.out.ends_with("\na\\u0000b\n")) << shown.out;
+}
+
+TEST(CacheCommand, ListsAndClears) {
+  const Workspace here;
+  std::string large;
+  while (large.size() < (9U << 20)) {
+    large += tiny_text(60000);
+  }
+  here.write("large.txt", large);
+  const Start start{.environment = {{"XDG_CACHE_HOME", here.path()}, {"DIKKAT_CACHE_GB", "1"}}};
+  const Words arguments = {"train",          "--config", "tiny.toml", "--corpus",          "large.txt",
+                           "--out",          "run",      "--set",     "train.max_steps=4", "train.eval_interval=0",
+                           "data.cache=auto"};
+  const Outcome trained = here.run(arguments, start);
+  EXPECT_EQ(trained.code, 0) << trained.err;
+  EXPECT_TRUE(contains(trained.err, "the tokens of this text are kept in " + here.path() + "/dikkat/")) << trained.err;
+  EXPECT_TRUE(contains(trained.err, "at most 1,000 MB (DIKKAT_CACHE_GB)")) << trained.err;
+  const Outcome listed = here.run({"cache", "list"}, start);
+  EXPECT_TRUE(contains(listed.out, ".tokens\n")) << listed.out;
+  EXPECT_TRUE(contains(listed.err, "1 file of tokens")) << listed.err;
+  const Outcome cleared = here.run({"cache", "clear"}, start);
+  EXPECT_EQ(cleared.code, 0);
+  EXPECT_TRUE(contains(cleared.err, "removed 1 file, ")) << cleared.err;
+  EXPECT_EQ(here.run({"cache", "list"}, start).out, "");
+}
+
 TEST(CorpusCommand, TellsWhatIsInACorpus) {
   const Workspace here;
   here.write("d.jsonl", "{\"text\":\"one two\"}\n{\"text\":\"\u3053\u3053\u308D\"}\n");

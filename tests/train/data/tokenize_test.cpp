@@ -14,6 +14,7 @@
 #include "tests/support/temporary_folder.h"
 #include "train/data/fingerprint.h"
 #include "train/data/split.h"
+#include "train/data/token_cache.h"
 #include "train/data/token_file.h"
 
 namespace dikkat {

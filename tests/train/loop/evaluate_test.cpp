@@ -106,6 +106,36 @@ TEST_F(Evaluate, the_standard_error_tells_how_far_another_text_would_be) {
   EXPECT_GT(told, spread / 1.5);
 }
 
+// Letters in long runs, so that losses of neighbouring tokens go together. The spread of the means of many such texts is what the standard
+// error should tell, whatever the stride.
+TEST_F(Evaluate, the_standard_error_is_as_large_with_a_stride) {
+  Evaluator evaluator(model);
+  const RandomStream stream(11, "runs", 0);
+  for (const index stride : {7, 3, 1}) {
+    std::vector<double> losses, errors;
+    for (index t = 0; t < 40; ++t) {
+      TokenStore some(kVocabulary);
+      std::vector<Token> tokens;
+      for (index i = 0; i < 700; ++i) {
+        tokens.push_back(static_cast<Token>(stream.word(t * 1000 + i / 7) % kVocabulary));
+      }
+      some.append(tokens);
+      const Evaluation found = evaluator(SequentialWindows(some, 7, stride), {}).value();
+      losses.push_back(found.loss);
+      errors.push_back(found.standard_error);
+    }
+    const double mean = std::accumulate(losses.begin(), losses.end(), 0.0) / 40;
+    double squares = 0;
+    for (const double loss : losses) {
+      squares += (loss - mean) * (loss - mean);
+    }
+    const double spread = std::sqrt(squares / 39);
+    const double told = std::accumulate(errors.begin(), errors.end(), 0.0) / 40;
+    EXPECT_LT(told, 1.4 * spread) << stride;
+    EXPECT_GT(told, spread / 1.4) << stride;
+  }
+}
+
 TEST_F(Evaluate, a_stride_gives_each_prediction_its_context) {
   Evaluator evaluator(model);
   const SequentialWindows strided(text, 7, 2);

@@ -1,0 +1,62 @@
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "autograd/base/error.h"
+#include "train/cli/commands.h"
+#include "train/cli/streams.h"
+#include "train/cli/text.h"
+#include "train/data/token_cache.h"
+
+namespace dikkat {
+namespace {
+
+std::string folder() {
+  const auto found = default_token_folder();
+  require_input(found.has_value(), "cache: there is none: neither XDG_CACHE_HOME nor HOME names a folder that can be written to");
+  return *found;
+}
+
+index bytes_of(const std::vector<KeptTokens>& all) {
+  index bytes = 0;
+  for (const KeptTokens& tokens : all) {
+    bytes += tokens.bytes;
+  }
+  return bytes;
+}
+
+std::string files(std::size_t count) { return fmt::format("{} file{}", grouped_digits(static_cast<index>(count)), count == 1 ? "" : "s"); }
+
+std::string size(index bytes) { return short_bytes(static_cast<double>(bytes)); }
+
+int list_cache() {
+  const std::string where = folder();
+  const auto all = kept_tokens(where);
+  for (const KeptTokens& tokens : all) {
+    put(fmt::format("{:>10}  {:%Y-%m-%d %H:%M}  {}{}\n", size(tokens.bytes), fmt::localtime(tokens.last_used), tokens.path,
+                    tokens.in_use ? "  (in use)" : ""));
+  }
+  flush_results();
+  tell(fmt::format("{} of tokens, {} of at most {} (DIKKAT_CACHE_GB), in {}", files(all.size()), size(bytes_of(all)),
+                   size(token_folder_limit()), where));
+  return 0;
+}
+
+int clear_cache() {
+  const std::string where = folder();
+  const auto removed = remove_kept_tokens(where, 0);
+  const auto left = kept_tokens(where);
+  tell(fmt::format("removed {}, {}, from {}{}", files(removed.size()), size(bytes_of(removed)), where,
+                   left.empty() ? "" : fmt::format("; {} in use stay{}", files(left.size()), left.size() == 1 ? "s" : "")));
+  return 0;
+}
+
+}  // namespace
+
+void add_cache(Commands& program) {
+  Commands cache = program.group("cache", "Look at the tokens of large texts, which are kept from run to run");
+  cache.add("list", "The files, their sizes, and when each was last used", "  dikkat cache list", list_cache);
+  cache.add("clear", "Remove all files that no run is using; they are made again when they are needed", "  dikkat cache clear",
+            clear_cache);
+}
+
+}  // namespace dikkat
