@@ -93,10 +93,11 @@ template <class T>
 struct BackwardMemory {
   BackwardMemory(const AttentionShape& s, bool own_dq)
       : width(round_up(s.head_size, kLanes<T>)),
-        pieces(scratch<T>(Scratch::a, QueryBlock<T>::size(width) + 4 * kTilesAtOnce * kBlock * width + 3 * kBlock * kBlock +
-                                          (own_dq ? s.queries * width : 0))) {}
+        memory(QueryBlock<T>::size(width) + 4 * kTilesAtOnce * kBlock * width + 3 * kBlock * kBlock + (own_dq ? s.queries * width : 0)),
+        pieces(memory) {}
 
   index width;  // of a head's row, in whole vectors
+  Scratch<T> memory;
   Pieces<T> pieces;
   T* queries = pieces.take(QueryBlock<T>::size(width));
   T* weights = pieces.take(kBlock * kBlock);          // (keys, queries)
@@ -222,7 +223,7 @@ void attention_backward(const AttentionBackward<T>& p) {
   const bool one = groups.count <= 1;
   const index size = s.queries * width;
   // What each group of keys adds to dq lies apart, and is added in the order of the groups.
-  T* const parts = one ? nullptr : scratch<T>(Scratch::b, heads * groups.count * size);
+  const Scratch<T> parts(one ? 0 : heads * groups.count * size);
   const auto write_dq = [&](index head, index query, T* first_part) {
     const index count = std::min(kBlock, s.queries - query);
     const Intervals<T> see(s, head / s.heads, query, count);
@@ -238,9 +239,9 @@ void attention_backward(const AttentionBackward<T>& p) {
   };
   const index blocks = ceil_div(s.queries, kBlock);
   const index block_size = QueryBlock<T>::size(width);
-  T* query_blocks = nullptr;
-  if (blocks > 1 && s.keys > kTilesAtOnce * kBlock) {  // they pass by more than once
-    query_blocks = scratch<T>(Scratch::c, heads * blocks * block_size);
+  const bool queries_pass_again = blocks > 1 && s.keys > kTilesAtOnce * kBlock;
+  const Scratch<T> query_blocks(queries_pass_again ? heads * blocks * block_size : 0);
+  if (queries_pass_again) {
     parallel_for(heads * blocks, [&](index task) {
       const index head = task / blocks;
       QueryBlock<T>(width, query_blocks + task * block_size).fill(p, head / s.heads, head % s.heads, task % blocks * kBlock);
@@ -257,7 +258,7 @@ void attention_backward(const AttentionBackward<T>& p) {
         const index head = one ? task : task / groups.count;
         T* dq = one ? m.dq : parts + task * size;
         std::fill_n(dq, size, T(0));
-        backward_group(p, query_blocks == nullptr ? nullptr : query_blocks + head * blocks * block_size, m, head / s.heads, head % s.heads,
+        backward_group(p, queries_pass_again ? query_blocks + head * blocks * block_size : nullptr, m, head / s.heads, head % s.heads,
                        groups.first[group], groups.first[group + 1], dq);
         for (index query = 0; one && query < s.queries; query += kBlock) {
           write_dq(head, query, dq);

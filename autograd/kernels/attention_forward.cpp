@@ -30,11 +30,11 @@ struct GatheredHeads {
   }
 };
 
+/// Gathers the heads to `to`.
 template <class T>
-GatheredHeads<T> gather_heads(const Heads<const T>& heads, const AttentionShape& s, index rows, Scratch slot) {
+GatheredHeads<T> gather_heads(const Heads<const T>& heads, const AttentionShape& s, index rows, T* to) {
   const index width = round_up(s.head_size, kLanes<T>);
   const index blocks = ceil_div(rows, kBlock);
-  T* to = scratch<T>(slot, s.batch * s.heads * rows * width);
   parallel_for(s.batch * s.heads * blocks, [&](index task) {
     const index head = task / blocks;
     const index first = task % blocks * kBlock;
@@ -48,9 +48,10 @@ GatheredHeads<T> gather_heads(const Heads<const T>& heads, const AttentionShape&
 template <class T>
 struct ForwardMemory {
   explicit ForwardMemory(const AttentionShape& s)
-      : width(round_up(s.head_size, kLanes<T>)), pieces(scratch<T>(Scratch::a, (5 * width + 2 * kBlock) * kBlock)) {}
+      : width(round_up(s.head_size, kLanes<T>)), memory((5 * width + 2 * kBlock) * kBlock), pieces(memory) {}
 
   index width;  // of a head's row, in whole vectors
+  Scratch<T> memory;
   Pieces<T> pieces;
   T* q = pieces.take(kBlock * width);         // (queries, width)
   T* q_t = pieces.take(kBlock * width);       // (width, queries), scaled
@@ -173,9 +174,11 @@ void attention_forward(const AttentionForward<T>& p) {
   const index blocks = ceil_div(s.queries, kBlock);
   const index heads = s.batch * s.heads;
   GatheredHeads<T> k, v;
+  const index gathered = blocks > 1 ? heads * s.keys * round_up(s.head_size, kLanes<T>) : 0;
+  const Scratch<T> own_k(gathered), own_v(gathered);
   if (blocks > 1) {
-    k = gather_heads(p.k, s, s.keys, Scratch::b);
-    v = gather_heads(p.v, s, s.keys, Scratch::c);
+    k = gather_heads(p.k, s, s.keys, own_k.data());
+    v = gather_heads(p.v, s, s.keys, own_v.data());
   }
   parallel_for_uneven(
       heads * blocks, [&] { ForwardMemory<T>{s}; },

@@ -27,14 +27,14 @@ struct Parts {
       : heads(s.heads),
         width(round_up(s.heads * s.head_size, kLanes<T>)),
         padded(round_up(s.heads, kLanes<T>)),
-        data(scratch<T>(Scratch::b, batch_groups * (width + 2 * padded))) {}
+        memory(batch_groups * (width + 2 * padded)) {}
 
-  T* y(index i) const { return data + i * (width + 2 * padded); }  // (heads, head_size), not yet divided by the totals
-  T* highest(index i) const { return y(i) + width; }               // (heads): score
-  T* total(index i) const { return highest(i) + padded; }          // (heads): of 2^(score - highest)
+  T* y(index i) const { return memory + i * (width + 2 * padded); }  // (heads, head_size), not yet divided by the totals
+  T* highest(index i) const { return y(i) + width; }                 // (heads): score
+  T* total(index i) const { return highest(i) + padded; }            // (heads): of 2^(score - highest)
 
   index heads, width, padded;
-  T* data;
+  Scratch<T> memory;
 };
 
 /// The keys that the query of a batch sees.

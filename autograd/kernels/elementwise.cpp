@@ -137,7 +137,7 @@ template <class T, class G>
 void reduce_rows(index rows, index cols, GradOut<T> out, G&& g) {
   constexpr index kRows = 64;
   const index blocks = ceil_div(rows, kRows);
-  T* partial = scratch<T>(Scratch::a, std::max<index>(blocks, 1) * cols);
+  const Scratch<T> partial(blocks * cols);
   parallel_for(blocks, [&](index block) {
     T* own = partial + block * cols;
     const index end = std::min(rows, (block + 1) * kRows);
@@ -226,7 +226,7 @@ void fill(index n, T value, GradOut<T> out) {
 template <class T>
 T sum(index n, const T* x) {
   const index blocks = ceil_div(n, kBlock);
-  double* partial = scratch<double>(Scratch::a, std::max<index>(blocks, 1));
+  const Scratch<double> partial(blocks);
   parallel_for(blocks, [&](index block) {
     Vec<double> total{};
     const index end = std::min(n, (block + 1) * kBlock);

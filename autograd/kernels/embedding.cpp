@@ -51,7 +51,7 @@ template <class T>
 void embedding_backward(const EmbeddingBackward<T>& p) {
   const index n = p.batch * p.time;
   if (p.dtable) {
-    index* places = scratch<index>(Scratch::a, n + p.vocabulary + 1);
+    const Scratch<index> places(n + p.vocabulary + 1);
     index* starts = places + n;
     sort_by_token(n, p.vocabulary, p.tokens, places, starts);
     parallel_blocks(p.vocabulary, kRows, [&](index begin, index end) {

@@ -207,13 +207,10 @@ void point(Memory& memory, const float* data) {
   }
 }
 
-/// This thread's memory for oneDNN to work in.
-float* work_for(const BlockProduct& block) {
-  return static_cast<float*>(scratch(Scratch::gemm_work, std::max<std::size_t>(block.work.get_size(), 64)));
-}
-
-/// This thread's place for the packed columns of a block, or all threads' for all of B.
-float* packed_for(const BlockProduct& block) { return static_cast<float*>(scratch(Scratch::gemm_packed, block.packed.get_size())); }
+/// Scratch memory of so many bytes.
+struct Bytes : Scratch<float> {
+  explicit Bytes(std::size_t bytes) : Scratch(ceil_div(static_cast<index>(bytes), sizeof(float))) {}
+};
 
 void run(const BlockProduct& block, const float* a, const float* packed, const float* bias, float* c) {
   const InsideLibrary inside;
@@ -225,10 +222,11 @@ void run(const BlockProduct& block, const float* a, const float* packed, const f
     making.emplace();  // some kernels are made when they are first used
   }
   Arguments& arguments = known.try_emplace(&block, block).first->second;
+  const Bytes work(block.work.get_size());
   point(arguments.a, a);
   point(arguments.b, packed);
   point(arguments.c, c);
-  point(arguments.work, work_for(block));
+  point(arguments.work, work);
   if (block.has_bias) {
     point(arguments.bias, bias);
   }
@@ -256,36 +254,32 @@ namespace {
 void multiply(const Gemm<float>& p) {
   const SignalsBlocked blocked;  // on this thread; run() and pack() see to the others
   const Plan& plan = plan_for(p);
-  const auto ask_for_work = [&] {
-    work_for(*plan.whole);
-    work_for(*plan.last);
-  };
+  const std::size_t work = std::max(plan.whole->work.get_size(), plan.last->work.get_size());
   if (plan.by_columns) {
     parallel_for(
         plan.count,
         [&] {
-          ask_for_work();
-          packed_for(*plan.whole);
-          packed_for(*plan.last);
+          const Bytes packed(std::max(plan.whole->packed.get_size(), plan.last->packed.get_size()));
+          const Bytes asked(work);
         },
         [&](index i) {
           const index begin = i * plan.size;
           const bool last = i + 1 == plan.count;
           const BlockProduct& block = last ? *plan.last : *plan.whole;
-          float* packed = packed_for(block);
+          const Bytes packed(block.packed.get_size());
           pack(plan.packing[last], p.transpose_b ? p.b + begin * p.ldb : p.b + begin, packed);
           run(block, p.a, packed, p.bias == nullptr ? nullptr : p.bias + begin, p.c + begin);
         });
     return;
   }
   const float* b = p.b;
+  const Bytes packed(plan.packing.empty() ? 0 : plan.whole->packed.get_size());
   if (!plan.packing.empty()) {
-    float* packed = packed_for(*plan.whole);
     parallel_for(static_cast<index>(plan.packing.size()), [&](index i) { pack(plan.packing[static_cast<std::size_t>(i)], p.b, packed); });
     b = packed;
   }
   parallel_for(
-      plan.count, [&] { ask_for_work(); },
+      plan.count, [&] { const Bytes asked(work); },
       [&](index i) {
         const index begin = i * plan.size;
         const BlockProduct& block = i + 1 == plan.count ? *plan.last : *plan.whole;

@@ -213,12 +213,14 @@ struct PackedRows {
   float* panel(index i, index begin, index end) const { return data + begin * count * kRows + (i - first) * (end - begin) * kRows; }
 };
 
-/// This thread's place for a panel of B.
-float* panel_of_b() { return scratch<float>(Scratch::gemm_work, kDepth * kCols); }
+/// This thread's memory for a panel of B.
+struct PanelOfB : Scratch<float> {
+  PanelOfB() : Scratch(kDepth * kCols) {}
+};
 
 /// One group of panels of B times one block of rows of A.
 void multiply_task(const Gemm<float>& p, const Cut& cut, const PackedRows& packed, index block, index group) {
-  float* panel_b = panel_of_b();
+  const PanelOfB panel_b;
   const index row_begin = block * cut.block_panels;
   const index row_end = std::min(row_begin + cut.block_panels, cut.row_panels);
   const index panel_end = std::min((group + 1) * cut.group_panels, cut.panels);
@@ -255,9 +257,8 @@ void multiply_task(const Gemm<float>& p, const Cut& cut, const PackedRows& packe
 void gemm_packed(const Gemm<float>& p) {
   const Cut cut(p);
   const index count = p.transpose_a ? cut.row_panels : p.m % kRows == 0 ? 0 : 1;
-  const PackedRows packed{.data = scratch<float>(Scratch::gemm_packed, std::max<index>(count * kRows * p.k, 1)),
-                          .first = cut.row_panels - count,
-                          .count = count};
+  const Scratch<float> memory(count * kRows * p.k);
+  const PackedRows packed{.data = memory, .first = cut.row_panels - count, .count = count};
   parallel_for(count, [&](index i) {
     for (index begin = 0; begin < p.k; begin += kDepth) {
       const index end = std::min(begin + kDepth, p.k);
@@ -265,7 +266,7 @@ void gemm_packed(const Gemm<float>& p) {
     }
   });
   auto task = [&](index i) { multiply_task(p, cut, packed, i / cut.groups, i % cut.groups); };
-  auto on_thread = [] { panel_of_b(); };
+  auto on_thread = [] { const PanelOfB asked; };
   const index tasks = cut.row_blocks * cut.groups;
   p.lower ? parallel_for_uneven(tasks, on_thread, task) : parallel_for(tasks, on_thread, task);
 }

@@ -98,7 +98,7 @@ template <class T>
 void layer_norm_backward(const LayerNormBackward<T>& p) {
   const index tiles = ceil_div(p.rows, kRows);
   const index width = round_up(p.cols, simd::kLanes<T>);
-  T* partial = scratch<T>(Scratch::a, std::max<index>(tiles, 1) * 2 * width);  // per tile: its dgamma, its dbeta
+  const Scratch<T> partial(tiles * 2 * width);  // per tile: its dgamma, its dbeta
 
   parallel_for(tiles, [&](index tile) {
     const index cols = p.cols;

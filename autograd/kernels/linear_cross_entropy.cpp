@@ -215,7 +215,7 @@ void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p) {
     const T scale = scale_of(p, row);
     w.slopes[row] = scale == T(0) ? T(0) : p.dloss * scale;  // the target of a row of weight 0 is no index, whatever dloss is
   }
-  T* dx_transposed = p.dx ? scratch<T>(Scratch::a, p.width * p.rows) : nullptr;
+  const Scratch<T> dx_transposed(p.dx ? p.width * p.rows : 0);
   for_panels(p.classes, [&](Panel panel) {
     T* dlogits = w.logits + panel.first * p.rows;
     for_tiles(panel, p.rows, [&](index first, index count, index begin, index end) {

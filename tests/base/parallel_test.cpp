@@ -105,17 +105,22 @@ TEST(Parallel, NothingRunsInADryRunButWhatAsksForMemory) {
   int asked = 0;
   const DryRun dry;
   EXPECT_TRUE(DryRun::active());
-  scratch<char>(Scratch::b, index{1000});
   const auto ask = [&] {
     ++asked;
-    scratch<char>(Scratch::a, index{100});
+    const Scratch<char> of_each(128), nested(64);
   };
+  {
+    const Scratch<char> own(1024);
+    parallel_for(
+        8, [&] { ask(); }, [](index) { ADD_FAILURE(); });
+  }
+  { const Scratch<char> given_back_before(512); }
   parallel_for(
       8, [&] { ask(); }, [](index) { ADD_FAILURE(); });
   parallel_for_uneven(
       8, [&] { ask(); }, [](index) { ADD_FAILURE(); });
-  EXPECT_EQ(asked, 2);
-  EXPECT_EQ(dry.scratch_bytes(3), 1000U + 3 * 100U);
+  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(dry.scratch_bytes(3), 1024U + 3 * 192U);
 }
 
 TEST(Parallel, ThreadsCanBeStartedBeforehand) {
@@ -142,16 +147,6 @@ TEST(Parallel, RefusesNoThreads) {
   EXPECT_EQ(error_of([] { set_thread_count(0); }), "threads: 0, expected 1 or more");
   EXPECT_EQ(error_of([] { set_thread_count(-3); }), "threads: -3, expected 1 or more");
   EXPECT_EQ(thread_count(), before);
-}
-
-TEST(Scratch, IsThisThreadsOwnAndKept) {
-  auto* a = scratch<float>(Scratch::a, index{1000});
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(a) % 64, 0U);
-  EXPECT_EQ(scratch<float>(Scratch::a, index{10}), a);
-  EXPECT_NE(scratch<float>(Scratch::b, index{10}), a);
-  float* other = nullptr;
-  std::thread([&] { other = scratch<float>(Scratch::a, index{10}); }).join();
-  EXPECT_NE(other, a);
 }
 
 }  // namespace
