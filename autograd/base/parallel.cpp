@@ -76,11 +76,14 @@ void run_tiles(const Tiles& tiles) {
   if (TileLoop::is_dry(tiles)) {
     return;
   }
-  flush_denormals_to_zero();
   TileLoop loop(tiles);
-  const bool alone = omp_in_parallel() != 0 || (tiles.count <= 1 && tiles.on_thread == nullptr);
-#pragma omp parallel if (!alone)
+  if (omp_in_parallel() != 0 || loop.is_for_one_thread()) {
+    loop.run_all();
+    return;
+  }
+#pragma omp parallel
   {
+    const FlushDenormals flushed;
     loop.begin_thread();
     if (tiles.even) {
 #pragma omp for schedule(static) nowait

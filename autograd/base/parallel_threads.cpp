@@ -26,6 +26,7 @@ thread_local bool in_loop = false;
 
 /// What thread `thread` of `size` does of a loop.
 void run_share(const detail::Tiles& tiles, detail::TileLoop& loop, int thread, int size, std::atomic<index>& next) {
+  const FlushDenormals flushed;
   loop.begin_thread();
   if (tiles.even) {
     for (index tile = tiles.count * thread / size; tile < tiles.count * (thread + 1) / size; ++tile) {
@@ -59,14 +60,12 @@ void run_tiles(const Tiles& tiles) {
     return;
   }
   TileLoop loop(tiles);
-  const bool alone = in_loop || (tiles.count <= 1 && tiles.on_thread == nullptr);
-  const int size = alone ? 1 : threads;
-  std::atomic<index> next{0};
-  if (size == 1) {
-    run_share(tiles, loop, 0, 1, next);
-    loop.finish();
+  if (in_loop || loop.is_for_one_thread()) {
+    loop.run_all();
     return;
   }
+  const int size = threads;
+  std::atomic<index> next{0};
   std::vector<std::thread> others;
   others.reserve(static_cast<std::size_t>(size - 1));
   for (int thread = 1; thread < size; ++thread) {

@@ -83,6 +83,19 @@ inline void store(T* to, Vec<T> v, Part part) {
   std::memcpy(to, &v, static_cast<std::size_t>(part.count) * sizeof(T));
 }
 
+/// How many elements b begins after a, in arrays that need not be the same: for prefetch().
+template <class T>
+inline index elements_between(const T* a, const T* b) {
+  return static_cast<index>(reinterpret_cast<std::uintptr_t>(b) - reinterpret_cast<std::uintptr_t>(a)) / static_cast<index>(sizeof(T));
+}
+
+/// Has what lies `ahead` elements after `from` fetched into a cache (2: L2). It may lie outside of the array, so this is no pointer.
+template <int kCache, class T>
+inline void prefetch(const T* from, index ahead) {
+  const auto address = reinterpret_cast<std::uintptr_t>(from) + static_cast<std::uintptr_t>(ahead) * sizeof(T);
+  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, kCache);  // NOLINT(performance-no-int-to-ptr)
+}
+
 /// Sum of the lanes, always by the same tree.
 template <class T>
 inline T sum(Vec<T> v) {

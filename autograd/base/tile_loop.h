@@ -26,9 +26,21 @@ class TileLoop {
     return true;
   }
 
+  /// Whether to run it on the calling thread alone. Counts it in parallel_loops() where not.
+  bool is_for_one_thread() const noexcept;
+
+  /// All of it on this thread. Throws what a tile threw.
+  void run_all() {
+    const FlushDenormals flushed;
+    begin_thread();
+    for (index tile = 0; tile < tiles_.count; ++tile) {
+      run(tile);
+    }
+    finish();
+  }
+
   /// On each thread, before its tiles.
   void begin_thread() noexcept {
-    flush_denormals_to_zero();
     if (tiles_.on_thread != nullptr) {
       guarded([&] { tiles_.on_thread(tiles_.thread_context); });
     }

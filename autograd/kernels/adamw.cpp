@@ -62,7 +62,7 @@ template <class T>
 double sum_of_squares(index n, const T* x) {
   const index blocks = ceil_div(n, kBlock);
   const Scratch<double> partial(blocks);
-  parallel_for(blocks, [&](index block) {
+  parallel_for(blocks, Work::elements(n), [&](index block) {
     constexpr index kSums = 16;  // apart from each other, so that the compiler may keep them in vectors
     double sums[kSums] = {};
     const index begin = block * kBlock;

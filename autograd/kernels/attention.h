@@ -38,23 +38,24 @@ struct AttentionShape {
 };
 
 /// y = softmax(scale q k^T) v by heads, in tiles: no (queries, keys) matrix (Milakov and Gimelshein, arXiv 1805.02867;
-/// Dao et al., arXiv 2205.14135). Saves the log-sum-exp of each query's scores, +inf where it sees none.
+/// Dao et al., arXiv 2205.14135). Saves log2 of the sum of e^score of each query, +inf where it sees no
+/// key.
 template <class T>
 struct AttentionForward {
   AttentionShape shape;
   Heads<const T> q, k, v;
   Heads<T> y;
-  T* log_sum_exp = nullptr;  // (batch, heads, queries)
+  T* log2_sum = nullptr;  // (batch, heads, queries)
 };
 template <class T>
 void attention_forward(const AttentionForward<T>& p);
 
-/// Let f = <dy, y>. Writes df/dq, df/dk and df/dv; a null output is skipped. Weights are computed anew from the log-sum-exps.
+/// Let f = <dy, y>. Writes df/dq, df/dk and df/dv; a null output is skipped. Weights are computed anew from the saved sums.
 template <class T>
 struct AttentionBackward {
   AttentionShape shape;
   Heads<const T> q, k, v, y, dy;
-  const T* log_sum_exp = nullptr;  // (batch, heads, queries)
+  const T* log2_sum = nullptr;  // (batch, heads, queries)
   HeadsOut<T> dq{}, dk{}, dv{};
 };
 template <class T>

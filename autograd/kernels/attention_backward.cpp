@@ -52,18 +52,18 @@ struct QueryBlock {
     q_t = pieces.take(kBlock * width);
     dy = pieces.take(kBlock * width);
     dy_t = pieces.take(kBlock * width);
-    log_sum_exp = pieces.take(kBlock);
+    log2_sum = pieces.take(kBlock);
     delta = pieces.take(kBlock);
   }
   static index size(index width) { return (4 * width + 2) * kBlock; }
 
   Pieces<T> pieces;
-  T* q;            // (queries, width)
-  T* q_t;          // (width, queries), scaled
-  T* dy;           // (queries, width)
-  T* dy_t;         // (width, queries)
-  T* log_sum_exp;  // of base 2; +inf past the end, so that weights there are 0
-  T* delta;        // <dy, y>
+  T* q;         // (queries, width)
+  T* q_t;       // (width, queries), scaled
+  T* dy;        // (queries, width)
+  T* dy_t;      // (width, queries)
+  T* log2_sum;  // +inf past the end, so that weights there are 0
+  T* delta;     // <dy, y>
 
   void fill(const AttentionBackward<T>& p, index b, index h, index query) const {
     const AttentionShape& s = p.shape;
@@ -74,11 +74,11 @@ struct QueryBlock {
     gather(p.dy, s, b, h, query, count, columns, dy);
     tile_transpose(columns, width, static_cast<T>(s.scale * std::numbers::log2e), q, width, q_t, kBlock);
     tile_transpose(columns, width, T(1), dy, width, dy_t, kBlock);
-    std::fill_n(log_sum_exp, kBlock, kInfinity<T>);
+    std::fill_n(log2_sum, kBlock, kInfinity<T>);
     std::fill_n(delta, kBlock, T(0));
     const T* y = head_at(p.y, s, b, h) + query * p.y.row_stride;
     for (index i = 0; i < count; ++i) {
-      log_sum_exp[i] = p.log_sum_exp[(b * s.heads + h) * s.queries + query + i] * std::numbers::log2e_v<T>;
+      log2_sum[i] = p.log2_sum[(b * s.heads + h) * s.queries + query + i];
       Vec<T> products{};
       simd::for_vectors<T>(0, s.head_size, [&](index d, auto lanes) {
         products += simd::load(dy + i * width + d) * simd::load(y + i * p.y.row_stride + d, lanes);
@@ -116,7 +116,7 @@ void weigh_again(const Part& part, T* scores, T* ds, const T* keep, const QueryB
   for (index j = part.key; j < part.key + part.keys; ++j) {
     for (index i = part.query; i < part.query + part.queries; i += kLanes<T>) {
       const index at = j * kBlock + i;
-      const Vec<T> w = simd::exp2_of_negative(simd::load(scores + at) - simd::load(of.log_sum_exp + i));
+      const Vec<T> w = simd::exp2_of_negative(simd::load(scores + at) - simd::load(of.log2_sum + i));
       const Vec<T> mask = keep == nullptr ? simd::broadcast(T(1)) : simd::load(keep + at);
       simd::store(scores + at, w * mask);
       simd::store(ds + at, w * (simd::load(ds + at) * mask - simd::load(of.delta + i)));
@@ -242,13 +242,13 @@ void attention_backward(const AttentionBackward<T>& p) {
   const bool queries_pass_again = blocks > 1 && s.keys > kTilesAtOnce * kBlock;
   const Scratch<T> query_blocks(queries_pass_again ? heads * blocks * block_size : 0);
   if (queries_pass_again) {
-    parallel_for(heads * blocks, [&](index task) {
+    parallel_for(heads * blocks, Work::elements(heads * blocks * block_size), [&](index task) {
       const index head = task / blocks;
       QueryBlock<T>(width, query_blocks + task * block_size).fill(p, head / s.heads, head % s.heads, task % blocks * kBlock);
     });
   }
   parallel_for_uneven(
-      heads * std::max<index>(groups.count, 1),
+      heads * std::max<index>(groups.count, 1), work_of(s, 5),
       [&] {
         BackwardMemory<T>{s, one};
       },
@@ -265,7 +265,7 @@ void attention_backward(const AttentionBackward<T>& p) {
         }
       });
   if (!one) {
-    parallel_for(heads * blocks,
+    parallel_for(heads * blocks, Work::elements(heads * groups.count * size),
                  [&](index tile) { write_dq(tile / blocks, tile % blocks * kBlock, parts + tile / blocks * groups.count * size); });
   }
 }

@@ -35,7 +35,7 @@ template <class T>
 GatheredHeads<T> gather_heads(const Heads<const T>& heads, const AttentionShape& s, index rows, T* to) {
   const index width = round_up(s.head_size, kLanes<T>);
   const index blocks = ceil_div(rows, kBlock);
-  parallel_for(s.batch * s.heads * blocks, [&](index task) {
+  parallel_for(s.batch * s.heads * blocks, Work::elements(s.batch * s.heads * rows * width), [&](index task) {
     const index head = task / blocks;
     const index first = task % blocks * kBlock;
     const index count = std::min(kBlock, rows - first);
@@ -147,11 +147,11 @@ void forward_block(const AttentionForward<T>& p, const GatheredHeads<T>& all_k, 
     }
   }
 
-  T* log_sum_exp = p.log_sum_exp + (b * s.heads + h) * s.queries + query;
+  T* log2_sum = p.log2_sum + (b * s.heads + h) * s.queries + query;
   simd::for_vectors<T>(0, count, [&](index i, auto lanes) {
     const Vec<T> total = simd::load(sums.total + i);
-    const Vec<T> log = (simd::load(sums.highest + i) + simd::log2_of_positive(total)) * std::numbers::ln2_v<T>;
-    simd::store(log_sum_exp + i, total == T(0) ? simd::broadcast(kInfinity<T>) : log, lanes);
+    const Vec<T> log = simd::load(sums.highest + i) + simd::log2_of_positive(total);
+    simd::store(log2_sum + i, total == T(0) ? simd::broadcast(kInfinity<T>) : log, lanes);
   });
   for (index i = 0; i < count; ++i) {
     if (sums.total[i] == T(0)) {  // it saw no key
@@ -181,7 +181,7 @@ void attention_forward(const AttentionForward<T>& p) {
     v = gather_heads(p.v, s, s.keys, own_v.data());
   }
   parallel_for_uneven(
-      heads * blocks, [&] { ForwardMemory<T>{s}; },
+      heads * blocks, work_of(s, 2), [&] { ForwardMemory<T>{s}; },
       [&](index task) {
         // A head after the other, so that its keys stay in cache. Last blocks first: under a causal mask they see the most keys, and the
         // longest tasks should not be the last to begin.

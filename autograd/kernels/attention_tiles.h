@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "autograd/base/parallel.h"
 #include "autograd/base/simd.h"
 #include "autograd/kernels/attention.h"
 #include "autograd/kernels/elementwise.h"
@@ -26,6 +27,11 @@ template <class T>
 constexpr index kPanels = kBlock / kPanel<T>;
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
+
+/// Of products of queries and keys, each of head_size multiply-adds a pair.
+inline Work work_of(const AttentionShape& s, index products) {
+  return Work::products(products * s.batch * s.heads * s.queries, s.keys, s.head_size);
+}
 
 template <class T>
 T* head_at(const Heads<T>& heads, const AttentionShape& s, index b, index h) {
@@ -79,8 +85,8 @@ struct Intervals {
     bool sees_all(index key, index count) const { return all_first <= key && key + count <= all_last; }
     bool sees_any(index key, index count) const { return key < any_last && any_first < key + count; }
   };
-  IntVec<T> first[kBlock / kLanes<T>], last[kBlock / kLanes<T>];  // by query; lanes past the block's end are of any value
-  Panel panels[kPanels<T>];
+  IntVec<T> first[kBlock / kLanes<T>] = {}, last[kBlock / kLanes<T>] = {};  // by query; those past the block's end see no key
+  Panel panels[kPanels<T>] = {};
   Panel whole;
   index columns;  // queries, in whole vectors
 

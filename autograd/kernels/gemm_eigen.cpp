@@ -50,7 +50,7 @@ void multiply_block(const Gemm<T>& p, index begin, index end) {
 template <class T>
 void gemm_eigen(const Gemm<T>& problem) {
   const GemmBlocks blocks = gemm_blocks(problem.m);
-  parallel_for(blocks.count, [&](index block) {
+  parallel_for(blocks.count, Work::products(problem.m, problem.n, problem.k), [&](index block) {
     const index begin = block * blocks.rows;
     multiply_block(problem, begin, std::min(begin + blocks.rows, problem.m));
   });

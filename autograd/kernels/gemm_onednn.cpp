@@ -3,7 +3,9 @@
 #if defined(DIKKAT_ONEDNN)
 
 #include <algorithm>
+#include <atomic>
 #include <compare>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -43,6 +45,12 @@ Memory::desc matrix(index rows, index cols, index ld, bool transposed) {
   return {{rows, cols}, Memory::data_type::f32, transposed ? Memory::dims{1, ld} : Memory::dims{ld, 1}};
 }
 
+/// For what threads keep about plans: unlike addresses, of which a new plan may have that of one before, no two are the same.
+std::uint64_t new_id() noexcept {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
 /// What a block's product depends on, pointers apart.
 struct BlockShape {
   index rows, n, k, lda, ldc;
@@ -53,6 +61,7 @@ struct BlockShape {
 /// A product of one block of rows with packed weights, made for one thread. It is used by many threads at once, so the memory
 /// that it works in is the caller's: with oneDNN's own, threads would overwrite each other's.
 struct BlockProduct {
+  const std::uint64_t id = new_id();
   explicit BlockProduct(const BlockShape& s, const Memory::desc* packed_like)
       : a(matrix(s.rows, s.k, s.lda, s.transpose_a)), c(matrix(s.rows, s.n, s.ldc, false)), has_bias(s.bias) {
     const WithThreads one(1);
@@ -94,6 +103,7 @@ struct Packing {
     reorder = dnnl::reorder(dnnl::reorder::primitive_desc(cpu(), from, cpu(), to));
   }
 
+  std::uint64_t id = new_id();
   Memory::desc from, to;
   dnnl::reorder reorder;
 };
@@ -163,20 +173,49 @@ class Making {
   std::lock_guard<std::mutex> lock_;
 };
 
-/// Plans are made once for each shape and live as long as the program.
-const Plan& plan_for(const Gemm<float>& p) {
+/// Plans that are kept, of the shapes that were multiplied last: a model has some dozens, but every length of a prompt has its own.
+constexpr std::size_t kMostPlans = 512;
+
+/// What one thread keeps about plans, by id. It is emptied when it has become much more than plans are kept.
+template <class Value>
+class KnownToThread {
+ public:
+  bool contains(std::uint64_t id) const { return known_.contains(id); }
+  template <class... Args>
+  Value& get(std::uint64_t id, Args&&... args) {
+    constexpr std::size_t kMost = 4 * kMostPlans;
+    if (known_.size() >= kMost && !known_.contains(id)) {
+      known_.clear();
+    }
+    return known_.try_emplace(id, std::forward<Args>(args)...).first->second;
+  }
+
+ private:
+  std::unordered_map<std::uint64_t, Value> known_;
+};
+
+std::shared_ptr<const Plan> plan_for(const Gemm<float>& p) {
+  struct Kept {
+    std::shared_ptr<const Plan> plan;
+    std::uint64_t used = 0;  // when, counted in products
+  };
   const InsideLibrary inside;
   static std::mutex mutex;
-  static std::map<std::pair<BlockShape, PackShape>, std::unique_ptr<const Plan>> plans;
+  static std::map<std::pair<BlockShape, PackShape>, Kept> plans;
+  static std::uint64_t products = 0;
   const BlockShape shape{p.m, p.n, p.k, p.lda, p.ldc, p.transpose_a, p.add, p.bias != nullptr};
   const PackShape pack{p.n, p.k, p.ldb, p.transpose_b};
   const std::lock_guard lock(mutex);
-  auto& plan = plans[{shape, pack}];
-  if (plan == nullptr) {
-    const Making making;
-    plan = std::make_unique<const Plan>(shape, pack);
+  const auto found = plans.find({shape, pack});
+  if (found != plans.end()) {
+    found->second.used = ++products;
+    return found->second.plan;
   }
-  return *plan;
+  if (plans.size() >= kMostPlans) {
+    plans.erase(std::min_element(plans.begin(), plans.end(), [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
+  }
+  const Making making;
+  return plans.emplace(std::pair(shape, pack), Kept{std::make_shared<const Plan>(shape, pack), ++products}).first->second.plan;
 }
 
 /// A thread's own memory objects for a product: making them anew for each call would cost more than a small product.
@@ -216,12 +255,12 @@ void run(const BlockProduct& block, const float* a, const float* packed, const f
   const InsideLibrary inside;
   block_signals_on_worker();
   const WithThreads one(1);  // or it starts a team of its own size, and the runtime ends and makes threads in turn
-  static thread_local std::unordered_map<const BlockProduct*, Arguments> known;
+  static thread_local KnownToThread<Arguments> known;
   std::optional<Making> making;
-  if (!known.contains(&block)) {
+  if (!known.contains(block.id)) {
     making.emplace();  // some kernels are made when they are first used
   }
-  Arguments& arguments = known.try_emplace(&block, block).first->second;
+  Arguments& arguments = known.get(block.id, block);
   const Bytes work(block.work.get_size());
   point(arguments.a, a);
   point(arguments.b, packed);
@@ -237,9 +276,8 @@ void pack(const Packing& packing, const float* from, float* to) {
   const InsideLibrary inside;
   block_signals_on_worker();
   const WithThreads one(1);
-  static thread_local std::unordered_map<const Packing*, std::pair<Memory, Memory>> known;
-  auto& [source, target] =
-      known.try_emplace(&packing, Memory(packing.from, cpu(), nullptr), Memory(packing.to, cpu(), nullptr)).first->second;
+  static thread_local KnownToThread<std::pair<Memory, Memory>> known;
+  auto& [source, target] = known.get(packing.id, Memory(packing.from, cpu(), nullptr), Memory(packing.to, cpu(), nullptr));
   point(source, from);
   point(target, to);
   packing.reorder.execute(stream(), source, target);
@@ -253,11 +291,12 @@ namespace {
 
 void multiply(const Gemm<float>& p) {
   const SignalsBlocked blocked;  // on this thread; run() and pack() see to the others
-  const Plan& plan = plan_for(p);
+  const std::shared_ptr<const Plan> kept = plan_for(p);
+  const Plan& plan = *kept;
   const std::size_t work = std::max(plan.whole->work.get_size(), plan.last->work.get_size());
   if (plan.by_columns) {
     parallel_for(
-        plan.count,
+        plan.count, Work::products(p.m, p.n, p.k),
         [&] {
           const Bytes packed(std::max(plan.whole->packed.get_size(), plan.last->packed.get_size()));
           const Bytes asked(work);
@@ -275,11 +314,12 @@ void multiply(const Gemm<float>& p) {
   const float* b = p.b;
   const Bytes packed(plan.packing.empty() ? 0 : plan.whole->packed.get_size());
   if (!plan.packing.empty()) {
-    parallel_for(static_cast<index>(plan.packing.size()), [&](index i) { pack(plan.packing[static_cast<std::size_t>(i)], p.b, packed); });
+    parallel_for(static_cast<index>(plan.packing.size()), Work::elements(p.k * p.n),
+                 [&](index i) { pack(plan.packing[static_cast<std::size_t>(i)], p.b, packed); });
     b = packed;
   }
   parallel_for(
-      plan.count, [&] { const Bytes asked(work); },
+      plan.count, Work::products(p.m, p.n, p.k), [&] { const Bytes asked(work); },
       [&](index i) {
         const index begin = i * plan.size;
         const BlockProduct& block = i + 1 == plan.count ? *plan.last : *plan.whole;

@@ -259,7 +259,7 @@ void gemm_packed(const Gemm<float>& p) {
   const index count = p.transpose_a ? cut.row_panels : p.m % kRows == 0 ? 0 : 1;
   const Scratch<float> memory(count * kRows * p.k);
   const PackedRows packed{.data = memory, .first = cut.row_panels - count, .count = count};
-  parallel_for(count, [&](index i) {
+  parallel_for(count, Work::elements(count * kRows * p.k), [&](index i) {
     for (index begin = 0; begin < p.k; begin += kDepth) {
       const index end = std::min(begin + kDepth, p.k);
       pack_a(p, packed.first + i, begin, end, packed.panel(packed.first + i, begin, end));
@@ -268,7 +268,8 @@ void gemm_packed(const Gemm<float>& p) {
   auto task = [&](index i) { multiply_task(p, cut, packed, i / cut.groups, i % cut.groups); };
   auto on_thread = [] { const PanelOfB asked; };
   const index tasks = cut.row_blocks * cut.groups;
-  p.lower ? parallel_for_uneven(tasks, on_thread, task) : parallel_for(tasks, on_thread, task);
+  const Work work = Work::products(p.m, p.n, p.k);
+  p.lower ? parallel_for_uneven(tasks, work, on_thread, task) : parallel_for(tasks, work, on_thread, task);
 }
 
 }  // namespace dikkat::kernels

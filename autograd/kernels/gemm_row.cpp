@@ -13,7 +13,6 @@ using simd::load;
 using simd::Vec;
 
 constexpr index kElements = 1 << 14;  // of B in a tile: few enough for equal shares
-constexpr index kAlone = 1 << 16;     // of B up to which waking other threads costs more than they save
 
 /// Columns of C that are worked on at once: their sums are held in registers, beside the vectors that are multiplied. For one row it is the
 /// memory that counts, and one row of B after another is what it gives fastest.
@@ -37,7 +36,7 @@ void columns(const Gemm<T>& p, index first) {
 #pragma GCC unroll 8
     for (int column = 0; column < kColumns; ++column) {
       factors[column] = load(b + column * p.ldb + at, lanes);
-      __builtin_prefetch(b + (kColumns + column) * p.ldb + at, 0, kIntoL2);  // what comes next
+      simd::prefetch<kIntoL2>(b + column * p.ldb + at, kColumns * p.ldb);  // what comes next
     }
 #pragma GCC unroll 8
     for (int row = 0; row < kRows; ++row) {
@@ -93,9 +92,9 @@ template <class T>
 void gemm_few_rows(const Gemm<T>& p) {
   constexpr int kRows = 8;
   constexpr index kUnit = 24;  // columns: whole turns of columns_at_once(), whatever the rows
-  const index in_tile =
-      p.n * p.k <= kAlone ? std::max<index>(p.n, 1) : round_up(std::max<index>(1, kElements / std::max<index>(p.k, 1)), kUnit);
-  parallel_blocks(p.n, in_tile, [&](index begin, index end) {
+  const index in_tile = round_up(std::max<index>(1, kElements / std::max<index>(p.k, 1)), kUnit);
+  constexpr index kAsSlow = 8;  // reading B takes as long as that many rows' multiply-adds
+  parallel_blocks(p.n, in_tile, Work::products(std::max(p.m, kAsSlow), p.n, p.k), [&](index begin, index end) {
     for (index row = 0; row < p.m; row += kRows) {
       Gemm<T> some = p;
       some.m = std::min<index>(kRows, p.m - row);

@@ -63,7 +63,7 @@ T sum_of_row(index cols, const T* x) {
 
 template <class T>
 void layer_norm_forward(const LayerNormForward<T>& p) {
-  parallel_blocks(p.rows, kRows, [&](index begin, index end) {
+  parallel_blocks(p.rows, kRows, Work::elements(p.rows * p.cols), [&](index begin, index end) {
     const index cols = p.cols;
     const T* gamma = p.gamma;
     const T* beta = p.beta;
@@ -100,7 +100,7 @@ void layer_norm_backward(const LayerNormBackward<T>& p) {
   const index width = round_up(p.cols, simd::kLanes<T>);
   const Scratch<T> partial(tiles * 2 * width);  // per tile: its dgamma, its dbeta
 
-  parallel_for(tiles, [&](index tile) {
+  parallel_for(tiles, Work::elements(2 * p.rows * p.cols), [&](index tile) {
     const index cols = p.cols;
     const T* gamma = p.gamma;
     const bool add = p.dx.add;

@@ -37,8 +37,9 @@ struct Work {
         sums(tops + tiles * p.rows),
         gaps(sums + tiles * p.rows),
         of_target(gaps + tiles * p.rows),
-        log_sum(of_target + p.rows),
-        slopes(log_sum + p.rows) {}
+        row_tops(of_target + p.rows),
+        row_sums(row_tops + p.rows),
+        slopes(row_sums + p.rows) {}
 
   index tiles;
   T* logits;     // (classes, rows), or of one panel
@@ -46,7 +47,8 @@ struct Work {
   T* sums;       // (tiles, rows): its sum of e^(logit - top),
   T* gaps;       // (tiles, rows): its sum of top - logit, where labels are smoothed
   T* of_target;  // (rows): the target's logit
-  T* log_sum;    // (rows): log sum e^logit
+  T* row_tops;   // (rows): the largest logit,
+  T* row_sums;   // (rows): sum of e^(logit - top)
   T* slopes;     // (rows): dloss * weight / normaliser
 };
 
@@ -69,7 +71,7 @@ void for_panels(index classes, F&& f) {
 template <class F>
 void for_tiles(Panel panel, index rows, F&& f) {
   const index blocks = ceil_div(rows, kColumns);
-  parallel_for(ceil_div(panel.count, kTile) * blocks, [&](index task) {
+  parallel_for(ceil_div(panel.count, kTile) * blocks, Work::elements(panel.count * rows), [&](index task) {
     const index first = task / blocks * kTile;
     const index begin = task % blocks * kColumns;
     f(first, std::min(kTile, panel.count - first), begin, std::min(begin + kColumns, rows));
@@ -122,25 +124,24 @@ void add_tiles(const Work<T>& w, index rows, index begin, index end) {
     for (index tile = 0; tile < w.tiles; ++tile) {
       total += simd::load(w.sums + tile * rows + at, lanes) * simd::exp(simd::load(w.tops + tile * rows + at, lanes) - top);
     }
-    for (index lane = 0; lane < simd::kLanes<T>; ++lane) {
-      total[lane] = std::log(total[lane]);
-    }
-    simd::store(w.log_sum + at, top + total, lanes);
+    simd::store(w.row_tops + at, top, lanes);
+    simd::store(w.row_sums + at, total, lanes);
   });
 }
 
 /// The cost of a row at scale 1.
 template <class T>
 T cost_of(const LinearCrossEntropy<T>& p, const Work<T>& w, index row) {
-  const T log_sum = w.log_sum[row];
-  const T target = log_sum - w.of_target[row];
+  const T top = w.row_tops[row];
+  const T log_sum = std::log(w.row_sums[row]);
+  const T target = log_sum + (top - w.of_target[row]);
   if (p.label_smoothing == 0) {
     return target;  // an infinite mean times 0 would be no number
   }
   T total{};
   for (index tile = 0; tile < w.tiles; ++tile) {
     const auto count = static_cast<T>(std::min(kTile, p.classes - tile * kTile));
-    total += count * (log_sum - w.tops[tile * p.rows + row]) + w.gaps[tile * p.rows + row];
+    total += count * (log_sum + (top - w.tops[tile * p.rows + row])) + w.gaps[tile * p.rows + row];
   }
   return static_cast<T>(1 - p.label_smoothing) * target + static_cast<T>(p.label_smoothing / static_cast<double>(p.classes)) * total;
 }
@@ -152,7 +153,8 @@ void make_dlogits(const LinearCrossEntropy<T>& p, const Work<T>& w, index tile, 
   const T rest = static_cast<T>(1 - p.label_smoothing);
   simd::for_vectors<T>(begin, end, [&](index at, auto lanes) {
     const Vec<T> slope = simd::load(w.slopes + at, lanes);
-    const Vec<T> factor = slope * simd::exp(simd::load(w.tops + tile * p.rows + at, lanes) - simd::load(w.log_sum + at, lanes));
+    const Vec<T> in_row = simd::exp(simd::load(w.tops + tile * p.rows + at, lanes) - simd::load(w.row_tops + at, lanes));
+    const Vec<T> factor = slope * (in_row / simd::load(w.row_sums + at, lanes, T(1)));
     for (index v = 0; v < count; ++v) {
       T* own = logits + v * p.rows + at;
       const Vec<T> value = simd::load(own, lanes) * factor - share * slope;
@@ -171,7 +173,7 @@ void make_dlogits(const LinearCrossEntropy<T>& p, const Work<T>& w, index tile, 
 
 template <class T>
 index linear_cross_entropy_work(const LinearCrossEntropy<T>& p) noexcept {
-  return logits_size(p) + 3 * (ceil_div(p.classes, kTile) + 1) * p.rows;
+  return logits_size(p) + (3 * ceil_div(p.classes, kTile) + 4) * p.rows;
 }
 
 template <class T>
@@ -199,7 +201,7 @@ void linear_cross_entropy_forward(const LinearCrossEntropy<T>& p) {
       make_exponentials(w, (panel.first + first) / kTile, logits + first * p.rows, count, p.rows, begin, end, p.label_smoothing != 0);
     });
   });
-  parallel_blocks(p.rows, kColumns, [&](index begin, index end) {
+  parallel_blocks(p.rows, kColumns, Work::elements(w.tiles * p.rows), [&](index begin, index end) {
     add_tiles(w, p.rows, begin, end);
     for (index row = begin; row < end; ++row) {
       const T scale = scale_of(p, row);
@@ -252,7 +254,7 @@ void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p) {
     }
   });
   if (p.dx) {
-    parallel_blocks(p.rows, kColumns, [&](index begin, index end) {
+    parallel_blocks(p.rows, kColumns, Work::elements(p.rows * p.width), [&](index begin, index end) {
       for (index row = begin; row < end; ++row) {
         for (index c = 0; c < p.width; ++c) {
           p.dx.put(row * p.width + c, dx_transposed[c * p.rows + row]);

@@ -11,8 +11,8 @@ namespace dikkat::kernels {
 /// a time: then `weight` is read once and where it lies, a row of it being a row of the product, maxima and sums over classes are plain
 /// vector operations, and what makes a panel finds it in the cache where the product has left it.
 ///
-/// A panel keeps e^(logit - top) of its logits, `top` being the largest of a few of its classes; what turns it into the softmax, e^(top -
-/// log sum), is a factor for these classes, which backward puts on: one exp for each logit does both.
+/// A panel keeps e^(logit - top) of its logits, `top` being the largest of a few of its classes; what turns it into the softmax is a
+/// factor for these classes, which backward puts on: one exp for each logit does both.
 template <class T>
 struct LinearCrossEntropy {
   index rows = 0, width = 0, classes = 0;

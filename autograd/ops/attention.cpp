@@ -167,7 +167,7 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
     const kernels::AttentionShape shape = shape_of(operands, options);
     const index width = shape.heads * shape.head_size;
     const Tensor y = tape.make({shape.batch, shape.queries, width}, q.x.dtype());
-    T* log_sum_exp = tape.save<T>(shape.batch * shape.heads * shape.queries);
+    T* log2_sum = tape.save<T>(shape.batch * shape.heads * shape.queries);
     auto seen_k = heads_in(k.x.data<T>(), k);
     auto seen_v = heads_in(v.x.data<T>(), v);
     if (options.cache != nullptr) {
@@ -182,7 +182,7 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
                                    .k = seen_k,
                                    .v = seen_v,
                                    .y = heads_in(y.mutable_data<T>(), {y}),
-                                   .log_sum_exp = log_sum_exp});
+                                   .log2_sum = log2_sum});
     OpCost cost;
     if (tape.observed()) {  // counting the pairs takes a while
       const double product = 2 * visible_pairs(shape) * static_cast<double>(width);
@@ -196,7 +196,7 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
                                       .v = heads_in(v.x.data<T>(), v),
                                       .y = heads_in(y.data<T>(), {y}),
                                       .dy = heads_in(g.of<T>(y), {y}),
-                                      .log_sum_exp = log_sum_exp,
+                                      .log2_sum = log2_sum,
                                       .dq = out[0],
                                       .dk = out[1],
                                       .dv = out[2]});
@@ -219,7 +219,7 @@ Tensor attention_weights(HeadColumns q, HeadColumns k, const AttentionOptions& o
     const Tensor weights = tape.make({shape.batch, heads, queries, keys}, q.x.dtype());
     T* v = tape.save<T>(keys * width);  // of every batch and head: `size` columns of the identity
     T* y = tape.save<T>(shape.batch * queries * width);
-    T* log_sum_exp = tape.save<T>(shape.batch * heads * queries);
+    T* log2_sum = tape.save<T>(shape.batch * heads * queries);
     std::fill_n(v, keys * width, T(0));
     for (index first = 0; first < keys; first += size) {
       const index count = std::min(size, keys - first);
@@ -236,7 +236,7 @@ Tensor attention_weights(HeadColumns q, HeadColumns k, const AttentionOptions& o
                                      .k = heads_in(k.x.data<T>(), k),
                                      .v = {v, 0, width},
                                      .y = {y, queries * width, width},
-                                     .log_sum_exp = log_sum_exp});
+                                     .log2_sum = log2_sum});
       set_diagonal(0);
       for (index i = 0; i < shape.batch * heads; ++i) {
         kernels::copy_blocks<T>({.count = queries,

@@ -53,7 +53,8 @@ Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& o
     const index rows = logits.shape().rows();
     const index cols = logits.shape().cols();
     const Goal goal = goal_of(Op::cross_entropy, rows, cols, targets, options);
-    T* log_sum_exp = tape.save<T>(rows);
+    T* tops = tape.save<T>(rows);
+    T* sums = tape.save<T>(rows);
     T* losses = tape.save<T>(rows);
     const Tensor y = tape.make(Shape{}, logits.dtype());
     const kernels::CrossEntropy<T> problem{.rows = rows,
@@ -63,7 +64,8 @@ Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& o
                                            .weights = goal.weights,
                                            .normaliser = goal.normaliser,
                                            .label_smoothing = options.label_smoothing,
-                                           .log_sum_exp = log_sum_exp,
+                                           .tops = tops,
+                                           .sums = sums,
                                            .losses = losses};
     kernels::cross_entropy_forward(problem);
     *y.mutable_data<T>() = kernels::sum(rows, losses);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -24,7 +25,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 template <class T>
 struct Result {
-  std::vector<T> y, log_sum_exp, dq, dk, dv;
+  std::vector<T> y, log2_sum, dq, dk, dv;
 };
 
 /// Forward and backward of tensors (B, T, H D) that lie apart.
@@ -37,25 +38,21 @@ Result<T> run(const AttentionShape& s, const std::vector<float>& q32, const std:
   const auto v = converted<T>(v32);
   const auto dy = converted<T>(numbers(s.batch * s.queries * width, 14));
   Result<T> r{.y = std::vector<T>(q.size(), T(9)),
-              .log_sum_exp = std::vector<T>(static_cast<std::size_t>(s.batch * s.heads * s.queries)),
+              .log2_sum = std::vector<T>(static_cast<std::size_t>(s.batch * s.heads * s.queries)),
               .dq = std::vector<T>(q.size()),
               .dk = std::vector<T>(k.size()),
               .dv = std::vector<T>(v.size())};
   const auto at_q = [&](auto* data) { return Heads<std::remove_pointer_t<decltype(data)>>{data, s.queries * width, width}; };
   const auto at_k = [&](auto* data) { return Heads<std::remove_pointer_t<decltype(data)>>{data, s.keys * width, width}; };
-  forward(AttentionForward<T>{.shape = s,
-                              .q = at_q(q.data()),
-                              .k = at_k(k.data()),
-                              .v = at_k(v.data()),
-                              .y = at_q(r.y.data()),
-                              .log_sum_exp = r.log_sum_exp.data()});
+  forward(AttentionForward<T>{
+      .shape = s, .q = at_q(q.data()), .k = at_k(k.data()), .v = at_k(v.data()), .y = at_q(r.y.data()), .log2_sum = r.log2_sum.data()});
   backward(AttentionBackward<T>{.shape = s,
                                 .q = at_q(q.data()),
                                 .k = at_k(k.data()),
                                 .v = at_k(v.data()),
                                 .y = at_q(std::as_const(r.y).data()),
                                 .dy = at_q(dy.data()),
-                                .log_sum_exp = r.log_sum_exp.data(),
+                                .log2_sum = r.log2_sum.data(),
                                 .dq = {at_q(r.dq.data())},
                                 .dk = {at_k(r.dk.data())},
                                 .dv = {at_k(r.dv.data())}});
@@ -89,11 +86,11 @@ void expect_close(const Result<T>& found, const Result<double>& expected, double
   EXPECT_LE(relative_error(found.dq, expected.dq, 0.1), bound);
   EXPECT_LE(relative_error(found.dk, expected.dk, 0.1), bound);
   EXPECT_LE(relative_error(found.dv, expected.dv, 0.1), bound);
-  for (std::size_t i = 0; i < found.log_sum_exp.size(); ++i) {
-    if (std::isinf(expected.log_sum_exp[i])) {
-      EXPECT_TRUE(std::isinf(found.log_sum_exp[i]) && found.log_sum_exp[i] > 0) << "a query that sees no key";
+  for (std::size_t i = 0; i < found.log2_sum.size(); ++i) {
+    if (std::isinf(expected.log2_sum[i])) {
+      EXPECT_TRUE(std::isinf(found.log2_sum[i]) && found.log2_sum[i] > 0) << "a query that sees no key";
     } else {
-      EXPECT_NEAR(found.log_sum_exp[i], expected.log_sum_exp[i], 20 * bound);
+      EXPECT_NEAR(found.log2_sum[i] * std::numbers::ln2, expected.log2_sum[i] * std::numbers::ln2, 20 * bound);
     }
   }
 }

@@ -132,7 +132,7 @@ TEST(Gemm, SameBitsOnAnyNumberOfThreads) {
     for (const GemmLibrary library : libraries()) {
       std::optional<std::vector<float>> first;
       for (const int threads : {1, 2, 4, 3, 2, 1}) {
-        const WithThreads with(threads);
+        const WithThreads with(threads, Work{0});
         const auto c = product<float>(p, [&](const Gemm<float>& g) { gemm_by(library, g); });
         first = first ? first : c;
         EXPECT_TRUE(same_bits(c, *first)) << threads << " threads";
