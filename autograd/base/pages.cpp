@@ -9,6 +9,7 @@
 
 #include "autograd/base/dry_run.h"
 #include "autograd/base/error.h"
+#include "autograd/base/processor.h"
 
 namespace dikkat {
 namespace {
@@ -23,6 +24,7 @@ std::atomic<std::int64_t> page_requests{0};
 }  // namespace
 
 Pages::Pages(std::size_t bytes, const char* what) : size_(bytes) {
+  require_processor();  // here, as kernels work on memory that comes from here
   if (bytes == 0) {
     return;
   }
