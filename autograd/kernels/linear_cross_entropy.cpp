@@ -29,8 +29,8 @@ index logits_size(const LinearCrossEntropy<T>& p) {
 
 /// What `work` holds.
 template <class T>
-struct Work {
-  explicit Work(const LinearCrossEntropy<T>& p)
+struct Workspace {
+  explicit Workspace(const LinearCrossEntropy<T>& p)
       : tiles(ceil_div(p.classes, kTile)),
         logits(p.work),
         tops(logits + logits_size(p)),
@@ -86,7 +86,7 @@ Vec<T> finite_or_zero(Vec<T> top) {
 
 /// Columns `begin` to `end` of `count` logits, each `rows` long, become e^(logit - top).
 template <class T>
-void make_exponentials(const Work<T>& w, index tile, T* logits, index count, index rows, index begin, index end, bool with_gaps) {
+void make_exponentials(const Workspace<T>& w, index tile, T* logits, index count, index rows, index begin, index end, bool with_gaps) {
   simd::for_vectors<T>(begin, end, [&](index at, auto lanes) {
     const T* column = logits + at;
     Vec<T> top = simd::broadcast(kLowest<T>);
@@ -114,7 +114,7 @@ void make_exponentials(const Work<T>& w, index tile, T* logits, index count, ind
 
 /// From the tiles' sums to those of the rows.
 template <class T>
-void add_tiles(const Work<T>& w, index rows, index begin, index end) {
+void add_tiles(const Workspace<T>& w, index rows, index begin, index end) {
   simd::for_vectors<T>(begin, end, [&](index at, auto lanes) {
     Vec<T> top = simd::broadcast(kLowest<T>);
     for (index tile = 0; tile < w.tiles; ++tile) {
@@ -131,7 +131,7 @@ void add_tiles(const Work<T>& w, index rows, index begin, index end) {
 
 /// The cost of a row at scale 1.
 template <class T>
-T cost_of(const LinearCrossEntropy<T>& p, const Work<T>& w, index row) {
+T cost_of(const LinearCrossEntropy<T>& p, const Workspace<T>& w, index row) {
   const T top = w.row_tops[row];
   const T log_sum = std::log(w.row_sums[row]);
   const T target = log_sum + (top - w.of_target[row]);
@@ -148,7 +148,7 @@ T cost_of(const LinearCrossEntropy<T>& p, const Work<T>& w, index row) {
 
 /// The exponentials of a tile become dlogits.
 template <class T>
-void make_dlogits(const LinearCrossEntropy<T>& p, const Work<T>& w, index tile, T* logits, index count, index begin, index end) {
+void make_dlogits(const LinearCrossEntropy<T>& p, const Workspace<T>& w, index tile, T* logits, index count, index begin, index end) {
   const T share = static_cast<T>(p.label_smoothing / static_cast<double>(p.classes));
   const T rest = static_cast<T>(1 - p.label_smoothing);
   simd::for_vectors<T>(begin, end, [&](index at, auto lanes) {
@@ -178,7 +178,7 @@ index linear_cross_entropy_work(const LinearCrossEntropy<T>& p) noexcept {
 
 template <class T>
 void linear_cross_entropy_forward(const LinearCrossEntropy<T>& p) {
-  const Work<T> w(p);
+  const Workspace<T> w(p);
   for_panels(p.classes, [&](Panel panel) {
     T* logits = w.logits + (p.keep ? panel.first * p.rows : 0);
     gemm<T>({.m = panel.count,
@@ -212,7 +212,7 @@ void linear_cross_entropy_forward(const LinearCrossEntropy<T>& p) {
 
 template <class T>
 void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p) {
-  const Work<T> w(p);
+  const Workspace<T> w(p);
   for (index row = 0; row < p.rows; ++row) {
     const T scale = scale_of(p, row);
     w.slopes[row] = scale == T(0) ? T(0) : p.dloss * scale;  // the target of a row of weight 0 is no index, whatever dloss is
