@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #if defined(__AVX__)
 #include <immintrin.h>
 #endif
@@ -81,6 +82,38 @@ inline void store(T* to, Vec<T> v, Whole) {
 template <class T>
 inline void store(T* to, Vec<T> v, Part part) {
   std::memcpy(to, &v, static_cast<std::size_t>(part.count) * sizeof(T));
+}
+
+/// A vector of To from elements that lie in memory as From, and back: each is converted where these differ. Lanes past the end are 0.
+template <class To, class From, class Lanes>
+inline Vec<To> load_as(const From* from, Lanes lanes) {
+  if constexpr (std::is_same_v<From, To>) {
+    return load(from, lanes);
+  } else {
+    index count = kLanes<To>;
+    if constexpr (std::is_same_v<Lanes, Part>) {
+      count = lanes.count;
+    }
+    Vec<To> v{};
+    for (index i = 0; i < count; ++i) {
+      v[i] = static_cast<To>(from[i]);
+    }
+    return v;
+  }
+}
+template <class From, class To, class Lanes>
+inline void store_as(To* to, Vec<From> v, Lanes lanes) {
+  if constexpr (std::is_same_v<From, To>) {
+    store(to, v, lanes);
+  } else {
+    index count = kLanes<From>;
+    if constexpr (std::is_same_v<Lanes, Part>) {
+      count = lanes.count;
+    }
+    for (index i = 0; i < count; ++i) {
+      to[i] = static_cast<To>(v[i]);
+    }
+  }
 }
 
 /// How many elements b begins after a, in arrays that need not be the same: for prefetch().

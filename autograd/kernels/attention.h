@@ -40,26 +40,27 @@ struct AttentionShape {
 /// y = softmax(scale q k^T) v by heads, in tiles: no (queries, keys) matrix (Milakov and Gimelshein, arXiv 1805.02867;
 /// Dao et al., arXiv 2205.14135). Saves log2 of the sum of e^score of each query, +inf where it sees no
 /// key.
-template <class T>
+/// Tensors lie in memory as Operand; what is computed between them is Sum.
+template <class Operand, class Sum = Operand>
 struct AttentionForward {
   AttentionShape shape;
-  Heads<const T> q, k, v;
-  Heads<T> y;
-  T* log2_sum = nullptr;  // (batch, heads, queries)
+  Heads<const Operand> q, k, v;
+  Heads<Operand> y;
+  Sum* log2_sum = nullptr;  // (batch, heads, queries)
 };
-template <class T>
-void attention_forward(const AttentionForward<T>& p);
+template <class Operand, class Sum = Operand>
+void attention_forward(const AttentionForward<Operand, Sum>& p);
 
 /// Let f = <dy, y>. Writes df/dq, df/dk and df/dv; a null output is skipped. Weights are computed anew from the saved sums.
-template <class T>
+template <class Operand, class Sum = Operand>
 struct AttentionBackward {
   AttentionShape shape;
-  Heads<const T> q, k, v, y, dy;
-  const T* log2_sum = nullptr;  // (batch, heads, queries)
-  HeadsOut<T> dq{}, dk{}, dv{};
+  Heads<const Operand> q, k, v, y, dy;
+  const Sum* log2_sum = nullptr;  // (batch, heads, queries)
+  HeadsOut<Operand> dq{}, dk{}, dv{};
 };
-template <class T>
-void attention_backward(const AttentionBackward<T>& p);
+template <class Operand, class Sum = Operand>
+void attention_backward(const AttentionBackward<Operand, Sum>& p);
 
 /// Word of the stream that decides about the weight of (batch, head, query, key), batch counted in the whole step:
 /// four neighbouring keys share a draw.

@@ -65,7 +65,8 @@ struct QueryBlock {
   T* log2_sum;  // +inf past the end, so that weights there are 0
   T* delta;     // <dy, y>
 
-  void fill(const AttentionBackward<T>& p, index b, index h, index query) const {
+  template <class Operand>
+  void fill(const AttentionBackward<Operand, T>& p, index b, index h, index query) const {
     const AttentionShape& s = p.shape;
     const index width = round_up(s.head_size, kLanes<T>);
     const index count = std::min(kBlock, s.queries - query);
@@ -76,12 +77,12 @@ struct QueryBlock {
     tile_transpose(columns, width, T(1), dy, width, dy_t, kBlock);
     std::fill_n(log2_sum, kBlock, kInfinity<T>);
     std::fill_n(delta, kBlock, T(0));
-    const T* y = head_at(p.y, s, b, h) + query * p.y.row_stride;
+    const Operand* y = head_at(p.y, s, b, h) + query * p.y.row_stride;
     for (index i = 0; i < count; ++i) {
       log2_sum[i] = p.log2_sum[(b * s.heads + h) * s.queries + query + i];
       Vec<T> products{};
       simd::for_vectors<T>(0, s.head_size, [&](index d, auto lanes) {
-        products += simd::load(dy + i * width + d) * simd::load(y + i * p.y.row_stride + d, lanes);
+        products += simd::load(dy + i * width + d) * simd::load_as<T>(y + i * p.y.row_stride + d, lanes);
       });
       delta[i] = simd::sum<T>(products);
     }
@@ -127,9 +128,9 @@ void weigh_again(const Part& part, T* scores, T* ds, const T* keep, const QueryB
 /// A group of keys of one head: their dk and dv, and dq / scale (queries, width) as far as it comes from them, for the blocks of queries
 /// that see one of them. `query_blocks` are the head's, or null: then they are made as they pass by. With weights w, dw = dy v^T and delta
 /// = <dy, y> by queries:  dv = w^T dy,  ds = w (dw - delta), dq = scale ds k,  dk = scale ds^T q.
-template <class T>
-void backward_group(const AttentionBackward<T>& p, T* query_blocks, const BackwardMemory<T>& m, index b, index h, index group_first,
-                    index group_last, T* dq) {
+template <class Operand, class T>
+void backward_group(const AttentionBackward<Operand, T>& p, T* query_blocks, const BackwardMemory<T>& m, index b, index h,
+                    index group_first, index group_last, T* dq) {
   const AttentionShape& s = p.shape;
   const index width = m.width;
   constexpr index kKeys = kTilesAtOnce * kBlock;
@@ -214,8 +215,8 @@ void backward_group(const AttentionBackward<T>& p, T* query_blocks, const Backwa
 
 }  // namespace
 
-template <class T>
-void attention_backward(const AttentionBackward<T>& p) {
+template <class Operand, class T>
+void attention_backward(const AttentionBackward<Operand, T>& p) {
   const AttentionShape& s = p.shape;
   const Groups groups(s);
   const index heads = s.batch * s.heads;
@@ -270,7 +271,8 @@ void attention_backward(const AttentionBackward<T>& p) {
   }
 }
 
-template void attention_backward<float>(const AttentionBackward<float>&);
-template void attention_backward<double>(const AttentionBackward<double>&);
+template void attention_backward(const AttentionBackward<float>&);
+template void attention_backward(const AttentionBackward<double>&);
+template void attention_backward(const AttentionBackward<float, double>&);
 
 }  // namespace dikkat::kernels

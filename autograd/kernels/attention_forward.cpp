@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <numbers>
+#include <type_traits>
 
 #include "autograd/base/exp.h"
 #include "autograd/base/parallel.h"
@@ -21,7 +22,8 @@ struct GatheredHeads {
   index rows = 0, width = 0;
 
   /// Rows from `first` on of a head; gathered to `own` if they are not here.
-  const T* at(const Heads<const T>& heads, const AttentionShape& s, index b, index h, index first, index count, T* own) const {
+  template <class Operand>
+  const T* at(const Heads<const Operand>& heads, const AttentionShape& s, index b, index h, index first, index count, T* own) const {
     if (data != nullptr) {
       return data + ((b * s.heads + h) * rows + first) * width;
     }
@@ -31,8 +33,8 @@ struct GatheredHeads {
 };
 
 /// Gathers the heads to `to`.
-template <class T>
-GatheredHeads<T> gather_heads(const Heads<const T>& heads, const AttentionShape& s, index rows, T* to) {
+template <class Operand, class T>
+GatheredHeads<T> gather_heads(const Heads<const Operand>& heads, const AttentionShape& s, index rows, T* to) {
   const index width = round_up(s.head_size, kLanes<T>);
   const index blocks = ceil_div(rows, kBlock);
   parallel_for(s.batch * s.heads * blocks, Work::elements(s.batch * s.heads * rows * width), [&](index task) {
@@ -95,8 +97,8 @@ void weigh(const Part& part, T* scores, const T* keep, Sums<T>& sums) {
 }
 
 /// One block of queries of one head against all the keys that it sees.
-template <class T>
-void forward_block(const AttentionForward<T>& p, const GatheredHeads<T>& all_k, const GatheredHeads<T>& all_v, index b, index h,
+template <class Operand, class T>
+void forward_block(const AttentionForward<Operand, T>& p, const GatheredHeads<T>& all_k, const GatheredHeads<T>& all_v, index b, index h,
                    index query) {
   const AttentionShape& s = p.shape;
   const index count = std::min(kBlock, s.queries - query);
@@ -157,19 +159,21 @@ void forward_block(const AttentionForward<T>& p, const GatheredHeads<T>& all_k, 
     if (sums.total[i] == T(0)) {  // it saw no key
       std::fill_n(m.y + i * width, width, T(0));
     }
-    const HeadsOut<T> out{p.y};
+    const HeadsOut<Operand> out{p.y};
     scatter(out, s, b, h, query + i, 1, m.y + i * width, sums.total[i] == T(0) ? T(0) : 1 / sums.total[i]);
   }
 }
 
 }  // namespace
 
-template <class T>
-void attention_forward(const AttentionForward<T>& p) {
+template <class Operand, class T>
+void attention_forward(const AttentionForward<Operand, T>& p) {
   const AttentionShape& s = p.shape;
-  if (is_one_query(s)) {
-    attention_one_query(p);
-    return;
+  if constexpr (std::is_same_v<Operand, T>) {
+    if (is_one_query(s)) {
+      attention_one_query(p);
+      return;
+    }
   }
   const index blocks = ceil_div(s.queries, kBlock);
   const index heads = s.batch * s.heads;
@@ -191,7 +195,8 @@ void attention_forward(const AttentionForward<T>& p) {
       });
 }
 
-template void attention_forward<float>(const AttentionForward<float>&);
-template void attention_forward<double>(const AttentionForward<double>&);
+template void attention_forward(const AttentionForward<float>&);
+template void attention_forward(const AttentionForward<double>&);
+template void attention_forward(const AttentionForward<float, double>&);
 
 }  // namespace dikkat::kernels

@@ -39,31 +39,31 @@ T* head_at(const Heads<T>& heads, const AttentionShape& s, index b, index h) {
 }
 
 /// to (rows, width) = `count` rows of a head, then zeros. Rows are padded with zeros to whole vectors.
-template <class T>
-void gather(const Heads<const T>& heads, const AttentionShape& s, index b, index h, index first, index count, index rows, T* to) {
-  const T* from = head_at(heads, s, b, h) + first * heads.row_stride;
+template <class Operand, class T>
+void gather(const Heads<const Operand>& heads, const AttentionShape& s, index b, index h, index first, index count, index rows, T* to) {
+  const Operand* from = head_at(heads, s, b, h) + first * heads.row_stride;
   const index width = round_up(s.head_size, kLanes<T>);
   for (index row = 0; row < count; ++row) {
     simd::for_vectors<T>(0, s.head_size, [&](index d, auto lanes) {
-      simd::store(to + row * width + d, simd::load(from + row * heads.row_stride + d, lanes));
+      simd::store(to + row * width + d, simd::load_as<T>(from + row * heads.row_stride + d, lanes));
     });
   }
   std::fill_n(to + count * width, (rows - count) * width, T(0));
 }
 
 /// The reverse, of `count` rows multiplied by a factor.
-template <class T>
-void scatter(const HeadsOut<T>& out, const AttentionShape& s, index b, index h, index first, index count, const T* rows, T factor) {
+template <class Operand, class T>
+void scatter(const HeadsOut<Operand>& out, const AttentionShape& s, index b, index h, index first, index count, const T* rows, T factor) {
   if (out.at.data == nullptr) {
     return;
   }
-  T* to = head_at(out.at, s, b, h) + first * out.at.row_stride;
+  Operand* to = head_at(out.at, s, b, h) + first * out.at.row_stride;
   const index width = round_up(s.head_size, kLanes<T>);
   for (index row = 0; row < count; ++row) {
     simd::for_vectors<T>(0, s.head_size, [&](index d, auto lanes) {
-      T* place = to + row * out.at.row_stride + d;
-      const Vec<T> before = out.add ? simd::load(place, lanes) : Vec<T>{};
-      simd::store(place, before + factor * simd::load(rows + row * width + d), lanes);
+      Operand* place = to + row * out.at.row_stride + d;
+      const Vec<T> before = out.add ? simd::load_as<T>(place, lanes) : Vec<T>{};
+      simd::store_as<T>(place, before + factor * simd::load(rows + row * width + d), lanes);
     });
   }
 }

@@ -67,4 +67,11 @@ void gemm<double>(const Gemm<double>& problem) {
   gemm_by(GemmLibrary::eigen, problem);
 }
 
+template <>
+void gemm<float, double>(const Gemm<float, double>& problem) {
+  if (problem.m > 0 && problem.n > 0) {
+    gemm_eigen(problem);
+  }
+}
+
 }  // namespace dikkat::kernels

@@ -20,19 +20,21 @@ const bool cache_sizes_set = [] {
   return true;
 }();
 
-template <class T>
-void multiply_block(const Gemm<T>& p, index begin, index end) {
+template <class Operand, class Sum>
+void multiply_block(const Gemm<Operand, Sum>& p, index begin, index end) {
   const InsideLibrary inside;
   const index rows = end - begin;
-  const View<T> a(p.transpose_a ? p.a + begin : p.a + begin * p.lda, p.transpose_a ? p.k : rows, p.transpose_a ? rows : p.k,
-                  Eigen::OuterStride<>(p.lda));
-  const View<T> b(p.b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, Eigen::OuterStride<>(p.ldb));
-  Eigen::Map<RowMajor<T>, Eigen::Unaligned, Eigen::OuterStride<>> c(p.c + begin * p.ldc, rows, p.n, Eigen::OuterStride<>(p.ldc));
+  const View<Operand> a_in_memory(p.transpose_a ? p.a + begin : p.a + begin * p.lda, p.transpose_a ? p.k : rows, p.transpose_a ? rows : p.k,
+                                  Eigen::OuterStride<>(p.lda));
+  const View<Operand> b_in_memory(p.b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, Eigen::OuterStride<>(p.ldb));
+  const auto& a = a_in_memory.template cast<Sum>();
+  const auto& b = b_in_memory.template cast<Sum>();
+  Eigen::Map<RowMajor<Sum>, Eigen::Unaligned, Eigen::OuterStride<>> c(p.c + begin * p.ldc, rows, p.n, Eigen::OuterStride<>(p.ldc));
   if (!p.add) {
     c.setZero();
   }
   if (p.bias != nullptr) {
-    c.rowwise() += Eigen::Map<const Eigen::Matrix<T, 1, Eigen::Dynamic>>(p.bias, p.n);
+    c.rowwise() += Eigen::Map<const Eigen::Matrix<Sum, 1, Eigen::Dynamic>>(p.bias, p.n);
   }
   if (p.transpose_a && p.transpose_b) {
     c.noalias() += a.transpose() * b.transpose();
@@ -47,8 +49,8 @@ void multiply_block(const Gemm<T>& p, index begin, index end) {
 
 }  // namespace
 
-template <class T>
-void gemm_eigen(const Gemm<T>& problem) {
+template <class Operand, class Sum>
+void gemm_eigen(const Gemm<Operand, Sum>& problem) {
   const GemmBlocks blocks = gemm_blocks(problem.m);
   parallel_for(blocks.count, Work::products(problem.m, problem.n, problem.k), [&](index block) {
     const index begin = block * blocks.rows;
@@ -56,7 +58,8 @@ void gemm_eigen(const Gemm<T>& problem) {
   });
 }
 
-template void gemm_eigen<float>(const Gemm<float>&);
-template void gemm_eigen<double>(const Gemm<double>&);
+template void gemm_eigen(const Gemm<float>&);
+template void gemm_eigen(const Gemm<double>&);
+template void gemm_eigen(const Gemm<float, double>&);
 
 }  // namespace dikkat::kernels

@@ -21,7 +21,7 @@ struct InsideLibrary {
 bool has_onednn() noexcept;
 void gemm_onednn(const Gemm<float>& problem);
 void gemm_packed(const Gemm<float>& problem);
-template <class T>
-void gemm_eigen(const Gemm<T>& problem);
+template <class Operand, class Sum>
+void gemm_eigen(const Gemm<Operand, Sum>& problem);
 
 }  // namespace dikkat::kernels
