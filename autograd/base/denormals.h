@@ -6,8 +6,8 @@
 
 namespace dikkat {
 
-/// While it lives, this thread takes denormal numbers for zero: one as an operand costs some 150 cycles. Afterwards it treats them as
-/// before.
+/// While it lives, this thread treats denormal numbers as zero, since one operand of that kind costs some 150 cycles. The destructor
+/// restores the mode of before.
 class FlushDenormals {
 #if defined(__SSE__)
  public:

@@ -17,7 +17,7 @@ DryRun::DryRun() noexcept : outer_(std::exchange(current, this)) {}
 DryRun::~DryRun() {
   current = outer_;
   if (outer_ == nullptr) {
-    drop_scratch();  // it was mapped for not being touched, without huge pages
+    drop_scratch();  // mapped without huge pages, as Pages does in a dry run
   }
 }
 

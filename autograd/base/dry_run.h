@@ -28,7 +28,7 @@ class DryRun {
     EachThread(const EachThread&) = delete;
     EachThread& operator=(const EachThread&) = delete;
   };
-  /// For Scratch: this thread's leases have come to so many bytes.
+  /// Scratch calls this with the bytes that this thread has leased now.
   static void note_scratch(std::size_t in_use) noexcept;
 
  private:

@@ -7,36 +7,36 @@
 
 namespace dikkat {
 
-/// Threads that kernels run on when this thread calls them. At first OMP_NUM_THREADS, or usable_cores().
+/// The number of threads that kernels run on when this thread calls them. By default OMP_NUM_THREADS, or usable_cores().
 int thread_count();
 /// Throws Error unless count is 1 or more.
 void set_thread_count(int count);
 
-/// Starts the threads that kernels run on, so that there is an answer where the system does not let them be: Error says how many there
-/// could be. Without this they start with the first kernel, and OpenMP's runtime ends the process where it cannot have them.
+/// Starts the threads that kernels run on. Throws Error, with the number that could be started, where the system allows fewer. Without this
+/// call they start with the first kernel, and OpenMP's runtime ends the process where it cannot start them.
 void start_threads();
 
-/// For main(), before anything else: threads that wait for work spin for some microseconds and then sleep, unless the environment
-/// says how they are to wait. Runtimes read this from the environment before main() begins, so the program starts itself once more.
-/// By default they spin for milliseconds: with another process on one of two cores, a step was seen to take 5 to 10 times as long.
+/// Call this first in main(): threads that wait for work then spin for some microseconds before they sleep, unless the environment sets
+/// another policy. OpenMP's runtimes read the environment before main() begins, so this starts the program once more. By default threads
+/// spin for milliseconds: with another process on one of two cores, steps took 5 to 10 times as long.
 void wait_briefly(char** argv) noexcept;
 
-/// About how much work a loop is, in multiply-adds at their fastest. It follows from shapes, and may be rough: it decides only whether
-/// other threads are woken, which changes no bits.
+/// A rough estimate of a loop's work, from shapes: how many multiply-adds, at their fastest, take as long. It decides only whether other
+/// threads are woken, which changes no bits.
 struct Work {
   double multiply_adds;
 
   static constexpr Work products(index m, index n, index k) {
     return {static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k)};
   }
-  /// Elements that are read and written once: memory is that much slower than multiply-adds are.
+  /// Of n elements that are read and written once: each takes as long as 32 multiply-adds.
   static constexpr Work elements(index n) { return {32 * static_cast<double>(n)}; }
 };
 
 /// Loops of less work than this run on the calling thread alone: some 5 microseconds, about what it takes to wake the others.
 inline constexpr Work kLeastWork{1 << 19};
 
-/// Loops of this process that more than one thread has run.
+/// The number of loops that this process has run on more than one thread.
 std::int64_t parallel_loops() noexcept;
 
 /// While it lives, kernels that this thread calls (and the libraries they call) run on `count` threads, where a loop is `least` work or
@@ -85,13 +85,13 @@ template <class F>
 void parallel_for(index tiles, Work work, F&& f) {
   detail::run_tiles({tiles, true, work, detail::kTileFunction<std::remove_reference_t<F>>, &f, nullptr, nullptr});
 }
-/// Of any work: for loops of which it is much, or not known.
+/// For loops whose work is large or not known.
 template <class F>
 void parallel_for(index tiles, F&& f) {
   parallel_for(tiles, detail::kMuch, f);
 }
-/// Every thread that takes part calls on_thread() first, with or without a tile to come. It leases the memory that a tile needs and gives
-/// it back: so a DryRun, which calls it once, knows of it, and a thread that gets its first tile in a later step has it then.
+/// Each thread that takes part calls on_thread() before its tiles, also if it gets none. It should lease the memory that a tile needs and
+/// give it back: then a thread that gets its first tile in a later step has that memory, and a DryRun, which calls it once, counts it.
 template <class P, class F>
 void parallel_for(index tiles, Work work, P&& on_thread, F&& f) {
   detail::run_tiles({tiles, true, work, detail::kTileFunction<std::remove_reference_t<F>>, &f,
@@ -113,7 +113,7 @@ void parallel_blocks(index n, index block, Work work, F&& f) {
     f(begin, begin + block < n ? begin + block : n);
   });
 }
-/// Of elements that are worked on once.
+/// For work that is proportional to the elements.
 template <class F>
 void parallel_blocks(index n, index block, F&& f) {
   parallel_blocks(n, block, Work::elements(n), f);

@@ -1,5 +1,6 @@
-// In place of parallel.cpp where there is no OpenMP (DIKKAT_OPENMP=OFF). ThreadSanitizer takes OpenMP's runtimes, which it cannot see into,
-// for races; std::thread it knows. Threads are made for each loop and ended after it, so that nothing but the loop orders them: slow.
+// Replaces parallel.cpp where there is no OpenMP (DIKKAT_OPENMP=OFF). ThreadSanitizer reports false races in OpenMP's runtimes, which are
+// not instrumented; it understands std::thread. Each loop starts and ends its threads, so that nothing else synchronises them. This is
+// slow.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -24,7 +25,7 @@ int first_thread_count() {
 thread_local int threads = first_thread_count();
 thread_local bool in_loop = false;
 
-/// What thread `thread` of `size` does of a loop.
+/// Runs the share of thread `thread` of `size`.
 void run_share(const detail::Tiles& tiles, detail::TileLoop& loop, int thread, int size, std::atomic<index>& next) {
   const FlushDenormals flushed;
   loop.begin_thread();
@@ -34,7 +35,7 @@ void run_share(const detail::Tiles& tiles, detail::TileLoop& loop, int thread, i
     }
     return;
   }
-  // Relaxed: the order in which tiles are taken must not look like one that their memory is handed on by.
+  // Relaxed, so that taking tiles does not synchronise the threads' memory and hide races between tiles.
   for (index tile; (tile = next.fetch_add(1, std::memory_order_relaxed)) < tiles.count;) {
     loop.run(tile);
   }

@@ -1,4 +1,5 @@
-// This file is compiled for any x86-64, and calls nothing that is not: an inline function of the standard library may be another file's.
+// This file is compiled for any x86-64. It calls no inline functions of the standard library: the linker may take these from other files,
+// which are compiled for this machine.
 #include "autograd/base/processor.h"
 
 #include <cstdio>

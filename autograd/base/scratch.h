@@ -7,7 +7,7 @@
 
 namespace dikkat {
 
-/// Bytes of this thread's scratch memory, for as long as it lives: Scratch<T>, untyped.
+/// Leases bytes of this thread's scratch memory while it lives. Scratch<T> is the same for elements of T.
 class ScratchLease {
  public:
   explicit ScratchLease(std::size_t bytes);
@@ -20,12 +20,12 @@ class ScratchLease {
  private:
   std::size_t bytes_;
   void* data_;
-  Pages own_;  // where the thread's memory has no room for it yet
+  Pages own_;  // used where the thread's memory has no room yet
 };
 
-/// Memory of this thread for the work of a scope: `count` elements, 64-byte aligned, not initialised. Leases nest like a stack: each goes
-/// back at the end of its scope. The thread keeps the memory, as much as was leased at once at most, so asking again for what was
-/// asked for before takes nothing from the system. Throws Error when the system has none.
+/// Scratch memory of this thread for one scope: `count` elements, 64-byte aligned, not initialised. Leases nest like a stack: each goes
+/// back at the end of its scope. The thread keeps as much memory as was ever leased at once, so that later leases of the same sizes take
+/// nothing from the system. Throws Error when the system has none.
 template <class T>
 class Scratch {
  public:

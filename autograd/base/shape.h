@@ -14,11 +14,12 @@ namespace dikkat {
 class Shape {
  public:
   static constexpr int kMaxRank = 4;
-  /// Far more than memory can hold, and few enough that counts of bytes, of elements of any type, do not overflow.
+  /// Far more than memory can hold, and few enough that byte counts of any element type do not overflow.
   static constexpr index kMaxElements = index{1} << 56;
 
   constexpr Shape() = default;
-  /// Throws Error for a rank above 4, a negative extent, or more than kMaxElements elements, extents of 0 left out.
+  /// Throws Error for a rank above 4, a negative extent, or more than kMaxElements elements (counted as if
+  /// extents of 0 were 1).
   constexpr Shape(std::initializer_list<index> extents) : Shape(std::span(extents.begin(), extents.size())) {}
   constexpr explicit Shape(std::span<const index> extents) {
     require(extents.size() <= kMaxRank, "shape: rank ", extents.size(), ", expected at most ", kMaxRank);

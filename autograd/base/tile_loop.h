@@ -9,12 +9,12 @@
 
 namespace dikkat::detail {
 
-/// A loop over tiles, whatever threads run it: no exception leaves a thread, and the first one ends the loop.
+/// A loop over tiles, for any kind of threads: no exception leaves a thread, and the first exception ends the loop.
 class TileLoop {
  public:
   explicit TileLoop(const Tiles& tiles) : tiles_(tiles) {}
 
-  /// In a DryRun, instead of the loop. False where there is none.
+  /// Replaces the loop in a DryRun. False where there is none.
   static bool is_dry(const Tiles& tiles) {
     if (!DryRun::active()) {
       return false;
@@ -26,10 +26,10 @@ class TileLoop {
     return true;
   }
 
-  /// Whether to run it on the calling thread alone. Counts it in parallel_loops() where not.
+  /// Whether the calling thread should run it alone. If not, counts it in parallel_loops().
   bool is_for_one_thread() const noexcept;
 
-  /// All of it on this thread. Throws what a tile threw.
+  /// Runs all tiles on this thread. Throws what a tile threw.
   void run_all() {
     const FlushDenormals flushed;
     begin_thread();
@@ -39,7 +39,7 @@ class TileLoop {
     finish();
   }
 
-  /// On each thread, before its tiles.
+  /// Each thread calls this before its tiles.
   void begin_thread() noexcept {
     if (tiles_.on_thread != nullptr) {
       guarded([&] { tiles_.on_thread(tiles_.thread_context); });
@@ -48,7 +48,7 @@ class TileLoop {
   void run(index tile) noexcept {
     guarded([&] { tiles_.function(tiles_.context, tile); });
   }
-  /// When all threads are done: throws what a thread threw.
+  /// To be called when all threads are done. Throws what a thread threw.
   void finish() const {
     if (failure_) {
       std::rethrow_exception(failure_);

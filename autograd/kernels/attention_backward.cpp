@@ -13,11 +13,11 @@ namespace {
 
 using namespace attention_tiles;
 
-constexpr index kTilesAtOnce = 4;  // of keys, that are held while queries pass by
-constexpr index kTasks = 48;       // that the work is cut into at least, where there are fewer heads
-constexpr index kMostGroups = 16;  // that the keys of a head are cut into for this
+constexpr index kTilesAtOnce = 4;  // of keys, held while the loop goes over the queries
+constexpr index kTasks = 48;       // at least this many, where there are fewer heads
+constexpr index kMostGroups = 16;  // of a head's keys
 
-/// The keys of a head in pieces that take about the same time: [first[i], first[i + 1]). They follow from the shape alone.
+/// The keys of a head, split into groups of about equal work: group i is [first[i], first[i + 1]). Depends on the shape alone.
 struct Groups {
   index count = 0;
   index first[kMostGroups + 1] = {};
@@ -44,7 +44,7 @@ struct Groups {
   }
 };
 
-/// What backward reads of a block of queries.
+/// A block of queries as backward reads it.
 template <class T>
 struct QueryBlock {
   QueryBlock(index width, T* memory) : pieces(memory) {

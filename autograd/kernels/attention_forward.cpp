@@ -15,13 +15,13 @@ namespace {
 
 using namespace attention_tiles;
 
-/// Rows of every head next to each other, (B, H, rows, width), where more than one task reads them.
+/// The rows of every head, contiguous, (B, H, rows, width): made once where several tasks read them.
 template <class T>
 struct GatheredHeads {
   const T* data = nullptr;  // null: each task gathers what it needs
   index rows = 0, width = 0;
 
-  /// Rows from `first` on of a head; gathered to `own` if they are not here.
+  /// The rows of a head from `first` on; gathered to `own` if they are not here.
   template <class Operand>
   const T* at(const Heads<const Operand>& heads, const AttentionShape& s, index b, index h, index first, index count, T* own) const {
     if (data != nullptr) {
@@ -64,12 +64,12 @@ struct ForwardMemory {
   T* keep = pieces.take(kBlock * kBlock);     // (keys, queries)
 };
 
-/// Of a block of queries.
+/// Online softmax of a block of queries.
 template <class T>
 struct Sums {
   alignas(64) T highest[kBlock];  // score so far
   alignas(64) T total[kBlock];    // of 2^(score - highest)
-  alignas(64) T rescale[kBlock];  // what sums so far are multiplied by, as the highest score has changed
+  alignas(64) T rescale[kBlock];  // factor of the sums so far, since the highest score has changed
 };
 
 /// Scores become weights 2^(score - highest), which are multiplied by `keep` where it is given.
@@ -187,8 +187,8 @@ void attention_forward(const AttentionForward<Operand, T>& p) {
   parallel_for_uneven(
       heads * blocks, work_of(s, 2), [&] { ForwardMemory<T>{s}; },
       [&](index task) {
-        // A head after the other, so that its keys stay in cache. Last blocks first: under a causal mask they see the most keys, and the
-        // longest tasks should not be the last to begin.
+        // Head by head, so that keys stay in cache. Last blocks first: under a causal mask they see the most keys, and the longest tasks
+        // should not begin last.
         const index head = task / blocks;
         const index block = blocks - 1 - task % blocks;
         forward_block(p, k, v, head / s.heads, head % s.heads, block * kBlock);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/base/denormals.h"
 #include "autograd/base/exp.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
@@ -138,6 +139,7 @@ void reduce_rows(index rows, index cols, GradOut<T> out, G&& g) {
   constexpr index kRows = 64;
   const index blocks = ceil_div(rows, kRows);
   const Scratch<T> partial(blocks * cols);
+  const FlushDenormals flushed;  // for what follows the loop too
   parallel_for(blocks, Work::elements(rows * cols), [&](index block) {
     T* own = partial + block * cols;
     const index end = std::min(rows, (block + 1) * kRows);

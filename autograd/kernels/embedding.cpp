@@ -25,7 +25,7 @@ void sort_by_token(index n, index vocabulary, const std::int32_t* tokens, index*
   for (index i = 0; i < n; ++i) {
     places[starts[tokens[i]]++] = i;
   }
-  for (index v = vocabulary; v > 0; --v) {  // each start has moved to the next token's: move them back
+  for (index v = vocabulary; v > 0; --v) {  // each start has moved to that of the next token: move them back
     starts[v] = starts[v - 1];
   }
   starts[0] = 0;

@@ -25,7 +25,7 @@ GemmBlocks gemm_blocks(index m) noexcept {
   return {.rows = rows, .count = ceil_div(m, rows)};
 }
 
-/// Without AVX-512 oneDNN packs all of B anew for every block of rows, and our own product is up to twice as fast.
+/// Without AVX-512, oneDNN packs all of B again for every block of rows, and our own product is up to twice as fast.
 GemmLibrary gemm_library() noexcept { return has_onednn() && simd::kBytes == 64 ? GemmLibrary::onednn : GemmLibrary::packed; }
 
 bool inside_gemm_library() noexcept { return inside_library; }

@@ -1,4 +1,4 @@
-#define EIGEN_DONT_PARALLELIZE  // or Eigen starts threads of its own, and its bits follow their number
+#define EIGEN_DONT_PARALLELIZE  // otherwise Eigen starts its own threads, and the bits depend on their number
 #include <algorithm>
 
 #include <Eigen/Core>
@@ -14,7 +14,7 @@ using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajo
 template <class T>
 using View = Eigen::Map<const RowMajor<T>, Eigen::Unaligned, Eigen::OuterStride<>>;
 
-// Eigen's blocking, and with it the order of its sums, follows the cache sizes that it finds: here they are constants.
+// Eigen's blocking, and so the order of its sums, depends on the cache sizes. Constants make it the same everywhere.
 const bool cache_sizes_set = [] {
   Eigen::setCpuCacheSizes(32 << 10, 1 << 20, 8 << 20);
   return true;

@@ -45,21 +45,21 @@ Memory::desc matrix(index rows, index cols, index ld, bool transposed) {
   return {{rows, cols}, Memory::data_type::f32, transposed ? Memory::dims{1, ld} : Memory::dims{ld, 1}};
 }
 
-/// For what threads keep about plans: unlike addresses, of which a new plan may have that of one before, no two are the same.
+/// Names a plan's part in what threads remember. An address would not do: a new plan may have that of one that was evicted.
 std::uint64_t new_id() noexcept {
   static std::atomic<std::uint64_t> last{0};
   return ++last;
 }
 
-/// What a block's product depends on, pointers apart.
+/// All that a block's product depends on, apart from pointers.
 struct BlockShape {
   index rows, n, k, lda, ldc;
   bool transpose_a, add, bias;
   auto operator<=>(const BlockShape&) const = default;
 };
 
-/// A product of one block of rows with packed weights, made for one thread. It is used by many threads at once, so the memory
-/// that it works in is the caller's: with oneDNN's own, threads would overwrite each other's.
+/// A product of one block of rows with packed weights, made for one thread. Many threads use it at once, so callers give it its scratchpad:
+/// with oneDNN's own, threads would overwrite each other's.
 struct BlockProduct {
   const std::uint64_t id = new_id();
   explicit BlockProduct(const BlockShape& s, const Memory::desc* packed_like)
@@ -87,14 +87,14 @@ struct BlockProduct {
   dnnl::matmul product;
 };
 
-/// How op(B), (k, n), gets from where it lies into the form that the product wants.
+/// All that packing op(B), (k, n), for a product depends on.
 struct PackShape {
   index n, k, ldb;
   bool transpose_b;
   auto operator<=>(const PackShape&) const = default;
 };
 
-/// Columns `first` to `first + count` of that, packed by one thread. The views know their place in the whole.
+/// Packs columns `first` to `first + count`, on one thread. The views know their place in the whole.
 struct Packing {
   Packing(const PackShape& s, const Memory::desc& packed, index first, index count)
       : from(matrix(s.k, s.n, s.ldb, s.transpose_b).submemory_desc({s.k, count}, {0, first})),
@@ -120,14 +120,14 @@ std::vector<Packing> packings(const PackShape& s, const Memory::desc& packed) {
   return pieces;
 }
 
-/// Of C's columns in a block, where it is cut by columns: their part of packed B stays in L2 while all rows of A go by.
+/// Columns of C in a block, where it is split by columns: their part of packed B stays in L2 while the loop goes over all rows of A.
 constexpr index kColumnBlock = 128;
 constexpr index kLeastColumnBlocks = 8;
 
-/// How a product is cut into blocks, each one thread's, by its shape alone.
+/// How a product is split into blocks, one thread each. Depends on the shape alone.
 /// By columns, where there are many: a block's thread packs what it needs of B. Where A is transposed oneDNN copies A for each block of
-/// columns and B for each block of rows, so the longer side is cut.
-/// By rows: all of B is packed beforehand, by pieces, or not at all where oneDNN takes it as it lies.
+/// columns and B for each block of rows, so the longer side is split.
+/// By rows: all of B is packed first, in pieces, or not at all where oneDNN takes it in place.
 struct Plan {
   bool by_columns;
   index size, count;                                // columns or rows of a block, and blocks
@@ -159,8 +159,8 @@ struct Plan {
   }
 };
 
-/// For as long as oneDNN makes kernels: what that takes at most, about, is there when it begins, since 2.6 writes machine code to address 0
-/// where it gets no memory for it. One at a time: the room that one thread looks for is not to be missing to another.
+/// Lives while oneDNN generates code. Makes sure that there is memory for it, since oneDNN 2.6 writes the code to address 0 where it gets
+/// none; and lets one thread at a time do so, or two would count on the same memory.
 class Making {
  public:
   Making() : lock_(mutex_) {
@@ -173,10 +173,10 @@ class Making {
   std::lock_guard<std::mutex> lock_;
 };
 
-/// Plans that are kept, of the shapes that were multiplied last: a model has some dozens, but every length of a prompt has its own.
+/// Plans of the shapes that were used last are kept. A model has some dozens of shapes, but each length of a prompt has its own.
 constexpr std::size_t kMostPlans = 512;
 
-/// What one thread keeps about plans, by id. It is emptied when it has become much more than plans are kept.
+/// What one thread remembers about plans, by id. When it holds far more than there are plans it is cleared.
 template <class Value>
 class KnownToThread {
  public:
@@ -218,7 +218,7 @@ std::shared_ptr<const Plan> plan_for(const Gemm<float>& p) {
   return plans.emplace(std::pair(shape, pack), Kept{std::make_shared<const Plan>(shape, pack), ++products}).first->second.plan;
 }
 
-/// A thread's own memory objects for a product: making them anew for each call would cost more than a small product.
+/// A thread's memory objects for a product. Making them in each call would take longer than a small product.
 struct Arguments {
   explicit Arguments(const BlockProduct& p)
       : a(p.a, cpu(), nullptr),
@@ -241,7 +241,7 @@ dnnl::stream& stream() {
 }
 
 void point(Memory& memory, const float* data) {
-  if (memory.get_data_handle() != data) {  // setting it again would write the padding again
+  if (memory.get_data_handle() != data) {  // setting it writes the padding
     memory.set_data_handle(const_cast<float*>(data));
   }
 }
@@ -254,11 +254,11 @@ struct Bytes : Scratch<float> {
 void run(const BlockProduct& block, const float* a, const float* packed, const float* bias, float* c) {
   const InsideLibrary inside;
   block_signals_on_worker();
-  const WithThreads one(1);  // or it starts a team of its own size, and the runtime ends and makes threads in turn
+  const WithThreads one(1);  // otherwise it starts a team of another size, and the runtime ends and starts threads each time
   static thread_local KnownToThread<Arguments> known;
   std::optional<Making> making;
   if (!known.contains(block.id)) {
-    making.emplace();  // some kernels are made when they are first used
+    making.emplace();  // oneDNN generates some code at the first use
   }
   Arguments& arguments = known.get(block.id, block);
   const Bytes work(block.work.get_size());

@@ -14,20 +14,20 @@ using simd::Vec;
 
 constexpr index kElements = 1 << 14;  // of B in a tile: few enough for equal shares
 
-/// Columns of C that are worked on at once: their sums are held in registers, beside the vectors that are multiplied. For one row it is the
-/// memory that counts, and one row of B after another is what it gives fastest.
+/// Columns of C that are computed at once: their sums stay in registers, beside the vectors that are multiplied. For one row memory is the
+/// limit, and it is fastest one row of B after another.
 constexpr int columns_at_once(int rows) {
   constexpr int kSums = simd::kBytes == 64 ? 24 : 12;
   return rows == 1 ? 1 : std::clamp(kSums / rows, 1, 8);
 }
 
-/// Columns `first` to `first + kColumns` of C: all of A's rows times as many rows of B. One chain of sums for an element, whatever kRows
-/// and kColumns are.
+/// Columns `first` to `first + kColumns` of C: all rows of A times kColumns rows of B. An element is one chain of sums, whatever kRows and
+/// kColumns are.
 template <class T, int kRows, int kColumns>
 void columns(const Gemm<T>& p, index first) {
   constexpr int kLanes = static_cast<int>(simd::kLanes<T>);
   constexpr int kSums = (kRows * kColumns + kLanes - 1) / kLanes * kLanes;
-  // Into L1, which A needs, it would cost a third of the rate.
+  // Prefetching into L1, which A needs, would cost a third of the speed.
   constexpr int kIntoL2 = 2;
   const T* b = p.b + first * p.ldb;
   Vec<T> sums[kSums] = {};
@@ -91,7 +91,7 @@ void tile_of_rows(const Gemm<T>& p, index begin, index end) {
 template <class T>
 void gemm_few_rows(const Gemm<T>& p) {
   constexpr int kRows = 8;
-  constexpr index kUnit = 24;  // columns: whole turns of columns_at_once(), whatever the rows
+  constexpr index kUnit = 24;  // columns: a multiple of columns_at_once() for any rows
   const index in_tile = round_up(std::max<index>(1, kElements / std::max<index>(p.k, 1)), kUnit);
   constexpr index kAsSlow = 8;  // reading B takes as long as that many rows' multiply-adds
   parallel_blocks(p.n, in_tile, Work::products(std::max(p.m, kAsSlow), p.n, p.k), [&](index begin, index end) {

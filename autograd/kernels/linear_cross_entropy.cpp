@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "autograd/base/denormals.h"
 #include "autograd/base/exp.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
@@ -78,7 +79,7 @@ void for_tiles(Panel panel, index rows, F&& f) {
   });
 }
 
-/// Where tile statistics of infinite tops begin: a difference from them would be no number.
+/// 0 in place of -inf, from which differences would be NaN.
 template <class T>
 Vec<T> finite_or_zero(Vec<T> top) {
   return top == kLowest<T> ? Vec<T>{} : top;
@@ -129,14 +130,14 @@ void add_tiles(const Workspace<T>& w, index rows, index begin, index end) {
   });
 }
 
-/// The cost of a row at scale 1.
+/// The cost of a row before scaling.
 template <class T>
 T cost_of(const LinearCrossEntropy<T>& p, const Workspace<T>& w, index row) {
   const T top = w.row_tops[row];
   const T log_sum = std::log(w.row_sums[row]);
   const T target = log_sum + (top - w.of_target[row]);
   if (p.label_smoothing == 0) {
-    return target;  // an infinite mean times 0 would be no number
+    return target;  // 0 times an infinite mean would be NaN
   }
   T total{};
   for (index tile = 0; tile < w.tiles; ++tile) {
@@ -212,10 +213,11 @@ void linear_cross_entropy_forward(const LinearCrossEntropy<T>& p) {
 
 template <class T>
 void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p) {
+  const FlushDenormals flushed;  // for what is outside of loops too
   const Workspace<T> w(p);
   for (index row = 0; row < p.rows; ++row) {
     const T scale = scale_of(p, row);
-    w.slopes[row] = scale == T(0) ? T(0) : p.dloss * scale;  // the target of a row of weight 0 is no index, whatever dloss is
+    w.slopes[row] = scale == T(0) ? T(0) : p.dloss * scale;  // the target of a row of weight 0 may be no index
   }
   const Scratch<T> dx_transposed(p.dx ? p.width * p.rows : 0);
   for_panels(p.classes, [&](Panel panel) {
@@ -225,7 +227,7 @@ void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p) {
     });
     const index at = panel.first * p.width;
     if (p.dweight) {
-      if (p.dweight_before != nullptr) {  // here, and not for all classes at once: the product finds it in the cache
+      if (p.dweight_before != nullptr) {  // panel by panel, so that the product finds it in the cache
         scaled_copy<T>(panel.count * p.width, p.dloss, p.dweight_before + at, {p.dweight.data + at, p.dweight.add});
       }
       gemm<T>({.m = panel.count,
@@ -239,7 +241,7 @@ void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p) {
                .ldc = p.width,
                .add = p.dweight.add || p.dweight_before != nullptr});
     }
-    if (p.dx) {  // transposed too: what is packed for it is the panel, and not the weights
+    if (p.dx) {  // transposed too, so that the panel is packed, and not the weights
       gemm<T>({.m = p.width,
                .n = p.rows,
                .k = panel.count,

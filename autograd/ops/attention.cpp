@@ -26,11 +26,11 @@ bool same(Tensor a, Tensor b) {
   return a == b || (parameter != nullptr && parameter == b.record()->parameter);
 }
 
-/// How operands that lie in the tensor x share its columns.
+/// How the operands that lie in one tensor share its columns.
 struct Sharing {
-  index columns = 0;     // that they take in all
-  bool twice = false;    // two of them take the same
-  bool crossed = false;  // two of them take some that are the same and some that are not
+  index columns = 0;     // of all of them
+  bool twice = false;    // two of them are the same columns
+  bool crossed = false;  // two of them overlap in part
 };
 
 Sharing sharing_of(const Operands& operands, Tensor x, index width) {
@@ -75,7 +75,7 @@ std::array<kernels::HeadsOut<T>, 3> gradients_of(const Operands& operands, index
   return out;
 }
 
-/// What the kernel is to be told. Throws Error where operands and options do not fit.
+/// The kernel's problem. Throws Error where operands and options do not fit.
 kernels::AttentionShape shape_of(const Operands& operands, const AttentionOptions& options) {
   const auto& [q, k, v] = operands;
   const index width = options.heads * options.head_size;
@@ -113,7 +113,7 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
           .head_size = options.head_size,
           .scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(options.head_size))),
           .causal = options.causal,
-          .query_offset = before + std::clamp(options.query_offset, -before - queries, keys),  // beyond these it makes no difference
+          .query_offset = before + std::clamp(options.query_offset, -before - queries, keys),  // beyond these bounds it makes no difference
           .key_begin = options.key_begin ? options.key_begin.data<std::int32_t>() : nullptr,
           .key_end = options.key_end ? options.key_end.data<std::int32_t>() : nullptr,
           .dropout = options.dropout,
@@ -121,7 +121,7 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
           .first_batch = options.first_batch};
 }
 
-/// Writes keys and values behind those of the cache. Throws Error where they do not fit.
+/// Appends keys and values to the cache. Throws Error where they do not fit.
 template <class T>
 void append(const AttentionCache& cache, const Operands& operands, const AttentionOptions& options) {
   const Shape& shape = operands[1].x.shape();

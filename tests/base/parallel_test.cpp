@@ -123,7 +123,7 @@ TEST(Parallel, NothingRunsInADryRunButWhatAsksForMemory) {
   }
   { const Scratch<char> given_back_before(512); }
   parallel_for(
-      8, [&] { ask(); }, [](index) { ADD_FAILURE(); });
+      8, kMuch, [&] { ask(); }, [](index) { ADD_FAILURE(); });
   parallel_for_uneven(
       8, kMuch, [&] { ask(); }, [](index) { ADD_FAILURE(); });
   EXPECT_EQ(asked, 3);

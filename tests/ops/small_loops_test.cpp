@@ -4,6 +4,7 @@
 #include "autograd/ops/basic.h"
 #include "autograd/ops/linear.h"
 #include "autograd/ops/loss.h"
+#include "autograd/tape/tape.h"
 #include "tests/support/numbers.h"
 
 namespace dikkat {

@@ -1,6 +1,7 @@
 // This file is compiled for any x86-64 and runs before static variables are initialised, by code that may need more.
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
 #include <unistd.h>
 
