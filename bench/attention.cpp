@@ -42,7 +42,7 @@ class Operands {
         dqkv_(qkv_.size()),
         y_(static_cast<std::size_t>(rows_ * width_)),
         dy_(random(rows_ * width_, 2)),
-        log_sum_exp_(static_cast<std::size_t>(rows_ * c.heads)),
+        log2_sum_(static_cast<std::size_t>(rows_ * c.heads)),
         shape_{.batch = c.batch,
                .heads = c.heads,
                .queries = c.time,
@@ -59,7 +59,7 @@ class Operands {
                                        .k = part<const float>(qkv_.data(), 1),
                                        .v = part<const float>(qkv_.data(), 2),
                                        .y = whole<float>(y_.data()),
-                                       .log_sum_exp = log_sum_exp_.data()});
+                                       .log2_sum = log2_sum_.data()});
   }
   void backward() {
     kernels::attention_backward<float>({.shape = shape_,
@@ -68,7 +68,7 @@ class Operands {
                                         .v = part<const float>(qkv_.data(), 2),
                                         .y = whole<const float>(y_.data()),
                                         .dy = whole<const float>(dy_.data()),
-                                        .log_sum_exp = log_sum_exp_.data(),
+                                        .log2_sum = log2_sum_.data(),
                                         .dq = {part<float>(dqkv_.data(), 0)},
                                         .dk = {part<float>(dqkv_.data(), 1)},
                                         .dv = {part<float>(dqkv_.data(), 2)}});
@@ -94,7 +94,7 @@ class Operands {
 
   Case c_;
   index width_, rows_;
-  std::vector<float> qkv_, dqkv_, y_, dy_, log_sum_exp_;
+  std::vector<float> qkv_, dqkv_, y_, dy_, log2_sum_;
   kernels::AttentionShape shape_;
 };
 

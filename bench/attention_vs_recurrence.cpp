@@ -48,7 +48,7 @@ const char* name_of(Method method) {
   }
   return "?";
 }
-/// What a case is cut into, to time a part of it.
+/// The unit of a case, to time a part of it.
 const char* unit_of(Method method) { return method == Method::scores ? "rows" : method == Method::attention ? "heads" : "steps"; }
 index gates_of(Method method) { return method == Method::gru ? 3 : 1; }
 
@@ -115,8 +115,8 @@ struct Timing {
   index ran;
 };
 
-/// Times run(units), cut to as many of the `total` units as let three runs fit into the budget; the best of three or more where
-/// they do. `probe` units tell how long one takes. With `whole`, all units are run, whatever they take.
+/// Times run(units) for as many of the `total` units as let three runs fit into the budget, and takes the best of three or more runs.
+/// A first run of `probe` units tells how long one takes. With `whole`, all units run, however long they take.
 template <class F>
 Timing timed(index total, index probe, double budget, bool whole, F&& run) {
   constexpr int kRuns = 3, kMostRuns = 15;
@@ -153,7 +153,7 @@ Timing time_attention(index n, index d, double budget) {
   const Pages q = random_floats(n * d, 1), k = random_floats(n * d, 2), v = random_floats(n * d, 3);
   const Pages y(static_cast<std::size_t>(n * d) * sizeof(float), "attention");
   const index heads = d / kHeadSize;
-  std::vector<float> log_sum_exp(static_cast<std::size_t>(heads * n));
+  std::vector<float> log2_sum(static_cast<std::size_t>(heads * n));
   const auto heads_in = [&](const Pages& x) { return kernels::Heads<const float>{floats(x).data(), n * d, d}; };
   return timed(heads, 1, budget, false, [&](index some) {
     kernels::attention_forward<float>({.shape = {.batch = 1,
@@ -168,7 +168,7 @@ Timing time_attention(index n, index d, double budget) {
                                        .k = heads_in(k),
                                        .v = heads_in(v),
                                        .y = {floats(y).data(), n * d, d},
-                                       .log_sum_exp = log_sum_exp.data()});
+                                       .log2_sum = log2_sum.data()});
   });
 }
 
@@ -356,7 +356,7 @@ std::map<index, std::vector<index>> grid_of(const Arguments& a) {
   return grid;
 }
 
-/// Every case has its memory to itself: it is given back before the next.
+/// Each case gives its memory back before the next one begins.
 void run(const Arguments& a) {
   Report report(a);
   for (const auto& [d, lengths] : grid_of(a)) {

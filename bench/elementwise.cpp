@@ -1,4 +1,4 @@
-// How long do the kernels take that are neither products nor attention? A matrix that fits a cache is read faster than memory is copied,
+// How long do the kernels that are neither products nor attention take? A matrix that fits a cache is read faster than memory is copied,
 // so shares above 100 % are possible.
 #include "autograd/kernels/elementwise.h"
 

@@ -10,18 +10,18 @@ namespace dikkat::bench {
 namespace {
 
 constexpr int kRuns = 7;
-constexpr int kPeakRuns = 40;  // of some 3 ms: a machine that others use is busy for longer than a few of them
+constexpr int kPeakRuns = 40;  // of some 3 ms each: other programs may keep the machine busy for longer than a few of them
 
 #if defined(__AVX512F__)
 typedef float Register __attribute__((vector_size(64)));
 #else
 typedef float Register __attribute__((vector_size(32)));
 #endif
-// Chains that do not wait for each other: a machine that begins two a cycle and takes four or five cycles for one needs ten.
+// Independent chains: a core that starts two multiply-adds a cycle, each of which takes four or five cycles, needs ten.
 constexpr int kChains = 10;
 constexpr index kRounds = 1'000'000;
 
-/// What the compiler may not foresee, and what it may not drop.
+/// Values that the compiler cannot know, and results that it must not drop.
 volatile float factor = 0.999F, term = 0.001F;
 thread_local volatile float sink = 0;
 

@@ -2,7 +2,7 @@
 
 #include "autograd/base/index.h"
 
-// What this machine can do at most, measured now, on as many threads as kernels use: what a benchmark's figures are to be held against.
+// The limits of this machine, measured now on as many threads as kernels use. Benchmarks report their figures as shares of these.
 namespace dikkat::bench {
 
 /// GFLOP/s of fused multiply-adds of f32 in registers, two operations each: the best of several short runs.

@@ -11,7 +11,7 @@
 
 namespace dikkat::bench {
 
-/// Reads the command line and runs a benchmark: the exit code, 1 for a failure, which is told in a line.
+/// Parses the command line and runs a benchmark. Returns the exit code; a failure prints one line and gives 1.
 template <class Run>
 int run_program(CLI::App& app, int argc, char** argv, Run&& run) {
   wait_briefly(argv);

@@ -1,5 +1,5 @@
-// How fast does a GPT write? Tokens a second of sampling from the cache of keys and values, for a prompt that is short and one that nearly
-// fills the context, and how much of the memory's read bandwidth that is: each token reads all weights once.
+// How fast does a GPT generate? Tokens a second with the cache of keys and values, for a short prompt and one that nearly fills the
+// context, and the share of the memory's read bandwidth that this is: each token reads all weights once.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

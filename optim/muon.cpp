@@ -83,8 +83,8 @@ bool Muon::update(const Update& u, std::span<const Unit> units) {
   std::atomic<bool> finite = true;
   for_float(store_.dtype(), "muon", [&](auto zero) {
     using T = decltype(zero);
-    auto memory = [&] { return scratch<T>(Scratch::h, std::max<index>(workspace, 1)); };
     auto update_matrix = [&](index i) {
+      const Scratch<T> memory(workspace);
       const Matrix& matrix = *chosen_[static_cast<std::size_t>(i)];
       const bool is_finite = kernels::muon<T>({.rows = matrix.rows,
                                                .cols = matrix.cols,
@@ -95,7 +95,7 @@ bool Muon::update(const Update& u, std::span<const Unit> units) {
                                                .beta = momentum_factor_,
                                                .weight_decay = matrix.weight_decay,
                                                .gradient_scale = u.gradient_scale,
-                                               .workspace = memory()});
+                                               .workspace = memory});
       if (!is_finite) {
         finite.store(false, std::memory_order_relaxed);
       }
@@ -103,7 +103,9 @@ bool Muon::update(const Update& u, std::span<const Unit> units) {
     // Many matrices: one for each thread. Few: all threads for each. The bits are the same.
     const auto count = static_cast<index>(chosen_.size());
     if (count >= 2 * thread_count()) {
-      parallel_for_uneven(count, memory, update_matrix);
+      const Work work{static_cast<double>(workspace) * static_cast<double>(count)};  // less than it is by far
+      parallel_for_uneven(
+          count, work, [&] { const Scratch<T> asked(workspace); }, update_matrix);
     } else {
       for (index i = 0; i < count; ++i) {
         update_matrix(i);

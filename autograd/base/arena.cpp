@@ -35,7 +35,7 @@ void Arena::grow(std::size_t bytes, const char* what) {
 void Arena::take_one_chunk(std::size_t bytes) {
   chunks_.clear();
   capacity_ = 0;
-  const std::size_t slack = bytes / 64 + kPage;  // chunk seams aligned differently than one chunk will
+  const std::size_t slack = bytes / 64 + kPage;  // for alignment: several chunks pad in other places than one does
   chunks_.emplace_back((bytes + slack + kPage - 1) / kPage * kPage, name_.c_str());
   capacity_ = chunks_.back().size();
 }

@@ -8,8 +8,8 @@
 
 namespace dikkat {
 
-/// Bump allocation: everything is given back at once by reset(). Memory is 64-byte aligned and not initialised.
-/// A first round grows chunk by chunk; reset() joins them into one, and from then on nothing is asked of the system.
+/// A bump allocator: reset() gives everything back at once. Memory is 64-byte aligned and not initialised.
+/// The first round grows chunk by chunk. reset() joins the chunks into one; later rounds of the same size ask the system for nothing.
 class Arena {
  public:
   static constexpr std::size_t kAlignment = 64;
@@ -23,18 +23,18 @@ class Arena {
     return static_cast<T*>(allocate(static_cast<std::size_t>(count) * sizeof(T), what));
   }
 
-  /// For a first round whose peak() is known: its memory is asked for now, as one. Throws Error when the system has none. Nothing happens
-  /// where there is memory already.
+  /// Maps the memory of a first round whose peak() is known, as one chunk. Does nothing where there is memory already. Throws Error when
+  /// the system has none.
   void reserve(std::size_t bytes);
 
-  /// Gives everything back. Pointers into the arena are dead.
+  /// Gives everything back. Pointers into the arena are invalid afterwards.
   void reset();
   /// The same, but leaves the joining of chunks to the next reset(): asks the system for nothing.
   void forget() noexcept {
     at_ = 0;
     used_ = 0;
   }
-  /// From here on growing throws: the size of a step is known and another one is a mistake.
+  /// From here on growing throws: the largest step has been seen, and a larger one is a mistake.
   void freeze() { frozen_ = true; }
   bool frozen() const { return frozen_; }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "autograd/base/scratch.h"
+
 namespace dikkat {
 namespace {
 
@@ -11,25 +13,30 @@ thread_local DryRun* current = nullptr;
 }  // namespace
 
 DryRun::DryRun() noexcept : outer_(std::exchange(current, this)) {}
-DryRun::~DryRun() { current = outer_; }
+
+DryRun::~DryRun() {
+  current = outer_;
+  if (outer_ == nullptr) {
+    drop_scratch();  // mapped without huge pages, as Pages does in a dry run
+  }
+}
 
 bool DryRun::active() noexcept { return current != nullptr; }
 
-std::size_t DryRun::scratch_bytes(int threads) const noexcept {
-  std::size_t bytes = 0;
-  for (std::size_t slot = 0; slot < kSlots; ++slot) {
-    bytes += std::max(own_[slot], each_[slot]) + static_cast<std::size_t>(threads - 1) * each_[slot];
-  }
-  return bytes;
-}
+std::size_t DryRun::scratch_bytes(int threads) const noexcept { return own_ + static_cast<std::size_t>(threads - 1) * each_; }
 
-DryRun::EachThread::EachThread() noexcept { current->each_thread_ = true; }
+DryRun::EachThread::EachThread() noexcept {
+  current->each_thread_ = true;
+  current->each_begin_ = scratch_in_use();
+}
 DryRun::EachThread::~EachThread() { current->each_thread_ = false; }
 
-void DryRun::note(Scratch slot, std::size_t bytes) noexcept {
+void DryRun::note_scratch(std::size_t in_use) noexcept {
   if (current != nullptr) {
-    std::size_t& most = (current->each_thread_ ? current->each_ : current->own_)[static_cast<std::size_t>(slot)];
-    most = std::max(most, bytes);
+    current->own_ = std::max(current->own_, in_use);
+    if (current->each_thread_) {
+      current->each_ = std::max(current->each_, in_use - current->each_begin_);
+    }
   }
 }
 

@@ -1,15 +1,12 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
-
-#include "autograd/base/scratch.h"
 
 namespace dikkat {
 
-/// While it lives, kernels that this thread calls compute nothing: parallel loops are not run, and what is asked for (arenas, pools,
-/// slabs, scratch) is mapped and hardly touched. Tensors hold anything; shapes, closures and sizes are the real ones. So a step of a model
-/// costs some milliseconds and next to no memory, and tells exactly what it would take.
+/// While it lives, kernels that this thread calls compute nothing: parallel loops do not run, and memory (arenas, pools, slabs, scratch)
+/// is mapped and hardly touched. Tensors hold anything; shapes, closures and sizes are the real ones. So a step of a model takes some
+/// milliseconds and next to no memory, and tells exactly how much memory it would take.
 class DryRun {
  public:
   DryRun() noexcept;
@@ -20,10 +17,10 @@ class DryRun {
   /// On this thread.
   static bool active() noexcept;
 
-  /// Bytes of scratch that kernels asked for while it lived, of `threads` threads together.
+  /// Bytes of scratch that kernels leased at once at most while it lived, on `threads` threads together.
   std::size_t scratch_bytes(int threads) const noexcept;
 
-  /// For parallel loops: what each thread asks for is asked here, once, while this lives.
+  /// For parallel loops: while it lives, this thread leases what each of the loop's threads would.
   class EachThread {
    public:
     EachThread() noexcept;
@@ -31,15 +28,14 @@ class DryRun {
     EachThread(const EachThread&) = delete;
     EachThread& operator=(const EachThread&) = delete;
   };
-  /// For scratch(): what was asked for.
-  static void note(Scratch slot, std::size_t bytes) noexcept;
+  /// Scratch calls this with the bytes that this thread has leased now.
+  static void note_scratch(std::size_t in_use) noexcept;
 
  private:
-  static constexpr auto kSlots = static_cast<std::size_t>(Scratch::count);
-
   DryRun* outer_;
   bool each_thread_ = false;
-  std::array<std::size_t, kSlots> own_{}, each_{};  // of the calling thread alone, and of every thread
+  std::size_t each_begin_ = 0;      // leased when the loop began
+  std::size_t own_ = 0, each_ = 0;  // leased at most: by this thread, and by each of the others
 };
 
 }  // namespace dikkat

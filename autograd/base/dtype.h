@@ -8,7 +8,8 @@
 
 namespace dikkat {
 
-/// Element types. f32 is trained, f64 is what gradients are checked in, i32 holds token ids.
+/// Element types. Every switch over them names all: a new one does not compile before each knows it (tests/must_not_compile). f32 is
+/// trained, f64 is what gradients are checked in, i32 holds token ids.
 enum class DType : std::uint8_t { f32, f64, i32 };
 
 template <class T>
@@ -28,7 +29,15 @@ struct DTypeOf<std::int32_t> {
 template <class T>
 inline constexpr DType kDType = DTypeOf<T>::value;
 
-constexpr std::size_t size_of(DType dtype) { return dtype == DType::f64 ? 8 : 4; }
+/// Bytes of an element.
+constexpr std::size_t size_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return sizeof(float);
+    case DType::f64: return sizeof(double);
+    case DType::i32: return sizeof(std::int32_t);
+  }
+  return 0;
+}
 
 constexpr const char* name_of(DType dtype) {
   switch (dtype) {
@@ -44,8 +53,12 @@ inline void append_to(std::string& out, DType dtype) { out += name_of(dtype); }
 /// Calls f(float{}) or f(double{}); `what` names the caller in the error for any other type.
 template <class F>
 auto for_float(DType dtype, const char* what, F&& f) {
-  require(dtype != DType::i32, what, ": element type i32, expected f32 or f64");
-  return dtype == DType::f32 ? f(float{}) : f(double{});
+  switch (dtype) {
+    case DType::f32: return f(float{});
+    case DType::f64: return f(double{});
+    case DType::i32: break;
+  }
+  fail(what, ": element type ", dtype, ", expected f32 or f64");
 }
 
 }  // namespace dikkat

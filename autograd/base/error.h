@@ -43,7 +43,7 @@ concept Printable = requires(std::string& out, const X& value) {
   append_to(out, value);
 };
 
-/// The parts, one after another. A type of one's own joins in by an `append_to(std::string&, const X&)` beside it.
+/// The text of the parts, one after another. For a type of your own, declare `append_to(std::string&, const X&)` beside it.
 template <Printable... Parts>
 std::string concat(const Parts&... parts) {
   std::string text;

@@ -36,8 +36,8 @@ inline Vec<float> exp2_of_fraction(Vec<float> r) {
 
 /// exp of each lane. f32: relative error below 2 ulp on [-86.98, 88.72]; 0 below -86.99, inf above, NaN for NaN.
 /// Cody and Waite's reduction x = n ln 2 + r, |r| <= ln 2 / 2, then a polynomial whose relative error from e^r is at most 2e-8 (of least
-/// error among those of degree 6 that are 1 at 0). No lane is looked at twice: x is brought to where the power of two comes out as 0, or
-/// the product as infinite, by itself.
+/// error among those of degree 6 that are 1 at 0). There are no branches: x is clamped to where
+/// the power of two becomes 0, or the product infinite, by itself.
 inline Vec<float> exp(Vec<float> x) {
   constexpr float kLowest = -87.3F;   // n = -126
   constexpr float kHighest = 88.75F;  // n = 128, and more than the largest float
@@ -69,7 +69,7 @@ inline Vec<float> exp2_within(Vec<float> x) {
 }
 
 /// 2^x of each lane, of x <= 0; x above 0 counts as 0. f32: relative error below 2 ulp; 0 below -126.5 (2^-126 is the least normal
-/// number); NaN for NaN. Attention's: no exponent above 0, so the power of two needs no halving on the way.
+/// number); NaN for NaN. For attention, whose exponents are 0 at most: the power of two is a float, and needs no halving.
 inline Vec<float> exp2_of_negative(Vec<float> x) {
   constexpr float kRound = detail::kRound + 127;     // n + 127 is the exponent's field
   Vec<float> bounded = 0.0F < x ? Vec<float>{} : x;  // in this order: NaN stays
@@ -106,7 +106,7 @@ inline Vec<float> log2_of_positive(Vec<float> x) {
   return x != x ? x : y;  // NOLINT(misc-redundant-expression): true where x is no number
 }
 
-/// exp of each lane by the C library: f64 is for checks, not for speed.
+/// exp of each lane by the C library: f64 is used for checks, where speed does not matter.
 inline Vec<double> exp(Vec<double> x) {
   Vec<double> y{};
   for (int lane = 0; lane < kLanes<double>; ++lane) {

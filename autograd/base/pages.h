@@ -18,7 +18,7 @@ class Pages {
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
 
-  /// How many times this process asked for pages: a steady state asks no more.
+  /// How many times this process asked for pages. In a steady state the number stays the same.
   static std::int64_t requests();
 
  private:
@@ -28,7 +28,8 @@ class Pages {
   std::size_t mapped_ = 0;
 };
 
-/// Throws Error that names `what` and the bytes unless the system would give as many now: asked before libraries that crash without memory.
+/// Throws Error that names `what` and the bytes unless the system would give that many now. Called before libraries that crash without
+/// memory.
 void require_room(std::size_t bytes, const char* what);
 
 }  // namespace dikkat

@@ -17,7 +17,7 @@
 namespace dikkat {
 namespace {
 
-// OpenMP's own default knows the affinity mask, and nothing of a cgroup's quota: threads beyond it are stopped for most of a period.
+// OpenMP's default respects the affinity mask but not a cgroup's CPU quota: threads beyond the quota are stopped for most of a period.
 [[maybe_unused]] const bool threads_are_chosen = [] {
   if (std::getenv("OMP_NUM_THREADS") == nullptr) {
     omp_set_num_threads(std::min(omp_get_max_threads(), usable_cores()));
@@ -61,7 +61,7 @@ void start_threads() {
     throw;
   }
   end_probes();
-  // OpenMP's threads end by pthread_exit(), for which the C library loads what unwinds stacks, and aborts where it has no memory for that.
+  // OpenMP's threads end by pthread_exit(), for which the C library loads its unwinder; without memory it aborts. Load it now.
   pthread_t last{};
   if (::pthread_create(
           &last, nullptr, [](void*) -> void* { ::pthread_exit(nullptr); }, nullptr) == 0) {
@@ -76,11 +76,14 @@ void run_tiles(const Tiles& tiles) {
   if (TileLoop::is_dry(tiles)) {
     return;
   }
-  flush_denormals_to_zero();
   TileLoop loop(tiles);
-  const bool alone = omp_in_parallel() != 0 || (tiles.count <= 1 && tiles.on_thread == nullptr);
-#pragma omp parallel if (!alone)
+  if (omp_in_parallel() != 0 || loop.is_for_one_thread()) {
+    loop.run_all();
+    return;
+  }
+#pragma omp parallel
   {
+    const FlushDenormals flushed;
     loop.begin_thread();
     if (tiles.even) {
 #pragma omp for schedule(static) nowait

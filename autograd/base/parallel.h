@@ -1,44 +1,67 @@
 #pragma once
 
+#include <cstdint>
 #include <type_traits>
 
 #include "autograd/base/index.h"
 
 namespace dikkat {
 
-/// Threads that kernels run on when this thread calls them. At first OMP_NUM_THREADS, or usable_cores().
+/// The number of threads that kernels run on when this thread calls them. By default OMP_NUM_THREADS, or usable_cores().
 int thread_count();
 /// Throws Error unless count is 1 or more.
 void set_thread_count(int count);
 
-/// Starts the threads that kernels run on, so that there is an answer where the system does not let them be: Error says how many there
-/// could be. Without this they start with the first kernel, and OpenMP's runtime ends the process where it cannot have them.
+/// Starts the threads that kernels run on. Throws Error, with the number that could be started, where the system allows fewer. Without this
+/// call they start with the first kernel, and OpenMP's runtime ends the process where it cannot start them.
 void start_threads();
 
-/// For main(), before anything else: threads that wait for work spin for some microseconds and then sleep, unless the environment
-/// says how they are to wait. Runtimes read this from the environment before main() begins, so the program starts itself once more.
-/// By default they spin for milliseconds: with another process on one of two cores, a step was seen to take 5 to 10 times as long.
+/// Call this first in main(): threads that wait for work then spin for some microseconds before they sleep, unless the environment sets
+/// another policy. OpenMP's runtimes read the environment before main() begins, so this starts the program once more. By default threads
+/// spin for milliseconds: with another process on one of two cores, steps took 5 to 10 times as long.
 void wait_briefly(char** argv) noexcept;
 
-/// While it lives, kernels that this thread calls (and the libraries they call) run on `count` threads.
+/// A rough estimate of a loop's work, from shapes: how many multiply-adds, at their fastest, take as long. It decides only whether other
+/// threads are woken, which changes no bits.
+struct Work {
+  double multiply_adds;
+
+  static constexpr Work products(index m, index n, index k) {
+    return {static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k)};
+  }
+  /// Of n elements that are read and written once: each takes as long as 32 multiply-adds.
+  static constexpr Work elements(index n) { return {32 * static_cast<double>(n)}; }
+};
+
+/// Loops of less work than this run on the calling thread alone: some 5 microseconds, about what it takes to wake the others.
+inline constexpr Work kLeastWork{1 << 19};
+
+/// The number of loops that this process has run on more than one thread.
+std::int64_t parallel_loops() noexcept;
+
+/// While it lives, kernels that this thread calls (and the libraries they call) run on `count` threads, where a loop is `least` work or
+/// more.
 class WithThreads {
  public:
   /// Throws Error unless count is 1 or more.
-  explicit WithThreads(int count) : before_(thread_count()) { set_thread_count(count); }
-  ~WithThreads() { set_thread_count(before_); }  // NOLINT(bugprone-exception-escape): it was a count before
+  explicit WithThreads(int count, Work least = kLeastWork);
+  ~WithThreads();
   WithThreads(const WithThreads&) = delete;
   WithThreads& operator=(const WithThreads&) = delete;
 
  private:
-  int before_;
+  int count_before_;
+  double least_before_;
 };
 
 namespace detail {
+inline constexpr Work kMuch{1e300};
 using TileFunction = void (*)(void* context, index tile);
 using ThreadFunction = void (*)(void* context);
 struct Tiles {
   index count;
   bool even;
+  Work work;
   TileFunction function;
   void* context;
   ThreadFunction on_thread;  // once on each thread before its first tile; null for none
@@ -57,33 +80,43 @@ constexpr ThreadFunction kThreadFunction = [](void* context) { (*static_cast<F*>
 /// The promise of equal bits on any number of threads rests on three rules for callers: tiles follow from shapes and never from
 /// the thread count; each tile owns what it writes; partial sums are kept per tile and added in tile order.
 /// When f throws (a thread has no memory for its scratch), tiles that have not begun are left out, and one of the exceptions is thrown
-/// here. Denormals are flushed to zero while f runs, and afterwards on this thread. In a DryRun nothing is called.
+/// here. While f runs denormals are flushed to zero; afterwards threads treat them as before. In a DryRun nothing is called.
+template <class F>
+void parallel_for(index tiles, Work work, F&& f) {
+  detail::run_tiles({tiles, true, work, detail::kTileFunction<std::remove_reference_t<F>>, &f, nullptr, nullptr});
+}
+/// For loops whose work is large or not known.
 template <class F>
 void parallel_for(index tiles, F&& f) {
-  detail::run_tiles({tiles, true, detail::kTileFunction<std::remove_reference_t<F>>, &f, nullptr, nullptr});
+  parallel_for(tiles, detail::kMuch, f);
 }
-/// Every thread calls on_thread() first, with or without a tile to come: memory that tiles need is asked for there, so that a DryRun
-/// knows of it (there on_thread() is called once), and a thread that gets its first tile in a later step does not ask for it then.
+/// Each thread that takes part calls on_thread() before its tiles, also if it gets none. It should lease the memory that a tile needs and
+/// give it back: then a thread that gets its first tile in a later step has that memory, and a DryRun, which calls it once, counts it.
 template <class P, class F>
-void parallel_for(index tiles, P&& on_thread, F&& f) {
-  detail::run_tiles({tiles, true, detail::kTileFunction<std::remove_reference_t<F>>, &f,
+void parallel_for(index tiles, Work work, P&& on_thread, F&& f) {
+  detail::run_tiles({tiles, true, work, detail::kTileFunction<std::remove_reference_t<F>>, &f,
                      detail::kThreadFunction<std::remove_reference_t<P>>, &on_thread});
 }
 
 /// The same for tiles of unequal work: threads take the next tile when they are done with one.
 template <class P, class F>
-void parallel_for_uneven(index tiles, P&& on_thread, F&& f) {
-  detail::run_tiles({tiles, false, detail::kTileFunction<std::remove_reference_t<F>>, &f,
+void parallel_for_uneven(index tiles, Work work, P&& on_thread, F&& f) {
+  detail::run_tiles({tiles, false, work, detail::kTileFunction<std::remove_reference_t<F>>, &f,
                      detail::kThreadFunction<std::remove_reference_t<P>>, &on_thread});
 }
 
 /// Calls f(begin, end) for consecutive blocks of at most `block` of the n elements.
 template <class F>
-void parallel_blocks(index n, index block, F&& f) {
-  parallel_for(ceil_div(n, block), [&](index tile) {
+void parallel_blocks(index n, index block, Work work, F&& f) {
+  parallel_for(ceil_div(n, block), work, [&](index tile) {
     const index begin = tile * block;
     f(begin, begin + block < n ? begin + block : n);
   });
+}
+/// For work that is proportional to the elements.
+template <class F>
+void parallel_blocks(index n, index block, F&& f) {
+  parallel_blocks(n, block, Work::elements(n), f);
 }
 
 }  // namespace dikkat

@@ -1,5 +1,6 @@
-// In place of parallel.cpp where there is no OpenMP (DIKKAT_OPENMP=OFF). ThreadSanitizer takes OpenMP's runtimes, which it cannot see into,
-// for races; std::thread it knows. Threads are made for each loop and ended after it, so that nothing but the loop orders them: slow.
+// Replaces parallel.cpp where there is no OpenMP (DIKKAT_OPENMP=OFF). ThreadSanitizer reports false races in OpenMP's runtimes, which are
+// not instrumented; it understands std::thread. Each loop starts and ends its threads, so that nothing else synchronises them. This is
+// slow.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -24,8 +25,9 @@ int first_thread_count() {
 thread_local int threads = first_thread_count();
 thread_local bool in_loop = false;
 
-/// What thread `thread` of `size` does of a loop.
+/// Runs the share of thread `thread` of `size`.
 void run_share(const detail::Tiles& tiles, detail::TileLoop& loop, int thread, int size, std::atomic<index>& next) {
+  const FlushDenormals flushed;
   loop.begin_thread();
   if (tiles.even) {
     for (index tile = tiles.count * thread / size; tile < tiles.count * (thread + 1) / size; ++tile) {
@@ -33,7 +35,7 @@ void run_share(const detail::Tiles& tiles, detail::TileLoop& loop, int thread, i
     }
     return;
   }
-  // Relaxed: the order in which tiles are taken must not look like one that their memory is handed on by.
+  // Relaxed, so that taking tiles does not synchronise the threads' memory and hide races between tiles.
   for (index tile; (tile = next.fetch_add(1, std::memory_order_relaxed)) < tiles.count;) {
     loop.run(tile);
   }
@@ -59,14 +61,12 @@ void run_tiles(const Tiles& tiles) {
     return;
   }
   TileLoop loop(tiles);
-  const bool alone = in_loop || (tiles.count <= 1 && tiles.on_thread == nullptr);
-  const int size = alone ? 1 : threads;
-  std::atomic<index> next{0};
-  if (size == 1) {
-    run_share(tiles, loop, 0, 1, next);
-    loop.finish();
+  if (in_loop || loop.is_for_one_thread()) {
+    loop.run_all();
     return;
   }
+  const int size = threads;
+  std::atomic<index> next{0};
   std::vector<std::thread> others;
   others.reserve(static_cast<std::size_t>(size - 1));
   for (int thread = 1; thread < size; ++thread) {

@@ -10,11 +10,11 @@
 namespace dikkat {
 namespace {
 
-/// Words, each in the lower half of its lane; what is in the upper halves does not matter.
+/// Words, each in the lower half of its lane. The upper halves are ignored.
 typedef std::uint64_t Words __attribute__((vector_size(simd::kBytes)));
 constexpr int kLanes = simd::kBytes / 8;
 
-/// The 64-bit products of the lower halves. gcc 12 does not find the instruction by itself, and warns about its form without a mask.
+/// The 64-bit products of the lower halves. gcc 12 does not choose this instruction by itself, and warns about the form without a mask.
 Words times(Words a, std::uint32_t factor) {
 #if defined(__AVX512F__)
   return reinterpret_cast<Words>(_mm512_maskz_mul_epu32(0xFF, reinterpret_cast<__m512i>(a), _mm512_set1_epi64(factor)));
@@ -58,7 +58,7 @@ Group draw(std::uint64_t key, std::uint64_t step, Words counter) {
   return {c0, c1, c2, c3};
 }
 
-/// The lower halves of two vectors, in turn.
+/// The lower halves of two vectors, interleaved.
 Words in_turn(Words even, Words odd) { return (even & 0xFFFFFFFF) | odd << 32; }
 
 }  // namespace

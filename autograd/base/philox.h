@@ -43,7 +43,7 @@ class RandomStream {
  public:
   constexpr RandomStream() = default;
   constexpr RandomStream(std::uint64_t seed, std::uint64_t site, std::uint64_t step) : step_(step) {
-    const auto word = philox(seed, philox_counter(0x6469'6b6b'6174'0001, site));  // "dikkat": apart from all other uses of seed
+    const auto word = philox(seed, philox_counter(0x6469'6b6b'6174'0001, site));  // "dikkat": a counter that no other use of the seed has
     key_ = std::uint64_t{word[1]} << 32 | word[0];
   }
   constexpr RandomStream(std::uint64_t seed, std::string_view site, std::uint64_t step) : RandomStream(seed, hash_of(site), step) {}

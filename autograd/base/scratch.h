@@ -3,17 +3,45 @@
 #include <cstddef>
 
 #include "autograd/base/index.h"
+#include "autograd/base/pages.h"
 
 namespace dikkat {
 
-/// Memory of this thread for the time of one kernel call or tile, 64-byte aligned, not initialised, kept for the next call.
-/// Slots are apart from each other; the same slot asked for again is the same memory. Throws Error when the system has none.
-enum class Scratch : int { a, b, c, d, e, f, g, h, gemm_packed, gemm_work, count };
-void* scratch(Scratch slot, std::size_t bytes);
+/// Leases bytes of this thread's scratch memory while it lives. Scratch<T> is the same for elements of T.
+class ScratchLease {
+ public:
+  explicit ScratchLease(std::size_t bytes);
+  ~ScratchLease();
+  ScratchLease(const ScratchLease&) = delete;
+  ScratchLease& operator=(const ScratchLease&) = delete;
 
+  void* data() const { return data_; }
+
+ private:
+  std::size_t bytes_;
+  void* data_;
+  Pages own_;  // used where the thread's memory has no room yet
+};
+
+/// Scratch memory of this thread for one scope: `count` elements, 64-byte aligned, not initialised. Leases nest like a stack: each goes
+/// back at the end of its scope. The thread keeps as much memory as was ever leased at once, so that later leases of the same sizes take
+/// nothing from the system. Throws Error when the system has none.
 template <class T>
-T* scratch(Scratch slot, index count) {
-  return static_cast<T*>(scratch(slot, static_cast<std::size_t>(count) * sizeof(T)));
-}
+class Scratch {
+ public:
+  explicit Scratch(index count) : lease_(static_cast<std::size_t>(count) * sizeof(T)) {}
+
+  T* data() const { return static_cast<T*>(lease_.data()); }
+  operator T*() const { return data(); }  // NOLINT(google-explicit-constructor): it stands for its first element, as an array does
+
+ private:
+  ScratchLease lease_;
+};
+
+/// Bytes that this thread has leased now.
+std::size_t scratch_in_use() noexcept;
+
+/// Gives this thread's scratch memory back to the system, unless some of it is leased.
+void drop_scratch() noexcept;
 
 }  // namespace dikkat

@@ -14,17 +14,19 @@ namespace dikkat {
 class Shape {
  public:
   static constexpr int kMaxRank = 4;
+  /// Far more than memory can hold, and few enough that byte counts of any element type do not overflow.
+  static constexpr index kMaxElements = index{1} << 56;
 
   constexpr Shape() = default;
-  /// Throws Error for a rank above 4, a negative extent, or more elements than an index can count.
+  /// Throws Error for a rank above 4, a negative extent, or more than kMaxElements elements (counted as if
+  /// extents of 0 were 1).
   constexpr Shape(std::initializer_list<index> extents) : Shape(std::span(extents.begin(), extents.size())) {}
   constexpr explicit Shape(std::span<const index> extents) {
     require(extents.size() <= kMaxRank, "shape: rank ", extents.size(), ", expected at most ", kMaxRank);
     for (const index extent : extents) {
-      require(extent >= 0, "shape: extent ", extent, ", expected 0 or more");
-      require(!__builtin_mul_overflow(size_, extent, &size_), "shape: too many elements to count");
       extents_[static_cast<std::size_t>(rank_++)] = extent;
     }
+    count();
   }
 
   constexpr int rank() const { return rank_; }
@@ -41,16 +43,26 @@ class Shape {
     Shape other;
     other.rank_ = rank_ == 0 ? 1 : rank_;
     for (int axis = 0; axis < other.rank_; ++axis) {
-      const index extent = axis == other.rank_ - 1 ? cols : (*this)[axis];
-      require(!__builtin_mul_overflow(other.size_, extent, &other.size_), "shape: too many elements to count");
-      other.extents_[static_cast<std::size_t>(axis)] = extent;
+      other.extents_[static_cast<std::size_t>(axis)] = axis == other.rank_ - 1 ? cols : (*this)[axis];
     }
+    other.count();
     return other;
   }
 
   constexpr bool operator==(const Shape&) const = default;
 
  private:
+  constexpr void count() {
+    index most = 1;
+    for (int axis = 0; axis < rank_; ++axis) {
+      const index extent = (*this)[axis];
+      require(extent >= 0, "shape: extent ", extent, ", expected 0 or more");
+      require(extent == 0 || most <= kMaxElements / extent, "shape: too many elements, expected at most 2^56");
+      most *= extent == 0 ? 1 : extent;
+      size_ *= extent;
+    }
+  }
+
   std::array<index, kMaxRank> extents_{};
   int rank_ = 0;
   index size_ = 1;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #if defined(__AVX__)
 #include <immintrin.h>
 #endif
@@ -11,7 +12,8 @@
 
 namespace dikkat::simd {
 
-/// As wide as the machine's registers. Of a wider type gcc makes copies in memory, and a loop can take twenty times as long.
+/// Bytes of a vector: as many as a register of this machine has. gcc copies wider types through memory, which can make a loop twenty times
+/// slower.
 #if defined(__AVX512F__)
 inline constexpr int kBytes = 64;
 #else
@@ -57,7 +59,7 @@ template <class T>
 inline Vec<T> broadcast(T value) {
   return value - Vec<T>{};
 }
-/// Which lanes of a vector count: all of them, or the first few at the end of an array.
+/// Which lanes of a vector are used: all of them, or the first few at the end of an array.
 struct Whole {};
 struct Part {
   index count;
@@ -83,6 +85,51 @@ inline void store(T* to, Vec<T> v, Part part) {
   std::memcpy(to, &v, static_cast<std::size_t>(part.count) * sizeof(T));
 }
 
+/// Loads a vector of To from memory that holds From, and stores it back, with conversion where the types differ. Lanes past the end are 0.
+template <class To, class From, class Lanes>
+inline Vec<To> load_as(const From* from, Lanes lanes) {
+  if constexpr (std::is_same_v<From, To>) {
+    return load(from, lanes);
+  } else {
+    index count = kLanes<To>;
+    if constexpr (std::is_same_v<Lanes, Part>) {
+      count = lanes.count;
+    }
+    Vec<To> v{};
+    for (index i = 0; i < count; ++i) {
+      v[i] = static_cast<To>(from[i]);
+    }
+    return v;
+  }
+}
+template <class From, class To, class Lanes>
+inline void store_as(To* to, Vec<From> v, Lanes lanes) {
+  if constexpr (std::is_same_v<From, To>) {
+    store(to, v, lanes);
+  } else {
+    index count = kLanes<From>;
+    if constexpr (std::is_same_v<Lanes, Part>) {
+      count = lanes.count;
+    }
+    for (index i = 0; i < count; ++i) {
+      to[i] = static_cast<To>(v[i]);
+    }
+  }
+}
+
+/// How many elements b begins after a, in arrays that need not be the same: for prefetch().
+template <class T>
+inline index elements_between(const T* a, const T* b) {
+  return static_cast<index>(reinterpret_cast<std::uintptr_t>(b) - reinterpret_cast<std::uintptr_t>(a)) / static_cast<index>(sizeof(T));
+}
+
+/// Prefetches the element `ahead` elements after `from` into a cache (2: L2). It may lie outside of the array, where no pointer may point.
+template <int kCache, class T>
+inline void prefetch(const T* from, index ahead) {
+  const auto address = reinterpret_cast<std::uintptr_t>(from) + static_cast<std::uintptr_t>(ahead) * sizeof(T);
+  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, kCache);  // NOLINT(performance-no-int-to-ptr)
+}
+
 /// Sum of the lanes, always by the same tree.
 template <class T>
 inline T sum(Vec<T> v) {
@@ -104,7 +151,7 @@ template <class T>
 inline Vec<T> min(Vec<T> a, Vec<T> b) {
   return a < b ? a : b;
 }
-#if defined(__AVX__)  // of the above gcc makes two instructions. With a mask, as it warns about the form without one
+#if defined(__AVX__)  // gcc makes two instructions of the above. The forms with a mask, as it warns about those without
 template <>
 inline Vec<float> max<float>(Vec<float> a, Vec<float> b) {
 #if defined(__AVX512F__)

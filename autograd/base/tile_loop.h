@@ -9,12 +9,12 @@
 
 namespace dikkat::detail {
 
-/// A loop over tiles, whatever threads run it: no exception leaves a thread, and the first one ends the loop.
+/// A loop over tiles, for any kind of threads: no exception leaves a thread, and the first exception ends the loop.
 class TileLoop {
  public:
   explicit TileLoop(const Tiles& tiles) : tiles_(tiles) {}
 
-  /// In a DryRun, instead of the loop. False where there is none.
+  /// Replaces the loop in a DryRun. False where there is none.
   static bool is_dry(const Tiles& tiles) {
     if (!DryRun::active()) {
       return false;
@@ -26,9 +26,21 @@ class TileLoop {
     return true;
   }
 
-  /// On each thread, before its tiles.
+  /// Whether the calling thread should run it alone. If not, counts it in parallel_loops().
+  bool is_for_one_thread() const noexcept;
+
+  /// Runs all tiles on this thread. Throws what a tile threw.
+  void run_all() {
+    const FlushDenormals flushed;
+    begin_thread();
+    for (index tile = 0; tile < tiles_.count; ++tile) {
+      run(tile);
+    }
+    finish();
+  }
+
+  /// Each thread calls this before its tiles.
   void begin_thread() noexcept {
-    flush_denormals_to_zero();
     if (tiles_.on_thread != nullptr) {
       guarded([&] { tiles_.on_thread(tiles_.thread_context); });
     }
@@ -36,7 +48,7 @@ class TileLoop {
   void run(index tile) noexcept {
     guarded([&] { tiles_.function(tiles_.context, tile); });
   }
-  /// When all threads are done: throws what a thread threw.
+  /// To be called when all threads are done. Throws what a thread threw.
   void finish() const {
     if (failure_) {
       std::rethrow_exception(failure_);

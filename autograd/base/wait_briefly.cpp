@@ -17,7 +17,7 @@ void wait_briefly(char** argv) noexcept {
   ::setenv("GOMP_SPINCOUNT", "1000", 0);  // gcc's runtime, which oneDNN has too: turns of a pause instruction
   ::setenv("KMP_BLOCKTIME", "0", 0);      // clang's: milliseconds
   // NOLINTEND(concurrency-mt-unsafe)
-  ::execv("/proc/self/exe", argv);  // where it fails, threads wait as they would have
+  ::execv("/proc/self/exe", argv);  // if this fails, threads wait as they do by default
 }
 
 }  // namespace dikkat

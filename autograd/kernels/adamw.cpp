@@ -61,8 +61,8 @@ bool adamw(const AdamW<T>& p) {
 template <class T>
 double sum_of_squares(index n, const T* x) {
   const index blocks = ceil_div(n, kBlock);
-  double* partial = scratch<double>(Scratch::a, std::max<index>(blocks, 1));
-  parallel_for(blocks, [&](index block) {
+  const Scratch<double> partial(blocks);
+  parallel_for(blocks, Work::elements(n), [&](index block) {
     constexpr index kSums = 16;  // apart from each other, so that the compiler may keep them in vectors
     double sums[kSums] = {};
     const index begin = block * kBlock;

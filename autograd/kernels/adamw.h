@@ -19,12 +19,12 @@ struct AdamW {
   double gradient_scale = 1;
   index step = 1;
 };
-/// Whether all weights and moments are finite afterwards. (A second moment that overflows stops its weight for good, and shows nowhere
-/// else.)
+/// Returns whether all weights and moments are finite afterwards. (A second moment that overflows stops its weight for good, which shows
+/// nowhere else.)
 template <class T>
 bool adamw(const AdamW<T>& p);
 
-/// Sum of the squares of n numbers, in f64, by the same tree whatever the threads.
+/// The sum of the squares of n numbers, in f64. The order of the additions does not depend on the threads.
 template <class T>
 double sum_of_squares(index n, const T* x);
 

@@ -14,14 +14,14 @@ struct Heads {
   index batch_stride = 0, row_stride = 0;
 };
 
-/// The same, as a gradient: nowhere (null), over what lies there, or added to it.
+/// The same for a gradient to write: nothing is written (null), or it overwrites what lies there, or is added to it.
 template <class T>
 struct HeadsOut {
   Heads<T> at;
   bool add = false;
 };
 
-/// What forward and backward agree on.
+/// The problem that forward and backward share.
 ///
 /// Query i of batch b sees the keys of a half-open interval: those in [key_begin[b, i], key_end[b, i]) where these are given,
 /// and of them, if causal, those up to query_offset + i. A query that sees no key gives 0.
@@ -38,30 +38,31 @@ struct AttentionShape {
 };
 
 /// y = softmax(scale q k^T) v by heads, in tiles: no (queries, keys) matrix (Milakov and Gimelshein, arXiv 1805.02867;
-/// Dao et al., arXiv 2205.14135). Saves the log-sum-exp of each query's scores, +inf where it sees none.
-template <class T>
+/// Dao et al., arXiv 2205.14135). Saves log2 of the sum of e^score of each query, +inf where it sees no key.
+/// Tensors lie in memory as Operand; everything between them is computed, and the sums are saved, as Sum.
+template <class Operand, class Sum = Operand>
 struct AttentionForward {
   AttentionShape shape;
-  Heads<const T> q, k, v;
-  Heads<T> y;
-  T* log_sum_exp = nullptr;  // (batch, heads, queries)
+  Heads<const Operand> q, k, v;
+  Heads<Operand> y;
+  Sum* log2_sum = nullptr;  // (batch, heads, queries)
 };
-template <class T>
-void attention_forward(const AttentionForward<T>& p);
+template <class Operand, class Sum = Operand>
+void attention_forward(const AttentionForward<Operand, Sum>& p);
 
-/// Let f = <dy, y>. Writes df/dq, df/dk and df/dv; a null output is skipped. Weights are computed anew from the log-sum-exps.
-template <class T>
+/// Let f = <dy, y>. Writes df/dq, df/dk and df/dv; a null output is skipped. Recomputes the weights from the saved sums.
+template <class Operand, class Sum = Operand>
 struct AttentionBackward {
   AttentionShape shape;
-  Heads<const T> q, k, v, y, dy;
-  const T* log_sum_exp = nullptr;  // (batch, heads, queries)
-  HeadsOut<T> dq{}, dk{}, dv{};
+  Heads<const Operand> q, k, v, y, dy;
+  const Sum* log2_sum = nullptr;  // (batch, heads, queries)
+  HeadsOut<Operand> dq{}, dk{}, dv{};
 };
-template <class T>
-void attention_backward(const AttentionBackward<T>& p);
+template <class Operand, class Sum = Operand>
+void attention_backward(const AttentionBackward<Operand, Sum>& p);
 
-/// Word of the stream that decides about the weight of (batch, head, query, key), batch counted in the whole step:
-/// four neighbouring keys share a draw.
+/// The element of the stream that decides whether dropout drops the weight of (batch, head, query, key). Batches are counted in the whole
+/// step. Four neighbouring keys share a draw.
 constexpr index attention_dropout_element(const AttentionShape& s, index batch, index head, index query, index key) {
   return (((s.first_batch + batch) * s.heads + head) * s.queries + query) * round_up(s.keys, 4) + key;
 }

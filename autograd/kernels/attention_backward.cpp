@@ -13,11 +13,11 @@ namespace {
 
 using namespace attention_tiles;
 
-constexpr index kTilesAtOnce = 4;  // of keys, that are held while queries pass by
-constexpr index kTasks = 48;       // that the work is cut into at least, where there are fewer heads
-constexpr index kMostGroups = 16;  // that the keys of a head are cut into for this
+constexpr index kTilesAtOnce = 4;  // of keys, held while the loop goes over the queries
+constexpr index kTasks = 48;       // at least this many, where there are fewer heads
+constexpr index kMostGroups = 16;  // of a head's keys
 
-/// The keys of a head in pieces that take about the same time: [first[i], first[i + 1]). They follow from the shape alone.
+/// The keys of a head, split into groups of about equal work: group i is [first[i], first[i + 1]). Depends on the shape alone.
 struct Groups {
   index count = 0;
   index first[kMostGroups + 1] = {};
@@ -44,7 +44,7 @@ struct Groups {
   }
 };
 
-/// What backward reads of a block of queries.
+/// A block of queries as backward reads it.
 template <class T>
 struct QueryBlock {
   QueryBlock(index width, T* memory) : pieces(memory) {
@@ -52,20 +52,21 @@ struct QueryBlock {
     q_t = pieces.take(kBlock * width);
     dy = pieces.take(kBlock * width);
     dy_t = pieces.take(kBlock * width);
-    log_sum_exp = pieces.take(kBlock);
+    log2_sum = pieces.take(kBlock);
     delta = pieces.take(kBlock);
   }
   static index size(index width) { return (4 * width + 2) * kBlock; }
 
   Pieces<T> pieces;
-  T* q;            // (queries, width)
-  T* q_t;          // (width, queries), scaled
-  T* dy;           // (queries, width)
-  T* dy_t;         // (width, queries)
-  T* log_sum_exp;  // of base 2; +inf past the end, so that weights there are 0
-  T* delta;        // <dy, y>
+  T* q;         // (queries, width)
+  T* q_t;       // (width, queries), scaled
+  T* dy;        // (queries, width)
+  T* dy_t;      // (width, queries)
+  T* log2_sum;  // +inf past the end, so that weights there are 0
+  T* delta;     // <dy, y>
 
-  void fill(const AttentionBackward<T>& p, index b, index h, index query) const {
+  template <class Operand>
+  void fill(const AttentionBackward<Operand, T>& p, index b, index h, index query) const {
     const AttentionShape& s = p.shape;
     const index width = round_up(s.head_size, kLanes<T>);
     const index count = std::min(kBlock, s.queries - query);
@@ -74,14 +75,14 @@ struct QueryBlock {
     gather(p.dy, s, b, h, query, count, columns, dy);
     tile_transpose(columns, width, static_cast<T>(s.scale * std::numbers::log2e), q, width, q_t, kBlock);
     tile_transpose(columns, width, T(1), dy, width, dy_t, kBlock);
-    std::fill_n(log_sum_exp, kBlock, kInfinity<T>);
+    std::fill_n(log2_sum, kBlock, kInfinity<T>);
     std::fill_n(delta, kBlock, T(0));
-    const T* y = head_at(p.y, s, b, h) + query * p.y.row_stride;
+    const Operand* y = head_at(p.y, s, b, h) + query * p.y.row_stride;
     for (index i = 0; i < count; ++i) {
-      log_sum_exp[i] = p.log_sum_exp[(b * s.heads + h) * s.queries + query + i] * std::numbers::log2e_v<T>;
+      log2_sum[i] = p.log2_sum[(b * s.heads + h) * s.queries + query + i];
       Vec<T> products{};
       simd::for_vectors<T>(0, s.head_size, [&](index d, auto lanes) {
-        products += simd::load(dy + i * width + d) * simd::load(y + i * p.y.row_stride + d, lanes);
+        products += simd::load(dy + i * width + d) * simd::load_as<T>(y + i * p.y.row_stride + d, lanes);
       });
       delta[i] = simd::sum<T>(products);
     }
@@ -93,10 +94,11 @@ template <class T>
 struct BackwardMemory {
   BackwardMemory(const AttentionShape& s, bool own_dq)
       : width(round_up(s.head_size, kLanes<T>)),
-        pieces(scratch<T>(Scratch::a, QueryBlock<T>::size(width) + 4 * kTilesAtOnce * kBlock * width + 3 * kBlock * kBlock +
-                                          (own_dq ? s.queries * width : 0))) {}
+        memory(QueryBlock<T>::size(width) + 4 * kTilesAtOnce * kBlock * width + 3 * kBlock * kBlock + (own_dq ? s.queries * width : 0)),
+        pieces(memory) {}
 
   index width;  // of a head's row, in whole vectors
+  Scratch<T> memory;
   Pieces<T> pieces;
   T* queries = pieces.take(QueryBlock<T>::size(width));
   T* weights = pieces.take(kBlock * kBlock);          // (keys, queries)
@@ -115,7 +117,7 @@ void weigh_again(const Part& part, T* scores, T* ds, const T* keep, const QueryB
   for (index j = part.key; j < part.key + part.keys; ++j) {
     for (index i = part.query; i < part.query + part.queries; i += kLanes<T>) {
       const index at = j * kBlock + i;
-      const Vec<T> w = simd::exp2_of_negative(simd::load(scores + at) - simd::load(of.log_sum_exp + i));
+      const Vec<T> w = simd::exp2_of_negative(simd::load(scores + at) - simd::load(of.log2_sum + i));
       const Vec<T> mask = keep == nullptr ? simd::broadcast(T(1)) : simd::load(keep + at);
       simd::store(scores + at, w * mask);
       simd::store(ds + at, w * (simd::load(ds + at) * mask - simd::load(of.delta + i)));
@@ -126,9 +128,9 @@ void weigh_again(const Part& part, T* scores, T* ds, const T* keep, const QueryB
 /// A group of keys of one head: their dk and dv, and dq / scale (queries, width) as far as it comes from them, for the blocks of queries
 /// that see one of them. `query_blocks` are the head's, or null: then they are made as they pass by. With weights w, dw = dy v^T and delta
 /// = <dy, y> by queries:  dv = w^T dy,  ds = w (dw - delta), dq = scale ds k,  dk = scale ds^T q.
-template <class T>
-void backward_group(const AttentionBackward<T>& p, T* query_blocks, const BackwardMemory<T>& m, index b, index h, index group_first,
-                    index group_last, T* dq) {
+template <class Operand, class T>
+void backward_group(const AttentionBackward<Operand, T>& p, T* query_blocks, const BackwardMemory<T>& m, index b, index h,
+                    index group_first, index group_last, T* dq) {
   const AttentionShape& s = p.shape;
   const index width = m.width;
   constexpr index kKeys = kTilesAtOnce * kBlock;
@@ -213,8 +215,8 @@ void backward_group(const AttentionBackward<T>& p, T* query_blocks, const Backwa
 
 }  // namespace
 
-template <class T>
-void attention_backward(const AttentionBackward<T>& p) {
+template <class Operand, class T>
+void attention_backward(const AttentionBackward<Operand, T>& p) {
   const AttentionShape& s = p.shape;
   const Groups groups(s);
   const index heads = s.batch * s.heads;
@@ -222,7 +224,7 @@ void attention_backward(const AttentionBackward<T>& p) {
   const bool one = groups.count <= 1;
   const index size = s.queries * width;
   // What each group of keys adds to dq lies apart, and is added in the order of the groups.
-  T* const parts = one ? nullptr : scratch<T>(Scratch::b, heads * groups.count * size);
+  const Scratch<T> parts(one ? 0 : heads * groups.count * size);
   const auto write_dq = [&](index head, index query, T* first_part) {
     const index count = std::min(kBlock, s.queries - query);
     const Intervals<T> see(s, head / s.heads, query, count);
@@ -238,16 +240,16 @@ void attention_backward(const AttentionBackward<T>& p) {
   };
   const index blocks = ceil_div(s.queries, kBlock);
   const index block_size = QueryBlock<T>::size(width);
-  T* query_blocks = nullptr;
-  if (blocks > 1 && s.keys > kTilesAtOnce * kBlock) {  // they pass by more than once
-    query_blocks = scratch<T>(Scratch::c, heads * blocks * block_size);
-    parallel_for(heads * blocks, [&](index task) {
+  const bool queries_pass_again = blocks > 1 && s.keys > kTilesAtOnce * kBlock;
+  const Scratch<T> query_blocks(queries_pass_again ? heads * blocks * block_size : 0);
+  if (queries_pass_again) {
+    parallel_for(heads * blocks, Work::elements(heads * blocks * block_size), [&](index task) {
       const index head = task / blocks;
       QueryBlock<T>(width, query_blocks + task * block_size).fill(p, head / s.heads, head % s.heads, task % blocks * kBlock);
     });
   }
   parallel_for_uneven(
-      heads * std::max<index>(groups.count, 1),
+      heads * std::max<index>(groups.count, 1), work_of(s, 5),
       [&] {
         BackwardMemory<T>{s, one};
       },
@@ -257,19 +259,20 @@ void attention_backward(const AttentionBackward<T>& p) {
         const index head = one ? task : task / groups.count;
         T* dq = one ? m.dq : parts + task * size;
         std::fill_n(dq, size, T(0));
-        backward_group(p, query_blocks == nullptr ? nullptr : query_blocks + head * blocks * block_size, m, head / s.heads, head % s.heads,
+        backward_group(p, queries_pass_again ? query_blocks + head * blocks * block_size : nullptr, m, head / s.heads, head % s.heads,
                        groups.first[group], groups.first[group + 1], dq);
         for (index query = 0; one && query < s.queries; query += kBlock) {
           write_dq(head, query, dq);
         }
       });
   if (!one) {
-    parallel_for(heads * blocks,
+    parallel_for(heads * blocks, Work::elements(heads * groups.count * size),
                  [&](index tile) { write_dq(tile / blocks, tile % blocks * kBlock, parts + tile / blocks * groups.count * size); });
   }
 }
 
-template void attention_backward<float>(const AttentionBackward<float>&);
-template void attention_backward<double>(const AttentionBackward<double>&);
+template void attention_backward(const AttentionBackward<float>&);
+template void attention_backward(const AttentionBackward<double>&);
+template void attention_backward(const AttentionBackward<float, double>&);
 
 }  // namespace dikkat::kernels

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <numbers>
+#include <type_traits>
 
 #include "autograd/base/exp.h"
 #include "autograd/base/parallel.h"
@@ -14,14 +15,15 @@ namespace {
 
 using namespace attention_tiles;
 
-/// Rows of every head next to each other, (B, H, rows, width), where more than one task reads them.
+/// The rows of every head, contiguous, (B, H, rows, width): made once where several tasks read them.
 template <class T>
 struct GatheredHeads {
   const T* data = nullptr;  // null: each task gathers what it needs
   index rows = 0, width = 0;
 
-  /// Rows from `first` on of a head; gathered to `own` if they are not here.
-  const T* at(const Heads<const T>& heads, const AttentionShape& s, index b, index h, index first, index count, T* own) const {
+  /// The rows of a head from `first` on; gathered to `own` if they are not here.
+  template <class Operand>
+  const T* at(const Heads<const Operand>& heads, const AttentionShape& s, index b, index h, index first, index count, T* own) const {
     if (data != nullptr) {
       return data + ((b * s.heads + h) * rows + first) * width;
     }
@@ -30,12 +32,12 @@ struct GatheredHeads {
   }
 };
 
-template <class T>
-GatheredHeads<T> gather_heads(const Heads<const T>& heads, const AttentionShape& s, index rows, Scratch slot) {
+/// Gathers the heads to `to`.
+template <class Operand, class T>
+GatheredHeads<T> gather_heads(const Heads<const Operand>& heads, const AttentionShape& s, index rows, T* to) {
   const index width = round_up(s.head_size, kLanes<T>);
   const index blocks = ceil_div(rows, kBlock);
-  T* to = scratch<T>(slot, s.batch * s.heads * rows * width);
-  parallel_for(s.batch * s.heads * blocks, [&](index task) {
+  parallel_for(s.batch * s.heads * blocks, Work::elements(s.batch * s.heads * rows * width), [&](index task) {
     const index head = task / blocks;
     const index first = task % blocks * kBlock;
     const index count = std::min(kBlock, rows - first);
@@ -48,9 +50,10 @@ GatheredHeads<T> gather_heads(const Heads<const T>& heads, const AttentionShape&
 template <class T>
 struct ForwardMemory {
   explicit ForwardMemory(const AttentionShape& s)
-      : width(round_up(s.head_size, kLanes<T>)), pieces(scratch<T>(Scratch::a, (5 * width + 2 * kBlock) * kBlock)) {}
+      : width(round_up(s.head_size, kLanes<T>)), memory((5 * width + 2 * kBlock) * kBlock), pieces(memory) {}
 
   index width;  // of a head's row, in whole vectors
+  Scratch<T> memory;
   Pieces<T> pieces;
   T* q = pieces.take(kBlock * width);         // (queries, width)
   T* q_t = pieces.take(kBlock * width);       // (width, queries), scaled
@@ -61,12 +64,12 @@ struct ForwardMemory {
   T* keep = pieces.take(kBlock * kBlock);     // (keys, queries)
 };
 
-/// Of a block of queries.
+/// Online softmax of a block of queries.
 template <class T>
 struct Sums {
   alignas(64) T highest[kBlock];  // score so far
   alignas(64) T total[kBlock];    // of 2^(score - highest)
-  alignas(64) T rescale[kBlock];  // what sums so far are multiplied by, as the highest score has changed
+  alignas(64) T rescale[kBlock];  // factor of the sums so far, since the highest score has changed
 };
 
 /// Scores become weights 2^(score - highest), which are multiplied by `keep` where it is given.
@@ -94,8 +97,8 @@ void weigh(const Part& part, T* scores, const T* keep, Sums<T>& sums) {
 }
 
 /// One block of queries of one head against all the keys that it sees.
-template <class T>
-void forward_block(const AttentionForward<T>& p, const GatheredHeads<T>& all_k, const GatheredHeads<T>& all_v, index b, index h,
+template <class Operand, class T>
+void forward_block(const AttentionForward<Operand, T>& p, const GatheredHeads<T>& all_k, const GatheredHeads<T>& all_v, index b, index h,
                    index query) {
   const AttentionShape& s = p.shape;
   const index count = std::min(kBlock, s.queries - query);
@@ -146,49 +149,54 @@ void forward_block(const AttentionForward<T>& p, const GatheredHeads<T>& all_k, 
     }
   }
 
-  T* log_sum_exp = p.log_sum_exp + (b * s.heads + h) * s.queries + query;
+  T* log2_sum = p.log2_sum + (b * s.heads + h) * s.queries + query;
   simd::for_vectors<T>(0, count, [&](index i, auto lanes) {
     const Vec<T> total = simd::load(sums.total + i);
-    const Vec<T> log = (simd::load(sums.highest + i) + simd::log2_of_positive(total)) * std::numbers::ln2_v<T>;
-    simd::store(log_sum_exp + i, total == T(0) ? simd::broadcast(kInfinity<T>) : log, lanes);
+    const Vec<T> log = simd::load(sums.highest + i) + simd::log2_of_positive(total);
+    simd::store(log2_sum + i, total == T(0) ? simd::broadcast(kInfinity<T>) : log, lanes);
   });
   for (index i = 0; i < count; ++i) {
     if (sums.total[i] == T(0)) {  // it saw no key
       std::fill_n(m.y + i * width, width, T(0));
     }
-    const HeadsOut<T> out{p.y};
+    const HeadsOut<Operand> out{p.y};
     scatter(out, s, b, h, query + i, 1, m.y + i * width, sums.total[i] == T(0) ? T(0) : 1 / sums.total[i]);
   }
 }
 
 }  // namespace
 
-template <class T>
-void attention_forward(const AttentionForward<T>& p) {
+template <class Operand, class T>
+void attention_forward(const AttentionForward<Operand, T>& p) {
   const AttentionShape& s = p.shape;
-  if (is_one_query(s)) {
-    attention_one_query(p);
-    return;
+  if constexpr (std::is_same_v<Operand, T>) {
+    if (is_one_query(s)) {
+      attention_one_query(p);
+      return;
+    }
   }
   const index blocks = ceil_div(s.queries, kBlock);
   const index heads = s.batch * s.heads;
   GatheredHeads<T> k, v;
+  const index gathered = blocks > 1 ? heads * s.keys * round_up(s.head_size, kLanes<T>) : 0;
+  const Scratch<T> own_k(gathered), own_v(gathered);
   if (blocks > 1) {
-    k = gather_heads(p.k, s, s.keys, Scratch::b);
-    v = gather_heads(p.v, s, s.keys, Scratch::c);
+    k = gather_heads(p.k, s, s.keys, own_k.data());
+    v = gather_heads(p.v, s, s.keys, own_v.data());
   }
   parallel_for_uneven(
-      heads * blocks, [&] { ForwardMemory<T>{s}; },
+      heads * blocks, work_of(s, 2), [&] { ForwardMemory<T>{s}; },
       [&](index task) {
-        // A head after the other, so that its keys stay in cache. Last blocks first: under a causal mask they see the most keys, and the
-        // longest tasks should not be the last to begin.
+        // Head by head, so that keys stay in cache. Last blocks first: under a causal mask they see the most keys, and the longest tasks
+        // should not begin last.
         const index head = task / blocks;
         const index block = blocks - 1 - task % blocks;
         forward_block(p, k, v, head / s.heads, head % s.heads, block * kBlock);
       });
 }
 
-template void attention_forward<float>(const AttentionForward<float>&);
-template void attention_forward<double>(const AttentionForward<double>&);
+template void attention_forward(const AttentionForward<float>&);
+template void attention_forward(const AttentionForward<double>&);
+template void attention_forward(const AttentionForward<float, double>&);
 
 }  // namespace dikkat::kernels

@@ -27,14 +27,14 @@ struct Parts {
       : heads(s.heads),
         width(round_up(s.heads * s.head_size, kLanes<T>)),
         padded(round_up(s.heads, kLanes<T>)),
-        data(scratch<T>(Scratch::b, batch_groups * (width + 2 * padded))) {}
+        memory(batch_groups * (width + 2 * padded)) {}
 
-  T* y(index i) const { return data + i * (width + 2 * padded); }  // (heads, head_size), not yet divided by the totals
-  T* highest(index i) const { return y(i) + width; }               // (heads): score
-  T* total(index i) const { return highest(i) + padded; }          // (heads): of 2^(score - highest)
+  T* y(index i) const { return memory + i * (width + 2 * padded); }  // (heads, head_size), not yet divided by the totals
+  T* highest(index i) const { return y(i) + width; }                 // (heads): score
+  T* total(index i) const { return highest(i) + padded; }            // (heads): of 2^(score - highest)
 
   index heads, width, padded;
-  T* data;
+  Scratch<T> memory;
 };
 
 /// The keys that the query of a batch sees.
@@ -48,12 +48,13 @@ struct Interval {
   }
 };
 
-/// Scores of `count` keys, up to kLanes, of base 2; -inf past them. Their values, so far from them, are fetched.
+/// Scores of `count` keys, up to kLanes, of base 2; -inf past them. Their values, which begin at v, are fetched.
 template <class T>
-Vec<T> scores_of(const AttentionShape& s, const T* q, const T* k, index stride, index count, std::ptrdiff_t to_values) {
+Vec<T> scores_of(const AttentionShape& s, const T* q, const T* k, const T* v, index stride, index count) {
   constexpr int kIntoL2 = 2;
   Vec<T> sums[kLanes<T>] = {};
   const T* rows[kLanes<T>];
+  const index to_values = simd::elements_between(k, v);
   for (index j = 0; j < kLanes<T>; ++j) {
     rows[j] = k + std::min(j, count - 1) * stride;
   }
@@ -62,8 +63,8 @@ Vec<T> scores_of(const AttentionShape& s, const T* q, const T* k, index stride, 
 #pragma GCC unroll 16
     for (index j = 0; j < kLanes<T>; ++j) {
       sums[j] += factor * simd::load(rows[j] + d, lanes);
-      __builtin_prefetch(rows[j] + to_values + d, 0, kIntoL2);
-      __builtin_prefetch(rows[j] + kLanes<T> * stride + d, 0, kIntoL2);  // keys that come next
+      simd::prefetch<kIntoL2>(rows[j] + d, to_values);
+      simd::prefetch<kIntoL2>(rows[j] + d, kLanes<T> * stride);  // keys that come next
     }
   });
   Vec<T> scores = lane_sums<T>(sums) * static_cast<T>(s.scale * std::numbers::log2e);
@@ -88,7 +89,7 @@ void one_group(const AttentionForward<T>& p, index b, index begin, index end, co
     const T* k = p.k.data + b * p.k.batch_stride + key * p.k.row_stride;
     const T* v = p.v.data + b * p.v.batch_stride + key * p.v.row_stride;
     for (index h = 0; h < s.heads; ++h) {
-      const Vec<T> scores = scores_of(s, p.q.data + b * p.q.batch_stride + h * size, k + h * size, p.k.row_stride, count, v - k);
+      const Vec<T> scores = scores_of(s, p.q.data + b * p.q.batch_stride + h * size, k + h * size, v + h * size, p.k.row_stride, count);
       const T top = std::max(highest[h], simd::max<T>(scores));
       const T base = top == -kInfinity<T> ? T(0) : top;  // nothing seen yet: 2^(-inf - 0) = 0
       const Vec<T> weights = simd::exp2_of_negative(scores - base);
@@ -127,8 +128,8 @@ void add_parts(const AttentionForward<T>& p, index b, const Parts<T>& parts, ind
       total += factor * simd::load(parts.total(first + g) + h);
       simd::store(highest, factor);
     }
-    const Vec<T> log = (top + simd::log2_of_positive(total)) * std::numbers::ln2_v<T>;
-    simd::store(p.log_sum_exp + b * s.heads + h, total == T(0) ? simd::broadcast(kInfinity<T>) : log, lanes);
+    const Vec<T> log = top + simd::log2_of_positive(total);
+    simd::store(p.log2_sum + b * s.heads + h, total == T(0) ? simd::broadcast(kInfinity<T>) : log, lanes);
     simd::store(parts.total(first) + h, total == T(0) ? Vec<T>{} : T(1) / total);  // it saw no key: 0
   });
   for (index h = 0; h < s.heads; ++h) {
@@ -149,12 +150,13 @@ void attention_one_query(const AttentionForward<T>& p) {
   const AttentionShape& s = p.shape;
   const index groups = std::max<index>(ceil_div(s.keys, kGroup), 1);
   const Parts<T> parts(s, s.batch * groups);
-  parallel_for(s.batch * groups, [&](index task) {
+  const index width = s.heads * s.head_size;
+  parallel_for(s.batch * groups, Work::elements(s.batch * s.keys * width), [&](index task) {
     const Interval see(s, task / groups);
     const index begin = task % groups * kGroup;
     one_group(p, task / groups, std::max(begin, see.first), std::min(begin + kGroup, see.last), parts, task);
   });
-  parallel_for(s.batch, [&](index b) { add_parts(p, b, parts, b * groups, groups); });
+  parallel_for(s.batch, Work::elements(s.batch * groups * width), [&](index b) { add_parts(p, b, parts, b * groups, groups); });
 }
 
 template void attention_one_query<float>(const AttentionForward<float>&);

@@ -4,14 +4,14 @@
 #include <limits>
 #include <utility>
 
+#include "autograd/base/parallel.h"
 #include "autograd/base/simd.h"
 #include "autograd/kernels/attention.h"
 #include "autograd/kernels/elementwise.h"
 
-// What attention forward and backward have in common. Tiles of scores are kept transposed, (keys, queries): a row is one key against a
-// block of queries, so maxima and sums over keys are plain vector operations. Rows of heads lie far apart in memory, often in the same
-// places of a cache, so what a tile needs is copied next to each other first. Scores are those of base 2: log2(e) is a part of the factor
-// that queries are multiplied by.
+// What attention forward and backward share. Tiles of scores are transposed, (keys, queries): a row is one key against a block of queries,
+// so maxima and sums over keys are plain vector operations. Rows of heads lie far apart in memory, often in the same sets of a cache, so
+// the rows of a tile are first copied next to each other. Scores have base 2: the factor of the queries includes log2(e).
 namespace dikkat::kernels::attention_tiles {
 
 using simd::IntVec;
@@ -21,43 +21,49 @@ using simd::Vec;
 constexpr index kBlock = 64;  // queries, and keys, of a tile
 
 template <class T>
-constexpr index kPanel = 2 * kLanes<T>;  // queries that are looked at together in tiles that they see in part
+constexpr index kPanel = 2 * kLanes<T>;  // queries that are masked together, in tiles that they see in part
 template <class T>
 constexpr index kPanels = kBlock / kPanel<T>;
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
+
+/// The work of `products` products of queries and keys.
+inline Work work_of(const AttentionShape& s, index products) {
+  return Work::products(products * s.batch * s.heads * s.queries, s.keys, s.head_size);
+}
 
 template <class T>
 T* head_at(const Heads<T>& heads, const AttentionShape& s, index b, index h) {
   return heads.data + b * heads.batch_stride + h * s.head_size;
 }
 
-/// to (rows, width) = `count` rows of a head, then zeros. Rows are padded with zeros to whole vectors.
-template <class T>
-void gather(const Heads<const T>& heads, const AttentionShape& s, index b, index h, index first, index count, index rows, T* to) {
-  const T* from = head_at(heads, s, b, h) + first * heads.row_stride;
+/// Copies `count` rows of a head to `to` (rows, width), and fills the other rows with zeros. Each row is padded with zeros to whole
+/// vectors.
+template <class Operand, class T>
+void gather(const Heads<const Operand>& heads, const AttentionShape& s, index b, index h, index first, index count, index rows, T* to) {
+  const Operand* from = head_at(heads, s, b, h) + first * heads.row_stride;
   const index width = round_up(s.head_size, kLanes<T>);
   for (index row = 0; row < count; ++row) {
     simd::for_vectors<T>(0, s.head_size, [&](index d, auto lanes) {
-      simd::store(to + row * width + d, simd::load(from + row * heads.row_stride + d, lanes));
+      simd::store(to + row * width + d, simd::load_as<T>(from + row * heads.row_stride + d, lanes));
     });
   }
   std::fill_n(to + count * width, (rows - count) * width, T(0));
 }
 
-/// The reverse, of `count` rows multiplied by a factor.
-template <class T>
-void scatter(const HeadsOut<T>& out, const AttentionShape& s, index b, index h, index first, index count, const T* rows, T factor) {
+/// Writes `count` such rows, multiplied by a factor, to a head.
+template <class Operand, class T>
+void scatter(const HeadsOut<Operand>& out, const AttentionShape& s, index b, index h, index first, index count, const T* rows, T factor) {
   if (out.at.data == nullptr) {
     return;
   }
-  T* to = head_at(out.at, s, b, h) + first * out.at.row_stride;
+  Operand* to = head_at(out.at, s, b, h) + first * out.at.row_stride;
   const index width = round_up(s.head_size, kLanes<T>);
   for (index row = 0; row < count; ++row) {
     simd::for_vectors<T>(0, s.head_size, [&](index d, auto lanes) {
-      T* place = to + row * out.at.row_stride + d;
-      const Vec<T> before = out.add ? simd::load(place, lanes) : Vec<T>{};
-      simd::store(place, before + factor * simd::load(rows + row * width + d), lanes);
+      Operand* place = to + row * out.at.row_stride + d;
+      const Vec<T> before = out.add ? simd::load_as<T>(place, lanes) : Vec<T>{};
+      simd::store_as<T>(place, before + factor * simd::load(rows + row * width + d), lanes);
     });
   }
 }
@@ -79,8 +85,8 @@ struct Intervals {
     bool sees_all(index key, index count) const { return all_first <= key && key + count <= all_last; }
     bool sees_any(index key, index count) const { return key < any_last && any_first < key + count; }
   };
-  IntVec<T> first[kBlock / kLanes<T>], last[kBlock / kLanes<T>];  // by query; lanes past the block's end are of any value
-  Panel panels[kPanels<T>];
+  IntVec<T> first[kBlock / kLanes<T>] = {}, last[kBlock / kLanes<T>] = {};  // by query; those past the block's end see no key
+  Panel panels[kPanels<T>] = {};
   Panel whole;
   index columns;  // queries, in whole vectors
 
@@ -112,8 +118,8 @@ struct Part {
   index key = 0, keys = 0, query = 0, queries = 0;
 };
 
-/// What is computed of a tile: all of it, or for each panel of queries the keys between the first and the last that one of them sees, in
-/// steps of kPanel.
+/// The parts of a tile that are computed: all of it, or for each panel of queries the keys from the first to the last that one of them
+/// sees, in steps of kPanel.
 template <class T>
 class Seen {
  public:
@@ -135,7 +141,7 @@ class Seen {
   const Part* begin() const { return parts_; }
   const Part* end() const { return parts_ + count_; }
 
-  /// Calls f for the same, cut by keys: each part has the queries of neighbouring panels.
+  /// Calls f for the same parts, split by keys: each has the queries of neighbouring panels.
   template <class F>
   void by_keys(F&& f) const {
     if (whole_) {
@@ -168,7 +174,7 @@ class Seen {
   index keys_;
 };
 
-/// scores (keys, kBlock) of a part of a panel: -inf where the query does not see the key.
+/// Sets scores (keys, kBlock) of a part of a panel to -inf where the query does not see the key.
 template <class T>
 void hide_keys(const Intervals<T>& see, index key, const Part& part, T* scores) {
   const auto& panel = see.panels[part.query / kPanel<T>];
@@ -185,7 +191,7 @@ void hide_keys(const Intervals<T>& see, index key, const Part& part, T* scores) 
   }
 }
 
-/// keep (keys, kBlock): 0 for a dropped weight, 1 / (1 - dropout) for a kept one. The tile begins at (query, key).
+/// Fills keep (keys, kBlock): 0 for a dropped weight, 1 / (1 - dropout) for a kept one. The tile begins at (query, key).
 template <class T>
 void draw_dropout(const AttentionShape& s, index b, index h, index query, index key, const Part& part, T* keep) {
   constexpr index kColumns = RandomStream::kGroups;
@@ -205,7 +211,7 @@ void draw_dropout(const AttentionShape& s, index b, index h, index query, index 
   }
 }
 
-/// This thread's memory, in pieces.
+/// Hands out memory in pieces.
 template <class T>
 class Pieces {
  public:

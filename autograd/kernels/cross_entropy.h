@@ -10,7 +10,7 @@ namespace dikkat::kernels {
 /// Let nll[i, v] = log sum_u e^logits[i, u] - logits[i, v]. Row i costs
 /// weight[i] * ((1 - label_smoothing) * nll[i, target[i]] + label_smoothing * mean_v nll[i, v]) / normaliser:
 /// a share of each target is spread evenly over all classes, the right one among them (Szegedy et al., arXiv 1512.00567,
-/// section 7). A row of weight 0 is not looked at.
+/// section 7). A row of weight 0 is not read.
 template <class T>
 struct CrossEntropy {
   index rows = 0, cols = 0;
@@ -19,12 +19,13 @@ struct CrossEntropy {
   const float* weights = nullptr;         // (rows), or null: 1 each
   double normaliser = 1;
   double label_smoothing = 0;  // in [0, 1)
-  T* log_sum_exp = nullptr;    // (rows): saved forward, read backward
+  T* tops = nullptr;           // (rows): the largest logit; saved forward, read backward
+  T* sums = nullptr;           // (rows): of e^(logit - top); saved forward, read backward
   T* losses = nullptr;         // (rows), forward only
   T dloss{};                   // backward only: derivative with respect to the sum of all rows' costs
   GradOut<T> dlogits{};        // (rows, cols), backward only
 };
-/// Writes the rows' costs and their log-sum-exps.
+/// Writes the rows' costs, tops and sums.
 template <class T>
 void cross_entropy_forward(const CrossEntropy<T>& p);
 /// dlogits = dloss * weight / normaliser * (softmax[v] - label_smoothing / cols - (v == target) * (1 - label_smoothing)).

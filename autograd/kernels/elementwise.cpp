@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/base/denormals.h"
 #include "autograd/base/exp.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
@@ -124,7 +125,7 @@ void for_pairs(const Binary<T>& p, F&& f) {
     return;
   }
   const index rows_in_block = std::max<index>(1, kBlock / std::max<index>(p.cols, 1));
-  parallel_blocks(p.rows, rows_in_block, [&](index begin, index end) {
+  parallel_blocks(p.rows, rows_in_block, Work::elements(p.rows * p.cols), [&](index begin, index end) {
     for (index row = begin; row < end; ++row) {
       simd::for_vectors<T>(0, p.cols, [&](index at, auto lanes) { f(row * p.cols + at, at, lanes); });
     }
@@ -137,8 +138,9 @@ template <class T, class G>
 void reduce_rows(index rows, index cols, GradOut<T> out, G&& g) {
   constexpr index kRows = 64;
   const index blocks = ceil_div(rows, kRows);
-  T* partial = scratch<T>(Scratch::a, std::max<index>(blocks, 1) * cols);
-  parallel_for(blocks, [&](index block) {
+  const Scratch<T> partial(blocks * cols);
+  const FlushDenormals flushed;  // for what follows the loop too
+  parallel_for(blocks, Work::elements(rows * cols), [&](index block) {
     T* own = partial + block * cols;
     const index end = std::min(rows, (block + 1) * kRows);
     std::fill(own, own + cols, T(0));
@@ -226,8 +228,8 @@ void fill(index n, T value, GradOut<T> out) {
 template <class T>
 T sum(index n, const T* x) {
   const index blocks = ceil_div(n, kBlock);
-  double* partial = scratch<double>(Scratch::a, std::max<index>(blocks, 1));
-  parallel_for(blocks, [&](index block) {
+  const Scratch<double> partial(blocks);
+  parallel_for(blocks, Work::elements(n), [&](index block) {
     Vec<double> total{};
     const index end = std::min(n, (block + 1) * kBlock);
     for (index at = block * kBlock; at < end; at += simd::kLanes<double>) {
@@ -252,7 +254,7 @@ void sum_rows(index rows, index cols, const T* x, GradOut<T> out) {
 template <class T>
 void copy_blocks(const CopyBlocks<T>& p) {
   const index in_tile = std::max<index>(1, kBlock / std::max<index>(p.width, 1));
-  parallel_blocks(p.count, in_tile, [&](index begin, index end) {
+  parallel_blocks(p.count, in_tile, Work::elements(p.count * p.width), [&](index begin, index end) {
     for (index block = begin; block < end; ++block) {
       const GradOut<T> to{p.to.data + block * p.to_stride, p.to.add};
       simd::for_vectors<T>(0, p.width,

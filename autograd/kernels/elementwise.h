@@ -49,11 +49,11 @@ void multiply_backward(const Binary<T>& p);
 template <class T>
 void scaled_copy(index n, T factor, const T* x, GradOut<T> out);
 
-/// out = value in each of n places.
+/// Fills n places with a value, or adds it to them.
 template <class T>
 void fill(index n, T value, GradOut<T> out);
 
-/// Sum of n numbers, by the same tree whatever the threads.
+/// The sum of n numbers. The order of the additions does not depend on the threads.
 template <class T>
 T sum(index n, const T* x);
 

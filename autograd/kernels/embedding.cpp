@@ -25,7 +25,7 @@ void sort_by_token(index n, index vocabulary, const std::int32_t* tokens, index*
   for (index i = 0; i < n; ++i) {
     places[starts[tokens[i]]++] = i;
   }
-  for (index v = vocabulary; v > 0; --v) {  // each start has moved to the next token's: move them back
+  for (index v = vocabulary; v > 0; --v) {  // each start has moved to that of the next token: move them back
     starts[v] = starts[v - 1];
   }
   starts[0] = 0;
@@ -35,7 +35,7 @@ void sort_by_token(index n, index vocabulary, const std::int32_t* tokens, index*
 
 template <class T>
 void embedding_forward(const EmbeddingForward<T>& p) {
-  parallel_blocks(p.batch * p.time, kRows, [&](index begin, index end) {
+  parallel_blocks(p.batch * p.time, kRows, Work::elements(p.batch * p.time * p.cols), [&](index begin, index end) {
     for (index i = begin; i < end; ++i) {
       const T* row = p.table + p.tokens[i] * p.cols;
       const T* position = p.positions == nullptr ? nullptr : p.positions + (p.first_position + i % p.time) * p.cols;
@@ -51,10 +51,10 @@ template <class T>
 void embedding_backward(const EmbeddingBackward<T>& p) {
   const index n = p.batch * p.time;
   if (p.dtable) {
-    index* places = scratch<index>(Scratch::a, n + p.vocabulary + 1);
+    const Scratch<index> places(n + p.vocabulary + 1);
     index* starts = places + n;
     sort_by_token(n, p.vocabulary, p.tokens, places, starts);
-    parallel_blocks(p.vocabulary, kRows, [&](index begin, index end) {
+    parallel_blocks(p.vocabulary, kRows, Work::elements((n + p.vocabulary) * p.cols), [&](index begin, index end) {
       for (index token = begin; token < end; ++token) {
         if (p.dtable.add && starts[token] == starts[token + 1]) {
           continue;
@@ -71,7 +71,7 @@ void embedding_backward(const EmbeddingBackward<T>& p) {
     });
   }
   if (p.dpositions) {
-    parallel_blocks(p.positions, kRows, [&](index begin, index end) {
+    parallel_blocks(p.positions, kRows, Work::elements((n + p.positions) * p.cols), [&](index begin, index end) {
       for (index position = begin; position < end; ++position) {
         const index t = position - p.first_position;
         T* out = p.dpositions.data + position * p.cols;

@@ -25,7 +25,7 @@ GemmBlocks gemm_blocks(index m) noexcept {
   return {.rows = rows, .count = ceil_div(m, rows)};
 }
 
-/// Without AVX-512 oneDNN packs all of B anew for every block of rows, and our own product is up to twice as fast.
+/// Without AVX-512, oneDNN packs all of B again for every block of rows, and our own product is up to twice as fast.
 GemmLibrary gemm_library() noexcept { return has_onednn() && simd::kBytes == 64 ? GemmLibrary::onednn : GemmLibrary::packed; }
 
 bool inside_gemm_library() noexcept { return inside_library; }
@@ -65,6 +65,13 @@ void gemm<float>(const Gemm<float>& problem) {
 template <>
 void gemm<double>(const Gemm<double>& problem) {
   gemm_by(GemmLibrary::eigen, problem);
+}
+
+template <>
+void gemm<float, double>(const Gemm<float, double>& problem) {
+  if (problem.m > 0 && problem.n > 0) {
+    gemm_eigen(problem);
+  }
 }
 
 }  // namespace dikkat::kernels

@@ -1,4 +1,4 @@
-#define EIGEN_DONT_PARALLELIZE  // or Eigen starts threads of its own, and its bits follow their number
+#define EIGEN_DONT_PARALLELIZE  // otherwise Eigen starts its own threads, and the bits depend on their number
 #include <algorithm>
 
 #include <Eigen/Core>
@@ -14,25 +14,27 @@ using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajo
 template <class T>
 using View = Eigen::Map<const RowMajor<T>, Eigen::Unaligned, Eigen::OuterStride<>>;
 
-// Eigen's blocking, and with it the order of its sums, follows the cache sizes that it finds: here they are constants.
+// Eigen's blocking, and so the order of its sums, depends on the cache sizes. Constants make it the same everywhere.
 const bool cache_sizes_set = [] {
   Eigen::setCpuCacheSizes(32 << 10, 1 << 20, 8 << 20);
   return true;
 }();
 
-template <class T>
-void multiply_block(const Gemm<T>& p, index begin, index end) {
+template <class Operand, class Sum>
+void multiply_block(const Gemm<Operand, Sum>& p, index begin, index end) {
   const InsideLibrary inside;
   const index rows = end - begin;
-  const View<T> a(p.transpose_a ? p.a + begin : p.a + begin * p.lda, p.transpose_a ? p.k : rows, p.transpose_a ? rows : p.k,
-                  Eigen::OuterStride<>(p.lda));
-  const View<T> b(p.b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, Eigen::OuterStride<>(p.ldb));
-  Eigen::Map<RowMajor<T>, Eigen::Unaligned, Eigen::OuterStride<>> c(p.c + begin * p.ldc, rows, p.n, Eigen::OuterStride<>(p.ldc));
+  const View<Operand> a_in_memory(p.transpose_a ? p.a + begin : p.a + begin * p.lda, p.transpose_a ? p.k : rows, p.transpose_a ? rows : p.k,
+                                  Eigen::OuterStride<>(p.lda));
+  const View<Operand> b_in_memory(p.b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, Eigen::OuterStride<>(p.ldb));
+  const auto& a = a_in_memory.template cast<Sum>();
+  const auto& b = b_in_memory.template cast<Sum>();
+  Eigen::Map<RowMajor<Sum>, Eigen::Unaligned, Eigen::OuterStride<>> c(p.c + begin * p.ldc, rows, p.n, Eigen::OuterStride<>(p.ldc));
   if (!p.add) {
     c.setZero();
   }
   if (p.bias != nullptr) {
-    c.rowwise() += Eigen::Map<const Eigen::Matrix<T, 1, Eigen::Dynamic>>(p.bias, p.n);
+    c.rowwise() += Eigen::Map<const Eigen::Matrix<Sum, 1, Eigen::Dynamic>>(p.bias, p.n);
   }
   if (p.transpose_a && p.transpose_b) {
     c.noalias() += a.transpose() * b.transpose();
@@ -47,16 +49,17 @@ void multiply_block(const Gemm<T>& p, index begin, index end) {
 
 }  // namespace
 
-template <class T>
-void gemm_eigen(const Gemm<T>& problem) {
+template <class Operand, class Sum>
+void gemm_eigen(const Gemm<Operand, Sum>& problem) {
   const GemmBlocks blocks = gemm_blocks(problem.m);
-  parallel_for(blocks.count, [&](index block) {
+  parallel_for(blocks.count, Work::products(problem.m, problem.n, problem.k), [&](index block) {
     const index begin = block * blocks.rows;
     multiply_block(problem, begin, std::min(begin + blocks.rows, problem.m));
   });
 }
 
-template void gemm_eigen<float>(const Gemm<float>&);
-template void gemm_eigen<double>(const Gemm<double>&);
+template void gemm_eigen(const Gemm<float>&);
+template void gemm_eigen(const Gemm<double>&);
+template void gemm_eigen(const Gemm<float, double>&);
 
 }  // namespace dikkat::kernels

@@ -5,14 +5,14 @@
 // Behind gemm.h: one function per library, each in a file of its own.
 namespace dikkat::kernels {
 
-/// Rows of C in a block (the last one may have fewer), and how many blocks. A function of the shape alone.
+/// How the rows of C are split into blocks (the last may have fewer). Depends on the shape alone.
 struct GemmBlocks {
   index rows = 0;
   index count = 0;
 };
 GemmBlocks gemm_blocks(index m) noexcept;
 
-/// Lives while this thread is in library code: inside_gemm_library().
+/// inside_gemm_library() is true while it lives.
 struct InsideLibrary {
   InsideLibrary() noexcept;
   ~InsideLibrary();
@@ -21,7 +21,7 @@ struct InsideLibrary {
 bool has_onednn() noexcept;
 void gemm_onednn(const Gemm<float>& problem);
 void gemm_packed(const Gemm<float>& problem);
-template <class T>
-void gemm_eigen(const Gemm<T>& problem);
+template <class Operand, class Sum>
+void gemm_eigen(const Gemm<Operand, Sum>& problem);
 
 }  // namespace dikkat::kernels

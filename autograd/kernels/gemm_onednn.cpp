@@ -3,7 +3,9 @@
 #if defined(DIKKAT_ONEDNN)
 
 #include <algorithm>
+#include <atomic>
 #include <compare>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -43,16 +45,23 @@ Memory::desc matrix(index rows, index cols, index ld, bool transposed) {
   return {{rows, cols}, Memory::data_type::f32, transposed ? Memory::dims{1, ld} : Memory::dims{ld, 1}};
 }
 
-/// What a block's product depends on, pointers apart.
+/// Names a plan's part in what threads remember. An address would not do: a new plan may have that of one that was evicted.
+std::uint64_t new_id() noexcept {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
+/// All that a block's product depends on, apart from pointers.
 struct BlockShape {
   index rows, n, k, lda, ldc;
   bool transpose_a, add, bias;
   auto operator<=>(const BlockShape&) const = default;
 };
 
-/// A product of one block of rows with packed weights, made for one thread. It is used by many threads at once, so the memory
-/// that it works in is the caller's: with oneDNN's own, threads would overwrite each other's.
+/// A product of one block of rows with packed weights, made for one thread. Many threads use it at once, so callers give it its scratchpad:
+/// with oneDNN's own, threads would overwrite each other's.
 struct BlockProduct {
+  const std::uint64_t id = new_id();
   explicit BlockProduct(const BlockShape& s, const Memory::desc* packed_like)
       : a(matrix(s.rows, s.k, s.lda, s.transpose_a)), c(matrix(s.rows, s.n, s.ldc, false)), has_bias(s.bias) {
     const WithThreads one(1);
@@ -78,14 +87,14 @@ struct BlockProduct {
   dnnl::matmul product;
 };
 
-/// How op(B), (k, n), gets from where it lies into the form that the product wants.
+/// All that packing op(B), (k, n), for a product depends on.
 struct PackShape {
   index n, k, ldb;
   bool transpose_b;
   auto operator<=>(const PackShape&) const = default;
 };
 
-/// Columns `first` to `first + count` of that, packed by one thread. The views know their place in the whole.
+/// Packs columns `first` to `first + count`, on one thread. The views know their place in the whole.
 struct Packing {
   Packing(const PackShape& s, const Memory::desc& packed, index first, index count)
       : from(matrix(s.k, s.n, s.ldb, s.transpose_b).submemory_desc({s.k, count}, {0, first})),
@@ -94,6 +103,7 @@ struct Packing {
     reorder = dnnl::reorder(dnnl::reorder::primitive_desc(cpu(), from, cpu(), to));
   }
 
+  std::uint64_t id = new_id();
   Memory::desc from, to;
   dnnl::reorder reorder;
 };
@@ -110,14 +120,14 @@ std::vector<Packing> packings(const PackShape& s, const Memory::desc& packed) {
   return pieces;
 }
 
-/// Of C's columns in a block, where it is cut by columns: their part of packed B stays in L2 while all rows of A go by.
+/// Columns of C in a block, where it is split by columns: their part of packed B stays in L2 while the loop goes over all rows of A.
 constexpr index kColumnBlock = 128;
 constexpr index kLeastColumnBlocks = 8;
 
-/// How a product is cut into blocks, each one thread's, by its shape alone.
+/// How a product is split into blocks, one thread each. Depends on the shape alone.
 /// By columns, where there are many: a block's thread packs what it needs of B. Where A is transposed oneDNN copies A for each block of
-/// columns and B for each block of rows, so the longer side is cut.
-/// By rows: all of B is packed beforehand, by pieces, or not at all where oneDNN takes it as it lies.
+/// columns and B for each block of rows, so the longer side is split.
+/// By rows: all of B is packed first, in pieces, or not at all where oneDNN takes it in place.
 struct Plan {
   bool by_columns;
   index size, count;                                // columns or rows of a block, and blocks
@@ -149,8 +159,8 @@ struct Plan {
   }
 };
 
-/// For as long as oneDNN makes kernels: what that takes at most, about, is there when it begins, since 2.6 writes machine code to address 0
-/// where it gets no memory for it. One at a time: the room that one thread looks for is not to be missing to another.
+/// Lives while oneDNN generates code. Makes sure that there is memory for it, since oneDNN 2.6 writes the code to address 0 where it gets
+/// none; and lets one thread at a time do so, or two would count on the same memory.
 class Making {
  public:
   Making() : lock_(mutex_) {
@@ -163,23 +173,52 @@ class Making {
   std::lock_guard<std::mutex> lock_;
 };
 
-/// Plans are made once for each shape and live as long as the program.
-const Plan& plan_for(const Gemm<float>& p) {
+/// Plans of the shapes that were used last are kept. A model has some dozens of shapes, but each length of a prompt has its own.
+constexpr std::size_t kMostPlans = 512;
+
+/// What one thread remembers about plans, by id. When it holds far more than there are plans it is cleared.
+template <class Value>
+class KnownToThread {
+ public:
+  bool contains(std::uint64_t id) const { return known_.contains(id); }
+  template <class... Args>
+  Value& get(std::uint64_t id, Args&&... args) {
+    constexpr std::size_t kMost = 4 * kMostPlans;
+    if (known_.size() >= kMost && !known_.contains(id)) {
+      known_.clear();
+    }
+    return known_.try_emplace(id, std::forward<Args>(args)...).first->second;
+  }
+
+ private:
+  std::unordered_map<std::uint64_t, Value> known_;
+};
+
+std::shared_ptr<const Plan> plan_for(const Gemm<float>& p) {
+  struct Kept {
+    std::shared_ptr<const Plan> plan;
+    std::uint64_t used = 0;  // when, counted in products
+  };
   const InsideLibrary inside;
   static std::mutex mutex;
-  static std::map<std::pair<BlockShape, PackShape>, std::unique_ptr<const Plan>> plans;
+  static std::map<std::pair<BlockShape, PackShape>, Kept> plans;
+  static std::uint64_t products = 0;
   const BlockShape shape{p.m, p.n, p.k, p.lda, p.ldc, p.transpose_a, p.add, p.bias != nullptr};
   const PackShape pack{p.n, p.k, p.ldb, p.transpose_b};
   const std::lock_guard lock(mutex);
-  auto& plan = plans[{shape, pack}];
-  if (plan == nullptr) {
-    const Making making;
-    plan = std::make_unique<const Plan>(shape, pack);
+  const auto found = plans.find({shape, pack});
+  if (found != plans.end()) {
+    found->second.used = ++products;
+    return found->second.plan;
   }
-  return *plan;
+  if (plans.size() >= kMostPlans) {
+    plans.erase(std::min_element(plans.begin(), plans.end(), [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
+  }
+  const Making making;
+  return plans.emplace(std::pair(shape, pack), Kept{std::make_shared<const Plan>(shape, pack), ++products}).first->second.plan;
 }
 
-/// A thread's own memory objects for a product: making them anew for each call would cost more than a small product.
+/// A thread's memory objects for a product. Making them in each call would take longer than a small product.
 struct Arguments {
   explicit Arguments(const BlockProduct& p)
       : a(p.a, cpu(), nullptr),
@@ -202,33 +241,31 @@ dnnl::stream& stream() {
 }
 
 void point(Memory& memory, const float* data) {
-  if (memory.get_data_handle() != data) {  // setting it again would write the padding again
+  if (memory.get_data_handle() != data) {  // setting it writes the padding
     memory.set_data_handle(const_cast<float*>(data));
   }
 }
 
-/// This thread's memory for oneDNN to work in.
-float* work_for(const BlockProduct& block) {
-  return static_cast<float*>(scratch(Scratch::gemm_work, std::max<std::size_t>(block.work.get_size(), 64)));
-}
-
-/// This thread's place for the packed columns of a block, or all threads' for all of B.
-float* packed_for(const BlockProduct& block) { return static_cast<float*>(scratch(Scratch::gemm_packed, block.packed.get_size())); }
+/// Scratch memory of so many bytes.
+struct Bytes : Scratch<float> {
+  explicit Bytes(std::size_t bytes) : Scratch(ceil_div(static_cast<index>(bytes), sizeof(float))) {}
+};
 
 void run(const BlockProduct& block, const float* a, const float* packed, const float* bias, float* c) {
   const InsideLibrary inside;
   block_signals_on_worker();
-  const WithThreads one(1);  // or it starts a team of its own size, and the runtime ends and makes threads in turn
-  static thread_local std::unordered_map<const BlockProduct*, Arguments> known;
+  const WithThreads one(1);  // otherwise it starts a team of another size, and the runtime ends and starts threads each time
+  static thread_local KnownToThread<Arguments> known;
   std::optional<Making> making;
-  if (!known.contains(&block)) {
-    making.emplace();  // some kernels are made when they are first used
+  if (!known.contains(block.id)) {
+    making.emplace();  // oneDNN generates some code at the first use
   }
-  Arguments& arguments = known.try_emplace(&block, block).first->second;
+  Arguments& arguments = known.get(block.id, block);
+  const Bytes work(block.work.get_size());
   point(arguments.a, a);
   point(arguments.b, packed);
   point(arguments.c, c);
-  point(arguments.work, work_for(block));
+  point(arguments.work, work);
   if (block.has_bias) {
     point(arguments.bias, bias);
   }
@@ -239,9 +276,8 @@ void pack(const Packing& packing, const float* from, float* to) {
   const InsideLibrary inside;
   block_signals_on_worker();
   const WithThreads one(1);
-  static thread_local std::unordered_map<const Packing*, std::pair<Memory, Memory>> known;
-  auto& [source, target] =
-      known.try_emplace(&packing, Memory(packing.from, cpu(), nullptr), Memory(packing.to, cpu(), nullptr)).first->second;
+  static thread_local KnownToThread<std::pair<Memory, Memory>> known;
+  auto& [source, target] = known.get(packing.id, Memory(packing.from, cpu(), nullptr), Memory(packing.to, cpu(), nullptr));
   point(source, from);
   point(target, to);
   packing.reorder.execute(stream(), source, target);
@@ -255,37 +291,35 @@ namespace {
 
 void multiply(const Gemm<float>& p) {
   const SignalsBlocked blocked;  // on this thread; run() and pack() see to the others
-  const Plan& plan = plan_for(p);
-  const auto ask_for_work = [&] {
-    work_for(*plan.whole);
-    work_for(*plan.last);
-  };
+  const std::shared_ptr<const Plan> kept = plan_for(p);
+  const Plan& plan = *kept;
+  const std::size_t work = std::max(plan.whole->work.get_size(), plan.last->work.get_size());
   if (plan.by_columns) {
     parallel_for(
-        plan.count,
+        plan.count, Work::products(p.m, p.n, p.k),
         [&] {
-          ask_for_work();
-          packed_for(*plan.whole);
-          packed_for(*plan.last);
+          const Bytes packed(std::max(plan.whole->packed.get_size(), plan.last->packed.get_size()));
+          const Bytes asked(work);
         },
         [&](index i) {
           const index begin = i * plan.size;
           const bool last = i + 1 == plan.count;
           const BlockProduct& block = last ? *plan.last : *plan.whole;
-          float* packed = packed_for(block);
+          const Bytes packed(block.packed.get_size());
           pack(plan.packing[last], p.transpose_b ? p.b + begin * p.ldb : p.b + begin, packed);
           run(block, p.a, packed, p.bias == nullptr ? nullptr : p.bias + begin, p.c + begin);
         });
     return;
   }
   const float* b = p.b;
+  const Bytes packed(plan.packing.empty() ? 0 : plan.whole->packed.get_size());
   if (!plan.packing.empty()) {
-    float* packed = packed_for(*plan.whole);
-    parallel_for(static_cast<index>(plan.packing.size()), [&](index i) { pack(plan.packing[static_cast<std::size_t>(i)], p.b, packed); });
+    parallel_for(static_cast<index>(plan.packing.size()), Work::elements(p.k * p.n),
+                 [&](index i) { pack(plan.packing[static_cast<std::size_t>(i)], p.b, packed); });
     b = packed;
   }
   parallel_for(
-      plan.count, [&] { ask_for_work(); },
+      plan.count, Work::products(p.m, p.n, p.k), [&] { const Bytes asked(work); },
       [&](index i) {
         const index begin = i * plan.size;
         const BlockProduct& block = i + 1 == plan.count ? *plan.last : *plan.whole;

@@ -6,9 +6,9 @@
 #include "autograd/base/simd.h"
 #include "autograd/kernels/gemm_libraries.h"
 
-// C = A B by tiles that stay in registers (Goto and van de Geijn 2008). All of A is packed beforehand, B panel by panel where it is used:
-// in training each weight is used once in each orientation between two updates, so a packed copy of it would be written for one reading.
-// An element of C is summed over k in order, in stretches of kDepth, wherever it lies, so bits depend on no tile.
+// C = A B by tiles that stay in registers (Goto and van de Geijn 2008). A is packed first, B panel by panel where it is used: training uses
+// each weight once in each orientation between two updates, so a packed copy would be written to be read once. An element of C is summed
+// over k in order, kDepth at a time, wherever it lies, so its bits do not depend on tiles.
 namespace dikkat::kernels {
 namespace {
 
@@ -22,7 +22,7 @@ constexpr index kDepth = 256;                         // of k at a time: a panel
 constexpr index kBlockRows = 384;                     // of A at a time: stays in L2 while panels of B go by
 constexpr index kTasks = 64;                          // about: enough for many threads to share evenly
 
-/// How a product is cut, by its shape alone.
+/// How a product is split. Depends on the shape alone.
 struct Cut {
   explicit Cut(const Gemm<float>& p)
       : panels(ceil_div(p.n, kCols)),
@@ -179,7 +179,7 @@ void multiply_tile(Start start, index depth, RowPanel a, const float* b, const f
   a.lda == 0 ? multiply_tile<true>(start, depth, a, b, bias, c, ldc) : multiply_tile<false>(start, depth, a, b, bias, c, ldc);
 }
 
-/// A tile at the edge of C, by way of a whole one.
+/// A tile at the edge of C: computed as a whole one, of which a part is copied.
 void multiply_edge(Start start, index depth, RowPanel a, const float* b, const float* bias, float* c, index ldc, index rows, index cols) {
   float tile[kRows * kCols] = {};
   float whole_bias[kCols] = {};
@@ -195,7 +195,7 @@ void multiply_edge(Start start, index depth, RowPanel a, const float* b, const f
   }
 }
 
-/// bias on top of what C holds: the one start that is neither.
+/// Adds the bias to what C holds, for sums that begin with both.
 void add_bias(const Gemm<float>& p, index first, index rows, index col, index cols) {
   for (index row = first; row < first + rows; ++row) {
     for (index at = col; at < col + cols; ++at) {
@@ -204,8 +204,8 @@ void add_bias(const Gemm<float>& p, index first, index rows, index col, index co
   }
 }
 
-/// The row panels of A that are packed: all where rows are columns in memory; else only the last, if it wants padding, since rows are
-/// read as fast where they lie. By stretches of k, then by panels: (stretches, panels, depth, kRows).
+/// The row panels of A that are packed: all of them if A is transposed; otherwise only the last, if it needs padding, since rows are read
+/// as fast in place. In order of k, kDepth at a time, then of panels: (k / kDepth, panels, depth, kRows).
 struct PackedRows {
   float* data;
   index first, count;  // panels
@@ -213,12 +213,14 @@ struct PackedRows {
   float* panel(index i, index begin, index end) const { return data + begin * count * kRows + (i - first) * (end - begin) * kRows; }
 };
 
-/// This thread's place for a panel of B.
-float* panel_of_b() { return scratch<float>(Scratch::gemm_work, kDepth * kCols); }
+/// This thread's memory for a panel of B.
+struct PanelOfB : Scratch<float> {
+  PanelOfB() : Scratch(kDepth * kCols) {}
+};
 
 /// One group of panels of B times one block of rows of A.
 void multiply_task(const Gemm<float>& p, const Cut& cut, const PackedRows& packed, index block, index group) {
-  float* panel_b = panel_of_b();
+  const PanelOfB panel_b;
   const index row_begin = block * cut.block_panels;
   const index row_end = std::min(row_begin + cut.block_panels, cut.row_panels);
   const index panel_end = std::min((group + 1) * cut.group_panels, cut.panels);
@@ -255,19 +257,19 @@ void multiply_task(const Gemm<float>& p, const Cut& cut, const PackedRows& packe
 void gemm_packed(const Gemm<float>& p) {
   const Cut cut(p);
   const index count = p.transpose_a ? cut.row_panels : p.m % kRows == 0 ? 0 : 1;
-  const PackedRows packed{.data = scratch<float>(Scratch::gemm_packed, std::max<index>(count * kRows * p.k, 1)),
-                          .first = cut.row_panels - count,
-                          .count = count};
-  parallel_for(count, [&](index i) {
+  const Scratch<float> memory(count * kRows * p.k);
+  const PackedRows packed{.data = memory, .first = cut.row_panels - count, .count = count};
+  parallel_for(count, Work::elements(count * kRows * p.k), [&](index i) {
     for (index begin = 0; begin < p.k; begin += kDepth) {
       const index end = std::min(begin + kDepth, p.k);
       pack_a(p, packed.first + i, begin, end, packed.panel(packed.first + i, begin, end));
     }
   });
   auto task = [&](index i) { multiply_task(p, cut, packed, i / cut.groups, i % cut.groups); };
-  auto on_thread = [] { panel_of_b(); };
+  auto on_thread = [] { const PanelOfB asked; };
   const index tasks = cut.row_blocks * cut.groups;
-  p.lower ? parallel_for_uneven(tasks, on_thread, task) : parallel_for(tasks, on_thread, task);
+  const Work work = Work::products(p.m, p.n, p.k);
+  p.lower ? parallel_for_uneven(tasks, work, on_thread, task) : parallel_for(tasks, work, on_thread, task);
 }
 
 }  // namespace dikkat::kernels

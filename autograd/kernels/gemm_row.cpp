@@ -13,22 +13,21 @@ using simd::load;
 using simd::Vec;
 
 constexpr index kElements = 1 << 14;  // of B in a tile: few enough for equal shares
-constexpr index kAlone = 1 << 16;     // of B up to which waking other threads costs more than they save
 
-/// Columns of C that are worked on at once: their sums are held in registers, beside the vectors that are multiplied. For one row it is the
-/// memory that counts, and one row of B after another is what it gives fastest.
+/// Columns of C that are computed at once: their sums stay in registers, beside the vectors that are multiplied. For one row memory is the
+/// limit, and it is fastest one row of B after another.
 constexpr int columns_at_once(int rows) {
   constexpr int kSums = simd::kBytes == 64 ? 24 : 12;
   return rows == 1 ? 1 : std::clamp(kSums / rows, 1, 8);
 }
 
-/// Columns `first` to `first + kColumns` of C: all of A's rows times as many rows of B. One chain of sums for an element, whatever kRows
-/// and kColumns are.
+/// Columns `first` to `first + kColumns` of C: all rows of A times kColumns rows of B. An element is one chain of sums, whatever kRows and
+/// kColumns are.
 template <class T, int kRows, int kColumns>
 void columns(const Gemm<T>& p, index first) {
   constexpr int kLanes = static_cast<int>(simd::kLanes<T>);
   constexpr int kSums = (kRows * kColumns + kLanes - 1) / kLanes * kLanes;
-  // Into L1, which A needs, it would cost a third of the rate.
+  // Prefetching into L1, which A needs, would cost a third of the speed.
   constexpr int kIntoL2 = 2;
   const T* b = p.b + first * p.ldb;
   Vec<T> sums[kSums] = {};
@@ -37,7 +36,7 @@ void columns(const Gemm<T>& p, index first) {
 #pragma GCC unroll 8
     for (int column = 0; column < kColumns; ++column) {
       factors[column] = load(b + column * p.ldb + at, lanes);
-      __builtin_prefetch(b + (kColumns + column) * p.ldb + at, 0, kIntoL2);  // what comes next
+      simd::prefetch<kIntoL2>(b + column * p.ldb + at, kColumns * p.ldb);  // what comes next
     }
 #pragma GCC unroll 8
     for (int row = 0; row < kRows; ++row) {
@@ -92,10 +91,10 @@ void tile_of_rows(const Gemm<T>& p, index begin, index end) {
 template <class T>
 void gemm_few_rows(const Gemm<T>& p) {
   constexpr int kRows = 8;
-  constexpr index kUnit = 24;  // columns: whole turns of columns_at_once(), whatever the rows
-  const index in_tile =
-      p.n * p.k <= kAlone ? std::max<index>(p.n, 1) : round_up(std::max<index>(1, kElements / std::max<index>(p.k, 1)), kUnit);
-  parallel_blocks(p.n, in_tile, [&](index begin, index end) {
+  constexpr index kUnit = 24;  // columns: a multiple of columns_at_once() for any rows
+  const index in_tile = round_up(std::max<index>(1, kElements / std::max<index>(p.k, 1)), kUnit);
+  constexpr index kAsSlow = 8;  // reading B takes as long as that many rows' multiply-adds
+  parallel_blocks(p.n, in_tile, Work::products(std::max(p.m, kAsSlow), p.n, p.k), [&](index begin, index end) {
     for (index row = 0; row < p.m; row += kRows) {
       Gemm<T> some = p;
       some.m = std::min<index>(kRows, p.m - row);

@@ -6,14 +6,14 @@ namespace dikkat::kernels {
 
 constexpr index kFewRows = 16;
 
-/// Whether a product is few rows times B transposed, as each step of a recurrence, or of sampling, has it.
+/// Whether a product is few rows times B transposed, as in each step of a recurrence or of sampling.
 template <class T>
 bool is_few_rows(const Gemm<T>& p) noexcept {
   return p.m <= kFewRows && !p.transpose_a && p.transpose_b;
 }
 
-/// The same as gemm() for such a product. B is read once, where it lies, by all threads: to pack it first, as pays for many rows, would
-/// move it three times. From nine rows on it is read again from L2. An element of C is the same sum whatever m, n and the threads are.
+/// gemm() for such a product. B is read once, in place: packing it, which pays for many rows, would move it three times. From nine rows on
+/// it is read once more from L2. The bits of an element of C do not depend on m, n or the threads.
 template <class T>
 void gemm_few_rows(const Gemm<T>& p);
 

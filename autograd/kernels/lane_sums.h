@@ -31,8 +31,8 @@ inline void fold_all(simd::Vec<T>* vectors) {
 
 }  // namespace detail
 
-/// Lane i is the sum of the lanes of vectors[i], of which there are kLanes, by the tree of simd::sum(): three instructions a sum.
-/// The vectors are used up.
+/// Lane i is the sum of the lanes of vectors[i], for i < kLanes, with the additions in the order of simd::sum(): three instructions a sum.
+/// Overwrites the vectors.
 template <class T>
 inline simd::Vec<T> lane_sums(simd::Vec<T>* vectors) {
   detail::fold_all<T, static_cast<int>(simd::kLanes<T>)>(vectors);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/base/denormals.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
 #include "autograd/base/simd.h"
@@ -14,7 +15,7 @@ using simd::Vec;
 
 constexpr index kRows = 32;  // of a tile
 
-/// Sums along a row go in four chains, none of which waits for the others.
+/// Sums along a row go in four independent chains, which overlap in time.
 constexpr int kChains = 4;
 template <class T>
 struct Chains {
@@ -40,7 +41,7 @@ T add_row(const LayerNormForward<T>& p, index row, T* x) {
   const T* residual = p.residual + row * cols;
   const T* branch = p.branch + row * cols;
   if (p.dropping.probability > 0) {
-    drop<T>(p.dropping, row * cols, (row + 1) * cols, p.branch, {p.sum});  // into x, which is read at once
+    drop<T>(p.dropping, row * cols, (row + 1) * cols, p.branch, {p.sum});  // into x, which is read next
     branch = x;
   }
   Chains<T> total;
@@ -63,7 +64,7 @@ T sum_of_row(index cols, const T* x) {
 
 template <class T>
 void layer_norm_forward(const LayerNormForward<T>& p) {
-  parallel_blocks(p.rows, kRows, [&](index begin, index end) {
+  parallel_blocks(p.rows, kRows, Work::elements(p.rows * p.cols), [&](index begin, index end) {
     const index cols = p.cols;
     const T* gamma = p.gamma;
     const T* beta = p.beta;
@@ -98,9 +99,10 @@ template <class T>
 void layer_norm_backward(const LayerNormBackward<T>& p) {
   const index tiles = ceil_div(p.rows, kRows);
   const index width = round_up(p.cols, simd::kLanes<T>);
-  T* partial = scratch<T>(Scratch::a, std::max<index>(tiles, 1) * 2 * width);  // per tile: its dgamma, its dbeta
+  const FlushDenormals flushed;                 // for what follows the loop too
+  const Scratch<T> partial(tiles * 2 * width);  // per tile: its dgamma, its dbeta
 
-  parallel_for(tiles, [&](index tile) {
+  parallel_for(tiles, Work::elements(2 * p.rows * p.cols), [&](index tile) {
     const index cols = p.cols;
     const T* gamma = p.gamma;
     const bool add = p.dx.add;

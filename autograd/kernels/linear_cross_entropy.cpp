@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "autograd/base/denormals.h"
 #include "autograd/base/exp.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
@@ -29,16 +30,17 @@ index logits_size(const LinearCrossEntropy<T>& p) {
 
 /// What `work` holds.
 template <class T>
-struct Work {
-  explicit Work(const LinearCrossEntropy<T>& p)
+struct Workspace {
+  explicit Workspace(const LinearCrossEntropy<T>& p)
       : tiles(ceil_div(p.classes, kTile)),
         logits(p.work),
         tops(logits + logits_size(p)),
         sums(tops + tiles * p.rows),
         gaps(sums + tiles * p.rows),
         of_target(gaps + tiles * p.rows),
-        log_sum(of_target + p.rows),
-        slopes(log_sum + p.rows) {}
+        row_tops(of_target + p.rows),
+        row_sums(row_tops + p.rows),
+        slopes(row_sums + p.rows) {}
 
   index tiles;
   T* logits;     // (classes, rows), or of one panel
@@ -46,7 +48,8 @@ struct Work {
   T* sums;       // (tiles, rows): its sum of e^(logit - top),
   T* gaps;       // (tiles, rows): its sum of top - logit, where labels are smoothed
   T* of_target;  // (rows): the target's logit
-  T* log_sum;    // (rows): log sum e^logit
+  T* row_tops;   // (rows): the largest logit,
+  T* row_sums;   // (rows): sum of e^(logit - top)
   T* slopes;     // (rows): dloss * weight / normaliser
 };
 
@@ -69,14 +72,14 @@ void for_panels(index classes, F&& f) {
 template <class F>
 void for_tiles(Panel panel, index rows, F&& f) {
   const index blocks = ceil_div(rows, kColumns);
-  parallel_for(ceil_div(panel.count, kTile) * blocks, [&](index task) {
+  parallel_for(ceil_div(panel.count, kTile) * blocks, Work::elements(panel.count * rows), [&](index task) {
     const index first = task / blocks * kTile;
     const index begin = task % blocks * kColumns;
     f(first, std::min(kTile, panel.count - first), begin, std::min(begin + kColumns, rows));
   });
 }
 
-/// Where tile statistics of infinite tops begin: a difference from them would be no number.
+/// 0 in place of -inf, from which differences would be NaN.
 template <class T>
 Vec<T> finite_or_zero(Vec<T> top) {
   return top == kLowest<T> ? Vec<T>{} : top;
@@ -84,7 +87,7 @@ Vec<T> finite_or_zero(Vec<T> top) {
 
 /// Columns `begin` to `end` of `count` logits, each `rows` long, become e^(logit - top).
 template <class T>
-void make_exponentials(const Work<T>& w, index tile, T* logits, index count, index rows, index begin, index end, bool with_gaps) {
+void make_exponentials(const Workspace<T>& w, index tile, T* logits, index count, index rows, index begin, index end, bool with_gaps) {
   simd::for_vectors<T>(begin, end, [&](index at, auto lanes) {
     const T* column = logits + at;
     Vec<T> top = simd::broadcast(kLowest<T>);
@@ -112,7 +115,7 @@ void make_exponentials(const Work<T>& w, index tile, T* logits, index count, ind
 
 /// From the tiles' sums to those of the rows.
 template <class T>
-void add_tiles(const Work<T>& w, index rows, index begin, index end) {
+void add_tiles(const Workspace<T>& w, index rows, index begin, index end) {
   simd::for_vectors<T>(begin, end, [&](index at, auto lanes) {
     Vec<T> top = simd::broadcast(kLowest<T>);
     for (index tile = 0; tile < w.tiles; ++tile) {
@@ -122,37 +125,37 @@ void add_tiles(const Work<T>& w, index rows, index begin, index end) {
     for (index tile = 0; tile < w.tiles; ++tile) {
       total += simd::load(w.sums + tile * rows + at, lanes) * simd::exp(simd::load(w.tops + tile * rows + at, lanes) - top);
     }
-    for (index lane = 0; lane < simd::kLanes<T>; ++lane) {
-      total[lane] = std::log(total[lane]);
-    }
-    simd::store(w.log_sum + at, top + total, lanes);
+    simd::store(w.row_tops + at, top, lanes);
+    simd::store(w.row_sums + at, total, lanes);
   });
 }
 
-/// The cost of a row at scale 1.
+/// The cost of a row before scaling.
 template <class T>
-T cost_of(const LinearCrossEntropy<T>& p, const Work<T>& w, index row) {
-  const T log_sum = w.log_sum[row];
-  const T target = log_sum - w.of_target[row];
+T cost_of(const LinearCrossEntropy<T>& p, const Workspace<T>& w, index row) {
+  const T top = w.row_tops[row];
+  const T log_sum = std::log(w.row_sums[row]);
+  const T target = log_sum + (top - w.of_target[row]);
   if (p.label_smoothing == 0) {
-    return target;  // an infinite mean times 0 would be no number
+    return target;  // 0 times an infinite mean would be NaN
   }
   T total{};
   for (index tile = 0; tile < w.tiles; ++tile) {
     const auto count = static_cast<T>(std::min(kTile, p.classes - tile * kTile));
-    total += count * (log_sum - w.tops[tile * p.rows + row]) + w.gaps[tile * p.rows + row];
+    total += count * (log_sum + (top - w.tops[tile * p.rows + row])) + w.gaps[tile * p.rows + row];
   }
   return static_cast<T>(1 - p.label_smoothing) * target + static_cast<T>(p.label_smoothing / static_cast<double>(p.classes)) * total;
 }
 
 /// The exponentials of a tile become dlogits.
 template <class T>
-void make_dlogits(const LinearCrossEntropy<T>& p, const Work<T>& w, index tile, T* logits, index count, index begin, index end) {
+void make_dlogits(const LinearCrossEntropy<T>& p, const Workspace<T>& w, index tile, T* logits, index count, index begin, index end) {
   const T share = static_cast<T>(p.label_smoothing / static_cast<double>(p.classes));
   const T rest = static_cast<T>(1 - p.label_smoothing);
   simd::for_vectors<T>(begin, end, [&](index at, auto lanes) {
     const Vec<T> slope = simd::load(w.slopes + at, lanes);
-    const Vec<T> factor = slope * simd::exp(simd::load(w.tops + tile * p.rows + at, lanes) - simd::load(w.log_sum + at, lanes));
+    const Vec<T> in_row = simd::exp(simd::load(w.tops + tile * p.rows + at, lanes) - simd::load(w.row_tops + at, lanes));
+    const Vec<T> factor = slope * (in_row / simd::load(w.row_sums + at, lanes, T(1)));
     for (index v = 0; v < count; ++v) {
       T* own = logits + v * p.rows + at;
       const Vec<T> value = simd::load(own, lanes) * factor - share * slope;
@@ -171,12 +174,12 @@ void make_dlogits(const LinearCrossEntropy<T>& p, const Work<T>& w, index tile, 
 
 template <class T>
 index linear_cross_entropy_work(const LinearCrossEntropy<T>& p) noexcept {
-  return logits_size(p) + 3 * (ceil_div(p.classes, kTile) + 1) * p.rows;
+  return logits_size(p) + (3 * ceil_div(p.classes, kTile) + 4) * p.rows;
 }
 
 template <class T>
 void linear_cross_entropy_forward(const LinearCrossEntropy<T>& p) {
-  const Work<T> w(p);
+  const Workspace<T> w(p);
   for_panels(p.classes, [&](Panel panel) {
     T* logits = w.logits + (p.keep ? panel.first * p.rows : 0);
     gemm<T>({.m = panel.count,
@@ -199,7 +202,7 @@ void linear_cross_entropy_forward(const LinearCrossEntropy<T>& p) {
       make_exponentials(w, (panel.first + first) / kTile, logits + first * p.rows, count, p.rows, begin, end, p.label_smoothing != 0);
     });
   });
-  parallel_blocks(p.rows, kColumns, [&](index begin, index end) {
+  parallel_blocks(p.rows, kColumns, Work::elements(w.tiles * p.rows), [&](index begin, index end) {
     add_tiles(w, p.rows, begin, end);
     for (index row = begin; row < end; ++row) {
       const T scale = scale_of(p, row);
@@ -210,12 +213,13 @@ void linear_cross_entropy_forward(const LinearCrossEntropy<T>& p) {
 
 template <class T>
 void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p) {
-  const Work<T> w(p);
+  const FlushDenormals flushed;  // for what is outside of loops too
+  const Workspace<T> w(p);
   for (index row = 0; row < p.rows; ++row) {
     const T scale = scale_of(p, row);
-    w.slopes[row] = scale == T(0) ? T(0) : p.dloss * scale;  // the target of a row of weight 0 is no index, whatever dloss is
+    w.slopes[row] = scale == T(0) ? T(0) : p.dloss * scale;  // the target of a row of weight 0 may be no index
   }
-  T* dx_transposed = p.dx ? scratch<T>(Scratch::a, p.width * p.rows) : nullptr;
+  const Scratch<T> dx_transposed(p.dx ? p.width * p.rows : 0);
   for_panels(p.classes, [&](Panel panel) {
     T* dlogits = w.logits + panel.first * p.rows;
     for_tiles(panel, p.rows, [&](index first, index count, index begin, index end) {
@@ -223,7 +227,7 @@ void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p) {
     });
     const index at = panel.first * p.width;
     if (p.dweight) {
-      if (p.dweight_before != nullptr) {  // here, and not for all classes at once: the product finds it in the cache
+      if (p.dweight_before != nullptr) {  // panel by panel, so that the product finds it in the cache
         scaled_copy<T>(panel.count * p.width, p.dloss, p.dweight_before + at, {p.dweight.data + at, p.dweight.add});
       }
       gemm<T>({.m = panel.count,
@@ -237,7 +241,7 @@ void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p) {
                .ldc = p.width,
                .add = p.dweight.add || p.dweight_before != nullptr});
     }
-    if (p.dx) {  // transposed too: what is packed for it is the panel, and not the weights
+    if (p.dx) {  // transposed too, so that the panel is packed, and not the weights
       gemm<T>({.m = p.width,
                .n = p.rows,
                .k = panel.count,
@@ -252,7 +256,7 @@ void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p) {
     }
   });
   if (p.dx) {
-    parallel_blocks(p.rows, kColumns, [&](index begin, index end) {
+    parallel_blocks(p.rows, kColumns, Work::elements(p.rows * p.width), [&](index begin, index end) {
       for (index row = begin; row < end; ++row) {
         for (index c = 0; c < p.width; ++c) {
           p.dx.put(row * p.width + c, dx_transposed[c * p.rows + row]);

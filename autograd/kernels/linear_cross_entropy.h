@@ -7,12 +7,12 @@
 
 namespace dikkat::kernels {
 
-/// The costs of kernels/cross_entropy.h for logits = x weight^T, which lie transposed, (classes, rows), and are made a panel of classes at
-/// a time: then `weight` is read once and where it lies, a row of it being a row of the product, maxima and sums over classes are plain
-/// vector operations, and what makes a panel finds it in the cache where the product has left it.
+/// The costs of kernels/cross_entropy.h for logits = x weight^T. Logits are transposed, (classes, rows), and computed a panel of classes at
+/// a time. So `weight` is read once and in place, maxima and sums over classes are plain vector operations, and a panel is still in the
+/// cache when its exponentials are computed.
 ///
-/// A panel keeps e^(logit - top) of its logits, `top` being the largest of a few of its classes; what turns it into the softmax, e^(top -
-/// log sum), is a factor for these classes, which backward puts on: one exp for each logit does both.
+/// A panel keeps e^(logit - top), `top` being the largest logit of a tile of classes. Backward multiplies a tile by a factor that makes it
+/// the softmax, so that each logit takes one exp for forward and backward together.
 template <class T>
 struct LinearCrossEntropy {
   index rows = 0, width = 0, classes = 0;

@@ -27,7 +27,7 @@ template <class F>
 void for_each_below(index n, F&& f) {
   constexpr index kTile = 32;
   parallel_for_uneven(
-      ceil_div(n, kTile), [] {},
+      ceil_div(n, kTile), Work::elements(n * n), [] {},
       [&](index tile) {
         const index first = tile * kTile;
         for (index j = 0; j <= first; j += kTile) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cmath>
 #include <limits>
 
 #include "autograd/base/exp.h"
@@ -8,19 +7,21 @@
 
 namespace dikkat::kernels {
 
-/// log of the sum of e^x over a row; -inf for an empty one. The largest x is taken out first, so nothing overflows.
+/// Of a row x: log sum e^x is top + log(sum). Kept apart, since log(sum) alone has the digits of a small loss.
 template <class T>
-T log_sum_exp(const T* x, index cols) noexcept {
+struct RowExp {
+  T top;  // the largest x; -inf for an empty row
+  T sum;  // of e^(x - top)
+};
+template <class T>
+RowExp<T> row_exp(const T* x, index cols) noexcept {
   constexpr T kLowest = -std::numeric_limits<T>::infinity();
   simd::Vec<T> highest = simd::broadcast(kLowest);
   simd::for_vectors<T>(0, cols, [&](index at, auto lanes) { highest = simd::max<T>(simd::load(x + at, lanes, kLowest), highest); });
   const T top = simd::max<T>(highest);
-  if (top == kLowest) {
-    return top;
-  }
   simd::Vec<T> total{};
   simd::for_vectors<T>(0, cols, [&](index at, auto lanes) { total += simd::exp(simd::load(x + at, lanes, kLowest) - top); });
-  return top + std::log(simd::sum<T>(total));
+  return {top, simd::sum<T>(total)};
 }
 
 }  // namespace dikkat::kernels

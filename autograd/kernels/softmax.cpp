@@ -10,12 +10,12 @@ constexpr index kRows = 16;
 
 template <class T>
 void softmax_forward(const Softmax<T>& p) {
-  parallel_blocks(p.rows, kRows, [&](index begin, index end) {
+  parallel_blocks(p.rows, kRows, Work::elements(p.rows * p.cols), [&](index begin, index end) {
     for (index row = begin; row < end; ++row) {
       const T* x = p.x + row * p.cols;
-      const T lse = log_sum_exp(x, p.cols);
-      simd::for_vectors<T>(0, p.cols, [&](index at, auto lanes) {
-        simd::store(p.y + row * p.cols + at, simd::exp(simd::load(x + at, lanes) - lse), lanes);
+      const auto [top, sum] = row_exp(x, p.cols);
+      simd::for_vectors<T>(0, p.cols, [&, top = top, sum = sum](index at, auto lanes) {
+        simd::store(p.y + row * p.cols + at, simd::exp(simd::load(x + at, lanes) - top) / sum, lanes);
       });
     }
   });
@@ -26,7 +26,7 @@ void softmax_backward(const Softmax<T>& p) {
   if (!p.dx) {
     return;
   }
-  parallel_blocks(p.rows, kRows, [&](index begin, index end) {
+  parallel_blocks(p.rows, kRows, Work::elements(p.rows * p.cols), [&](index begin, index end) {
     for (index row = begin; row < end; ++row) {
       const T* y = p.y + row * p.cols;
       const T* dy = p.dy + row * p.cols;

@@ -26,11 +26,11 @@ bool same(Tensor a, Tensor b) {
   return a == b || (parameter != nullptr && parameter == b.record()->parameter);
 }
 
-/// How operands that lie in the tensor x share its columns.
+/// How the operands that lie in one tensor share its columns.
 struct Sharing {
-  index columns = 0;     // that they take in all
-  bool twice = false;    // two of them take the same
-  bool crossed = false;  // two of them take some that are the same and some that are not
+  index columns = 0;     // of all of them
+  bool twice = false;    // two of them are the same columns
+  bool crossed = false;  // two of them overlap in part
 };
 
 Sharing sharing_of(const Operands& operands, Tensor x, index width) {
@@ -75,7 +75,7 @@ std::array<kernels::HeadsOut<T>, 3> gradients_of(const Operands& operands, index
   return out;
 }
 
-/// What the kernel is to be told. Throws Error where operands and options do not fit.
+/// The kernel's problem. Throws Error where operands and options do not fit.
 kernels::AttentionShape shape_of(const Operands& operands, const AttentionOptions& options) {
   const auto& [q, k, v] = operands;
   const index width = options.heads * options.head_size;
@@ -113,7 +113,7 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
           .head_size = options.head_size,
           .scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(options.head_size))),
           .causal = options.causal,
-          .query_offset = before + std::clamp(options.query_offset, -before - queries, keys),  // beyond these it makes no difference
+          .query_offset = before + std::clamp(options.query_offset, -before - queries, keys),  // beyond these bounds it makes no difference
           .key_begin = options.key_begin ? options.key_begin.data<std::int32_t>() : nullptr,
           .key_end = options.key_end ? options.key_end.data<std::int32_t>() : nullptr,
           .dropout = options.dropout,
@@ -121,7 +121,7 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
           .first_batch = options.first_batch};
 }
 
-/// Writes keys and values behind those of the cache. Throws Error where they do not fit.
+/// Appends keys and values to the cache. Throws Error where they do not fit.
 template <class T>
 void append(const AttentionCache& cache, const Operands& operands, const AttentionOptions& options) {
   const Shape& shape = operands[1].x.shape();
@@ -167,7 +167,7 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
     const kernels::AttentionShape shape = shape_of(operands, options);
     const index width = shape.heads * shape.head_size;
     const Tensor y = tape.make({shape.batch, shape.queries, width}, q.x.dtype());
-    T* log_sum_exp = tape.save<T>(shape.batch * shape.heads * shape.queries);
+    T* log2_sum = tape.save<T>(shape.batch * shape.heads * shape.queries);
     auto seen_k = heads_in(k.x.data<T>(), k);
     auto seen_v = heads_in(v.x.data<T>(), v);
     if (options.cache != nullptr) {
@@ -182,7 +182,7 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
                                    .k = seen_k,
                                    .v = seen_v,
                                    .y = heads_in(y.mutable_data<T>(), {y}),
-                                   .log_sum_exp = log_sum_exp});
+                                   .log2_sum = log2_sum});
     OpCost cost;
     if (tape.observed()) {  // counting the pairs takes a while
       const double product = 2 * visible_pairs(shape) * static_cast<double>(width);
@@ -196,7 +196,7 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
                                       .v = heads_in(v.x.data<T>(), v),
                                       .y = heads_in(y.data<T>(), {y}),
                                       .dy = heads_in(g.of<T>(y), {y}),
-                                      .log_sum_exp = log_sum_exp,
+                                      .log2_sum = log2_sum,
                                       .dq = out[0],
                                       .dk = out[1],
                                       .dv = out[2]});
@@ -219,7 +219,7 @@ Tensor attention_weights(HeadColumns q, HeadColumns k, const AttentionOptions& o
     const Tensor weights = tape.make({shape.batch, heads, queries, keys}, q.x.dtype());
     T* v = tape.save<T>(keys * width);  // of every batch and head: `size` columns of the identity
     T* y = tape.save<T>(shape.batch * queries * width);
-    T* log_sum_exp = tape.save<T>(shape.batch * heads * queries);
+    T* log2_sum = tape.save<T>(shape.batch * heads * queries);
     std::fill_n(v, keys * width, T(0));
     for (index first = 0; first < keys; first += size) {
       const index count = std::min(size, keys - first);
@@ -236,7 +236,7 @@ Tensor attention_weights(HeadColumns q, HeadColumns k, const AttentionOptions& o
                                      .k = heads_in(k.x.data<T>(), k),
                                      .v = {v, 0, width},
                                      .y = {y, queries * width, width},
-                                     .log_sum_exp = log_sum_exp});
+                                     .log2_sum = log2_sum});
       set_diagonal(0);
       for (index i = 0; i < shape.batch * heads; ++i) {
         kernels::copy_blocks<T>({.count = queries,

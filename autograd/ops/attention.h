@@ -14,8 +14,8 @@ struct HeadColumns {
   index column = 0;
 };
 
-/// Keys and values of the positions before those of q, k and v, rows k | v of heads * head_size columns each. attention() writes those of
-/// its k and v behind them, and its queries see both; whoever owns the memory counts the rows.
+/// Keys and values of earlier positions, in rows k | v of heads * head_size columns each. attention() appends its own k and v, and its
+/// queries see both. The owner of the memory keeps `length` up to date.
 struct AttentionCache {
   DType dtype = DType::f32;
   void* data = nullptr;         // (batch, places, 2 * heads * head_size)
@@ -37,13 +37,13 @@ struct AttentionOptions {
 };
 
 /// softmax(scale q k^T) v by heads: q (B, queries, ...), k and v (B, keys, ...) to (B, queries, heads * head_size). A query that
-/// sees no key gives 0. No (queries, keys) matrix is kept, or made. Columns of two operands in one tensor must be the same or apart.
+/// sees no key gives 0. No (queries, keys) matrix is computed. Columns of two operands in one tensor must be the same or apart.
 /// Throws Error where shapes or bounds do not fit, where a cache is full, and for a cache on a tape that records.
 Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOptions& options);
 
-/// The weights that attention() applies to values, (B, H, queries, keys), to look at: no gradient flows through them. They are
-/// what attention makes of the identity, so they are 0 where a query does not see a key, dropout included if the options have it.
-/// The work is that of attention() once for every head_size keys.
+/// The weights that attention() applies to values, (B, H, queries, keys), for inspection: no gradient flows through them. They are computed
+/// as attention over the identity matrix, so they are 0 where a query does not see a key, and include dropout if the options have it.
+/// Takes as long as attention() for every head_size keys.
 Tensor attention_weights(HeadColumns q, HeadColumns k, const AttentionOptions& options);
 
 /// Self-attention of a packed qkv (B, T, 3C), C = heads * head_size: columns of q, then of k, then of v.

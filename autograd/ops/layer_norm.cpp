@@ -12,7 +12,7 @@ void check_parameters(Op op, index cols, Tensor gamma, Tensor beta) {
   require(!beta || beta.shape() == Shape{cols}, op, ": beta is ", beta ? beta.shape() : Shape{}, ", expected [", cols, "]");
 }
 
-/// What forward and backward of both ops have in common.
+/// What forward and backward of both ops share.
 template <class T>
 struct Norm {
   Norm(Tape& tape, Tensor x_, Tensor gamma_, Tensor beta_)
@@ -84,7 +84,7 @@ SumAndNorm add_layer_norm(Tensor residual, Tensor branch, Tensor gamma, Tensor b
     forward.dropping = dropping;
     forward.sum = sum.mutable_data<T>();
     kernels::layer_norm_forward(forward);
-    // What flows into the norm is added to what flows into the sum, where it lies; then it is both operands'.
+    // The norm's gradient with respect to the sum is added to that of the sum, in place; the result is that of both operands.
     const OpCost cost = cost_of({residual, branch, gamma, beta}, {sum, norm.y});
     tape.record({residual, branch, gamma, beta}, {sum, norm.y}, cost, [=](Gradients& g) {
       const bool drops = dropping.probability > 0;

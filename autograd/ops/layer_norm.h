@@ -10,7 +10,7 @@ Tensor layer_norm(Tensor x, Tensor gamma, Tensor beta = {}, double eps = 1e-5);
 struct SumAndNorm {
   Tensor sum, norm;
 };
-/// sum = residual + dropout(branch), norm = layer_norm(sum, gamma, beta), of which each row is read once. residual and branch have one
+/// sum = residual + dropout(branch) and norm = layer_norm(sum, gamma, beta), in one pass over the rows. residual and branch have one
 /// shape.
 SumAndNorm add_layer_norm(Tensor residual, Tensor branch, Tensor gamma, Tensor beta = {}, const DropoutOptions& branch_dropout = {},
                           double eps = 1e-5);

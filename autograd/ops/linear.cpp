@@ -212,20 +212,22 @@ Tensor activated_linear(Activation activation, Tensor x, Tensor weight, Tensor b
     Tape& tape = begin_op(Op::activated_linear, {x, weight, bias});
     const LinearShape s = checked(Op::activated_linear, x, weight, bias);
     const kernels::Function function = activation == Activation::relu ? kernels::Function::relu : kernels::Function::gelu;
-    const auto activated = [=] {
-      T* a = scratch<T>(Scratch::g, x.size());
-      kernels::map_forward<T>({.function = function, .n = x.size(), .x = x.data<T>(), .y = a});
-      return a;
-    };
+    const auto activate = [=](T* a) { kernels::map_forward<T>({.function = function, .n = x.size(), .x = x.data<T>(), .y = a}); };
     const Tensor y = tape.make(x.shape().with_cols(s.out), x.dtype());
-    multiply<T>(s, activated(), weight, bias, y.mutable_data<T>());
+    {
+      const Scratch<T> a(x.size());
+      activate(a);
+      multiply<T>(s, a.data(), weight, bias, y.mutable_data<T>());
+    }
     tape.record({x, weight, bias}, {y}, product_cost({x, weight, bias}, y, s.flops()), [=](Gradients& g) {
       const T* dy = g.of<T>(y);
       if (auto dw = g.into<T>(weight)) {
-        weight_gradient<T>(s, dy, activated(), dw);
+        const Scratch<T> a(x.size());
+        activate(a);
+        weight_gradient<T>(s, dy, a.data(), dw);
       }
       if (auto dx = g.into<T>(x)) {
-        T* da = scratch<T>(Scratch::g, x.size());
+        const Scratch<T> da(x.size());
         input_gradient<T>(s, dy, weight, {da, false});
         kernels::map_backward<T>({.function = function, .n = x.size(), .x = x.data<T>(), .dy = da, .dx = dx});
       }

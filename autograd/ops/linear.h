@@ -12,7 +12,7 @@ Tensor linear(Tensor x, Tensor weight, Tensor bias = {});
 
 enum class Activation { gelu, relu };
 
-/// linear(activation(x), weight, bias), of which activation(x) is not kept: backward makes it again.
+/// linear(activation(x), weight, bias). activation(x) is not kept: backward recomputes it.
 Tensor activated_linear(Activation activation, Tensor x, Tensor weight, Tensor bias = {});
 
 }  // namespace dikkat

@@ -11,7 +11,7 @@
 namespace dikkat {
 namespace {
 
-/// The right classes of `rows` rows, and what they count.
+/// Targets and weights of the rows.
 struct Goal {
   const std::int32_t* targets;
   const float* weights;
@@ -53,7 +53,8 @@ Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& o
     const index rows = logits.shape().rows();
     const index cols = logits.shape().cols();
     const Goal goal = goal_of(Op::cross_entropy, rows, cols, targets, options);
-    T* log_sum_exp = tape.save<T>(rows);
+    T* tops = tape.save<T>(rows);
+    T* sums = tape.save<T>(rows);
     T* losses = tape.save<T>(rows);
     const Tensor y = tape.make(Shape{}, logits.dtype());
     const kernels::CrossEntropy<T> problem{.rows = rows,
@@ -63,7 +64,8 @@ Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& o
                                            .weights = goal.weights,
                                            .normaliser = goal.normaliser,
                                            .label_smoothing = options.label_smoothing,
-                                           .log_sum_exp = log_sum_exp,
+                                           .tops = tops,
+                                           .sums = sums,
                                            .losses = losses};
     kernels::cross_entropy_forward(problem);
     *y.mutable_data<T>() = kernels::sum(rows, losses);
@@ -90,7 +92,7 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
     const Goal goal = goal_of(Op::linear_cross_entropy, rows, classes, targets, options);
     constexpr index kRowUnit = 96;  // a multiple of the columns that matrix libraries keep in registers: rows are columns there
     constexpr index kFewClasses = 1024;
-    if (classes <= kFewClasses && rows * classes <= logits_at_once) {  // the weights are small: nothing is won by reading them once
+    if (classes <= kFewClasses && rows * classes <= logits_at_once) {  // the weight is small: reading it once saves nothing
       return cross_entropy(linear(x, weight), targets, options);
     }
     const index most_rows = std::max(logits_at_once / std::max<index>(classes, 1) / kRowUnit * kRowUnit, kRowUnit);

@@ -10,8 +10,8 @@ namespace dikkat {
 struct CrossEntropyOptions {
   /// (...) of f32, or absent for 1 each. A target of weight 0 may be anything.
   Tensor weights{};
-  /// By default the number of targets. When a step's batch comes in several pieces it is the whole step's, so that the pieces'
-  /// losses and gradients add up to the batch's.
+  /// By default the number of targets. With gradient accumulation, pass that of the whole batch, so that the losses and gradients of its
+  /// pieces add up to those of the batch.
   std::optional<double> normaliser{};
   /// In [0, 1): the share of each target that goes to all V classes evenly, the right one among them (Szegedy et al.,
   /// arXiv 1512.00567, section 7).
@@ -25,13 +25,13 @@ struct CrossEntropyOptions {
 /// Throws Error for a target, a normaliser or a smoothing out of range.
 Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& options = {});
 
-/// Of f32, 134 MB.
+/// 134 MB of f32.
 constexpr index kLogitsAtOnce = index{1} << 25;
 
 /// cross_entropy(linear(x, weight), targets, options) without a matrix of all logits: x (..., C), weight (V, C). Rows of x are taken in
-/// chunks of at most `logits_at_once` logits (or of 96 rows, where these have more), whose gradients are made as soon as their losses are;
-/// the last chunk's wait for backward, in the memory of its logits. Where there are several and weight needs a gradient, it takes (V, C)
-/// numbers more. Throws Error as cross_entropy does.
+/// chunks of at most `logits_at_once` logits (or of 96 rows, where these have more). The gradients of a chunk are computed right after its
+/// loss; those of the last wait for backward, in the memory of its logits. With several chunks and a weight that needs a gradient, (V, C)
+/// numbers more are kept. Throws Error as cross_entropy does.
 Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const CrossEntropyOptions& options = {},
                             index logits_at_once = kLogitsAtOnce);
 

@@ -4,7 +4,7 @@
 
 namespace dikkat {
 
-/// Every op of the library. Tests have a gradient check for each of them: one that is added here and has none does not compile.
+/// Every op of the library. The tests do not compile unless each has a gradient check.
 enum class Op : int {
   add,
   multiply,

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "autograd/base/parallel.h"
+#include "autograd/base/denormals.h"
 
 namespace dikkat {
 namespace {
@@ -24,7 +24,7 @@ float exp_of(float x) { return simd::exp(simd::broadcast(x))[3]; }
 /// Calls f(x, y) for every thousandth float x, of every exponent and both signs, NaNs and infinities among them.
 template <class Y, class F>
 void over_all_floats(Y&& function, F&& f) {
-  parallel_for(1, [](index) {});  // denormals are flushed from here on, as in kernels: no step on the way may be one
+  const FlushDenormals flushed;  // as in kernels: no step on the way may be a denormal
   for (std::uint64_t first = 0; first < 1ULL << 32; first += kLanes * 1000) {
     simd::Vec<float> x{};
     for (int lane = 0; lane < kLanes; ++lane) {
@@ -157,7 +157,7 @@ void for_floats(float first, float last, F&& f) {
 }
 
 TEST(Exp2OfNegative, WithinTwoUlpBelowZero) {
-  parallel_for(1, [](index) {});  // denormals are flushed from here on, as in kernels
+  const FlushDenormals flushed;  // as in kernels
   double worst = 0;
   for_floats(-0.0F, -126.0F, [&](float x) { worst = std::max(worst, ulps(exp2_of_negative(x), std::exp2(static_cast<double>(x)))); });
   EXPECT_LT(worst, 2) << "ulp";

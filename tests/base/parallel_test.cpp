@@ -1,8 +1,13 @@
 #include "autograd/base/parallel.h"
 
 #include <atomic>
+#include <limits>
 #include <thread>
 #include <vector>
+
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
 
 #include <gtest/gtest.h>
 
@@ -16,6 +21,8 @@ namespace {
 
 using testing::error_of;
 
+constexpr Work kMuch{1e12};
+
 TEST(Parallel, EachTileOnce) {
   for (const int threads : {1, 2, 4}) {
     const WithThreads with(threads);
@@ -25,7 +32,7 @@ TEST(Parallel, EachTileOnce) {
       parallel_for(tiles, [&](index tile) { ++even[static_cast<std::size_t>(tile)]; });
       std::atomic<int> prepared{0};
       parallel_for_uneven(
-          tiles, [&] { ++prepared; },
+          tiles, kMuch, [&] { ++prepared; },
           [&](index tile) {
             ++uneven[static_cast<std::size_t>(tile)];
             EXPECT_GT(prepared, 0);
@@ -59,7 +66,7 @@ TEST(Parallel, NestedLoopsRunOnTheThreadThatMeetsThem) {
 TEST(Parallel, BlocksCoverAllOnce) {
   for (const index n : {0, 1, 63, 64, 65, 1000}) {
     std::vector<std::atomic<int>> counts(static_cast<std::size_t>(n));
-    parallel_blocks(n, 64, [&](index begin, index end) {
+    parallel_blocks(n, 64, kMuch, [&](index begin, index end) {
       EXPECT_LE(end - begin, 64);
       for (index i = begin; i < end; ++i) {
         ++counts[static_cast<std::size_t>(i)];
@@ -91,7 +98,7 @@ TEST(Parallel, WhatIsThrownInATileOrBeforeItIsThrownByTheLoop) {
     EXPECT_EQ(error_of([] { parallel_for(100, [](index tile) { require(tile != 57, "tile 57"); }); }), "tile 57");
     EXPECT_EQ(error_of([] {
                 parallel_for(
-                    100, [] { fail("no memory"); }, [](index) { ADD_FAILURE() << "its thread has no memory"; });
+                    100, kMuch, [] { fail("no memory"); }, [](index) { ADD_FAILURE() << "its thread has no memory"; });
               }),
               "no memory");
     std::atomic<int> done{0};
@@ -105,17 +112,22 @@ TEST(Parallel, NothingRunsInADryRunButWhatAsksForMemory) {
   int asked = 0;
   const DryRun dry;
   EXPECT_TRUE(DryRun::active());
-  scratch<char>(Scratch::b, index{1000});
   const auto ask = [&] {
     ++asked;
-    scratch<char>(Scratch::a, index{100});
+    const Scratch<char> of_each(128), nested(64);
   };
+  {
+    const Scratch<char> own(1024);
+    parallel_for(
+        8, kMuch, [&] { ask(); }, [](index) { ADD_FAILURE(); });
+  }
+  { const Scratch<char> given_back_before(512); }
   parallel_for(
-      8, [&] { ask(); }, [](index) { ADD_FAILURE(); });
+      8, kMuch, [&] { ask(); }, [](index) { ADD_FAILURE(); });
   parallel_for_uneven(
-      8, [&] { ask(); }, [](index) { ADD_FAILURE(); });
-  EXPECT_EQ(asked, 2);
-  EXPECT_EQ(dry.scratch_bytes(3), 1000U + 3 * 100U);
+      8, kMuch, [&] { ask(); }, [](index) { ADD_FAILURE(); });
+  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(dry.scratch_bytes(3), 1024U + 3 * 192U);
 }
 
 TEST(Parallel, ThreadsCanBeStartedBeforehand) {
@@ -137,21 +149,48 @@ TEST(Parallel, OneThreadMeansThisOne) {
   EXPECT_EQ(thread_count(), 4);
 }
 
+TEST(Parallel, ALoopOfLittleWorkRunsOnTheCallerAlone) {
+  const WithThreads with(3);
+  const auto self = std::this_thread::get_id();
+  const auto before = parallel_loops();
+  std::atomic<int> prepared{0};
+  std::atomic<int> strayed{0};
+  const auto run = [&](Work work) {
+    parallel_for(
+        100, work, [&] { ++prepared; }, [&](index) { strayed += std::this_thread::get_id() == self ? 0 : 1; });
+  };
+  run({kLeastWork.multiply_adds - 1});
+  EXPECT_EQ(strayed, 0);
+  EXPECT_EQ(prepared, 1);
+  EXPECT_EQ(parallel_loops(), before);
+  run(kLeastWork);
+  EXPECT_EQ(prepared, 1 + 3);
+  EXPECT_EQ(parallel_loops(), before + 1);
+  const WithThreads all(3, Work{0});
+  run({0});
+  EXPECT_EQ(parallel_loops(), before + 2);
+}
+
+#if defined(__SSE__)
+TEST(Parallel, DenormalsAreFlushedInLoopsAndNotAfterThem) {
+  const unsigned before = _mm_getcsr();
+  volatile float smallest = std::numeric_limits<float>::min();
+  for (const int threads : {1, 3}) {
+    const WithThreads with(threads);
+    std::atomic<int> kept{0};
+    parallel_for(100, [&](index) { kept += smallest / 2 == 0 ? 0 : 1; });
+    EXPECT_EQ(kept, 0) << "in a loop";
+    EXPECT_GT(smallest / 2, 0) << "after it";
+    EXPECT_EQ(_mm_getcsr() & 0xFFC0U, before & 0xFFC0U);
+  }
+}
+#endif
+
 TEST(Parallel, RefusesNoThreads) {
   const int before = thread_count();
   EXPECT_EQ(error_of([] { set_thread_count(0); }), "threads: 0, expected 1 or more");
   EXPECT_EQ(error_of([] { set_thread_count(-3); }), "threads: -3, expected 1 or more");
   EXPECT_EQ(thread_count(), before);
-}
-
-TEST(Scratch, IsThisThreadsOwnAndKept) {
-  auto* a = scratch<float>(Scratch::a, index{1000});
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(a) % 64, 0U);
-  EXPECT_EQ(scratch<float>(Scratch::a, index{10}), a);
-  EXPECT_NE(scratch<float>(Scratch::b, index{10}), a);
-  float* other = nullptr;
-  std::thread([&] { other = scratch<float>(Scratch::a, index{10}); }).join();
-  EXPECT_NE(other, a);
 }
 
 }  // namespace

@@ -23,9 +23,13 @@ static_assert(Shape{2, 3} != Shape{3, 2} && Shape{2, 3} != Shape{2, 3, 1} && Sha
 TEST(Shape, RefusesWhatCannotBe) {
   EXPECT_EQ(error_of([] { (void)Shape{1, 1, 1, 1, 1}; }), "shape: rank 5, expected at most 4");
   EXPECT_EQ(error_of([] { (void)Shape{2, -1}; }), "shape: extent -1, expected 0 or more");
-  EXPECT_EQ(error_of([] { (void)Shape{index{1} << 32, index{1} << 31}; }), "shape: too many elements to count");
-  EXPECT_EQ(error_of([] { (void)Shape{2, 3}.with_cols(INT64_MAX); }), "shape: too many elements to count");
-  EXPECT_EQ(error_of([] { (void)Shape{INT64_MAX}; }), "");
+  const std::string too_many = "shape: too many elements, expected at most 2^56";
+  EXPECT_EQ(error_of([] { (void)Shape{index{1} << 32, index{1} << 31}; }), too_many);
+  EXPECT_EQ(error_of([] { (void)Shape{2, 3}.with_cols(INT64_MAX); }), too_many);
+  EXPECT_EQ(error_of([] { (void)Shape{INT64_MAX}; }), too_many) << "bytes would wrap";
+  EXPECT_EQ(error_of([] { (void)Shape{index{1} << 62}; }), too_many);
+  EXPECT_EQ(error_of([] { (void)Shape{0, index{1} << 32, index{1} << 32}; }), too_many) << "a part of it could not be counted";
+  EXPECT_EQ(error_of([] { (void)Shape{index{1} << 28, index{1} << 28}; }), "");
 }
 
 TEST(Concat, EveryKindOfPart) {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "autograd/ops/basic.h"
+#include "autograd/tape/gradient_check.h"
 #include "autograd/tape/parameters.h"
 #include "tests/gradcheck/case.h"
 
@@ -32,7 +33,7 @@ struct Outcome {
 };
 
 /// The dy that every run of a result of this size takes.
-inline std::vector<float> random_dy(index size) { return numbers(size, 99); }
+inline std::vector<float> random_dy(index size) { return converted<float>(gradient_check_dy(size)); }
 
 template <class T>
 std::vector<T> copy_of(const T* from, index n) {
@@ -114,43 +115,13 @@ Outcome<T> run(const Sample& sample, const Function& f, const Options& o = {}) {
   return run<T>(tape, sample, f, o);
 }
 
-/// <dy, y> in f64, for numeric derivatives.
-inline double weighed(Tape& tape, const Sample& sample, const std::vector<std::vector<double>>& values) {
-  std::vector<Tensor> slots;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    slots.push_back(tape.input<double>(sample.operands[i].shape, values[i]));
-  }
-  const Tensor y = sample.op(tape, slots);
-  const auto dy = random_dy(y.size());
-  double total = 0;
-  for (index i = 0; i < y.size(); ++i) {
-    total += static_cast<double>(dy[static_cast<std::size_t>(i)]) * y.data<double>()[i];
-  }
-  tape.reset();
-  return total;
-}
-
 /// Central differences of <dy, y> with respect to every element of every operand.
 inline std::vector<std::vector<double>> numeric_gradients(const Sample& sample) {
-  constexpr double kStep = 1e-5;  // the error of differences, step^2, and that of rounding, 1e-16 / step, are both near 1e-10
-  Tape tape(Recording::off);
-  std::vector<std::vector<double>> values;
+  std::vector<CheckedOperand> operands;
   for (const Operand& operand : sample.operands) {
-    values.push_back(converted<double>(operand.values));
+    operands.push_back({operand.shape, converted<double>(operand.values)});
   }
-  auto gradients = values;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    for (std::size_t at = 0; at < values[i].size(); ++at) {
-      const double x = values[i][at];
-      values[i][at] = x + kStep;
-      const double above = weighed(tape, sample, values);
-      values[i][at] = x - kStep;
-      const double below = weighed(tape, sample, values);
-      values[i][at] = x;
-      gradients[i][at] = (above - below) / (2 * kStep);
-    }
-  }
-  return gradients;
+  return dikkat::numeric_gradients(sample.op, operands);
 }
 
 }  // namespace dikkat::gradcheck

@@ -207,7 +207,7 @@ TEST_P(GradCheck, same_bits_on_any_number_of_threads) {
     Tape tape;
     std::optional<Outcome<float>> first;
     for (const int threads : {1, 2, 4, 1}) {
-      const WithThreads with(threads);
+      const WithThreads with(threads, Work{0});
       const auto found = run<float>(tape, sample, sample.op);
       if (!first) {
         first = found;

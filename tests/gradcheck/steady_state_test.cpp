@@ -128,7 +128,7 @@ TEST(SteadyState, OnOneThreadNothingIsAskedFor) {
 // Also for a thread that happens to get its first tile of attention late: it asked for its memory in the first step.
 TEST(SteadyState, OnSeveralThreadsNothingIsAskedForEither) {
   for (const int threads : {2, 3}) {
-    const WithThreads some(threads);
+    const WithThreads some(threads, Work{0});
     const Asked asked = asked_in(20);
     EXPECT_EQ(asked.allocations, 0) << threads;
     EXPECT_EQ(asked.pages, 0) << threads;

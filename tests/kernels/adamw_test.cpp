@@ -64,7 +64,7 @@ TEST(AdamWKernel, EqualsTheAlgorithmLineByLine) {
 
 TEST(AdamWKernel, SameBitsOnAnyNumberOfThreads) {
   const auto steps = [](int threads) {
-    const WithThreads with(threads);
+    const WithThreads with(threads, Work{0});
     return ten_steps<float>(70001, [](const AdamW<float>& p) { adamw(p); });
   };
   const auto one = steps(1);
@@ -100,7 +100,7 @@ TEST(SumOfSquares, EqualsALongerSum) {
 TEST(SumOfSquares, SameBitsOnAnyNumberOfThreads) {
   const auto x = numbers(100003, 1);
   const auto by = [&](int threads) {
-    const WithThreads with(threads);
+    const WithThreads with(threads, Work{0});
     return sum_of_squares(100003, x.data());
   };
   EXPECT_EQ(by(1), by(2));

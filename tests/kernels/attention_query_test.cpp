@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ constexpr index kGap = 3;  // between rows of keys, of which values follow each:
 
 template <class T>
 struct Result {
-  std::vector<T> y, log_sum_exp;
+  std::vector<T> y, log2_sum;
 };
 
 /// Keys and values of all batches, row after row: k | v | gap.
@@ -37,13 +38,13 @@ Result<T> run(const AttentionShape& s, const std::vector<float>& kv32, F&& forwa
   const index row = 2 * width + kGap;
   const auto q = converted<T>(numbers(s.batch * width, 1, -2, 2));
   const auto kv = converted<T>(kv32);
-  Result<T> r{.y = std::vector<T>(q.size(), T(9)), .log_sum_exp = std::vector<T>(static_cast<std::size_t>(s.batch * s.heads))};
+  Result<T> r{.y = std::vector<T>(q.size(), T(9)), .log2_sum = std::vector<T>(static_cast<std::size_t>(s.batch * s.heads))};
   forward(AttentionForward<T>{.shape = s,
                               .q = {q.data(), width, width},
                               .k = {kv.data(), s.keys * row, row},
                               .v = {kv.data() + width, s.keys * row, row},
                               .y = {r.y.data(), width, width},
-                              .log_sum_exp = r.log_sum_exp.data()});
+                              .log2_sum = r.log2_sum.data()});
   return r;
 }
 template <class T>
@@ -68,11 +69,11 @@ AttentionShape one_query(index batch, index heads, index keys, index head_size) 
 template <class T>
 void expect_close(const Result<T>& found, const Result<double>& expected, double bound) {
   EXPECT_LE(relative_error(found.y, expected.y), bound);
-  for (std::size_t i = 0; i < found.log_sum_exp.size(); ++i) {
-    if (std::isinf(expected.log_sum_exp[i])) {
-      EXPECT_TRUE(std::isinf(found.log_sum_exp[i]) && found.log_sum_exp[i] > 0) << "a query that sees no key";
+  for (std::size_t i = 0; i < found.log2_sum.size(); ++i) {
+    if (std::isinf(expected.log2_sum[i])) {
+      EXPECT_TRUE(std::isinf(found.log2_sum[i]) && found.log2_sum[i] > 0) << "a query that sees no key";
     } else {
-      EXPECT_NEAR(found.log_sum_exp[i], expected.log_sum_exp[i], 20 * bound);
+      EXPECT_NEAR(found.log2_sum[i] * std::numbers::ln2, expected.log2_sum[i] * std::numbers::ln2, 20 * bound);
     }
   }
 }
@@ -104,14 +105,14 @@ TEST(AttentionOfOneQuery, GivesTheSameBitsOnAnyNumberOfThreads) {
   const AttentionShape s = one_query(3, 4, 500, 20);
   const auto kv = keys_and_values(s);
   const auto on = [&](int threads) {
-    const WithThreads with(threads);
+    const WithThreads with(threads, Work{0});
     return by_kernel<float>(s, kv);
   };
   const auto one = on(1);
   for (const int threads : {2, 3, 4}) {
     const auto found = on(threads);
     EXPECT_TRUE(same_bits(found.y, one.y));
-    EXPECT_TRUE(same_bits(found.log_sum_exp, one.log_sum_exp));
+    EXPECT_TRUE(same_bits(found.log2_sum, one.log2_sum));
   }
 }
 

@@ -26,7 +26,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 template <class T>
 struct Result {
-  std::vector<T> losses, log_sum_exp, dlogits;
+  std::vector<T> losses, tops, sums, dlogits;
 };
 
 template <class T, class Forward, class Backward>
@@ -34,7 +34,8 @@ Result<T> run(index cols, const std::vector<float>& logits32, const std::vector<
               T dloss, double smoothing, Forward&& forward, Backward&& backward) {
   const auto logits = converted<T>(logits32);
   Result<T> r{.losses = std::vector<T>(targets.size(), T(9)),
-              .log_sum_exp = std::vector<T>(targets.size(), T(9)),
+              .tops = std::vector<T>(targets.size(), T(9)),
+              .sums = std::vector<T>(targets.size(), T(9)),
               .dlogits = std::vector<T>(logits.size(), T(9))};
   const CrossEntropy<T> p{.rows = static_cast<index>(targets.size()),
                           .cols = cols,
@@ -43,7 +44,8 @@ Result<T> run(index cols, const std::vector<float>& logits32, const std::vector<
                           .weights = weights.empty() ? nullptr : weights.data(),
                           .normaliser = 2.5,
                           .label_smoothing = smoothing,
-                          .log_sum_exp = r.log_sum_exp.data(),
+                          .tops = r.tops.data(),
+                          .sums = r.sums.data(),
                           .losses = r.losses.data(),
                           .dloss = dloss,
                           .dlogits = {r.dlogits.data()}};
@@ -80,7 +82,8 @@ TEST(CrossEntropyKernel, EqualsPlainLoops) {
         const auto expected = by_reference(cols, logits, targets, weights, smoothing);
         const auto exact = by_kernel<double>(cols, logits, targets, weights, 1.5, smoothing);
         EXPECT_LE(relative_error(exact.losses, expected.losses), 1e-14);
-        EXPECT_LE(relative_error(exact.log_sum_exp, expected.log_sum_exp), 1e-14);
+        EXPECT_EQ(exact.tops, expected.tops);
+        EXPECT_LE(relative_error(exact.sums, expected.sums), 1e-14);
         EXPECT_LE(relative_error(exact.dlogits, expected.dlogits), 2e-13);  // e^x enlarges the error of x, which is up to 16
         const auto found = by_kernel<float>(cols, logits, targets, weights, 1.5F, smoothing);
         EXPECT_LE(relative_error(found.losses, expected.losses), 1e-6);
@@ -98,13 +101,21 @@ TEST(CrossEntropyKernel, ExtremeLogits) {
   const auto found = by_kernel<float>(4, logits, {0, 1, 0, 1});
   EXPECT_EQ(found.losses[0], 0);
   EXPECT_FLOAT_EQ(found.losses[1], 2e30F / 2.5F);
-  EXPECT_NEAR(found.losses[2], 0, 1e24) << "log 2, below the resolution of 1e30";
+  EXPECT_FLOAT_EQ(found.losses[2], std::log(2.0F) / 2.5F) << "far below the resolution of 1e30";
   EXPECT_FLOAT_EQ(found.losses[3], std::log(3.0F) / 2.5F);
   const float unit = 1.5F / 2.5F;
   EXPECT_TRUE(
       same_bits(std::vector<float>(found.dlogits.begin(), found.dlogits.begin() + 8), std::vector<float>{0, 0, 0, 0, unit, -unit, 0, 0}));
   EXPECT_EQ(found.dlogits[12], 0);
   EXPECT_FLOAT_EQ(found.dlogits[13], -unit * 2 / 3);
+}
+
+// Of a target that is e^-10 from certain the loss is 4.5e-5; the log-sum-exp of these logits has steps of 7.6e-6.
+TEST(CrossEntropyKernel, SmallLossesKeepTheirDigits) {
+  for (const double smoothing : {0.0, 1e-9}) {
+    const auto found = by_kernel<float>(3, {100, 90, -100}, {0}, {}, 1.5F, smoothing);
+    EXPECT_NEAR(found.losses[0] * 2.5F, std::log1p(std::exp(-10.0)), 2e-7) << smoothing;
+  }
 }
 
 TEST(CrossEntropyKernel, ATargetThatCannotBeCostsInfinitely) {

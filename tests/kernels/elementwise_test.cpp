@@ -147,7 +147,7 @@ TEST(Denormals, AreFlushedOnEveryThread) {
   const float denormal = std::numeric_limits<float>::denorm_min() * 1000;
   const float smallest = std::numeric_limits<float>::min();
   for (const int threads : {1, 2, 4}) {
-    const WithThreads with(threads);
+    const WithThreads with(threads, Work{0});
     const index n = 1 << 17;
     std::vector<float> x(static_cast<std::size_t>(n), denormal);
     std::vector<float> y(x.size(), 1.0F);

@@ -71,7 +71,7 @@ TEST(GemmOfFewRows, EqualsPlainLoops) {
 TEST(GemmOfFewRows, GivesTheSameBitsOnAnyNumberOfThreads) {
   for (const index m : {1, 3, 8, 13}) {
     const auto on = [m](int threads) {
-      const WithThreads with(threads);
+      const WithThreads with(threads, Work{0});
       return by_kernel<float>(m, 1030, 300, {.bias = true});
     };
     const auto one = on(1);

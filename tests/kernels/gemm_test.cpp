@@ -104,6 +104,25 @@ TEST(Gemm, EqualsPlainLoopsByEveryLibrary) {
   }
 }
 
+TEST(Gemm, SumsMayHaveMoreDigitsThanOperands) {
+  const std::vector<float> a = {1e8F, 1, -1e8F, 0, 1e-8F, 1}, b = {1, 1, 1};
+  const std::vector<double> bias = {1e-9};
+  std::vector<double> c = {3, 4};
+  gemm<float, double>({.m = 2,
+                       .n = 1,
+                       .k = 3,
+                       .a = a.data(),
+                       .lda = 3,
+                       .b = b.data(),
+                       .ldb = 1,
+                       .c = c.data(),
+                       .ldc = 1,
+                       .add = true,
+                       .bias = bias.data()});
+  EXPECT_DOUBLE_EQ(c[0], 1 + 3 + 1e-9);
+  EXPECT_DOUBLE_EQ(c[1], 1 + static_cast<double>(1e-8F) + 4 + 1e-9);
+}
+
 TEST(Gemm, LeavesWhatLiesBetweenRowsAlone) {
   const Problem p{.m = 37, .n = 5, .k = 9, .gap = 4};
   const auto before = numbers(p.m * (p.n + p.gap), 4);
@@ -132,7 +151,7 @@ TEST(Gemm, SameBitsOnAnyNumberOfThreads) {
     for (const GemmLibrary library : libraries()) {
       std::optional<std::vector<float>> first;
       for (const int threads : {1, 2, 4, 3, 2, 1}) {
-        const WithThreads with(threads);
+        const WithThreads with(threads, Work{0});
         const auto c = product<float>(p, [&](const Gemm<float>& g) { gemm_by(library, g); });
         first = first ? first : c;
         EXPECT_TRUE(same_bits(c, *first)) << threads << " threads";

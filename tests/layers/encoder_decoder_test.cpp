@@ -41,7 +41,7 @@ TEST(EncoderDecoder, TheDecoderDoesNotSeeWhatComesLater) {
 
 TEST(EncoderDecoder, GivesTheSameBitsOnAnyNumberOfThreads) {
   const auto train = [](int threads) {
-    const WithThreads with(threads);
+    const WithThreads with(threads, Work{0});
     TinyEncoderDecoder tiny(kTinyEncoderDecoder);
     AdamW adamw(tiny.store, {});
     Tape tape;

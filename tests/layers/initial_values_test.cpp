@@ -97,7 +97,7 @@ TEST(InitialValues, OfAParameterDoNotDependOnTheModelAroundIt) {
 
 TEST(InitialValues, AreTheSameOnAnyNumberOfThreads) {
   const auto all = [](int threads) {
-    const WithThreads with(threads);
+    const WithThreads with(threads, Work{0});
     TinyGpt model(kConfig, 7);
     return std::vector<float>(model.store.weights<float>(), model.store.weights<float>() + model.store.slab_size());
   };

@@ -85,7 +85,7 @@ TEST(KeyValueCache, GivesASequenceTheSameBitsBesideAnyOthers) {
   const std::vector<index> one_by_one(static_cast<std::size_t>(time), 1);
   const std::vector<float> together = in_pieces(model, tokens, 8, one_by_one);
   for (const int threads : {1, 2, 3}) {
-    const WithThreads with(threads);
+    const WithThreads with(threads, Work{0});
     for (const index sequences : {1, 3, 5}) {
       const auto some = in_pieces(model, {tokens.begin(), tokens.begin() + sequences * time}, sequences, one_by_one);
       EXPECT_EQ(some, std::vector<float>(together.begin(), together.begin() + sequences * time * kVocabulary)) << sequences;

@@ -81,7 +81,7 @@ TYPED_TEST(RecurrentLayer, GoesOnFromAState) {
 template <class Layer>
 std::vector<float> outcome_of(int threads) {
   constexpr index kBatch = 3, kIn = 40, kHidden = 70, kTime = 50;
-  const WithThreads with(threads);
+  const WithThreads with(threads, Work{0});
   Built<Layer> built(kIn, kHidden);
   Tape tape;
   Pass pass{.tape = tape};

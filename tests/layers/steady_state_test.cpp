@@ -57,7 +57,7 @@ TEST(SteadyState, TheCounterSeesAllocations) {
 TEST(SteadyState, AllocatesNothingFromTheThirdStepOn) {
   for (const Recompute recompute : {Recompute::none, Recompute::cheap, Recompute::block}) {
     for (const int threads : {1, 2, 3}) {
-      const WithThreads some(threads);
+      const WithThreads some(threads, Work{0});
       Training training(kTrainingConfig);
       training.recompute = recompute;
       training.step(1);
@@ -75,7 +75,7 @@ TEST(SteadyState, AllocatesNothingFromTheThirdStepOn) {
 }
 
 TEST(SteadyState, HoldsForAnEncoderDecoder) {
-  const WithThreads two(2);
+  const WithThreads two(2, Work{0});
   TinyEncoderDecoder tiny(kTinyEncoderDecoder);
   AdamW adamw(tiny.store, {});
   Tape tape;
@@ -142,7 +142,7 @@ TEST(SteadyState, HoldsForEvaluationToo) {
 
 TEST(SteadyState, HoldsForSamplingFromACache) {
   for (const int threads : {1, 2}) {
-    const WithThreads some(threads);
+    const WithThreads some(threads, Work{0});
     const TinyGpt model(kTrainingConfig);
     KeyValueCache cache = model.gpt.cache(2);
     Tape tape(Recording::off);

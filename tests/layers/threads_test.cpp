@@ -15,7 +15,7 @@ struct Outcome {
 };
 
 Outcome train(int threads) {
-  const WithThreads with(threads);
+  const WithThreads with(threads, Work{0});
   Training training(kTrainingConfig);
   Outcome outcome;
   for (index step = 1; step <= 3; ++step) {

@@ -14,3 +14,7 @@ void record(dikkat::Tape& tape, dikkat::Tensor x, dikkat::Tensor y, const Plain&
 }
 
 const auto kCases = dikkat::gradcheck::all_cases();
+
+int size_of_float(dikkat::DType dtype) {
+  return dikkat::for_float(dtype, "size", [](auto zero) { return static_cast<int>(sizeof zero); });
+}

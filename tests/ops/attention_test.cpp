@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <functional>
+#include <numbers>
 #include <string>
 #include <vector>
 
@@ -107,14 +108,14 @@ std::vector<double> reference_weights(const Call& c) {
   const auto q = converted<double>(c.q());
   const auto k = converted<double>(c.k());
   std::vector<double> y(q.size());
-  std::vector<double> log_sum_exp(static_cast<std::size_t>(c.batch * c.heads * c.queries));
+  std::vector<double> log2_sum(static_cast<std::size_t>(c.batch * c.heads * c.queries));
   const kernels::Heads<const double> keys{k.data(), c.keys * c.width(), c.width()};
   const kernels::AttentionForward<double> p{.shape = s,
                                             .q = {q.data(), c.queries * c.width(), c.width()},
                                             .k = keys,
                                             .v = keys,
                                             .y = {y.data(), c.queries * c.width(), c.width()},
-                                            .log_sum_exp = log_sum_exp.data()};
+                                            .log2_sum = log2_sum.data()};
   kernels::reference::attention_forward(p);
   std::vector<double> weights;
   for (index row = 0; row < c.batch * c.heads * c.queries; ++row) {
@@ -126,7 +127,8 @@ std::vector<double> reference_weights(const Call& c) {
       const double score =
           s.scale * kernels::reference::dot(c.head_size, row_of<const double>(p.q, s, b, h, i), row_of<const double>(p.k, s, b, h, j));
       weights.push_back(kernels::reference::sees(s, b, i, j)
-                            ? std::exp(score - log_sum_exp[static_cast<std::size_t>(row)]) * kernels::reference::kept<double>(s, b, h, i, j)
+                            ? std::exp(score - log2_sum[static_cast<std::size_t>(row)] * std::numbers::ln2) *
+                                  kernels::reference::kept<double>(s, b, h, i, j)
                             : 0.0);
     }
   }
@@ -204,7 +206,7 @@ TEST(AttentionWeights, AreReadFromColumnsAndHaveNoGradient) {
 TEST(AttentionWeights, HaveTheSameBitsOnAnyNumberOfThreads) {
   for (const Call& c : calls()) {
     const auto on = [&](int threads) {
-      WithThreads with(threads);
+      WithThreads with(threads, Work{0});
       return weights_of<float>(c);
     };
     const auto one = on(1);

@@ -50,7 +50,7 @@ void step(Muon& muon, const Update& u) { EXPECT_TRUE(muon.step(u.step, u.learnin
 
 TEST(MuonStep, HasTheSameBitsOnAnyNumberOfThreads) {
   const auto on = [](int threads) {
-    const WithThreads with(threads);
+    const WithThreads with(threads, Work{0});
     return result_of(3, step);
   };
   const auto one = on(1);
@@ -142,7 +142,7 @@ TEST(LowerProduct, IsTheWholeOneOnAndBelowTheDiagonal) {
   const std::vector<double> numbers = some_numbers(n * k, 3);
   const std::vector<float> a(numbers.begin(), numbers.end());
   for (const int threads : {1, 3}) {
-    const WithThreads with(threads);
+    const WithThreads with(threads, Work{0});
     std::vector<float> whole(static_cast<std::size_t>(n * n)), lower(whole.size(), -7);
     kernels::Gemm<float> product{
         .m = n, .n = n, .k = k, .a = a.data(), .lda = k, .b = a.data(), .ldb = k, .transpose_b = true, .c = whole.data(), .ldc = n};

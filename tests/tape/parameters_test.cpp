@@ -137,7 +137,7 @@ TEST(ParameterStore, FrozenOnesComeLastAndHaveNoMemoryForGradients) {
 
 TEST(ParameterStore, FirstValuesFollowFromSeedAndPathAlone) {
   const auto values = [](std::uint64_t seed, bool other_first, int threads) {
-    const WithThreads with(threads);
+    const WithThreads with(threads, Work{0});
     ParameterStore store;
     if (other_first) {
       store.add("another", {100}, Init::normal(1), Decay::yes, Role::hidden);

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <memory>
 
 #include <fmt/format.h>
@@ -59,8 +60,10 @@ void introduce(const Trainer& trainer, double gemm_rate) {
   const Config& c = trainer.config();
   const TrainingData& data = trainer.data();
   const auto line = [](const char* name, const std::string& text) { tell(fmt::format("{:<10}{}", name, text)); };
-  line("dikkat", fmt::format("{}, {}, {} thread{}, products at {:.0f} GFLOP/s", build_info().version, build_info().instruction_set,
-                             thread_count(), thread_count() == 1 ? "" : "s", gemm_rate * 1e-9));
+  const std::string rate =
+      std::isnan(gemm_rate) ? "an unknown speed: the clock stands still" : fmt::format("{:.0f} GFLOP/s", gemm_rate * 1e-9);
+  line("dikkat", fmt::format("{}, {}, {} thread{}, products at {}", build_info().version, build_info().instruction_set, thread_count(),
+                             thread_count() == 1 ? "" : "s", rate));
   if (const int cores = usable_cores(); thread_count() > cores) {
     line("warning", fmt::format("{} threads on the {} core{} that this process may use: they wait for each other, and steps take longer "
                                 "than with {}; see --threads and OMP_NUM_THREADS",

@@ -2,16 +2,29 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <limits>
+#include <thread>
 
 #include "autograd/base/pages.h"
 #include "autograd/kernels/gemm.h"
 
 namespace dikkat {
 
-double gemm_rate() {
-  using Clock = std::chrono::steady_clock;
+namespace {
+
+double steady_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+}  // namespace
+
+double gemm_rate() { return gemm_rate_by(steady_seconds); }
+
+double gemm_rate_by(const std::function<double()>& clock) {
   constexpr index m = 1024, n = 768, k = 768;
-  constexpr double kSeconds = 0.05;
+  constexpr int kBursts = 5;
+  constexpr int kMostProducts = 20;  // of a burst
+  constexpr double kBurst = 0.01;    // seconds
+  constexpr auto kPause = std::chrono::milliseconds(10);
   // Pages, since they go back to the system at once: the heap would keep them for the whole run.
   const Pages memory((m * k + k * n + m * n) * sizeof(float), "operands to measure the machine with");
   auto* const a = reinterpret_cast<float*>(memory.data());
@@ -19,19 +32,25 @@ double gemm_rate() {
   float* const c = b + k * n;
   std::fill_n(a, m * k, 0.5F);
   std::fill_n(b, k * n, 0.25F);
-  const auto seconds_since = [](Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); };
   const auto product = [&] {
-    const auto start = Clock::now();
+    const double start = clock();
     kernels::gemm<float>({.m = m, .n = n, .k = k, .a = a, .lda = k, .b = b, .ldb = n, .c = c, .ldc = n});
-    return seconds_since(start);
+    return clock() - start;
   };
-  const auto start = Clock::now();
   product();  // threads and the library's code for this shape are made
-  double best = product();
-  while (seconds_since(start) < kSeconds) {
-    best = std::min(best, product());
+  double best = std::numeric_limits<double>::infinity();
+  for (int burst = 0; burst < kBursts; ++burst) {
+    if (burst > 0) {
+      std::this_thread::sleep_for(kPause);
+    }
+    const double start = clock();
+    int products = 0;
+    do {
+      const double time = product();
+      best = time > 0 ? std::min(best, time) : best;
+    } while (++products < kMostProducts && clock() - start < kBurst);
   }
-  return 2.0 * m * n * k / best;
+  return std::isfinite(best) ? 2.0 * m * n * k / best : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace dikkat

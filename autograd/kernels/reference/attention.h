@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <vector>
 
 #include "autograd/kernels/attention.h"
@@ -63,12 +64,12 @@ void attention_forward(const AttentionForward<T>& p) {
         for (const T score : scores) {
           total += top == -std::numeric_limits<T>::infinity() ? T(0) : std::exp(score - top);
         }
-        T& log_sum_exp = p.log_sum_exp[(b * s.heads + h) * s.queries + i];
-        log_sum_exp = total == 0 ? std::numeric_limits<T>::infinity() : top + std::log(total);
+        const T log_sum = total == 0 ? std::numeric_limits<T>::infinity() : top + std::log(total);
+        p.log2_sum[(b * s.heads + h) * s.queries + i] = log_sum * std::numbers::log2e_v<T>;
         T* y = row_of<T>(p.y, s, b, h, i);
         std::fill(y, y + s.head_size, T(0));
         for (index j = 0; j < s.keys; ++j) {
-          const T weight = std::exp(scores[static_cast<std::size_t>(j)] - log_sum_exp) * kept<T>(s, b, h, i, j);
+          const T weight = std::exp(scores[static_cast<std::size_t>(j)] - log_sum) * kept<T>(s, b, h, i, j);
           for (index d = 0; d < s.head_size; ++d) {
             y[d] += weight * row_of<const T>(p.v, s, b, h, j)[d];
           }
@@ -94,7 +95,8 @@ void attention_backward(const AttentionBackward<T>& p) {
             continue;
           }
           const T* k = row_of<const T>(p.k, s, b, h, j);
-          const T weight = std::exp(static_cast<T>(s.scale) * dot(s.head_size, q, k) - p.log_sum_exp[(b * s.heads + h) * s.queries + i]);
+          const T log_sum = p.log2_sum[(b * s.heads + h) * s.queries + i] * std::numbers::ln2_v<T>;
+          const T weight = std::exp(static_cast<T>(s.scale) * dot(s.head_size, q, k) - log_sum);
           const T keep = kept<T>(s, b, h, i, j);
           const T ds = static_cast<T>(s.scale) * weight * (dot(s.head_size, dy, row_of<const T>(p.v, s, b, h, j)) * keep - delta);
           for (index d = 0; d < s.head_size; ++d) {

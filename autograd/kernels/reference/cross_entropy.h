@@ -12,7 +12,8 @@ template <class T>
 void cross_entropy_forward(const CrossEntropy<T>& p) {
   for (index row = 0; row < p.rows; ++row) {
     const double weight = p.weights != nullptr ? static_cast<double>(p.weights[row]) : 1.0;
-    p.losses[row] = p.log_sum_exp[row] = 0;
+    p.losses[row] = p.tops[row] = 0;
+    p.sums[row] = 1;
     if (weight == 0) {
       continue;
     }
@@ -22,13 +23,15 @@ void cross_entropy_forward(const CrossEntropy<T>& p) {
     for (index i = 0; i < p.cols; ++i) {
       total += std::exp(x[i] - top);
     }
-    p.log_sum_exp[row] = top + std::log(total);
+    p.tops[row] = top;
+    p.sums[row] = total;
+    const T log_sum = std::log(total);
     T mean = 0;
     for (index i = 0; i < p.cols; ++i) {
-      mean += (p.log_sum_exp[row] - x[i]) / static_cast<T>(p.cols);
+      mean += (log_sum + (top - x[i])) / static_cast<T>(p.cols);
     }
     const T smoothing = static_cast<T>(p.label_smoothing);
-    const T cost = (1 - smoothing) * (p.log_sum_exp[row] - x[p.targets[row]]) + (smoothing == 0 ? T(0) : smoothing * mean);
+    const T cost = (1 - smoothing) * (log_sum + (top - x[p.targets[row]])) + (smoothing == 0 ? T(0) : smoothing * mean);
     p.losses[row] = static_cast<T>(weight / p.normaliser) * cost;
   }
 }
@@ -42,7 +45,7 @@ void cross_entropy_backward(const CrossEntropy<T>& p) {
       T slope = 0;
       if (weight != 0) {
         const double target = p.label_smoothing / static_cast<double>(p.cols) + (p.targets[row] == i ? 1 - p.label_smoothing : 0);
-        slope = std::exp(p.logits[row * p.cols + i] - p.log_sum_exp[row]) - static_cast<T>(target);
+        slope = std::exp(p.logits[row * p.cols + i] - p.tops[row]) / p.sums[row] - static_cast<T>(target);
       }
       p.dlogits.put(row * p.cols + i, slope * static_cast<T>(weight / p.normaliser) * (weight != 0 ? p.dloss : T(0)));
     }

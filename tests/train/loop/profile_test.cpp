@@ -178,6 +178,24 @@ TEST(GemmShare, AStepThatBeatsTheRateHasItMeasuredAgain) {
   }
 }
 
+TEST(GemmRate, AClockThatStandsStillGivesNone) {
+  int asked = 0;
+  EXPECT_TRUE(std::isnan(gemm_rate_by([&] {
+    ++asked;
+    return 1.0;
+  })));
+  EXPECT_GT(asked, 0);
+}
+
+// Beside another program most products are slow. Here a second, as every look at the clock, but one product of the third burst.
+TEST(GemmRate, IsThatOfTheBestOfSeveralBursts) {
+  constexpr int kFirstOfThirdBurst = 2 + 2 * 4 + 3;  // two for the first product; four for each burst
+  int asked = 0;
+  double now = 0;
+  const double rate = gemm_rate_by([&] { return now += ++asked == kFirstOfThirdBurst ? 0.001 : 1.0; });
+  EXPECT_NEAR(rate, 2.0 * 1024 * 768 * 768 / 0.001, 1e6);
+}
+
 TEST(GemmRate, IsThatOfThisMachine) {
   const double rate = gemm_rate();
   EXPECT_GT(rate, 1e8);

@@ -145,7 +145,7 @@ TEST_F(Generate, ASampleIsTheSameOnAnyThreadsAndBesideAnyOthers) {
   const SampleOptions options{.max_new_tokens = 40, .num_samples = 11, .temperature = 1, .seed = 8};
   const auto all = texts(options);
   for (const int threads : {1, 2, 3}) {
-    const WithThreads with(threads);
+    const WithThreads with(threads, Work{0});
     EXPECT_EQ(texts(options), all);
   }
   for (const index samples : {1, 2, 9}) {

@@ -1,0 +1,10 @@
+#include "autograd/base/instruction_sets.h"
+
+namespace dikkat {
+
+#define DIKKAT_TEXT(macro) #macro
+#define DIKKAT_BIT(macro, name, bit) \
+  | (std::uint32_t{DIKKAT_TEXT(macro)[0] == '1'} << (bit))  // where a macro is not defined, its text is its name
+constexpr std::uint32_t kCompiledFor = 0 DIKKAT_INSTRUCTION_SETS(DIKKAT_BIT);
+
+}  // namespace dikkat

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+
+// X(macro, name, bit) of the instruction sets that compilers use by themselves: the compiler's macro, which is 1 where it may use them, the
+// name for __builtin_cpu_supports(), and the bit in kCompiledFor.
+#define DIKKAT_INSTRUCTION_SETS(X)              \
+  X(__SSE4_2__, "sse4.2", 0)                    \
+  X(__POPCNT__, "popcnt", 1)                    \
+  X(__AVX__, "avx", 2)                          \
+  X(__AVX2__, "avx2", 3)                        \
+  X(__FMA__, "fma", 4)                          \
+  X(__BMI__, "bmi", 5)                          \
+  X(__BMI2__, "bmi2", 6)                        \
+  X(__AVX512F__, "avx512f", 7)                  \
+  X(__AVX512CD__, "avx512cd", 8)                \
+  X(__AVX512DQ__, "avx512dq", 9)                \
+  X(__AVX512BW__, "avx512bw", 10)               \
+  X(__AVX512VL__, "avx512vl", 11)               \
+  X(__AVX512IFMA__, "avx512ifma", 12)           \
+  X(__AVX512VBMI__, "avx512vbmi", 13)           \
+  X(__AVX512VBMI2__, "avx512vbmi2", 14)         \
+  X(__AVX512VNNI__, "avx512vnni", 15)           \
+  X(__AVX512BITALG__, "avx512bitalg", 16)       \
+  X(__AVX512VPOPCNTDQ__, "avx512vpopcntdq", 17) \
+  X(__AVX512BF16__, "avx512bf16", 18)           \
+  X(__GFNI__, "gfni", 19)                       \
+  X(__VPCLMULQDQ__, "vpclmulqdq", 20)           \
+  X(__AVX512ER__, "avx512er", 21)
+
+namespace dikkat {
+
+/// Those that the library was compiled for. It is data: reading it takes none of them.
+extern const std::uint32_t kCompiledFor;
+
+}  // namespace dikkat
