@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# scripts/fuzz.sh [RUNS]: every target of tests/fuzz RUNS times (10,000,000; of the images, each of which takes a process, a hundredth), in pieces
+# scripts/fuzz.sh [RUNS]: every target of tests/fuzz RUNS times (10,000,000), in pieces
 # whose corpus and count stay in build/fuzz, so that a run that was stopped goes on where it was. Ends with a table; 1 if anything was found.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,7 +9,7 @@ runs=${1:-10000000}
 piece=${DIKKAT_FUZZ_PIECE:-200000}  # runs after which the count is written down
 read -ra only <<<"${DIKKAT_FUZZ_TARGETS:-}"  # all where there is none
 cmake --preset asan >/dev/null
-cmake --build build/asan --target fuzz_gate fuzz_config fuzz_tokenizer fuzz_token_file fuzz_metrics fuzz_image
+cmake --build build/asan --target fuzz_gate fuzz_config fuzz_tokenizer fuzz_token_file fuzz_metrics fuzz_index
 targets=build/asan/tests/fuzz/targets
 
 wanted() { [[ ${#only[@]} -eq 0 || " ${only[*]} " == *" $1 "* ]]; }
@@ -21,10 +21,6 @@ while read -r name _ options; do
   mkdir -p "$here/corpus" "$here/findings"
   goal=$runs
   step=$piece
-  if [[ $name == image ]]; then
-    goal=$((runs / 100))
-    step=$((piece / 100 + 1))
-  fi
   while done=$(number_in "$here/executions"); [[ $done -lt $goal ]]; do
     count=$((goal - done < step ? goal - done : step))
     start=$(date +%s%N)

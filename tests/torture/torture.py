@@ -40,7 +40,7 @@ COLUMNS = (
     ("truncations", "a checkpoint cut short", damage.truncations),
     ("junk", "bytes appended to a checkpoint", damage.junk),
     ("mangled", "sectors lost, repeated, swapped; bytes changed, missing, added", damage.mangled),
-    ("hostile", "hostile HDF5 behind right checksums, by hand", damage.hostile),
+    ("hostile", "hostile indexes behind right hashes, by hand", damage.hostile),
     ("corpora", "texts: empty, huge, broken, hostile, no files", corpora.cases),
     ("configurations", "configurations: unknown, twice, wrong, out of range, mutated", lambda bench: configurations.cases(bench, ROOT)),
     ("numbers", "NaN and Inf in weights, activations, loss, gradients, moments", damage.numbers),

@@ -77,7 +77,7 @@ std::vector<CheckpointEntry> list_checkpoints(const fs::path& run_directory) {
       entries.push_back({step, file->path()});
     }
   }
-  require_input(!error || error == std::errc::no_such_file_or_directory, directory.string(), " cannot be listed: ", error.message());
+  require_path(error == std::errc::no_such_file_or_directory ? 0 : error.value(), directory.string(), " cannot be listed");
   std::sort(entries.begin(), entries.end(), [](const CheckpointEntry& a, const CheckpointEntry& b) { return a.step < b.step; });
   return entries;
 }

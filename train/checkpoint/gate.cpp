@@ -17,7 +17,7 @@ Header pass_gate(const File& file, index bytes) {
   const Digest found = root_hash(bytes - kHeaderBytes, [&](index offset, std::span<std::byte> out) {
     require_done(file.read(kHeaderBytes + offset, out), Operation::read);
   });
-  require_input(found == header.image, "was altered: its checksum does not match its contents");
+  require_input(found == header.root, "was altered: its checksum does not match its contents");
   return header;
 }
 

@@ -44,8 +44,8 @@ bool take_digest(std::string_view& text, std::string_view key, Digest& digest) {
 }  // namespace
 
 std::string render_header(const Header& header) {
-  std::string block = concat(kMagic, "format ", header.format, "\nlength ", header.length, "\nstep ", header.step, "\nimage ",
-                             to_hex(header.image), "\n\nAn HDF5 file begins at byte ", kHeaderBytes,
+  std::string block = concat(kMagic, "format ", header.format, "\nlength ", header.length, "\nstep ", header.step, "\nindex ",
+                             header.index_begin, "\nroot ", to_hex(header.root), "\n\nAn HDF5 file begins at byte ", kHeaderBytes,
                              ": h5dump and h5py open this file as it is.\n"
                              "`dikkat inspect` shows what is in it, `dikkat verify` checks every byte.\n");
   block.resize(kHashAt);
@@ -66,11 +66,14 @@ Header parse_header(std::string_view block) {
   Header header;
   std::string_view text = block.substr(kMagic.size());
   require_input(take(text, "format ", header.format) && header.format >= 1, "has a header without a format number");
-  require_input(header.format <= kFormat, "was written by a newer dikkat (format ", header.format, "; this program reads up to ", kFormat,
+  require_input(header.format <= kFormat, "was written by a newer dikkat (format ", header.format, "; this program reads format ", kFormat,
                 "): use that one");
+  require_input(header.format == kFormat, "has format ", header.format, ", which no released dikkat has written; expected format ",
+                kFormat);
   // Rendered again, since one text for one header leaves no room for anything that is not looked at.
-  require_input(take(text, "length ", header.length) && take(text, "step ", header.step) && take_digest(text, "image ", header.image) &&
-                    header.step >= 0 && render_header(header) == block,
+  require_input(take(text, "length ", header.length) && take(text, "step ", header.step) && take(text, "index ", header.index_begin) &&
+                    take_digest(text, "root ", header.root) && header.step >= 0 && header.index_begin >= kHeaderBytes &&
+                    header.index_begin <= header.length && render_header(header) == block,
                 "has a header that does not follow format ", header.format);
   return header;
 }

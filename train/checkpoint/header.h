@@ -8,17 +8,20 @@
 
 namespace dikkat {
 
-/// A checkpoint is a block of kHeaderBytes, which HDF5 calls the user block and skips, followed by an HDF5 image.
+/// A checkpoint is a block of kHeaderBytes, which HDF5 calls the user block and skips, then an HDF5 image, then the index by which dikkat
+/// reads it.
 inline constexpr index kHeaderBytes = 4096;
-/// The newest format this program writes and reads. It grows when the header or the schema of the image changes.
-inline constexpr index kFormat = 2;
+/// The format that this program writes, and the only one that it reads. What a later version adds to the index needs no other
+/// (checkpoint_index.h); another header or another encoding of the index would. Formats 1 and 2 were never released.
+inline constexpr index kFormat = 3;
 
-/// What is known of a file before the HDF5 library sees it.
+/// What the first kHeaderBytes say.
 struct Header {
   index format = kFormat;
   index length = 0;  ///< bytes of the whole file
   index step = 0;
-  Digest image{};  ///< root hash of all bytes after the header
+  index index_begin = 0;  ///< where the index begins, which reaches to the end of the file
+  Digest root{};          ///< root hash of all bytes after the header
 };
 
 /// The kHeaderBytes of the block: lines of text for a person with `head -c 4096`, NULs, and at the very end 64 hex digits, the

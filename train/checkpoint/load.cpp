@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "autograd/base/error.h"
+#include "train/checkpoint/checkpoint_index.h"
 #include "train/checkpoint/gate.h"
-#include "train/checkpoint/isolated_parse.h"
 
 namespace dikkat {
 
@@ -41,10 +41,10 @@ CheckpointFile CheckpointFile::open(const std::filesystem::path& path) {
     checkpoint.bytes_ = checkpoint.file_.size();
     const Header header = pass_gate(checkpoint.file_, checkpoint.bytes_);
     checkpoint.format_ = header.format;
-    checkpoint.hash_ = to_hex(header.image);
-    checkpoint.image_ = parse_in_child(checkpoint.file_, header.format);
+    checkpoint.hash_ = to_hex(header.root);
+    checkpoint.contents_ = read_contents(checkpoint.file_, header.index_begin, checkpoint.bytes_);
     require_input(checkpoint.state().step == header.step, "contradicts itself: step ", header.step, " in its header, step ",
-                  checkpoint.state().step, " in /state/step");
+                  checkpoint.state().step, " in its state");
   } catch (const InputError& error) {
     fail_input(path.string(), ' ', error.what());
   } catch (const Error& error) {

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "autograd/base/index.h"
-#include "train/checkpoint/image.h"
+#include "train/checkpoint/contents.h"
+#include "train/io/file.h"
 
 namespace dikkat {
 
@@ -22,23 +23,22 @@ struct TensorTarget {
 /// A checkpoint every byte of which has been checked.
 class CheckpointFile {
  public:
-  /// Reads and checks the whole file, which is all that `dikkat verify` does. Nothing reaches the HDF5 library before every byte
-  /// has been hashed; the library then works in a child process that can do nothing but read this file, and only the formats of image.h
-  /// are accepted. Throws InputError with the path and the reason for a file that is missing, foreign, truncated, altered, newer,
-  /// malformed or hostile, Error if the disk fails or there can be no child process.
+  /// Reads and checks the whole file, which is all that `dikkat verify` does: every byte is hashed, and then the index is read. The file
+  /// may come from anybody: it never reaches the HDF5 library, nothing but the file is read, and memory is bounded. Throws InputError with
+  /// the path and the reason for a file that is missing, foreign, truncated, altered, newer, malformed or hostile, Error if the disk fails.
   static CheckpointFile open(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
   index format() const { return format_; }
   index bytes() const { return bytes_; }
-  /// The root hash of the image, 64 hexadecimal digits: equal state, equal hash.
+  /// The root hash of all but the header, 64 hexadecimal digits: equal state, equal hash.
   const std::string& hash() const { return hash_; }
 
-  const TrainingState& state() const { return image_.state; }
-  const std::string& config() const { return image_.config; }
-  const std::string& tokenizer() const { return image_.tokenizer; }
+  const TrainingState& state() const { return contents_.state; }
+  const std::string& config() const { return contents_.config; }
+  const std::string& tokenizer() const { return contents_.tokenizer; }
   /// All of them, by path.
-  const std::vector<StoredTensor>& tensors() const { return image_.tensors; }
+  const std::vector<StoredTensor>& tensors() const { return contents_.tensors; }
 
   /// Copies the elements of the tensor to `out`. Throws InputError if there is no such tensor, or if it has another type or shape.
   void read(std::string_view path, ElementType type, const Shape& shape, void* out) const;
@@ -51,7 +51,7 @@ class CheckpointFile {
   index format_ = 0;
   index bytes_ = 0;
   std::string hash_;
-  ImageIndex image_;
+  Contents contents_;
 };
 
 /// Fills all targets from the tensors whose path begins with `prefix` and a slash, such as "model" or "optimizer/m". Throws InputError

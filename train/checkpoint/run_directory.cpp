@@ -35,12 +35,20 @@ std::string holder_of(int lock) {
   return pid.empty() ? "another process" : "process " + pid;
 }
 
-/// The locked descriptor of the run's lock file, which is made if need be and never removed: a name that comes and goes could be
+/// The locked descriptor of the run's lock file, which is made if there is none and never removed: a name that comes and goes could be
 /// locked twice. O_NOFOLLOW, since it will be written to.
 int take_lock(const fs::path& path) {
   const fs::path name = path / kLockName;
   Descriptor lock(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
-  require_input(lock.get() >= 0, path.string(), " cannot be written: ", errno_text);
+  const int failed = lock.get() >= 0 ? 0 : errno;
+  struct stat info {};
+  const bool regular = ::lstat(name.c_str(), &info) != 0 || S_ISREG(info.st_mode);
+  require_input(regular, name.string(), " is ",
+                S_ISLNK(info.st_mode)   ? "a link"
+                : S_ISDIR(info.st_mode) ? "a folder"
+                                        : "a pipe, socket or device",
+                ", expected the lock file of a run: remove it");
+  require_path(failed, path.string(), " cannot be written");
   // A start that is refused, because there is a run already, holds the lock for a moment: nobody else is to be refused for that.
   constexpr int kPatience = 100;
   constexpr auto kMoment = std::chrono::milliseconds(10);
@@ -91,7 +99,7 @@ std::string contents_of(const fs::path& path) {
       names.push_back(name.string());
     }
   }
-  require_input(!error, path.string(), " cannot be listed: ", error.message());
+  require_path(error.value(), path.string(), " cannot be listed");
   std::sort(names.begin(), names.end());
   std::string list;
   for (std::size_t i = 0; i < names.size() && i < 4; ++i) {
@@ -110,25 +118,46 @@ void require_empty(const fs::path& path) {
                 "): choose another --out, or go on with the run in it by `dikkat resume ", path.string(), "`");
 }
 
-/// With the folders above it, all of which survive a power cut.
-void make_directory(const fs::path& path) {
-  std::vector<fs::path> new_ones;
-  std::error_code error;
-  for (fs::path folder = fs::absolute(path); !fs::exists(folder, error) && folder.has_relative_path(); folder = folder.parent_path()) {
-    new_ones.push_back(folder);
+/// Folders that are made, with those above them, and removed again unless they are kept.
+class NewDirectories {
+ public:
+  NewDirectories() = default;
+  NewDirectories(const NewDirectories&) = delete;
+  NewDirectories& operator=(const NewDirectories&) = delete;
+  ~NewDirectories() {
+    for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder) {
+      ::rmdir(folder->c_str());  // refused where somebody has put something into it
+    }
   }
-  fs::create_directories(path, error);
-  require_input(!error, path.string(), " cannot be made: ", error.message());
-  for (const fs::path& folder : new_ones) {
-    const int failed = sync_directory(folder.parent_path(), nullptr);
-    // A folder that may be written and not listed cannot be opened to be synced.
-    require(failed == 0 || failed == EACCES, folder.parent_path().string(), " cannot be synced: ", describe_errno(failed));
+  void keep() { made_.clear(); }
+
+  /// They survive a power cut.
+  void make(const fs::path& path) {
+    std::vector<fs::path> missing;
+    std::error_code error;
+    for (fs::path folder = fs::absolute(path); !fs::exists(folder, error) && folder.has_relative_path(); folder = folder.parent_path()) {
+      missing.push_back(folder);
+    }
+    for (auto folder = missing.rbegin(); folder != missing.rend(); ++folder) {
+      const int failed = ::mkdir(folder->c_str(), 0777) == 0 ? 0 : errno;
+      require_path(failed == EEXIST && fs::is_directory(*folder, error) ? 0 : failed, path.string(), " cannot be made");
+      if (failed == 0) {
+        made_.push_back(*folder);
+      }
+      const int unsynced = sync_directory(folder->parent_path(), nullptr);
+      // A folder that may be written and not listed cannot be opened to be synced.
+      require(unsynced == 0 || unsynced == EACCES, folder->parent_path().string(), " cannot be synced: ", describe_errno(unsynced));
+    }
   }
-}
+
+ private:
+  std::vector<fs::path> made_;
+};
 
 }  // namespace
 
 RunDirectory RunDirectory::create(const fs::path& path) {
+  NewDirectories new_ones;
   std::error_code missing;
   if (fs::exists(path, missing)) {
     require_input(fs::is_directory(path, missing), path.string(), " is a file, expected a folder or a new name: choose another --out");
@@ -136,14 +165,15 @@ RunDirectory RunDirectory::create(const fs::path& path) {
       require_empty(path);  // before a lock file is put into it
     }
   } else {
-    make_directory(path);
+    new_ones.make(path);
   }
   RunDirectory directory(path);
   require_empty(path);
   sign_lock(directory.lock_, path);  // not before: the lock file of a folder that is refused may be somebody else's
-  make_directory(directory.checkpoints_path());
+  new_ones.make(directory.checkpoints_path());
   directory.clean_temporaries();
   require_done(sync_directory(path, nullptr), Operation::sync_directory);
+  new_ones.keep();
   return directory;
 }
 
@@ -160,7 +190,7 @@ RunDirectory RunDirectory::open(const fs::path& path) {
 
 RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
   Descriptor folder(::open(path_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  require_input(folder.get() >= 0, path_.string(), " cannot be opened: ", errno_text);
+  require_path(folder.get() >= 0 ? 0 : errno, path_.string(), " cannot be opened");
   lock_ = take_lock(path_);
   folder_ = folder.release();
 }
@@ -241,7 +271,7 @@ index RunDirectory::clean_temporaries() {
         removed += fs::remove(file->path(), undeletable) ? 1 : 0;
       }
     }
-    require_input(!error, folder.string(), " cannot be listed: ", error.message());
+    require_path(error.value(), folder.string(), " cannot be listed");
   }
   return removed;
 }

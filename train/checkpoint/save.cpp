@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include <unistd.h>
 
 #include "autograd/base/error.h"
+#include "train/checkpoint/checkpoint_index.h"
 #include "train/checkpoint/checkpoint_list.h"
+#include "train/checkpoint/dataset.h"
+#include "train/checkpoint/hdf5_image.h"
 #include "train/checkpoint/header.h"
-#include "train/checkpoint/image.h"
 #include "train/io/free_space.h"
 
 namespace dikkat {
@@ -39,7 +42,7 @@ class Provisional {
 
 void read_back(const File& file, index offset, std::span<std::byte> out) { require_done(file.read(offset, out), Operation::read); }
 
-Digest image_hash(const File& file, index bytes) {
+Digest root_hash_of(const File& file, index bytes) {
   return root_hash(bytes - kHeaderBytes, [&](index offset, std::span<std::byte> out) { read_back(file, kHeaderBytes + offset, out); });
 }
 
@@ -56,23 +59,26 @@ bool holds(const File& file, index offset, std::span<const std::byte> expected) 
   return true;
 }
 
-/// Loads the image as a reader would and throws Error unless it gives back the snapshot.
-void require_image_of(const File& file, const Snapshot& snapshot) {
-  const ImageIndex image = parse_image(file, kFormat);
-  require(same_bits(image.state, snapshot.state) && image.config == snapshot.config && image.tokenizer == snapshot.tokenizer,
-          "the file does not give back the state it was given");
-  std::map<std::string_view, const StoredTensor*> stored;
-  for (const StoredTensor& tensor : image.tensors) {
-    stored[tensor.path] = &tensor;
+/// Reads the file as others would and throws Error unless it gives back the snapshot: by HDF5's own view of it, byte for byte, and by the
+/// index.
+void require_gives_back(const File& file, index index_begin, index bytes, const Snapshot& snapshot, std::span<const Dataset> datasets) {
+  require_image_shows(file, datasets);
+  for (const Dataset& dataset : datasets) {
+    require(holds(file, dataset.offset, {static_cast<const std::byte*>(dataset.data), static_cast<std::size_t>(dataset.bytes)}),
+            "the file does not give back /", dataset.path, " (or it was changed while it was being saved)");
   }
-  for (const TensorView& tensor : snapshot.tensors) {
-    const auto found = stored.find(tensor.path);
-    require(found != stored.end() && found->second->shape == tensor.shape && found->second->type == tensor.type &&
-                holds(file, found->second->offset,
-                      {static_cast<const std::byte*>(tensor.data), static_cast<std::size_t>(found->second->bytes)}),
-            "the file does not give back tensor /", tensor.path, " (or it was changed while it was being saved)");
+  const Contents contents = read_contents(file, index_begin, bytes);
+  require(same_bits(contents.state, snapshot.state) && contents.config == snapshot.config && contents.tokenizer == snapshot.tokenizer,
+          "the index does not give back the state it was given");
+  require(contents.tensors.size() == snapshot.tensors.size(), "the index has ", contents.tensors.size(), " tensors, expected ",
+          snapshot.tensors.size());
+  auto dataset = datasets.begin();
+  for (const StoredTensor& tensor : contents.tensors) {
+    dataset = std::find_if(dataset, datasets.end(), [&](const Dataset& d) { return d.path == tensor.path; });
+    require(dataset != datasets.end() && dataset->type == tensor.type && dataset->shape == tensor.shape &&
+                dataset->offset == tensor.offset && dataset->bytes == tensor.bytes,
+            "the index does not give back tensor /", tensor.path);
   }
-  require(snapshot.tensors.size() == image.tensors.size(), "the file holds tensors it was not given");
 }
 
 void write_header(File& file, const Header& header) {
@@ -86,28 +92,41 @@ bool same_files(const std::filesystem::path& a, const std::filesystem::path& b) 
   const File first = File::open_regular(a);
   const File second = File::open_regular(b);
   const index bytes = first.size();
-  return second.size() == bytes && image_hash(first, bytes) == image_hash(second, bytes) && [&] {
+  return second.size() == bytes && root_hash_of(first, bytes) == root_hash_of(second, bytes) && [&] {
     std::vector<std::byte> header(std::size_t{kHeaderBytes});
     read_back(first, 0, header);
     return holds(second, 0, header);
   }();
 }
 
+index bytes_of_all(std::span<const Dataset> datasets) {
+  index bytes = image_bytes(datasets) + kIndexStateBytes;
+  for (const Dataset& dataset : datasets) {
+    bytes += kIndexEntryBytes + static_cast<index>(dataset.path.size());
+    bytes += dataset.path.starts_with(kStatePrefix) ? dataset.bytes : 0;
+  }
+  return bytes;
+}
+
 index save(const std::filesystem::path& target, const Snapshot& snapshot, Faults* faults) {
   const index step = snapshot.state.step;
   Provisional temporary(target.parent_path() / concat(".tmp-", step, "-", ::getpid()));
-  const index expected = expected_bytes(snapshot);
+  std::vector<Dataset> datasets = datasets_of(snapshot);
+  const index expected = bytes_of_all(datasets);
   const std::string lack = lack_of_space(target.parent_path(), expected);
   require(lack.empty(), lack);
   File file;
   require_done(file.create(temporary.path(), faults), Operation::open);
   temporary.created();
   require_done(file.allocate(expected), Operation::allocate);
-  write_image(file, snapshot);
+  write_image(file, datasets);
+  const index index_begin = file.size();
+  const std::string index_text = encode_index(snapshot.state, datasets);
+  require_done(file.write(index_begin, std::as_bytes(std::span(index_text))), Operation::write);
   const index bytes = file.size();
-  const Digest image = image_hash(file, bytes);
-  require_image_of(file, snapshot);
-  write_header(file, {.length = bytes, .step = step, .image = image});
+  const Digest root = root_hash_of(file, bytes);
+  require_gives_back(file, index_begin, bytes, snapshot, datasets);
+  write_header(file, {.length = bytes, .step = step, .index_begin = index_begin, .root = root});
   require_done(file.sync(), Operation::sync);
   require_done(file.close(), Operation::close);
 
@@ -125,6 +144,8 @@ index save(const std::filesystem::path& target, const Snapshot& snapshot, Faults
 }
 
 }  // namespace
+
+index expected_bytes(const Snapshot& snapshot) { return bytes_of_all(datasets_of(snapshot)); }
 
 SavedCheckpoint save_checkpoint(const std::filesystem::path& directory, const Snapshot& snapshot, Faults* faults) {
   const index step = snapshot.state.step;

@@ -25,6 +25,9 @@ class SavedCheckpoint {
   index bytes_;
 };
 
+/// Disk space that a checkpoint of the snapshot takes at most. Throws as save_checkpoint() for one that cannot be saved.
+index expected_bytes(const Snapshot& snapshot);
+
 /// Writes `directory`/step-NNNNNNNNN.h5 for the step in the snapshot's state, by way of a temporary file beside it. It returns once
 /// the file has been read back, compared with the snapshot bit by bit, and forced to the disk together with its name. If anything
 /// fails it throws Error (the file, the operation and the system's words), leaves no file and touches no other checkpoint.

@@ -1,11 +1,9 @@
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -69,12 +67,6 @@ void for_each_field(State& state, F&& f) {
   f("compiler_flags", compiler_flags);
   f("instruction_set", instruction_set);
   f("overrides", overrides);
-}
-
-/// The format of checkpoints that has brought a field; one of an older format means the value that a new TrainingState has.
-constexpr index format_of_field(std::string_view name) {
-  constexpr std::string_view kOfFormat2[] = {"steps_skipped", "losses_watched", "loss_mean", "loss_variance"};
-  return std::find(std::begin(kOfFormat2), std::end(kOfFormat2), name) != std::end(kOfFormat2) ? 2 : 1;
 }
 
 /// Equal to the last bit: a NaN equals itself, -0.0 is not 0.0.

@@ -5,12 +5,30 @@
 
 namespace dikkat {
 
-/// Characters that act on a terminal, where names and sentences end up.
+/// Characters that act on a terminal, where names and sentences are shown.
 inline bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
 
-/// Whether a tensor in a checkpoint may be called so.
+/// Whether a checkpoint may hold something of this name. Without slashes: one step of a path.
 inline bool is_storable_name(std::string_view name) {
-  return !name.empty() && name != "." && name.find('/') == std::string_view::npos && std::none_of(name.begin(), name.end(), is_control);
+  constexpr std::size_t kLongest = 1000;
+  return !name.empty() && name.size() <= kLongest && name != "." && name.find('/') == std::string_view::npos &&
+         std::none_of(name.begin(), name.end(), is_control);
+}
+
+/// Whether a tensor in a checkpoint may have this path: two names or more with slashes between them. What begins with "state/" is no
+/// tensor.
+inline bool is_storable_path(std::string_view path) {
+  if (path.find('/') == std::string_view::npos || path.starts_with("state/")) {
+    return false;
+  }
+  for (std::size_t slash = 0; slash != std::string_view::npos;) {
+    slash = path.find('/');
+    if (!is_storable_name(path.substr(0, slash))) {
+      return false;
+    }
+    path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
+  }
+  return true;
 }
 
 }  // namespace dikkat

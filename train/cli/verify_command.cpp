@@ -23,7 +23,7 @@ int verify_command(const std::string& source) {
   for (const std::filesystem::path& file : files) {
     try {
       const CheckpointFile checkpoint = CheckpointFile::open(file);
-      put(fmt::format("{}: good, step {}, {} bytes, image {}\n", file.string(), checkpoint.state().step, checkpoint.bytes(),
+      put(fmt::format("{}: good, step {}, {} bytes, hash {}\n", file.string(), checkpoint.state().step, checkpoint.bytes(),
                       checkpoint.hash()));
     } catch (const InputError& e) {
       tell(concat("dikkat: ", e.what()));

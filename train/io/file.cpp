@@ -1,7 +1,9 @@
 #include "train/io/file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <iterator>
 #include <utility>
 
 #include <fcntl.h>
@@ -110,28 +112,21 @@ int File::create(const std::filesystem::path& path, Faults* faults) {
                  [&] { return descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666); });
 }
 
-namespace {
-
-/// Throws InputError where it is the file's fault that it cannot be opened, and Error where it is the machine's, which may pass.
-void require_opened(int error) {
-  const bool of_the_file = error == ENOENT || error == ENOTDIR || error == ELOOP || error == ENAMETOOLONG || error == EACCES ||
-                           error == EPERM || error == EISDIR || error == ENXIO || error == EINVAL;
-  require(error == 0 || of_the_file, "cannot be read: ", describe_errno(error));
-  require_input(error == 0, "cannot be read: ", describe_errno(error));
+bool is_fault_of_path(int error) {
+  constexpr int kFaults[] = {ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG, EACCES, EPERM, EISDIR, ENXIO, EINVAL, EEXIST, EROFS};
+  return std::find(std::begin(kFaults), std::end(kFaults), error) != std::end(kFaults);
 }
-
-}  // namespace
 
 File File::open_regular(const std::filesystem::path& path) {
   struct stat info {};
   // Looked at before it is opened, since opening a device can act on it; and after, since the name may mean another file by then.
-  require_opened(::stat(path.c_str(), &info) == 0 ? 0 : errno);
+  require_path(::stat(path.c_str(), &info) == 0 ? 0 : errno, "cannot be read");
   require_input(!S_ISDIR(info.st_mode), "is a directory, expected a file");
   require_input(S_ISREG(info.st_mode), "is not a regular file (a pipe, socket or device)");
   File file;
   const int error = attempt(nullptr, Operation::open,
                             [&] { return file.descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); });
-  require_opened(error);
+  require_path(error, "cannot be read");
   require_input(::fstat(file.descriptor_, &info) == 0 && S_ISREG(info.st_mode), "is not a regular file");
   return file;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "autograd/base/error.h"
 #include "autograd/base/index.h"
 #include "train/io/faults.h"
 
@@ -38,8 +39,6 @@ class File {
   [[nodiscard]] int close();
   /// Bytes; throws Error if it cannot be found out.
   index size() const;
-  /// For a process that closes all others; -1 where no file is open.
-  int descriptor() const { return descriptor_; }
 
  private:
   int descriptor_ = -1;
@@ -53,6 +52,19 @@ class File {
 [[nodiscard]] int write_all(int descriptor, index offset, std::span<const std::byte> bytes);
 /// What comes next of a file or a pipe: `got` bytes, 0 at its end alone.
 [[nodiscard]] int read_next(int descriptor, std::span<std::byte> out, index& got);
+
+/// Whether this errno of opening, making or listing a file or folder says that the path is wrong, which a user can mend. The others are
+/// failures of the machine, which may pass: a failing disk, too many open files.
+bool is_fault_of_path(int error);
+
+/// Throws "<parts>: <the system's words>" unless error is 0: InputError where is_fault_of_path(), else Error.
+template <class... Parts>
+void require_path(int error, const Parts&... parts) {
+  if (error != 0) {
+    const std::string text = concat(parts..., ": ", describe_errno(error));
+    is_fault_of_path(error) ? fail_input(text) : fail(text);
+  }
+}
 
 /// Whether there is such a file or folder. Throws Error where that cannot be found out: a failing disk is not an empty one.
 bool is_there(const std::filesystem::path& path);

@@ -5,7 +5,7 @@
 #include "autograd/base/cores.h"
 #include "autograd/base/dry_run.h"
 #include "autograd/base/parallel.h"
-#include "train/checkpoint/image.h"
+#include "train/checkpoint/save.h"
 
 namespace dikkat {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "train/checkpoint/image.h"
+#include "train/checkpoint/save.h"
 #include "train/config/parse.h"
 #include "train/data/corpus_files.h"
 #include "train/io/file.h"

@@ -1,9 +1,11 @@
 #include <cerrno>
+#include <functional>
 
 #include <gtest/gtest.h>
 #include <hdf5.h>
 #include <sys/stat.h>
 
+#include "tests/train/checkpoint/forged.h"
 #include "tests/train/checkpoint/sample.h"
 #include "train/checkpoint/header.h"
 #include "train/hash/sha256.h"
@@ -57,7 +59,9 @@ TEST(Gate, SaysHowMuchIsMissing) {
 
 TEST(Gate, RefusesAStepThatCannotBe) {
   const SavedSample saved;
-  seal(saved.path, -7);
+  forged::Parts parts = forged::parts_of(saved.bytes);
+  parts.step = -7;
+  write_file(saved.path, forged::sealed(parts));
   EXPECT_NE(refusal(saved.path).find("has a header that does not follow format "), std::string::npos);
 }
 
@@ -86,30 +90,49 @@ TEST(Gate, NamesANewerFormat) {
   header.format = 7;
   write_file(saved.path, render_header(header) + saved.bytes.substr(kHeaderBytes));
   EXPECT_EQ(refusal(saved.path),
-            saved.path.string() + " was written by a newer dikkat (format 7; this program reads up to 2): use that one");
+            saved.path.string() + " was written by a newer dikkat (format 7; this program reads format 3): use that one");
 }
 
 TEST(Gate, RefusesHeadersThatNobodyWrites) {
   const SavedSample saved;
   const Header good = parse_header(saved.bytes);
-  for (const Header& bad : {Header{.format = 0, .length = good.length, .step = 7, .image = good.image},
-                            Header{.format = 1, .length = good.length, .step = 8, .image = good.image},
-                            Header{.format = 1, .length = -1, .step = 7, .image = good.image},
-                            Header{.format = 1, .length = 100, .step = 7, .image = good.image},
-                            Header{.format = 1, .length = std::numeric_limits<index>::max(), .step = 7, .image = good.image}}) {
+  constexpr index kMost = std::numeric_limits<index>::max();
+  const auto refusal_with = [&](const std::function<void(Header&)>& change) {
+    Header bad = good;
+    change(bad);
     write_file(saved.path, render_header(bad) + saved.bytes.substr(kHeaderBytes));
-    EXPECT_NE(refusal(saved.path), "");
+    const std::string text = refusal(saved.path);
+    return text.starts_with(saved.path.string()) ? text.substr(saved.path.string().size()) : text;
+  };
+  EXPECT_EQ(refusal_with([](Header& h) { h.format = 0; }), " has a header without a format number");
+  for (const index old : {1, 2}) {
+    EXPECT_EQ(refusal_with([&](Header& h) { h.format = old; }),
+              concat(" has format ", old, ", which no released dikkat has written; expected format 3"));
   }
+  EXPECT_EQ(refusal_with([](Header& h) { h.step = 8; }), " contradicts itself: step 8 in its header, step 7 in its state");
+  const std::string malformed = " has a header that does not follow format 3";
+  EXPECT_EQ(refusal_with([](Header& h) { h.step = -1; }), malformed);
+  EXPECT_EQ(refusal_with([](Header& h) { h.length = -1; }), malformed);
+  EXPECT_EQ(refusal_with([](Header& h) { h.length = 100; }), malformed);
+  EXPECT_EQ(refusal_with([](Header& h) { h.index_begin = 4095; }), malformed);
+  EXPECT_EQ(refusal_with([](Header& h) { h.index_begin = -1; }), malformed);
+  EXPECT_EQ(refusal_with([](Header& h) { h.index_begin = h.length + 1; }), malformed);
+  EXPECT_EQ(refusal_with([](Header& h) { h.index_begin = kMost; }), malformed);
+  EXPECT_EQ(refusal_with([](Header& h) { h.index_begin = h.length; }), " contradicts itself: step 7 in its header, step 0 in its state");
+  EXPECT_NE(refusal_with([](Header& h) { h.index_begin -= 1; }).find(" has a malformed index: "), std::string::npos);
+  EXPECT_NE(refusal_with([](Header& h) { h.length = kMost; }).find(" is truncated: "), std::string::npos);
+  EXPECT_EQ(refusal_with([](Header& h) { h.root[31] ^= 1; }), " was altered: its checksum does not match its contents");
+  EXPECT_EQ(refusal_with([](Header&) {}), "");
   // Right checksum, wrong words.
   std::string block = render_header(good).substr(0, kHeaderBytes - 64);
   block[1000] = ' ';
   write_file(saved.path, block + to_hex(sha256(block)) + saved.bytes.substr(kHeaderBytes));
-  EXPECT_NE(refusal(saved.path).find("does not follow format 2"), std::string::npos);
+  EXPECT_NE(refusal(saved.path).find("does not follow format 3"), std::string::npos);
 }
 
 TEST(Gate, TheHeaderIsForPeopleToo) {
   const SavedSample saved;
-  EXPECT_TRUE(saved.bytes.starts_with(concat("dikkat checkpoint\nformat 2\nlength ", saved.bytes.size(), "\nstep 7\nimage ")));
+  EXPECT_TRUE(saved.bytes.starts_with(concat("dikkat checkpoint\nformat 3\nlength ", saved.bytes.size(), "\nstep 7\nindex ")));
 }
 
 TEST(Gate, RefusesWhatIsNoCheckpoint) {

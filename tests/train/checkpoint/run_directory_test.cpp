@@ -2,10 +2,13 @@
 
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <thread>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -301,20 +304,22 @@ TEST(OpenCheckpoint, NamesADamagedNewestAndTheWholeOlderOnes) {
   EXPECT_NE(text_of<InputError>([&] { open_checkpoint(run.path(), Pick::latest_good); }), "");
 }
 
-/// While it lives one more file can be opened, and no pipe for a child that parses it.
-class OneDescriptorLeft {
+/// A file that cannot be opened while this lives, by a passing error: somebody has a lease on it.
+class Leased {
  public:
-  OneDescriptorLeft() {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    const int next = ::dup(STDIN_FILENO);
-    ::close(next);
-    const rlimit low{.rlim_cur = static_cast<rlim_t>(next) + 1, .rlim_max = before_.rlim_max};
-    ::setrlimit(RLIMIT_NOFILE, &low);
+  explicit Leased(const std::filesystem::path& path) : before_(::signal(SIGIO, SIG_IGN)), file_(::open(path.c_str(), O_RDWR | O_CLOEXEC)) {
+    EXPECT_EQ(::fcntl(file_, F_SETLEASE, F_WRLCK), 0) << describe_errno(errno);
   }
-  ~OneDescriptorLeft() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  Leased(const Leased&) = delete;
+  Leased& operator=(const Leased&) = delete;
+  ~Leased() {
+    ::close(file_);
+    ::signal(SIGIO, before_);
+  }
 
  private:
-  rlimit before_{};
+  sighandler_t before_;
+  int file_;
 };
 
 TEST(OpenCheckpoint, PassesOverNoneThatCannotBeReadJustNow) {
@@ -322,9 +327,8 @@ TEST(OpenCheckpoint, PassesOverNoneThatCannotBeReadJustNow) {
   RunDirectory run = RunDirectory::create(scratch / "run");
   save_step(run, 10);
   save_step(run, 20);
-  text_of<Error>([] { fail("the sanitizer meets this type while it can make the pipe that it looks at types with"); });
+  const Leased leased(run.newest()->path);
   const std::string text = text_of<Error>([&] {
-    const OneDescriptorLeft low;
     try {
       open_checkpoint(run.path(), Pick::latest_good);
     } catch (const InputError& error) {
@@ -333,6 +337,92 @@ TEST(OpenCheckpoint, PassesOverNoneThatCannotBeReadJustNow) {
   });
   EXPECT_NE(text.find("step-000000020.h5"), std::string::npos) << text;
   EXPECT_NE(text.find("no older one was taken"), std::string::npos) << text;
+}
+
+/// No file can be opened while this lives.
+class NoDescriptorLeft {
+ public:
+  NoDescriptorLeft() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = ::dup(STDIN_FILENO);
+    ::close(next);
+    const rlimit low{.rlim_cur = static_cast<rlim_t>(next), .rlim_max = before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &low);
+  }
+  NoDescriptorLeft(const NoDescriptorLeft&) = delete;
+  NoDescriptorLeft& operator=(const NoDescriptorLeft&) = delete;
+  ~NoDescriptorLeft() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+// A failing disk is a failure (exit code 1), which may pass, and no bad input (2), which never will.
+TEST(RunDirectoryTest, AFolderThatCannotBeListedJustNowIsNoBadInput) {
+  const ScratchDirectory scratch;
+  RunDirectory run = RunDirectory::create(scratch / "run");
+  save_step(run, 10);
+  const auto expect_failure = [&](const char* what, const std::function<void()>& act) {
+    std::string text;
+    {
+      const NoDescriptorLeft none;
+      try {
+        act();
+      } catch (const InputError& error) {
+        text = concat("taken for bad input: ", error.what());
+      } catch (const Error& error) {
+        text = error.what();
+      }
+    }
+    EXPECT_NE(text.find("Too many open files"), std::string::npos) << what << ": " << text;
+    EXPECT_EQ(text.find("taken for bad input"), std::string::npos) << what << ": " << text;
+  };
+  expect_failure("newest", [&] { run.newest(); });
+  expect_failure("open_checkpoint", [&] { open_checkpoint(run.path()); });
+  expect_failure("clean_temporaries", [&] { run.clean_temporaries(); });
+  expect_failure("open", [&] { RunDirectory::open(run.path()); });
+  expect_failure("create", [&] { RunDirectory::create(scratch / "other"); });
+}
+
+TEST(RunDirectoryTest, ALockFileThatIsNoFileIsNamed) {
+  const ScratchDirectory scratch;
+  const std::filesystem::path run = scratch / "run";
+  const std::filesystem::path lock = run / ".lock";
+  RunDirectory::create(run);
+  const auto expect_named = [&](const char* kind) {
+    const std::string text = text_of<InputError>([&] { RunDirectory::open(run); });
+    EXPECT_EQ(text, concat(lock.string(), " is ", kind, ", expected the lock file of a run: remove it"));
+    std::filesystem::remove(lock);
+  };
+  std::filesystem::remove(lock);
+  ASSERT_EQ(::mkfifo(lock.c_str(), 0600), 0);
+  expect_named("a pipe, socket or device");
+  std::filesystem::create_directory(lock);
+  expect_named("a folder");
+  std::filesystem::create_symlink(scratch / "elsewhere", lock);
+  expect_named("a link");
+  EXPECT_FALSE(std::filesystem::exists(scratch / "elsewhere"));
+  RunDirectory::open(run);
+}
+
+TEST(RunDirectoryCreate, LeavesNoFolderBehindThatItCannotUse) {
+  const ScratchDirectory scratch;
+  std::filesystem::permissions(scratch.path(), std::filesystem::perms::all);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    constexpr uid_t kNobody = 65534;  // root may do everything
+    const bool somebody_else = ::getuid() != 0 || ::setuid(kNobody) == 0;
+    ::umask(0777);
+    int refused = 0;
+    for (const char* name : {"run", "a/b/run"}) {
+      refused += text_of<InputError>([&] { RunDirectory::create(scratch / name); }).find("Permission denied") != std::string::npos ? 1 : 0;
+    }
+    ::_exit(somebody_else && refused == 2 ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(names_in(scratch.path()), Names{});
 }
 
 }  // namespace

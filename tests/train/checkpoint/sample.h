@@ -109,16 +109,6 @@ struct Sample {
   }
 };
 
-/// Gives a file whose image was tampered with a header that agrees with it, as a stranger could.
-inline void seal(const std::filesystem::path& path, index step) {
-  const std::string text = read_file(path);
-  const std::string_view image = std::string_view(text).substr(kHeaderBytes);
-  const Digest digest = root_hash(static_cast<index>(image.size()), [&](index offset, std::span<std::byte> out) {
-    std::memcpy(out.data(), image.data() + offset, out.size());
-  });
-  write_file(path, render_header({.length = static_cast<index>(text.size()), .step = step, .image = digest}) + std::string(image));
-}
-
 /// The text of the exception of type E that `act` throws; empty if it throws none.
 template <class E, class Act>
 std::string text_of(Act&& act) {

@@ -1,0 +1,172 @@
+#include <gtest/gtest.h>
+
+#include "tests/train/checkpoint/forged.h"
+#include "tests/train/checkpoint/sample.h"
+
+namespace dikkat {
+namespace {
+
+using namespace forged;
+
+class Index : public testing::Test {
+ protected:
+  std::string refusal_of(const std::string& bytes) {
+    write_file(path_, bytes);
+    return refusal(path_);
+  }
+  std::string refusal_with(const std::function<void(Entries&)>& change) { return refusal_of(with_index(good_, change)); }
+
+  ScratchDirectory scratch_;
+  Sample sample_;
+  std::filesystem::path path_ = scratch_ / "forged.h5";
+  std::string good_ = read_file(save_checkpoint(scratch_.path(), sample_.snapshot).path());
+};
+
+TEST_F(Index, TakenApartAndPutTogetherItIsTheSame) {
+  EXPECT_TRUE(with_index(good_, [](Entries&) {}) == good_);
+  EXPECT_TRUE(sealed(parts_of(good_)) == good_);
+}
+
+TEST_F(Index, HostileOnesAreRefusedInWords) {
+  for (const Case& c : hostile_cases()) {
+    const std::string text = refusal_of(c.forge(good_));
+    EXPECT_NE(text.find(c.words), std::string::npos) << c.name << ": \"" << text << "\" lacks \"" << c.words << '"';
+    EXPECT_EQ(text.find(path_.string() + ' '), 0U) << c.name << ": " << text;
+  }
+}
+
+TEST_F(Index, WhatMayBeIgnoredIsLeftOut) {
+  const auto add = [](Entries& entries, bool required) {
+    entries.push_back({required, "base", "gpt2", std::string(64, 'a')});
+    entries.push_back({required, "state", "precision", text("bf16")});
+    entries.push_back({required, "tensor", "model/scales", tensor("q8_0", 4096, 34, {32})});
+    entries.push_back({required, "text", "notes", number(index{4096}) + number(index{10})});
+    sort(entries);
+  };
+  write_file(path_, with_index(good_, [&](Entries& entries) { add(entries, false); }));
+  const CheckpointFile checkpoint = CheckpointFile::open(path_);
+  EXPECT_TRUE(same_bits(checkpoint.state(), sample_.snapshot.state));
+  EXPECT_EQ(checkpoint.config(), sample_.snapshot.config);
+  EXPECT_EQ(checkpoint.tensors().size(), sample_.snapshot.tensors.size());
+
+  const std::string text = refusal_with([&](Entries& entries) { add(entries, true); });
+  EXPECT_EQ(text, path_.string() + " was written by a newer dikkat: it has base gpt2, which this version does not know");
+}
+
+TEST_F(Index, OnlyWhatIsUnknownDependsOnTheNeed) {
+  write_file(path_, with_index(good_, [](Entries& entries) {
+               for (Entry& e : entries) {
+                 e.required = !e.required;
+               }
+             }));
+  EXPECT_TRUE(same_bits(CheckpointFile::open(path_).state(), sample_.snapshot.state));
+  EXPECT_NE(refusal_with([](Entries& entries) {
+              entry(entries, "tensor", "model/wte.weight").required = false;
+              entry(entries, "tensor", "model/wte.weight").value = tensor("f32", 0, 60, {5, 3});
+            }).find("where the file does not have them"),
+            std::string::npos);
+}
+
+TEST_F(Index, WhatIsMissingHasTheValueOfANewState) {
+  write_file(path_, with_index(good_, [](Entries& entries) {
+               std::erase_if(entries,
+                             [](const Entry& e) { return e.name == "best_val_loss" || e.name == "overrides" || e.kind == "text"; });
+             }));
+  const CheckpointFile checkpoint = CheckpointFile::open(path_);
+  TrainingState expected = sample_.snapshot.state;
+  expected.best_val_loss = TrainingState().best_val_loss;
+  expected.overrides = "";
+  EXPECT_TRUE(same_bits(checkpoint.state(), expected));
+  EXPECT_EQ(checkpoint.config(), "");
+  EXPECT_EQ(checkpoint.tokenizer(), "");
+}
+
+TEST_F(Index, WhoMadeTheFileMayBeIgnoredAndTheRestMustBeKnown) {
+  std::set<std::string> ignorable;
+  for (const Entry& e : entries_in(parts_of(good_).index_text)) {
+    if (!e.required) {
+      ignorable.insert(concat(e.kind, ' ', e.name));
+    }
+  }
+  EXPECT_EQ(ignorable, (std::set<std::string>{"state compiler", "state compiler_flags", "state instruction_set", "state overrides",
+                                              "state program_version"}));
+}
+
+TEST_F(Index, ATextOf129MiBIsRefused) {
+  const index bytes = (index{129} << 20);
+  Parts parts = parts_of(good_);
+  const auto begin = kHeaderBytes + static_cast<index>(parts.image.size());
+  parts.image.append(static_cast<std::size_t>(bytes), 'x');
+  Entries entries = entries_in(parts.index_text);
+  entry(entries, "text", "config").value = number(begin) + number(bytes);
+  parts.index_text = index_of(entries);
+  EXPECT_NE(refusal_of(sealed(parts)).find("has a config of 135,266,304 bytes, expected at most 134,217,728"), std::string::npos);
+  parts.index_text.append(static_cast<std::size_t>(bytes), 'x');
+  EXPECT_NE(refusal_of(sealed(parts)).find("bytes, expected at most 134,217,728"), std::string::npos);
+}
+
+TEST_F(Index, EveryChangedByteIsRefusedOrHarmless) {
+  const Parts parts = parts_of(good_);
+  int accepted = 0;
+  for (std::size_t at = 0; at < parts.index_text.size(); ++at) {
+    for (const int change : {1, 0x80, 0xFF}) {
+      Parts changed = parts;
+      changed.index_text[at] = static_cast<char>(changed.index_text[at] ^ change);
+      write_file(path_, sealed(changed));
+      try {
+        const CheckpointFile checkpoint = CheckpointFile::open(path_);
+        for (const StoredTensor& stored : checkpoint.tensors()) {
+          std::vector<std::byte> elements(static_cast<std::size_t>(stored.bytes));
+          checkpoint.read(stored.path, stored.type, stored.shape, elements.data());
+        }
+        ++accepted;  // another value of a number, another letter of a text
+      } catch (const InputError& error) {
+        EXPECT_STRNE(error.what(), "");
+      }
+    }
+  }
+  EXPECT_GT(accepted, 100);
+}
+
+// The first file that every later version reads. The numbers are h5dump's.
+TEST(Format3, TheFixtureLoads) {
+  const CheckpointFile checkpoint =
+      CheckpointFile::open(std::filesystem::path(DIKKAT_SOURCE_DIR) / "tests/train/checkpoint/fixtures/format-3.h5");
+  EXPECT_EQ(checkpoint.format(), 3);
+  EXPECT_EQ(checkpoint.hash(), "90b827ce44a4183fe6fa5d11b0829c61a8bc6c739b5d4ee5f3592f8a73a82ea3");
+  TrainingState state;
+  state.step = 6;
+  state.tokens_seen = 96;
+  state.samples_seen = 12;
+  state.seed = 1337;
+  state.evaluation_pending = true;
+  state.best_val_loss = 3.3605193495750427;
+  state.best_step = 3;
+  state.losses_watched = 6;
+  state.loss_mean = 3.3603575229644775;
+  state.loss_variance = 0.00010035175709314524;
+  state.corpus_fingerprint = "fbc4d19951b7a7fe13e8c7c76f34de76198fe8f88fadf8af39b7494c9c2f9e92";
+  state.train_tokens = 1155;
+  state.val_tokens = 129;
+  state.program_version = "0.1.0";
+  state.compiler = "gcc 12.2.0";
+  state.compiler_flags = "-O3 -g1 -DNDEBUG -march=native";
+  state.instruction_set = "AVX-512";
+  EXPECT_TRUE(same_bits(checkpoint.state(), state));
+  EXPECT_TRUE(checkpoint.config().starts_with("# ") || checkpoint.config().starts_with("[")) << checkpoint.config().substr(0, 100);
+  EXPECT_NE(checkpoint.config().find("\nn_embd = 4\n"), std::string::npos);
+  EXPECT_TRUE(checkpoint.tokenizer().starts_with("{")) << checkpoint.tokenizer();
+  ASSERT_EQ(checkpoint.tensors().size(), 3 * 16U);
+  EXPECT_EQ(checkpoint.tensors().front().path, "model/h.0.attn.c_attn.bias");
+  EXPECT_EQ(checkpoint.tensors().back().path, "optimizer/v/wte.weight");
+  std::vector<float> numbers(29 * 4);
+  checkpoint.read("model/wte.weight", ElementType::f32, {29, 4}, numbers.data());
+  EXPECT_EQ(numbers[4], 0.028306346386671066F);
+  EXPECT_EQ(numbers[5], -0.031457733362913132F);
+  checkpoint.read("optimizer/v/wte.weight", ElementType::f32, {29, 4}, numbers.data());
+  EXPECT_EQ(numbers[3], 4.0213497413787991e-05F);
+  EXPECT_EQ(numbers[4], 0.0093735437840223312F);
+}
+
+}  // namespace
+}  // namespace dikkat

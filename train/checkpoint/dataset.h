@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/checkpoint/element_type.h"
+#include "train/checkpoint/snapshot.h"
+
+namespace dikkat {
+
+/// A dataset of the HDF5 image of a checkpoint, and the memory that it is written from.
+struct Dataset {
+  std::string path;                 ///< without the first slash
+  std::optional<ElementType> type;  ///< nullopt: a text, of one byte less than `bytes` and a NUL
+  Shape shape;
+  const void* data = nullptr;
+  index bytes = 0;
+  index offset = 0;  ///< where its bytes lie in the file; 0 before it is written, and where there are none
+};
+
+inline constexpr const char* kConfigPath = "config";
+inline constexpr const char* kTokenizerPath = "tokenizer";
+inline constexpr const char* kStatePrefix = "state/";
+
+/// The longest configuration or tokenizer that is saved or loaded.
+inline constexpr index kMaxTextBytes = index{128} << 20;
+
+/// What the image of a snapshot holds, by path:
+///   model/<parameter>  optimizer/<slab>/<parameter>  and any other tensor of the snapshot
+///   state/<field>      scalars: i64, u64 or f64, u8 for a bool, or a text
+///   config  tokenizer  texts, UTF-8
+/// Throws Error for tensors that cannot be stored or occur twice, InputError for more of them than HDF5 can hold.
+std::vector<Dataset> datasets_of(const Snapshot& snapshot);
+
+}  // namespace dikkat

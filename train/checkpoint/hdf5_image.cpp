@@ -1,0 +1,268 @@
+#include "train/checkpoint/hdf5_image.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "autograd/base/error.h"
+#include "train/checkpoint/error_keeping_driver.h"
+#include "train/checkpoint/header.h"
+#include "train/io/digits.h"
+
+namespace dikkat {
+
+namespace {
+
+/// What an HDF5 object and its headers take, with a good deal to spare.
+constexpr index kOverheadBytes = 2048;
+
+/// In a group, whose links lie in its header: HDF5 looks for each new name among all that are there, so that many more would take minutes.
+constexpr std::size_t kMostLinks = 12'500;
+
+Handle made(hid_t id, Handle::Close close, const std::string& what) {
+  Handle handle(id, close);
+  require(handle.valid(), "the HDF5 library could not make ", what);
+  return handle;
+}
+
+void checked(herr_t result, const char* what) { require(result >= 0, "the HDF5 library could not ", what); }
+
+/// A float of two bytes, which HDF5 has no name for. Sign, exponent and mantissa lie as in IEEE's types.
+Handle float_of_two_bytes(std::size_t exponent_bits, std::size_t bias) {
+  Handle type = made(H5Tcopy(H5T_IEEE_F32LE), H5Tclose, "a type");
+  const std::size_t mantissa_bits = 15 - exponent_bits;
+  checked(H5Tset_fields(type.get(), 15, mantissa_bits, exponent_bits, 0, mantissa_bits), "set the fields of a float");
+  checked(H5Tset_size(type.get(), 2), "set the size of a float");
+  checked(H5Tset_ebias(type.get(), bias), "set the bias of a float");
+  return type;
+}
+
+Handle hdf5_type(ElementType type) {
+  const auto copy_of = [](hid_t known) { return made(H5Tcopy(known), H5Tclose, "a type"); };
+  switch (type) {
+    case ElementType::f32: return copy_of(H5T_IEEE_F32LE);
+    case ElementType::f64: return copy_of(H5T_IEEE_F64LE);
+    case ElementType::bf16: return float_of_two_bytes(8, 127);
+    case ElementType::f16: return float_of_two_bytes(5, 15);
+    case ElementType::i8: return copy_of(H5T_STD_I8LE);
+    case ElementType::u8: return copy_of(H5T_STD_U8LE);
+    case ElementType::i32: return copy_of(H5T_STD_I32LE);
+    case ElementType::u32: return copy_of(H5T_STD_U32LE);
+    case ElementType::i64: return copy_of(H5T_STD_I64LE);
+    case ElementType::u64: return copy_of(H5T_STD_U64LE);
+  }
+  fail("a type of elements that HDF5 has none for");
+}
+
+Handle hdf5_type(const Dataset& dataset) {
+  if (dataset.type) {
+    return hdf5_type(*dataset.type);
+  }
+  Handle type = string_type(static_cast<std::size_t>(dataset.bytes - 1));
+  require(type.valid(), "the HDF5 library could not make a text of ", dataset.bytes, " bytes");
+  return type;
+}
+
+Handle hdf5_space(const Shape& shape) {
+  hsize_t extents[Shape::kMaxRank] = {};
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    extents[axis] = static_cast<hsize_t>(shape[axis]);
+  }
+  return made(shape.rank() == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(shape.rank(), extents, nullptr), H5Sclose, "a shape");
+}
+
+/// "a/b/c": "a/b" and "c".
+std::pair<std::string, std::string> split(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? std::pair(std::string(), path) : std::pair(path.substr(0, slash), path.substr(slash + 1));
+}
+
+/// The names in each group; the group of no name is the file.
+using Groups = std::map<std::string, std::set<std::string>>;
+
+Groups groups_of(std::span<const Dataset> datasets) {
+  Groups groups{{"", {}}};
+  for (const Dataset& dataset : datasets) {
+    for (auto [group, name] = split(dataset.path); groups[group].insert(name).second && !group.empty();) {
+      std::tie(group, name) = split(group);
+    }
+  }
+  for (const Dataset& dataset : datasets) {
+    require(!groups.contains(dataset.path), "tensor ", dataset.path, " has the path of a group of tensors");
+  }
+  for (const auto& [group, names] : groups) {
+    require_input(names.size() <= kMostLinks, "a model of ", grouped_digits(static_cast<index>(names.size())),
+                  " tensors cannot be stored, expected ", grouped_digits(static_cast<index>(kMostLinks)),
+                  " at most: use fewer layers (model.n_layer)");
+  }
+  return groups;
+}
+
+class ImageWriter {
+ public:
+  explicit ImageWriter(LentFile& lent)
+      : group_properties_(made(H5Pcreate(H5P_GROUP_CREATE), H5Pclose, "group properties")),
+        dataset_properties_(made(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "dataset properties")) {
+    plain_group(group_properties_);
+    checked(H5Pset_obj_track_times(dataset_properties_.get(), false), "leave times out");
+    checked(H5Pset_layout(dataset_properties_.get(), H5D_CONTIGUOUS), "lay data out in one piece");
+    checked(H5Pset_fill_time(dataset_properties_.get(), H5D_FILL_TIME_NEVER), "do without filling");
+    const Handle creation = made(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "file properties");
+    checked(H5Pset_userblock(creation.get(), kHeaderBytes), "leave room for the header");
+    plain_group(creation);
+    const Handle access = driver_access(lent);
+    require(access.valid(), "the HDF5 library could not take the file driver");
+    file_ = made(H5Fcreate("checkpoint", H5F_ACC_TRUNC, creation.get(), access.get()), H5Fclose, "a file");
+  }
+
+  void write(std::span<Dataset> datasets) {
+    std::map<std::string, Handle> groups;
+    for (const auto& [path, names] : groups_of(datasets)) {
+      if (!path.empty()) {
+        groups.emplace(path, group(path, names));
+      }
+    }
+    for (Dataset& dataset : datasets) {
+      const auto [path, name] = split(dataset.path);
+      write(path.empty() ? file_.get() : groups.at(path).get(), name, dataset);
+    }
+    groups.clear();
+    require(file_.close(), "the HDF5 library could not close the file");
+  }
+
+ private:
+  /// No times; and links in the group's own header: where they lie in heaps and trees HDF5 1.10.8 frees wild pointers when a read fails.
+  static void plain_group(const Handle& properties) {
+    checked(H5Pset_obj_track_times(properties.get(), false), "leave times out");
+    checked(H5Pset_link_phase_change(properties.get(), 65535, 65534), "keep links together");
+  }
+
+  /// With room for these links: the library would look for it, and move what is there, for each.
+  Handle group(const std::string& path, const std::set<std::string>& names) {
+    std::size_t longest = 1;
+    for (const std::string& name : names) {
+      longest = std::max(longest, name.size());
+    }
+    const Handle properties = made(H5Pcopy(group_properties_.get()), H5Pclose, "group properties");
+    checked(H5Pset_est_link_info(properties.get(), static_cast<unsigned>(names.size()), static_cast<unsigned>(longest)),
+            "make room for links");
+    return made(H5Gcreate2(file_.get(), path.c_str(), H5P_DEFAULT, properties.get(), H5P_DEFAULT), H5Gclose, path);
+  }
+
+  void write(hid_t parent, const std::string& name, Dataset& dataset) {
+    const Handle type = hdf5_type(dataset);
+    const Handle space = hdf5_space(dataset.shape);
+    const Handle handle = made(
+        H5Dcreate2(parent, name.c_str(), type.get(), space.get(), H5P_DEFAULT, dataset_properties_.get(), H5P_DEFAULT), H5Dclose, name);
+    if (dataset.bytes > 0) {
+      checked(H5Dwrite(handle.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, dataset.data), "write");
+      const haddr_t offset = H5Dget_offset(handle.get());
+      require(offset != HADDR_UNDEF, "the HDF5 library does not say where ", dataset.path, " lies");
+      dataset.offset = static_cast<index>(offset);
+    }
+  }
+
+  Handle group_properties_, dataset_properties_, file_;
+};
+
+/// What HDF5 shows of a file, object by object.
+class ImageViewer {
+ public:
+  ImageViewer(LentFile& lent, std::span<const Dataset> expected) : expected_(expected) {
+    const Handle access = driver_access(lent);
+    file_ = Handle(access.valid() ? H5Fopen("checkpoint", H5F_ACC_RDONLY, access.get()) : -1, H5Fclose);
+    require(file_.valid(), "HDF5 cannot open the file");
+  }
+
+  void look() {
+    look_into(file_.get(), "");
+    require(seen_ == expected_.size(), "HDF5 shows ", seen_, " datasets of the file, expected ", expected_.size());
+  }
+
+ private:
+  struct Link {
+    std::string name;
+    haddr_t object = HADDR_UNDEF;
+  };
+
+  static herr_t collect(hid_t, const char* name, const H5L_info_t* info, void* out) {
+    try {
+      static_cast<std::vector<Link>*>(out)->push_back({name, info->type == H5L_TYPE_HARD ? info->u.address : HADDR_UNDEF});
+      return 0;
+    } catch (...) {
+      return -1;  // the library is C: nothing may be thrown through it
+    }
+  }
+
+  /// By the addresses of objects, since looking for each name among all would take time by the square of their number.
+  void look_into(hid_t group, const std::string& path) {
+    std::vector<Link> links;
+    require(H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, collect, &links) >= 0, "HDF5 cannot list /", path);
+    for (const Link& link : links) {
+      const std::string object_path = path.empty() ? link.name : concat(path, '/', link.name);
+      const Handle object(H5Oopen_by_addr(file_.get(), link.object), H5Oclose);
+      require(object.valid(), "HDF5 cannot open /", object_path);
+      if (H5Iget_type(object.get()) == H5I_GROUP) {
+        look_into(object.get(), object_path);
+      } else {
+        look_at(object.get(), object_path);
+        ++seen_;
+      }
+    }
+  }
+
+  void look_at(hid_t dataset, const std::string& path) const {
+    const auto expected = std::lower_bound(expected_.begin(), expected_.end(), path,
+                                           [](const Dataset& d, const std::string& wanted) { return d.path < wanted; });
+    require(expected != expected_.end() && expected->path == path, "HDF5 shows /", path, ", which was not written");
+    const Handle type(H5Dget_type(dataset), H5Tclose);
+    const Handle space(H5Dget_space(dataset), H5Sclose);
+    require(type.valid() && H5Tequal(type.get(), hdf5_type(*expected).get()) > 0, "HDF5 shows another type of /", path);
+    require(space.valid() && H5Sextent_equal(space.get(), hdf5_space(expected->shape).get()) > 0, "HDF5 shows another shape of /", path);
+    require(expected->bytes == 0 || H5Dget_offset(dataset) == static_cast<haddr_t>(expected->offset), "HDF5 shows another place of /",
+            path);
+    require(H5Dget_storage_size(dataset) == static_cast<hsize_t>(expected->bytes), "HDF5 shows another size of /", path);
+  }
+
+  std::span<const Dataset> expected_;
+  Handle file_;
+  std::size_t seen_ = 0;
+};
+
+/// Runs `act`, and throws what went wrong with the file rather than what the library made of it.
+template <class Act>
+void with_first_error(LentFile& lent, Act&& act) {
+  try {
+    act();
+  } catch (const Error&) {
+    if (lent.error == 0) {
+      throw;
+    }
+  }
+  require_done(lent.error, lent.failed);
+}
+
+}  // namespace
+
+index image_bytes(std::span<const Dataset> datasets) {
+  index bytes = kHeaderBytes + 64 * kOverheadBytes;
+  for (const Dataset& dataset : datasets) {
+    bytes += kOverheadBytes + static_cast<index>(dataset.path.size()) + dataset.bytes;
+  }
+  return bytes;
+}
+
+void write_image(File& file, std::span<Dataset> datasets) {
+  const auto hdf5 = enter_hdf5();
+  LentFile lent{.source = &file, .target = &file};
+  with_first_error(lent, [&] { ImageWriter(lent).write(datasets); });
+}
+
+void require_image_shows(const File& file, std::span<const Dataset> datasets) {
+  const auto hdf5 = enter_hdf5();
+  LentFile lent{.source = &file, .bytes = file.size()};
+  with_first_error(lent, [&] { ImageViewer(lent, datasets).look(); });
+}
+
+}  // namespace dikkat
