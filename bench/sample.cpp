@@ -64,8 +64,8 @@ Result measure_one(LanguageModel& model, index samples, index prompt, index toke
 /// What a token must read: every weight but the table of positions and, where it is not the head too, that of tokens; and the keys and
 /// values of each sample.
 double bytes_of_a_token(const LanguageModel& model, index samples, index length) {
-  const GptConfig& c = model.gpt().config();
-  index weights = model.parameters().parameter_count() - (c.positions == InputConfig::Positions::learned ? c.block_size * c.n_embd : 0);
+  const TransformerConfig& c = model.gpt().config();
+  index weights = model.parameters().parameter_count() - (c.positions == Positions::learned ? c.block_size * c.n_embd : 0);
   weights -= c.tie_embeddings ? 0 : c.vocab_size * c.n_embd;
   return static_cast<double>(sizeof(float)) * static_cast<double>(weights + samples * length * c.n_layer * 2 * c.n_embd);
 }

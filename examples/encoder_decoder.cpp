@@ -123,7 +123,7 @@ int run() {
   ParameterStore parameters;
   EncoderDecoder model(
       Scope(parameters),
-      {.n_encoder_layer = 1, .n_layer = 1, .n_head = 2, .n_embd = 32, .block_size = 16, .vocab_size = tokenizer->vocab_size()});
+      {.n_layer = 1, .n_encoder_layer = 1, .n_head = 2, .n_embd = 32, .block_size = 16, .vocab_size = tokenizer->vocab_size()});
   parameters.allocate(1);
   train(model, parameters, PairStore(*tokenizer, kPairs));
   return answer(model, *tokenizer) == "you win or you die" ? 0 : 1;

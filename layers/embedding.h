@@ -6,6 +6,7 @@
 #include "autograd/ops/embedding.h"
 #include "layers/dropout.h"
 #include "layers/positions.h"
+#include "layers/transformer_config.h"
 
 namespace dikkat {
 
@@ -17,15 +18,6 @@ struct Embedding {
       : weight(s.param("weight", {count, width}, Init::normal(std), Decay::yes, Role::embedding)) {}
 };
 
-struct InputConfig {
-  index places = 0;  // the longest sequence
-  index width = 0;   // C
-  enum class Positions { learned, sinusoidal } positions = Positions::learned;
-  bool scaled = false;  // tokens' rows times sqrt(C)
-  double std = 0.02;    // of learned positions' first values
-  double dropout = 0;
-};
-
 /// Token's row plus position's row, with dropout: tokens (B, T) of i32 to (B, T, C). Positions count from `first`.
 struct InputEmbedding {
   Parameter tokens;  // (vocabulary, C), the caller's: tables may be shared
@@ -34,12 +26,12 @@ struct InputEmbedding {
   double scale;
   Dropout drop;
 
-  InputEmbedding(const Scope& s, Parameter token_table, const InputConfig& c)
-      : tokens(token_table), scale(c.scaled ? std::sqrt(static_cast<double>(c.width)) : 1), drop(s / "drop", c.dropout) {
-    if (c.positions == InputConfig::Positions::learned) {
-      wpe.emplace(s / "wpe", c.places, c.width, c.std);
+  InputEmbedding(const Scope& s, Parameter token_table, const TransformerConfig& c)
+      : tokens(token_table), scale(c.scale_embeddings ? std::sqrt(static_cast<double>(c.n_embd)) : 1), drop(s / "drop", c.dropout) {
+    if (c.positions == Positions::learned) {
+      wpe.emplace(s / "wpe", c.block_size, c.n_embd, embedding_std(c));
     } else {
-      waves.emplace(c.places, c.width);
+      waves.emplace(c.block_size, c.n_embd);
     }
   }
 

@@ -2,26 +2,18 @@
 
 #include "autograd/ops/basic.h"
 #include "layers/linear.h"
+#include "layers/transformer_config.h"
 
 namespace dikkat {
 
-struct FeedForwardConfig {
-  index width = 0;   // C
-  index hidden = 0;  // between the two layers
-  Activation activation = Activation::gelu;
-  bool bias = true;
-  double std = 0.02;             // of c_fc's first weights
-  double projection_std = 0.02;  // of c_proj's
-};
-
-/// Two linear layers with an activation between: (..., width) to (..., hidden) to (..., width).
+/// Two linear layers with an activation between: (..., C) to (..., n_hidden) to (..., C).
 struct FeedForward {
   Linear c_fc, c_proj;
   Activation activation;
 
-  FeedForward(const Scope& s, const FeedForwardConfig& c)
-      : c_fc(s / "c_fc", c.width, c.hidden, c.bias, c.std),
-        c_proj(s / "c_proj", c.hidden, c.width, c.bias, c.projection_std),
+  FeedForward(const Scope& s, const TransformerConfig& c)
+      : c_fc(s / "c_fc", c.n_embd, c.n_hidden, c.bias, weight_std(c, c.n_embd, c.n_hidden)),
+        c_proj(s / "c_proj", c.n_hidden, c.n_embd, c.bias, branch_end_std(c, c.n_embd, c.n_hidden)),
         activation(c.activation) {}
 
   Tensor operator()(Pass& pass, Tensor x) const {

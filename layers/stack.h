@@ -13,24 +13,16 @@
 
 namespace dikkat {
 
-/// Where a block normalises. Pre: each branch reads a normalised stream and adds to the stream itself, x + branch(LN(x)), so the end
-/// wants a norm of its own (GPT-2). Post: the sum is normalised and carried on, LN(x + branch(x)) (Vaswani et al. 2017; GPT-1).
-enum class Norm { pre, post };
-
-struct StackConfig {
+/// In what an encoder's stack differs from a decoder's.
+struct StackKind {
   index layers = 0;
-  Norm norm = Norm::pre;
-  bool causal = true;  // self-attention
-  bool cross = false;  // whether there is attention to a memory between self-attention and feed-forward
-  AttentionConfig attention;
-  FeedForwardConfig feed_forward;
-  bool bias = true;    // of norms
-  double dropout = 0;  // on each branch
+  bool causal = true;  // self-attention: position t sees positions up to t
+  bool cross = false;  // whether each block attends to a memory between self-attention and feed-forward
 };
 
 /// What a stack reads beside x (B, T, C).
 struct StackInputs {
-  Tensor key_end{};                      // i32 (B, T): position t sees positions below it; absent: all
+  Tensor key_end{};                      // i32 (B, T): position t sees positions below key_end[b, t]; absent: all
   Tensor memory{};                       // (B, S, C), for a stack with cross-attention
   Tensor memory_key_end{};               // i32 (B, T): position t sees the memory's positions below it; absent: all
   const KeyValueCache* cache = nullptr;  // of the positions before x, behind which those of x are written
@@ -84,12 +76,12 @@ struct Stack {
     Dropout dropout;
 
     template <class... Args>
-    Branch(const Scope& s, const char* norm_name, const char* name, const StackConfig& c, const Args&... args)
-        : norm(s / norm_name, c.attention.width, c.bias), layer(s / name, args...), dropout(s / name / "dropout", c.dropout) {}
+    Branch(const Scope& s, const char* norm_name, const char* name, const TransformerConfig& c, const Args&... args)
+        : norm(s / norm_name, c.n_embd, c.bias), layer(s / name, c, args...), dropout(s / name / "dropout", c.dropout) {}
 
     template <class... Inputs>
-    void operator()(Norm where, Pass& pass, ResidualStream& x, Inputs... inputs) const {
-      if (where == Norm::pre) {
+    void operator()(NormPosition where, Pass& pass, ResidualStream& x, Inputs... inputs) const {
+      if (where == NormPosition::pre) {
         x.add(layer(pass, x.normalised(norm), inputs...), dropout);
       } else {
         x.add(layer(pass, x.sum(), inputs...), dropout);
@@ -103,15 +95,16 @@ struct Stack {
     std::optional<Branch<CrossAttention>> crossattention;
     Branch<FeedForward> mlp;
 
-    Block(const Scope& s, const StackConfig& c)
-        : attn(s, "ln_1", "attn", c, c.attention, c.causal), mlp(s, "ln_2", "mlp", c, c.feed_forward) {
-      if (c.cross) {
-        crossattention.emplace(s, "ln_cross_attn", "crossattention", c, c.attention);
+    Block(const Scope& s, const TransformerConfig& c, const StackKind& kind)
+        : attn(s, "ln_1", "attn", c, kind.causal), mlp(s, "ln_2", "mlp", c) {
+      if (kind.cross) {
+        crossattention.emplace(s, "ln_cross_attn", "crossattention", c);
       }
     }
 
     /// cache: this block's, or null.
-    void operator()(Norm where, Pass& pass, ResidualStream& x, const StackInputs& inputs, const AttentionCache* cache = nullptr) const {
+    void operator()(NormPosition where, Pass& pass, ResidualStream& x, const StackInputs& inputs,
+                    const AttentionCache* cache = nullptr) const {
       attn(where, pass, x, inputs.key_end, cache);
       if (crossattention) {
         (*crossattention)(where, pass, x, inputs.memory, inputs.memory_key_end);
@@ -120,7 +113,7 @@ struct Stack {
     }
 
     /// The same, of which nothing is kept but what goes in and out.
-    void recomputed(Norm where, Pass& pass, ResidualStream& x, const StackInputs& inputs) const {
+    void recomputed(NormPosition where, Pass& pass, ResidualStream& x, const StackInputs& inputs) const {
       const auto block = [this, where, pass, drop = x.state().dropout](Tape& tape, const std::array<Tensor, 5>& in) {
         Pass inner = pass.on(tape);
         ResidualStream stream(inner, {in[0], in[1], drop});
@@ -133,13 +126,14 @@ struct Stack {
     }
   };
 
-  Norm norm;
+  NormPosition norm;
   std::vector<Block> blocks;
 
-  Stack(const Scope& s, const StackConfig& c) : norm(c.norm) {
-    blocks.reserve(static_cast<std::size_t>(c.layers));
-    for (index i = 0; i < c.layers; ++i) {
-      blocks.emplace_back(s / i, c);
+  /// The configuration is one that checked() gave, or with_defaults().
+  Stack(const Scope& s, const TransformerConfig& c, const StackKind& kind) : norm(c.norm_position) {
+    blocks.reserve(static_cast<std::size_t>(kind.layers));
+    for (index i = 0; i < kind.layers; ++i) {
+      blocks.emplace_back(s / i, c, kind);
     }
   }
 

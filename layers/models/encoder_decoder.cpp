@@ -1,59 +1,11 @@
 #include "layers/models/encoder_decoder.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace dikkat {
 namespace {
 
-const EncoderDecoderConfig& checked(const EncoderDecoderConfig& c) {
-  require(c.n_encoder_layer >= 1 && c.n_layer >= 1 && c.n_head >= 1 && c.n_embd >= 1 && c.n_hidden >= 0 && c.block_size >= 1 &&
-              c.vocab_size >= 1,
-          "encoder-decoder: n_encoder_layer ", c.n_encoder_layer, ", n_layer ", c.n_layer, ", n_head ", c.n_head, ", n_embd ", c.n_embd,
-          ", n_hidden ", c.n_hidden, ", block_size ", c.block_size, ", vocab_size ", c.vocab_size, ", expected 1 or more of each");
-  require(c.n_embd % c.n_head == 0, "encoder-decoder: n_head ", c.n_head, " does not divide n_embd ", c.n_embd);
-  require(0 <= c.dropout && c.dropout < 1, "encoder-decoder: dropout ", c.dropout, ", expected 0 <= p < 1");
-  return c;
-}
-
-double glorot(index in, index out) { return std::sqrt(2.0 / static_cast<double>(in + out)); }
-
-StackConfig stack_of(const EncoderDecoderConfig& c, bool decoder) {
-  const index hidden = c.n_hidden == 0 ? 4 * c.n_embd : c.n_hidden;
-  return {.layers = decoder ? c.n_layer : c.n_encoder_layer,
-          .norm = c.norm,
-          .causal = decoder,
-          .cross = decoder,
-          .attention = {.width = c.n_embd,
-                        .heads = c.n_head,
-                        .bias = c.bias,
-                        .qkv_bias = c.qkv_bias,
-                        .dropout = c.dropout,
-                        .std = glorot(c.n_embd, c.n_embd),
-                        .projection_std = glorot(c.n_embd, c.n_embd)},
-          .feed_forward = {.width = c.n_embd,
-                           .hidden = hidden,
-                           .activation = c.activation,
-                           .bias = c.bias,
-                           .std = glorot(c.n_embd, hidden),
-                           .projection_std = glorot(c.n_embd, hidden)},
-          .bias = c.bias,
-          .dropout = c.dropout};
-}
-
-/// Of token rows: with the scale of sqrt(C), what goes into the stack has variance 1.
-double token_std(const EncoderDecoderConfig& c) { return 1 / std::sqrt(static_cast<double>(c.n_embd)); }
-
-InputConfig input_of(const EncoderDecoderConfig& c) {
-  return {.places = c.block_size,
-          .width = c.n_embd,
-          .positions = c.positions,
-          .scaled = c.scale_embeddings,
-          .std = token_std(c),
-          .dropout = c.dropout};
-}
-
-Embedding token_table(const Scope& s, const EncoderDecoderConfig& c) { return {s / "wte", c.vocab_size, c.n_embd, token_std(c)}; }
+Embedding token_table(const Scope& s, const TransformerConfig& c) { return {s / "wte", c.vocab_size, c.n_embd, embedding_std(c)}; }
 
 void require_tokens(const char* what, Tensor tokens, Tensor lengths, index block_size) {
   require(tokens.shape().rank() == 2 && tokens.size() > 0 && tokens.shape()[1] <= block_size, "encoder-decoder: ", what, " tokens are ",
@@ -62,35 +14,35 @@ void require_tokens(const char* what, Tensor tokens, Tensor lengths, index block
           " lengths are ", lengths ? lengths.shape() : Shape{}, ", expected i32 [", tokens.shape()[0], "]");
 }
 
-/// Lengths (B) as what each of `queries` positions sees: (B, queries). Absent stays absent.
+/// Lengths (B) as the end of the keys that each of `queries` positions sees: (B, queries). Absent stays absent.
 Tensor key_ends(Pass& pass, Tensor lengths, index queries) {
   if (!lengths) {
     return {};
   }
   const index batch = lengths.size();
   pass.tape.begin("encoder-decoder");
-  const Tensor last = pass.tape.make({batch, queries}, DType::i32);
+  const Tensor ends = pass.tape.make({batch, queries}, DType::i32);
   for (index b = 0; b < batch; ++b) {
-    std::fill_n(last.mutable_data<std::int32_t>() + b * queries, queries, lengths.data<std::int32_t>()[b]);
+    std::fill_n(ends.mutable_data<std::int32_t>() + b * queries, queries, lengths.data<std::int32_t>()[b]);
   }
-  return last;
+  return ends;
 }
 
 }  // namespace
 
-EncoderDecoder::EncoderDecoder(const Scope& s, const EncoderDecoderConfig& config)
-    : config_(checked(config)),
-      decoder_wte_(token_table(config.share_embeddings ? s : s / "decoder", config)),
-      encoder_wte_(config.share_embeddings ? decoder_wte_.weight : token_table(s / "encoder", config).weight),
-      encoder_embed_(s / "encoder", encoder_wte_, input_of(config)),
-      decoder_embed_(s / "decoder", decoder_wte_.weight, input_of(config)),
-      encoder_(s / "encoder" / "h", stack_of(config, false)),
-      decoder_(s / "decoder" / "h", stack_of(config, true)),
-      head_(config.tie_embeddings ? decoder_wte_.weight
-                                  : output_layer(s / "lm_head", config.n_embd, config.vocab_size, token_std(config))) {
-  if (config.final_norm) {
-    encoder_ln_f_.emplace(s / "encoder" / "ln_f", config.n_embd, config.bias);
-    decoder_ln_f_.emplace(s / "decoder" / "ln_f", config.n_embd, config.bias);
+EncoderDecoder::EncoderDecoder(const Scope& s, const TransformerConfig& config)
+    : config_(checked(config, ModelKind::encoder_decoder)),
+      decoder_wte_(token_table(config_.share_embeddings ? s : s / "decoder", config_)),
+      encoder_wte_(config_.share_embeddings ? decoder_wte_.weight : token_table(s / "encoder", config_).weight),
+      encoder_embed_(s / "encoder", encoder_wte_, config_),
+      decoder_embed_(s / "decoder", decoder_wte_.weight, config_),
+      encoder_(s / "encoder" / "h", config_, {.layers = config_.n_encoder_layer, .causal = false}),
+      decoder_(s / "decoder" / "h", config_, {.layers = config_.n_layer, .cross = true}),
+      head_(config_.tie_embeddings ? decoder_wte_.weight
+                                   : output_layer(s / "lm_head", config_.n_embd, config_.vocab_size, embedding_std(config_))) {
+  if (config_.final_norm) {
+    encoder_ln_f_.emplace(s / "encoder" / "ln_f", config_.n_embd, config_.bias);
+    decoder_ln_f_.emplace(s / "decoder" / "ln_f", config_.n_embd, config_.bias);
   }
 }
 

@@ -7,33 +7,13 @@
 
 namespace dikkat {
 
-struct EncoderDecoderConfig {
-  index n_encoder_layer = 6;
-  index n_layer = 6;  // of the decoder
-  index n_head = 8;
-  index n_embd = 512;      // C
-  index n_hidden = 0;      // of the feed-forward; 0: 4 C
-  index block_size = 256;  // the longest source, and the longest target
-  index vocab_size = 0;    // V, of source and target
-  double dropout = 0;
-  bool bias = true;              // of Linear and LayerNorm
-  bool qkv_bias = true;          // of query, key and value
-  bool tie_embeddings = true;    // the output head is the decoder's token table
-  bool share_embeddings = true;  // encoder and decoder have one token table
-  Norm norm = Norm::post;
-  bool final_norm = false;  // after each stack
-  Activation activation = Activation::relu;
-  InputConfig::Positions positions = InputConfig::Positions::sinusoidal;
-  bool scale_embeddings = true;  // tokens' rows times sqrt(C)
-};
-
 /// The encoder-decoder transformer (Vaswani et al. 2017). The encoder reads a source; the decoder reads a target from left to right,
 /// looking at the encoder's output through cross-attention, and says what comes next. Both are stacks as GPT's.
 /// Weights begin as Glorot and Bengio (2010) have them, normal with variance 2 / (in + out); token rows with variance 1 / C.
 class EncoderDecoder {
  public:
-  /// Throws Error when the configuration makes no model, as Gpt does.
-  EncoderDecoder(const Scope& s, const EncoderDecoderConfig& config);
+  /// Throws Error when the configuration makes no model, as checked() says; config.kind is not read.
+  EncoderDecoder(const Scope& s, const TransformerConfig& config);
 
   /// What the decoder looks at: the encoder's output (B, S, C) and how many positions of each row are text, i32 (B); absent: all.
   struct Memory {
@@ -52,10 +32,11 @@ class EncoderDecoder {
   /// The output head's weight, (V, C).
   Tensor head() const { return head_; }
 
-  const EncoderDecoderConfig& config() const { return config_; }
+  /// With every default computed.
+  const TransformerConfig& config() const { return config_; }
 
  private:
-  EncoderDecoderConfig config_;
+  TransformerConfig config_;
   Embedding decoder_wte_;
   Parameter encoder_wte_;
   InputEmbedding encoder_embed_, decoder_embed_;

@@ -1,57 +1,16 @@
 #include "layers/models/gpt.h"
 
-#include <cmath>
-
 namespace dikkat {
-namespace {
 
-constexpr double kStd = 0.02;
-
-const GptConfig& checked(const GptConfig& c) {
-  require(c.n_layer >= 1 && c.n_head >= 1 && c.n_embd >= 1 && c.n_hidden >= 0 && c.block_size >= 1 && c.vocab_size >= 1, "gpt: n_layer ",
-          c.n_layer, ", n_head ", c.n_head, ", n_embd ", c.n_embd, ", n_hidden ", c.n_hidden, ", block_size ", c.block_size,
-          ", vocab_size ", c.vocab_size, ", expected 1 or more of each");
-  require(c.n_embd % c.n_head == 0, "gpt: n_head ", c.n_head, " does not divide n_embd ", c.n_embd);
-  require(0 <= c.dropout && c.dropout < 1, "gpt: dropout ", c.dropout, ", expected 0 <= p < 1");
-  return c;
-}
-
-StackConfig stack_of(const GptConfig& c) {
-  const double projection_std = kStd / std::sqrt(2.0 * static_cast<double>(c.n_layer));
-  return {.layers = c.n_layer,
-          .norm = c.norm,
-          .attention = {.width = c.n_embd,
-                        .heads = c.n_head,
-                        .bias = c.bias,
-                        .qkv_bias = c.qkv_bias,
-                        .dropout = c.dropout,
-                        .std = kStd,
-                        .projection_std = projection_std},
-          .feed_forward = {.width = c.n_embd,
-                           .hidden = c.n_hidden == 0 ? 4 * c.n_embd : c.n_hidden,
-                           .activation = c.activation,
-                           .bias = c.bias,
-                           .std = kStd,
-                           .projection_std = projection_std},
-          .bias = c.bias,
-          .dropout = c.dropout};
-}
-
-InputConfig input_of(const GptConfig& c) {
-  return {
-      .places = c.block_size, .width = c.n_embd, .positions = c.positions, .scaled = c.scale_embeddings, .std = kStd, .dropout = c.dropout};
-}
-
-}  // namespace
-
-Gpt::Gpt(const Scope& s, const GptConfig& config)
-    : config_(checked(config)),
-      wte_(s / "wte", config.vocab_size, config.n_embd, kStd),
-      embed_(s, wte_.weight, input_of(config)),
-      h_(s / "h", stack_of(config)),
-      head_(config.tie_embeddings ? wte_.weight : output_layer(s / "lm_head", config.n_embd, config.vocab_size, kStd)) {
-  if (config.final_norm) {
-    ln_f_.emplace(s / "ln_f", config.n_embd, config.bias);
+Gpt::Gpt(const Scope& s, const TransformerConfig& config)
+    : config_(checked(config, ModelKind::gpt)),
+      wte_(s / "wte", config_.vocab_size, config_.n_embd, embedding_std(config_)),
+      embed_(s, wte_.weight, config_),
+      h_(s / "h", config_, {.layers = config_.n_layer}),
+      head_(config_.tie_embeddings ? wte_.weight
+                                   : output_layer(s / "lm_head", config_.n_embd, config_.vocab_size, embedding_std(config_))) {
+  if (config_.final_norm) {
+    ln_f_.emplace(s / "ln_f", config_.n_embd, config_.bias);
   }
 }
 

@@ -7,31 +7,12 @@
 
 namespace dikkat {
 
-struct GptConfig {
-  index n_layer = 4;
-  index n_head = 4;
-  index n_embd = 128;  // C
-  index n_hidden = 0;  // of the feed-forward; 0: 4 C
-  index block_size = 64;
-  index vocab_size = 0;  // V
-  double dropout = 0;
-  bool bias = true;            // of Linear and LayerNorm
-  bool qkv_bias = true;        // of query, key and value
-  bool tie_embeddings = true;  // the output head is the token table
-  Norm norm = Norm::pre;
-  bool final_norm = true;  // after the stack
-  Activation activation = Activation::gelu;
-  InputConfig::Positions positions = InputConfig::Positions::learned;
-  bool scale_embeddings = false;  // tokens' rows times sqrt(C)
-};
-
 /// GPT-2 (Radford et al. 2019): token + position embedding, a pre-LN stack, a final norm and a linear output head without bias.
 /// Weights begin as GPT-2's: normal with 0.02, projections into the residual stream with 0.02 / sqrt(2 n_layer).
 class Gpt {
  public:
-  /// Throws Error when the configuration makes no model (heads that do not divide the width, sizes below 1,
-  /// dropout outside of [0, 1)).
-  Gpt(const Scope& s, const GptConfig& config);
+  /// Throws Error when the configuration makes no model, as checked() says; config.kind is not read.
+  Gpt(const Scope& s, const TransformerConfig& config);
 
   /// Tokens (B, T) of i32, 1 <= T <= block_size, to logits (B, T, V). Throws Error for any other shape and for unknown tokens.
   Tensor operator()(Pass& pass, Tensor tokens) const { return logits(pass, features(pass, tokens)); }
@@ -46,12 +27,13 @@ class Gpt {
   /// The output head's weight, (V, C).
   Tensor head() const { return head_; }
 
-  const GptConfig& config() const { return config_; }
+  /// With every default computed.
+  const TransformerConfig& config() const { return config_; }
 
  private:
   Tensor features(Pass& pass, Tensor tokens, KeyValueCache* cache) const;
 
-  GptConfig config_;
+  TransformerConfig config_;
   Embedding wte_;
   InputEmbedding embed_;
   Stack h_;

@@ -56,7 +56,7 @@ Batch batch_of(const Fixture& fixture, const std::string& at, index step) {
   return {extents[1], extents[2], cut("tokens"), cut("targets"), {}};
 }
 
-GptConfig config_of(const Fixture& fixture, const std::string& at) {
+TransformerConfig config_of(const Fixture& fixture, const std::string& at) {
   const auto key = [&](const char* name) { return static_cast<index>(fixture.attribute(at + name)); };
   return {.n_layer = key("n_layer"),
           .n_head = key("n_head"),
@@ -109,7 +109,7 @@ class Model {
   std::vector<std::string> names;  // sorted
 
  private:
-  static GptConfig with_dropout(GptConfig config, std::optional<double> dropout) {
+  static TransformerConfig with_dropout(TransformerConfig config, std::optional<double> dropout) {
     config.dropout = dropout.value_or(config.dropout);
     return config;
   }

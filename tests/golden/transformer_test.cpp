@@ -101,14 +101,15 @@ class Group {
 };
 
 template <class T>
-StackConfig stack_of(const Group<T>& group, bool decoder) {
-  const index width = group.size("n_embd");
-  return {.layers = group.size(decoder ? "n_layer" : "n_encoder_layer"),
-          .norm = group.flag("pre_norm") ? Norm::pre : Norm::post,
-          .causal = decoder,
-          .cross = decoder,
-          .attention = {.width = width, .heads = group.size("n_head")},
-          .feed_forward = {.width = width, .hidden = group.size("n_hidden"), .activation = Activation::relu}};
+TransformerConfig config_of(const Group<T>& group) {
+  return {.n_layer = group.size("n_layer"),
+          .n_encoder_layer = group.size("n_encoder_layer"),
+          .n_head = group.size("n_head"),
+          .n_embd = group.size("n_embd"),
+          .n_hidden = group.size("n_hidden"),
+          .norm_position = group.flag("pre_norm") ? NormPosition::pre : NormPosition::post,
+          .final_norm = group.flag("final_norm"),
+          .activation = Activation::relu};
 }
 
 /// A stack, and the norm after it where the fixture has one.
@@ -116,9 +117,9 @@ struct NormedStack {
   Stack h;
   std::optional<LayerNorm> ln_f;
 
-  NormedStack(const Scope& s, const StackConfig& config, bool final_norm) : h(s / "h", config) {
-    if (final_norm) {
-      ln_f.emplace(s / "ln_f", config.attention.width, config.bias);
+  NormedStack(const Scope& s, const TransformerConfig& config, const StackKind& kind) : h(s / "h", config, kind) {
+    if (config.final_norm) {
+      ln_f.emplace(s / "ln_f", config.n_embd, config.bias);
     }
   }
   Tensor operator()(Pass& pass, Tensor x, const StackInputs& inputs) const {
@@ -137,8 +138,9 @@ TYPED_TEST_SUITE(GoldenTransformer, FloatTypes, FloatTypeName);
 template <class T>
 void check_stacks(const char* name) {
   Group<T> group(name);
-  const NormedStack encoder(group.scope() / "encoder", stack_of(group, false), group.flag("final_norm"));
-  const NormedStack decoder(group.scope() / "decoder", stack_of(group, true), group.flag("final_norm"));
+  const TransformerConfig config = with_defaults(config_of(group));
+  const NormedStack encoder(group.scope() / "encoder", config, {.layers = config.n_encoder_layer, .causal = false});
+  const NormedStack decoder(group.scope() / "decoder", config, {.layers = config.n_layer, .cross = true});
   group.load_weights();
   const Tensor src = group.input("src");
   const Tensor tgt = group.input("tgt");
@@ -165,18 +167,11 @@ template <class T>
 void check_model(const std::string& name, bool smoothed) {
   Group<T> group(name);
   const bool one_table = name == "shared";  // read three times, so that its gradient has three parts
-  const EncoderDecoder model(group.scope(), {.n_encoder_layer = group.size("n_encoder_layer"),
-                                             .n_layer = group.size("n_layer"),
-                                             .n_head = group.size("n_head"),
-                                             .n_embd = group.size("n_embd"),
-                                             .n_hidden = group.size("n_hidden"),
-                                             .block_size = group.size("block_size"),
-                                             .vocab_size = group.size("vocab_size"),
-                                             .tie_embeddings = one_table,
-                                             .share_embeddings = one_table,
-                                             .norm = group.flag("pre_norm") ? Norm::pre : Norm::post,
-                                             .final_norm = group.flag("final_norm"),
-                                             .activation = Activation::relu});
+  TransformerConfig config = config_of(group);
+  config.block_size = group.size("block_size");
+  config.vocab_size = group.size("vocab_size");
+  config.tie_embeddings = config.share_embeddings = one_table;
+  const EncoderDecoder model(group.scope(), config);
   group.load_weights();
   const Tensor labels = group.int_input("labels");
   std::vector<float> weights;  // of padding 0

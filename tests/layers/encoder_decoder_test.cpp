@@ -121,7 +121,7 @@ TEST(EncoderDecoder, RefusesWhatDoesNotFit) {
             "encoder-decoder: target lengths are [4], expected i32 [2]");
 
   ParameterStore store;
-  EncoderDecoderConfig config = kTinyEncoderDecoder;
+  TransformerConfig config = kTinyEncoderDecoder;
   config.n_head = 3;
   EXPECT_EQ(error_of([&] { EncoderDecoder(Scope(store), config); }), "encoder-decoder: n_head 3 does not divide n_embd 16");
   config = kTinyEncoderDecoder;
@@ -131,8 +131,7 @@ TEST(EncoderDecoder, RefusesWhatDoesNotFit) {
 
 TEST(Stack, CrossAttentionWantsItsMemory) {
   ParameterStore store;
-  const Stack stack(Scope(store),
-                    {.layers = 1, .cross = true, .attention = {.width = 8, .heads = 2}, .feed_forward = {.width = 8, .hidden = 16}});
+  const Stack stack(Scope(store), with_defaults({.n_head = 2, .n_embd = 8}), {.layers = 1, .cross = true});
   store.allocate(1);
   Tape tape(Recording::off);
   Pass pass{.tape = tape};

@@ -13,9 +13,9 @@ namespace dikkat {
 namespace {
 
 constexpr index kVocabulary = 65;
-constexpr GptConfig kConfig{.n_layer = 2, .n_head = 2, .n_embd = 32, .block_size = 70, .vocab_size = kVocabulary, .dropout = 0.2};
+constexpr TransformerConfig kConfig{.n_layer = 2, .n_head = 2, .n_embd = 32, .block_size = 70, .vocab_size = kVocabulary, .dropout = 0.2};
 
-double first_loss(const GptConfig& config) {
+double first_loss(const TransformerConfig& config) {
   TinyGpt model(config);
   const index sequences = 4;
   const index size = sequences * config.block_size;
@@ -29,8 +29,8 @@ double first_loss(const GptConfig& config) {
 TEST(FreshGpt, KnowsNothing) {
   const double uniform = std::log(static_cast<double>(kVocabulary));
   EXPECT_NEAR(first_loss(kConfig), uniform, 0.1);
-  GptConfig untied = kConfig;
-  untied.tie_embeddings = untied.bias = untied.qkv_bias = false;
+  TransformerConfig untied = kConfig;
+  untied.tie_embeddings = untied.bias = false;
   EXPECT_NEAR(first_loss(untied), uniform, 0.1);
 }
 
@@ -70,7 +70,7 @@ TEST(Gpt, LooksAtEachSequenceAlone) {
 
 TEST(Gpt, DropsInTrainingOnly) {
   const TinyGpt model(kConfig);
-  GptConfig config = kConfig;
+  TransformerConfig config = kConfig;
   config.dropout = 0;
   const TinyGpt without(config);
   const std::vector<std::int32_t> tokens = some_tokens(2 * 20, kVocabulary);
@@ -163,7 +163,7 @@ void learn(TinyGpt& model, std::uint64_t seed) {
 
 // Nothing is zeroed between steps: each first writer has to overwrite, rows of tokens that do not occur included.
 TEST(Gpt, HasGradientsThatDoNotDependOnTheStepBefore) {
-  GptConfig config = kConfig;
+  TransformerConfig config = kConfig;
   config.tie_embeddings = false;
   TinyGpt used(config), fresh(config);
   learn(used, 10);
@@ -178,7 +178,7 @@ TEST(Gpt, HasGradientsThatDoNotDependOnTheStepBefore) {
 
 // A tied table gets its gradient from the head and from the lookup. Rows that were not looked up get the head's part alone.
 TEST(Gpt, SharesItsTableWithTheHeadWhenTied) {
-  GptConfig config = kConfig;
+  TransformerConfig config = kConfig;
   config.dropout = 0;
   TinyGpt tied(config);
   config.tie_embeddings = false;

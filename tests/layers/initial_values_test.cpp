@@ -19,7 +19,7 @@ std::vector<T> values_of(ParameterStore& store, const std::string& path) {
   return {data, data + entry.size()};
 }
 
-constexpr GptConfig kConfig{.n_layer = 4, .n_head = 4, .n_embd = 64, .block_size = 64, .vocab_size = 200};
+constexpr TransformerConfig kConfig{.n_layer = 4, .n_head = 4, .n_embd = 64, .block_size = 64, .vocab_size = 200};
 
 struct Moments {
   double mean = 0, std = 0, kurtosis = 0;
@@ -86,7 +86,7 @@ TEST(InitialValues, DependOnSeedAndPathAndNotOnTheOrderOfConstruction) {
 
 // Depth and head change nothing for the parameters that both models have.
 TEST(InitialValues, OfAParameterDoNotDependOnTheModelAroundIt) {
-  GptConfig deeper = kConfig;
+  TransformerConfig deeper = kConfig;
   deeper.tie_embeddings = false;
   deeper.n_layer = 6;
   TinyGpt model(kConfig), other(deeper);

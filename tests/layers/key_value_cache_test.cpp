@@ -18,17 +18,17 @@ using testing::error_of;
 using testing::relative_error;
 
 constexpr index kVocabulary = 65;
-constexpr GptConfig kConfig{.n_layer = 2, .n_head = 2, .n_embd = 32, .block_size = 150, .vocab_size = kVocabulary};
+constexpr TransformerConfig kConfig{.n_layer = 2, .n_head = 2, .n_embd = 32, .block_size = 150, .vocab_size = kVocabulary};
 
-std::vector<GptConfig> kinds() {
-  std::vector<GptConfig> kinds;
-  for (const Norm norm : {Norm::pre, Norm::post}) {
-    for (const auto positions : {InputConfig::Positions::learned, InputConfig::Positions::sinusoidal}) {
+std::vector<TransformerConfig> kinds() {
+  std::vector<TransformerConfig> kinds;
+  for (const NormPosition norm : {NormPosition::pre, NormPosition::post}) {
+    for (const auto positions : {Positions::learned, Positions::sinusoidal}) {
       for (const bool bias : {false, true}) {
-        GptConfig c = kConfig;
-        c.norm = norm;
+        TransformerConfig c = kConfig;
+        c.norm_position = norm;
         c.positions = positions;
-        c.bias = c.qkv_bias = bias;
+        c.bias = bias;
         c.scale_embeddings = bias;
         kinds.push_back(c);
       }
@@ -64,7 +64,7 @@ std::vector<float> in_pieces(const TinyGpt& model, const std::vector<std::int32_
 }
 
 TEST(KeyValueCache, GivesTheLogitsOfOnePassForAnyPieces) {
-  for (const GptConfig& config : kinds()) {
+  for (const TransformerConfig& config : kinds()) {
     const TinyGpt model(config);
     const index sequences = 3;
     const std::vector<std::int32_t> tokens = some_tokens(sequences * 140, kVocabulary);

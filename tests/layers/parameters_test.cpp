@@ -10,9 +10,9 @@
 namespace dikkat {
 namespace {
 
-constexpr GptConfig kGpt2{.n_layer = 12, .n_head = 12, .n_embd = 768, .block_size = 1024, .vocab_size = 50257};
+constexpr TransformerConfig kGpt2{.n_layer = 12, .n_head = 12, .n_embd = 768, .block_size = 1024, .vocab_size = 50257};
 
-index count_of(const GptConfig& config) {
+index count_of(const TransformerConfig& config) {
   const std::int64_t pages = Pages::requests();
   ParameterStore store;
   const Gpt gpt(Scope(store), config);
@@ -23,7 +23,7 @@ index count_of(const GptConfig& config) {
 TEST(GptParameters, AreAsManyAsThoseOfGpt2) { EXPECT_EQ(count_of(kGpt2), 124'439'808); }
 
 TEST(GptParameters, WithAHeadOfItsOwnAndNoBiasOnQueryKeyAndValue) {
-  GptConfig config = kGpt2;
+  TransformerConfig config = kGpt2;
   config.tie_embeddings = false;
   config.qkv_bias = false;
   EXPECT_EQ(count_of(config), 163'009'536);
@@ -31,7 +31,7 @@ TEST(GptParameters, WithAHeadOfItsOwnAndNoBiasOnQueryKeyAndValue) {
 
 using Shapes = std::map<std::string, Shape>;
 
-Shapes shapes_of(const GptConfig& config) {
+Shapes shapes_of(const TransformerConfig& config) {
   TinyGpt model(config);
   Shapes shapes;
   for (const ParameterStore::Entry* entry : model.store.entries()) {
@@ -40,7 +40,7 @@ Shapes shapes_of(const GptConfig& config) {
   return shapes;
 }
 
-constexpr GptConfig kTiny{.n_layer = 2, .n_head = 2, .n_embd = 6, .block_size = 5, .vocab_size = 11};
+constexpr TransformerConfig kTiny{.n_layer = 2, .n_head = 2, .n_embd = 6, .block_size = 5, .vocab_size = 11};
 
 Shapes expected_shapes(bool bias, bool qkv_bias, bool tied) {
   Shapes shapes{{"wte.weight", {11, 6}}, {"wpe.weight", {5, 6}}, {"ln_f.weight", {6}}};
@@ -75,7 +75,7 @@ TEST(GptParameters, AreNamedAndShapedAsTheFieldKnowsThem) {
   for (const bool bias : {true, false}) {
     for (const bool qkv_bias : {true, false}) {
       for (const bool tied : {true, false}) {
-        GptConfig config = kTiny;
+        TransformerConfig config = kTiny;
         config.bias = bias;
         config.qkv_bias = qkv_bias;
         config.tie_embeddings = tied;
@@ -98,7 +98,7 @@ TEST(GptParameters, DecayWhereTheyHaveTwoDimensionsOnly) {
 }
 
 TEST(GptParameters, SayWhatTheyAre) {
-  GptConfig config = kTiny;
+  TransformerConfig config = kTiny;
   config.tie_embeddings = false;
   TinyGpt model(config);
   for (const ParameterStore::Entry* entry : model.store.entries()) {
@@ -114,7 +114,7 @@ TEST(GptParameters, SayWhatTheyAre) {
 }
 
 TEST(GptParameters, ScaleResidualProjectionsByTheDepth) {
-  GptConfig config = kTiny;
+  TransformerConfig config = kTiny;
   config.n_layer = 8;
   TinyGpt model(config);
   for (const ParameterStore::Entry* entry : model.store.entries()) {
@@ -132,27 +132,27 @@ TEST(GptParameters, CannotBeNamedTwice) {
   EXPECT_NO_THROW(Gpt(scope / "other", kTiny));
 }
 
-TEST(GptConfigCheck, RefusesWhatMakesNoModel) {
+TEST(TransformerConfigCheck, RefusesWhatMakesNoModel) {
   const auto refusal = [](auto change) {
-    GptConfig config = kTiny;
+    TransformerConfig config = kTiny;
     change(config);
     ParameterStore store;
     return testing::error_of([&] { Gpt(Scope(store), config); });
   };
-  EXPECT_EQ(refusal([](GptConfig& c) { c.n_head = 4; }), "gpt: n_head 4 does not divide n_embd 6");
-  EXPECT_NE(refusal([](GptConfig& c) { c.n_head = 0; }).find("n_head 0"), std::string::npos);
-  EXPECT_NE(refusal([](GptConfig& c) { c.n_layer = 0; }).find("n_layer 0"), std::string::npos);
-  EXPECT_NE(refusal([](GptConfig& c) { c.vocab_size = 0; }).find("vocab_size 0"), std::string::npos);
-  EXPECT_NE(refusal([](GptConfig& c) { c.block_size = -1; }).find("block_size -1"), std::string::npos);
-  EXPECT_NE(refusal([](GptConfig& c) { c.dropout = 1; }).find("dropout 1"), std::string::npos);
-  EXPECT_NE(refusal([](GptConfig& c) { c.dropout = -0.1; }).find("dropout -0.1"), std::string::npos);
-  EXPECT_EQ(refusal([](GptConfig& c) { c.n_head = 3; }), "");
+  EXPECT_EQ(refusal([](TransformerConfig& c) { c.n_head = 4; }), "gpt: n_head 4 does not divide n_embd 6");
+  EXPECT_NE(refusal([](TransformerConfig& c) { c.n_head = 0; }).find("n_head 0"), std::string::npos);
+  EXPECT_NE(refusal([](TransformerConfig& c) { c.n_layer = 0; }).find("n_layer 0"), std::string::npos);
+  EXPECT_NE(refusal([](TransformerConfig& c) { c.vocab_size = 0; }).find("vocab_size 0"), std::string::npos);
+  EXPECT_NE(refusal([](TransformerConfig& c) { c.block_size = -1; }).find("block_size -1"), std::string::npos);
+  EXPECT_NE(refusal([](TransformerConfig& c) { c.dropout = 1; }).find("dropout 1"), std::string::npos);
+  EXPECT_NE(refusal([](TransformerConfig& c) { c.dropout = -0.1; }).find("dropout -0.1"), std::string::npos);
+  EXPECT_EQ(refusal([](TransformerConfig& c) { c.n_head = 3; }), "");
 }
 
 TEST(SelfAttentionCheck, RefusesHeadsThatDoNotDivideTheWidth) {
   ParameterStore store;
   const Scope scope = Scope(store) / "attn";
-  EXPECT_EQ(testing::error_of([&] { SelfAttention(scope, {.width = 6, .heads = 4}, true); }),
+  EXPECT_EQ(testing::error_of([&] { SelfAttention(scope, {.n_head = 4, .n_embd = 6}, true); }),
             "attn: 4 heads for width 6, expected heads that divide it");
 }
 

@@ -29,10 +29,10 @@ Result trained(Model& model, Recompute recompute, Loss&& loss_of) {
           tape.activation_bytes()};
 }
 
-Result trained_gpt(Norm norm, Recompute recompute) {
-  GptConfig config = kTrainingConfig;
+Result trained_gpt(NormPosition norm, Recompute recompute) {
+  TransformerConfig config = kTrainingConfig;
   config.n_layer = 4;
-  config.norm = norm;
+  config.norm_position = norm;
   TinyGpt tiny(config);
   const auto tokens = some_tokens(2 * config.block_size, config.vocab_size, 1);
   const auto targets = some_tokens(2 * config.block_size, config.vocab_size, 2);
@@ -53,7 +53,7 @@ void expect_equal_bits(const Result& a, const Result& b) {
 }
 
 TEST(RecomputedLayers, GptTrainsToTheSameBitsInLessMemory) {
-  for (const Norm norm : {Norm::pre, Norm::post}) {
+  for (const NormPosition norm : {NormPosition::pre, NormPosition::post}) {
     const Result none = trained_gpt(norm, Recompute::none);
     const Result cheap = trained_gpt(norm, Recompute::cheap);
     const Result block = trained_gpt(norm, Recompute::block);

@@ -13,7 +13,7 @@ struct TinyEncoderDecoder {
   EncoderDecoder model;
   std::vector<std::int32_t> source, source_lengths{11, 4, 7}, inputs, targets;
 
-  explicit TinyEncoderDecoder(const EncoderDecoderConfig& config, DType dtype = DType::f32)
+  explicit TinyEncoderDecoder(const TransformerConfig& config, DType dtype = DType::f32)
       : store(dtype),
         model(Scope(store), config),
         source(some_tokens(kRows * kSource, config.vocab_size, 1)),
@@ -38,7 +38,7 @@ struct TinyEncoderDecoder {
   }
 };
 
-inline constexpr EncoderDecoderConfig kTinyEncoderDecoder{
-    .n_encoder_layer = 2, .n_layer = 2, .n_head = 2, .n_embd = 16, .block_size = 12, .vocab_size = 23, .dropout = 0.1};
+inline constexpr TransformerConfig kTinyEncoderDecoder{
+    .n_layer = 2, .n_encoder_layer = 2, .n_head = 2, .n_embd = 16, .block_size = 12, .vocab_size = 23, .dropout = 0.1};
 
 }  // namespace dikkat

@@ -25,7 +25,8 @@ struct TinyGpt {
   ParameterStore store;
   Gpt gpt;
 
-  explicit TinyGpt(const GptConfig& config, std::uint64_t seed = 1, DType dtype = DType::f32) : store(dtype), gpt(Scope(store), config) {
+  explicit TinyGpt(const TransformerConfig& config, std::uint64_t seed = 1, DType dtype = DType::f32)
+      : store(dtype), gpt(Scope(store), config) {
     store.allocate(seed);
   }
 

@@ -16,7 +16,7 @@ struct Training {
   std::vector<std::int32_t> tokens, targets;
   Recompute recompute = Recompute::none;
 
-  explicit Training(const GptConfig& config)
+  explicit Training(const TransformerConfig& config)
       : model(config),
         adamw(model.store, {}),
         tokens(some_tokens(kSequences * config.block_size, config.vocab_size, 1)),
@@ -37,6 +37,7 @@ struct Training {
 };
 
 /// Two tiles of attention, several of everything else; dropout everywhere.
-inline constexpr GptConfig kTrainingConfig{.n_layer = 2, .n_head = 2, .n_embd = 48, .block_size = 80, .vocab_size = 97, .dropout = 0.1};
+inline constexpr TransformerConfig kTrainingConfig{
+    .n_layer = 2, .n_head = 2, .n_embd = 48, .block_size = 80, .vocab_size = 97, .dropout = 0.1};
 
 }  // namespace dikkat

@@ -138,7 +138,7 @@ int run_command_line(int argc, char** argv) {
   try {
     line.app.parse(argc, argv);
   } catch (const HelpForKeysWanted&) {
-    put(help_for_keys());
+    put(to_commented_toml(Config{}));
     flush_results();
     return 0;
   } catch (const CLI::Success& e) {  // --help, --version

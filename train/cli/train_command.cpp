@@ -66,7 +66,7 @@ void introduce(const Trainer& trainer, double gemm_rate) {
                                 "than with {}; see --threads and OMP_NUM_THREADS",
                                 thread_count(), cores, cores == 1 ? "" : "s", cores));
   }
-  line("model", fmt::format("{} with {} layers, {} heads, width {}, block {}, vocabulary {}: {} parameters", c.model.kind, c.model.n_layer,
+  line("model", fmt::format("{} with {} layers, {} heads, width {}, block {}, vocabulary {}: {} parameters", name_of(c.model.kind), c.model.n_layer,
                             c.model.n_head, c.model.n_embd, c.model.block_size, c.model.vocab_size,
                             short_count(trainer.model().parameters().parameter_count())));
   line("corpus", names_of(c.data.corpus) + (c.data.validation.empty() ? "" : ", validated on " + names_of(c.data.validation)));

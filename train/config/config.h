@@ -1,39 +1,15 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "autograd/base/index.h"
+#include "layers/transformer_config.h"
 
 namespace dikkat {
 
-// What a run is made of: one member per key of the TOML file, one struct per section; schema.cpp has a row for each. The value
-// written here is what a file that lacks the key means, so a key that is added later starts with the value that reproduces what
-// older files did. An optional is a key whose default depends on other keys: resolve() fills it in.
-
-struct ModelConfig {
-  std::string kind = "gpt";
-  index n_layer = 4;
-  std::optional<index> n_encoder_layer{};  // n_layer
-  index n_head = 4;
-  index n_embd = 128;
-  std::optional<index> n_hidden{};  // 4 n_embd
-  index block_size = 64;
-  double dropout = 0.0;
-  bool bias = true;
-  std::optional<bool> qkv_bias{};  // bias
-  bool tie_embeddings = true;
-  bool share_embeddings = true;
-  std::optional<bool> scale_embeddings{};   // of an encoder-decoder
-  std::optional<std::string> positions{};   // learned, of an encoder-decoder sinusoidal
-  std::optional<std::string> norm{};        // pre, of an encoder-decoder post
-  std::optional<bool> final_norm{};         // with norm = pre
-  std::optional<std::string> activation{};  // gelu, of an encoder-decoder relu
-  index vocab_size = 0;                     // 0: the tokenizer's
-
-  bool operator==(const ModelConfig&) const = default;
-};
+// The configuration of a run: one struct for each section of the TOML file, one member for each key; schema.cpp has a row for each.
+// The default written here is what a file without the key means, so a key that is added later gets the default that reproduces what
+// older files did. A Derived key has a default that follows from other keys: resolve() computes it.
 
 struct TokenizerConfig {
   std::string kind = "char";
@@ -58,10 +34,10 @@ struct DataConfig {
 
 struct OptimConfig {
   double learning_rate = 1e-3;
-  std::optional<double> min_lr{};  // learning_rate / 10
+  Derived<double> min_lr{};  // learning_rate / 10
   std::string schedule = "cosine";
   index warmup_steps = 100;
-  std::optional<index> decay_steps{};  // max_steps of the first run
+  Derived<index> decay_steps{};  // max_steps when the run starts
   double weight_decay = 0.1;
   double beta1 = 0.9;
   double beta2 = 0.95;
@@ -93,7 +69,7 @@ struct TrainConfig {
 };
 
 struct Config {
-  ModelConfig model;
+  TransformerConfig model;
   TokenizerConfig tokenizer;
   DataConfig data;
   OptimConfig optim;

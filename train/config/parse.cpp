@@ -92,8 +92,14 @@ class Reader {
   explicit Reader(Config& config) : config_(config) {}
 
   void read(const toml::table& root) {
+    if (const toml::array* list = root["derived"].as_array()) {
+      read_derived(*list);
+    }
     for (auto&& [name, node] : root) {
       const toml::source_position where = name.source().begin;
+      if (name.str() == "derived" && node.is_array()) {
+        continue;
+      }
       if (const toml::table* section = node.as_table()) {
         read_section(name.str(), *section, where);
       } else if (is_section(name.str())) {
@@ -114,6 +120,20 @@ class Reader {
   }
 
  private:
+  /// The keys whose values followed from others when the configuration was written.
+  void read_derived(const toml::array& list) {
+    for (const toml::node& node : list) {
+      const std::string path = node.value_or(std::string());
+      const std::size_t dot = std::min(path.find('.'), path.size());
+      const Key* key = dot == path.size() ? nullptr : find_key(path.substr(0, dot), path.substr(dot + 1));
+      if (key == nullptr || key->derive == nullptr) {
+        add(node.source().begin, concat("derived holds ", describe(node), ", expected a key whose default follows from others"));
+      } else {
+        derived_.push_back(key);
+      }
+    }
+  }
+
   void read_section(std::string_view section, const toml::table& table, toml::source_position where) {
     if (!is_section(section)) {
       add(where, unknown_section(section));
@@ -127,7 +147,8 @@ class Reader {
       }
       const Reading reading = read_node(*key, node);
       if (reading.problem.empty()) {
-        key->set(config_, reading.value);
+        const bool is_derived = std::ranges::find(derived_, key) != derived_.end();
+        (is_derived ? key->derive : key->set)(config_, reading.value);
       } else {
         add(name.source().begin, reading.problem);
       }
@@ -137,6 +158,7 @@ class Reader {
   void add(toml::source_position where, std::string problem) { problems_.push_back({where, std::move(problem)}); }
 
   Config& config_;
+  std::vector<const Key*> derived_;
   std::vector<Located> problems_;
 };
 
@@ -204,8 +226,8 @@ std::string mismatch(const Key& key, std::string_view given, std::string_view ad
 
 }  // namespace schema
 
-Config parse_config(std::string_view toml, std::string_view source_name) {
-  Config config;
+Config parse_config(std::string_view toml, std::string_view source_name, const Config& base) {
+  Config config = base;
   schema::Reader reader(config);
   reader.read(schema::parse_toml(toml, source_name));
   schema::Problems problems;
@@ -216,8 +238,8 @@ Config parse_config(std::string_view toml, std::string_view source_name) {
   return config;
 }
 
-Config load_config(const std::filesystem::path& path) {
-  Config config = parse_config(schema::read_file(path), path.string());
+Config load_config(const std::filesystem::path& path, const Config& base) {
+  Config config = parse_config(schema::read_file(path), path.string(), base);
   for (std::vector<std::string>* paths : {&config.data.corpus, &config.data.validation}) {
     for (std::string& entry : *paths) {
       schema::find_beside(path, entry);

@@ -6,56 +6,84 @@ namespace dikkat {
 namespace {
 
 using schema::Key;
+using schema::Value;
 
-/// "[section]" before the first key of each, `line_of(key)` for every key.
-template <class Line>
-std::string by_section(Line&& line_of) {
-  std::string text;
+bool is_open(const Value& value) { return std::holds_alternative<std::monostate>(value); }
+
+/// `text_of(key)` for every key, with "[section]" before the first of each section that is not empty.
+template <class Text>
+std::string by_section(Text&& text_of) {
+  std::string all;
   std::string_view section;
   for (const Key& key : schema::keys()) {
-    if (key.section != section) {
+    const std::string text = text_of(key);
+    if (!text.empty() && key.section != section) {
       section = key.section;
-      text += concat(text.empty() ? "" : "\n", '[', section, "]\n");
+      all += concat(all.empty() ? "" : "\n", '[', section, "]\n");
     }
-    text += line_of(key);
+    all += text;
   }
-  return text;
+  return all;
 }
 
-std::string assignment(const Key& key, const Config& config) {
-  const schema::Value value = key.get(config);
-  if (std::holds_alternative<std::monostate>(value)) {
-    return concat("# ", key.name, ": ", key.rule.derived.text);
+/// "n_layer = 4", or as a comment "# min_lr = 1e-4  (learning_rate / 10)".
+std::string assignment(const Key& key, const Config& config, bool derived_is_comment) {
+  const Value value = key.get(config);
+  if (is_open(value)) {
+    return concat("# ", key.name, "  (", key.rule.derived, ")\n");
   }
-  return concat(key.name, " = ", schema::to_toml(value));
+  if (derived_is_comment && !key.is_set(config)) {
+    return concat("# ", key.name, " = ", schema::to_toml(value), "  (", key.rule.derived, ")\n");
+  }
+  return concat(key.name, " = ", schema::to_toml(value), '\n');
 }
 
-std::string default_text(const Key& key) {
-  const schema::Value value = key.get(Config{});
-  return std::holds_alternative<std::monostate>(value) ? std::string(key.rule.derived.text) : schema::to_toml(value);
+bool has_effect(const Key& key, const Config& config) { return key.rule.has_effect == nullptr || key.rule.has_effect(config); }
+
+bool is_changed(const Key& key, const Config& config) {
+  static const Config defaults;
+  return key.is_set(config) && key.get(config) != key.get(defaults);
 }
 
 }  // namespace
 
 std::string to_toml(const Config& config) {
-  return by_section([&](const Key& key) { return assignment(key, config) + '\n'; });
+  std::string derived;
+  for (const Key& key : schema::keys()) {
+    if (!key.is_set(config) && !is_open(key.get(config))) {
+      derived += concat(derived.empty() ? "" : ", ", '"', key.path(), '"');
+    }
+  }
+  return concat(derived.empty() ? "" : concat("derived = [", derived, "]\n\n"),
+                by_section([&](const Key& key) { return assignment(key, config, false); }));
+}
+
+std::string to_recipe(const Config& config) {
+  return by_section(
+      [&](const Key& key) { return has_effect(key, config) || is_changed(key, config) ? assignment(key, config, true) : std::string(); });
+}
+
+std::string to_commented_toml(const Config& config) {
+  return by_section([&](const Key& key) {
+    return concat("\n# ", key.help, "\n# ", key.name, ": ", key.expected(), key.rule.derived.empty() ? "" : "; default: ", key.rule.derived,
+                  key.rule.fixed ? "; fixed when the run starts" : "", '\n', assignment(key, config, true));
+  });
+}
+
+std::string to_toml_of_changes(const Config& config) {
+  return by_section([&](const Key& key) { return is_changed(key, config) ? assignment(key, config, true) : std::string(); });
 }
 
 std::vector<ConfigDifference> differences(const Config& ours, const Config& theirs, std::string_view section) {
   std::vector<ConfigDifference> found;
-  for (const schema::Key& key : schema::keys()) {
-    if (const schema::Value a = key.get(ours), b = key.get(theirs); key.section == section && a != b) {
+  for (const Key& key : schema::keys()) {
+    const Value a = key.get(ours), b = key.get(theirs);
+    const bool counts = key.section == section && has_effect(key, ours) && has_effect(key, theirs) && !is_open(a) && !is_open(b);
+    if (counts && a != b) {
       found.push_back({key.path(), schema::to_toml(a), schema::to_toml(b)});
     }
   }
   return found;
-}
-
-std::string help_for_keys() {
-  return by_section([](const Key& key) {
-    return concat("  ", key.name, " (", key.expected(), "; default: ", default_text(key),
-                  key.rule.fixed ? "; fixed when the run starts" : "", ")\n      ", key.help, '\n');
-  });
 }
 
 }  // namespace dikkat

@@ -1,5 +1,3 @@
-#include <cstdlib>
-
 #include "autograd/base/error.h"
 #include "train/config/parse.h"
 #include "train/config/problems.h"
@@ -24,7 +22,7 @@ std::string either(index first, index second, index highest) {
   return concat(low, low.empty() || high.empty() ? "" : " or ", high);
 }
 
-void check_heads(const ModelConfig& model, schema::Problems& problems) {
+void check_heads(const TransformerConfig& model, schema::Problems& problems) {
   if (model.n_head < 1 || model.n_embd < 1 || model.n_embd % model.n_head == 0) {
     return;
   }
@@ -38,7 +36,7 @@ void check_heads(const ModelConfig& model, schema::Problems& problems) {
 }
 
 void check_tokenizer(const Config& config, schema::Problems& problems) {
-  if (config.model.kind == "encoder_decoder" && config.tokenizer.kind != "word") {
+  if (config.model.kind == ModelKind::encoder_decoder && config.tokenizer.kind != "word") {
     problems.add(concat("tokenizer.kind is \"", config.tokenizer.kind,
                         "\", expected \"word\": model.kind = \"encoder_decoder\" needs marks for start, end and padding"));
   }
@@ -46,8 +44,8 @@ void check_tokenizer(const Config& config, schema::Problems& problems) {
 
 void check_rates(const OptimConfig& optim, schema::Problems& problems) {
   const bool ends_at_min_lr = optim.schedule == "linear" || optim.schedule == "cosine";
-  if (ends_at_min_lr && optim.min_lr && *optim.min_lr > optim.learning_rate) {
-    problems.add(concat("optim.min_lr is ", schema::to_toml(*optim.min_lr), ", expected at most optim.learning_rate = ",
+  if (ends_at_min_lr && !optim.min_lr.is_open() && optim.min_lr > optim.learning_rate) {
+    problems.add(concat("optim.min_lr is ", schema::to_toml(double{optim.min_lr}), ", expected at most optim.learning_rate = ",
                         schema::to_toml(optim.learning_rate), ": the rate falls from learning_rate to min_lr"));
   }
   if (optim.schedule == "inverse_sqrt" && optim.warmup_steps == 0) {
@@ -73,11 +71,10 @@ void check_token_count(const Config& config, schema::Problems& problems) {
 }  // namespace
 
 void resolve(Config& config) {
-  for (const schema::Key& key : schema::keys()) {
-    const bool is_unset = std::holds_alternative<std::monostate>(key.get(config));
-    if (is_unset) {
-      key.set(config, key.rule.derived.from(config));
-    }
+  config.model = with_defaults(config.model);
+  config.optim.min_lr.derive(config.optim.learning_rate / 10);
+  if (config.optim.decay_steps.is_open()) {  // a run that is extended keeps its schedule
+    config.optim.decay_steps.derive(config.train.max_steps);
   }
 }
 
@@ -93,7 +90,7 @@ void validate(const Config& config) {
   check_tokenizer(config, problems);
   check_rates(config.optim, problems);
   check_token_count(config, problems);
-  if (config.model.kind == "encoder_decoder" && !config.data.validation.empty()) {
+  if (config.model.kind == ModelKind::encoder_decoder && !config.data.validation.empty()) {
     problems.add("data.validation is for texts; of pairs the share data.val_fraction is validated on");
   }
   problems.throw_if_any();

@@ -12,14 +12,23 @@ namespace dikkat::schema {
 namespace {
 
 template <class T>
+struct IsDerived : std::false_type {};
+template <class T>
+struct IsDerived<Derived<T>> : std::true_type {
+  using Value = T;
+};
+
+template <class T>
 constexpr Type type_of() {
-  if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::optional<bool>>) {
+  if constexpr (IsDerived<T>::value) {
+    return type_of<typename IsDerived<T>::Value>();
+  } else if constexpr (std::is_same_v<T, bool>) {
     return Type::boolean;
-  } else if constexpr (std::is_same_v<T, index> || std::is_same_v<T, std::optional<index>>) {
+  } else if constexpr (std::is_same_v<T, index>) {
     return Type::integer;
-  } else if constexpr (std::is_same_v<T, double> || std::is_same_v<T, std::optional<double>>) {
+  } else if constexpr (std::is_same_v<T, double>) {
     return Type::number;
-  } else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::optional<std::string>>) {
+  } else if constexpr (std::is_same_v<T, std::string> || std::is_enum_v<T>) {
     return Type::text;
   } else {
     static_assert(std::is_same_v<T, std::vector<std::string>>, "a key of a new type: extend Value");
@@ -27,34 +36,68 @@ constexpr Type type_of() {
   }
 }
 
+/// The names of an enumeration; empty for other types.
 template <class T>
-Value read(const T& member) {
-  return member;
+constexpr std::span<const std::string_view> choices_of() {
+  if constexpr (IsDerived<T>::value) {
+    return choices_of<typename IsDerived<T>::Value>();
+  } else if constexpr (std::is_enum_v<T>) {
+    return Names<T>::of;
+  } else {
+    return {};
+  }
 }
+
 template <class T>
-Value read(const std::optional<T>& member) {
-  return member ? Value(*member) : Value();
+Value to_value(const T& member) {
+  if constexpr (std::is_enum_v<T>) {
+    return std::string(name_of(member));
+  } else {
+    return member;
+  }
 }
+
 template <class T>
-void write(T& member, const Value& value) {
-  member = std::get<T>(value);
-}
-template <class T>
-void write(std::optional<T>& member, const Value& value) {
-  member = std::get<T>(value);
+T from_value(const Value& value) {
+  if constexpr (std::is_enum_v<T>) {
+    const auto found = std::ranges::find(Names<T>::of, std::get<std::string>(value));
+    require(found != std::end(Names<T>::of), "from_value: ", to_toml(value), " is no name of the enumeration");
+    return static_cast<T>(found - std::begin(Names<T>::of));
+  } else {
+    return std::get<T>(value);
+  }
 }
 
 /// A row of the table. `Section` is the member of Config, `Member` the one of the section.
 template <auto Section, auto Member>
 constexpr Key row(std::string_view section, std::string_view name, Rule rule, std::string_view help) {
   using Field = std::remove_cvref_t<decltype((std::declval<Config&>().*Section).*Member)>;
-  return {.section = section,
+  if (rule.choices.empty()) {
+    rule.choices = choices_of<Field>();
+  }
+  Key key{.section = section,
           .name = name,
           .help = help,
           .type = type_of<Field>(),
           .rule = rule,
-          .get = [](const Config& config) { return read((config.*Section).*Member); },
-          .set = [](Config& config, const Value& value) { write((config.*Section).*Member, value); }};
+          .get = nullptr,
+          .set = nullptr,
+          .is_set = [](const Config&) { return true; },
+          .derive = nullptr};
+  if constexpr (IsDerived<Field>::value) {
+    using T = typename IsDerived<Field>::Value;
+    key.get = [](const Config& config) {
+      const Field& field = (config.*Section).*Member;
+      return field.is_open() ? Value() : to_value<T>(field);
+    };
+    key.set = [](Config& config, const Value& value) { (config.*Section).*Member = from_value<T>(value); };
+    key.is_set = [](const Config& config) { return ((config.*Section).*Member).is_set(); };
+    key.derive = [](Config& config, const Value& value) { ((config.*Section).*Member).derive(from_value<T>(value)); };
+  } else {
+    key.get = [](const Config& config) { return to_value((config.*Section).*Member); };
+    key.set = [](Config& config, const Value& value) { (config.*Section).*Member = from_value<Field>(value); };
+  }
+  return key;
 }
 
 template <auto Member>
@@ -84,9 +127,13 @@ constexpr Rule between(double low, double high) { return {.range = {.low = low, 
 constexpr Rule from_to_below(double low, double high) { return {.range = {.low = low, .high = high, .high_open = true}}; }
 constexpr Rule above_to(double low, double high) { return {.range = {.low = low, .high = high, .low_open = true}}; }
 constexpr Rule one_of(std::span<const std::string_view> choices) { return {.choices = choices}; }
-/// The default is `from` of the other keys, in words `text`.
-constexpr Rule derived(Rule rule, std::string_view text, Value (*from)(const Config&)) {
-  rule.derived = {.text = text, .from = from};
+/// The default follows from other keys as `text` says; resolve() computes it.
+constexpr Rule derived(Rule rule, std::string_view text) {
+  rule.derived = text;
+  return rule;
+}
+constexpr Rule where(bool (*has_effect)(const Config&), Rule rule) {
+  rule.has_effect = has_effect;
   return rule;
 }
 constexpr Rule fixed(Rule rule) {
@@ -99,10 +146,6 @@ constexpr double kMostLayers = 1000;      // of a GPT, whose tensors a checkpoin
 constexpr double kMaxStep = 999'999'999;  // a checkpoint's name has nine digits
 constexpr double kMaxVocab = 2'147'483'647;
 
-constexpr std::string_view kModels[] = {"gpt", "encoder_decoder"};
-constexpr std::string_view kPositions[] = {"learned", "sinusoidal"};
-constexpr std::string_view kNorms[] = {"pre", "post"};
-constexpr std::string_view kActivations[] = {"gelu", "relu"};
 constexpr std::string_view kTokenizers[] = {"byte", "char", "word", "bpe"};
 constexpr std::string_view kPacks[] = {"stream", "document"};
 constexpr std::string_view kInvalids[] = {"refuse", "replace"};
@@ -111,56 +154,55 @@ constexpr std::string_view kOnFailedSave[] = {"stop", "continue"};
 constexpr std::string_view kRecomputes[] = {"none", "cheap", "block"};
 constexpr std::string_view kSchedules[] = {"constant", "linear", "cosine", "inverse_sqrt"};
 
-bool is_gpt(const Config& config) { return config.model.kind == "gpt"; }
-Value layers(const Config& config) { return config.model.n_layer; }
-Value four_widths(const Config& config) { return 4 * config.model.n_embd; }
-Value positions(const Config& config) { return std::string(is_gpt(config) ? "learned" : "sinusoidal"); }
-Value norm(const Config& config) { return std::string(is_gpt(config) ? "pre" : "post"); }
-Value is_pre_norm(const Config& config) { return config.model.norm.value_or(is_gpt(config) ? "pre" : "post") == "pre"; }
-Value activation(const Config& config) { return std::string(is_gpt(config) ? "gelu" : "relu"); }
-Value is_encoder_decoder(const Config& config) { return !is_gpt(config); }
-Value bias(const Config& config) { return config.model.bias; }
-Value tenth(const Config& config) { return config.optim.learning_rate / 10; }
-Value whole_run(const Config& config) { return config.train.max_steps; }
+bool has_encoder(const Config& c) { return c.model.kind == ModelKind::encoder_decoder; }
+bool learns_bpe(const Config& c) { return c.tokenizer.kind == "bpe" && c.tokenizer.path.empty(); }
+bool learns_words(const Config& c) { return c.tokenizer.kind == "word" && c.tokenizer.path.empty(); }
 
-// A new key is a member in config.h and a row here; a new section is a struct there, and above a function for its rows.
+// A new key is a member in config.h (of [model]: in layers/transformer_config.h) and a row here; a new section is a struct there, and a
+// function for its rows above.
 constexpr Key kKeys[] = {
-    model<&ModelConfig::kind>("kind", fixed(one_of(kModels)),
-                              "What is built: a GPT, which goes on with a text; or an encoder-decoder, which answers a source with a "
-                              "target and learns from pairs, a line SOURCE<TAB>TARGET each."),
-    model<&ModelConfig::n_layer>("n_layer", fixed(between(1, kMostLayers)),
-                                 "Blocks of attention and feed-forward, one after another; of an encoder-decoder those of the decoder."),
-    model<&ModelConfig::n_encoder_layer>("n_encoder_layer", fixed(derived(between(1, kMostLayers), "as n_layer", layers)),
-                                         "Blocks of an encoder-decoder's encoder."),
-    model<&ModelConfig::n_head>("n_head", fixed(between(1, 1e4)), "Attention heads of a block; they share the width evenly."),
-    model<&ModelConfig::n_embd>("n_embd", fixed(between(1, kMany)), "Width: the numbers that stand for a token between blocks."),
-    model<&ModelConfig::n_hidden>("n_hidden", fixed(derived(between(1, 4 * kMany), "4 n_embd", four_widths)),
-                                  "Width between the two layers of a feed-forward."),
-    model<&ModelConfig::block_size>("block_size", fixed(between(1, kMany)),
-                                    "Tokens that the model sees at once; of an encoder-decoder the longest source, and target."),
-    model<&ModelConfig::dropout>("dropout", from_to_below(0, 1), "Share of activations that training sets to 0; 0 is off."),
-    model<&ModelConfig::bias>("bias", fixed(anything()), "Whether linear layers and layer norms have biases."),
-    model<&ModelConfig::qkv_bias>("qkv_bias", fixed(derived(anything(), "as bias", bias)), "Whether query, key and value have biases."),
-    model<&ModelConfig::tie_embeddings>("tie_embeddings", fixed(anything()), "Whether the output head is the token embedding."),
-    model<&ModelConfig::share_embeddings>("share_embeddings", fixed(anything()), "Whether encoder and decoder have one token embedding."),
-    model<&ModelConfig::scale_embeddings>("scale_embeddings", fixed(derived(anything(), "for an encoder-decoder", is_encoder_decoder)),
-                                          "Whether token embeddings are multiplied by the square root of n_embd."),
-    model<&ModelConfig::positions>("positions", fixed(derived(one_of(kPositions), "learned, of an encoder-decoder sinusoidal", positions)),
-                                   "How a token's place is told: by an embedding, or by sines and cosines."),
-    model<&ModelConfig::norm>("norm", fixed(derived(one_of(kNorms), "pre, of an encoder-decoder post", norm)),
-                              "Layer norm before each branch (GPT-2), or after the sum (Vaswani et al. 2017)."),
-    model<&ModelConfig::final_norm>("final_norm", fixed(derived(anything(), "with norm = \"pre\"", is_pre_norm)),
-                                    "Whether there is a layer norm after the last block."),
-    model<&ModelConfig::activation>("activation", fixed(derived(one_of(kActivations), "gelu, of an encoder-decoder relu", activation)),
-                                    "Of the feed-forward."),
-    model<&ModelConfig::vocab_size>("vocab_size", fixed(between(0, kMaxVocab)), "At least the tokenizer's; 0 is the tokenizer's."),
+    model<&TransformerConfig::kind>("kind", fixed(anything()),
+                                    "The model: a GPT, which continues a text; or an encoder-decoder, which answers a source with a target "
+                                    "and learns from pairs, one line SOURCE<TAB>TARGET each."),
+    model<&TransformerConfig::n_layer>("n_layer", fixed(between(1, kMostLayers)),
+                                       "Number of blocks (attention and feed-forward); of an encoder-decoder, those of the decoder."),
+    model<&TransformerConfig::n_encoder_layer>("n_encoder_layer", where(has_encoder, fixed(derived(between(1, kMostLayers), "n_layer"))),
+                                               "Number of blocks in the encoder of an encoder-decoder."),
+    model<&TransformerConfig::n_head>("n_head", fixed(between(1, 1e4)), "Attention heads of a block; they share n_embd evenly."),
+    model<&TransformerConfig::n_embd>("n_embd", fixed(between(1, kMany)), "Width of the model: numbers per token between blocks."),
+    model<&TransformerConfig::n_hidden>("n_hidden", fixed(derived(between(1, 4 * kMany), "4 n_embd")),
+                                        "Width inside the feed-forward, between its two layers."),
+    model<&TransformerConfig::block_size>("block_size", fixed(between(1, kMany)),
+                                          "Context: the most tokens that the model sees at once; of an encoder-decoder, the longest source "
+                                          "and the longest target."),
+    model<&TransformerConfig::dropout>("dropout", from_to_below(0, 1), "Share of activations that training sets to 0; 0 is off."),
+    model<&TransformerConfig::bias>("bias", fixed(anything()), "Whether linear layers and layer norms have biases."),
+    model<&TransformerConfig::qkv_bias>("qkv_bias", fixed(derived(anything(), "bias")),
+                                        "Whether the projections to query, key and value have biases."),
+    model<&TransformerConfig::tie_embeddings>("tie_embeddings", fixed(anything()), "Whether the output head is the token embedding."),
+    model<&TransformerConfig::share_embeddings>("share_embeddings", where(has_encoder, fixed(anything())),
+                                                "Whether encoder and decoder have one token embedding."),
+    model<&TransformerConfig::scale_embeddings>("scale_embeddings", fixed(derived(anything(), "false, of an encoder-decoder true")),
+                                                "Whether token embeddings are multiplied by the square root of n_embd."),
+    model<&TransformerConfig::positions>("positions", fixed(derived(anything(), "learned, of an encoder-decoder sinusoidal")),
+                                         "How the model knows a token's position: by a learned embedding, or by sines and cosines."),
+    model<&TransformerConfig::norm_position>(
+        "norm_position", fixed(derived(anything(), "pre, of an encoder-decoder post")),
+        "Layer norm before each branch (pre, as GPT-2), or after each sum (post, as Vaswani et al. 2017)."),
+    model<&TransformerConfig::final_norm>("final_norm", fixed(derived(anything(), "true where norm_position is pre")),
+                                          "Whether a layer norm follows the last block."),
+    model<&TransformerConfig::activation>("activation", fixed(derived(anything(), "gelu, of an encoder-decoder relu")),
+                                          "Activation of the feed-forward; gelu is GELU in its tanh form."),
+    model<&TransformerConfig::vocab_size>("vocab_size", fixed(derived(between(1, kMaxVocab), "the tokenizer's number of tokens")),
+                                          "Rows of the token embedding: at least as many as the tokenizer has tokens."),
 
     tokenizer<&TokenizerConfig::kind>("kind", fixed(one_of(kTokenizers)),
                                       "A token is a byte, a character (Unicode code point), a word (what stands between white space), or a "
                                       "piece of a word that byte pair encoding has learnt (GPT-2's way)."),
-    tokenizer<&TokenizerConfig::vocab_size>("vocab_size", fixed(between(257, 1 << 24)),
+    tokenizer<&TokenizerConfig::vocab_size>("vocab_size", where(learns_bpe, fixed(between(257, 1 << 24))),
                                             "Of bpe: tokens to learn, the 256 bytes and <|endoftext|> among them."),
-    tokenizer<&TokenizerConfig::min_count>("min_count", fixed(at_least(1)), "Of word: a word that is rarer in the corpus is <unk>."),
+    tokenizer<&TokenizerConfig::min_count>("min_count", where(learns_words, fixed(at_least(1))),
+                                           "Of word: a word that is rarer in the corpus is <unk>."),
     tokenizer<&TokenizerConfig::path>(
         "path", fixed(anything()),
         "A tokenizer to take instead of making one from the corpus: a tokenizer.json, GPT-2's vocab.bpe beside "
@@ -185,12 +227,12 @@ constexpr Key kKeys[] = {
         "8 MB and more, off is memory."),
 
     optim<&OptimConfig::learning_rate>("learning_rate", above_to(0, 1), "Highest learning rate, reached after the warm-up."),
-    optim<&OptimConfig::min_lr>("min_lr", derived(between(0, 1), "learning_rate / 10", tenth), "Where a linear or cosine schedule ends."),
+    optim<&OptimConfig::min_lr>("min_lr", derived(between(0, 1), "learning_rate / 10"), "Where a linear or cosine schedule ends."),
     optim<&OptimConfig::schedule>(
         "schedule", one_of(kSchedules),
         "How the learning rate falls after the warm-up: not at all, to min_lr in a line or in half a cosine, or as 1 / sqrt(step)."),
     optim<&OptimConfig::warmup_steps>("warmup_steps", between(0, kMaxStep), "Steps in which the rate rises to learning_rate; 0 is none."),
-    optim<&OptimConfig::decay_steps>("decay_steps", derived(between(1, kMaxStep), "max_steps when the run starts", whole_run),
+    optim<&OptimConfig::decay_steps>("decay_steps", derived(between(1, kMaxStep), "max_steps when the run starts"),
                                      "Step at which the schedule reaches min_lr; a longer run stays there."),
     optim<&OptimConfig::weight_decay>("weight_decay", between(0, 10), "AdamW's decay of tensors with two or more dimensions."),
     optim<&OptimConfig::beta1>("beta1", from_to_below(0, 1), "AdamW's memory of gradients."),

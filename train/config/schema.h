@@ -23,18 +23,13 @@ struct Range {
   std::string text() const;
 };
 
-/// A default that follows from other keys.
-struct Derived {
-  std::string_view text = {};  // "learning_rate / 10"; empty: the default is the one in config.h
-  Value (*from)(const Config&) = nullptr;
-};
-
 /// What a key accepts beyond its type.
 struct Rule {
   Range range = {};
   std::span<const std::string_view> choices = {};  // of a text key
-  Derived derived = {};
-  bool fixed = false;  // a run keeps the value that it started with
+  std::string_view derived = {};                   // how the default follows from other keys, "learning_rate / 10"; empty: it does not
+  bool fixed = false;                              // a run keeps the value that it started with
+  bool (*has_effect)(const Config&) = nullptr;     // whether the key means anything beside these others; null: always
 };
 
 /// A key of the configuration. Everything that is known about it is here: parsing, --set, rendering, help and advice read it.
@@ -44,8 +39,10 @@ struct Key {
   std::string_view help;
   Type type;
   Rule rule;
-  Value (*get)(const Config&);
-  void (*set)(Config&, const Value&);  // a value of the key's type
+  Value (*get)(const Config&);            // empty: it follows from other keys, and is not computed yet
+  void (*set)(Config&, const Value&);     // a value that the key accepts
+  bool (*is_set)(const Config&);          // false where the value follows from other keys
+  void (*derive)(Config&, const Value&);  // gives a key with a derived default that value, unless it is set
 
   /// "section.name".
   std::string path() const;

@@ -9,13 +9,12 @@ void require_same_model(Config& config, const CheckpointFile& origin) {
   const std::string name = origin.path().string();
   Config theirs = parse_config(origin.config(), name + ": configuration");
   resolve(theirs);
-  if (config.model.vocab_size == 0) {
-    config.model.vocab_size = theirs.model.vocab_size;
+  if (config.model.vocab_size.is_open()) {
+    config.model.vocab_size.derive(theirs.model.vocab_size);
   }
   std::string different;
   for (const ConfigDifference& key : differences(config, theirs, "model")) {
-    const bool is_of_encoder = key.path == "model.n_encoder_layer" || key.path == "model.share_embeddings";
-    if (key.path != "model.dropout" && !(is_of_encoder && config.model.kind == "gpt")) {
+    if (key.path != "model.dropout") {
       different += concat(different.empty() ? "" : ", ", key.path, " is ", key.ours, " and there ", key.theirs);
     }
   }

@@ -65,7 +65,7 @@ std::string remark_on_edits(const std::filesystem::path& file, const Config& sto
     return "";
   }
   try {
-    Config written = load_config(file);
+    Config written = load_config(file, stored);
     resolve(written);
     for (const char* section : {"model", "tokenizer", "data", "optim", "train"}) {
       const auto of_now = differences(now, written, section);
@@ -111,7 +111,7 @@ Trainer Trainer::start(Config config, const std::filesystem::path& out, const St
   }
   require_space(out, parts->snapshot());
   parts->directory.emplace(RunDirectory::create(out));
-  replace_file(parts->directory->path() / "config.toml", parts->config_text);
+  replace_file(parts->directory->path() / "config.toml", to_recipe(parts->config));
   parts->metrics.emplace(parts->directory->path() / "metrics.jsonl", 0);
   return Trainer(std::move(parts));
 }
@@ -165,7 +165,7 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
                              has_steps_left ? concat(" (kept as ", set_aside(config_file).filename().string(), ')') : ""));
   }
   if (has_steps_left) {  // a finished run keeps the configuration that its last checkpoint has
-    replace_file(config_file, parts->config_text);
+    replace_file(config_file, to_recipe(parts->config));
   }
   parts->metrics.emplace(parts->directory->path() / "metrics.jsonl", saved.step);
   if (!parts->metrics->remark().empty()) {

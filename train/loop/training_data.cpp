@@ -19,7 +19,7 @@ namespace {
 
 constexpr index kWorthKeeping = index{8} << 20;  // bytes of text: less is tokenized in a second or so
 
-bool reads_pairs(const Config& config) { return config.model.kind == "encoder_decoder"; }
+bool reads_pairs(const Config& config) { return config.model.kind == ModelKind::encoder_decoder; }
 bool by_document(const Config& config) { return config.data.pack == "document"; }
 
 CorpusOptions corpus_options(const Config& config) {

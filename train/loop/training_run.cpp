@@ -16,7 +16,6 @@
 #include "train/machine/machine_memory.h"
 #include "train/machine/out_of_memory.h"
 #include "train/model/model_flops.h"
-#include "train/text/bpe_tokenizer.h"
 
 namespace dikkat {
 namespace {
@@ -31,9 +30,9 @@ Schedule schedule_of(const OptimConfig& c) {
                   : c.schedule == "inverse_sqrt" ? Schedule::Kind::inverse_sqrt
                                                  : Schedule::Kind::cosine,
           .learning_rate = c.learning_rate,
-          .min_lr = c.min_lr.value(),
+          .min_lr = c.min_lr,
           .warmup_steps = c.warmup_steps,
-          .decay_steps = c.decay_steps.value()};
+          .decay_steps = c.decay_steps};
 }
 
 LossWatch watch_of(const TrainingState& state) {
@@ -55,10 +54,7 @@ TrainingRun::TrainingRun(Config c, TrainingData d, std::uint64_t seed)
       loader(*data.training, seed),
       schedule(schedule_of(config.optim)),
       evaluator(model) {
-  config.model.vocab_size = model.vocab_size();
-  if (data.tokenizer->kind() == BpeTokenizer::kKind) {
-    config.tokenizer.vocab_size = data.tokenizer->vocab_size();  // what became of it: a text may have too few pairs
-  }
+  config.model.vocab_size.derive(model.vocab_size());
   config_text = to_toml(config);
   state.seed = seed;
   state.corpus_fingerprint = data.fingerprint;

@@ -5,55 +5,28 @@
 namespace dikkat {
 namespace {
 
-index vocab_size_of(const ModelConfig& c, index tokenizer_vocab_size) {
-  require_input(c.vocab_size == 0 || c.vocab_size >= tokenizer_vocab_size, "model.vocab_size is ", c.vocab_size, ", but the tokenizer has ",
-                tokenizer_vocab_size, " tokens; set it to that or more, or leave it out");
-  return c.vocab_size == 0 ? tokenizer_vocab_size : c.vocab_size;
-}
-
-/// What the kinds of models have in common. Keys that were left open mean a GPT-2.
-template <class ModelKind>
-ModelKind common(const ModelConfig& c, index vocab_size) {
-  ModelKind model;
-  model.n_layer = c.n_layer;
-  model.n_head = c.n_head;
-  model.n_embd = c.n_embd;
-  model.n_hidden = c.n_hidden.value_or(0);
-  model.block_size = c.block_size;
-  model.vocab_size = vocab_size;
-  model.dropout = c.dropout;
-  model.bias = c.bias;
-  model.qkv_bias = c.qkv_bias.value_or(c.bias);
-  model.tie_embeddings = c.tie_embeddings;
-  model.norm = c.norm.value_or("pre") == "pre" ? Norm::pre : Norm::post;
-  model.final_norm = c.final_norm.value_or(model.norm == Norm::pre);
-  model.activation = c.activation.value_or("gelu") == "gelu" ? Activation::gelu : Activation::relu;
-  model.positions = c.positions.value_or("learned") == "learned" ? InputConfig::Positions::learned : InputConfig::Positions::sinusoidal;
-  model.scale_embeddings = c.scale_embeddings.value_or(false);
-  return model;
+TransformerConfig for_tokenizer(TransformerConfig config, index tokens) {
+  config.vocab_size.derive(tokens);
+  require_input(config.vocab_size >= tokens, "model.vocab_size is ", *config.vocab_size, ", but the tokenizer has ", tokens,
+                " tokens; set it to that or more, or leave it out");
+  return config;
 }
 
 }  // namespace
 
-LanguageModel::Model LanguageModel::make(const Scope& s, const ModelConfig& c, index vocab_size) {
-  if (c.kind == "gpt") {
-    return Gpt(s, common<GptConfig>(c, vocab_size));
+LanguageModel::Model LanguageModel::make(const Scope& s, const TransformerConfig& c) {
+  switch (c.kind) {
+    case ModelKind::gpt: return Gpt(s, c);
+    case ModelKind::encoder_decoder: return EncoderDecoder(s, c);
   }
-  require_input(c.kind == "encoder_decoder", "model.kind is '", c.kind, "', expected 'gpt' or 'encoder_decoder'");
-  auto config = common<EncoderDecoderConfig>(c, vocab_size);
-  config.n_encoder_layer = c.n_encoder_layer.value_or(c.n_layer);
-  config.share_embeddings = c.share_embeddings;
-  return EncoderDecoder(s, config);
+  fail("model.kind is none that there is");
 }
 
-LanguageModel::LanguageModel(const ModelConfig& config, index tokenizer_vocab_size)
-    : model_(make(Scope(parameters_), config, vocab_size_of(config, tokenizer_vocab_size))) {}
+LanguageModel::LanguageModel(const TransformerConfig& config, index tokenizer_vocab_size)
+    : model_(make(Scope(parameters_), for_tokenizer(config, tokenizer_vocab_size))) {}
 
-index LanguageModel::block_size() const {
-  return std::visit([](const auto& model) { return model.config().block_size; }, model_);
-}
-index LanguageModel::vocab_size() const {
-  return std::visit([](const auto& model) { return model.config().vocab_size; }, model_);
+const TransformerConfig& LanguageModel::config() const {
+  return std::visit([](const auto& model) -> const TransformerConfig& { return model.config(); }, model_);
 }
 
 // NOLINTNEXTLINE(readability-non-const-parameter): terms are written

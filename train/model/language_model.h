@@ -13,12 +13,14 @@ namespace dikkat {
 class LanguageModel {
  public:
   /// Names the parameters; they have no memory yet. Throws InputError where model.vocab_size is too small for the tokenizer.
-  LanguageModel(const ModelConfig& config, index tokenizer_vocab_size);
+  LanguageModel(const TransformerConfig& config, index tokenizer_vocab_size);
 
   ParameterStore& parameters() { return parameters_; }
   const ParameterStore& parameters() const { return parameters_; }
-  index block_size() const;
-  index vocab_size() const;
+  /// With every default computed.
+  const TransformerConfig& config() const;
+  index block_size() const { return config().block_size; }
+  index vocab_size() const { return config().vocab_size; }
 
   /// What the batch's weights make of the losses of its targets, divided by `normaliser`: a scalar.
   Tensor loss(Pass& pass, const Batch& batch, double normaliser, double label_smoothing = 0, double* terms = nullptr) const;
@@ -30,7 +32,7 @@ class LanguageModel {
 
  private:
   using Model = std::variant<Gpt, EncoderDecoder>;
-  static Model make(const Scope& s, const ModelConfig& config, index vocab_size);
+  static Model make(const Scope& s, const TransformerConfig& config);
 
   ParameterStore parameters_;
   Model model_;

@@ -13,16 +13,15 @@ struct LayerWeights {
   double attention = 0;  // four C x C
   double feed_forward = 0;
 
-  template <class ModelConfig>
-  explicit LayerWeights(const ModelConfig& c) {
+  explicit LayerWeights(const TransformerConfig& c) {
     const auto width = static_cast<double>(c.n_embd);
-    const auto hidden = static_cast<double>(c.n_hidden > 0 ? c.n_hidden : 4 * c.n_embd);
+    const auto hidden = static_cast<double>(c.n_hidden);
     attention = 4 * width * width;
     feed_forward = 2 * width * hidden;
   }
 };
 
-double gpt_flops(const GptConfig& c, const Batch& batch) {
+double gpt_flops(const TransformerConfig& c, const Batch& batch) {
   const LayerWeights weights(c);
   const auto layers = static_cast<double>(c.n_layer);
   const auto width = static_cast<double>(c.n_embd);
@@ -32,7 +31,7 @@ double gpt_flops(const GptConfig& c, const Batch& batch) {
   return tokens * (kPerWeight * all + kPerPair / 2 * layers * width * time);
 }
 
-double encoder_decoder_flops(const EncoderDecoderConfig& c, const Batch& batch) {
+double encoder_decoder_flops(const TransformerConfig& c, const Batch& batch) {
   const LayerWeights weights(c);
   const auto width = static_cast<double>(c.n_embd);
   const auto encoders = static_cast<double>(c.n_encoder_layer);
@@ -54,7 +53,7 @@ double encoder_decoder_flops(const EncoderDecoderConfig& c, const Batch& batch) 
 }  // namespace
 
 double training_flops(const LanguageModel& model, const Batch& batch) {
-  return model.is_gpt() ? gpt_flops(model.gpt().config(), batch) : encoder_decoder_flops(model.encoder_decoder().config(), batch);
+  return model.is_gpt() ? gpt_flops(model.config(), batch) : encoder_decoder_flops(model.config(), batch);
 }
 
 }  // namespace dikkat

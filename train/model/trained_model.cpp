@@ -8,7 +8,7 @@ namespace dikkat {
 Config config_of(const CheckpointFile& checkpoint) {
   Config config = parse_config(checkpoint.config(), checkpoint.path().string() + ": configuration");
   resolve(config);
-  if (config.model.kind == "encoder_decoder") {
+  if (config.model.kind == ModelKind::encoder_decoder) {
     config.data.validation.clear();  // which earlier programs took, and did not use
   }
   return config;

@@ -29,7 +29,8 @@ TEST(Help, OfACommandShowsItAtWork) {
 TEST(Help, TellsAboutEveryKey) {
   const Outcome keys = run({.arguments = {"--help-config"}});
   EXPECT_EQ(keys.code, 0);
-  for (const char* word : {"[model]", "n_layer (an integer from 1", "[tokenizer]", "[data]", "[optim]", "[train]", "default: "}) {
+  for (const char* word :
+       {"[model]", "# n_layer: an integer from 1", "\nn_layer = 4\n", "[tokenizer]", "[data]", "[optim]", "[train]", "default: "}) {
     EXPECT_TRUE(contains(keys.out, word)) << word;
   }
   EXPECT_EQ(run({.arguments = {"train", "--help-config"}}).out, keys.out) << "as the recipes say";

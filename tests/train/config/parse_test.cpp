@@ -37,7 +37,7 @@ class ConfigFile : public testing::Test {
 TEST(ParseConfig, AnEmptyFileIsTheDefaults) {
   const Config config = parse_config("", "empty.toml");
   EXPECT_EQ(config, Config{});
-  EXPECT_EQ(config.model.kind, "gpt");
+  EXPECT_EQ(config.model.kind, ModelKind::gpt);
   EXPECT_EQ(config.model.n_layer, 4);
   EXPECT_EQ(config.model.n_head, 4);
   EXPECT_EQ(config.model.n_embd, 128);
@@ -45,7 +45,7 @@ TEST(ParseConfig, AnEmptyFileIsTheDefaults) {
   EXPECT_EQ(config.model.dropout, 0.0);
   EXPECT_TRUE(config.model.bias);
   EXPECT_TRUE(config.model.tie_embeddings);
-  EXPECT_EQ(config.model.vocab_size, 0);
+  EXPECT_TRUE(config.model.vocab_size.is_open());
   EXPECT_EQ(config.tokenizer.kind, "char");
   EXPECT_TRUE(config.data.corpus.empty());
   EXPECT_EQ(config.data.val_fraction, 0.1);

@@ -18,6 +18,7 @@ TEST(ToToml, ReadsBackToTheSameConfiguration) {
 
 TEST(ToToml, HasEveryKeyOfAResolvedConfiguration) {
   Config config;
+  config.model.vocab_size.derive(88);
   resolve(config);
   const std::string text = to_toml(config);
   std::size_t at = 0;
@@ -25,21 +26,68 @@ TEST(ToToml, HasEveryKeyOfAResolvedConfiguration) {
     at = text.find(concat('\n', key.name, " = "), at);
     ASSERT_NE(at, std::string::npos) << key.path() << " is missing or out of order in\n" << text;
   }
-  EXPECT_TRUE(text.starts_with("[model]\nkind = \"gpt\"\nn_layer = 4\n"));
+  EXPECT_NE(text.find("\n\n[model]\nkind = \"gpt\"\nn_layer = 4\n"), std::string::npos) << text;
   EXPECT_NE(text.find("\n\n[optim]\nlearning_rate = 0.001\nmin_lr = 1e-4\n"), std::string::npos) << text;
+  EXPECT_TRUE(text.starts_with("derived = [\"model.n_encoder_layer\", \"model.n_hidden\", ")) << text;
 }
 
-TEST(ToToml, ShowsAnOpenKeyAsAComment) { EXPECT_NE(to_toml(Config{}).find("\n# min_lr: learning_rate / 10\n"), std::string::npos); }
+TEST(ToToml, ShowsAnOpenKeyAsAComment) { EXPECT_NE(to_toml(Config{}).find("\n# min_lr  (learning_rate / 10)\n"), std::string::npos); }
 
-TEST(HelpForKeys, TellsTypeDefaultRangeAndPurpose) {
-  const std::string help = help_for_keys();
-  for (const schema::Key& key : schema::keys()) {
-    expect_words(help, {concat("\n  ", key.name, " ("), std::string(key.help)});
+TEST(ToRecipe, PinsNothingThatFollowsFromOtherKeys) {
+  Config config;
+  config.model.vocab_size.derive(88);
+  resolve(config);
+  const std::string text = to_recipe(config);
+  expect_words(text, {"\n# vocab_size = 88  (the tokenizer's number of tokens)\n", "\n# min_lr = 1e-4  (learning_rate / 10)\n",
+                      "\n# decay_steps = 2000  (max_steps when the run starts)\n"});
+  EXPECT_EQ(parse_config(text, "recipe"), Config{});
+}
+
+TEST(ToRecipe, LeavesOutKeysWithoutEffect) {
+  Config config;
+  resolve(config);
+  for (const char* name : {"n_encoder_layer", "share_embeddings", "min_count"}) {
+    EXPECT_EQ(to_recipe(config).find(name), std::string::npos) << name;
   }
-  expect_words(help, {"[model]\n", "\n[train]\n", "  n_layer (an integer from 1 to 1000; default: 4; fixed when the run starts)\n",
-                      "  min_lr (a number from 0 to 1; default: learning_rate / 10)\n",
-                      "  schedule (one of \"constant\", \"linear\", \"cosine\", \"inverse_sqrt\"; default: \"cosine\")\n",
-                      "  corpus (a list of strings; default: [])\n", "current directory", "beside the configuration file"});
+  EXPECT_EQ(to_recipe(config).find("\nvocab_size = 8192"), std::string::npos);
+  config.tokenizer.kind = "bpe";
+  EXPECT_NE(to_recipe(config).find("\nvocab_size = 8192"), std::string::npos);
+  config.tokenizer.path = "gpt2";
+  EXPECT_EQ(to_recipe(config).find("\nvocab_size = 8192"), std::string::npos);
+  config.tokenizer.vocab_size = 300;
+  EXPECT_NE(to_recipe(config).find("\nvocab_size = 300"), std::string::npos) << "the user's own value stays";
+}
+
+TEST(ToRecipe, ReadsBackToWhatWasSet) {
+  Dice dice(8);
+  for (int i = 0; i < 200; ++i) {
+    const Config config = random_config(dice);
+    Config resolved = config;
+    resolve(resolved);
+    ASSERT_EQ(parse_config(to_recipe(resolved), "recipe"), config) << to_recipe(resolved);
+  }
+}
+
+TEST(ToTomlOfChanges, HasWhatDiffersFromTheDefaultsAlone) {
+  EXPECT_EQ(to_toml_of_changes(Config{}), "");
+  Config config;
+  config.model.n_layer = 6;
+  config.optim.min_lr = 1e-5;
+  config.train.seed = 1337;
+  resolve(config);
+  EXPECT_EQ(to_toml_of_changes(config), "[model]\nn_layer = 6\n\n[optim]\nmin_lr = 1e-5\n");
+}
+
+TEST(ToCommentedToml, TellsTypeDefaultRangeAndPurposeAndIsToml) {
+  const std::string help = to_commented_toml(Config{});
+  EXPECT_EQ(parse_config(help, "help"), Config{});
+  for (const schema::Key& key : schema::keys()) {
+    expect_words(help, {concat("\n# ", key.name, ": ", key.expected()), std::string(key.help)});
+  }
+  expect_words(help, {"[model]\n", "\n[train]\n", "# n_layer: an integer from 1 to 1000; fixed when the run starts\nn_layer = 4\n",
+                      "# min_lr: a number from 0 to 1; default: learning_rate / 10\n# min_lr  (learning_rate / 10)\n",
+                      "# schedule: one of \"constant\", \"linear\", \"cosine\", \"inverse_sqrt\"\nschedule = \"cosine\"\n",
+                      "# corpus: a list of strings\ncorpus = []\n", "current directory", "beside the configuration file"});
 }
 
 }  // namespace

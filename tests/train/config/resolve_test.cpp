@@ -25,22 +25,22 @@ TEST(Resolve, FillsInWhatDependsOnOtherKeys) {
 TEST(Resolve, FollowsTheKindOfModel) {
   Config gpt;
   resolve(gpt);
-  EXPECT_EQ(gpt.model.norm, "pre");
+  EXPECT_EQ(gpt.model.norm_position, NormPosition::pre);
   EXPECT_EQ(gpt.model.final_norm, true);
-  EXPECT_EQ(gpt.model.activation, "gelu");
-  EXPECT_EQ(gpt.model.positions, "learned");
+  EXPECT_EQ(gpt.model.activation, Activation::gelu);
+  EXPECT_EQ(gpt.model.positions, Positions::learned);
   EXPECT_EQ(gpt.model.scale_embeddings, false);
   EXPECT_EQ(gpt.model.n_hidden, 4 * 128);
   Config pairs;
-  pairs.model.kind = "encoder_decoder";
+  pairs.model.kind = ModelKind::encoder_decoder;
   pairs.tokenizer.kind = "word";
   Config pre = pairs;
-  pre.model.norm = "pre";
+  pre.model.norm_position = NormPosition::pre;
   resolve(pairs);
-  EXPECT_EQ(pairs.model.norm, "post");
+  EXPECT_EQ(pairs.model.norm_position, NormPosition::post);
   EXPECT_EQ(pairs.model.final_norm, false);
-  EXPECT_EQ(pairs.model.activation, "relu");
-  EXPECT_EQ(pairs.model.positions, "sinusoidal");
+  EXPECT_EQ(pairs.model.activation, Activation::relu);
+  EXPECT_EQ(pairs.model.positions, Positions::sinusoidal);
   EXPECT_EQ(pairs.model.scale_embeddings, true);
   EXPECT_EQ(pairs.model.n_encoder_layer, 4);
   validate(pairs);
@@ -50,14 +50,14 @@ TEST(Resolve, FollowsTheKindOfModel) {
 
 TEST(Validate, AnEncoderDecoderNeedsWords) {
   Config config;
-  config.model.kind = "encoder_decoder";
+  config.model.kind = ModelKind::encoder_decoder;
   resolve(config);
   EXPECT_NE(testing::error_of([&] { validate(config); }).find("tokenizer.kind is \"char\", expected \"word\""), std::string::npos);
 }
 
 TEST(Validate, AnEncoderDecoderHasNoTextForValidation) {
   Config c;
-  c.model.kind = "encoder_decoder";
+  c.model.kind = ModelKind::encoder_decoder;
   c.tokenizer.kind = "word";
   c.data.validation = {"held.tsv"};
   resolve(c);
@@ -69,10 +69,10 @@ TEST(Resolve, KeepsWhatIsSet) {
   config.model.n_encoder_layer = 3;
   config.model.n_hidden = 5;
   config.model.scale_embeddings = true;
-  config.model.positions = "sinusoidal";
-  config.model.norm = "post";
+  config.model.positions = Positions::sinusoidal;
+  config.model.norm_position = NormPosition::post;
   config.model.final_norm = true;
-  config.model.activation = "relu";
+  config.model.activation = Activation::relu;
   config.model.qkv_bias = false;
   config.optim.min_lr = 0;
   config.optim.decay_steps = 5;
@@ -81,7 +81,7 @@ TEST(Resolve, KeepsWhatIsSet) {
   EXPECT_EQ(config, before);
 }
 
-TEST(Resolve, TwiceIsOnce) {
+TEST(Resolve, KeepsTheScheduleOfARunThatIsExtended) {
   Config config;
   resolve(config);
   config.train.max_steps = 9999;
@@ -91,11 +91,26 @@ TEST(Resolve, TwiceIsOnce) {
   EXPECT_EQ(config.optim.decay_steps, 2000);
 }
 
-TEST(Resolve, LeavesNoKeyOpen) {
+TEST(Resolve, LetsWhatFollowsFromAnotherKeyFollowItAgain) {
+  Config config;
+  resolve(config);
+  apply_override(config, "optim.learning_rate=5e-4", RunStage::goes_on);
+  resolve(config);
+  EXPECT_EQ(config.optim.min_lr, 5e-4 / 10);
+
+  Config set;
+  set.optim.min_lr = 1e-4;
+  resolve(set);
+  apply_override(set, "optim.learning_rate=5e-4", RunStage::goes_on);
+  resolve(set);
+  EXPECT_EQ(set.optim.min_lr, 1e-4);
+}
+
+TEST(Resolve, LeavesNoKeyOpenButTheTokenizers) {
   Config config;
   resolve(config);
   for (const schema::Key& key : schema::keys()) {
-    EXPECT_NE(key.get(config).index(), 0U) << key.path();
+    EXPECT_EQ(key.get(config).index() == 0, key.path() == "model.vocab_size") << key.path();
   }
 }
 

@@ -24,7 +24,7 @@ TEST(Schema, HasEveryKeyOfTheFiveSections) {
                                              "model.share_embeddings",
                                              "model.scale_embeddings",
                                              "model.positions",
-                                             "model.norm",
+                                             "model.norm_position",
                                              "model.final_norm",
                                              "model.activation",
                                              "model.vocab_size",
@@ -79,7 +79,7 @@ TEST(Schema, EveryRowIsSound) {
     EXPECT_GT(key.help.size(), 10U) << key.path();
     EXPECT_EQ(key.help.back(), '.') << key.path();
     const Value by_default = key.get(Config{});
-    EXPECT_EQ(by_default.index() == 0, key.rule.derived.from != nullptr) << key.path() << ": either a default or a derived one";
+    EXPECT_EQ(by_default.index() == 0, !key.rule.derived.empty()) << key.path() << ": either a default or a derived one";
     EXPECT_EQ(key.problem_with(by_default), "");
     EXPECT_TRUE(key.type == Type::text || key.rule.choices.empty()) << key.path();
   }

@@ -95,7 +95,7 @@ inline schema::Value random_value(const schema::Key& key, Dice& dice) {
 inline Config random_config(Dice& dice) {
   Config config;
   for (const schema::Key& key : schema::keys()) {
-    if (key.rule.derived.from == nullptr || dice.below(2) == 1) {
+    if (key.rule.derived.empty() || dice.below(2) == 1) {
       key.set(config, random_value(key, dice));
     }
   }

@@ -89,7 +89,7 @@ struct Counted : TapeObserver {
   double products = 0, attention = 0;
 };
 
-void expect_formula(const ModelConfig& config, Batch batch) {
+void expect_formula(const TransformerConfig& config, Batch batch) {
   LanguageModel model(config, 11);
   model.parameters().allocate(1);
   std::fill(batch.inputs.begin(), batch.inputs.end(), 1);
@@ -107,7 +107,8 @@ void expect_formula(const ModelConfig& config, Batch batch) {
     return static_cast<double>(causal ? queries * (queries + 1) / 2 : queries * keys) * static_cast<double>(batch.rows * config.n_embd);
   };
   const auto t = batch.lengths.cols, s = batch.lengths.source_cols;
-  const double layers = static_cast<double>(config.n_layer), encoders = static_cast<double>(config.n_encoder_layer.value_or(0));
+  const double layers = static_cast<double>(config.n_layer),
+               encoders = config.n_encoder_layer.is_set() ? static_cast<double>(config.n_encoder_layer) : 0.0;
   EXPECT_DOUBLE_EQ(counted.attention, 14 * (layers * (pairs_of(true, t, t) + pairs_of(false, t, s)) + encoders * pairs_of(false, s, s)));
   const double halves = static_cast<double>(batch.rows * config.n_embd * t * t) / 2;
   const double pairs = layers * (halves + pairs_of(false, t, s)) + encoders * pairs_of(false, s, s);
@@ -120,11 +121,13 @@ TEST(TrainingFlops, AreThoseOfTheProductsThatAreMade) {
   expect_formula({.n_layer = 2, .n_head = 2, .n_embd = 8, .block_size = 6}, batch);
   expect_formula({.n_layer = 1, .n_head = 2, .n_embd = 8, .n_hidden = 12, .block_size = 7, .tie_embeddings = false}, batch);
   batch.reshape(3, {.cols = 6, .source_cols = 4});
-  expect_formula({.kind = "encoder_decoder", .n_layer = 2, .n_encoder_layer = 1, .n_head = 2, .n_embd = 8, .block_size = 6}, batch);
+  expect_formula({.kind = ModelKind::encoder_decoder, .n_layer = 2, .n_encoder_layer = 1, .n_head = 2, .n_embd = 8, .block_size = 6},
+                 batch);
 }
 
 TEST(TrainingFlops, LeavePaddingOut) {
-  const ModelConfig config{.kind = "encoder_decoder", .n_layer = 1, .n_encoder_layer = 1, .n_head = 2, .n_embd = 8, .block_size = 16};
+  const TransformerConfig config{
+      .kind = ModelKind::encoder_decoder, .n_layer = 1, .n_encoder_layer = 1, .n_head = 2, .n_embd = 8, .block_size = 16};
   const LanguageModel model(config, 11);
   const auto flops = [&](index cols, index source_cols) {  // of one row with 3 targets and a source of 2
     Batch batch;

@@ -22,7 +22,7 @@ struct Model {
   ParameterStore store;
   Gpt gpt;
 
-  explicit Model(const GptConfig& config, std::uint64_t seed = 4) : gpt(Scope(store), config) {
+  explicit Model(const TransformerConfig& config, std::uint64_t seed = 4) : gpt(Scope(store), config) {
     store.allocate(seed);
     for (ParameterStore::Entry* entry : store.entries()) {
       for (index i = 0; i < entry->size(); ++i) {
@@ -32,7 +32,7 @@ struct Model {
   }
 };
 
-constexpr GptConfig kConfig{.n_layer = 2, .n_head = 2, .n_embd = 16, .block_size = 6, .vocab_size = kModelVocabulary};
+constexpr TransformerConfig kConfig{.n_layer = 2, .n_head = 2, .n_embd = 16, .block_size = 6, .vocab_size = kModelVocabulary};
 
 std::vector<std::vector<Token>> tokens_of(const std::vector<Sample>& samples) {
   std::vector<std::vector<Token>> tokens;
@@ -74,7 +74,7 @@ TEST_F(Generate, GreedyFollowsTheModelPastItsContext) {
 }
 
 TEST_F(Generate, AFullContextDropsItsOldestQuarterAtOnce) {
-  GptConfig config = kConfig;
+  TransformerConfig config = kConfig;
   config.block_size = 8;
   Model other(config);
   std::swap(model.gpt, other.gpt);
@@ -93,13 +93,13 @@ TEST_F(Generate, ReadsTheEndOfAPromptThatIsTooLong) {
 
 // The cache changes what is computed and not what comes out.
 TEST(GenerateFromACache, SaysWhatIsSaidWithoutOneTokenForToken) {
-  for (const Norm norm : {Norm::pre, Norm::post}) {
-    for (const auto positions : {InputConfig::Positions::learned, InputConfig::Positions::sinusoidal}) {
+  for (const NormPosition norm : {NormPosition::pre, NormPosition::post}) {
+    for (const auto positions : {Positions::learned, Positions::sinusoidal}) {
       for (const bool bias : {false, true}) {
-        GptConfig config{.n_layer = 2, .n_head = 4, .n_embd = 32, .block_size = 40, .vocab_size = kModelVocabulary};
-        config.norm = norm;
+        TransformerConfig config{.n_layer = 2, .n_head = 4, .n_embd = 32, .block_size = 40, .vocab_size = kModelVocabulary};
+        config.norm_position = norm;
         config.positions = positions;
-        config.bias = config.qkv_bias = bias;
+        config.bias = bias;
         const Model model(config, 7);
         for (const Slide slide : {Slide::quarter, Slide::token}) {
           for (const double temperature : {0.0, 1.0}) {

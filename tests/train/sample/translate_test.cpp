@@ -16,7 +16,7 @@ constexpr const char* kWords = R"({"kind":"word","words":["a","b","c","d"]})";  
 struct Translate : ::testing::Test {
   Translate()
       : tokenizer(tokenizer_from_json(kWords)),
-        model(Scope(store), {.n_encoder_layer = 1, .n_layer = 1, .n_head = 2, .n_embd = 8, .block_size = 6, .vocab_size = 10}) {
+        model(Scope(store), {.n_layer = 1, .n_encoder_layer = 1, .n_head = 2, .n_embd = 8, .block_size = 6, .vocab_size = 10}) {
     store.allocate(11);
     for (ParameterStore::Entry* entry : store.entries()) {  // opinions that differ from source to source
       for (index i = 0; i < entry->size(); ++i) {

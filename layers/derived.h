@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+#include <type_traits>
+
+#include "autograd/base/error.h"
+
+namespace dikkat {
+
+/// A value whose default follows from other values. It is open at first, set by assignment, and computed by derive(), which changes
+/// nothing that was set: so what follows from another value keeps following it.
+template <class T>
+class Derived {
+ public:
+  constexpr Derived() = default;
+  constexpr Derived(T value) : value_(value), is_set_(true) {}  // NOLINT(google-explicit-constructor): assignment sets
+
+  /// Whether somebody has given the value.
+  constexpr bool is_set() const { return is_set_; }
+  /// Whether there is no value yet.
+  constexpr bool is_open() const { return !value_.has_value(); }
+  /// Makes this the value, unless it was set.
+  void derive(T value) {
+    if (!is_set_) {
+      value_ = value;
+    }
+  }
+
+  /// Throw Error while it is open.
+  operator T() const { return **this; }  // NOLINT(google-explicit-constructor): it reads as the value
+  T operator*() const {
+    require(value_.has_value(), "a default that follows from other values is read before it is computed; see with_defaults()");
+    return *value_;
+  }
+
+  friend constexpr bool operator==(const Derived&, const Derived&) = default;
+  template <class U>
+  requires(!std::is_same_v<U, Derived>) friend constexpr bool operator==(const Derived& a, const U& b) { return a.value_ == b; }
+
+ private:
+  std::optional<T> value_;
+  bool is_set_ = false;
+};
+
+}  // namespace dikkat

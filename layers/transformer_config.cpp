@@ -1,0 +1,55 @@
+#include "layers/transformer_config.h"
+
+#include <cmath>
+
+namespace dikkat {
+namespace {
+
+constexpr double kGpt2Std = 0.02;
+
+double glorot(index in, index out) { return std::sqrt(2.0 / static_cast<double>(in + out)); }
+
+}  // namespace
+
+TransformerConfig with_defaults(TransformerConfig c) {
+  const bool is_gpt = c.kind == ModelKind::gpt;
+  c.n_encoder_layer.derive(c.n_layer);
+  c.n_hidden.derive(4 * c.n_embd);
+  c.qkv_bias.derive(c.bias);
+  c.scale_embeddings.derive(!is_gpt);
+  c.positions.derive(is_gpt ? Positions::learned : Positions::sinusoidal);
+  c.norm_position.derive(is_gpt ? NormPosition::pre : NormPosition::post);
+  c.final_norm.derive(c.norm_position == NormPosition::pre);
+  c.activation.derive(is_gpt ? Activation::gelu : Activation::relu);
+  return c;
+}
+
+TransformerConfig checked(TransformerConfig c, ModelKind kind) {
+  c.kind = kind;
+  c = with_defaults(c);
+  const char* name = kind == ModelKind::gpt ? "gpt" : "encoder-decoder";
+  const auto require_size = [&](const char* key, index size) { require(size >= 1, name, ": ", key, ' ', size, ", expected 1 or more"); };
+  require(!c.vocab_size.is_open(), name, ": vocab_size is not given");
+  require_size("n_layer", c.n_layer);
+  require_size("n_encoder_layer", c.n_encoder_layer);
+  require_size("n_head", c.n_head);
+  require_size("n_embd", c.n_embd);
+  require_size("n_hidden", c.n_hidden);
+  require_size("block_size", c.block_size);
+  require_size("vocab_size", c.vocab_size);
+  require(c.n_embd % c.n_head == 0, name, ": n_head ", c.n_head, " does not divide n_embd ", c.n_embd);
+  require(0 <= c.dropout && c.dropout < 1, name, ": dropout ", c.dropout, ", expected 0 <= p < 1");
+  return c;
+}
+
+double weight_std(const TransformerConfig& c, index in, index out) { return c.kind == ModelKind::gpt ? kGpt2Std : glorot(in, out); }
+
+double branch_end_std(const TransformerConfig& c, index in, index out) {
+  return c.kind == ModelKind::gpt ? kGpt2Std / std::sqrt(2.0 * static_cast<double>(c.n_layer)) : glorot(in, out);
+}
+
+double embedding_std(const TransformerConfig& c) {
+  return c.kind == ModelKind::gpt ? kGpt2Std : 1 / std::sqrt(static_cast<double>(c.n_embd));
+}
+
+}  // namespace dikkat
