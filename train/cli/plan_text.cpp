@@ -33,7 +33,7 @@ std::string shortage_of_memory(const MemoryPlan& plan, const MachineMemory& mach
     return "";
   }
   return fmt::format(
-      "training wants {} more memory and {} are available now: others would have to give some back; try a smaller "
+      "training needs {} more memory, and {} is available now: end other programs, or try a smaller "
       "train.batch_size with more train.gradient_accumulation_steps, train.recompute=block or train.async_save=false",
       shown(plan.to_come()), shown(machine.available));
 }
