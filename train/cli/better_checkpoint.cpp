@@ -12,16 +12,22 @@
 namespace dikkat {
 
 void tell_of_a_better_checkpoint(const std::string& source, bool best, const CheckpointFile& taken) {
-  const TrainingState& state = taken.state();
-  if (best || !std::filesystem::is_directory(source) || state.best_step < 0 || state.best_step == state.step || !best_checkpoint(source)) {
+  if (best || !std::filesystem::is_directory(source)) {
+    return;
+  }
+  const index step = taken.state().step;
+  const auto lowest = best_checkpoint(source);
+  if (!lowest || lowest->step == step) {
     return;
   }
   std::ostringstream metrics;
   metrics << std::ifstream(std::filesystem::path(source) / "metrics.jsonl", std::ios::binary).rdbuf();
-  const auto evaluation = keep_metrics(metrics.str(), state.step).evaluation;
-  const std::string loss = evaluation ? fmt::format(", with a validation loss of {:.4f}", evaluation->val_loss) : "";
-  tell(fmt::format("this is the newest checkpoint, of step {}{}; that of step {} has the lowest, {:.4f}: --best takes it", state.step, loss,
-                   state.best_step, state.best_val_loss));
+  const auto loss_at = [&](index of) {
+    const auto evaluation = keep_metrics(metrics.str(), of).evaluation;
+    return evaluation ? fmt::format(" (validation loss {:.4f})", evaluation->val_loss) : "";
+  };
+  tell(fmt::format("this is the newest checkpoint, of step {}{}; that of step {}{} has the lowest validation loss, and --best takes it",
+                   step, loss_at(step), lowest->step, loss_at(lowest->step)));
 }
 
 }  // namespace dikkat

@@ -111,8 +111,8 @@ EvaluationText text_of(const EvalArguments& arguments, const TrainedModel& train
         tell(note);
       }
       return text;
-    } catch (const EncodeError& error) {
-      fail_input(error.what(), "; --unknown skip leaves such characters out, and counts them");
+    } catch (const RefusedText& refused) {
+      fail_input(refused.what(), "; --unknown skip leaves such characters out, and counts them");
     }
   }
   const KnownCorpus known{

@@ -137,7 +137,7 @@ void Progress::evaluated(const EvaluationReport& r) {
   clear();
   tell(fmt::format("step {:>6}/{}  train loss {:.4f}  validation loss {:.4f}{}{}", r.step, max_steps_, r.train_loss, r.val_loss, error,
                    r.best ? "  (best so far)" : ""),
-       kIndent);
+       kIndent, "  ");
 }
 
 void Progress::saved(const SavedCheckpoint& saved) {

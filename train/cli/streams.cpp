@@ -32,13 +32,15 @@ void hold_standard_streams() noexcept {
 void be_quiet() { quiet = true; }
 bool is_quiet() { return quiet; }
 
-void tell(std::string_view line, int indent) {
+void tell(std::string_view line, int indent, std::string_view between) {
   if (!quiet) {
-    warn(line, indent);
+    warn(line, indent, between);
   }
 }
 
-void warn(std::string_view line, int indent) { std::fputs((wrapped(line, terminal_columns(), indent) + '\n').c_str(), stderr); }
+void warn(std::string_view line, int indent, std::string_view between) {
+  std::fputs((wrapped(line, terminal_columns(), indent, between) + '\n').c_str(), stderr);
+}
 
 void put(std::string_view text) { require_output(std::fwrite(text.data(), 1, text.size(), stdout) == text.size()); }
 

@@ -15,11 +15,11 @@ void hold_standard_streams() noexcept;
 void be_quiet();
 bool is_quiet();
 
-/// A line for people, wrapped to their terminal: lines after the first begin with `indent` blanks. It is dropped where it cannot be
-/// written: a terminal that went away stops no run.
-void tell(std::string_view line, int indent = 0);
+/// A line for people, wrapped to their terminal: it is broken where `between` stands, and lines after the first begin with `indent` blanks.
+/// It is dropped where it cannot be written: a terminal that went away stops no run.
+void tell(std::string_view line, int indent = 0, std::string_view between = " ");
 /// The same for warnings and errors, which --quiet does not drop.
-void warn(std::string_view line, int indent = 0);
+void warn(std::string_view line, int indent = 0, std::string_view between = " ");
 
 /// Writes results. Throws Error when standard output cannot take them (a closed pipe, a full disk).
 void put(std::string_view text);

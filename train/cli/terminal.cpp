@@ -48,28 +48,27 @@ std::string fitted(std::vector<LinePart> parts, index columns) {
   return line;
 }
 
-std::string wrapped(std::string_view text, index columns, index indent) {
+std::string wrapped(std::string_view text, index columns, index indent, std::string_view between) {
   if (columns == 0) {
     return std::string(text);
   }
+  const auto fits = [columns](index width) { return width < columns; };
   std::string lines;
   std::string line;
-  bool has_word = false;  // the line, beside its indentation
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t word = std::min(text.find_first_not_of(' ', at), text.size());
-    const std::size_t end = std::min(text.find(' ', word), text.size());
-    const std::string_view blanks = text.substr(at, word - at);
-    const std::string_view letters = text.substr(word, end - word);
-    if (has_word && characters(line) + characters(blanks) + characters(letters) >= columns) {
-      lines += line + '\n';
-      line = std::string(static_cast<std::size_t>(indent), ' ');
-      line += letters;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(between, at), text.size());
+    const std::string_view piece = text.substr(at, end - at);
+    if (at == 0) {
+      line = piece;
+    } else if (fits(characters(line) + characters(between) + characters(piece))) {
+      line += between;
+      line += piece;
     } else {
-      line += blanks;
-      line += letters;
+      lines += line + '\n';
+      line = std::string(static_cast<std::size_t>(fits(indent + characters(piece)) ? indent : 0), ' ');
+      line += piece;
     }
-    has_word = true;
-    at = end;
+    at = end + between.size();
   }
   return lines + line;
 }

@@ -23,8 +23,8 @@ struct LinePart {
 /// No limit where `columns` is 0.
 std::string fitted(std::vector<LinePart> parts, index columns);
 
-/// The text in lines of at most `columns`, broken at blanks, all but the first indented. A word that is longer has a line of its own.
-/// As it is where `columns` is 0.
-std::string wrapped(std::string_view text, index columns, index indent);
+/// The text in lines of less than `columns`, all but the first indented. It is broken only where `between` stands. A piece that is longer
+/// has a line of its own. As it is where `columns` is 0.
+std::string wrapped(std::string_view text, index columns, index indent, std::string_view between = " ");
 
 }  // namespace dikkat

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "train/cli/commit.h"
 #include "train/loop/build_info.h"
 
 namespace dikkat {

@@ -178,7 +178,8 @@ TEST_F(SampleTest, SeveralAreShownAsTheyComeOneAfterAnother) {
 
   const Words some = {"--prompt", "the ", "--num-samples", "11", "--max-new-tokens", "9"};
   std::string expected;
-  for (const Json& one : json(some)["samples"]) {
+  const Json samples = json(some)["samples"];
+  for (const Json& one : samples) {
     const std::string text = "the " + one["text"].get<std::string>();
     expected += (expected.empty() ? "" : "---------------\n") + text + (text.ends_with('\n') ? "" : "\n");
   }
