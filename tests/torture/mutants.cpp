@@ -52,6 +52,10 @@ int sigaction(int number, const struct sigaction* action, struct sigaction* old)
       number, action != nullptr && heard && is("deaf") ? &ignoring : action, old);
 }
 
+int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
+  return real<int(int, const sigset_t*, sigset_t*)>("pthread_sigmask")(how, is("open") && how == SIG_BLOCK ? nullptr : set, old);
+}
+
 int fsync(int file) {
   const int result = real<int(int)>("fsync")(file);
   return is("sync-always-done") ? 0 : result;

@@ -12,6 +12,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 # what is wrong with it (mutants.cpp), and who has to see that
 MUTANTS = (
     ("deaf", "signals"),
+    ("open", "ticks"),
     ("forgets", "kill-at-random"),
     ("removes-too-early", "error-at-syscall"),
     ("removes-too-early", "kill-at-syscall"),
@@ -26,7 +27,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for mutant, column in MUTANTS:
             wrapper = pathlib.Path(folder) / mutant
-            wrapper.write_text(f"#!/bin/sh\nDIKKAT_MUTANT={mutant} LD_PRELOAD={shlex.quote(str(tools / 'libmutants.so'))} "
+            wrapper.write_text(f"#!/bin/sh\nDIKKAT_MUTANT={mutant} LD_PRELOAD={shlex.quote(str(tools / 'libmutants.so'))}${{LD_PRELOAD:+:$LD_PRELOAD}} "
                                f'exec {shlex.quote(str(program))} "$@"\n')
             os.chmod(wrapper, 0o755)
             outcome = subprocess.run([sys.executable, HERE / "torture.py", "--program", wrapper, "--tools", tools, "--only", column],

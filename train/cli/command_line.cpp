@@ -10,9 +10,9 @@
 #include "autograd/base/parallel.h"
 #include "train/cli/commands.h"
 #include "train/cli/streams.h"
+#include "train/cli/version.h"
 #include "train/config/advice.h"
 #include "train/config/parse.h"
-#include "train/loop/build_info.h"
 
 namespace dikkat {
 namespace {
@@ -28,13 +28,13 @@ constexpr const char* kFooter = R"(Examples:
   dikkat corpus inspect my-text.txt
   dikkat tokenizer train --corpus my-text.txt --vocab-size 4096 --out my-tokenizer
 
-`dikkat COMMAND --help` tells about one of them, `dikkat --help-config` about every key of a configuration.
+`dikkat COMMAND --help` explains one command, `dikkat --help-config` every key of a configuration.
 Exit codes: 0, 1 for a failure, 2 for bad input, 130, 143 and 129 after SIGINT, SIGTERM and SIGHUP (the run is saved).)";
 
-/// Ends parsing: somebody asked for the keys of a configuration, whatever else is missing.
+/// Thrown by --help-config, which needs no other argument.
 struct HelpForKeysWanted {};
 
-/// Arguments come before options in our usage lines, since an option that takes several values would swallow them.
+/// In usage lines arguments come before options: an option that takes several values would swallow them.
 class Help : public CLI::Formatter {
  public:
   std::string make_usage(const CLI::App* app, std::string name) const override {
@@ -54,15 +54,20 @@ class Help : public CLI::Formatter {
 struct CommandLine {
   CLI::App app{"dikkat trains GPT models, and encoder-decoders, on CPUs: from a text, to checkpoints, to samples.", "dikkat"};
   int threads = 0;
+  bool quiet = false;
+  bool verbose = false;
+  bool version = false;
   std::function<int()> chosen;
 
   CommandLine() {
     app.formatter(std::make_shared<Help>());
-    app.set_version_flag("--version", "dikkat " + build_info().version);
+    Command(app).flag("--version", version, "Print the version");
+    Command(app).flag("--verbose", verbose, "With --version: what a bug report needs too: commit, compiler, instruction set and libraries");
     Command(app).number("--threads", threads, 1, 4096,
-                        "Threads of kernels; by default OMP_NUM_THREADS, or the cores that the process may use");
+                        "Threads to compute with; by default OMP_NUM_THREADS, or the cores that the process may use");
+    Command(app).flag("--quiet", quiet, "Print results, warnings and errors only");
     app.add_flag_function(
-           "--help-config", [](std::int64_t) { throw HelpForKeysWanted(); }, "Every key of a configuration")
+           "--help-config", [](std::int64_t) { throw HelpForKeysWanted(); }, "Describe every key of a configuration")
         ->trigger_on_parse();
     app.require_subcommand(0, 1);
     app.fallthrough();  // --threads may stand after the command too
@@ -74,14 +79,14 @@ struct CommandLine {
   }
 };
 
-/// "; did you mean WORD?" where one of the words is near, else `otherwise`.
+/// "; did you mean WORD?" where one of the words is similar, else `otherwise`.
 std::string guess(const std::vector<std::string>& words, const std::string& word, const std::string& otherwise) {
   const std::vector<std::string_view> views(words.begin(), words.end());
   const std::string_view nearest = schema::nearest_word(views, word);
   return nearest.empty() ? otherwise : concat("; did you mean ", nearest, "?");
 }
 
-/// About the first argument that no command and no option has taken.
+/// Says what is wrong with an argument that no command and no option takes.
 std::string describe_stray(const CLI::App& app, const CLI::App& command, const std::string& stray) {
   if (stray.starts_with('-')) {
     std::vector<std::string> options;
@@ -141,7 +146,7 @@ int run_command_line(int argc, char** argv) {
     put(to_commented_toml(Config{}));
     flush_results();
     return 0;
-  } catch (const CLI::Success& e) {  // --help, --version
+  } catch (const CLI::Success& e) {  // --help
     std::ostringstream text;
     line.app.exit(e, text, text);
     put(text.str());
@@ -150,10 +155,18 @@ int run_command_line(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     refuse(line.app, e, std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
   }
+  if (line.version) {
+    put(line.verbose ? version_report() : version_line());
+    flush_results();
+    return 0;
+  }
   if (!line.chosen) {
-    tell(line.app.help());
+    warn(line.app.help());
     constexpr int kUsage = 2;
     return kUsage;
+  }
+  if (line.quiet) {
+    be_quiet();
   }
   if (line.threads > 0) {
     set_thread_count(line.threads);

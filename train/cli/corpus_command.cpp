@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/cli/commands.h"
+#include "train/cli/json_output.h"
 #include "train/cli/progress.h"
 #include "train/cli/shared_options.h"
 #include "train/cli/streams.h"
@@ -26,7 +27,7 @@ struct CorpusInspectArguments {
   bool json = false;
 };
 
-/// Counts, and keeps nothing.
+/// Counts tokens and documents.
 class Counter : public TokenSink {
  public:
   void begin_document(Part part) override { ++documents[static_cast<std::size_t>(part)]; }
@@ -102,7 +103,7 @@ int corpus_inspect_command(const CorpusInspectArguments& arguments) {
     }
     object["sha256"] = facts.fingerprint;
     object["sample"] = sample;
-    put(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+    put_json(object);
     flush_results();
     return 0;
   }
@@ -135,13 +136,15 @@ void add_corpus(Commands& program) {
   dikkat corpus inspect dump.jsonl.zst --text-field body --tokenizer gpt2/ --json)";
   Commands corpus = program.group("corpus", "Look at texts before training on them");
   const auto a = std::make_shared<CorpusInspectArguments>();
-  Command command = corpus.add("inspect", "Documents, bytes, characters, tokens, the split, and a sample", kExamples,
-                               [a] { return corpus_inspect_command(*a); });
+  Command command =
+      corpus.add("inspect", "Count documents, bytes, characters and tokens, and show the train/validation split and the beginning",
+                 kExamples, [a] { return corpus_inspect_command(*a); });
   command.texts("PATH", a->corpus, "", kCorpusHelp).required();
-  command.text("--tokenizer", a->tokenizer, "PATH", "Count its tokens (files, RUN_DIR or FILE.h5); by default one of --kind is made");
+  command.text("--tokenizer", a->tokenizer, "PATH",
+               "A tokenizer to count tokens with (files, RUN_DIR or FILE.h5); by default one of --kind is made from the text");
   command.text("--kind", a->options.kind, "KIND", "bpe, char, word or byte");
   command.number("--vocab-size", a->options.vocab_size, index{257}, index{1} << 24, "Of bpe");
-  command.number("--val-fraction", a->val_fraction, 0.0, 0.999999, "Share of the text that is for validation");
+  command.number("--val-fraction", a->val_fraction, 0.0, 0.999999, "Share of the text for validation");
   add_reading(command, a->reading);
   command.flag("--json", a->json, "One object");
 }

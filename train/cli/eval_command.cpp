@@ -1,17 +1,23 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
+#include <mutex>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/parallel.h"
+#include "train/cli/better_checkpoint.h"
 #include "train/cli/commands.h"
+#include "train/cli/json_output.h"
 #include "train/cli/progress.h"
 #include "train/cli/shared_options.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
+#include "train/cli/text.h"
+#include "train/data/corpus_files.h"
 #include "train/loop/evaluate.h"
 #include "train/loop/exact_match.h"
 #include "train/loop/training_data.h"
@@ -26,26 +32,98 @@ struct EvalArguments {
   bool best = false;
   std::vector<std::string> corpus;
   index stride = 0;
+  std::string unknown = "refuse";
   bool exact_match = false;
   bool json = false;
 };
 
 nlohmann::ordered_json number_or_null(double value) { return std::isnan(value) ? nlohmann::ordered_json() : nlohmann::ordered_json(value); }
 
-/// The text that is named, or the validation part of the run's own corpus, which must be what it was.
-EvaluationText text_of(const EvalArguments& arguments, const TrainedModel& trained) {
+/// Encodes by another tokenizer. Characters that it refuses are left out and counted.
+class SkippingTokenizer : public Tokenizer {
+ public:
+  explicit SkippingTokenizer(const Tokenizer& inner) : inner_(inner) {}
+
+  std::string_view kind() const override { return inner_.kind(); }
+  index vocab_size() const override { return inner_.vocab_size(); }
+  std::vector<Token> encode(std::string_view text) const override {
+    std::vector<Token> tokens;
+    const auto append = [&](const std::vector<Token>& more) { tokens.insert(tokens.end(), more.begin(), more.end()); };
+    for (;;) {
+      try {
+        append(inner_.encode(text));
+        return tokens;
+      } catch (const EncodeError& error) {
+        const auto at = static_cast<std::size_t>(error.offset());
+        append(inner_.encode(text.substr(0, at)));
+        std::size_t end = at + 1;
+        while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) {  // the rest of a character of UTF-8
+          ++end;
+        }
+        note(text.substr(at, end - at));
+        text.remove_prefix(end);
+      }
+    }
+  }
+  index settled(std::string_view text) const override { return inner_.settled(text); }
+  std::string decode(std::span<const Token> tokens) const override { return inner_.decode(tokens); }
+  std::string to_json() const override { return inner_.to_json(); }
+  std::optional<Token> separator() const override { return inner_.separator(); }
+  bool is_lossless() const override { return skipped_.empty() && inner_.is_lossless(); }
+
+  /// "12 (3 kinds: é ü ß)", or nothing where none was left out.
+  std::string skipped() const {
+    constexpr std::size_t kShown = 10;
+    index count = 0;
+    std::string list;
+    for (const auto& [character, times] : skipped_) {
+      count += times;
+      list += list.size() < kShown * 8 ? concat(list.empty() ? "" : " ", character) : "";
+    }
+    return count == 0 ? ""
+                      : concat(grouped_digits(count), " (", grouped_digits(static_cast<index>(skipped_.size())),
+                               " kinds: ", for_terminal(list), ")");
+  }
+
+ private:
+  void note(std::string_view character) const {
+    const std::lock_guard lock(mutex_);
+    ++skipped_[std::string(character)];
+  }
+
+  const Tokenizer& inner_;
+  mutable std::mutex mutex_;  // texts are encoded by many threads
+  mutable std::map<std::string, index> skipped_;
+};
+
+/// The text of --corpus, or the validation part of the run's own corpus, which must not have changed.
+EvaluationText text_of(const EvalArguments& arguments, const TrainedModel& trained, const Tokenizer& tokenizer) {
   announce_corpus(arguments.corpus.empty() ? trained.config.data.corpus : arguments.corpus);
   LoadingLine line;
   if (!arguments.corpus.empty()) {
-    EvaluationText text = load_evaluation_text(trained.config, *trained.tokenizer, arguments.corpus, std::ref(line));
-    for (const std::string& note : text.notes) {
-      tell(note);
+    Config config = trained.config;
+    if (arguments.unknown == "skip") {
+      config.data.cache = "off";  // tokens that are kept are those of the whole text
     }
-    return text;
+    try {
+      EvaluationText text = load_evaluation_text(config, tokenizer, arguments.corpus, std::ref(line));
+      for (const std::string& note : text.notes) {
+        tell(note);
+      }
+      return text;
+    } catch (const RefusedText& refused) {
+      fail_input(refused.what(), "; --unknown skip leaves such characters out, and counts them");
+    }
   }
   const KnownCorpus known{
       .tokenizer = trained.checkpoint.tokenizer(), .fingerprint = trained.checkpoint.state().corpus_fingerprint, .is_ours = false};
-  TrainingData data = load_training_data(trained.config, &known, std::ref(line));
+  TrainingData data = [&] {
+    try {
+      return load_training_data(trained.config, &known, std::ref(line));
+    } catch (const MissingCorpus& missing) {
+      fail_input(missing.what(), ". Where the text has moved, name what to evaluate: dikkat eval ", arguments.source, " --corpus PATH");
+    }
+  }();
   require_input(data.validation.samples != nullptr, "the run has no validation part (data.val_fraction is ",
                 trained.config.data.val_fraction, "); name the text to be evaluated with --corpus");
   return std::move(data.validation);
@@ -53,8 +131,18 @@ EvaluationText text_of(const EvalArguments& arguments, const TrainedModel& train
 
 int eval_command(const EvalArguments& arguments) {
   start_threads();
+  require_input(arguments.unknown == "refuse" || arguments.unknown == "skip", "--unknown is ", arguments.unknown,
+                ", expected refuse or skip");
+  require_input(arguments.unknown == "refuse" || !arguments.corpus.empty(), "--unknown skip is for the text of --corpus, expected both");
   const TrainedModel trained = load_trained_model(arguments.source, arguments.best);
-  EvaluationText text = text_of(arguments, trained);
+  tell_of_a_better_checkpoint(arguments.source, arguments.best, trained.checkpoint);
+  const SkippingTokenizer skipping(*trained.tokenizer);
+  const Tokenizer& tokenizer = arguments.unknown == "skip" ? static_cast<const Tokenizer&>(skipping) : *trained.tokenizer;
+  EvaluationText text = text_of(arguments, trained, tokenizer);
+  const std::string skipped = skipping.skipped();
+  if (!skipped.empty()) {
+    warn("characters that the model does not know were left out: " + skipped);
+  }
   if (arguments.stride > 0) {
     set_stride(text, trained.config, arguments.stride);
   }
@@ -85,9 +173,8 @@ int eval_command(const EvalArguments& arguments) {
       return stopped();
     }
   }
-  // Of a tokenizer that drops something of the text, the tokens do not stand for its bytes.
-  const double bits =
-      trained.tokenizer->is_lossless() ? result->bits_per_byte(text.predicted_bytes) : std::numeric_limits<double>::quiet_NaN();
+  // Where the tokenizer drops something of the text, its tokens do not stand for all bytes.
+  const double bits = tokenizer.is_lossless() ? result->bits_per_byte(text.predicted_bytes) : std::numeric_limits<double>::quiet_NaN();
   if (arguments.json) {
     nlohmann::ordered_json object{{"loss", result->loss},
                                   {"standard_error", number_or_null(result->standard_error)},
@@ -100,15 +187,16 @@ int eval_command(const EvalArguments& arguments) {
       object["exact_match"] = match->share();
       object["pairs"] = match->pairs;
     }
-    put(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+    put_json(object);
   } else {
     tell(trained.checkpoint.path().string() + (arguments.corpus.empty()
                                                    ? ", the whole validation part of " + names_of(trained.config.data.corpus)
                                                    : ", all of " + names_of(arguments.corpus)));
     const std::string error = std::isnan(result->standard_error) ? "" : fmt::format(" +- {:.4f}", result->standard_error);
     put(fmt::format("loss           {:.4f}{}\nperplexity     {:.4f}\nbits_per_byte  {}\ntokens         {}\n", result->loss, error,
-                    result->perplexity(), std::isfinite(bits) ? fmt::format("{:.4f}", bits) : "-  (words do not tell all bytes of a text)",
-                    result->tokens));
+                    result->perplexity(),
+                    std::isfinite(bits) ? fmt::format("{:.4f}", bits) : "-  (the tokens do not stand for all bytes of the text)",
+                    grouped_digits(result->tokens)));
     if (match) {
       put(fmt::format("exact_match    {:.4f} ({} of {} pairs)\n", match->share(), match->exact, match->pairs));
     }
@@ -123,15 +211,22 @@ void add_eval(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat eval runs/mine
   dikkat eval runs/mine --best --corpus another-text.txt --json
   dikkat eval runs/mine --corpus book.txt --stride 16
+  dikkat eval runs/mine --corpus foreign.txt --unknown skip
   dikkat eval runs/pairs --corpus unseen-pairs.tsv --exact-match)";
   const auto a = std::make_shared<EvalArguments>();
-  Command command = program.add("eval", "Loss over the whole validation part, or over a text", kExamples, [a] { return eval_command(*a); });
+  Command command = program.add("eval", "Measure the loss over the validation part of the run's corpus, or over another text", kExamples,
+                                [a] { return eval_command(*a); });
   add_source(command, a->source, a->best);
-  command.texts("--corpus", a->corpus, "PATH", "Evaluate all of these texts");
-  command.number(
-      "--stride", a->stride, index{1}, index{1'000'000},
-      "Predict N tokens in each window, the others being context: slower, and usually a lower loss; by default all of the window");
-  command.flag("--exact-match", a->exact_match, "Of an encoder-decoder: also the share of sources that it answers with the very target");
+  command.texts("--corpus", a->corpus, "PATH", "Text files or folders to evaluate, all of them");
+  command.number("--stride", a->stride, index{1}, index{1'000'000},
+                 "Score only the last N tokens of each window, so that each has more context: slower, and usually a lower loss; by default "
+                 "all tokens");
+  command.text(
+      "--unknown", a->unknown, "WORD",
+      "What to do with characters of --corpus that are not in a character tokenizer's vocabulary: refuse the text, or skip them, which "
+      "is then told with their number");
+  command.flag("--exact-match", a->exact_match,
+               "For an encoder-decoder: also measure the share of sources that it answers with exactly the target");
   command.flag("--json", a->json, "One object: loss (nats), standard_error, perplexity, bits_per_byte, tokens");
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/cli/commands.h"
+#include "train/cli/json_output.h"
 #include "train/cli/shared_options.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
@@ -90,7 +91,7 @@ int inspect_command(const InspectArguments& arguments) {
                       {"state", state_of(checkpoint)},
                       {"config", checkpoint.config()},
                       {"tensors", tensors}};
-    put(object.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
+    put_json(object);
   } else {
     put(fmt::format("checkpoint  {} ({}, format {})\n", checkpoint.path().string(), short_bytes(static_cast<double>(checkpoint.bytes())),
                     checkpoint.format()));
@@ -121,7 +122,7 @@ void add_inspect(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat inspect runs/mine
   dikkat inspect runs/mine/checkpoints/step-000000700.h5 --json)";
   const auto a = std::make_shared<InspectArguments>();
-  Command command = program.add("inspect", "What is in a checkpoint: step, parameters, tensors, configuration, tokenizer", kExamples,
+  Command command = program.add("inspect", "Show what is in a checkpoint: step, parameters, tensors, configuration, tokenizer", kExamples,
                                 [a] { return inspect_command(*a); });
   add_source(command, a->source, a->best);
   command.flag("--json", a->json, "One object");

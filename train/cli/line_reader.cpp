@@ -20,7 +20,7 @@
 namespace dikkat {
 namespace {
 
-/// Empty where the environment names no place.
+/// Empty where neither XDG_STATE_HOME nor HOME is set.
 std::filesystem::path history_file() {
   const auto folder_in = [](const char* name) {
     const char* value = std::getenv(name);
@@ -41,7 +41,7 @@ char* prompt_of(EditLine*) {
 
 constexpr wchar_t kDropLine = 3;  // Ctrl-C as a character, which is bound to that
 
-/// libedit's own reading waits on after a signal.
+/// In place of libedit's own function, which goes on waiting after a signal.
 int read_character(EditLine*, wchar_t* character) {
   std::mbstate_t state{};
   for (;;) {
@@ -71,7 +71,7 @@ int read_character(EditLine*, wchar_t* character) {
   }
 }
 
-/// Characters are those of UTF-8, as text is, in whatever language the environment speaks.
+/// Reads characters as UTF-8, whatever the locale is.
 void read_utf8() {
   // NOLINTBEGIN(concurrency-mt-unsafe): no other thread asks for the locale
   if (std::setlocale(LC_CTYPE, "") == nullptr || std::strcmp(nl_langinfo(CODESET), "UTF-8") != 0) {
@@ -122,7 +122,7 @@ struct LineReader::Terminal {
     return line;
   }
 
-  /// At once: a session may end in any way. One that cannot be kept is no reason to end it.
+  /// Saves the history at once, since a session may end at any time. A history that cannot be saved does not end the session.
   void remember(const std::string& line) {
     if (line.find_first_not_of(" \t") == std::string::npos) {
       return;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kFailure = 1;
 
-/// Without memory of its own: there may be none.
+/// Allocates nothing: there may be no memory left.
 void say(const char* text) noexcept {
   char line[512];
   const int size = std::snprintf(line, sizeof line, "dikkat: %s\n", text);
@@ -36,8 +36,8 @@ void say_out_of_memory(const std::bad_alloc& refused) noexcept {
   say(text);
 }
 
-/// An exception where none may be, such as in a library's thread: what it says is worth more than a core dump, and a run directory is
-/// good whenever the process ends.
+/// For exceptions that nobody catches, such as in a library's thread: prints the message instead of dumping core. The run directory is good
+/// whenever the process ends.
 [[noreturn]] void end_with_what_failed() noexcept {
   try {
     if (const auto failure = std::current_exception()) {
@@ -54,8 +54,8 @@ void say_out_of_memory(const std::bad_alloc& refused) noexcept {
   std::abort();
 }
 
-/// Where address space is limited (ulimit -v) all threads share one heap: the C library reserves 128 MB for a moment when it makes another
-/// one, which would be missing to whoever asks for memory then, and not every library can be refused.
+/// Where address space is limited (ulimit -v) all threads share one heap. To make another one the C library reserves 128 MB for a moment,
+/// and not every library survives an allocation that fails meanwhile.
 void share_one_heap_where_space_is_limited() {
   if (dikkat::machine_memory().address_space != dikkat::kNoLimit) {
     ::mallopt(M_ARENA_MAX, 1);  // NOLINT(concurrency-mt-unsafe): there are no other threads yet
@@ -74,12 +74,12 @@ int main(int argc, char** argv) {
     dikkat::handle_signals();
     return dikkat::run_command_line(argc, argv);
   } catch (const dikkat::InputError& e) {
-    dikkat::tell(dikkat::concat("dikkat: ", e.what()));
+    dikkat::warn(dikkat::concat("dikkat: ", e.what()));
     return kBadInput;
   } catch (const std::bad_alloc& refused) {
     say_out_of_memory(refused);
   } catch (const std::exception& e) {
-    dikkat::tell(dikkat::concat("dikkat: ", e.what()));
+    dikkat::warn(dikkat::concat("dikkat: ", e.what()));
   }
   return kFailure;
 }

@@ -3,8 +3,8 @@
 
 #include "train/machine/out_of_memory.h"
 
-// The program's operator new: std::bad_alloc does not say how much was asked for, and an error message should. The sanitizers have one of
-// their own, which finds what is given back in another way than it was taken.
+// The program's operator new: std::bad_alloc does not say how much was asked for, and an error message should. Not
+// with sanitizers: theirs finds memory that is freed in another way than it was allocated.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
@@ -35,7 +35,7 @@ void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return memory;
 }
 
-// The forms for arrays and nothrow call these.
+// The array and nothrow forms call these.
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }

@@ -7,6 +7,7 @@
 
 #include "autograd/base/parallel.h"
 #include "train/cli/commands.h"
+#include "train/cli/json_output.h"
 #include "train/cli/plan_text.h"
 #include "train/cli/progress.h"
 #include "train/cli/shared_options.h"
@@ -32,7 +33,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr index kSteps = 3;
 
-/// What the steps of a trial tell about a whole run.
+/// An estimate for the whole run, from the steps of a trial.
 struct Pace {
   double step_seconds;
   double tokens_per_second;
@@ -49,8 +50,29 @@ Pace pace_of(const Trainer& trainer, const Trial& trial) {
           .seconds = fastest->seconds * static_cast<double>(train.max_steps) + trial.evaluation_seconds * static_cast<double>(evaluations)};
 }
 
-/// Of the steps and an evaluation, without what saving takes, since a trial saves nothing.
+/// The planned peak without saving, since a trial saves nothing.
 std::size_t planned_for_trial(const MemoryPlan& plan) { return std::max(plan.before, plan.training() - plan.save_copy - plan.saving); }
+
+const auto shown = [](std::size_t bytes) { return short_bytes(static_cast<double>(bytes)); };
+
+void put_row(const std::string& name, const std::string& figure, const std::string& note = "") {
+  put(fmt::format("  {:<22}{:>10}{}{}\n", name, figure, note.empty() ? "" : "  ", note));
+}
+
+void put_memory(const MemoryPlan& plan, const MachineMemory& machine) {
+  put("memory\n");
+  for (const MemoryPlan::Row& row : plan.rows()) {
+    put_row(row.name, shown(row.bytes), row.note);
+  }
+  put_row("in all", shown(plan.peak()), plan.before > plan.training() ? "which reading the corpus has taken; training takes less" : "");
+  if (plan.droppable > 0) {
+    put_row("tokens in a file", shown(plan.droppable), "held while there is room, and not counted");
+  }
+  if (machine.total != kNoLimit) {
+    put_row(machine.limited ? "the cgroup has" : "the machine has", shown(machine.total),
+            machine.available == kNoLimit ? "" : fmt::format("{} available now", shown(machine.available)));
+  }
+}
 
 void put_object(const Trainer& trainer, const Trial& trial, const std::filesystem::path& out, const MachineMemory& machine) {
   const MemoryPlan& plan = trainer.memory_plan();
@@ -72,56 +94,49 @@ void put_object(const Trainer& trainer, const Trial& trial, const std::filesyste
   object["trial"] = {
       {"steps", trial.steps.size()},       {"step_seconds", pace.step_seconds},       {"tokens_per_s", pace.tokens_per_second},
       {"seconds_to_finish", pace.seconds}, {"planned_peak", planned_for_trial(plan)}, {"measured_peak", trial.peak}};
-  put(object.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
+  put_json(object);
 }
 
 void put_table(const Trainer& trainer, const Trial& trial, const std::filesystem::path& out, const MachineMemory& machine) {
   const MemoryPlan& plan = trainer.memory_plan();
   const DiskPlan disk = trainer.disk_plan();
   const Pace pace = pace_of(trainer, trial);
-  const auto shown = [](std::size_t bytes) { return short_bytes(static_cast<double>(bytes)); };
-  const auto line = [](const std::string& name, const std::string& figure, const std::string& note = "") {
-    put(fmt::format("  {:<22}{:>10}{}{}\n", name, figure, note.empty() ? "" : "  ", note));
-  };
-  put("memory\n");
-  for (const MemoryPlan::Row& row : plan.rows()) {
-    line(row.name, shown(row.bytes), row.note);
-  }
-  line("in all", shown(plan.peak()), plan.before > plan.training() ? "which reading the corpus has taken; training takes less" : "");
-  if (plan.droppable > 0) {
-    line("tokens in a file", shown(plan.droppable), "held while there is room, and not counted");
-  }
-  if (machine.total != kNoLimit) {
-    line(machine.limited ? "the cgroup has" : "the machine has", shown(machine.total),
-         machine.available == kNoLimit ? "" : fmt::format("{} available now", shown(machine.available)));
-  }
+  put_memory(plan, machine);
   put("disk\n");
-  line("a checkpoint", shown(disk.checkpoint));
-  line("in all", shown(disk.total()), fmt::format("{} checkpoints at once, and the metrics", disk.kept));
+  put_row("a checkpoint", shown(disk.checkpoint));
+  put_row("in all", shown(disk.total()), fmt::format("{} checkpoints at once, and the metrics", disk.kept));
   if (const auto free = free_space(out)) {
-    line("free", short_bytes(static_cast<double>(*free)));
+    put_row("free", short_bytes(static_cast<double>(*free)));
   }
   put(fmt::format("trial of {} steps{}\n", trial.steps.size(), trial.evaluation_seconds > 0 ? " and some evaluation" : ""));
-  line("a step", fmt::format("{:.1f} ms", pace.step_seconds * 1e3),
-       fmt::format("{} tokens/s", grouped_digits(static_cast<index>(pace.tokens_per_second))));
-  line(
+  put_row("a step", fmt::format("{:.1f} ms", pace.step_seconds * 1e3),
+          fmt::format("{} tokens/s", grouped_digits(static_cast<index>(pace.tokens_per_second))));
+  put_row(
       "to finish", clock_time(pace.seconds),
       fmt::format("{} steps{}", grouped_digits(trainer.config().train.max_steps), trial.evaluation_seconds > 0 ? " with evaluations" : ""));
-  line("memory at its peak", shown(trial.peak), fmt::format("planned {}, without what saving takes", shown(planned_for_trial(plan))));
+  put_row("memory at its peak", shown(trial.peak), fmt::format("planned {}, without what saving takes", shown(planned_for_trial(plan))));
 }
 
 int plan_command(const PlanArguments& arguments) {
   start_threads();
   Config config = configuration_of(arguments.config, arguments.set, arguments.corpus);
   const std::filesystem::path out = arguments.out.empty() ? free_run_directory(arguments.config) : std::filesystem::path(arguments.out);
+  const MachineMemory machine = machine_memory();
   Trainer trainer = [&] {
     LoadingLine line;
-    return Trainer::plan(std::move(config), {.init_from = {}, .progress = std::ref(line)});
+    try {
+      return Trainer::plan(std::move(config), {.init_from = {}, .progress = std::ref(line)});
+    } catch (const DoesNotFit& too_large) {
+      if (!arguments.json) {
+        put_memory(too_large.plan(), machine);
+        flush_results();
+      }
+      throw;
+    }
   }();
-  const MachineMemory machine = machine_memory();
   for (const std::string& shortage : {shortage_of_memory(trainer.memory_plan(), machine), shortage_of_disk(trainer.disk_plan(), out)}) {
     if (!shortage.empty()) {
-      tell("warning: " + shortage);
+      warn("warning: " + shortage);
     }
   }
   const Trial trial = trainer.try_out(kSteps);
@@ -139,10 +154,10 @@ void add_plan(Commands& program) {
 The corpus is read and tokenized as for training. Three steps are made to see how long they take; nothing is written
 but the tokens of a large text, which training then finds (data.cache).)";
   const auto a = std::make_shared<PlanArguments>();
-  Command command = program.add("plan", "What training would take: memory, disk, time", kExamples, [a] { return plan_command(*a); });
+  Command command = program.add("plan", "Estimate what training takes: memory, disk and time", kExamples, [a] { return plan_command(*a); });
   command.text("--config", a->config, "FILE", "Configuration, TOML").required();
   command.texts("--corpus", a->corpus, "PATH", "Text files and folders, or pairs; in place of data.corpus");
-  command.text("--out", a->out, "DIR", "Where the run is to be, to look at the disk there; by default runs/");
+  command.text("--out", a->out, "DIR", "The future run directory, whose disk is looked at; by default in runs/");
   command.texts("--set", a->set, "KEY=VALUE", kSetHelp);
   command.flag("--json", a->json, "One object: memory (bytes by part), machine, disk, trial");
 }

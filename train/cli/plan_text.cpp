@@ -13,9 +13,9 @@ std::string shown(std::size_t bytes) { return short_bytes(static_cast<double>(by
 }  // namespace
 
 std::string memory_line(const MemoryPlan& plan, const MachineMemory& machine) {
-  std::string line = fmt::format("{} at most: {} for weights, gradients and optimizer state, {} for activations and their gradients",
-                                 shown(plan.peak()), shown(plan.parameters()),
-                                 shown(plan.activations + plan.head + plan.activation_gradients + plan.recomputation));
+  std::string line =
+      fmt::format("{} at most: {} for weights, gradients and optimizer state, {} for activations and their gradients", shown(plan.peak()),
+                  shown(plan.parameters()), shown(plan.activations + plan.head + plan.activation_gradients + plan.recomputation));
   line += plan.save_copy > 0 ? fmt::format(", {} to save from while training", shown(plan.save_copy)) : "";
   line += fmt::format(", {} for the rest",
                       shown(plan.peak() - std::min(plan.peak(), plan.to_come() - plan.evaluation - plan.scratch - plan.batches)));
@@ -33,7 +33,7 @@ std::string shortage_of_memory(const MemoryPlan& plan, const MachineMemory& mach
     return "";
   }
   return fmt::format(
-      "training wants {} more memory and {} are available now: others would have to give some back; try a smaller "
+      "training needs {} more memory, and {} is available now: end other programs, or try a smaller "
       "train.batch_size with more train.gradient_accumulation_steps, train.recompute=block or train.async_save=false",
       shown(plan.to_come()), shown(machine.available));
 }

@@ -4,7 +4,6 @@
 #include <cstdio>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
@@ -15,6 +14,7 @@ namespace {
 constexpr auto kRedrawn = std::chrono::milliseconds(100);
 constexpr auto kMoment = std::chrono::milliseconds(1500);
 constexpr auto kQuietly = std::chrono::milliseconds(10000);
+constexpr int kLabel = 10;  // columns of what stands before a line's text
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -23,7 +23,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }  // namespace
 
 PassingLine::PassingLine()
-    : terminal_(::isatty(STDERR_FILENO) == 1), due_(std::chrono::steady_clock::now() + kMoment), start_(std::chrono::steady_clock::now()) {}
+    : terminal_(terminal_columns() > 0), due_(std::chrono::steady_clock::now() + kMoment), start_(std::chrono::steady_clock::now()) {}
 
 PassingLine::~PassingLine() {
   if (shown_ && terminal_) {
@@ -37,19 +37,21 @@ void PassingLine::show(const std::string& what, double bytes, double share) {
     what_ = what;
     start_ = now;
   }
-  if (now < due_) {
+  if (now < due_ || is_quiet()) {
     return;
   }
   due_ = now + (terminal_ ? kRedrawn : kQuietly);
   shown_ = true;
   const double seconds = seconds_since(start_);
-  std::string line = what;
+  std::vector<LinePart> parts = {{what, 4}};
   if (bytes > 0) {
-    line += fmt::format("  {}  {}/s", short_bytes(bytes), short_bytes(bytes / std::max(seconds, 1e-3)));
+    parts.push_back({short_bytes(bytes), 2});
+    parts.push_back({short_bytes(bytes / std::max(seconds, 1e-3)) + "/s", 1});
   }
   if (share > 0) {
-    line += fmt::format("  {:.0f}%  {} left", share * 100, clock_time(seconds * (1 - share) / share));
+    parts.push_back({fmt::format("{:.0f}%  {} left", share * 100, clock_time(seconds * (1 - share) / share)), 3});
   }
+  const std::string line = fitted(std::move(parts), terminal_columns());
   if (terminal_) {
     std::fputs(("\r\x1b[K" + line).c_str(), stderr);
   } else {
@@ -72,64 +74,90 @@ Progress::Progress(const Trainer& trainer)
     : max_steps_(trainer.config().train.max_steps),
       log_interval_(trainer.config().train.log_interval),
       first_step_(trainer.state().step),
-      terminal_(::isatty(STDERR_FILENO) == 1),
+      terminal_(terminal_columns() > 0 && !is_quiet()),
       start_(std::chrono::steady_clock::now()) {}
 
-Progress::~Progress() { show(""); }
+Progress::~Progress() { clear(); }
 
-void Progress::show(const std::string& line) {
+void Progress::clear() {
   if (terminal_) {
-    std::fputs(("\r\x1b[K" + line).c_str(), stderr);
+    std::fputs("\r\x1b[K", stderr);
   }
 }
 
-void Progress::print(const std::string& line) {
-  show("");
-  tell(line);
+void Progress::show(std::vector<LinePart> parts) {
+  clear();
+  if (terminal_) {
+    std::fputs(fitted(std::move(parts), terminal_columns()).c_str(), stderr);
+  }
+}
+
+std::vector<LinePart> Progress::line_of(const StepReport& r) const {
+  const double left = seconds_since(start_) / static_cast<double>(r.step - first_step_) * static_cast<double>(max_steps_ - r.step);
+  std::vector<LinePart> parts = {{fmt::format("step {:>6}/{}", r.step, max_steps_), 9},
+                                 {fmt::format("loss {:.4f}", r.loss), 8},
+                                 {fmt::format("norm {:.3f}", r.gradient_norm), 5},
+                                 {fmt::format("lr {:.2e}", r.learning_rate), 3},
+                                 {fmt::format("{:.1f} ms", r.seconds * 1e3), 4},
+                                 {fmt::format("{} tokens/s", grouped_digits(static_cast<index>(r.tokens_per_second()))), 6}};
+  if (!std::isnan(r.gemm_share)) {
+    parts.push_back({fmt::format("MFU {:.0f}%", r.gemm_share * 100), 2});
+  }
+  parts.push_back({clock_time(left) + " left", 7});
+  return parts;
 }
 
 void Progress::stepped(const StepReport& r) {
-  const double left = seconds_since(start_) / static_cast<double>(r.step - first_step_) * static_cast<double>(max_steps_ - r.step);
-  last_ = fmt::format("step {:>6}/{}  loss {:.4f}  norm {:.3f}  lr {:.2e}  {:.1f} ms  {} tokens/s  gemm {:.0f}%  {} left", r.step,
-                      max_steps_, r.loss, r.gradient_norm, r.learning_rate, r.seconds * 1e3,
-                      grouped_digits(static_cast<index>(r.tokens_per_second())), r.gemm_share * 100, clock_time(left));
   const bool due = r.step == first_step_ + 1 || r.step == max_steps_ || r.step % log_interval_ == 0;
-  if (!terminal_) {
-    if (due) {
-      print(last_);
-    }
-  } else if (const auto now = std::chrono::steady_clock::now(); now - shown_ > kRedrawn || r.step == max_steps_) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!due && (!terminal_ || now - shown_ < kRedrawn)) {
+    return;
+  }
+  std::vector<LinePart> parts = line_of(r);
+  last_ = parts.front();
+  if (due) {
+    clear();
+    tell(fitted(std::move(parts), terminal_columns()));
+  } else {
     shown_ = now;
-    show(last_);
+    show(std::move(parts));
   }
 }
 
 void Progress::evaluating(double share_done) {
   if (const auto now = std::chrono::steady_clock::now(); now - shown_ > kRedrawn) {
     shown_ = now;
-    show(fmt::format("{}  evaluating {:.0f}%", last_, share_done * 100));
+    show({last_, {fmt::format("evaluating {:.0f}%", share_done * 100), 10}});
   }
 }
 
 void Progress::evaluated(const EvaluationReport& r) {
+  constexpr int kIndent = 2;
   const std::string error = std::isnan(r.val_standard_error) ? "" : fmt::format(" +- {:.4f}", r.val_standard_error);
-  print(fmt::format("step {:>6}/{}  train loss {:.4f}  validation loss {:.4f}{}{}", r.step, max_steps_, r.train_loss, r.val_loss, error,
-                    r.best ? "  (best so far)" : ""));
+  clear();
+  tell(fmt::format("step {:>6}/{}  train loss {:.4f}  validation loss {:.4f}{}{}", r.step, max_steps_, r.train_loss, r.val_loss, error,
+                   r.best ? "  (best so far)" : ""),
+       kIndent, "  ");
 }
 
 void Progress::saved(const SavedCheckpoint& saved) {
   failed_.clear();
   if (saved.step() == max_steps_) {
-    print(fmt::format("saved {} ({})", saved.path().string(), short_bytes(static_cast<double>(saved.bytes()))));
+    clear();
+    tell(fmt::format("saved {} ({})", saved.path().string(), short_bytes(static_cast<double>(saved.bytes()))), kLabel);
   }
 }
 
-void Progress::skipped(const std::string& what) { print("warning   " + what); }
+void Progress::skipped(const std::string& what) {
+  clear();
+  warn("warning   " + what, kLabel);
+}
 
 void Progress::write_failed(const std::string& what) {
   if (what != failed_) {
     failed_ = what;
-    print("warning   " + what + "; the run goes on without (train.on_failed_save)");
+    clear();
+    warn("warning   " + what + "; the run goes on without (train.on_failed_save)", kLabel);
   }
 }
 

@@ -2,13 +2,15 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
+#include "train/cli/terminal.h"
 #include "train/loop/trainer.h"
 
 namespace dikkat {
 
-/// Tells a person on stderr how something goes that may take longer than a moment: one line that moves on a terminal, one in ten seconds
-/// elsewhere; nothing where it was over before.
+/// Shows on stderr how far something is that may take long: after 1.5 seconds, one line that is redrawn on a terminal, or a line every ten
+/// seconds elsewhere.
 class PassingLine {
  public:
   PassingLine();
@@ -25,7 +27,7 @@ class PassingLine {
   std::string what_;
 };
 
-/// Of reading a corpus.
+/// Progress of reading a corpus.
 class LoadingLine {
  public:
   void operator()(const LoadingReport& report);
@@ -34,7 +36,7 @@ class LoadingLine {
   PassingLine line_;
 };
 
-/// Of something whose end is known.
+/// Progress of something whose total is known.
 class ShareLine {
  public:
   explicit ShareLine(std::string what) : what_(std::move(what)) {}
@@ -45,7 +47,7 @@ class ShareLine {
   PassingLine line_;
 };
 
-/// Tells a person on stderr how training goes: one line that moves on a terminal, a line every log_interval steps elsewhere.
+/// Shows on stderr how training goes: a line every log_interval steps, and on a terminal a line below them that is redrawn.
 class Progress : public TrainingEvents {
  public:
   explicit Progress(const Trainer& trainer);
@@ -59,13 +61,14 @@ class Progress : public TrainingEvents {
   void write_failed(const std::string& what) override;
 
  private:
-  void show(const std::string& line);   // in place of the one before
-  void print(const std::string& line);  // to stay
+  std::vector<LinePart> line_of(const StepReport& report) const;
+  void show(std::vector<LinePart> parts);  // in place of the one before, on a terminal
+  void clear();                            // that line
 
   index max_steps_, log_interval_, first_step_;
   bool terminal_;
   std::chrono::steady_clock::time_point start_, shown_;
-  std::string last_;    // the line of the last step
+  LinePart last_;       // "step 7/100", of the last step
   std::string failed_;  // the last failure that was told: a full disk need not be told of with every step
 };
 

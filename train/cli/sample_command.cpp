@@ -1,18 +1,25 @@
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
+#include <set>
 #include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/parallel.h"
+#include "train/cli/better_checkpoint.h"
 #include "train/cli/commands.h"
+#include "train/cli/json_output.h"
 #include "train/cli/sample_gpt.h"
 #include "train/cli/shared_options.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
+#include "train/cli/text.h"
+#include "train/text/word_tokenizer.h"
 
 namespace dikkat {
 namespace {
@@ -50,7 +57,7 @@ nlohmann::ordered_json json_of(const LayerAttention& layer) {
   return {{"layer", layer.layer}, {"heads", layer.heads}, {"queries", layer.queries}, {"keys", layer.keys}, {"weights", layer.weights}};
 }
 
-/// The last layer's cross-attention, the mean of its heads: a row per word of the answer, a column per word of the source, in percent.
+/// The last layer's cross-attention, averaged over heads, in percent: a row per word of the answer, a column per word of the source.
 std::string table_of(const std::vector<LayerAttention>& layers, const Tokenizer& tokenizer, const std::vector<Token>& source,
                      const std::vector<Token>& target) {
   const auto word = [&](Token token) { return tokenizer.decode(std::span(&token, 1)); };
@@ -63,7 +70,10 @@ std::string table_of(const std::vector<LayerAttention>& layers, const Tokenizer&
   std::vector<Token> rows = target;
   rows.push_back(tokenizer.sequence_tokens()->end);
 
-  std::string table = fmt::format("  {:>14}", "");
+  std::string table =
+      "  attention of each word of the answer (rows) to the words of the source, percent (cross-attention of the last layer, mean of its "
+      "heads)\n";
+  table += fmt::format("  {:>14}", "");
   for (const std::string& column : columns) {
     table += fmt::format("  {:>5}", column);
   }
@@ -81,27 +91,75 @@ std::string table_of(const std::vector<LayerAttention>& layers, const Tokenizer&
   return table + '\n';
 }
 
-void answer(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt) {
+/// The words of a text that are not in the tokenizer's vocabulary, each once.
+std::string unknown_words(const Tokenizer& tokenizer, const std::string& text) {
+  std::string list;
+  std::set<std::string> told;
+  std::istringstream words(text);
+  if (tokenizer.kind() != WordTokenizer::kKind) {
+    return list;
+  }
+  for (std::string word; words >> word;) {
+    const std::vector<Token> tokens = tokenizer.encode(word);
+    if (std::find(tokens.begin(), tokens.end(), WordTokenizer::kUnknown) != tokens.end() && told.insert(word).second) {
+      list += (list.empty() ? "" : " ") + word;
+    }
+  }
+  return list;
+}
+
+/// Encodes the lines of a prompt. Where there are several, those that cannot be answered are reported and get no tokens.
+std::vector<std::vector<Token>> sources_of(const std::vector<std::string>& lines, const TrainedModel& trained) {
+  std::vector<std::vector<Token>> sources;
+  for (const std::string& line : lines) {
+    const std::string place = lines.size() > 1 ? concat("line ", sources.size() + 1, ": ") : "";
+    try {
+      sources.push_back(encode_source(*trained.tokenizer, line, trained.model->block_size()));
+      if (const std::string unknown = unknown_words(*trained.tokenizer, line); !unknown.empty()) {
+        warn(for_terminal(concat("prompt: ", place, "the model does not know these words and reads <unk> for each: ", unknown)));
+      }
+    } catch (const InputError& e) {
+      const std::string what = concat("prompt: ", place, e.what());
+      if (lines.size() == 1) {
+        fail_input(what);
+      }
+      warn(concat("dikkat: ", what));
+      sources.emplace_back();
+    }
+  }
+  return sources;
+}
+
+/// Answers every line of the prompt. False where a line could not be answered; an empty line is printed for it.
+bool answer(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt) {
   require_input(arguments.has_prompt(), "an encoder-decoder answers a source; give one with --prompt TEXT, or one a line with --prompt -");
   const EncoderDecoder& model = trained.model->encoder_decoder();
   const Tokenizer& tokenizer = *trained.tokenizer;
   const std::vector<std::string> lines = lines_of(prompt);
   require_input(!lines.empty(), "the prompt is empty, expected a source, or several, one a line");
-  std::vector<std::vector<Token>> sources;
-  for (const std::string& line : lines) {
-    try {
-      sources.push_back(encode_source(tokenizer, line, trained.model->block_size()));
-    } catch (const InputError& e) {
-      fail_input("prompt: ", lines.size() > 1 ? concat("line ", sources.size() + 1, ": ") : "", e.what());
-    }
-  }
+  const std::vector<std::vector<Token>> sources = sources_of(lines, trained);
+  std::vector<std::vector<Token>> usable;
+  std::copy_if(sources.begin(), sources.end(), std::back_inserter(usable), [](const auto& source) { return !source.empty(); });
   TranslateOptions options = arguments.search;
   options.max_new_tokens = arguments.length_options.empty() ? 0 : arguments.options.max_new_tokens;
   stop_in_order();
-  const auto answers = translate(model, tokenizer, sources, options, [] { return stop_requested(); });
+  const auto answers =
+      usable.empty() ? std::vector<Translation>() : translate(model, tokenizer, usable, options, [] { return stop_requested(); });
   nlohmann::ordered_json object{{"prompt", prompt}, {"beam", options.beam}, {"samples", nlohmann::ordered_json::array()}};
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    const Translation& found = answers[i];
+  auto next = answers.begin();
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i].empty()) {
+      if (arguments.json) {
+        object["samples"].push_back({{"source", lines[i]}, {"text", nullptr}});
+      } else {
+        put("\n");
+      }
+      continue;
+    }
+    if (next == answers.end()) {
+      break;  // interrupted
+    }
+    const Translation& found = *next++;
     const std::string text = tokenizer.decode(found.tokens);
     const auto layers = arguments.attention ? attention_of(model, tokenizer, sources[i], found.tokens) : std::vector<LayerAttention>();
     if (!arguments.json) {
@@ -121,6 +179,7 @@ void answer(const SampleArguments& arguments, const TrainedModel& trained, const
   if (arguments.json) {
     put_json(object);
   }
+  return usable.size() == sources.size();
 }
 
 std::string read_file(const std::string& path) {
@@ -157,6 +216,7 @@ int sample_command(const SampleArguments& arguments) {
   check(arguments);
   const std::string given = arguments.prompt_file.empty() ? "" : read_file(arguments.prompt_file);
   const TrainedModel trained = load_trained_model(arguments.source, arguments.best);
+  tell_of_a_better_checkpoint(arguments.source, arguments.best, trained.checkpoint);
   const bool is_gpt = trained.model->is_gpt();
   require_no(is_gpt ? arguments.encoder_decoder_options : arguments.gpt_options, trained, is_gpt ? "a GPT" : "an encoder-decoder",
              is_gpt ? "an encoder-decoder" : "a GPT");
@@ -170,7 +230,7 @@ int sample_command(const SampleArguments& arguments) {
     if (is_gpt) {
       continue_text(arguments, trained, prompt);
     } else {
-      answer(arguments, trained, prompt);
+      all_answered = answer(arguments, trained, prompt);
     }
   }
   flush_results();
@@ -189,60 +249,62 @@ void add_sample(Commands& program) {
 An encoder-decoder answers the prompt, or each line of it:
   dikkat sample runs/pairs --prompt "When you play game of thrones" --attention
   dikkat sample runs/pairs --beam 4 --prompt - < sources.txt
-One sample is shown as it is made. Ctrl-C ends it with what there is; with --interactive only that answer, Ctrl-D the session, and an empty
-line goes on with the last text. A text ends by itself where the model ends a document, if its tokenizer has a mark for that. A text that
-outgrows the model's context goes on: whenever the context is full its oldest quarter is dropped, and standard error says so.)";
+A line that cannot be answered (it is blank, or too long) is told, has an empty line as its answer, and makes the exit code 2.
+Samples are shown as they are made, one after another. Ctrl-C ends them with what there is; with --interactive it ends only that answer,
+Ctrl-D ends the session, and an empty line goes on with the last text. A text ends by itself where the model ends a document, if its tokenizer
+has a token for that. A text that outgrows the model's context goes on: whenever the context is full its oldest quarter is dropped, and standard
+error says so.)";
   constexpr index kMost = 1'000'000'000;
   constexpr index kMostSamples = 1'000'000;
   constexpr index kMostBeam = 1'000;
   const auto a = std::make_shared<SampleArguments>();
   Command command = program.add("sample", "Generate text", kExamples, [a] { return sample_command(*a); });
   add_source(command, a->source, a->best);
-  command.any_text("--prompt", a->prompt, "TEXT", "Text to go on from; - reads it from standard input; by default a new line");
-  command.text("--prompt-file", a->prompt_file, "FILE", "The same from a file, all of it");
+  command.any_text("--prompt", a->prompt, "TEXT", "Text to continue; - reads it from standard input; by default a line break");
+  command.text("--prompt-file", a->prompt_file, "FILE", "File with the text to continue");
   SampleOptions& o = a->options;
   command.number("--max-new-tokens", o.max_new_tokens, index{0}, kMost, "Tokens to generate; an encoder-decoder stops by itself")
       .note_in(a->length_options);
 
   auto& gpt = a->gpt_options;
   command.number("--num-samples", o.num_samples, index{1}, kMostSamples, "How many texts").note_in(gpt);
-  command.number("--temperature", o.temperature, 0.0, 1000.0, "0: always the likeliest token; 1: as the model says").note_in(gpt);
+  command
+      .number("--temperature", o.temperature, 0.0, 1000.0,
+              "0: always the likeliest token; 1: the model's own probabilities; higher: more random")
+      .note_in(gpt);
   command.number("--top-k", o.top_k, index{0}, kMost, "Draw among the K likeliest tokens; 0: among all").note_in(gpt);
   command
-      .number("--top-p", o.top_p, 0.0, 1.0, "Draw among the fewest likeliest tokens that have this share of the probability; 1: among all")
+      .number("--top-p", o.top_p, 0.0, 1.0, "Draw among the smallest set of likeliest tokens whose probabilities add up to X; 1: among all")
       .note_in(gpt);
-  command.number("--min-p", o.min_p, 0.0, 1.0, "Draw among tokens that are at least this share as likely as the likeliest; 0: among all")
-      .note_in(gpt);
+  command.number("--min-p", o.min_p, 0.0, 1.0, "Draw among tokens at least X times as likely as the likeliest; 0: among all").note_in(gpt);
   command
-      .number("--repetition-penalty", o.repetition_penalty, 0.0, 1000.0,
-              "Above 1: tokens that the prompt or the text has become less likely")
+      .number("--repetition-penalty", o.repetition_penalty, 0.0, 1000.0, "Above 1: makes tokens less likely that are in the text already")
       .note_in(gpt);
-  command.repeated("--stop", a->stop, "TEXT", "A text ends before this string; may be given several times").note_in(gpt);
+  command.repeated("--stop", a->stop, "TEXT", "End a text before this string; may be given several times").note_in(gpt);
   command
       .number("--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
               "The same seed gives the same text, on any number of threads")
       .note_in(gpt);
-  command.flag("--ignore-end", a->ignore_end, "Go on past the end of a document").note_in(gpt);
+  command.flag("--ignore-end", a->ignore_end, "Continue past the end of a document").note_in(gpt);
   command
       .flag("-i,--interactive", a->interactive,
-            "Ask for prompts, with a history; where standard input is no terminal, each line of it is one")
+            "Ask for prompts, with a history; without a terminal, each line of standard input is a prompt")
       .note_in(gpt);
 
   auto& encoder_decoder = a->encoder_decoder_options;
   TranslateOptions& search = a->search;
   command
-      .number("--beam", search.beam, index{1}, kMostBeam,
-              "Of an encoder-decoder: follow the N likeliest texts; 1: always the likeliest token")
+      .number("--beam", search.beam, index{1}, kMostBeam, "For an encoder-decoder: beam search that keeps the N likeliest texts; 1: greedy")
       .note_in(encoder_decoder);
-  command.number("--length-penalty", search.length_penalty, 0.0, 100.0, "Of a beam: the higher, the longer the texts that win")
+  command.number("--length-penalty", search.length_penalty, 0.0, 100.0, "Of beam search: higher values favour longer texts")
       .note_in(encoder_decoder);
   command
       .flag("--attention", a->attention,
-            "Of an encoder-decoder: what each word of the answer looked at in the source; with --json the weights of all layers")
+            "For an encoder-decoder: show how much each word of the answer attended to each word of the source; with --json all layers")
       .note_in(encoder_decoder);
 
   command.flag("--json", a->json, "One object: prompt, seed, samples");
-  command.flag("--logprobs", o.log_probabilities, "With --json: the logarithm of each token's probability, as the model says").note_in(gpt);
+  command.flag("--logprobs", o.log_probabilities, "With --json: the log probability of each token, in nats").note_in(gpt);
 }
 
 }  // namespace dikkat

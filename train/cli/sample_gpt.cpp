@@ -1,10 +1,13 @@
 #include "train/cli/sample_gpt.h"
 
 #include <deque>
+#include <optional>
 
+#include "train/cli/json_output.h"
 #include "train/cli/line_reader.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
+#include "train/io/digits.h"
 #include "train/sample/text_stream.h"
 
 namespace dikkat {
@@ -18,8 +21,8 @@ std::vector<Token> encode_prompt(const Tokenizer& tokenizer, const std::string& 
   }
 }
 
-/// Where no prompt is given, text begins after an end of line; a vocabulary without one begins with what stands between documents, or
-/// with its first token.
+/// Without a prompt, text begins after a line break. A vocabulary without one begins with its separator of documents, or with its first
+/// token.
 std::vector<Token> default_prompt(const Tokenizer& tokenizer) {
   try {
     std::vector<Token> line_break = tokenizer.encode("\n");
@@ -47,7 +50,53 @@ struct Written {
   std::vector<std::string> texts;
 };
 
-/// Writes samples; a single one is put as it is made, unless it is for JSON.
+const char* line_end_after(std::string_view text) { return text.ends_with('\n') ? "" : "\n"; }
+
+/// Prints the texts of samples that are generated together, one after another: the first that is not complete is printed token by token,
+/// and the others wait.
+class Queue {
+ public:
+  /// `prompt` goes before each text.
+  Queue(index count, std::string prompt)
+      : prompt_(std::move(prompt)), texts_(static_cast<std::size_t>(count)), complete_(static_cast<std::size_t>(count)) {
+    show(prompt_);
+  }
+
+  void add(index sample, const std::string& text) {
+    texts_[static_cast<std::size_t>(sample)] += text;
+    if (sample == first_) {
+      show(text);
+    }
+  }
+
+  void complete(index sample) {
+    complete_[static_cast<std::size_t>(sample)] = true;
+    const auto count = static_cast<index>(texts_.size());
+    while (first_ < count && complete_[static_cast<std::size_t>(first_)]) {
+      const std::string& text = texts_[static_cast<std::size_t>(first_)];
+      show(line_end_after(text.empty() ? prompt_ : text));
+      ++first_;
+      if (first_ < count) {
+        show("---------------\n" + prompt_ + texts_[static_cast<std::size_t>(first_)]);
+      }
+    }
+  }
+
+ private:
+  static void show(const std::string& text) {
+    if (!text.empty()) {
+      put(text);
+      flush_results();
+    }
+  }
+
+  std::string prompt_;
+  std::vector<std::string> texts_;
+  std::vector<bool> complete_;
+  index first_ = 0;  // that is not complete
+};
+
+/// Generates samples. Prints them as they come, unless they are for JSON.
 class Writer {
  public:
   Writer(const SampleArguments& arguments, const TrainedModel& trained)
@@ -58,53 +107,52 @@ class Writer {
     }
   }
 
-  Written write(const std::vector<Token>& prompt, const SampleOptions& options) {
+  /// `shown` is written before each text.
+  Written write(const std::vector<Token>& prompt, const std::string& shown, const SampleOptions& options) {
     const index context = model_.config().block_size;
     const auto given = static_cast<index>(prompt.size());
     if (given > context) {
-      tell(concat("the prompt has ", given, " tokens: the model's context takes the last ", context, ", so the first ", given - context,
-                  " are left out"));
+      tell(concat("the prompt has ", grouped_digits(given), " tokens, more than the model's context of ", grouped_digits(context),
+                  ": the first ", grouped_digits(given - context), " are left out"));
     }
-    const bool at_once = options.num_samples == 1 && !arguments_.json;
     std::deque<TextStream> streams;
     for (index i = 0; i < options.num_samples; ++i) {
       streams.emplace_back(tokenizer_, arguments_.stop, prompt.empty() ? Token{0} : prompt.back());
     }
-    const auto show = [&](const std::string& text) {
-      if (at_once && !text.empty()) {
-        put(text);
-        flush_results();
-      }
-    };
+    std::optional<Queue> queue;
+    if (!arguments_.json) {
+      queue.emplace(options.num_samples, shown);
+    }
     bool slides = false;
     const GenerationEvents events{.stop = [] { return stop_requested(); },
                                   .token =
                                       [&](index sample, Token token) {
                                         TextStream& stream = streams[static_cast<std::size_t>(sample)];
-                                        show(stream.add(token));
+                                        const std::string text = stream.add(token);
+                                        if (queue) {
+                                          queue->add(sample, text);
+                                        }
                                         return !stream.stopped();
+                                      },
+                                  .ended =
+                                      [&](index sample) {
+                                        const std::string text = streams[static_cast<std::size_t>(sample)].finish();
+                                        if (queue) {
+                                          queue->add(sample, text);
+                                          queue->complete(sample);
+                                        }
                                       },
                                   .slide = [&] { slides = true; }};
     Written written{.samples = generate(model_, vocabulary_, prompt, options, events), .texts = {}};
-    for (TextStream& stream : streams) {
-      show(stream.finish());
+    for (const TextStream& stream : streams) {
       written.texts.push_back(stream.text());
     }
-    if (slides && !has_told_) {
-      // After the text, which may stand on the same terminal.
-      notice_ = concat("the text outgrew the model's context of ", context,
-                       " tokens: its oldest quarter was dropped whenever the context was full");
-    }
-    return written;
-  }
-
-  /// What is to be said when the text has ended, once.
-  void tell_notice() {
-    if (!notice_.empty()) {
-      tell(notice_);
-      notice_.clear();
+    if (slides && !has_told_) {  // after the text, which may stand on the same terminal
+      tell(concat("the text outgrew the model's context of ", grouped_digits(context),
+                  " tokens: its oldest quarter was dropped whenever the context was full"));
       has_told_ = true;
     }
+    return written;
   }
 
   const Tokenizer& tokenizer() const { return tokenizer_; }
@@ -114,49 +162,29 @@ class Writer {
   const Gpt& model_;
   const Tokenizer& tokenizer_;
   Vocabulary vocabulary_;
-  std::string notice_;
   bool has_told_ = false;
 };
 
-const char* line_end_after(std::string_view text) { return text.ends_with('\n') ? "" : "\n"; }
-
 }  // namespace
-
-void put_json(const nlohmann::ordered_json& object) {
-  put(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
-}
 
 void continue_text(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt) {
   const auto tokens = arguments.has_prompt() ? encode_prompt(*trained.tokenizer, prompt) : default_prompt(*trained.tokenizer);
   require_input(!tokens.empty(), "the prompt is empty, expected one token or more to go on from");
   stop_in_order();
-  Writer writer(arguments, trained);
-  const bool at_once = arguments.options.num_samples == 1 && !arguments.json;
-  if (at_once) {
-    put(prompt);
-    flush_results();
+  const Written written = Writer(arguments, trained).write(tokens, prompt, arguments.options);
+  if (!arguments.json) {
+    return;
   }
-  const Written written = writer.write(tokens, arguments.options);
-  if (at_once) {
-    put(line_end_after(prompt + written.texts.front()));
-  } else if (arguments.json) {
-    nlohmann::ordered_json object{{"prompt", prompt}, {"seed", arguments.options.seed}, {"samples", nlohmann::ordered_json::array()}};
-    for (std::size_t i = 0; i < written.samples.size(); ++i) {
-      const Sample& sample = written.samples[i];
-      object["samples"].push_back({{"text", written.texts[i]}, {"tokens", sample.tokens}, {"ended", name_of(sample.ending)}});
-      if (arguments.options.log_probabilities) {
-        object["samples"].back()["log_probabilities"] = sample.log_probabilities;
-      }
-    }
-    put_json(object);
-  } else {
-    for (std::size_t i = 0; i < written.texts.size(); ++i) {
-      const std::string text = prompt + written.texts[i];
-      put(concat(i > 0 ? "---------------\n" : "", text, line_end_after(text)));
+  nlohmann::ordered_json object{{"prompt", prompt}, {"seed", arguments.options.seed}, {"samples", nlohmann::ordered_json::array()}};
+  for (std::size_t i = 0; i < written.samples.size(); ++i) {
+    const Sample& sample = written.samples[i];
+    object["samples"].push_back({{"text", written.texts[i]}, {"tokens", sample.tokens}, {"ended", name_of(sample.ending)}});
+    if (arguments.options.log_probabilities) {
+      object["samples"].back()["log_probabilities"] = sample.log_probabilities;
     }
   }
+  put_json(object);
   flush_results();
-  writer.tell_notice();
 }
 
 bool answer_lines(const SampleArguments& arguments, const TrainedModel& trained) {
@@ -171,7 +199,7 @@ bool answer_lines(const SampleArguments& arguments, const TrainedModel& trained)
       try {
         text = encode_prompt(writer.tokenizer(), *line);
       } catch (const InputError& e) {
-        tell(e.what());
+        warn(e.what());
         all_answered = false;
         continue;
       }
@@ -179,10 +207,7 @@ bool answer_lines(const SampleArguments& arguments, const TrainedModel& trained)
     if (text.empty()) {
       continue;
     }
-    const Written written = writer.write(text, options);
-    put(line_end_after(written.texts.front()));
-    flush_results();
-    writer.tell_notice();
+    const Written written = writer.write(text, "", options);
     const auto& tokens = written.samples.front().tokens;
     text.insert(text.end(), tokens.begin(), tokens.end());
     ++options.first_sample;

@@ -1,20 +1,17 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <string>
 
 #include "train/cli/sample_arguments.h"
 #include "train/model/trained_model.h"
 
 namespace dikkat {
 
-/// Samples that go on from a prompt, to standard output: one as it is made, several one after another, or one JSON object.
+/// Samples that go on from a prompt, to standard output: one after another as they are made, or all as one JSON object.
 void continue_text(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt);
 
-/// A line is a prompt; an answer after the other, until the input ends.
-/// False where some line could not be answered, which is then told.
+/// Takes each line of the input as a prompt and answers it, until the input ends. False where a line could not be answered; a warning
+/// has said why then.
 bool answer_lines(const SampleArguments& arguments, const TrainedModel& trained);
-
-/// One line.
-void put_json(const nlohmann::ordered_json& object);
 
 }  // namespace dikkat

@@ -9,7 +9,7 @@
 namespace dikkat {
 
 inline constexpr const char* kCorpusHelp = "Text files, folders, patterns, .jsonl, .gz, .zst; - is standard input";
-inline constexpr const char* kSetHelp = "section.key=value, in place of the configuration file's";
+inline constexpr const char* kSetHelp = "section.key=value, replaces that of the configuration file";
 
 /// A checkpoint: RUN_DIR or FILE.h5, and --best.
 void add_source(Command& command, std::string& source, bool& best);

@@ -10,13 +10,14 @@ namespace dikkat {
 /// ends the process with exit code 2 and a sentence that names the file. Throws Error where the system lets no thread be started.
 void handle_signals();
 
-/// From now on a first one of the three only asks the work to end in order; a second one ends the process at once.
+/// From now on the first of these signals only sets stop_signal(), so that the work can end in order; a second one ends the process at
+/// once.
 void stop_in_order();
 
-/// As it was before: a signal ends the process at once.
+/// Takes that back: a signal ends the process at once.
 void stop_at_once();
 
-/// A SIGINT that asked for an end has been heeded, and the program goes on. SIGTERM stays.
+/// Forgets a SIGINT that has been obeyed, so that the program goes on. Other signals are not forgotten.
 void forget_interrupt();
 
 /// The signal that asked for an end, or 0.

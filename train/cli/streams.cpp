@@ -9,10 +9,13 @@
 #include <unistd.h>
 
 #include "autograd/base/error.h"
+#include "train/cli/terminal.h"
 #include "train/cli/text.h"
 
 namespace dikkat {
 namespace {
+
+bool quiet = false;
 
 void require_output(bool ok) { require(ok, "standard output cannot be written to: ", errno_text); }
 
@@ -26,7 +29,18 @@ void hold_standard_streams() noexcept {
   }
 }
 
-void tell(std::string_view line) { std::fputs((std::string(line) + '\n').c_str(), stderr); }
+void be_quiet() { quiet = true; }
+bool is_quiet() { return quiet; }
+
+void tell(std::string_view line, int indent, std::string_view between) {
+  if (!quiet) {
+    warn(line, indent, between);
+  }
+}
+
+void warn(std::string_view line, int indent, std::string_view between) {
+  std::fputs((wrapped(line, terminal_columns(), indent, between) + '\n').c_str(), stderr);
+}
 
 void put(std::string_view text) { require_output(std::fwrite(text.data(), 1, text.size(), stdout) == text.size()); }
 

@@ -16,12 +16,6 @@ std::string short_count(index number) {
                           : fmt::format("{:.2f} G", n / 1e9);
 }
 
-std::string short_bytes(double bytes) {
-  return bytes < 1e6   ? fmt::format("{:.0f} KB", bytes / 1e3)
-         : bytes < 1e9 ? fmt::format("{:.1f} MB", bytes / 1e6)
-                       : fmt::format("{:.2f} GB", bytes / 1e9);
-}
-
 std::string clock_time(double seconds) {
   const auto s = static_cast<index>(std::llround(seconds));
   return s >= 3600 ? fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60) : fmt::format("{}:{:02}", s / 60, s % 60);

@@ -11,13 +11,10 @@ namespace dikkat {
 
 /// 124.4 M, 0.80 M, 12,345
 std::string short_count(index number);
-/// 1.5 GB, 12.3 MB
-std::string short_bytes(double bytes);
 /// 1:02:03, 4:05
 std::string clock_time(double seconds);
 
-/// A text from somebody else, without what a terminal would take for commands: control characters other than line breaks and tabs are
-/// written as \u001B.
+/// A text from somebody else, made safe to print on a terminal: control characters, except line breaks and tabs, are written as \u001B.
 std::string for_terminal(std::string_view text);
 
 }  // namespace dikkat

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/cli/commands.h"
+#include "train/cli/json_output.h"
 #include "train/cli/progress.h"
 #include "train/cli/shared_options.h"
 #include "train/cli/streams.h"
@@ -54,10 +55,10 @@ using nlohmann::ordered_json;
 
 std::string dumped(const ordered_json& json) { return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace); }
 
-/// The text of one token, as JSON writes strings: control characters show, and what is half a character is U+FFFD.
+/// The text of one token as a JSON string: control characters are escaped, and part of a character is U+FFFD.
 std::string shown(const Tokenizer& tokenizer, Token token) { return dumped(tokenizer.decode(std::span(&token, 1))); }
 
-/// Writes a new file; one that is there stays as it is.
+/// Writes a new file. Throws InputError where there is one already.
 void write_new(const fs::path& path, const std::string& text) {
   require_input(!fs::exists(path), path.string(), " exists already, and nothing is overwritten; give another --out");
   if (path.has_parent_path()) {
@@ -130,7 +131,8 @@ int train_command(const TrainArguments& arguments) {
   tell(fmt::format("{} tokens ({}) from {} bytes in {} document{}", grouped_digits(tokenizer->vocab_size()), tokenizer->kind(),
                    grouped_digits(facts.bytes), grouped_digits(facts.documents), facts.documents == 1 ? "" : "s"));
   if (const auto wanted = arguments.options.vocab_size; tokenizer->kind() == BpeTokenizer::kKind && tokenizer->vocab_size() < wanted) {
-    tell(fmt::format("fewer than {}: no pair of tokens is left that occurs more than once", grouped_digits(wanted)));
+    tell(fmt::format("that is fewer than {}: no pair of tokens occurs twice in the text, so there is nothing left to merge",
+                     grouped_digits(wanted)));
   }
   if (is_file) {
     write_new(out, tokenizer->to_json());
@@ -200,7 +202,7 @@ int inspect_command(const InspectArguments& arguments) {
       }
       object["bytes_per_token"] = bytes_per_token;
     }
-    put(dumped(object) + '\n');
+    put_json(object);
     flush_results();
     return 0;
   }
@@ -242,7 +244,7 @@ void add_tokenizer(Commands& program) {
   constexpr index kMostTokens = index{1} << 24;
   constexpr const char* kTokenizerHelp =
       "A tokenizer.json, GPT-2's vocab.bpe beside its encoder.json, a folder with one of these, a run or a checkpoint";
-  Commands tokenizer = program.group("tokenizer", "Make tokenizers, and turn text into ids and back");
+  Commands tokenizer = program.group("tokenizer", "Train tokenizers, and turn text into token ids and back");
   {
     constexpr const char* kExamples = R"(  dikkat tokenizer train --corpus texts/ --vocab-size 16000 --out my-tokenizer
   dikkat train --config configs/quickstart.toml --corpus texts/ --set tokenizer.kind=bpe tokenizer.path=my-tokenizer)";
@@ -251,8 +253,8 @@ void add_tokenizer(Commands& program) {
     command.texts("--corpus", a->corpus, "PATH", kCorpusHelp).required();
     command.text("--out", a->out, "PATH", "FILE.json, or a folder for tokenizer.json, vocab.bpe and encoder.json").required();
     command.text("--kind", a->options.kind, "KIND", "bpe, char, word or byte");
-    command.number("--vocab-size", a->options.vocab_size, index{257}, kMostTokens, "Of bpe: tokens to end with");
-    command.number("--min-count", a->options.min_count, index{1}, index{1'000'000'000}, "Of word: rarer words are <unk>");
+    command.number("--vocab-size", a->options.vocab_size, index{257}, kMostTokens, "For bpe: size of the vocabulary");
+    command.number("--min-count", a->options.min_count, index{1}, index{1'000'000'000}, "For word: rarer words become <unk>");
     add_reading(command, a->reading);
   }
   {
@@ -260,7 +262,7 @@ void add_tokenizer(Commands& program) {
   dikkat tokenizer encode runs/mine < my-text.txt
   dikkat tokenizer encode gpt2/ --corpus texts/ --json > ids.json)";
     const auto a = std::make_shared<EncodeArguments>();
-    Command command = tokenizer.add("encode", "Text to ids", kExamples, [a] { return encode_command(*a); });
+    Command command = tokenizer.add("encode", "Turn text into token ids", kExamples, [a] { return encode_command(*a); });
     command.text("TOKENIZER", a->tokenizer, "", kTokenizerHelp).required();
     command.any_text("--text", a->text, "TEXT", "A text; by default what --corpus names, or standard input");
     command.texts("--corpus", a->corpus, "PATH", kCorpusHelp);
@@ -271,16 +273,16 @@ void add_tokenizer(Commands& program) {
     constexpr const char* kExamples = R"(  dikkat tokenizer decode my-tokenizer 15496 995
   dikkat tokenizer decode runs/mine < ids.json)";
     const auto a = std::make_shared<DecodeArguments>();
-    Command command = tokenizer.add("decode", "Ids to text", kExamples, [a] { return decode_command(*a); });
+    Command command = tokenizer.add("decode", "Turn token ids into text", kExamples, [a] { return decode_command(*a); });
     command.text("TOKENIZER", a->tokenizer, "", kTokenizerHelp).required();
-    command.texts("ID", a->ids, "", "Ids; by default from standard input, with spaces, commas or brackets between");
+    command.texts("ID", a->ids, "", "Token ids; by default from standard input, separated by spaces, commas or brackets");
   }
   {
     constexpr const char* kExamples = R"(  dikkat tokenizer inspect my-tokenizer
   dikkat tokenizer inspect runs/mine --text "How is this cut?")";
     const auto a = std::make_shared<InspectArguments>();
     Command command =
-        tokenizer.add("inspect", "What a tokenizer is, and how it cuts a text", kExamples, [a] { return inspect_command(*a); });
+        tokenizer.add("inspect", "Describe a tokenizer, and show how it splits a text", kExamples, [a] { return inspect_command(*a); });
     command.text("TOKENIZER", a->tokenizer, "", kTokenizerHelp).required();
     command.any_text("--text", a->text, "TEXT", "Show the tokens of this text");
     command.flag("--json", a->json, "One object");

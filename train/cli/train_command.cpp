@@ -14,6 +14,7 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/cli/wanted_run.h"
+#include "train/data/corpus_files.h"
 #include "train/loop/build_info.h"
 #include "train/loop/machine_rate.h"
 #include "train/loop/trainer.h"
@@ -23,7 +24,7 @@
 namespace dikkat {
 namespace {
 
-constexpr const char* kProfileHelp = "At the end: where the time of the steps went, by op";
+constexpr const char* kProfileHelp = "At the end, print how much time the steps spent in each op";
 
 struct TrainArguments {
   std::string config;
@@ -59,18 +60,22 @@ std::string training_plan(const Trainer& trainer) {
 void introduce(const Trainer& trainer, double gemm_rate) {
   const Config& c = trainer.config();
   const TrainingData& data = trainer.data();
-  const auto line = [](const char* name, const std::string& text) { tell(fmt::format("{:<10}{}", name, text)); };
-  const std::string rate =
-      std::isnan(gemm_rate) ? "an unknown speed: the clock stands still" : fmt::format("{:.0f} GFLOP/s", gemm_rate * 1e-9);
-  line("dikkat", fmt::format("{}, {}, {} thread{}, products at {}", build_info().version, build_info().instruction_set, thread_count(),
+  static constexpr int kLabel = 10;
+  const auto line = [](const char* name, const std::string& text) { tell(fmt::format("{:<{}}{}", name, kLabel, text), kLabel); };
+  const auto warning = [](const std::string& text) { warn(fmt::format("{:<{}}{}", "warning", kLabel, text), kLabel); };
+  const std::string rate = std::isnan(gemm_rate)
+                               ? "the rate of matrix products is unknown, because the clock stands still"
+                               : fmt::format("matrix products measured at {:.0f} GFLOP/s (MFU is the share of that)", gemm_rate * 1e-9);
+  line("dikkat", fmt::format("{}, {}, {} thread{}; {}", build_info().version, build_info().instruction_set, thread_count(),
                              thread_count() == 1 ? "" : "s", rate));
   if (const int cores = usable_cores(); thread_count() > cores) {
-    line("warning", fmt::format("{} threads on the {} core{} that this process may use: they wait for each other, and steps take longer "
-                                "than with {}; see --threads and OMP_NUM_THREADS",
-                                thread_count(), cores, cores == 1 ? "" : "s", cores));
+    warning(
+        fmt::format("{} threads on the {} core{} that this process may use: they wait for each other, and steps take longer "
+                    "than with {}; see --threads and OMP_NUM_THREADS",
+                    thread_count(), cores, cores == 1 ? "" : "s", cores));
   }
-  line("model", fmt::format("{} with {} layers, {} heads, width {}, block {}, vocabulary {}: {} parameters", name_of(c.model.kind), c.model.n_layer,
-                            c.model.n_head, c.model.n_embd, c.model.block_size, c.model.vocab_size,
+  line("model", fmt::format("{} with {} layers, {} heads, width {}, block {}, vocabulary {}: {} parameters", name_of(c.model.kind),
+                            c.model.n_layer, c.model.n_head, c.model.n_embd, c.model.block_size, grouped_digits(c.model.vocab_size),
                             short_count(trainer.model().parameters().parameter_count())));
   line("corpus", names_of(c.data.corpus) + (c.data.validation.empty() ? "" : ", validated on " + names_of(c.data.validation)));
   line("data", fmt::format("{} bytes in {} file{}{}; {} tokens for training, {} for validation ({} tokenizer)", grouped_digits(data.bytes),
@@ -84,12 +89,12 @@ void introduce(const Trainer& trainer, double gemm_rate) {
   line("memory", memory_line(trainer.memory_plan(), machine_memory()));
   line("disk", disk_line(trainer.disk_plan(), trainer.directory()));
   if (const std::string shortage = shortage_of_memory(trainer.memory_plan(), machine_memory()); !shortage.empty()) {
-    line("warning", shortage);
+    warning(shortage);
   }
-  // Of a run that goes on some of its checkpoints are there.
+  // Only for a new run: one that is resumed has some of its checkpoints already.
   if (const std::string shortage = shortage_of_disk(trainer.disk_plan(), trainer.directory());
       !shortage.empty() && trainer.state().step == 0) {
-    line("warning", shortage);
+    warning(shortage);
   }
   line("run", trainer.directory().string());
   if (trainer.state().step > 0) {
@@ -127,7 +132,7 @@ int run(Trainer& trainer, bool with_profile) {
   return 0;
 }
 
-/// --verify-resume. The folder lies beside that of the run, on the same disk.
+/// --verify-resume. Works in a temporary folder beside that of the run, on the same disk.
 int verify(const Config& config, const std::filesystem::path& out, StartOptions options) {
   constexpr index kSteps = 6;
   stop_in_order();
@@ -171,8 +176,9 @@ int train_command(const TrainArguments& arguments) {
     return Trainer::start(std::move(config), out, {.init_from = arguments.init_from, .progress = std::ref(line)});
   }();
   if (const index made = trainer.data().tokenizer->vocab_size(); trainer.data().tokenizer->kind() == "bpe" && made < wanted_tokens) {
-    tell(fmt::format("the text gives a vocabulary of {} tokens instead of {}: no two are neighbours twice any more", grouped_digits(made),
-                     grouped_digits(wanted_tokens)));
+    tell(fmt::format(
+        "the text gives a vocabulary of {} tokens instead of {}: no pair of tokens occurs twice, so there is nothing left to merge",
+        grouped_digits(made), grouped_digits(wanted_tokens)));
   }
   return run(trainer, arguments.profile);
 }
@@ -181,8 +187,13 @@ int resume_command(const ResumeArguments& arguments) {
   start_threads();
   Trainer trainer = [&] {
     LoadingLine line;
-    return Trainer::resume(arguments.run_directory,
-                           {.overrides = arguments.set, .pick = arguments.latest_good ? Pick::latest_good : Pick::newest}, std::ref(line));
+    try {
+      return Trainer::resume(arguments.run_directory,
+                             {.overrides = arguments.set, .pick = arguments.latest_good ? Pick::latest_good : Pick::newest},
+                             std::ref(line));
+    } catch (const MissingCorpus& missing) {
+      fail_input(missing.what(), ". Where the text has moved: dikkat resume ", arguments.run_directory, " --set data.corpus=NEW_PATH");
+    }
   }();
   for (const std::string& what : trainer.remarks()) {
     tell(what);
@@ -204,12 +215,12 @@ void add_train(Commands& program) {
   dikkat train --config configs/quickstart.toml --corpus letters/*.txt --init-from runs/mine --set optim.learning_rate=1e-4
   dikkat train --config configs/quickstart.toml --verify-resume
   zcat dump.jsonl.gz | grep -v spam | dikkat train --config configs/quickstart.toml --corpus -
-`dikkat --help-config` tells about every key of a configuration.)";
+`dikkat --help-config` explains every key of a configuration.)";
   const auto a = std::make_shared<TrainArguments>();
   Command command = program.add("train", "Train a model on a corpus", kExamples, [a] { return train_command(*a); });
   command.text("--config", a->config, "FILE", "Configuration, TOML").required();
-  command.texts("--corpus", a->corpus, "PATH", "Text files and folders, for an encoder-decoder of pairs (.tsv); in place of data.corpus");
-  command.text("--out", a->out, "DIR", "Run directory to be made; by default runs/NAME after the configuration, or runs/NAME-2 ...");
+  command.texts("--corpus", a->corpus, "PATH", "Text files and folders, or pairs (.tsv) for an encoder-decoder; replaces data.corpus");
+  command.text("--out", a->out, "DIR", "Run directory to create; by default runs/NAME after the configuration's file, or runs/NAME-2 ...");
   command.texts("--set", a->set, "KEY=VALUE", kSetHelp);
   command.text("--init-from", a->init_from, "RUN_DIR|FILE.h5",
                "Fine-tuning: begin with the weights of another run, and its tokenizer. [model] and tokenizer.kind must be the same");
@@ -223,11 +234,12 @@ void add_resume(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat resume runs/mine
   dikkat resume runs/mine --set train.max_steps=4000)";
   const auto a = std::make_shared<ResumeArguments>();
-  Command command = program.add("resume", "Go on with a run from its newest checkpoint, to the same bits as without the stop", kExamples,
-                                [a] { return resume_command(*a); });
+  Command command = program.add("resume", "Continue a run from its newest checkpoint, to the same bits as if it had never stopped",
+                                kExamples, [a] { return resume_command(*a); });
   command.text("RUN_DIR", a->run_directory, "", "The directory of a run").required();
-  command.texts("--set", a->set, "KEY=VALUE", "section.key=value that a run can take, such as train.max_steps=4000; it is recorded");
-  command.flag("--latest-good", a->latest_good, "Where the newest checkpoint is damaged: go on from the newest good one");
+  command.texts("--set", a->set, "KEY=VALUE",
+                "section.key=value to change, such as train.max_steps=4000; changes are recorded in the checkpoint");
+  command.flag("--latest-good", a->latest_good, "If the newest checkpoint is damaged, continue from the newest good one");
   command.flag("--profile", a->profile, kProfileHelp);
 }
 

@@ -15,10 +15,8 @@ Corpus open_corpus(std::span<const std::string> paths, const CorpusOptions& opti
 [[noreturn]] void refuse_text(const Corpus& corpus, const Stretch& stretch, const EncodeError& error) {
   const std::string& name = corpus.files[stretch.file].name;
   const index at = stretch.offset + error.offset();
-  if (stretch.line == 0) {
-    fail_input(name, ": byte ", at, ": ", error.problem());
-  }
-  fail_input(name, ": line ", stretch.line, ": byte ", at, " of its text: ", error.problem());
+  throw RefusedText(stretch.line == 0 ? concat(name, ": byte ", at, ": ", error.problem())
+                                      : concat(name, ": line ", stretch.line, ": byte ", at, " of its text: ", error.problem()));
 }
 
 CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::function<void(index)>& progress) {

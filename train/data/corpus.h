@@ -43,7 +43,13 @@ struct Stretch {
   bool after_seam = false;
 };
 
-/// Throws InputError that says where in the corpus the tokenizer met what: "FILE: byte 17: ...", "FILE: line 3: byte 17 of its text: ...".
+/// A corpus with text that the tokenizer cannot encode.
+class RefusedText : public InputError {
+ public:
+  using InputError::InputError;
+};
+
+/// Throws RefusedText that says where in the corpus the tokenizer met what: "FILE: byte 17: ...", "FILE: line 3: byte 17 of its text: ...".
 [[noreturn]] void refuse_text(const Corpus& corpus, const Stretch& stretch, const EncodeError& error);
 
 /// Reads a corpus once, in order.

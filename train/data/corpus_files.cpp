@@ -189,8 +189,9 @@ std::vector<std::string> text_files_of(const std::string& path, Extensions exten
   if (status.type() == fs::file_type::not_found && path.find_first_of("*?[") != std::string::npos) {
     return text_files_like(path, extensions, passed_over);
   }
-  require_input(status.type() != fs::file_type::not_found, "corpus: ", path,
-                " does not exist, expected a text file or a folder of text files");
+  if (status.type() == fs::file_type::not_found) {
+    throw MissingCorpus(concat("corpus: ", path, " does not exist, expected a text file or a folder of text files"));
+  }
   require_input(!error, "corpus: cannot reach ", path, ": ", error.message());
   const bool is_folder = status.type() == fs::file_type::directory;
   require_input(is_folder || status.type() == fs::file_type::regular, "corpus: ", path, " is ", name_of(status.type()),

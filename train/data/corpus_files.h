@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "autograd/base/error.h"
 #include "autograd/base/index.h"
 #include "train/data/byte_source.h"
 
@@ -29,6 +30,12 @@ struct PassedOver {
 
 /// "13 files were passed over: 12 that end in .gz (docs/a.gz), 1 hidden (docs/.b)"; empty where there are none.
 std::string describe(std::span<const PassedOver> passed_over);
+
+/// A path of a corpus where nothing is.
+class MissingCorpus : public InputError {
+ public:
+  using InputError::InputError;
+};
 
 inline constexpr std::string_view kStandardInput = "-";
 /// What some editors put at the start of UTF-8.

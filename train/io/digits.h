@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdio>
 #include <string>
 
 #include "autograd/base/index.h"
@@ -12,6 +13,22 @@ inline std::string grouped_digits(index number) {
   for (auto at = static_cast<index>(text.size()) - 3; at > (number < 0 ? 1 : 0); at -= 3) {
     text.insert(static_cast<std::size_t>(at), 1, ',');
   }
+  return text;
+}
+
+/// 47 KB, 12.3 MB, 1.50 GB, 12.82 TB: powers of 1000.
+inline std::string short_bytes(double bytes) {
+  const struct {
+    double unit;
+    int digits;
+    const char* name;
+  } scales[] = {{1e12, 2, "TB"}, {1e9, 2, "GB"}, {1e6, 1, "MB"}, {1e3, 0, "KB"}};
+  const auto* scale = scales;
+  while (bytes < scale->unit && scale->unit > 1e3) {
+    ++scale;
+  }
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f %s", scale->digits, bytes / scale->unit, scale->name);
   return text;
 }
 

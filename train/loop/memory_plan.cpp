@@ -6,6 +6,7 @@
 #include "autograd/base/dry_run.h"
 #include "autograd/base/parallel.h"
 #include "train/checkpoint/save.h"
+#include "train/io/digits.h"
 
 namespace dikkat {
 namespace {
@@ -58,7 +59,7 @@ void note_process(MemoryPlan& plan) {
   plan.program = process.resident - std::min(process.resident, plan.tokens);
 }
 
-std::string mebibytes(std::size_t bytes) { return concat(bytes >> 20, " MiB"); }
+std::string shown(std::size_t bytes) { return short_bytes(static_cast<double>(bytes)); }
 
 }  // namespace
 
@@ -90,7 +91,7 @@ std::vector<MemoryPlan::Row> MemoryPlan::rows() const {
                          Row{"copy to save from", save_copy, "weights and optimizer state; train.async_save = false does without"},
                          Row{"scratch of kernels", scratch, "of all threads"}, Row{"batches", batches, ""},
                          Row{"tokens", tokens, "in memory"}, Row{"program", program, "code, libraries, tokenizer"},
-                         Row{"more of the program", stepping + saving, "what steps and saves come to use of libraries"}}) {
+                         Row{"more of the program", stepping + saving, "what the first steps and the first save allocate in libraries"}}) {
     if (row.bytes > 0) {
       rows.push_back(row);
     }
@@ -156,20 +157,28 @@ MemoryPlan reserve_memory(const Reserved& run) {
 }
 
 void require_fits(const MemoryPlan& plan, const MachineMemory& machine) {
-  constexpr const char* kAdvice =
-      "; try a smaller train.batch_size with more train.gradient_accumulation_steps, train.recompute = \"block\", "
-      "train.async_save = false, or a smaller model";
-  const auto parts = [&] {
-    return concat(mebibytes(plan.parameters()), " for weights, gradients and optimizer state, ", mebibytes(plan.activations + plan.head),
-                  " for activations, ", mebibytes(plan.save_copy), " to save from");
+  const std::size_t parameters = plan.parameters();
+  const auto refuse = [&](const char* takes, std::size_t bytes, const char* limit, std::size_t there_is) {
+    const bool of_the_model = parameters + plan.save_copy > bytes / 2;
+    throw DoesNotFit(
+        concat("training would ", takes, " ", shown(bytes), " of memory (", shown(parameters),
+               " for weights, gradients and optimizer state, ", shown(plan.activations + plan.head), " for activations, ",
+               shown(plan.save_copy), " to save from), and ", limit, shown(there_is),
+               of_the_model
+                   ? "; most of that is the model's own: try a smaller one (model.n_embd, model.n_layer), or train.async_save = false"
+                   : "; try a smaller train.batch_size with more train.gradient_accumulation_steps, train.recompute = \"block\", "
+                     "train.async_save = false, or a smaller model"),
+        plan);
   };
-  require_input(plan.training() <= machine.total, "training would take ", mebibytes(plan.training()), " of memory (", parts(), "), and ",
-                machine.limited ? "the limit of this process's cgroup is " : "the machine has ", mebibytes(machine.total),
-                ", swap space included", kAdvice);
+  if (plan.training() > machine.total) {
+    refuse("take", plan.training(),
+           machine.limited ? "the limit of this process's cgroup, swap space included, is " : "the machine, swap space included, has ",
+           machine.total);
+  }
   const std::size_t mapped = process_memory().address_space;
-  require_input(plan.save_copy <= machine.address_space && mapped <= machine.address_space - plan.save_copy, "training would map ",
-                mebibytes(mapped + plan.save_copy), " of memory (", parts(), "), and the limit of this process (ulimit -v) is ",
-                mebibytes(machine.address_space), kAdvice);
+  if (plan.save_copy > machine.address_space || mapped > machine.address_space - plan.save_copy) {
+    refuse("map", mapped + plan.save_copy, "the limit of this process (ulimit -v) is ", machine.address_space);
+  }
 }
 
 DiskPlan plan_disk(const Config& config, const Snapshot& snapshot, bool evaluates) {

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/base/error.h"
 #include "optim/optimizer.h"
 #include "train/checkpoint/snapshot.h"
 #include "train/loop/evaluate.h"
@@ -55,6 +56,17 @@ struct MemoryPlan {
   std::vector<Row> rows() const;
 };
 
+/// A plan that needs more memory than there is. The text has the numbers, and what to do about it.
+class DoesNotFit : public InputError {
+ public:
+  DoesNotFit(const std::string& what, const MemoryPlan& plan) : InputError(what), plan_(plan) {}
+  /// As far as it was made: it may have the parameters alone.
+  const MemoryPlan& plan() const { return plan_; }
+
+ private:
+  MemoryPlan plan_;
+};
+
 /// What a run works with. Its parameters and the state of its optimizer are mapped; the tape and the evaluator are new.
 struct Reserved {
   const Config& config;
@@ -75,7 +87,7 @@ MemoryPlan plan_parameters(const ParameterStore& parameters, Optimizer& optimize
 /// The part of a plan that is a step's: forward, backward and update in a DryRun, on a new tape, of a batch of rows of that length.
 MemoryPlan plan_step(LanguageModel& model, Optimizer& optimizer, const TrainConfig& config, RowLengths lengths, Tape& tape);
 
-/// Throws InputError where the plan needs more than there is at all, with the numbers and what to do about it.
+/// Throws DoesNotFit where the plan needs more than there is at all.
 void require_fits(const MemoryPlan& plan, const MachineMemory& machine);
 
 /// Disk space of a run, in bytes.

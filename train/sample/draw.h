@@ -7,8 +7,8 @@
 
 namespace dikkat {
 
-/// Which tokens are drawn, and how likely. Each of top_k, top_p and min_p leaves the likeliest tokens alone, of which there are the fewest
-/// that one of them asks for; what is left is drawn as softmax(logits / temperature) has it.
+/// How a token is drawn. Each of top_k, top_p and min_p keeps some of the likeliest tokens; the smallest of these sets counts. Among its
+/// tokens one is drawn with the probabilities softmax(logits / temperature).
 struct DrawOptions {
   double temperature = 1;  // 0: the likeliest
   index top_k = 0;         // this many; 0: all
@@ -19,7 +19,7 @@ struct DrawOptions {
 /// Throws InputError, in the words of the command line, for an option out of range and for one that temperature 0 makes meaningless.
 void check(const DrawOptions& options);
 
-/// Draws ids, in memory that it keeps.
+/// Draws ids. Reuses its memory.
 class Draw {
  public:
   /// From logits of `vocab_size` ids or fewer.
@@ -30,14 +30,14 @@ class Draw {
 
  private:
   std::vector<float> weights_;
-  std::vector<index> ids_;  // that are left
+  std::vector<index> ids_;  // that may still be drawn
 };
 
 /// For each of the ids, which are apart: a logit above 0 is divided by `penalty`, one below multiplied, so that tokens which a text has
 /// already become less likely (Keskar et al., arXiv 1909.05858, section 4.1, where logits are all above 0).
 void penalize(std::span<float> logits, std::span<const std::int32_t> ids, double penalty);
 
-/// Of an id under softmax(logits): nats.
+/// Log probability of an id under softmax(logits), in nats.
 double log_probability(std::span<const float> logits, index id);
 
 }  // namespace dikkat

@@ -10,9 +10,9 @@
 namespace dikkat {
 namespace {
 
-constexpr index kRows = 8;  // samples that are made together: as many rows as a product takes that reads the weights once
+constexpr index kRows = 8;  // samples generated together: a product of so many rows reads the weights once
 
-/// A sample in the making.
+/// A sample that is being generated.
 struct Row {
   index sample;
   std::vector<Token> text;      // prompt first
@@ -39,7 +39,7 @@ struct Row {
   }
 };
 
-/// What a row has drawn.
+/// The token that a row has drawn.
 struct Drawn {
   Token token = 0;
   double log_probability = 0;
@@ -84,14 +84,23 @@ class Generator {
         for (const Row& row : rows_) {
           sample_of(row).ending = Ending::interrupted;
         }
-        return;
+        break;
       }
       read(i);
       draw(i);
     }
+    for (const Row& row : rows_) {
+      tell_ended(row);
+    }
   }
 
-  /// Gives logits_ (rows, V) for the tokens that come next.
+  void tell_ended(const Row& row) {
+    if (events_.ended) {
+      events_.ended(row.sample);
+    }
+  }
+
+  /// Computes logits_ (rows, V) for the next tokens.
   void read(index i) {
     const auto length = static_cast<index>(rows_.front().text.size());
     const bool full = length - begin_ > block_;
@@ -119,7 +128,7 @@ class Generator {
 
   index count() const { return static_cast<index>(rows_.size()); }
 
-  /// A row's whole context, alone: what comes out does not depend on the other rows.
+  /// Reads a row's whole context by itself, so that its logits do not depend on the other rows.
   void read_window(index row) {
     const std::vector<Token>& text = rows_[static_cast<std::size_t>(row)].text;
     const std::span window = std::span(text).subspan(static_cast<std::size_t>(begin_));
@@ -138,7 +147,7 @@ class Generator {
     }
   }
 
-  /// The last token of every row, together.
+  /// Reads the last token of all rows together.
   void read_last() {
     last_.clear();
     for (const Row& row : rows_) {
@@ -155,13 +164,14 @@ class Generator {
     tape_.reset();
   }
 
-  /// A token for every row. Rows that end leave.
+  /// Draws a token for every row, and removes the rows that have ended.
   void draw(index i) {
     drawn_.resize(rows_.size());
     parallel_for(count(), [&](index row) { draw_for(row, i); });
     for (index at = count() - 1; at >= 0; --at) {
       Row& row = rows_[static_cast<std::size_t>(at)];
       if (!take(row, drawn_[static_cast<std::size_t>(at)])) {
+        tell_ended(row);
         remove(at);
       }
     }

@@ -11,8 +11,8 @@
 
 namespace dikkat {
 
-/// What a model reads of a text that is longer than its context. Positions count from the first token that is left, so all keys and values
-/// are made anew whenever one is dropped.
+/// What happens when a text outgrows the model's context. Positions count from the first token that is kept, so all keys and values are
+/// computed anew whenever one is dropped.
 enum class Slide {
   quarter,  // a full context drops its oldest quarter at once
   token,    // its oldest token: each further token costs a pass over the whole context
@@ -30,7 +30,7 @@ struct SampleOptions {
   index first_sample = 0;  // the number of the first sample, by which it draws
   Slide slide = Slide::quarter;
   bool log_probabilities = false;
-  bool cached = true;  // false: no key and value is kept, which gives the same but for rounding, at length
+  bool cached = true;  // false: without the key-value cache; slower, and the same but for rounding
 };
 
 /// Ids that a model may draw.
@@ -54,15 +54,16 @@ struct Sample {
   Ending ending = Ending::length;
 };
 
-/// Who wants to know what happens, and to have a say. All are called from the thread that generates.
+/// Callbacks. All are called on the thread that generates.
 struct GenerationEvents {
   std::function<bool()> stop{};                            // before each token; true: all samples end here
   std::function<bool(index sample, Token token)> token{};  // of each token of a sample (from 0 on); false: the sample ends with it
+  std::function<void(index sample)> ended{};               // once for each sample, after its last token
   std::function<void()> slide{};                           // once, when the context first drops tokens that it has read
 };
 
-/// Continuations of a prompt of one token or more. Token i of sample s is drawn by a number that depends on (seed, s, i) alone, and a
-/// sample is the same whatever samples are made beside it. The model reads the last block_size tokens of a prompt, once for all samples,
+/// Continues a prompt of one token or more. The random number for token i of sample s depends on (seed, s, i) alone, and a sample does not
+/// depend on the samples generated beside it. The model reads the last block_size tokens of a prompt, once for all samples,
 /// and then a token at a time of up to eight samples together, from a cache of keys and values.
 /// Throws InputError for an option out of range or a prompt without tokens, and Error where the model gives logits that are no numbers.
 std::vector<Sample> generate(const Gpt& model, const Vocabulary& vocabulary, const std::vector<Token>& prompt, const SampleOptions& options,

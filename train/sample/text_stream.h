@@ -8,9 +8,9 @@
 
 namespace dikkat {
 
-/// The text of tokens that come one after another, of which bytes are given out as soon as it is certain that they belong to it: no
-/// character of UTF-8 in part, and nothing that may yet turn out to be the beginning of a stop string, which ends the text before it.
-/// Stop strings are looked for across the borders of tokens, and not in what stands before the text.
+/// Turns tokens that come one after another into text, and gives out bytes as soon as they are certain: never part of a UTF-8 character,
+/// and nothing that may be the beginning of a stop string. A stop string ends the text, and is not part of it. It may span several tokens,
+/// and is not looked for in the prompt.
 class TextStream {
  public:
   /// `before`: the token that the text follows, which some kinds of tokenizers part from it by a blank. Both are kept by reference.
@@ -19,7 +19,7 @@ class TextStream {
 
   /// What is certain since the last call. Tokens after the stop string are no part of the text.
   std::string add(Token token);
-  /// No token follows: what was held back.
+  /// After the last token: the text that was held back.
   std::string finish();
 
   bool stopped() const { return stopped_; }

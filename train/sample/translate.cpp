@@ -10,14 +10,14 @@ namespace {
 
 constexpr index kRows = 64;  // of a block: sources times beam
 
-/// The end of a text that is being written.
+/// A text that is being written.
 struct Hypothesis {
   std::vector<Token> tokens;  // start mark first
   double log_probability = 0;
   bool ended = false;
 };
 
-/// What is known about one source.
+/// The search for one source's target.
 struct Search {
   index source = 0;  // row of the memory
   std::vector<Hypothesis> beam;
@@ -59,7 +59,7 @@ double score(const Hypothesis& h, double alpha) {
   return h.log_probability / std::pow((5 + length) / 6, alpha);
 }
 
-/// A way to go on: hypothesis `from` with `token`.
+/// A candidate: hypothesis `from`, extended by `token`.
 struct Candidate {
   double log_probability;
   std::size_t from;

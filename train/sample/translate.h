@@ -27,7 +27,7 @@ struct Translation {
 /// one that is longer than block_size.
 std::vector<Token> encode_source(const Tokenizer& tokenizer, std::string_view text, index block_size);
 
-/// Writes a target for each source: from the start mark on, one token at a time, each fed back, until the end mark. With a beam,
+/// Writes a target for each source, one token at a time, from the start token to the end token. With a beam,
 /// the `beam` likeliest beginnings are followed, a finished one keeping its place among them, and the best finished one wins; ties go
 /// to the lower token. Sources are worked on in blocks of a fixed size, each as if it were alone but for rounding.
 /// `stop` is asked before each token; when it says true nothing is returned. `progress` is told the share that is done.

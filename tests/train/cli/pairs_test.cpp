@@ -86,6 +86,7 @@ TEST_F(Pairs, attention_is_shown_on_request) {
   const Words question{"sample", "run", "--prompt", "the lamp turns", "--max-new-tokens", "2", "--attention"};
   const std::string table = here.run(question).out;
   EXPECT_TRUE(contains(table, "turns  <end>")) << table;
+  EXPECT_TRUE(contains(table, "percent (cross-attention of the last layer")) << "a title: " << table;
   Words as_json = question;
   as_json.emplace_back("--json");
   const Json layers = Json::parse(here.run(as_json).out)["samples"][0]["attention"];
@@ -134,6 +135,33 @@ TEST_F(Pairs, what_is_longer_than_the_model_is_refused) {
   const Outcome sample = here.run({"sample", "run", "--prompt", "you\na b c d e f g h i j k l"});
   EXPECT_EQ(sample.code, 2);
   EXPECT_TRUE(contains(sample.err, "prompt: line 2: ")) << sample.err;
+}
+
+TEST_F(Pairs, a_line_that_cannot_be_answered_is_told_and_the_others_are_answered) {
+  ASSERT_EQ(train().code, 0);
+  const Words beam{"sample", "run", "--beam", "2", "--prompt", "-"};
+  const Outcome whole = here.run(beam, {.input = "the lamp\nwho goes home\n"});
+  EXPECT_EQ(whole.code, 0) << whole.err;
+  const Outcome holed = here.run(beam, {.input = "the lamp\n\nwho goes home\na b c d e f g h i j k l m\n"});
+  EXPECT_EQ(holed.code, 2);
+  const std::size_t first_end = whole.out.find('\n') + 1;
+  EXPECT_EQ(holed.out, whole.out.substr(0, first_end) + "\n" + whole.out.substr(first_end) + "\n") << "an answer a line";
+  EXPECT_TRUE(contains(holed.err, "prompt: line 2: the source has no words")) << holed.err;
+  EXPECT_TRUE(contains(holed.err, "prompt: line 4: the source has 14 tokens")) << holed.err;
+  Words as_json = beam;
+  as_json.emplace_back("--json");
+  const Json samples = Json::parse(here.run(as_json, {.input = "the lamp\n\n"}).out)["samples"];
+  EXPECT_EQ(samples.size(), 2U);
+  EXPECT_TRUE(samples[0]["text"].is_string() && samples[1]["text"].is_null()) << samples;
+  EXPECT_EQ(here.run(beam, {.input = "\n\n"}).out, "\n\n");
+}
+
+TEST_F(Pairs, unknown_words_are_told) {
+  ASSERT_EQ(train({"--set", "train.max_steps=1"}).code, 0);
+  const Outcome sampled = here.run({"sample", "run", "--prompt", "the lamp\nthe zebra and the gnu zebra"});
+  EXPECT_EQ(sampled.code, 0);
+  EXPECT_TRUE(contains(sampled.err, "line 2: ") && contains(sampled.err, "<unk> for each: zebra and gnu\n")) << sampled.err;
+  EXPECT_FALSE(contains(sampled.err, "line 1")) << sampled.err;
 }
 
 TEST_F(Pairs, another_tokenizer_is_refused) {

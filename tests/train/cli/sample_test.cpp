@@ -1,5 +1,6 @@
 #include <sys/stat.h>
 
+#include "tests/train/cli/terminal.h"
 #include "tests/train/cli/workspace.h"
 
 // What a person does with a model that writes.
@@ -75,7 +76,7 @@ TEST_F(SampleTest, LogProbabilitiesComeWithTheTokens) {
 TEST_F(SampleTest, TellsWhatOfAPromptIsLeftOut) {
   const Outcome outcome = sample({"--prompt", std::string(30, 'x'), "--max-new-tokens", "1"});
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_EQ(outcome.err, "the prompt has 30 tokens: the model's context takes the last 24, so the first 6 are left out\n");
+  EXPECT_EQ(outcome.err, "the prompt has 30 tokens, more than the model's context of 24: the first 6 are left out\n");
 }
 
 TEST_F(SampleTest, RefusesWhatDoesNotGoTogether) {
@@ -118,47 +119,6 @@ TEST_F(SampleTest, AnswersLinesWhereThereIsNoTerminal) {
   EXPECT_EQ(sample(words, {.input = ""}).out, "");
 }
 
-/// A terminal at which nobody sits.
-class Terminal {
- public:
-  Terminal() : master_(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK)) {
-    EXPECT_EQ(::grantpt(master_), 0);
-    EXPECT_EQ(::unlockpt(master_), 0);
-    name_ = ::ptsname(master_);
-    slave_ = ::open(name_.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC);  // so that there always is one
-  }
-  ~Terminal() {
-    ::close(slave_);
-    ::close(master_);
-  }
-  Terminal(const Terminal&) = delete;
-  Terminal& operator=(const Terminal&) = delete;
-
-  const std::string& name() const { return name_; }
-  void type(const std::string& keys) const { EXPECT_EQ(::write(master_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size())); }
-  /// All that was shown so far.
-  const std::string& shown() {
-    char block[4096];
-    for (ssize_t count = 0; (count = ::read(master_, block, sizeof block)) > 0;) {
-      shown_.append(block, static_cast<std::size_t>(count));
-    }
-    return shown_;
-  }
-  int prompts() {
-    int count = 0;
-    for (std::size_t at = shown().find("> "); at != std::string::npos; at = shown_.find("> ", at + 1)) {
-      ++count;
-    }
-    return count;
-  }
-
- private:
-  int master_;
-  int slave_ = -1;
-  std::string name_;
-  std::string shown_;
-};
-
 TEST_F(SampleTest, AtATerminalAnInterruptEndsTheAnswerAndNotTheSession) {
   Terminal terminal;
   here_.write("answers", "");
@@ -182,7 +142,8 @@ TEST_F(SampleTest, AtATerminalAnInterruptEndsTheAnswerAndNotTheSession) {
   terminal.type("nobody");
   ASSERT_TRUE(program.until([&] { return contains(terminal.shown(), "nobody"); })) << terminal.shown();
   program.send(SIGINT);  // drops the line, so that the end of input is at the beginning of one
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  ASSERT_TRUE(program.until([&] { return !program.has_pending(SIGINT); }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // in which the line is dropped
   terminal.type("\x04");
   EXPECT_EQ(program.wait().code, 0) << "Ctrl-D ends the session";
   const std::string history = contents(here_ / "state/dikkat/history");
@@ -201,6 +162,28 @@ TEST_F(SampleTest, TerminationEndsASessionThatWaits) {
   ASSERT_TRUE(program.until([&] { return terminal.prompts() >= 1; })) << terminal.shown();
   program.send(SIGTERM);
   EXPECT_EQ(program.wait().code, 143);
+}
+
+TEST_F(SampleTest, SeveralAreShownAsTheyComeOneAfterAnother) {
+  Program program(here_.here({"sample", "run", "--prompt", "the ", "--num-samples", "3", "--max-new-tokens", "1000000000"}));
+  ASSERT_TRUE(program.until([&] { return program.out().size() > 1000; })) << "while they are made";
+  program.send(SIGINT);
+  const Outcome stopped = program.wait();
+  EXPECT_EQ(stopped.code, 130);
+  const std::string between = "\n---------------\nthe ";
+  const std::size_t second = stopped.out.find(between);
+  ASSERT_NE(second, std::string::npos);
+  EXPECT_GT(second, 500U) << "the first one came first";
+  EXPECT_NE(stopped.out.find(between, second + 1), std::string::npos) << "what there is of the others is shown at the end";
+
+  const Words some = {"--prompt", "the ", "--num-samples", "11", "--max-new-tokens", "9"};
+  std::string expected;
+  const Json samples = json(some)["samples"];
+  for (const Json& one : samples) {
+    const std::string text = "the " + one["text"].get<std::string>();
+    expected += (expected.empty() ? "" : "---------------\n") + text + (text.ends_with('\n') ? "" : "\n");
+  }
+  EXPECT_EQ(sample(some).out, expected) << "across blocks of eight too";
 }
 
 }  // namespace

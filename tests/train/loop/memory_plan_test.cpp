@@ -122,10 +122,14 @@ TEST(MemoryPlan, MoreThanThereIsIsRefused) {
                         .save_copy = 300 << 20};
   EXPECT_EQ(error_of([&] { require_fits(plan, {.total = std::size_t{750} << 20}); }), "");
   const std::string error = error_of([&] { require_fits(plan, {.total = std::size_t{749} << 20}); });
-  EXPECT_EQ(error.find("training would take 750 MiB of memory (400 MiB for weights, gradients and optimizer state, 50 MiB for activations"),
-            0U)
+  EXPECT_EQ(
+      error.find("training would take 786.4 MB of memory (419.4 MB for weights, gradients and optimizer state, 52.4 MB for activations"),
+      0U)
       << error;
-  EXPECT_NE(error.find("749 MiB"), std::string::npos) << error;
+  EXPECT_NE(error.find("785.4 MB"), std::string::npos) << error;
+  EXPECT_NE(error.find("a smaller one (model.n_embd"), std::string::npos) << "most is the model's: " << error;
+  const std::string batch = error_of([&] { require_fits({.weights = 1 << 20, .activations = 90 << 20}, {.total = 50 << 20}); });
+  EXPECT_NE(batch.find("a smaller train.batch_size"), std::string::npos) << batch;
   EXPECT_NE(error_of([&] { require_fits(plan, {.address_space = 1 << 20}); }).find("ulimit -v"), std::string::npos);
 }
 

@@ -1,0 +1,179 @@
+#include <algorithm>
+#include <regex>
+#include <sstream>
+
+#include "tests/train/cli/terminal.h"
+#include "tests/train/cli/workspace.h"
+
+// What a person sees of the program.
+namespace dikkat::testing {
+namespace {
+
+/// What a terminal of unlimited height shows in the end; `widest` is the longest line that ever stood there. No cursor but \r, \n and
+/// erasing to the end of the line.
+struct Screen {
+  std::vector<std::string> lines = {""};
+  std::size_t widest = 0;
+
+  explicit Screen(const std::string& written) {
+    std::size_t column = 0;
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      std::string& line = lines.back();
+      if (written[i] == '\n') {
+        lines.emplace_back();
+        column = 0;
+      } else if (written[i] == '\r') {
+        column = 0;
+      } else if (written.compare(i, 3, "\x1b[K") == 0) {
+        line.resize(column);
+        i += 2;
+      } else {
+        line.resize(std::max(line.size(), column + 1));
+        line[column++] = written[i];
+      }
+      widest = std::max(widest, column);
+    }
+  }
+  long count(const std::string& pattern) const {
+    return std::count_if(lines.begin(), lines.end(), [&](const std::string& line) { return std::regex_search(line, std::regex(pattern)); });
+  }
+};
+
+std::string with_number(int number) { return std::to_string(number); }
+
+class TerminalOf : public ::testing::TestWithParam<unsigned short> {};
+
+TEST_P(TerminalOf, TrainingFitsAndKeepsALineEveryLogInterval) {
+  const Workspace here;
+  Terminal terminal(GetParam());
+  Program program(here.here({"train", "--config", "tiny.toml", "--out", "run", "--set", "train.max_steps=300", "train.log_interval=50"},
+                            {.err = terminal.name()}));
+  program.until([&] { return terminal.shown().ends_with("finished"); });  // which reads all the time: a terminal holds little
+  const Outcome ended = program.wait();
+  EXPECT_EQ(ended.code, 0);
+  const Screen screen(terminal.shown());
+  EXPECT_LE(screen.widest, GetParam()) << "the text is not wrapped by the terminal";
+  for (const int step : {1, 50, 100, 150, 200, 250, 300}) {
+    EXPECT_EQ(screen.count("^step +" + with_number(step) + "/300  loss \\d"), 1) << step;
+  }
+  EXPECT_EQ(screen.count("^step .*  loss "), 7) << "no other step stays";
+  EXPECT_GT(screen.count("\\(best so far\\)$"), 0);
+  EXPECT_EQ(screen.lines.back(), "");
+  const auto live = std::count(terminal.shown().begin(), terminal.shown().end(), '\r');
+  EXPECT_GT(live, 7) << "a line moves meanwhile";
+}
+
+INSTANTIATE_TEST_SUITE_P(Interface, TerminalOf, ::testing::Values(80, 40), ::testing::PrintToStringParamName());
+
+TEST(Interface, QuietSaysNothingButResultsWarningsAndErrors) {
+  const Workspace here;
+  const Outcome trained = here.run({"--quiet", "train", "--config", "tiny.toml", "--out", "run", "--set", "train.max_steps=6"});
+  EXPECT_EQ(trained.code, 0);
+  EXPECT_EQ(trained.out, "run\n");
+  EXPECT_EQ(trained.err, "");
+  const Outcome crowded =
+      here.run({"train", "--quiet", "--threads", "999", "--config", "tiny.toml", "--out", "again", "--set", "train.max_steps=1"});
+  EXPECT_TRUE(crowded.err.starts_with("warning   999 threads")) << crowded.err;
+  const Outcome refused = here.run({"eval", "nowhere", "--quiet"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(refused.err.starts_with("dikkat: ")) << refused.err;
+  const Outcome sampled = here.run({"sample", "run", "--quiet", "--prompt", "the ", "--max-new-tokens", "40"});
+  EXPECT_EQ(sampled.err, "") << "not even of a text that outgrew the context";
+}
+
+TEST(Interface, VerifyGivesJson) {
+  const Workspace here;
+  here.train("run", {"train.max_steps=8"});
+  const Outcome good = here.run({"verify", "run", "--json"});
+  EXPECT_EQ(good.code, 0);
+  const Json all = Json::parse(good.out);
+  EXPECT_EQ(all["good"], true);
+  EXPECT_EQ(all["checkpoints"].back()["step"], 8);
+  EXPECT_EQ(all["checkpoints"].back()["hash"].get<std::string>().size(), 64U);
+
+  std::string file = here.checkpoint("run", 8);
+  file[file.size() / 2] = static_cast<char>(file[file.size() / 2] ^ 1);
+  here.write("run/checkpoints/step-000000008.h5", file);
+  const Outcome damaged = here.run({"verify", "run", "--json"});
+  EXPECT_EQ(damaged.code, 2);
+  const Json found = Json::parse(damaged.out);
+  EXPECT_EQ(found["good"], false);
+  EXPECT_EQ(found["checkpoints"].size(), all["checkpoints"].size());
+  const Json& bad = found["checkpoints"].back();
+  EXPECT_EQ(bad["good"], false);
+  EXPECT_TRUE(contains(bad["error"], "step-000000008.h5")) << bad;
+}
+
+TEST(Interface, SaysThatAnEarlierCheckpointIsBetter) {
+  const Workspace here;
+  here.train("run", {"train.max_steps=18", "optim.learning_rate=1", "optim.warmup_steps=0", "optim.grad_clip=1e9", "optim.beta2=0.5"});
+  const int best = Json::parse(here.run({"inspect", "run", "--best", "--json"}).out)["step"];
+  ASSERT_LT(best, 18) << "it was to get worse";
+  for (const Words& command : {Words{"sample", "run", "--max-new-tokens", "1"}, Words{"eval", "run"}}) {
+    const Outcome newest = here.run(command);
+    EXPECT_TRUE(contains(newest.err, "the newest checkpoint, of step 18 (validation loss ")) << newest.err;
+    EXPECT_TRUE(contains(newest.err, "that of step " + std::to_string(best) + " (validation loss ")) << newest.err;
+    EXPECT_TRUE(contains(newest.err, "--best")) << newest.err;
+    Words of_best = command;
+    of_best.emplace_back("--best");
+    EXPECT_FALSE(contains(here.run(of_best).err, "newest"));
+  }
+  here.train("better", {"train.max_steps=6"});
+  EXPECT_FALSE(contains(here.run({"eval", "better"}).err, "newest")) << "the newest is the best";
+}
+
+TEST(Interface, SaysWhatToDoAboutACorpusThatMoved) {
+  const Workspace here;
+  here.train("run", {"train.max_steps=2"});
+  std::filesystem::rename(here / "text.txt", here / "moved.txt");
+  const Outcome resumed = here.run({"resume", "run", "--set", "train.max_steps=3"});
+  EXPECT_EQ(resumed.code, 2);
+  EXPECT_TRUE(contains(resumed.err, "dikkat resume run --set data.corpus=")) << resumed.err;
+  const Outcome evaluated = here.run({"eval", "run"});
+  EXPECT_EQ(evaluated.code, 2);
+  EXPECT_TRUE(contains(evaluated.err, "dikkat eval run --corpus ")) << evaluated.err;
+  EXPECT_EQ(here.run({"resume", "run", "--set", "data.corpus=moved.txt", "train.max_steps=3"}).code, 0) << "it is as it says";
+  EXPECT_EQ(here.run({"eval", "run", "--corpus", "moved.txt"}).code, 0);
+}
+
+TEST(Interface, PlansWhatDoesNotFit) {
+  const Workspace here;
+  const Outcome planned = here.run({"plan", "--config", "tiny.toml", "--set", "model.n_embd=1000000", "model.n_head=10"});
+  EXPECT_EQ(planned.code, 2);
+  EXPECT_TRUE(contains(planned.out, "memory\n  weights")) << planned.out;
+  EXPECT_TRUE(contains(planned.out, " TB")) << planned.out;
+  EXPECT_TRUE(contains(planned.err, " TB of memory")) << planned.err;
+  EXPECT_TRUE(contains(planned.err, "model.n_embd") && !contains(planned.err, "batch_size")) << planned.err;
+}
+
+TEST(Interface, EvaluationSkipsAndCountsUnknownCharactersWhenAsked) {
+  const Workspace here;
+  here.train("run", {"train.max_steps=1", "tokenizer.kind=char"});
+  here.write("known.txt", "the lamp turns and ships go by at night. the lamp turns and ships go by.");
+  here.write("foreign.txt", "the lamp é turns and ships go ü by at night. the é lamp turns and ships go by.");
+  const Outcome refused = here.run({"eval", "run", "--corpus", "foreign.txt"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(contains(refused.err, "--unknown skip")) << refused.err;
+  const Outcome skipped = here.run({"eval", "run", "--corpus", "foreign.txt", "--unknown", "skip", "--json"});
+  EXPECT_EQ(skipped.code, 0) << skipped.err;
+  EXPECT_TRUE(contains(skipped.err, "3 (2 kinds: é ü)")) << skipped.err;
+  EXPECT_TRUE(Json::parse(skipped.out)["bits_per_byte"].is_null()) << "its tokens do not stand for all bytes";
+  EXPECT_EQ(Json::parse(skipped.out)["tokens"],
+            Json::parse(here.run({"eval", "run", "--corpus", "known.txt", "--json"}).out)["tokens"].get<int>() + 3)
+      << "the blanks beside them are known";
+  EXPECT_EQ(here.run({"eval", "run", "--corpus", "known.txt", "--unknown", "skip"}).out,
+            here.run({"eval", "run", "--corpus", "known.txt"}).out);
+  EXPECT_EQ(here.run({"eval", "run", "--corpus", "known.txt", "--unknown", "drop"}).code, 2);
+}
+
+TEST(Interface, TheVersionHasWhatAReportNeeds) {
+  const Outcome version = run({.arguments = {"--version", "--verbose"}});
+  EXPECT_EQ(version.code, 0);
+  for (const char* line : {"\ncommit +([0-9a-f]{12}|unknown)", "\ncompiler +(gcc|clang) \\S", "\nflags +-O", "\ninstructions +\\S",
+                           "\nlibraries +oneDNN .*HDF5 "}) {
+    EXPECT_TRUE(std::regex_search(version.out, std::regex(line))) << line << version.out;
+  }
+}
+
+}  // namespace
+}  // namespace dikkat::testing

@@ -1,0 +1,33 @@
+#include "train/cli/better_checkpoint.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "train/cli/streams.h"
+#include "train/loop/metrics.h"
+
+namespace dikkat {
+
+void tell_of_a_better_checkpoint(const std::string& source, bool best, const CheckpointFile& taken) {
+  if (best || !std::filesystem::is_directory(source)) {
+    return;
+  }
+  const index step = taken.state().step;
+  const auto lowest = best_checkpoint(source);
+  if (!lowest || lowest->step == step) {
+    return;
+  }
+  std::ostringstream metrics;
+  metrics << std::ifstream(std::filesystem::path(source) / "metrics.jsonl", std::ios::binary).rdbuf();
+  const auto loss_at = [&](index of) {
+    const auto evaluation = keep_metrics(metrics.str(), of).evaluation;
+    return evaluation ? fmt::format(" (validation loss {:.4f})", evaluation->val_loss) : "";
+  };
+  tell(fmt::format("this is the newest checkpoint, of step {}{}; that of step {}{} has the lowest validation loss, and --best takes it",
+                   step, loss_at(step), lowest->step, loss_at(lowest->step)));
+}
+
+}  // namespace dikkat

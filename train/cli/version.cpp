@@ -1,0 +1,28 @@
+#include "train/cli/version.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "train/loop/build_info.h"
+
+namespace dikkat {
+namespace {
+
+std::string system_libraries() {
+  std::string glibc(64, '\0');
+  glibc.resize(::confstr(_CS_GNU_LIBC_VERSION, glibc.data(), glibc.size()) - 1);
+  return glibc;
+}
+
+}  // namespace
+
+std::string version_line() { return fmt::format("dikkat {}\n", build_info().version); }
+
+std::string version_report() {
+  const BuildInfo& info = build_info();
+  const auto line = [](const char* name, const std::string& text) { return fmt::format("{:<13}{}\n", name, text); };
+  return version_line() + line("commit", DIKKAT_COMMIT) + line("compiler", info.compiler) + line("flags", info.flags) +
+         line("instructions", info.instruction_set) + line("libraries", DIKKAT_LIBRARIES ", " + system_libraries());
+}
+
+}  // namespace dikkat
