@@ -58,7 +58,7 @@ struct OptimConfig {
   double beta1 = 0.9;
   double beta2 = 0.95;
   double eps = 1e-8;
-  double momentum = 0.95;  // of muon
+  double muon_momentum = 0.95;
   double grad_clip = 1.0;  // 0: off
   std::vector<ParameterGroupConfig> groups;
 

@@ -245,7 +245,7 @@ constexpr Key kKeys[] = {
     optim<&OptimConfig::beta1>("beta1", from_to_below(0, 1), "AdamW's memory of gradients."),
     optim<&OptimConfig::beta2>("beta2", from_to_below(0, 1), "AdamW's memory of squared gradients."),
     optim<&OptimConfig::eps>("eps", between(1e-30, 1), "AdamW's term against division by 0."),
-    optim<&OptimConfig::momentum>("momentum", where(has_muon, from_to_below(0, 1)), "Muon's memory of gradients."),
+    optim<&OptimConfig::muon_momentum>("muon_momentum", where(has_muon, from_to_below(0, 1)), "Muon's memory of gradients."),
     optim<&OptimConfig::grad_clip>("grad_clip", at_least(0), "Longest gradient, as a global norm; 0 is off."),
 
     train<&TrainConfig::batch_size>("batch_size", between(1, kMany), "Windows of block_size tokens, or pairs, in one pass."),

@@ -49,7 +49,7 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimConfig& config, ParameterSt
   const AdamW::Options adamw{.beta1 = config.beta1, .beta2 = config.beta2, .eps = config.eps, .weight_decay = config.weight_decay};
   const auto settings = settings_of(store, config.weight_decay, groups, config.learning_rate);
   if (config.kind == "muon") {
-    return std::make_unique<Muon>(store, Muon::Options{.momentum = config.momentum, .adamw = adamw}, settings);
+    return std::make_unique<Muon>(store, Muon::Options{.momentum = config.muon_momentum, .adamw = adamw}, settings);
   }
   return std::make_unique<AdamW>(store, adamw, settings);
 }

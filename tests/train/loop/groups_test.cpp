@@ -40,7 +40,8 @@ TEST_F(Optimizers, MuonResumesToTheSameBytesOnOtherThreads) {
   Trainer::resume(folder / "parts", {}).run(quiet, never);
   EXPECT_EQ(last_of(folder / "whole"), last_of(folder / "parts"));
   std::map<std::string, int> slabs;
-  for (const StoredTensor& tensor : open_checkpoint(folder / "whole").tensors()) {
+  const CheckpointFile checkpoint = open_checkpoint(folder / "whole");
+  for (const StoredTensor& tensor : checkpoint.tensors()) {
     ++slabs[tensor.path.substr(0, tensor.path.rfind('/'))];
   }
   const int all = slabs["model"];
@@ -69,7 +70,8 @@ TEST_F(Optimizers, FrozenParametersStayAsTheyAreAndHaveNoState) {
     for (const auto& [path, values] : before) {
       EXPECT_EQ(weights(run, path.c_str()) == values, !path.starts_with("h.1")) << kind << ' ' << path;
     }
-    for (const StoredTensor& tensor : open_checkpoint(run).tensors()) {
+    const CheckpointFile checkpoint = open_checkpoint(run);
+    for (const StoredTensor& tensor : checkpoint.tensors()) {
       EXPECT_FALSE(tensor.path.starts_with("optimizer") && tensor.path.find("/h.0.") != std::string::npos) << tensor.path;
     }
   }
