@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "layers/transformer_config.h"
@@ -32,7 +34,21 @@ struct DataConfig {
   bool operator==(const DataConfig&) const = default;
 };
 
+/// An entry of [[optim.groups]]: parameters that are trained in another way than the rest. What is not set stays as it is. Of several
+/// entries that hold a parameter, the last one that sets a value counts.
+struct ParameterGroupConfig {
+  std::string match{};                    // a pattern for the parameter's path, with * and ?; empty: any
+  std::string role{};                     // one of kParameterRoles; empty: any
+  std::optional<double> learning_rate{};  // in place of optim.learning_rate; the schedule has the same form
+  std::optional<double> weight_decay{};   // also of biases and norms
+  std::optional<bool> frozen{};
+
+  bool operator==(const ParameterGroupConfig&) const = default;
+};
+inline constexpr std::string_view kParameterRoles[] = {"vector", "hidden", "embedding", "head"};  // in the order of Role
+
 struct OptimConfig {
+  std::string kind = "adamw";
   double learning_rate = 1e-3;
   Derived<double> min_lr{};  // learning_rate / 10
   std::string schedule = "cosine";
@@ -42,7 +58,9 @@ struct OptimConfig {
   double beta1 = 0.9;
   double beta2 = 0.95;
   double eps = 1e-8;
+  double muon_momentum = 0.95;
   double grad_clip = 1.0;  // 0: off
+  std::vector<ParameterGroupConfig> groups;
 
   bool operator==(const OptimConfig&) const = default;
 };

@@ -101,7 +101,7 @@ constexpr ForeignName kNames[] = {
     {"betas", kPyTorch, "optim.beta1", "the second one is optim.beta2"},
     {"epsilon", kCommon, "optim.eps", ""},
     {"momentum", kPyTorch, "optim.beta1", ""},
-    {"optimizer", kCommon, "", "training is by AdamW"},
+    {"optimizer", kCommon, "optim.kind", ""},
     {"clip_grad_norm", kPyTorch, "optim.grad_clip", ""},
     {"num_workers", kPyTorch, "", "batches are read ahead by themselves"},
     {"shuffle", kPyTorch, "", "every epoch visits all windows in an order of its own, which follows from train.seed"},

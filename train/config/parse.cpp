@@ -140,6 +140,10 @@ class Reader {
       return;
     }
     for (auto&& [name, node] : table) {
+      if (section == "optim" && name.str() == "groups") {
+        read_groups(node, name.source().begin);
+        continue;
+      }
       const Key* key = find_key(section, name.str());
       if (key == nullptr) {
         add(name.source().begin, unknown_key(section, name.str()));
@@ -152,6 +156,55 @@ class Reader {
       } else {
         add(name.source().begin, reading.problem);
       }
+    }
+  }
+
+  void read_groups(const toml::node& node, toml::source_position where) {
+    const toml::array* list = node.as_array();
+    if (list == nullptr || !std::ranges::all_of(*list, [](const toml::node& item) { return item.is_table(); })) {
+      add(where, "optim.groups is no list of tables, expected [[optim.groups]] on a line of its own before each group");
+      return;
+    }
+    config_.optim.groups.clear();
+    for (const toml::node& item : *list) {
+      read_group(*item.as_table(), config_.optim.groups.emplace_back());
+    }
+  }
+
+  void read_group(const toml::table& table, ParameterGroupConfig& group) {
+    constexpr std::string_view kNames[] = {"match", "role", "learning_rate", "weight_decay", "frozen"};
+    for (auto&& [name, node] : table) {
+      const std::string_view key = name.str();
+      const auto number = node.is_number() ? node.value<double>() : std::nullopt;
+      std::string expected;
+      if (key == "match") {
+        group.match = node.value<std::string>().value_or("");
+        expected = group.match.empty() ? "a pattern such as \"h.0.*\"" : "";
+      } else if (key == "role") {
+        group.role = node.value<std::string>().value_or("");
+        expected =
+            std::ranges::find(kParameterRoles, group.role) == std::end(kParameterRoles) ? "one of vector, hidden, embedding, head" : "";
+      } else if (key == "learning_rate") {
+        group.learning_rate = number;
+        expected = number && 0 < *number && *number <= 1 ? "" : "a number above 0 and at most 1";
+      } else if (key == "weight_decay") {
+        group.weight_decay = number;
+        expected = number && 0 <= *number && *number <= 10 ? "" : "a number from 0 to 10";
+      } else if (key == "frozen") {
+        group.frozen = node.is_boolean() ? node.value<bool>() : std::nullopt;
+        expected = group.frozen ? "" : "true or false";
+      } else {
+        const std::string_view near = nearest_word(kNames, key);
+        add(name.source().begin,
+            concat("a group of optim.groups has no key ", key, near.empty() ? "" : concat(": did you mean ", near, '?'),
+                   " It has match, role, learning_rate, weight_decay and frozen"));
+      }
+      if (!expected.empty()) {
+        add(name.source().begin, concat("optim.groups: ", key, " is ", describe(node), ", expected ", expected));
+      }
+    }
+    if (!table.contains("match") && !table.contains("role")) {
+      add(table.source().begin, "optim.groups: a group has neither match nor role, expected one of them to say what it holds");
     }
   }
 

@@ -38,6 +38,39 @@ std::string assignment(const Key& key, const Config& config, bool derived_is_com
   return concat(key.name, " = ", schema::to_toml(value), '\n');
 }
 
+/// In the form that parse_config() reads.
+std::string groups_text(const Config& config) {
+  std::string text;
+  for (const ParameterGroupConfig& group : config.optim.groups) {
+    const auto line = [&](const char* name, const Value& value) { text += concat(name, " = ", schema::to_toml(value), '\n'); };
+    text += "\n[[optim.groups]]\n";
+    if (!group.match.empty()) {
+      line("match", group.match);
+    }
+    if (!group.role.empty()) {
+      line("role", group.role);
+    }
+    if (group.learning_rate) {
+      line("learning_rate", *group.learning_rate);
+    }
+    if (group.weight_decay) {
+      line("weight_decay", *group.weight_decay);
+    }
+    if (group.frozen) {
+      line("frozen", *group.frozen);
+    }
+  }
+  return text;
+}
+
+constexpr const char* kAboutGroups = R"(
+# Parameters that are trained in another way than the rest: those whose path matches a pattern, or with a role (hidden, embedding, head,
+# vector). learning_rate, weight_decay and frozen may be set; where several groups hold a parameter, the last one that sets a value counts.
+# [[optim.groups]]
+# match = "h.0.*"
+# frozen = true
+)";
+
 bool has_effect(const Key& key, const Config& config) { return key.rule.has_effect == nullptr || key.rule.has_effect(config); }
 
 bool is_changed(const Key& key, const Config& config) {
@@ -55,23 +88,28 @@ std::string to_toml(const Config& config) {
     }
   }
   return concat(derived.empty() ? "" : concat("derived = [", derived, "]\n\n"),
-                by_section([&](const Key& key) { return assignment(key, config, false); }));
+                by_section([&](const Key& key) { return assignment(key, config, false); }), groups_text(config));
 }
 
 std::string to_recipe(const Config& config) {
-  return by_section(
-      [&](const Key& key) { return has_effect(key, config) || is_changed(key, config) ? assignment(key, config, true) : std::string(); });
+  return by_section([&](const Key& key) {
+           return has_effect(key, config) || is_changed(key, config) ? assignment(key, config, true) : std::string();
+         }) +
+         groups_text(config);
 }
 
 std::string to_commented_toml(const Config& config) {
   return by_section([&](const Key& key) {
-    return concat("\n# ", key.help, "\n# ", key.name, ": ", key.expected(), key.rule.derived.empty() ? "" : "; default: ", key.rule.derived,
-                  key.rule.fixed ? "; fixed when the run starts" : "", '\n', assignment(key, config, true));
-  });
+           return concat("\n# ", key.help, "\n# ", key.name, ": ", key.expected(),
+                         key.rule.derived.empty() ? "" : "; default: ", key.rule.derived,
+                         key.rule.fixed ? "; fixed when the run starts" : "", '\n', assignment(key, config, true));
+         }) +
+         kAboutGroups + groups_text(config);
 }
 
 std::string to_toml_of_changes(const Config& config) {
-  return by_section([&](const Key& key) { return is_changed(key, config) ? assignment(key, config, true) : std::string(); });
+  return by_section([&](const Key& key) { return is_changed(key, config) ? assignment(key, config, true) : std::string(); }) +
+         groups_text(config);
 }
 
 std::vector<ConfigDifference> differences(const Config& ours, const Config& theirs, std::string_view section) {
@@ -82,6 +120,9 @@ std::vector<ConfigDifference> differences(const Config& ours, const Config& thei
     if (counts && a != b) {
       found.push_back({key.path(), schema::to_toml(a), schema::to_toml(b)});
     }
+  }
+  if (section == "optim" && ours.optim.groups != theirs.optim.groups) {
+    found.push_back({"optim.groups", groups_text(ours), groups_text(theirs)});
   }
   return found;
 }

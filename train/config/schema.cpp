@@ -154,6 +154,9 @@ constexpr std::string_view kOnFailedSave[] = {"stop", "continue"};
 constexpr std::string_view kRecomputes[] = {"none", "cheap", "block"};
 constexpr std::string_view kSchedules[] = {"constant", "linear", "cosine", "inverse_sqrt"};
 
+constexpr std::string_view kOptimizers[] = {"adamw", "muon"};
+
+bool has_muon(const Config& c) { return c.optim.kind == "muon"; }
 bool has_encoder(const Config& c) { return c.model.kind == ModelKind::encoder_decoder; }
 bool learns_bpe(const Config& c) { return c.tokenizer.kind == "bpe" && c.tokenizer.path.empty(); }
 bool learns_words(const Config& c) { return c.tokenizer.kind == "word" && c.tokenizer.path.empty(); }
@@ -226,6 +229,9 @@ constexpr Key kKeys[] = {
         "A folder to keep the tokens of texts in, so that the next run finds them; auto is ~/.cache/dikkat for texts of "
         "8 MB and more, off is memory."),
 
+    optim<&OptimConfig::kind>("kind", fixed(one_of(kOptimizers)),
+                              "The optimizer. muon makes the updates of hidden matrices orthogonal, and leaves all other parameters to "
+                              "AdamW; it needs fewer steps, each of which takes longer where batches are small."),
     optim<&OptimConfig::learning_rate>("learning_rate", above_to(0, 1), "Highest learning rate, reached after the warm-up."),
     optim<&OptimConfig::min_lr>("min_lr", derived(between(0, 1), "learning_rate / 10"), "Where a linear or cosine schedule ends."),
     optim<&OptimConfig::schedule>(
@@ -234,10 +240,12 @@ constexpr Key kKeys[] = {
     optim<&OptimConfig::warmup_steps>("warmup_steps", between(0, kMaxStep), "Steps in which the rate rises to learning_rate; 0 is none."),
     optim<&OptimConfig::decay_steps>("decay_steps", derived(between(1, kMaxStep), "max_steps when the run starts"),
                                      "Step at which the schedule reaches min_lr; a longer run stays there."),
-    optim<&OptimConfig::weight_decay>("weight_decay", between(0, 10), "AdamW's decay of tensors with two or more dimensions."),
+    optim<&OptimConfig::weight_decay>("weight_decay", between(0, 10),
+                                      "How fast weights shrink, times the learning rate; of tensors with two or more dimensions."),
     optim<&OptimConfig::beta1>("beta1", from_to_below(0, 1), "AdamW's memory of gradients."),
     optim<&OptimConfig::beta2>("beta2", from_to_below(0, 1), "AdamW's memory of squared gradients."),
     optim<&OptimConfig::eps>("eps", between(1e-30, 1), "AdamW's term against division by 0."),
+    optim<&OptimConfig::muon_momentum>("muon_momentum", where(has_muon, from_to_below(0, 1)), "Muon's memory of gradients."),
     optim<&OptimConfig::grad_clip>("grad_clip", at_least(0), "Longest gradient, as a global norm; 0 is off."),
 
     train<&TrainConfig::batch_size>("batch_size", between(1, kMany), "Windows of block_size tokens, or pairs, in one pass."),

@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
-#include "optim/adamw.h"
 #include "optim/clip.h"
 #include "train/config/parse.h"
 #include "train/io/file.h"
 #include "train/loop/build_info.h"
 #include "train/loop/loss_watch.h"
+#include "train/loop/make_optimizer.h"
 #include "train/loop/training_snapshot.h"
 #include "train/machine/machine_memory.h"
 #include "train/machine/out_of_memory.h"
@@ -73,11 +73,7 @@ void TrainingRun::record_build() {
 }
 
 void TrainingRun::reserve() {
-  model.parameters().lay_out();
-  optimizer = std::make_unique<AdamW>(
-      model.parameters(),
-      AdamW::Options{
-          .beta1 = config.optim.beta1, .beta2 = config.optim.beta2, .eps = config.optim.eps, .weight_decay = config.optim.weight_decay});
+  optimizer = make_optimizer(config.optim, model.parameters());
   require_fits(plan_parameters(model.parameters(), *optimizer, config.train), machine_memory());
   model.parameters().reserve();
   optimizer->reserve();

@@ -27,7 +27,7 @@ TEST(ToToml, HasEveryKeyOfAResolvedConfiguration) {
     ASSERT_NE(at, std::string::npos) << key.path() << " is missing or out of order in\n" << text;
   }
   EXPECT_NE(text.find("\n\n[model]\nkind = \"gpt\"\nn_layer = 4\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("\n\n[optim]\nlearning_rate = 0.001\nmin_lr = 1e-4\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n\n[optim]\nkind = \"adamw\"\nlearning_rate = 0.001\nmin_lr = 1e-4\n"), std::string::npos) << text;
   EXPECT_TRUE(text.starts_with("derived = [\"model.n_encoder_layer\", \"model.n_hidden\", ")) << text;
 }
 

@@ -1,0 +1,115 @@
+#include <map>
+
+#include "autograd/base/parallel.h"
+#include "tests/support/throws.h"
+#include "tests/train/loop/tiny_run.h"
+#include "train/loop/make_optimizer.h"
+#include "train/model/trained_model.h"
+
+namespace dikkat {
+namespace {
+
+struct Optimizers : ::testing::Test {
+  Optimizers() { write_file(folder / "corpus.txt", tiny_text()); }
+  Config config(const std::string& kind) const {
+    Config c = tiny_config(folder / "corpus.txt");
+    c.optim.kind = kind;
+    c.train.max_steps = 8;
+    return c;
+  }
+  /// The bytes of the last checkpoint.
+  static std::string last_of(const std::filesystem::path& run) { return contents(open_checkpoint(run).path()); }
+  static std::vector<float> weights(const std::filesystem::path& run, const char* path) {
+    const TrainedModel trained = load_trained_model(run.string(), false);
+    ParameterStore& store = trained.model->parameters();
+    const ParameterStore::Entry& entry = store.entry(path);
+    return {store.weights<float>() + entry.offset, store.weights<float>() + entry.offset + entry.size()};
+  }
+
+  TemporaryFolder folder;
+  TrainingEvents quiet;
+};
+
+TEST_F(Optimizers, MuonResumesToTheSameBytesOnOtherThreads) {
+  {
+    const WithThreads two(2);
+    Trainer::start(config("muon"), folder / "whole").run(quiet, never);
+    Trainer::start(config("muon"), folder / "parts").run(quiet, after(3));
+  }
+  const WithThreads one(1);
+  Trainer::resume(folder / "parts", {}).run(quiet, never);
+  EXPECT_EQ(last_of(folder / "whole"), last_of(folder / "parts"));
+  std::map<std::string, int> slabs;
+  const CheckpointFile checkpoint = open_checkpoint(folder / "whole");
+  for (const StoredTensor& tensor : checkpoint.tensors()) {
+    ++slabs[tensor.path.substr(0, tensor.path.rfind('/'))];
+  }
+  const int all = slabs["model"];
+  EXPECT_EQ(slabs,
+            (std::map<std::string, int>{{"model", all}, {"optimizer/momentum", 8}, {"optimizer/m", all - 8}, {"optimizer/v", all - 8}}));
+}
+
+TEST_F(Optimizers, FrozenParametersStayAsTheyAreAndHaveNoState) {
+  for (const char* kind : {"adamw", "muon"}) {
+    const auto run = folder / kind;
+    Config c = config(kind);
+    c.optim.groups = {{.match = "h.0.*", .frozen = true}, {.match = "wte.weight", .frozen = true}};
+    Trainer trainer = Trainer::start(c, run);
+    const auto first = [&](const char* path) {
+      auto& store = const_cast<ParameterStore&>(trainer.model().parameters());
+      const ParameterStore::Entry& entry = store.entry(path);
+      return std::vector<float>(store.weights<float>() + entry.offset, store.weights<float>() + entry.offset + entry.size());
+    };
+    std::map<std::string, std::vector<float>> before;
+    for (const char* path : {"h.0.attn.c_attn.weight", "h.0.ln_1.weight", "wte.weight", "h.1.attn.c_attn.weight"}) {
+      before[path] = first(path);
+    }
+    trainer.run(quiet, after(3));
+    { const Trainer done = std::move(trainer); }
+    Trainer::resume(run, {}).run(quiet, never);
+    for (const auto& [path, values] : before) {
+      EXPECT_EQ(weights(run, path.c_str()) == values, !path.starts_with("h.1")) << kind << ' ' << path;
+    }
+    const CheckpointFile checkpoint = open_checkpoint(run);
+    for (const StoredTensor& tensor : checkpoint.tensors()) {
+      EXPECT_FALSE(tensor.path.starts_with("optimizer") && tensor.path.find("/h.0.") != std::string::npos) << tensor.path;
+    }
+  }
+}
+
+TEST_F(Optimizers, AGroupThatHoldsNothingIsRefused) {
+  Config c = config("adamw");
+  c.optim.groups = {{.match = "h.0.atn.*", .weight_decay = 0}};
+  EXPECT_EQ(
+      testing::error_of([&] { Trainer::plan(c); }).find("optim.groups: no parameter matches \"h.0.atn.*\"; paths that come near: h.0."),
+      0U);
+  c.optim.groups = {{.role = "head", .weight_decay = 0}};
+  EXPECT_EQ(testing::error_of([&] { Trainer::plan(c); }), "optim.groups: no parameter has the role \"head\"");
+  c.optim.groups = {{.match = "*", .frozen = true}};
+  EXPECT_EQ(testing::error_of([&] { Trainer::plan(c); }), "optim.groups freeze all parameters, expected some that are trained");
+}
+
+TEST_F(Optimizers, GroupsAreInTheConfigurationOfARun) {
+  Config c = parse_config(
+      "[optim]\nkind = \"muon\"\n[[optim.groups]]\nrole = \"embedding\"\nlearning_rate = 0.01\n"
+      "[[optim.groups]]\nmatch = \"h.?.*\"\nweight_decay = 0\nfrozen = false\n",
+      "text");
+  ASSERT_EQ(c.optim.groups.size(), 2U);
+  EXPECT_EQ(c.optim.groups[0], (ParameterGroupConfig{.role = "embedding", .learning_rate = 0.01}));
+  EXPECT_EQ(c.optim.groups[1], (ParameterGroupConfig{.match = "h.?.*", .weight_decay = 0, .frozen = false}));
+  resolve(c);
+  const Config back = parse_config(to_toml(c), "written");
+  EXPECT_EQ(back.optim.groups, c.optim.groups);
+  Config other = c;
+  other.optim.groups.pop_back();
+  ASSERT_EQ(differences(c, other, "optim").size(), 1U);
+  EXPECT_EQ(differences(c, other, "optim")[0].path, "optim.groups");
+  const auto error = [](const char* group) { return testing::error_of([&] { parse_config(concat("[[optim.groups]]\n", group), "t"); }); };
+  EXPECT_NE(error("frozen = true").find("neither match nor role"), std::string::npos);
+  EXPECT_NE(error("match = \"*\"\nfrosen = true").find("did you mean frozen?"), std::string::npos);
+  EXPECT_NE(error("role = \"hiden\"").find("expected one of vector, hidden, embedding, head"), std::string::npos);
+  EXPECT_NE(error("match = \"*\"\nlearning_rate = -1").find("a number above 0"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace dikkat

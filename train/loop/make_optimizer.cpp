@@ -1,0 +1,57 @@
+#include "train/loop/make_optimizer.h"
+
+#include <algorithm>
+
+#include "optim/adamw.h"
+#include "optim/muon.h"
+#include "train/config/advice.h"
+
+namespace dikkat {
+namespace {
+
+ParameterGroup group_of(const ParameterGroupConfig& c) {
+  ParameterGroup group{.match = c.match, .learning_rate = c.learning_rate, .weight_decay = c.weight_decay, .frozen = c.frozen};
+  if (!c.role.empty()) {
+    group.role = static_cast<Role>(std::find(std::begin(kParameterRoles), std::end(kParameterRoles), c.role) - std::begin(kParameterRoles));
+  }
+  return group;
+}
+
+/// The three paths that are most like the pattern, for people.
+std::string nearest_paths(const ParameterStore& store, const std::string& pattern) {
+  std::vector<std::pair<int, std::string_view>> paths;
+  for (const ParameterStore::Entry* entry : store.entries()) {
+    paths.emplace_back(schema::edit_distance(pattern, entry->path), entry->path);
+  }
+  std::sort(paths.begin(), paths.end());
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(paths.size(), 3); ++i) {
+    append_to(text, concat(i == 0 ? "" : ", ", paths[i].second));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::unique_ptr<Optimizer> make_optimizer(const OptimConfig& config, ParameterStore& store) {
+  std::vector<ParameterGroup> groups;
+  for (const ParameterGroupConfig& c : config.groups) {
+    const ParameterGroup& group = groups.emplace_back(group_of(c));
+    const bool holds_any = std::any_of(store.entries().begin(), store.entries().end(),
+                                       [&](const ParameterStore::Entry* entry) { return group.contains(*entry); });
+    require_input(holds_any, "optim.groups: no parameter ", c.match.empty() ? "" : concat("matches \"", c.match, '"'),
+                  c.match.empty() || c.role.empty() ? "" : " and ", c.role.empty() ? "" : concat("has the role \"", c.role, '"'),
+                  c.match.empty() ? "" : concat("; paths that come near: ", nearest_paths(store, c.match)));
+  }
+  freeze(store, groups);
+  store.lay_out();
+  require_input(!store.trainable().empty(), "optim.groups freeze all parameters, expected some that are trained");
+  const AdamW::Options adamw{.beta1 = config.beta1, .beta2 = config.beta2, .eps = config.eps, .weight_decay = config.weight_decay};
+  const auto settings = settings_of(store, config.weight_decay, groups, config.learning_rate);
+  if (config.kind == "muon") {
+    return std::make_unique<Muon>(store, Muon::Options{.momentum = config.muon_momentum, .adamw = adamw}, settings);
+  }
+  return std::make_unique<AdamW>(store, adamw, settings);
+}
+
+}  // namespace dikkat
