@@ -19,7 +19,7 @@ import time
 
 CORES = len(os.sched_getaffinity(0))  # and as many threads train
 LOOK_EVERY = 0.01  # s; more often would take from the cores that are measured
-GPT2 = ["data.corpus=['data/tales.txt']", "model.block_size=256", "train.batch_size=1", "train.gradient_accumulation_steps=1"]
+GPT2 = ["tokenizer.kind=byte", "data.corpus=['data/tales.txt']", "model.block_size=256", "train.batch_size=1", "train.gradient_accumulation_steps=1"]
 
 
 def processor_times(process):

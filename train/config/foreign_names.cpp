@@ -16,6 +16,8 @@ constexpr std::string_view kMetrics = "each run writes its numbers to metrics.js
 constexpr std::string_view kSteps = "training is counted in steps, one update of the weights each";
 constexpr std::string_view kOut = "the run directory is the option --out of dikkat train";
 constexpr std::string_view kEvalCommand = "a run is evaluated by dikkat eval RUN_DIR";
+constexpr std::string_view kThreads =
+    "the option --threads of dikkat, or the environment variable OMP_NUM_THREADS, sets the number of threads; results do not depend on it";
 constexpr std::string_view kOneDropout = "one rate serves embeddings, attention and residuals";
 
 constexpr ForeignName kNames[] = {
@@ -31,7 +33,8 @@ constexpr ForeignName kNames[] = {
     {"dtype", kNanoGpt, "", kF32},
     {"compile", kNanoGpt, "", "dikkat is compiled already"},
     {"backend", kNanoGpt, "", "dikkat trains in one process"},
-    {"init_from", kNanoGpt, "", "a run is continued by dikkat resume RUN_DIR"},
+    {"init_from", kNanoGpt, "",
+     "another run's weights are the option --init-from of dikkat train; a run is continued by dikkat resume RUN_DIR"},
     {"eval_only", kNanoGpt, "", kEvalCommand},
     {"always_save_checkpoint", kNanoGpt, "", "checkpoints are saved every train.checkpoint_interval steps, and the best is kept"},
     {"wandb_log", kNanoGpt, "", kMetrics},
@@ -125,8 +128,11 @@ constexpr ForeignName kNames[] = {
     {"save_interval", kCommon, "train.checkpoint_interval", ""},
     {"random_seed", kCommon, "train.seed", ""},
     {"val_split", kCommon, "data.val_fraction", ""},
-    {"threads", kCommon, "", "the environment variable OMP_NUM_THREADS sets the number of threads; results do not depend on it"},
-    {"num_threads", kCommon, "", "the environment variable OMP_NUM_THREADS sets the number of threads; results do not depend on it"},
+    {"gradient_checkpointing", kHuggingFace, "train.recompute", "\"block\" recomputes whole blocks, \"cheap\" only activations"},
+    {"activation_checkpointing", kCommon, "train.recompute", "\"block\" recomputes whole blocks, \"cheap\" only activations"},
+    {"threads", kCommon, "", kThreads},
+    {"num_threads", kCommon, "", kThreads},
+    {"n_threads", kCommon, "", kThreads},
 };
 
 constexpr ForeignChoice kChoices[] = {

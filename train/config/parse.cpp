@@ -234,7 +234,8 @@ toml::table parse_toml(std::string_view text, std::string_view source_name) {
 std::string read_file(const std::filesystem::path& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
-  require_input(std::filesystem::exists(status), path.string(), ": there is no such file, expected a configuration in TOML");
+  require_input(std::filesystem::exists(status), path.string(),
+                ": there is no such file, expected a configuration in TOML, or the name of one that comes with dikkat, such as quickstart");
   require_input(!std::filesystem::is_directory(status), path.string(), ": is a folder, expected a configuration file in TOML");
   std::ifstream file(path, std::ios::binary);
   require_input(file.is_open(), path.string(), ": cannot be read; check its permissions");

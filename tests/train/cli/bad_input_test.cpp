@@ -107,7 +107,7 @@ const Case kCases[] = {
     {"UnknownOption", train({"--copus", "text.txt"}), {"unknown option --copus; did you mean --corpus?", "dikkat train --help"}},
     {"UnknownFlag", of_run("eval", {"--jsn=1"}), {"unknown option --jsn=1; did you mean --json?"}},
     {"StrayArgument", of_run("eval", {"more"}), {"eval takes no argument more"}},
-    {"MissingOption", {"train"}, {"--config is required", "dikkat train --help"}},
+    {"NeitherConfigurationNorCorpus", {"train"}, {"data.corpus"}},
     {"MissingArgument", {"eval", "--json"}, {"RUN_DIR|FILE.h5 is required", "dikkat eval --help"}},
     {"OptionWithoutAValue", {"train", "--config"}, {"--config takes one value"}},
     {"OptionGivenTwice", {"train", "--config", "tiny.toml", "--config", "tiny.toml"}, {"--config takes one value, once"}},

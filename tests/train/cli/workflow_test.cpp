@@ -227,6 +227,23 @@ TEST(Workflow, AResumedRunsLowestRateFollowsItsLearningRate) {
   EXPECT_FALSE(contains(resumed.err, "config.toml")) << "nobody has edited it";
 }
 
+TEST(Workflow, TrainsOnTheDefaultsWithoutAConfiguration) {
+  const Workspace here;
+  const Outcome trained = here.run({"train", "--corpus", "text.txt", "--set", "train.max_steps=2", "model.n_embd=16", "model.n_layer=1",
+                                    "model.block_size=16", "tokenizer.kind=byte"});
+  EXPECT_EQ(trained.code, 0) << trained.err;
+  EXPECT_EQ(trained.out, "runs/default\n");
+}
+
+TEST(Workflow, AConfigurationIsFoundByItsName) {
+  const Workspace here;
+  const Outcome trained = here.run({"train", "--config", "quickstart", "--corpus", "text.txt", "--set", "train.max_steps=1",
+                                    "model.n_embd=16", "model.n_layer=1", "tokenizer.kind=byte"});
+  EXPECT_EQ(trained.code, 0) << trained.err;
+  EXPECT_EQ(trained.out, "runs/quickstart\n");
+  EXPECT_TRUE(contains(contents(here / "runs/quickstart/config.toml"), "block_size = 64\n"));
+}
+
 TEST(Workflow, RunsAreNamedAfterTheConfiguration) {
   const Workspace here;
   const Words words = {"train", "--config", "tiny.toml", "--set", "train.max_steps=1"};

@@ -21,9 +21,15 @@ TEST(LanguageModel, TransformerBaseHasThePapersParameters) {
 }
 
 TEST(LanguageModel, Gpt2HasItsParameters) {
-  Config config = load_config(std::filesystem::path(DIKKAT_SOURCE_DIR) / "configs/gpt2-124m.toml");
-  resolve(config);
-  EXPECT_EQ(LanguageModel(config.model, 256).parameters().parameter_count(), 124'439'808);
+  const auto recipe = [](const char* name) {
+    Config config = load_config(std::filesystem::path(DIKKAT_SOURCE_DIR) / "configs" / name);
+    EXPECT_EQ(config.tokenizer.kind, "bpe");
+    EXPECT_EQ(config.tokenizer.vocab_size, 50257);
+    EXPECT_EQ(config.model.vocab_size, 50257);
+    return config.model;
+  };
+  EXPECT_EQ(LanguageModel(recipe("gpt2-124m.toml"), 50257).parameters().parameter_count(), 124'439'808);
+  EXPECT_EQ(LanguageModel(recipe("gpt-124m-untied.toml"), 50257).parameters().parameter_count(), 163'009'536);
 }
 
 TEST(LanguageModel, SaysWhichKindItIs) {
