@@ -98,8 +98,13 @@ TEST(SteadyState, HoldsForAnEncoderDecoder) {
 /// As configs/transformer-base.toml sees them: lengths of sources and targets change from step to step, in multiples of 8.
 TEST(SteadyState, HoldsForLengthsThatChange) {
   constexpr index kLongest = 64, kRows = 1;
-  const EncoderDecoderConfig config{
-      .n_encoder_layer = 2, .n_layer = 2, .n_head = 2, .n_embd = 32, .block_size = kLongest, .vocab_size = 23, .dropout = 0.1};
+  const TransformerConfig config{.kind = ModelKind::encoder_decoder,
+                                 .n_layer = 2,
+                                 .n_head = 2,
+                                 .n_embd = 32,
+                                 .block_size = kLongest,
+                                 .vocab_size = 23,
+                                 .dropout = 0.1};
   ParameterStore store;
   const EncoderDecoder model(Scope(store), config);
   store.allocate(1);
