@@ -81,6 +81,21 @@ std::string remark_on_edits(const std::filesystem::path& file, const Config& sto
   return list.empty() ? "" : concat(file.string(), " says ", list, ", which the run does not");
 }
 
+/// What a run that goes on does otherwise than before, and what may surprise of it.
+void add_changes(const Config& stored, const Config& now, std::vector<std::string>& remarks) {
+  for (const char* section : {"model", "tokenizer", "data", "optim", "train"}) {
+    for (const ConfigDifference& key : differences(stored, now, section)) {
+      remarks.push_back(concat("changed: ", key.path, " is ", key.theirs, ", and was ", key.ours));
+    }
+  }
+  const OptimConfig& optim = now.optim;
+  const bool ends_at_min_lr = optim.schedule == "linear" || optim.schedule == "cosine";
+  if (const index decay_steps = optim.decay_steps; ends_at_min_lr && now.train.max_steps > std::max(stored.train.max_steps, decay_steps)) {
+    remarks.push_back(concat("steps after ", decay_steps, " train at the lowest learning rate, optim.min_lr = ", double{optim.min_lr},
+                             ": the schedule ends there (optim.decay_steps)"));
+  }
+}
+
 }  // namespace
 
 struct Trainer::Parts : TrainingRun {
@@ -137,6 +152,7 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   resolve(config);
   const std::filesystem::path config_file = directory.path() / "config.toml";
   const std::string edits = remark_on_edits(config_file, stored, config);
+  add_changes(stored, config, remarks);
   make_absolute(config);
   const TrainingState& saved = checkpoint.state();
   require_input(config.train.max_steps >= saved.step, "train.max_steps is ", config.train.max_steps, ", but the run is at step ",

@@ -71,8 +71,8 @@ class Trainer {
   const LanguageModel& model() const;
   const TrainingState& state() const;
   const std::filesystem::path& directory() const;
-  /// For people, of resume(): what is wrong with newer checkpoints and the name that each has now (Pick::latest_good), and what config.toml
-  /// says that does not count.
+  /// For people, of resume(): which keys have other values than before and what follows from that, what is wrong with newer checkpoints and
+  /// the name that each has now (Pick::latest_good), and what config.toml says that does not count.
   const std::vector<std::string>& remarks() const;
   /// Samples (windows of block_size tokens, or pairs) in an epoch.
   index epoch_size() const;
