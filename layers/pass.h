@@ -12,11 +12,11 @@ namespace dikkat {
 /// as long as the pass's tape keeps its tensors.
 using AttentionObserver = std::function<void(std::string_view layer, Tensor weights)>;
 
-/// What is not kept for backward and made again there. The results are the same, bit by bit.
+/// Activation checkpointing: what is not kept for backward, but computed again there. The results are the same, bit by bit.
 enum class Recompute {
   none,
-  cheap,  // the feed-forward's activation, which is the largest tensor of a block and costs no product
-  block,  // that, and all of a block but what goes in and out
+  cheap,  // the feed-forward's activation: the largest tensor of a block, and no matrix product to compute
+  block,  // all of a block except its inputs and outputs
 };
 
 /// One forward pass: all the context that layers have.
@@ -25,12 +25,15 @@ struct Pass {
   bool training = false;  // dropout drops
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
-  index first_sequence = 0;  // place of the batch's first sequence among the whole step's, micro-batches before it included
-  const AttentionObserver* attention_observer = nullptr;  // weights are made only for it
+  index first_sequence = 0;  // index of the batch's first sequence within the whole step, which may have several micro-batches
+  const AttentionObserver* attention_observer = nullptr;  // attention weights are computed only if it is set
   Recompute recompute = Recompute::none;
 
-  /// The same on another tape.
-  Pass on(Tape& other) const { return {other, training, seed, step, first_sequence, attention_observer, recompute}; }
+  /// The same on another tape. The binding names every member, so one that is added and forgotten here does not compile.
+  Pass on(Tape& other) const {
+    const auto& [own_tape, is_training, its_seed, its_step, its_first_sequence, its_observer, what_to_recompute] = *this;
+    return {other, is_training, its_seed, its_step, its_first_sequence, its_observer, what_to_recompute};
+  }
 
   /// The random words of a site (Scope::site()) in this step.
   RandomStream stream(std::uint64_t site) const { return {seed, site, step}; }

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "autograd/ops/basic.h"
 #include "autograd/ops/linear.h"
@@ -52,7 +52,7 @@ struct RecurrentWeights {
   static Tensor zeros(Tape& tape, Shape shape, DType dtype) {
     tape.begin("recurrent");
     const Tensor y = tape.make(shape, dtype);
-    std::memset(y.record()->data, 0, static_cast<std::size_t>(y.size()) * size_of(dtype));
+    for_float(dtype, "recurrent", [&](auto zero) { std::fill_n(y.mutable_data<decltype(zero)>(), y.size(), zero); });
     return y;
   }
 };
