@@ -28,9 +28,9 @@ class Counter : public TokenSink {
 std::string text_of(const Corpus& corpus) {
   std::string text;
   CorpusReader reader(corpus, [](std::string_view some) { return static_cast<index>(some.size()); });
-  for (auto stretches = reader.next(); !stretches.empty(); stretches = reader.next()) {
-    for (const Stretch& stretch : stretches) {
-      text += stretch.text;
+  for (auto chunks = reader.next(); !chunks.empty(); chunks = reader.next()) {
+    for (const Chunk& chunk : chunks) {
+      text += chunk.text;
     }
   }
   return text;

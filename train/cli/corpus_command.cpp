@@ -42,8 +42,8 @@ class Counter : public TokenSink {
 std::string sample_of(const Corpus& corpus) {
   constexpr index kBytes = 200;
   CorpusReader reader(corpus, [](std::string_view text) { return static_cast<index>(text.size()); });
-  const auto stretches = reader.next();
-  const std::string_view text = stretches.empty() ? std::string_view() : std::string_view(stretches.front().text);
+  const auto chunks = reader.next();
+  const std::string_view text = chunks.empty() ? std::string_view() : std::string_view(chunks.front().text);
   std::string sample;  // of any bytes, fit for a terminal
   utf8::append_valid(sample,
                      text.substr(0, static_cast<std::size_t>(utf8::snap(text, std::min<index>(kBytes, static_cast<index>(text.size()))))));

@@ -17,13 +17,13 @@ struct RowLengths {
   bool operator==(const RowLengths&) const = default;
 };
 
-/// Of rows that hold what rows of either length hold.
+/// The lengths of rows that can hold rows of both lengths.
 inline RowLengths longer(const RowLengths& a, const RowLengths& b) {
   return {.cols = std::max(a.cols, b.cols), .source_cols = std::max(a.source_cols, b.source_cols)};
 }
 
-/// What one forward pass reads: B rows of T positions, row-major. The vectors are used again by every fill, so a batch that is
-/// filled in the same shape allocates once.
+/// What one forward pass reads: B rows of T positions, row-major. The vectors are reused: a batch that is filled in the
+/// same shape again does not allocate.
 struct Batch {
   index rows = 0;              // B
   RowLengths lengths;          // T, S
@@ -31,10 +31,10 @@ struct Batch {
   std::vector<Token> targets;  // (B, T): what follows each input
   std::vector<float> weights;  // (B, T) of the targets in the loss; 0 on padding
   double target_weight = 0;    // sum of the weights
-  double step_weight = 0;      // that of all batches that make up a step: what its losses are divided by
+  double step_weight = 0;      // the same of all batches of the step: losses are divided by it
 
   // An encoder's text; empty for GPT.
-  std::vector<Token> source;                 // (B, S), padded behind
+  std::vector<Token> source;                 // (B, S), padded at the end
   std::vector<std::int32_t> source_lengths;  // (B)
 
   /// Sets the shape; what is in the rows is unspecified, and counts for nothing yet.

@@ -12,11 +12,11 @@ Corpus open_corpus(std::span<const std::string> paths, const CorpusOptions& opti
   return corpus;
 }
 
-[[noreturn]] void refuse_text(const Corpus& corpus, const Stretch& stretch, const EncodeError& error) {
-  const std::string& name = corpus.files[stretch.file].name;
-  const index at = stretch.offset + error.offset();
-  throw RefusedText(stretch.line == 0 ? concat(name, ": byte ", at, ": ", error.problem())
-                                      : concat(name, ": line ", stretch.line, ": byte ", at, " of its text: ", error.problem()));
+[[noreturn]] void refuse_text(const Corpus& corpus, const Chunk& chunk, const EncodeError& error) {
+  const std::string& name = corpus.files[chunk.file].name;
+  const index at = chunk.offset + error.offset();
+  throw RefusedText(chunk.line == 0 ? concat(name, ": byte ", at, ": ", error.problem())
+                                    : concat(name, ": line ", chunk.line, ": byte ", at, " of its text: ", error.problem()));
 }
 
 CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::function<void(index)>& progress) {
@@ -25,32 +25,32 @@ CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::funct
   CorpusFacts facts;
   Fingerprint fingerprint;
   struct Read {
-    std::vector<Stretch> stretches;
+    std::vector<Chunk> chunks;
     std::unique_ptr<TokenizerMaker> maker;  // that has read them
   };
   run_pipeline<Read, Read>(
       [&]() -> std::optional<Read> {
-        Read read{.stretches = reader.next(), .maker = maker != nullptr ? maker->another() : nullptr};
-        return read.stretches.empty() ? std::nullopt : std::optional(std::move(read));
+        Read read{.chunks = reader.next(), .maker = maker != nullptr ? maker->another() : nullptr};
+        return read.chunks.empty() ? std::nullopt : std::optional(std::move(read));
       },
       [&](Read read) {
-        for (const Stretch& stretch : read.stretches) {
+        for (const Chunk& chunk : read.chunks) {
           if (read.maker != nullptr) {
             try {
-              read.maker->read(stretch.text);
+              read.maker->read(chunk.text);
             } catch (const EncodeError& error) {
-              refuse_text(corpus, stretch, error);
+              refuse_text(corpus, chunk, error);
             }
           }
         }
         return read;
       },
       [&](const Read& read) {
-        for (const Stretch& stretch : read.stretches) {
-          facts.documents += stretch.begins ? 1 : 0;
-          facts.bytes += static_cast<index>(stretch.text.size());
-          fingerprint.add(stretch.text);
-          if (stretch.ends) {
+        for (const Chunk& chunk : read.chunks) {
+          facts.documents += chunk.begins ? 1 : 0;
+          facts.bytes += static_cast<index>(chunk.text.size());
+          fingerprint.add(chunk.text);
+          if (chunk.ends) {
             fingerprint.end_document();
           }
         }

@@ -33,14 +33,14 @@ struct Corpus {
 Corpus open_corpus(std::span<const std::string> paths, const CorpusOptions& options = {});
 
 /// A part of a document, or all of it. Its tokens do not depend on what follows.
-struct Stretch {
+struct Chunk {
   std::string text;
   std::size_t file = 0;
   index line = 0;      // of JSONL, from 1 on
-  index offset = 0;    // of the piece in its document, in bytes
-  bool begins = true;  // a document, or the part of it after the seam
-  bool ends = true;    // a document
-  bool after_seam = false;
+  index offset = 0;    // of the chunk in its document, in bytes
+  bool begins = true;  // it is the first of its document, or of its document's part after the split point
+  bool ends = true;    // it is the last of its document
+  bool after_split = false;
 };
 
 /// A corpus with text that the tokenizer cannot encode.
@@ -49,39 +49,39 @@ class RefusedText : public InputError {
   using InputError::InputError;
 };
 
-/// Throws RefusedText that says where in the corpus the tokenizer met what: "FILE: byte 17: ...", "FILE: line 3: byte 17 of its text: ...".
-[[noreturn]] void refuse_text(const Corpus& corpus, const Stretch& stretch, const EncodeError& error);
+/// Throws RefusedText that says what the tokenizer refused and where: "FILE: byte 17: ...", "FILE: line 3: byte 17 of its text: ...".
+[[noreturn]] void refuse_text(const Corpus& corpus, const Chunk& chunk, const EncodeError& error);
 
 /// Reads a corpus once, in order.
 class CorpusReader {
  public:
-  /// Where a text that may go on can be cut: Tokenizer::settled().
+  /// How many bytes of a text can be encoded before the rest is known: Tokenizer::settled().
   using Settled = std::function<index(std::string_view)>;
 
-  /// Keeps a reference to the corpus. `seam`, a number of bytes from the start of all texts, cuts the document that it lies in, at the
-  /// start of the character that it would cut.
-  CorpusReader(const Corpus& corpus, Settled settled, std::optional<index> seam = {});
+  /// Keeps a reference to the corpus. `split` counts bytes over all texts. The document in which it lies is split there, or at the start of
+  /// the character that it lies in.
+  CorpusReader(const Corpus& corpus, Settled settled, std::optional<index> split = {});
   ~CorpusReader();
 
-  /// The next stretches, of a MiB or so together, and at least one; none at the end. Throws InputError, which names the file, for what
-  /// cannot be read as text.
-  std::vector<Stretch> next();
+  /// The next chunks, about 1 MiB together and at least one; none at the end. Throws InputError, which names the file, for what cannot be
+  /// read as text.
+  std::vector<Chunk> next();
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-/// What is known of a corpus when all of it has been read.
+/// What survey() finds out about a corpus.
 struct CorpusFacts {
   index documents = 0;
   index bytes = 0;          // of all texts
   std::string fingerprint;  // equal texts, equal fingerprint
 };
 
-/// Reads a corpus, and lets `maker` (which may be null) read it. `progress` is told the bytes that are done. Works on TBB's threads; what
-/// comes out does not depend on them. Throws InputError, which names the place, for what the reader or the maker refuses, the first there
-/// is; and when all of it is empty.
+/// Reads a corpus, and has `maker` (may be null) read it as well. `progress` gets the bytes that are done. Works on TBB's threads; the
+/// result does not depend on them. Throws InputError, which names the place, for the first text that the reader or the maker refuses, and
+/// when the whole corpus is empty.
 CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::function<void(index)>& progress = {});
 
 }  // namespace dikkat

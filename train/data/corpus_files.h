@@ -16,7 +16,7 @@ namespace dikkat {
 struct CorpusFile {
   std::string name;                    // absolute path, or "standard input"
   std::string path;                    // where it can be opened, again and again
-  std::shared_ptr<const void> copy{};  // of standard input; gone with the last of its kind
+  std::shared_ptr<const void> copy{};  // of standard input; closed with the last owner
 };
 
 /// Files of a folder that were left out, of one kind.
@@ -43,16 +43,18 @@ inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 inline constexpr std::string_view kTextExtensions[] = {".txt", ".md", ".text", ".jsonl", ".ndjson"};
 
 /// The files that `paths` name, in the order of `paths`.
-/// - A folder stands for the text files in it and below it, sorted by path: regular files that end in one of `extensions` (in lower or
-/// upper
-///   case), or in one and then .gz or .zst. Hidden files and folders and the folders of training runs are left out.
-/// - A path with * ? or [ that is no file's is a pattern, and stands for what it matches, sorted: files of any ending. FOLDER/**/NAME
-/// stands
-///   for the files below FOLDER whose names match NAME.
-/// - "-" is standard input, which is copied into a temporary file (TMPDIR), since a corpus is read more than once.
 ///
-/// What else folders hold is appended to `passed_over` (may be null). Throws InputError when there is no path, and for one that is missing,
-/// given twice, a FIFO, device or socket, a folder without text, or a pattern that matches nothing.
+/// A folder stands for the text files in it and below it, sorted by path: regular files that end in one of `extensions` (in lower or upper
+/// case), or in one and then .gz or .zst. Hidden files and folders and the folders of training runs are left out. What else folders hold is
+/// appended to `passed_over` (may be null).
+///
+/// A path with * ? or [ that is no file's is a pattern, and stands for what it matches, sorted: files of any ending. FOLDER/**/NAME stands
+/// for the files below FOLDER whose names match NAME.
+///
+/// "-" is standard input, which is copied into a temporary file (TMPDIR), since a corpus is read more than once.
+///
+/// Throws InputError when there is no path, and for one that is missing, given twice, a FIFO, device or socket, a folder without text, or a
+/// pattern that matches nothing.
 std::vector<CorpusFile> find_corpus_files(std::span<const std::string> paths,
                                           std::span<const std::string_view> extensions = kTextExtensions,
                                           std::vector<PassedOver>* passed_over = nullptr);

@@ -135,7 +135,7 @@ class Lines {
 struct CorpusReader::State {
   const Corpus& corpus;
   Settled settled;
-  std::optional<index> seam;  // until it has been passed
+  std::optional<index> split;  // until it has been passed
 
   std::size_t file = 0;  // that is being read, or is next
   std::unique_ptr<TextSource> source{};
@@ -146,7 +146,7 @@ struct CorpusReader::State {
   index offset = 0;      // of the buffer in its document
   bool begins = true;    // a document begins with the buffer
   index position = 0;    // of the buffer in all texts
-  bool after_seam = false;
+  bool after_split = false;
 
   void open() {
     const CorpusFile& next = corpus.files[file];
@@ -172,31 +172,31 @@ struct CorpusReader::State {
     begins = true;
   }
 
-  /// Moves the first `count` bytes of the buffer into a stretch.
-  Stretch take(std::size_t count, bool ends) {
-    Stretch stretch{.text = buffer.substr(0, count),
-                    .file = file,
-                    .line = line,
-                    .offset = offset,
-                    .begins = begins,
-                    .ends = ends,
-                    .after_seam = after_seam};
+  /// Moves the first `count` bytes of the buffer into a chunk.
+  Chunk take(std::size_t count, bool ends) {
+    Chunk chunk{.text = buffer.substr(0, count),
+                .file = file,
+                .line = line,
+                .offset = offset,
+                .begins = begins,
+                .ends = ends,
+                .after_split = after_split};
     buffer.erase(0, count);
     offset += static_cast<index>(count);
     position += static_cast<index>(count);
     begins = false;
-    return stretch;
+    return chunk;
   }
 
   /// Gives what can be given of the buffer; all of it where the document ends with it.
-  void give(std::vector<Stretch>& out, bool ends) {
-    if (seam && *seam < position + static_cast<index>(buffer.size())) {
-      const auto before = static_cast<std::size_t>(utf8::snap(buffer, *seam - position));
+  void give(std::vector<Chunk>& out, bool ends) {
+    if (split && *split < position + static_cast<index>(buffer.size())) {
+      const auto before = static_cast<std::size_t>(utf8::snap(buffer, *split - position));
       if (before > 0) {
         out.push_back(take(before, false));
       }
-      seam.reset();
-      after_seam = true;
+      split.reset();
+      after_split = true;
       begins = true;
     }
     const std::size_t count = ends ? buffer.size() : static_cast<std::size_t>(settled(buffer));
@@ -205,7 +205,7 @@ struct CorpusReader::State {
     }
   }
 
-  void next_of_text(std::vector<Stretch>& out) {
+  void next_of_text(std::vector<Chunk>& out) {
     const std::size_t wanted = std::max(kBlock, 2 * buffer.size());  // where no place was found to cut it, twice as much
     while (buffer.size() < wanted && !source_ended) {
       source_ended = !source->read(buffer);
@@ -216,7 +216,7 @@ struct CorpusReader::State {
     }
   }
 
-  void next_of_lines(std::vector<Stretch>& out) {
+  void next_of_lines(std::vector<Chunk>& out) {
     const auto json = lines->next();
     if (!json) {
       close();
@@ -231,29 +231,29 @@ struct CorpusReader::State {
   }
 };
 
-CorpusReader::CorpusReader(const Corpus& corpus, Settled settled, std::optional<index> seam)
-    : state_(new State{.corpus = corpus, .settled = std::move(settled), .seam = seam}) {}
+CorpusReader::CorpusReader(const Corpus& corpus, Settled settled, std::optional<index> split)
+    : state_(new State{.corpus = corpus, .settled = std::move(settled), .split = split}) {}
 CorpusReader::~CorpusReader() = default;
 
-std::vector<Stretch> CorpusReader::next() {
+std::vector<Chunk> CorpusReader::next() {
   State& s = *state_;
-  std::vector<Stretch> stretches;
+  std::vector<Chunk> chunks;
   std::size_t bytes = 0;
   while (bytes < kBlock && s.file < s.corpus.files.size()) {
     if (s.source == nullptr) {
       s.open();
     }
-    const std::size_t had = stretches.size();
+    const std::size_t had = chunks.size();
     if (s.lines) {
-      s.next_of_lines(stretches);
+      s.next_of_lines(chunks);
     } else {
-      s.next_of_text(stretches);
+      s.next_of_text(chunks);
     }
-    for (std::size_t i = had; i < stretches.size(); ++i) {
-      bytes += stretches[i].text.size();
+    for (std::size_t i = had; i < chunks.size(); ++i) {
+      bytes += chunks[i].text.size();
     }
   }
-  return stretches;
+  return chunks;
 }
 
 }  // namespace dikkat

@@ -11,10 +11,10 @@ namespace dikkat {
 /// byte, order or document boundary shows.
 class Fingerprint {
  public:
-  /// Some more of the document that is being read.
+  /// Adds text to the current document.
   void add(std::string_view text);
   void end_document();
-  /// Of the documents that have ended; what comes next is another corpus.
+  /// The fingerprint of the documents that have ended. Starts over afterwards.
   std::string finish();
 
  private:

@@ -19,7 +19,7 @@ Loader::Loader(const Samples& samples, std::uint64_t seed) : samples_(samples), 
   require(samples.count() >= 1, "loader: there are no samples, expected 1 or more");
 }
 
-/// Calls f(epoch, sample) for each of a stretch, in order.
+/// Calls f(epoch, sample) for each of a chunk, in order.
 template <class F>
 void Loader::for_samples(Range range, F&& f) const {
   const index size = epoch_size();

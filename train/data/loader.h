@@ -17,20 +17,21 @@ class Loader {
   index epoch_size() const { return samples_.count(); }
   RowLengths longest() const { return samples_.longest(); }
 
-  /// A stretch of samples, which may run over the end of an epoch.
+  /// A range of samples, which may cross the end of an epoch.
   struct Range {
     index first = 0, count = 0;
   };
-  /// What the batches of a step share: rows as long as the step's longest sample wants, so that they have one shape, and the weight of
-  /// all its targets.
+  /// What the batches of a step share: the row lengths of the step's longest sample, so that all batches have one shape, and the weight of
+  /// all targets.
   struct Step {
     Range samples;
     RowLengths lengths;
     double weight = 0;
   };
-  /// Looks at each of these samples once. Throws Error unless they begin at 0 or later and are 1 or more.
+  /// Looks at each of these samples once. Throws Error unless there is at least one, and none is below 0.
   Step step(Range samples) const;
-  /// The samples of `range` as rows of one of the batches that make up `step`. Throws Error unless they are 1 or more, all in the step.
+  /// The samples of `range` as rows of one of the batches that make up `step`. Throws Error unless there is at least one, and all are in
+  /// the step.
   void fill(Range range, const Step& step, Batch& batch) const;
   /// A step of one batch.
   void fill(Range range, Batch& batch) const { fill(range, step(range), batch); }

@@ -23,7 +23,7 @@ class PairStore {
   /// without sequence_tokens(), and for a text that it cannot encode, naming the file, the line and the byte.
   PairStore(const Tokenizer& tokenizer, std::span<const Pair> pairs);
 
-  /// What batches are padded and marked with.
+  /// The tokens for padding, start and end.
   const SequenceTokens& marks() const { return marks_; }
   index count() const { return sources_.count(); }
   /// Tokens, with the end mark.

@@ -105,8 +105,8 @@ std::string fingerprint(const PairCorpus& corpus) {
 
 PairSplit split_pairs(const PairCorpus& corpus, double val_fraction) {
   const std::span<const Pair> all = corpus.pairs;
-  const auto seam = static_cast<std::size_t>(training_share(static_cast<index>(all.size()), val_fraction));
-  return {.train = all.first(seam), .validation = all.subspan(seam)};
+  const auto split = static_cast<std::size_t>(training_share(static_cast<index>(all.size()), val_fraction));
+  return {.train = all.first(split), .validation = all.subspan(split)};
 }
 
 }  // namespace dikkat

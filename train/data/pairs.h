@@ -38,8 +38,8 @@ struct PairCorpus {
   PairCorpus& operator=(PairCorpus&&) = default;
 };
 
-/// Reads files of pairs, one a line: a source, a TAB and a target. Lines end with "\n" or "\r\n", the last may lack its end. A folder
-/// stands for its .tsv files, as find_text_files() lists them; a file that is named may end in anything. Empty files are left out.
+/// Reads files of pairs, one on each line: a source, a TAB and a target. Lines end with "\n" or "\r\n", the last may lack its end. A folder
+/// stands for its .tsv files, as find_corpus_files() lists them; a file that is named may have any ending. Empty files are left out.
 /// Throws InputError, which names the file and the line, for a line that is empty, is not UTF-8, has no TAB or several, or has a source or
 /// target that is empty or blank (Unicode white space); and for what cannot be read as text, and when all of it is empty.
 PairCorpus read_pairs(std::span<const std::string> paths);

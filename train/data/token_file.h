@@ -14,9 +14,9 @@ inline constexpr std::string_view kTokenFileExtension = ".tokens";
 
 /// The tokens of a corpus in a file, so that a text that has been tokenized once need not be again, and one that is larger than memory can
 /// be trained on: a header with a checksum of itself and one of what follows, the tokens of both parts, and where documents begin. It is
-/// written under another name, locked, and takes its own when it is complete and on the disk.
+/// written under another name, locked, and gets its own name when it is complete and on the disk.
 ///
-/// `key` says what is in it: of the text, the tokenizer, and how it was cut.
+/// `key` identifies the contents: the text, the tokenizer and the split point.
 class TokenFileWriter : public TokenSink {
  public:
   /// Makes the folder where there is none. Throws Error when the file cannot be written.
@@ -26,7 +26,7 @@ class TokenFileWriter : public TokenSink {
 
   void begin_document(Part part) override;
   void append(Part part, std::span<const Token> tokens) override;
-  /// The file is complete.
+  /// Completes the file and gives it its name.
   void finish(const std::array<index, kParts>& bytes);
 
  private:

@@ -7,7 +7,7 @@
 #include "train/data/corpus_files.h"
 #include "train/data/token_store.h"
 
-/// Tokens in the files of others, which are read where they lie: nanoGPT's train.bin and val.bin, which are ids of 16 bits and nothing
+/// Files of tokens that other programs write, mapped into memory: nanoGPT's train.bin and val.bin, which are ids of 16 bits and nothing
 /// else, and llm.c's shards, which have a header (karpathy/llm.c, dev/data/data_common.py).
 namespace dikkat {
 

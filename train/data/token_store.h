@@ -33,7 +33,7 @@ class TokenStore {
   TokenStore(index vocab_size, std::vector<TokenSegment> segments, TokenSegment documents);
   TokenStore(index vocab_size, std::vector<TokenSegment> segments, std::vector<index> documents = {});
 
-  /// What is appended next is of another document.
+  /// What is appended next belongs to another document.
   void begin_document() { documents_.push_back(size()); }
   /// Throws Error for a token outside the vocabulary.
   void append(std::span<const Token> tokens);
@@ -42,13 +42,13 @@ class TokenStore {
   index vocab_size() const { return vocab_size_; }
   /// Bytes of the tokens.
   index bytes() const { return size_ * token_width(vocab_size_); }
-  /// Whether they are in files, which the system reads as they are used and may drop again.
+  /// Whether they are in files, which the system reads as they are used.
   bool in_files() const { return std::holds_alternative<std::vector<TokenSegment>>(tokens_); }
   /// Writes tokens `first` to `first + count - 1`. Throws Error where they are not all in the store, InputError for a token of a file that
   /// is outside the vocabulary.
   void read(index first, index count, Token* out) const;
 
-  /// Of tokens in files: what was read so far counts as this process's memory no more.
+  /// For tokens in files: drops from this process's memory what has been read so far.
   void forget() const;
 
   /// Tokens `first` to `first + count - 1` of files as a store of their own, with the documents that begin or go on there.

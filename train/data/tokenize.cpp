@@ -26,7 +26,7 @@ class InMemory : public TokenSink {
 
 }  // namespace
 
-std::array<index, kParts> tokenize(const Corpus& corpus, const Tokenizer& tokenizer, std::optional<index> seam, TokenSink& sink,
+std::array<index, kParts> tokenize(const Corpus& corpus, const Tokenizer& tokenizer, std::optional<index> split, TokenSink& sink,
                                    const std::function<void(index)>& progress, const std::string& fingerprint) {
   struct Encoded {
     Part part;
@@ -35,32 +35,32 @@ std::array<index, kParts> tokenize(const Corpus& corpus, const Tokenizer& tokeni
     std::vector<Token> tokens;
   };
   CorpusReader reader(
-      corpus, [&](std::string_view text) { return tokenizer.settled(text); }, seam);
+      corpus, [&](std::string_view text) { return tokenizer.settled(text); }, split);
   const std::optional<Token> separator = tokenizer.separator();
   std::array<index, kParts> bytes{};
   Fingerprint found;
-  run_pipeline<std::vector<Stretch>, std::vector<Encoded>>(
-      [&]() -> std::optional<std::vector<Stretch>> {
-        auto stretches = reader.next();
-        for (const Stretch& stretch : stretches) {
-          found.add(stretch.text);
-          if (stretch.ends) {
+  run_pipeline<std::vector<Chunk>, std::vector<Encoded>>(
+      [&]() -> std::optional<std::vector<Chunk>> {
+        auto chunks = reader.next();
+        for (const Chunk& chunk : chunks) {
+          found.add(chunk.text);
+          if (chunk.ends) {
             found.end_document();
           }
         }
-        return stretches.empty() ? std::nullopt : std::optional(std::move(stretches));
+        return chunks.empty() ? std::nullopt : std::optional(std::move(chunks));
       },
-      [&](const std::vector<Stretch>& stretches) {
+      [&](const std::vector<Chunk>& chunks) {
         std::vector<Encoded> all;
-        all.reserve(stretches.size());
-        for (const Stretch& stretch : stretches) {
+        all.reserve(chunks.size());
+        for (const Chunk& chunk : chunks) {
           try {
-            all.push_back({.part = stretch.after_seam ? Part::validation : Part::train,
-                           .begins = stretch.begins,
-                           .bytes = static_cast<index>(stretch.text.size()),
-                           .tokens = tokenizer.encode(stretch.text)});
+            all.push_back({.part = chunk.after_split ? Part::validation : Part::train,
+                           .begins = chunk.begins,
+                           .bytes = static_cast<index>(chunk.text.size()),
+                           .tokens = tokenizer.encode(chunk.text)});
           } catch (const EncodeError& error) {
-            refuse_text(corpus, stretch, error);
+            refuse_text(corpus, chunk, error);
           }
         }
         return all;
@@ -85,10 +85,10 @@ std::array<index, kParts> tokenize(const Corpus& corpus, const Tokenizer& tokeni
   return bytes;
 }
 
-TokenizedCorpus tokenize(const Corpus& corpus, const Tokenizer& tokenizer, std::optional<index> seam,
+TokenizedCorpus tokenize(const Corpus& corpus, const Tokenizer& tokenizer, std::optional<index> split,
                          const std::function<void(index)>& progress, const std::string& fingerprint) {
   InMemory sink(tokenizer.vocab_size());
-  const auto bytes = tokenize(corpus, tokenizer, seam, sink, progress, fingerprint);
+  const auto bytes = tokenize(corpus, tokenizer, split, sink, progress, fingerprint);
   return {.parts = std::move(sink).take(), .bytes = bytes};
 }
 
@@ -98,28 +98,28 @@ namespace {
 struct TokenFileName {
   std::string key, path;
 
-  TokenFileName(const std::string& folder, const std::string& fingerprint, const Tokenizer& tokenizer, std::optional<index> seam)
-      : key(to_hex(sha256(concat(fingerprint, ' ', to_hex(sha256(tokenizer.to_json())), ' ', seam.value_or(-1))))),
+  TokenFileName(const std::string& folder, const std::string& fingerprint, const Tokenizer& tokenizer, std::optional<index> split)
+      : key(to_hex(sha256(concat(fingerprint, ' ', to_hex(sha256(tokenizer.to_json())), ' ', split.value_or(-1))))),
         path((std::filesystem::path(folder) / concat(key.substr(0, kTokenFileDigits), kTokenFileExtension)).string()) {}
 };
 
 }  // namespace
 
 std::optional<TokenizedCorpus> find_tokens(const std::string& folder, const std::string& fingerprint, const Tokenizer& tokenizer,
-                                           std::optional<index> seam) {
-  const TokenFileName name(folder, fingerprint, tokenizer, seam);
+                                           std::optional<index> split) {
+  const TokenFileName name(folder, fingerprint, tokenizer, split);
   return open_token_file(name.path, name.key, tokenizer.vocab_size());
 }
 
 TokenizedCorpus tokenize_once(const std::string& folder, const std::string& fingerprint, const Corpus& corpus, const Tokenizer& tokenizer,
-                              std::optional<index> seam, const std::function<void(index)>& progress) {
-  const TokenFileName name(folder, fingerprint, tokenizer, seam);
+                              std::optional<index> split, const std::function<void(index)>& progress) {
+  const TokenFileName name(folder, fingerprint, tokenizer, split);
   if (auto known = open_token_file(name.path, name.key, tokenizer.vocab_size())) {
     return std::move(*known);
   }
   {
     TokenFileWriter file(name.path, name.key, tokenizer.vocab_size());
-    file.finish(tokenize(corpus, tokenizer, seam, file, progress, fingerprint));
+    file.finish(tokenize(corpus, tokenizer, split, file, progress, fingerprint));
   }
   auto made = open_token_file(name.path, name.key, tokenizer.vocab_size());
   require(made.has_value(), name.path, ": what has just been written there is not what was meant; is another program writing there?");

@@ -121,7 +121,7 @@ void note_kept(const std::string& folder, const std::string& file, std::vector<s
 
 /// Tokens of a corpus that has been surveyed: from a token file, or made here.
 TokenizedCorpus tokens_of(const Config& config, bool is_ours, const Corpus& corpus, const CorpusFacts& facts, const Tokenizer& tokenizer,
-                          std::optional<index> seam, const LoadingProgress& progress, std::vector<std::string>& notes) {
+                          std::optional<index> split, const LoadingProgress& progress, std::vector<std::string>& notes) {
   const auto tell = [&](index bytes) {
     if (progress) {
       progress({.stage = LoadingReport::Stage::tokenizing,
@@ -132,7 +132,7 @@ TokenizedCorpus tokens_of(const Config& config, bool is_ours, const Corpus& corp
   return naming_memory("tokenizing the corpus", [&] {
     std::string folder = config.data.cache;
     if (!is_ours && folder != "off" && folder != "auto") {
-      if (auto kept = find_tokens(folder, facts.fingerprint, tokenizer, seam)) {
+      if (auto kept = find_tokens(folder, facts.fingerprint, tokenizer, split)) {
         return std::move(*kept);
       }
       folder = "auto";
@@ -141,8 +141,8 @@ TokenizedCorpus tokens_of(const Config& config, bool is_ours, const Corpus& corp
     if (is_default) {
       folder = facts.bytes < kWorthKeeping ? "off" : default_token_folder().value_or("off");
     }
-    TokenizedCorpus tokens = folder == "off" ? tokenize(corpus, tokenizer, seam, tell, facts.fingerprint)
-                                             : tokenize_once(folder, facts.fingerprint, corpus, tokenizer, seam, tell);
+    TokenizedCorpus tokens = folder == "off" ? tokenize(corpus, tokenizer, split, tell, facts.fingerprint)
+                                             : tokenize_once(folder, facts.fingerprint, corpus, tokenizer, split, tell);
     if (is_default && !tokens.file.empty()) {
       note_kept(folder, tokens.file, notes);
     }
@@ -188,9 +188,9 @@ TrainingData load_text(const Config& config, const KnownCorpus* known, const Loa
   data.bytes = facts.bytes + held_out_facts.bytes;
 
   const Tokenizer& tokenizer = *data.tokenizer;
-  const auto seam = has_validation ? std::nullopt : std::optional(training_share(facts.bytes, config.data.val_fraction));
+  const auto split = has_validation ? std::nullopt : std::optional(training_share(facts.bytes, config.data.val_fraction));
   const bool is_ours = known == nullptr || known->is_ours;
-  TokenizedCorpus tokens = tokens_of(config, is_ours, corpus, facts, tokenizer, seam, progress, data.notes);
+  TokenizedCorpus tokens = tokens_of(config, is_ours, corpus, facts, tokenizer, split, progress, data.notes);
   if (has_validation) {
     TokenizedCorpus others = tokens_of(config, is_ours, held_out, held_out_facts, tokenizer, {}, progress, data.notes);
     tokens.parts[1] = std::move(others.parts[0]);

@@ -9,10 +9,10 @@ namespace dikkat {
 
 inline constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
-/// Memory that there is for this process, in bytes; kNoLimit where nothing says.
+/// The memory that this process can use, in bytes; kNoLimit where the system names no limit.
 struct MachineMemory {
-  std::size_t total = kNoLimit;          // of the machine with its swap space, or what its cgroups let it have of that
-  std::size_t available = kNoLimit;      // of it, that nobody uses now; without swap space
+  std::size_t total = kNoLimit;          // of the machine with its swap space, or the limit of its cgroups
+  std::size_t available = kNoLimit;      // free now; without swap space
   std::size_t address_space = kNoLimit;  // RLIMIT_AS: of all that is mapped, used or not
   bool limited = false;                  // `total` is a cgroup's, and not the machine's
 };
@@ -26,10 +26,10 @@ struct ProcessMemory {
 };
 ProcessMemory process_memory();
 
-/// What a cgroup and those above it leave.
+/// The limits of a cgroup and of those above it.
 struct CgroupMemory {
   std::size_t limit = kNoLimit;      // the least of their limits, swap space included
-  std::size_t available = kNoLimit;  // the least of what is left, files that may be dropped counting as left; without swap space
+  std::size_t available = kNoLimit;  // the least that is free, with file pages that can be dropped; without swap space
 };
 /// Of the cgroup `path`, such as /a/b: memory.max and its neighbours under `root` (v2). `swap`: bytes of swap space that the machine has.
 CgroupMemory cgroup_memory(const std::filesystem::path& root, const std::string& path, std::size_t swap);

@@ -17,9 +17,9 @@ extern "C" void __tsan_release(void* place);
 
 namespace dikkat {
 
-/// What a library orders, told to ThreadSanitizer: all that was done before release() is done before what follows acquire(). Debian's TBB
-/// is not built for the sanitizer, which would take all that a task is given, and all that it leaves, for races. Of other builds nothing is
-/// left.
+/// Tells ThreadSanitizer of an order that a library guarantees: what happened before release() happened before what follows acquire().
+/// Debian's TBB is not built for the sanitizer, which would report what tasks receive and leave behind as races. In other builds this
+/// compiles to nothing.
 class Handover {
  public:
 #if defined(DIKKAT_TELLS_THREAD_SANITIZER)
@@ -31,7 +31,7 @@ class Handover {
 #endif
 };
 
-/// Acquires when it goes out of scope, by an exception too.
+/// Acquires when it goes out of scope, also when an exception is thrown.
 class AcquireAtEnd {
  public:
   explicit AcquireAtEnd(Handover& handover) : handover_(handover) {}

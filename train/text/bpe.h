@@ -12,20 +12,21 @@
 
 namespace dikkat {
 
-/// Two neighbouring tokens that become one: that of their bytes together.
+/// Two adjacent tokens that become one, whose bytes are theirs.
 struct Merge {
   Token left, right;
 
   bool operator==(const Merge&) const = default;
 };
 
-/// Byte pair encoding (Sennrich et al. 2016, over bytes as Radford et al. 2019): a piece begins as the tokens of its bytes, and of all
-/// neighbours that may merge those of the earliest merge do, the leftmost first, until none may. Immutable: threads may share one.
+/// Byte pair encoding (Sennrich et al. 2016, over bytes as Radford et al. 2019). A piece begins as the tokens of its bytes. Of all adjacent
+/// pairs for which there is a merge, the one with the earliest merge is replaced, the leftmost first, until there is none. Immutable:
+/// threads may share one.
 class Bpe {
  public:
-  /// `tokens` are the bytes of ids 0, 1 ...; among them each single byte; `merges` in the order of their priority. A token of no bytes
-  /// takes up its id and is never made. Throws InputError where a byte is missing, two tokens are equal, or a merge names an id that is
-  /// none, makes a text that is no token, or is there twice.
+  /// `tokens` are the bytes of ids 0, 1 ..., and include each single byte; `merges` are in the order of their priority. A token of no bytes
+  /// reserves its id and is never produced. Throws InputError where a byte is missing, two tokens are equal, or a merge names an unknown
+  /// id, makes a text that is no token, or occurs twice.
   Bpe(std::vector<std::string> tokens, std::vector<Merge> merges);
   ~Bpe();
   Bpe(Bpe&&) noexcept;

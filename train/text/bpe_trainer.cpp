@@ -23,13 +23,13 @@ struct KeyHash {
   std::size_t operator()(PairKey key) const { return (key ^ key >> 29) * 0x9E3779B97F4A7C15ULL >> 20; }
 };
 
-/// Two tokens that are neighbours: how often, and in which words at least.
+/// An adjacent pair of tokens: how often it occurs, and in which words. Some of them may have lost it since.
 struct Pair {
   std::int64_t count = 0;
   std::vector<std::uint32_t> words{};
 };
 
-/// What is to be merged next: the most frequent, then the lowest ids.
+/// A pair that may be merged next: the most frequent one, then the one with the lowest ids.
 struct Candidate {
   std::int64_t count;
   PairKey key;
@@ -37,19 +37,19 @@ struct Candidate {
   bool operator<(const Candidate& other) const { return count != other.count ? count < other.count : key > other.key; }
 };
 
-/// A piece as the tokens that it is now.
+/// A piece as its current tokens.
 struct Word {
   std::int64_t count;
-  std::uint64_t place;  // of its first symbol among those of all words, times 2^16, and how many they are
+  std::uint64_t place;  // the index of its first symbol times 2^16, plus the number of its symbols
 
   std::uint64_t start() const { return place >> 16; }
   std::uint32_t size() const { return place & 0xFFFF; }
   void set_size(std::uint32_t size) { place = start() << 16 | size; }
 };
 
-/// A pair is counted once, when it comes about, and from then on it only gets rarer. So pairs below a threshold need not be followed before
-/// the most frequent one has fallen below it, too; then all words are counted anew with a lower one. Most pairs never are: in most texts
-/// there are far more that occur a few times than tokens to be made.
+/// A pair is most frequent when it first appears, and only gets rarer afterwards. So pairs below a threshold need not be tracked until the
+/// most frequent pair has fallen below it as well. Then all words are counted again with a lower threshold. Most pairs are never tracked:
+/// most texts have far more rare pairs than there are tokens to make.
 template <class Symbol>
 class Training {
  public:
@@ -74,7 +74,7 @@ class Training {
     });
   }
 
-  /// Makes one more token; false when no two tokens are neighbours twice.
+  /// Makes one more token; false when no pair occurs twice.
   bool step() {
     for (;;) {
       if (candidates_.empty() || candidates_.top().count < threshold_) {
@@ -90,7 +90,7 @@ class Training {
       if (found == pairs_.end() || found->second.count < threshold_) {
         continue;
       }
-      if (found->second.count != best.count) {  // merges since then took some
+      if (found->second.count != best.count) {  // later merges took some of its occurrences
         candidates_.push({found->second.count, best.key});
         continue;
       }
@@ -98,7 +98,7 @@ class Training {
       std::string made = tokens_[static_cast<std::size_t>(merge.left)] + tokens_[static_cast<std::size_t>(merge.right)];
       const std::vector<std::uint32_t> words = std::move(found.value().words);
       pairs_.erase(best.key);
-      if (!made_.insert(made).second) {  // by two other tokens: ids and ranks would no longer go together
+      if (!made_.insert(made).second) {  // another pair has made the same bytes: a token has one merge
         continue;
       }
       make(merge, std::move(made), words);
@@ -111,7 +111,7 @@ class Training {
 
  private:
   static constexpr std::int64_t kLeast = 2;
-  static constexpr std::int64_t kFall = 2;  // of the threshold, from one counting to the next
+  static constexpr std::int64_t kFall = 2;  // the threshold is divided by it for each recount
 
   template <class F>
   void for_pairs(F&& f) const {
@@ -125,11 +125,11 @@ class Training {
 
   enum class Threshold { same, lower };
 
-  /// Counts all pairs anew, and finds their words.
+  /// Counts all pairs again, and finds their words.
   void recount(Threshold threshold) {
     pairs_ = {};
     candidates_ = {};
-    // A first, coarse count, of many pairs together, tells which cannot be frequent: the exact one is of the others.
+    // A coarse count of pairs that are hashed together tells which ones cannot be frequent. Only the others are counted exactly.
     std::size_t slots = 1 << 10;
     while (slots < symbols_.size() / 16) {
       slots *= 2;
@@ -197,7 +197,7 @@ class Training {
       }
     }
     fresh_.clear();
-    if (places_ > most_places_) {  // most of them are of words that have the pair no more
+    if (places_ > most_places_) {  // most of these words no longer have the pair
       recount(Threshold::same);
     }
   }
@@ -215,7 +215,7 @@ class Training {
         }
         return found != pairs.end();
       };
-      if (!taken_from(fresh_)) {  // a pair that is not followed is not counted either
+      if (!taken_from(fresh_)) {  // a pair that is not tracked has no count
         taken_from(pairs_);
       }
       Pair& pair = fresh_[after];
@@ -246,11 +246,11 @@ class Training {
   tsl::robin_set<std::string> made_;
   std::vector<Symbol> symbols_;
   std::vector<Word> words_;
-  tsl::robin_map<PairKey, Pair, KeyHash> pairs_;  // those that are followed
-  tsl::robin_map<PairKey, Pair, KeyHash> fresh_;  // that the merge being applied has made
+  tsl::robin_map<PairKey, Pair, KeyHash> pairs_;  // that are tracked
+  tsl::robin_map<PairKey, Pair, KeyHash> fresh_;  // new ones of the current merge
   std::priority_queue<Candidate> candidates_;
-  std::size_t places_ = 0;       // words of all pairs that are followed
-  std::size_t most_places_ = 0;  // before they are found anew
+  std::size_t places_ = 0;       // words of all tracked pairs
+  std::size_t most_places_ = 0;  // above which there is a recount
   std::int64_t threshold_ = std::numeric_limits<std::int64_t>::max();
 };
 

@@ -8,7 +8,7 @@ namespace dikkat {
 
 namespace {
 
-/// There is nothing to know.
+/// Needs nothing from the corpus.
 class Maker : public TokenizerMaker {
  public:
   std::unique_ptr<TokenizerMaker> another() const override { return std::make_unique<Maker>(); }

@@ -9,7 +9,7 @@
 
 namespace dikkat {
 
-/// How often each of some strings occurs. One costs its bytes and some thirty more.
+/// Counts strings. Each distinct string takes its own bytes and about thirty more.
 class StringCounts {
  public:
   StringCounts();
@@ -20,10 +20,10 @@ class StringCounts {
   void add(std::string_view string, std::uint64_t times = 1);
   void add(const StringCounts& other);
 
-  /// Of different strings: how many, and their bytes.
+  /// The number of distinct strings, and their bytes.
   index distinct() const;
   index distinct_bytes() const;
-  /// Gives back what only add() needs, and ends it.
+  /// Frees what only add() needs. add() may not be called afterwards.
   void forget_places();
   void for_each(const std::function<void(std::string_view string, std::uint64_t times)>& f) const;
 

@@ -49,22 +49,22 @@ class Tokenizer {
   virtual index vocab_size() const = 0;
   /// Throws EncodeError, which has the byte offset, for text that has no tokens.
   virtual std::vector<Token> encode(std::string_view text) const = 0;
-  /// Bytes from the start of a text, cut off anywhere, whose tokens are the same whatever follows; 0 where that is not easily told. So a
-  /// text that does not fit into memory is encoded piece by piece.
+  /// How many bytes at the start of a text have tokens that do not depend on what follows the text; 0 where that is hard to tell. With it,
+  /// a text that does not fit into memory is encoded chunk by chunk.
   virtual index settled(std::string_view) const { return 0; }
-  /// The text of the tokens, byte for byte what encode() was given (a kind that drops something of a text says what). Tokens may end
-  /// within a UTF-8 character: whoever prints as tokens come holds back utf8::incomplete_tail(). Throws Error for an id outside the
+  /// The text of the tokens, byte for byte what encode() got (a kind that drops some of a text documents what). Tokens may end within a
+  /// UTF-8 character: a caller that prints tokens as they come holds back utf8::incomplete_tail(). Throws Error for an id outside the
   /// vocabulary.
   virtual std::string decode(std::span<const Token> tokens) const = 0;
-  /// One JSON text from which alone tokenizer_from_json() builds the same tokenizer again.
+  /// A JSON text from which tokenizer_from_json() builds the same tokenizer again.
   virtual std::string to_json() const = 0;
   /// The token put between documents, where the kind has one.
   virtual std::optional<Token> separator() const { return std::nullopt; }
-  /// Tokens that no text is made of, and that generated text therefore never has.
+  /// Tokens that no text is encoded to. Sampling never draws them.
   virtual std::vector<Token> unwritten() const { return {}; }
   /// Whether decode(encode(text)) is the text for every text, so that the tokens tell all of its bytes.
   virtual bool is_lossless() const { return true; }
-  /// What an encoder-decoder needs, where the kind has it.
+  /// The special tokens that an encoder-decoder needs, where the kind has them.
   virtual std::optional<SequenceTokens> sequence_tokens() const { return std::nullopt; }
 };
 

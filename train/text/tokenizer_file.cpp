@@ -34,7 +34,7 @@ std::string contents(const fs::path& path) {
 /// The two names of GPT-2's files.
 constexpr std::pair<const char*, const char*> kPairs[] = {{"vocab.bpe", "encoder.json"}, {"merges.txt", "vocab.json"}};
 
-/// nanoGPT numbers the characters in their order, as we do; ids in any other order would be another tokenizer's.
+/// nanoGPT numbers the characters in their order, as we do; another order would be another tokenizer.
 std::unique_ptr<Tokenizer> from_nano_gpt(const nlohmann::json& ids) {
   require_input(ids.is_object(), "tokenizer: its \"stoi\" is a JSON ", ids.type_name(), ", expected an object of ids by character");
   std::u32string characters(ids.size(), U'\0');
@@ -53,7 +53,7 @@ std::unique_ptr<Tokenizer> from_nano_gpt(const nlohmann::json& ids) {
   return std::make_unique<CharTokenizer>(std::move(characters));
 }
 
-/// What `f` makes of files; its errors name them.
+/// The result of f(). Its errors name the files.
 template <class F>
 std::unique_ptr<Tokenizer> named(const std::string& files, F&& f) {
   try {

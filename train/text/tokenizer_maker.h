@@ -10,29 +10,29 @@
 
 namespace dikkat {
 
-/// Which tokenizer is to be made from a corpus.
+/// Which tokenizer to make from a corpus.
 struct TokenizerOptions {
   std::string kind = "char";
   index vocab_size = 0;  // of "bpe": the tokens to end with, 257 or more
   index min_count = 1;   // of "word": rarer words are unknown
 };
 
-/// Reads a corpus for what a tokenizer of some kind must know of it, stretch by stretch. What it makes depends on the stretches and not
-/// on their order, so several may read at once and then be put together.
+/// Collects from a corpus, chunk by chunk, what a tokenizer of some kind needs. The result does not depend on the order of the chunks, so
+/// several makers may read at once and then be merged.
 class TokenizerMaker {
  public:
   virtual ~TokenizerMaker() = default;
 
-  /// One that has read nothing.
+  /// An empty maker of the same kind.
   virtual std::unique_ptr<TokenizerMaker> another() const = 0;
   /// Throws EncodeError for text that the kind cannot read.
   virtual void read(std::string_view text) = 0;
   /// Adds what `other`, of the same kind, has read.
   virtual void absorb(const TokenizerMaker& other) = 0;
-  /// Tokenizer::settled() of the tokenizer to come.
+  /// Tokenizer::settled() of the tokenizer that make() will give.
   virtual index settled(std::string_view text) const = 0;
-  /// Once, and the last call: what has been read may be used up. Throws InputError when there was no text and the kind needs one.
-  /// `progress` is told the share that is done.
+  /// Call it once and last, since it may consume what was read. `progress` gets the share that is done. Throws InputError when there was no
+  /// text and the kind needs some.
   virtual std::unique_ptr<Tokenizer> make(const std::function<void(double)>& progress = {}) = 0;
 };
 

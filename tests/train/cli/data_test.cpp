@@ -188,7 +188,7 @@ TEST(Data, TokensOfNanoGptTrainTheSameModel) {
   }
   here.write("meta.json", Json{{"vocab_size", ids.size()}, {"stoi", ids}}.dump());
   const std::string text = tiny_text();
-  const std::size_t seam = text.size() * 9 / 10;
+  const std::size_t split = text.size() * 9 / 10;
   const auto write_bin = [&](const char* name, std::string_view part) {
     std::string bytes;
     for (const char c : part) {
@@ -197,8 +197,8 @@ TEST(Data, TokensOfNanoGptTrainTheSameModel) {
     }
     here.write(name, bytes);
   };
-  write_bin("train.bin", std::string_view(text).substr(0, seam));
-  write_bin("val.bin", std::string_view(text).substr(seam));
+  write_bin("train.bin", std::string_view(text).substr(0, split));
+  write_bin("val.bin", std::string_view(text).substr(split));
   const Words settings = {"tokenizer.kind=char", "tokenizer.path=meta.json", "data.validation=val.bin"};
   const Outcome trained = here.run(with(train("bins", settings), {"--corpus", "train.bin"}));
   ASSERT_EQ(trained.code, 0) << trained.err;

@@ -35,14 +35,14 @@ std::vector<Document> documents_of(const Corpus& corpus, const CorpusReader::Set
   std::vector<Document> documents;
   CorpusReader reader(corpus, settled);
   index start = 0;  // of a document in its file: after a byte order mark
-  for (auto stretches = reader.next(); !stretches.empty(); stretches = reader.next()) {
-    for (const Stretch& stretch : stretches) {
-      if (stretch.begins) {
-        documents.push_back({.name = corpus.files[stretch.file].name, .text = ""});
-        start = stretch.offset;
+  for (auto chunks = reader.next(); !chunks.empty(); chunks = reader.next()) {
+    for (const Chunk& chunk : chunks) {
+      if (chunk.begins) {
+        documents.push_back({.name = corpus.files[chunk.file].name, .text = ""});
+        start = chunk.offset;
       }
-      EXPECT_EQ(stretch.offset, start + static_cast<index>(documents.back().text.size()));
-      documents.back().text += stretch.text;
+      EXPECT_EQ(chunk.offset, start + static_cast<index>(documents.back().text.size()));
+      documents.back().text += chunk.text;
     }
   }
   return documents;
@@ -295,10 +295,10 @@ TEST(Corpus, ANulByteIsForATokenizerOfBytesAlone) {
   EXPECT_NE(input_error_of([&] { read({lines}); }).find("b.jsonl: line 2 is not text: it has a NUL byte at byte 1"), std::string::npos);
   const Corpus corpus = open_corpus(paths, {.any_bytes = true});
   CorpusReader reader(corpus, [](std::string_view text) { return static_cast<index>(text.size()); });
-  const auto stretches = reader.next();
-  ASSERT_EQ(stretches.size(), 3U);
-  EXPECT_EQ(stretches[0].text, "ab\0c"s);
-  EXPECT_EQ(stretches[2].text, "a\0b"s);
+  const auto chunks = reader.next();
+  ASSERT_EQ(chunks.size(), 3U);
+  EXPECT_EQ(chunks[0].text, "ab\0c"s);
+  EXPECT_EQ(chunks[2].text, "a\0b"s);
 }
 
 TEST(Corpus, TellsWhatAFolderHasBesides) {
@@ -401,12 +401,12 @@ TEST(Corpus, ATextIsCutWhereItMayBe) {
   CorpusReader reader(corpus, [](std::string_view part) { return static_cast<index>(part.rfind('\n') + 1); });
   std::size_t pieces = 0;
   bool ended = false;
-  for (auto stretches = reader.next(); !stretches.empty(); stretches = reader.next()) {
-    for (const Stretch& stretch : stretches) {
-      EXPECT_TRUE(stretch.ends || stretch.text.ends_with('\n'));
-      EXPECT_LT(stretch.text.size(), 3'000'000U);
+  for (auto chunks = reader.next(); !chunks.empty(); chunks = reader.next()) {
+    for (const Chunk& chunk : chunks) {
+      EXPECT_TRUE(chunk.ends || chunk.text.ends_with('\n'));
+      EXPECT_LT(chunk.text.size(), 3'000'000U);
       EXPECT_FALSE(ended);
-      ended = stretch.ends;
+      ended = chunk.ends;
       ++pieces;
     }
   }
@@ -415,13 +415,13 @@ TEST(Corpus, ATextIsCutWhereItMayBe) {
   EXPECT_TRUE(documents_of(corpus, [](std::string_view) { return index{0}; })[0].text == text) << "a text without a place to be cut";
 }
 
-/// What comes before and after the seam.
-std::pair<std::string, std::string> parts_of(const Corpus& corpus, index seam) {
+/// What comes before and after the split point.
+std::pair<std::string, std::string> parts_of(const Corpus& corpus, index split) {
   std::pair<std::string, std::string> parts;
-  CorpusReader reader(corpus, all_settled, seam);
-  for (auto stretches = reader.next(); !stretches.empty(); stretches = reader.next()) {
-    for (const Stretch& stretch : stretches) {
-      (stretch.after_seam ? parts.second : parts.first) += stretch.begins ? concat("|", stretch.text) : stretch.text;
+  CorpusReader reader(corpus, all_settled, split);
+  for (auto chunks = reader.next(); !chunks.empty(); chunks = reader.next()) {
+    for (const Chunk& chunk : chunks) {
+      (chunk.after_split ? parts.second : parts.first) += chunk.begins ? concat("|", chunk.text) : chunk.text;
     }
   }
   return parts;

@@ -122,7 +122,7 @@ TEST(Tokenize, PutsTheSeparatorBetweenDocumentsOfAPartOnly) {
   EXPECT_EQ(cut.parts[0].document_start(2), 5);
   EXPECT_EQ(cut.parts[0].document_start(3), 6);
   EXPECT_EQ(cut.parts[1].documents(), 1);
-  EXPECT_EQ(all_of(tokenize(files.corpus, Separating(), 3).parts[1]), (std::vector<Token>{'d', 'e'})) << "a seam between documents";
+  EXPECT_EQ(all_of(tokenize(files.corpus, Separating(), 3).parts[1]), (std::vector<Token>{'d', 'e'})) << "a split between documents";
 }
 
 TEST(Tokenize, NamesTheFileAndTheByteInIt) {
@@ -131,7 +131,7 @@ TEST(Tokenize, NamesTheFileAndTheByteInIt) {
                 tokenizer_of({.kind = "char"}, bad.corpus);
               }).starts_with(concat(bad.name(1), ": byte 6: not UTF-8: 0xE9, a character that the end of the text cuts off; convert")));
   const auto tokenizer = make_tokenizer("char", std::vector<std::string_view>{"abc"});
-  const Texts strange({"abcabc", "aaaax"});  // a seam at byte 7: the offset still counts from the file's start
+  const Texts strange({"abcabc", "aaaax"});  // a split at byte 7: the offset still counts from the file's start
   EXPECT_TRUE(input_error_of([&] {
                 tokenize(strange.corpus, *tokenizer, 7);
               }).starts_with(concat(strange.name(1), ": byte 4: the character U+0078 'x' is not among the 3 characters")));
@@ -170,10 +170,10 @@ TEST(Tokenize, ATextThatIsReadInPiecesHasTheTokensOfTheWhole) {
     const std::string_view documents[] = {text};
     EXPECT_EQ(tokenizer->to_json(), make_tokenizer(options, documents)->to_json()) << options.kind;
     EXPECT_TRUE(all_of(tokenize(files.corpus, *tokenizer).parts[0]) == tokenizer->encode(text)) << options.kind;
-    const index seam = 2'000'001;
-    const TokenizedCorpus parts = tokenize(files.corpus, *tokenizer, seam);
+    const index split = 2'000'001;
+    const TokenizedCorpus parts = tokenize(files.corpus, *tokenizer, split);
     const auto cut = static_cast<std::size_t>(parts.bytes[0]);
-    EXPECT_NEAR(static_cast<double>(cut), static_cast<double>(seam), 3);
+    EXPECT_NEAR(static_cast<double>(cut), static_cast<double>(split), 3);
     EXPECT_TRUE(all_of(parts.parts[0]) == tokenizer->encode(text.substr(0, cut))) << options.kind;
     EXPECT_TRUE(all_of(parts.parts[1]) == tokenizer->encode(text.substr(cut))) << options.kind;
   }
@@ -188,14 +188,14 @@ TEST(TokenFile, IsMadeOnceAndFoundAgain) {
   const std::string folder = cache.path("deep/cache");
   const Texts files({"one document", "another", long_text()});
   const std::string fingerprint = survey(files.corpus, nullptr).fingerprint;
-  const index seam = 2'500'000;
+  const index split = 2'500'000;
   for (const TokenizerOptions& options : {TokenizerOptions{.kind = "char"}, TokenizerOptions{.kind = "bpe", .vocab_size = 300}}) {
     const auto tokenizer = tokenizer_of(options, files.corpus);
-    const TokenizedCorpus expected = tokenize(files.corpus, *tokenizer, seam);
+    const TokenizedCorpus expected = tokenize(files.corpus, *tokenizer, split);
     index told = 0;
     for (const bool is_new : {true, false}) {
       told = 0;
-      const TokenizedCorpus found = tokenize_once(folder, fingerprint, files.corpus, *tokenizer, seam, [&](index bytes) { told = bytes; });
+      const TokenizedCorpus found = tokenize_once(folder, fingerprint, files.corpus, *tokenizer, split, [&](index bytes) { told = bytes; });
       EXPECT_EQ(told > 0, is_new);
       EXPECT_EQ(found.bytes, expected.bytes);
       for (std::size_t part = 0; part < kParts; ++part) {
@@ -206,8 +206,8 @@ TEST(TokenFile, IsMadeOnceAndFoundAgain) {
         }
       }
     }
-    tokenize_once(folder, fingerprint, files.corpus, *tokenizer, seam + 1, [&](index bytes) { told = bytes; });
-    EXPECT_GT(told, 0) << "another seam is another file";
+    tokenize_once(folder, fingerprint, files.corpus, *tokenizer, split + 1, [&](index bytes) { told = bytes; });
+    EXPECT_GT(told, 0) << "another split is another file";
   }
   EXPECT_EQ(files_in(folder), 4U) << "nothing half written";
 }
@@ -226,7 +226,7 @@ TEST(TokenFile, ATextThatChangesWhileItIsReadIsRefused) {
   }
   EXPECT_EQ(files_in(cache), 0U);
   folder.write("a.txt", "one text of a length");
-  EXPECT_EQ(tokenize(corpus, *tokenizer, 5, {}, fingerprint).bytes[0], 5) << "a seam changes no fingerprint";
+  EXPECT_EQ(tokenize(corpus, *tokenizer, 5, {}, fingerprint).bytes[0], 5) << "a split changes no fingerprint";
 }
 
 TEST(TokenFile, HoldsLargeVocabulariesAndNothingAtAll) {
@@ -459,11 +459,11 @@ TEST(Split, LiesBetweenCharactersOfEveryLength) {
     const std::string text = contents(path);
     ASSERT_GT(text.size(), 300U) << path;
     const auto tokenizer = tokenizer_of({.kind = "char"}, corpus);
-    for (index seam = 0; seam <= static_cast<index>(text.size()); seam += 7) {
-      const TokenizedCorpus tokens = tokenize(corpus, *tokenizer, seam);
+    for (index split = 0; split <= static_cast<index>(text.size()); split += 7) {
+      const TokenizedCorpus tokens = tokenize(corpus, *tokenizer, split);
       const std::string first = tokenizer->decode(all_of(tokens.parts[0]));
-      EXPECT_TRUE(first + tokenizer->decode(all_of(tokens.parts[1])) == text) << name << " " << seam;
-      EXPECT_NEAR(static_cast<double>(first.size()), static_cast<double>(seam), 3) << name;
+      EXPECT_TRUE(first + tokenizer->decode(all_of(tokens.parts[1])) == text) << name << " " << split;
+      EXPECT_NEAR(static_cast<double>(first.size()), static_cast<double>(split), 3) << name;
     }
   }
 }

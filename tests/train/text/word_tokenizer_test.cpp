@@ -97,5 +97,11 @@ TEST(WordTokenizer, RefusesAVocabularyWithoutWordsOrOutOfOrder) {
   EXPECT_NO_THROW(WordTokenizer({"\n", "<pad>", "a"}));
 }
 
+TEST(WordTokenizer, AMinimumBelowOneIsRefused) {
+  const std::string_view documents[] = {"one two"};
+  EXPECT_EQ(input_error_of([&] { make_tokenizer({.kind = "word", .min_count = 0}, documents); }),
+            "tokenizer.min_count is 0, expected 1 or more");
+}
+
 }  // namespace
 }  // namespace dikkat
