@@ -43,7 +43,13 @@ TEST(Interruption, AKillBeforeTheFirstIntervalLeavesTheBeginning) {
   const Workspace here;
   Words rare = train_run(100'000);
   rare.insert(rare.end(), {"train.checkpoint_interval=90000", "train.eval_interval=90000"});
-  EXPECT_EQ(stop_at(here, rare, 40, SIGKILL).code, -SIGKILL);
+  {
+    Program program(here.here(rare));
+    const auto began = [&] { return here.metric_lines("run") >= 40 && !here.checkpoint("run", 0).empty(); };
+    ASSERT_TRUE(program.until(began)) << "step 0 is saved beside the first steps";
+    program.send(SIGKILL);
+    EXPECT_EQ(program.wait().code, -SIGKILL);
+  }
   const Outcome resumed = here.run({"resume", "run", "--set", "train.max_steps=3"});
   EXPECT_EQ(resumed.code, 0) << resumed.err;
   EXPECT_NE(here.checkpoint("run", 0), "");

@@ -23,13 +23,14 @@ TEST(LimitedMemory, AModelForWhichThereIsNoMachineIsRefusedBeforeAnythingIsWritt
       workspace.run({"train", "--config", "tiny.toml", "--out", "huge", "--set", "model.n_embd=32768", "--set", "model.n_layer=400"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_TRUE(contains(outcome.err, "training would take ")) << outcome.err;
-  EXPECT_TRUE(contains(outcome.err, "train.recompute")) << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, "try a smaller one (model.n_embd")) << "it is the weights: " << outcome.err;
   EXPECT_FALSE(std::filesystem::exists(workspace / "huge"));
 
   const Outcome batch =
       workspace.run({"train", "--config", "tiny.toml", "--out", "huge", "--set", "train.batch_size=100000", "--set", "model.n_embd=1024"});
   EXPECT_EQ(batch.code, 2);
   EXPECT_TRUE(contains(batch.err, "training would take ")) << batch.err;
+  EXPECT_TRUE(contains(batch.err, "train.recompute")) << "it is the batch: " << batch.err;
   EXPECT_FALSE(std::filesystem::exists(workspace / "huge"));
 }
 
