@@ -15,8 +15,8 @@ SinusoidalPositions::SinusoidalPositions(index places, index width) : places_(pl
 }
 
 Tensor SinusoidalPositions::operator()(Pass& pass, index first, index time, DType dtype) const {
-  require(0 <= first && 0 <= time && first <= places_ - time, "positions: ", first, " to ", first + time, ", expected some of the ",
-          places_);
+  require(0 <= first && 0 <= time && first <= places_ - time, "positions: found ", first, " to ", first + time - 1, ", expected 0 to ",
+          places_ - 1);
   pass.tape.begin("positions");
   const index width = std::ssize(frequencies_);
   const Tensor rows = pass.tape.make({time, width}, dtype);
