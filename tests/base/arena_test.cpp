@@ -116,7 +116,7 @@ TEST(BufferPool, TheSmallestThatIsLargeEnoughIsTaken) {
 }
 
 TEST(BufferPool, RequestsOfManySizesNeedNoMoreThanAreOpenAtOnce) {
-  for (const std::size_t unit : {64, 4096}) {  // of small and of large buffers
+  for (const std::size_t unit : {std::size_t{64}, std::size_t{4096}}) {  // of small and of large buffers
     BufferPool pool;
     Buffer* open[5] = {};
     for (std::size_t i = 0; i < 5000; ++i) {

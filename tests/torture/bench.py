@@ -264,7 +264,7 @@ def result_of(run, step):
     lines = []
     for line in (run / "metrics.jsonl").read_text().splitlines():
         entry = json.loads(line)
-        for clock in ("ms", "tokens_per_s", "gemm_share"):
+        for clock in ("ms", "tokens_per_s", "mfu"):
             entry.pop(clock, None)
         lines.append(json.dumps(entry, sort_keys=True))
     best = run / "checkpoints" / "best"

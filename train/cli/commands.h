@@ -15,5 +15,6 @@ void add_plan(Commands& program);
 void add_tokenizer(Commands& program);
 void add_corpus(Commands& program);
 void add_cache(Commands& program);
+void add_config(Commands& program);
 
 }  // namespace dikkat

@@ -100,8 +100,8 @@ std::vector<LinePart> Progress::line_of(const StepReport& r) const {
                                  {fmt::format("lr {:.2e}", r.learning_rate), 3},
                                  {fmt::format("{:.1f} ms", r.seconds * 1e3), 4},
                                  {fmt::format("{} tokens/s", grouped_digits(static_cast<index>(r.tokens_per_second()))), 6}};
-  if (!std::isnan(r.gemm_share)) {
-    parts.push_back({fmt::format("MFU {:.0f}%", r.gemm_share * 100), 2});
+  if (!std::isnan(r.mfu)) {
+    parts.push_back({fmt::format("MFU {:.0f}%", r.mfu * 100), 2});
   }
   parts.push_back({clock_time(left) + " left", 7});
   return parts;

@@ -15,8 +15,8 @@ struct StepReport {
   bool skipped = false;  // the update was left out
   index tokens = 0;      // targets of this step
   double seconds = 0;
-  /// The model's operations a second (model_flops.h) over those of plain matrix products on this machine; NaN where they are not known.
-  double gemm_share = std::numeric_limits<double>::quiet_NaN();
+  /// MFU: the model's FLOP/s (model_flops.h) as a share of the FLOP/s of plain matrix products, measured on this machine; NaN if unknown.
+  double mfu = std::numeric_limits<double>::quiet_NaN();
 
   double tokens_per_second() const { return static_cast<double>(tokens) / seconds; }
 };

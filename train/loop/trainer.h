@@ -85,7 +85,7 @@ class Trainer {
   /// Of plan(): makes the run's first steps, and a block of an evaluation, and leaves nothing behind. Once.
   Trial try_out(index steps);
 
-  /// For StepReport::gemm_share: `measure` (gemm_rate(), machine_rate.h) is asked now, and again after a step that was faster than it said,
+  /// For StepReport::mfu: `measure` (gemm_rate(), machine_rate.h) is asked now, and again after a step that was faster than it said,
   /// because another program ran then. Gives what it said now, FLOP/s.
   double measure_gemm_rate(std::function<double()> measure);
   /// Has the steps to come told to `profile`, which must outlive them.

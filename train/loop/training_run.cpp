@@ -220,7 +220,7 @@ StepReport TrainingRun::step(Prefetcher& batches, TrainingEvents& events) {
   if (rate > gemm_rate) {
     gemm_rate = std::max(rate, measure_gemm_rate());
   }
-  report.gemm_share = rate / gemm_rate;
+  report.mfu = rate / gemm_rate;
   if (profile != nullptr) {
     profile->step_ends(report.seconds);
   }

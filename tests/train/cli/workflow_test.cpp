@@ -38,7 +38,7 @@ TEST(Workflow, MetricsAreOneObjectALine) {
     }
     if (line["event"] == "step") {
       EXPECT_EQ(names, (std::set<std::string>{"event", "step", "loss", "grad_norm", "learning_rate", "tokens", "ms", "tokens_per_s",
-                                              "gemm_share"}));
+                                              "mfu"}));
       EXPECT_EQ(line["step"], ++steps);
       EXPECT_EQ(line["tokens"], 5 * 3 * 24);
     } else {

@@ -127,7 +127,7 @@ class Workspace {
     for (Json& object : objects) {
       object.erase("ms");
       object.erase("tokens_per_s");
-      object.erase("gemm_share");
+      object.erase("mfu");
     }
     return objects;
   }

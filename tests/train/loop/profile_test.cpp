@@ -157,9 +157,9 @@ TEST(GemmShare, IsOfTheRateThatWasGiven) {
   ASSERT_EQ(recorder.reports.size(), 2U);
   Batch batch;
   batch.reshape(15, {.cols = 24});
-  EXPECT_NEAR(recorder.reports[0].gemm_share, training_flops(trainer.model(), batch) / recorder.reports[0].seconds / 1e15, 1e-12);
-  EXPECT_TRUE(std::isnan(recorder.reports[1].gemm_share));
-  EXPECT_NE(contents(folder / "unknown" / "metrics.jsonl").find("\"gemm_share\":null"), std::string::npos);
+  EXPECT_NEAR(recorder.reports[0].mfu, training_flops(trainer.model(), batch) / recorder.reports[0].seconds / 1e15, 1e-12);
+  EXPECT_TRUE(std::isnan(recorder.reports[1].mfu));
+  EXPECT_NE(contents(folder / "unknown" / "metrics.jsonl").find("\"mfu\":null"), std::string::npos);
 }
 
 // Beside another program the rate at the start is too low.
@@ -167,7 +167,7 @@ TEST(GemmShare, AStepThatBeatsTheRateHasItMeasuredAgain) {
   const TemporaryFolder folder;
   write_file(folder / "corpus.txt", tiny_text());
   struct Recorder : TrainingEvents {
-    void stepped(const StepReport& r) override { shares.push_back(r.gemm_share); }
+    void stepped(const StepReport& r) override { shares.push_back(r.mfu); }
     std::vector<double> shares;
   } recorder;
   Trainer trainer = Trainer::start(tiny_config(folder / "corpus.txt"), folder / "run");

@@ -1,0 +1,39 @@
+#include <filesystem>
+
+#include "tests/train/cli/workspace.h"
+
+namespace dikkat::testing {
+namespace {
+
+TEST(Config, ShowPrintsARecipeThatReadsBackToItself) {
+  const Workspace here;
+  const Outcome shown = here.run({"config", "show", "--set", "model.n_layer=6", "optim.kind=muon"});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_TRUE(contains(shown.out, "\nn_layer = 6\n")) << shown.out;
+  here.write("shown.toml", shown.out);
+  EXPECT_EQ(here.run({"config", "show", "--config", "shown.toml"}).out, shown.out);
+}
+
+TEST(Config, ShowOfChangesLeavesOutDefaults) {
+  const Workspace here;
+  const Outcome shown = here.run({"config", "show", "--only-changed", "--set", "train.max_steps=7"});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_TRUE(contains(shown.out, "max_steps = 7")) << shown.out;
+  EXPECT_FALSE(contains(shown.out, "n_layer")) << shown.out;
+}
+
+TEST(Config, InitWritesAFileThatTrainTakesAndOverwritesNone) {
+  const Workspace here;
+  const Outcome made = here.run({"config", "init", "mine.toml", "--set", "model.n_layer=3"});
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_EQ(made.out, "mine.toml\n");
+  EXPECT_TRUE(contains(here.run({"config", "show", "--config", "mine.toml"}).out, "\nn_layer = 3\n"));
+  const Outcome again = here.run({"config", "init", "mine.toml"});
+  EXPECT_EQ(again.code, 2);
+  EXPECT_TRUE(contains(again.err, "mine.toml exists already")) << again.err;
+  EXPECT_TRUE(contains(here.run({"config", "show", "--config", "mine.toml"}).out, "\nn_layer = 3\n"));
+  EXPECT_EQ(here.run({"config", "init", "nowhere/mine.toml"}).code, 2);
+}
+
+}  // namespace
+}  // namespace dikkat::testing

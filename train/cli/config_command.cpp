@@ -1,0 +1,78 @@
+#include <filesystem>
+#include <memory>
+
+#include "autograd/base/error.h"
+#include "train/cli/commands.h"
+#include "train/cli/shared_options.h"
+#include "train/cli/streams.h"
+#include "train/cli/wanted_run.h"
+#include "train/config/parse.h"
+#include "train/io/file.h"
+
+namespace dikkat {
+namespace {
+
+struct ConfigShowArguments {
+  std::string config;
+  std::vector<std::string> set;
+  bool only_changed = false;
+};
+
+struct ConfigInitArguments {
+  std::string file = "dikkat.toml";
+  std::string config;
+  std::vector<std::string> set;
+};
+
+int config_show_command(const ConfigShowArguments& arguments) {
+  const Config config = configuration_of(arguments.config, arguments.set, {});
+  put(arguments.only_changed ? to_toml_of_changes(config) : to_recipe(config));
+  flush_results();
+  return 0;
+}
+
+int config_init_command(const ConfigInitArguments& arguments) {
+  const Config config = configuration_of(arguments.config, arguments.set, {});
+  if (arguments.file == "-") {
+    put(to_commented_toml(config));
+    flush_results();
+    return 0;
+  }
+  const std::filesystem::path file = arguments.file;
+  require_input(!is_there(file), file.string(), " exists already, and nothing is overwritten; give another FILE, or - to print it");
+  require_input(!file.has_parent_path() || std::filesystem::is_directory(file.parent_path()), file.parent_path().string(),
+                " is no folder, expected one to write ", file.filename().string(), " into");
+  replace_file(file, to_commented_toml(config));
+  put(file.string() + '\n');
+  flush_results();
+  return 0;
+}
+
+}  // namespace
+
+void add_config(Commands& program) {
+  Commands config = program.group("config", "Show a configuration, or write one to begin with");
+  {
+    constexpr const char* kExamples = R"(  dikkat config show --config quickstart
+  dikkat config show --config quickstart --set model.n_layer=6 --only-changed > mine.toml)";
+    const auto a = std::make_shared<ConfigShowArguments>();
+    Command command = config.add("show", "Print a configuration as TOML, with --set applied; values that follow from others are comments",
+                                 kExamples, [a] { return config_show_command(*a); });
+    command.text("--config", a->config, "FILE|NAME", "A TOML file, or the name of a recipe; by default the defaults");
+    command.texts("--set", a->set, "KEY=VALUE", kSetHelp);
+    command.flag("--only-changed", a->only_changed, "Print only keys that differ from their defaults");
+  }
+  {
+    constexpr const char* kExamples = R"(  dikkat config init mine.toml
+  dikkat config init mine.toml --config quickstart
+  dikkat config init - | less)";
+    const auto a = std::make_shared<ConfigInitArguments>();
+    Command command = config.add("init", "Write a TOML file with every key, each with a comment that explains it", kExamples,
+                                 [a] { return config_init_command(*a); });
+    command.text("FILE", a->file, "", "A new file; - prints to standard output");
+    command.text("--config", a->config, "FILE|NAME", "A TOML file, or the name of a recipe, to begin with; by default the defaults");
+    command.texts("--set", a->set, "KEY=VALUE", kSetHelp);
+  }
+}
+
+}  // namespace dikkat
