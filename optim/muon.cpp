@@ -90,7 +90,7 @@ bool Muon::update(const Update& u, std::span<const Unit> units) {
                                                .cols = matrix.cols,
                                                .weight = store_.weights<T>() + matrix.begin,
                                                .gradient = store_.gradients<T>() + matrix.begin,
-                                               .momentum = momentum_.data<T>() + matrix.state_offset,
+                                               .momentum = momentum_.at<T>(matrix.state_offset),
                                                .learning_rate = u.learning_rate * matrix.rate_factor,
                                                .beta = momentum_factor_,
                                                .weight_decay = matrix.weight_decay,

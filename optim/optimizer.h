@@ -32,6 +32,12 @@ struct StateSlab {
     require(dtype == kDType<T>, "optimizer: ", name, " holds ", dtype, ", asked for as ", kDType<T>);
     return reinterpret_cast<T*>(memory.data());
   }
+  /// Element `offset`; null while no memory is mapped, as in a dry run before reserve().
+  template <class T>
+  T* at(index offset) const {
+    T* first = data<T>();
+    return first == nullptr ? nullptr : first + offset;
+  }
 };
 
 /// Elements [begin, end) of the store's slab, which can be updated without the others.

@@ -1,20 +1,9 @@
 #pragma once
 
+#include "tests/support/sanitized.h"
 #include "tests/train/cli/workspace.h"
 
 namespace dikkat::testing {
-
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
-#else
-inline constexpr bool kSanitized = false;
-#endif
 
 /// Trains tiny.toml with no more than that many bytes to map: it works, or says what it had no memory for, and whatever it has saved is
 /// good. Whether it worked.
