@@ -45,7 +45,7 @@ def case(name, text, *words, arguments=()):
 
 
 def keys_of(bench):
-    """What `dikkat --help-config` says: (section.key, its description in parentheses)."""
+    """What `dikkat --help-config` says: (section.key, what it accepts)."""
     def make():
         outcome = bench.run(bench.folder, ["--help-config"])
         require(outcome.code == 0, "--help-config fails:", outcome.last_words())
@@ -53,7 +53,7 @@ def keys_of(bench):
         for line in outcome.out.splitlines():
             if match := re.fullmatch(r"\[(\w+)\]", line):
                 section = match[1]
-            elif match := re.match(r"  (\w+) \((.*)\)$", line):
+            elif match := re.match(r"# (\w+): (.*)$", line):
                 keys.append((f"{section}.{match[1]}", match[2]))
         require(len(keys) > 30, "--help-config names only", len(keys), "keys")
         return keys

@@ -204,11 +204,11 @@ def cases(bench):
     yield runs("a part for validation of a few tokens", TEXT[:BLOCK * 4])
     yield refused("a part for validation of one token", TEXT[:BLOCK * 4], "data.val_fraction", {"data.val_fraction": 0.005})
     # not text
-    yield refused("NULs", bytes(5000), [name, "NUL"])
-    yield refused("a NUL in the middle", TEXT + b"\0" + TEXT, [name, "NUL"])
+    yield refused("NULs", bytes(5000), [name, "NUL"], CHAR)
+    yield refused("a NUL in the middle", TEXT + b"\0" + TEXT, [name, "NUL"], CHAR)
     yield refused("a NUL at the end, bpe", TEXT + b"\0", [name, "NUL"], BPE)
-    yield refused("UTF-16 little endian", b"\xff\xfe" + TEXT.decode().encode("utf-16-le"), [name, "UTF-16"])
-    yield refused("UTF-16 big endian", b"\xfe\xff" + TEXT.decode().encode("utf-16-be"), [name, "UTF-16"])
+    yield refused("UTF-16 little endian", b"\xff\xfe" + TEXT.decode().encode("utf-16-le"), [name, "UTF-16"], CHAR)
+    yield refused("UTF-16 big endian", b"\xfe\xff" + TEXT.decode().encode("utf-16-be"), [name, "UTF-16"], CHAR)
     for kind, values in (("char", CHAR), ("word", WORD), ("bpe", BPE)):
         yield refused(f"invalid UTF-8, {kind}", TEXT + b"\xff\xfe\xc3(" + TEXT, [name, "UTF-8"], values)
         yield runs(f"invalid UTF-8 replaced, {kind}", TEXT + b"\xff\xfe\xc3(" + TEXT, {**values, "data.invalid_utf8": "replace"})
@@ -256,13 +256,13 @@ def cases(bench):
     yield refused("gzip's magic alone", b"\x1f\x8b", gz, file=gz)
     yield refused("gzip of nothing", gzip.compress(b""), gz, file=gz)
     yield refused("gzip and junk", zipped + b"junk", gz, file=gz)
-    yield refused("gzip of gzip", gzip.compress(bytes(16) + zipped), gz, file=gz)
+    yield refused("gzip of gzip", gzip.compress(bytes(16) + zipped), gz, CHAR, file=gz)
     zst = "corpus.txt.zst"
     yield runs("zstd", zstd_frame(TEXT[:120]) * 8, file=zst)
     yield refused("zstd cut off", zstd_frame(TEXT[:120])[:-20], zst, file=zst)
     yield refused("zstd's magic alone", b"\x28\xB5\x2F\xFD", zst, file=zst)
     yield refused("zstd that says it has 4 EiB", b"\x28\xB5\x2F\xFD\xE0" + (1 << 62).to_bytes(8, "little") + b"\x01\x00\x00", zst, file=zst)
-    yield refused("a bomb of zeros", bomb(b"\0", 1000 if bench.long else 100), [gz, "NUL"], file=gz)
+    yield refused("a bomb of zeros", bomb(b"\0", 1000 if bench.long else 100), [gz, "NUL"], CHAR, file=gz)
     yield runs("a bomb of text", bomb(b"lamp\n", 1000 if bench.long else 40), file=gz, patience=600)
     # JSONL
     jsonl = "corpus.jsonl"
@@ -299,5 +299,5 @@ def cases(bench):
     yield refused("pairs with NULs", b"the lamp\tturns\0\n" * 30, [tsv, "NUL"], PAIRS, file=tsv)
     yield refused("pairs that are longer than block_size", b"the " * 100 + b"\t" + b"lamp " * 100 + b"\n", tsv, PAIRS, file=tsv)
     if bench.long:
-        yield refused("10 GB of nothing", sparse(10 << 30), [name, "NUL"])
+        yield refused("10 GB of nothing", sparse(10 << 30), [name, "NUL"], CHAR)
         yield Case("10 GB of nothing, tokens", sparse_tokens)
