@@ -9,13 +9,13 @@
 
 namespace dikkat::bench {
 
-/// The configuration in a file, with assignments, and a vocabulary where it leaves that to a tokenizer.
+/// The configuration in a file, with assignments, and `vocab_size` where it leaves that to a tokenizer.
 inline Config load_model_config(const std::string& file, const std::vector<std::string>& assignments, index vocab_size) {
   Config c = load_config(file);
   for (const std::string& assignment : assignments) {
     apply_override(c, assignment);
   }
-  if (c.model.vocab_size == 0) {
+  if (c.model.vocab_size.is_open()) {
     c.model.vocab_size = vocab_size;
   }
   resolve(c);

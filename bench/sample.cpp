@@ -122,7 +122,7 @@ int main(int argc, char** argv) {
       "Times sampling of the GPT in a configuration, of random weights, with the share of the read bandwidth measured in this process."};
   app.add_option("--config", a.config, "Configuration, TOML")->capture_default_str();
   app.add_option("--set", a.set, "section.key=value, in place of the file's");
-  app.add_option("--vocab-size", a.vocab_size, "Where model.vocab_size is 0")->capture_default_str();
+  app.add_option("--vocab-size", a.vocab_size, "Where the configuration leaves model.vocab_size out")->capture_default_str();
   app.add_option("--samples", a.samples, "Samples that are made together")->delimiter(',')->check(CLI::Range(1, 8));
   app.add_option("--prompts", a.prompts, "Tokens of the prompt")->delimiter(',')->check(CLI::PositiveNumber);
   app.add_option("--tokens", a.tokens, "Tokens that are timed")->capture_default_str()->check(CLI::PositiveNumber);

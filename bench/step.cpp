@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Times optimizer steps of the model in a configuration, on random tokens."};
   app.add_option("--config", a.config, "Configuration, TOML")->required();
   app.add_option("--set", a.set, "section.key=value, in place of the file's");
-  app.add_option("--vocab-size", a.vocab_size, "Where model.vocab_size is 0")->capture_default_str();
+  app.add_option("--vocab-size", a.vocab_size, "Where the configuration leaves model.vocab_size out")->capture_default_str();
   app.add_option("--steps", a.steps, "Steps that are timed")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--warmup", a.warmup, "Steps before them")->capture_default_str();
   app.add_flag("--json", a.json, "One object");
