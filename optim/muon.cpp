@@ -76,7 +76,7 @@ bool Muon::update(const Update& u, std::span<const Unit> units) {
       workspace = std::max(workspace, kernels::muon_workspace(matrix->rows, matrix->cols));
     }
   }
-  // The longest first: threads end together.
+  // The largest first, so that threads end at about the same time.
   std::sort(chosen_.begin(), chosen_.end(), [](const Matrix* a, const Matrix* b) {
     return std::pair(-kernels::muon_flops(a->rows, a->cols), a->begin) < std::pair(-kernels::muon_flops(b->rows, b->cols), b->begin);
   });
@@ -103,7 +103,7 @@ bool Muon::update(const Update& u, std::span<const Unit> units) {
     // Many matrices: one for each thread. Few: all threads for each. The bits are the same.
     const auto count = static_cast<index>(chosen_.size());
     if (count >= 2 * thread_count()) {
-      const Work work{static_cast<double>(workspace) * static_cast<double>(count)};  // less than it is by far
+      const Work work{static_cast<double>(workspace) * static_cast<double>(count)};  // a lower bound: more than enough to use all threads
       parallel_for_uneven(
           count, work, [&] { const Scratch<T> asked(workspace); }, update_matrix);
     } else {

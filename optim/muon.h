@@ -4,8 +4,8 @@
 
 namespace dikkat {
 
-/// Muon (Keller Jordan 2024): the update of a hidden matrix is its momentum, made orthogonal (kernels/muon.h has the formulas). A matrix
-/// that is several (ParameterStore::Entry::row_parts) is taken apart. AdamW updates all other parameters.
+/// Muon (Keller Jordan 2024): the update of a hidden matrix is its momentum, made orthogonal (kernels/muon.h has the formulas). Each part
+/// of a matrix that is several (ParameterStore::Entry::row_parts) is made orthogonal by itself. AdamW updates all other parameters.
 class Muon : public Optimizer {
  public:
   struct Options {
@@ -13,9 +13,9 @@ class Muon : public Optimizer {
     AdamW::Options adamw{};  // of the other parameters; weight_decay is for both
   };
 
-  /// Of all trained parameters. Throws Error when the store has not been laid out.
+  /// Updates all trained parameters. Throws Error when the store has not been laid out.
   Muon(ParameterStore& store, const Options& options) : Muon(store, options, settings_of(store, options.adamw.weight_decay)) {}
-  /// Of these alone, in the order of the slab. Their settings hold the weight decay.
+  /// Updates only these, which stand in the order of the slab. Their settings hold the weight decay.
   Muon(ParameterStore& store, const Options& options, std::span<const ParameterSettings> parameters);
 
   const char* name() const override { return "Muon"; }

@@ -9,12 +9,12 @@
 
 namespace dikkat {
 
-/// Parameters that are trained in another way than the rest: those whose path matches a pattern, or that have a role.
+/// Parameters with settings of their own: those whose path matches a pattern, or that have a role, or both.
 struct ParameterGroup {
   std::string match{};         // of the whole path: * stands for any characters, ? for one, [ab] for one of these; empty: any path
-  std::optional<Role> role{};  // besides
+  std::optional<Role> role{};  // absent: any
 
-  // What is not set here stays as it is.
+  // A value that is not set leaves the default.
   std::optional<double> learning_rate{};  // at its peak: the schedule has the same form for all
   std::optional<double> weight_decay{};   // also of parameters of Decay::no
   std::optional<bool> frozen{};
@@ -32,9 +32,9 @@ struct ParameterSettings {
   double weight_decay = 0;
 };
 
-/// Of all trained parameters, in the order of the slab: the learning rate of the step and, for parameters of Decay::yes, `weight_decay`;
-/// or what groups say instead. Where several groups set a value for a parameter, the last one counts. `learning_rate` is the schedule's
-/// peak, which those of groups are compared with.
+/// The settings of all trained parameters, in the order of the slab: the learning rate of the step and, for parameters of Decay::yes,
+/// `weight_decay`; or what groups say instead. Where several groups set a value for a parameter, the last one counts. `learning_rate` is
+/// the schedule's peak, which those of groups are compared with.
 std::vector<ParameterSettings> settings_of(const ParameterStore& store, double weight_decay, std::span<const ParameterGroup> groups = {},
                                            double learning_rate = 1);
 

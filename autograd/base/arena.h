@@ -29,7 +29,7 @@ class Arena {
 
   /// Gives everything back. Pointers into the arena are invalid afterwards.
   void reset();
-  /// The same, but leaves the joining of chunks to the next reset(): asks the system for nothing.
+  /// As reset(), but makes no system call: the next reset() joins the chunks.
   void forget() noexcept {
     at_ = 0;
     used_ = 0;

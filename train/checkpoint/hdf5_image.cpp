@@ -52,7 +52,7 @@ Handle hdf5_type(ElementType type) {
     case ElementType::i64: return copy_of(H5T_STD_I64LE);
     case ElementType::u64: return copy_of(H5T_STD_U64LE);
   }
-  fail("a type of elements that HDF5 has none for");
+  fail("HDF5 has no type for the elements of a tensor");
 }
 
 Handle hdf5_type(const Dataset& dataset) {

@@ -58,7 +58,7 @@ void add_config(Commands& program) {
     const auto a = std::make_shared<ConfigShowArguments>();
     Command command = config.add("show", "Print a configuration as TOML, with --set applied; values that follow from others are comments",
                                  kExamples, [a] { return config_show_command(*a); });
-    command.text("--config", a->config, "FILE|NAME", "A TOML file, or the name of a recipe; by default the defaults");
+    command.text("--config", a->config, "FILE|NAME", kConfigHelp);
     command.texts("--set", a->set, "KEY=VALUE", kSetHelp);
     command.flag("--only-changed", a->only_changed, "Print only keys that differ from their defaults");
   }
@@ -70,7 +70,7 @@ void add_config(Commands& program) {
     Command command = config.add("init", "Write a TOML file with every key, each with a comment that explains it", kExamples,
                                  [a] { return config_init_command(*a); });
     command.text("FILE", a->file, "", "A new file; - prints to standard output");
-    command.text("--config", a->config, "FILE|NAME", "A TOML file, or the name of a recipe, to begin with; by default the defaults");
+    command.text("--config", a->config, "FILE|NAME", kConfigHelp);
     command.texts("--set", a->set, "KEY=VALUE", kSetHelp);
   }
 }

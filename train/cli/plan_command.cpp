@@ -155,8 +155,7 @@ The corpus is read and tokenized as for training. Three steps are made to see ho
 but the tokens of a large text, which training then finds (data.cache).)";
   const auto a = std::make_shared<PlanArguments>();
   Command command = program.add("plan", "Estimate what training takes: memory, disk and time", kExamples, [a] { return plan_command(*a); });
-  command.text("--config", a->config, "FILE|NAME",
-               "Configuration, TOML: a file, or the name of one that comes with dikkat (quickstart); without it, the defaults");
+  command.text("--config", a->config, "FILE|NAME", kConfigHelp);
   command.texts("--corpus", a->corpus, "PATH", "Text files and folders, or pairs; in place of data.corpus");
   command.text("--out", a->out, "DIR", "The future run directory, whose disk is looked at; by default in runs/");
   command.texts("--set", a->set, "KEY=VALUE", kSetHelp);

@@ -9,6 +9,9 @@
 namespace dikkat {
 
 inline constexpr const char* kCorpusHelp = "Text files, folders, patterns, .jsonl, .gz, .zst; - is standard input";
+/// Of --config FILE|NAME.
+inline constexpr const char* kConfigHelp =
+    "Configuration, TOML: a file, or the name of a recipe that comes with dikkat (quickstart); without it, the defaults";
 inline constexpr const char* kSetHelp = "section.key=value, replaces that of the configuration file";
 
 /// A checkpoint: RUN_DIR or FILE.h5, and --best.

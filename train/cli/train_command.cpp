@@ -218,8 +218,7 @@ void add_train(Commands& program) {
 `dikkat --help-config` explains every key of a configuration.)";
   const auto a = std::make_shared<TrainArguments>();
   Command command = program.add("train", "Train a model on a corpus", kExamples, [a] { return train_command(*a); });
-  command.text("--config", a->config, "FILE|NAME",
-               "Configuration, TOML: a file, or the name of one that comes with dikkat (quickstart); without it, the defaults");
+  command.text("--config", a->config, "FILE|NAME", kConfigHelp);
   command.texts("--corpus", a->corpus, "PATH", "Text files and folders, or pairs (.tsv) for an encoder-decoder; replaces data.corpus");
   command.text("--out", a->out, "DIR", "Run directory to create; by default runs/NAME after the configuration's file, or runs/NAME-2 ...");
   command.texts("--set", a->set, "KEY=VALUE", kSetHelp);

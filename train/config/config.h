@@ -34,8 +34,8 @@ struct DataConfig {
   bool operator==(const DataConfig&) const = default;
 };
 
-/// An entry of [[optim.groups]]: parameters that are trained in another way than the rest. What is not set stays as it is. Of several
-/// entries that hold a parameter, the last one that sets a value counts.
+/// An entry of [[optim.groups]]: settings for the parameters that it selects. A value that is not set leaves the default. Where several
+/// entries select a parameter, the last one that sets a value counts.
 struct ParameterGroupConfig {
   std::string match{};                    // a pattern for the parameter's path, with * and ?; empty: any
   std::string role{};                     // one of kParameterRoles; empty: any

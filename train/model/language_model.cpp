@@ -19,7 +19,7 @@ LanguageModel::Model LanguageModel::make(const Scope& s, const TransformerConfig
     case ModelKind::gpt: return Gpt(s, c);
     case ModelKind::encoder_decoder: return EncoderDecoder(s, c);
   }
-  fail("model.kind is none that there is");
+  fail("the model is of a kind that this program does not know");
 }
 
 LanguageModel::LanguageModel(const TransformerConfig& config, index tokenizer_vocab_size)

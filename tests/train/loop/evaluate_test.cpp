@@ -79,60 +79,47 @@ TEST_F(Evaluate, the_standard_error_is_that_of_windows) {
   EXPECT_TRUE(std::isnan(evaluator(SequentialWindows(one_window, 7), {})->standard_error));
 }
 
-// Half of all texts' means lie within 0.67 standard errors of the truth: here the mean of many texts.
-TEST_F(Evaluate, the_standard_error_tells_how_far_another_text_would_be) {
+/// Of 40 random texts: the spread of their mean losses, and the standard error that an evaluation tells, on average. A letter stands
+/// `run` times in a row, so that with long runs the losses of neighbouring tokens go together.
+struct Spread {
+  double measured, told;
+};
+Spread spread_of_texts(const LanguageModel& model, std::uint64_t seed, index run, index stride) {
+  constexpr index kTexts = 40;
   Evaluator evaluator(model);
-  std::vector<double> losses, errors;
-  const RandomStream stream(9, "texts", 0);
-  for (index t = 0; t < 40; ++t) {
+  const RandomStream stream(seed, "texts", 0);
+  std::vector<double> losses;
+  double told = 0;
+  for (index t = 0; t < kTexts; ++t) {
     TokenStore some(kVocabulary);
     std::vector<Token> tokens;
     for (index i = 0; i < 700; ++i) {
-      tokens.push_back(static_cast<Token>(stream.word(t * 1000 + i) % kVocabulary));
+      tokens.push_back(static_cast<Token>(stream.word(t * 1000 + i / run) % kVocabulary));
     }
     some.append(tokens);
-    const Evaluation found = evaluator(SequentialWindows(some, 7), {}).value();
+    const Evaluation found = evaluator(SequentialWindows(some, 7, stride), {}).value();
     losses.push_back(found.loss);
-    errors.push_back(found.standard_error);
+    told += found.standard_error / kTexts;
   }
-  const double mean = std::accumulate(losses.begin(), losses.end(), 0.0) / 40;
+  const double mean = std::accumulate(losses.begin(), losses.end(), 0.0) / kTexts;
   double squares = 0;
   for (const double loss : losses) {
     squares += (loss - mean) * (loss - mean);
   }
-  const double spread = std::sqrt(squares / 39);
-  const double told = std::accumulate(errors.begin(), errors.end(), 0.0) / 40;
-  EXPECT_LT(told, 1.5 * spread);
-  EXPECT_GT(told, spread / 1.5);
+  return {std::sqrt(squares / (kTexts - 1)), told};
 }
 
-// Letters in long runs, so that losses of neighbouring tokens go together. The spread of the means of many such texts is what the standard
-// error should tell, whatever the stride.
+TEST_F(Evaluate, the_standard_error_tells_how_far_another_text_would_be) {
+  const Spread spread = spread_of_texts(model, 9, 1, 7);
+  EXPECT_LT(spread.told, 1.5 * spread.measured);
+  EXPECT_GT(spread.told, spread.measured / 1.5);
+}
+
 TEST_F(Evaluate, the_standard_error_is_as_large_with_a_stride) {
-  Evaluator evaluator(model);
-  const RandomStream stream(11, "runs", 0);
   for (const index stride : {7, 3, 1}) {
-    std::vector<double> losses, errors;
-    for (index t = 0; t < 40; ++t) {
-      TokenStore some(kVocabulary);
-      std::vector<Token> tokens;
-      for (index i = 0; i < 700; ++i) {
-        tokens.push_back(static_cast<Token>(stream.word(t * 1000 + i / 7) % kVocabulary));
-      }
-      some.append(tokens);
-      const Evaluation found = evaluator(SequentialWindows(some, 7, stride), {}).value();
-      losses.push_back(found.loss);
-      errors.push_back(found.standard_error);
-    }
-    const double mean = std::accumulate(losses.begin(), losses.end(), 0.0) / 40;
-    double squares = 0;
-    for (const double loss : losses) {
-      squares += (loss - mean) * (loss - mean);
-    }
-    const double spread = std::sqrt(squares / 39);
-    const double told = std::accumulate(errors.begin(), errors.end(), 0.0) / 40;
-    EXPECT_LT(told, 1.4 * spread) << stride;
-    EXPECT_GT(told, spread / 1.4) << stride;
+    const Spread spread = spread_of_texts(model, 11, 7, stride);
+    EXPECT_LT(spread.told, 1.4 * spread.measured) << stride;
+    EXPECT_GT(spread.told, spread.measured / 1.4) << stride;
   }
 }
 
