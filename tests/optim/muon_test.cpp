@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "autograd/base/dry_run.h"
 #include "autograd/base/parallel.h"
 #include "autograd/kernels/gemm.h"
 #include "autograd/kernels/muon.h"
@@ -197,6 +198,23 @@ TEST(MuonStep, IsTheDefinitionToTheDigitsOfF32) {
     }
     EXPECT_LT(worst, 3e-5 * largest) << c.rows << " x " << c.cols;
   }
+}
+
+TEST(MuonStep, TellsADryRunWhatItsProductsLeaseToo) {
+  const auto scratch_of = [](index matrices) {
+    const WithThreads with(1, Work{0});
+    ParameterStore store;
+    for (index i = 0; i < matrices; ++i) {
+      store.add(concat("w", i), {300, 100}, Init::zeros(), Decay::yes, Role::hidden);
+    }
+    store.allocate(0);
+    Muon muon(store, {});
+    const DryRun dry;
+    muon.update({}, muon.units());
+    return dry.scratch_bytes(1);
+  };
+  EXPECT_GT(scratch_of(1), static_cast<std::size_t>(kernels::muon_workspace(300, 100)) * sizeof(float));
+  EXPECT_EQ(scratch_of(4), scratch_of(1)) << "a thread updates one after another";
 }
 
 TEST(MuonStep, SaysWhatIsNotFinite) {
