@@ -114,6 +114,10 @@ class ParameterStore {
   T* weights() {
     return static_cast<T*>(slab(weights_, kDType<T>));
   }
+  template <class T>
+  const T* weights() const {
+    return static_cast<const T*>(slab(weights_, kDType<T>));
+  }
   /// Sums since the last clear_gradients(). Call complete_gradients() before: what no backward pass has written holds anything.
   template <class T>
   T* gradients() {

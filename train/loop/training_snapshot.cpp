@@ -4,7 +4,7 @@
 
 namespace dikkat {
 
-Snapshot training_snapshot(const TrainingState& state, std::string config, std::string tokenizer, ParameterStore& parameters,
+Snapshot training_snapshot(const TrainingState& state, std::string config, std::string tokenizer, const ParameterStore& parameters,
                            Optimizer& optimizer) {
   Snapshot snapshot{.state = state, .config = std::move(config), .tokenizer = std::move(tokenizer), .tensors = {}};
   const auto add = [&](std::string path, const Shape& shape, const float* data) {
