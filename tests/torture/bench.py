@@ -90,7 +90,7 @@ TINY = {
     "model": {"n_layer": 1, "n_head": 2, "n_embd": 8, "block_size": 16, "dropout": 0.1},
     "tokenizer": {"kind": "byte"},
     "optim": {"learning_rate": 1e-2, "warmup_steps": 3, "grad_clip": 0.5},
-    "train": {"batch_size": 3, "gradient_accumulation_steps": 2, "max_steps": 8, "eval_interval": 4, "eval_batches": 2,
+    "train": {"batch_size": 3, "gradient_accumulation_steps": 2, "max_steps": 8, "eval_interval": 4, "eval_tokens": 96,
               "checkpoint_interval": 1, "keep_last": 2},
 }
 

@@ -13,7 +13,7 @@ from bench import (REFUSED, SURVIVED, TINY, Case, NotReached, finish, metric_lin
 STEPS = kills.STEPS
 SIGNALS = ("INT", "TERM", "HUP", "INT twice", "QUIT")
 PHASES = ("init", "step", "save", "save beside training", "evaluation", "anywhere")
-EVALUATING = {"train.eval_interval": 2, "train.eval_batches": 20_000, "train.max_steps": 4}
+EVALUATING = {"train.eval_interval": 2, "train.eval_tokens": 0, "train.max_steps": 4}
 
 
 def evaluating(bench):

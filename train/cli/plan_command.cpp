@@ -22,10 +22,8 @@ namespace dikkat {
 namespace {
 
 struct PlanArguments {
-  std::string config;
-  std::vector<std::string> corpus;
+  WantedRun run;
   std::string out;
-  std::vector<std::string> set;
   bool json = false;
 };
 
@@ -119,13 +117,13 @@ void put_table(const Trainer& trainer, const Trial& trial, const std::filesystem
 
 int plan_command(const PlanArguments& arguments) {
   start_threads();
-  Config config = configuration_of(arguments.config, arguments.set, arguments.corpus);
-  const std::filesystem::path out = arguments.out.empty() ? free_run_directory(arguments.config) : std::filesystem::path(arguments.out);
+  Config config = configuration_of(arguments.run);
+  const std::filesystem::path out = arguments.out.empty() ? free_run_directory(arguments.run.config) : std::filesystem::path(arguments.out);
   const MachineMemory machine = machine_memory();
   Trainer trainer = [&] {
     LoadingLine line;
     try {
-      return Trainer::plan(std::move(config), {.init_from = {}, .progress = std::ref(line)});
+      return Trainer::plan(std::move(config), std::ref(line));
     } catch (const DoesNotFit& too_large) {
       if (!arguments.json) {
         put_memory(too_large.plan(), machine);
@@ -155,10 +153,11 @@ The corpus is read and tokenized as for training. Three steps are made to see ho
 but the tokens of a large text, which training then finds (data.cache).)";
   const auto a = std::make_shared<PlanArguments>();
   Command command = program.add("plan", "Estimate what training takes: memory, disk and time", kExamples, [a] { return plan_command(*a); });
-  command.text("--config", a->config, "FILE|NAME", kConfigHelp);
-  command.texts("--corpus", a->corpus, "PATH", "Text files and folders, or pairs; in place of data.corpus");
+  command.text("--config", a->run.config, "FILE|NAME", kConfigHelp);
+  command.texts("--corpus", a->run.corpus, "PATH", "Text files and folders, or pairs; in place of data.corpus");
   command.text("--out", a->out, "DIR", "The future run directory, whose disk is looked at; by default in runs/");
-  command.texts("--set", a->set, "KEY=VALUE", kSetHelp);
+  command.texts("--set", a->run.set, "KEY=VALUE", kSetHelp);
+  command.text("--init-from", a->run.init_from, "RUN_DIR|FILE.h5", kInitFromHelp);
   command.flag("--json", a->json, "One object: memory (bytes by part), machine, disk, trial");
 }
 

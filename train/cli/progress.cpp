@@ -75,7 +75,8 @@ Progress::Progress(const Trainer& trainer)
       log_interval_(trainer.config().train.log_interval),
       first_step_(trainer.state().step),
       terminal_(terminal_columns() > 0 && !is_quiet()),
-      start_(std::chrono::steady_clock::now()) {}
+      start_(std::chrono::steady_clock::now()),
+      last_{fmt::format("step {:>6}/{}", first_step_, max_steps_), 9} {}
 
 Progress::~Progress() { clear(); }
 

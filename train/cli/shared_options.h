@@ -12,6 +12,10 @@ inline constexpr const char* kCorpusHelp = "Text files, folders, patterns, .json
 /// Of --config FILE|NAME.
 inline constexpr const char* kConfigHelp =
     "Configuration, TOML: a file, or the name of a recipe that comes with dikkat (quickstart); without it, the defaults";
+inline constexpr const char* kInitFromHelp =
+    "Fine-tuning: start with the weights, model and tokenizer of another run; keys of [model] and [tokenizer] may be left out, and must "
+    "not "
+    "contradict it";
 inline constexpr const char* kSetHelp = "section.key=value, replaces that of the configuration file";
 
 /// A checkpoint: RUN_DIR or FILE.h5, and --best.

@@ -27,11 +27,8 @@ namespace {
 constexpr const char* kProfileHelp = "At the end, print how much time the steps spent in each op";
 
 struct TrainArguments {
-  std::string config;
-  std::vector<std::string> corpus;
+  WantedRun run;
   std::string out;  // empty: runs/<name of the configuration>, with a number where that is taken
-  std::vector<std::string> set;
-  std::string init_from;
   bool profile = false;
   bool verify_resume = false;
 };
@@ -96,6 +93,9 @@ void introduce(const Trainer& trainer, double gemm_rate) {
       !shortage.empty() && trainer.state().step == 0) {
     warning(shortage);
   }
+  if (!c.train.init_from.empty() && trainer.state().step == 0) {
+    line("weights", "from " + c.train.init_from);
+  }
   line("run", trainer.directory().string());
   if (trainer.state().step > 0) {
     line("resumed", fmt::format("from step {} of {}", trainer.state().step, c.train.max_steps));
@@ -133,12 +133,12 @@ int run(Trainer& trainer, bool with_profile) {
 }
 
 /// --verify-resume. Works in a temporary folder beside that of the run, on the same disk.
-int verify(const Config& config, const std::filesystem::path& out, StartOptions options) {
+int verify(const Config& config, const std::filesystem::path& out) {
   constexpr index kSteps = 6;
   stop_in_order();
   announce_corpus(config.data.corpus);
   struct StoppedWhileLoading {};
-  options.progress = [](const LoadingReport&) {
+  const LoadingProgress loading = [](const LoadingReport&) {
     if (stop_requested()) {
       throw StoppedWhileLoading();
     }
@@ -146,7 +146,7 @@ int verify(const Config& config, const std::filesystem::path& out, StartOptions 
   const auto proof = [&]() -> std::optional<ResumeProof> {
     ShareLine line("training");
     try {
-      return verify_resume(config, kSteps, out.string() + fmt::format(".verify-{}", ::getpid()), options, stop_requested, std::ref(line));
+      return verify_resume(config, kSteps, out.string() + fmt::format(".verify-{}", ::getpid()), loading, stop_requested, std::ref(line));
     } catch (const StoppedWhileLoading&) {
       return std::nullopt;
     }
@@ -165,15 +165,15 @@ int verify(const Config& config, const std::filesystem::path& out, StartOptions 
 
 int train_command(const TrainArguments& arguments) {
   start_threads();
-  Config config = configuration_of(arguments.config, arguments.set, arguments.corpus);
-  const index wanted_tokens = config.tokenizer.path.empty() && arguments.init_from.empty() ? config.tokenizer.vocab_size : 0;
-  const std::filesystem::path out = arguments.out.empty() ? free_run_directory(arguments.config) : std::filesystem::path(arguments.out);
+  Config config = configuration_of(arguments.run);
+  const index wanted_tokens = config.tokenizer.path.empty() && config.train.init_from.empty() ? config.tokenizer.vocab_size : 0;
+  const std::filesystem::path out = arguments.out.empty() ? free_run_directory(arguments.run.config) : std::filesystem::path(arguments.out);
   if (arguments.verify_resume) {
-    return verify(config, out, {.init_from = arguments.init_from});
+    return verify(config, out);
   }
   Trainer trainer = [&] {
     LoadingLine line;
-    return Trainer::start(std::move(config), out, {.init_from = arguments.init_from, .progress = std::ref(line)});
+    return Trainer::start(std::move(config), out, std::ref(line));
   }();
   if (const index made = trainer.data().tokenizer->vocab_size(); trainer.data().tokenizer->kind() == "bpe" && made < wanted_tokens) {
     tell(fmt::format(
@@ -218,12 +218,11 @@ void add_train(Commands& program) {
 `dikkat --help-config` explains every key of a configuration.)";
   const auto a = std::make_shared<TrainArguments>();
   Command command = program.add("train", "Train a model on a corpus", kExamples, [a] { return train_command(*a); });
-  command.text("--config", a->config, "FILE|NAME", kConfigHelp);
-  command.texts("--corpus", a->corpus, "PATH", "Text files and folders, or pairs (.tsv) for an encoder-decoder; replaces data.corpus");
+  command.text("--config", a->run.config, "FILE|NAME", kConfigHelp);
+  command.texts("--corpus", a->run.corpus, "PATH", "Text files and folders, or pairs (.tsv) for an encoder-decoder; replaces data.corpus");
   command.text("--out", a->out, "DIR", "Run directory to create; by default runs/NAME after the configuration's file, or runs/NAME-2 ...");
-  command.texts("--set", a->set, "KEY=VALUE", kSetHelp);
-  command.text("--init-from", a->init_from, "RUN_DIR|FILE.h5",
-               "Fine-tuning: begin with the weights of another run, and its tokenizer. [model] and tokenizer.kind must be the same");
+  command.texts("--set", a->run.set, "KEY=VALUE", kSetHelp);
+  command.text("--init-from", a->run.init_from, "RUN_DIR|FILE.h5", kInitFromHelp);
   command.flag("--profile", a->profile, kProfileHelp);
   command.flag("--verify-resume", a->verify_resume,
                "Instead of a run: prove that one of this configuration can be resumed to the same bits. Trains six steps in one go, and "

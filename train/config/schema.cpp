@@ -253,7 +253,12 @@ constexpr Key kKeys[] = {
                                                      "Passes, forward and backward, whose gradients make up one step."),
     train<&TrainConfig::max_steps>("max_steps", between(1, kMaxStep), "Steps of the whole run; a step is one update of the weights."),
     train<&TrainConfig::eval_interval>("eval_interval", between(1, kMaxStep), "Steps from one evaluation to the next."),
-    train<&TrainConfig::eval_batches>("eval_batches", between(0, kMaxStep), "Batches of an evaluation; 0 is the whole validation part."),
+    train<&TrainConfig::eval_tokens>(
+        "eval_tokens", between(0, kMaxStep),
+        "Tokens of the validation part that an evaluation measures, and as many of the training part, chosen anew each time; 0 is the "
+        "whole "
+        "validation part. The number is fixed by default, so that an evaluation takes the same time whatever the size of the corpus; "
+        "`dikkat eval` always measures everything."),
     train<&TrainConfig::checkpoint_interval>("checkpoint_interval", between(1, kMaxStep), "Steps from one checkpoint to the next."),
     train<&TrainConfig::keep_last>("keep_last", between(1, kMany), "Newest checkpoints that are kept; the best is kept too."),
     train<&TrainConfig::log_interval>("log_interval", between(1, kMaxStep), "Steps from one progress line to the next."),
@@ -278,6 +283,9 @@ constexpr Key kKeys[] = {
         "A loss is a spike when it is this many standard deviations above those of the last hundred steps or so; 0 is "
         "off, 6 a start."),
     train<&TrainConfig::seed>("seed", fixed(at_least(0)), "What every random number of the run follows from."),
+    train<&TrainConfig::init_from>("init_from", fixed(anything()),
+                                   "Fine-tuning: the run directory or checkpoint to start from (--init-from). The run takes over its "
+                                   "weights, its tokenizer and every key of [model] that is not set."),
 };
 
 std::string bound(double value) {

@@ -38,11 +38,6 @@ class TrainingEvents {
   virtual void write_failed(const std::string&) {}
 };
 
-struct StartOptions {
-  std::string init_from;       // a checkpoint (RUN_DIR or FILE.h5) whose weights and tokenizer the run begins with; empty: none
-  LoadingProgress progress{};  // of the corpus
-};
-
 /// What the first steps of a run took, made only to measure them.
 struct Trial {
   std::vector<StepReport> steps;
@@ -54,12 +49,13 @@ struct Trial {
 /// that the run needs before anything is written. It stays where it was made, because its parts refer to each other.
 class Trainer {
  public:
-  /// A new run in the folder `out`, which is made. The configuration is resolved. Throws InputError for a corpus, configuration or
-  /// folder that cannot be used.
-  static Trainer start(Config config, const std::filesystem::path& out, const StartOptions& options = {});
+  /// A new run in the folder `out`, which is made. The configuration is resolved. With train.init_from, the run takes over that
+  /// checkpoint's model, weights and tokenizer (adopt_model(), origin.h), and run() evaluates before the first step. Throws InputError for
+  /// a corpus, configuration or folder that cannot be used.
+  static Trainer start(Config config, const std::filesystem::path& out, const LoadingProgress& progress = {});
 
   /// The same without a folder: for memory_plan(), disk_plan() and try_out(). Memory is mapped, and not filled.
-  static Trainer plan(Config config, const StartOptions& options = {});
+  static Trainer plan(Config config, const LoadingProgress& progress = {});
 
   struct ResumeOptions {
     std::vector<std::string> overrides;  // "section.key=value"

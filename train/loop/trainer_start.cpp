@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "train/checkpoint/save.h"
 #include "train/config/parse.h"
@@ -43,7 +44,7 @@ void make_absolute(Config& config) {
       }
     }
   }
-  for (std::string* path : {&config.tokenizer.path, &config.data.cache}) {
+  for (std::string* path : {&config.tokenizer.path, &config.data.cache, &config.train.init_from}) {
     if (!path->empty() && *path != "auto" && *path != "off") {
       *path = absolute(*path, false);
     }
@@ -98,6 +99,19 @@ void add_changes(const Config& stored, const Config& now, std::vector<std::strin
   }
 }
 
+/// Makes the configuration's paths absolute and loads the corpus. With train.init_from, opens that checkpoint as `origin`, and the
+/// configuration adopts its model and tokenizer.
+TrainingData data_of_new_run(Config& config, std::optional<CheckpointFile>& origin, const LoadingProgress& progress) {
+  make_absolute(config);
+  if (config.train.init_from.empty()) {
+    return load_training_data(config, nullptr, progress);
+  }
+  origin.emplace(open_checkpoint(config.train.init_from, Pick::newest));
+  adopt_model(config, *origin);
+  const KnownCorpus known{.tokenizer = origin->tokenizer()};
+  return load_training_data(config, &known, progress);
+}
+
 TrainingState first_state(const Config& config) {
   TrainingState state;
   state.seed = static_cast<std::uint64_t>(config.train.seed);
@@ -139,22 +153,16 @@ Trainer::Trainer(Config config, TrainingData data, TrainingState state, const st
   prepare(*this);
 }
 
-Trainer Trainer::start(Config config, const std::filesystem::path& out, const StartOptions& options) {
-  make_absolute(config);
+Trainer Trainer::start(Config config, const std::filesystem::path& out, const LoadingProgress& progress) {
   std::optional<CheckpointFile> origin;
-  std::optional<KnownCorpus> known;
-  if (!options.init_from.empty()) {
-    origin.emplace(open_checkpoint(options.init_from, Pick::newest));
-    require_same_model(config, *origin);
-    known.emplace(KnownCorpus{.tokenizer = origin->tokenizer()});
-  }
-  TrainingData data = load_training_data(config, known ? &*known : nullptr, options.progress);
+  TrainingData data = data_of_new_run(config, origin, progress);
   TrainingState state = first_state(config);
   return Trainer(std::move(config), std::move(data), std::move(state), [&](Trainer& run) {
     run.allocate();
     if (origin) {
       load_weights(*origin, run.model_.parameters());
       run.state_.overrides += concat("step 0: weights from ", origin->path().string(), ", step ", origin->state().step, "\n");
+      run.state_.evaluation_pending = run.evaluates();  // its metrics begin with the loss of the weights that it starts from
     }
     require_space(out, run.snapshot());
     run.directory_.emplace(RunDirectory::create(out));
@@ -163,9 +171,9 @@ Trainer Trainer::start(Config config, const std::filesystem::path& out, const St
   });
 }
 
-Trainer Trainer::plan(Config config, const StartOptions& options) {
-  make_absolute(config);
-  TrainingData data = load_training_data(config, nullptr, options.progress);
+Trainer Trainer::plan(Config config, const LoadingProgress& progress) {
+  std::optional<CheckpointFile> origin;
+  TrainingData data = data_of_new_run(config, origin, progress);
   TrainingState state = first_state(config);
   return Trainer(std::move(config), std::move(data), std::move(state), [](Trainer& run) { run.reserve(); });
 }
@@ -247,8 +255,13 @@ void Trainer::allocate() {
 }
 
 index Trainer::evaluated_samples() const {
-  const index chosen = config_.train.eval_batches * config_.train.batch_size;
-  return chosen == 0 ? data_.validation.samples->count() : chosen;
+  const EvaluationText& text = data_.validation;
+  const index all = text.samples->count();
+  if (config_.train.eval_tokens == 0 || config_.train.eval_tokens >= text.tokens) {
+    return all;
+  }
+  const double share = static_cast<double>(config_.train.eval_tokens) / static_cast<double>(text.tokens);
+  return static_cast<index>(std::ceil(share * static_cast<double>(all)));
 }
 
 Snapshot Trainer::snapshot() const {

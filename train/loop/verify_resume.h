@@ -21,7 +21,7 @@ struct ResumeProof {
 /// steps (2 or more) once in one go, and once with a stop in the middle after which it goes on with another number of threads, and compares
 /// the checkpoints. Evaluations are in it, cut to one batch. Works in `folder`, which is made and removed again. nullopt when `stop` said
 /// true.
-std::optional<ResumeProof> verify_resume(Config config, index steps, const std::filesystem::path& folder, const StartOptions& options,
+std::optional<ResumeProof> verify_resume(Config config, index steps, const std::filesystem::path& folder, const LoadingProgress& loading,
                                          const std::function<bool()>& stop, const std::function<void(double)>& progress);
 
 }  // namespace dikkat

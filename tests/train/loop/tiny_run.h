@@ -49,7 +49,7 @@ inline Config tiny_config(const std::filesystem::path& corpus) {
     gradient_accumulation_steps = 3
     max_steps = 20
     eval_interval = 6
-    eval_batches = 3
+    eval_tokens = 240
     checkpoint_interval = 4
     keep_last = 2
   )",
@@ -101,7 +101,7 @@ inline Config tiny_pairs_config(const std::filesystem::path& corpus) {
     gradient_accumulation_steps = 3
     max_steps = 20
     eval_interval = 6
-    eval_batches = 1
+    eval_tokens = 30
     checkpoint_interval = 4
     keep_last = 2
   )",
