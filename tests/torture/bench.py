@@ -252,8 +252,10 @@ def steps_in(run):
 
 
 def metric_lines(run):
+    """Steps and evaluations in the metrics."""
     try:
-        return (pathlib.Path(run) / "metrics.jsonl").read_bytes().count(b"\n")
+        lines = (pathlib.Path(run) / "metrics.jsonl").read_bytes().split(b"\n")[:-1]
+        return sum(line.startswith((b'{"event":"step"', b'{"event":"eval"')) for line in lines)
     except FileNotFoundError:
         return 0
 
@@ -264,7 +266,9 @@ def result_of(run, step):
     lines = []
     for line in (run / "metrics.jsonl").read_text().splitlines():
         entry = json.loads(line)
-        for clock in ("ms", "tokens_per_s", "mfu"):
+        if entry["event"] not in ("step", "eval"):
+            continue  # what happened to the run: resumed, saved, stopped
+        for clock in ("ms", "tokens_per_s", "mfu", "time"):
             entry.pop(clock, None)
         lines.append(json.dumps(entry, sort_keys=True))
     best = run / "checkpoints" / "best"

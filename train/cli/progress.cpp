@@ -2,9 +2,11 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 
 #include <fmt/format.h>
 
+#include "train/cli/signals.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 
@@ -153,6 +155,8 @@ void Progress::skipped(const std::string& what) {
   clear();
   warn("warning   " + what, kLabel);
 }
+
+std::string Progress::stopped() { return std::string("SIG") + ::sigabbrev_np(stop_signal()); }
 
 void Progress::write_failed(const std::string& what) {
   if (what != failed_) {

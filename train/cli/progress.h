@@ -59,6 +59,7 @@ class Progress : public TrainingEvents {
   void saved(const SavedCheckpoint& saved) override;
   void skipped(const std::string& what) override;
   void write_failed(const std::string& what) override;
+  std::string stopped() override;
 
  private:
   std::vector<LinePart> line_of(const StepReport& report) const;

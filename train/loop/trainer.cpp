@@ -63,6 +63,7 @@ Trainer::Outcome Trainer::run(TrainingEvents& events, const std::function<bool()
   if (config_.train.async_save) {
     naming_memory("saving", [&] { saver_.emplace(directory_->checkpoints_path()); });
   }
+  begin_metrics(events);
   const Outcome outcome = train(events, stop);
   collect(events, true);
   if (saved_step_ != state_.step) {
@@ -70,7 +71,30 @@ Trainer::Outcome Trainer::run(TrainingEvents& events, const std::function<bool()
     collect(events, true);
   }
   saver_.reset();
+  attempt(events, IfFailed::as_configured, [&] {
+    if (outcome == Outcome::stopped) {
+      metrics_->write("stop", state_.step, {{"reason", events.stopped()}});
+    } else {
+      metrics_->write("finish", state_.step);
+    }
+  });
   return outcome;
+}
+
+void Trainer::begin_metrics(TrainingEvents& events) {
+  attempt(events, IfFailed::as_configured, [&] {
+    const Provenance by = provenance();
+    if (!metrics_->has_header()) {
+      metrics_->write(RunHeader{
+          .by = by, .step = state_.step, .parameters = model_.parameters().parameter_count(), .corpus = state_.corpus_fingerprint});
+    }
+    if (saved_step_ >= 0) {
+      metrics_->write_resume(state_.step, by);
+    }
+    for (const ConfigDifference& change : std::exchange(changes_, {})) {
+      metrics_->write("change", state_.step, {{"key", change.path}, {"before", change.ours}, {"after", change.theirs}});
+    }
+  });
 }
 
 Trainer::Outcome Trainer::train(TrainingEvents& events, const std::function<bool()>& stop) {
@@ -269,6 +293,9 @@ void Trainer::record(const SavedCheckpoint& saved, TrainingEvents& events) {
   saved_step_ = saved.step();
   directory_->retain(saved, config_.train.keep_last, state_.best_step);
   events.saved(saved);
+  attempt(events, IfFailed::as_configured, [&] {
+    metrics_->write("save", saved.step(), {{"file", saved.path().filename().string()}, {"bytes", saved.bytes()}});
+  });
 }
 
 bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop) {

@@ -11,7 +11,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "train/checkpoint/run_directory.h"
-#include "train/config/config.h"
+#include "train/config/parse.h"
 #include "train/data/loader.h"
 #include "train/data/prefetcher.h"
 #include "train/loop/background_saver.h"
@@ -36,6 +36,8 @@ class TrainingEvents {
   virtual void skipped(const std::string&) {}
   /// A file could not be written, and the run continues (train.on_failed_save = "continue"): likewise.
   virtual void write_failed(const std::string&) {}
+  /// The run was asked to stop, and is saved. Returns the reason for metrics.jsonl, such as "SIGINT"; empty if it has none.
+  virtual std::string stopped() { return ""; }
 };
 
 /// What the first steps of a run took, made only to measure them.
@@ -113,6 +115,7 @@ class Trainer {
   index evaluated_samples() const;
 
   // Training (trainer.cpp).
+  void begin_metrics(TrainingEvents& events);
   Outcome train(TrainingEvents& events, const std::function<bool()>& stop);
   bool due(index interval) const { return interval > 0 && state_.step % interval == 0; }
   StepReport step(Prefetcher& batches, TrainingEvents& events);
@@ -146,6 +149,7 @@ class Trainer {
   IfFailed if_save_failed_ = IfFailed::as_configured;  // of the save that runs in the background
   std::optional<MetricsLog> metrics_;
   std::vector<std::string> remarks_;
+  std::vector<ConfigDifference> changes_;  // of the configuration, by resume()
   Tape tape_;
   MemoryPlan memory_;
   double gemm_rate_ = std::numeric_limits<double>::quiet_NaN();

@@ -84,11 +84,13 @@ std::string remark_on_edits(const std::filesystem::path& file, const Config& sto
   return list.empty() ? "" : concat(file.string(), " says ", list, ", which the run does not");
 }
 
-/// Remarks on the keys that a resumed run changes, and on consequences that may surprise.
-void add_changes(const Config& stored, const Config& now, std::vector<std::string>& remarks) {
+/// The keys that a resumed run changes. Adds remarks on them, and on consequences that may surprise.
+std::vector<ConfigDifference> add_changes(const Config& stored, const Config& now, std::vector<std::string>& remarks) {
+  std::vector<ConfigDifference> changes;
   for (const char* section : {"model", "tokenizer", "data", "optim", "train"}) {
-    for (const ConfigDifference& key : differences(stored, now, section)) {
+    for (ConfigDifference& key : differences(stored, now, section)) {
       remarks.push_back(concat("changed: ", key.path, " is ", key.theirs, ", and was ", key.ours));
+      changes.push_back(std::move(key));
     }
   }
   const OptimConfig& optim = now.optim;
@@ -97,6 +99,7 @@ void add_changes(const Config& stored, const Config& now, std::vector<std::strin
     remarks.push_back(concat("steps after ", decay_steps, " train at the lowest learning rate, optim.min_lr = ", double{optim.min_lr},
                              ": the schedule ends there (optim.decay_steps)"));
   }
+  return changes;
 }
 
 /// Makes the configuration's paths absolute and loads the corpus. With train.init_from, opens that checkpoint as `origin`, and the
@@ -192,7 +195,7 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   resolve(config);
   const std::filesystem::path config_file = directory.path() / "config.toml";
   const std::string edits = remark_on_edits(config_file, stored, config);
-  add_changes(stored, config, remarks);
+  std::vector<ConfigDifference> changes = add_changes(stored, config, remarks);
   make_absolute(config);
   require_input(config.train.max_steps >= state.step, "train.max_steps is ", config.train.max_steps, ", but the run is at step ",
                 state.step, " already; to train on, set it to more");
@@ -229,6 +232,7 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
       }
     }
     run.remarks_ = std::move(remarks);
+    run.changes_ = std::move(changes);
   });
 }
 

@@ -118,12 +118,14 @@ inline std::function<bool()> after(int count) {
 
 inline bool never() { return false; }
 
-/// The metrics without what the clock says.
+/// The steps and evaluations in the metrics, without what the clock says.
 inline std::vector<std::string> timeless_metrics(const std::filesystem::path& run) {
   std::vector<std::string> lines;
   std::ifstream file(run / "metrics.jsonl");
   for (std::string line; std::getline(file, line);) {
-    lines.push_back(line.substr(0, line.find(",\"ms\":")));
+    if (line.starts_with(R"({"event":"step")") || line.starts_with(R"({"event":"eval")")) {
+      lines.push_back(line.substr(0, line.find(",\"ms\":")));
+    }
   }
   return lines;
 }
