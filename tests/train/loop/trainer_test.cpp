@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "tests/train/loop/tiny_run.h"
+#include "train/model/trained_model.h"
 
 namespace dikkat {
 namespace {
@@ -206,6 +207,23 @@ TEST_F(Start, from_a_checkpoint_begins_with_an_evaluation_that_a_resumed_run_mak
   for (std::size_t i = 0; i < 5; ++i) {
     EXPECT_EQ(events.evaluations[i].val_loss, undisturbed.evaluations[i].val_loss) << i;
   }
+}
+
+TEST_F(Start, takes_a_model_that_a_program_has_saved) {
+  TrainingEvents quiet;
+  { Trainer::start(config(), folder / "source").run(quiet, never); }
+  TrainedModel trained = load_trained_model(folder / "source");
+  float* const weights = trained.model->parameters().weights<float>();
+  std::for_each(weights, weights + trained.model->parameters().slab_size(), [](float& w) { w *= 0.5F; });
+  const SavedCheckpoint saved = save_model(folder / "mine", *trained.model, *trained.tokenizer, trained.config);
+  Config c = config();
+  c.train.init_from = saved.path().string();
+  c.train.eval_tokens = 0;
+  Recorder events;
+  Trainer::start(c, run()).run(events, never);
+  Evaluator evaluator(*trained.model);
+  const Trainer again = Trainer::resume(run(), {});
+  EXPECT_EQ(events.evaluations.front().val_loss, evaluator(*again.data().validation.samples, {.seed = 1337, .draw = 0})->loss);
 }
 
 TEST_F(Start, a_larger_vocabulary_than_the_tokenizers_is_padding) {
