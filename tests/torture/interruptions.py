@@ -35,7 +35,7 @@ def after_a_signal(bench, folder, outcome, name, begin, max_steps, expected, beg
         require_same_result(result_of(folder / "run", max_steps), expected)
         return SURVIVED
     if name in ("INT", "TERM", "HUP") and began:  # one signal, after the run began
-        stopped = re.search(r"stopped at step (\d+) and saved; go on with: dikkat resume run", outcome.err)
+        stopped = re.search(r"stopped at step (\d+) and saved; continue with: dikkat resume run", outcome.err)
         require(stopped, "it did not say that it saved:", outcome.err[-300:])
         require(int(stopped[1]) == max(steps, default=-1), "it said step", stopped[1], "and saved", steps)
     finish(bench, folder, begin, max_steps, expected)

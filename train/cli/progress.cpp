@@ -162,7 +162,7 @@ void Progress::write_failed(const std::string& what) {
   if (what != failed_) {
     failed_ = what;
     clear();
-    warn("warning   " + what + "; the run goes on without (train.on_failed_save)", kLabel);
+    warn("warning   " + what + "; the run continues without it (train.on_failed_save)", kLabel);
   }
 }
 

@@ -21,10 +21,10 @@ struct WantedRun {
 Config configuration_of(const WantedRun& run);
 
 /// The file that --config names: a path, or the name of a configuration that comes with the program ("quickstart" or "quickstart.toml").
-/// A path that exists goes first; a name that is found nowhere is given back as it is.
+/// A path that exists is preferred. A name that is found nowhere is returned as it is.
 std::filesystem::path find_config(const std::string& name);
 
-/// runs/NAME after the configuration's file (runs/default without one), or the first of runs/NAME-2, runs/NAME-3 ... that is free.
+/// runs/NAME after the configuration's file (runs/default without one), or the first of runs/NAME-2, runs/NAME-3 ... that does not exist.
 std::filesystem::path free_run_directory(const std::filesystem::path& config);
 
 }  // namespace dikkat

@@ -10,8 +10,8 @@
 namespace dikkat {
 
 // The configuration of a run: one struct for each section of the TOML file, one member for each key; schema.cpp has a row for each.
-// The default written here is what a file without the key means, so a key that is added later gets the default that reproduces what
-// older files did. A Derived key has a default that follows from other keys: resolve() computes it.
+// The values here are the defaults. A key that is added later needs the default that keeps the meaning of older files. A Derived key has a
+// default that follows from other keys: resolve() computes it.
 
 struct TokenizerConfig {
   std::string kind = "char";

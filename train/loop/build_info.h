@@ -4,7 +4,7 @@
 
 namespace dikkat {
 
-/// What the bits of a run depend on besides its configuration and text.
+/// The build of this program. Besides configuration, text and processor, the bits of a run depend on it.
 struct BuildInfo {
   std::string version;  // of the program
   std::string commit;   // of its source; bits do not depend on the name

@@ -26,10 +26,10 @@ struct KeptMetrics {
   std::string text;  ///< whole lines about steps up to it
   std::optional<RunHeader> header;
   std::optional<EvaluationReport> evaluation;  ///< of that very step
-  index foreign = 0;                           ///< lines left out that the run has not written: no objects with a step, nor torn ones
+  index foreign = 0;  ///< other lines, which no run has written: they are no objects with a step, and were not cut off
 };
 
-/// Of the contents of a metrics.jsonl, which may be damaged: lines that are no objects with a step are left out.
+/// `text` is a metrics.jsonl, which may be damaged: lines that are no objects with a step are dropped.
 KeptMetrics keep_metrics(const std::string& text, index last_step);
 
 /// The first line of RUN_DIR/metrics.jsonl. None if there is no such file, or it cannot be read or begins otherwise.
@@ -48,7 +48,7 @@ class MetricsLog {
   bool has_header() const { return has_header_; }
   /// The evaluation of last_step, when it was there already.
   const std::optional<EvaluationReport>& evaluation_of_last_step() const { return evaluation_; }
-  /// What a person should know of the file as it was found; empty where that is as it should be.
+  /// A sentence for the user if something was wrong with the file; empty otherwise.
   const std::string& remark() const { return remark_; }
 
   /// Throw Error when the line cannot be written.

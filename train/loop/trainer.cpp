@@ -25,9 +25,9 @@ LossWatch watch_of(const TrainingState& state) {
 }
 
 constexpr const char* kAdvice =
-    "go on from it with another optim.learning_rate, optim.warmup_steps or optim.grad_clip (dikkat resume --set)";
+    "resume from it with another optim.learning_rate, optim.warmup_steps or optim.grad_clip (dikkat resume --set)";
 
-/// Without the sign that a NaN may have.
+/// A NaN without its sign.
 std::string shown(double value) { return std::isnan(value) ? "NaN" : concat(value); }
 
 }  // namespace
@@ -67,7 +67,7 @@ Trainer::Outcome Trainer::run(TrainingEvents& events, const std::function<bool()
   const Outcome outcome = train(events, stop);
   collect(events, true);
   if (saved_step_ != state_.step) {
-    save(events, IfFailed::end);  // it was stopped after a save that failed, and that it went on without
+    save(events, IfFailed::end);  // the run had continued after a save that failed, and is stopped before the next one
     collect(events, true);
   }
   saver_.reset();
@@ -99,7 +99,7 @@ void Trainer::begin_metrics(TrainingEvents& events) {
 
 Trainer::Outcome Trainer::train(TrainingEvents& events, const std::function<bool()>& stop) {
   if (saved_step_ < 0) {
-    save(events, IfFailed::end);  // so that there is something to go on from, whenever it ends
+    save(events, IfFailed::end);  // so that the run can be resumed whenever it ends
   }
   if (state_.evaluation_pending && !evaluate(events, stop)) {
     return Outcome::stopped;
@@ -224,7 +224,7 @@ void Trainer::apply(const StepReport& report, TrainingEvents& events) {
 }
 
 void Trainer::skip_or_fail(const StepReport& report, const std::string& objection, TrainingEvents& events) {
-  collect(events, true);  // the last good checkpoint may be in the making
+  collect(events, true);  // the last good checkpoint may be being written
   const NotFinite found = first_not_finite(model_.parameters(), *optimizer_);
   const std::string reason = found.tensor.empty() ? objection : concat(objection, " (", found.tensor, " is not finite)");
   require(directory_.has_value(), "step ", report.step, ": ", reason);  // of a trial, which writes nothing
@@ -246,16 +246,16 @@ void Trainer::skip_or_fail(const StepReport& report, const std::string& objectio
     return;
   }
   fail(what, ". ", may_skip ? concat(state_.steps_skipped, " steps were skipped before (train.max_skipped). ") : "", last_good(), "; ",
-       kAdvice, found.in_gradients && !may_skip ? ", or leave such steps out with train.on_nonfinite=skip" : "");
+       kAdvice, found.in_gradients && !may_skip ? ", or skip such steps with train.on_nonfinite=skip" : "");
 }
 
-/// Where a run can go on that has come to an end with an error.
+/// For errors that end the run: the checkpoint to resume from.
 std::string Trainer::last_good() const {
   const auto newest = directory_->newest();
   return newest ? concat("The last good checkpoint is ", newest->path.string()) : "There is no checkpoint";
 }
 
-/// What writes: where it fails the run ends, or this is told and the run goes on, as train.on_failed_save says.
+/// Runs `write`. If that fails, ends the run, or reports it and continues, as train.on_failed_save says.
 void Trainer::attempt(TrainingEvents& events, IfFailed if_failed, const std::function<void()>& write) {
   try {
     naming_memory("saving", write);
@@ -280,7 +280,6 @@ void Trainer::save(TrainingEvents& events, IfFailed if_failed) {
   });
 }
 
-/// Takes what has been saved while training went on; `wait`: when it is done.
 void Trainer::collect(TrainingEvents& events, bool wait) {
   attempt(events, if_save_failed_, [&] {
     if (const auto saved = saver_ ? saver_->collect(wait) : std::nullopt) {
@@ -310,7 +309,7 @@ bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop
   if (!train) {
     return false;
   }
-  collect(events, true);  // the best checkpoint is one that is there
+  collect(events, true);  // a checkpoint must be on the disk before it is named the best
   EvaluationReport report{.step = state_.step,
                           .train_loss = train->loss,
                           .val_loss = val->loss,
@@ -325,7 +324,7 @@ bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop
 bool Trainer::record(const EvaluationReport& report) {
   state_.evaluation_pending = false;
   if (!(report.val_loss < state_.best_val_loss) || saved_step_ != report.step) {
-    return false;  // no better, or not saved (train.on_failed_save)
+    return false;  // not better, or not saved (train.on_failed_save)
   }
   directory_->record_best(report.step);
   state_.best_val_loss = report.val_loss;

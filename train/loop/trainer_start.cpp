@@ -79,9 +79,9 @@ std::string remark_on_edits(const std::filesystem::path& file, const Config& sto
       }
     }
   } catch (const Error& error) {
-    return concat(error.what(), "; the run does not read it");
+    return concat(error.what(), "; it has no effect");
   }
-  return list.empty() ? "" : concat(file.string(), " says ", list, ", which the run does not");
+  return list.empty() ? "" : concat(file.string(), " says ", list, ", which has no effect");
 }
 
 /// The keys that a resumed run changes. Adds remarks on them, and on consequences that may surprise.
@@ -213,7 +213,7 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
     run.directory_.emplace(std::move(directory));
     run.saved_step_ = state.step;
     if (!edits.empty()) {
-      remarks.push_back(concat(edits, ": what counts is in its checkpoint; change it with --set",
+      remarks.push_back(concat(edits, ": a resumed run takes its configuration from the checkpoint; change it with --set",
                                has_steps_left ? concat(" (kept as ", set_aside(config_file).filename().string(), ')') : ""));
     }
     if (has_steps_left) {  // a finished run keeps the configuration that its last checkpoint has

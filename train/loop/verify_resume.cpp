@@ -53,10 +53,10 @@ std::string difference_between(const CheckpointFile& a, const CheckpointFile& b)
 
 std::optional<ResumeProof> verify_resume(Config config, index steps, const std::filesystem::path& folder, const LoadingProgress& loading,
                                          const std::function<bool()>& stop, const std::function<void(double)>& progress) {
-  require_input(steps >= 2, "to verify a resume takes 2 steps or more, got ", steps);
+  require_input(steps >= 2, "verifying a resume needs 2 steps or more, got ", steps);
   const auto& corpus = config.data.corpus;
   require_input(std::find(corpus.begin(), corpus.end(), kStandardInput) == corpus.end(),
-                "to verify a resume the corpus is read several times, which standard input cannot be: give a file");
+                "verifying a resume reads the corpus several times, which is impossible with standard input: give a file");
   ResumeProof proof{.steps = steps, .stop = steps / 2, .other_threads = thread_count() > 1 ? 1 : 2};
   config.train.max_steps = steps;
   config.train.eval_interval = std::max<index>(proof.stop, 1);

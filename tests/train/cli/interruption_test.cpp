@@ -73,7 +73,7 @@ TEST_P(SignalTest, SavesTheRunWhichGoesOnToTheSameBits) {
   } while (stopped.code == 0);
   EXPECT_EQ(stopped.code, 128 + GetParam());
   EXPECT_EQ(stopped.out, "") << "only a finished run is a result";
-  EXPECT_TRUE(contains(stopped.err, "and saved; go on with: dikkat resume run")) << stopped.err;
+  EXPECT_TRUE(contains(stopped.err, "and saved; continue with: dikkat resume run")) << stopped.err;
 
   const int last = here.metrics("run").back()["step"];
   const Json end = here.log("run").back();

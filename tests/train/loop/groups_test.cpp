@@ -81,12 +81,12 @@ TEST_F(Optimizers, AGroupThatHoldsNothingIsRefused) {
   Config c = config("adamw");
   c.optim.groups = {{.match = "h.0.atn.*", .weight_decay = 0}};
   EXPECT_EQ(
-      testing::error_of([&] { Trainer::plan(c); }).find("optim.groups: no parameter matches \"h.0.atn.*\"; paths that come near: h.0."),
+      testing::error_of([&] { Trainer::plan(c); }).find("optim.groups: no parameter matches \"h.0.atn.*\"; similar paths: h.0."),
       0U);
   c.optim.groups = {{.role = "head", .weight_decay = 0}};
   EXPECT_EQ(testing::error_of([&] { Trainer::plan(c); }), "optim.groups: no parameter has the role \"head\"");
   c.optim.groups = {{.match = "*", .frozen = true}};
-  EXPECT_EQ(testing::error_of([&] { Trainer::plan(c); }), "optim.groups freeze all parameters, expected some that are trained");
+  EXPECT_EQ(testing::error_of([&] { Trainer::plan(c); }), "optim.groups freezes all parameters, expected some that are trained");
 }
 
 TEST_F(Optimizers, GroupsAreInTheConfigurationOfARun) {
