@@ -44,6 +44,10 @@ std::unique_ptr<TokenizerMaker> BpeTokenizer::maker(const TokenizerOptions& opti
   return std::make_unique<Maker>(options.vocab_size);
 }
 
+std::unique_ptr<Tokenizer> BpeTokenizer::from_json(std::string_view json) {
+  return std::make_unique<BpeTokenizer>(from_hugging_face_json(json));
+}
+
 BpeTokenizer::BpeTokenizer(BpeVocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {
   const auto& tokens = bpe().tokens();
   auto next = static_cast<index>(tokens.size());  // the first id that is free

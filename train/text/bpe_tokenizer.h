@@ -16,6 +16,8 @@ class BpeTokenizer : public Tokenizer {
 
   /// vocab_size - 1 tokens of train_bpe(), or fewer where the text has no more, and <|endoftext|> as the last.
   static std::unique_ptr<TokenizerMaker> maker(const TokenizerOptions& options);
+  /// Reads hugging_face_json().
+  static std::unique_ptr<Tokenizer> from_json(std::string_view json);
 
   /// The id of a special token is one at which `bpe` has a token of no bytes, or follows the last token. Throws InputError for any other
   /// id, for two <|endoftext|>, and unless every id below vocab_size() is a token.

@@ -6,6 +6,7 @@
 
 #include "tests/support/shared_data.h"
 #include "train/text/char_tokenizer.h"
+#include "train/text/tokenizer_kinds.h"
 #include "train/text/tokenizer_maker.h"
 
 namespace dikkat {
@@ -116,13 +117,25 @@ TEST(CharTokenizer, RefusesAnEmptyOrUnsortedVocabulary) {
 }
 
 TEST(Tokenizer, RefusesTokensOutsideTheVocabulary) {
-  for (const char* kind : {"byte", "char", "word"}) {
+  for (const std::string_view kind : kTokenizerNames) {
     const std::string_view documents[] = {"abc"};
-    const auto tokenizer = make_tokenizer(kind, documents);
+    const auto tokenizer = make_tokenizer({.kind = std::string(kind), .vocab_size = 257}, documents);
     const Token below[] = {0, -1};
     const Token above[] = {static_cast<Token>(tokenizer->vocab_size())};
     EXPECT_THROW(tokenizer->decode(below), Error) << kind;
     EXPECT_THROW(tokenizer->decode(above), Error) << kind;
+  }
+}
+
+TEST(Tokenizer, EveryKindIsMadeFromATextAndReadFromItsJson) {
+  for (const std::string_view kind : kTokenizerNames) {
+    const std::string_view documents[] = {"to be or not to be"};
+    const auto made = make_tokenizer({.kind = std::string(kind), .vocab_size = 260}, documents);
+    EXPECT_EQ(made->kind(), kind);
+    const auto read = tokenizer_from_json(made->to_json());
+    EXPECT_EQ(read->kind(), kind);
+    EXPECT_EQ(read->vocab_size(), made->vocab_size());
+    EXPECT_EQ(read->encode("not to be"), made->encode("not to be"));
   }
 }
 
@@ -174,7 +187,7 @@ TEST(Tokenizer, RefusesADamagedDescription) {
       {"null", "JSON null, expected an object"},
       {"{}", "no field \"kind\""},
       {R"({"kind":7})", "\"kind\" of its description is a JSON number, expected a string"},
-      {R"({"kind":"gpt9"})", "its kind is \"gpt9\", expected byte, char or word"},
+      {R"({"kind":"gpt9"})", "kind in its description is \"gpt9\", expected one of \"byte\", \"char\""},
       {R"({"kind":"byte","merges":[]})", "a field \"merges\" that this program does not know"},
       {R"({"kind":"char"})", "no field \"characters\""},
       {R"({"kind":"char","characters":["a","b"]})", "is a JSON array, expected a string"},
