@@ -1,8 +1,8 @@
 #pragma once
 
+#include "autograd/base/names.h"
 #include "autograd/ops/linear.h"
 #include "layers/derived.h"
-#include "layers/names.h"
 
 namespace dikkat {
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "autograd/base/names.h"
 #include "autograd/base/pages.h"
 #include "autograd/tape/tensor.h"
 
@@ -30,6 +31,10 @@ enum class Role {
   hidden,     // a matrix between two hidden layers
   embedding,  // a table with a row for each token or position; also where it is the output layer's weight at the same time
   head,       // the output layer's weight, when it is a parameter of its own
+};
+template <>
+struct Names<Role> {
+  static constexpr std::string_view of[] = {"vector", "hidden", "embedding", "head"};
 };
 
 /// A weight with a name. Converts to a Tensor that has no tape.

@@ -61,9 +61,9 @@ Value to_value(const T& member) {
 template <class T>
 T from_value(const Value& value) {
   if constexpr (std::is_enum_v<T>) {
-    const auto found = std::ranges::find(Names<T>::of, std::get<std::string>(value));
-    require(found != std::end(Names<T>::of), "from_value: ", to_toml(value), " is no name of the enumeration");
-    return static_cast<T>(found - std::begin(Names<T>::of));
+    const auto found = value_named<T>(std::get<std::string>(value));
+    require(found.has_value(), "from_value: ", to_toml(value), " is not a name of the enumeration");
+    return *found;
   } else {
     return std::get<T>(value);
   }
