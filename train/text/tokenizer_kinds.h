@@ -13,7 +13,7 @@
 
 namespace dikkat {
 
-/// A kind of tokenizer: its name in configurations, how it is made from a corpus and how it is read from its JSON.
+/// A kind of tokenizer: its name in configurations, how it is made from a corpus, and how it is read from its JSON.
 struct TokenizerKind {
   std::string_view name;
   std::unique_ptr<TokenizerMaker> (*maker)(const TokenizerOptions& options);
