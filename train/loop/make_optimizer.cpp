@@ -17,7 +17,7 @@ ParameterGroup group_of(const ParameterGroupConfig& c) {
   return group;
 }
 
-/// The three paths that are most similar to the pattern, for people.
+/// The three paths that are most like the pattern, for people.
 std::string nearest_paths(const ParameterStore& store, const std::string& pattern) {
   std::vector<std::pair<int, std::string_view>> paths;
   for (const ParameterStore::Entry* entry : store.entries()) {
@@ -41,7 +41,7 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimConfig& config, ParameterSt
                                        [&](const ParameterStore::Entry* entry) { return group.contains(*entry); });
     require_input(holds_any, "optim.groups: no parameter ", c.match.empty() ? "" : concat("matches \"", c.match, '"'),
                   c.match.empty() || c.role.empty() ? "" : " and ", c.role.empty() ? "" : concat("has the role \"", c.role, '"'),
-                  c.match.empty() ? "" : concat("; similar paths: ", nearest_paths(store, c.match)));
+                  c.match.empty() ? "" : concat("; paths that come near: ", nearest_paths(store, c.match)));
   }
   freeze(store, groups);
   store.lay_out();
