@@ -1,4 +1,4 @@
-// How fast is attention, forward and backward, and how much of the machine does it use? f32, heads packed as the layers have them.
+// How fast is attention, forward and backward, and how much of the machine does it use? f32, heads packed as in the layers.
 #include "autograd/kernels/attention.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Arguments {
 
 struct Case {
   index batch, heads, head_size, time;
-  /// Operations of one product over the scores that queries see: a multiplication and an addition are two.
+  /// FLOPs of one product over the scores that queries see; a multiply-add counts as two.
   double product_flops(bool causal) const {
     const auto t = static_cast<double>(time);
     return 2 * static_cast<double>(batch * heads * head_size) * (causal ? t * (t + 1) / 2 : t * t);
@@ -98,7 +98,7 @@ class Operands {
   kernels::AttentionShape shape_;
 };
 
-/// As many runs as fit into the budget, three at least.
+/// As many runs as fit into the budget, but at least three.
 template <class F>
 Times timed(double budget, F&& f) {
   const double once = measure(1, 1, f).min;
@@ -156,7 +156,9 @@ void run(const Arguments& a) {
 
 int main(int argc, char** argv) {
   dikkat::bench::Arguments a;
-  CLI::App app{"Times attention, forward and backward apart, in all mixtures of the sizes given. Rates count the scores that are seen."};
+  CLI::App app{
+      "Times attention, forward and backward separately, for all combinations of the given sizes. Rates count only scores that a query "
+      "sees."};
   const auto sizes = [&](const char* name, std::vector<dikkat::index>& to, const char* what) {
     app.add_option(name, to, what)->delimiter(',')->capture_default_str()->check(CLI::Range(1, 1 << 20));
   };
@@ -164,9 +166,11 @@ int main(int argc, char** argv) {
   sizes("--heads", a.heads, "Heads");
   sizes("--head-size", a.head_size, "Columns of a head");
   sizes("--time", a.time, "Queries, and keys");
-  app.add_option("--dropout", a.dropout, "On the weights")->capture_default_str()->check(CLI::Range(0.0, 0.999));
-  app.add_flag("--whole", a.whole, "Every query sees all keys (otherwise causal)");
-  app.add_option("--budget", a.budget, "Seconds for one pass of one case")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_flag("--json", a.json, "One object");
+  app.add_option("--dropout", a.dropout, "Dropout probability of the attention weights")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 0.999));
+  app.add_flag("--whole", a.whole, "Every query sees all keys (default: causal)");
+  app.add_option("--budget", a.budget, "Seconds for each case and pass")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_flag("--json", a.json, "Print one JSON object");
   return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
 }

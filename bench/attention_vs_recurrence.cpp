@@ -1,5 +1,5 @@
-// Self-attention, whose products take O(n^2 d), against recurrent layers, O(n d^2), over sequences of n vectors of width d: what do
-// they take on this machine, and how much of it do they use? Forward passes, f32, one sequence.
+// Compares self-attention, O(n^2 d), with recurrent layers, O(n d^2), on sequences of n vectors of width d: how long do they take on this
+// machine, and which share of its peak do they reach? Forward passes, f32, one sequence.
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -48,11 +48,11 @@ const char* name_of(Method method) {
   }
   return "?";
 }
-/// The unit of a case, to time a part of it.
+/// The unit of work of a case; a part of a case is a number of units.
 const char* unit_of(Method method) { return method == Method::scores ? "rows" : method == Method::attention ? "heads" : "steps"; }
 index gates_of(Method method) { return method == Method::gru ? 3 : 1; }
 
-/// Operations of products: a multiplication and an addition are two. Attention's are those of the keys that a query sees.
+/// FLOPs of matrix products; a multiply-add counts as two. For attention, only keys that a query sees count.
 double flops_of(Method method, index n_, index d_) {
   const auto n = static_cast<double>(n_);
   const auto d = static_cast<double>(d_);
@@ -63,7 +63,7 @@ double flops_of(Method method, index n_, index d_) {
   }
 }
 
-/// Bytes of operands and results of the whole case; what kernels and the tape have besides is not counted.
+/// Bytes of operands and results of the whole case, without workspace and tape.
 double bytes_of(Method method, index n_, index d_) {
   const auto n = static_cast<double>(n_);
   const auto d = static_cast<double>(d_);
@@ -83,7 +83,7 @@ struct Row {
   bool scaled() const { return ran < total; }
   double gflop() const { return flops_of(method, n, d) * 1e-9; }
   bool is_document() const { return method == Method::scores && n == kDocumentN && d == kDocumentD; }
-  /// A recurrence reads all of weight_hh in every step: GB/s of that alone.
+  /// GB/s of reading weight_hh, all of which a recurrence reads in every step.
   std::optional<double> weight_gb_s() const {
     if (method == Method::scores || method == Method::attention) {
       return {};
@@ -115,8 +115,8 @@ struct Timing {
   index ran;
 };
 
-/// Times run(units) for as many of the `total` units as let three runs fit into the budget, and takes the best of three or more runs.
-/// A first run of `probe` units tells how long one takes. With `whole`, all units run, however long they take.
+/// Times run(units), where units is at most `total` and small enough that three runs fit into the budget, and returns the best of at least
+/// three runs. A first run of `probe` units measures how long one takes. With `whole`, all units run.
 template <class F>
 Timing timed(index total, index probe, double budget, bool whole, F&& run) {
   constexpr int kRuns = 3, kMostRuns = 15;
@@ -317,7 +317,7 @@ class Report {
   std::vector<Row> rows_;
 };
 
-/// A layer of width d, made once for all lengths.
+/// A layer of width d, constructed once for all lengths.
 template <class Layer>
 void time_recurrence(Method method, index d, const std::vector<index>& lengths, double budget, Report& report) {
   ParameterStore store;
@@ -326,7 +326,7 @@ void time_recurrence(Method method, index d, const std::vector<index>& lengths, 
   for (const index n : lengths) {
     Pages x;
     Tape tape(Recording::off);
-    // No fewer than 64 steps: the product of all steps' inputs packs weight_ih once, however few they are.
+    // At least 64 steps: the product of the inputs packs weight_ih once, whatever the number of steps.
     const Timing t = timed(n, 64, budget, false, [&](index steps) {
       const index count = steps * d;
       if (static_cast<index>(floats(x).size()) < count) {
@@ -356,7 +356,7 @@ std::map<index, std::vector<index>> grid_of(const Arguments& a) {
   return grid;
 }
 
-/// Each case gives its memory back before the next one begins.
+/// Each case frees its memory before the next one begins.
 void run(const Arguments& a) {
   Report report(a);
   for (const auto& [d, lengths] : grid_of(a)) {
@@ -382,16 +382,16 @@ int main(int argc, char** argv) {
   dikkat::bench::Arguments a;
   CLI::App app{"Times self-attention against recurrent layers: forward, f32, one sequence of n vectors of width d."};
   app.add_option("--n", a.n, "Lengths")->delimiter(',')->capture_default_str()->check(CLI::Range(1, 1 << 20));
-  app.add_option("--d", a.d, "Widths, multiples of 128 (the size of a head)")
+  app.add_option("--d", a.d, "Widths; multiples of 128, the size of a head")
       ->delimiter(',')
       ->capture_default_str()
       ->check(CLI::Range(128, 1 << 16))
       ->check([](const std::string& d) { return std::stoll(d) % dikkat::bench::kHeadSize == 0 ? "" : d + " is no multiple of 128"; });
-  app.add_flag("--full", a.full, "Also n = 32768, d = 12288: 15 GB, its score product run whole");
-  app.add_option("--budget", a.budget, "Seconds to time a case; of what takes longer a part is timed, and scaled")
+  app.add_flag("--full", a.full, "Also n = 32768, d = 12288, which takes 15 GB");
+  app.add_option("--budget", a.budget, "Seconds for each case; for longer cases a part is timed and scaled")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  app.add_flag("--json", a.json, "One object");
-  app.add_option("--plot", a.plot, "A picture, SVG: seconds against n");
+  app.add_flag("--json", a.json, "Print one JSON object");
+  app.add_option("--plot", a.plot, "Write a plot of seconds against n to this SVG file");
   return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
 }

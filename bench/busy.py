@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""How do steps do on a busy machine, by how long idle threads spin before they sleep (GOMP_SPINCOUNT)?
+"""How long do steps take on a busy machine, depending on how long idle threads spin before they sleep (GOMP_SPINCOUNT)?
 
     bench/busy.py [--config FILE] [--set KEY=VALUE ...] [--steps N] [--spins N,N,...]
 
-For each spin count, bench_step by itself, beside a process that takes a core, and two of it at once: the median of a step in
-milliseconds, as a Markdown table. "1 thread" is what is left when the other core is gone altogether. Needs Python alone, and our
-programs in build/dev.
+For each spin count, runs bench_step alone, beside a process that keeps one core busy, and twice at the same time. Prints the median step in
+milliseconds as a Markdown table. The row "1 thread" shows what is possible on one core. Needs only Python, and the programs in build/dev.
 """
 
 import argparse
@@ -48,9 +47,9 @@ def beside_a_loop(args, spins):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--config", default=str(ROOT / "configs" / "shakespeare-char.toml"))
-    parser.add_argument("--set", action="append", default=[], help="section.key=value, in place of the file's")
-    parser.add_argument("--steps", type=int, default=200, help="timed in each run (default: %(default)s)")
-    parser.add_argument("--spins", default="0,100,1000,10000,300000", help="spin counts; libgomp's own is 300,000 (default: %(default)s)")
+    parser.add_argument("--set", action="append", default=[], help="section.key=value: overrides the configuration file")
+    parser.add_argument("--steps", type=int, default=200, help="timed steps of each run (default: %(default)s)")
+    parser.add_argument("--spins", default="0,100,1000,10000,300000", help="spin counts; libgomp's default is 300,000 (default: %(default)s)")
     parser.add_argument("--build", default=str(ROOT / "build" / "dev"))
     args = parser.parse_args()
     print("| spins | alone, ms | beside a busy process | two at once |\n|---|---|---|---|")

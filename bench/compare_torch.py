@@ -3,19 +3,18 @@
 
     /usr/bin/python3 bench/compare_torch.py [--work NAME ...] [--long] [--threads N] [--rounds R] [--json]
 
-A row of the table is one work: training steps of the character model and of GPT-2, and the parts that they spend their time in. Each
-round runs our program and then PyTorch, each in a process of its own, so that neither's threads disturb the other's. A process warms
-up, then times every run of the work by itself and gives the median. The table shows median, least and greatest of the rounds; a ratio
-is PyTorch's time over ours in the same round, so above 1 we are faster. Words on the way go to stderr, the table or JSON to stdout.
-A work that cannot be run, for want of one of our programs say, is a row that says so.
+A row of the table is one case: training steps of the character model and of GPT-2, and the parts that take most of their time. Each
+round runs our program and then PyTorch, each in its own process, so that their threads do not disturb each other. A process warms
+up, then times each run and prints the median. The table shows median, minimum and maximum over the rounds; a ratio is PyTorch's time
+divided by ours in the same round, so above 1 we are faster. Messages go to stderr, the table or JSON to stdout. If a case cannot be run, for
+example because one of our programs is missing, its row says so.
 
-PyTorch runs nanoGPT's step: eager, attention by explicit matrices (Debian's 1.13 has no scaled_dot_product_attention), tokens drawn
-evenly at random, loss, backward, clip_grad_norm_, AdamW with two parameter groups, zero_grad. It is compared at its best: its
-OpenBLAS is told the right kind of core (see environment()), and before the first round each of TORCH_SETTINGS is tried and the
-fastest is kept.
+PyTorch runs nanoGPT's step: eager, attention with explicit matrices (Debian's 1.13 has no scaled_dot_product_attention), uniformly random
+tokens, loss, backward, clip_grad_norm_, AdamW with two parameter groups, zero_grad. It is compared at its best: OpenBLAS is told the right
+core type (see environment()), and before the first round each of TORCH_SETTINGS is tried and the fastest is used.
 
-The recipe (--work recipe, --long) is all of configs/shakespeare-char.toml as a process: start-up, 2,000 steps, nine evaluations of 20
-batches of each part of the text, and checkpoints, timed from outside. Its text is not part of the project: --corpus.
+The recipe (--work recipe, --long) is the whole of configs/shakespeare-char.toml in a process, timed from outside: start-up, 2,000 steps, nine
+evaluations of 20 batches of each part of the text, and checkpoints. Its text is not part of the project; give it with --corpus.
 
 Needs Python 3.11 (tomllib) and PyTorch, on Debian python3-torch and libopenblas0-pthread; and our programs in build/dev.
 """
@@ -294,17 +293,17 @@ def positive(text):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     shared = ROOT.parent / "shared" / "data" / "tinyshakespeare.txt"
-    parser.add_argument("--work", choices=WORKS, nargs="+", action="extend", help="only these works (default: all but the long ones)")
-    parser.add_argument("--long", action="store_true", help="the long works too, which take minutes: " +
+    parser.add_argument("--work", choices=WORKS, nargs="+", action="extend", help="only these cases (default: all except the long ones)")
+    parser.add_argument("--long", action="store_true", help="also the long cases, which take minutes: " +
                         ", ".join(name for name, work in WORKS.items() if work.long))
-    parser.add_argument("--threads", type=positive, default=len(os.sched_getaffinity(0)), help="of both (default: all, %(default)s here)")
-    parser.add_argument("--rounds", type=positive, default=3, help="how often each is run (default: %(default)s)")
-    parser.add_argument("--steps", type=positive, default=30, help="timed in each run, fewer of long ones (default: %(default)s)")
-    parser.add_argument("--warmup", type=positive, default=5, help="before those (default: %(default)s)")
-    parser.add_argument("--config", help="of the work 'step': another model, batch and optimizer")
-    parser.add_argument("--vocab-size", type=positive, help="of the model, where the configuration does not tell it")
+    parser.add_argument("--threads", type=positive, default=len(os.sched_getaffinity(0)), help="threads of both programs (default: all, %(default)s here)")
+    parser.add_argument("--rounds", type=positive, default=3, help="runs of each case (default: %(default)s)")
+    parser.add_argument("--steps", type=positive, default=30, help="timed steps of each run, fewer for long cases (default: %(default)s)")
+    parser.add_argument("--warmup", type=positive, default=5, help="untimed steps before them (default: %(default)s)")
+    parser.add_argument("--config", help="configuration for the case 'step': another model, batch and optimizer")
+    parser.add_argument("--vocab-size", type=positive, help="vocabulary size if the configuration does not set it")
     parser.add_argument("--corpus", default=str(shared) if shared.exists() else None, help="tinyshakespeare.txt, for the recipe")
-    parser.add_argument("--build", default=str(ROOT / "build" / "dev"), help="where our programs are (default: %(default)s)")
+    parser.add_argument("--build", default=str(ROOT / "build" / "dev"), help="build folder with the programs (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print one JSON object with every round")
     parser.add_argument("--torch-worker", choices=WORKS, help=argparse.SUPPRESS)
     args = parser.parse_args()

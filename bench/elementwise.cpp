@@ -1,5 +1,5 @@
-// How long do the kernels that are neither products nor attention take? A matrix that fits a cache is read faster than memory is copied,
-// so shares above 100 % are possible.
+// How long do the kernels other than matrix products and attention take? A matrix that fits into a cache is read faster than memory can be
+// copied, so shares above 100 % are possible.
 #include "autograd/kernels/elementwise.h"
 
 #include "autograd/base/philox.h"
@@ -106,12 +106,12 @@ void run(const Arguments& a) {
 
 int main(int argc, char** argv) {
   dikkat::bench::Arguments a;
-  CLI::App app{"Times kernels that are neither products nor attention, on one matrix of f32."};
+  CLI::App app{"Times the kernels other than matrix products and attention, on one f32 matrix."};
   app.add_option("--rows", a.rows, "Rows of the matrix")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--cols", a.cols, "Columns")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--dropout", a.dropout, "Probability, where something drops")->capture_default_str()->check(CLI::Range(0.0, 0.99));
-  app.add_option("--runs", a.runs.count, "Runs that are timed")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--warmup", a.runs.warmup, "Runs before them")->capture_default_str();
-  app.add_flag("--json", a.runs.json, "One object");
+  app.add_option("--dropout", a.dropout, "Dropout probability")->capture_default_str()->check(CLI::Range(0.0, 0.99));
+  app.add_option("--runs", a.runs.count, "Timed runs")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--warmup", a.runs.warmup, "Untimed runs before them")->capture_default_str();
+  app.add_flag("--json", a.runs.json, "Print one JSON object");
   return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
 }

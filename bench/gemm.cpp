@@ -1,5 +1,5 @@
-// How fast are matrix products? Those of GPT-2 and of the character model, as a linear layer makes them: forward, for the gradient of x,
-// for that of the weights.
+// How fast are matrix products? Times those of the linear layers of GPT-2 and of the character model: forward, gradient of x, gradient of
+// the weights.
 #include "autograd/kernels/gemm.h"
 
 #include <map>
@@ -49,14 +49,14 @@ std::vector<float> numbers(index count, const char* what) {
   return values;
 }
 
-/// What multiplies under each name that --library takes.
+/// The library for each name that --library takes.
 const std::map<std::string, void (*)(const kernels::Gemm<float>&)> kLibraries = {
     {"used", [](const kernels::Gemm<float>& p) { kernels::gemm<float>(p); }},
     {"onednn", [](const kernels::Gemm<float>& p) { kernels::gemm_by<float>(kernels::GemmLibrary::onednn, p); }},
     {"packed", [](const kernels::Gemm<float>& p) { kernels::gemm_by<float>(kernels::GemmLibrary::packed, p); }},
     {"eigen", [](const kernels::Gemm<float>& p) { kernels::gemm_by<float>(kernels::GemmLibrary::eigen, p); }}};
 
-/// As many runs as fit into the budget, three at least.
+/// As many runs as fit into the budget, but at least three.
 template <class F>
 Times timed(double budget, F&& f) {
   constexpr double kMostRuns = 10'000;
@@ -135,13 +135,16 @@ void run(const Arguments& a) {
 
 int main(int argc, char** argv) {
   dikkat::bench::Arguments a;
-  CLI::App app{"Times the matrix products of linear layers, with the share of the rate of fused multiply-adds measured in this process."};
-  app.add_option("--model", a.models, "Whose products: gpt2, char, or both")->delimiter(',')->check(CLI::IsMember({"gpt2", "char"}));
-  app.add_option("--library", a.libraries, "By what: used (what training uses), onednn, packed (our own), eigen; several in turn")
+  CLI::App app{"Times the matrix products of linear layers, and their share of the FMA peak measured in this process."};
+  app.add_option("--model", a.models, "Model whose products are timed: gpt2, char, or both")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"gpt2", "char"}));
+  app.add_option("--library", a.libraries,
+                 "Library: used (the one that training uses), onednn, packed (our own), eigen; several are timed in turn")
       ->delimiter(',')
       ->check(CLI::IsMember({"used", "onednn", "packed", "eigen"}));
-  app.add_option("--rows", a.rows, "Rows of x; 0: a batch of the model")->capture_default_str()->check(CLI::Range(0, 1 << 20));
-  app.add_option("--budget", a.budget, "Seconds for one product")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_flag("--json", a.json, "One object");
+  app.add_option("--rows", a.rows, "Rows of x; 0: those of a batch of the model")->capture_default_str()->check(CLI::Range(0, 1 << 20));
+  app.add_option("--budget", a.budget, "Seconds for each product")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_flag("--json", a.json, "Print one JSON object");
   return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
 }

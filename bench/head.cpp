@@ -1,5 +1,4 @@
-// How long does the end of a language model take: the output head and its cross-entropy, from (rows, width) to a loss and back? f32, every
-// gradient asked for.
+// How long do the output head and its cross-entropy take, forward and backward, from (rows, width) to a loss? f32, with all gradients.
 #include <span>
 
 #include <fmt/format.h>
@@ -117,12 +116,12 @@ void run(const Arguments& a) {
 int main(int argc, char** argv) {
   dikkat::bench::Arguments a;
   CLI::App app{"Times an output head with its cross-entropy."};
-  app.add_option("--rows", a.rows, "Targets")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--width", a.width, "Of the model")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--vocabulary", a.vocabulary, "Classes")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--runs", a.runs, "Runs that are timed")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--warmup", a.warmup, "Runs before them")->capture_default_str();
-  app.add_flag("--two-ops", a.two_ops, "linear and cross_entropy, with a matrix of all logits");
-  app.add_flag("--json", a.json, "One object");
+  app.add_option("--rows", a.rows, "Number of targets")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--width", a.width, "Width of the model")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--vocabulary", a.vocabulary, "Number of classes")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--runs", a.runs, "Timed runs")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--warmup", a.warmup, "Untimed runs before them")->capture_default_str();
+  app.add_flag("--two-ops", a.two_ops, "Use the two ops linear and cross_entropy, with a matrix of all logits");
+  app.add_flag("--json", a.json, "Print one JSON object");
   return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
 }

@@ -17,11 +17,11 @@ typedef float Register __attribute__((vector_size(64)));
 #else
 typedef float Register __attribute__((vector_size(32)));
 #endif
-// Independent chains: a core that starts two multiply-adds a cycle, each of which takes four or five cycles, needs ten.
+// Independent accumulators: a core that starts two multiply-adds per cycle, with a latency of four or five cycles, needs ten.
 constexpr int kChains = 10;
 constexpr index kRounds = 1'000'000;
 
-/// Values that the compiler cannot know, and results that it must not drop.
+/// Input that the compiler cannot know, and output that it must not remove.
 volatile float factor = 0.999F, term = 0.001F;
 thread_local volatile float sink = 0;
 
@@ -57,7 +57,7 @@ double copy_bandwidth() {
   constexpr std::size_t kBytes = std::size_t{512} << 20;
   const Pages from(kBytes, "copy_bandwidth"), to(kBytes, "copy_bandwidth");
   std::memset(from.data(), 1, kBytes);
-  // One piece a thread: the C library writes past the caches only what is large.
+  // One block per thread: the C library bypasses caches only for large copies.
   const auto bytes = static_cast<index>(kBytes);
   const Times times = measure(1, kRuns, [&] {
     parallel_blocks(bytes, ceil_div(bytes, thread_count()), [&](index begin, index end) {

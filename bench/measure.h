@@ -10,7 +10,7 @@ struct Times {
   double median = 0, min = 0, max = 0;  // ms
 };
 
-/// Runs f `warmup` times, then `count` times with a clock.
+/// Runs f `warmup` times untimed, then `count` times timed.
 template <class F>
 Times measure(int warmup, int count, F&& f) {
   for (int i = 0; i < warmup; ++i) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `dikkat plan` says that training takes, beside the largest resident set of a training (VmHWM) with saves and an evaluation.
+"""Compares the memory that `dikkat plan` predicts with the peak resident set (VmHWM) of a training run with saves and an evaluation.
 
   python3 bench/memory_plan.py --program build/dev/dikkat [--only quickstart]
 """
@@ -54,7 +54,7 @@ def planned(program, arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default="build/dev/dikkat")
-    parser.add_argument("--only", default="", help="cases whose name has this in it")
+    parser.add_argument("--only", default="", help="only cases whose name contains this")
     options = parser.parse_args()
     print("| configuration | planned | measured | |\n|---|---|---|---|")
     for name, (arguments, steps) in CASES.items():

@@ -49,9 +49,9 @@ void run(const Arguments& a) {
 int main(int argc, char** argv) {
   dikkat::bench::Arguments a;
   CLI::App app{"Times updates of f32 weights by AdamW with clipping."};
-  app.add_option("--parameters", a.parameters, "How many")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--runs", a.runs.count, "Runs that are timed")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--warmup", a.runs.warmup, "Runs before them")->capture_default_str();
-  app.add_flag("--json", a.runs.json, "One object");
+  app.add_option("--parameters", a.parameters, "Number of parameters")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--runs", a.runs.count, "Timed runs")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--warmup", a.runs.warmup, "Untimed runs before them")->capture_default_str();
+  app.add_flag("--json", a.runs.json, "Print one JSON object");
   return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
 }

@@ -14,7 +14,7 @@ struct Point {
   bool hollow = false;
 };
 
-/// Points joined by a line. Colour and marker are the caller's, so that curves that belong together may look alike.
+/// Points joined by a line. The caller chooses colour and marker, so that related curves can look alike.
 struct Curve {
   std::string name;
   std::string colour;  // of SVG
@@ -30,7 +30,7 @@ struct Plot {
 
 namespace detail {
 
-/// A marker around (x, y), filled or, if hollow, with the background's white in it.
+/// A marker around (x, y), filled, or white inside if hollow.
 inline std::string marker(const Curve& c, double x, double y, bool hollow) {
   const std::string paint = fmt::format(R"(fill="{}" stroke="{}" stroke-width="1.6")", hollow ? "#ffffff" : c.colour, c.colour);
   const auto polygon = [&](std::initializer_list<std::pair<double, double>> corners) {
@@ -53,8 +53,8 @@ inline std::string marker(const Curve& c, double x, double y, bool hollow) {
 
 }  // namespace detail
 
-/// An SVG picture with logarithmic axes: x ticks at the points' own places, y ticks at powers of ten, a legend at the right.
-/// All coordinates must be above zero, and there must be some.
+/// An SVG plot with logarithmic axes: x ticks at the points, y ticks at powers of ten, a legend at the right.
+/// There must be at least one point, and all coordinates must be above zero.
 inline std::string log_log_svg(const Plot& plot) {
   constexpr double kLeft = 78, kRight = 700, kTop = 52, kBottom = 520, kWidth = 980, kHeight = 592;
   std::vector<double> xs, ys;

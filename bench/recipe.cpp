@@ -28,7 +28,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Where the seconds of a run went.
+/// The seconds that each part of a run took.
 struct Account : TrainingEvents {
   void stepped(const StepReport& report) override { steps += report.seconds; }
   void evaluated(const EvaluationReport& report) override {
@@ -112,12 +112,12 @@ void run(const Arguments& a) {
 
 int main(int argc, char** argv) {
   dikkat::bench::Arguments a;
-  CLI::App app{"Times whole training runs, in a folder that is removed."};
-  app.add_option("--config", a.config, "Configuration, TOML")->capture_default_str();
-  app.add_option("--corpus", a.corpus, "Text, in place of the configuration's");
-  app.add_option("--set", a.set, "section.key=value, in place of the file's");
-  app.add_option("--runs", a.runs, "Runs that are timed")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--warmup", a.warmup, "Runs before them")->capture_default_str()->check(CLI::NonNegativeNumber);
-  app.add_flag("--json", a.json, "One object");
+  CLI::App app{"Times whole training runs in a temporary folder."};
+  app.add_option("--config", a.config, "Configuration file (TOML)")->capture_default_str();
+  app.add_option("--corpus", a.corpus, "Corpus instead of the configuration's");
+  app.add_option("--set", a.set, "section.key=value: overrides the configuration file");
+  app.add_option("--runs", a.runs, "Timed runs")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--warmup", a.warmup, "Untimed runs before them")->capture_default_str()->check(CLI::NonNegativeNumber);
+  app.add_flag("--json", a.json, "Print one JSON object");
   return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
 }

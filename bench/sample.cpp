@@ -1,5 +1,5 @@
-// How fast does a GPT generate? Tokens a second with the cache of keys and values, for a short prompt and one that nearly fills the
-// context, and the share of the memory's read bandwidth that this is: each token reads all weights once.
+// How fast does a GPT generate? Tokens per second with the key/value cache, for a short prompt and for one that nearly fills the context,
+// and the share of the memory's read bandwidth: each token reads all weights once.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -61,8 +61,8 @@ Result measure_one(LanguageModel& model, index samples, index prompt, index toke
   return {.prompt_ms = prompt_ms, .token = sorted(token_ms), .weights = sorted(weights_ms)};
 }
 
-/// What a token must read: every weight but the table of positions and, where it is not the head too, that of tokens; and the keys and
-/// values of each sample.
+/// The bytes that generating a token must read: all weights except the table of positions and, unless it is also the head, that of tokens;
+/// and the keys and values of each sample.
 double bytes_of_a_token(const LanguageModel& model, index samples, index length) {
   const TransformerConfig& c = model.gpt().config();
   index weights = model.parameters().parameter_count() - (c.positions == Positions::learned ? c.block_size * c.n_embd : 0);
@@ -120,12 +120,12 @@ int main(int argc, char** argv) {
   dikkat::bench::Arguments a;
   CLI::App app{
       "Times sampling of the GPT in a configuration, of random weights, with the share of the read bandwidth measured in this process."};
-  app.add_option("--config", a.config, "Configuration, TOML")->capture_default_str();
-  app.add_option("--set", a.set, "section.key=value, in place of the file's");
-  app.add_option("--vocab-size", a.vocab_size, "Where the configuration leaves model.vocab_size out")->capture_default_str();
-  app.add_option("--samples", a.samples, "Samples that are made together")->delimiter(',')->check(CLI::Range(1, 8));
-  app.add_option("--prompts", a.prompts, "Tokens of the prompt")->delimiter(',')->check(CLI::PositiveNumber);
-  app.add_option("--tokens", a.tokens, "Tokens that are timed")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_flag("--json", a.json, "One object");
+  app.add_option("--config", a.config, "Configuration file (TOML)")->capture_default_str();
+  app.add_option("--set", a.set, "section.key=value: overrides the configuration file");
+  app.add_option("--vocab-size", a.vocab_size, "Vocabulary size if the configuration does not set model.vocab_size")->capture_default_str();
+  app.add_option("--samples", a.samples, "Samples generated together")->delimiter(',')->check(CLI::Range(1, 8));
+  app.add_option("--prompts", a.prompts, "Length of the prompt in tokens")->delimiter(',')->check(CLI::PositiveNumber);
+  app.add_option("--tokens", a.tokens, "Timed tokens")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_flag("--json", a.json, "Print one JSON object");
   return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
 }

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What saving costs a run: a usual step, the one that saves (with its copy), and those beside which the copy is written, in milliseconds.
+"""What does saving cost a run? Prints, in milliseconds, a normal step, a step that saves (with its copy), and steps during which a save is written.
 
   python3 bench/saving.py [--config FILE] [--set KEY=VALUE ...] [--saves N]
 
-By default GPT-2 124M at 1 x 256 tokens. A step's time is the program's own, from metrics.jsonl; the copy is what lies between two steps beyond it,
-and a step is beside a save if the unfinished file was there at its end or at the end of the one before. Python alone, and build/dev/dikkat.
+By default GPT-2 124M with 1 x 256 tokens. Times of steps come from metrics.jsonl; the copy is the extra time between two steps. A step counts as
+"during a save" if the unfinished file existed at its end or at the end of the step before. Needs only Python and build/dev/dikkat.
 """
 
 import argparse
@@ -56,10 +56,10 @@ def watch(process, run):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default="build/dev/dikkat")
-    parser.add_argument("--config", help="instead of GPT-2's with those settings")
-    parser.add_argument("--set", action="append", default=[], help="section.key=value, in place of the file's")
+    parser.add_argument("--config", help="configuration instead of GPT-2's")
+    parser.add_argument("--set", action="append", default=[], help="section.key=value: overrides the configuration file")
     parser.add_argument("--saves", type=int, default=3)
-    parser.add_argument("--interval", type=int, default=8, help="steps from one save to the next")
+    parser.add_argument("--interval", type=int, default=8, help="steps between saves")
     options = parser.parse_args()
     config, settings = (options.config, []) if options.config else ("configs/gpt2-124m.toml", GPT2)
     keys = settings + options.set + [f"train.checkpoint_interval={options.interval}", f"train.max_steps={options.interval * (options.saves + 1)}",

@@ -1,5 +1,5 @@
-// How does the cost of a step grow? With length, width, vocabulary and threads, one at a time, from the character model on: time and peak
-// memory of bench_step, which is run as a process of its own for every point. A Markdown table, and with --svg a picture.
+// How does the cost of a step grow with length, width, vocabulary and threads? Starts from the character model and changes one of them at a
+// time. Measures time and peak memory of bench_step, in its own process for each point. Prints a Markdown table; --svg writes a plot.
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -26,7 +26,7 @@ struct Arguments {
   int steps = 7;
 };
 
-/// A point: the character model, but for one of these.
+/// A point: the character model with one of these changed.
 struct Sizes {
   index tokens = kTokens, time = 64, width = 128, vocabulary = 65;
   int threads = usable_cores();
@@ -123,9 +123,9 @@ void run(const Arguments& a) {
 
 int main(int argc, char** argv) {
   dikkat::bench::Arguments a;
-  CLI::App app{"Times steps of the character model as its length, width, vocabulary and threads grow, one at a time."};
-  app.add_option("--config", a.config, "Of the model")->capture_default_str();
-  app.add_option("--svg", a.svg, "Picture to be written");
-  app.add_option("--steps", a.steps, "Steps that are timed at each point")->capture_default_str()->check(CLI::PositiveNumber);
+  CLI::App app{"Times steps of the character model with growing length, width, vocabulary and number of threads, one at a time."};
+  app.add_option("--config", a.config, "Configuration file of the model")->capture_default_str();
+  app.add_option("--svg", a.svg, "Write a plot to this SVG file");
+  app.add_option("--steps", a.steps, "Timed steps at each point")->capture_default_str()->check(CLI::PositiveNumber);
   return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
 }

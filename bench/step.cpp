@@ -90,12 +90,12 @@ void run(const Arguments& a) {
 
 int main(int argc, char** argv) {
   dikkat::bench::Arguments a;
-  CLI::App app{"Times optimizer steps of the model in a configuration, on random tokens."};
-  app.add_option("--config", a.config, "Configuration, TOML")->required();
-  app.add_option("--set", a.set, "section.key=value, in place of the file's");
-  app.add_option("--vocab-size", a.vocab_size, "Where the configuration leaves model.vocab_size out")->capture_default_str();
-  app.add_option("--steps", a.steps, "Steps that are timed")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--warmup", a.warmup, "Steps before them")->capture_default_str();
-  app.add_flag("--json", a.json, "One object");
+  CLI::App app{"Times training steps of the model in a configuration, on random tokens."};
+  app.add_option("--config", a.config, "Configuration file (TOML)")->required();
+  app.add_option("--set", a.set, "section.key=value: overrides the configuration file");
+  app.add_option("--vocab-size", a.vocab_size, "Vocabulary size if the configuration does not set model.vocab_size")->capture_default_str();
+  app.add_option("--steps", a.steps, "Timed steps")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--warmup", a.warmup, "Untimed steps before them")->capture_default_str();
+  app.add_flag("--json", a.json, "Print one JSON object");
   return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
 }

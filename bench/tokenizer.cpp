@@ -1,4 +1,4 @@
-// How fast does text become tokens, on one core and on all, and how long does learning a vocabulary take?
+// How fast is text encoded, on one core and on all, and how long does learning a vocabulary take?
 #include <nlohmann/json.hpp>
 
 #include "bench/measure.h"
@@ -17,7 +17,7 @@ struct Arguments {
   bool json = false;
 };
 
-/// Counts, and keeps nothing.
+/// Counts tokens without keeping them.
 class Counter : public TokenSink {
  public:
   void begin_document(Part) override {}
@@ -77,10 +77,10 @@ void run(const Arguments& a) {
 int main(int argc, char** argv) {
   dikkat::bench::Arguments a;
   CLI::App app{"Times tokenizers."};
-  app.add_option("corpus", a.corpus, "Texts")->required();
-  app.add_option("--tokenizer", a.tokenizer, "Its file; by default one is learnt from the texts");
-  app.add_option("--vocab-size", a.vocab_size, "Of the one that is learnt")->capture_default_str();
-  app.add_option("--runs", a.runs, "Runs that are timed")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_flag("--json", a.json, "One object");
+  app.add_option("corpus", a.corpus, "Text files")->required();
+  app.add_option("--tokenizer", a.tokenizer, "Tokenizer file; by default a BPE tokenizer is learnt from the texts");
+  app.add_option("--vocab-size", a.vocab_size, "Vocabulary size of the learnt tokenizer")->capture_default_str();
+  app.add_option("--runs", a.runs, "Timed runs")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_flag("--json", a.json, "Print one JSON object");
   return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
 }

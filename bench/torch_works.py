@@ -1,4 +1,4 @@
-"""The works of compare_torch.py as PyTorch does them, each in a process of its own, and the configuration as far as they depend on it."""
+"""The PyTorch side of compare_torch.py: its cases, each in its own process, and the part of the configuration that they need."""
 
 import itertools
 import json
@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "tests" / "golden"))  # torch_gpt.py: the model th
 
 
 class Problem(Exception):
-    """A sentence for the person who reads, and the exit code: 2 for what was given or is not installed, 1 for a failure."""
+    """An error message and the exit code: 2 for bad input or missing software, 1 for a failure."""
 
     def __init__(self, text, code=2):
         super().__init__(text)

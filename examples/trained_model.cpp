@@ -77,7 +77,7 @@ std::vector<double> next_token(const TrainedModel& trained, const std::vector<To
 
 /// The most likely continuation.
 std::string continuation(const TrainedModel& trained, const std::vector<Token>& prompt) {
-  const Vocabulary vocabulary{.size = trained.tokenizer->vocab_size(), .unwritten = trained.tokenizer->unwritten()};
+  const Vocabulary vocabulary{.size = trained.tokenizer->vocab_size(), .suppressed = trained.tokenizer->suppressed_tokens()};
   return trained.tokenizer->decode(
       generate(trained.model->gpt(), vocabulary, prompt, {.max_new_tokens = 28, .temperature = 0}).front().tokens);
 }

@@ -9,20 +9,20 @@
 
 namespace dikkat {
 
-/// What self- and cross-attention have in common: queries look at keys and take a mixture of the values, head by head.
+/// What self- and cross-attention have in common: in each head, queries attend to keys and get a weighted mean of the values.
 struct MultiHead {
   std::string path;
   std::uint64_t site;
   index heads, head_size;
-  double dropout;  // of the attention weights, in training
+  double dropout;  // probability, for the attention weights in training
 
   MultiHead(const Scope& s, const TransformerConfig& c)
       : path(s.path()), site(s.site()), heads(c.n_head), head_size(c.n_embd / std::max<index>(c.n_head, 1)), dropout(c.dropout) {
     require(heads >= 1 && heads * head_size == c.n_embd, s.path(), ": ", heads, " heads for width ", c.n_embd,
-            ", expected heads that divide it");
+            ", expected a number of heads that divides it");
   }
 
-  /// q, k and v have heads * head_size columns. key_end: i32 (B, queries), query i sees keys below key_end[b, i]; absent: all. cache: of
+  /// q, k and v have heads * head_size columns. key_end: i32 (B, queries), query i sees keys below key_end[b, i]; absent: all. cache:
   /// earlier keys and values, or null.
   Tensor operator()(Pass& pass, HeadColumns q, HeadColumns k, HeadColumns v, bool causal, Tensor key_end,
                     const AttentionCache* cache = nullptr) const {

@@ -7,15 +7,15 @@
 
 namespace dikkat {
 
-/// A value whose default follows from other values. It is open at first, set by assignment, and computed by derive(), which changes
-/// nothing that was set: so what follows from another value keeps following it.
+/// A value whose default follows from other values. It is open at first. Assignment sets it; derive() computes it, unless it was set. So a
+/// value that was not set can be derived again when the others change.
 template <class T>
 class Derived {
  public:
   constexpr Derived() = default;
   constexpr Derived(T value) : value_(value), is_set_(true) {}  // NOLINT(google-explicit-constructor): assignment sets
 
-  /// Whether somebody has given the value.
+  /// Whether the value was given, not derived.
   constexpr bool is_set() const { return is_set_; }
   /// Whether there is no value yet.
   constexpr bool is_open() const { return !value_.has_value(); }
@@ -26,10 +26,10 @@ class Derived {
     }
   }
 
-  /// Throw Error while it is open.
-  operator T() const { return **this; }  // NOLINT(google-explicit-constructor): it reads as the value
+  /// Both throw Error while it is open.
+  operator T() const { return **this; }  // NOLINT(google-explicit-constructor): used like the value
   T operator*() const {
-    require(value_.has_value(), "a default that follows from other values is read before it is computed; see with_defaults()");
+    require(value_.has_value(), "a default that follows from other values was read before it was computed; see with_defaults()");
     return *value_;
   }
 

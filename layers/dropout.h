@@ -6,15 +6,15 @@
 
 namespace dikkat {
 
-/// In training, zeroes elements of x (B, ...) with a probability and scales up the others. Which ones is a function of (seed, site,
-/// step, place in the whole step's batch), so that accumulation over micro-batches changes nothing.
+/// In training, sets elements of x (B, ...) to zero with a probability and scales up the others. Which elements is a function of (seed,
+/// site, step, index in the step's whole batch), so gradient accumulation over micro-batches changes nothing.
 struct Dropout {
   std::uint64_t site;
   double probability;
 
   Dropout(const Scope& s, double p) : site(s.site()), probability(p) {}
 
-  /// What is to be done to x, for ops that drop besides.
+  /// The options for x, for ops that include dropout.
   DropoutOptions options(const Pass& pass, Tensor x) const {
     if (!pass.training || probability == 0 || x.size() == 0) {
       return {};

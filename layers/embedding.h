@@ -10,7 +10,7 @@
 
 namespace dikkat {
 
-/// A table of `count` rows of `width`, looked up by token or by position.
+/// A table with a row for each token or each position.
 struct Embedding {
   Parameter weight;  // (count, width)
 
@@ -18,11 +18,11 @@ struct Embedding {
       : weight(s.param("weight", {count, width}, Init::normal(std), Decay::yes, Role::embedding)) {}
 };
 
-/// Token's row plus position's row, with dropout: tokens (B, T) of i32 to (B, T, C). Positions count from `first`.
+/// The token's row plus the position's row, with dropout: tokens (B, T) of i32 to (B, T, C). Positions count from `first`.
 struct InputEmbedding {
-  Parameter tokens;  // (vocabulary, C), the caller's: tables may be shared
+  Parameter tokens;  // (vocabulary, C); the caller's, since tables may be shared
   std::optional<Embedding> wpe;
-  std::optional<SinusoidalPositions> waves;
+  std::optional<SinusoidalPositions> sinusoids;
   double scale;
   Dropout drop;
 
@@ -31,14 +31,14 @@ struct InputEmbedding {
     if (c.positions == Positions::learned) {
       wpe.emplace(s / "wpe", c.block_size, c.n_embd, embedding_std(c));
     } else {
-      waves.emplace(c.block_size, c.n_embd);
+      sinusoids.emplace(c.block_size, c.n_embd);
     }
   }
 
   Tensor operator()(Pass& pass, Tensor ids, index first = 0) const {
     pass.tape.enter(Region::embedding);
     const Tensor table = tokens;
-    const Tensor positions = wpe ? Tensor(wpe->weight) : (*waves)(pass, first, ids.shape()[1], table.dtype());
+    const Tensor positions = wpe ? Tensor(wpe->weight) : (*sinusoids)(pass, first, ids.shape()[1], table.dtype());
     return drop(pass, embedding(ids, table, {.positions = positions, .first_position = wpe ? first : 0, .scale = scale}));
   }
 };

@@ -4,33 +4,34 @@
 
 namespace dikkat {
 
-KeyValueCache::KeyValueCache(index layers, index sequences, index places, index width, DType dtype)
+KeyValueCache::KeyValueCache(index layers, index sequences, index max_positions, index width, DType dtype)
     : layers_(layers),
       sequences_(sequences),
-      places_(places),
+      max_positions_(max_positions),
       row_bytes_(static_cast<std::size_t>(2 * width) * size_of(dtype)),
       dtype_(dtype),
-      memory_(static_cast<std::size_t>(layers * sequences * places) * row_bytes_, "the cache of keys and values") {}
+      memory_(static_cast<std::size_t>(layers * sequences * max_positions) * row_bytes_, "the cache of keys and values") {}
 
 std::byte* KeyValueCache::row(index layer, index sequence) const {
-  return memory_.data() + static_cast<std::size_t>((layer * sequences_ + sequence) * places_) * row_bytes_;
+  return memory_.data() + static_cast<std::size_t>((layer * sequences_ + sequence) * max_positions_) * row_bytes_;
 }
 
 AttentionCache KeyValueCache::layer(index i) const {
   require(0 <= i && i < layers_, "cache: layer ", i, ", expected 0 to ", layers_ - 1);
-  return {.dtype = dtype_, .data = row(i, 0), .batch = sequences_, .places = places_, .length = length_};
+  return {.dtype = dtype_, .data = row(i, 0), .batch = sequences_, .max_positions = max_positions_, .length = length_};
 }
 
 void KeyValueCache::advance(index time) {
-  require(0 <= time && time <= places_ - length_, "cache: ", time, " positions behind ", length_, ", expected up to ", places_ - length_);
+  require(0 <= time && time <= max_positions_ - length_, "cache: ", time, " positions after ", length_, ", expected at most ",
+          max_positions_ - length_);
   length_ += time;
 }
 
 void KeyValueCache::copy_sequence(index to, const KeyValueCache& from, index of) {
-  require(from.layers_ == layers_ && from.places_ == places_ && from.row_bytes_ == row_bytes_ && from.dtype_ == dtype_,
-          "cache: a sequence of another size, expected ", layers_, " layers and ", places_, " places of ", row_bytes_, " bytes");
-  require(0 <= to && to < sequences_ && 0 <= of && of < from.sequences_, "cache: sequence ", of, " of ", from.sequences_, " to ", to,
-          " of ", sequences_, ", expected some that are there");
+  require(from.layers_ == layers_ && from.max_positions_ == max_positions_ && from.row_bytes_ == row_bytes_ && from.dtype_ == dtype_,
+          "cache: a sequence of another size, expected ", layers_, " layers and ", max_positions_, " positions of ", row_bytes_, " bytes");
+  require(0 <= to && to < sequences_ && 0 <= of && of < from.sequences_, "cache: copy of sequence ", of, " of ", from.sequences_,
+          " to sequence ", to, " of ", sequences_, ", expected numbers from 0");
   length_ = from.length_;
   if (from.row(0, of) != row(0, to)) {
     for (index i = 0; i < layers_; ++i) {

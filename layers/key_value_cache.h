@@ -5,37 +5,37 @@
 
 namespace dikkat {
 
-/// Keys and values of the positions that a stack of causal self-attention has read, layer by layer: a pass over the positions that follow
-/// computes those alone. All sequences have the same length.
+/// Keys and values of earlier positions, for each layer of a stack with causal self-attention. A pass over the positions that follow then
+/// computes only those. All sequences have the same length.
 class KeyValueCache {
  public:
-  /// Room for `sequences` sequences of `places` positions, in a stack of so many layers and width C. Throws Error where there is no such
-  /// memory.
-  KeyValueCache(index layers, index sequences, index places, index width, DType dtype = DType::f32);
+  /// Memory for `sequences` sequences of `max_positions` positions, in a stack with this number of layers and width C. Throws Error if
+  /// there is not enough.
+  KeyValueCache(index layers, index sequences, index max_positions, index width, DType dtype = DType::f32);
 
   index layers() const { return layers_; }
   index sequences() const { return sequences_; }
-  index places() const { return places_; }
+  index max_positions() const { return max_positions_; }
   /// Positions that each sequence has.
   index length() const { return length_; }
 
-  /// What attention of a layer is to be told.
+  /// The cache of layer i, for attention().
   AttentionCache layer(index i) const;
-  /// All layers have written `time` positions more. Throws Error where there is no room for them.
+  /// Call it when all layers have written `time` more positions. Throws Error if there is no room for them.
   void advance(index time);
-  /// Forgets every position.
+  /// Removes all positions.
   void clear() { length_ = 0; }
-  /// Sequence `to` becomes what sequence `of` is in `from` (this one or another of the same layers, places and width), and the length
-  /// that of `from`. Throws Error for sequences that are not there, and for another cache of other sizes.
+  /// Copies sequence `of` of `from` to sequence `to`, and takes over the length of `from`. `from` is this cache, or another one of the same
+  /// size. Throws Error for a sequence number out of range and for a cache of another size.
   void copy_sequence(index to, const KeyValueCache& from, index of);
 
  private:
   std::byte* row(index layer, index sequence) const;
 
-  index layers_, sequences_, places_;
+  index layers_, sequences_, max_positions_;
   std::size_t row_bytes_;  // k | v of one position
   DType dtype_;
-  Pages memory_;  // (layers, sequences, places, 2 C)
+  Pages memory_;  // (layers, sequences, max_positions, 2 C)
   index length_ = 0;
 };
 

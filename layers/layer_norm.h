@@ -15,7 +15,7 @@ struct LayerNorm {
         bias(with_bias ? s.param("bias", {width}, Init::zeros(), Decay::no, Role::vector) : Parameter{}) {}
 
   Tensor operator()(Pass&, Tensor x) const { return layer_norm(x, weight, bias); }
-  /// Of residual + dropout(branch), and that sum.
+  /// The sum residual + dropout(branch), and its norm.
   SumAndNorm operator()(Pass&, Tensor residual, Tensor branch, const DropoutOptions& dropout) const {
     return add_layer_norm(residual, branch, weight, bias, dropout);
   }

@@ -6,8 +6,8 @@
 
 namespace dikkat {
 
-/// x weight^T + bias: (..., in) to (..., out), between hidden layers. Weights begin normal with standard deviation `std`, biases zero.
-/// Several layers that read the same x may be one, their outputs side by side: row_parts has the width of each.
+/// x weight^T + bias: (..., in) to (..., out), between hidden layers. Initial weights are normal with standard deviation `std`, biases
+/// zero. Several layers that read the same x can be one, with their outputs side by side: row_parts has the width of each.
 struct Linear {
   Parameter weight, bias;  // (out, in), (out)
 
@@ -18,7 +18,7 @@ struct Linear {
   Tensor operator()(Pass&, Tensor x) const { return linear(x, weight, bias); }
 };
 
-/// The weight (vocabulary, width) of an output layer that shares none with the embedding.
+/// The weight (vocabulary, width) of an output layer that does not share it with the embedding.
 inline Parameter output_layer(const Scope& s, index width, index vocabulary, double std) {
   return s.param("weight", {vocabulary, width}, Init::normal(std), Decay::yes, Role::head);
 }

@@ -8,28 +8,28 @@
 
 namespace dikkat {
 
-/// Told what an attention layer looks at: its path ("decoder.h.0.crossattention") and its weights (B, H, queries, keys), which live
-/// as long as the pass's tape keeps its tensors.
+/// Called with an attention layer's path ("decoder.h.0.crossattention") and its weights (B, H, queries, keys). The weights live until the
+/// tape of the pass is reset.
 using AttentionObserver = std::function<void(std::string_view layer, Tensor weights)>;
 
-/// Activation checkpointing: what is not kept for backward, but computed again there. The results are the same, bit by bit.
+/// Activation checkpointing: what forward does not store and backward computes again. The results have the same bits.
 enum class Recompute {
   none,
   cheap,  // the feed-forward's activation: the largest tensor of a block, and no matrix product to compute
   block,  // all of a block except its inputs and outputs
 };
 
-/// One forward pass: all the context that layers have.
+/// One forward pass: everything that layers know besides their inputs.
 struct Pass {
   Tape& tape;
-  bool training = false;  // dropout drops
+  bool training = false;  // whether dropout is on
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
   index first_sequence = 0;  // index of the batch's first sequence within the whole step, which may have several micro-batches
   const AttentionObserver* attention_observer = nullptr;  // attention weights are computed only if it is set
   Recompute recompute = Recompute::none;
 
-  /// The same on another tape. The binding names every member, so one that is added and forgotten here does not compile.
+  /// The same pass on another tape. The binding names every member, so a member that is added but forgotten here does not compile.
   Pass on(Tape& other) const {
     const auto& [own_tape, is_training, its_seed, its_step, its_first_sequence, its_observer, what_to_recompute] = *this;
     return {other, is_training, its_seed, its_step, its_first_sequence, its_observer, what_to_recompute};

@@ -6,7 +6,7 @@
 
 namespace dikkat {
 
-SinusoidalPositions::SinusoidalPositions(index places, index width) : places_(places) {
+SinusoidalPositions::SinusoidalPositions(index max_positions, index width) : max_positions_(max_positions) {
   frequencies_.reserve(static_cast<std::size_t>(width));
   for (index c = 0; c < width; ++c) {
     const index even = c / 2 * 2;
@@ -15,8 +15,8 @@ SinusoidalPositions::SinusoidalPositions(index places, index width) : places_(pl
 }
 
 Tensor SinusoidalPositions::operator()(Pass& pass, index first, index time, DType dtype) const {
-  require(0 <= first && 0 <= time && first <= places_ - time, "positions: found ", first, " to ", first + time - 1, ", expected 0 to ",
-          places_ - 1);
+  require(0 <= first && 0 <= time && first <= max_positions_ - time, "positions: found ", first, " to ", first + time - 1,
+          ", expected 0 to ", max_positions_ - 1);
   pass.tape.begin("positions");
   const index width = std::ssize(frequencies_);
   const Tensor rows = pass.tape.make({time, width}, dtype);

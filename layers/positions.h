@@ -6,18 +6,18 @@
 
 namespace dikkat {
 
-/// Positions as waves: PE(t, 2i) = sin(t / 10000^(2i / C)), PE(t, 2i + 1) = cos of the same (Vaswani et al. 2017, 3.5).
+/// Sinusoidal positions: PE(t, 2i) = sin(t / 10000^(2i / C)), PE(t, 2i + 1) = cos(t / 10000^(2i / C)) (Vaswani et al. 2017, 3.5).
 class SinusoidalPositions {
  public:
-  /// For positions 0 to places - 1 of vectors of `width` numbers.
-  SinusoidalPositions(index places, index width);
+  /// Vectors of `width` numbers for positions 0 to max_positions - 1.
+  SinusoidalPositions(index max_positions, index width);
 
-  /// Rows first to first + time - 1: (time, width), without gradient. Throws Error when they are not all among the places.
-  /// Computed anew in each call, so several threads may share a model.
+  /// Rows first to first + time - 1: (time, width), without gradient. Throws Error for a row beyond the last position.
+  /// Nothing is stored between calls, so several threads may share a model.
   Tensor operator()(Pass& pass, index first, index time, DType dtype) const;
 
  private:
-  index places_;
+  index max_positions_;
   std::vector<double> frequencies_;  // (width): 10000^(-2i / C) twice for each i
 };
 

@@ -8,12 +8,12 @@
 #include "layers/pass.h"
 #include "layers/scope.h"
 
-// Recurrent layers: what attention is compared with. Formulas and parameters are those of torch.nn.RNN and torch.nn.GRU (one layer,
-// batch first; names without PyTorch's "_l0"). First values, biases' too, have PyTorch's variance, 1 / (3 hidden), but are normal
-// where PyTorch's are uniform.
+// Recurrent layers, to compare attention with. Formulas and parameters are those of torch.nn.RNN and torch.nn.GRU (one layer, batch first;
+// names without PyTorch's "_l0"). Initial values, also of biases, have PyTorch's variance, 1 / (3 hidden), but are normal where PyTorch's
+// are uniform.
 namespace dikkat {
 
-/// The parameters of `gates` gates, packed one after another, and the walk over time.
+/// The parameters of `gates` gates, stacked, and the loop over time.
 struct RecurrentWeights {
   index in, hidden;
   Parameter weight_ih, weight_hh, bias_ih, bias_hh;  // (gates * hidden, in), (gates * hidden, hidden), (gates * hidden) each or absent
@@ -30,7 +30,7 @@ struct RecurrentWeights {
     }
   }
 
-  /// All states (B, T, hidden): state t is step(a_t, b_t, state t - 1), where a_t = x_t weight_ih^T + bias_ih, made for all t by one
+  /// All states (B, T, hidden). State t is step(a_t, b_t, state t - 1), where a_t = x_t weight_ih^T + bias_ih, computed for all t by one
   /// product, and b_t = (state t - 1) weight_hh^T + bias_hh, both (B, gates * hidden). x is (B, T, in); h0 (B, hidden) or absent: zeros.
   template <class Step>
   Tensor over_time(Pass& pass, Tensor x, Tensor h0, Step step) const {
@@ -68,8 +68,8 @@ struct Recurrent : RecurrentWeights {
   }
 };
 
-/// The gated recurrent unit (Cho et al., arXiv 1406.1078), in PyTorch's form, where r acts after the product; rows of weights r | z | n:
-///   r = sigmoid(W_ir x_t + b_ir + W_hr h_{t-1} + b_hr)        z likewise
+/// The gated recurrent unit (Cho et al., arXiv 1406.1078) in PyTorch's form, where r acts after the product. Rows of weights are r | z | n:
+///   r = sigmoid(W_ir x_t + b_ir + W_hr h_{t-1} + b_hr)        z in the same way
 ///   n = tanh(W_in x_t + b_in + r * (W_hn h_{t-1} + b_hn))
 ///   h_t = (1 - z) * n + z * h_{t-1}
 /// x (B, T, in), and h0 (B, hidden) or zeros, to all states (B, T, hidden).

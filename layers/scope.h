@@ -10,7 +10,7 @@
 
 namespace dikkat {
 
-/// A place in a model: names what is built there. Construction is registration: a layer asks its scope for its parameters.
+/// A place in a model, such as "h.0.attn". A layer is constructed with a scope and adds its parameters to it, under the scope's path.
 class Scope {
  public:
   explicit Scope(ParameterStore& store) : store_(&store) {}
@@ -19,11 +19,11 @@ class Scope {
   Scope operator/(std::string_view name) const { return {*store_, join(name)}; }
   Scope operator/(index number) const { return *this / std::to_string(number); }
 
-  /// As ParameterStore::add(), with this place's path before the name.
+  /// As ParameterStore::add(), with this scope's path before the name.
   Parameter param(std::string_view name, Shape shape, Init init, Decay decay, Role role, std::vector<index> row_parts = {}) const {
     return store_->add(join(name), shape, init, decay, role, std::move(row_parts));
   }
-  /// Names this place's random numbers.
+  /// Identifies the random numbers that are drawn here.
   std::uint64_t site() const { return hash_of(path_); }
   const std::string& path() const { return path_; }
 

@@ -13,27 +13,27 @@
 
 namespace dikkat {
 
-/// In what an encoder's stack differs from a decoder's.
+/// What differs between an encoder's stack and a decoder's.
 struct StackKind {
   index layers = 0;
   bool causal = true;  // self-attention: position t sees positions up to t
   bool cross = false;  // whether each block attends to a memory between self-attention and feed-forward
 };
 
-/// What a stack reads beside x (B, T, C).
+/// What a stack reads besides x (B, T, C).
 struct StackInputs {
   Tensor key_end{};                      // i32 (B, T): position t sees positions below key_end[b, t]; absent: all
   Tensor memory{};                       // (B, S, C), for a stack with cross-attention
-  Tensor memory_key_end{};               // i32 (B, T): position t sees the memory's positions below it; absent: all
-  const KeyValueCache* cache = nullptr;  // of the positions before x, behind which those of x are written
+  Tensor memory_key_end{};               // i32 (B, T): position t sees the memory's positions below memory_key_end[b, t]; absent: all
+  const KeyValueCache* cache = nullptr;  // keys and values of the positions before x; those of x are appended
 };
 
-/// The residual stream, and a branch that is yet to be added to it: a sum and the norm that follows it are one op.
+/// The residual stream. The last branch is added to it only when the sum is needed, so that a sum and the norm after it are one op.
 class ResidualStream {
  public:
   struct State {
     Tensor x;
-    Tensor branch{};  // absent where there is none
+    Tensor branch{};  // the branch that is not added yet, or absent
     DropoutOptions dropout{};
   };
   ResidualStream(Pass& pass, const State& state) : pass_(pass), state_(state) {}
@@ -41,7 +41,7 @@ class ResidualStream {
   const State& state() const { return state_; }
   void set_state(const State& state) { state_ = state; }
 
-  /// With everything added.
+  /// The stream, with the branch added.
   Tensor sum() {
     if (state_.branch) {
       state_ = {dikkat::add(state_.x, dropout(state_.branch, state_.dropout))};
@@ -66,9 +66,9 @@ class ResidualStream {
 };
 
 /// [self-attention, cross-attention if asked for, feed-forward] x layers: (B, T, C) to (B, T, C), without a norm at the end.
-/// Of GPT, and of the encoder and the decoder of an encoder-decoder.
+/// Used by GPT, and by the encoder and the decoder of an encoder-decoder.
 struct Stack {
-  /// A branch beside the residual stream, with its norm.
+  /// A layer whose output is added to the residual stream, with its norm.
   template <class Layer>
   struct Branch {
     LayerNorm norm;
@@ -102,7 +102,7 @@ struct Stack {
       }
     }
 
-    /// cache: this block's, or null.
+    /// cache: the cache of this block, or null.
     void operator()(NormPosition where, Pass& pass, ResidualStream& x, const StackInputs& inputs,
                     const AttentionCache* cache = nullptr) const {
       attn(where, pass, x, inputs.key_end, cache);
@@ -112,7 +112,7 @@ struct Stack {
       mlp(where, pass, x);
     }
 
-    /// The same, of which nothing is kept but what goes in and out.
+    /// The same with activation checkpointing: only inputs and outputs are stored.
     void recomputed(NormPosition where, Pass& pass, ResidualStream& x, const StackInputs& inputs) const {
       const auto block = [this, where, pass, drop = x.state().dropout](Tape& tape, const std::array<Tensor, 5>& in) {
         Pass inner = pass.on(tape);
@@ -129,7 +129,7 @@ struct Stack {
   NormPosition norm;
   std::vector<Block> blocks;
 
-  /// The configuration is one that checked() gave, or with_defaults().
+  /// The configuration must come from checked() or with_defaults().
   Stack(const Scope& s, const TransformerConfig& c, const StackKind& kind) : norm(c.norm_position) {
     blocks.reserve(static_cast<std::size_t>(kind.layers));
     for (index i = 0; i < kind.layers; ++i) {
@@ -137,7 +137,7 @@ struct Stack {
     }
   }
 
-  /// Throws Error when cross-attention lacks its memory, and for a cache of another number of layers or beside recomputation.
+  /// Throws Error for cross-attention without a memory, for a cache with another number of layers, and for a cache with recomputation.
   Tensor operator()(Pass& pass, Tensor x, const StackInputs& inputs = {}) const {
     pass.tape.enter(Region::blocks);
     const auto layers = static_cast<index>(blocks.size());

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "autograd/base/names.h"
 #include "autograd/ops/linear.h"
 #include "layers/derived.h"
-#include "layers/names.h"
 
 namespace dikkat {
 
@@ -15,15 +15,15 @@ struct Names<ModelKind> {
   static constexpr std::string_view of[] = {"gpt", "encoder_decoder"};
 };
 
-/// What tells a token's position: a row of a learned table, or sines and cosines of it.
+/// How a position is encoded: as a row of a learned table, or by sines and cosines.
 enum class Positions { learned, sinusoidal };
 template <>
 struct Names<Positions> {
   static constexpr std::string_view of[] = {"learned", "sinusoidal"};
 };
 
-/// Where a block normalises. Pre: each branch reads a normalised stream and adds to the stream itself, x + branch(LN(x)), so the stack
-/// ends with a norm of its own (GPT-2). Post: the sum is normalised and carried on, LN(x + branch(x)) (Vaswani et al. 2017; GPT-1).
+/// Where a block normalises. pre: x + branch(LN(x)), with one more norm after the last block (GPT-2). post: LN(x + branch(x)) (Vaswani et
+/// al. 2017; GPT-1).
 enum class NormPosition { pre, post };
 template <>
 struct Names<NormPosition> {
@@ -35,9 +35,9 @@ struct Names<Activation> {
   static constexpr std::string_view of[] = {"gelu", "relu"};
 };
 
-/// What a transformer is made of: the one description that Gpt, EncoderDecoder and every layer in them read, and the [model] section of a
-/// configuration file. Defaults stand here, or in with_defaults() where they follow from other members. A new key is a member here, a
-/// row in train/config/schema.cpp, and its use in a layer.
+/// The description of a transformer. Gpt, EncoderDecoder and all their layers read it; it is also the [model] section of a configuration
+/// file. Defaults stand here, or in with_defaults() if they follow from other members. To add a key: a member here, a row in
+/// train/config/schema.cpp, and its use in a layer.
 struct TransformerConfig {
   ModelKind kind = ModelKind::gpt;
   index n_layer = 4;                      // blocks; of an encoder-decoder, those of the decoder
@@ -45,7 +45,7 @@ struct TransformerConfig {
   index n_head = 4;                       // H, divides n_embd
   index n_embd = 128;                     // C
   Derived<index> n_hidden{};              // width inside the feed-forward: 4 C
-  index block_size = 64;                  // most tokens of a sequence
+  index block_size = 64;                  // context length: most tokens of a sequence
   Derived<index> vocab_size{};            // V: the tokenizer's
   double dropout = 0;                     // of embeddings, of attention weights and of each branch, in training
   bool bias = true;                       // of linear layers and norms
@@ -61,21 +61,22 @@ struct TransformerConfig {
   bool operator==(const TransformerConfig&) const = default;
 };
 
-/// The configuration with every default computed that follows from other members. vocab_size follows from a tokenizer, and stays open.
+/// Computes all defaults that follow from other members. vocab_size follows from the tokenizer and stays open.
 TransformerConfig with_defaults(TransformerConfig config);
 
-/// with_defaults() for a model of this kind. Throws Error when the configuration makes no model: heads that do not divide the width,
+/// with_defaults() for a model of this kind. Throws Error for a configuration that describes no model: heads that do not divide the width,
 /// sizes below 1, dropout outside of [0, 1), no vocab_size.
 TransformerConfig checked(TransformerConfig config, ModelKind kind);
 
-// Standard deviations of first weights. A GPT's are GPT-2's: 0.02, and 0.02 / sqrt(2 n_layer) where a branch ends. An encoder-decoder's
-// are those of Glorot and Bengio (2010): variance 2 / (in + out).
+// Standard deviations of initial weights. For a GPT those of GPT-2: 0.02, and 0.02 / sqrt(2 n_layer) for the last layer of a branch. For an
+// encoder-decoder those of Glorot and Bengio (2010): variance 2 / (in + out).
 
 /// Of a linear layer from `in` to `out`.
 double weight_std(const TransformerConfig& config, index in, index out);
 /// The same for the last layer of a branch, whose output is added to the residual stream.
 double branch_end_std(const TransformerConfig& config, index in, index out);
-/// Of rows of tokens and positions. An encoder-decoder's have variance 1 / C: times sqrt(C), what goes into the stack has variance 1.
+/// Of rows of the tables of tokens and positions. For an encoder-decoder the variance is 1 / C; the rows are multiplied by sqrt(C), so the
+/// stack's input has variance 1.
 double embedding_std(const TransformerConfig& config);
 
 }  // namespace dikkat

@@ -13,9 +13,9 @@ class AdamW : public Optimizer {
     double weight_decay = 0.1;  // of parameters of Decay::yes
   };
 
-  /// Of all trained parameters. Throws Error when the store has not been laid out.
+  /// Updates all trained parameters. Throws Error when the store has not been laid out.
   AdamW(ParameterStore& store, const Options& options) : AdamW(store, options, settings_of(store, options.weight_decay)) {}
-  /// Of these alone, in the order of the slab. Their settings hold the weight decay.
+  /// Updates only these, which stand in the order of the slab. Their settings hold the weight decay.
   AdamW(ParameterStore& store, const Options& options, std::span<const ParameterSettings> parameters);
 
   const char* name() const override { return "AdamW"; }
@@ -24,7 +24,7 @@ class AdamW : public Optimizer {
   bool update(const Update& update, std::span<const Unit> units) override;
 
  private:
-  /// Neighbours in the slab with the same settings.
+  /// Parameters that lie next to each other in the slab and have the same settings.
   struct Range {
     index begin, end;    // in the store's slab
     index state_offset;  // of its first element in m and v

@@ -4,11 +4,12 @@
 
 namespace dikkat {
 
-/// Square root of the sum of the squares of all gradients, unwritten ones counting as zero. NaN or infinite if any of them is.
+/// The global norm: square root of the sum of the squares of all gradients, unwritten ones counting as zero. Not finite if any gradient is
+/// not.
 double gradient_norm(ParameterStore& store);
 
-/// The factor that brings a gradient of that norm down to max_norm; 1 when it is below, or when max_norm is 0 (no clipping).
-/// As PyTorch's clip_grad_norm_, whose divisor is norm + 1e-6.
+/// The factor that scales gradients of global norm `norm` down to max_norm; 1 when the norm is smaller, or when max_norm is 0 (no
+/// clipping). It divides by norm + 1e-6, as PyTorch's clip_grad_norm_ does.
 double clip_factor(double norm, double max_norm);
 
 }  // namespace dikkat

@@ -5,7 +5,7 @@
 namespace dikkat {
 
 Optimizer::Optimizer(ParameterStore& store) : store_(store) {
-  require(store.is_laid_out(), "optimizer: parameters have no places yet, expected lay_out() or allocate() before");
+  require(store.is_laid_out(), "optimizer: the parameter store has not been laid out, expected lay_out() or allocate() before");
 }
 
 void Optimizer::reserve() {

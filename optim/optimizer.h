@@ -11,7 +11,8 @@
 
 namespace dikkat {
 
-/// One kind of numbers that an optimizer keeps: a tensor for each of some parameters, of the parameter's shape and type.
+/// One kind of optimizer state, such as AdamW's first moments. It holds one tensor, of the parameter's shape and type, for each parameter
+/// that has such state.
 struct StateSlab {
   struct Part {
     const ParameterStore::Entry* parameter;
@@ -46,8 +47,8 @@ struct Unit {
   static constexpr index kCut = 16;
 
   index begin = 0, end = 0;
-  bool whole = false;  // its update needs all of its gradient
-  double flops = 0;    // of matrix products
+  bool whole = false;  // its update needs all of its gradient, so it cannot be cut
+  double flops = 0;    // of the matrix products in its update
 };
 
 struct Update {
@@ -65,27 +66,29 @@ class Optimizer {
 
   /// "AdamW".
   virtual const char* name() const = 0;
-  /// All that it keeps from step to step. Names differ.
+  /// All state that is kept from step to step. Each slab has a different name.
   virtual std::vector<StateSlab*> state() = 0;
   /// What an update consists of: every trained parameter is in exactly one unit.
   const std::vector<Unit>& units() const { return units_; }
-  /// Of an update of all units.
+  /// What an update of all units costs.
   virtual Cost cost() const = 0;
 
-  /// Maps the memory of its state, and touches none of it. The first step does so otherwise. Throws Error when there is none.
+  /// Maps the memory of the state without touching it. If it is not called, the first step does this. Throws Error when there is not
+  /// enough.
   void reserve();
 
-  /// Updates all units by the store's gradients times gradient_scale, and leaves the gradients cleared; `step` counts from 1. Whether all
-  /// trained weights and all state are finite afterwards. Throws Error where the store has no memory yet.
+  /// Updates all units by the store's gradients times gradient_scale, then clears the gradients; `step` counts from 1. Returns whether all
+  /// trained weights and all state are finite afterwards. Throws Error when the store has no memory yet.
   bool step(index step, double learning_rate, double gradient_scale = 1);
-  /// Updates some units, or parts of them (Unit::kCut), as one of several processes does. Gradients are complete, and stay. The bits do not
-  /// depend on how units are cut, nor on which are updated together.
+  /// Updates some of the units, or parts of them (Unit::kCut), so that several processes can share an update. All gradients must have been
+  /// written, and they are not cleared. The bits do not depend on how units are cut or on which are updated together. Returns whether the
+  /// updated weights and state are finite.
   virtual bool update(const Update& update, std::span<const Unit> units) = 0;
 
  protected:
   explicit Optimizer(ParameterStore& store);
 
-  /// State with a tensor for each of these.
+  /// A slab with a tensor for each of these parameters.
   StateSlab slab_of(std::span<const ParameterSettings> parameters, std::string name, std::string meaning) const;
 
   ParameterStore& store_;

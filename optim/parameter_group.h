@@ -15,14 +15,15 @@ struct ParameterGroup {
   std::optional<Role> role{};  // absent: any
 
   // A value that is not set leaves the default.
-  std::optional<double> learning_rate{};  // at its peak: the schedule has the same form for all
+  std::optional<double> learning_rate{};  // at the peak of the schedule, whose form is the same for all parameters
   std::optional<double> weight_decay{};   // also of parameters of Decay::no
   std::optional<bool> frozen{};
 
   bool contains(const ParameterStore::Entry& entry) const;
 };
 
-/// Freezes what the groups say, before the store is laid out. Where several groups that contain a parameter say so, the last one counts.
+/// Freezes the parameters of groups with `frozen`. Where a parameter is in several groups that set `frozen`, the last one counts. Call it
+/// before the store is laid out.
 void freeze(ParameterStore& store, std::span<const ParameterGroup> groups);
 
 /// How an optimizer treats a parameter.
@@ -32,9 +33,9 @@ struct ParameterSettings {
   double weight_decay = 0;
 };
 
-/// The settings of all trained parameters, in the order of the slab: the learning rate of the step and, for parameters of Decay::yes,
-/// `weight_decay`; or what groups say instead. Where several groups set a value for a parameter, the last one counts. `learning_rate` is
-/// the schedule's peak, which those of groups are compared with.
+/// The settings of all trained parameters, in the order of the slab. Without a group, a parameter has rate_factor 1, and `weight_decay` if
+/// it is one of Decay::yes. Groups override both; where several groups set a value for a parameter, the last one counts. `learning_rate` is
+/// the peak of the schedule: a group's learning rate divided by it gives rate_factor.
 std::vector<ParameterSettings> settings_of(const ParameterStore& store, double weight_decay, std::span<const ParameterGroup> groups = {},
                                            double learning_rate = 1);
 

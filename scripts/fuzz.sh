@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# scripts/fuzz.sh [RUNS]: every target of tests/fuzz RUNS times (10,000,000), in pieces
-# whose corpus and count stay in build/fuzz, so that a run that was stopped goes on where it was. Ends with a table; 1 if anything was found.
+# scripts/fuzz.sh [RUNS]: runs every target of tests/fuzz RUNS times (default 10,000,000). Corpora and counts are kept in build/fuzz, so after
+# an interruption it continues where it was. Prints a table at the end; exits with 1 if there are findings.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 runs=${1:-10000000}
 [[ $runs =~ ^[1-9][0-9]*$ ]] || { echo "fuzz.sh: found $runs, expected a number of runs" >&2; exit 2; }
-piece=${DIKKAT_FUZZ_PIECE:-200000}  # runs after which the count is written down
-read -ra only <<<"${DIKKAT_FUZZ_TARGETS:-}"  # all where there is none
+piece=${DIKKAT_FUZZ_PIECE:-200000}  # the count is saved after this many runs
+read -ra only <<<"${DIKKAT_FUZZ_TARGETS:-}"  # targets to run; empty: all
 cmake --preset asan >/dev/null
 cmake --build build/asan --target fuzz_gate fuzz_config fuzz_tokenizer fuzz_token_file fuzz_metrics fuzz_index
 targets=build/asan/tests/fuzz/targets
@@ -24,7 +24,7 @@ while read -r name _ options; do
   while done=$(number_in "$here/executions"); [[ $done -lt $goal ]]; do
     count=$((goal - done < step ? goal - done : step))
     start=$(date +%s%N)
-    # By the clock, so that only a hang is one on a busy machine too.
+    # -timeout is wall-clock time: long enough that on a busy machine, too, only a real hang exceeds it.
     # shellcheck disable=SC2086  # options are words
     nice -n 19 "build/asan/tests/fuzz/fuzz_$name" -runs="$count" -seed=$((done + 1)) $options -print_final_stats=1 -verbosity=1 \
       -report_slow_units=1000 -timeout=100 -artifact_prefix="$here/findings/" "$here/corpus" "tests/fuzz/seeds/$name" >"$here/log" 2>&1 || true
@@ -53,6 +53,6 @@ while read -r name _; do
   printf '%-12s %12d %8d %9d\n' "$name" "$executions" $((executions * 1000 / (milliseconds + 1))) "$findings"
 done <"$targets"
 if [[ $found -gt 0 ]]; then
-  echo "What was found is in build/fuzz/TARGET/findings; fuzz_TARGET FILE shows it." >&2
+  echo "The findings are in build/fuzz/TARGET/findings; fuzz_TARGET FILE repeats one." >&2
   exit 1
 fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that a build needs, or with --test also those of the tests, with --lint what scripts/tidy.sh needs beside them.
-# Does nothing where all are there.
+# Installs the Debian packages for a build; with --test also those for the tests, with --lint also those for scripts/tidy.sh.
+# Does nothing if all are installed.
 set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config libeigen3-dev libhdf5-dev libtbb-dev libdnnl-dev libtomlplusplus-dev libcli11-dev
@@ -22,7 +22,7 @@ if [ ${#missing[@]} -eq 0 ]; then
 fi
 
 if ! command -v apt-get >/dev/null; then
-  echo "install-packages: this is not a Debian machine; install what gives: ${missing[*]}" >&2
+  echo "install-packages: apt-get not found, as this is not Debian; install what corresponds to ${missing[*]}" >&2
   exit 1
 fi
 as_root=()

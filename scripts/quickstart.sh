@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # From an empty clone to a trained model and its samples: packages, build, about a minute of training, evaluation, samples.
-# The tests run all of it but the build: quickstart.sh --trial PROGRAM RUN_DIR trains PROGRAM for a few steps, in a folder that it makes anew.
+# The tests run everything except the build: quickstart.sh --trial PROGRAM RUN_DIR uses PROGRAM, trains for a few steps and replaces RUN_DIR.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,14 +16,14 @@ elif [[ $# -eq 0 ]]; then
   cmake --preset release >/dev/null
   cmake --build --preset release >/dev/null
 else
-  echo "quickstart.sh: found $1, expected no arguments; to train on your own text, type what it prints at its end" >&2
+  echo "quickstart.sh: found $1, expected no arguments; at its end it prints how to train on your own text" >&2
   exit 2
 fi
 
 run=$("$dikkat" "${train[@]}")
 
 echo >&2
-echo "The loss over the whole validation part, text that it was never trained on:" >&2
+echo "The loss over the whole validation split, which the model was not trained on:" >&2
 "$dikkat" eval "$run" --best
 
 echo >&2

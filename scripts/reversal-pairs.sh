@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes COUNT distinct pairs "a c d b<TAB>b d c a" to standard output: LEAST to MOST letters and the same in reverse, a task that a small
-# encoder-decoder learns. The same arguments give the same bytes, with any awk.
+# Writes COUNT distinct pairs such as "a c d b<TAB>b d c a" to standard output: LEAST to MOST letters, and the same letters in reverse order.
+# A small encoder-decoder learns this task. The same arguments give the same bytes with any awk.
 set -euo pipefail
 
 refuse() {
@@ -17,15 +17,15 @@ count=$1 seed=$2 least=${3:-5} most=${4:-20}
 in_range "$count" 1 10000000 || refuse "COUNT is '$count'"
 in_range "$seed" 0 999999999 || refuse "SEED is '$seed'"
 in_range "$least" 1 1000 || refuse "LEAST is '$least'"
-in_range "$most" "$least" 1000 || refuse "MOST is '$most', expected a number from LEAST ($least) on"
+in_range "$most" "$least" 1000 || refuse "MOST is '$most', expected LEAST ($least) or more"
 
-# Drawing more than half of all sequences would draw the same ones again and again.
+# With more than half of all sequences, most draws would be repetitions.
 power=1 possible=0  # sequences of `length` letters, and of LEAST to `length`
 for ((length = 1; length <= most && power < 2 * count; ++length)); do
   power=$((26 * power))
   possible=$((possible + (length < least ? 0 : power)))
 done
-((power >= 2 * count || possible >= 2 * count)) || refuse "there are $possible sequences of $least to $most letters, expected twice COUNT"
+((power >= 2 * count || possible >= 2 * count)) || refuse "there are only $possible sequences of $least to $most letters, expected at least twice COUNT"
 
 # x -> 48271 x mod 2^31 - 1 (Park and Miller): every product stays below 2^53, so doubles compute it exactly.
 exec awk -v count="$count" -v seed="$seed" -v least="$least" -v most="$most" '
@@ -35,7 +35,7 @@ exec awk -v count="$count" -v seed="$seed" -v least="$least" -v most="$most" '
   }
   BEGIN {
     state = seed + 1
-    for (i = 0; i < 10; ++i) draw(1)  # seeds that are neighbours begin alike
+    for (i = 0; i < 10; ++i) draw(1)  # adjacent seeds give similar first numbers
     while (written < count) {
       size = least + draw(most - least + 1)
       source = target = ""

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# clang-tidy with the checks of .clang-tidy over all code, or over the files that are named: scripts/tidy.sh [FILE.cpp...]. Exit code 1 where it
-# finds something. A header is looked at with the sources that include it. Nothing is built: build/tidy is configured for the flags of each file.
+# Runs clang-tidy with the checks of .clang-tidy on all code, or on the given files: scripts/tidy.sh [FILE.cpp...]. Exits with 1 if there are
+# findings. Headers are checked with the sources that include them. Nothing is built; build/tidy only provides the flags of each file.
 set -euo pipefail
 cd -P "$(dirname "$0")/.."
 
@@ -12,14 +12,14 @@ if [ $# -gt 0 ]; then
 else
   mapfile -t files < <(find autograd layers optim train bench examples -name '*.cpp' | sort)
 fi
-# A file that the build does not compile has no flags to look at it with.
+# Files that the build does not compile have no flags, so they cannot be checked.
 known=()
 for file in "${files[@]}"; do
   path=$(realpath -- "$file")
   if grep -qF "\"file\": \"$path\"" build/tidy/compile_commands.json; then
     known+=("$path")
   else
-    echo "tidy: $file is not compiled by this build and is left out" >&2
+    echo "tidy: $file is not compiled by this build and is skipped" >&2
   fi
 done
 if [ ${#known[@]} -eq 0 ]; then

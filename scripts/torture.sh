@@ -1,4 +1,4 @@
 #!/usr/bin/env bash
-# Faults of all kinds on the built program, and a table of what became of them: tests/torture has the tests, --help the options.
+# Injects faults of all kinds into the built program and prints a table of the outcomes. The tests are in tests/torture; --help lists options.
 set -euo pipefail
 exec python3 "$(dirname "$(readlink -f "$0")")/../tests/torture/torture.py" "$@"

@@ -23,7 +23,7 @@ void* Arena::allocate(std::size_t bytes, const char* what, std::size_t alignment
 }
 
 void Arena::grow(std::size_t bytes, const char* what) {
-  require(!frozen_, what, ": needs ", bytes, " bytes more of the ", name_, " arena, which was frozen at ", capacity_,
+  require(!frozen_, what, ": needs ", bytes, " more bytes of the ", name_, " arena, which was frozen at ", capacity_,
           " bytes after a step of the largest size; expected no larger step");
   const std::size_t size = std::max({bytes, kFirstChunk, capacity_ / 2});
   require(size >= bytes && bytes < (std::size_t{1} << 60), what, ": ", bytes, " bytes asked for, more than can be addressed");
@@ -35,7 +35,7 @@ void Arena::grow(std::size_t bytes, const char* what) {
 void Arena::take_one_chunk(std::size_t bytes) {
   chunks_.clear();
   capacity_ = 0;
-  const std::size_t slack = bytes / 64 + kPage;  // for alignment: several chunks pad in other places than one does
+  const std::size_t slack = bytes / 64 + kPage;  // for alignment: one chunk needs other padding than several
   chunks_.emplace_back((bytes + slack + kPage - 1) / kPage * kPage, name_.c_str());
   capacity_ = chunks_.back().size();
 }

@@ -8,33 +8,33 @@
 
 namespace dikkat {
 
-/// A bump allocator: reset() gives everything back at once. Memory is 64-byte aligned and not initialised.
-/// The first round grows chunk by chunk. reset() joins the chunks into one; later rounds of the same size ask the system for nothing.
+/// A bump allocator: reset() frees everything at once. Memory is 64-byte aligned and not initialised.
+/// At first it grows chunk by chunk. reset() replaces the chunks by one of their size, so later rounds of the same size need no new memory.
 class Arena {
  public:
   static constexpr std::size_t kAlignment = 64;
 
   explicit Arena(std::string name) : name_(std::move(name)) {}
 
-  /// Throws Error when frozen and full (it names the arena, `what` and the bytes), or when the system has no memory.
+  /// Throws Error when frozen and full (the message names the arena, `what` and the bytes), or when the system has no memory.
   void* allocate(std::size_t bytes, const char* what, std::size_t alignment = kAlignment);
   template <class T>
   T* allocate(index count, const char* what) {
     return static_cast<T*>(allocate(static_cast<std::size_t>(count) * sizeof(T), what));
   }
 
-  /// Maps the memory of a first round whose peak() is known, as one chunk. Does nothing where there is memory already. Throws Error when
-  /// the system has none.
+  /// Maps one chunk of `bytes` for a first round whose peak() is known. Does nothing if there is a chunk already. Throws Error when the
+  /// system has no memory.
   void reserve(std::size_t bytes);
 
-  /// Gives everything back. Pointers into the arena are invalid afterwards.
+  /// Frees everything. Pointers into the arena are invalid afterwards.
   void reset();
   /// As reset(), but makes no system call: the next reset() joins the chunks.
   void forget() noexcept {
     at_ = 0;
     used_ = 0;
   }
-  /// From here on growing throws: the largest step has been seen, and a larger one is a mistake.
+  /// From now on growing throws. Call it after the largest step: a larger one would be a mistake.
   void freeze() { frozen_ = true; }
   bool frozen() const { return frozen_; }
 

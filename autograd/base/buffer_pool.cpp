@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kChunk = std::size_t{2} << 20;
-constexpr std::size_t kSmall = kChunk / 4;  // up to this a buffer is cut from a chunk
+constexpr std::size_t kSmall = kChunk / 4;  // buffers up to this size are parts of a chunk
 
 std::size_t rounded(std::size_t bytes) {
   return bytes <= kSmall ? std::bit_ceil(std::max(bytes, kAlignment)) : (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -32,7 +32,7 @@ Buffer* BufferPool::acquire(std::size_t bytes, const char* what) {
     fill(place, bytes, what);
     return &place;
   }
-  // Of those of this size, the one that was given back last: it is in the cache.
+  // Of the buffers of this size, take the one that was released last: it may still be in the processor's cache.
   const std::size_t size = (*smallest)->bytes;
   const auto behind = std::upper_bound(smallest, free_.end(), size, [](std::size_t n, const Place* p) { return n < p->bytes; });
   Place* const place = *(behind - 1);
@@ -43,7 +43,7 @@ Buffer* BufferPool::acquire(std::size_t bytes, const char* what) {
 
 BufferPool::Place& BufferPool::add() {
   if (free_.capacity() <= places_.size()) {
-    free_.reserve(std::max<std::size_t>(2 * places_.size(), 64));  // room for all: giving a buffer back asks for no memory
+    free_.reserve(std::max<std::size_t>(2 * places_.size(), 64));  // room for all, so that release() allocates nothing
   }
   return places_.emplace_back();
 }

@@ -7,22 +7,21 @@
 
 namespace dikkat {
 
-/// A piece of memory with a count of its users.
+/// A block of memory with a count of its users.
 struct Buffer {
   void* data = nullptr;
   std::size_t bytes = 0;
   int users = 0;
 };
 
-/// Buffers that are used again. A request gets the smallest free buffer that is large enough, so shorter steps use those of longer ones.
-/// Where all free ones are too small, a new one takes the place of the largest of them: of large buffers there are never more than were in
-/// use at once.
+/// Reuses buffers. A request gets the smallest free buffer that is large enough, so shorter steps use the buffers of longer ones. If all
+/// free buffers are too small, a new one replaces the largest of them. So there are never more large buffers than were in use at once.
 class BufferPool {
  public:
   /// A buffer of at least `bytes` with one user. Contents are not initialised. Throws Error when the system has no memory.
   Buffer* acquire(std::size_t bytes, const char* what);
   void share(Buffer* buffer) { ++buffer->users; }
-  /// The last user's release gives it back to the pool, which asks for no memory. Throws Error for a buffer that has no users.
+  /// The last user's release returns the buffer to the pool. This allocates nothing. Throws Error for a buffer that has no users.
   void release(Buffer* buffer);
 
   /// Bytes of all buffers, in use or not.
@@ -33,7 +32,7 @@ class BufferPool {
 
  private:
   struct Place : Buffer {
-    Pages memory{};  // of a large buffer; a small one is a piece of a chunk
+    Pages memory{};  // of a large buffer; a small one is part of a chunk
   };
 
   Place& add();
@@ -42,7 +41,7 @@ class BufferPool {
   std::deque<Place> places_;
   std::vector<Place*> free_;  // by size
   std::vector<Pages> chunks_;
-  std::byte* chunk_ = nullptr;  // what is left of the last one
+  std::byte* chunk_ = nullptr;  // the unused rest of the last chunk
   std::size_t chunk_left_ = 0;
   std::size_t capacity_ = 0;
 };

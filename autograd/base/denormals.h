@@ -6,8 +6,8 @@
 
 namespace dikkat {
 
-/// While it lives, this thread treats denormal numbers as zero, since one operand of that kind costs some 150 cycles. The destructor
-/// restores the mode of before.
+/// While it lives, this thread treats denormal numbers as zero, because an operation on one takes some 150 cycles. The destructor restores
+/// the previous mode.
 class FlushDenormals {
 #if defined(__SSE__)
  public:

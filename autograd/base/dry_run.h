@@ -5,8 +5,8 @@
 namespace dikkat {
 
 /// While it lives, kernels that this thread calls compute nothing: parallel loops do not run, and memory (arenas, pools, slabs, scratch)
-/// is mapped and hardly touched. Tensors hold anything; shapes, closures and sizes are the real ones. So a step of a model takes some
-/// milliseconds and next to no memory, and tells exactly how much memory it would take.
+/// is mapped but hardly touched. Values of tensors are undefined; shapes, closures and sizes are the real ones. So a step of a model takes
+/// milliseconds and almost no memory, and shows exactly how much memory a real one needs.
 class DryRun {
  public:
   DryRun() noexcept;
@@ -14,13 +14,13 @@ class DryRun {
   DryRun(const DryRun&) = delete;
   DryRun& operator=(const DryRun&) = delete;
 
-  /// On this thread.
+  /// Whether this thread is in a dry run.
   static bool active() noexcept;
 
-  /// Bytes of scratch that kernels leased at once at most while it lived, on `threads` threads together.
+  /// The most scratch memory, in bytes, that kernels leased at once while it lived, on `threads` threads together.
   std::size_t scratch_bytes(int threads) const noexcept;
 
-  /// For parallel loops: while it lives, this thread leases what each of the loop's threads would.
+  /// For parallel loops: what this thread leases while this lives counts for each thread of the loop.
   class EachThread {
    public:
     EachThread() noexcept;
@@ -34,8 +34,8 @@ class DryRun {
  private:
   DryRun* outer_;
   bool each_thread_ = false;
-  std::size_t each_begin_ = 0;      // leased when the loop began
-  std::size_t own_ = 0, each_ = 0;  // leased at most: by this thread, and by each of the others
+  std::size_t each_begin_ = 0;      // bytes leased when the loop began
+  std::size_t own_ = 0, each_ = 0;  // most bytes leased: by this thread; by each of the others
 };
 
 }  // namespace dikkat

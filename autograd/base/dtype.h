@@ -8,8 +8,8 @@
 
 namespace dikkat {
 
-/// Element types. Every switch over them names all: a new one does not compile before each knows it (tests/must_not_compile). f32 is
-/// trained, f64 is what gradients are checked in, i32 holds token ids.
+/// Element types. Every switch over them lists all, so a new one compiles only when every switch handles it (tests/must_not_compile).
+/// Models are trained in f32, gradients are checked in f64, and token ids are i32.
 enum class DType : std::uint8_t { f32, f64, i32 };
 
 template <class T>

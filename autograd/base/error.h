@@ -10,14 +10,14 @@
 
 namespace dikkat {
 
-/// Something failed. The text says what was found, what was expected and, where it helps, what to do.
-/// The command line ends with exit code 1.
+/// A failure. The message says what was found, what was expected and, where it helps, what to do.
+/// The program exits with code 1.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// What the user gave (a file, a key, an argument) cannot be used. The command line ends with exit code 2.
+/// Bad input: a file, a key or an argument that cannot be used, and that the user can correct. The program exits with code 2.
 class InputError : public Error {
  public:
   using Error::Error;
@@ -37,7 +37,7 @@ requires((std::integral<N> || std::floating_point<N>)&&!std::same_as<N, bool> &&
   out.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
 }
 
-/// What can stand in a text.
+/// Types that can be part of a message.
 template <class X>
 concept Printable = requires(std::string& out, const X& value) {
   append_to(out, value);
@@ -54,8 +54,8 @@ std::string concat(const Parts&... parts) {
 /// The system's text for a value of errno.
 inline std::string describe_errno(int error) { return std::generic_category().message(error); }
 
-/// Stands in a message for the text of errno. It is read when the message is made, so `require(::fsync(file) == 0, "...: ", errno_text)`
-/// tells of that call; describe_errno(errno) in the same place may be evaluated before it.
+/// In a message, stands for the text of errno. errno is read when the message is made, so `require(::fsync(file) == 0, "...: ",
+/// errno_text)` reports the error of that call. describe_errno(errno) as an argument might be evaluated before the call.
 struct ErrnoText {};
 inline constexpr ErrnoText errno_text;
 inline void append_to(std::string& out, ErrnoText) { out += describe_errno(errno); }

@@ -18,7 +18,7 @@ inline Vec<float> times_power_of_two(Vec<float> p, Vec<float> shifted) {
   exponent = (exponent + 126) << 23;                  // 2^(n-1)
   Vec<float> scale;
   std::memcpy(&scale, &exponent, sizeof scale);
-  return p * 2.0F * scale;  // in this order: p * scale may be denormal, and flushed to zero
+  return p * 2.0F * scale;  // in this order, as p * scale may be denormal and be flushed to zero
 }
 
 /// 2^r for |r| <= 1/2: of least relative error among the polynomials of degree 6 that are 1 at 0.
@@ -60,16 +60,16 @@ inline Vec<float> exp(Vec<float> x) {
   return detail::times_power_of_two(p, shifted);
 }
 
-/// 2^x of each lane, for x from -126, where it is 0, to 128.5, or NaN; other x give anything. From 128 on it is infinite. f32: relative
-/// error below 2 ulp; as exp, but that the reduction x = n + r is exact.
+/// 2^x of each lane, for x from -126 to 128.5, or NaN; undefined for other x. At -126 the result is 0, from 128 on it is infinite. f32:
+/// relative error below 2 ulp. The algorithm is that of exp, but the reduction x = n + r is exact.
 inline Vec<float> exp2_within(Vec<float> x) {
   const Vec<float> shifted = x + detail::kRound;
   const Vec<float> r = x - (shifted - detail::kRound);
   return detail::times_power_of_two(detail::exp2_of_fraction(r), shifted);
 }
 
-/// 2^x of each lane, of x <= 0; x above 0 counts as 0. f32: relative error below 2 ulp; 0 below -126.5 (2^-126 is the least normal
-/// number); NaN for NaN. For attention, whose exponents are 0 at most: the power of two is a float, and needs no halving.
+/// 2^x of each lane, for x <= 0; an x above 0 is taken as 0. f32: relative error below 2 ulp; 0 below -126.5 (2^-126 is the least normal
+/// number); NaN for NaN. For attention, whose exponents are at most 0, so that the power of two is always a finite float.
 inline Vec<float> exp2_of_negative(Vec<float> x) {
   constexpr float kRound = detail::kRound + 127;     // n + 127 is the exponent's field
   Vec<float> bounded = 0.0F < x ? Vec<float>{} : x;  // in this order: NaN stays
@@ -84,7 +84,7 @@ inline Vec<float> exp2_of_negative(Vec<float> x) {
   return detail::exp2_of_fraction(r) * scale;
 }
 
-/// log2 of each lane, of normal numbers above 0: error below 2 ulp of the larger of |log2 x| and 1; NaN for NaN. x = 2^e m with m
+/// log2 of each lane, for normal numbers above 0: error below 2 ulp of the larger of |log2 x| and 1; NaN for NaN. x = 2^e m with m
 /// from sqrt(1/2) to sqrt(2), and ln m = 2 (s + s^3 / 3 + s^5 / 5 + ...) with s = (m - 1) / (m + 1), |s| < 0.172.
 inline Vec<float> log2_of_positive(Vec<float> x) {
   constexpr std::int32_t kSqrtHalf = 0x3F3504F3;
@@ -103,7 +103,7 @@ inline Vec<float> log2_of_positive(Vec<float> x) {
   p = p * z + 9.61796694e-1F;
   p = p * z + 2.88539008F;
   const Vec<float> y = p * s + __builtin_convertvector(e, Vec<float>);
-  return x != x ? x : y;  // NOLINT(misc-redundant-expression): true where x is no number
+  return x != x ? x : y;  // NOLINT(misc-redundant-expression): true where x is NaN
 }
 
 /// exp of each lane by the C library: f64 is used for checks, where speed does not matter.

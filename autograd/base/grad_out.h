@@ -4,8 +4,8 @@
 
 namespace dikkat {
 
-/// Where a kernel writes a gradient: nowhere (null), or over what lies there, or added to it. The first writer of a
-/// backward pass overwrites and later ones add, so nothing is ever zeroed.
+/// Where a kernel writes a gradient. data == nullptr: nowhere. Otherwise the kernel overwrites the memory, or adds to it. The first writer
+/// of a backward pass overwrites and later ones add, so gradients are never set to zero first.
 template <class T>
 struct GradOut {
   T* data = nullptr;

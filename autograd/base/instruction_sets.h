@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-// X(macro, name, bit) of the instruction sets that compilers use by themselves: the compiler's macro, which is 1 where it may use them, the
-// name for __builtin_cpu_supports(), and the bit in kCompiledFor.
+// X(macro, name, bit) for each instruction set that compilers use by themselves: the compiler's macro, which is 1 if it may use the set,
+// the name for __builtin_cpu_supports(), and the bit in kCompiledFor.
 #define DIKKAT_INSTRUCTION_SETS(X)              \
   X(__SSE4_2__, "sse4.2", 0)                    \
   X(__POPCNT__, "popcnt", 1)                    \

@@ -24,14 +24,15 @@ std::atomic<std::int64_t> page_requests{0};
 }  // namespace
 
 Pages::Pages(std::size_t bytes, const char* what) : size_(bytes) {
-  require_processor();  // here, since all memory that kernels work on comes from here
+  require_processor();  // checked here because all memory that kernels use comes from here
   if (bytes == 0) {
     return;
   }
   const bool huge = bytes >= kHugePage;
-  mapped_ = huge ? bytes + kHugePage : bytes;  // room to align: mmap itself promises 4 KiB only
+  mapped_ = huge ? bytes + kHugePage : bytes;  // room to align: mmap aligns to 4 KiB only
   require(mapped_ > bytes || !huge, what, ": ", bytes, " bytes asked for, more than can be addressed");
-  const int unpromised = DryRun::active() ? MAP_NORESERVE : 0;  // a plan may exceed the machine, and is then refused with figures
+  const int unpromised =
+      DryRun::active() ? MAP_NORESERVE : 0;  // a dry run may map more than the machine has, so that the plan can report how much
   mapping_ = ::mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | unpromised, -1, 0);
   if (mapping_ == MAP_FAILED) {
     mapping_ = nullptr;
@@ -42,7 +43,7 @@ Pages::Pages(std::size_t bytes, const char* what) : size_(bytes) {
   if (huge) {
     std::size_t room = mapped_;
     std::align(kHugePage, bytes, start, room);
-    // Only advice: without it programs are slower. A dry run touches a byte here and there, and each would take a huge page.
+    // If this fails, programs are only slower. A dry run touches few bytes, and each would take a huge page.
     ::madvise(start, bytes, DryRun::active() ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
   }
   data_ = static_cast<std::byte*>(start);

@@ -5,11 +5,11 @@
 
 namespace dikkat {
 
-/// Memory straight from the system: zeroed, aligned to 64 bytes or (from 2 MiB on) to 2 MiB, and on huge pages where there are any.
+/// Memory from mmap: zeroed, aligned to 64 bytes or (from 2 MiB on) to 2 MiB, and on huge pages where the system has them.
 class Pages {
  public:
   Pages() = default;
-  /// Throws Error that names `what` and the bytes when the system has no such memory to give.
+  /// Throws Error, which names `what` and the bytes, when the system has not enough memory.
   Pages(std::size_t bytes, const char* what);
   ~Pages();
   Pages(Pages&& other) noexcept;
@@ -18,7 +18,7 @@ class Pages {
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
 
-  /// How many times this process asked for pages. In a steady state the number stays the same.
+  /// How often this process has mapped pages. In a steady state the number does not change.
   static std::int64_t requests();
 
  private:
@@ -28,8 +28,8 @@ class Pages {
   std::size_t mapped_ = 0;
 };
 
-/// Throws Error that names `what` and the bytes unless the system would give that many now. Called before libraries that crash without
-/// memory.
+/// Throws Error, which names `what` and the bytes, unless the system can give that much memory now. Called before libraries that crash
+/// without memory.
 void require_room(std::size_t bytes, const char* what);
 
 }  // namespace dikkat

@@ -35,7 +35,7 @@ void set_thread_count(int count) {
 }
 
 void start_threads() {
-  const int wanted = thread_count() - 1;  // beside this one
+  const int wanted = thread_count() - 1;  // besides this one
   std::atomic<bool> over = false;
   std::vector<std::thread> probes;  // all at once, as OpenMP wants them
   const auto end_probes = [&] {
@@ -54,7 +54,7 @@ void start_threads() {
     const std::size_t started = probes.size();
     end_probes();
     fail("threads: ", started + 1, " of ", wanted + 1, " could be started (", error.code().message(),
-         "): each maps a stack of its own (ulimit -s) and counts as a process (ulimit -u); expected room for all of them, or fewer by "
+         "): each maps a stack of its own (ulimit -s) and counts as a process (ulimit -u); raise these limits, or ask for fewer with "
          "--threads");
   } catch (...) {
     end_probes();

@@ -21,26 +21,26 @@ void start_threads();
 /// spin for milliseconds: with another process on one of two cores, steps took 5 to 10 times as long.
 void wait_briefly(char** argv) noexcept;
 
-/// A rough estimate of a loop's work, from shapes: how many multiply-adds, at their fastest, take as long. It decides only whether other
-/// threads are woken, which changes no bits.
+/// A rough estimate of a loop's work, from shapes: the number of multiply-adds, at full speed, that take as long. It only decides whether
+/// other threads are woken, which changes no bits.
 struct Work {
   double multiply_adds;
 
   static constexpr Work products(index m, index n, index k) {
     return {static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k)};
   }
-  /// Of n elements that are read and written once: each takes as long as 32 multiply-adds.
+  /// The work of reading and writing n elements once: an element takes as long as 32 multiply-adds.
   static constexpr Work elements(index n) { return {32 * static_cast<double>(n)}; }
 };
 
-/// Loops of less work than this run on the calling thread alone: some 5 microseconds, about what it takes to wake the others.
+/// A loop with less work than this runs on the calling thread alone. It is about 5 microseconds, the time that waking the others takes.
 inline constexpr Work kLeastWork{1 << 19};
 
 /// The number of loops that this process has run on more than one thread.
 std::int64_t parallel_loops() noexcept;
 
-/// While it lives, kernels that this thread calls (and the libraries they call) run on `count` threads, where a loop is `least` work or
-/// more.
+/// While it lives, kernels that this thread calls (and the libraries that they call) run on `count` threads, except for loops with less
+/// work than `least`.
 class WithThreads {
  public:
   /// Throws Error unless count is 1 or more.
@@ -77,28 +77,29 @@ constexpr ThreadFunction kThreadFunction = [](void* context) { (*static_cast<F*>
 
 /// Calls f(tile) for tile = 0 to tiles - 1, on all threads, in any order.
 ///
-/// The promise of equal bits on any number of threads rests on three rules for callers: tiles follow from shapes and never from
-/// the thread count; each tile owns what it writes; partial sums are kept per tile and added in tile order.
-/// When f throws (a thread has no memory for its scratch), tiles that have not begun are left out, and one of the exceptions is thrown
-/// here. While f runs denormals are flushed to zero; afterwards threads treat them as before. In a DryRun nothing is called.
+/// Equal bits on any number of threads depend on three rules for callers: tiles follow from shapes and never from the thread count; each
+/// tile owns what it writes; partial sums are kept per tile and added in tile order.
+/// When f throws (for example because a thread gets no scratch memory), tiles that have not begun are skipped, and one of the exceptions is
+/// rethrown here. While f runs, denormals are flushed to zero. In a DryRun f is not called.
 template <class F>
 void parallel_for(index tiles, Work work, F&& f) {
   detail::run_tiles({tiles, true, work, detail::kTileFunction<std::remove_reference_t<F>>, &f, nullptr, nullptr});
 }
-/// For loops whose work is large or not known.
+/// For loops whose work is large or unknown.
 template <class F>
 void parallel_for(index tiles, F&& f) {
   parallel_for(tiles, detail::kMuch, f);
 }
-/// Each thread that takes part calls on_thread() before its tiles, also if it gets none. It should lease the memory that a tile needs and
-/// give it back: then a thread that gets its first tile in a later step has that memory, and a DryRun, which calls it once, counts it.
+/// Each thread calls on_thread() before its tiles, even if it gets none. on_thread() should lease the scratch memory that a tile needs and
+/// release it. Then a thread that gets its first tile in a later step has that memory already, and a DryRun, which calls on_thread() once,
+/// counts it.
 template <class P, class F>
 void parallel_for(index tiles, Work work, P&& on_thread, F&& f) {
   detail::run_tiles({tiles, true, work, detail::kTileFunction<std::remove_reference_t<F>>, &f,
                      detail::kThreadFunction<std::remove_reference_t<P>>, &on_thread});
 }
 
-/// The same for tiles of unequal work: threads take the next tile when they are done with one.
+/// The same for tiles of unequal work: a thread takes the next tile when it has finished one.
 template <class P, class F>
 void parallel_for_uneven(index tiles, Work work, P&& on_thread, F&& f) {
   detail::run_tiles({tiles, false, work, detail::kTileFunction<std::remove_reference_t<F>>, &f,
@@ -113,7 +114,7 @@ void parallel_blocks(index n, index block, Work work, F&& f) {
     f(begin, begin + block < n ? begin + block : n);
   });
 }
-/// For work that is proportional to the elements.
+/// The same, for work that is proportional to the number of elements.
 template <class F>
 void parallel_blocks(index n, index block, F&& f) {
   parallel_blocks(n, block, Work::elements(n), f);

@@ -21,7 +21,7 @@ int first_thread_count() {
   return count >= 1 ? count : usable_cores();
 }
 
-// As with OpenMP, a thread's own.
+// Each thread has its own, as with OpenMP.
 thread_local int threads = first_thread_count();
 thread_local bool in_loop = false;
 

@@ -29,7 +29,7 @@ constexpr std::array<std::uint32_t, 4> philox_counter(std::uint64_t high, std::u
           static_cast<std::uint32_t>(high >> 32)};
 }
 
-/// FNV-1a: names a place that draws random numbers.
+/// FNV-1a. Turns the name of a site (a place that draws random numbers) into a number.
 constexpr std::uint64_t hash_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) {
@@ -38,7 +38,7 @@ constexpr std::uint64_t hash_of(std::string_view text) {
   return hash;
 }
 
-/// A stream of random words, one per element: words depend on (seed, site, step, element) and on nothing else.
+/// A stream of random words, one per element. A word depends on (seed, site, step, element) only.
 class RandomStream {
  public:
   constexpr RandomStream() = default;
@@ -48,7 +48,7 @@ class RandomStream {
   }
   constexpr RandomStream(std::uint64_t seed, std::string_view site, std::uint64_t step) : RandomStream(seed, hash_of(site), step) {}
 
-  /// Words of elements 4 * first_group to 4 * first_group + 4 * kGroups - 1: as group() gives them, many at once, in vectors.
+  /// Words of elements 4 * first_group to 4 * first_group + 4 * kGroups - 1: those of group(), but computed in vectors.
   static constexpr int kGroups = 16;
   void groups(index first_group, std::uint32_t* words) const noexcept;
   /// Words of groups first_group + i * apart for i < kGroups, transposed: word w of group i is words[w * kGroups + i].

@@ -1,5 +1,5 @@
-// This file is compiled for any x86-64. It calls no inline functions of the standard library: the linker may take these from other files,
-// which are compiled for this machine.
+// This file is compiled for any x86-64. It must not call inline functions of the standard library: the linker may take them from other
+// files, which are compiled for newer processors.
 #include "autograd/base/processor.h"
 
 #include <cstdio>
@@ -12,13 +12,13 @@ namespace dikkat {
 #if defined(__x86_64__)
 bool processor_lacks(char* text, std::size_t size) noexcept {
   __builtin_cpu_init();
-#define DIKKAT_LACKS(macro, name, bit)                                                                                       \
-  if ((kCompiledFor >> (bit)&1U) != 0 && !__builtin_cpu_supports(name)) {                                                    \
-    std::snprintf(text, size,                                                                                                \
-                  "this processor has no %s, which this program was compiled for: build it on this machine, or for others, " \
-                  "by -DDIKKAT_MARCH=x86-64-v3 (the preset portable)",                                                       \
-                  name);                                                                                                     \
-    return true;                                                                                                             \
+#define DIKKAT_LACKS(macro, name, bit)                                                                                        \
+  if ((kCompiledFor >> (bit)&1U) != 0 && !__builtin_cpu_supports(name)) {                                                     \
+    std::snprintf(text, size,                                                                                                 \
+                  "this processor has no %s, which this program was compiled for: build it on this machine, or for any AVX2 " \
+                  "machine with -DDIKKAT_MARCH=x86-64-v3 (the preset portable)",                                              \
+                  name);                                                                                                      \
+    return true;                                                                                                              \
   }
   DIKKAT_INSTRUCTION_SETS(DIKKAT_LACKS)
 #undef DIKKAT_LACKS

@@ -5,11 +5,11 @@
 namespace dikkat {
 
 /// Whether this processor lacks an instruction set that the library was compiled for, so that the process would end with SIGILL. If so,
-/// writes a sentence about it to `text`, which has room for `size` characters. Runs on any x86-64 and takes no memory: a program calls it
+/// writes a message to `text`, which has room for `size` characters. It runs on any x86-64 and allocates nothing, so a program can call it
 /// before its static variables are initialised (train/cli/check_processor.cpp).
 bool processor_lacks(char* text, std::size_t size) noexcept;
 
-/// Throws Error if it does. Pages, which the memory of all tensors comes from, calls this, so library users need not.
+/// Throws Error if an instruction set is missing. Pages, which provides the memory of all tensors, calls this, so library users need not.
 void require_processor();
 
 }  // namespace dikkat

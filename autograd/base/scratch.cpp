@@ -12,7 +12,7 @@ constexpr std::size_t kAlignment = 64;
 struct Stack {
   Pages memory;
   std::size_t used = 0;  // bytes of all leases; the next one begins here
-  std::size_t most = 0;  // that were used at once
+  std::size_t most = 0;  // the most bytes ever used at once
 };
 thread_local Stack stack;
 

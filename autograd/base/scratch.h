@@ -20,28 +20,28 @@ class ScratchLease {
  private:
   std::size_t bytes_;
   void* data_;
-  Pages own_;  // used where the thread's memory has no room yet
+  Pages own_;  // memory of this lease alone, if the thread's memory is too small
 };
 
-/// Scratch memory of this thread for one scope: `count` elements, 64-byte aligned, not initialised. Leases nest like a stack: each goes
-/// back at the end of its scope. The thread keeps as much memory as was ever leased at once, so that later leases of the same sizes take
-/// nothing from the system. Throws Error when the system has none.
+/// Scratch memory of this thread for one scope: `count` elements, 64-byte aligned, not initialised. Leases nest like a stack: each ends
+/// with its scope. The thread keeps as much memory as was ever leased at once, so later leases of the same sizes allocate nothing. Throws
+/// Error when the system has no memory.
 template <class T>
 class Scratch {
  public:
   explicit Scratch(index count) : lease_(static_cast<std::size_t>(count) * sizeof(T)) {}
 
   T* data() const { return static_cast<T*>(lease_.data()); }
-  operator T*() const { return data(); }  // NOLINT(google-explicit-constructor): it stands for its first element, as an array does
+  operator T*() const { return data(); }  // NOLINT(google-explicit-constructor): converts as an array does
 
  private:
   ScratchLease lease_;
 };
 
-/// Bytes that this thread has leased now.
+/// Bytes that this thread has leased at the moment.
 std::size_t scratch_in_use() noexcept;
 
-/// Gives this thread's scratch memory back to the system, unless some of it is leased.
+/// Returns this thread's scratch memory to the system, unless some of it is leased.
 void drop_scratch() noexcept;
 
 }  // namespace dikkat

@@ -14,7 +14,7 @@ namespace dikkat {
 class Shape {
  public:
   static constexpr int kMaxRank = 4;
-  /// Far more than memory can hold, and few enough that byte counts of any element type do not overflow.
+  /// Far more than memory can hold. Byte counts of any element type do not overflow.
   static constexpr index kMaxElements = index{1} << 56;
 
   constexpr Shape() = default;
@@ -36,7 +36,7 @@ class Shape {
   constexpr index operator[](int axis) const { return extents_[static_cast<std::size_t>(axis < 0 ? axis + rank_ : axis)]; }
   /// The last extent, or 1 for a scalar.
   constexpr index cols() const { return rank_ == 0 ? 1 : (*this)[-1]; }
-  /// Elements over cols(): the array seen as a matrix.
+  /// size() / cols(): the rows of the array seen as a matrix of cols() columns.
   constexpr index rows() const { return cols() == 0 ? 0 : size_ / cols(); }
   /// The same extents with another last one.
   constexpr Shape with_cols(index cols) const {

@@ -12,8 +12,7 @@
 
 namespace dikkat::simd {
 
-/// Bytes of a vector: as many as a register of this machine has. gcc copies wider types through memory, which can make a loop twenty times
-/// slower.
+/// Bytes of a vector: those of a register. gcc copies wider types through memory, which can make a loop twenty times slower.
 #if defined(__AVX512F__)
 inline constexpr int kBytes = 64;
 #else
@@ -37,7 +36,7 @@ struct VecOf<std::uint32_t> {
   typedef std::uint32_t type __attribute__((vector_size(kBytes)));
 };
 
-/// A register of T.
+/// A vector register of T.
 template <class T>
 using Vec = typename VecOf<T>::type;
 template <class T>
@@ -117,20 +116,20 @@ inline void store_as(To* to, Vec<From> v, Lanes lanes) {
   }
 }
 
-/// How many elements b begins after a, in arrays that need not be the same: for prefetch().
+/// The distance from a to b in elements. The arrays may be different ones. For prefetch().
 template <class T>
 inline index elements_between(const T* a, const T* b) {
   return static_cast<index>(reinterpret_cast<std::uintptr_t>(b) - reinterpret_cast<std::uintptr_t>(a)) / static_cast<index>(sizeof(T));
 }
 
-/// Prefetches the element `ahead` elements after `from` into a cache (2: L2). It may lie outside of the array, where no pointer may point.
+/// Prefetches the element that is `ahead` elements after `from` into a cache (2: L2). It may lie outside of the array.
 template <int kCache, class T>
 inline void prefetch(const T* from, index ahead) {
   const auto address = reinterpret_cast<std::uintptr_t>(from) + static_cast<std::uintptr_t>(ahead) * sizeof(T);
   __builtin_prefetch(reinterpret_cast<const void*>(address), 0, kCache);  // NOLINT(performance-no-int-to-ptr)
 }
 
-/// Sum of the lanes, always by the same tree.
+/// Sum of the lanes, always in the same order.
 template <class T>
 inline T sum(Vec<T> v) {
   T lanes[kLanes<T>];
@@ -151,7 +150,7 @@ template <class T>
 inline Vec<T> min(Vec<T> a, Vec<T> b) {
   return a < b ? a : b;
 }
-#if defined(__AVX__)  // gcc makes two instructions of the above. The forms with a mask, as it warns about those without
+#if defined(__AVX__)  // gcc compiles the above to two instructions. Masked forms, because gcc warns about the others
 template <>
 inline Vec<float> max<float>(Vec<float> a, Vec<float> b) {
 #if defined(__AVX512F__)

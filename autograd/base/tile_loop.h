@@ -9,12 +9,12 @@
 
 namespace dikkat::detail {
 
-/// A loop over tiles, for any kind of threads: no exception leaves a thread, and the first exception ends the loop.
+/// A loop over tiles, for any kind of threads. No exception leaves a thread; the first exception ends the loop.
 class TileLoop {
  public:
   explicit TileLoop(const Tiles& tiles) : tiles_(tiles) {}
 
-  /// Replaces the loop in a DryRun. False where there is none.
+  /// In a DryRun, does what replaces the loop and returns true.
   static bool is_dry(const Tiles& tiles) {
     if (!DryRun::active()) {
       return false;
@@ -26,10 +26,10 @@ class TileLoop {
     return true;
   }
 
-  /// Whether the calling thread should run it alone. If not, counts it in parallel_loops().
+  /// Whether the calling thread should run the loop alone. If not, counts the loop in parallel_loops().
   bool is_for_one_thread() const noexcept;
 
-  /// Runs all tiles on this thread. Throws what a tile threw.
+  /// Runs all tiles on this thread. Rethrows the first exception.
   void run_all() {
     const FlushDenormals flushed;
     begin_thread();
@@ -48,7 +48,7 @@ class TileLoop {
   void run(index tile) noexcept {
     guarded([&] { tiles_.function(tiles_.context, tile); });
   }
-  /// To be called when all threads are done. Throws what a thread threw.
+  /// Call it when all threads are done. Rethrows the first exception of a thread.
   void finish() const {
     if (failure_) {
       std::rethrow_exception(failure_);

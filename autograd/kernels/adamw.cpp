@@ -19,8 +19,8 @@ struct Constants {
   T scale, beta1, beta2, rest1, rest2, decay, rate, root, eps;
 };
 
-/// Whether all weights and moments are finite afterwards: a first moment that is not makes its weight the same.
-/// A function of its own, its pointers and constants being arguments: only so does gcc see that nothing overlaps, and use vectors.
+/// Returns whether all weights and second moments are finite afterwards. (A first moment that is not finite makes its weight not finite.)
+/// This is a separate function with restricted pointers and constants as arguments, because gcc vectorises the loop only then.
 template <class T>
 bool update(index n, const Constants<T> c, T* __restrict weight, const T* __restrict gradient, T* __restrict m, T* __restrict v) {
   Bits<T> highest = 0;
@@ -63,7 +63,7 @@ double sum_of_squares(index n, const T* x) {
   const index blocks = ceil_div(n, kBlock);
   const Scratch<double> partial(blocks);
   parallel_for(blocks, Work::elements(n), [&](index block) {
-    constexpr index kSums = 16;  // apart from each other, so that the compiler may keep them in vectors
+    constexpr index kSums = 16;  // independent sums, so that the compiler can use vectors
     double sums[kSums] = {};
     const index begin = block * kBlock;
     const index end = std::min(n, begin + kBlock);

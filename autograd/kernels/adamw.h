@@ -7,7 +7,7 @@ namespace dikkat::kernels {
 /// One step of AdamW (Loshchilov and Hutter, arXiv 1711.05101, algorithm 2) on n elements:
 ///   g = gradient_scale * gradient,  m = beta1 m + (1 - beta1) g,  v = beta2 v + (1 - beta2) g^2,
 ///   weight = weight (1 - learning_rate weight_decay) - learning_rate m_hat / (sqrt(v_hat) + eps),
-/// with m_hat = m / (1 - beta1^step) and v_hat = v / (1 - beta2^step), the first step being 1.
+/// with m_hat = m / (1 - beta1^step) and v_hat = v / (1 - beta2^step). Steps count from 1.
 template <class T>
 struct AdamW {
   index n = 0;
@@ -19,12 +19,12 @@ struct AdamW {
   double gradient_scale = 1;
   index step = 1;
 };
-/// Returns whether all weights and moments are finite afterwards. (A second moment that overflows stops its weight for good, which shows
-/// nowhere else.)
+/// Returns whether all weights and moments are finite afterwards. (A second moment that overflows stops its weight for good, and nothing
+/// else would show it.)
 template <class T>
 bool adamw(const AdamW<T>& p);
 
-/// The sum of the squares of n numbers, in f64. The order of the additions does not depend on the threads.
+/// The sum of the squares of n numbers, in f64. The order of the additions does not depend on the number of threads.
 template <class T>
 double sum_of_squares(index n, const T* x);
 

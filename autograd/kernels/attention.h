@@ -14,32 +14,32 @@ struct Heads {
   index batch_stride = 0, row_stride = 0;
 };
 
-/// The same for a gradient to write: nothing is written (null), or it overwrites what lies there, or is added to it.
+/// Where a gradient is written: nowhere (null), or over what the memory holds, or added to it.
 template <class T>
 struct HeadsOut {
   Heads<T> at;
   bool add = false;
 };
 
-/// The problem that forward and backward share.
+/// The part of the problem that forward and backward share.
 ///
-/// Query i of batch b sees the keys of a half-open interval: those in [key_begin[b, i], key_end[b, i]) where these are given,
-/// and of them, if causal, those up to query_offset + i. A query that sees no key gives 0.
+/// Query i of batch b sees the keys of a half-open interval: [key_begin[b, i], key_end[b, i]) if these are given, and, if causal, only
+/// keys up to query_offset + i. A query that sees no key gives 0.
 struct AttentionShape {
   index batch = 0, heads = 0, queries = 0, keys = 0, head_size = 0;
   double scale = 1;
   bool causal = false;
-  index query_offset = 0;                   // the key at query 0's own place
+  index query_offset = 0;                   // the key at the same position as query 0
   const std::int32_t* key_begin = nullptr;  // (batch, queries), or null: 0
   const std::int32_t* key_end = nullptr;    // (batch, queries), or null: keys
-  double dropout = 0;                       // on the weights
+  double dropout = 0;                       // probability that a weight becomes 0
   RandomStream stream{};
-  index first_batch = 0;  // place of batch 0 among the step's batches
+  index first_batch = 0;  // number of batch 0 in the step's whole batch
 };
 
-/// y = softmax(scale q k^T) v by heads, in tiles: no (queries, keys) matrix (Milakov and Gimelshein, arXiv 1805.02867;
-/// Dao et al., arXiv 2205.14135). Saves log2 of the sum of e^score of each query, +inf where it sees no key.
-/// Tensors lie in memory as Operand; everything between them is computed, and the sums are saved, as Sum.
+/// y = softmax(scale q k^T) v for each head, in tiles with an online softmax, without a (queries, keys) matrix (Milakov and Gimelshein,
+/// arXiv 1805.02867; Dao et al., arXiv 2205.14135). Saves log2 of the sum of e^score for each query, +inf if it sees no key. Tensors are
+/// stored as Operand. Computations, and the saved sums, are in Sum.
 template <class Operand, class Sum = Operand>
 struct AttentionForward {
   AttentionShape shape;
@@ -61,8 +61,8 @@ struct AttentionBackward {
 template <class Operand, class Sum = Operand>
 void attention_backward(const AttentionBackward<Operand, Sum>& p);
 
-/// The element of the stream that decides whether dropout drops the weight of (batch, head, query, key). Batches are counted in the whole
-/// step. Four neighbouring keys share a draw.
+/// The element of the stream that decides whether dropout drops the weight of (batch, head, query, key). Batches are counted in the step's
+/// whole batch. Four adjacent keys share one call of the generator.
 constexpr index attention_dropout_element(const AttentionShape& s, index batch, index head, index query, index key) {
   return (((s.first_batch + batch) * s.heads + head) * s.queries + query) * round_up(s.keys, 4) + key;
 }

@@ -13,9 +13,9 @@ namespace {
 
 using namespace attention_tiles;
 
-constexpr index kTilesAtOnce = 4;  // of keys, held while the loop goes over the queries
-constexpr index kTasks = 48;       // at least this many, where there are fewer heads
-constexpr index kMostGroups = 16;  // of a head's keys
+constexpr index kTilesAtOnce = 4;  // tiles of keys that stay in cache while the loop goes over the queries
+constexpr index kTasks = 48;       // least number of tasks: with fewer heads, the keys of a head are split into groups
+constexpr index kMostGroups = 16;  // most groups that the keys of a head are split into
 
 /// The keys of a head, split into groups of about equal work: group i is [first[i], first[i + 1]). Depends on the shape alone.
 struct Groups {
@@ -108,10 +108,10 @@ struct BackwardMemory {
   T* v = pieces.take(kTilesAtOnce * kBlock * width);
   T* dk = pieces.take(kTilesAtOnce * kBlock * width);
   T* dv = pieces.take(kTilesAtOnce * kBlock * width);
-  T* dq = pieces.take(0);  // (queries, width), where it is this thread's own
+  T* dq = pieces.take(0);  // (queries, width), if this thread has a dq of its own
 };
 
-/// Scores become weights w, and ds, which holds dw, becomes w (dw - delta). Dropped weights are 0 times their own value.
+/// Replaces scores by weights w, and ds, which holds dw, by w (dw - delta). Dropped weights become 0.
 template <class T>
 void weigh_again(const Part& part, T* scores, T* ds, const T* keep, const QueryBlock<T>& of) {
   for (index j = part.key; j < part.key + part.keys; ++j) {
@@ -125,9 +125,9 @@ void weigh_again(const Part& part, T* scores, T* ds, const T* keep, const QueryB
   }
 }
 
-/// A group of keys of one head: their dk and dv, and dq / scale (queries, width) as far as it comes from them, for the blocks of queries
-/// that see one of them. `query_blocks` are the head's, or null: then they are made as they pass by. With weights w, dw = dy v^T and delta
-/// = <dy, y> by queries:  dv = w^T dy,  ds = w (dw - delta), dq = scale ds k,  dk = scale ds^T q.
+/// One group of keys of one head: computes dk and dv of these keys, and their part of dq / scale (queries, width), for the blocks of
+/// queries that see one of them. `query_blocks` are the copies of the head's queries; if null, each block is copied when it is needed. With
+/// weights w, dw = dy v^T and, for each query, delta = <dy, y>:  dv = w^T dy,  ds = w (dw - delta), dq = scale ds k,  dk = scale ds^T q.
 template <class Operand, class T>
 void backward_group(const AttentionBackward<Operand, T>& p, T* query_blocks, const BackwardMemory<T>& m, index b, index h,
                     index group_first, index group_last, T* dq) {
@@ -223,7 +223,7 @@ void attention_backward(const AttentionBackward<Operand, T>& p) {
   const index width = round_up(s.head_size, kLanes<T>);
   const bool one = groups.count <= 1;
   const index size = s.queries * width;
-  // What each group of keys adds to dq lies apart, and is added in the order of the groups.
+  // Each group of keys writes its part of dq to its own memory; the parts are added in the order of the groups.
   const Scratch<T> parts(one ? 0 : heads * groups.count * size);
   const auto write_dq = [&](index head, index query, T* first_part) {
     const index count = std::min(kBlock, s.queries - query);

@@ -15,13 +15,13 @@ namespace {
 
 using namespace attention_tiles;
 
-/// The rows of every head, contiguous, (B, H, rows, width): made once where several tasks read them.
+/// Copies of the rows of all heads, contiguous, (B, H, rows, width). They are made once if several tasks read them.
 template <class T>
 struct GatheredHeads {
   const T* data = nullptr;  // null: each task gathers what it needs
   index rows = 0, width = 0;
 
-  /// The rows of a head from `first` on; gathered to `own` if they are not here.
+  /// The rows of a head from `first` on. Without copies, they are gathered to `own`.
   template <class Operand>
   const T* at(const Heads<const Operand>& heads, const AttentionShape& s, index b, index h, index first, index count, T* own) const {
     if (data != nullptr) {
@@ -69,10 +69,10 @@ template <class T>
 struct Sums {
   alignas(64) T highest[kBlock];  // score so far
   alignas(64) T total[kBlock];    // of 2^(score - highest)
-  alignas(64) T rescale[kBlock];  // factor of the sums so far, since the highest score has changed
+  alignas(64) T rescale[kBlock];  // factor for the sums so far, as the highest score has changed
 };
 
-/// Scores become weights 2^(score - highest), which are multiplied by `keep` where it is given.
+/// Replaces scores by weights 2^(score - highest), times `keep` if it is given.
 template <class T>
 void weigh(const Part& part, T* scores, const T* keep, Sums<T>& sums) {
   for (index i = part.query; i < part.query + part.queries; i += kLanes<T>) {
@@ -81,7 +81,7 @@ void weigh(const Part& part, T* scores, const T* keep, Sums<T>& sums) {
     for (index j = part.key; j < part.key + part.keys; ++j) {
       top = simd::max<T>(simd::load(scores + j * kBlock + i), top);
     }
-    const Vec<T> base = top == -kInfinity<T> ? Vec<T>{} : top;  // nothing seen yet: 2^(-inf - 0) = 0
+    const Vec<T> base = top == -kInfinity<T> ? Vec<T>{} : top;  // no key seen so far: 2^(-inf - 0) = 0
     const Vec<T> factor = simd::exp2_of_negative(before - base);
     Vec<T> total = simd::load(sums.total + i) * factor;
     for (index j = part.key; j < part.key + part.keys; ++j) {
@@ -96,7 +96,7 @@ void weigh(const Part& part, T* scores, const T* keep, Sums<T>& sums) {
   }
 }
 
-/// One block of queries of one head against all the keys that it sees.
+/// One block of queries of one head with all keys that it sees.
 template <class Operand, class T>
 void forward_block(const AttentionForward<Operand, T>& p, const GatheredHeads<T>& all_k, const GatheredHeads<T>& all_v, index b, index h,
                    index query) {
@@ -112,7 +112,7 @@ void forward_block(const AttentionForward<Operand, T>& p, const GatheredHeads<T>
   std::fill_n(sums.highest, kBlock, -kInfinity<T>);
   std::fill_n(sums.total, kBlock, T(0));
 
-  for (index key = see.whole.any_first / kBlock * kBlock; key < see.whole.any_last; key += kBlock) {
+  for (index key = see.whole.any_begin / kBlock * kBlock; key < see.whole.any_end; key += kBlock) {
     const index keys = std::min(kBlock, s.keys - key);
     const Seen<T> seen(see, key, keys);
     const T* k = all_k.at(p.k, s, b, h, key, keys, m.k);

@@ -20,7 +20,7 @@ constexpr index kGroup = 32;  // keys of a task
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
-/// What a group of keys makes of one batch's query, in the caller's memory.
+/// Partial results: those of one group of keys for the query of one batch. The memory is the caller's.
 template <class T>
 struct Parts {
   Parts(const AttentionShape& s, index batch_groups)
@@ -48,7 +48,7 @@ struct Interval {
   }
 };
 
-/// Scores of `count` keys, up to kLanes, of base 2; -inf past them. Their values, which begin at v, are fetched.
+/// Scores, in base 2, of `count` keys (up to kLanes); -inf in the other lanes. Prefetches their values, which begin at v.
 template <class T>
 Vec<T> scores_of(const AttentionShape& s, const T* q, const T* k, const T* v, index stride, index count) {
   constexpr int kIntoL2 = 2;
@@ -91,7 +91,7 @@ void one_group(const AttentionForward<T>& p, index b, index begin, index end, co
     for (index h = 0; h < s.heads; ++h) {
       const Vec<T> scores = scores_of(s, p.q.data + b * p.q.batch_stride + h * size, k + h * size, v + h * size, p.k.row_stride, count);
       const T top = std::max(highest[h], simd::max<T>(scores));
-      const T base = top == -kInfinity<T> ? T(0) : top;  // nothing seen yet: 2^(-inf - 0) = 0
+      const T base = top == -kInfinity<T> ? T(0) : top;  // no key seen so far: 2^(-inf - 0) = 0
       const Vec<T> weights = simd::exp2_of_negative(scores - base);
       const T factor = simd::exp2_of_negative(simd::broadcast(highest[h] - base))[0];
       highest[h] = top;
@@ -130,7 +130,7 @@ void add_parts(const AttentionForward<T>& p, index b, const Parts<T>& parts, ind
     }
     const Vec<T> log = top + simd::log2_of_positive(total);
     simd::store(p.log2_sum + b * s.heads + h, total == T(0) ? simd::broadcast(kInfinity<T>) : log, lanes);
-    simd::store(parts.total(first) + h, total == T(0) ? Vec<T>{} : T(1) / total);  // it saw no key: 0
+    simd::store(parts.total(first) + h, total == T(0) ? Vec<T>{} : T(1) / total);  // a query that sees no key gives 0
   });
   for (index h = 0; h < s.heads; ++h) {
     simd::for_vectors<T>(h * s.head_size, (h + 1) * s.head_size, [&](index d, auto lanes) {

@@ -10,8 +10,8 @@
 #include "autograd/kernels/elementwise.h"
 
 // What attention forward and backward share. Tiles of scores are transposed, (keys, queries): a row is one key against a block of queries,
-// so maxima and sums over keys are plain vector operations. Rows of heads lie far apart in memory, often in the same sets of a cache, so
-// the rows of a tile are first copied next to each other. Scores have base 2: the factor of the queries includes log2(e).
+// so maxima and sums over keys are vertical vector operations. Rows of heads lie far apart in memory, often in the same sets of a cache, so
+// the rows of a tile are first copied next to each other. Scores are in base 2: the factor of the queries includes log2(e).
 namespace dikkat::kernels::attention_tiles {
 
 using simd::IntVec;
@@ -21,7 +21,7 @@ using simd::Vec;
 constexpr index kBlock = 64;  // queries, and keys, of a tile
 
 template <class T>
-constexpr index kPanel = 2 * kLanes<T>;  // queries that are masked together, in tiles that they see in part
+constexpr index kPanel = 2 * kLanes<T>;  // queries that are masked together, in tiles that they see only a part of
 template <class T>
 constexpr index kPanels = kBlock / kPanel<T>;
 template <class T>
@@ -51,7 +51,7 @@ void gather(const Heads<const Operand>& heads, const AttentionShape& s, index b,
   std::fill_n(to + count * width, (rows - count) * width, T(0));
 }
 
-/// Writes `count` such rows, multiplied by a factor, to a head.
+/// The reverse: writes `count` rows, multiplied by a factor, to a head.
 template <class Operand, class T>
 void scatter(const HeadsOut<Operand>& out, const AttentionShape& s, index b, index h, index first, index count, const T* rows, T factor) {
   if (out.at.data == nullptr) {
@@ -72,20 +72,20 @@ void scatter(const HeadsOut<Operand>& out, const AttentionShape& s, index b, ind
 template <class T>
 struct Intervals {
   struct Panel {
-    index all_first, all_last;  // each of its queries sees [all_first, all_last)
-    index any_first, any_last;  // none sees a key outside of [any_first, any_last), which is empty where none sees any
+    index all_begin, all_end;  // each of its queries sees all keys of [all_begin, all_end)
+    index any_begin, any_end;  // none of its queries sees a key outside of [any_begin, any_end)
     void add(index lo, index hi) {
-      all_first = std::max(all_first, lo);
-      all_last = std::min(all_last, hi);
+      all_begin = std::max(all_begin, lo);
+      all_end = std::min(all_end, hi);
       if (lo < hi) {
-        any_first = std::min(any_first, lo);
-        any_last = std::max(any_last, hi);
+        any_begin = std::min(any_begin, lo);
+        any_end = std::max(any_end, hi);
       }
     }
-    bool sees_all(index key, index count) const { return all_first <= key && key + count <= all_last; }
-    bool sees_any(index key, index count) const { return key < any_last && any_first < key + count; }
+    bool sees_all(index key, index count) const { return all_begin <= key && key + count <= all_end; }
+    bool sees_any(index key, index count) const { return key < any_end && any_begin < key + count; }
   };
-  IntVec<T> first[kBlock / kLanes<T>] = {}, last[kBlock / kLanes<T>] = {};  // by query; those past the block's end see no key
+  IntVec<T> key_begin[kBlock / kLanes<T>] = {}, key_end[kBlock / kLanes<T>] = {};  // for each query; those past the block's end see no key
   Panel panels[kPanels<T>] = {};
   Panel whole;
   index columns;  // queries, in whole vectors
@@ -107,19 +107,19 @@ struct Intervals {
       }
       panel.add(lo, hi);
       whole.add(lo, hi);
-      first[i / kLanes<T>][i % kLanes<T>] = static_cast<std::int32_t>(lo);
-      last[i / kLanes<T>][i % kLanes<T>] = static_cast<std::int32_t>(hi);
+      key_begin[i / kLanes<T>][i % kLanes<T>] = static_cast<std::int32_t>(lo);
+      key_end[i / kLanes<T>][i % kLanes<T>] = static_cast<std::int32_t>(hi);
     }
   }
 };
 
-/// A rectangle of a tile, counted from the tile's first key and query.
+/// A rectangle of a tile, relative to the tile's first key and query.
 struct Part {
   index key = 0, keys = 0, query = 0, queries = 0;
 };
 
-/// The parts of a tile that are computed: all of it, or for each panel of queries the keys from the first to the last that one of them
-/// sees, in steps of kPanel.
+/// The parts of a tile that are computed: all of it, or, for each panel of queries, the keys from the first to the last that any of them
+/// sees, rounded to multiples of kPanel.
 template <class T>
 class Seen {
  public:
@@ -131,8 +131,8 @@ class Seen {
     for (index query = 0; query < see.columns; query += kPanel<T>) {
       const auto& panel = see.panels[query / kPanel<T>];
       if (panel.sees_any(key, keys)) {
-        const index first = std::max<index>(panel.any_first - key, 0) / kPanel<T> * kPanel<T>;
-        const index last = std::min(round_up(panel.any_last - key, kPanel<T>), keys);
+        const index first = std::max<index>(panel.any_begin - key, 0) / kPanel<T> * kPanel<T>;
+        const index last = std::min(round_up(panel.any_end - key, kPanel<T>), keys);
         parts_[count_++] = {first, last - first, query, std::min(kPanel<T>, see.columns - query)};
       }
     }
@@ -141,7 +141,7 @@ class Seen {
   const Part* begin() const { return parts_; }
   const Part* end() const { return parts_ + count_; }
 
-  /// Calls f for the same parts, split by keys: each has the queries of neighbouring panels.
+  /// Calls f for the same parts, split by keys. Adjacent panels are merged.
   template <class F>
   void by_keys(F&& f) const {
     if (whole_) {
@@ -182,10 +182,10 @@ void hide_keys(const Intervals<T>& see, index key, const Part& part, T* scores) 
     if (panel.sees_all(key + j, 1)) {
       continue;
     }
-    const IntVec<T> place = IntVec<T>{} + static_cast<std::int32_t>(key + j);
+    const IntVec<T> position = IntVec<T>{} + static_cast<std::int32_t>(key + j);
     for (index i = part.query; i < part.query + part.queries; i += kLanes<T>) {
       T* at = scores + j * kBlock + i;
-      const auto seen = (place >= see.first[i / kLanes<T>]) & (place < see.last[i / kLanes<T>]);
+      const auto seen = (position >= see.key_begin[i / kLanes<T>]) & (position < see.key_end[i / kLanes<T>]);
       simd::store(at, seen ? simd::load(at) : simd::broadcast(-kInfinity<T>));
     }
   }
@@ -211,7 +211,7 @@ void draw_dropout(const AttentionShape& s, index b, index h, index query, index 
   }
 }
 
-/// Hands out memory in pieces.
+/// Splits a block of memory into consecutive arrays.
 template <class T>
 class Pieces {
  public:

@@ -29,7 +29,7 @@ T cost_of(const CrossEntropy<T>& p, index row) {
   const T log_sum = std::log(p.sums[row]);
   const T target = log_sum + (top - logits[p.targets[row]]);
   if (p.label_smoothing == 0) {
-    return target;  // 0 times an infinite mean would be NaN
+    return target;  // without smoothing: 0 times an infinite mean would be NaN
   }
   simd::Vec<T> total{};
   simd::for_vectors<T>(0, p.cols, [&](index at, auto lanes) { total += top - simd::load(logits + at, lanes, top); });
@@ -62,7 +62,7 @@ void cross_entropy_backward(const CrossEntropy<T>& p) {
   parallel_blocks(p.rows, kRows, Work::elements(p.rows * p.cols), [&](index begin, index end) {
     for (index row = begin; row < end; ++row) {
       const T own = scale_of(p, row);
-      const T scale = own == T(0) ? T(0) : p.dloss * own;  // the target of a row of weight 0 may be no index
+      const T scale = own == T(0) ? T(0) : p.dloss * own;  // the target of a row of weight 0 may be out of range
       const T* logits = p.logits + row * p.cols;
       T* out = p.dlogits.data + row * p.cols;
       const bool add = p.dlogits.add;

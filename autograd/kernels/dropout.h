@@ -10,13 +10,13 @@ namespace dikkat::kernels {
 struct Dropping {
   double probability = 0;
   RandomStream stream{};
-  index first = 0;  // place of element 0 among the step's elements
+  index first = 0;  // number of element 0 in the step's whole batch
 };
 
-/// A word below this drops its element.
+/// An element is dropped if its word is below this.
 constexpr std::uint64_t dropout_threshold(double probability) { return static_cast<std::uint64_t>(probability * 0x1p32); }
 
-/// Elements begin to end (`x` and `y` point to element 0), on this thread. Forward and backward are the same map.
+/// Elements begin to end - 1 (`x` and `y` point to element 0), on this thread. Backward is the same function, applied to dy.
 template <class T>
 void drop(const Dropping& dropping, index begin, index end, const T* x, GradOut<T> y) noexcept;
 

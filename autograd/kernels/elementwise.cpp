@@ -14,7 +14,7 @@ namespace {
 
 using simd::Vec;
 
-constexpr index kBlock = 1 << 14;  // elements of a tile: enough to pay for handing it out
+constexpr index kBlock = 1 << 14;  // elements of a tile: enough to be worth a task
 
 /// Calls f(at, lanes) for all vectors of n elements, in parallel.
 template <class T, class F>
@@ -33,8 +33,8 @@ struct Gelu {
   static constexpr T kA = T(2 * 0.7978845608028653558798921);  // 2 sqrt(2 / pi)
   static constexpr T kB = T(2 * 0.7978845608028653558798921 * 0.044715);
   static constexpr T kLog2E = T(1.4426950408889634073599247);
-  // Beyond these, e^-2u is infinite, and nothing beside 1: x itself must not make 0 times infinity of them. In f32 they are also where
-  // exp2_within() ends: 2^128.3 and 2^-119.4.
+  // x is clamped to these bounds, so that an infinite x does not give 0 times infinity. Below kLowest, e^-2u is infinite; above kHighest,
+  // it vanishes beside 1. In f32 they also keep the argument of exp2_within() in its range: 2^128.3 and 2^-119.4.
   static constexpr T kLowest = T(sizeof(T) == sizeof(float) ? -10.07 : -22);
   static constexpr T kHighest = T(sizeof(T) == sizeof(float) ? 9.8 : 22);
 
@@ -74,7 +74,7 @@ struct Tanh {
   static Vec<T> slope(Vec<T> x, T) { return T(4) * Sigmoid<T>::slope(x + x, T(0)); }  // where 1 - tanh^2 would lose its digits
 };
 
-/// Functions of the C library, lane by lane: for definitions and small tensors.
+/// Functions of the C library, lane by lane: for small tensors, where speed does not matter.
 template <class T, class F>
 Vec<T> lane_by_lane(Vec<T> x, F&& f) {
   for (int i = 0; i < simd::kLanes<T>; ++i) {
@@ -117,7 +117,7 @@ void with_function(Function function, F&& f) {
   }
 }
 
-/// Calls f(a's place, b's place, lanes) for all vectors: b repeats row by row, or does not.
+/// Calls f(index in a, index in b, lanes) for all vectors. With repeat_b, b starts again in each row.
 template <class T, class F>
 void for_pairs(const Binary<T>& p, F&& f) {
   if (!p.repeat_b) {
@@ -132,14 +132,14 @@ void for_pairs(const Binary<T>& p, F&& f) {
   });
 }
 
-/// out (cols) = sum over rows of g(row, at, lanes), in blocks of rows whose sums are added in order. Rows are read as they lie, four at
-/// a time: column by column, each vector would be a page further.
+/// out (cols) = sum over rows of g(row, at, lanes). Each block of rows has its own sums; these are added in order. Rows are read along
+/// memory, four at a time: going down the columns, each vector would be on another page.
 template <class T, class G>
 void reduce_rows(index rows, index cols, GradOut<T> out, G&& g) {
   constexpr index kRows = 64;
   const index blocks = ceil_div(rows, kRows);
   const Scratch<T> partial(blocks * cols);
-  const FlushDenormals flushed;  // for what follows the loop too
+  const FlushDenormals flushed;  // also for the code after the loop
   parallel_for(blocks, Work::elements(rows * cols), [&](index block) {
     T* own = partial + block * cols;
     const index end = std::min(rows, (block + 1) * kRows);

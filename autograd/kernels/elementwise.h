@@ -26,7 +26,7 @@ void map_forward(const Map<T>& p);
 template <class T>
 void map_backward(const Map<T>& p);
 
-/// y = a + b or a * b, where b is (rows, cols) like a or, if `repeat_b`, one row (cols) for all.
+/// y = a + b or a * b. b is (rows, cols) as a is; or, if `repeat_b`, one row (cols) that is used for all rows of a.
 template <class T>
 struct Binary {
   index rows = 0, cols = 0;
@@ -49,11 +49,11 @@ void multiply_backward(const Binary<T>& p);
 template <class T>
 void scaled_copy(index n, T factor, const T* x, GradOut<T> out);
 
-/// Fills n places with a value, or adds it to them.
+/// Sets n elements to a value, or adds it to them.
 template <class T>
 void fill(index n, T value, GradOut<T> out);
 
-/// The sum of n numbers. The order of the additions does not depend on the threads.
+/// The sum of n numbers. The order of the additions does not depend on the number of threads.
 template <class T>
 T sum(index n, const T* x);
 

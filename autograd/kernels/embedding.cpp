@@ -13,8 +13,8 @@ using simd::Vec;
 
 constexpr index kRows = 64;
 
-/// places (n): the places 0 to n - 1 sorted by their token, equal tokens in order; starts (vocabulary + 1): where each token's begin.
-void sort_by_token(index n, index vocabulary, const std::int32_t* tokens, index* places, index* starts) {
+/// Counting sort. order (n): the positions 0 to n - 1 sorted by token, stable; starts (vocabulary + 1): where each token's positions begin.
+void sort_by_token(index n, index vocabulary, const std::int32_t* tokens, index* order, index* starts) {
   std::fill(starts, starts + vocabulary + 1, index{0});
   for (index i = 0; i < n; ++i) {
     ++starts[tokens[i] + 1];
@@ -23,9 +23,9 @@ void sort_by_token(index n, index vocabulary, const std::int32_t* tokens, index*
     starts[v + 1] += starts[v];
   }
   for (index i = 0; i < n; ++i) {
-    places[starts[tokens[i]]++] = i;
+    order[starts[tokens[i]]++] = i;
   }
-  for (index v = vocabulary; v > 0; --v) {  // each start has moved to that of the next token: move them back
+  for (index v = vocabulary; v > 0; --v) {  // each start has moved to that of the next token: shift them back
     starts[v] = starts[v - 1];
   }
   starts[0] = 0;
@@ -51,9 +51,9 @@ template <class T>
 void embedding_backward(const EmbeddingBackward<T>& p) {
   const index n = p.batch * p.time;
   if (p.dtable) {
-    const Scratch<index> places(n + p.vocabulary + 1);
-    index* starts = places + n;
-    sort_by_token(n, p.vocabulary, p.tokens, places, starts);
+    const Scratch<index> order(n + p.vocabulary + 1);
+    index* starts = order + n;
+    sort_by_token(n, p.vocabulary, p.tokens, order, starts);
     parallel_blocks(p.vocabulary, kRows, Work::elements((n + p.vocabulary) * p.cols), [&](index begin, index end) {
       for (index token = begin; token < end; ++token) {
         if (p.dtable.add && starts[token] == starts[token + 1]) {
@@ -63,7 +63,7 @@ void embedding_backward(const EmbeddingBackward<T>& p) {
         simd::for_vectors<T>(0, p.cols, [&](index at, auto lanes) {
           Vec<T> total = p.dtable.add ? simd::load(out + at, lanes) : Vec<T>{};
           for (index i = starts[token]; i < starts[token + 1]; ++i) {
-            total += p.scale * simd::load(p.dy + places[i] * p.cols + at, lanes);
+            total += p.scale * simd::load(p.dy + order[i] * p.cols + at, lanes);
           }
           simd::store(out + at, total, lanes);
         });

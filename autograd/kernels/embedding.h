@@ -22,7 +22,7 @@ template <class T>
 void embedding_forward(const EmbeddingForward<T>& p);
 
 /// Let f = <dy, y>. Writes df/dtable (rows of tokens that do not occur become 0 when overwriting) and df/dpositions.
-/// Each distinct token's occurrences are added in the order of their places, by one thread.
+/// The occurrences of a token are added in the order of their positions, by one thread.
 template <class T>
 struct EmbeddingBackward {
   index batch = 0, time = 0, cols = 0;

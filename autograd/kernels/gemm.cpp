@@ -16,8 +16,8 @@ InsideLibrary::InsideLibrary() noexcept { inside_library = true; }
 InsideLibrary::~InsideLibrary() { inside_library = false; }
 
 GemmBlocks gemm_blocks(index m) noexcept {
-  // A multiple of four blocks, so that two and four threads get equal shares; some 100 rows each, so that a block keeps its
-  // rows of A in L2 while it streams over packed B.
+  // A multiple of four blocks, so that two and four threads get equal shares; some 100 rows each, so that a block's rows of A stay in L2
+  // while it reads packed B.
   constexpr index kRows = 128;
   constexpr index kRowUnit = 16;
   const index blocks = m <= 2 * kRowUnit ? 1 : round_up(ceil_div(m, kRows), 4);
@@ -36,7 +36,7 @@ void gemm_by<float>(GemmLibrary library, const Gemm<float>& problem) {
     return;
   }
   if (library == GemmLibrary::onednn) {
-    require(has_onednn(), "gemm: oneDNN was not built in (DIKKAT_ONEDNN=OFF), expected the library eigen");
+    require(has_onednn(), "gemm: oneDNN was not built in (DIKKAT_ONEDNN=OFF), expected another library");
     gemm_onednn(problem);
   } else if (library == GemmLibrary::packed) {
     gemm_packed(problem);

@@ -1,4 +1,4 @@
-#define EIGEN_DONT_PARALLELIZE  // otherwise Eigen starts its own threads, and the bits depend on their number
+#define EIGEN_DONT_PARALLELIZE  // otherwise Eigen uses threads of its own, and the bits depend on their number
 #include <algorithm>
 
 #include <Eigen/Core>

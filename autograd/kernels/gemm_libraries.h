@@ -2,7 +2,7 @@
 
 #include "autograd/kernels/gemm.h"
 
-// Behind gemm.h: one function per library, each in a file of its own.
+// What gemm() calls: one function per library, each in its own file.
 namespace dikkat::kernels {
 
 /// How the rows of C are split into blocks (the last may have fewer). Depends on the shape alone.
@@ -12,7 +12,7 @@ struct GemmBlocks {
 };
 GemmBlocks gemm_blocks(index m) noexcept;
 
-/// inside_gemm_library() is true while it lives.
+/// While it lives, inside_gemm_library() is true on this thread.
 struct InsideLibrary {
   InsideLibrary() noexcept;
   ~InsideLibrary();

@@ -26,13 +26,12 @@ namespace {
 
 using Memory = dnnl::memory;
 
-/// The processor alone decides which code oneDNN generates. Its environment variables (ONEDNN_MAX_CPU_ISA, ONEDNN_CPU_ISA_HINTS,
-/// ONEDNN_DEFAULT_FPMATH_MODE, and DNNL_ in place of ONEDNN_) would change the bits of a run that is resumed, so they are overruled here,
-/// before the library is first used. The others that it reads (its version 2.6: VERBOSE, JIT_DUMP, JIT_PROFILE, PRIMITIVE_CACHE_CAPACITY)
-/// change no bit.
+/// Makes the processor alone decide which code oneDNN generates. Environment variables (ONEDNN_MAX_CPU_ISA, ONEDNN_CPU_ISA_HINTS,
+/// ONEDNN_DEFAULT_FPMATH_MODE, and the same with DNNL_) could change the bits of a resumed run, so they are overridden here, before the
+/// first use of the library. The others that version 2.6 reads (VERBOSE, JIT_DUMP, JIT_PROFILE, PRIMITIVE_CACHE_CAPACITY) change no bits.
 const dnnl::engine& cpu() {
   static const dnnl::engine engine = [] {
-    // Refused where other code of this process has used oneDNN before; its choice holds then.
+    // This fails if other code of this process has used oneDNN before; then its choice stays.
     static_cast<void>(dnnl::set_max_cpu_isa(dnnl::cpu_isa::all));
     static_cast<void>(dnnl::set_cpu_isa_hints(dnnl::cpu_isa_hints::no_hints));
     dnnl::set_default_fpmath_mode(dnnl::fpmath_mode::strict);
@@ -45,21 +44,21 @@ Memory::desc matrix(index rows, index cols, index ld, bool transposed) {
   return {{rows, cols}, Memory::data_type::f32, transposed ? Memory::dims{1, ld} : Memory::dims{ld, 1}};
 }
 
-/// Names a plan's part in what threads remember. An address would not do: a new plan may have that of one that was evicted.
+/// Identifies a part of a plan in the threads' caches. An address would not do: a new plan may have the address of an evicted one.
 std::uint64_t new_id() noexcept {
   static std::atomic<std::uint64_t> last{0};
   return ++last;
 }
 
-/// All that a block's product depends on, apart from pointers.
+/// Everything that the product of a block depends on, except pointers.
 struct BlockShape {
   index rows, n, k, lda, ldc;
   bool transpose_a, add, bias;
   auto operator<=>(const BlockShape&) const = default;
 };
 
-/// A product of one block of rows with packed weights, made for one thread. Many threads use it at once, so callers give it its scratchpad:
-/// with oneDNN's own, threads would overwrite each other's.
+/// The product of one block of rows with packed weights, for one thread. Many threads use it at once, so callers provide the scratchpad:
+/// with oneDNN's own, threads would overwrite each other's data.
 struct BlockProduct {
   const std::uint64_t id = new_id();
   explicit BlockProduct(const BlockShape& s, const Memory::desc* packed_like)
@@ -87,14 +86,14 @@ struct BlockProduct {
   dnnl::matmul product;
 };
 
-/// All that packing op(B), (k, n), for a product depends on.
+/// Everything that packing op(B), (k, n), for a product depends on.
 struct PackShape {
   index n, k, ldb;
   bool transpose_b;
   auto operator<=>(const PackShape&) const = default;
 };
 
-/// Packs columns `first` to `first + count`, on one thread. The views know their place in the whole.
+/// Packs columns `first` to `first + count - 1`, on one thread. The views are parts of the whole matrices.
 struct Packing {
   Packing(const PackShape& s, const Memory::desc& packed, index first, index count)
       : from(matrix(s.k, s.n, s.ldb, s.transpose_b).submemory_desc({s.k, count}, {0, first})),
@@ -108,7 +107,7 @@ struct Packing {
   dnnl::reorder reorder;
 };
 
-/// Packing in pieces of whole blocks of columns, for several threads.
+/// Packing split into whole blocks of columns, for several threads.
 std::vector<Packing> packings(const PackShape& s, const Memory::desc& packed) {
   constexpr index kColumns = 64;  // the widest block of columns that oneDNN packs by
   constexpr index kPieces = 8;
@@ -120,14 +119,14 @@ std::vector<Packing> packings(const PackShape& s, const Memory::desc& packed) {
   return pieces;
 }
 
-/// Columns of C in a block, where it is split by columns: their part of packed B stays in L2 while the loop goes over all rows of A.
+/// Columns of C in a block, if C is split by columns. Their part of packed B stays in L2 while the loop goes over all rows of A.
 constexpr index kColumnBlock = 128;
 constexpr index kLeastColumnBlocks = 8;
 
 /// How a product is split into blocks, one thread each. Depends on the shape alone.
-/// By columns, where there are many: a block's thread packs what it needs of B. Where A is transposed oneDNN copies A for each block of
-/// columns and B for each block of rows, so the longer side is split.
-/// By rows: all of B is packed first, in pieces, or not at all where oneDNN takes it in place.
+/// By columns, if there are many: the thread of a block packs the part of B that it needs. If A is transposed, oneDNN copies A for each
+/// block of columns and B for each block of rows, so the longer side is split. By rows, otherwise: all of B is packed first, by several
+/// threads, or not at all if oneDNN reads it in place.
 struct Plan {
   bool by_columns;
   index size, count;                                // columns or rows of a block, and blocks
@@ -159,8 +158,8 @@ struct Plan {
   }
 };
 
-/// Lives while oneDNN generates code. Makes sure that there is memory for it, since oneDNN 2.6 writes the code to address 0 where it gets
-/// none; and lets one thread at a time do so, or two would count on the same memory.
+/// Lives while oneDNN generates code. It checks that there is memory for the code, because oneDNN 2.6 writes it to address 0 when it gets
+/// none. Only one thread at a time may do this; two would count on the same memory.
 class Making {
  public:
   Making() : lock_(mutex_) {
@@ -173,10 +172,10 @@ class Making {
   std::lock_guard<std::mutex> lock_;
 };
 
-/// Plans of the shapes that were used last are kept. A model has some dozens of shapes, but each length of a prompt has its own.
+/// The plans of the most recently used shapes are kept. A model has some dozens of shapes, but each prompt length has its own.
 constexpr std::size_t kMostPlans = 512;
 
-/// What one thread remembers about plans, by id. When it holds far more than there are plans it is cleared.
+/// What one thread keeps for each plan, by id. It is cleared when it has far more entries than there are plans.
 template <class Value>
 class KnownToThread {
  public:
@@ -197,7 +196,7 @@ class KnownToThread {
 std::shared_ptr<const Plan> plan_for(const Gemm<float>& p) {
   struct Kept {
     std::shared_ptr<const Plan> plan;
-    std::uint64_t used = 0;  // when, counted in products
+    std::uint64_t used = 0;  // time of the last use, counted in products
   };
   const InsideLibrary inside;
   static std::mutex mutex;
@@ -218,7 +217,7 @@ std::shared_ptr<const Plan> plan_for(const Gemm<float>& p) {
   return plans.emplace(std::pair(shape, pack), Kept{std::make_shared<const Plan>(shape, pack), ++products}).first->second.plan;
 }
 
-/// A thread's memory objects for a product. Making them in each call would take longer than a small product.
+/// A thread's memory objects for a product. Creating them in each call would take longer than a small product.
 struct Arguments {
   explicit Arguments(const BlockProduct& p)
       : a(p.a, cpu(), nullptr),
@@ -246,7 +245,7 @@ void point(Memory& memory, const float* data) {
   }
 }
 
-/// Scratch memory of so many bytes.
+/// Scratch memory of `bytes` bytes.
 struct Bytes : Scratch<float> {
   explicit Bytes(std::size_t bytes) : Scratch(ceil_div(static_cast<index>(bytes), sizeof(float))) {}
 };
@@ -254,7 +253,7 @@ struct Bytes : Scratch<float> {
 void run(const BlockProduct& block, const float* a, const float* packed, const float* bias, float* c) {
   const InsideLibrary inside;
   block_signals_on_worker();
-  const WithThreads one(1);  // otherwise it starts a team of another size, and the runtime ends and starts threads each time
+  const WithThreads one(1);  // otherwise oneDNN uses a team of another size, and the runtime ends and starts threads each time
   static thread_local KnownToThread<Arguments> known;
   std::optional<Making> making;
   if (!known.contains(block.id)) {
@@ -290,7 +289,7 @@ bool has_onednn() noexcept { return true; }
 namespace {
 
 void multiply(const Gemm<float>& p) {
-  const SignalsBlocked blocked;  // on this thread; run() and pack() see to the others
+  const SignalsBlocked blocked;  // on this thread; run() and pack() do it on the others
   const std::shared_ptr<const Plan> kept = plan_for(p);
   const Plan& plan = *kept;
   const std::size_t work = std::max(plan.whole->work.get_size(), plan.last->work.get_size());
@@ -333,7 +332,7 @@ void gemm_onednn(const Gemm<float>& p) {
   try {
     multiply(p);
   } catch (const dnnl::error& e) {
-    fail("gemm: oneDNN has no ", e.status == dnnl_out_of_memory ? "memory" : "way", " to multiply ", p.m, " x ", p.k, " by ", p.k, " x ",
+    fail("gemm: oneDNN ", e.status == dnnl_out_of_memory ? "has no memory" : "failed", " to multiply ", p.m, " x ", p.k, " by ", p.k, " x ",
          p.n, ", operands of ", index{sizeof(float)} * (p.m * p.k + p.k * p.n + p.m * p.n), " bytes: ", e.what());
   }
 }

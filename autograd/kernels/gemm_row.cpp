@@ -12,10 +12,10 @@ namespace {
 using simd::load;
 using simd::Vec;
 
-constexpr index kElements = 1 << 14;  // of B in a tile: few enough for equal shares
+constexpr index kElements = 1 << 14;  // elements of B in a tile: few enough for equal shares
 
-/// Columns of C that are computed at once: their sums stay in registers, beside the vectors that are multiplied. For one row memory is the
-/// limit, and it is fastest one row of B after another.
+/// Columns of C that are computed at once: their sums, and the vectors that are multiplied, fit into registers. For one row, memory
+/// bandwidth is the limit, and reading one row of B after another is fastest.
 constexpr int columns_at_once(int rows) {
   constexpr int kSums = simd::kBytes == 64 ? 24 : 12;
   return rows == 1 ? 1 : std::clamp(kSums / rows, 1, 8);
@@ -36,7 +36,7 @@ void columns(const Gemm<T>& p, index first) {
 #pragma GCC unroll 8
     for (int column = 0; column < kColumns; ++column) {
       factors[column] = load(b + column * p.ldb + at, lanes);
-      simd::prefetch<kIntoL2>(b + column * p.ldb + at, kColumns * p.ldb);  // what comes next
+      simd::prefetch<kIntoL2>(b + column * p.ldb + at, kColumns * p.ldb);  // the next columns
     }
 #pragma GCC unroll 8
     for (int row = 0; row < kRows; ++row) {
@@ -63,7 +63,7 @@ void columns(const Gemm<T>& p, index first) {
   }
 }
 
-/// Columns begin to end of kRows rows.
+/// Columns begin to end - 1 of kRows rows.
 template <class T, int kRows>
 void tile(const Gemm<T>& p, index begin, index end) {
   constexpr int kColumns = columns_at_once(kRows);
@@ -76,7 +76,7 @@ void tile(const Gemm<T>& p, index begin, index end) {
   }
 }
 
-/// The same of p.m rows, up to kRows.
+/// The same for p.m rows, at most kRows.
 template <class T, int kRows>
 void tile_of_rows(const Gemm<T>& p, index begin, index end) {
   if (p.m == kRows) {

@@ -7,7 +7,7 @@
 namespace dikkat::kernels {
 namespace detail {
 
-/// Blocks of kWidth lanes of a and b, in turn, each folded to half its width.
+/// Folds each block of kWidth lanes to half its width; blocks of a and b alternate in the result.
 template <class T, int kWidth, int... lane>
 inline simd::Vec<T> fold_blocks(simd::Vec<T> a, simd::Vec<T> b, std::integer_sequence<int, lane...>) {
   constexpr int kLanes = sizeof...(lane);
@@ -31,8 +31,8 @@ inline void fold_all(simd::Vec<T>* vectors) {
 
 }  // namespace detail
 
-/// Lane i is the sum of the lanes of vectors[i], for i < kLanes, with the additions in the order of simd::sum(): three instructions a sum.
-/// Overwrites the vectors.
+/// Returns a vector whose lane i is the sum of the lanes of vectors[i], for i < kLanes. The additions have the order of simd::sum(). Takes
+/// three instructions per sum. Overwrites the vectors.
 template <class T>
 inline simd::Vec<T> lane_sums(simd::Vec<T>* vectors) {
   detail::fold_all<T, static_cast<int>(simd::kLanes<T>)>(vectors);

@@ -15,7 +15,7 @@ using simd::Vec;
 
 constexpr index kRows = 32;  // of a tile
 
-/// Sums along a row go in four independent chains, which overlap in time.
+/// Sums along a row use four independent accumulators, so that additions overlap.
 constexpr int kChains = 4;
 template <class T>
 struct Chains {
@@ -34,14 +34,14 @@ void for_chains(index cols, F&& f) {
   simd::for_vectors<T>(at, cols, [&](index last, auto lanes) { f(last, lanes, 0); });
 }
 
-/// One row of x = residual + branch. Gives its sum.
+/// Computes one row of x = residual + dropout(branch). Returns the sum of the row.
 template <class T>
 T add_row(const LayerNormForward<T>& p, index row, T* x) {
   const index cols = p.cols;
   const T* residual = p.residual + row * cols;
   const T* branch = p.branch + row * cols;
   if (p.dropping.probability > 0) {
-    drop<T>(p.dropping, row * cols, (row + 1) * cols, p.branch, {p.sum});  // into x, which is read next
+    drop<T>(p.dropping, row * cols, (row + 1) * cols, p.branch, {p.sum});  // written to x, which is read next
     branch = x;
   }
   Chains<T> total;
@@ -75,7 +75,7 @@ void layer_norm_forward(const LayerNormForward<T>& p) {
 
       Chains<T> squares;
       for_chains<T>(cols, [&](index at, auto lanes, int chain) {
-        const Vec<T> d = simd::load(x + at, lanes, mean) - mean;  // the lanes past the end count nothing
+        const Vec<T> d = simd::load(x + at, lanes, mean) - mean;  // lanes past the end are 0
         squares.sums[chain] += d * d;
       });
       const T variance = squares.total() / static_cast<T>(cols);
@@ -99,7 +99,7 @@ template <class T>
 void layer_norm_backward(const LayerNormBackward<T>& p) {
   const index tiles = ceil_div(p.rows, kRows);
   const index width = round_up(p.cols, simd::kLanes<T>);
-  const FlushDenormals flushed;                 // for what follows the loop too
+  const FlushDenormals flushed;                 // also for the code after the loop
   const Scratch<T> partial(tiles * 2 * width);  // per tile: its dgamma, its dbeta
 
   parallel_for(tiles, Work::elements(2 * p.rows * p.cols), [&](index tile) {

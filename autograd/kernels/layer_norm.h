@@ -6,9 +6,9 @@
 
 namespace dikkat::kernels {
 
-/// y = (x - mean) * rstd * gamma + beta by rows, with rstd = 1 / sqrt(variance + eps) and the biased variance
+/// y = (x - mean) * rstd * gamma + beta for each row, with rstd = 1 / sqrt(variance + eps) and the biased variance
 /// (Ba, Kiros and Hinton, arXiv 1607.06450). Saves mean and rstd.
-/// With a branch, x is made first, row by row while it is in cache: x = residual + branch, or its dropout.
+/// With a branch, each row of x is computed first: x = residual + dropout(branch).
 template <class T>
 struct LayerNormForward {
   index rows = 0, cols = 0;
@@ -23,13 +23,13 @@ struct LayerNormForward {
   const T* residual = nullptr;  // (rows, cols), or null: x is given
   const T* branch = nullptr;    // (rows, cols)
   Dropping dropping{};          // of the branch
-  T* sum = nullptr;             // (rows, cols): where x goes
+  T* sum = nullptr;             // (rows, cols): where x is written
 };
 template <class T>
 void layer_norm_forward(const LayerNormForward<T>& p);
 
-/// Let f = <dy, y>. Writes df/dx, df/dgamma and df/dbeta; a null output is skipped. df/dx is df/dresidual too; `dbranch` is its dropout,
-/// for which there must be a dx.
+/// Let f = <dy, y>. Writes df/dx, df/dgamma and df/dbeta; a null output is skipped. df/dx is also df/dresidual; `dbranch` is its dropout,
+/// and needs dx.
 template <class T>
 struct LayerNormBackward {
   index rows = 0, cols = 0;

@@ -17,7 +17,7 @@ namespace {
 
 using simd::Vec;
 
-constexpr index kPanel = 2048;  // classes: 2 MB of logits of 256 rows, and enough for many threads
+constexpr index kPanel = 2048;  // classes: 2 MB of logits with 256 rows, and enough for many threads
 constexpr index kTile = 128;    // classes that share a top; kPanel is a multiple of it
 constexpr index kColumns = 64;  // rows of x, which are columns here, that a thread takes
 template <class T>
@@ -28,7 +28,7 @@ index logits_size(const LinearCrossEntropy<T>& p) {
   return (p.keep ? p.classes : std::min(p.classes, kPanel)) * p.rows;
 }
 
-/// What `work` holds.
+/// The parts of `work`.
 template <class T>
 struct Workspace {
   explicit Workspace(const LinearCrossEntropy<T>& p)
@@ -79,13 +79,13 @@ void for_tiles(Panel panel, index rows, F&& f) {
   });
 }
 
-/// 0 in place of -inf, from which differences would be NaN.
+/// Replaces -inf by 0, as differences of two -inf would be NaN.
 template <class T>
 Vec<T> finite_or_zero(Vec<T> top) {
   return top == kLowest<T> ? Vec<T>{} : top;
 }
 
-/// Columns `begin` to `end` of `count` logits, each `rows` long, become e^(logit - top).
+/// Replaces columns `begin` to `end - 1` of `count` logits, each `rows` long, by e^(logit - top).
 template <class T>
 void make_exponentials(const Workspace<T>& w, index tile, T* logits, index count, index rows, index begin, index end, bool with_gaps) {
   simd::for_vectors<T>(begin, end, [&](index at, auto lanes) {
@@ -113,7 +113,7 @@ void make_exponentials(const Workspace<T>& w, index tile, T* logits, index count
   });
 }
 
-/// From the tiles' sums to those of the rows.
+/// Combines the sums of the tiles to those of the rows.
 template <class T>
 void add_tiles(const Workspace<T>& w, index rows, index begin, index end) {
   simd::for_vectors<T>(begin, end, [&](index at, auto lanes) {
@@ -137,7 +137,7 @@ T cost_of(const LinearCrossEntropy<T>& p, const Workspace<T>& w, index row) {
   const T log_sum = std::log(w.row_sums[row]);
   const T target = log_sum + (top - w.of_target[row]);
   if (p.label_smoothing == 0) {
-    return target;  // 0 times an infinite mean would be NaN
+    return target;  // without smoothing: 0 times an infinite mean would be NaN
   }
   T total{};
   for (index tile = 0; tile < w.tiles; ++tile) {
@@ -147,7 +147,7 @@ T cost_of(const LinearCrossEntropy<T>& p, const Workspace<T>& w, index row) {
   return static_cast<T>(1 - p.label_smoothing) * target + static_cast<T>(p.label_smoothing / static_cast<double>(p.classes)) * total;
 }
 
-/// The exponentials of a tile become dlogits.
+/// Replaces the exponentials of a tile by dlogits.
 template <class T>
 void make_dlogits(const LinearCrossEntropy<T>& p, const Workspace<T>& w, index tile, T* logits, index count, index begin, index end) {
   const T share = static_cast<T>(p.label_smoothing / static_cast<double>(p.classes));
@@ -213,11 +213,11 @@ void linear_cross_entropy_forward(const LinearCrossEntropy<T>& p) {
 
 template <class T>
 void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p) {
-  const FlushDenormals flushed;  // for what is outside of loops too
+  const FlushDenormals flushed;  // also for the code outside of loops
   const Workspace<T> w(p);
   for (index row = 0; row < p.rows; ++row) {
     const T scale = scale_of(p, row);
-    w.slopes[row] = scale == T(0) ? T(0) : p.dloss * scale;  // the target of a row of weight 0 may be no index
+    w.slopes[row] = scale == T(0) ? T(0) : p.dloss * scale;  // the target of a row of weight 0 may be out of range
   }
   const Scratch<T> dx_transposed(p.dx ? p.width * p.rows : 0);
   for_panels(p.classes, [&](Panel panel) {
@@ -227,7 +227,7 @@ void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p) {
     });
     const index at = panel.first * p.width;
     if (p.dweight) {
-      if (p.dweight_before != nullptr) {  // panel by panel, so that the product finds it in the cache
+      if (p.dweight_before != nullptr) {  // panel by panel, so that it is in cache for the product
         scaled_copy<T>(panel.count * p.width, p.dloss, p.dweight_before + at, {p.dweight.data + at, p.dweight.add});
       }
       gemm<T>({.m = panel.count,
@@ -241,7 +241,7 @@ void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p) {
                .ldc = p.width,
                .add = p.dweight.add || p.dweight_before != nullptr});
     }
-    if (p.dx) {  // transposed too, so that the panel is packed, and not the weights
+    if (p.dx) {  // transposed too, so that the panel is packed and not the weights
       gemm<T>({.m = p.width,
                .n = p.rows,
                .k = panel.count,

@@ -7,12 +7,12 @@
 
 namespace dikkat::kernels {
 
-/// The costs of kernels/cross_entropy.h for logits = x weight^T. Logits are transposed, (classes, rows), and computed a panel of classes at
-/// a time. So `weight` is read once and in place, maxima and sums over classes are plain vector operations, and a panel is still in the
+/// The losses of kernels/cross_entropy.h for logits = x weight^T. Logits are transposed, (classes, rows), and computed one panel of classes
+/// at a time. So `weight` is read once and in place, maxima and sums over classes are vertical vector operations, and a panel is still in
 /// cache when its exponentials are computed.
 ///
-/// A panel keeps e^(logit - top), `top` being the largest logit of a tile of classes. Backward multiplies a tile by a factor that makes it
-/// the softmax, so that each logit takes one exp for forward and backward together.
+/// A panel stores e^(logit - top), where top is the largest logit of a tile of classes. Backward multiplies each tile by a factor to get
+/// the softmax, so a logit takes one exp for forward and backward together.
 template <class T>
 struct LinearCrossEntropy {
   index rows = 0, width = 0, classes = 0;
@@ -23,22 +23,21 @@ struct LinearCrossEntropy {
   double normaliser = 1;
   double label_smoothing = 0;         // in [0, 1)
   bool keep = true;                   // whether backward follows
-  T* work = nullptr;                  // (linear_cross_entropy_work): written forward, used up backward
+  T* work = nullptr;                  // workspace of linear_cross_entropy_work() elements: written by forward, overwritten by backward
   T* losses = nullptr;                // (rows), forward only
   T dloss{};                          // backward only: derivative with respect to the sum of all rows' costs
   GradOut<T> dx{};                    // (rows, width), backward only
   GradOut<T> dweight{};               // (classes, width), backward only
-  const T* dweight_before = nullptr;  // (classes, width) or null: what other rows make of dweight where dloss is 1
+  const T* dweight_before = nullptr;  // (classes, width) or null: the part of dweight that comes from other rows, for dloss = 1
 };
 /// Elements of `work`.
 template <class T>
 index linear_cross_entropy_work(const LinearCrossEntropy<T>& p) noexcept;
-/// Writes the rows' costs.
+/// Writes the losses of the rows.
 template <class T>
 void linear_cross_entropy_forward(const LinearCrossEntropy<T>& p);
-/// Once for each forward call with `keep`. Let dlogits be as in cross_entropy_backward. Writes dx = dlogits weight and
-/// dweight = dlogits^T x + dloss * dweight_before; a null output is skipped.
-/// All of dweight is written before any of dx.
+/// Call it once after a forward call with `keep`. Let dlogits be as in cross_entropy_backward. Writes dx = dlogits weight and
+/// dweight = dlogits^T x + dloss * dweight_before; a null output is skipped. All of dweight is written before any of dx.
 template <class T>
 void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p);
 

@@ -7,7 +7,7 @@
 
 namespace dikkat::kernels {
 
-/// Of a row x: log sum e^x is top + log(sum). Kept apart, since log(sum) alone has the digits of a small loss.
+/// log sum e^x of a row x, as two numbers: it is top + log(sum). In one number, the digits of a small loss would be lost.
 template <class T>
 struct RowExp {
   T top;  // the largest x; -inf for an empty row

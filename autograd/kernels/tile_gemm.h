@@ -7,9 +7,9 @@
 
 namespace dikkat::kernels {
 
-/// C (m, n) = A (m, k) * B (k, n), plus what C holds if `add`, for tiles that lie in cache. n is a multiple of simd::kLanes.
+/// C (m, n) = A (m, k) * B (k, n), plus the previous C if `add`, for tiles that are in cache. n is a multiple of simd::kLanes.
 /// A may have any strides (its elements are broadcast); rows of B and C are contiguous, ldb and ldc apart.
-/// Each element is summed over k in order, whatever the tile's size.
+/// Each element is summed over k in order, whatever the size of the tile.
 template <class T>
 struct TileGemm {
   index m = 0, n = 0, k = 0;
@@ -20,12 +20,12 @@ struct TileGemm {
   T* c = nullptr;
   index ldc = 0;
   bool add = false;
-  const T* row_factors = nullptr;  // (m): what C holds is multiplied by these before it is added to; null for ones
+  const T* row_factors = nullptr;  // (m): with `add`, the previous C is multiplied by these first; null: all 1
 };
 
 namespace detail {
 
-// Indexed by constants alone, and all in one function before gcc looks for what can be a register, an array stays in registers.
+// gcc keeps an array in registers only if all indices are constants and everything is inlined into one function.
 #define DIKKAT_INLINE __attribute__((always_inline))
 
 /// f(0), f(1) ... as constants.
@@ -87,7 +87,7 @@ inline index tile_columns(const TileGemm<T>& p, index col) noexcept {
 
 }  // namespace detail
 
-/// Sums fill most of the registers; six rows need no more addresses than there are of other registers.
+/// The sums fill most of the vector registers; six rows still have enough registers for addresses.
 template <class T>
 inline void tile_gemm(const TileGemm<T>& p) noexcept {
   index col = 0;

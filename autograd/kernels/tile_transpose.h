@@ -7,8 +7,8 @@
 namespace dikkat::kernels {
 namespace detail {
 
-/// Of rows a and b that are kStep apart in a square: a's blocks of kStep lanes stay where they are even, b's where they are odd; the
-/// others change places.
+/// One step of a transposition, for rows a and b that are kStep apart in a square: swaps the odd blocks of kStep lanes of a with the even
+/// blocks of b.
 template <class T, int kStep, int... lane>
 inline void exchange_blocks(simd::Vec<T>& a, simd::Vec<T>& b, std::integer_sequence<int, lane...>) {
   constexpr int kLanes = sizeof...(lane);
@@ -17,7 +17,7 @@ inline void exchange_blocks(simd::Vec<T>& a, simd::Vec<T>& b, std::integer_seque
   a = upper;
 }
 
-/// A square of kLanes by kLanes, in registers: blocks of 1, 2, 4 ... lanes at a time.
+/// Transposes a square of kLanes by kLanes in registers: blocks of 1, 2, 4 ... lanes at a time.
 template <class T, int kStep = 1>
 inline void transpose_square(simd::Vec<T>* rows) {
   constexpr int kLanes = static_cast<int>(simd::kLanes<T>);
@@ -35,7 +35,7 @@ inline void transpose_square(simd::Vec<T>* rows) {
 }  // namespace detail
 
 /// to (cols, rows) = factor * from (rows, cols), transposed; rows and cols are multiples of simd::kLanes. Rows of `from` are from_row
-/// apart, those of `to` to_row.
+/// elements apart, rows of `to` to_row.
 template <class T>
 inline void tile_transpose(index rows, index cols, T factor, const T* from, index from_row, T* to, index to_row) noexcept {
   constexpr index kLanes = simd::kLanes<T>;

@@ -20,15 +20,15 @@ kernels::Heads<T> heads_in(T* data, const HeadColumns& columns) {
   return {data + columns.column, shape[1] * shape[2], shape[2]};
 }
 
-/// Whether gradients of both go to the same place: a parameter may come as itself and as tape.use() of it.
+/// Whether the gradients of both go to the same memory. A parameter may be one operand, and tape.use() of it another.
 bool same(Tensor a, Tensor b) {
   const ParameterGradient* parameter = a.record()->parameter;
   return a == b || (parameter != nullptr && parameter == b.record()->parameter);
 }
 
-/// How the operands that lie in one tensor share its columns.
+/// How the operands in one tensor share its columns.
 struct Sharing {
-  index columns = 0;     // of all of them
+  index columns = 0;     // of all operands together
   bool twice = false;    // two of them are the same columns
   bool crossed = false;  // two of them overlap in part
 };
@@ -51,8 +51,8 @@ Sharing sharing_of(const Operands& operands, Tensor x, index width) {
   return sharing;
 }
 
-/// Gradients of operands that may lie in one tensor. Where they fill it side by side they overwrite it; otherwise it is cleared,
-/// if nothing flowed into it before, and they add to it.
+/// Gradients of operands that may lie in one tensor. If they are disjoint and fill it, they overwrite its gradient. Otherwise the gradient
+/// is set to zero, unless something has been written to it, and they add to it.
 template <class T>
 std::array<kernels::HeadsOut<T>, 3> gradients_of(const Operands& operands, index width, Gradients& g) {
   std::array<kernels::HeadsOut<T>, 3> out;
@@ -75,7 +75,7 @@ std::array<kernels::HeadsOut<T>, 3> gradients_of(const Operands& operands, index
   return out;
 }
 
-/// The kernel's problem. Throws Error where operands and options do not fit.
+/// The arguments of the kernel. Throws Error where operands and options do not fit.
 kernels::AttentionShape shape_of(const Operands& operands, const AttentionOptions& options) {
   const auto& [q, k, v] = operands;
   const index width = options.heads * options.head_size;
@@ -84,9 +84,9 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
   for (const HeadColumns& columns : operands) {
     const Shape& shape = columns.x.shape();
     require(shape.rank() == 3 && 0 <= columns.column && columns.column <= shape[2] - width, "attention: ", width, " columns from number ",
-            columns.column, " of ", shape, ", expected (batch, time, width) that has them");
+            columns.column, " of ", shape, ", expected (batch, time, width) that contains them");
     require(!sharing_of(operands, columns.x, width).crossed,
-            "attention: columns of two operands overlap in part, expected them the same or apart");
+            "attention: columns of two operands overlap in part, expected the same columns or disjoint ones");
   }
   const index batch = q.x.shape()[0];
   const index queries = q.x.shape()[1];
@@ -103,7 +103,7 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
   }
   require(0 <= options.dropout && options.dropout < 1, "attention: dropout ", options.dropout, ", expected 0 <= p < 1");
   require(options.cache == nullptr || !(options.key_begin || options.key_end),
-          "attention: key bounds beside a cache, expected one of them");
+          "attention: key bounds together with a cache, expected one of them");
   const index before = options.cache != nullptr ? options.cache->length : 0;
 
   return {.batch = batch,
@@ -126,24 +126,25 @@ template <class T>
 void append(const AttentionCache& cache, const Operands& operands, const AttentionOptions& options) {
   const Shape& shape = operands[1].x.shape();
   const index width = options.heads * options.head_size;
-  require(shape[0] <= cache.batch && shape[1] <= cache.places - cache.length, "attention: ", shape[0], " batches of ", shape[1],
-          " keys for a cache of ", cache.batch, " by ", cache.places, " that has ", cache.length, ", expected room for them");
+  require(shape[0] <= cache.batch && shape[1] <= cache.max_positions - cache.length, "attention: ", shape[0], " batches of ", shape[1],
+          " keys for a cache of ", cache.batch, " by ", cache.max_positions, " that has ", cache.length, ", expected room for them");
   require(cache.dtype == kDType<T>, "attention: the cache is ", cache.dtype, ", expected ", kDType<T>);
   for (index b = 0; b < shape[0]; ++b) {
     for (const bool is_value : {false, true}) {
       const HeadColumns& columns = operands[is_value ? 2 : 1];
       const auto from = heads_in(columns.x.data<T>(), columns);
-      kernels::copy_blocks<T>({.count = shape[1],
-                               .width = width,
-                               .from = from.data + b * from.batch_stride,
-                               .from_stride = from.row_stride,
-                               .to = {static_cast<T*>(cache.data) + (b * cache.places + cache.length) * 2 * width + (is_value ? width : 0)},
-                               .to_stride = 2 * width});
+      kernels::copy_blocks<T>(
+          {.count = shape[1],
+           .width = width,
+           .from = from.data + b * from.batch_stride,
+           .from_stride = from.row_stride,
+           .to = {static_cast<T*>(cache.data) + (b * cache.max_positions + cache.length) * 2 * width + (is_value ? width : 0)},
+           .to_stride = 2 * width});
     }
   }
 }
 
-/// (query, key) pairs that see each other, in all batches.
+/// Number of (query, key) pairs where the query sees the key, in all batches.
 double visible_pairs(const kernels::AttentionShape& s) {
   double pairs = 0;
   for (index b = 0; b < s.batch; ++b) {
@@ -171,11 +172,11 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
     auto seen_k = heads_in(k.x.data<T>(), k);
     auto seen_v = heads_in(v.x.data<T>(), v);
     if (options.cache != nullptr) {
-      require(!tape.recording(), "attention: a cache passes no gradients back, expected a tape that does not record");
+      require(!tape.recording(), "attention: a cache has no gradients, expected a tape that does not record");
       append<T>(*options.cache, operands, options);
       const T* rows = static_cast<const T*>(options.cache->data);
-      seen_k = {rows, options.cache->places * 2 * width, 2 * width};
-      seen_v = {rows + width, options.cache->places * 2 * width, 2 * width};
+      seen_k = {rows, options.cache->max_positions * 2 * width, 2 * width};
+      seen_v = {rows + width, options.cache->max_positions * 2 * width, 2 * width};
     }
     kernels::attention_forward<T>({.shape = shape,
                                    .q = heads_in(q.x.data<T>(), q),
@@ -186,7 +187,7 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
     OpCost cost;
     if (tape.observed()) {  // counting the pairs takes a while
       const double product = 2 * visible_pairs(shape) * static_cast<double>(width);
-      cost = cost_of({q.x, k.x, v.x}, {y}, 2 * product, 5 * product);  // backward makes the scores again
+      cost = cost_of({q.x, k.x, v.x}, {y}, 2 * product, 5 * product);  // backward computes the scores again
     }
     tape.record({q.x, k.x, v.x}, {y}, cost, [=](Gradients& g) {
       const auto out = gradients_of<T>(operands, width, g);
@@ -209,7 +210,7 @@ Tensor attention_weights(HeadColumns q, HeadColumns k, const AttentionOptions& o
   return for_float(q.x.dtype(), "attention", [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(Op::attention, {q.x, k.x}, {options.key_begin, options.key_end});
-    require(options.cache == nullptr, "attention: weights of cached keys are not made, expected no cache");
+    require(options.cache == nullptr, "attention: weights of cached keys are not computed, expected no cache");
     const kernels::AttentionShape shape = shape_of({q, k, k}, options);
     const index heads = shape.heads;
     const index queries = shape.queries;

@@ -131,7 +131,7 @@ Tensor softmax(Tensor x) {
   return for_float(x.dtype(), "softmax", [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(Op::softmax, {x});
-    require(x.shape().rank() >= 1, "softmax: of a scalar, expected rank 1 or more");
+    require(x.shape().rank() >= 1, "softmax: x is a scalar, expected rank 1 or more");
     const Tensor y = tape.make(x.shape(), x.dtype());
     const index rows = x.shape().rows();
     const index cols = x.shape().cols();
@@ -166,7 +166,7 @@ Tensor total(Op op, Tensor x, double factor) {
 Tensor sum(Tensor x) { return total(Op::sum, x, 1); }
 
 Tensor mean(Tensor x) {
-  require(x.size() > 0, "mean: of no elements, expected one or more");
+  require(x.size() > 0, "mean: x has no elements, expected one or more");
   return total(Op::mean, x, 1 / static_cast<double>(x.size()));
 }
 
@@ -234,7 +234,7 @@ Tensor slice(Tensor x, int axis, index begin, index size) {
 }
 
 Tensor concat(std::span<const Tensor> parts, int axis) {
-  require(!parts.empty(), "concat: of no tensors, expected 1 or more");
+  require(!parts.empty(), "concat: no tensors, expected 1 or more");
   return for_float(parts.front().dtype(), "concat", [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(Op::concat, parts);

@@ -34,8 +34,8 @@ Tensor softmax(Tensor x);
 Tensor sum(Tensor x);
 Tensor mean(Tensor x);
 
-/// With `probability`, an element becomes 0; otherwise it is divided by 1 - probability. Element i is decided by word
-/// first + i of the stream (`first`: its place among the step's elements), so nothing is stored.
+/// An element becomes 0 with `probability`, and is divided by 1 - probability otherwise. Word first + i of the stream decides about element
+/// i, so no mask is stored. `first` is the number of element 0 in the step's whole batch.
 struct DropoutOptions {
   double probability = 0;
   RandomStream stream{};
@@ -51,7 +51,7 @@ inline Tensor dropout(Tensor x, double probability, RandomStream stream, index f
 Tensor reshape(Tensor x, Shape shape);
 /// Elements begin to begin + size of an axis (negative: counted from the end).
 Tensor slice(Tensor x, int axis, index begin, index size);
-/// One after another along an axis; 1 or more tensors that agree in all other extents.
+/// The parts one after another along an axis: 1 or more tensors that agree in all other extents.
 Tensor concat(std::span<const Tensor> parts, int axis);
 
 }  // namespace dikkat

@@ -19,11 +19,11 @@ Tensor embedding(Tensor tokens, Tensor table, const EmbeddingOptions& options) {
     const index time = tokens.shape()[1];
     const index vocabulary = table.shape()[0];
     const index cols = table.shape()[1];
-    const index places = positions ? positions.shape()[0] : 0;
+    const index max_positions = positions ? positions.shape()[0] : 0;
     require(!positions || (positions.shape().rank() == 2 && positions.shape()[1] == cols), "embedding: positions are ",
-            positions ? positions.shape() : Shape{}, ", expected (places, ", cols, ")");
-    require(!positions || (0 <= first_position && first_position <= places - time), "embedding: ", time, " places from ", first_position,
-            " on, expected them among ", places);
+            positions ? positions.shape() : Shape{}, ", expected (max_positions, ", cols, ")");
+    require(!positions || (0 <= first_position && first_position <= max_positions - time), "embedding: ", time, " positions from ",
+            first_position, " on, expected them among ", max_positions);
     const auto* ids = tokens.data<std::int32_t>();
     for (index i = 0; i < batch * time; ++i) {
       require(0 <= ids[i] && ids[i] < vocabulary, "embedding: token ", ids[i], ", expected 0 to ", vocabulary - 1);
@@ -38,13 +38,13 @@ Tensor embedding(Tensor tokens, Tensor table, const EmbeddingOptions& options) {
                                    .first_position = first_position,
                                    .scale = scale,
                                    .y = y.mutable_data<T>()});
-    const double rows = bytes_of(y);  // of the table only those that are asked for; backward reads and writes them, and reads dy
+    const double rows = bytes_of(y);  // only the table's rows that occur count; backward reads and writes them, and reads dy
     tape.record({table, positions}, {y}, {{.bytes = 2 * rows}, {.bytes = 3 * rows}}, [=](Gradients& g) {
       kernels::embedding_backward<T>({.batch = batch,
                                       .time = time,
                                       .cols = cols,
                                       .vocabulary = vocabulary,
-                                      .positions = places,
+                                      .positions = max_positions,
                                       .tokens = ids,
                                       .first_position = first_position,
                                       .scale = scale,

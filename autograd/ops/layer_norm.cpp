@@ -84,7 +84,7 @@ SumAndNorm add_layer_norm(Tensor residual, Tensor branch, Tensor gamma, Tensor b
     forward.dropping = dropping;
     forward.sum = sum.mutable_data<T>();
     kernels::layer_norm_forward(forward);
-    // The norm's gradient with respect to the sum is added to that of the sum, in place; the result is that of both operands.
+    // The gradient through the norm is added, in place, to that of the sum. The result is the gradient of both operands.
     const OpCost cost = cost_of({residual, branch, gamma, beta}, {sum, norm.y});
     tape.record({residual, branch, gamma, beta}, {sum, norm.y}, cost, [=](Gradients& g) {
       const bool drops = dropping.probability > 0;

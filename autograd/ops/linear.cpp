@@ -8,7 +8,7 @@
 namespace dikkat {
 namespace {
 
-/// Of a product of a and b, whose gradients are a product each.
+/// The cost of a product of a and b. Each of the two gradients is a product too.
 OpCost product_cost(std::initializer_list<Tensor> inputs, Tensor y, double flops) {
   const Tensor a = inputs.begin()[0], b = inputs.begin()[1];
   const Tensor outputs[] = {y};

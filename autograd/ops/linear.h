@@ -12,7 +12,7 @@ Tensor linear(Tensor x, Tensor weight, Tensor bias = {});
 
 enum class Activation { gelu, relu };
 
-/// linear(activation(x), weight, bias). activation(x) is not kept: backward recomputes it.
+/// linear(activation(x), weight, bias). activation(x) is not stored: backward recomputes it.
 Tensor activated_linear(Activation activation, Tensor x, Tensor weight, Tensor bias = {});
 
 }  // namespace dikkat

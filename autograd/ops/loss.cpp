@@ -139,7 +139,7 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
     *y.mutable_data<T>() = kernels::sum(rows, problem.losses);
     tell_terms(problem.losses, rows, options.terms);
     rest.dweight_before = dweight;
-    // A product makes the logits, and each gradient is one more; most of these are made forward already.
+    // One product for the logits, and one for each gradient. Most chunks compute their gradients in forward.
     const double product = 2 * static_cast<double>(rows) * static_cast<double>(classes * width);
     const int gradients = problem.keep ? int{x.needs_gradient()} + int{weight.needs_gradient()} : 0;
     const Tensor inputs[] = {x, weight};

@@ -8,7 +8,7 @@ Tape& begin_op(const char* op, std::span<const Tensor> operands, std::span<const
   Tape* tape = nullptr;
   const auto find_tape = [&](Tensor operand) {
     if (operand && operand.tape() != nullptr) {
-      require(tape == nullptr || tape == operand.tape(), op, ": operands come from two tapes, expected one");
+      require(tape == nullptr || tape == operand.tape(), op, ": operands are on two different tapes, expected one tape");
       tape = operand.tape();
     }
   };
@@ -17,7 +17,7 @@ Tape& begin_op(const char* op, std::span<const Tensor> operands, std::span<const
     if (operand) {
       first = first ? first : operand;
       require(operand.dtype() == first.dtype(), op, ": operands hold ", first.dtype(), " and ", operand.dtype(),
-              ", expected one element type");
+              ", expected the same element type");
       find_tape(operand);
     }
   }

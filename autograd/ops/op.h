@@ -4,7 +4,7 @@
 
 namespace dikkat {
 
-/// Every op of the library. The tests do not compile unless each has a gradient check.
+/// Every op of the library. The tests only compile if each has a gradient check.
 enum class Op : int {
   add,
   multiply,
@@ -70,8 +70,8 @@ constexpr const char* name_of(Op op) {
 
 inline void append_to(std::string& out, Op op) { out += name_of(op); }
 
-/// The tape of the first operand that has one, told that the op `name` begins. `others` (token ids, weights, bounds) may hold another
-/// element type. Any may be absent (null). For ops of a user's own too; examples/custom_op.cpp is one.
+/// Begins the op `name` and returns the tape of its operands. `others` (token ids, weights, bounds) may have other element types. Any
+/// operand may be absent (null). Also for ops outside of the library: examples/custom_op.cpp is one.
 /// Throws Error when none has a tape, when two have different ones, or when two operands have different element types.
 Tape& begin_op(const char* name, std::span<const Tensor> operands, std::span<const Tensor> others = {});
 inline Tape& begin_op(const char* name, std::initializer_list<Tensor> operands, std::initializer_list<Tensor> others = {}) {

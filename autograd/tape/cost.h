@@ -7,13 +7,13 @@
 
 namespace dikkat {
 
-/// What an op has to do at least, from its shapes.
+/// The least work that an op must do, computed from its shapes.
 struct Cost {
-  double flops = 0;  // of matrix products, two for each multiply-add; 0 for an op that has none
-  double bytes = 0;  // of its operands and results, each read or written once; 0 where that says nothing
+  double flops = 0;  // of its matrix products, two for each multiply-add; 0 for an op without products
+  double bytes = 0;  // of its operands and results, each read or written once; 0 where it is not known
 };
 
-/// What an op tells about itself when it is recorded, for profiles. By default it tells nothing.
+/// What an op costs, for profiles. It is given to Tape::record().
 struct OpCost {
   Cost forward, backward;
 };
@@ -29,7 +29,7 @@ inline double bytes_of(std::span<const Tensor> tensors) {
   return bytes;
 }
 
-/// Bytes of the gradients that backward writes: those of inputs that need one.
+/// Bytes of the gradients that backward writes: one for each input that needs a gradient.
 inline double gradient_bytes_of(std::span<const Tensor> inputs) {
   double bytes = 0;
   for (const Tensor x : inputs) {

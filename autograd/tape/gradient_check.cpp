@@ -9,7 +9,7 @@
 namespace dikkat {
 namespace {
 
-/// The operands as inputs of the tape.
+/// Puts the operands on the tape.
 std::vector<Tensor> inputs(Tape& tape, std::span<const CheckedOperand> operands) {
   std::vector<Tensor> tensors;
   tensors.reserve(operands.size());
@@ -32,9 +32,9 @@ std::vector<double> gradient_check_dy(index size) {
 
 std::vector<std::vector<double>> numeric_gradients(const CheckedFunction& f, std::span<const CheckedOperand> operands, double step) {
   Tape tape(Recording::off);
-  std::vector<CheckedOperand> moved(operands.begin(), operands.end());
-  const auto weighed = [&] {
-    const Tensor y = f(tape, inputs(tape, moved));
+  std::vector<CheckedOperand> shifted(operands.begin(), operands.end());
+  const auto weighted_sum = [&] {
+    const Tensor y = f(tape, inputs(tape, shifted));
     const auto dy = gradient_check_dy(y.size());
     double total = 0;
     for (index i = 0; i < y.size(); ++i) {
@@ -44,14 +44,14 @@ std::vector<std::vector<double>> numeric_gradients(const CheckedFunction& f, std
     return total;
   };
   std::vector<std::vector<double>> gradients;
-  for (CheckedOperand& operand : moved) {
+  for (CheckedOperand& operand : shifted) {
     auto& gradient = gradients.emplace_back();
     for (double& element : operand.values) {
       const double x = element;
       element = x + step;
-      const double above = weighed();
+      const double above = weighted_sum();
       element = x - step;
-      const double below = weighed();
+      const double below = weighted_sum();
       element = x;
       gradient.push_back((above - below) / (2 * step));
     }
@@ -82,9 +82,9 @@ double gradient_error(const CheckedFunction& f, std::span<const CheckedOperand> 
     double magnitude = kLeastMagnitude;
     double difference = 0;
     for (std::size_t at = 0; at < numeric[i].size(); ++at) {
-      const double apart = std::abs(found[i][at] - numeric[i][at]);
+      const double here = std::abs(found[i][at] - numeric[i][at]);
       magnitude = std::max(magnitude, std::abs(numeric[i][at]));
-      difference = std::max(difference, std::isfinite(apart) ? apart : std::numeric_limits<double>::infinity());
+      difference = std::max(difference, std::isfinite(here) ? here : std::numeric_limits<double>::infinity());
     }
     error = std::max(error, difference / magnitude);
   }

@@ -30,7 +30,7 @@ void copy(const Buffer& from, Buffer& to) {
 }
 
 void check(Tensor t, DType dtype) {
-  require(t.dtype() == dtype, "gradients: tensor holds ", t.dtype(), ", its gradient was asked for as ", dtype);
+  require(t.dtype() == dtype, "gradients: tensor holds ", t.dtype(), ", but its gradient was asked for as ", dtype);
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ void* Gradients::write(Tensor x, DType dtype, bool& add) {
 void* Gradients::take(Tensor y, DType dtype) {
   check(y, dtype);
   TensorRecord& record = *y.record();
-  require(record.gradient != nullptr, "gradients: reuse of a gradient that nothing flowed into, expected a check by of() first");
+  require(record.gradient != nullptr, "gradients: reuse() where no gradient has arrived, expected a check with of() before");
   bool add = false;
   return write(y, dtype, add);
 }

@@ -5,20 +5,20 @@
 
 namespace dikkat {
 
-/// All that a backward closure may touch. L is what backward() was called on.
+/// The gradients as a backward closure sees them. L is the tensor that backward() was called on.
 class Gradients {
  public:
   explicit Gradients(BufferPool& pool) : pool_(pool) {}
 
-  /// dL/dy, or null if nothing flowed into y.
+  /// dL/dy, or null if no gradient has arrived at y.
   template <class T>
   const T* of(Tensor y) const {
     return static_cast<const T*>(read(y, kDType<T>));
   }
 
-  /// Where dL/dx goes, and whether to overwrite what lies there or add to it; null if x needs no gradient. What is handed
-  /// out counts as written: ask only when the whole of it will be. Asking twice for the same x gives the same memory, to be
-  /// overwritten first and added to second.
+  /// The memory for dL/dx, and whether to overwrite it or to add to it; null if x needs no gradient. The memory counts as written from
+  /// now on, so ask only if all of it will be written. Asking twice for the same x gives the same memory: overwrite it the first time,
+  /// add to it the second.
   template <class T>
   GradOut<T> into(Tensor x) {
     bool add = false;
@@ -26,7 +26,7 @@ class Gradients {
     return {static_cast<T*>(to), add};
   }
 
-  /// dL/dy as scratch of the op that made y: taken over when nobody shares it, otherwise copied. of(y) is gone afterwards.
+  /// dL/dy as workspace for the op that made y: the buffer itself if no other tensor shares it, otherwise a copy. of(y) is gone afterwards.
   template <class T>
   T* reuse(Tensor y) {
     return static_cast<T*>(take(y, kDType<T>));

@@ -14,7 +14,7 @@
 namespace dikkat {
 namespace {
 
-/// Normal numbers by Box and Muller: elements 2i and 2i + 1 are made of uniform numbers 2i and 2i + 1.
+/// Normal numbers by the Box-Muller transform: elements 2i and 2i + 1 come from uniform numbers 2i and 2i + 1.
 template <class T>
 void draw_normal(index n, double std, const RandomStream& stream, T* out) {
   constexpr index kBlock = 1 << 12;  // even: no block cuts a pair
@@ -31,7 +31,7 @@ void draw_normal(index n, double std, const RandomStream& stream, T* out) {
 }
 
 template <class T>
-void give_first_values(const ParameterStore::Entry& entry, std::uint64_t seed) {
+void set_initial_values(const ParameterStore::Entry& entry, std::uint64_t seed) {
   auto* data = static_cast<T*>(entry.record.data);
   switch (entry.init.kind) {
     case Init::Kind::zeros: std::fill_n(data, entry.size(), T(0)); break;
@@ -43,7 +43,7 @@ void give_first_values(const ParameterStore::Entry& entry, std::uint64_t seed) {
 }  // namespace
 
 Parameter ParameterStore::add(std::string_view path, Shape shape, Init init, Decay decay, Role role, std::vector<index> row_parts) {
-  require(!laid_out_, "parameters: '", path, "' added after allocate(), expected all of them before");
+  require(!laid_out_, "parameters: '", path, "' added after allocate(), expected all parameters to be added before");
   for (const Entry& other : entries_) {
     require(other.path != path, "parameters: '", path, "' exists already, expected a path of its own");
   }
@@ -66,14 +66,14 @@ Parameter ParameterStore::add(std::string_view path, Shape shape, Init init, Dec
 }
 
 void ParameterStore::freeze(std::string_view path) {
-  require(!laid_out_, "parameters: '", path, "' frozen after lay_out(), expected that before");
+  require(!laid_out_, "parameters: '", path, "': freeze() after lay_out(), expected it before");
   Entry& entry = this->entry(path);
   entry.frozen = true;
   entry.record.needs_gradient = false;
 }
 
 void ParameterStore::lay_out() {
-  require(!laid_out_, "parameters: places are given already, expected lay_out() or reserve() once");
+  require(!laid_out_, "parameters: already laid out, expected one call of lay_out() or reserve()");
   laid_out_ = true;
   const auto order = [](const Entry* e) { return std::tuple(e->frozen, !e->frozen && e->decay == Decay::yes, std::string_view(e->path)); };
   std::sort(sorted_.begin(), sorted_.end(), [&](const Entry* a, const Entry* b) { return order(a) < order(b); });
@@ -106,9 +106,9 @@ void ParameterStore::reserve() {
 }
 
 void ParameterStore::initialise(std::uint64_t seed) {
-  require(allocated_, "parameters: have no memory yet, expected reserve() before");
+  require(allocated_, "parameters: no memory yet, expected reserve() before");
   for (Entry* entry : sorted_) {
-    for_float(dtype_, "parameters", [&](auto zero) { give_first_values<decltype(zero)>(*entry, seed); });
+    for_float(dtype_, "parameters", [&](auto zero) { set_initial_values<decltype(zero)>(*entry, seed); });
   }
 }
 
@@ -131,7 +131,7 @@ ParameterStore::Entry& ParameterStore::entry(std::string_view path) const {
 
 void* ParameterStore::slab(const Pages& pages, DType asked) const {
   require(asked == dtype_, "parameters: hold ", dtype_, ", asked for as ", asked);
-  require(allocated_, "parameters: have no memory yet, expected allocate() before");
+  require(allocated_, "parameters: no memory yet, expected allocate() before");
   return pages.data();
 }
 

@@ -6,12 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "autograd/base/names.h"
 #include "autograd/base/pages.h"
 #include "autograd/tape/tensor.h"
 
 namespace dikkat {
 
-/// How a parameter begins.
+/// How a parameter is initialised.
 struct Init {
   enum class Kind { zeros, ones, normal } kind = Kind::zeros;
   double std = 0;
@@ -21,15 +22,19 @@ struct Init {
   static constexpr Init normal(double std) { return {Kind::normal, std}; }
 };
 
-/// Whether weight decay pulls at it.
+/// Whether weight decay applies to a parameter.
 enum class Decay : bool { no, yes };
 
-/// What a parameter is in its model. Optimizers and optim.groups choose by it.
+/// What a parameter is for. Optimizers and optim.groups select parameters by it.
 enum class Role {
-  vector,     // biases, gains of norms: anything that is no matrix
+  vector,     // biases and gains of norms: everything that is not a matrix
   hidden,     // a matrix between two hidden layers
-  embedding,  // a table with a row for each token or position; also where it is the output layer's weight at the same time
-  head,       // the output layer's weight, when it is a parameter of its own
+  embedding,  // a table with a row for each token or position, even if the output layer shares it
+  head,       // the output layer's weight, if the embedding does not share it
+};
+template <>
+struct Names<Role> {
+  static constexpr std::string_view of[] = {"vector", "hidden", "embedding", "head"};
 };
 
 /// A weight with a name. Converts to a Tensor that has no tape.
@@ -46,12 +51,12 @@ class Parameter {
   TensorRecord* record_ = nullptr;
 };
 
-/// All weights of a model in one slab: first those that are trained, sorted by (decay, path), then the frozen ones, sorted by path.
-/// Gradients lie in another slab, of the trained ones alone and with the same layout.
+/// All weights of a model in one slab: first the trained ones, sorted by (decay, path), then the frozen ones, sorted by path. Gradients lie
+/// in a second slab, which has the same layout but no place for the frozen ones.
 ///
-///   ParameterStore store;            // layers name their parameters while they are built
-///   store.freeze("wte.weight");      // if it is not to be trained
-///   store.allocate(seed);            // then they get their places and first values
+///   ParameterStore store;            // layers add their parameters while they are built
+///   store.freeze("wte.weight");      // a parameter that is not trained
+///   store.allocate(seed);            // gives them memory and initial values
 class ParameterStore {
  public:
   /// `dtype` is the element type: the type of weights and gradients in memory. It is f32 for training, and f64 for checking gradients. The
@@ -65,7 +70,7 @@ class ParameterStore {
     Init init;
     Decay decay = Decay::no;
     Role role = Role::vector;
-    std::vector<index> row_parts;  // of a matrix that is several below one another (q | k | v): the rows of each; empty: it is one
+    std::vector<index> row_parts;  // of a matrix that stacks several (q, k, v): the rows of each; empty: it is one matrix
     bool frozen = false;
     index offset = 0;  // in the slab
     TensorRecord record;
@@ -76,41 +81,41 @@ class ParameterStore {
     index size() const { return record.shape.size(); }
   };
 
-  /// row_parts: see Entry. Throws Error for a path that exists already, for parts that are not all rows of a matrix, and once reserve()
-  /// was called.
+  /// row_parts: see Entry. Throws Error for a path that exists already, for parts that do not add up to the matrix's rows, and after
+  /// lay_out().
   Parameter add(std::string_view path, Shape shape, Init init, Decay decay, Role role, std::vector<index> row_parts = {});
 
-  /// The parameter stays as it is: it needs no gradient, has no memory for one, and optimizers do not know it. Throws Error where there is
-  /// no such path, and once places are given (lay_out()).
+  /// The parameter will not be trained: it has no gradient and no optimizer state. Throws Error if there is no such path, and after
+  /// lay_out().
   void freeze(std::string_view path);
 
-  /// Gives every parameter its place and its first values: reserve() and initialise().
+  /// Gives every parameter its memory and its initial values: reserve() and initialise().
   void allocate(std::uint64_t seed) {
     reserve();
     initialise(seed);
   }
-  /// Gives every parameter its place (Entry::offset), without memory. Throws Error when called twice.
+  /// Sorts the parameters and sets their offsets (Entry::offset); maps no memory. Throws Error when called twice.
   void lay_out();
-  /// Maps the memory, and touches none of it; with lay_out(), if that was not called. Throws Error when there is none, or when called
-  /// twice.
+  /// Maps the memory without touching it. Calls lay_out() if that was not done. Throws Error when there is not enough memory, or when
+  /// called twice.
   void reserve();
-  /// Gives every parameter its first values, a function of (seed, path). Throws Error before reserve().
+  /// Gives every parameter its initial values, a function of (seed, path). Throws Error before reserve().
   void initialise(std::uint64_t seed);
 
   DType dtype() const { return dtype_; }
   bool is_laid_out() const { return laid_out_; }
   /// Elements of all parameters.
   index parameter_count() const;
-  /// In the order of the slab; before lay_out() in that of their making.
+  /// All parameters in the order of the slab; before lay_out(), in the order in which they were added.
   const std::vector<Entry*>& entries() const { return sorted_; }
-  /// Those that are trained, likewise, after lay_out().
+  /// The trained parameters in the order of the slab. Only after lay_out().
   std::span<Entry* const> trainable() const { return {sorted_.data(), trainable_}; }
-  /// Throws Error when there is none of that path.
+  /// Throws Error when no parameter has that path.
   Entry& entry(std::string_view path) const;
 
-  /// Elements of the slab: those of the parameters, each rounded up to 64 bytes. What is between them is zero.
+  /// Elements of the slab. Each parameter is padded to a multiple of 64 bytes; the padding is zero.
   index slab_size() const { return slab_size_; }
-  /// Elements of its first part, of those that are trained, which is the size of the gradients' slab.
+  /// Elements of the first part of the slab, that of the trained parameters. The slab of gradients has the same size.
   index trainable_size() const { return trainable_size_; }
   template <class T>
   const T* weights() const {
@@ -120,27 +125,28 @@ class ParameterStore {
   T* weights() {
     return static_cast<T*>(slab(weights_, kDType<T>));
   }
-  /// Sums since the last clear_gradients(). Call complete_gradients() before: what no backward pass has written holds anything.
+  /// Gradients summed since the last clear_gradients(). Call complete_gradients() before reading: memory that no backward pass has written
+  /// is undefined.
   template <class T>
   T* gradients() {
     return static_cast<T*>(slab(gradients_, kDType<T>));
   }
 
-  /// What no backward pass has written counts as zero: makes it so.
+  /// Sets gradients that no backward pass has written to zero.
   void complete_gradients();
-  /// The next backward pass overwrites.
+  /// The next backward pass overwrites the gradients.
   void clear_gradients();
 
  private:
   void* slab(const Pages& pages, DType asked) const;
 
   DType dtype_;
-  std::deque<Entry> entries_;  // addresses stay
+  std::deque<Entry> entries_;  // a deque: addresses of entries do not change
   std::vector<Entry*> sorted_;
   Pages weights_, gradients_;
   index slab_size_ = 0;
   index trainable_size_ = 0;
-  std::size_t trainable_ = 0;  // parameters
+  std::size_t trainable_ = 0;  // number of trained parameters
   bool laid_out_ = false, allocated_ = false;
 };
 

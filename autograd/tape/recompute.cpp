@@ -10,7 +10,7 @@ namespace dikkat {
 
 Recomputation::Recomputation(Tape& tape, Recording recording)
     : outer_(tape), inner_(*(tape.inner_ ? tape.inner_ : tape.inner_ = std::unique_ptr<Tape>(new Tape(tape.pool_)))) {
-  require(&tape.pool_ == &tape.own_pool_, "recompute: called from within another one, expected one at a time");
+  require(&tape.pool_ == &tape.own_pool_, "recompute: called within another recompute(), expected one at a time");
   inner_.reset();
   inner_.observe(tape.observer_);
   inner_.enter(tape.region_);
@@ -49,7 +49,8 @@ void Recomputation::backward(std::span<const Tensor> outputs, std::span<const Te
       outer_.release_gradient(outputs[i]);
     }
   }
-  // What has flowed into an input already is added to, and not added afterwards: a product's sums begin with it.
+  // An input may have a gradient already. The inner tape must add to it: matrix products start their sums from it, so adding later would
+  // change bits.
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (entered[i] && entered[i].needs_gradient() && entered[i].record()->gradient == nullptr) {
       std::swap(entered[i].record()->gradient, inputs[i].record()->gradient);
@@ -57,7 +58,7 @@ void Recomputation::backward(std::span<const Tensor> outputs, std::span<const Te
   }
   inner_.run_nodes();
   if (outer_.observed()) {
-    outer_.observer_->backward_begins();  // what has run was told on its own; the rest is this node's
+    outer_.observer_->backward_begins();  // the inner nodes have reported their own time; what follows belongs to this node
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!entered[i]) {

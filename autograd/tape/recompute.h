@@ -7,7 +7,7 @@
 
 namespace dikkat {
 
-/// For recompute(): the inner tape of a tape, for as long as this lives.
+/// Used by recompute(): the inner tape of a tape, on which the recomputed part runs. The inner tape is cleared when this is destroyed.
 class Recomputation {
  public:
   Recomputation(Tape& tape, Recording recording);
@@ -20,7 +20,7 @@ class Recomputation {
   Tensor enter(Tensor x);
   /// A copy of y on the outer tape; null for null.
   Tensor leave(Tensor y);
-  /// What flowed into `outputs` of the outer tape flows on, by way of `made` and `entered`, to `inputs`.
+  /// Propagates the gradients of `outputs` (outer tape) through `made` and `entered` (inner tape) to `inputs` (outer tape).
   void backward(std::span<const Tensor> outputs, std::span<const Tensor> made, std::span<const Tensor> entered,
                 std::span<const Tensor> inputs, Gradients& gradients);
 
@@ -29,10 +29,10 @@ class Recomputation {
   Tape& inner_;
 };
 
-/// f(tape, inputs), of which only the outputs are kept: what lies between is computed again in backward. The outputs and gradients are
-/// those that f alone would give, bit by bit; one f after the other needs the memory of the largest. Inputs and outputs may be absent
-/// (null); f may use parameters, but no other tensor of the outer tape, and is called twice, so it must be a function of its inputs.
-/// It lives in the tape's arena as backward closures do. Throws Error when called from within another recompute().
+/// Activation checkpointing: computes f(tape, inputs) and keeps only the outputs. Backward computes the rest again. Outputs and gradients
+/// have the same bits as without recomputation. All recomputed parts of a tape use the same memory, so they need that of the largest.
+/// Inputs and outputs may be absent (null). f may use parameters, but no other tensor of the outer tape; it is called twice, so it must be
+/// a function of its inputs. It lives in the tape's arena, as backward closures do. Throws Error when called within another recompute().
 template <std::size_t kOutputs, std::size_t kInputs, class F>
 std::array<Tensor, kOutputs> recompute(Tape& tape, const std::array<Tensor, kInputs>& inputs, F f) {
   const auto needs_gradient = [](Tensor x) { return x && x.needs_gradient(); };

@@ -114,7 +114,7 @@ void Tape::backward(Tensor y, Tensor dy) {
 void Tape::run_backward(Tensor y, Buffer* dy) {
   if (!y.needs_gradient() || y.tape() != this || spent_) {
     pool_.release(dy);
-    require(y.needs_gradient() && y.tape() == this, "backward: nothing that this tape made it of needs a gradient");
+    require(y.needs_gradient() && y.tape() == this, "backward: the tensor depends on nothing on this tape that needs a gradient");
     fail("backward: called a second time, expected reset() in between");
   }
   y.record()->gradient = dy;
@@ -149,7 +149,7 @@ void Tape::release_gradient(Tensor t) noexcept {
 }
 
 void Tape::release_gradients() noexcept {
-  for (; last_ != nullptr; last_ = last_->previous) {  // left over when backward was not run, or threw
+  for (; last_ != nullptr; last_ = last_->previous) {  // nodes are left when backward was not run, or threw
     for (const Tensor output : last_->about.outputs) {
       release_gradient(output);
     }

@@ -15,17 +15,17 @@
 
 namespace dikkat {
 
-/// What runs in backward. It lives in the tape's arena and is never destroyed, so it may own nothing: it captures Tensors,
-/// pointers into the arena and plain numbers.
+/// The function that computes an op's gradients. It lives in the tape's arena and is never destroyed, so it must not own anything: it
+/// captures Tensors, pointers into the arena and plain numbers.
 template <class F>
 concept BackwardClosure = std::invocable<F&, Gradients&> && std::is_trivially_copyable_v<F> && std::is_trivially_destructible_v<F>;
 
 enum class Recording : bool { off, on };
 
-/// The parts of a model, for reports by part. A model says which one its next ops belong to by Tape::enter().
+/// The parts of a model, for reports by part. A model calls Tape::enter() to say which part its next ops belong to.
 enum class Region : std::uint8_t { none, embedding, blocks, head };
 
-/// What an op worked on, and what that cost.
+/// One run of an op: its operands, results and cost.
 struct OpRun {
   const char* op;  // its name
   Region region;
@@ -33,14 +33,14 @@ struct OpRun {
   OpCost cost;
 };
 
-/// Is told when ops run: for profiles. All calls come from the thread that the tape is used on.
+/// Is called when ops run, for profiles. All calls come from the thread that uses the tape.
 class TapeObserver {
  public:
   virtual ~TapeObserver() = default;
-  /// An op has begun, forward; and is done. One that throws is never done.
+  /// The forward part of an op begins; ends. There is no end when the op throws.
   virtual void forward_begins() = 0;
   virtual void forward_ends(const OpRun& run) = 0;
-  /// Likewise its backward closure.
+  /// The same for its backward closure.
   virtual void backward_begins() = 0;
   virtual void backward_ends(const OpRun& run) = 0;
 };
@@ -68,7 +68,7 @@ class Tape {
     return copy_in(shape, kDType<T>, values.data(), static_cast<index>(values.size()), needs_gradient);
   }
 
-  /// The parameter as a tensor of this tape: for computations in which nothing else is.
+  /// The parameter as a tensor of this tape. Needed when no other operand of an op is on a tape.
   Tensor use(Tensor parameter);
 
   // For ops: name the op, make its outputs and what it saves, call the kernel, record.
@@ -91,7 +91,7 @@ class Tape {
   }
 
   /// Keeps `backward` to be run when a gradient has flowed into one of the outputs; drops it if no input needs a gradient.
-  /// `cost` is for observers; an op that gives none shows with its time alone.
+  /// `cost` is for observers; without it, a profile shows only the op's time.
   template <BackwardClosure F>
   void record(std::initializer_list<Tensor> inputs, std::initializer_list<Tensor> outputs, F backward) {
     record(inputs, outputs, OpCost{}, backward);
@@ -109,20 +109,20 @@ class Tape {
     }
   }
 
-  /// Tells `observer` about every op from here on, or with null nobody. It must outlive its use.
+  /// From now on `observer` is called for every op; null ends that. It must outlive its use.
   void observe(TapeObserver* observer) { observer_ = observer; }
   bool observed() const { return observer_ != nullptr; }
 
   /// For models: the ops that follow, until the next call or reset(), belong to this part of the model.
   void enter(Region region) { region_ = region; }
 
-  /// Derivatives of a scalar, once until reset(): closures run, and gradients are given back, as it goes.
-  /// Throws Error when y is no scalar, when nothing that it was made of needs a gradient, or when called a second time.
+  /// Computes the derivatives of a scalar. Gradients of intermediate results are freed on the way. Call it once between two reset().
+  /// Throws Error when y is not a scalar, when nothing that y depends on needs a gradient, or when called a second time.
   void backward(Tensor y);
-  /// Derivatives of <dy, y>, dy having y's shape and type.
+  /// Computes the derivatives of <dy, y>; dy has y's shape and type.
   void backward(Tensor y, Tensor dy);
 
-  /// After backward: dL/dx of an input that needs one, or null if nothing flowed into it.
+  /// After backward: dL/dx of an input that needs a gradient, or null if none arrived.
   template <class T>
   const T* gradient(Tensor x) const {
     return Gradients(pool_).of<T>(x);
@@ -130,15 +130,15 @@ class Tape {
 
   /// Forgets every tensor.
   void reset();
-  /// Maps the memory of a first step that is known to take as much as `like` has taken. Throws Error when the system has none.
+  /// Maps as much memory as `like` has used, before a first step of the same size. Throws Error when the system has not enough.
   void reserve(const Tape& like);
-  /// The largest step has been seen: growing later throws, naming the op.
+  /// Call it after the largest step: from now on, a step that needs more memory throws Error, which names the op.
   void freeze();
 
-  /// Bytes of activations and closures, and of their gradients, at their highest so far.
+  /// Highest number of bytes so far of activations and closures; of their gradients.
   std::size_t activation_bytes() const { return arena_.peak() + (inner_ ? inner_->activation_bytes() : 0); }
   std::size_t gradient_bytes() const { return pool_.capacity(); }
-  /// Of activation_bytes(), those of what is computed twice (recompute()).
+  /// The part of activation_bytes() that holds recomputed activations (recompute()).
   std::size_t recomputation_bytes() const { return inner_ ? inner_->activation_bytes() : 0; }
 
  private:
@@ -155,7 +155,7 @@ class Tape {
     Tensor tensor;
   };
 
-  /// The tape of what is computed twice (recompute()), whose gradients come from `pool`.
+  /// The inner tape, for recompute(). Its gradients come from `pool`.
   explicit Tape(BufferPool& pool) : arena_("recomputed activation"), pool_(pool), recording_(Recording::off) {}
 
   void keep_gradient(Tensor leaf);
@@ -167,9 +167,9 @@ class Tape {
   void run_backward(Tensor y, Buffer* dy);
   void run_nodes();
   void release_gradient(Tensor t) noexcept;
-  /// All that are left, of nodes that have not run and of inputs.
+  /// Releases the gradients of nodes that have not run, and of inputs.
   void release_gradients() noexcept;
-  /// As reset(), and asks the system for nothing: destructors may.
+  /// As reset(), but allocates nothing, so that destructors can call it.
   void forget() noexcept;
 
   Arena arena_;
@@ -182,7 +182,7 @@ class Tape {
   Region region_ = Region::none;
   Node* last_ = nullptr;
   bool spent_ = false;      // backward has run
-  Leaf* leaves_ = nullptr;  // inputs that need gradients: theirs are kept until reset
+  Leaf* leaves_ = nullptr;  // inputs that need gradients, which are kept until reset
 };
 
 }  // namespace dikkat

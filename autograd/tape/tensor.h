@@ -8,7 +8,7 @@ namespace dikkat {
 
 class Tape;
 
-/// Where a parameter's gradient lies, and whether anything was written there since the last optimizer step.
+/// Where a parameter's gradient lies, and whether it was written since the last optimizer step.
 struct ParameterGradient {
   void* data = nullptr;
   bool written = false;
@@ -22,7 +22,7 @@ struct TensorRecord {
   void* data = nullptr;                    // shape.size() elements, contiguous, row-major
   Tape* tape = nullptr;                    // null for a parameter
   ParameterGradient* parameter = nullptr;  // null for anything else
-  Buffer* gradient = nullptr;              // during backward, once something flowed in
+  Buffer* gradient = nullptr;              // during backward, once a gradient has arrived
 };
 
 /// A value that may take part in a computation: one word, copied freely, immutable once the op that made it has returned.
@@ -45,7 +45,7 @@ class Tensor {
   const T* data() const {
     return mutable_data<T>();
   }
-  /// For the op that makes it.
+  /// Only for the op that computes the tensor.
   template <class T>
   T* mutable_data() const {
     require(record_->dtype == kDType<T>, "tensor: holds ", record_->dtype, ", asked for as ", kDType<T>);

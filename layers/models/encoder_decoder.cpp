@@ -14,7 +14,7 @@ void require_tokens(const char* what, Tensor tokens, Tensor lengths, index block
           " lengths are ", lengths ? lengths.shape() : Shape{}, ", expected i32 [", tokens.shape()[0], "]");
 }
 
-/// Lengths (B) as the end of the keys that each of `queries` positions sees: (B, queries). Absent stays absent.
+/// key_end (B, queries) from lengths (B): all queries of row b see the keys below lengths[b]. Absent stays absent.
 Tensor key_ends(Pass& pass, Tensor lengths, index queries) {
   if (!lengths) {
     return {};
@@ -55,7 +55,7 @@ EncoderDecoder::Memory EncoderDecoder::encode(Pass& pass, Tensor source, Tensor 
 Tensor EncoderDecoder::features(Pass& pass, Tensor targets, const Memory& memory, Tensor target_lengths) const {
   require_tokens("target", targets, target_lengths, config_.block_size);
   require(memory.x.shape()[0] == targets.shape()[0], "encoder-decoder: ", targets.shape()[0], " targets for a memory of ",
-          memory.x.shape()[0], " sources, expected one source for each");
+          memory.x.shape()[0], " sources, expected one source for each target");
   const index time = targets.shape()[1];
   const Tensor x = decoder_(
       pass, decoder_embed_(pass, targets),

@@ -7,32 +7,33 @@
 
 namespace dikkat {
 
-/// The encoder-decoder transformer (Vaswani et al. 2017). The encoder reads a source; the decoder reads a target from left to right,
-/// looking at the encoder's output through cross-attention, and says what comes next. Both are stacks as GPT's.
-/// Weights begin as Glorot and Bengio (2010) have them, normal with variance 2 / (in + out); token rows with variance 1 / C.
+/// The encoder-decoder transformer (Vaswani et al. 2017). The encoder reads a source. The decoder reads a target from left to right,
+/// attends to the encoder's output through cross-attention, and predicts the next token. Both are stacks as in GPT. Weights are initialised
+/// as by Glorot and Bengio (2010), normal with variance 2 / (in + out); token rows with variance 1 / C.
 class EncoderDecoder {
  public:
-  /// Throws Error when the configuration makes no model, as checked() says; config.kind is not read.
+  /// Throws Error as checked() does. config.kind is ignored.
   EncoderDecoder(const Scope& s, const TransformerConfig& config);
 
-  /// What the decoder looks at: the encoder's output (B, S, C) and how many positions of each row are text, i32 (B); absent: all.
+  /// What the decoder attends to: the encoder's output (B, S, C), and the number of positions of each row that are not padding, i32 (B);
+  /// absent: all.
   struct Memory {
     Tensor x;
     Tensor lengths{};
   };
 
-  /// Source tokens (B, S) of i32, padded behind; lengths i32 (B), or absent where there is no padding. What is padding is never
-  /// looked at. Throws Error for S outside of 1 to block_size, other shapes, lengths outside of 0 to S, unknown tokens.
+  /// Source tokens (B, S) of i32, padded at the end; lengths i32 (B), or absent if there is no padding. Nothing attends to padding.
+  /// Throws Error for S outside of 1 to block_size, other shapes, lengths outside of 0 to S, unknown tokens.
   Memory encode(Pass& pass, Tensor source, Tensor lengths = {}) const;
-  /// Target tokens (B, T), which begin with the start mark, to what the output head reads, (B, T, C). Each row of the targets sees
-  /// its own memory. Throws Error as encode() does.
+  /// Target tokens (B, T), which begin with the start token, to the features that the output head reads, (B, T, C). Row b of the targets
+  /// attends to row b of the memory. Throws Error as encode() does.
   Tensor features(Pass& pass, Tensor targets, const Memory& memory, Tensor target_lengths = {}) const;
   /// (..., C) to logits (..., V).
   Tensor logits(Pass& pass, Tensor features) const;
   /// The output head's weight, (V, C).
   Tensor head() const { return head_; }
 
-  /// With every default computed.
+  /// The configuration with all defaults computed.
   const TransformerConfig& config() const { return config_; }
 
  private:

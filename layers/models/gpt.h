@@ -8,26 +8,27 @@
 namespace dikkat {
 
 /// GPT-2 (Radford et al. 2019): token + position embedding, a pre-LN stack, a final norm and a linear output head without bias.
-/// Weights begin as GPT-2's: normal with 0.02, projections into the residual stream with 0.02 / sqrt(2 n_layer).
+/// Weights are initialised as GPT-2's: normal with standard deviation 0.02; projections into the residual stream with 0.02 / sqrt(2
+/// n_layer).
 class Gpt {
  public:
-  /// Throws Error when the configuration makes no model, as checked() says; config.kind is not read.
+  /// Throws Error as checked() does. config.kind is ignored.
   Gpt(const Scope& s, const TransformerConfig& config);
 
   /// Tokens (B, T) of i32, 1 <= T <= block_size, to logits (B, T, V). Throws Error for any other shape and for unknown tokens.
   Tensor operator()(Pass& pass, Tensor tokens) const { return logits(pass, features(pass, tokens)); }
-  /// The two halves of it: tokens (B, T) to what the output head reads, (B, T, C); and that, (..., C), to logits (..., V).
+  /// Its two halves: tokens (B, T) to the features that the output head reads, (B, T, C); and features (..., C) to logits (..., V).
   Tensor features(Pass& pass, Tensor tokens) const { return features(pass, tokens, nullptr); }
   Tensor logits(Pass& pass, Tensor features) const;
-  /// The same for tokens that follow those in the cache, B sequences of it at most, which are then in it too: T may be up to block_size
-  /// less its length. The tape must not record.
+  /// The same for tokens that follow those in the cache; they are added to it. B is at most the number of its sequences, and T at most
+  /// block_size minus its length. The tape must not record.
   Tensor features(Pass& pass, Tensor tokens, KeyValueCache& cache) const { return features(pass, tokens, &cache); }
-  /// An empty cache for `sequences` sequences. Throws Error where there is no memory for it.
+  /// An empty cache for `sequences` sequences. Throws Error if there is not enough memory.
   KeyValueCache cache(index sequences) const;
   /// The output head's weight, (V, C).
   Tensor head() const { return head_; }
 
-  /// With every default computed.
+  /// The configuration with all defaults computed.
   const TransformerConfig& config() const { return config_; }
 
  private:

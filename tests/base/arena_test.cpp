@@ -60,7 +60,7 @@ TEST(Arena, FrozenItNamesTheOpAndTheBytes) {
   EXPECT_TRUE(arena.frozen());
   arena.allocate(3 << 20, "linear");
   const std::string error = error_of([&] { arena.allocate(12345678, "attention"); });
-  EXPECT_EQ(error.rfind("attention: needs 12345678 bytes more of the activation arena, which was frozen at ", 0), 0U) << error;
+  EXPECT_EQ(error.rfind("attention: needs 12345678 more bytes of the activation arena, which was frozen at ", 0), 0U) << error;
   arena.reset();
   EXPECT_EQ(error_of([&] { arena.allocate(3 << 20, "linear"); }), "") << "a step of the old size still fits";
 }

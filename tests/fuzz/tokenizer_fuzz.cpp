@@ -37,8 +37,8 @@ void use(const Tokenizer& tokenizer, std::string_view input) {
     fuzz::hold(std::all_of(tokens.begin(), tokens.end(), is_id), "a token is below vocab_size");
     const std::string back = tokenizer.decode(tokens);
     fuzz::hold(tokens.empty() || !tokenizer.is_lossless() || back == text, "decode(encode(text)) is the text");
-    const auto settled = static_cast<std::size_t>(tokenizer.settled(text));
-    fuzz::hold(settled <= text.size(), "what is settled lies in the text");
+    const auto stable_prefix = static_cast<std::size_t>(tokenizer.stable_prefix(text));
+    fuzz::hold(stable_prefix <= text.size(), "the stable prefix lies in the text");
   }
   for (Token id = 0; id < std::min<index>(tokenizer.vocab_size(), 300); ++id) {
     static_cast<void>(tokenizer.decode({&id, 1}));

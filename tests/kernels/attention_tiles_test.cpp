@@ -17,12 +17,12 @@ TEST(AttentionIntervals, EveryLaneHasAValue) {
     std::memset(memory[i], i == 0 ? 0x11 : 0x22, sizeof memory[i]);
     intervals[i] = new (memory[i]) Intervals<float>(s, 0, 64, 6);
   }
-  EXPECT_EQ(std::memcmp(intervals[0]->first, intervals[1]->first, sizeof intervals[0]->first), 0);
-  EXPECT_EQ(std::memcmp(intervals[0]->last, intervals[1]->last, sizeof intervals[0]->last), 0);
+  EXPECT_EQ(std::memcmp(intervals[0]->key_begin, intervals[1]->key_begin, sizeof intervals[0]->key_begin), 0);
+  EXPECT_EQ(std::memcmp(intervals[0]->key_end, intervals[1]->key_end, sizeof intervals[0]->key_end), 0);
   for (index query = 6; query < kBlock; ++query) {
     const auto vector = query / kLanes<float>;
     const auto lane = query % kLanes<float>;
-    EXPECT_LE(intervals[0]->last[vector][lane], intervals[0]->first[vector][lane]) << "past the end no key is seen";
+    EXPECT_LE(intervals[0]->key_end[vector][lane], intervals[0]->key_begin[vector][lane]) << "past the end no key is seen";
   }
 }
 

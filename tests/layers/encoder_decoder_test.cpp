@@ -110,7 +110,7 @@ TEST(EncoderDecoder, RefusesWhatDoesNotFit) {
   EXPECT_EQ(error_of([&] {
               model.features(pass, ids({3, 5}), memory);
             }),
-            "encoder-decoder: 3 targets for a memory of 2 sources, expected one source for each");
+            "encoder-decoder: 3 targets for a memory of 2 sources, expected one source for each target");
   EXPECT_EQ(error_of([&] {
               model.features(pass, ids({2, 13}), memory);
             }),

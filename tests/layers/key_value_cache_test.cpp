@@ -147,7 +147,7 @@ TEST(KeyValueCache, NamesWhatDoesNotFit) {
   EXPECT_EQ(reading({1, 50}, 1), "");
   EXPECT_EQ(reading({1, 51}, 1), "gpt: tokens are [1, 51], expected (B, T) with T from 1 to 50, what is left of the block size 150");
   EXPECT_EQ(reading({2, 5}, 1), "attention: 2 batches of 5 keys for a cache of 1 by 150 that has 100, expected room for them");
-  EXPECT_EQ(reading({1, 5}, 1, Recording::on), "attention: a cache passes no gradients back, expected a tape that does not record");
+  EXPECT_EQ(reading({1, 5}, 1, Recording::on), "attention: a cache has no gradients, expected a tape that does not record");
 
   KeyValueCache cache = model.gpt.cache(2), other(2, 2, 10, 32), deeper(3, 2, 150, 32);
   EXPECT_NE(error_of([&] { cache.copy_sequence(0, other, 0); }), "");

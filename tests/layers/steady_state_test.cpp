@@ -154,7 +154,7 @@ TEST(SteadyState, HoldsForSamplingFromACache) {
     const std::vector<std::int32_t> tokens = some_tokens(2, kTrainingConfig.vocab_size);
     const auto fill_the_context = [&] {
       cache.clear();
-      while (cache.length() < cache.places()) {
+      while (cache.length() < cache.max_positions()) {
         Pass pass{.tape = tape};
         model.gpt.logits(pass, model.gpt.features(pass, tape.input<std::int32_t>({2, 1}, tokens), cache));
         tape.reset();

@@ -272,7 +272,7 @@ TEST(AttentionCache, GivesWhatAllQueriesAtOnceGive) {
         const index count = std::min(piece, time - at);
         const Tensor all = tape.input<float>({batch, time, 3 * width}, qkv);
         AttentionOptions options{.heads = heads, .head_size = size, .causal = causal};
-        const AttentionCache cache{.data = memory.data(), .batch = batch, .places = time, .length = at};
+        const AttentionCache cache{.data = memory.data(), .batch = batch, .max_positions = time, .length = at};
         options.cache = &cache;
         const Tensor found = self_attention(slice(all, 1, at, count), options);
         options.cache = nullptr;
@@ -287,12 +287,12 @@ TEST(AttentionCache, GivesWhatAllQueriesAtOnceGive) {
 
 TEST(AttentionCache, IsForNothingElse) {
   Tape tape(Recording::off);
-  const AttentionCache cache{.batch = 1, .places = 1};
+  const AttentionCache cache{.batch = 1, .max_positions = 1};
   const HeadColumns x{tape.input<float>({1, 1, 2}, numbers(2, 1))};
   AttentionOptions options{.heads = 1, .head_size = 2, .cache = &cache};
-  EXPECT_EQ(error_of([&] { attention_weights(x, x, options); }), "attention: weights of cached keys are not made, expected no cache");
+  EXPECT_EQ(error_of([&] { attention_weights(x, x, options); }), "attention: weights of cached keys are not computed, expected no cache");
   options.key_end = tape.input<std::int32_t>({1, 1}, std::vector<std::int32_t>{1});
-  EXPECT_EQ(error_of([&] { attention(x, x, x, options); }), "attention: key bounds beside a cache, expected one of them");
+  EXPECT_EQ(error_of([&] { attention(x, x, x, options); }), "attention: key bounds together with a cache, expected one of them");
 }
 
 }  // namespace

@@ -178,7 +178,7 @@ TEST(AdamWUse, IsRefusedWhereItCannotWork) {
   ParameterStore store;
   add_parameters(store);
   EXPECT_EQ(testing::error_of([&] { AdamW(store, kOptions); }),
-            "optimizer: parameters have no places yet, expected lay_out() or allocate() before");
+            "optimizer: the parameter store has not been laid out, expected lay_out() or allocate() before");
   store.allocate(1);
   AdamW adamw(store, kOptions);
   EXPECT_EQ(testing::error_of([&] { adamw.step(0, 0.1); }), "optimizer: step 0, expected 1 or more");

@@ -80,7 +80,7 @@ TEST(Parameters, FrozenOnesAreLeftAlone) {
   EXPECT_EQ(s.gradient("a"), (std::vector<double>{1, 1}));
   EXPECT_EQ(s.store.entry("b").gradient.data, nullptr);
   EXPECT_FALSE(s.store.entry("b").gradient.written);
-  EXPECT_EQ(error_of([&] { s.backward(s.b, 1); }), "backward: nothing that this tape made it of needs a gradient");
+  EXPECT_EQ(error_of([&] { s.backward(s.b, 1); }), "backward: the tensor depends on nothing on this tape that needs a gradient");
 }
 
 TEST(Parameters, WithoutRecordingNothingIsWritten) {
@@ -131,7 +131,7 @@ TEST(ParameterStore, FrozenOnesComeLastAndHaveNoMemoryForGradients) {
   EXPECT_EQ(store.trainable().size(), 2U);
   EXPECT_EQ(store.trainable_size(), 2 * 32);
   EXPECT_EQ(store.slab_size(), 4 * 32);
-  EXPECT_EQ(error_of([&] { store.freeze("b"); }), "parameters: 'b' frozen after lay_out(), expected that before");
+  EXPECT_EQ(error_of([&] { store.freeze("b"); }), "parameters: 'b': freeze() after lay_out(), expected it before");
   EXPECT_EQ(error_of([&] { ParameterStore().freeze("x"); }), "parameters: none is named 'x'");
 }
 
@@ -166,7 +166,7 @@ TEST(ParameterStore, FirstValuesFollowFromSeedAndPathAlone) {
 
 TEST(ParameterStore, RefusesWhatCannotBe) {
   ParameterStore store;
-  EXPECT_EQ(error_of([&] { store.weights<float>(); }), "parameters: have no memory yet, expected allocate() before");
+  EXPECT_EQ(error_of([&] { store.weights<float>(); }), "parameters: no memory yet, expected allocate() before");
   store.add("w", {2}, Init::zeros(), Decay::no, Role::vector);
   EXPECT_EQ(error_of([&] { store.add("w", {3}, Init::zeros(), Decay::no, Role::vector); }),
             "parameters: 'w' exists already, expected a path of its own");
@@ -175,7 +175,7 @@ TEST(ParameterStore, RefusesWhatCannotBe) {
   EXPECT_EQ(error_of([&] { store.add("q", {4, 2}, Init::zeros(), Decay::no, Role::hidden, {4, 0}); }), unlike);
   store.allocate(1);
   EXPECT_EQ(error_of([&] { store.add("v", {3}, Init::zeros(), Decay::no, Role::vector); }),
-            "parameters: 'v' added after allocate(), expected all of them before");
+            "parameters: 'v' added after allocate(), expected all parameters to be added before");
   EXPECT_EQ(error_of([&] { store.allocate(1); }), "parameters: allocate() called a second time");
   EXPECT_EQ(error_of([&] { (void)store.entry("v"); }), "parameters: none is named 'v'");
   EXPECT_EQ(error_of([&] { store.weights<double>(); }), "parameters: hold f32, asked for as f64");

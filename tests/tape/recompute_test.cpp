@@ -121,7 +121,7 @@ TEST(Recompute, OneWithinAnotherIsRefused) {
     return in;
   };
   EXPECT_EQ(testing::error_of([&] { recompute<1>(tape, std::array{a}, nested); }),
-            "recompute: called from within another one, expected one at a time");
+            "recompute: called within another recompute(), expected one at a time");
   const auto out = recompute<1>(tape, std::array{a}, [](Tape&, const std::array<Tensor, 1>& in) { return std::array{squared(in[0])}; });
   tape.backward(total(out[0]));
   EXPECT_EQ(tape.gradient<double>(a)[7], 2 * values(0.1)[7]) << "the tape is as good as before";

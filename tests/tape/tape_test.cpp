@@ -181,7 +181,7 @@ TEST(Tape, AGradientOfAnotherTypeIsRefused) {
   Tape tape;
   const Tensor x = input(tape, {1, 2});
   tape.backward(total(x));
-  EXPECT_EQ(error_of([&] { (void)tape.gradient<float>(x); }), "gradients: tensor holds f64, its gradient was asked for as f32");
+  EXPECT_EQ(error_of([&] { (void)tape.gradient<float>(x); }), "gradients: tensor holds f64, but its gradient was asked for as f32");
 }
 
 TEST(Tape, FrozenItRefusesALargerStepNamingTheOp) {
@@ -196,8 +196,8 @@ TEST(Tape, FrozenItRefusesALargerStepNamingTheOp) {
   step(100000);
   step(1000);
   const std::string error = error_of([&] { step(150000); });
-  EXPECT_TRUE(error.rfind("times: needs 1200000 bytes more of the activation arena", 0) == 0 ||
-              error.rfind("squared: needs 1200000 bytes more", 0) == 0)
+  EXPECT_TRUE(error.rfind("times: needs 1200000 more bytes of the activation arena", 0) == 0 ||
+              error.rfind("squared: needs 1200000 more bytes", 0) == 0)
       << error;
   tape.reset();
   step(100000);

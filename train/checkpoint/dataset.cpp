@@ -11,7 +11,7 @@ namespace dikkat {
 namespace {
 
 Dataset scalar(std::string path, ElementType type, const void* value) {
-  return {.path = std::move(path), .type = type, .shape = {}, .data = value, .bytes = bytes_of(type, {}).value()};
+  return {.path = std::move(path), .type = type, .shape = {}, .data = value, .bytes = bytes_of(type, {})};
 }
 
 Dataset dataset_of(std::string path, const std::string& text) {
@@ -31,10 +31,9 @@ Dataset dataset_of(std::string path, const bool& value) {
 Dataset dataset_of(const TensorView& tensor) {
   require(is_storable_path(tensor.path), "tensor \"", tensor.path,
           "\": this path cannot be stored, expected model/NAME or optimizer/SLAB/NAME without control characters");
-  const auto bytes = bytes_of(tensor.type, tensor.shape);
-  require(bytes.has_value(), "tensor ", tensor.path, " has more bytes than can be counted");
-  require(tensor.data != nullptr || *bytes == 0, "tensor ", tensor.path, " has no data");
-  return {.path = tensor.path, .type = tensor.type, .shape = tensor.shape, .data = tensor.data, .bytes = *bytes};
+  const index bytes = bytes_of(tensor.type, tensor.shape);
+  require(tensor.data != nullptr || bytes == 0, "tensor ", tensor.path, " has no data");
+  return {.path = tensor.path, .type = tensor.type, .shape = tensor.shape, .data = tensor.data, .bytes = bytes};
 }
 
 }  // namespace

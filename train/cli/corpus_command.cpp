@@ -89,9 +89,9 @@ int corpus_inspect_command(const CorpusInspectArguments& arguments) {
 
   if (arguments.json) {
     nlohmann::ordered_json object{{"files", corpus.files.size()}, {"documents", facts.documents}, {"bytes", facts.bytes}};
-    object["passed_over"] = nlohmann::ordered_json::array();
-    for (const PassedOver& kind : corpus.passed_over) {
-      object["passed_over"].push_back({{"files", kind.files}, {"what", kind.what}, {"example", kind.example}});
+    object["skipped"] = nlohmann::ordered_json::array();
+    for (const SkippedFiles& kind : corpus.skipped) {
+      object["skipped"].push_back({{"files", kind.files}, {"what", kind.what}, {"example", kind.example}});
     }
     object["characters"] = characters_found != nullptr ? nlohmann::ordered_json(characters_found->vocab_size()) : nlohmann::ordered_json();
     object["tokenizer"] = {{"kind", tokenizer->kind()}, {"vocab_size", tokenizer->vocab_size()}};
@@ -109,8 +109,8 @@ int corpus_inspect_command(const CorpusInspectArguments& arguments) {
   }
   const auto show = [](const char* name, const std::string& text) { put(fmt::format("{:<12}{}\n", name, text)); };
   show("files", grouped_digits(static_cast<index>(corpus.files.size())));
-  if (!corpus.passed_over.empty()) {
-    show("", describe(corpus.passed_over));
+  if (!corpus.skipped.empty()) {
+    show("", describe(corpus.skipped));
   }
   show("documents", grouped_digits(facts.documents));
   show("bytes", grouped_digits(facts.bytes));

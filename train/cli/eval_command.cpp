@@ -65,7 +65,7 @@ class SkippingTokenizer : public Tokenizer {
       }
     }
   }
-  index settled(std::string_view text) const override { return inner_.settled(text); }
+  index stable_prefix(std::string_view text) const override { return inner_.stable_prefix(text); }
   std::string decode(std::span<const Token> tokens) const override { return inner_.decode(tokens); }
   std::string to_json() const override { return inner_.to_json(); }
   std::optional<Token> separator() const override { return inner_.separator(); }

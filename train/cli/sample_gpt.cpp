@@ -38,7 +38,7 @@ const char* name_of(Ending ending) {
   switch (ending) {
     case Ending::length: return "length";
     case Ending::end_token: return "end";
-    case Ending::told: return "stop";
+    case Ending::stopped: return "stop";
     case Ending::interrupted: return "interrupted";
   }
   return "";
@@ -101,7 +101,7 @@ class Writer {
  public:
   Writer(const SampleArguments& arguments, const TrainedModel& trained)
       : arguments_(arguments), model_(trained.model->gpt()), tokenizer_(*trained.tokenizer) {
-    vocabulary_ = {.size = tokenizer_.vocab_size(), .unwritten = tokenizer_.unwritten()};
+    vocabulary_ = {.size = tokenizer_.vocab_size(), .suppressed = tokenizer_.suppressed_tokens()};
     if (!arguments.ignore_end) {
       vocabulary_.end = tokenizer_.separator();
     }

@@ -117,7 +117,7 @@ int train_command(const TrainArguments& arguments) {
   CorpusOptions reading = arguments.reading;
   reading.any_bytes = arguments.options.kind == ByteTokenizer::kKind;
   const Corpus corpus = open_corpus(arguments.corpus, reading);
-  if (const std::string note = describe(corpus.passed_over); !note.empty()) {
+  if (const std::string note = describe(corpus.skipped); !note.empty()) {
     tell(note);
   }
   const auto maker = make_tokenizer_maker(arguments.options);

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "autograd/tape/parameters.h"
 #include "layers/transformer_config.h"
 
 namespace dikkat {
@@ -38,14 +39,13 @@ struct DataConfig {
 /// entries select a parameter, the last one that sets a value counts.
 struct ParameterGroupConfig {
   std::string match{};                    // a pattern for the parameter's path, with * and ?; empty: any
-  std::string role{};                     // one of kParameterRoles; empty: any
+  std::optional<Role> role{};             // empty: any
   std::optional<double> learning_rate{};  // in place of optim.learning_rate; the schedule has the same form
   std::optional<double> weight_decay{};   // also of biases and norms
   std::optional<bool> frozen{};
 
   bool operator==(const ParameterGroupConfig&) const = default;
 };
-inline constexpr std::string_view kParameterRoles[] = {"vector", "hidden", "embedding", "head"};  // in the order of Role
 
 struct OptimConfig {
   std::string kind = "adamw";

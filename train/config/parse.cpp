@@ -181,9 +181,8 @@ class Reader {
         group.match = node.value<std::string>().value_or("");
         expected = group.match.empty() ? "a pattern such as \"h.0.*\"" : "";
       } else if (key == "role") {
-        group.role = node.value<std::string>().value_or("");
-        expected =
-            std::ranges::find(kParameterRoles, group.role) == std::end(kParameterRoles) ? "one of vector, hidden, embedding, head" : "";
+        group.role = value_named<Role>(node.value<std::string>().value_or(""));
+        expected = group.role ? "" : concat("one of ", all_names<Role>());
       } else if (key == "learning_rate") {
         group.learning_rate = number;
         expected = number && 0 < *number && *number <= 1 ? "" : "a number above 0 and at most 1";

@@ -47,8 +47,8 @@ std::string groups_text(const Config& config) {
     if (!group.match.empty()) {
       line("match", group.match);
     }
-    if (!group.role.empty()) {
-      line("role", group.role);
+    if (group.role) {
+      line("role", std::string(name_of(*group.role)));
     }
     if (group.learning_rate) {
       line("learning_rate", *group.learning_rate);

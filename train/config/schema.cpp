@@ -7,6 +7,7 @@
 #include "autograd/base/error.h"
 #include "train/config/advice.h"
 #include "train/config/foreign_names.h"
+#include "train/text/tokenizer_kinds.h"
 
 namespace dikkat::schema {
 namespace {
@@ -60,9 +61,9 @@ Value to_value(const T& member) {
 template <class T>
 T from_value(const Value& value) {
   if constexpr (std::is_enum_v<T>) {
-    const auto found = std::ranges::find(Names<T>::of, std::get<std::string>(value));
-    require(found != std::end(Names<T>::of), "from_value: ", to_toml(value), " is no name of the enumeration");
-    return static_cast<T>(found - std::begin(Names<T>::of));
+    const auto found = value_named<T>(std::get<std::string>(value));
+    require(found.has_value(), "from_value: ", to_toml(value), " is not a name of the enumeration");
+    return *found;
   } else {
     return std::get<T>(value);
   }
@@ -146,7 +147,6 @@ constexpr double kMostLayers = 1000;      // of a GPT, whose tensors a checkpoin
 constexpr double kMaxStep = 999'999'999;  // a checkpoint's name has nine digits
 constexpr double kMaxVocab = 2'147'483'647;
 
-constexpr std::string_view kTokenizers[] = {"byte", "char", "word", "bpe"};
 constexpr std::string_view kPacks[] = {"stream", "document"};
 constexpr std::string_view kInvalids[] = {"refuse", "replace"};
 constexpr std::string_view kOnNonfinite[] = {"stop", "skip"};
@@ -199,7 +199,7 @@ constexpr Key kKeys[] = {
     model<&TransformerConfig::vocab_size>("vocab_size", fixed(derived(between(1, kMaxVocab), "the tokenizer's number of tokens")),
                                           "Rows of the token embedding: at least as many as the tokenizer has tokens."),
 
-    tokenizer<&TokenizerConfig::kind>("kind", fixed(one_of(kTokenizers)),
+    tokenizer<&TokenizerConfig::kind>("kind", fixed(one_of(kTokenizerNames)),
                                       "A token is a byte, a character (Unicode code point), a word (what stands between white space), or a "
                                       "piece of a word that byte pair encoding has learnt (GPT-2's way)."),
     tokenizer<&TokenizerConfig::vocab_size>("vocab_size", where(learns_bpe, fixed(between(257, 1 << 24))),

@@ -20,15 +20,15 @@ class FileBytes : public ByteSource {
     struct stat before {};
     require_input(::stat(path.c_str(), &before) == 0, "corpus: cannot open ", name, ": ", errno_text);
     require_input(S_ISREG(before.st_mode), "corpus: ", name,
-                  " is no regular file, expected a text file");  // opening a device may act on it
-    // Without O_NONBLOCK, a FIFO put in the place of the file since it was looked at would hang the program.
+                  " is not a regular file, expected a text file");  // opening a device may act on it
+    // The file may have been replaced by a FIFO since stat(). Without O_NONBLOCK, opening it would hang.
     descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     require_input(descriptor_ >= 0, "corpus: cannot open ", name, ": ", errno_text);
     struct stat status {};
     const bool is_regular = ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
     if (!is_regular) {
       ::close(descriptor_);
-      fail_input("corpus: ", name, " is no regular file, expected a text file");
+      fail_input("corpus: ", name, " is not a regular file, expected a text file");
     }
     ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
   }
@@ -48,7 +48,7 @@ class FileBytes : public ByteSource {
   int descriptor_ = -1;
 };
 
-/// What has been read ahead, then the rest.
+/// The bytes that have been read ahead, then the rest of the source.
 class WithStart : public ByteSource {
  public:
   WithStart(std::string start, std::unique_ptr<ByteSource> rest) : start_(std::move(start)), rest_(std::move(rest)) {}

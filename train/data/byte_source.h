@@ -10,12 +10,12 @@ namespace dikkat {
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  /// Up to `bytes` bytes into `out`; 0 only at the end. Throws InputError that names the file.
+  /// Reads up to `bytes` bytes into `out` and returns how many; 0 only at the end. Throws InputError, which names the file.
   virtual std::size_t read(char* out, std::size_t bytes) = 0;
 };
 
-/// A regular file. gzip and zstd data, recognised by their first bytes, are decompressed. Throws InputError for what is no regular file or
-/// cannot be opened, and while reading for damaged or truncated data. Errors call the file `name`.
+/// Opens a regular file. gzip and zstd data, recognised by their first bytes, are decompressed. Throws InputError if it is not a regular
+/// file or cannot be opened, and, while reading, for damaged or truncated data. Messages call the file `name`.
 std::unique_ptr<ByteSource> open_bytes(const std::string& path, const std::string& name);
 
 // The two decompressors, each in a file of its own. `source` begins with the compressed data.

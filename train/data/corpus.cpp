@@ -8,7 +8,7 @@ namespace dikkat {
 
 Corpus open_corpus(std::span<const std::string> paths, const CorpusOptions& options) {
   Corpus corpus{.options = options};
-  corpus.files = find_corpus_files(paths, kTextExtensions, &corpus.passed_over);
+  corpus.files = find_corpus_files(paths, kTextExtensions, &corpus.skipped);
   return corpus;
 }
 
@@ -20,17 +20,17 @@ Corpus open_corpus(std::span<const std::string> paths, const CorpusOptions& opti
 }
 
 CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::function<void(index)>& progress) {
-  CorpusReader reader(corpus,
-                      [&](std::string_view text) { return maker != nullptr ? maker->settled(text) : static_cast<index>(text.size()); });
+  CorpusReader reader(
+      corpus, [&](std::string_view text) { return maker != nullptr ? maker->stable_prefix(text) : static_cast<index>(text.size()); });
   CorpusFacts facts;
   Fingerprint fingerprint;
   struct Read {
     std::vector<Chunk> chunks;
-    std::unique_ptr<TokenizerMaker> maker;  // that has read them
+    std::unique_ptr<TokenizerMaker> maker;  // has read the chunks
   };
   run_pipeline<Read, Read>(
       [&]() -> std::optional<Read> {
-        Read read{.chunks = reader.next(), .maker = maker != nullptr ? maker->another() : nullptr};
+        Read read{.chunks = reader.next(), .maker = maker != nullptr ? maker->empty_copy() : nullptr};
         return read.chunks.empty() ? std::nullopt : std::optional(std::move(read));
       },
       [&](Read read) {
@@ -55,7 +55,7 @@ CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::funct
           }
         }
         if (maker != nullptr) {
-          maker->absorb(*read.maker);
+          maker->merge(*read.maker);
         }
         if (progress) {
           progress(facts.bytes);

@@ -15,56 +15,56 @@ namespace dikkat {
 
 /// How a corpus is read.
 struct CorpusOptions {
-  std::string text_field = "text";  // of a line of JSONL
-  bool replace_invalid = false;     // what is not UTF-8 becomes U+FFFD; else the tokenizer refuses it
-  bool any_bytes = false;           // NUL bytes are read as well, for a tokenizer of bytes
+  std::string text_field = "text";  // the field of a line of JSONL that has the text
+  bool replace_invalid = false;     // invalid UTF-8 becomes U+FFFD; otherwise the tokenizer refuses it
+  bool any_bytes = false;           // NUL bytes are allowed, for the byte tokenizer
 };
 
-/// The texts that a model is trained on or evaluated on, in a fixed order. A file is a document; one that ends in .jsonl or .ndjson has one
-/// on each line, the string in its text_field. Empty documents are left out, and so is a UTF-8 byte order mark at the start of a file.
-/// Texts are read when they are needed and never all in memory.
+/// The texts that a model is trained on or evaluated on, in a fixed order. A file is a document; a .jsonl or .ndjson file has a document on
+/// each line, the string in text_field. Empty documents, and a UTF-8 byte order mark at the start of a file, are skipped.
+/// Texts are read when needed and are never all in memory.
 struct Corpus {
   std::vector<CorpusFile> files{};
-  std::vector<PassedOver> passed_over{};  // of the folders that were named
+  std::vector<SkippedFiles> skipped{};  // files in the given folders that are not part of the corpus
   CorpusOptions options;
 };
 
 /// find_corpus_files(), read with these options.
 Corpus open_corpus(std::span<const std::string> paths, const CorpusOptions& options = {});
 
-/// A part of a document, or all of it. Its tokens do not depend on what follows.
+/// A part of a document, or all of it. It ends at a split point: its tokens do not depend on what follows.
 struct Chunk {
   std::string text;
   std::size_t file = 0;
-  index line = 0;      // of JSONL, from 1 on
-  index offset = 0;    // of the chunk in its document, in bytes
-  bool begins = true;  // it is the first of its document, or of its document's part after the split point
-  bool ends = true;    // it is the last of its document
-  bool after_split = false;
+  index line = 0;            // line number in JSONL, from 1; 0 for other files
+  index offset = 0;          // where the chunk begins in its document, in bytes
+  bool begins = true;        // whether it is the first chunk of its document, or of its document's validation part
+  bool ends = true;          // whether it is the last chunk of its document
+  bool after_split = false;  // whether it belongs to the validation part
 };
 
-/// A corpus with text that the tokenizer cannot encode.
+/// Thrown for a corpus with text that the tokenizer cannot encode.
 class RefusedText : public InputError {
  public:
   using InputError::InputError;
 };
 
-/// Throws RefusedText that says what the tokenizer refused and where: "FILE: byte 17: ...", "FILE: line 3: byte 17 of its text: ...".
+/// Throws RefusedText, which says where and why: "FILE: byte 17: ...", "FILE: line 3: byte 17 of its text: ...".
 [[noreturn]] void refuse_text(const Corpus& corpus, const Chunk& chunk, const EncodeError& error);
 
 /// Reads a corpus once, in order.
 class CorpusReader {
  public:
-  /// How many bytes of a text can be encoded before the rest is known: Tokenizer::settled().
-  using Settled = std::function<index(std::string_view)>;
+  /// Tokenizer::stable_prefix(): the number of bytes that can be encoded without knowing what follows.
+  using StablePrefix = std::function<index(std::string_view)>;
 
-  /// Keeps a reference to the corpus. `split` counts bytes over all texts. The document in which it lies is split there, or at the start of
-  /// the character that it lies in.
-  CorpusReader(const Corpus& corpus, Settled settled, std::optional<index> split = {});
+  /// Keeps a reference to the corpus. `split` is the byte, counted over all texts, where the validation part begins; it is moved back to
+  /// the start of a character. The document that contains it is split there.
+  CorpusReader(const Corpus& corpus, StablePrefix stable_prefix, std::optional<index> split = {});
   ~CorpusReader();
 
-  /// The next chunks, about 1 MiB together and at least one; none at the end. Throws InputError, which names the file, for what cannot be
-  /// read as text.
+  /// The next chunks, about 1 MiB together and at least one; none at the end. Throws InputError, which names the file, if it cannot be read
+  /// as text.
   std::vector<Chunk> next();
 
  private:
@@ -72,16 +72,16 @@ class CorpusReader {
   std::unique_ptr<State> state_;
 };
 
-/// What survey() finds out about a corpus.
+/// What survey() measures.
 struct CorpusFacts {
   index documents = 0;
-  index bytes = 0;          // of all texts
-  std::string fingerprint;  // equal texts, equal fingerprint
+  index bytes = 0;          // bytes of all texts
+  std::string fingerprint;  // see fingerprint.h: equal for equal texts
 };
 
-/// Reads a corpus, and has `maker` (may be null) read it as well. `progress` gets the bytes that are done. Works on TBB's threads; the
-/// result does not depend on them. Throws InputError, which names the place, for the first text that the reader or the maker refuses, and
-/// when the whole corpus is empty.
+/// The first scan of a corpus. `maker`, if not null, reads all texts too. `progress` gets the number of bytes done. Runs on TBB's threads;
+/// the result does not depend on them. Throws InputError, which says where, for the first text that the reader or the maker refuses, and
+/// for a corpus that is empty.
 CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::function<void(index)>& progress = {});
 
 }  // namespace dikkat

@@ -48,7 +48,7 @@ std::string list_of(Extensions extensions) {
 
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
-/// The folder of a training run, whose metrics are no text to train on.
+/// Whether this is the folder of a training run, whose files are not text to train on.
 bool is_run(const fs::path& path) {
   std::error_code error;
   return fs::is_directory(path / "checkpoints", error) && fs::exists(path / "config.toml", error) && fs::exists(path / ".lock", error);
@@ -61,31 +61,31 @@ const char* name_of(fs::file_type type) {
     case fs::file_type::fifo: return "a FIFO";
     case fs::file_type::socket: return "a socket";
     case fs::file_type::directory: return "a folder";
-    default: return "no regular file";
+    default: return "not a regular file";
   }
 }
 
-/// Counts what is left out, by its kind.
+/// Counts skipped files by kind.
 class Omissions {
  public:
   void add(const std::string& what, const fs::path& path) {
-    PassedOver& kind = kinds_[what];
+    SkippedFiles& kind = kinds_[what];
     kind.what = what;
     kind.example = kind.files++ == 0 ? path.string() : std::min(kind.example, path.string());
   }
 
   /// The largest first.
-  std::vector<PassedOver> sorted() const {
-    std::vector<PassedOver> all;
+  std::vector<SkippedFiles> sorted() const {
+    std::vector<SkippedFiles> all;
     for (const auto& [what, kind] : kinds_) {
       all.push_back(kind);
     }
-    std::stable_sort(all.begin(), all.end(), [](const PassedOver& a, const PassedOver& b) { return a.files > b.files; });
+    std::stable_sort(all.begin(), all.end(), [](const SkippedFiles& a, const SkippedFiles& b) { return a.files > b.files; });
     return all;
   }
 
  private:
-  std::map<std::string, PassedOver> kinds_;
+  std::map<std::string, SkippedFiles> kinds_;
 };
 
 constexpr std::string_view kThatEndIn = "that end in ";
@@ -97,7 +97,7 @@ std::string ending_of(const fs::path& path) {
   return last.empty() ? "without an ending" : concat(kThatEndIn, inner == lower(last) ? "" : inner, last);
 }
 
-/// The regular files in a folder and below it that `wanted` is true of, sorted. What else is there is counted.
+/// The regular files in a folder and below it for which `wanted` is true, sorted. Other files are counted.
 std::vector<std::string> files_below(const fs::path& folder, const std::function<bool(const fs::path&)>& wanted, Omissions& omissions) {
   std::vector<fs::path> found;
   std::error_code error;
@@ -112,7 +112,7 @@ std::vector<std::string> files_below(const fs::path& folder, const std::function
     } else if (entry->is_regular_file(ignored) && wanted(at)) {
       found.push_back(at);
     } else if (!entry->is_directory(ignored)) {
-      omissions.add(entry->is_regular_file(ignored) ? ending_of(at) : "that are no regular files", at);
+      omissions.add(entry->is_regular_file(ignored) ? ending_of(at) : "that are not regular files", at);
     }
   }
   require_input(!error, "corpus: cannot list the folder ", at.string(), ": ", error.message());
@@ -122,24 +122,24 @@ std::vector<std::string> files_below(const fs::path& folder, const std::function
   return files;
 }
 
-std::vector<std::string> text_files_below(const fs::path& folder, Extensions extensions, std::vector<PassedOver>& passed_over) {
+std::vector<std::string> text_files_below(const fs::path& folder, Extensions extensions, std::vector<SkippedFiles>& skipped) {
   Omissions omissions;
   std::vector<std::string> files = files_below(
       folder, [&](const fs::path& path) { return ends_in(path, extensions); }, omissions);
-  const std::vector<PassedOver> kinds = omissions.sorted();
+  const std::vector<SkippedFiles> kinds = omissions.sorted();
   if (files.empty()) {
-    const auto named = std::find_if(kinds.begin(), kinds.end(), [](const PassedOver& kind) { return kind.what.starts_with(kThatEndIn); });
-    fail_input("corpus: the folder ", folder.string(), " holds no text, expected files that end in ", list_of(extensions),
+    const auto named = std::find_if(kinds.begin(), kinds.end(), [](const SkippedFiles& kind) { return kind.what.starts_with(kThatEndIn); });
+    fail_input("corpus: the folder ", folder.string(), " contains no text, expected files that end in ", list_of(extensions),
                kinds.empty() ? "" : concat("; ", describe(kinds)),
                named == kinds.end() ? ""
-                                    : concat("; a pattern names files of any ending: '", folder.string(), "/**/*",
+                                    : concat("; a pattern takes files with any ending: '", folder.string(), "/**/*",
                                              fs::path(named->example).extension().string(), "'"));
   }
-  passed_over.insert(passed_over.end(), kinds.begin(), kinds.end());
+  skipped.insert(skipped.end(), kinds.begin(), kinds.end());
   return files;
 }
 
-/// FOLDER/**/NAME: the files below the folder whose names match. Nothing where the pattern is of another form.
+/// For a pattern FOLDER/**/NAME: the files below the folder whose names match. Empty for other patterns.
 std::optional<std::vector<std::string>> files_at_any_depth(const std::string& pattern) {
   constexpr std::string_view kAnyDepth = "**/";
   const std::size_t at = pattern.find(kAnyDepth);
@@ -157,9 +157,9 @@ std::optional<std::vector<std::string>> files_at_any_depth(const std::string& pa
       folder, [&](const fs::path& path) { return ::fnmatch(name.c_str(), path.filename().c_str(), 0) == 0; }, ignored);
 }
 
-std::vector<std::string> text_files_of(const std::string& path, Extensions extensions, std::vector<PassedOver>& passed_over);
+std::vector<std::string> text_files_of(const std::string& path, Extensions extensions, std::vector<SkippedFiles>& skipped);
 
-std::vector<std::string> text_files_like(const std::string& pattern, Extensions extensions, std::vector<PassedOver>& passed_over) {
+std::vector<std::string> text_files_like(const std::string& pattern, Extensions extensions, std::vector<SkippedFiles>& skipped) {
   const auto require_some = [&](bool some) {
     require_input(some, "corpus: no file matches the pattern ", pattern, ", expected a text file or a folder of text files");
   };
@@ -168,26 +168,26 @@ std::vector<std::string> text_files_like(const std::string& pattern, Extensions 
     return std::move(*files);
   }
   glob_t matches{};
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): unsafe is what ~user in a pattern asks for, and GLOB_TILDE is not given
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): only ~user in a pattern is unsafe, and GLOB_TILDE is not set
   const int result = ::glob(pattern.c_str(), 0, nullptr, &matches);
   std::vector<std::string> paths(matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
   ::globfree(&matches);
   require_some(result == 0 && !paths.empty());
   std::vector<std::string> files;
   for (const std::string& path : paths) {
-    for (std::string& file : text_files_of(path, extensions, passed_over)) {
+    for (std::string& file : text_files_of(path, extensions, skipped)) {
       files.push_back(std::move(file));
     }
   }
   return files;
 }
 
-std::vector<std::string> text_files_of(const std::string& path, Extensions extensions, std::vector<PassedOver>& passed_over) {
+std::vector<std::string> text_files_of(const std::string& path, Extensions extensions, std::vector<SkippedFiles>& skipped) {
   require_input(!path.empty(), "corpus: a path is empty, expected a text file or a folder of text files");
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found && path.find_first_of("*?[") != std::string::npos) {
-    return text_files_like(path, extensions, passed_over);
+    return text_files_like(path, extensions, skipped);
   }
   if (status.type() == fs::file_type::not_found) {
     throw MissingCorpus(concat("corpus: ", path, " does not exist, expected a text file or a folder of text files"));
@@ -199,16 +199,16 @@ std::vector<std::string> text_files_of(const std::string& path, Extensions exten
   const fs::path absolute = fs::canonical(path, error);
   require_input(!error, "corpus: cannot reach ", path, ": ", error.message());
   if (is_folder) {
-    return text_files_below(absolute, extensions, passed_over);
+    return text_files_below(absolute, extensions, skipped);
   }
   return {absolute.string()};
 }
 
-/// A file without a name that holds what standard input had.
+/// Copies standard input to a file without a name.
 CorpusFile copy_of_standard_input() {
   std::error_code error;
   const std::string folder = fs::temp_directory_path(error).string();
-  require_input(!error, "corpus: there is no folder to copy standard input to (TMPDIR): ", error.message());
+  require_input(!error, "corpus: no temporary folder to copy standard input to (TMPDIR): ", error.message());
   const int file = open_nameless_file(folder);
   require_input(file >= 0, "corpus: standard input cannot be copied to ", folder, ": ", errno_text, "; set TMPDIR to another folder");
   std::shared_ptr<const void> owner(nullptr, [file](const void*) { ::close(file); });
@@ -221,7 +221,7 @@ CorpusFile copy_of_standard_input() {
     }
     const int unwritten = write_all(file, copied, std::span(buffer).first(static_cast<std::size_t>(got)));
     require_input(unwritten == 0, "corpus: standard input cannot be copied to ", folder, ": ", describe_errno(unwritten),
-                  "; set TMPDIR to a folder with more room");
+                  "; set TMPDIR to a folder with more free space");
   }
 }
 
@@ -233,31 +233,31 @@ std::string extension_of(const std::string& path) {
   return last == ".gz" || last == ".zst" ? lower(whole.stem().extension().string()) : last;
 }
 
-std::vector<CorpusFile> find_corpus_files(std::span<const std::string> paths, Extensions extensions, std::vector<PassedOver>* passed_over) {
-  require_input(!paths.empty(), "corpus: none is given, expected a text file or a folder of text files (--corpus PATH or data.corpus)");
+std::vector<CorpusFile> find_corpus_files(std::span<const std::string> paths, Extensions extensions, std::vector<SkippedFiles>* skipped) {
+  require_input(!paths.empty(), "corpus: not given, expected a text file or a folder of text files (--corpus PATH or data.corpus)");
   std::vector<CorpusFile> files;
   std::set<std::string> seen;
-  std::vector<PassedOver> left_out;
+  std::vector<SkippedFiles> left_out;
   for (const std::string& path : paths) {
     for (std::string& file : path == kStandardInput ? std::vector<std::string>{path} : text_files_of(path, extensions, left_out)) {
       require_input(seen.insert(file).second, "corpus: ", file, " is given twice, expected each file once");
       files.push_back(file == kStandardInput ? copy_of_standard_input() : CorpusFile{.name = file, .path = file});
     }
   }
-  if (passed_over != nullptr) {
-    passed_over->insert(passed_over->end(), left_out.begin(), left_out.end());
+  if (skipped != nullptr) {
+    skipped->insert(skipped->end(), left_out.begin(), left_out.end());
   }
   return files;
 }
 
-std::string describe(std::span<const PassedOver> passed_over) {
+std::string describe(std::span<const SkippedFiles> skipped) {
   index all = 0;
   std::string kinds;
-  for (const PassedOver& kind : passed_over) {
+  for (const SkippedFiles& kind : skipped) {
     all += kind.files;
     kinds += concat(kinds.empty() ? "" : ", ", kind.files, ' ', kind.what, " (", kind.example, ')');
   }
-  return all == 0 ? "" : concat(all, all == 1 ? " file was passed over: " : " files were passed over: ", kinds);
+  return all == 0 ? "" : concat(all, all == 1 ? " file was skipped: " : " files were skipped: ", kinds);
 }
 
 void require_text(std::string_view text, std::size_t offset, const std::string& name) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kBlock = std::size_t{1} << 20;
 
-/// The text of a file: without a byte order mark, and as the options say without NUL bytes and as UTF-8.
+/// The text of a file, without a byte order mark. By the options, refuses NUL bytes and replaces invalid UTF-8.
 class TextSource {
  public:
   TextSource(const CorpusFile& file, const CorpusOptions& options)
@@ -29,7 +29,7 @@ class TextSource {
     }
   }
 
-  /// Bytes of the file before what read() gives next.
+  /// The offset in the file of what read() returns next.
   index position() const { return bytes_; }
 
   /// Appends some text; false at the end.
@@ -47,7 +47,7 @@ class TextSource {
       text += block;
       return got > 0;
     }
-    if (got > 0) {  // a character whose rest is yet to come
+    if (got > 0) {  // hold back an incomplete character
       const auto whole = block.size() - static_cast<std::size_t>(utf8::incomplete_tail(block));
       held_ = block.substr(whole);
       block.resize(whole);
@@ -61,7 +61,7 @@ class TextSource {
   std::string name_;
   CorpusOptions options_;
   std::unique_ptr<ByteSource> source_;
-  std::string held_;  // read, and not yet given
+  std::string held_;  // read but not returned yet
   index bytes_ = 0;
 };
 
@@ -99,12 +99,12 @@ std::string text_of_line(const std::string& name, index line, std::string_view j
   return found;
 }
 
-/// The lines of a text, without their ends.
+/// The lines of a text, without line ends.
 class Lines {
  public:
   explicit Lines(TextSource& source) : source_(source) {}
 
-  /// A view until the next call; none at the end.
+  /// The next line, valid until the next call; nullopt at the end.
   std::optional<std::string_view> next() {
     for (std::size_t searched = at_;;) {
       const std::size_t end = text_.find('\n', searched);
@@ -134,18 +134,18 @@ class Lines {
 
 struct CorpusReader::State {
   const Corpus& corpus;
-  Settled settled;
-  std::optional<index> split;  // until it has been passed
+  StablePrefix stable_prefix;
+  std::optional<index> split;  // empty once it has been passed
 
-  std::size_t file = 0;  // that is being read, or is next
+  std::size_t file = 0;  // the file that is being read, or is next
   std::unique_ptr<TextSource> source{};
-  std::optional<Lines> lines{};  // of JSONL
+  std::optional<Lines> lines{};  // set for JSONL
   bool source_ended = false;
-  std::string buffer{};  // of a document, read and not yet given
-  index line = 0;        // of JSONL
-  index offset = 0;      // of the buffer in its document
-  bool begins = true;    // a document begins with the buffer
-  index position = 0;    // of the buffer in all texts
+  std::string buffer{};  // the part of a document that is read but not returned yet
+  index line = 0;        // line number in JSONL
+  index offset = 0;      // where the buffer begins in its document
+  bool begins = true;    // whether a document begins with the buffer
+  index position = 0;    // where the buffer begins in the whole corpus
   bool after_split = false;
 
   void open() {
@@ -188,7 +188,7 @@ struct CorpusReader::State {
     return chunk;
   }
 
-  /// Gives what can be given of the buffer; all of it where the document ends with it.
+  /// Appends as much of the buffer as can be encoded by itself; all of it if the document ends here.
   void give(std::vector<Chunk>& out, bool ends) {
     if (split && *split < position + static_cast<index>(buffer.size())) {
       const auto before = static_cast<std::size_t>(utf8::snap(buffer, *split - position));
@@ -199,14 +199,15 @@ struct CorpusReader::State {
       after_split = true;
       begins = true;
     }
-    const std::size_t count = ends ? buffer.size() : static_cast<std::size_t>(settled(buffer));
-    if (count > 0 || (ends && !begins)) {  // that a document has ended may show when all of it has been given
+    const std::size_t count = ends ? buffer.size() : static_cast<std::size_t>(stable_prefix(buffer));
+    if (count > 0 ||
+        (ends && !begins)) {  // the end of a document may be found when all of its text has been returned: then an empty chunk marks it
       out.push_back(take(count, ends));
     }
   }
 
   void next_of_text(std::vector<Chunk>& out) {
-    const std::size_t wanted = std::max(kBlock, 2 * buffer.size());  // where no place was found to cut it, twice as much
+    const std::size_t wanted = std::max(kBlock, 2 * buffer.size());  // without a split point so far, read twice as much
     while (buffer.size() < wanted && !source_ended) {
       source_ended = !source->read(buffer);
     }
@@ -231,8 +232,8 @@ struct CorpusReader::State {
   }
 };
 
-CorpusReader::CorpusReader(const Corpus& corpus, Settled settled, std::optional<index> split)
-    : state_(new State{.corpus = corpus, .settled = std::move(settled), .split = split}) {}
+CorpusReader::CorpusReader(const Corpus& corpus, StablePrefix stable_prefix, std::optional<index> split)
+    : state_(new State{.corpus = corpus, .stable_prefix = std::move(stable_prefix), .split = split}) {}
 CorpusReader::~CorpusReader() = default;
 
 std::vector<Chunk> CorpusReader::next() {

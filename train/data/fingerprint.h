@@ -7,14 +7,14 @@
 
 namespace dikkat {
 
-/// SHA-256, in lower-case hex, over the SHA-256 (32 bytes) of each document, in order. Names do not count: a corpus may move, but a changed
-/// byte, order or document boundary shows.
+/// The fingerprint of a corpus: the SHA-256, in lower-case hex, of the documents' SHA-256 (32 bytes each), in order. It changes with any
+/// byte, with the order and with document boundaries, but not with file names.
 class Fingerprint {
  public:
   /// Adds text to the current document.
   void add(std::string_view text);
   void end_document();
-  /// The fingerprint of the documents that have ended. Starts over afterwards.
+  /// The fingerprint of the documents that have ended. Then starts again.
   std::string finish();
 
  private:

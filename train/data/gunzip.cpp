@@ -8,7 +8,7 @@
 namespace dikkat {
 namespace {
 
-/// A .gz file, which may be several, one after another, with zero bytes at the end.
+/// Decompresses gzip data: one or more members, one after another, and optional zero bytes at the end.
 class Gunzip : public ByteSource {
  public:
   Gunzip(std::unique_ptr<ByteSource> source, const std::string& name) : source_(std::move(source)), name_(name) {
@@ -30,11 +30,11 @@ class Gunzip : public ByteSource {
         stream_.avail_in = static_cast<uInt>(source_->read(buffer_.data(), buffer_.size()));
       }
       if (stream_.avail_in == 0) {
-        require_input(ended_, "corpus: ", name_, " is cut off: its gzip data end too early; get the whole file again");
+        require_input(ended_, "corpus: ", name_, " is cut off: its gzip data ends too early; get the whole file again");
         return 0;
       }
       if (ended_) {
-        while (stream_.avail_in > 0 && *stream_.next_in == 0) {  // padding, as tape drives write it; gzip ignores it as well
+        while (stream_.avail_in > 0 && *stream_.next_in == 0) {  // padding, as tape drives write it; gzip ignores it too
           ++stream_.next_in;
           --stream_.avail_in;
         }
@@ -46,7 +46,7 @@ class Gunzip : public ByteSource {
       }
       const int result = ::inflate(&stream_, Z_NO_FLUSH);
       require_input(result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR, "corpus: ", name_,
-                    " is damaged: its gzip data are wrong (", stream_.msg == nullptr ? "zlib gives no reason" : stream_.msg,
+                    " is damaged: its gzip data is invalid (", stream_.msg == nullptr ? "zlib gives no reason" : stream_.msg,
                     "); get the file again");
       ended_ = result == Z_STREAM_END;
     }
@@ -58,7 +58,7 @@ class Gunzip : public ByteSource {
   std::string name_;
   std::array<char, 1 << 16> buffer_{};
   z_stream stream_{};
-  bool ended_ = false;  // one of them, or its padding
+  bool ended_ = false;  // a member has ended
 };
 
 }  // namespace

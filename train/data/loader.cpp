@@ -10,7 +10,7 @@ namespace {
 
 void require_range(Loader::Range range) {
   require(range.first >= 0 && range.count >= 1 && range.first <= std::numeric_limits<index>::max() - range.count, "loader: ", range.count,
-          " samples from ", range.first, " on, expected 1 or more from 0 or more on");
+          " samples from ", range.first, " on, expected 1 or more samples from 0 or higher");
 }
 
 }  // namespace
@@ -19,7 +19,7 @@ Loader::Loader(const Samples& samples, std::uint64_t seed) : samples_(samples), 
   require(samples.count() >= 1, "loader: there are no samples, expected 1 or more");
 }
 
-/// Calls f(epoch, sample) for each of a chunk, in order.
+/// Calls f(epoch, sample) for each sample of a range, in order.
 template <class F>
 void Loader::for_samples(Range range, F&& f) const {
   const index size = epoch_size();
@@ -46,7 +46,7 @@ Loader::Step Loader::step(Range samples) const {
 void Loader::fill(Range range, const Step& step, Batch& batch) const {
   require_range(range);
   require(step.samples.first <= range.first && range.first + range.count <= step.samples.first + step.samples.count,
-          "loader: a batch that is not in its step");
+          "loader: a batch that is not part of its step");
   batch.reshape(range.count, step.lengths);
   batch.step_weight = step.weight;
   index row = 0;

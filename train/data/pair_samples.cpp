@@ -23,19 +23,19 @@ RowLengths PairSamples::lengths(index sample) const {
 }
 
 void PairSamples::fill(index, index sample, index row, Batch& batch) const {
-  const SequenceTokens& marks = store_.marks();
+  const SequenceTokens& special = store_.special_tokens();
   const index length = store_.target_length(sample);
   const index cols = batch.lengths.cols;
   Token* inputs = batch.inputs.data() + row * cols;
   Token* targets = batch.targets.data() + row * cols;
   float* weights = batch.weights.data() + row * cols;
   store_.read_target(sample, targets);
-  targets[length - 1] = marks.end;
-  inputs[0] = marks.start;
+  targets[length - 1] = special.end;
+  inputs[0] = special.start;
   std::copy_n(targets, length - 1, inputs + 1);
   std::fill_n(weights, length, 1.0F);
-  std::fill(inputs + length, inputs + cols, marks.pad);
-  std::fill(targets + length, targets + cols, marks.pad);
+  std::fill(inputs + length, inputs + cols, special.pad);
+  std::fill(targets + length, targets + cols, special.pad);
   std::fill(weights + length, weights + cols, 0.0F);
   batch.target_weight += static_cast<double>(length);
 
@@ -43,7 +43,7 @@ void PairSamples::fill(index, index sample, index row, Batch& batch) const {
   const index source_length = store_.source_length(sample);
   Token* source = batch.source.data() + row * source_cols;
   store_.read_source(sample, source);
-  std::fill(source + source_length, source + source_cols, marks.pad);
+  std::fill(source + source_length, source + source_cols, special.pad);
   batch.source_lengths[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(source_length);
 }
 

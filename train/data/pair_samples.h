@@ -5,12 +5,12 @@
 
 namespace dikkat {
 
-/// Pairs for an encoder-decoder: a sample is the source, and the target after the start mark; each position's target is the token
-/// that follows, at the end the end mark (teacher forcing). Rows are padded to a multiple of 8 positions, or to the longest sample's,
-/// so that batches come in few shapes.
+/// Pairs for an encoder-decoder, with teacher forcing: a sample is the source, and the start token followed by the target; each position
+/// predicts the next token, the last one the end token. Rows are padded to a multiple of 8 positions, or to the longest sample, so that
+/// batches have few different shapes.
 class PairSamples : public Samples {
  public:
-  /// Keeps a reference to the store. Throws InputError when it holds no pair.
+  /// Keeps a reference to the store. Throws InputError if it has no pairs.
   explicit PairSamples(const PairStore& store);
 
   index count() const override { return store_.count(); }

@@ -11,13 +11,13 @@ namespace {
 constexpr index kPairsOfATask = 256;
 
 SequenceTokens marks_of(const Tokenizer& tokenizer) {
-  const auto marks = tokenizer.sequence_tokens();
-  require_input(marks.has_value(), "tokenizer.kind is \"", tokenizer.kind(),
-                "\", expected \"word\": pairs need tokens for padding, start and end, which this kind lacks");
-  return *marks;
+  const auto special = tokenizer.sequence_tokens();
+  require_input(special.has_value(), "tokenizer.kind is \"", tokenizer.kind(),
+                "\", expected \"word\": pairs need tokens for padding, start and end, which this kind does not have");
+  return *special;
 }
 
-/// The error as the person sees it: by file and line, and by byte of the file. `text` is the pair's source or target.
+/// Throws the error with file, line and byte of the file. `text` is the pair's source or target.
 [[noreturn]] void refuse(const EncodeError& error, const Pair& pair, std::string_view text) {
   const index begin = pair.offset + (text.data() == pair.source.data() ? 0 : static_cast<index>(pair.source.size()) + 1);
   fail_input(pair, ": byte ", begin + error.offset(), " of the file: ", error.problem());
@@ -48,7 +48,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerOptions& options, const
 }
 
 PairStore::PairStore(const Tokenizer& tokenizer, std::span<const Pair> pairs)
-    : marks_(marks_of(tokenizer)), sources_(tokenizer.vocab_size()), targets_(tokenizer.vocab_size()) {
+    : special_tokens_(marks_of(tokenizer)), sources_(tokenizer.vocab_size()), targets_(tokenizer.vocab_size()) {
   struct Tokens {
     std::vector<Token> source, target;
   };
@@ -59,14 +59,14 @@ PairStore::PairStore(const Tokenizer& tokenizer, std::span<const Pair> pairs)
       const auto at = static_cast<std::size_t>(i);
       const Pair& pair = pairs[at];
       encoded[at] = {.source = encode(tokenizer, pair, pair.source), .target = encode(tokenizer, pair, pair.target)};
-      encoded[at].source.push_back(marks_.end);
+      encoded[at].source.push_back(special_tokens_.end);
     }
   });
   for (std::size_t i = 0; i < encoded.size(); ++i) {
     sources_.append(encoded[i].source);
     targets_.append(encoded[i].target);
     target_bytes_ += static_cast<index>(pairs[i].target.size());
-    encoded[i] = {};  // gives its memory back: the next ones are still to be copied
+    encoded[i] = {};  // frees its memory before the next ones are copied
   }
 }
 
@@ -87,11 +87,10 @@ std::size_t PairStore::Sequences::at(index i) const {
 }
 
 void require_fits(const PairStore& store, std::span<const Pair> pairs, index block_size) {
-  require(store.count() == static_cast<index>(pairs.size()), "pair store: it holds ", store.count(), " pairs, expected the ", pairs.size(),
-          " that it is asked about");
+  require(store.count() == static_cast<index>(pairs.size()), "pair store: has ", store.count(), " pairs, expected ", pairs.size());
   const auto check = [&](const Pair& pair, const char* name, index length) {
-    require_input(length <= block_size, pair, ": the ", name, " has ", length, " tokens with its mark, expected at most ", block_size,
-                  " (model.block_size): raise model.block_size or shorten the line");
+    require_input(length <= block_size, pair, ": the ", name, " has ", length, " tokens with its special token, expected at most ",
+                  block_size, " (model.block_size): raise model.block_size or shorten the line");
   };
   for (index i = 0; i < store.count(); ++i) {
     const Pair& pair = pairs[static_cast<std::size_t>(i)];

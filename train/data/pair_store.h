@@ -11,32 +11,32 @@
 
 namespace dikkat {
 
-/// make_tokenizer() over all sources and targets of a corpus, both parts of a split: its errors name the file and the line.
+/// make_tokenizer() for all sources and targets of a corpus. Errors name the file and the line.
 std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerOptions& options, const PairCorpus& corpus);
 
-/// The tokens of pairs, numbered 0 to count() - 1. A source has the end mark after it. A target is stored without marks, because a decoder
-/// reads it with the start mark before it and writes it with the end mark after it: one token more than it has, in both.
-/// Every method throws Error for a pair that is not in the store.
+/// The tokens of pairs, numbered 0 to count() - 1. A source is stored with the end token. A target is stored without special tokens: a
+/// decoder reads it after the start token and predicts it followed by the end token, so both have one token more than the store.
+/// Every method throws Error for a number out of range.
 class PairStore {
  public:
-  /// Encodes in parallel; the result does not depend on the threads. Keeps no reference to either. Throws InputError for a tokenizer
-  /// without sequence_tokens(), and for a text that it cannot encode, naming the file, the line and the byte.
+  /// Encodes in parallel; the result does not depend on the threads. Keeps no references. Throws InputError for a tokenizer without
+  /// sequence_tokens(), and for a text that it cannot encode; the message names the file, the line and the byte.
   PairStore(const Tokenizer& tokenizer, std::span<const Pair> pairs);
 
   /// The tokens for padding, start and end.
-  const SequenceTokens& marks() const { return marks_; }
+  const SequenceTokens& special_tokens() const { return special_tokens_; }
   index count() const { return sources_.count(); }
-  /// Tokens, with the end mark.
+  /// The number of tokens, with the end token.
   index source_length(index pair) const { return sources_.length(pair); }
   index target_length(index pair) const { return targets_.length(pair) + 1; }
-  /// The longest of these lengths; 0 where there are no pairs.
+  /// The longest of these lengths; 0 if there are no pairs.
   index longest_source() const { return sources_.longest(); }
   index longest_target() const { return count() == 0 ? 0 : targets_.longest() + 1; }
-  /// Writes source_length(pair) tokens, the last of them the end mark.
+  /// Writes source_length(pair) tokens, the last of them the end token.
   void read_source(index pair, Token* out) const { sources_.read(pair, out); }
-  /// Writes target_length(pair) - 1 tokens: no mark.
+  /// Writes target_length(pair) - 1 tokens, without special tokens.
   void read_target(index pair, Token* out) const { targets_.read(pair, out); }
-  /// Bytes of all targets' texts.
+  /// Bytes of the texts of all targets.
   index target_bytes() const { return target_bytes_; }
 
  private:
@@ -55,18 +55,18 @@ class PairStore {
     std::size_t at(index i) const;
 
     TokenStore tokens_;
-    std::vector<index> starts_ = {0};  // and the end of the last
+    std::vector<index> starts_ = {0};  // the start of each sequence, and the end of the last
     index longest_ = 0;
   };
 
-  SequenceTokens marks_;
+  SequenceTokens special_tokens_;
   Sequences sources_;
   Sequences targets_;
   index target_bytes_ = 0;
 };
 
-/// Throws InputError, which names the file and the line, for the first pair whose source or target, with its mark, has more than
-/// `block_size` tokens, the most that the model sees at once. `store` holds `pairs`.
+/// Throws InputError, which names the file and the line, for the first pair whose source or target, with its special token, has more than
+/// `block_size` tokens. `store` must hold `pairs`.
 void require_fits(const PairStore& store, std::span<const Pair> pairs, index block_size);
 
 }  // namespace dikkat

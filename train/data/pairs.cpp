@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kPairExtensions[] = {".tsv"};
 constexpr std::string_view kExpected = ", expected SOURCE<TAB>TARGET";
 
-bool is_blank(std::string_view text) {  // of valid UTF-8
+bool is_blank(std::string_view text) {  // the text must be valid UTF-8
   for (index at = 0; at < static_cast<index>(text.size());) {
     const utf8::Character character = utf8::decode(text, at);
     if (!utf8::is_white_space(character.code_point)) {
@@ -26,7 +26,7 @@ bool is_blank(std::string_view text) {  // of valid UTF-8
   return true;
 }
 
-/// `pair` with the texts that its line holds; it knows its place already.
+/// Adds source and target of a line to a pair that has its name, line and offset.
 Pair parse(Pair pair, std::string_view line) {
   const auto require_text = [&](std::string_view text, const char* name) {
     require_input(!is_blank(text), pair, ": the ", name, text.empty() ? " is empty" : " is blank", kExpected);
@@ -62,7 +62,7 @@ std::vector<Pair> pairs_of(const Document& document) {
   return pairs;
 }
 
-/// Files and folders whole, in memory; empty files are left out.
+/// Reads whole files into memory; skips empty ones.
 std::vector<Document> read_documents(std::span<const std::string> paths) {
   const std::vector<CorpusFile> files = find_corpus_files(paths, kPairExtensions);
   std::vector<Document> documents(files.size());

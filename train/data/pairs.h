@@ -15,11 +15,11 @@ struct Document {
   std::string text;
 };
 
-/// One line of a file of pairs: a text to read and the one to write for it. The views live as long as the corpus.
+/// One line of a file of pairs: a source text and its target text. The views live as long as the corpus.
 struct Pair {
-  std::string_view name;  // of the document
-  index line = 0;         // in the document, from 1 on
-  index offset = 0;       // of the line in the document, in bytes: where the source begins
+  std::string_view name;  // the document's name
+  index line = 0;         // line number in the document, from 1
+  index offset = 0;       // where the line, and so the source, begins in the document, in bytes
   std::string_view source = {};
   std::string_view target = {};
 };
@@ -27,8 +27,8 @@ struct Pair {
 /// Where a pair is, for error messages: "FILE: line 7".
 void append_to(std::string& out, const Pair& pair);
 
-/// The pairs that an encoder-decoder is trained on or evaluated on, in the order of files and lines. It may be moved; a copy's views
-/// would be of the original.
+/// The pairs that an encoder-decoder is trained on or evaluated on, in the order of files and lines. It can be moved but not copied,
+/// because the views point into it.
 struct PairCorpus {
   std::vector<Document> documents;
   std::vector<Pair> pairs;
@@ -38,16 +38,16 @@ struct PairCorpus {
   PairCorpus& operator=(PairCorpus&&) = default;
 };
 
-/// Reads files of pairs, one on each line: a source, a TAB and a target. Lines end with "\n" or "\r\n", the last may lack its end. A folder
-/// stands for its .tsv files, as find_corpus_files() lists them; a file that is named may have any ending. Empty files are left out.
+/// Reads files of pairs, one on each line: a source, a TAB and a target. Lines end with "\n" or "\r\n"; the last one need not. A folder
+/// stands for its .tsv files, as find_corpus_files() lists them; a path of a file may have any ending. Empty files are skipped.
 /// Throws InputError, which names the file and the line, for a line that is empty, is not UTF-8, has no TAB or several, or has a source or
-/// target that is empty or blank (Unicode white space); and for what cannot be read as text, and when all of it is empty.
+/// target that is empty or blank (Unicode white space); also for a file that cannot be read as text, and if all files are empty.
 PairCorpus read_pairs(std::span<const std::string> paths);
 
-/// Fingerprint of the documents.
+/// The fingerprint of the documents (fingerprint.h).
 std::string fingerprint(const PairCorpus& corpus);
 
-/// The pairs of a corpus in two parts. Either may be empty.
+/// The two parts of a corpus of pairs. Either may be empty.
 struct PairSplit {
   std::span<const Pair> train;
   std::span<const Pair> validation;

@@ -9,14 +9,14 @@
 
 namespace dikkat {
 
-/// A permutation of 0 to n - 1 that is a pure function of (seed, epoch), in no memory: a Feistel network over the bits of n - 1
-/// whose round function is Philox, walked along its cycle until it lands below n (at most two steps on average).
+/// A permutation of 0 to n - 1 that is a pure function of (seed, epoch) and needs no memory: a Feistel network over the bits of n - 1 with
+/// Philox as its round function, applied again until the result is below n (at most twice on average).
 class Permutation {
  public:
   /// Throws Error unless n >= 1.
   constexpr Permutation(index n, std::uint64_t seed, std::uint64_t epoch) : n_(n), random_(seed, "data.order", epoch) {
     if (n < 1) {
-      fail("permutation: of ", n, " elements, expected 1 or more");
+      fail("permutation: ", n, " elements, expected 1 or more");
     }
     const int bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n - 1)));
     low_bits_ = (bits + 1) / 2;
@@ -25,7 +25,7 @@ class Permutation {
 
   constexpr index size() const { return n_; }
 
-  /// Where element i goes, 0 <= i < n.
+  /// The image of i, 0 <= i < n.
   constexpr index operator()(index i) const {
     do {
       i = network(i);
@@ -34,9 +34,9 @@ class Permutation {
   }
 
  private:
-  static constexpr index kRounds = 24;  // 8 would do for long halves; for those of one or two bits 16 still prefer some orders
+  static constexpr index kRounds = 24;  // 8 would do for long halves; with halves of one or two bits, even 16 favour some orders
 
-  /// A bijection of [0, 2^bits): each round adds to one half what the other says.
+  /// A bijection of [0, 2^bits): each round changes one half by a function of the other.
   constexpr index network(index i) const {
     std::uint64_t low = static_cast<std::uint64_t>(i) & mask(low_bits_);
     std::uint64_t high = static_cast<std::uint64_t>(i) >> low_bits_;
@@ -46,7 +46,7 @@ class Permutation {
     }
     return static_cast<index>(high << low_bits_ | low);
   }
-  /// A half has at most 32 bits, so (round, half) names a group of random words.
+  /// A half has at most 32 bits, so (round, half) numbers a group of random words.
   constexpr std::uint64_t scramble(index round, std::uint64_t half) const {
     return random_.group(round << 32 | static_cast<index>(half))[0];
   }

@@ -16,10 +16,10 @@ struct Prefetcher::State {
   index next_sample;
   index batch_size;
   index step_size;
-  Loader::Step step;  // that the next batch is in
+  Loader::Step step;  // the step of the next batch
   Batch in_use;
   Batch in_work;
-  std::exception_ptr failure;  // the task's; it stays, so that a caller that goes on does not get a stale batch
+  std::exception_ptr failure;  // the task's exception; it stays, so that a caller that continues gets no stale batch
   Handover begun, ended;
   tbb::task_group task;
 

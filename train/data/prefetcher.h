@@ -6,7 +6,7 @@
 
 namespace dikkat {
 
-/// The batches of a loader in order: while one is used, a TBB task fills the next. Two batches, used in turn.
+/// The batches of a loader, in order. While one is used, a TBB task fills the next (double buffering).
 class Prefetcher {
  public:
   /// Keeps a reference to the loader. Every `step_batches` batches make up a step. Throws Error unless first_sample >= 0 and the
@@ -17,7 +17,7 @@ class Prefetcher {
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  /// The next batch_size samples; valid until the next call. Throws what filling them threw, and again at every further call.
+  /// The next batch_size samples; valid until the next call. Rethrows an exception of the task, also at every further call.
   const Batch& next();
 
  private:

@@ -4,20 +4,20 @@
 
 namespace dikkat {
 
-/// What batches are made of: numbered samples, each a row of a batch.
+/// A data set of numbered samples. Each becomes a row of a batch.
 class Samples {
  public:
   virtual ~Samples() = default;
 
   virtual index count() const = 0;
-  /// Of the shortest row that holds a sample. Throws Error unless 0 <= sample < count().
+  /// The row lengths that a sample needs. Throws Error unless 0 <= sample < count().
   virtual RowLengths lengths(index sample) const = 0;
-  /// Of a row that holds any.
+  /// The row lengths that are enough for any sample.
   virtual RowLengths longest() const = 0;
   /// The sum of a sample's weights in the loss.
   virtual double target_weight(index sample) const = 0;
-  /// Writes a sample into a row of a batch that is long enough, pads it, and adds to the batch's target_weight. Where samples differ
-  /// from epoch to epoch, it is that of `epoch`.
+  /// Writes a sample, with padding, into a row of a batch, and adds its weight to the batch's target_weight. The row must be long enough.
+  /// Samples may differ from epoch to epoch.
   virtual void fill(index epoch, index sample, index row, Batch& batch) const = 0;
 };
 

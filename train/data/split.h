@@ -4,7 +4,7 @@
 
 namespace dikkat {
 
-/// floor(count * (1 - val_fraction)): how many of `count` things, the first ones, are for training. Throws InputError unless
+/// floor(count * (1 - val_fraction)): how many of `count` bytes or pairs are the training part, which comes first. Throws InputError unless
 /// 0 <= val_fraction < 1.
 index training_share(index count, double val_fraction);
 

@@ -31,7 +31,7 @@ bool is_token_file(const std::string& name) {
          name.find_first_not_of("0123456789abcdef") == kTokenFileDigits;
 }
 
-/// Locks the file for this process alone, until the descriptor is closed; false where another process has it open.
+/// Takes an exclusive lock on the file until the descriptor is closed. Returns false if another process has it open.
 bool lock_alone(const Descriptor& file) { return file.get() >= 0 && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0; }
 
 Descriptor open_token_file_to_lock(const std::string& path) {
@@ -58,7 +58,7 @@ index token_folder_limit() {
   if (!text.empty()) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
     require_input(error == std::errc() && end == text.data() + text.size() && 0 <= limit && limit <= kMost, "DIKKAT_CACHE_GB is \"", text,
-                  "\", expected a whole number from 0 to ", kMost, ": what the cache of token files may hold, in GB");
+                  "\", expected a whole number from 0 to ", kMost, ": the size limit of the cache of token files, in GB");
   }
   return limit * kGigabyte;
 }

@@ -7,30 +7,30 @@
 
 #include "autograd/base/index.h"
 
-/// The folder in which token files (token_file.h) are kept from run to run, of at most so many bytes.
+/// The cache of token files (token_file.h): a folder with a limit on its size.
 namespace dikkat {
 
-/// $XDG_CACHE_HOME/dikkat, or ~/.cache/dikkat, which is made. Nothing where that cannot be made or written to, as for somebody who has no
-/// home.
+/// $XDG_CACHE_HOME/dikkat, or ~/.cache/dikkat; it is created if needed. nullopt if it cannot be created or written to, as for a user
+/// without a home directory.
 std::optional<std::string> default_token_folder();
 
-/// Bytes that the default folder may hold: $DIKKAT_CACHE_GB in units of 10^9 bytes, 20 where it is not set. Throws InputError where it is
-/// no number from 0 to 1,000,000.
+/// The limit of the default folder in bytes: $DIKKAT_CACHE_GB times 10^9, by default 20 * 10^9. Throws InputError if the variable is not a
+/// number from 0 to 1,000,000.
 index token_folder_limit();
 
-/// A token file in a folder.
+/// A token file in the cache.
 struct KeptTokens {
   std::string path;
   index bytes = 0;
-  std::time_t last_used = 0;  // read or made
-  bool in_use = false;        // some process has it open
+  std::time_t last_used = 0;  // when it was last written or opened
+  bool in_use = false;        // whether a process has it open
 };
 
-/// Those in the folder, the most recently used first; none where there is no such folder. Other files are left alone.
+/// The token files in a folder, most recently used first. Empty if there is no such folder. Other files are ignored.
 std::vector<KeptTokens> kept_tokens(const std::string& folder);
 
-/// Removes token files, the least recently used first, until they have at most `limit` bytes together. A file that is in use stays.
-/// Gives those that were removed.
+/// Removes token files, least recently used first, until their sizes add up to at most `limit` bytes. Files in use stay. Returns the
+/// removed files.
 std::vector<KeptTokens> remove_kept_tokens(const std::string& folder, index limit);
 
 }  // namespace dikkat

@@ -23,8 +23,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "token files are little endian");
 
-/// The first bytes of the file; sections follow, each from a multiple of 64 bytes on: tokens of training, of validation, and the starts of
-/// their documents (i64).
+/// The beginning of the file. The sections follow, each aligned to 64 bytes: training tokens, validation tokens, and the starts of
+/// documents (i64) of both parts.
 struct Header {
   std::array<char, 16> magic;
   std::int64_t version;
@@ -33,8 +33,8 @@ struct Header {
   std::array<std::int64_t, kParts> tokens;
   std::array<std::int64_t, kParts> documents;
   std::array<char, 64> key;
-  Digest contents;  // root_hash() of all that follows the header's bytes
-  Digest checksum;  // sha256 of all before
+  Digest contents;  // root_hash() of everything after the header
+  Digest checksum;  // sha256 of the members above
 };
 constexpr std::size_t kHeaderBytes = 256;
 static_assert(sizeof(Header) <= kHeaderBytes && std::is_trivially_copyable_v<Header>);
@@ -49,7 +49,7 @@ void read_again(int file, const std::string& path, std::size_t offset, std::span
   require(error == 0, "token file: cannot read ", path, " again: ", describe_errno(error));
 }
 
-/// Of a file of `bytes` bytes. Read and not mapped, so that it does not count as memory of this process.
+/// The root_hash() of a file's contents. The file is read, not mapped, so that it does not count as memory of this process.
 Digest contents_of(int file, const std::string& path, std::size_t bytes) {
   return root_hash(static_cast<index>(bytes - kHeaderBytes), [&](index offset, std::span<std::byte> out) {
     read_again(file, path, kHeaderBytes + static_cast<std::size_t>(offset), out);
@@ -78,7 +78,7 @@ Layout layout_of(const Header& header) {
   return layout;
 }
 
-/// Whether so many can be in a file of so many bytes at all: only then can the layout be worked out without running over.
+/// Whether a file of this size can have these counts. Checked first, so that computing the layout cannot overflow.
 bool is_possible(const Header& header, std::size_t file_bytes) {
   const auto most = static_cast<std::int64_t>(file_bytes);
   const auto all = [&](const std::array<std::int64_t, kParts>& counts, std::int64_t width) {
@@ -88,18 +88,18 @@ bool is_possible(const Header& header, std::size_t file_bytes) {
          std::all_of(header.bytes.begin(), header.bytes.end(), [](std::int64_t count) { return count >= 0; });
 }
 
-/// 0 when the file is this descriptor's alone, else errno: nobody else removes what is locked. The lock ends with the descriptor, however
-/// the process does.
+/// Takes an exclusive lock, so that no other process removes the file. Returns 0 or errno. The lock ends with the descriptor, even if the
+/// process is killed.
 int lock(int file) { return ::flock(file, LOCK_EX | LOCK_NB) == 0 ? 0 : errno; }
 
-/// Whether nobody can be writing it any more, even where another machine's locks are not seen.
+/// Whether the file is so old that nobody can be writing it. (Locks of other machines may be invisible.)
 bool is_old(int file) {
   constexpr auto kDay = std::time_t{24} * 60 * 60;
   struct stat status {};
   return ::fstat(file, &status) == 0 && status.st_mtime < std::time(nullptr) - kDay;
 }
 
-/// What programs that were killed have left of this file, and of others in its folder.
+/// Removes incomplete files that killed programs have left in the folder.
 void remove_abandoned(const std::string& path) {
   const std::filesystem::path whole(path);
   const std::string start = whole.filename().string() + ".";
@@ -117,8 +117,8 @@ void remove_abandoned(const std::string& path) {
   }
 }
 
-/// A new file of a name of its own, which it puts into `name`, and its lock where there are any; -1 and errno where there can be no file.
-/// Process numbers do not tell writers in containers or on other machines from each other.
+/// Creates a file with a unique name, which is written to `name`, and locks it if the file system has locks. Returns -1 and errno on
+/// failure. Process ids do not make names unique: writers may be in containers or on other machines.
 int open_unfinished(const std::string& path, std::string& name) {
   constexpr int kMost = 1000;  // names to try
   for (int i = 0; i < kMost; ++i) {
@@ -133,7 +133,7 @@ int open_unfinished(const std::string& path, std::string& name) {
                      status.st_dev == there.st_dev && status.st_ino == there.st_ino)) {
       return file;
     }
-    ::close(file);  // another writer took it for abandoned before it was locked
+    ::close(file);  // before it was locked, another writer removed it as abandoned
   }
   errno = EEXIST;
   return -1;
@@ -194,7 +194,7 @@ class TokenFileWriter::Output {
   void write(const void* data, std::size_t bytes, std::size_t offset) {
     const int error = write_all(file_, static_cast<index>(offset), {static_cast<const std::byte*>(data), bytes});
     require(error == 0, "token file: cannot write ", path_, ": ", describe_errno(error),
-            "; make room there, or set data.cache to another folder");
+            "; free some space there, or set data.cache to another folder");
   }
 
   std::string path_;
@@ -208,7 +208,7 @@ TokenFileWriter::TokenFileWriter(const std::string& path, std::string key, index
   const std::string folder = std::filesystem::path(path).parent_path().string();
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  require(!error, "token file: cannot make the folder ", folder, ": ", error.message(), "; set data.cache to another one");
+  require(!error, "token file: cannot create the folder ", folder, ": ", error.message(), "; set data.cache to another one");
   remove_abandoned(path);
   std::string name;
   tokens_ = std::make_unique<Output>(open_unfinished(path, name), name);
@@ -233,7 +233,7 @@ void TokenFileWriter::begin_document(Part part) {
 
 void TokenFileWriter::append(Part part, std::span<const Token> tokens) {
   const auto at = static_cast<std::size_t>(part);
-  require(part == Part::validation || counts_[1] == 0, "token file: tokens for training after those for validation");
+  require(part == Part::validation || counts_[1] == 0, "token file: training tokens after validation tokens, expected before");
   if (part == Part::validation && counts_[1] == 0) {
     tokens_->pad();
   }
@@ -258,19 +258,19 @@ void TokenFileWriter::finish(const std::array<index, kParts>& bytes) {
     tokens_->pad();
     tokens_->append(*documents_[part]);
   }
-  require(key_.copy(header.key.data(), header.key.size()) == header.key.size(), "token file: the key is no sha256 in hex");
+  require(key_.copy(header.key.data(), header.key.size()) == header.key.size(), "token file: the key is not a sha256 in hex");
   header.contents = tokens_->contents();
   header.checksum = checksum_of(header);
   tokens_->finish_with(&header, sizeof header);
   require(::rename(unfinished_.c_str(), path_.c_str()) == 0, "token file: cannot rename ", unfinished_, ": ", errno_text);
   unfinished_.clear();
-  tokens_.reset();  // with its lock
+  tokens_.reset();  // releases the lock
 }
 
 std::optional<TokenizedCorpus> open_token_file(const std::string& path, const std::string& key, index vocab_size) {
   struct LockedFile {
     explicit LockedFile(const std::string& name) : descriptor(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
-    Descriptor descriptor;  // with the lock
+    Descriptor descriptor;  // holds the lock
     std::optional<MappedFile> mapped{};
   };
   const auto locked = std::make_shared<LockedFile>(path);
@@ -279,7 +279,8 @@ std::optional<TokenizedCorpus> open_token_file(const std::string& path, const st
     return std::nullopt;
   }
   require_input(descriptor >= 0, path, ": cannot be opened: ", errno_text);
-  if (::flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) {  // it is being removed; some file systems have no locks
+  if (::flock(descriptor, LOCK_SH | LOCK_NB) != 0 &&
+      errno == EWOULDBLOCK) {  // it is being removed. Other errors: some file systems have no locks
     return std::nullopt;
   }
   locked->mapped.emplace(path, descriptor);
@@ -298,7 +299,7 @@ std::optional<TokenizedCorpus> open_token_file(const std::string& path, const st
   if (layout.end != file->size() || contents_of(descriptor, path, layout.end) != header.contents) {
     return std::nullopt;
   }
-  ::futimens(descriptor, nullptr);  // where it may be: the file may be another user's
+  ::futimens(descriptor, nullptr);  // may fail: the file may belong to another user
   const auto part = [&](std::size_t i) {
     const TokenSegment tokens{.file = file, .offset = layout.tokens[i], .count = header.tokens[i], .width = token_width(vocab_size)};
     return TokenStore(vocab_size, {tokens}, {.file = file, .offset = layout.documents[i], .count = header.documents[i], .width = 8});

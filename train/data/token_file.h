@@ -8,25 +8,25 @@
 
 namespace dikkat {
 
-/// The name of a token file: the first digits of its key, and this.
+/// A token file is called by the first kTokenFileDigits digits of its key and this extension.
 inline constexpr std::size_t kTokenFileDigits = 32;
 inline constexpr std::string_view kTokenFileExtension = ".tokens";
 
-/// The tokens of a corpus in a file, so that a text that has been tokenized once need not be again, and one that is larger than memory can
-/// be trained on: a header with a checksum of itself and one of what follows, the tokens of both parts, and where documents begin. It is
-/// written under another name, locked, and gets its own name when it is complete and on the disk.
+/// Writes the tokens of a corpus to a file, so that a text is tokenized only once, and so that a run can use a text that is larger than
+/// memory. The file has a header with two checksums (of the header, and of the rest), the tokens of both parts, and the starts of
+/// documents. It is written under a temporary name, with a lock, and renamed when it is complete and synced.
 ///
 /// `key` identifies the contents: the text, the tokenizer and the split point.
 class TokenFileWriter : public TokenSink {
  public:
-  /// Makes the folder where there is none. Throws Error when the file cannot be written.
+  /// Creates the folder if needed. Throws Error if the file cannot be written.
   TokenFileWriter(const std::string& path, std::string key, index vocab_size);
-  /// Removes what is not complete.
+  /// Removes an incomplete file.
   ~TokenFileWriter() override;
 
   void begin_document(Part part) override;
   void append(Part part, std::span<const Token> tokens) override;
-  /// Completes the file and gives it its name.
+  /// Completes the file and renames it.
   void finish(const std::array<index, kParts>& bytes);
 
  private:
@@ -39,8 +39,8 @@ class TokenFileWriter : public TokenSink {
   std::array<index, kParts> counts_{};
 };
 
-/// Nothing where there is no such file, or it is not complete, damaged, or of another key: all of it is read to find that out. While the
-/// tokens are there, a shared lock (flock) says that the file is in use; its time of change says when that began.
+/// Opens a token file. nullopt if it does not exist, is incomplete or damaged, or has another key; the whole file is read to check this.
+/// While the result exists, it holds a shared lock (flock), which shows that the file is in use. Opening sets the file's modification time.
 std::optional<TokenizedCorpus> open_token_file(const std::string& path, const std::string& key, index vocab_size);
 
 }  // namespace dikkat

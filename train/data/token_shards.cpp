@@ -12,7 +12,7 @@ namespace {
 
 bool is_token_shard(const std::string& path) { return extension_of(path) == kTokenExtensions[0]; }
 
-/// llm.c's header: 256 integers, of which three say something.
+/// llm.c's header: 256 integers, of which three are used.
 struct ShardHeader {
   std::int32_t magic, version, tokens;
 };
@@ -35,8 +35,8 @@ TokenSegment open_segment(const CorpusFile& file) {
       require_input(header.version == kind.version, file.name, ": llm.c's header has version ", header.version, ", expected ",
                     kind.version);
       const auto bytes = kShardHeaderBytes + static_cast<std::size_t>(std::max(header.tokens, 0)) * static_cast<std::size_t>(kind.width);
-      require_input(header.tokens > 0 && size == bytes, file.name, ": llm.c's header tells of ", header.tokens, " tokens, which are ",
-                    bytes, " bytes in all, but the file has ", size, "; get it again");
+      require_input(header.tokens > 0 && size == bytes, file.name, ": llm.c's header says ", header.tokens, " tokens, which need ", bytes,
+                    " bytes, but the file has ", size, "; get it again");
       return {.file = mapped, .offset = kShardHeaderBytes, .count = header.tokens, .width = kind.width};
     }
   }
@@ -50,8 +50,8 @@ TokenSegment open_segment(const CorpusFile& file) {
 bool are_token_shards(std::span<const std::string> paths) {
   const auto count = std::count_if(paths.begin(), paths.end(), is_token_shard);
   require_input(count == 0 || count == static_cast<std::ptrdiff_t>(paths.size()),
-                "corpus: some paths end in .bin, which are tokens, and others do not, "
-                "expected tokens alone or texts alone");
+                "corpus: some paths end in .bin (token files) and others do not, "
+                "expected only token files or only texts");
   return count > 0;
 }
 
@@ -66,7 +66,7 @@ TokenStore open_token_shards(std::span<const CorpusFile> files, index vocab_size
   run_tasks(static_cast<index>(starts.size()), [&](index block) {
     const index first = block * kBlock;
     std::vector<Token> tokens(static_cast<std::size_t>(std::min(kBlock, all.size() - first)));
-    all.read(first, static_cast<index>(tokens.size()), tokens.data());  // refuses ids that are none
+    all.read(first, static_cast<index>(tokens.size()), tokens.data());  // refuses invalid ids
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       const index next = first + static_cast<index>(i) + 1;
       if (tokens[i] == separator && next < all.size()) {

@@ -44,7 +44,7 @@ void TokenStore::append(std::span<const Token> tokens) {
   std::visit(
       [&](auto& store) {
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(store)>, std::vector<TokenSegment>>) {
-          fail("token store: its tokens are in files, expected a store in memory to append to");
+          fail("token store: append() to tokens in files, expected a store in memory");
         } else {
           store.insert(store.end(), tokens.begin(), tokens.end());
         }

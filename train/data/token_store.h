@@ -12,7 +12,7 @@
 
 namespace dikkat {
 
-/// Bytes of a token where ids are below vocab_size: 2 up to 65,536, else 4.
+/// Bytes of a stored token: 2 for a vocabulary of up to 65,536, else 4.
 constexpr int token_width(index vocab_size) { return vocab_size <= 65536 ? 2 : 4; }
 
 /// Tokens in a file, little endian.
@@ -23,35 +23,35 @@ struct TokenSegment {
   int width = 2;  // or 4
 };
 
-/// The tokens of a text, in memory or in files, and where its documents begin.
+/// The tokens of a text, in memory or in mapped files, and the starts of its documents.
 class TokenStore {
  public:
   /// An empty store, in memory. Throws Error unless 1 <= vocab_size <= 2^31.
   explicit TokenStore(index vocab_size);
-  /// The tokens of files, one after another; nothing can be appended. `documents` are the tokens that documents begin with, i64 in a
-  /// segment, or none: then all is one document.
+  /// The tokens of files, one after another; nothing can be appended. `documents` has the number of each document's first token (i64 in a
+  /// segment); if it is empty, everything is one document.
   TokenStore(index vocab_size, std::vector<TokenSegment> segments, TokenSegment documents);
   TokenStore(index vocab_size, std::vector<TokenSegment> segments, std::vector<index> documents = {});
 
-  /// What is appended next belongs to another document.
+  /// Begins a new document.
   void begin_document() { documents_.push_back(size()); }
   /// Throws Error for a token outside the vocabulary.
   void append(std::span<const Token> tokens);
 
   index size() const { return size_; }
   index vocab_size() const { return vocab_size_; }
-  /// Bytes of the tokens.
+  /// The size of the tokens in bytes.
   index bytes() const { return size_ * token_width(vocab_size_); }
-  /// Whether they are in files, which the system reads as they are used.
+  /// Whether the tokens are in mapped files.
   bool in_files() const { return std::holds_alternative<std::vector<TokenSegment>>(tokens_); }
-  /// Writes tokens `first` to `first + count - 1`. Throws Error where they are not all in the store, InputError for a token of a file that
-  /// is outside the vocabulary.
+  /// Copies tokens `first` to `first + count - 1` to `out`. Throws Error if they are not all in the store, and InputError for a token in a
+  /// file that is outside the vocabulary.
   void read(index first, index count, Token* out) const;
 
-  /// For tokens in files: drops from this process's memory what has been read so far.
+  /// For tokens in files: drops the pages that have been read from this process's memory.
   void forget() const;
 
-  /// Tokens `first` to `first + count - 1` of files as a store of their own, with the documents that begin or go on there.
+  /// For tokens in files: tokens `first` to `first + count - 1` as another store, with the documents in this range.
   TokenStore part(index first, index count) const;
 
   index documents() const;
@@ -64,8 +64,8 @@ class TokenStore {
   index vocab_size_;
   index size_ = 0;
   std::variant<std::vector<std::uint16_t>, std::vector<std::uint32_t>, std::vector<TokenSegment>> tokens_;
-  std::vector<index> documents_;  // starts, of a store in memory
-  TokenSegment document_file_;    // starts, of files
+  std::vector<index> documents_;  // starts of documents, for a store in memory
+  TokenSegment document_file_;    // starts of documents, for files
 };
 
 }  // namespace dikkat

@@ -35,7 +35,7 @@ std::array<index, kParts> tokenize(const Corpus& corpus, const Tokenizer& tokeni
     std::vector<Token> tokens;
   };
   CorpusReader reader(
-      corpus, [&](std::string_view text) { return tokenizer.settled(text); }, split);
+      corpus, [&](std::string_view text) { return tokenizer.stable_prefix(text); }, split);
   const std::optional<Token> separator = tokenizer.separator();
   std::array<index, kParts> bytes{};
   Fingerprint found;
@@ -94,7 +94,7 @@ TokenizedCorpus tokenize(const Corpus& corpus, const Tokenizer& tokenizer, std::
 
 namespace {
 
-/// What a token file holds, and its name.
+/// The key of a token file, and its path.
 struct TokenFileName {
   std::string key, path;
 
@@ -122,7 +122,7 @@ TokenizedCorpus tokenize_once(const std::string& folder, const std::string& fing
     file.finish(tokenize(corpus, tokenizer, split, file, progress, fingerprint));
   }
   auto made = open_token_file(name.path, name.key, tokenizer.vocab_size());
-  require(made.has_value(), name.path, ": what has just been written there is not what was meant; is another program writing there?");
+  require(made.has_value(), name.path, ": the file that was just written is damaged; is another program writing there?");
   made->file = name.path;
   return std::move(*made);
 }

@@ -9,7 +9,7 @@
 namespace dikkat {
 namespace {
 
-/// A .zst file, which may be several frames, one after another.
+/// Decompresses zstd data: one or more frames, one after another.
 class Unzstd : public ByteSource {
  public:
   Unzstd(std::unique_ptr<ByteSource> source, const std::string& name)
@@ -28,10 +28,10 @@ class Unzstd : public ByteSource {
       }
       missing_ = ZSTD_decompressStream(context_.get(), &made, &in_);
       require_input(ZSTD_getErrorCode(missing_) != ZSTD_error_frameParameter_windowTooLarge, "corpus: ", name_,
-                    " takes more than 128 MiB to unpack; pack it with zstd --long=27 or less");
-      require_input(ZSTD_isError(missing_) == 0, "corpus: ", name_, " is damaged: its zstd data are wrong (", ZSTD_getErrorName(missing_),
+                    " takes more than 128 MiB of memory to decompress; compress it with zstd --long=27 or less");
+      require_input(ZSTD_isError(missing_) == 0, "corpus: ", name_, " is damaged: its zstd data is invalid (", ZSTD_getErrorName(missing_),
                     "); get the file again");
-      require_input(in_.size > 0 || made.pos > 0, "corpus: ", name_, " is cut off: its zstd data end too early; get the whole file again");
+      require_input(in_.size > 0 || made.pos > 0, "corpus: ", name_, " is cut off: its zstd data ends too early; get the whole file again");
     }
     return made.pos;
   }
@@ -42,7 +42,7 @@ class Unzstd : public ByteSource {
   std::unique_ptr<ZSTD_DCtx, std::size_t (*)(ZSTD_DCtx*)> context_;
   std::vector<char> buffer_;
   ZSTD_inBuffer in_{};
-  std::size_t missing_ = 1;  // 0 where a frame has ended, and all of it is out
+  std::size_t missing_ = 1;  // 0 when a frame has ended and all of it was returned
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace dikkat {
 namespace {
 
-/// `valid` tokens from `begin` on and the ones that follow each of them, as a row that is padded with token 0.
+/// Fills a row with `valid` inputs from `begin` on and the token after each, padded with token 0.
 void fill_window(const TokenStore& store, index begin, index valid, index row, Batch& batch) {
   const index cols = batch.lengths.cols;
   Token* inputs = batch.inputs.data() + row * cols;
@@ -78,7 +78,7 @@ DocumentWindows::DocumentWindows(const TokenStore& store, index block_size, bool
     first_window_.push_back(first_window_.back() + ceil_div(std::max<index>(0, end - begin - 1), block_size));
   }
   require_input(first_window_.back() > 0,
-                "no document of the text has 2 tokens, expected one: give a longer text or data.pack = \"stream\"");
+                "no document of the text has 2 tokens or more: give a longer text, or set data.pack = \"stream\"");
 }
 
 std::pair<index, index> DocumentWindows::range(index document) const {

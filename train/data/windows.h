@@ -9,7 +9,7 @@
 
 namespace dikkat {
 
-/// A text for training: W = floor((N - 1) / T) windows of T tokens and the T that follow each of them. Window i starts at token
+/// A text of N tokens for training: W = floor((N - 1) / T) windows of T inputs and the T targets that follow them. Window i starts at token
 /// o + i * T, where the offset o in [0, (N - 1) mod T] changes from epoch to epoch.
 class TrainingWindows : public Samples {
  public:
@@ -31,9 +31,9 @@ class TrainingWindows : public Samples {
   std::uint64_t seed_;
 };
 
-/// The whole of a text for evaluation, so that each of its N - 1 predictions counts exactly once. Window w begins at token w * S, where S
-/// is the stride; its last S predictions count, or all in the first window. With S = T windows lie side by side; with a smaller stride each
-/// prediction has T - S tokens of context or more, at T / S times the work.
+/// A whole text for evaluation: each of its N - 1 predictions counts exactly once. Window w begins at token w * S, where S is the stride.
+/// Its last S predictions count; in the first window all do. With S = T windows are adjacent. With a smaller stride, each prediction after
+/// the first window has at least T - S tokens of context, at T / S times the work.
 class SequentialWindows : public Samples {
  public:
   /// Keeps a reference to the store. A stride of 0 is T. Throws InputError when the store has fewer than 2 tokens, or the stride is not
@@ -50,7 +50,7 @@ class SequentialWindows : public Samples {
   void fill(index epoch, index sample, index row, Batch& batch) const override;
 
  private:
-  /// How many predictions of a window are there for others' context alone.
+  /// The number of predictions in a window that do not count, because its tokens are only context.
   index context(index sample) const { return sample == 0 ? 0 : block_size_ - stride_; }
 
   const TokenStore& store_;
@@ -58,12 +58,12 @@ class SequentialWindows : public Samples {
   index stride_;
 };
 
-/// Windows that cross no border of documents, for training and for evaluation: a document is cut into windows of T tokens, each read with
-/// the tokens that follow, the last one as long as it is. The separators before and after a document count as its own, so that it is known
-/// to begin and learnt to end; nothing else of another document is seen, or counts.
+/// Windows that do not cross document boundaries, for training and for evaluation: each document is split into windows of T tokens; the
+/// last one may be shorter. The separators before and after a document belong to it, so that the model sees its beginning and learns its
+/// end. No other token of another document is seen or predicted.
 class DocumentWindows : public Samples {
  public:
-  /// Keeps a reference to the store. Throws InputError when no document has 2 tokens; Error unless block_size >= 1.
+  /// Keeps a reference to the store. Throws InputError if no document has 2 tokens, and Error unless block_size >= 1.
   DocumentWindows(const TokenStore& store, index block_size, bool with_separators);
 
   index count() const override { return first_window_.back(); }
@@ -73,18 +73,18 @@ class DocumentWindows : public Samples {
   void fill(index epoch, index sample, index row, Batch& batch) const override;
 
  private:
-  /// Tokens that a window reads: from `begin`, and the one after each.
+  /// A window predicts, from inputs `begin` to `begin + tokens - 1`, the token after each.
   struct Window {
     index begin, tokens;
   };
   Window window(index sample) const;
-  /// The document's tokens with its separators: from first to second.
+  /// The range [first, second) of the document's tokens with its separators.
   std::pair<index, index> range(index document) const;
 
   const TokenStore& store_;
   index block_size_;
-  bool separators_;                    // whether one stands between documents
-  std::vector<index> first_window_{};  // of each document, and the number of all
+  bool separators_;                    // whether there are separators between documents
+  std::vector<index> first_window_{};  // the first window of each document, and the number of all windows
 };
 
 }  // namespace dikkat

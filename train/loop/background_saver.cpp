@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kAlignment = 64;
 
 std::size_t bytes_in_copy(const TensorView& tensor) {
-  const auto bytes = static_cast<std::size_t>(bytes_of(tensor.type, tensor.shape).value());
+  const auto bytes = static_cast<std::size_t>(bytes_of(tensor.type, tensor.shape));
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
@@ -41,7 +41,7 @@ Snapshot copied_to(std::byte* memory, const Snapshot& snapshot) {
   for (TensorView& tensor : copy.tensors) {
     constexpr index kBlock = index{1} << 20;
     const auto* from = static_cast<const std::byte*>(tensor.data);
-    parallel_blocks(bytes_of(tensor.type, tensor.shape).value(), kBlock,
+    parallel_blocks(bytes_of(tensor.type, tensor.shape), kBlock,
                     [&](index begin, index end) { std::memcpy(memory + begin, from + begin, static_cast<std::size_t>(end - begin)); });
     tensor.data = memory;
     memory += bytes_in_copy(tensor);

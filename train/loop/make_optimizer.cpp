@@ -9,15 +9,7 @@
 namespace dikkat {
 namespace {
 
-ParameterGroup group_of(const ParameterGroupConfig& c) {
-  ParameterGroup group{.match = c.match, .learning_rate = c.learning_rate, .weight_decay = c.weight_decay, .frozen = c.frozen};
-  if (!c.role.empty()) {
-    group.role = static_cast<Role>(std::find(std::begin(kParameterRoles), std::end(kParameterRoles), c.role) - std::begin(kParameterRoles));
-  }
-  return group;
-}
-
-/// The three paths that are most like the pattern, for people.
+/// The three paths that are most similar to the pattern, for people.
 std::string nearest_paths(const ParameterStore& store, const std::string& pattern) {
   std::vector<std::pair<int, std::string_view>> paths;
   for (const ParameterStore::Entry* entry : store.entries()) {
@@ -36,12 +28,13 @@ std::string nearest_paths(const ParameterStore& store, const std::string& patter
 std::unique_ptr<Optimizer> make_optimizer(const OptimConfig& config, ParameterStore& store) {
   std::vector<ParameterGroup> groups;
   for (const ParameterGroupConfig& c : config.groups) {
-    const ParameterGroup& group = groups.emplace_back(group_of(c));
+    const ParameterGroup& group = groups.emplace_back(ParameterGroup{
+        .match = c.match, .role = c.role, .learning_rate = c.learning_rate, .weight_decay = c.weight_decay, .frozen = c.frozen});
     const bool holds_any = std::any_of(store.entries().begin(), store.entries().end(),
                                        [&](const ParameterStore::Entry* entry) { return group.contains(*entry); });
     require_input(holds_any, "optim.groups: no parameter ", c.match.empty() ? "" : concat("matches \"", c.match, '"'),
-                  c.match.empty() || c.role.empty() ? "" : " and ", c.role.empty() ? "" : concat("has the role \"", c.role, '"'),
-                  c.match.empty() ? "" : concat("; paths that come near: ", nearest_paths(store, c.match)));
+                  c.match.empty() || !c.role ? "" : " and ", c.role ? concat("has the role \"", name_of(*c.role), '"') : "",
+                  c.match.empty() ? "" : concat("; similar paths: ", nearest_paths(store, c.match)));
   }
   freeze(store, groups);
   store.lay_out();

@@ -98,8 +98,8 @@ std::unique_ptr<const Samples> training_windows(const Config& config, const Toke
   }
 }
 
-void note_passed_over(const Corpus& corpus, std::vector<std::string>& notes) {
-  if (std::string note = describe(corpus.passed_over); !note.empty()) {
+void note_skipped(const Corpus& corpus, std::vector<std::string>& notes) {
+  if (std::string note = describe(corpus.skipped); !note.empty()) {
     notes.push_back(std::move(note));
   }
 }
@@ -164,8 +164,8 @@ TrainingData load_text(const Config& config, const KnownCorpus* known, const Loa
   const Corpus corpus = open_corpus(config.data.corpus, corpus_options(config));
   const Corpus held_out = has_validation ? open_corpus(config.data.validation, corpus_options(config)) : Corpus();
   TrainingData data{.tokenizer = known_tokenizer(config, known)};
-  note_passed_over(corpus, data.notes);
-  note_passed_over(held_out, data.notes);
+  note_skipped(corpus, data.notes);
+  note_skipped(held_out, data.notes);
 
   const auto maker = data.tokenizer == nullptr ? make_tokenizer_maker(tokenizer_options(config.tokenizer)) : nullptr;
   const auto read = [&](const Corpus& some) {
@@ -350,7 +350,7 @@ EvaluationText load_evaluation_text(const Config& config, const Tokenizer& token
     const Corpus corpus = open_corpus(paths, corpus_options(config));
     const CorpusFacts facts = survey(corpus, nullptr, telling_of_reading(progress));
     std::vector<std::string> notes;
-    note_passed_over(corpus, notes);
+    note_skipped(corpus, notes);
     TokenizedCorpus tokens = tokens_of(config, false, corpus, facts, tokenizer, {}, progress, notes);
     text = evaluation_text(config, tokenizer, std::move(tokens.parts[0]), tokens.bytes[0]);
     text.notes = std::move(notes);

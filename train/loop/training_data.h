@@ -32,7 +32,7 @@ struct TrainingData {
   index documents = 0;
   index bytes = 0;                   // of all text
   std::string fingerprint{};         // of the corpus: equal text, equal fingerprint
-  std::vector<std::string> notes{};  // sentences for the user: files that were passed over, what the cache of tokens has grown to
+  std::vector<std::string> notes{};  // sentences for the user: files that were skipped, what the cache of tokens has grown to
 };
 
 /// What is known before the corpus is read, in a run that is resumed, fine-tuned or evaluated.

@@ -11,8 +11,8 @@
 namespace dikkat {
 namespace {
 
-/// weights = e^((logits - highest) / temperature): the likeliest has 1.
-void weigh(std::span<const float> logits, float highest, float temperature, float* weights) {
+/// weights = e^((logits - highest) / temperature), so the likeliest token has weight 1.
+void compute_weights(std::span<const float> logits, float highest, float temperature, float* weights) {
   const auto count = static_cast<index>(logits.size());
   simd::for_vectors<float>(0, count, [&](index at, auto lanes) {
     simd::store(weights + at, simd::exp((simd::load(logits.data() + at, lanes) - highest) / temperature), lanes);
@@ -43,9 +43,9 @@ index Draw::operator()(std::span<const float> logits, const DrawOptions& options
   if (options.temperature == 0) {
     return likeliest - logits.begin();
   }
-  constexpr double kLeast = 1e-6;  // below it the likeliest has all, and f32 has no number for some of it
+  constexpr double kLeast = 1e-6;  // below this the likeliest token is certain, and numbers overflow f32
   weights_.resize(logits.size());
-  weigh(logits, *likeliest, static_cast<float>(std::max(options.temperature, kLeast)), weights_.data());
+  compute_weights(logits, *likeliest, static_cast<float>(std::max(options.temperature, kLeast)), weights_.data());
   const auto weight = [&](index id) { return static_cast<double>(weights_[static_cast<std::size_t>(id)]); };
   const auto logit = [&](index id) { return logits[static_cast<std::size_t>(id)]; };
   const auto likelier = [&](index a, index b) { return logit(a) != logit(b) ? logit(a) > logit(b) : a < b; };
@@ -61,10 +61,10 @@ index Draw::operator()(std::span<const float> logits, const DrawOptions& options
     for (const index id : ids_) {
       total += weight(id);
     }
-    // Ids that have no more than an equal share of 1 - top_p each have no more than 1 - top_p together: the others are enough.
+    // The ids whose weight is at most (1 - top_p) / n of the total have at most 1 - top_p together, so the others are enough.
     const double small = (1 - options.top_p) * total / static_cast<double>(ids_.size());
     std::erase_if(ids_, [&](index id) { return weight(id) <= small; });
-    // What is in question is halved by likelihood, and the half decided by its mass: no sorting.
+    // A binary search instead of sorting: each round splits the undecided ids into the likelier and the less likely half.
     double missing = options.top_p * total;
     auto first = ids_.begin(), last = ids_.end();
     while (last - first > 1) {
@@ -84,7 +84,7 @@ index Draw::operator()(std::span<const float> logits, const DrawOptions& options
     std::erase_if(ids_, [&](index id) { return weight(id) < options.min_p; });
   }
   if (ids_.size() < logits.size()) {
-    std::sort(ids_.begin(), ids_.end());  // whatever chose them
+    std::sort(ids_.begin(), ids_.end());  // so that the result does not depend on how they were chosen
   }
 
   double total = 0;

@@ -7,37 +7,40 @@
 
 namespace dikkat {
 
-/// How a token is drawn. Each of top_k, top_p and min_p keeps some of the likeliest tokens; the smallest of these sets counts. Among its
-/// tokens one is drawn with the probabilities softmax(logits / temperature).
+/// How a token is drawn: with the probabilities softmax(logits / temperature), from the tokens that top_k, then top_p, then min_p keep.
 struct DrawOptions {
-  double temperature = 1;  // 0: the likeliest
-  index top_k = 0;         // this many; 0: all
-  double top_p = 1;        // of those the fewest whose probabilities add up to this share (Holtzman et al., arXiv 1904.09751); 1: all
-  double min_p = 0;        // those with this share of the likeliest one's probability or more (Nguyen et al., arXiv 2407.01082); 0: all
+  double temperature = 1;  // 0: always the likeliest token
+  index top_k = 0;         // keeps this many of the likeliest tokens; 0: all
+  double top_p = 1;  // keeps the fewest likeliest tokens whose probabilities, among those of top_k, add up to this (Holtzman et al., arXiv
+                     // 1904.09751); 1: all
+  double min_p = 0;  // keeps tokens with at least this share of the likeliest token's probability (Nguyen et al., arXiv 2407.01082); 0: all
 };
 
-/// Throws InputError, in the words of the command line, for an option out of range and for one that temperature 0 makes meaningless.
+/// Throws InputError, with the command line's names of options, for a value out of range and for an option that temperature 0 makes
+/// meaningless.
 void check(const DrawOptions& options);
 
-/// Draws ids. Reuses its memory.
+/// Draws ids. The object keeps its memory from call to call.
 class Draw {
  public:
-  /// From logits of `vocab_size` ids or fewer.
+  /// For at most `vocab_size` logits.
   explicit Draw(index vocab_size);
 
-  /// An id, by `uniform` in [0, 1). Of equal logits the lower id counts as likelier; -inf is never drawn where another logit is more.
+  /// Draws an id with the random number `uniform` in [0, 1). Of equal logits, that of the lower id counts as likelier. An id with -inf is
+  /// only drawn if all are -inf.
   index operator()(std::span<const float> logits, const DrawOptions& options, double uniform);
 
  private:
   std::vector<float> weights_;
-  std::vector<index> ids_;  // that may still be drawn
+  std::vector<index> ids_;  // the ids that can still be drawn
 };
 
-/// For each of the ids, which are apart: a logit above 0 is divided by `penalty`, one below multiplied, so that tokens which a text has
-/// already become less likely (Keskar et al., arXiv 1909.05858, section 4.1, where logits are all above 0).
+/// The repetition penalty, applied once for each of `ids` (which must differ): a logit above 0 is divided by `penalty`, one below 0 is
+/// multiplied by it. So tokens that a text already has become less likely (Keskar et al., arXiv 1909.05858, section 4.1, for logits above
+/// 0).
 void penalize(std::span<float> logits, std::span<const std::int32_t> ids, double penalty);
 
-/// Log probability of an id under softmax(logits), in nats.
+/// The log probability of an id under softmax(logits), in nats.
 double log_probability(std::span<const float> logits, index id);
 
 }  // namespace dikkat

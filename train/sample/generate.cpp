@@ -10,16 +10,16 @@
 namespace dikkat {
 namespace {
 
-constexpr index kRows = 8;  // samples generated together: a product of so many rows reads the weights once
+constexpr index kRows = 8;  // samples generated together: a matrix product with up to 8 rows reads the weights once
 
 /// A sample that is being generated.
 struct Row {
   index sample;
   std::vector<Token> text;      // prompt first
-  std::vector<Token> distinct;  // its tokens, each once
-  std::vector<bool> has;        // by token
+  std::vector<Token> distinct;  // the tokens of the text, each once
+  std::vector<bool> has;        // for each id, whether it is in `distinct`
   Draw draw;
-  std::vector<float> logits;  // (vocabulary), what is left to be drawn
+  std::vector<float> logits;  // (vocabulary), after penalties
 
   Row(index number, const std::vector<Token>& prompt, index model_vocabulary)
       : sample(number),
@@ -90,11 +90,11 @@ class Generator {
       draw(i);
     }
     for (const Row& row : rows_) {
-      tell_ended(row);
+      report_ended(row);
     }
   }
 
-  void tell_ended(const Row& row) {
+  void report_ended(const Row& row) {
     if (events_.ended) {
       events_.ended(row.sample);
     }
@@ -111,7 +111,7 @@ class Generator {
       }
       has_slid_ = true;
     }
-    if (i == 0) {  // all rows are the prompt
+    if (i == 0) {  // all rows hold the prompt
       read_window(0);
       for (index row = 1; row < count(); ++row) {
         std::copy_n(logits_of(0), width_, logits_of(row));
@@ -128,7 +128,7 @@ class Generator {
 
   index count() const { return static_cast<index>(rows_.size()); }
 
-  /// Reads a row's whole context by itself, so that its logits do not depend on the other rows.
+  /// Reads the whole context of one row by itself, so that its logits do not depend on the other rows.
   void read_window(index row) {
     const std::vector<Token>& text = rows_[static_cast<std::size_t>(row)].text;
     const std::span window = std::span(text).subspan(static_cast<std::size_t>(begin_));
@@ -160,7 +160,7 @@ class Generator {
   void take_logits(Tensor logits, index row) {
     std::copy_n(logits.data<float>(), logits.size(), logits_of(row));
     require(std::none_of(logits_of(row), logits_of(row) + logits.size(), [](float x) { return std::isnan(x); }),
-            "sample: the model gives logits that are not numbers, expected weights that training has left finite");
+            "sample: the model's logits are NaN, expected finite weights: take an earlier checkpoint");
     tape_.reset();
   }
 
@@ -171,7 +171,7 @@ class Generator {
     for (index at = count() - 1; at >= 0; --at) {
       Row& row = rows_[static_cast<std::size_t>(at)];
       if (!take(row, drawn_[static_cast<std::size_t>(at)])) {
-        tell_ended(row);
+        report_ended(row);
         remove(at);
       }
     }
@@ -185,7 +185,7 @@ class Generator {
     if (options_.repetition_penalty != 1) {
       penalize(logits, row.distinct, options_.repetition_penalty);
     }
-    for (const Token token : vocabulary_.unwritten) {
+    for (const Token token : vocabulary_.suppressed) {
       logits[static_cast<std::size_t>(token)] = -std::numeric_limits<float>::infinity();
     }
     const RandomStream stream(options_.seed, "sample", static_cast<std::uint64_t>(options_.first_sample + row.sample));
@@ -196,7 +196,7 @@ class Generator {
     }
   }
 
-  /// False where the sample has ended.
+  /// Returns false if the sample has ended.
   bool take(Row& row, const Drawn& drawn) {
     Sample& sample = sample_of(row);
     if (drawn.token == vocabulary_.end) {
@@ -209,13 +209,13 @@ class Generator {
       sample.log_probabilities.push_back(drawn.log_probability);
     }
     if (events_.token && !events_.token(row.sample, drawn.token)) {
-      sample.ending = Ending::told;
+      sample.ending = Ending::stopped;
       return false;
     }
     return true;
   }
 
-  /// The last row takes the place of one that has ended.
+  /// Removes a row. The last row takes its place.
   void remove(index row) {
     const index last = count() - 1;
     if (row < last) {
@@ -241,7 +241,7 @@ class Generator {
   std::vector<Row> rows_;
   std::vector<Drawn> drawn_;
   std::vector<Sample> samples_;
-  index begin_ = 0;  // of the context, in every text
+  index begin_ = 0;  // where the context begins, in every text
   bool has_slid_ = false;
 };
 
@@ -259,16 +259,16 @@ std::vector<Sample> generate(const Gpt& model, const Vocabulary& vocabulary, con
                              const GenerationEvents& events) {
   check(options);
   const index width = model.config().vocab_size;
-  require_input(!prompt.empty(), "the prompt is empty, expected one token or more to go on from");
+  require_input(!prompt.empty(), "the prompt is empty, expected one token or more to continue");
   for (const Token token : prompt) {
     require(0 <= token && token < width, "sample: the prompt has token ", token, ", expected 0 to ", width - 1);
   }
   const auto usable = [&](Token token) { return 0 <= token && token < vocabulary.size; };
   require(0 < vocabulary.size && vocabulary.size <= width &&
-              std::all_of(vocabulary.unwritten.begin(), vocabulary.unwritten.end(), usable) &&
-              static_cast<index>(vocabulary.unwritten.size()) < vocabulary.size,
-          "sample: a vocabulary of ", vocabulary.size, " with ", vocabulary.unwritten.size(),
-          " that no text has, expected some of the model's ", width);
+              std::all_of(vocabulary.suppressed.begin(), vocabulary.suppressed.end(), usable) &&
+              static_cast<index>(vocabulary.suppressed.size()) < vocabulary.size,
+          "sample: a vocabulary of ", vocabulary.size, " with ", vocabulary.suppressed.size(),
+          " that are never drawn, expected at most the model's ", width, " with at least one that can be drawn");
   return Generator(model, vocabulary, prompt, options, events).run();
 }
 

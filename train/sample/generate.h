@@ -11,11 +11,11 @@
 
 namespace dikkat {
 
-/// What happens when a text outgrows the model's context. Positions count from the first token that is kept, so all keys and values are
-/// computed anew whenever one is dropped.
+/// What happens when a text grows beyond the model's context. Positions count from the first token that is kept, so all keys and values are
+/// recomputed whenever tokens are dropped.
 enum class Slide {
-  quarter,  // a full context drops its oldest quarter at once
-  token,    // its oldest token: each further token costs a pass over the whole context
+  quarter,  // a full context drops its oldest quarter
+  token,    // a full context drops its oldest token, so each further token costs a pass over the whole context
 };
 
 struct SampleOptions {
@@ -25,51 +25,52 @@ struct SampleOptions {
   index top_k = 0;
   double top_p = 1;
   double min_p = 0;
-  double repetition_penalty = 1;  // of tokens that the prompt or the text has, see penalize()
+  double repetition_penalty = 1;  // for tokens that occur in the prompt or the text so far, see penalize()
   std::uint64_t seed = 1337;
-  index first_sample = 0;  // the number of the first sample, by which it draws
+  index first_sample = 0;  // the number of the first sample, which selects its random numbers
   Slide slide = Slide::quarter;
   bool log_probabilities = false;
-  bool cached = true;  // false: without the key-value cache; slower, and the same but for rounding
+  bool cached = true;  // false: without the key/value cache, which is slower and gives the same up to rounding
 };
 
-/// Ids that a model may draw.
+/// The ids that sampling may draw.
 struct Vocabulary {
-  index size = 0;                  // ids from here on are padding
-  std::vector<Token> unwritten{};  // no text has them
-  std::optional<Token> end{};      // a sample ends where it draws this, and does not have it
+  index size = 0;                   // ids from here on are padding of the embedding table
+  std::vector<Token> suppressed{};  // ids that are never drawn
+  std::optional<Token> end{};       // a sample ends when it draws this id, which is not part of it
 };
 
 /// Why a sample ended.
 enum class Ending {
   length,       // it has max_new_tokens
   end_token,    // it drew Vocabulary::end
-  told,         // GenerationEvents::token said so
-  interrupted,  // GenerationEvents::stop said so
+  stopped,      // GenerationEvents::token returned false
+  interrupted,  // GenerationEvents::stop returned true
 };
 
 struct Sample {
   std::vector<Token> tokens{};              // without the prompt
-  std::vector<double> log_probabilities{};  // of each, where asked for: nats, under the softmax of the model's logits as they are
+  std::vector<double> log_probabilities{};  // of each token, if asked for: nats, under the softmax of the model's own logits
   Ending ending = Ending::length;
 };
 
 /// Callbacks. All are called on the thread that generates.
 struct GenerationEvents {
-  std::function<bool()> stop{};                            // before each token; true: all samples end here
-  std::function<bool(index sample, Token token)> token{};  // of each token of a sample (from 0 on); false: the sample ends with it
-  std::function<void(index sample)> ended{};               // once for each sample, after its last token
-  std::function<void()> slide{};                           // once, when the context first drops tokens that it has read
+  std::function<bool()> stop{};  // called before each token; true: all samples end here
+  std::function<bool(index sample, Token token)>
+      token{};                                // called for each token of a sample (numbered from 0); false: the sample ends with it
+  std::function<void(index sample)> ended{};  // called once for each sample, after its last token
+  std::function<void()> slide{};              // called once, when the context first drops tokens
 };
 
 /// Continues a prompt of one token or more. The random number for token i of sample s depends on (seed, s, i) alone, and a sample does not
-/// depend on the samples generated beside it. The model reads the last block_size tokens of a prompt, once for all samples,
-/// and then a token at a time of up to eight samples together, from a cache of keys and values.
-/// Throws InputError for an option out of range or a prompt without tokens, and Error where the model gives logits that are no numbers.
+/// depend on the samples that are generated with it. The model reads the last block_size tokens of the prompt once for all samples, then
+/// one token at a time for up to eight samples together, with a key/value cache.
+/// Throws InputError for an option out of range or a prompt without tokens, and Error if the model gives logits that are NaN.
 std::vector<Sample> generate(const Gpt& model, const Vocabulary& vocabulary, const std::vector<Token>& prompt, const SampleOptions& options,
                              const GenerationEvents& events = {});
 
-/// Throws InputError, in the words of the command line, as generate() would.
+/// Throws the InputErrors that generate() throws for its options, with the command line's names of options.
 void check(const SampleOptions& options);
 
 }  // namespace dikkat

@@ -8,7 +8,7 @@
 namespace dikkat {
 namespace {
 
-/// Bytes at the end of a text that a stop string begins with, and does not end with.
+/// The number of bytes at the end of the text that are the beginning of the stop string, but not all of it.
 std::size_t begun(std::string_view text, std::string_view stop) {
   for (std::size_t size = std::min(text.size(), stop.size() - 1); size > 0; --size) {
     if (text.ends_with(stop.substr(0, size))) {

@@ -8,22 +8,22 @@
 
 namespace dikkat {
 
-/// Turns tokens that come one after another into text, and gives out bytes as soon as they are certain: never part of a UTF-8 character,
-/// and nothing that may be the beginning of a stop string. A stop string ends the text, and is not part of it. It may span several tokens,
-/// and is not looked for in the prompt.
+/// Turns tokens that come one after another into text, and returns bytes as soon as they are final: never part of a UTF-8 character, and
+/// nothing that may be the beginning of a stop string. A stop string ends the text and is not part of it. It may span several tokens. It is
+/// not searched for in the prompt.
 class TextStream {
  public:
-  /// `before`: the token that the text follows, which some kinds of tokenizers part from it by a blank. Both are kept by reference.
-  /// Throws InputError for a stop string that is empty.
+  /// `before`: the token before the text; some tokenizers decode a blank between it and the text. `tokenizer` and `stops` are kept by
+  /// reference. Throws InputError for an empty stop string.
   TextStream(const Tokenizer& tokenizer, const std::vector<std::string>& stops, Token before);
 
-  /// What is certain since the last call. Tokens after the stop string are no part of the text.
+  /// Adds a token and returns the bytes that have become final. Tokens after the stop string are ignored.
   std::string add(Token token);
-  /// After the last token: the text that was held back.
+  /// Call it after the last token: returns the text that was held back.
   std::string finish();
 
   bool stopped() const { return stopped_; }
-  /// All of it, what is held back included.
+  /// All of the text, including what is held back.
   const std::string& text() const { return text_; }
 
  private:
@@ -33,8 +33,8 @@ class TextStream {
   const std::vector<std::string>& stops_;
   Token last_;
   std::string text_;
-  std::size_t given_ = 0;    // bytes
-  std::size_t longest_ = 0;  // of the stop strings
+  std::size_t given_ = 0;    // bytes that were returned
+  std::size_t longest_ = 0;  // bytes of the longest stop string
   bool stopped_ = false;
 };
 

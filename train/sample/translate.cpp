@@ -8,11 +8,11 @@
 namespace dikkat {
 namespace {
 
-constexpr index kRows = 64;  // of a block: sources times beam
+constexpr index kRows = 64;  // rows of a block: sources times beam width
 
-/// A text that is being written.
+/// A target that is being generated.
 struct Hypothesis {
-  std::vector<Token> tokens;  // start mark first
+  std::vector<Token> tokens;  // start token first
   double log_probability = 0;
   bool ended = false;
 };
@@ -27,7 +27,7 @@ struct Search {
   }
 };
 
-/// The encoder's output for a block of sources, kept outside of any tape.
+/// A copy of the encoder's output for a block of sources, which outlives the tape's reset.
 struct Encoded {
   index length = 0;  // S
   index width = 0;   // C
@@ -66,7 +66,7 @@ struct Candidate {
   Token token;
 };
 
-/// The k likeliest, likeliest first.
+/// Keeps the k likeliest candidates, likeliest first.
 void keep_best(std::vector<Candidate>& candidates, std::size_t k) {
   const auto better = [](const Candidate& a, const Candidate& b) {
     return a.log_probability != b.log_probability ? a.log_probability > b.log_probability
@@ -78,8 +78,8 @@ void keep_best(std::vector<Candidate>& candidates, std::size_t k) {
   candidates.erase(end, candidates.end());
 }
 
-/// Log-probabilities of what may follow. Marks for start and padding never do.
-void add_candidates(const float* logits, index vocab, const SequenceTokens& marks, const Hypothesis& h, std::size_t from,
+/// Adds a candidate for each token that may follow: all but the start token and padding.
+void add_candidates(const float* logits, index vocab, const SequenceTokens& special, const Hypothesis& h, std::size_t from,
                     std::vector<Candidate>& candidates) {
   const double highest = *std::max_element(logits, logits + vocab);
   double total = 0;
@@ -88,20 +88,25 @@ void add_candidates(const float* logits, index vocab, const SequenceTokens& mark
   }
   const double log_total = highest + std::log(total);
   for (index v = 0; v < vocab; ++v) {
-    if (v != marks.pad && v != marks.start) {
+    if (v != special.pad && v != special.start) {
       candidates.push_back({h.log_probability + static_cast<double>(logits[v]) - log_total, from, static_cast<Token>(v)});
     }
   }
 }
 
-/// Writes the targets of one block of sources.
+/// Generates the targets of one block of sources.
 class Block {
  public:
-  Block(const EncoderDecoder& model, index vocab, const SequenceTokens& marks, const TranslateOptions& options,
+  Block(const EncoderDecoder& model, index vocab, const SequenceTokens& special, const TranslateOptions& options,
         std::span<const std::vector<Token>> sources, Tape& tape)
-      : model_(model), vocab_(vocab), marks_(marks), options_(options), tape_(tape), encoded_(encode(model, marks.pad, sources, tape)) {
+      : model_(model),
+        vocab_(vocab),
+        special_(special),
+        options_(options),
+        tape_(tape),
+        encoded_(encode(model, special.pad, sources, tape)) {
     for (std::size_t i = 0; i < sources.size(); ++i) {
-      searches_.push_back({.source = static_cast<index>(i), .beam = {{.tokens = {marks.start}}}});
+      searches_.push_back({.source = static_cast<index>(i), .beam = {{.tokens = {special.start}}}});
     }
   }
 
@@ -109,7 +114,7 @@ class Block {
     return std::all_of(searches_.begin(), searches_.end(), [](const Search& search) { return search.done(); });
   }
 
-  /// One token more for every text that has not ended.
+  /// Adds one token to every hypothesis that has not ended.
   void step() {
     std::vector<Token> inputs;
     std::vector<float> memory;
@@ -150,7 +155,7 @@ class Block {
   }
 
  private:
-  /// Takes the rows of logits that are the search's; returns where the next one's begin.
+  /// Extends the hypotheses of one search by its rows of logits. Returns the first row of the next search.
   const float* advance(Search& search, const float* row) {
     std::vector<Candidate> candidates;
     std::vector<Hypothesis> next;
@@ -158,7 +163,7 @@ class Block {
       if (search.beam[i].ended) {
         next.push_back(search.beam[i]);
       } else {
-        add_candidates(row, vocab_, marks_, search.beam[i], i, candidates);
+        add_candidates(row, vocab_, special_, search.beam[i], i, candidates);
         row += model_.config().vocab_size;
       }
     }
@@ -166,7 +171,7 @@ class Block {
     for (const Candidate& candidate : candidates) {
       Hypothesis h = search.beam[candidate.from];
       h.log_probability = candidate.log_probability;
-      if (candidate.token == marks_.end) {
+      if (candidate.token == special_.end) {
         h.ended = true;
       } else {
         h.tokens.push_back(candidate.token);
@@ -179,17 +184,17 @@ class Block {
 
   const EncoderDecoder& model_;
   index vocab_;
-  SequenceTokens marks_;
+  SequenceTokens special_;
   TranslateOptions options_;
   Tape& tape_;
   Encoded encoded_;
   std::vector<Search> searches_;
 };
 
-SequenceTokens marks_of(const Tokenizer& tokenizer) {
-  const auto marks = tokenizer.sequence_tokens();
-  require_input(marks.has_value(), "the ", tokenizer.kind(), " tokenizer has no marks for start and end, expected the word tokenizer");
-  return *marks;
+SequenceTokens sequence_tokens_of(const Tokenizer& tokenizer) {
+  const auto special = tokenizer.sequence_tokens();
+  require_input(special.has_value(), "the ", tokenizer.kind(), " tokenizer has no start and end tokens, expected the word tokenizer");
+  return *special;
 }
 
 }  // namespace
@@ -197,19 +202,19 @@ SequenceTokens marks_of(const Tokenizer& tokenizer) {
 std::vector<Token> encode_source(const Tokenizer& tokenizer, std::string_view text, index block_size) {
   std::vector<Token> tokens = tokenizer.encode(text);
   require_input(!tokens.empty(), "the source has no words, expected one or more");
-  tokens.push_back(marks_of(tokenizer).end);
+  tokens.push_back(sequence_tokens_of(tokenizer).end);
   require_input(static_cast<index>(tokens.size()) <= block_size, "the source has ", tokens.size(),
-                " tokens with its end mark, but the model reads at most ", block_size, " (model.block_size); shorten it");
+                " tokens with the end token, but the model reads at most ", block_size, " (model.block_size); shorten it");
   return tokens;
 }
 
 std::vector<Translation> translate(const EncoderDecoder& model, const Tokenizer& tokenizer, std::span<const std::vector<Token>> sources,
                                    const TranslateOptions& options, const std::function<bool()>& stop,
                                    const std::function<void(double)>& progress) {
-  const SequenceTokens marks = marks_of(tokenizer);
+  const SequenceTokens special = sequence_tokens_of(tokenizer);
   const index vocab = tokenizer.vocab_size();
   require_input(options.beam >= 1 && options.beam < vocab - 1, "beam is ", options.beam, ", expected 1 to ", vocab - 2,
-                " (fewer than the words that may follow)");
+                " (fewer than the tokens that may follow)");
   require_input(options.length_penalty >= 0 && std::isfinite(options.length_penalty), "length-penalty is ", options.length_penalty,
                 ", expected 0 or more");
   require_input(options.max_new_tokens >= 0, "max-new-tokens is ", options.max_new_tokens,
@@ -222,7 +227,7 @@ std::vector<Translation> translate(const EncoderDecoder& model, const Tokenizer&
   const auto block_rows = static_cast<std::size_t>(std::max<index>(1, kRows / options.beam));
   for (std::size_t first = 0; first < sources.size(); first += block_rows) {
     const auto some = sources.subspan(first, std::min(block_rows, sources.size() - first));
-    Block block(model, vocab, marks, options, some, tape);
+    Block block(model, vocab, special, options, some, tape);
     for (index t = 0; t < most && !block.done(); ++t) {
       if (stop && stop()) {
         return {};
@@ -250,7 +255,7 @@ std::vector<LayerAttention> attention_of(const EncoderDecoder& model, const Toke
                       .keys = shape[3],
                       .weights = {weights.data<float>(), weights.data<float>() + weights.size()}});
   };
-  std::vector<Token> inputs{marks_of(tokenizer).start};
+  std::vector<Token> inputs{sequence_tokens_of(tokenizer).start};
   inputs.insert(inputs.end(), target.begin(), target.end());
   Tape tape(Recording::off);
   Pass pass{.tape = tape, .attention_observer = &observer};

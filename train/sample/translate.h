@@ -11,40 +11,41 @@
 namespace dikkat {
 
 struct TranslateOptions {
-  index beam = 1;               // texts that are followed at once; 1: greedy, always the likeliest token
-  double length_penalty = 0.6;  // alpha: texts are compared by log-probability / ((5 + length) / 6)^alpha (Wu et al., arXiv 1609.08144)
-  index max_new_tokens = 0;     // of a target; 0: as many as the model can
+  index beam = 1;  // beam width: hypotheses that are kept; 1: greedy, always the likeliest token
+  double length_penalty =
+      0.6;                   // alpha: hypotheses are compared by log-probability / ((5 + length) / 6)^alpha (Wu et al., arXiv 1609.08144)
+  index max_new_tokens = 0;  // most tokens of a target; 0: the model's block_size
 };
 
-/// A target that the decoder made.
+/// A target that the decoder has generated.
 struct Translation {
-  std::vector<Token> tokens;   // without start and end mark
-  double log_probability = 0;  // of the tokens, and of the end mark if it came
-  bool ended = false;          // by the end mark, not by the limit
+  std::vector<Token> tokens;   // without start and end token
+  double log_probability = 0;  // of the tokens, and of the end token if there was one
+  bool ended = false;          // by the end token, not by the limit
 };
 
-/// A source as the encoder reads it: the text's tokens and the end mark. Throws EncodeError, and InputError for a text without tokens or
-/// one that is longer than block_size.
+/// A source as the encoder reads it: the tokens of the text and the end token. Throws EncodeError, and InputError for a text without tokens
+/// or with more than block_size.
 std::vector<Token> encode_source(const Tokenizer& tokenizer, std::string_view text, index block_size);
 
-/// Writes a target for each source, one token at a time, from the start token to the end token. With a beam,
-/// the `beam` likeliest beginnings are followed, a finished one keeping its place among them, and the best finished one wins; ties go
-/// to the lower token. Sources are worked on in blocks of a fixed size, each as if it were alone but for rounding.
-/// `stop` is asked before each token; when it says true nothing is returned. `progress` is told the share that is done.
+/// Generates a target for each source, one token at a time, from the start token to the end token. Beam search keeps the `beam` likeliest
+/// hypotheses; a finished one keeps its place among them, and the best finished one wins. Ties go to the lower token. Sources are processed
+/// in blocks of a fixed size; up to rounding, a result does not depend on the other sources.
+/// `stop` is called before each token; if it returns true, nothing is returned. `progress` gets the share that is done.
 /// Throws InputError for an option out of range.
 std::vector<Translation> translate(const EncoderDecoder& model, const Tokenizer& tokenizer, std::span<const std::vector<Token>> sources,
                                    const TranslateOptions& options, const std::function<bool()>& stop = {},
                                    const std::function<void(double)>& progress = {});
 
-/// What one attention layer looked at.
+/// The attention weights of one layer.
 struct LayerAttention {
   std::string layer;  // "decoder.h.0.crossattention"
   index heads = 0, queries = 0, keys = 0;
   std::vector<float> weights;  // (heads, queries, keys)
 };
 
-/// The weights of all attention layers, in the order in which they work, for a source and a target (its tokens without marks). Query t of
-/// the decoder is the position that predicts token t; the last one predicts the end.
+/// The weights of all attention layers, in the order of computation, for a source and a target (its tokens without special tokens). Query t
+/// of the decoder is the position that predicts token t; the last one predicts the end token.
 std::vector<LayerAttention> attention_of(const EncoderDecoder& model, const Tokenizer& tokenizer, const std::vector<Token>& source,
                                          const std::vector<Token>& target);
 

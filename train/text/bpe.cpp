@@ -15,7 +15,7 @@ namespace {
 
 using Rank = std::uint32_t;
 constexpr Rank kNoRank = std::numeric_limits<Rank>::max();
-constexpr std::size_t kShort = 64;  // bytes; a longer piece is rare, and scanning for the best merge again and again would take n^2
+constexpr std::size_t kShort = 64;  // bytes; up to this, scanning for the best merge is fastest; it takes O(n^2)
 
 std::uint64_t key_of(Token left, Token right) {
   return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
@@ -31,10 +31,10 @@ std::string named(const std::string& bytes) { return concat('"', byte_level::to_
 
 struct Bpe::Tables {
   std::array<Token, 256> of_byte{};
-  tsl::robin_map<std::string_view, Token> of_piece;  // tokens that the merges make of their own bytes
+  tsl::robin_map<std::string_view, Token> of_piece;  // tokens that encoding their own bytes gives
   tsl::robin_map<std::uint64_t, Rank, KeyHash> ranks;
-  std::vector<Token> made;  // by each merge
-  std::size_t longest = 0;  // token
+  std::vector<Token> made;  // result of each merge
+  std::size_t longest = 0;  // bytes of the longest token
 
   Rank rank(Token left, Token right) const {
     const auto found = ranks.find(key_of(left, right));
@@ -72,17 +72,17 @@ Bpe::Bpe(std::vector<std::string> tokens, std::vector<Merge> merges) : tokens_(s
   for (std::size_t i = 0; i < merges_.size(); ++i) {
     const auto [left, right] = merges_[i];
     require_input(is_id(left) && is_id(right), "bpe: merge ", i, " is of tokens ", left, " and ", right,
-                  ", of which the vocabulary lacks one");
+                  ", expected ids of the vocabulary");
     const std::string together = tokens_[static_cast<std::size_t>(left)] + tokens_[static_cast<std::size_t>(right)];
     const auto id = ids.find(together);
-    require_input(id != ids.end(), "bpe: merge ", i, " makes ", named(together), ", which is no token");
-    require_input(tables->ranks.emplace(key_of(left, right), static_cast<Rank>(i)).second, "bpe: merge ", i, ", which makes ",
-                  named(together), ", is there twice");
+    require_input(id != ids.end(), "bpe: merge ", i, " gives ", named(together), ", which is not a token");
+    require_input(tables->ranks.emplace(key_of(left, right), static_cast<Rank>(i)).second, "bpe: merge ", i, ", which gives ",
+                  named(together), ", occurs twice");
     tables->made.push_back(id->second);
   }
   tables_ = std::move(tables);
 
-  // Most pieces of usual text are tokens, and need no merging where merging is known to end at them.
+  // Most pieces of ordinary text are tokens. If encoding a token's bytes gives this token, such a piece is looked up.
   auto whole = std::make_unique<Tables>(*tables_);
   std::vector<Token> made;
   for (const auto& [bytes, id] : ids) {
@@ -111,7 +111,7 @@ void Bpe::encode(std::string_view piece, std::vector<Token>& out) const {
 
 void Bpe::encode_short(std::string_view piece, std::vector<Token>& out) const {
   std::array<Token, kShort> symbols;
-  std::array<Rank, kShort> ranks;  // of a symbol with the next one
+  std::array<Rank, kShort> ranks;  // rank of each symbol with the next one
   std::size_t count = piece.size();
   const auto rank_at = [&](std::size_t i) { return i + 1 < count ? tables_->rank(symbols[i], symbols[i + 1]) : kNoRank; };
   for (std::size_t i = 0; i < count; ++i) {
@@ -155,7 +155,7 @@ void Bpe::encode_long(std::string_view piece, std::vector<Token>& out) const {
     const Symbol& s = symbols[i];
     return s.token == kGone || s.next == kEnd ? kNoRank : tables_->rank(s.token, symbols[s.next].token);
   };
-  // Pairs by rank, then from left to right; of those that are no longer what they were, the pair that is there now decides.
+  // A heap of pairs by rank, then from left to right. An entry whose pair has changed since is skipped.
   std::vector<std::uint64_t> first;
   for (std::uint32_t i = 0; i + 1 < count; ++i) {
     if (const Rank rank = rank_at(i); rank != kNoRank) {

@@ -12,27 +12,27 @@
 
 namespace dikkat {
 
-/// Two adjacent tokens that become one, whose bytes are theirs.
+/// Two adjacent tokens that are replaced by one with the bytes of both.
 struct Merge {
   Token left, right;
 
   bool operator==(const Merge&) const = default;
 };
 
-/// Byte pair encoding (Sennrich et al. 2016, over bytes as Radford et al. 2019). A piece begins as the tokens of its bytes. Of all adjacent
-/// pairs for which there is a merge, the one with the earliest merge is replaced, the leftmost first, until there is none. Immutable:
-/// threads may share one.
+/// Byte pair encoding (Sennrich et al. 2016; over bytes as in Radford et al. 2019). A piece is first the tokens of its bytes. Then the
+/// adjacent pair with the earliest merge, and of several the leftmost, is replaced, until no pair has a merge. Immutable: threads may share
+/// one.
 class Bpe {
  public:
-  /// `tokens` are the bytes of ids 0, 1 ..., and include each single byte; `merges` are in the order of their priority. A token of no bytes
-  /// reserves its id and is never produced. Throws InputError where a byte is missing, two tokens are equal, or a merge names an unknown
-  /// id, makes a text that is no token, or occurs twice.
+  /// `tokens` are the bytes of ids 0, 1 ..., with a token for each single byte; `merges` are in the order of priority. A token without
+  /// bytes reserves its id and is never produced. Throws InputError if a byte has no token, two tokens are equal, or a merge has an unknown
+  /// id, gives bytes that are no token, or occurs twice.
   Bpe(std::vector<std::string> tokens, std::vector<Merge> merges);
   ~Bpe();
   Bpe(Bpe&&) noexcept;
   Bpe& operator=(Bpe&&) noexcept;
 
-  /// Appends the tokens of a piece of any bytes; in O(n log n).
+  /// Appends the tokens of a piece, which may be any bytes. Takes O(n log n).
   void encode(std::string_view piece, std::vector<Token>& out) const;
 
   const std::vector<std::string>& tokens() const { return tokens_; }

@@ -15,12 +15,12 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-/// Reads tokens as the files spell them, with their ids.
+/// Reads the tokens of a file, in its spelling, with their ids.
 class VocabularyReader {
  public:
-  /// `ids` is a JSON object of ids by token. Those of `special_tokens` stand for no bytes.
+  /// `ids` is a JSON object of ids by token. Special tokens have no bytes.
   VocabularyReader(const json& ids, std::map<Token, std::string> special_tokens) : special_tokens_(std::move(special_tokens)) {
-    require_input(ids.is_object() && !ids.empty(), "tokenizer: its vocabulary is no JSON object of ids by token, expected one");
+    require_input(ids.is_object() && !ids.empty(), "tokenizer: its vocabulary is not a JSON object of ids by token");
     const auto most = static_cast<index>(ids.size() + special_tokens_.size());
     for (const auto& [text, value] : ids.items()) {
       require_input(value.is_number_integer() && value >= 0 && value < most, "tokenizer: the token \"", text, "\" has the id ",
@@ -39,15 +39,15 @@ class VocabularyReader {
     }
   }
 
-  /// Of the merge number `i`. Throws InputError where the vocabulary lacks it.
+  /// The id of a token in merge number `i`. Throws InputError if it is not in the vocabulary.
   Token id_of(const std::string& text, std::size_t i) const {
     const auto found = ids_.find(text);
-    require_input(found != ids_.end(), "tokenizer: merge ", i, " has the token \"", text, "\", which the vocabulary lacks");
+    require_input(found != ids_.end(), "tokenizer: merge ", i, " has the token \"", text, "\", which is not in the vocabulary");
     return found->second;
   }
 
-  /// Throws InputError where a token of several bytes is made by no merge: a file of merges that was cut off gives other tokens than the
-  /// whole one.
+  /// Throws InputError if a token of several bytes is the result of no merge. Then the file of merges was probably cut off, and texts would
+  /// get other tokens.
   BpeVocabulary vocabulary(std::vector<Merge> merges) && {
     std::unordered_map<std::string_view, std::size_t> by_bytes;
     for (std::size_t id = 0; id < tokens_.size(); ++id) {
@@ -68,9 +68,9 @@ class VocabularyReader {
         first = id;
       }
     }
-    require_input(missing == 0, "tokenizer: ", missing, " of its tokens are made by no merge, \"",
+    require_input(missing == 0, "tokenizer: no merge gives ", missing, " of its tokens, first \"",
                   missing == 0 ? "" : byte_level::to_text(tokens_[first]), "\" (", first,
-                  ") is the first: are its merges cut off? Get the whole file again");
+                  "); the merges may be cut off: get the whole file again");
     return {Bpe(std::move(tokens_), std::move(merges)), std::move(special_tokens_)};
   }
 
@@ -95,7 +95,7 @@ std::string text_of(const BpeVocabulary& vocabulary, Token id) {
 }
 
 ordered_json ids_by_token(const BpeVocabulary& vocabulary) {
-  ordered_json::object_t ids;  // in the order of ids; its own operator[] would look through all of it for each
+  ordered_json::object_t ids;  // in the order of ids; filled directly, as operator[] searches linearly
   for (Token id = 0; id < vocabulary.size(); ++id) {
     ids.emplace_back(text_of(vocabulary, id), id);
   }
@@ -110,7 +110,7 @@ std::vector<std::string> merge_lines(const BpeVocabulary& vocabulary) {
   return lines;
 }
 
-/// Whether the field is absent, null, or what is neutral for it.
+/// Whether the field is absent, null, or has its neutral value.
 bool is_neutral(const json& object, const char* name, const json& neutral) {
   const auto field = object.find(name);
   return field == object.end() || field->is_null() || *field == neutral;
@@ -123,18 +123,18 @@ std::string type_of(const json& object) {
 
 void require_gpt2_rules(const json& file, const json& model) {
   const auto refuse = [](const auto&... parts) {
-    fail_input("tokenizer: ", parts...,
-               "; only byte-level BPE with GPT-2's rules can be used, others would give other tokens than their own");
+    fail_input("tokenizer: ", parts..., "; only byte-level BPE with GPT-2's rules is supported");
   };
   if (!is_neutral(file, "normalizer", nullptr)) {
-    refuse("it changes the text before it cuts it (normalizer ", type_of(file["normalizer"]), ")");
+    refuse("it changes the text before splitting it (normalizer ", type_of(file["normalizer"]), ")");
   }
-  const auto cuts = file.find("pre_tokenizer");
-  if (cuts == file.end() || type_of(*cuts) != "ByteLevel") {
-    refuse("it cuts the text by another rule (pre_tokenizer ", cuts == file.end() ? "absent" : type_of(*cuts), ", expected ByteLevel)");
+  const auto pre_tokenizer = file.find("pre_tokenizer");
+  if (pre_tokenizer == file.end() || type_of(*pre_tokenizer) != "ByteLevel") {
+    refuse("it splits the text by another rule (pre_tokenizer ", pre_tokenizer == file.end() ? "absent" : type_of(*pre_tokenizer),
+           ", expected ByteLevel)");
   }
-  if (!is_neutral(*cuts, "add_prefix_space", false) || !is_neutral(*cuts, "use_regex", true)) {
-    refuse("its pre_tokenizer puts a space before the text, or does not cut it at all");
+  if (!is_neutral(*pre_tokenizer, "add_prefix_space", false) || !is_neutral(*pre_tokenizer, "use_regex", true)) {
+    refuse("its pre_tokenizer puts a space before the text, or does not split it");
   }
   if (model.contains("type") && model["type"] != "BPE") {
     refuse("its model is ", type_of(model), ", expected BPE");
@@ -207,7 +207,7 @@ BpeVocabulary from_hugging_face_json(std::string_view text) {
   }
   VocabularyReader vocabulary(model->value("vocab", json()), std::move(special_tokens));
   const json& lines = model->value("merges", json());
-  require_input(lines.is_array(), "tokenizer: its merges are no JSON array, expected one");
+  require_input(lines.is_array(), "tokenizer: its merges are not a JSON array");
   std::vector<Merge> merges;
   merges.reserve(lines.size());
   for (const json& line : lines) {
@@ -249,7 +249,7 @@ BpeVocabulary from_gpt2_files(const Gpt2Files& files) {
       merges.push_back(merge_of(vocabulary, line, merges.size()));
     }
   }
-  require_input(!merges.empty(), "tokenizer: its file of merges has none, expected one on each line");
+  require_input(!merges.empty(), "tokenizer: its file of merges is empty, expected a merge on each line");
   return std::move(vocabulary).vocabulary(std::move(merges));
 }
 

@@ -13,7 +13,7 @@ class Maker : public TokenizerMaker {
  public:
   explicit Maker(index vocab_size) : vocab_size_(vocab_size) {}
 
-  std::unique_ptr<TokenizerMaker> another() const override { return std::make_unique<Maker>(vocab_size_); }
+  std::unique_ptr<TokenizerMaker> empty_copy() const override { return std::make_unique<Maker>(vocab_size_); }
   void read(std::string_view text) override {
     require_utf8(text);
     PieceReader pieces(text);
@@ -21,8 +21,8 @@ class Maker : public TokenizerMaker {
       counts_.add(piece);
     }
   }
-  void absorb(const TokenizerMaker& other) override { counts_.add(dynamic_cast<const Maker&>(other).counts_); }
-  index settled(std::string_view text) const override { return settled_pieces(text); }
+  void merge(const TokenizerMaker& other) override { counts_.add(dynamic_cast<const Maker&>(other).counts_); }
+  index stable_prefix(std::string_view text) const override { return stable_pieces(text); }
   std::unique_ptr<Tokenizer> make(const std::function<void(double)>& progress) override {
     require_input(counts_.distinct() > 0, "bpe tokenizer: there is no text, expected one to learn merges from");
     Bpe bpe = train_bpe(std::move(counts_), vocab_size_ - 1, progress);
@@ -44,12 +44,16 @@ std::unique_ptr<TokenizerMaker> BpeTokenizer::maker(const TokenizerOptions& opti
   return std::make_unique<Maker>(options.vocab_size);
 }
 
+std::unique_ptr<Tokenizer> BpeTokenizer::from_json(std::string_view json) {
+  return std::make_unique<BpeTokenizer>(from_hugging_face_json(json));
+}
+
 BpeTokenizer::BpeTokenizer(BpeVocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {
   const auto& tokens = bpe().tokens();
   auto next = static_cast<index>(tokens.size());  // the first id that is free
   for (const auto& [id, name] : vocabulary_.special_tokens) {
     const bool is_free = id >= next || (id >= 0 && tokens[static_cast<std::size_t>(id)].empty());
-    require_input(is_free, "bpe tokenizer: the special token ", name, " has id ", id, ", which is another token's");
+    require_input(is_free, "bpe tokenizer: the special token ", name, " has id ", id, ", which another token has already");
     require_input(id <= next, "bpe tokenizer: the special token ", name, " has id ", id, ", but there is no token ", next);
     next = std::max<index>(next, id + index{1});
     if (name == kEndOfText) {
@@ -74,7 +78,7 @@ std::vector<Token> BpeTokenizer::encode(std::string_view text) const {
   return tokens;
 }
 
-index BpeTokenizer::settled(std::string_view text) const { return settled_pieces(text); }
+index BpeTokenizer::stable_prefix(std::string_view text) const { return stable_pieces(text); }
 
 std::string BpeTokenizer::decode(std::span<const Token> tokens) const {
   std::string text;
@@ -88,7 +92,7 @@ std::string BpeTokenizer::decode(std::span<const Token> tokens) const {
 
 std::string BpeTokenizer::to_json() const { return hugging_face_json(vocabulary_); }
 
-std::vector<Token> BpeTokenizer::unwritten() const {
+std::vector<Token> BpeTokenizer::suppressed_tokens() const {
   std::vector<Token> tokens;
   for (const auto& [id, name] : vocabulary_.special_tokens) {
     if (id != separator_) {

@@ -23,13 +23,13 @@ struct KeyHash {
   std::size_t operator()(PairKey key) const { return (key ^ key >> 29) * 0x9E3779B97F4A7C15ULL >> 20; }
 };
 
-/// An adjacent pair of tokens: how often it occurs, and in which words. Some of them may have lost it since.
+/// An adjacent pair of tokens: how often it occurs, and in which words. Some of these words may not have it any more.
 struct Pair {
   std::int64_t count = 0;
   std::vector<std::uint32_t> words{};
 };
 
-/// A pair that may be merged next: the most frequent one, then the one with the lowest ids.
+/// A candidate for the next merge. The best one is the most frequent; of several, that with the lowest ids.
 struct Candidate {
   std::int64_t count;
   PairKey key;
@@ -40,16 +40,16 @@ struct Candidate {
 /// A piece as its current tokens.
 struct Word {
   std::int64_t count;
-  std::uint64_t place;  // the index of its first symbol times 2^16, plus the number of its symbols
+  std::uint64_t place;  // the index of its first symbol, times 2^16, plus the number of its symbols
 
   std::uint64_t start() const { return place >> 16; }
   std::uint32_t size() const { return place & 0xFFFF; }
   void set_size(std::uint32_t size) { place = start() << 16 | size; }
 };
 
-/// A pair is most frequent when it first appears, and only gets rarer afterwards. So pairs below a threshold need not be tracked until the
-/// most frequent pair has fallen below it as well. Then all words are counted again with a lower threshold. Most pairs are never tracked:
-/// most texts have far more rare pairs than there are tokens to make.
+/// A pair's count is highest when it first appears, and only falls afterwards. So pairs below a threshold need not be tracked until the
+/// most frequent pair has fallen below it too. Then all words are counted again with a lower threshold. Most pairs are never tracked,
+/// because most texts have far more rare pairs than merges are needed.
 template <class Symbol>
 class Training {
  public:
@@ -74,7 +74,7 @@ class Training {
     });
   }
 
-  /// Makes one more token; false when no pair occurs twice.
+  /// Adds one token. Returns false if no pair occurs twice.
   bool step() {
     for (;;) {
       if (candidates_.empty() || candidates_.top().count < threshold_) {
@@ -98,7 +98,7 @@ class Training {
       std::string made = tokens_[static_cast<std::size_t>(merge.left)] + tokens_[static_cast<std::size_t>(merge.right)];
       const std::vector<std::uint32_t> words = std::move(found.value().words);
       pairs_.erase(best.key);
-      if (!made_.insert(made).second) {  // another pair has made the same bytes: a token has one merge
+      if (!made_.insert(made).second) {  // another merge gives the same bytes: a token has only one merge
         continue;
       }
       make(merge, std::move(made), words);
@@ -111,7 +111,7 @@ class Training {
 
  private:
   static constexpr std::int64_t kLeast = 2;
-  static constexpr std::int64_t kFall = 2;  // the threshold is divided by it for each recount
+  static constexpr std::int64_t kFall = 2;  // each recount divides the threshold by this
 
   template <class F>
   void for_pairs(F&& f) const {
@@ -125,11 +125,12 @@ class Training {
 
   enum class Threshold { same, lower };
 
-  /// Counts all pairs again, and finds their words.
+  /// Counts all pairs again and collects their words.
   void recount(Threshold threshold) {
     pairs_ = {};
     candidates_ = {};
-    // A coarse count of pairs that are hashed together tells which ones cannot be frequent. Only the others are counted exactly.
+    // First a coarse count, in which pairs with the same hash share a counter. It shows which pairs cannot be frequent; only the others are
+    // counted exactly.
     std::size_t slots = 1 << 10;
     while (slots < symbols_.size() / 16) {
       slots *= 2;
@@ -215,7 +216,7 @@ class Training {
         }
         return found != pairs.end();
       };
-      if (!taken_from(fresh_)) {  // a pair that is not tracked has no count
+      if (!taken_from(fresh_)) {  // pairs that are not tracked have no count
         taken_from(pairs_);
       }
       Pair& pair = fresh_[after];
@@ -246,11 +247,11 @@ class Training {
   tsl::robin_set<std::string> made_;
   std::vector<Symbol> symbols_;
   std::vector<Word> words_;
-  tsl::robin_map<PairKey, Pair, KeyHash> pairs_;  // that are tracked
-  tsl::robin_map<PairKey, Pair, KeyHash> fresh_;  // new ones of the current merge
+  tsl::robin_map<PairKey, Pair, KeyHash> pairs_;  // tracked pairs
+  tsl::robin_map<PairKey, Pair, KeyHash> fresh_;  // new pairs of the current merge
   std::priority_queue<Candidate> candidates_;
-  std::size_t places_ = 0;       // words of all tracked pairs
-  std::size_t most_places_ = 0;  // above which there is a recount
+  std::size_t places_ = 0;       // number of words in the lists of all tracked pairs
+  std::size_t most_places_ = 0;  // with more than this, pairs are recounted
   std::int64_t threshold_ = std::numeric_limits<std::int64_t>::max();
 };
 

@@ -11,10 +11,10 @@ namespace {
 /// Needs nothing from the corpus.
 class Maker : public TokenizerMaker {
  public:
-  std::unique_ptr<TokenizerMaker> another() const override { return std::make_unique<Maker>(); }
+  std::unique_ptr<TokenizerMaker> empty_copy() const override { return std::make_unique<Maker>(); }
   void read(std::string_view) override {}
-  void absorb(const TokenizerMaker&) override {}
-  index settled(std::string_view text) const override { return static_cast<index>(text.size()); }
+  void merge(const TokenizerMaker&) override {}
+  index stable_prefix(std::string_view text) const override { return static_cast<index>(text.size()); }
   std::unique_ptr<Tokenizer> make(const std::function<void(double)>&) override { return std::make_unique<ByteTokenizer>(); }
 };
 

@@ -4,7 +4,7 @@
 
 namespace dikkat {
 
-/// One token a byte, its id the byte's value: encodes anything.
+/// One token for each byte; the id is the byte's value. Encodes anything.
 class ByteTokenizer : public Tokenizer {
  public:
   static constexpr std::string_view kKind = "byte";
@@ -15,7 +15,7 @@ class ByteTokenizer : public Tokenizer {
   std::string_view kind() const override { return kKind; }
   index vocab_size() const override { return 256; }
   std::vector<Token> encode(std::string_view text) const override;
-  index settled(std::string_view text) const override { return static_cast<index>(text.size()); }
+  index stable_prefix(std::string_view text) const override { return static_cast<index>(text.size()); }
   std::string decode(std::span<const Token> tokens) const override;
   std::string to_json() const override;
 };

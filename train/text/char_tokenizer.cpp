@@ -13,19 +13,19 @@ namespace {
 
 constexpr Token kNone = -1;
 
-index settled_characters(std::string_view text) { return static_cast<index>(text.size()) - utf8::incomplete_tail(text); }
+index stable_characters(std::string_view text) { return static_cast<index>(text.size()) - utf8::incomplete_tail(text); }
 
 class Maker : public TokenizerMaker {
  public:
-  std::unique_ptr<TokenizerMaker> another() const override { return std::make_unique<Maker>(); }
+  std::unique_ptr<TokenizerMaker> empty_copy() const override { return std::make_unique<Maker>(); }
   void read(std::string_view text) override {
     for_characters(text, [&](char32_t code_point, index) { seen_[code_point] = true; });
   }
-  void absorb(const TokenizerMaker& other) override {
+  void merge(const TokenizerMaker& other) override {
     const auto& seen = dynamic_cast<const Maker&>(other).seen_;
     std::transform(seen_.begin(), seen_.end(), seen.begin(), seen_.begin(), std::logical_or<>());
   }
-  index settled(std::string_view text) const override { return settled_characters(text); }
+  index stable_prefix(std::string_view text) const override { return stable_characters(text); }
   std::unique_ptr<Tokenizer> make(const std::function<void(double)>&) override {
     std::u32string characters;
     for (char32_t code_point = 0; code_point <= utf8::kLastCodePoint; ++code_point) {
@@ -38,7 +38,7 @@ class Maker : public TokenizerMaker {
   }
 
  private:
-  std::vector<char> seen_ = std::vector<char>(utf8::kLastCodePoint + 1);  // of a code point
+  std::vector<char> seen_ = std::vector<char>(utf8::kLastCodePoint + 1);  // by code point
 };
 
 }  // namespace
@@ -71,14 +71,14 @@ std::vector<Token> CharTokenizer::encode(std::string_view text) const {
     const Token id = code_point < ids_.size() ? ids_[code_point] : kNone;
     if (id == kNone) {
       throw EncodeError(at, concat("the character ", utf8::name_of(code_point), " is not among the ", vocab_size(),
-                                   " characters of the vocabulary, which come from the text that was trained on"));
+                                   " characters of the vocabulary, which comes from the training text"));
     }
     tokens.push_back(id);
   });
   return tokens;
 }
 
-index CharTokenizer::settled(std::string_view text) const { return settled_characters(text); }
+index CharTokenizer::stable_prefix(std::string_view text) const { return stable_characters(text); }
 
 std::string CharTokenizer::decode(std::span<const Token> tokens) const {
   std::string text;

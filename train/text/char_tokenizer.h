@@ -4,7 +4,7 @@
 
 namespace dikkat {
 
-/// One token a Unicode code point, its id the index in the sorted set of the characters that the text has (as nanoGPT's).
+/// One token for each Unicode code point. Ids number the sorted set of the characters in the text, as in nanoGPT.
 class CharTokenizer : public Tokenizer {
  public:
   static constexpr std::string_view kKind = "char";
@@ -18,15 +18,15 @@ class CharTokenizer : public Tokenizer {
 
   std::string_view kind() const override { return kKind; }
   index vocab_size() const override { return static_cast<index>(characters_.size()); }
-  /// Throws EncodeError where the text is not UTF-8 or has a character that is not in the vocabulary.
+  /// Throws EncodeError for text that is not UTF-8 and for a character that is not in the vocabulary.
   std::vector<Token> encode(std::string_view text) const override;
-  index settled(std::string_view text) const override;
+  index stable_prefix(std::string_view text) const override;
   std::string decode(std::span<const Token> tokens) const override;
   std::string to_json() const override;
 
  private:
-  std::u32string characters_;  // of an id
-  std::vector<Token> ids_;     // of a code point up to the vocabulary's last; kNone where it is not in the vocabulary
+  std::u32string characters_;  // by id
+  std::vector<Token> ids_;     // by code point, up to the vocabulary's last; kNone if it is not in the vocabulary
 };
 
 }  // namespace dikkat

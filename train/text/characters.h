@@ -3,17 +3,17 @@
 #include "train/text/tokenizer.h"
 #include "train/text/utf8.h"
 
-/// For the sources of this box only: how tokenizers of UTF-8 read it.
+/// How tokenizers read UTF-8 text. Only for the sources of this folder.
 namespace dikkat {
 
-/// Throws EncodeError for what lies at an offset and is not UTF-8.
+/// Throws EncodeError for the invalid UTF-8 at an offset.
 [[noreturn]] inline void refuse_utf8(std::string_view text, index at) {
   throw EncodeError(at, concat(utf8::refusal(text, at),
-                               ", have it replaced (data.invalid_utf8 = \"replace\") or use the byte tokenizer "
+                               ", set data.invalid_utf8 = \"replace\", or use the byte tokenizer "
                                "(tokenizer.kind = \"byte\")"));
 }
 
-/// Throws EncodeError at the first place that is not UTF-8.
+/// Throws EncodeError for the first byte that is not UTF-8.
 inline void require_utf8(std::string_view text) {
   if (const auto at = utf8::first_invalid(text)) {
     refuse_utf8(text, *at);

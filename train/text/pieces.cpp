@@ -9,12 +9,12 @@
 namespace dikkat {
 namespace {
 
-/// The same rule for PCRE2. Greedy runs that the next character must end are possessive, so that none is walked back. \s is spelled out:
-/// PCRE2's own knows U+180E, which is White_Space no more.
+/// The same rule for PCRE2. Greedy repetitions that only the next character can end are possessive, to avoid backtracking. \s is spelled
+/// out, because PCRE2's \s includes U+180E, which is not White_Space any more.
 constexpr std::string_view kPattern = R"('(?:[sdmt]|re|ve|ll)| ?\p{L}++| ?\p{N}++| ?[^\x09-\x0D\x85\p{Z}\p{L}\p{N}]++|)"
                                       R"([\x09-\x0D\x85\p{Z}]+(?![^\x09-\x0D\x85\p{Z}])|[\x09-\x0D\x85\p{Z}])";
 
-/// Compiled once, then only read: threads share it.
+/// Compiled once; threads share it.
 const pcre2_code* pattern() {
   static const pcre2_code* const code = [] {
     int error = 0;
@@ -22,7 +22,7 @@ const pcre2_code* pattern() {
     pcre2_code* made = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(kPattern.data()), kPattern.size(), PCRE2_UTF | PCRE2_UCP | PCRE2_ANCHORED,
                                      &error, &at, nullptr);
     require(made != nullptr, "pieces: PCRE2 refuses the pattern at byte ", at, " (error ", error, ")");
-    pcre2_jit_compile(made, PCRE2_JIT_COMPLETE);  // where there is no JIT it works as well, slower
+    pcre2_jit_compile(made, PCRE2_JIT_COMPLETE);  // without JIT it works too, but slower
     return made;
   }();
   return code;
@@ -59,7 +59,7 @@ std::string PieceReader::unicode_version() {
   return version;
 }
 
-index settled_pieces(std::string_view text) {
+index stable_pieces(std::string_view text) {
   const auto is_ascii_space = [](char c) { return c == ' ' || ('\t' <= c && c <= '\r'); };
   for (std::size_t at = text.size(); at-- > 1;) {
     if (!is_ascii_space(text[at]) || is_ascii_space(text[at - 1])) {

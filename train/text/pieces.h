@@ -8,23 +8,23 @@
 
 namespace dikkat {
 
-/// Cuts a text into the pieces that byte-level BPE never merges across, by GPT-2's rule (openai/gpt-2, src/encoder.py):
+/// Splits a text into the pieces that byte-level BPE encodes separately, by GPT-2's rule (openai/gpt-2, src/encoder.py):
 ///
 ///     's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 ///
 /// White space is Unicode's White_Space, letters and numbers are those of unicode_version(). The time is linear in the text.
 class PieceReader {
  public:
-  /// `text` is UTF-8, which is not looked at again, and outlives the reader.
+  /// `text` must be valid UTF-8 (this is not checked) and outlive the reader.
   explicit PieceReader(std::string_view text);
   ~PieceReader();
   PieceReader(const PieceReader&) = delete;
   PieceReader& operator=(const PieceReader&) = delete;
 
-  /// The next piece, empty at the end. All of them in order are the text.
+  /// The next piece; empty at the end. All pieces in order are the text.
   std::string_view next();
 
-  /// Of the tables that tell letters and numbers: "14.0.0" with Debian 12's PCRE2. Characters that are newer count as neither.
+  /// The version of Unicode that defines letters and numbers: "14.0.0" with Debian 12's PCRE2. Newer characters count as neither.
   static std::string unicode_version();
 
  private:
@@ -34,8 +34,7 @@ class PieceReader {
   std::unique_ptr<Match> match_;
 };
 
-/// Bytes from the start of a text, cut off anywhere, whose pieces are the same whatever follows: up to the last white space that comes
-/// after something else; 0 where there is none.
-index settled_pieces(std::string_view text);
+/// Tokenizer::stable_prefix() for pieces: the bytes before the last white space that follows something else. 0 if there is none.
+index stable_pieces(std::string_view text);
 
 }  // namespace dikkat

@@ -9,7 +9,7 @@
 
 namespace dikkat {
 
-/// Counts strings. Each distinct string takes its own bytes and about thirty more.
+/// Counts strings. A distinct string takes its bytes and about thirty more.
 class StringCounts {
  public:
   StringCounts();
@@ -23,7 +23,7 @@ class StringCounts {
   /// The number of distinct strings, and their bytes.
   index distinct() const;
   index distinct_bytes() const;
-  /// Frees what only add() needs. add() may not be called afterwards.
+  /// Frees the memory that only add() needs. add() must not be called afterwards.
   void forget_places();
   void for_each(const std::function<void(std::string_view string, std::uint64_t times)>& f) const;
 

@@ -21,7 +21,7 @@ std::string contents(const fs::path& path) {
   constexpr std::uintmax_t kMost = std::uintmax_t{256} << 20;
   std::error_code error;
   require_input(fs::is_regular_file(path, error), "tokenizer: ", path.string(),
-                fs::exists(path, error) ? " is no regular file" : " does not exist",
+                fs::exists(path, error) ? " is not a regular file" : " does not exist",
                 ", expected a tokenizer.json, or vocab.bpe and encoder.json beside each other, or a folder with one of these");
   const std::uintmax_t size = fs::file_size(path, error);
   require_input(!error && size <= kMost, "tokenizer: ", path.string(), " has ", size, " bytes, expected at most ", kMost);
@@ -31,10 +31,10 @@ std::string contents(const fs::path& path) {
   return text;
 }
 
-/// The two names of GPT-2's files.
+/// The names of GPT-2's two files.
 constexpr std::pair<const char*, const char*> kPairs[] = {{"vocab.bpe", "encoder.json"}, {"merges.txt", "vocab.json"}};
 
-/// nanoGPT numbers the characters in their order, as we do; another order would be another tokenizer.
+/// nanoGPT numbers characters in order, as CharTokenizer does. CharTokenizer refuses another order.
 std::unique_ptr<Tokenizer> from_nano_gpt(const nlohmann::json& ids) {
   require_input(ids.is_object(), "tokenizer: its \"stoi\" is a JSON ", ids.type_name(), ", expected an object of ids by character");
   std::u32string characters(ids.size(), U'\0');

@@ -15,17 +15,17 @@ namespace {
 
 constexpr const char* kExpected = ", expected a tokenizer as dikkat or Hugging Face write it";
 
-/// Throws InputError where a text goes beyond what any tokenizer has. As far as it is valid JSON, this finds its strings as a parser does.
+/// Throws InputError for a text with more values or levels than any tokenizer has, before it is parsed.
 void require_bounds(std::string_view text) {
-  constexpr int kMostLevels = 100;               // what walks through JSON calls itself for each, and a stack has an end
-  constexpr index kMostValues = index{1} << 24;  // a value takes up to 64 bytes of memory, but as few as two of the text
+  constexpr int kMostLevels = 100;               // a parser recurses for each level, and the stack is limited
+  constexpr index kMostValues = index{1} << 24;  // a value of two bytes in the text takes up to 64 bytes of memory
   int depth = 0;
   index values = 1;
   for (std::size_t i = 0; i < text.size(); ++i) {
     switch (text[i]) {
       case '[':
       case '{':
-        require_input(++depth <= kMostLevels, "tokenizer: its description is nested too deep", kExpected);
+        require_input(++depth <= kMostLevels, "tokenizer: its description is nested too deeply", kExpected);
         ++values;
         break;
       case ']':
@@ -84,7 +84,7 @@ std::string string_field(const json& object, const char* name) {
 std::vector<std::string> strings_field(const json& object, const char* name) {
   const json& field = field_named(object, name);
   require_input(field.is_array() && std::all_of(field.begin(), field.end(), [](const json& item) { return item.is_string(); }),
-                "tokenizer: the field \"", name, "\" of its description is no JSON array of strings alone, expected one");
+                "tokenizer: the field \"", name, "\" of its description is not a JSON array of strings");
   return field.get<std::vector<std::string>>();
 }
 

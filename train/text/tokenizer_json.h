@@ -7,16 +7,16 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-/// For the sources of this box only: how the JSON text of a tokenizer is read. It may come from a file of any origin.
+/// Reads the JSON text of a tokenizer, which may come from any file. Only for the sources of this folder.
 namespace dikkat {
 
-/// The object that the text holds. Throws InputError for text that is not JSON or holds no object.
+/// Parses the text. Throws InputError if it is not a JSON object.
 nlohmann::json parse_tokenizer(std::string_view text);
-/// Throws InputError unless the object has exactly these fields: one that this program does not know may change what tokens mean.
+/// Throws InputError unless the object has exactly these fields: an unknown field might change what tokens mean.
 void require_fields(const nlohmann::json& object, std::initializer_list<std::string_view> names);
-/// Throws InputError unless the field is there and holds a string.
+/// Throws InputError unless the field exists and is a string.
 std::string string_field(const nlohmann::json& object, const char* name);
-/// Throws InputError unless the field is there and holds an array of strings.
+/// Throws InputError unless the field exists and is an array of strings.
 std::vector<std::string> strings_field(const nlohmann::json& object, const char* name);
 
 }  // namespace dikkat

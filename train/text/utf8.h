@@ -6,13 +6,13 @@
 
 #include "autograd/base/index.h"
 
-/// Strict UTF-8: what RFC 3629 and table 3-7 of the Unicode standard call well-formed, and nothing else. Offsets are in bytes.
+/// Strict UTF-8: exactly what RFC 3629 and table 3-7 of the Unicode standard call well-formed. Offsets are in bytes.
 namespace dikkat::utf8 {
 
 inline constexpr char32_t kLastCodePoint = 0x10FFFF;
 inline constexpr char32_t kReplacement = 0xFFFD;
 
-/// Whether a number is a code point that text may hold (a "scalar value": surrogates are none).
+/// Whether a number is a Unicode scalar value: a code point that is not a surrogate.
 constexpr bool is_character(char32_t code_point) { return code_point < 0xD800 || (code_point > 0xDFFF && code_point <= kLastCodePoint); }
 
 struct Range {
@@ -34,7 +34,7 @@ constexpr bool is_white_space(char32_t code_point) {
   return false;
 }
 
-/// Why no character starts at a place.
+/// Why there is no valid character at an offset.
 enum class Fault : std::uint8_t {
   none,
   stray,        ///< a continuation byte without a first byte
@@ -42,12 +42,12 @@ enum class Fault : std::uint8_t {
   overlong,     ///< more bytes than the code point needs
   surrogate,    ///< U+D800 to U+DFFF
   too_large,    ///< above U+10FFFF
-  interrupted,  ///< the next byte is no continuation byte
+  interrupted,  ///< a continuation byte is missing
   cut_off,      ///< the text ends within the character
 };
 
-/// The character that starts at some offset. With a fault, code_point is 0 and `bytes` counts the bytes up to where the
-/// fault shows: at least 1, never past the end of the text.
+/// The character at an offset. With a fault, code_point is 0 and `bytes` is the number of bytes up to the fault: at least 1, never past the
+/// end of the text.
 struct Character {
   char32_t code_point = 0;
   index bytes = 0;
@@ -57,29 +57,29 @@ struct Character {
 /// Decodes the character at byte `at`, 0 <= at < text.size().
 Character decode(std::string_view text, index at);
 
-/// Offset of the first character that is not UTF-8, or nothing.
+/// The offset of the first byte that is not UTF-8, or nullopt.
 std::optional<index> first_invalid(std::string_view text);
 
-/// What is wrong at an offset where decode() found a fault, for an error message: `0xC0, a byte that never occurs in UTF-8`.
+/// For error messages: what is wrong at an offset where decode() found a fault, as in `0xC0, a byte that never occurs in UTF-8`.
 std::string describe_fault(std::string_view text, index at);
 
-/// The same with what to do about it, as a person reads it: `not UTF-8: 0xC0, ...; convert the text to UTF-8 (iconv ...)`.
+/// The same, and what to do about it: `not UTF-8: 0xC0, ...; convert the text to UTF-8 (iconv ...)`.
 std::string refusal(std::string_view text, index at);
 
 /// Appends the bytes of a code point. Throws Error unless is_character().
 void append(std::string& out, char32_t code_point);
 
-/// Appends `text`, of which what is not UTF-8 becomes U+FFFD: one for each longest start of a character, as the Unicode standard (3.9,
-/// "substitution of maximal subparts") and browsers have it.
+/// Appends `text` and replaces invalid UTF-8 by U+FFFD: one for each maximal subpart, as the Unicode standard (3.9, "substitution of
+/// maximal subparts") recommends and browsers do.
 void append_valid(std::string& out, std::string_view text);
 
-/// `U+00E9 'é'`, or only `U+0007` where printing the character would show nothing or disturb a terminal.
+/// `U+00E9 'é'`, or only `U+0007` if the character is invisible or could disturb a terminal.
 std::string name_of(char32_t code_point);
 
-/// The last character boundary at or before byte `at`, 0 <= at <= text.size(); `at` itself where the text is not UTF-8 there.
+/// The last character boundary at or before byte `at`, 0 <= at <= text.size(); `at` itself if the text is not UTF-8 there.
 index snap(std::string_view text, index at);
 
-/// How many bytes at the end begin a character whose rest may still come: 0 to 3. Whoever prints text as it is made holds these back.
+/// The number of bytes at the end (0 to 3) that are the beginning of a character. Callers that print text as it comes hold these back.
 index incomplete_tail(std::string_view text);
 
 }  // namespace dikkat::utf8

@@ -16,11 +16,11 @@ constexpr std::string_view kSpecial[] = {"<pad>", "<unk>", "<start>", "<end>"};
 static_assert(std::size(kSpecial) == WordTokenizer::kFirstWord);
 constexpr std::string_view kLineBreak = "\n";
 
-/// Calls f(word) for every word, a view into the text. Throws EncodeError where the text is not UTF-8.
+/// Calls f(word) for every word, a view into the text. Throws EncodeError for text that is not UTF-8.
 template <class F>
 void for_words(std::string_view text, F&& f) {
   constexpr index kNone = -1;
-  index start = kNone;  // of the word that is being read
+  index start = kNone;  // where the current word starts
   const auto end_word = [&](index at) {
     if (start != kNone) {
       f(text.substr(static_cast<std::size_t>(start), static_cast<std::size_t>(at - start)));
@@ -46,8 +46,8 @@ bool is_one_word(std::string_view text) {
   return is_whole;
 }
 
-/// Up to the last white space that has been seen to end a word.
-index settled_words(std::string_view text) {
+/// The bytes up to and including the last white space.
+index stable_words(std::string_view text) {
   for (auto at = static_cast<index>(text.size()) - utf8::incomplete_tail(text); at > 0;) {
     const index before = utf8::snap(text, at - 1);
     const utf8::Character character = utf8::decode(text, before);
@@ -63,12 +63,12 @@ class Maker : public TokenizerMaker {
  public:
   explicit Maker(index min_count) : min_count_(min_count) {}
 
-  std::unique_ptr<TokenizerMaker> another() const override { return std::make_unique<Maker>(min_count_); }
+  std::unique_ptr<TokenizerMaker> empty_copy() const override { return std::make_unique<Maker>(min_count_); }
   void read(std::string_view text) override {
     for_words(text, [&](std::string_view word) { counts_.add(word); });
   }
-  void absorb(const TokenizerMaker& other) override { counts_.add(dynamic_cast<const Maker&>(other).counts_); }
-  index settled(std::string_view text) const override { return settled_words(text); }
+  void merge(const TokenizerMaker& other) override { counts_.add(dynamic_cast<const Maker&>(other).counts_); }
+  index stable_prefix(std::string_view text) const override { return stable_words(text); }
   std::unique_ptr<Tokenizer> make(const std::function<void(double)>&) override {
     require_input(counts_.distinct() > 0, "word tokenizer: there is no text, expected one to take the words from");
     std::vector<std::string> words;
@@ -77,7 +77,7 @@ class Maker : public TokenizerMaker {
         words.emplace_back(word);
       }
     });
-    require_input(!words.empty(), "word tokenizer: no word occurs ", min_count_, " times (tokenizer.min_count), expected some that do");
+    require_input(!words.empty(), "word tokenizer: no word occurs ", min_count_, " times or more; lower tokenizer.min_count");
     std::sort(words.begin(), words.end());
     return std::make_unique<WordTokenizer>(std::move(words));
   }
@@ -103,7 +103,7 @@ std::unique_ptr<Tokenizer> WordTokenizer::from_json(std::string_view json) {
 WordTokenizer::WordTokenizer(std::vector<std::string> words) : words_(std::move(words)) {
   require_input(!words_.empty(), "word tokenizer: its vocabulary is empty, expected at least one word");
   for (std::size_t i = 0; i < words_.size(); ++i) {
-    require_input(is_one_word(words_[i]), "word tokenizer: word ", i + 1, " of its vocabulary is empty or holds white space");
+    require_input(is_one_word(words_[i]), "word tokenizer: word ", i + 1, " of its vocabulary is empty or contains white space");
   }
   require_input(std::adjacent_find(words_.begin(), words_.end(), std::greater_equal<>()) == words_.end(),
                 "word tokenizer: its vocabulary is not a list of distinct words in rising byte order");
@@ -123,7 +123,7 @@ std::vector<Token> WordTokenizer::encode(std::string_view text) const {
   return tokens;
 }
 
-index WordTokenizer::settled(std::string_view text) const { return settled_words(text); }
+index WordTokenizer::stable_prefix(std::string_view text) const { return stable_words(text); }
 
 std::string WordTokenizer::decode(std::span<const Token> tokens) const {
   std::string text;

@@ -6,12 +6,12 @@
 
 namespace dikkat {
 
-/// One token a word: what stands between Unicode white space. A line break ("\n") is a word too, so that text can be written in lines
-/// again. Four special tokens come first, then the distinct words of the text in byte order.
+/// One token for each word; words are separated by Unicode white space. A line break ("\n") is a word too, so that decoded text has lines.
+/// Ids: four special tokens, then the distinct words of the text in byte order.
 ///
-/// decode() puts one space between words and none beside a line break: text comes back byte for byte where its words are known, single
-/// spaces part them and no line begins or ends with white space. Special tokens are written as their names. A word of a text that is
-/// spelled like one of these names is a word like any other, with an id of its own.
+/// decode() puts one space between words, and none beside a line break. So a text comes back byte for byte if all its words are known and
+/// its only white space is single spaces between words and line breaks. Special tokens are decoded to their names. A word that is spelled
+/// like one of these names is an ordinary word with its own id.
 class WordTokenizer : public Tokenizer {
  public:
   static constexpr std::string_view kKind = "word";
@@ -21,32 +21,32 @@ class WordTokenizer : public Tokenizer {
   static constexpr Token kEnd = 3;      // "<end>"
   static constexpr Token kFirstWord = 4;
 
-  /// The distinct words of a corpus in UTF-8 that occur options.min_count times or more.
+  /// The vocabulary: the distinct words of a UTF-8 corpus that occur at least options.min_count times.
   static std::unique_ptr<TokenizerMaker> maker(const TokenizerOptions& options);
   static std::unique_ptr<Tokenizer> from_json(std::string_view json);
 
-  /// `words` without the special tokens, in rising byte order. Throws InputError otherwise, when there are none, and for one that is
-  /// empty, holds white space (the line break alone is a word) or is not UTF-8.
+  /// `words` are in rising byte order, without the special tokens. Throws InputError for another order, for no words, and for a word that
+  /// is empty, contains white space (except the word "\n") or is not UTF-8.
   explicit WordTokenizer(std::vector<std::string> words);
   WordTokenizer(const WordTokenizer&) = delete;
   WordTokenizer& operator=(const WordTokenizer&) = delete;
 
   std::string_view kind() const override { return kKind; }
-  /// Words and special tokens.
+  /// The number of words and special tokens.
   index vocab_size() const override { return static_cast<index>(words_.size()); }
-  /// Throws EncodeError where the text is not UTF-8.
+  /// Throws EncodeError for text that is not UTF-8.
   std::vector<Token> encode(std::string_view text) const override;
-  index settled(std::string_view text) const override;
+  index stable_prefix(std::string_view text) const override;
   std::string decode(std::span<const Token> tokens) const override;
   std::string to_json() const override;
   std::optional<Token> separator() const override { return kEnd; }
-  std::vector<Token> unwritten() const override { return {kPad, kUnknown, kStart}; }
+  std::vector<Token> suppressed_tokens() const override { return {kPad, kUnknown, kStart}; }
   bool is_lossless() const override { return false; }
   std::optional<SequenceTokens> sequence_tokens() const override { return SequenceTokens{.pad = kPad, .start = kStart, .end = kEnd}; }
 
  private:
-  std::vector<std::string> words_;                   // of an id; the special tokens' names first
-  std::unordered_map<std::string_view, Token> ids_;  // of a word; views into words_
+  std::vector<std::string> words_;                   // by id; the names of the special tokens first
+  std::unordered_map<std::string_view, Token> ids_;  // by word; views into words_
 };
 
 }  // namespace dikkat

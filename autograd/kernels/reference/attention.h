@@ -18,7 +18,7 @@ inline bool sees(const AttentionShape& s, index b, index i, index key) {
          (!s.causal || key <= s.query_offset + i);
 }
 
-/// What the weight of (b, h, i, key) is multiplied by: 0 where it is dropped.
+/// The factor of dropout for the weight of (b, h, i, key): 0 if it is dropped.
 template <class T>
 T kept(const AttentionShape& s, index b, index h, index i, index key) {
   if (s.dropout == 0) {
@@ -80,7 +80,7 @@ void attention_forward(const AttentionForward<T>& p) {
 }
 
 /// What kernels::attention_backward must equal: dw = dy v^T, delta = <dy, y>, ds = w (dw - delta), dq = scale ds k,
-/// dk = scale ds^T q, dv = w^T dy. Outputs that are to be overwritten must hold zeros.
+/// dk = scale ds^T q, dv = w^T dy. Outputs without `add` must hold zeros.
 template <class T>
 void attention_backward(const AttentionBackward<T>& p) {
   const AttentionShape& s = p.shape;

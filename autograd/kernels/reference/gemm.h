@@ -4,7 +4,7 @@
 
 namespace dikkat::kernels::reference {
 
-/// What kernels::gemm must equal: C = op(A) op(B) + bias + what C holds if `add`, by plain loops.
+/// What kernels::gemm must equal: C = op(A) op(B) + bias + the previous C if `add`, by plain loops.
 template <class T>
 void gemm(const Gemm<T>& p) {
   for (index i = 0; i < p.m; ++i) {

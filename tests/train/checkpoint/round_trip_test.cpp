@@ -21,7 +21,7 @@ void expect_gives_back(const CheckpointFile& checkpoint, const Snapshot& snapsho
   EXPECT_EQ(checkpoint.config(), snapshot.config);
   EXPECT_EQ(checkpoint.tokenizer(), snapshot.tokenizer);
   for (const TensorView& tensor : snapshot.tensors) {
-    const auto bytes = static_cast<std::size_t>(bytes_of(tensor.type, tensor.shape).value());
+    const auto bytes = static_cast<std::size_t>(bytes_of(tensor.type, tensor.shape));
     std::vector<std::byte> data(bytes, std::byte{99});
     checkpoint.read(tensor.path, tensor.type, tensor.shape, data.data());
     EXPECT_TRUE(std::ranges::equal(data, std::span(static_cast<const std::byte*>(tensor.data), bytes))) << tensor.path;
@@ -296,7 +296,7 @@ TEST(ForeignReaders, H5pySeesNamesShapesValuesAndState) {
   for (const TensorView& tensor : sample.snapshot.tensors) {
     if (tensor.type == ElementType::f32) {
       expected.insert(concat(tensor.path, " float32 ", tensor.shape, ' ',
-                             hex_of(tensor.data, static_cast<std::size_t>(bytes_of(tensor.type, tensor.shape).value()))));
+                             hex_of(tensor.data, static_cast<std::size_t>(bytes_of(tensor.type, tensor.shape)))));
     }
   }
   expected.insert(concat("model/half float16 [4] ", hex_of(halves.data(), 8)));

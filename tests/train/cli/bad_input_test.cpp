@@ -32,7 +32,7 @@ const Case kCases[] = {
     {"MissingCorpus", train({"--corpus", "nowhere.txt"}), {"nowhere.txt does not exist", "expected a text file or a folder"}},
     {"EmptyCorpus", train({"--corpus", "empty.txt"}), {"empty.txt is empty", "expected text"}},
     {"BinaryCorpus", train({"--corpus", "binary.txt", "--set", "tokenizer.kind=char"}), {"binary.txt is not text", "NUL byte at byte 3"}},
-    {"FolderWithoutText", train({"--corpus", "pictures"}), {"pictures holds no text", ".txt"}},
+    {"FolderWithoutText", train({"--corpus", "pictures"}), {"pictures contains no text", ".txt"}},
     {"CorpusThatIsAPipe", train({"--corpus", "pipe"}), {"pipe is a FIFO"}},
     {"CorpusThatIsADevice", train({"--corpus", "/dev/zero"}), {"/dev/zero is a device"}},
     {"CorpusGivenTwice", train({"--corpus", "text.txt", "./text.txt"}), {"text.txt is given twice"}},

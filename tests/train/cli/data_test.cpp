@@ -72,15 +72,15 @@ TEST(CorpusCommand, CountsTheTokensOfARunsTokenizer) {
             here.run({"tokenizer", "encode", "run", "--text", "a lamp"}).out);
 }
 
-TEST(Corpus, FilesThatAreNoTextArePassedOverAndTold) {
+TEST(Corpus, FilesThatAreNoTextAreSkippedAndReported) {
   const Workspace here;
   here.write("docs/a.txt", tiny_text());
   here.write("docs/b.log.gz", "?");
   here.write("docs/c.log.gz", "?");
   const Json about = json_of(here.run({"corpus", "inspect", "docs", "--json"}));
   EXPECT_EQ(about["files"], 1);
-  EXPECT_EQ(about["passed_over"], (Json::array({{{"files", 2}, {"what", "that end in .log.gz"}, {"example", (here / "docs/b.log.gz")}}})));
-  const std::string words = "2 files were passed over: 2 that end in .log.gz (";
+  EXPECT_EQ(about["skipped"], (Json::array({{{"files", 2}, {"what", "that end in .log.gz"}, {"example", (here / "docs/b.log.gz")}}})));
+  const std::string words = "2 files were skipped: 2 that end in .log.gz (";
   EXPECT_TRUE(contains(here.run({"corpus", "inspect", "docs"}).out, words));
   EXPECT_TRUE(contains(
       here.run(with({"train", "--config", "tiny.toml", "--corpus", "docs", "--out", "run"}, {"--set", "train.max_steps=4"})).err, words));
@@ -210,7 +210,7 @@ TEST(Data, TokensOfNanoGptTrainTheSameModel) {
 
   const auto refusal = [&](const Words& more) { return here.run(with(train("no", {}), more)).err; };
   EXPECT_TRUE(contains(refusal({"--corpus", "train.bin"}), "only the tokenizer that made them can read: set tokenizer.path to it"));
-  EXPECT_TRUE(contains(refusal({"--corpus", "train.bin", "text.txt"}), "tokens alone or texts alone"));
+  EXPECT_TRUE(contains(refusal({"--corpus", "train.bin", "text.txt"}), "only token files or only texts"));
   here.write("large.bin", std::string("\xff\xff", 2) + std::string(200, '\0'));
   EXPECT_TRUE(contains(refusal({"--corpus", "large.bin", "--set", "tokenizer.kind=char", "tokenizer.path=meta.json"}), "token 0 is 65535"));
 }
@@ -362,7 +362,7 @@ const Case kCases[] = {
     {"AVocabularyLargerThanTheModels",
      train("no", {"tokenizer.kind=bpe", "tokenizer.vocab_size=300", "model.vocab_size=100"}),
      {"model.vocab_size is 100"}},
-    {"ACacheBelowAFile", train("no", {"data.cache=text.txt/cache"}), {"cannot make the folder", "data.cache"}},
+    {"ACacheBelowAFile", train("no", {"data.cache=text.txt/cache"}), {"cannot create the folder", "data.cache"}},
     {"UnknownPack", train("no", {"data.pack=tight"}), {"data.pack is \"tight\"", "\"stream\""}},
     {"EncodeOfTwoThings",
      {"tokenizer", "encode", "bytes.json", "--text", "a", "--corpus", "text.txt"},

@@ -28,12 +28,12 @@ struct Document {
   std::string name, text;
 };
 
-index all_settled(std::string_view text) { return static_cast<index>(text.size()); }
+index all_stable(std::string_view text) { return static_cast<index>(text.size()); }
 
 /// The documents of a corpus, put together again.
-std::vector<Document> documents_of(const Corpus& corpus, const CorpusReader::Settled& settled = all_settled) {
+std::vector<Document> documents_of(const Corpus& corpus, const CorpusReader::StablePrefix& stable_prefix = all_stable) {
   std::vector<Document> documents;
-  CorpusReader reader(corpus, settled);
+  CorpusReader reader(corpus, stable_prefix);
   index start = 0;  // of a document in its file: after a byte order mark
   for (auto chunks = reader.next(); !chunks.empty(); chunks = reader.next()) {
     for (const Chunk& chunk : chunks) {
@@ -155,7 +155,7 @@ TEST(Corpus, RefusesWhatIsNoText) {
     std::string words;
   };
   const Case cases[] = {
-      {{}, "corpus: none is given, expected a text file or a folder of text files (--corpus PATH or data.corpus)"},
+      {{}, "corpus: not given, expected a text file or a folder of text files (--corpus PATH or data.corpus)"},
       {{""}, "corpus: a path is empty"},
       {{good, folder.path("missing.txt")}, "missing.txt does not exist, expected a text file or a folder of text files"},
       {{folder.path("good.txt/x")}, "good.txt/x does not exist"},
@@ -165,7 +165,7 @@ TEST(Corpus, RefusesWhatIsNoText) {
       {{fifo_link}, "link.txt is a FIFO"},
       {{socket}, "socket is a socket"},
       {{"/dev/zero"}, "/dev/zero is a device"},
-      {{folder.path("images")}, "images holds no text, expected files that end in .txt, .md, .text, .jsonl or .ndjson"},
+      {{folder.path("images")}, "images contains no text, expected files that end in .txt, .md, .text, .jsonl or .ndjson"},
       {{empty}, concat(empty, " is empty, expected text")},
       {{empty, empty2}, concat(empty, " and all other files (2 in all) are empty, expected text")},
       {{good, folder.path("../") + fs::path(folder.path()).filename().string() + "/good.txt"}, "good.txt is given twice"},
@@ -310,12 +310,12 @@ TEST(Corpus, TellsWhatAFolderHasBesides) {
   const std::string paths[] = {folder.path()};
   const Corpus corpus = open_corpus(paths);
   EXPECT_EQ(corpus.files.size(), 3U);
-  EXPECT_EQ(describe(corpus.passed_over),
-            concat("7 files were passed over: 2 hidden (", folder.path(".dot"), "), 2 that end in .log.gz (", folder.path("x.log.gz"),
-                   "), 1 that are no regular files (", folder.path("dangling.txt"), "), 1 that end in .PNG (", folder.path("Z.PNG"),
+  EXPECT_EQ(describe(corpus.skipped),
+            concat("7 files were skipped: 2 hidden (", folder.path(".dot"), "), 2 that end in .log.gz (", folder.path("x.log.gz"),
+                   "), 1 that are not regular files (", folder.path("dangling.txt"), "), 1 that end in .PNG (", folder.path("Z.PNG"),
                    "), 1 without an ending (", folder.path("Makefile"), ")"));
   const std::string text[] = {folder.path("b")};
-  EXPECT_EQ(describe(open_corpus(text).passed_over), "");
+  EXPECT_EQ(describe(open_corpus(text).skipped), "");
 }
 
 TEST(Corpus, AFolderOfSourceCodeIsReadByAPattern) {
@@ -324,10 +324,10 @@ TEST(Corpus, AFolderOfSourceCodeIsReadByAPattern) {
     folder.write(name, name);
   }
   const std::string error = input_error_of([&] { read({folder.path("src")}); });
-  EXPECT_NE(error.find("src holds no text, expected files that end in .txt"), std::string::npos) << error;
+  EXPECT_NE(error.find("src contains no text, expected files that end in .txt"), std::string::npos) << error;
   EXPECT_NE(error.find("2 that end in .cpp ("), std::string::npos) << error;
   const std::string pattern = folder.path("src") + "/**/*.cpp";
-  EXPECT_NE(error.find(concat("a pattern names files of any ending: '", pattern, "'")), std::string::npos) << error;
+  EXPECT_NE(error.find(concat("a pattern takes files with any ending: '", pattern, "'")), std::string::npos) << error;
   EXPECT_EQ(names_of(read({pattern})), (std::vector<std::string>{folder.path("src/a.cpp"), folder.path("src/deep/er/b.cpp")}));
   EXPECT_NE(input_error_of([&] { read({folder.path("src") + "/**/*.py"}); }).find("no file matches the pattern"), std::string::npos);
   EXPECT_NE(input_error_of([&] { read({folder.path("none") + "/**/*.py"}); }).find("no file matches the pattern"), std::string::npos);
@@ -418,7 +418,7 @@ TEST(Corpus, ATextIsCutWhereItMayBe) {
 /// What comes before and after the split point.
 std::pair<std::string, std::string> parts_of(const Corpus& corpus, index split) {
   std::pair<std::string, std::string> parts;
-  CorpusReader reader(corpus, all_settled, split);
+  CorpusReader reader(corpus, all_stable, split);
   for (auto chunks = reader.next(); !chunks.empty(); chunks = reader.next()) {
     for (const Chunk& chunk : chunks) {
       (chunk.after_split ? parts.second : parts.first) += chunk.begins ? concat("|", chunk.text) : chunk.text;

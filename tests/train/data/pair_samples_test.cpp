@@ -40,7 +40,7 @@ struct SomePairs {
 TEST(PairSamples, ShiftTargetsByOneAndPad) {
   const SomePairs pairs(40);
   const PairSamples samples(pairs.store);
-  const SequenceTokens marks = pairs.store.marks();
+  const SequenceTokens special = pairs.store.special_tokens();
   ASSERT_EQ(samples.count(), 40);
   EXPECT_EQ(samples.longest(), (RowLengths{.cols = 14, .source_cols = 20}));
   EXPECT_EQ(samples.lengths(0), (RowLengths{.cols = 8, .source_cols = 8}));
@@ -61,7 +61,7 @@ TEST(PairSamples, ShiftTargetsByOneAndPad) {
   EXPECT_EQ(words(batch.inputs, 14, 7), "<start> t18_0 t18_1 t18_2 t18_3 t18_4 t18_5");
   for (std::size_t at = 0; at < 14; ++at) {
     EXPECT_EQ(batch.weights[at], at < 4 ? 1.0F : 0.0F);
-    EXPECT_EQ(batch.targets[at] == marks.pad, at >= 4);
+    EXPECT_EQ(batch.targets[at] == special.pad, at >= 4);
     EXPECT_EQ(batch.weights[14 + at], at < 7 ? 1.0F : 0.0F);
   }
 }

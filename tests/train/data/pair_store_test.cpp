@@ -26,7 +26,7 @@ std::vector<Token> target_of(const PairStore& store, index pair) {
   return tokens;
 }
 
-/// Knows the digits only; its marks are 10, 11 and 12.
+/// Knows the digits only; its special tokens are 10, 11 and 12.
 class Digits : public Tokenizer {
  public:
   std::string_view kind() const override { return "digits"; }
@@ -49,7 +49,7 @@ class Digits : public Tokenizer {
 TEST(PairStore, EndsSourcesAndKeepsTargetsWithoutMarks) {
   const PairCorpus corpus = corpus_of("12\t3\n4\t567\n");
   const PairStore store(Digits(), corpus.pairs);
-  EXPECT_EQ(store.marks(), (SequenceTokens{.pad = 10, .start = 11, .end = 12}));
+  EXPECT_EQ(store.special_tokens(), (SequenceTokens{.pad = 10, .start = 11, .end = 12}));
   EXPECT_EQ(store.count(), 2);
   EXPECT_EQ(source_of(store, 0), (std::vector<Token>{1, 2, 12}));
   EXPECT_EQ(source_of(store, 1), (std::vector<Token>{4, 12}));
@@ -113,7 +113,7 @@ TEST(PairStore, RefusesATokenizerWithoutMarks) {
     const auto tokenizer = make_tokenizer({.kind = kind}, corpus);
     EXPECT_EQ(
         input_error_of([&] { PairStore(*tokenizer, corpus.pairs); }),
-        concat("tokenizer.kind is \"", kind, "\", expected \"word\": pairs need tokens for padding, start and end, which this kind lacks"));
+        concat("tokenizer.kind is \"", kind, "\", expected \"word\": pairs need tokens for padding, start and end, which this kind does not have"));
   }
 }
 
@@ -146,13 +146,14 @@ TEST(RequireFits, NamesTheFirstLineThatTheModelCannotSeeAtOnce) {
   const PairStore store(Digits(), corpus.pairs);
   const std::string& file = corpus.documents[0].name;
   EXPECT_NO_THROW(require_fits(store, corpus.pairs, 5));
-  EXPECT_EQ(input_error_of([&] { require_fits(store, corpus.pairs, 4); }),
-            concat(file,
-                   ": line 3: the target has 5 tokens with its mark, expected at most 4 (model.block_size): raise model.block_size or "
-                   "shorten the line"));
+  EXPECT_EQ(
+      input_error_of([&] { require_fits(store, corpus.pairs, 4); }),
+      concat(file,
+             ": line 3: the target has 5 tokens with its special token, expected at most 4 (model.block_size): raise model.block_size or "
+             "shorten the line"));
   EXPECT_TRUE(input_error_of([&] {
                 require_fits(store, corpus.pairs, 3);
-              }).starts_with(concat(file, ": line 2: the source has 4 tokens with its mark, expected at most 3")));
+              }).starts_with(concat(file, ": line 2: the source has 4 tokens with its special token, expected at most 3")));
   EXPECT_THROW(require_fits(store, std::span(corpus.pairs).first(2), 5), Error) << "other pairs";
 }
 

@@ -110,7 +110,7 @@ TEST(Pairs, RefusesWhatHoldsNone) {
   folder.write("texts/a.txt", "a\tb\n");
   EXPECT_TRUE(input_error_of([&] {
                 read({folder.path("texts")});
-              }).starts_with(concat("corpus: the folder ", folder.path("texts"), " holds no text, expected files that end in .tsv; ")));
+              }).starts_with(concat("corpus: the folder ", folder.path("texts"), " contains no text, expected files that end in .tsv; ")));
   EXPECT_THROW(read({}), InputError);
   EXPECT_NE(input_error_of([&] { read({folder.write("nul.tsv", "a\tb\0"s)}); }).find("NUL byte at byte 3"), std::string::npos);
 }

@@ -82,11 +82,11 @@ TEST_F(TokenShards, RefusesDamage) {
   EXPECT_NE(error_of("").find("0.bin has 0 bytes"), std::string::npos);
   EXPECT_NE(error_of("abc").find("has 3 bytes, expected tokens of 2 bytes each"), std::string::npos);
   const std::string good = shard(20240520, 1, Ids16{1, 2, 3});
-  EXPECT_NE(error_of(good.substr(0, good.size() - 2)).find("tells of 3 tokens, which are 1030 bytes in all, but the file has 1028"),
+  EXPECT_NE(error_of(good.substr(0, good.size() - 2)).find("says 3 tokens, which need 1030 bytes, but the file has 1028"),
             std::string::npos);
   EXPECT_NE(error_of(good + "xx").find("but the file has 1032"), std::string::npos);
   EXPECT_NE(error_of(shard(20240520, 2, Ids16{1})).find("version 2, expected 1"), std::string::npos);
-  EXPECT_NE(error_of(shard(20240520, 1, Ids16{})).find("tells of 0 tokens"), std::string::npos);
+  EXPECT_NE(error_of(shard(20240520, 1, Ids16{})).find("says 0 tokens"), std::string::npos);
   EXPECT_NE(error_of(bytes_of(Ids16{1, 65, 3}), 65).find("0.bin: token 1 is 65, expected 0 to 64: it was made with another tokenizer"),
             std::string::npos);
 }
@@ -96,7 +96,7 @@ TEST_F(TokenShards, AreToldByTheirNames) {
   EXPECT_FALSE(are_token_shards(std::vector<std::string>{"a.txt"}));
   EXPECT_NE(input_error_of([] {
               are_token_shards(std::vector<std::string>{"a.txt", "b.bin"});
-            }).find("tokens alone or texts alone"),
+            }).find("only token files or only texts"),
             std::string::npos);
 }
 

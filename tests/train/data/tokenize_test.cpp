@@ -57,7 +57,7 @@ class Separating : public Tokenizer {
   std::string_view kind() const override { return "separating"; }
   index vocab_size() const override { return 257; }
   std::vector<Token> encode(std::string_view text) const override { return {text.begin(), text.end()}; }
-  index settled(std::string_view text) const override { return static_cast<index>(text.size()); }
+  index stable_prefix(std::string_view text) const override { return static_cast<index>(text.size()); }
   std::string decode(std::span<const Token> tokens) const override { return {tokens.begin(), tokens.end()}; }
   std::string to_json() const override { return "{}"; }
   std::optional<Token> separator() const override { return 256; }
@@ -425,7 +425,7 @@ TEST(TokenFile, SaysWhereItCannotWrite) {
     tokenize_once(file + "/cache", "f", files.corpus, *tokenizer, {});
     FAIL();
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("cannot make the folder"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("cannot create the folder"), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("data.cache"), std::string::npos) << error.what();
   }
 }

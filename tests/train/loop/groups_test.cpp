@@ -81,9 +81,9 @@ TEST_F(Optimizers, AGroupThatHoldsNothingIsRefused) {
   Config c = config("adamw");
   c.optim.groups = {{.match = "h.0.atn.*", .weight_decay = 0}};
   EXPECT_EQ(
-      testing::error_of([&] { Trainer::plan(c); }).find("optim.groups: no parameter matches \"h.0.atn.*\"; paths that come near: h.0."),
+      testing::error_of([&] { Trainer::plan(c); }).find("optim.groups: no parameter matches \"h.0.atn.*\"; similar paths: h.0."),
       0U);
-  c.optim.groups = {{.role = "head", .weight_decay = 0}};
+  c.optim.groups = {{.role = Role::head, .weight_decay = 0}};
   EXPECT_EQ(testing::error_of([&] { Trainer::plan(c); }), "optim.groups: no parameter has the role \"head\"");
   c.optim.groups = {{.match = "*", .frozen = true}};
   EXPECT_EQ(testing::error_of([&] { Trainer::plan(c); }), "optim.groups freezes all parameters, expected some that are trained");
@@ -95,7 +95,7 @@ TEST_F(Optimizers, GroupsAreInTheConfigurationOfARun) {
       "[[optim.groups]]\nmatch = \"h.?.*\"\nweight_decay = 0\nfrozen = false\n",
       "text");
   ASSERT_EQ(c.optim.groups.size(), 2U);
-  EXPECT_EQ(c.optim.groups[0], (ParameterGroupConfig{.role = "embedding", .learning_rate = 0.01}));
+  EXPECT_EQ(c.optim.groups[0], (ParameterGroupConfig{.role = Role::embedding, .learning_rate = 0.01}));
   EXPECT_EQ(c.optim.groups[1], (ParameterGroupConfig{.match = "h.?.*", .weight_decay = 0, .frozen = false}));
   resolve(c);
   const Config back = parse_config(to_toml(c), "written");

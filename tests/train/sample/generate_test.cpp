@@ -164,7 +164,7 @@ TEST_F(Generate, ASampleIsTheSameOnAnyThreadsAndBesideAnyOthers) {
 }
 
 TEST_F(Generate, NeverDrawsPaddingOrWhatNoTextHas) {
-  const Vocabulary some{.size = 9, .unwritten = {0, 4}};
+  const Vocabulary some{.size = 9, .suppressed = {0, 4}};
   for (const double temperature : {0.0, 5.0}) {
     for (const Sample& sample : generate(model.gpt, some, prompt, {.max_new_tokens = 200, .num_samples = 4, .temperature = temperature})) {
       EXPECT_EQ(sample.tokens.size(), 200U);
@@ -197,7 +197,7 @@ TEST_F(Generate, TellsOfEachTokenAndEndsWhereItIsTold) {
   const auto samples = generate(model.gpt, kVocabulary, prompt, {.max_new_tokens = 12, .num_samples = 3, .temperature = 1}, events);
   EXPECT_EQ(tokens_of(samples), told);
   EXPECT_EQ(samples[1].tokens.size(), 5U);
-  EXPECT_EQ(samples[1].ending, Ending::told);
+  EXPECT_EQ(samples[1].ending, Ending::stopped);
   EXPECT_EQ(samples[2].tokens.size(), 12U);
 }
 
@@ -249,7 +249,7 @@ TEST_F(Generate, RefusesOptionsOutOfRange) {
   EXPECT_THROW(generate(model.gpt, kVocabulary, {}, {}), InputError);
   EXPECT_THROW(generate(model.gpt, kVocabulary, {99}, {}), Error);
   EXPECT_THROW(generate(model.gpt, {.size = 21}, prompt, {}), Error);
-  EXPECT_THROW(generate(model.gpt, {.size = 1, .unwritten = {0}}, prompt, {}), Error);
+  EXPECT_THROW(generate(model.gpt, {.size = 1, .suppressed = {0}}, prompt, {}), Error);
   EXPECT_THROW(texts({.num_samples = 0}), InputError);
   EXPECT_THROW(texts({.temperature = -1}), InputError);
   EXPECT_THROW(texts({.top_k = -1}), InputError);
@@ -263,7 +263,7 @@ TEST_F(Generate, RefusesOptionsOutOfRange) {
 
 TEST_F(Generate, RefusesLogitsThatAreNoNumbers) {
   model.store.weights<float>()[model.store.entry("wte.weight").offset + 5 * kConfig.n_embd] = std::nanf("");
-  EXPECT_NE(error_of([&] { texts({}); }).find("logits that are not numbers"), std::string::npos);
+  EXPECT_NE(error_of([&] { texts({}); }).find("logits are NaN"), std::string::npos);
 }
 
 TEST_F(Generate, StopsWhenAsked) {

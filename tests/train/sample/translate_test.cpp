@@ -11,7 +11,7 @@
 namespace dikkat {
 namespace {
 
-constexpr const char* kWords = R"({"kind":"word","words":["a","b","c","d"]})";  // 8 tokens with the marks
+constexpr const char* kWords = R"({"kind":"word","words":["a","b","c","d"]})";  // 8 tokens with the special tokens
 
 struct Translate : ::testing::Test {
   Translate()
@@ -28,7 +28,7 @@ struct Translate : ::testing::Test {
     }
   }
 
-  /// Log-probability of a target with its end mark, through the plain model; without the mark for one at the limit.
+  /// Log-probability of a target with its end token, by the model itself; without the end token for a target at the limit.
   double log_probability(const std::vector<Token>& source, const std::vector<Token>& target, bool ends) {
     std::vector<Token> inputs{2};
     inputs.insert(inputs.end(), target.begin(), target.end());
@@ -183,15 +183,15 @@ TEST_F(Translate, ShowsWhatEachWordLookedAt) {
 TEST_F(Translate, RefusesWhatItCannotDo) {
   using testing::error_of;
   EXPECT_EQ(error_of([&] { translate(model, *tokenizer, sources, {.beam = 0}); }),
-            "beam is 0, expected 1 to 6 (fewer than the words that may follow)");
+            "beam is 0, expected 1 to 6 (fewer than the tokens that may follow)");
   EXPECT_THROW(translate(model, *tokenizer, sources, {.beam = 7}), InputError);
   EXPECT_THROW(translate(model, *tokenizer, sources, {.length_penalty = -1}), InputError);
   EXPECT_THROW(translate(model, *tokenizer, sources, {.max_new_tokens = -1}), InputError);
   EXPECT_EQ(error_of([&] { encode_source(*tokenizer, " ", 6); }), "the source has no words, expected one or more");
   EXPECT_EQ(error_of([&] { encode_source(*tokenizer, "a a a a a a", 6); }),
-            "the source has 7 tokens with its end mark, but the model reads at most 6 (model.block_size); shorten it");
+            "the source has 7 tokens with the end token, but the model reads at most 6 (model.block_size); shorten it");
   const auto bytes = tokenizer_from_json(R"({"kind":"byte"})");
-  EXPECT_NE(error_of([&] { encode_source(*bytes, "a", 6); }).find("byte tokenizer has no marks"), std::string::npos);
+  EXPECT_NE(error_of([&] { encode_source(*bytes, "a", 6); }).find("byte tokenizer has no start and end tokens"), std::string::npos);
 }
 
 }  // namespace

@@ -111,9 +111,9 @@ TEST(Bpe, RefusesVocabulariesThatDoNotGoTogether) {
   EXPECT_EQ(input_error_of([] {
               Bpe(bytes_and({"ab"}), {{0, 300}});
             }),
-            "bpe: merge 0 is of tokens 0 and 300, of which the vocabulary lacks one");
-  EXPECT_EQ(input_error_of([] { Bpe(bytes_and({"ab"}), {{0, 1}}); }), "bpe: merge 0 makes \"!\"\", which is no token");
-  EXPECT_EQ(input_error_of([] { Bpe(bytes_and({"!\""}), {{0, 1}, {0, 1}}); }), "bpe: merge 1, which makes \"!\"\", is there twice");
+            "bpe: merge 0 is of tokens 0 and 300, expected ids of the vocabulary");
+  EXPECT_EQ(input_error_of([] { Bpe(bytes_and({"ab"}), {{0, 1}}); }), "bpe: merge 0 gives \"!\"\", which is not a token");
+  EXPECT_EQ(input_error_of([] { Bpe(bytes_and({"!\""}), {{0, 1}, {0, 1}}); }), "bpe: merge 1, which gives \"!\"\", occurs twice");
 }
 
 }  // namespace

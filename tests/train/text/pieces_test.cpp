@@ -47,14 +47,14 @@ TEST(Pieces, LettersAndNumbersAreUnicodes) {
   EXPECT_EQ(PieceReader::unicode_version(), "14.0.0");
 }
 
-TEST(Pieces, SettledAreUpToWhiteSpaceAfterSomethingElse) {
-  EXPECT_EQ(settled_pieces("one two thr"), 7);
-  EXPECT_EQ(settled_pieces("one  "), 3);
-  EXPECT_EQ(settled_pieces("one"), 0);
-  EXPECT_EQ(settled_pieces("   "), 0);
-  EXPECT_EQ(settled_pieces(""), 0);
-  EXPECT_EQ(settled_pieces("\u3042\n\u3042"), 3);
-  EXPECT_EQ(settled_pieces("a\u3000 b"), 0) << "the run of white space began before";
+TEST(Pieces, TheStablePrefixEndsBeforeTheLastWhiteSpaceAfterSomethingElse) {
+  EXPECT_EQ(stable_pieces("one two thr"), 7);
+  EXPECT_EQ(stable_pieces("one  "), 3);
+  EXPECT_EQ(stable_pieces("one"), 0);
+  EXPECT_EQ(stable_pieces("   "), 0);
+  EXPECT_EQ(stable_pieces(""), 0);
+  EXPECT_EQ(stable_pieces("\u3042\n\u3042"), 3);
+  EXPECT_EQ(stable_pieces("a\u3000 b"), 0) << "the run of white space began before";
 }
 
 /// Pieces of a text that is read in blocks of n bytes, as a large one is.
@@ -65,11 +65,11 @@ Pieces pieces_by_blocks(std::string_view text, std::size_t block) {
     const bool last = text.empty();
     held += text.substr(0, block);
     text.remove_prefix(std::min(block, text.size()));
-    const auto settled = last ? held.size() : static_cast<std::size_t>(settled_pieces(held));
-    for (std::string& piece : pieces_of(std::string_view(held).substr(0, settled))) {
+    const auto stable_prefix = last ? held.size() : static_cast<std::size_t>(stable_pieces(held));
+    for (std::string& piece : pieces_of(std::string_view(held).substr(0, stable_prefix))) {
       pieces.push_back(std::move(piece));
     }
-    held.erase(0, settled);
+    held.erase(0, stable_prefix);
   }
   return pieces;
 }

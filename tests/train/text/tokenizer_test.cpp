@@ -6,6 +6,7 @@
 
 #include "tests/support/shared_data.h"
 #include "train/text/char_tokenizer.h"
+#include "train/text/tokenizer_kinds.h"
 #include "train/text/tokenizer_maker.h"
 
 namespace dikkat {
@@ -88,7 +89,7 @@ TEST(CharTokenizer, RefusesTextThatIsNotUtf8AndSaysWhere) {
     EXPECT_EQ(error.offset(), 4);
     EXPECT_EQ(std::string(error.what()),
               "byte 4: not UTF-8: 0xED 0xA0, half of a UTF-16 surrogate pair, which UTF-8 forbids; convert the text to UTF-8 "
-              "(iconv -f ENCODING -t UTF-8), have it replaced (data.invalid_utf8 = \"replace\") or use the byte tokenizer "
+              "(iconv -f ENCODING -t UTF-8), set data.invalid_utf8 = \"replace\", or use the byte tokenizer "
               "(tokenizer.kind = \"byte\")");
   }
   const auto tokenizer = char_tokenizer_of({"abc"});
@@ -97,9 +98,8 @@ TEST(CharTokenizer, RefusesTextThatIsNotUtf8AndSaysWhere) {
 
 TEST(CharTokenizer, NamesACharacterThatItLacks) {
   const auto tokenizer = char_tokenizer_of({"abc\u3042"});
-  EXPECT_EQ(
-      error_of<EncodeError>([&] { tokenizer->encode("\u3042b\u00E9"); }),
-      "byte 4: the character U+00E9 'é' is not among the 4 characters of the vocabulary, which come from the text that was trained on");
+  EXPECT_EQ(error_of<EncodeError>([&] { tokenizer->encode("\u3042b\u00E9"); }),
+            "byte 4: the character U+00E9 'é' is not among the 4 characters of the vocabulary, which comes from the training text");
   EXPECT_TRUE(error_of<EncodeError>([&] { tokenizer->encode("ab\x1B"); }).starts_with("byte 2: the character U+001B is not"))
       << "not printed";
   EXPECT_TRUE(error_of<EncodeError>([&] { tokenizer->encode("\U0001F600"); }).starts_with("byte 0: the character U+1F600 "));
@@ -116,13 +116,25 @@ TEST(CharTokenizer, RefusesAnEmptyOrUnsortedVocabulary) {
 }
 
 TEST(Tokenizer, RefusesTokensOutsideTheVocabulary) {
-  for (const char* kind : {"byte", "char", "word"}) {
+  for (const std::string_view kind : kTokenizerNames) {
     const std::string_view documents[] = {"abc"};
-    const auto tokenizer = make_tokenizer(kind, documents);
+    const auto tokenizer = make_tokenizer({.kind = std::string(kind), .vocab_size = 257}, documents);
     const Token below[] = {0, -1};
     const Token above[] = {static_cast<Token>(tokenizer->vocab_size())};
     EXPECT_THROW(tokenizer->decode(below), Error) << kind;
     EXPECT_THROW(tokenizer->decode(above), Error) << kind;
+  }
+}
+
+TEST(Tokenizer, EveryKindIsMadeFromATextAndReadFromItsJson) {
+  for (const std::string_view kind : kTokenizerNames) {
+    const std::string_view documents[] = {"to be or not to be"};
+    const auto made = make_tokenizer({.kind = std::string(kind), .vocab_size = 260}, documents);
+    EXPECT_EQ(made->kind(), kind);
+    const auto read = tokenizer_from_json(made->to_json());
+    EXPECT_EQ(read->kind(), kind);
+    EXPECT_EQ(read->vocab_size(), made->vocab_size());
+    EXPECT_EQ(read->encode("not to be"), made->encode("not to be"));
   }
 }
 
@@ -140,7 +152,7 @@ TEST(Tokenizer, RefusesADescriptionThatNestsDeep) {
       tokenizer_from_json(text);
       FAIL() << text.substr(0, 20);
     } catch (const InputError& error) {
-      EXPECT_NE(std::string(error.what()).find("is nested too deep"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("is nested too deeply"), std::string::npos) << error.what();
     }
   }
   EXPECT_EQ(tokenizer_from_json("{\"kind\":\"char\",\"characters\":\"" + std::string("[") + "\"}")->vocab_size(), 1);
@@ -167,14 +179,14 @@ TEST(Tokenizer, RefusesADamagedDescription) {
       {"", "not valid JSON"},
       {R"({"kind":"byte")", "not valid JSON"},
       {R"({"kind":"byte"} x)", "not valid JSON"},
-      {std::string(200000, '['), "nested too deep"},
-      {std::string(200000, '[') + std::string(200000, ']'), "is nested too deep"},
+      {std::string(200000, '['), "nested too deeply"},
+      {std::string(200000, '[') + std::string(200000, ']'), "is nested too deeply"},
       {R"({"kind":1e999})", "cannot be read"},
       {"\"byte\"", "JSON string, expected an object"},
       {"null", "JSON null, expected an object"},
       {"{}", "no field \"kind\""},
       {R"({"kind":7})", "\"kind\" of its description is a JSON number, expected a string"},
-      {R"({"kind":"gpt9"})", "its kind is \"gpt9\", expected byte, char or word"},
+      {R"({"kind":"gpt9"})", "kind in its description is \"gpt9\", expected one of \"byte\", \"char\""},
       {R"({"kind":"byte","merges":[]})", "a field \"merges\" that this program does not know"},
       {R"({"kind":"char"})", "no field \"characters\""},
       {R"({"kind":"char","characters":["a","b"]})", "is a JSON array, expected a string"},
@@ -185,18 +197,18 @@ TEST(Tokenizer, RefusesADamagedDescription) {
       {"{\"kind\":\"char\",\"characters\":\"a\xFF\"}", "not valid JSON"},
       {R"({"kind":"char","characters":"ab","lower_case":true})", "a field \"lower_case\""},
       {R"({"kind":"word"})", "no field \"words\""},
-      {R"({"kind":"word","words":"ab"})", "\"words\" of its description is no JSON array of strings"},
-      {R"({"kind":"word","words":["a",7]})", "is no JSON array of strings alone"},
-      {R"({"kind":"word","words":["a",["b"]]})", "is no JSON array of strings alone"},
-      {R"({"kind":"word","words":{"a":"b"}})", "is no JSON array of strings alone"},
+      {R"({"kind":"word","words":"ab"})", "\"words\" of its description is not a JSON array of strings"},
+      {R"({"kind":"word","words":["a",7]})", "is not a JSON array of strings"},
+      {R"({"kind":"word","words":["a",["b"]]})", "is not a JSON array of strings"},
+      {R"({"kind":"word","words":{"a":"b"}})", "is not a JSON array of strings"},
       {R"({"kind":"word","words":[]})", "vocabulary is empty"},
       {R"({"kind":"word","words":["a","b","b"]})", "distinct words in rising byte order"},
       {R"({"kind":"word","words":["b","a"]})", "distinct words in rising byte order"},
-      {R"({"kind":"word","words":["","a"]})", "word 1 of its vocabulary is empty or holds white space"},
-      {R"({"kind":"word","words":["a","b c"]})", "word 2 of its vocabulary is empty or holds white space"},
-      {R"({"kind":"word","words":["\n\n"]})", "word 1 of its vocabulary is empty or holds white space"},
-      {R"({"kind":"word","words":["a\n"]})", "word 1 of its vocabulary is empty or holds white space"},
-      {R"({"kind":"word","words":["\u3000"]})", "word 1 of its vocabulary is empty or holds white space"},
+      {R"({"kind":"word","words":["","a"]})", "word 1 of its vocabulary is empty or contains white space"},
+      {R"({"kind":"word","words":["a","b c"]})", "word 2 of its vocabulary is empty or contains white space"},
+      {R"({"kind":"word","words":["\n\n"]})", "word 1 of its vocabulary is empty or contains white space"},
+      {R"({"kind":"word","words":["a\n"]})", "word 1 of its vocabulary is empty or contains white space"},
+      {R"({"kind":"word","words":["\u3000"]})", "word 1 of its vocabulary is empty or contains white space"},
       {"{\"kind\":\"word\",\"words\":[\"a\xFF\"]}", "not valid JSON"},
       {R"({"kind":"word","words":["a"],"special":["<s>"]})", "a field \"special\""},
   };

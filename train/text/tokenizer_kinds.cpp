@@ -1,0 +1,31 @@
+#include "train/text/tokenizer_kinds.h"
+
+#include <nlohmann/json.hpp>
+
+#include "train/text/tokenizer_json.h"
+
+namespace dikkat {
+
+const TokenizerKind& tokenizer_kind(std::string_view name, std::string_view what) {
+  std::string known;
+  for (const TokenizerKind& kind : kTokenizerKinds) {
+    if (kind.name == name) {
+      return kind;
+    }
+    known += concat(known.empty() ? "\"" : ", \"", kind.name, '"');
+  }
+  fail_input(what, " is \"", name, "\", expected one of ", known);
+}
+
+std::unique_ptr<TokenizerMaker> make_tokenizer_maker(const TokenizerOptions& options) {
+  return tokenizer_kind(options.kind, "tokenizer.kind").maker(options);
+}
+
+std::unique_ptr<Tokenizer> tokenizer_from_json(std::string_view json) {
+  const nlohmann::json object = parse_tokenizer(json);
+  const bool is_hugging_face = object.contains("model");  // our own JSON has a "kind" instead
+  const std::string name = is_hugging_face ? std::string(BpeTokenizer::kKind) : string_field(object, "kind");
+  return tokenizer_kind(name, "tokenizer: the kind in its description").from_json(json);
+}
+
+}  // namespace dikkat

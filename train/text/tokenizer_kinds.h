@@ -1,0 +1,48 @@
+#pragma once
+
+#include <array>
+#include <iterator>
+#include <memory>
+#include <string_view>
+
+#include "train/text/bpe_tokenizer.h"
+#include "train/text/byte_tokenizer.h"
+#include "train/text/char_tokenizer.h"
+#include "train/text/tokenizer_maker.h"
+#include "train/text/word_tokenizer.h"
+
+namespace dikkat {
+
+/// A kind of tokenizer: its name in configurations, how it is made from a corpus, and how it is read from its JSON.
+struct TokenizerKind {
+  std::string_view name;
+  std::unique_ptr<TokenizerMaker> (*maker)(const TokenizerOptions& options);
+  std::unique_ptr<Tokenizer> (*from_json)(std::string_view json);
+};
+
+template <class T>
+constexpr TokenizerKind kind_of() {
+  return {T::kKind, T::maker, T::from_json};
+}
+
+/// All kinds. To add a tokenizer, add its class here.
+inline constexpr TokenizerKind kTokenizerKinds[] = {
+    kind_of<ByteTokenizer>(),
+    kind_of<CharTokenizer>(),
+    kind_of<WordTokenizer>(),
+    kind_of<BpeTokenizer>(),
+};
+
+/// The names of kTokenizerKinds, in the same order.
+inline constexpr auto kTokenizerNames = [] {
+  std::array<std::string_view, std::size(kTokenizerKinds)> names;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    names[i] = kTokenizerKinds[i].name;
+  }
+  return names;
+}();
+
+/// Throws InputError for an unknown name. `what` begins the message: "tokenizer.kind".
+const TokenizerKind& tokenizer_kind(std::string_view name, std::string_view what);
+
+}  // namespace dikkat
