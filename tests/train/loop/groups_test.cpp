@@ -80,9 +80,7 @@ TEST_F(Optimizers, FrozenParametersStayAsTheyAreAndHaveNoState) {
 TEST_F(Optimizers, AGroupThatHoldsNothingIsRefused) {
   Config c = config("adamw");
   c.optim.groups = {{.match = "h.0.atn.*", .weight_decay = 0}};
-  EXPECT_EQ(
-      testing::error_of([&] { Trainer::plan(c); }).find("optim.groups: no parameter matches \"h.0.atn.*\"; similar paths: h.0."),
-      0U);
+  EXPECT_EQ(testing::error_of([&] { Trainer::plan(c); }).find("optim.groups: no parameter matches \"h.0.atn.*\"; similar paths: h.0."), 0U);
   c.optim.groups = {{.role = Role::head, .weight_decay = 0}};
   EXPECT_EQ(testing::error_of([&] { Trainer::plan(c); }), "optim.groups: no parameter has the role \"head\"");
   c.optim.groups = {{.match = "*", .frozen = true}};
