@@ -22,7 +22,7 @@
 namespace dikkat {
 namespace {
 
-constexpr index kWorthKeeping = index{8} << 20;  // bytes of text: less is tokenized in a second or so
+constexpr index kWorthKeeping = index{8} << 20;  // bytes of text; fewer are tokenized in about a second
 
 bool reads_pairs(const Config& config) { return config.model.kind == ModelKind::encoder_decoder; }
 bool by_document(const Config& config) { return config.data.pack == "document"; }
@@ -37,7 +37,7 @@ TokenizerOptions tokenizer_options(const TokenizerConfig& config) {
   return {.kind = config.kind, .vocab_size = config.vocab_size, .min_count = config.min_count};
 }
 
-/// The tokenizer that there is before the corpus has been read, if any.
+/// The tokenizer, if there is one before the corpus has been read.
 std::unique_ptr<Tokenizer> known_tokenizer(const Config& config, const KnownCorpus* known) {
   if (known != nullptr) {
     return tokenizer_from_json(known->tokenizer);
@@ -60,8 +60,8 @@ void require_known(const Config& config, const KnownCorpus* known, const std::st
 
 // Texts.
 
-/// Of the tokens that no window predicts: the first of the text, or where nothing stands between documents, and none is seen from another,
-/// the first of each.
+/// Bytes of the tokens that no window predicts: the first token of the text, or of each document if documents are separate and no token
+/// stands between them.
 index given_bytes(const Config& config, const Tokenizer& tokenizer, const TokenStore& text) {
   const index documents = by_document(config) && !tokenizer.separator() ? text.documents() : 1;
   index bytes = 0;
@@ -104,7 +104,8 @@ void note_skipped(const Corpus& corpus, std::vector<std::string>& notes) {
   }
 }
 
-/// Holds the default folder to its limit. `file` has been made there just now, and is in use.
+/// Removes files from the default folder until it keeps its limit, and notes that for the user. `file` was just written there, and is in
+/// use.
 void note_kept(const std::string& folder, const std::string& file, std::vector<std::string>& notes) {
   const auto bytes_of = [](const std::vector<KeptTokens>& all) {
     return std::accumulate(all.begin(), all.end(), 0.0,
@@ -115,11 +116,11 @@ void note_kept(const std::string& folder, const std::string& file, std::vector<s
   notes.push_back(concat("the tokens of this text are kept in ", file, " for later runs; files there have ",
                          megabytes(bytes_of(kept_tokens(folder))), " in all, at most ",
                          megabytes(static_cast<double>(token_folder_limit())), " (DIKKAT_CACHE_GB)",
-                         removed.empty() ? "" : concat("; ", megabytes(bytes_of(removed)), " that were not used for longest were removed"),
+                         removed.empty() ? "" : concat("; ", megabytes(bytes_of(removed)), " of the least recently used were removed"),
                          "; see `dikkat cache`"));
 }
 
-/// Tokens of a corpus that has been surveyed: from a token file, or made here.
+/// The tokens of a corpus that has been surveyed: from a kept token file, or tokenized now.
 TokenizedCorpus tokens_of(const Config& config, bool is_ours, const Corpus& corpus, const CorpusFacts& facts, const Tokenizer& tokenizer,
                           std::optional<index> split, const LoadingProgress& progress, std::vector<std::string>& notes) {
   const auto tell = [&](index bytes) {
@@ -201,9 +202,9 @@ TrainingData load_text(const Config& config, const KnownCorpus* known, const Loa
   return data;
 }
 
-// Tokens that others have made.
+// Token files of other programs.
 
-/// Bytes of the texts of all tokens.
+/// Bytes of the text that the tokens stand for.
 index bytes_of(const TokenStore& tokens, const Tokenizer& tokenizer) {
   std::vector<index> sizes;
   sizes.reserve(static_cast<std::size_t>(tokenizer.vocab_size()));
@@ -228,7 +229,7 @@ index bytes_of(const TokenStore& tokens, const Tokenizer& tokenizer) {
   return bytes;
 }
 
-/// The files as they are, without looking into them as text.
+/// Size and fingerprint of the files' bytes.
 CorpusFacts survey_shards(const std::vector<CorpusFile>& files) {
   Fingerprint fingerprint;
   CorpusFacts facts;
@@ -256,7 +257,7 @@ TrainingData load_shards(const Config& config, const KnownCorpus* known) {
   TrainingData data{.tokenizer = known_tokenizer(config, known)};
   require_input(
       data.tokenizer != nullptr, "data.corpus names tokens (", files.front().name,
-      "), which only the tokenizer that made them can read; give it as tokenizer.path (GPT-2's vocab.bpe, or nanoGPT's meta.pkl as JSON)");
+      "), which only the tokenizer that made them can read: set tokenizer.path to it (GPT-2's vocab.bpe, or nanoGPT's meta.pkl as JSON)");
   const CorpusFacts facts = survey_shards(files);
   const CorpusFacts held_out_facts = survey_shards(held_out);
   data.fingerprint = to_hex(sha256(facts.fingerprint + held_out_facts.fingerprint));

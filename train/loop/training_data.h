@@ -17,9 +17,9 @@ namespace dikkat {
 struct EvaluationText {
   std::unique_ptr<const TokenStore> text{};  // of a GPT
   std::unique_ptr<const PairStore> pairs{};  // of an encoder-decoder
-  std::unique_ptr<const Samples> samples{};  // null where there is nothing to predict
+  std::unique_ptr<const Samples> samples{};  // null if there is nothing to predict
   index tokens = 0;                          // of all text; of pairs the predictions
-  index predicted_bytes = 0;                 // that predictions stand for: a text's first token is given; a pair's end counts as one byte
+  index predicted_bytes = 0;                 // of the predicted text: without its first token; the end of a pair counts as one byte
   std::vector<std::string> notes{};          // as TrainingData has them
 };
 
@@ -35,18 +35,18 @@ struct TrainingData {
   std::vector<std::string> notes{};  // sentences for the user: files that were skipped, what the cache of tokens has grown to
 };
 
-/// What a run knows about its corpus when it goes on.
+/// What is known before the corpus is read, in a run that is resumed, fine-tuned or evaluated.
 struct KnownCorpus {
   std::string tokenizer;      // JSON
   std::string fingerprint{};  // of the corpus that the run began with; empty: any
-  bool is_ours = true;        // else tokens are looked for in data.cache, but kept where "auto" keeps them: it may be a stranger's word
+  bool is_ours = true;        // false: data.cache may be from a stranger's file, so tokens are read from it, but written as for "auto"
 };
 
-/// What a person is told while a corpus is being read. Opening is told once, where it means to wait for standard input.
+/// Progress while a corpus is read. `opening` is reported once, if that means to wait for standard input.
 struct LoadingReport {
   enum class Stage { opening, reading, learning, tokenizing } stage = Stage::reading;
-  index bytes = 0;    // of text that have been read, or tokenized
-  double share = -1;  // of the stage; below 0 where the end is not known
+  index bytes = 0;    // of text, read or tokenized so far
+  double share = -1;  // of the stage that is done; below 0: not known
 };
 using LoadingProgress = std::function<void(const LoadingReport&)>;
 
@@ -55,12 +55,13 @@ using LoadingProgress = std::function<void(const LoadingReport&)>;
 /// one, has too few tokens for one window of block_size, or a pair that is longer.
 TrainingData load_training_data(const Config& config, const KnownCorpus* known = nullptr, const LoadingProgress& progress = {});
 
-/// All of the paths' files, not split; the configuration may be a stranger's. Throws InputError for what cannot be read or tokenized.
+/// All files of the paths, not split. The configuration may come from a stranger's file. Throws InputError if something cannot be read or
+/// tokenized.
 EvaluationText load_evaluation_text(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths,
                                     const LoadingProgress& progress = {});
 
-/// Cuts the text anew, so that `stride` predictions of a window count and the others are context. Throws InputError for pairs, for
-/// documents that are windows of their own, and for a stride longer than a window.
+/// Cuts the text into overlapping windows, of which the last `stride` predictions count and the others are context. Throws InputError for
+/// pairs, for separate documents (data.pack), and for a stride longer than a window.
 void set_stride(EvaluationText& text, const Config& config, index stride);
 
 }  // namespace dikkat

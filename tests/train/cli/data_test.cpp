@@ -209,7 +209,7 @@ TEST(Data, TokensOfNanoGptTrainTheSameModel) {
   EXPECT_EQ(json_of(here.run({"eval", "chars", "--corpus", "val.bin", "--json"}))["loss"], of_chars["loss"]);
 
   const auto refusal = [&](const Words& more) { return here.run(with(train("no", {}), more)).err; };
-  EXPECT_TRUE(contains(refusal({"--corpus", "train.bin"}), "only the tokenizer that made them can read; give it as tokenizer.path"));
+  EXPECT_TRUE(contains(refusal({"--corpus", "train.bin"}), "only the tokenizer that made them can read: set tokenizer.path to it"));
   EXPECT_TRUE(contains(refusal({"--corpus", "train.bin", "text.txt"}), "only token files or only texts"));
   here.write("large.bin", std::string("\xff\xff", 2) + std::string(200, '\0'));
   EXPECT_TRUE(contains(refusal({"--corpus", "large.bin", "--set", "tokenizer.kind=char", "tokenizer.path=meta.json"}), "token 0 is 65535"));

@@ -211,7 +211,10 @@ TEST_F(Start, from_a_checkpoint_begins_with_an_evaluation_that_a_resumed_run_mak
 
 TEST_F(Start, takes_a_model_that_a_program_has_saved) {
   TrainingEvents quiet;
-  { Trainer::start(config(), folder / "source").run(quiet, never); }
+  Config other = config();
+  other.model.n_hidden = 24;
+  other.model.activation = Activation::relu;
+  { Trainer::start(other, folder / "source").run(quiet, never); }
   TrainedModel trained = load_trained_model(folder / "source");
   float* const weights = trained.model->parameters().weights<float>();
   std::for_each(weights, weights + trained.model->parameters().slab_size(), [](float& w) { w *= 0.5F; });
@@ -223,6 +226,8 @@ TEST_F(Start, takes_a_model_that_a_program_has_saved) {
   Trainer::start(c, run()).run(events, never);
   Evaluator evaluator(*trained.model);
   const Trainer again = Trainer::resume(run(), {});
+  EXPECT_EQ(again.config().model.n_hidden, 24) << "what is not set is taken over";
+  EXPECT_EQ(again.config().model.activation, Activation::relu);
   EXPECT_EQ(events.evaluations.front().val_loss, evaluator(*again.data().validation.samples, {.seed = 1337, .draw = 0})->loss);
 }
 
