@@ -81,9 +81,8 @@ TEST(WordTokenizer, RefusesTextThatIsNotUtf8AndSaysWhere) {
     EXPECT_EQ(error.offset(), 5);
   }
   EXPECT_EQ(error_of([] { words_of({"abc"})->encode("abc \xFF"); }),
-            "byte 4: not UTF-8: 0xFF, a byte that never occurs in UTF-8; convert the text to UTF-8 (iconv -f ENCODING -t UTF-8), have it "
-            "replaced "
-            "(data.invalid_utf8 = \"replace\") or use the byte tokenizer (tokenizer.kind = \"byte\")");
+            "byte 4: not UTF-8: 0xFF, a byte that never occurs in UTF-8; convert the text to UTF-8 (iconv -f ENCODING -t UTF-8), set "
+            "data.invalid_utf8 = \"replace\", or use the byte tokenizer (tokenizer.kind = \"byte\")");
 }
 
 TEST(WordTokenizer, RefusesAVocabularyWithoutWordsOrOutOfOrder) {
