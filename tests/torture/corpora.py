@@ -56,7 +56,7 @@ def corpus_case(name, contents, values, file, words, given=None, stdin=None, use
         before = []
         if user == "nobody" and bench.is_root:
             if shutil.which("setpriv") is None:
-                raise Skipped("root reads everything, and there is no setpriv to be somebody else")
+                raise Skipped("root can read everything, and setpriv, to run as another user, is not installed")
             before = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
             probe = bench.run(folder, ["--version"], before=before)
             if probe.code != 0:

@@ -22,7 +22,7 @@ class Patient {
     write_file(path_, bytes_);
     file_ = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
     require(file_ >= 0 && !bytes_.empty(), original.string(), " cannot be copied to ", path_.string());
-    require(refusal(path_).empty(), original.string(), " is no good checkpoint: ", refusal(path_));
+    require(refusal(path_).empty(), original.string(), " is not a good checkpoint: ", refusal(path_));
   }
   Patient(const Patient&) = delete;
   Patient& operator=(const Patient&) = delete;

@@ -190,7 +190,7 @@ def after_a_full_disk(bench, folder, outcome, begin, values, code):
         require(not steps_in(folder / "run"))
         shutil.rmtree(folder / "run", ignore_errors=True)
         again = bench.run(folder, begin)
-        require(again.code == 0, "it does not begin anew:", again.last_words()[:300])
+        require(again.code == 0, "it does not start again:", again.last_words()[:300])
         require_same_result(result_of(folder / "run", STEPS), result)
         return REFUSED
     finish(bench, folder, begin, STEPS, result)

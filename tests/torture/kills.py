@@ -22,7 +22,7 @@ def half_done(bench, values):
         folder = bench.make_folder("half-done")
         begin = begin_arguments(values)
         event = None
-        for _ in range(5):  # saves beside training may go to several threads, and then the third rename of one is none of its own in the plan
+        for _ in range(5):  # background saves may use several threads; then no thread makes three renames
             plan = traced.trace(bench, folder, begin)
             shutil.rmtree(folder / "run")
             event = next((e for e in plan if e.call == "rename" and "step-000000003" in e.text), None)

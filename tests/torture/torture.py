@@ -187,7 +187,7 @@ def print_row(widths, cells):
 
 def main():
     options = parse_arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # by way of what cleans up
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # an exception, so that everything is cleaned up
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_IGN:  # by bash's & or nohup: programs would inherit that, but no handler
             signal.signal(number, lambda *_: None)

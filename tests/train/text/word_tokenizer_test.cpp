@@ -86,7 +86,7 @@ TEST(WordTokenizer, RefusesTextThatIsNotUtf8AndSaysWhere) {
 }
 
 TEST(WordTokenizer, RefusesAVocabularyWithoutWordsOrOutOfOrder) {
-  EXPECT_EQ(error_of([] { words_of({"", " \t\u3000"}); }), "word tokenizer: there is no text, expected one to take the words from");
+  EXPECT_EQ(error_of([] { words_of({"", " \t\u3000"}); }), "word tokenizer: there is no text to take the words from");
   EXPECT_THROW(words_of({}), InputError);
   EXPECT_THROW(WordTokenizer({}), InputError);
   EXPECT_THROW(WordTokenizer({"b", "a"}), InputError);
