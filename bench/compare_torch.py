@@ -71,7 +71,7 @@ def attention_command(time):
 def recipe_command(args, work):
     config = load_config(config_of(work, args))
     return [str(pathlib.Path(args.build) / "dikkat"), "train", "--config", config_of(work, args), "--corpus", args.corpus, "--threads",
-            str(args.threads), "--set", f"train.eval_batches={EVAL_BATCHES}",
+            str(args.threads), "--set", f"train.eval_tokens={EVAL_BATCHES * config['train']['batch_size'] * config['model']['block_size']}",
             f"train.eval_interval={evaluation_interval(config['train']['max_steps'])}"]
 
 

@@ -19,7 +19,7 @@ def settings(*keys):
 
 
 QUICKSTART = ["--config", "configs/quickstart.toml"]
-GPT2 = ["--config", "configs/gpt2-124m.toml", *TEXT, *settings("train.eval_batches=2")]
+GPT2 = ["--config", "configs/gpt2-124m.toml", *TEXT, *settings("train.eval_tokens=2048")]
 CASES = {
     "quickstart": (QUICKSTART, 6),
     "quickstart, byte": (QUICKSTART + settings("tokenizer.kind=byte"), 6),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "autograd/base/dry_run.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
 #include "autograd/kernels/muon.h"
@@ -104,8 +105,14 @@ bool Muon::update(const Update& u, std::span<const Unit> units) {
     const auto count = static_cast<index>(chosen_.size());
     if (count >= 2 * thread_count()) {
       const Work work{static_cast<double>(workspace) * static_cast<double>(count)};  // a lower bound: more than enough to use all threads
-      parallel_for_uneven(
-          count, work, [&] { const Scratch<T> asked(workspace); }, update_matrix);
+      auto on_thread = [&] {
+        if (DryRun::active()) {  // to count what the products inside lease
+          update_matrix(0);
+        } else {
+          const Scratch<T> asked(workspace);
+        }
+      };
+      parallel_for_uneven(count, work, on_thread, update_matrix);
     } else {
       for (index i = 0; i < count; ++i) {
         update_matrix(i);

@@ -5,6 +5,7 @@
 #include "autograd/base/scratch.h"
 #include "autograd/base/simd.h"
 #include "autograd/kernels/gemm_libraries.h"
+#include "autograd/kernels/transpose_block.h"
 
 // C = A B by tiles that stay in registers (Goto and van de Geijn 2008). A is packed first, B panel by panel where it is used: training uses
 // each weight once in each orientation between two updates, so a packed copy would be written to be read once. An element of C is summed
@@ -40,49 +41,21 @@ struct Cut {
   index group_panels;
 };
 
-typedef float Eight __attribute__((vector_size(32)));
-constexpr index kBlock = 8;
-
-/// to (8, 8) = from (8, 8) transposed; rows of `from` from `count` on are taken as zero.
-void transpose_block(const float* from, index from_ld, index count, float* to, index to_ld) {
-  Eight rows[kBlock] = {};
-  for (index i = 0; i < count; ++i) {
-    std::memcpy(&rows[i], from + i * from_ld, sizeof rows[i]);
-  }
-  Eight pairs[kBlock], fours[kBlock];
-  for (index i = 0; i < kBlock; i += 2) {
-    pairs[i] = __builtin_shufflevector(rows[i], rows[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
-    pairs[i + 1] = __builtin_shufflevector(rows[i], rows[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
-  }
-  for (index i = 0; i < kBlock; i += 4) {
-    for (index half = 0; half < 2; ++half) {
-      fours[i + 2 * half] = __builtin_shufflevector(pairs[i + half], pairs[i + 2 + half], 0, 1, 8, 9, 4, 5, 12, 13);
-      fours[i + 2 * half + 1] = __builtin_shufflevector(pairs[i + half], pairs[i + 2 + half], 2, 3, 10, 11, 6, 7, 14, 15);
-    }
-  }
-  for (index i = 0; i < kBlock / 2; ++i) {
-    const Eight low = __builtin_shufflevector(fours[i], fours[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-    const Eight high = __builtin_shufflevector(fours[i], fours[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
-    std::memcpy(to + i * to_ld, &low, sizeof low);
-    std::memcpy(to + (i + 4) * to_ld, &high, sizeof high);
-  }
-}
-
 /// to (depth, kWidth) = kWidth rows of `from` transposed, k from 0 to depth; rows from `count` on are zero.
 template <index kWidth>
 void pack_rows(const float* from, index ld, index count, index depth, float* to) {
-  constexpr index kGroups = ceil_div(kWidth, kBlock);
+  constexpr index kGroups = ceil_div(kWidth, kTransposed);
   if (count < kWidth) {
     std::fill_n(to, depth * kWidth, 0.0F);
   }
   index k = 0;
-  for (; count == kWidth && k + kBlock <= depth; k += kBlock) {
-    float block[kBlock][kGroups * kBlock];
+  for (; count == kWidth && k + kTransposed <= depth; k += kTransposed) {
+    float block[kTransposed][kGroups * kTransposed];
     for (index group = 0; group < kGroups; ++group) {
-      transpose_block(from + group * kBlock * ld + k, ld, std::min(kBlock, kWidth - group * kBlock), &block[0][group * kBlock],
-                      kGroups * kBlock);
+      transpose_block(from + group * kTransposed * ld + k, ld, std::min(kTransposed, kWidth - group * kTransposed),
+                      &block[0][group * kTransposed], kGroups * kTransposed);
     }
-    for (index i = 0; i < kBlock; ++i) {
+    for (index i = 0; i < kTransposed; ++i) {
       std::memcpy(to + (k + i) * kWidth, block[i], kWidth * sizeof(float));
     }
   }
@@ -137,12 +110,12 @@ struct RowPanel {
   index lda = 0;  // 0: packed
 };
 
-/// c (kRows, kCols), ldc apart, = start + a b.
-template <Start kStart, bool kPacked>
+/// c (kRows, kUsed vectors), ldc apart, = start + a b. b is a whole panel.
+template <Start kStart, bool kPacked, int kUsed>
 void multiply_tile(index depth, RowPanel panel, const float* b, const float* bias, float* c, index ldc) {
-  Vec<float> sums[kRows][kVectors];
+  Vec<float> sums[kRows][kUsed];
   for (index row = 0; row < kRows; ++row) {
-    for (int v = 0; v < kVectors; ++v) {
+    for (int v = 0; v < kUsed; ++v) {
       sums[row][v] = kStart == Start::zero   ? Vec<float>{}
                      : kStart == Start::bias ? simd::load(bias + v * kLanes<float>)
                                              : simd::load(c + row * ldc + v * kLanes<float>);
@@ -150,33 +123,35 @@ void multiply_tile(index depth, RowPanel panel, const float* b, const float* bia
   }
   const float* a = panel.data;
   for (index k = 0; k < depth; ++k, a += kPacked ? kRows : 1, b += kCols) {
-    Vec<float> bs[kVectors];
-    for (int v = 0; v < kVectors; ++v) {
+    Vec<float> bs[kUsed];
+    for (int v = 0; v < kUsed; ++v) {
       bs[v] = simd::load(b + v * kLanes<float>);
     }
     for (index row = 0; row < kRows; ++row) {
-      for (int v = 0; v < kVectors; ++v) {
+      for (int v = 0; v < kUsed; ++v) {
         sums[row][v] += a[kPacked ? row : row * panel.lda] * bs[v];
       }
     }
   }
   for (index row = 0; row < kRows; ++row) {
-    for (int v = 0; v < kVectors; ++v) {
+    for (int v = 0; v < kUsed; ++v) {
       simd::store(c + row * ldc + v * kLanes<float>, sums[row][v]);
     }
   }
 }
 
-template <bool kPacked>
+template <bool kPacked, int kUsed>
 void multiply_tile(Start start, index depth, RowPanel a, const float* b, const float* bias, float* c, index ldc) {
   switch (start) {
-    case Start::zero: return multiply_tile<Start::zero, kPacked>(depth, a, b, bias, c, ldc);
-    case Start::bias: return multiply_tile<Start::bias, kPacked>(depth, a, b, bias, c, ldc);
-    case Start::what_c_holds: return multiply_tile<Start::what_c_holds, kPacked>(depth, a, b, bias, c, ldc);
+    case Start::zero: return multiply_tile<Start::zero, kPacked, kUsed>(depth, a, b, bias, c, ldc);
+    case Start::bias: return multiply_tile<Start::bias, kPacked, kUsed>(depth, a, b, bias, c, ldc);
+    case Start::what_c_holds: return multiply_tile<Start::what_c_holds, kPacked, kUsed>(depth, a, b, bias, c, ldc);
   }
 }
+/// kUsed vectors of a row of C, or all.
+template <int kUsed = kVectors>
 void multiply_tile(Start start, index depth, RowPanel a, const float* b, const float* bias, float* c, index ldc) {
-  a.lda == 0 ? multiply_tile<true>(start, depth, a, b, bias, c, ldc) : multiply_tile<false>(start, depth, a, b, bias, c, ldc);
+  a.lda == 0 ? multiply_tile<true, kUsed>(start, depth, a, b, bias, c, ldc) : multiply_tile<false, kUsed>(start, depth, a, b, bias, c, ldc);
 }
 
 /// A tile at the edge of C: computed as a whole one, of which a part is copied.
@@ -243,7 +218,11 @@ void multiply_task(const Gemm<float>& p, const Cut& cut, const PackedRows& packe
             row_panel < packed.first ? RowPanel{p.a + row * p.lda + begin, p.lda} : RowPanel{packed.panel(row_panel, begin, end)};
         float* c = p.c + row * p.ldc + col;
         if (rows == kRows && cols == kCols) {
-          multiply_tile(start, end - begin, a, panel_b, bias, c, p.ldc);
+          if (p.lower && row + kRows <= col + kLanes<float>) {  // the second vector lies above the diagonal
+            multiply_tile<1>(start, end - begin, a, panel_b, bias, c, p.ldc);
+          } else {
+            multiply_tile(start, end - begin, a, panel_b, bias, c, p.ldc);
+          }
         } else {
           multiply_edge(start, end - begin, a, panel_b, bias, c, p.ldc, rows, cols);
         }

@@ -3,48 +3,123 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "autograd/base/parallel.h"
 #include "autograd/kernels/adamw.h"
 #include "autograd/kernels/gemm.h"
 #include "autograd/kernels/magnitude.h"
+#include "autograd/kernels/transpose_block.h"
 
 namespace dikkat::kernels {
 namespace {
 
 constexpr index kBlock = 1 << 14;  // elements
-constexpr int kIterations = 5;
 constexpr double kA = 3.4445, kB = -4.7750, kC = 2.0315;
+
+/// Newton-Schulz iterations from one Gram matrix each: five in all. Long matrices are multiplied less often for it.
+std::span<const int> iteration_groups(index rows, index cols) {
+  static constexpr int kSquare[] = {1, 1, 1, 1, 1};
+  static constexpr int kLong[] = {3, 2};
+  return std::max(rows, cols) < 2 * std::min(rows, cols) ? std::span<const int>(kSquare) : kLong;
+}
 
 /// Our own f32 product leaves out what lies above the diagonal, and is the fastest for matrices that stay in a core's cache.
 void multiply(const Gemm<float>& p) { gemm_by(GemmLibrary::packed, p); }
 void multiply(const Gemm<double>& p) { gemm(p); }
 
-/// Calls f(i, j, end) for pieces of the rows of a symmetric matrix (n, n) that make up what lies on and below its diagonal: row i, columns
-/// j to end - 1. Pieces of the same tile follow each other, so that their mirror image stays in L1.
-template <class F>
-void for_each_below(index n, F&& f) {
+// Functions of their own, their pointers and constants being arguments: only so does gcc see that nothing overlaps, and use vectors.
+
+template <class T>
+void accumulate(index n, T scale, T beta, T rest, const T* __restrict gradient, T* __restrict momentum, T* __restrict x) {
+  for (index i = 0; i < n; ++i) {
+    const T g = scale * gradient[i];
+    momentum[i] = beta * momentum[i] + rest * g;
+    x[i] = beta * momentum[i] + rest * g;
+  }
+}
+
+template <class T>
+void combine(index n, T b, const T* __restrict a, T c, T* __restrict to) {
+  for (index i = 0; i < n; ++i) {
+    to[i] = b * a[i] + c * to[i];
+  }
+}
+
+/// Writes the mirror image of C (rows from i, columns from j), which lies on or below the diagonal of a symmetric matrix, ld apart.
+template <class T>
+void mirror_tile(index i, index i_end, index j, index j_end, index ld, T* c) {
+  for (index row = i; row < i_end; ++row) {
+    for (index col = j; col < std::min(j_end, row); ++col) {
+      c[col * ld + row] = c[row * ld + col];
+    }
+  }
+}
+void mirror_tile(index i, index i_end, index j, index j_end, index ld, float* c) {
+  for (index row = i; row < i_end; row += kTransposed) {
+    for (index col = j; col < std::min(j_end, row + 1); col += kTransposed) {
+      if (col < row && row + kTransposed <= i_end) {
+        transpose_block(c + row * ld + col, ld, kTransposed, c + col * ld + row, ld);
+      } else {
+        mirror_tile<float>(row, std::min(row + kTransposed, i_end), col, std::min(col + kTransposed, j_end), ld, c);
+      }
+    }
+  }
+}
+
+/// Completes a symmetric matrix C (n, n) of which the part above the diagonal is missing, after calling change(row, begin, end) for each
+/// piece of a row of the others.
+template <class T, class F>
+void complete(index n, T* c, F&& change) {
   constexpr index kTile = 32;
   parallel_for_uneven(
       ceil_div(n, kTile), Work::elements(n * n), [] {},
       [&](index tile) {
-        const index first = tile * kTile;
-        for (index j = 0; j <= first; j += kTile) {
-          for (index i = first; i < std::min(first + kTile, n); ++i) {
-            f(i, j, std::min(j + kTile, i + 1));
+        const index i = tile * kTile, i_end = std::min(i + kTile, n);
+        for (index j = 0; j <= i; j += kTile) {
+          for (index row = i; row < i_end; ++row) {
+            change(row, j, std::min(j + kTile, row + 1));
           }
+          mirror_tile(i, i_end, j, std::min(j + kTile, n), n, c);
         }
       });
 }
-
-/// X (rows, cols) = its orthogonalisation. With more rows than columns A is X^T X, and products are from the other side: that is the same
-/// as transposing X before and afterwards.
 template <class T>
-T* orthogonalise(index rows, index cols, T* x, T* other, T* a, T* b) {
+void complete(index n, T* c) {
+  complete(n, c, [](index, index, index) {});
+}
+
+/// to (n, n) = A B, all of them symmetric, which holds for polynomials of one matrix.
+template <class T>
+void multiply_symmetric(index n, const T* a, const T* b, T* to) {
+  multiply({.m = n, .n = n, .k = n, .a = a, .lda = n, .b = b, .ldb = n, .c = to, .ldc = n, .lower = true});
+}
+
+/// to (n, n) = a I + b A + c A^2.
+template <class T>
+void polynomial(index n, const T* a, T* to) {
+  multiply_symmetric(n, a, a, to);
+  complete(n, to, [&](index row, index begin, index end) {
+    combine(end - begin, static_cast<T>(kB), a + row * n + begin, static_cast<T>(kC), to + row * n + begin);
+    if (end == row + 1) {
+      to[row * n + row] += static_cast<T>(kA);
+    }
+  });
+}
+
+/// Orthogonalises X (rows, cols). Iterations that follow from one Gram matrix A = X X^T multiply X only at their end: if X' = p X, where
+/// p = a I + b A + c A^2, then X' X'^T = p A p. More than three of them would lose digits of small singular values. With more rows than
+/// columns A is X^T X, and products are from the other side: that is the same as transposing X before and afterwards.
+template <class T>
+const T* orthogonalise(index rows, index cols, T* x, T* other, T* square) {
   const bool tall = rows > cols;
   const index n = std::min(rows, cols), m = std::max(rows, cols);
-  for (int i = 0; i < kIterations; ++i) {
+  T* a = square;
+  T* p = a + n * n;
+  T* product = p + n * n;  // of this group's polynomials
+  T* next = product + n * n;
+  for (const int iterations : iteration_groups(rows, cols)) {
     multiply({.m = n,
               .n = n,
               .k = m,
@@ -57,41 +132,31 @@ T* orthogonalise(index rows, index cols, T* x, T* other, T* a, T* b) {
               .c = a,
               .ldc = n,
               .lower = true});
-    for_each_below(n, [&](index row, index begin, index end) {
-      for (index col = begin; col < end; ++col) {
-        a[col * n + row] = a[row * n + col];
+    complete(n, a);
+    for (int i = 0; i < iterations; ++i) {
+      polynomial(n, a, p);
+      if (i + 1 < iterations) {  // A = p A p
+        multiply_symmetric(n, a, p, next);
+        complete(n, next);
+        multiply_symmetric(n, next, p, a);
+        complete(n, a);
       }
-    });
-    multiply({.m = n, .n = n, .k = n, .a = a, .lda = n, .b = a, .ldb = n, .c = b, .ldc = n, .lower = true});
-    for_each_below(n, [&](index row, index begin, index end) {  // B = a I + b A + c A^2
-      for (index col = begin; col < end; ++col) {
-        const T value = static_cast<T>(kB) * a[row * n + col] + static_cast<T>(kC) * b[row * n + col];
-        b[row * n + col] = value;
-        b[col * n + row] = value;
+      if (i == 0) {
+        std::swap(p, product);
+      } else {
+        multiply_symmetric(n, product, p, next);
+        complete(n, next);
+        std::swap(product, next);
       }
-      if (end == row + 1) {
-        b[row * n + row] += static_cast<T>(kA);
-      }
-    });
+    }
     if (tall) {
-      multiply({.m = rows, .n = n, .k = n, .a = x, .lda = cols, .b = b, .ldb = n, .c = other, .ldc = cols});
+      multiply({.m = rows, .n = n, .k = n, .a = x, .lda = cols, .b = product, .ldb = n, .c = other, .ldc = cols});
     } else {
-      multiply({.m = n, .n = cols, .k = n, .a = b, .lda = n, .b = x, .ldb = cols, .c = other, .ldc = cols});
+      multiply({.m = n, .n = cols, .k = n, .a = product, .lda = n, .b = x, .ldb = cols, .c = other, .ldc = cols});
     }
     std::swap(x, other);
   }
   return x;
-}
-
-// Functions of their own, their pointers and constants being arguments: only so does gcc see that nothing overlaps, and use vectors.
-
-template <class T>
-void accumulate(index n, T scale, T beta, T rest, const T* __restrict gradient, T* __restrict momentum, T* __restrict x) {
-  for (index i = 0; i < n; ++i) {
-    const T g = scale * gradient[i];
-    momentum[i] = beta * momentum[i] + rest * g;
-    x[i] = beta * momentum[i] + rest * g;
-  }
 }
 
 /// Whether weight and momentum are finite afterwards.
@@ -110,10 +175,8 @@ bool move(index n, T decay, T rate, const T* __restrict direction, const T* __re
 template <class T>
 bool muon(const Muon<T>& p) {
   const index size = p.rows * p.cols;
-  const index n = std::min(p.rows, p.cols);
   T* const x = p.workspace;
   T* const other = x + size;
-  T* const a = other + size;
   const auto scale = static_cast<T>(p.gradient_scale), beta = static_cast<T>(p.beta), rest = static_cast<T>(1 - p.beta);
   parallel_blocks(size, kBlock, [&](index begin, index end) {
     accumulate(end - begin, scale, beta, rest, p.gradient + begin, p.momentum + begin, x + begin);
@@ -124,7 +187,7 @@ bool muon(const Muon<T>& p) {
       x[i] *= inverse;
     }
   });
-  const T* const direction = orthogonalise(p.rows, p.cols, x, other, a, a + n * n);
+  const T* const direction = orthogonalise(p.rows, p.cols, x, other, other + size);
 
   const auto decay = static_cast<T>(1 - p.learning_rate * p.weight_decay);
   const auto rate = static_cast<T>(p.learning_rate * 0.2 * std::sqrt(static_cast<double>(std::max(p.rows, p.cols))));
@@ -139,12 +202,16 @@ bool muon(const Muon<T>& p) {
 
 index muon_workspace(index rows, index cols) {
   const index n = std::min(rows, cols);
-  return 2 * rows * cols + 2 * n * n;
+  return 2 * rows * cols + 4 * n * n;
 }
 
 double muon_flops(index rows, index cols) {
   const auto n = static_cast<double>(std::min(rows, cols)), m = static_cast<double>(std::max(rows, cols));
-  return kIterations * (n * n * m + n * n * n + 2 * n * n * m);
+  double flops = 0;
+  for (const int iterations : iteration_groups(rows, cols)) {
+    flops += 3 * n * n * m + (iterations + 3 * (iterations - 1)) * n * n * n;
+  }
+  return flops;
 }
 
 template bool muon<float>(const Muon<float>&);

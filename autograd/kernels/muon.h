@@ -10,6 +10,7 @@ namespace dikkat::kernels {
 /// The factor is that of Moonlight (Liu et al., arXiv 2502.16982): the update is as long as one of AdamW.
 /// orthogonalised(u), u without its singular values, by five steps of a Newton-Schulz iteration:
 ///   X = u / (|u| + 1e-7);  five times: A = X X^T,  X = a X + (b A + c A^2) X,  (a, b, c) = (3.4445, -4.7750, 2.0315).
+/// For matrices that are at least twice as long as wide, several of the five work on the small matrix A alone.
 template <class T>
 struct Muon {
   index rows = 0, cols = 0;

@@ -59,6 +59,8 @@ class Parameter {
 ///   store.allocate(seed);            // gives them memory and initial values
 class ParameterStore {
  public:
+  /// `dtype` is the element type: the type of weights and gradients in memory. It is f32 for training, and f64 for checking gradients. The
+  /// type that sums are accumulated in belongs to each kernel (its Sum parameter), and not to the store.
   explicit ParameterStore(DType dtype = DType::f32) : dtype_(dtype) {}
   ParameterStore(const ParameterStore&) = delete;
   ParameterStore& operator=(const ParameterStore&) = delete;
@@ -115,6 +117,10 @@ class ParameterStore {
   index slab_size() const { return slab_size_; }
   /// Elements of the first part of the slab, that of the trained parameters. The slab of gradients has the same size.
   index trainable_size() const { return trainable_size_; }
+  template <class T>
+  const T* weights() const {
+    return static_cast<const T*>(slab(weights_, kDType<T>));
+  }
   template <class T>
   T* weights() {
     return static_cast<T*>(slab(weights_, kDType<T>));

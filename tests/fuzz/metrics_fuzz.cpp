@@ -16,7 +16,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::hold(!kept.evaluation || (kept.evaluation->step == last_step && !std::isnan(kept.evaluation->val_loss)),
              "an evaluation has a loss");
   const KeptMetrics again = keep_metrics(kept.text, last_step);
-  fuzz::hold(again.text == kept.text && again.evaluation.has_value() == kept.evaluation.has_value(), "what was kept is kept again");
+  fuzz::hold(again.text == kept.text && again.evaluation.has_value() == kept.evaluation.has_value() &&
+                 again.header.has_value() == kept.header.has_value(),
+             "what was kept is kept again");
   return 0;
 }
 

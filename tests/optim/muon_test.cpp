@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "autograd/base/dry_run.h"
 #include "autograd/base/parallel.h"
 #include "autograd/kernels/gemm.h"
 #include "autograd/kernels/muon.h"
@@ -89,7 +90,9 @@ TEST(MuonUnits, AreTheMatricesAndWhatIsLeftForAdamW) {
   EXPECT_EQ(whole, 5) << "q, k, v, up, down";
   EXPECT_EQ(elements, store.trainable_size());
   EXPECT_EQ(muon.cost().flops, flops);
-  EXPECT_EQ(flops, 5.0 * (3 * 4 * 40 * 40 * 40 + 2 * (3 * 50 * 50 * 200 + 50 * 50 * 50)));
+  const double square = 5 * 4 * 40 * 40 * 40;                                // five times A, A^2 and twice as much for the product with X
+  const double longer = 2 * 3 * 50 * 50 * 200 + (5 + 3 * 3) * 50 * 50 * 50;  // twice A and the product with X
+  EXPECT_EQ(flops, 3 * square + 2 * longer);
   std::vector<std::pair<std::string, std::size_t>> slabs;
   for (const StateSlab* slab : muon.state()) {
     slabs.emplace_back(slab->name, slab->parts.size());
@@ -111,6 +114,107 @@ TEST(MuonStep, MakesUpdatesThatAreNearlyOrthogonal) {
     squares += w[i] * w[i] / (scale * scale);
   }
   EXPECT_NEAR(squares / 30, 0.85, 0.25) << "the mean square of 30 singular values, which end between 0.7 and 1.2";
+}
+
+using Numbers = std::vector<double>;
+
+/// A B, or A B^T.
+Numbers product(const Numbers& a, const Numbers& b, index m, index n, index k, bool transpose_b) {
+  Numbers c(static_cast<std::size_t>(m * n));
+  for (index i = 0; i < m; ++i) {
+    for (index j = 0; j < n; ++j) {
+      for (index l = 0; l < k; ++l) {
+        c[static_cast<std::size_t>(i * n + j)] +=
+            a[static_cast<std::size_t>(i * k + l)] * b[static_cast<std::size_t>(transpose_b ? j * k + l : l * n + j)];
+      }
+    }
+  }
+  return c;
+}
+
+/// The definition, in f64: X (rows, cols) with at most as many rows as columns.
+Numbers five_iterations(Numbers x, index rows, index cols) {
+  double squares = 0;
+  for (const double value : x) {
+    squares += value * value;
+  }
+  for (double& value : x) {
+    value /= std::sqrt(squares) + 1e-7;
+  }
+  for (int i = 0; i < 5; ++i) {
+    const Numbers a = product(x, x, rows, rows, cols, true);
+    Numbers p = product(a, a, rows, rows, rows, false);
+    for (std::size_t j = 0; j < p.size(); ++j) {
+      p[j] = -4.7750 * a[j] + 2.0315 * p[j];
+    }
+    const Numbers px = product(p, x, rows, cols, rows, false);
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      x[j] = 3.4445 * x[j] + px[j];
+    }
+  }
+  return x;
+}
+
+// Singular values down to 1e-4 of the largest: what a way with fewer operations would lose first.
+TEST(MuonStep, IsTheDefinitionToTheDigitsOfF32) {
+  struct Case {
+    index rows, cols;
+  };
+  for (const Case c : {Case{40, 40}, Case{40, 79}, Case{40, 80}, Case{40, 200}, Case{200, 40}}) {
+    const bool tall = c.rows > c.cols;
+    const index n = std::min(c.rows, c.cols), m = std::max(c.rows, c.cols);
+    const Numbers left = some_numbers(n * n, 1), right = some_numbers(n * m, 2);
+    Numbers scaled = right;
+    for (index i = 0; i < n; ++i) {
+      for (index j = 0; j < m; ++j) {
+        scaled[static_cast<std::size_t>(i * m + j)] *= std::pow(10, -4.0 * static_cast<double>(i) / static_cast<double>(n));
+      }
+    }
+    Numbers x = product(left, scaled, n, m, n, false);
+    Numbers gradient(x.size());
+    for (index i = 0; i < n; ++i) {
+      for (index j = 0; j < m; ++j) {
+        const auto at = static_cast<std::size_t>(i * m + j);
+        const auto value = static_cast<float>(x[at]);
+        x[at] = value;
+        gradient[tall ? static_cast<std::size_t>(j * n + i) : at] = value;
+      }
+    }
+    ParameterStore store;
+    store.add("w", {c.rows, c.cols}, Init::zeros(), Decay::yes, Role::hidden);
+    store.allocate(0);
+    Muon muon(store, {});
+    write_gradient<float>(store.entry("w"), gradient);
+    muon.step(1, 1);
+    const Numbers expected = five_iterations(x, n, m);
+    double worst = 0, largest = 0;
+    for (index i = 0; i < n; ++i) {
+      for (index j = 0; j < m; ++j) {
+        const double found = store.weights<float>()[tall ? j * n + i : i * m + j] / (-0.2 * std::sqrt(static_cast<double>(m)));
+        const double wanted = expected[static_cast<std::size_t>(i * m + j)];
+        worst = std::max(worst, std::abs(found - wanted));
+        largest = std::max(largest, std::abs(wanted));
+      }
+    }
+    EXPECT_LT(worst, 3e-5 * largest) << c.rows << " x " << c.cols;
+  }
+}
+
+TEST(MuonStep, TellsADryRunWhatItsProductsLeaseToo) {
+  const auto scratch_of = [](index matrices) {
+    const WithThreads with(1, Work{0});
+    ParameterStore store;
+    for (index i = 0; i < matrices; ++i) {
+      store.add(concat("w", i), {300, 100}, Init::zeros(), Decay::yes, Role::hidden);
+    }
+    store.allocate(0);
+    Muon muon(store, {});
+    const DryRun dry;
+    muon.update({}, muon.units());
+    return dry.scratch_bytes(1);
+  };
+  EXPECT_GT(scratch_of(1), static_cast<std::size_t>(kernels::muon_workspace(300, 100)) * sizeof(float));
+  EXPECT_EQ(scratch_of(4), scratch_of(1)) << "a thread updates one after another";
 }
 
 TEST(MuonStep, SaysWhatIsNotFinite) {
@@ -142,10 +246,14 @@ TEST(MuonStep, SaysWhatIsNotFinite) {
 }
 
 TEST(LowerProduct, IsTheWholeOneOnAndBelowTheDiagonal) {
-  const index n = 155, k = 301;
-  const std::vector<double> numbers = some_numbers(n * k, 3);
-  const std::vector<float> a(numbers.begin(), numbers.end());
-  for (const int threads : {1, 3}) {
+  struct Case {
+    index n;
+    int threads;
+  };
+  const index k = 301;
+  for (const auto [n, threads] : {Case{155, 1}, Case{155, 3}, Case{72, 1}}) {
+    const std::vector<double> numbers = some_numbers(n * k, 3);
+    const std::vector<float> a(numbers.begin(), numbers.end());
     const WithThreads with(threads, Work{0});
     std::vector<float> whole(static_cast<std::size_t>(n * n)), lower(whole.size(), -7);
     kernels::Gemm<float> product{
@@ -158,7 +266,7 @@ TEST(LowerProduct, IsTheWholeOneOnAndBelowTheDiagonal) {
     for (index row = 0; row < n; ++row) {
       for (index col = 0; col < n; ++col) {
         const auto at = static_cast<std::size_t>(row * n + col);
-        ASSERT_TRUE(lower[at] == whole[at] || (col > row && lower[at] == -7)) << row << ", " << col;
+        ASSERT_TRUE(lower[at] == whole[at] || (col > row && lower[at] == -7)) << row << ", " << col << " of " << n;
         left_out += lower[at] == -7 ? 1 : 0;
       }
     }

@@ -90,7 +90,7 @@ TINY = {
     "model": {"n_layer": 1, "n_head": 2, "n_embd": 8, "block_size": 16, "dropout": 0.1},
     "tokenizer": {"kind": "byte"},
     "optim": {"learning_rate": 1e-2, "warmup_steps": 3, "grad_clip": 0.5},
-    "train": {"batch_size": 3, "gradient_accumulation_steps": 2, "max_steps": 8, "eval_interval": 4, "eval_batches": 2,
+    "train": {"batch_size": 3, "gradient_accumulation_steps": 2, "max_steps": 8, "eval_interval": 4, "eval_tokens": 96,
               "checkpoint_interval": 1, "keep_last": 2},
 }
 
@@ -252,8 +252,10 @@ def steps_in(run):
 
 
 def metric_lines(run):
+    """Steps and evaluations in the metrics."""
     try:
-        return (pathlib.Path(run) / "metrics.jsonl").read_bytes().count(b"\n")
+        lines = (pathlib.Path(run) / "metrics.jsonl").read_bytes().split(b"\n")[:-1]
+        return sum(line.startswith((b'{"event":"step"', b'{"event":"eval"')) for line in lines)
     except FileNotFoundError:
         return 0
 
@@ -264,7 +266,9 @@ def result_of(run, step):
     lines = []
     for line in (run / "metrics.jsonl").read_text().splitlines():
         entry = json.loads(line)
-        for clock in ("ms", "tokens_per_s", "mfu"):
+        if entry["event"] not in ("step", "eval"):
+            continue  # what happened to the run: resumed, saved, stopped
+        for clock in ("ms", "tokens_per_s", "mfu", "time"):
             entry.pop(clock, None)
         lines.append(json.dumps(entry, sort_keys=True))
     best = run / "checkpoints" / "best"

@@ -13,7 +13,7 @@ from bench import (REFUSED, SURVIVED, TINY, Case, NotReached, finish, metric_lin
 STEPS = kills.STEPS
 SIGNALS = ("INT", "TERM", "HUP", "INT twice", "QUIT")
 PHASES = ("init", "step", "save", "save beside training", "evaluation", "anywhere")
-EVALUATING = {"train.eval_interval": 2, "train.eval_batches": 20_000, "train.max_steps": 4}
+EVALUATING = {"train.eval_interval": 2, "train.eval_tokens": 0, "train.max_steps": 4}
 
 
 def evaluating(bench):
@@ -35,7 +35,7 @@ def after_a_signal(bench, folder, outcome, name, begin, max_steps, expected, beg
         require_same_result(result_of(folder / "run", max_steps), expected)
         return SURVIVED
     if name in ("INT", "TERM", "HUP") and began:  # one signal, after the run began
-        stopped = re.search(r"stopped at step (\d+) and saved; go on with: dikkat resume run", outcome.err)
+        stopped = re.search(r"stopped at step (\d+) and saved; continue with: dikkat resume run", outcome.err)
         require(stopped, "it did not say that it saved:", outcome.err[-300:])
         require(int(stopped[1]) == max(steps, default=-1), "it said step", stopped[1], "and saved", steps)
     finish(bench, folder, begin, max_steps, expected)

@@ -26,8 +26,9 @@ void tell_of_a_better_checkpoint(const std::string& source, bool best, const Che
     const auto evaluation = keep_metrics(metrics.str(), of).evaluation;
     return evaluation ? fmt::format(" (validation loss {:.4f})", evaluation->val_loss) : "";
   };
-  tell(fmt::format("this is the newest checkpoint, of step {}{}; that of step {}{} has the lowest validation loss, and --best takes it",
-                   step, loss_at(step), lowest->step, loss_at(lowest->step)));
+  tell(fmt::format(
+      "this is the newest checkpoint, of step {}{}; the checkpoint of step {}{} has the lowest validation loss: --best takes it", step,
+      loss_at(step), lowest->step, loss_at(lowest->step)));
 }
 
 }  // namespace dikkat

@@ -6,8 +6,8 @@
 
 namespace dikkat {
 
-/// Says so on stderr where the newest checkpoint of a run directory was taken and an earlier one had a lower validation loss, as after
-/// overfitting. `best`: --best was given.
+/// Tells the user if an earlier checkpoint of the run has a lower validation loss than the newest one, which was `taken`: as after
+/// overfitting. `best`: --best was given, so there is nothing to tell.
 void tell_of_a_better_checkpoint(const std::string& source, bool best, const CheckpointFile& taken);
 
 }  // namespace dikkat

@@ -53,10 +53,9 @@ int clear_cache() {
 }  // namespace
 
 void add_cache(Commands& program) {
-  Commands cache = program.group("cache", "Look at the tokens of large texts, which are kept from run to run");
+  Commands cache = program.group("cache", "List or remove the tokens of large texts, which are kept for later runs");
   cache.add("list", "The files, their sizes, and when each was last used", "  dikkat cache list", list_cache);
-  cache.add("clear", "Remove all files that no run is using; they are made again when they are needed", "  dikkat cache clear",
-            clear_cache);
+  cache.add("clear", "Remove all files that no run is using; they are made again when needed", "  dikkat cache clear", clear_cache);
 }
 
 }  // namespace dikkat

@@ -52,7 +52,9 @@ class Help : public CLI::Formatter {
 
 /// The program's options and commands; `chosen` is the command that was named.
 struct CommandLine {
-  CLI::App app{"dikkat trains GPT models, and encoder-decoders, on CPUs: from a text, to checkpoints, to samples.", "dikkat"};
+  CLI::App app{
+      "dikkat trains GPT models and encoder-decoders on CPUs: it tokenizes texts, trains, resumes, evaluates and generates samples.",
+      "dikkat"};
   int threads = 0;
   bool quiet = false;
   bool verbose = false;
@@ -62,7 +64,8 @@ struct CommandLine {
   CommandLine() {
     app.formatter(std::make_shared<Help>());
     Command(app).flag("--version", version, "Print the version");
-    Command(app).flag("--verbose", verbose, "With --version: what a bug report needs too: commit, compiler, instruction set and libraries");
+    Command(app).flag("--verbose", verbose,
+                      "With --version: also print what a bug report needs: commit, compiler, instruction set and libraries");
     Command(app).number("--threads", threads, 1, 4096,
                         "Threads to compute with; by default OMP_NUM_THREADS, or the cores that the process may use");
     Command(app).flag("--quiet", quiet, "Print results, warnings and errors only");
@@ -70,7 +73,7 @@ struct CommandLine {
            "--help-config", [](std::int64_t) { throw HelpForKeysWanted(); }, "Describe every key of a configuration")
         ->trigger_on_parse();
     app.require_subcommand(0, 1);
-    app.fallthrough();  // --threads may stand after the command too
+    app.fallthrough();  // --threads may also stand after the command
     Commands program(app, chosen);
     for (const auto add : {add_train, add_resume, add_eval, add_sample, add_inspect, add_verify, add_plan, add_tokenizer, add_corpus,
                            add_config, add_cache}) {
@@ -87,7 +90,7 @@ std::string guess(const std::vector<std::string>& words, const std::string& word
   return nearest.empty() ? otherwise : concat("; did you mean ", nearest, "?");
 }
 
-/// Says what is wrong with an argument that no command and no option takes.
+/// Explains an argument that no command and no option takes.
 std::string describe_stray(const CLI::App& app, const CLI::App& command, const std::string& stray) {
   if (stray.starts_with('-')) {
     std::vector<std::string> options;

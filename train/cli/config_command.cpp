@@ -25,14 +25,14 @@ struct ConfigInitArguments {
 };
 
 int config_show_command(const ConfigShowArguments& arguments) {
-  const Config config = configuration_of(arguments.config, arguments.set, {});
+  const Config config = configuration_of({.config = arguments.config, .set = arguments.set});
   put(arguments.only_changed ? to_toml_of_changes(config) : to_recipe(config));
   flush_results();
   return 0;
 }
 
 int config_init_command(const ConfigInitArguments& arguments) {
-  const Config config = configuration_of(arguments.config, arguments.set, {});
+  const Config config = configuration_of({.config = arguments.config, .set = arguments.set});
   if (arguments.file == "-") {
     put(to_commented_toml(config));
     flush_results();

@@ -121,7 +121,7 @@ EvaluationText text_of(const EvalArguments& arguments, const TrainedModel& train
     try {
       return load_training_data(trained.config, &known, std::ref(line));
     } catch (const MissingCorpus& missing) {
-      fail_input(missing.what(), ". Where the text has moved, name what to evaluate: dikkat eval ", arguments.source, " --corpus PATH");
+      fail_input(missing.what(), ". If the text has moved, name what to evaluate: dikkat eval ", arguments.source, " --corpus PATH");
     }
   }();
   require_input(data.validation.samples != nullptr, "the run has no validation part (data.val_fraction is ",
@@ -133,7 +133,7 @@ int eval_command(const EvalArguments& arguments) {
   start_threads();
   require_input(arguments.unknown == "refuse" || arguments.unknown == "skip", "--unknown is ", arguments.unknown,
                 ", expected refuse or skip");
-  require_input(arguments.unknown == "refuse" || !arguments.corpus.empty(), "--unknown skip is for the text of --corpus, expected both");
+  require_input(arguments.unknown == "refuse" || !arguments.corpus.empty(), "--unknown skip needs --corpus, expected both");
   const TrainedModel trained = load_trained_model(arguments.source, arguments.best);
   tell_of_a_better_checkpoint(arguments.source, arguments.best, trained.checkpoint);
   const SkippingTokenizer skipping(*trained.tokenizer);
@@ -150,7 +150,7 @@ int eval_command(const EvalArguments& arguments) {
                 trained.checkpoint.path().string(), " holds a GPT");
   stop_in_order();
   const auto stopped = [] {
-    tell("stopped before the end: part of an evaluation is no result");
+    tell("stopped before the end: an unfinished evaluation gives no result");
     return 128 + stop_signal();
   };
   Evaluator evaluator(*trained.model);
@@ -221,10 +221,9 @@ void add_eval(Commands& program) {
   command.number("--stride", a->stride, index{1}, index{1'000'000},
                  "Score only the last N tokens of each window, so that each has more context: slower, and usually a lower loss; by default "
                  "all tokens");
-  command.text(
-      "--unknown", a->unknown, "WORD",
-      "What to do with characters of --corpus that are not in a character tokenizer's vocabulary: refuse the text, or skip them, which "
-      "is then told with their number");
+  command.text("--unknown", a->unknown, "WORD",
+               "What to do with characters of --corpus that a character tokenizer does not know: refuse the text, or skip them (a warning "
+               "says how many)");
   command.flag("--exact-match", a->exact_match,
                "For an encoder-decoder: also measure the share of sources that it answers with exactly the target");
   command.flag("--json", a->json, "One object: loss (nats), standard_error, perplexity, bits_per_byte, tokens");

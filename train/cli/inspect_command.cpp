@@ -12,6 +12,7 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/config/parse.h"
+#include "train/loop/metrics.h"
 #include "train/model/trained_model.h"
 
 namespace dikkat {
@@ -72,9 +73,30 @@ std::string groups_of(const CheckpointFile& checkpoint) {
   return lines;
 }
 
+/// Of the run that the checkpoint lies in, as its metrics tell; none for a file elsewhere.
+std::optional<RunHeader> header_of(const CheckpointFile& checkpoint) {
+  return read_run_header(std::filesystem::absolute(checkpoint.path()).parent_path().parent_path());
+}
+
+Json to_json(const RunHeader& header) {
+  const Provenance& by = header.by;
+  return {{"date", by.date}, {"version", by.version},     {"commit", by.commit},   {"command", by.command},
+          {"host", by.host}, {"processor", by.processor}, {"threads", by.threads}, {"corpus", header.corpus}};
+}
+
+std::string started(const Provenance& by) {
+  std::string command;
+  for (const std::string& word : by.command) {
+    command += ' ' + word;
+  }
+  return fmt::format("run started {} on {} ({}, {} threads) with dikkat {} ({}):{}", by.date, by.host, by.processor, by.threads, by.version,
+                     by.commit, command);
+}
+
 int inspect_command(const InspectArguments& arguments) {
   const CheckpointFile checkpoint = open_checkpoint(arguments.source, arguments.best ? Pick::best : Pick::newest);
   const auto tokenizer = tokenizer_from_json(checkpoint.tokenizer());
+  const auto header = header_of(checkpoint);
   if (arguments.json) {
     Json tensors = Json::array();
     for (const StoredTensor& tensor : checkpoint.tensors()) {
@@ -88,6 +110,7 @@ int inspect_command(const InspectArguments& arguments) {
                       {"step", checkpoint.state().step},
                       {"parameters", parameter_count(checkpoint)},
                       {"tokenizer", {{"kind", tokenizer->kind()}, {"vocab_size", tokenizer->vocab_size()}}},
+                      {"run", header ? to_json(*header) : Json()},
                       {"state", state_of(checkpoint)},
                       {"config", checkpoint.config()},
                       {"tensors", tensors}};
@@ -98,6 +121,9 @@ int inspect_command(const InspectArguments& arguments) {
     put(fmt::format("step        {}\n", checkpoint.state().step));
     put(fmt::format("parameters  {}\n", grouped_digits(parameter_count(checkpoint))));
     put(fmt::format("tokenizer   {}, {} tokens\n", tokenizer->kind(), grouped_digits(tokenizer->vocab_size())));
+    if (header) {
+      put(for_terminal(started(header->by)) + '\n');
+    }
     put("\ngroups of tensors\n" + groups_of(checkpoint));
     put("\ntensors of model\n");
     for (const StoredTensor& tensor : checkpoint.tensors()) {
@@ -125,7 +151,7 @@ void add_inspect(Commands& program) {
   Command command = program.add("inspect", "Show what is in a checkpoint: step, parameters, tensors, configuration, tokenizer", kExamples,
                                 [a] { return inspect_command(*a); });
   add_source(command, a->source, a->best);
-  command.flag("--json", a->json, "One object");
+  command.flag("--json", a->json, "One object: the same, with the shape and bytes of every tensor");
 }
 
 }  // namespace dikkat

@@ -6,8 +6,8 @@
 
 namespace dikkat {
 
-/// Lines that a person types, with editing and a history that is kept from one session to the next in $XDG_STATE_HOME/dikkat/history, by
-/// default ~/.local/state/dikkat/history. Where standard input or error is no terminal: the plain lines of standard input.
+/// Reads lines that a person types, with editing and a history. The history is kept in $XDG_STATE_HOME/dikkat/history, by default
+/// ~/.local/state/dikkat/history. If standard input or error is not a terminal, reads plain lines from standard input.
 class LineReader {
  public:
   LineReader();
@@ -15,8 +15,8 @@ class LineReader {
   LineReader(const LineReader&) = delete;
   LineReader& operator=(const LineReader&) = delete;
 
-  /// The next line, without its end; nothing at the end of input (Ctrl-D) and after SIGTERM. SIGINT (Ctrl-C) drops the line that is being
-  /// typed; where there is no terminal it ends the process. Throws Error where standard input cannot be read.
+  /// The next line, without its line break; nothing at the end of input (Ctrl-D) and after SIGTERM. SIGINT (Ctrl-C) drops the line that is
+  /// being typed; without a terminal it ends the process. Throws Error if standard input cannot be read.
   std::optional<std::string> next();
 
  private:

@@ -22,10 +22,8 @@ namespace dikkat {
 namespace {
 
 struct PlanArguments {
-  std::string config;
-  std::vector<std::string> corpus;
+  WantedRun run;
   std::string out;
-  std::vector<std::string> set;
   bool json = false;
 };
 
@@ -64,9 +62,9 @@ void put_memory(const MemoryPlan& plan, const MachineMemory& machine) {
   for (const MemoryPlan::Row& row : plan.rows()) {
     put_row(row.name, shown(row.bytes), row.note);
   }
-  put_row("in all", shown(plan.peak()), plan.before > plan.training() ? "which reading the corpus has taken; training takes less" : "");
+  put_row("in all", shown(plan.peak()), plan.before > plan.training() ? "used while reading the corpus; training takes less" : "");
   if (plan.droppable > 0) {
-    put_row("tokens in a file", shown(plan.droppable), "held while there is room, and not counted");
+    put_row("tokens in a file", shown(plan.droppable), "dropped when memory is short, and not counted");
   }
   if (machine.total != kNoLimit) {
     put_row(machine.limited ? "the cgroup has" : "the machine has", shown(machine.total),
@@ -103,7 +101,7 @@ void put_table(const Trainer& trainer, const Trial& trial, const std::filesystem
   const Pace pace = pace_of(trainer, trial);
   put_memory(plan, machine);
   put("disk\n");
-  put_row("a checkpoint", shown(disk.checkpoint));
+  put_row("per checkpoint", shown(disk.checkpoint));
   put_row("in all", shown(disk.total()), fmt::format("{} checkpoints at once, and the metrics", disk.kept));
   if (const auto free = free_space(out)) {
     put_row("free", short_bytes(static_cast<double>(*free)));
@@ -114,18 +112,18 @@ void put_table(const Trainer& trainer, const Trial& trial, const std::filesystem
   put_row(
       "to finish", clock_time(pace.seconds),
       fmt::format("{} steps{}", grouped_digits(trainer.config().train.max_steps), trial.evaluation_seconds > 0 ? " with evaluations" : ""));
-  put_row("memory at its peak", shown(trial.peak), fmt::format("planned {}, without what saving takes", shown(planned_for_trial(plan))));
+  put_row("memory at its peak", shown(trial.peak), fmt::format("planned {}, without saving", shown(planned_for_trial(plan))));
 }
 
 int plan_command(const PlanArguments& arguments) {
   start_threads();
-  Config config = configuration_of(arguments.config, arguments.set, arguments.corpus);
-  const std::filesystem::path out = arguments.out.empty() ? free_run_directory(arguments.config) : std::filesystem::path(arguments.out);
+  Config config = configuration_of(arguments.run);
+  const std::filesystem::path out = arguments.out.empty() ? free_run_directory(arguments.run.config) : std::filesystem::path(arguments.out);
   const MachineMemory machine = machine_memory();
   Trainer trainer = [&] {
     LoadingLine line;
     try {
-      return Trainer::plan(std::move(config), {.init_from = {}, .progress = std::ref(line)});
+      return Trainer::plan(std::move(config), std::ref(line));
     } catch (const DoesNotFit& too_large) {
       if (!arguments.json) {
         put_memory(too_large.plan(), machine);
@@ -151,14 +149,15 @@ void add_plan(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat plan --config configs/quickstart.toml
   dikkat plan --config configs/gpt2-124m.toml --corpus texts/ --set train.batch_size=1 train.recompute=block
   dikkat plan --config configs/quickstart.toml --corpus my-text.txt --out /data/runs/mine --json
-The corpus is read and tokenized as for training. Three steps are made to see how long they take; nothing is written
-but the tokens of a large text, which training then finds (data.cache).)";
+The corpus is read and tokenized as for training, and three steps are run and timed. Nothing is written except the tokens of a
+large text, which training then finds (data.cache).)";
   const auto a = std::make_shared<PlanArguments>();
   Command command = program.add("plan", "Estimate what training takes: memory, disk and time", kExamples, [a] { return plan_command(*a); });
-  command.text("--config", a->config, "FILE|NAME", kConfigHelp);
-  command.texts("--corpus", a->corpus, "PATH", "Text files and folders, or pairs; in place of data.corpus");
-  command.text("--out", a->out, "DIR", "The future run directory, whose disk is looked at; by default in runs/");
-  command.texts("--set", a->set, "KEY=VALUE", kSetHelp);
+  command.text("--config", a->run.config, "FILE|NAME", kConfigHelp);
+  command.texts("--corpus", a->run.corpus, "PATH", "Text files and folders, or pairs; in place of data.corpus");
+  command.text("--out", a->out, "DIR", "The run directory to plan for: its disk counts; by default in runs/");
+  command.texts("--set", a->run.set, "KEY=VALUE", kSetHelp);
+  command.text("--init-from", a->run.init_from, "RUN_DIR|FILE.h5", kInitFromHelp);
   command.flag("--json", a->json, "One object: memory (bytes by part), machine, disk, trial");
 }
 

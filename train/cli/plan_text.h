@@ -5,14 +5,14 @@
 
 #include "train/loop/memory_plan.h"
 
-// What a run takes, in words.
+// Memory and disk plans as lines for people.
 namespace dikkat {
 
-/// "47.1 MB at most: 13.0 MB for weights, ...; the machine has 25.2 GB, 24.9 GB of them available"
+/// "194.1 MB at most: 13.0 MB for weights, ...; 24.69 GB available"
 std::string memory_line(const MemoryPlan& plan, const MachineMemory& machine);
-/// "9.8 MB a checkpoint, up to 5 at once: 49.0 MB; 200 GB are free"
+/// "9.8 MB per checkpoint, 49.0 MB in all with 5 at once; 200 GB free"
 std::string disk_line(const DiskPlan& plan, const std::filesystem::path& folder);
-/// Empty where there is enough.
+/// A sentence if there is too little; empty otherwise.
 std::string shortage_of_memory(const MemoryPlan& plan, const MachineMemory& machine);
 std::string shortage_of_disk(const DiskPlan& plan, const std::filesystem::path& folder);
 

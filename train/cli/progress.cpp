@@ -2,9 +2,11 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 
 #include <fmt/format.h>
 
+#include "train/cli/signals.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 
@@ -75,7 +77,8 @@ Progress::Progress(const Trainer& trainer)
       log_interval_(trainer.config().train.log_interval),
       first_step_(trainer.state().step),
       terminal_(terminal_columns() > 0 && !is_quiet()),
-      start_(std::chrono::steady_clock::now()) {}
+      start_(std::chrono::steady_clock::now()),
+      last_{fmt::format("step {:>6}/{}", first_step_, max_steps_), 9} {}
 
 Progress::~Progress() { clear(); }
 
@@ -153,11 +156,13 @@ void Progress::skipped(const std::string& what) {
   warn("warning   " + what, kLabel);
 }
 
+std::string Progress::stopped() { return std::string("SIG") + ::sigabbrev_np(stop_signal()); }
+
 void Progress::write_failed(const std::string& what) {
   if (what != failed_) {
     failed_ = what;
     clear();
-    warn("warning   " + what + "; the run goes on without (train.on_failed_save)", kLabel);
+    warn("warning   " + what + "; the run continues without it (train.on_failed_save)", kLabel);
   }
 }
 

@@ -9,8 +9,8 @@
 
 namespace dikkat {
 
-/// Shows on stderr how far something is that may take long: after 1.5 seconds, one line that is redrawn on a terminal, or a line every ten
-/// seconds elsewhere.
+/// Shows the progress of something that may take long on stderr: after 1.5 seconds, one line that is redrawn on a terminal, or a line every
+/// ten seconds elsewhere.
 class PassingLine {
  public:
   PassingLine();
@@ -18,7 +18,7 @@ class PassingLine {
   PassingLine(const PassingLine&) = delete;
   PassingLine& operator=(const PassingLine&) = delete;
 
-  /// `what` is being done: `bytes` so far (0: not said), `share` of all (below 0: not known).
+  /// `what` is what happens, `bytes` what is done so far (0: not shown), `share` the part of all that is done (below 0: not known).
   void show(const std::string& what, double bytes, double share);
 
  private:
@@ -36,7 +36,7 @@ class LoadingLine {
   PassingLine line_;
 };
 
-/// Progress of something whose total is known.
+/// Progress of something whose end is known.
 class ShareLine {
  public:
   explicit ShareLine(std::string what) : what_(std::move(what)) {}
@@ -59,17 +59,18 @@ class Progress : public TrainingEvents {
   void saved(const SavedCheckpoint& saved) override;
   void skipped(const std::string& what) override;
   void write_failed(const std::string& what) override;
+  std::string stopped() override;
 
  private:
   std::vector<LinePart> line_of(const StepReport& report) const;
-  void show(std::vector<LinePart> parts);  // in place of the one before, on a terminal
-  void clear();                            // that line
+  void show(std::vector<LinePart> parts);  // redraws the line below the others, on a terminal
+  void clear();                            // removes that line
 
   index max_steps_, log_interval_, first_step_;
   bool terminal_;
   std::chrono::steady_clock::time_point start_, shown_;
   LinePart last_;       // "step 7/100", of the last step
-  std::string failed_;  // the last failure that was told: a full disk need not be told of with every step
+  std::string failed_;  // the last failure that was shown: a full disk is not reported again with every step
 };
 
 }  // namespace dikkat

@@ -108,7 +108,7 @@ std::string unknown_words(const Tokenizer& tokenizer, const std::string& text) {
   return list;
 }
 
-/// Encodes the lines of a prompt. Where there are several, those that cannot be answered are reported and get no tokens.
+/// Encodes the lines of a prompt. If there are several, a line that cannot be encoded gives a warning and no tokens.
 std::vector<std::vector<Token>> sources_of(const std::vector<std::string>& lines, const TrainedModel& trained) {
   std::vector<std::vector<Token>> sources;
   for (const std::string& line : lines) {
@@ -116,7 +116,7 @@ std::vector<std::vector<Token>> sources_of(const std::vector<std::string>& lines
     try {
       sources.push_back(encode_source(*trained.tokenizer, line, trained.model->block_size()));
       if (const std::string unknown = unknown_words(*trained.tokenizer, line); !unknown.empty()) {
-        warn(for_terminal(concat("prompt: ", place, "the model does not know these words and reads <unk> for each: ", unknown)));
+        warn(for_terminal(concat("prompt: ", place, "the model does not know these words and reads each as <unk>: ", unknown)));
       }
     } catch (const InputError& e) {
       const std::string what = concat("prompt: ", place, e.what());
@@ -130,13 +130,14 @@ std::vector<std::vector<Token>> sources_of(const std::vector<std::string>& lines
   return sources;
 }
 
-/// Answers every line of the prompt. False where a line could not be answered; an empty line is printed for it.
+/// Answers every line of the prompt. False if a line could not be answered; its answer is an empty line.
 bool answer(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt) {
-  require_input(arguments.has_prompt(), "an encoder-decoder answers a source; give one with --prompt TEXT, or one a line with --prompt -");
+  require_input(arguments.has_prompt(),
+                "an encoder-decoder answers a source; give one with --prompt TEXT, or one per line with --prompt -");
   const EncoderDecoder& model = trained.model->encoder_decoder();
   const Tokenizer& tokenizer = *trained.tokenizer;
   const std::vector<std::string> lines = lines_of(prompt);
-  require_input(!lines.empty(), "the prompt is empty, expected a source, or several, one a line");
+  require_input(!lines.empty(), "the prompt is empty, expected one source per line");
   const std::vector<std::vector<Token>> sources = sources_of(lines, trained);
   std::vector<std::vector<Token>> usable;
   std::copy_if(sources.begin(), sources.end(), std::back_inserter(usable), [](const auto& source) { return !source.empty(); });
@@ -195,7 +196,7 @@ std::string read_file(const std::string& path) {
 /// Throws InputError for options that do not go together, before a model is loaded.
 void check(const SampleArguments& a) {
   check(a.options);
-  require_input(!a.prompt || a.prompt_file.empty(), "--prompt and --prompt-file give a prompt each, expected one of them");
+  require_input(!a.prompt || a.prompt_file.empty(), "--prompt and --prompt-file both give a prompt, expected one of them");
   require_input(!a.options.log_probabilities || a.json, "--logprobs is for --json, expected both");
   if (a.interactive) {
     const char* name = a.prompt                    ? "--prompt"
@@ -203,8 +204,8 @@ void check(const SampleArguments& a) {
                        : a.options.num_samples > 1 ? "--num-samples"
                        : a.json                    ? "--json"
                                                    : nullptr;
-    require_input(name == nullptr, "--interactive asks for prompts and writes an answer to each, so there is no ",
-                  name != nullptr ? name : "", "; leave one of the two out");
+    require_input(name == nullptr, "--interactive asks for prompts and answers each, so it cannot be combined with ",
+                  name != nullptr ? name : "", "; drop one of the two");
   }
   for (const std::string& stop : a.stop) {
     require_input(!stop.empty(), "--stop is empty, expected one byte or more");
@@ -249,11 +250,11 @@ void add_sample(Commands& program) {
 An encoder-decoder answers the prompt, or each line of it:
   dikkat sample runs/pairs --prompt "When you play game of thrones" --attention
   dikkat sample runs/pairs --beam 4 --prompt - < sources.txt
-A line that cannot be answered (it is blank, or too long) is told, has an empty line as its answer, and makes the exit code 2.
-Samples are shown as they are made, one after another. Ctrl-C ends them with what there is; with --interactive it ends only that answer,
-Ctrl-D ends the session, and an empty line goes on with the last text. A text ends by itself where the model ends a document, if its tokenizer
-has a token for that. A text that outgrows the model's context goes on: whenever the context is full its oldest quarter is dropped, and standard
-error says so.)";
+A line that cannot be answered (it is blank, or too long) gives a warning, an empty line as its answer, and exit code 2.
+Samples are shown while they are generated, one after another. Ctrl-C stops and keeps what is there; with --interactive it stops only this
+answer, Ctrl-D ends the session, and an empty line continues the last text. A text ends where the model ends a document, if its tokenizer has
+a token for that. A text may become longer than the model's context: whenever the context is full, its oldest quarter is dropped, and a
+message says so.)";
   constexpr index kMost = 1'000'000'000;
   constexpr index kMostSamples = 1'000'000;
   constexpr index kMostBeam = 1'000;

@@ -7,11 +7,10 @@
 
 namespace dikkat {
 
-/// Samples that go on from a prompt, to standard output: one after another as they are made, or all as one JSON object.
+/// Continues a prompt and writes the samples to standard output: one after another as they are generated, or all as one JSON object.
 void continue_text(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt);
 
-/// Takes each line of the input as a prompt and answers it, until the input ends. False where a line could not be answered; a warning
-/// has said why then.
+/// Continues each line of the input, until the input ends. False if a line could not be continued: then a warning has said why.
 bool answer_lines(const SampleArguments& arguments, const TrainedModel& trained);
 
 }  // namespace dikkat

@@ -5,14 +5,18 @@
 #include "train/cli/command.h"
 #include "train/data/corpus.h"
 
-// Options that several commands have.
+// Options that several commands share.
 namespace dikkat {
 
 inline constexpr const char* kCorpusHelp = "Text files, folders, patterns, .jsonl, .gz, .zst; - is standard input";
 /// Of --config FILE|NAME.
 inline constexpr const char* kConfigHelp =
     "Configuration, TOML: a file, or the name of a recipe that comes with dikkat (quickstart); without it, the defaults";
-inline constexpr const char* kSetHelp = "section.key=value, replaces that of the configuration file";
+inline constexpr const char* kInitFromHelp =
+    "Fine-tuning: start with the weights, model and tokenizer of another run; keys of [model] and [tokenizer] may be left out, and must "
+    "not "
+    "contradict it";
+inline constexpr const char* kSetHelp = "section.key=value: sets a key of the configuration, in place of the file's value";
 
 /// A checkpoint: RUN_DIR or FILE.h5, and --best.
 void add_source(Command& command, std::string& source, bool& best);

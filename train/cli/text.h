@@ -6,7 +6,7 @@
 #include "autograd/base/index.h"
 #include "train/io/digits.h"
 
-// How numbers are written for people.
+// Numbers and texts, formatted for people.
 namespace dikkat {
 
 /// 124.4 M, 0.80 M, 12,345

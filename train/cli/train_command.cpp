@@ -24,14 +24,11 @@
 namespace dikkat {
 namespace {
 
-constexpr const char* kProfileHelp = "At the end, print how much time the steps spent in each op";
+constexpr const char* kProfileHelp = "At the end, print a table of the time spent in each op";
 
 struct TrainArguments {
-  std::string config;
-  std::vector<std::string> corpus;
-  std::string out;  // empty: runs/<name of the configuration>, with a number where that is taken
-  std::vector<std::string> set;
-  std::string init_from;
+  WantedRun run;
+  std::string out;  // empty: runs/<name of the configuration>, with a number if that exists
   bool profile = false;
   bool verify_resume = false;
 };
@@ -70,8 +67,8 @@ void introduce(const Trainer& trainer, double gemm_rate) {
                              thread_count() == 1 ? "" : "s", rate));
   if (const int cores = usable_cores(); thread_count() > cores) {
     warning(
-        fmt::format("{} threads on the {} core{} that this process may use: they wait for each other, and steps take longer "
-                    "than with {}; see --threads and OMP_NUM_THREADS",
+        fmt::format("{} threads share the {} core{} that this process may use: steps take longer "
+                    "than with {} threads; see --threads and OMP_NUM_THREADS",
                     thread_count(), cores, cores == 1 ? "" : "s", cores));
   }
   line("model", fmt::format("{} with {} layers, {} heads, width {}, block {}, vocabulary {}: {} parameters", name_of(c.model.kind),
@@ -96,6 +93,9 @@ void introduce(const Trainer& trainer, double gemm_rate) {
       !shortage.empty() && trainer.state().step == 0) {
     warning(shortage);
   }
+  if (!c.train.init_from.empty() && trainer.state().step == 0) {
+    line("weights", "from " + c.train.init_from);
+  }
   line("run", trainer.directory().string());
   if (trainer.state().step > 0) {
     line("resumed", fmt::format("from step {} of {}", trainer.state().step, c.train.max_steps));
@@ -119,7 +119,7 @@ int run(Trainer& trainer, bool with_profile) {
   const std::string directory = trainer.directory().string();
   const TrainingState& state = trainer.state();
   if (outcome == Trainer::Outcome::stopped) {
-    tell(fmt::format("stopped at step {} and saved; go on with: dikkat resume {}", state.step, directory));
+    tell(fmt::format("stopped at step {} and saved; continue with: dikkat resume {}", state.step, directory));
     return 128 + stop_signal();
   }
   if (state.best_step >= 0) {
@@ -132,13 +132,13 @@ int run(Trainer& trainer, bool with_profile) {
   return 0;
 }
 
-/// --verify-resume. Works in a temporary folder beside that of the run, on the same disk.
-int verify(const Config& config, const std::filesystem::path& out, StartOptions options) {
+/// --verify-resume. Works in a temporary folder beside the run directory, on the same disk.
+int verify(const Config& config, const std::filesystem::path& out) {
   constexpr index kSteps = 6;
   stop_in_order();
   announce_corpus(config.data.corpus);
   struct StoppedWhileLoading {};
-  options.progress = [](const LoadingReport&) {
+  const LoadingProgress loading = [](const LoadingReport&) {
     if (stop_requested()) {
       throw StoppedWhileLoading();
     }
@@ -146,7 +146,7 @@ int verify(const Config& config, const std::filesystem::path& out, StartOptions 
   const auto proof = [&]() -> std::optional<ResumeProof> {
     ShareLine line("training");
     try {
-      return verify_resume(config, kSteps, out.string() + fmt::format(".verify-{}", ::getpid()), options, stop_requested, std::ref(line));
+      return verify_resume(config, kSteps, out.string() + fmt::format(".verify-{}", ::getpid()), loading, stop_requested, std::ref(line));
     } catch (const StoppedWhileLoading&) {
       return std::nullopt;
     }
@@ -154,10 +154,10 @@ int verify(const Config& config, const std::filesystem::path& out, StartOptions 
   if (!proof) {
     return 128 + stop_signal();
   }
-  const std::string what = fmt::format("{} steps on {} thread{}, and {} after which {} more were made on {}", proof->steps, thread_count(),
+  const std::string what = fmt::format("{} steps on {} thread{}, and {} steps, a stop, and {} more on {}", proof->steps, thread_count(),
                                        thread_count() == 1 ? "" : "s", proof->stop, proof->steps - proof->stop, proof->other_threads);
   require(proof->difference.empty(), what, ", do not give the same bytes: ", proof->difference,
-          " differs. This is a mistake of the program or of the machine (memory, an overclocked core): please report it");
+          " differs. This is an error of the program or of the machine (memory, an overclocked core): please report it");
   put(fmt::format("{}, give the same bytes: {}\n", what, proof->hash));
   flush_results();
   return 0;
@@ -165,15 +165,15 @@ int verify(const Config& config, const std::filesystem::path& out, StartOptions 
 
 int train_command(const TrainArguments& arguments) {
   start_threads();
-  Config config = configuration_of(arguments.config, arguments.set, arguments.corpus);
-  const index wanted_tokens = config.tokenizer.path.empty() && arguments.init_from.empty() ? config.tokenizer.vocab_size : 0;
-  const std::filesystem::path out = arguments.out.empty() ? free_run_directory(arguments.config) : std::filesystem::path(arguments.out);
+  Config config = configuration_of(arguments.run);
+  const index wanted_tokens = config.tokenizer.path.empty() && config.train.init_from.empty() ? config.tokenizer.vocab_size : 0;
+  const std::filesystem::path out = arguments.out.empty() ? free_run_directory(arguments.run.config) : std::filesystem::path(arguments.out);
   if (arguments.verify_resume) {
-    return verify(config, out, {.init_from = arguments.init_from});
+    return verify(config, out);
   }
   Trainer trainer = [&] {
     LoadingLine line;
-    return Trainer::start(std::move(config), out, {.init_from = arguments.init_from, .progress = std::ref(line)});
+    return Trainer::start(std::move(config), out, std::ref(line));
   }();
   if (const index made = trainer.data().tokenizer->vocab_size(); trainer.data().tokenizer->kind() == "bpe" && made < wanted_tokens) {
     tell(fmt::format(
@@ -192,7 +192,7 @@ int resume_command(const ResumeArguments& arguments) {
                              {.overrides = arguments.set, .pick = arguments.latest_good ? Pick::latest_good : Pick::newest},
                              std::ref(line));
     } catch (const MissingCorpus& missing) {
-      fail_input(missing.what(), ". Where the text has moved: dikkat resume ", arguments.run_directory, " --set data.corpus=NEW_PATH");
+      fail_input(missing.what(), ". If the text has moved: dikkat resume ", arguments.run_directory, " --set data.corpus=NEW_PATH");
     }
   }();
   for (const std::string& what : trainer.remarks()) {
@@ -218,16 +218,15 @@ void add_train(Commands& program) {
 `dikkat --help-config` explains every key of a configuration.)";
   const auto a = std::make_shared<TrainArguments>();
   Command command = program.add("train", "Train a model on a corpus", kExamples, [a] { return train_command(*a); });
-  command.text("--config", a->config, "FILE|NAME", kConfigHelp);
-  command.texts("--corpus", a->corpus, "PATH", "Text files and folders, or pairs (.tsv) for an encoder-decoder; replaces data.corpus");
+  command.text("--config", a->run.config, "FILE|NAME", kConfigHelp);
+  command.texts("--corpus", a->run.corpus, "PATH", "Text files and folders, or pairs (.tsv) for an encoder-decoder; replaces data.corpus");
   command.text("--out", a->out, "DIR", "Run directory to create; by default runs/NAME after the configuration's file, or runs/NAME-2 ...");
-  command.texts("--set", a->set, "KEY=VALUE", kSetHelp);
-  command.text("--init-from", a->init_from, "RUN_DIR|FILE.h5",
-               "Fine-tuning: begin with the weights of another run, and its tokenizer. [model] and tokenizer.kind must be the same");
+  command.texts("--set", a->run.set, "KEY=VALUE", kSetHelp);
+  command.text("--init-from", a->run.init_from, "RUN_DIR|FILE.h5", kInitFromHelp);
   command.flag("--profile", a->profile, kProfileHelp);
   command.flag("--verify-resume", a->verify_resume,
-               "Instead of a run: prove that one of this configuration can be resumed to the same bits. Trains six steps in one go, and "
-               "with a stop in the middle and another number of threads after it, and compares the bytes; leaves nothing");
+               "Instead of a run: check that a run of this configuration can be resumed to the same bits. Trains six steps in one go, then "
+               "six steps with a stop in the middle and another number of threads after it, and compares the checkpoints; leaves no files");
 }
 
 void add_resume(Commands& program) {

@@ -21,7 +21,7 @@ std::string version_line() { return fmt::format("dikkat {}\n", build_info().vers
 std::string version_report() {
   const BuildInfo& info = build_info();
   const auto line = [](const char* name, const std::string& text) { return fmt::format("{:<13}{}\n", name, text); };
-  return version_line() + line("commit", DIKKAT_COMMIT) + line("compiler", info.compiler) + line("flags", info.flags) +
+  return version_line() + line("commit", info.commit) + line("compiler", info.compiler) + line("flags", info.flags) +
          line("instructions", info.instruction_set) + line("libraries", DIKKAT_LIBRARIES ", " + system_libraries());
 }
 

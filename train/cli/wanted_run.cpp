@@ -2,19 +2,30 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/index.h"
+#include "train/checkpoint/checkpoint_list.h"
 #include "train/config/parse.h"
+#include "train/loop/origin.h"
 
 namespace dikkat {
 
-Config configuration_of(const std::string& file, const std::vector<std::string>& set, const std::vector<std::string>& corpus) {
-  Config config = file.empty() ? Config{} : load_config(find_config(file));
-  for (const std::string& assignment : set) {
-    apply_override(config, assignment);
+Config configuration_of(const WantedRun& run) {
+  const auto written_over = [&](const Config& base) {
+    Config config = run.config.empty() ? base : load_config(find_config(run.config), base);
+    for (const std::string& assignment : run.set) {
+      apply_override(config, assignment);
+    }
+    config.data.corpus = run.corpus.empty() ? config.data.corpus : run.corpus;
+    config.train.init_from = run.init_from.empty() ? config.train.init_from : run.init_from;
+    return config;
+  };
+  Config config = written_over({});
+  if (config.train.init_from.empty()) {
+    resolve(config);
+  } else {
+    const CheckpointFile origin = open_checkpoint(config.train.init_from, Pick::newest);
+    config = written_over(config_of_origin(origin));
+    adopt_model(config, origin);
   }
-  if (!corpus.empty()) {
-    config.data.corpus = corpus;
-  }
-  resolve(config);
   validate(config);
   return config;
 }

@@ -8,15 +8,23 @@
 
 namespace dikkat {
 
-/// The configuration of a new run: that of `file` (see find_config(); empty: the defaults), with "section.key=value" of `set`, and
-/// `corpus` in place of data.corpus unless empty; resolved and valid. Throws InputError otherwise.
-Config configuration_of(const std::string& file, const std::vector<std::string>& set, const std::vector<std::string>& corpus);
+/// What the command line says about the configuration of a new run.
+struct WantedRun {
+  std::string config{};               // --config, for find_config(); empty: the defaults
+  std::vector<std::string> set{};     // --set, "section.key=value"
+  std::vector<std::string> corpus{};  // --corpus, in place of data.corpus; empty: not given
+  std::string init_from{};            // --init-from, in place of train.init_from; empty: not given
+};
+
+/// The configuration of the run, resolved and valid. Where it starts from a checkpoint (train.init_from), keys of [model] and [tokenizer]
+/// that are not written take the checkpoint's values. Throws InputError otherwise.
+Config configuration_of(const WantedRun& run);
 
 /// The file that --config names: a path, or the name of a configuration that comes with the program ("quickstart" or "quickstart.toml").
-/// A path that exists goes first; a name that is found nowhere is given back as it is.
+/// A path that exists is preferred. A name that is found nowhere is returned as it is.
 std::filesystem::path find_config(const std::string& name);
 
-/// runs/NAME after the configuration's file (runs/default without one), or the first of runs/NAME-2, runs/NAME-3 ... that is free.
+/// runs/NAME after the configuration's file (runs/default without one), or the first of runs/NAME-2, runs/NAME-3 ... that does not exist.
 std::filesystem::path free_run_directory(const std::filesystem::path& config);
 
 }  // namespace dikkat

@@ -11,8 +11,8 @@
 namespace dikkat {
 
 // The configuration of a run: one struct for each section of the TOML file, one member for each key; schema.cpp has a row for each.
-// The default written here is what a file without the key means, so a key that is added later gets the default that reproduces what
-// older files did. A Derived key has a default that follows from other keys: resolve() computes it.
+// The values here are the defaults. A key that is added later needs the default that keeps the meaning of older files. A Derived key has a
+// default that follows from other keys: resolve() computes it.
 
 struct TokenizerConfig {
   std::string kind = "char";
@@ -70,7 +70,7 @@ struct TrainConfig {
   index gradient_accumulation_steps = 1;
   index max_steps = 2000;
   index eval_interval = 250;
-  index eval_batches = 0;  // 0: the whole validation part
+  index eval_tokens = 32768;  // 0: the whole validation part
   index checkpoint_interval = 250;
   index keep_last = 3;
   index log_interval = 10;
@@ -82,6 +82,7 @@ struct TrainConfig {
   index max_skipped = 20;
   double spike_z = 0.0;  // 0: off
   index seed = 1337;
+  std::string init_from;  // of a fine-tuning run: the checkpoint (RUN_DIR or FILE.h5) whose model, weights and tokenizer it starts with
 
   bool operator==(const TrainConfig&) const = default;
 };

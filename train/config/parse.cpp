@@ -299,6 +299,7 @@ Config load_config(const std::filesystem::path& path, const Config& base) {
     }
   }
   schema::find_beside(path, config.tokenizer.path);
+  schema::find_beside(path, config.train.init_from);
   return config;
 }
 

@@ -15,8 +15,8 @@ namespace dikkat {
 /// `base` with what the TOML text says. `source_name` is what errors call the text: "NAME:line:column: ...".
 Config parse_config(std::string_view toml, std::string_view source_name, const Config& base = {});
 
-/// The same from a file. A relative path in data.corpus, data.validation or tokenizer.path that does not exist in the current directory
-/// but beside the file becomes the absolute path of the latter.
+/// The same from a file. A relative path in data.corpus, data.validation, tokenizer.path or train.init_from that does not exist in the
+/// current directory but beside the file becomes the absolute path of the latter.
 Config load_config(const std::filesystem::path& path, const Config& base = {});
 
 /// Whether a run begins or goes on: one that goes on keeps, for example, its model and its seed.

@@ -64,8 +64,9 @@ std::string groups_text(const Config& config) {
 }
 
 constexpr const char* kAboutGroups = R"(
-# Parameters that are trained in another way than the rest: those whose path matches a pattern, or with a role (hidden, embedding, head,
-# vector). learning_rate, weight_decay and frozen may be set; where several groups hold a parameter, the last one that sets a value counts.
+# Groups of parameters with settings of their own. A group selects parameters by a pattern for their paths (match), by their role (hidden,
+# embedding, head, vector), or by both, and sets learning_rate, weight_decay or frozen. If several groups select a parameter, the last one
+# that sets a value counts.
 # [[optim.groups]]
 # match = "h.0.*"
 # frozen = true

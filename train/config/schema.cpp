@@ -161,8 +161,8 @@ bool has_encoder(const Config& c) { return c.model.kind == ModelKind::encoder_de
 bool learns_bpe(const Config& c) { return c.tokenizer.kind == "bpe" && c.tokenizer.path.empty(); }
 bool learns_words(const Config& c) { return c.tokenizer.kind == "word" && c.tokenizer.path.empty(); }
 
-// A new key is a member in config.h (of [model]: in layers/transformer_config.h) and a row here; a new section is a struct there, and a
-// function for its rows above.
+// A new key is a member in config.h (of [model]: in layers/transformer_config.h) and a row here. A new section is a struct in config.h and
+// a function for its rows above.
 constexpr Key kKeys[] = {
     model<&TransformerConfig::kind>("kind", fixed(anything()),
                                     "The model: a GPT, which continues a text; or an encoder-decoder, which answers a source with a target "
@@ -215,15 +215,17 @@ constexpr Key kKeys[] = {
                               "Text files, folders of text, patterns with * and ?, and - for standard input; .jsonl has a document a "
                               "line; .gz and .zst are unpacked; .bin are tokens of nanoGPT or llm.c. A relative path is looked up in the "
                               "current directory and, where it does not exist there, beside the configuration file."),
-    data<&DataConfig::validation>("validation", anything(), "The same, to validate on; all of corpus is then trained on."),
+    data<&DataConfig::validation>("validation", anything(),
+                                  "Texts to validate on, given as in corpus. All of corpus is then used for training."),
     data<&DataConfig::val_fraction>("val_fraction", fixed(from_to_below(0, 1)),
-                                    "Share of the text, its end, kept for validation; 0 trains on all of it. Of no effect where "
-                                    "validation is given."),
-    data<&DataConfig::text_field>("text_field", fixed(anything()), "The field of a line of JSONL that has the text."),
+                                    "Share of the text, taken from its end, for validation; 0 trains on all of it. Without effect "
+                                    "if validation is given."),
+    data<&DataConfig::text_field>("text_field", fixed(anything()), "The field of a JSONL line that has the text."),
     data<&DataConfig::pack>("pack", fixed(one_of(kPacks)),
-                            "Whether windows are cut from the stream of all documents, or none crosses from one document into the next."),
+                            "How windows are cut: from the stream of all documents (stream), or so that none crosses from one document "
+                            "into the next (document)."),
     data<&DataConfig::invalid_utf8>("invalid_utf8", fixed(one_of(kInvalids)),
-                                    "What becomes of bytes that are not UTF-8: the text is refused, or each is U+FFFD."),
+                                    "What to do with bytes that are not UTF-8: refuse the text, or replace each by U+FFFD."),
     data<&DataConfig::cache>(
         "cache", anything(),
         "A folder to keep the tokens of texts in, so that the next run finds them; auto is ~/.cache/dikkat for texts of "
@@ -233,51 +235,66 @@ constexpr Key kKeys[] = {
                               "The optimizer. muon makes the updates of hidden matrices orthogonal, and leaves all other parameters to "
                               "AdamW; it needs fewer steps, each of which takes longer where batches are small."),
     optim<&OptimConfig::learning_rate>("learning_rate", above_to(0, 1), "Highest learning rate, reached after the warm-up."),
-    optim<&OptimConfig::min_lr>("min_lr", derived(between(0, 1), "learning_rate / 10"), "Where a linear or cosine schedule ends."),
+    optim<&OptimConfig::min_lr>("min_lr", derived(between(0, 1), "learning_rate / 10"),
+                                "Learning rate at the end of a linear or cosine schedule."),
     optim<&OptimConfig::schedule>(
         "schedule", one_of(kSchedules),
-        "How the learning rate falls after the warm-up: not at all, to min_lr in a line or in half a cosine, or as 1 / sqrt(step)."),
-    optim<&OptimConfig::warmup_steps>("warmup_steps", between(0, kMaxStep), "Steps in which the rate rises to learning_rate; 0 is none."),
+        "How the learning rate falls after the warm-up: not at all (constant), to min_lr (linear, cosine), or as 1 / sqrt(step)."),
+    optim<&OptimConfig::warmup_steps>("warmup_steps", between(0, kMaxStep),
+                                      "Steps in which the learning rate rises linearly to its highest value; 0 is none."),
     optim<&OptimConfig::decay_steps>("decay_steps", derived(between(1, kMaxStep), "max_steps when the run starts"),
                                      "Step at which the schedule reaches min_lr; a longer run stays there."),
     optim<&OptimConfig::weight_decay>("weight_decay", between(0, 10),
-                                      "How fast weights shrink, times the learning rate; of tensors with two or more dimensions."),
-    optim<&OptimConfig::beta1>("beta1", from_to_below(0, 1), "AdamW's memory of gradients."),
-    optim<&OptimConfig::beta2>("beta2", from_to_below(0, 1), "AdamW's memory of squared gradients."),
-    optim<&OptimConfig::eps>("eps", between(1e-30, 1), "AdamW's term against division by 0."),
-    optim<&OptimConfig::muon_momentum>("muon_momentum", where(has_muon, from_to_below(0, 1)), "Muon's memory of gradients."),
-    optim<&OptimConfig::grad_clip>("grad_clip", at_least(0), "Longest gradient, as a global norm; 0 is off."),
+                                      "Weight decay, times the learning rate; it applies to tensors with two or more dimensions."),
+    optim<&OptimConfig::beta1>("beta1", from_to_below(0, 1), "Decay rate of AdamW's running mean of gradients."),
+    optim<&OptimConfig::beta2>("beta2", from_to_below(0, 1), "Decay rate of AdamW's running mean of squared gradients."),
+    optim<&OptimConfig::eps>("eps", between(1e-30, 1), "Added to the denominator of AdamW's update, against division by 0."),
+    optim<&OptimConfig::muon_momentum>("muon_momentum", where(has_muon, from_to_below(0, 1)),
+                                       "Momentum of Muon: the decay rate of its running sum of gradients."),
+    optim<&OptimConfig::grad_clip>("grad_clip", at_least(0), "Gradients with a global norm above this are scaled down to it; 0 is off."),
 
-    train<&TrainConfig::batch_size>("batch_size", between(1, kMany), "Windows of block_size tokens, or pairs, in one pass."),
+    train<&TrainConfig::batch_size>("batch_size", between(1, kMany),
+                                    "Windows of block_size tokens, or pairs, in one forward and backward pass."),
     train<&TrainConfig::gradient_accumulation_steps>("gradient_accumulation_steps", between(1, kMany),
-                                                     "Passes, forward and backward, whose gradients make up one step."),
+                                                     "Forward and backward passes whose gradients are summed before each update."),
     train<&TrainConfig::max_steps>("max_steps", between(1, kMaxStep), "Steps of the whole run; a step is one update of the weights."),
     train<&TrainConfig::eval_interval>("eval_interval", between(1, kMaxStep), "Steps from one evaluation to the next."),
-    train<&TrainConfig::eval_batches>("eval_batches", between(0, kMaxStep), "Batches of an evaluation; 0 is the whole validation part."),
+    train<&TrainConfig::eval_tokens>(
+        "eval_tokens", between(0, kMaxStep),
+        "Tokens of the validation part that an evaluation measures, and as many of the training part, chosen anew each time; 0 is the "
+        "whole "
+        "validation part. The number is fixed by default, so that an evaluation takes the same time whatever the size of the corpus; "
+        "`dikkat eval` always measures everything."),
     train<&TrainConfig::checkpoint_interval>("checkpoint_interval", between(1, kMaxStep), "Steps from one checkpoint to the next."),
-    train<&TrainConfig::keep_last>("keep_last", between(1, kMany), "Newest checkpoints that are kept; the best is kept too."),
+    train<&TrainConfig::keep_last>("keep_last", between(1, kMany),
+                                   "How many of the newest checkpoints are kept. The best one is kept too."),
     train<&TrainConfig::log_interval>("log_interval", between(1, kMaxStep), "Steps from one progress line to the next."),
     train<&TrainConfig::label_smoothing>("label_smoothing", from_to_below(0, 1),
                                          "Share of the target's probability that training spreads over all tokens; 0 is off."),
-    train<&TrainConfig::recompute>("recompute", one_of(kRecomputes),
-                                   "What backward makes again for want of memory, to the same bits: nothing; the feed-forward's "
-                                   "activations, which cost little; whole blocks, which cost a forward pass."),
+    train<&TrainConfig::recompute>(
+        "recompute", one_of(kRecomputes),
+        "Activation checkpointing: what the backward pass recomputes instead of keeping it in memory, to the same bits. none: nothing; "
+        "cheap: the feed-forward's activations, at little cost; block: whole blocks, at the cost of a forward pass."),
     train<&TrainConfig::async_save>(
-        "async_save", anything(), "Whether checkpoints are written while training goes on, from a copy of weights and moments in memory."),
-    train<&TrainConfig::on_failed_save>("on_failed_save", one_of(kOnFailedSave),
-                                        "When a checkpoint or a line of metrics cannot be written (a full disk): the run ends, or says so "
-                                        "and goes on to the next one. The last "
-                                        "checkpoint of a run must be written either way."),
+        "async_save", anything(),
+        "Whether checkpoints are written while training continues, from a copy of weights and optimizer state in memory."),
+    train<&TrainConfig::on_failed_save>(
+        "on_failed_save", one_of(kOnFailedSave),
+        "If a checkpoint or a line of metrics cannot be written (a full disk): end the run, or warn and continue until the next one. "
+        "The last checkpoint of a run must be written either way."),
     train<&TrainConfig::on_nonfinite>(
         "on_nonfinite", one_of(kOnNonfinite),
-        "When a loss or gradient is not finite, or a loss is a spike: the run ends, or the update is left out. "
+        "If a loss or gradient is not finite, or a loss is a spike (spike_z): end the run, or skip the update. "
         "The batch is written to RUN_DIR/bad-step-N.json either way."),
-    train<&TrainConfig::max_skipped>("max_skipped", between(0, kMaxStep), "Updates that a run may leave out before it ends."),
+    train<&TrainConfig::max_skipped>("max_skipped", between(0, kMaxStep), "Updates that a run may skip before it ends."),
     train<&TrainConfig::spike_z>(
         "spike_z", at_least(0),
-        "A loss is a spike when it is this many standard deviations above those of the last hundred steps or so; 0 is "
-        "off, 6 a start."),
-    train<&TrainConfig::seed>("seed", fixed(at_least(0)), "What every random number of the run follows from."),
+        "A loss is a spike if it is this many standard deviations above the mean of the last hundred steps or so; 0 is "
+        "off, 6 is a good start."),
+    train<&TrainConfig::seed>("seed", fixed(at_least(0)), "Seed of all random numbers: initial weights, order of the data, dropout."),
+    train<&TrainConfig::init_from>("init_from", fixed(anything()),
+                                   "Fine-tuning: the run directory or checkpoint to start from (--init-from). The run takes over its "
+                                   "weights, its tokenizer and every key of [model] that is not set."),
 };
 
 std::string bound(double value) {

@@ -19,27 +19,27 @@ struct Range {
   bool high_open = false;
 
   bool contains(double value) const;
-  /// "from 1 to 100", "above 0 and at most 1", "of at least 0"; empty where every number will do.
+  /// "from 1 to 100", "above 0 and at most 1", "of at least 0"; empty if every number is accepted.
   std::string text() const;
 };
 
-/// What a key accepts beyond its type.
+/// What a key accepts, besides its type.
 struct Rule {
   Range range = {};
   std::span<const std::string_view> choices = {};  // of a text key
-  std::string_view derived = {};                   // how the default follows from other keys, "learning_rate / 10"; empty: it does not
-  bool fixed = false;                              // a run keeps the value that it started with
-  bool (*has_effect)(const Config&) = nullptr;     // whether the key means anything beside these others; null: always
+  std::string_view derived = {};                // how the default follows from other keys, such as "learning_rate / 10"; empty: it does not
+  bool fixed = false;                           // a run keeps the value that it started with
+  bool (*has_effect)(const Config&) = nullptr;  // whether the key has an effect, given the others; null: always
 };
 
-/// A key of the configuration. Everything that is known about it is here: parsing, --set, rendering, help and advice read it.
+/// A key of the configuration. This is the only description of it: parsing, --set, rendering, help and advice read it.
 struct Key {
   std::string_view section;
   std::string_view name;
   std::string_view help;
   Type type;
   Rule rule;
-  Value (*get)(const Config&);            // empty: it follows from other keys, and is not computed yet
+  Value (*get)(const Config&);            // empty: its default follows from other keys and is not computed yet
   void (*set)(Config&, const Value&);     // a value that the key accepts
   bool (*is_set)(const Config&);          // false where the value follows from other keys
   void (*derive)(Config&, const Value&);  // gives a key with a derived default that value, unless it is set

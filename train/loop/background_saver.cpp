@@ -55,7 +55,7 @@ struct BackgroundSaver::State {
   explicit State(std::filesystem::path to) : directory(std::move(to)) {}
 
   std::filesystem::path directory;
-  // The task hashes in tasks of its own: in an arena of one thread it takes one core and no more. That thread is one more than TBB has.
+  // The save hashes in tasks of its own. In an arena of one thread, all of it uses one core. TBB must be allowed that additional thread.
   tbb::global_control one_more{tbb::global_control::max_allowed_parallelism,
                                static_cast<std::size_t>(tbb::info::default_concurrency()) + 1};
   tbb::task_arena arena{1, 0};
@@ -82,11 +82,11 @@ BackgroundSaver::~BackgroundSaver() {
   }
 }
 
-bool BackgroundSaver::under_way() const { return state_->started; }
+bool BackgroundSaver::is_running() const { return state_->started; }
 
 void BackgroundSaver::start(const Snapshot& snapshot) {
   State& s = *state_;
-  require(!s.started, "save: one is under way already, expected it to be collected first");
+  require(!s.started, "save: another one is running, expected it to be collected first");
   if (const std::size_t bytes = bytes_in_copy(snapshot); s.memory.size() < bytes) {
     s.memory = Pages();
     s.memory = Pages(bytes, "copy of weights and optimizer state to save from (train.async_save = false does without it)");

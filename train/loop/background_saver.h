@@ -8,20 +8,20 @@
 
 namespace dikkat {
 
-/// Saves checkpoints from a copy of what they hold, in a TBB task, while training goes on. One at a time.
+/// Saves checkpoints while training continues: copies the state, and saves the copy in a TBB task. One at a time.
 class BackgroundSaver {
  public:
   explicit BackgroundSaver(std::filesystem::path directory);
-  /// Waits for the save that is under way.
+  /// Waits for the save that is running.
   ~BackgroundSaver();
   BackgroundSaver(const BackgroundSaver&) = delete;
   BackgroundSaver& operator=(const BackgroundSaver&) = delete;
 
-  /// Copies the snapshot and has the copy saved (save_checkpoint()). The save before must have been collected. Throws Error when there is
-  /// no memory for the copy.
+  /// Copies the snapshot and starts to save the copy (save_checkpoint()). The previous save must have been collected. Throws Error if there
+  /// is no memory for the copy.
   void start(const Snapshot& snapshot);
-  bool under_way() const;
-  /// What has been saved since the last call, if it is done; `wait`: when it is done. Throws what the save threw.
+  bool is_running() const;
+  /// The checkpoint that was saved since the last call; nothing if the save is still running, unless `wait`. Throws what the save threw.
   std::optional<SavedCheckpoint> collect(bool wait);
 
  private:

@@ -4,7 +4,7 @@ namespace dikkat {
 
 const BuildInfo& build_info() {
   static const BuildInfo info {
-    .version = DIKKAT_VERSION,
+    .version = DIKKAT_VERSION, .commit = DIKKAT_COMMIT,
 #if defined(__clang__)
     .compiler = "clang " __clang_version__,
 #else

@@ -12,9 +12,9 @@
 namespace dikkat {
 namespace {
 
-constexpr index kBlockTokens = 2048;  // of a block, about
+constexpr index kBlockTokens = 2048;  // per block, about
 
-/// Samples that are looked at together.
+/// Samples per block.
 index block_of(const Samples& text) { return std::max<index>(1, kBlockTokens / text.longest().cols); }
 
 }  // namespace
@@ -25,8 +25,8 @@ double Evaluation::bits_per_byte(index bytes) const {
   return loss / std::numbers::ln2 * static_cast<double>(tokens) / static_cast<double>(bytes);
 }
 
-/// Losses of the batch's targets, into terms_.
-void Evaluator::look_at(Tape& tape, index rows, const RowLengths& lengths) {
+/// Writes the losses of the batch's targets to terms_.
+void Evaluator::compute_losses(Tape& tape, index rows, const RowLengths& lengths) {
   Pass pass{.tape = tape};
   terms_.resize(static_cast<std::size_t>(rows * lengths.cols));
   model_.loss(pass, batch_, 1, 0, terms_.data());
@@ -39,7 +39,7 @@ std::size_t Evaluator::reserve(const Samples& text, index count) {
   Tape tape{Recording::off};
   {
     const DryRun dry;
-    look_at(tape, rows, text.longest());
+    compute_losses(tape, rows, text.longest());
   }
   tape_.reserve(tape);
   blocks_.reserve(static_cast<std::size_t>(std::min(count, text.count())));
@@ -77,11 +77,11 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
     for (index row = 0; row < rows; ++row) {
       text.fill(0, chosen(first + row), row, batch_);
     }
-    look_at(tape_, rows, lengths);
+    compute_losses(tape_, rows, lengths);
     for (index row = 0; row < rows; ++row) {
       const auto begin = terms_.begin() + row * lengths.cols;
       const double sum = std::accumulate(begin, begin + lengths.cols, 0.0);
-      // With a stride, a window has fewer predictions than tokens: the next ones belong to the same block.
+      // With a stride, a window has fewer predictions than tokens: the next windows belong to the same block.
       if (const auto whole = static_cast<double>(text.lengths(chosen(first + row)).cols);
           blocks_.empty() || blocks_.back().second >= whole) {
         blocks_.emplace_back(0.0, 0.0);

@@ -4,8 +4,8 @@
 
 namespace dikkat {
 
-/// What the losses of a run's last steps are like: mean and variance in which a step from long ago counts for less and less. It is part of
-/// a run's state, so that a resumed run sees a spike where an undisturbed one does.
+/// Running mean and variance of a run's losses, in which older steps count less and less. They are part of a run's state, so that a resumed
+/// run finds the same spikes as one that was never stopped.
 struct LossWatch {
   static constexpr index kMemory = 100;  // steps
 
@@ -13,9 +13,9 @@ struct LossWatch {
   double mean = 0;
   double variance = 0;
 
-  /// Standard deviations that `loss` is above the mean; 0 while fewer than kMemory losses are known, when nobody can tell.
+  /// By how many standard deviations `loss` is above the mean; 0 while fewer than kMemory losses are known.
   double z_score(double loss) const;
-  /// Takes a loss in. Finite.
+  /// Adds a loss, which must be finite.
   void take(double loss);
 };
 

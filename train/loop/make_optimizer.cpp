@@ -9,7 +9,7 @@
 namespace dikkat {
 namespace {
 
-/// The three paths that are most like the pattern, for people.
+/// The three paths that are most similar to the pattern, for people.
 std::string nearest_paths(const ParameterStore& store, const std::string& pattern) {
   std::vector<std::pair<int, std::string_view>> paths;
   for (const ParameterStore::Entry* entry : store.entries()) {
@@ -34,11 +34,11 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimConfig& config, ParameterSt
                                        [&](const ParameterStore::Entry* entry) { return group.contains(*entry); });
     require_input(holds_any, "optim.groups: no parameter ", c.match.empty() ? "" : concat("matches \"", c.match, '"'),
                   c.match.empty() || !c.role ? "" : " and ", c.role ? concat("has the role \"", name_of(*c.role), '"') : "",
-                  c.match.empty() ? "" : concat("; paths that come near: ", nearest_paths(store, c.match)));
+                  c.match.empty() ? "" : concat("; similar paths: ", nearest_paths(store, c.match)));
   }
   freeze(store, groups);
   store.lay_out();
-  require_input(!store.trainable().empty(), "optim.groups freeze all parameters, expected some that are trained");
+  require_input(!store.trainable().empty(), "optim.groups freezes all parameters, expected some that are trained");
   const AdamW::Options adamw{.beta1 = config.beta1, .beta2 = config.beta2, .eps = config.eps, .weight_decay = config.weight_decay};
   const auto settings = settings_of(store, config.weight_decay, groups, config.learning_rate);
   if (config.kind == "muon") {

@@ -7,8 +7,8 @@
 
 namespace dikkat {
 
-/// Freezes what optim.groups say, lays the store out and makes its optimizer. Throws InputError for a group that holds no parameter, and
-/// where nothing is left to train.
+/// Freezes the parameters that optim.groups say, lays the store out and makes its optimizer. Throws InputError for a group that selects no
+/// parameter, and if no parameter is left to train.
 std::unique_ptr<Optimizer> make_optimizer(const OptimConfig& config, ParameterStore& store);
 
 }  // namespace dikkat

@@ -11,7 +11,7 @@
 namespace dikkat {
 namespace {
 
-/// Sees how much of the tape's memory the model's head takes. It ends the forward pass.
+/// Measures how much of the tape's memory the model's head takes, which is the last part of the forward pass.
 class HeadObserver : public TapeObserver {
  public:
   explicit HeadObserver(const Tape& tape) : tape_(tape) {}
@@ -40,14 +40,14 @@ std::size_t bytes_of(const RowLengths& lengths, index rows) {
   return static_cast<std::size_t>(rows * of_row);
 }
 
-/// Bytes of a text's tokens: in memory, and in files.
+/// Adds the bytes of a text's tokens, in memory or in files.
 void count_tokens(const EvaluationText& text, MemoryPlan& plan) {
   if (text.text != nullptr) {
     (text.text->in_files() ? plan.droppable : plan.tokens) += static_cast<std::size_t>(text.text->bytes());
   }
 }
 
-/// What there is of the process now.
+/// Adds what the process uses now, and what its first step and save will add.
 void note_process(MemoryPlan& plan) {
   const ProcessMemory process = process_memory();
   plan.before = process.peak;
@@ -86,10 +86,10 @@ std::vector<MemoryPlan::Row> MemoryPlan::rows() const {
     rows.push_back({slab.name, slab.bytes, "of the optimizer"});
   }
   for (const Row& row : {Row{"activations", activations, "of one batch"}, Row{"head", head, "logits and the loss"},
-                         Row{"activation gradients", activation_gradients, "buffers used in turn"},
+                         Row{"activation gradients", activation_gradients, "buffers, which are reused"},
                          Row{"recomputation", recomputation, "of one block"}, Row{"evaluation", evaluation, ""},
                          Row{"copy to save from", save_copy, "weights and optimizer state; train.async_save = false does without"},
-                         Row{"scratch of kernels", scratch, "of all threads"}, Row{"batches", batches, ""},
+                         Row{"workspace of kernels", scratch, "of all threads"}, Row{"batches", batches, ""},
                          Row{"tokens", tokens, "in memory"}, Row{"program", program, "code, libraries, tokenizer"},
                          Row{"more of the program", stepping + saving, "what the first steps and the first save allocate in libraries"}}) {
     if (row.bytes > 0) {
@@ -182,7 +182,7 @@ void require_fits(const MemoryPlan& plan, const MachineMemory& machine) {
 }
 
 DiskPlan plan_disk(const Config& config, const Snapshot& snapshot, bool evaluates) {
-  constexpr std::size_t kLine = 200;  // of metrics.jsonl, about
+  constexpr std::size_t kLine = 230;  // of metrics.jsonl, about
   const TrainConfig& train = config.train;
   index lines = train.max_steps;
   if (evaluates) {

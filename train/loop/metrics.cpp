@@ -1,6 +1,8 @@
 #include "train/loop/metrics.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -20,6 +22,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr index kFormat = 1;  // of the file; a reader ignores events and keys that it does not know
+
 /// How a line of ours begins, and what is left of one that was cut off.
 constexpr std::string_view kStart = "{\"event\":";
 
@@ -37,9 +41,39 @@ double number_in(const Json& object, const char* name) {
   return number != object.end() && number->is_number() ? number->get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
 
-bool is_evaluation(const Json& object) {
+std::string text_in(const Json& object, const char* name) {
+  const auto text = object.find(name);
+  return text != object.end() && text->is_string() ? text->get<std::string>() : "";
+}
+
+/// The whole number of this name; 0 where there is none from 0 to 2^53.
+index count_in(const Json& object, const char* name) {
+  constexpr double kMost = 9007199254740992;
+  const double number = number_in(object, name);
+  return number >= 0 && number <= kMost ? static_cast<index>(number) : 0;
+}
+
+bool is_event(const Json& object, const char* name) {
   const auto event = object.find("event");
-  return event != object.end() && *event == "eval" && !std::isnan(number_in(object, "val_loss"));
+  return event != object.end() && *event == name;
+}
+
+RunHeader header_in(const Json& object, index step) {
+  RunHeader header{.by = {.date = text_in(object, "date"),
+                          .version = text_in(object, "version"),
+                          .commit = text_in(object, "commit"),
+                          .host = text_in(object, "host"),
+                          .processor = text_in(object, "processor"),
+                          .threads = static_cast<int>(std::min<index>(count_in(object, "threads"), std::numeric_limits<int>::max()))},
+                   .step = step,
+                   .parameters = count_in(object, "parameters"),
+                   .corpus = text_in(object, "corpus")};
+  if (const auto command = object.find("command"); command != object.end() && command->is_array()) {
+    for (const Json& word : *command) {
+      header.by.command.push_back(word.is_string() ? word.get<std::string>() : "");
+    }
+  }
+  return header;
 }
 
 }  // namespace
@@ -60,7 +94,10 @@ KeptMetrics keep_metrics(const std::string& text, index last_step) {
     }
     append_to(kept.text, line);
     kept.text += '\n';
-    if (*step == last_step && is_evaluation(object)) {
+    if (is_event(object, "header") && !kept.header) {
+      kept.header = header_in(object, *step);
+    }
+    if (*step == last_step && is_event(object, "eval") && !std::isnan(number_in(object, "val_loss"))) {
       kept.evaluation =
           EvaluationReport{.step = last_step, .train_loss = number_in(object, "train_loss"), .val_loss = number_in(object, "val_loss")};
     }
@@ -83,12 +120,25 @@ std::string contents_of(const std::filesystem::path& path) {
 
 }  // namespace
 
+std::optional<RunHeader> read_run_header(const std::filesystem::path& run_directory) {
+  constexpr index kMost = index{1} << 22;  // bytes of the line
+  try {
+    const File file = File::open_regular(run_directory / "metrics.jsonl");
+    std::string text(static_cast<std::size_t>(std::min<index>(file.size(), kMost)), '\0');
+    require_done(file.read(0, std::as_writable_bytes(std::span(text))), Operation::read);
+    return keep_metrics(text.substr(0, text.find('\n') + 1), std::numeric_limits<index>::max()).header;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 MetricsLog::MetricsLog(const std::filesystem::path& file, index last_step) : file_(file) {
   bool has_any = false;
   if (is_there(file)) {
     const std::string text = contents_of(file);
     KeptMetrics kept = keep_metrics(text, last_step);
     evaluation_ = kept.evaluation;
+    has_header_ = kept.header.has_value();
     has_any = !kept.text.empty();
     if (kept.foreign > 0) {
       const std::filesystem::path aside = name_aside(file);
@@ -130,8 +180,24 @@ class Line {
       fmt::format_to(std::back_inserter(text_), ",\"{}\":null", name);
     }
   }
+  /// JSON is UTF-8: other bytes are replaced.
+  void add(const char* name, const Json& value) {
+    fmt::format_to(std::back_inserter(text_), ",\"{}\":{}", name, value.dump(-1, ' ', false, Json::error_handler_t::replace));
+  }
+  void add(const char* name, const std::string& value) { add(name, Json(value)); }
+  void add(const Provenance& by) {
+    add("date", by.date);
+    add("version", by.version);
+    add("commit", by.commit);
+    add("command", Json(by.command));
+    add("host", by.host);
+    add("processor", by.processor);
+    add("threads", index{by.threads});
+  }
+  /// Ends it with the time: seconds since 1970-01-01 00:00 UTC.
   std::string_view finish() {
-    fmt::format_to(std::back_inserter(text_), "}}\n");
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    fmt::format_to(std::back_inserter(text_), ",\"time\":{:.3f}}}\n", std::chrono::duration<double>(now).count());
     return {text_.data(), text_.size()};
   }
 
@@ -181,6 +247,33 @@ void MetricsLog::write(const EvaluationReport& r) {
   line.add("val_loss", r.val_loss);
   line.add("val_standard_error", r.val_standard_error);
   line.add("ms", r.seconds * 1e3);
+  append(line.finish());
+}
+
+void MetricsLog::write(const RunHeader& header) {
+  Line line("header");
+  line.add("format", kFormat);
+  line.add("step", header.step);
+  line.add(header.by);
+  line.add("parameters", header.parameters);
+  line.add("corpus", header.corpus);
+  append(line.finish());
+  has_header_ = true;
+}
+
+void MetricsLog::write_resume(index step, const Provenance& by) {
+  Line line("resume");
+  line.add("step", step);
+  line.add(by);
+  append(line.finish());
+}
+
+void MetricsLog::write(const char* event, index step, std::initializer_list<Field> fields) {
+  Line line(event);
+  line.add("step", step);
+  for (const auto& [name, value] : fields) {
+    std::visit([&, key = name](const auto& v) { line.add(key, v); }, value);
+  }
   append(line.finish());
 }
 

@@ -1,42 +1,64 @@
 #pragma once
 
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 
+#include "train/loop/provenance.h"
 #include "train/loop/reports.h"
 
 namespace dikkat {
 
-/// What a run that goes on after a step keeps of its metrics.
-struct KeptMetrics {
-  std::string text;                            ///< whole lines about steps up to it
-  std::optional<EvaluationReport> evaluation;  ///< of that very step
-  index foreign = 0;                           ///< lines left out that the run has not written: no objects with a step, nor torn ones
+/// The first line of a run's metrics. docs/METRICS.md describes all lines.
+struct RunHeader {
+  Provenance by;
+  index step = 0;        ///< where the file begins: 0, unless the user removed what came before
+  index parameters = 0;  ///< of the model
+  std::string corpus{};  ///< sha256 of the corpus
 };
 
-/// Of the contents of a metrics.jsonl, which may be damaged: lines that are no objects with a step are left out.
+/// What a run that is resumed at a step keeps of its metrics.
+struct KeptMetrics {
+  std::string text;  ///< whole lines about steps up to it
+  std::optional<RunHeader> header;
+  std::optional<EvaluationReport> evaluation;  ///< of that very step
+  index foreign = 0;  ///< other lines, which no run has written: they are no objects with a step, and were not cut off
+};
+
+/// `text` is a metrics.jsonl, which may be damaged: lines that are no objects with a step are dropped.
 KeptMetrics keep_metrics(const std::string& text, index last_step);
 
-/// RUN_DIR/metrics.jsonl: one JSON object a line, numbers so that they read back to the same bits.
+/// The first line of RUN_DIR/metrics.jsonl. None if there is no such file, or it cannot be read or begins otherwise.
+std::optional<RunHeader> read_run_header(const std::filesystem::path& run_directory);
+
+/// RUN_DIR/metrics.jsonl: one JSON object a line, numbers so that they read back to the same bits. Each line has the time of its writing.
 class MetricsLog {
  public:
-  /// Opens it for appending, after dropping what is about steps after `last_step` and a torn last line: a run that goes on writes
-  /// those again. Of a file with lines that no run has written a copy is kept aside. Throws Error when it cannot be read or written.
+  /// Opens it for appending, after dropping a torn last line and lines about steps after `last_step`: a resumed run writes those again.
+  /// If the file has lines that no run has written, a copy is kept aside. Throws Error when it cannot be read or written.
   MetricsLog(const std::filesystem::path& file, index last_step);
   ~MetricsLog();
   MetricsLog(const MetricsLog&) = delete;
   MetricsLog& operator=(const MetricsLog&) = delete;
 
+  bool has_header() const { return has_header_; }
   /// The evaluation of last_step, when it was there already.
   const std::optional<EvaluationReport>& evaluation_of_last_step() const { return evaluation_; }
-  /// What a person should know of the file as it was found; empty where that is as it should be.
+  /// A sentence for the user if something was wrong with the file; empty otherwise.
   const std::string& remark() const { return remark_; }
 
   /// Throw Error when the line cannot be written.
   void write(const StepReport& report);
   void write(const EvaluationReport& report);
+  void write(const RunHeader& header);
+  void write_resume(index step, const Provenance& by);
+  /// Anything else that happens to a run at a step.
+  using Field = std::pair<const char*, std::variant<index, std::string>>;
+  void write(const char* event, index step, std::initializer_list<Field> fields = {});
 
  private:
   void append(std::string_view line);
@@ -44,6 +66,7 @@ class MetricsLog {
   std::filesystem::path file_;
   int descriptor_ = -1;
   bool torn_ = false;  // the last line was cut off
+  bool has_header_ = false;
   std::optional<EvaluationReport> evaluation_;
   std::string remark_;
 };

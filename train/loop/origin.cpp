@@ -1,32 +1,65 @@
 #include "train/loop/origin.h"
 
+#include "autograd/base/error.h"
 #include "train/config/parse.h"
-#include "train/text/tokenizer_file.h"
+#include "train/config/schema.h"
+#include "train/model/open_tokenizer.h"
+#include "train/model/trained_model.h"
 
 namespace dikkat {
+namespace {
 
-void require_same_model(Config& config, const CheckpointFile& origin) {
-  const std::string name = origin.path().string();
-  Config theirs = parse_config(origin.config(), name + ": configuration");
-  resolve(theirs);
-  if (config.model.vocab_size.is_open()) {
-    config.model.vocab_size.derive(theirs.model.vocab_size);
-  }
-  std::string different;
-  for (const ConfigDifference& key : differences(config, theirs, "model")) {
-    if (key.path != "model.dropout") {
-      different += concat(different.empty() ? "" : ", ", key.path, " is ", key.ours, " and there ", key.theirs);
+using schema::Key;
+
+bool has_effect(const Key& key, const Config& config) { return key.rule.has_effect == nullptr || key.rule.has_effect(config); }
+
+/// A fixed key of the model or tokenizer that is set, and not to the checkpoint's value. Paths are compared by what they hold.
+bool contradicts(const Key& key, const Config& config, const Config& theirs) {
+  return (key.section == "model" || key.section == "tokenizer") && key.rule.fixed && key.path() != "tokenizer.path" && key.is_set(config) &&
+         has_effect(key, config) && has_effect(key, theirs) && key.get(config) != key.get(theirs);
+}
+
+}  // namespace
+
+Config config_of_origin(const CheckpointFile& origin) {
+  const Config theirs = config_of(origin);
+  Config config;
+  config.model = theirs.model;
+  config.tokenizer = theirs.tokenizer;
+  return config;
+}
+
+void adopt_model(Config& config, const CheckpointFile& origin) {
+  const Config theirs = config_of(origin);
+  for (const Key& key : schema::keys()) {
+    if (key.section == "model" && !key.is_set(config) && key.is_set(theirs)) {
+      key.set(config, key.get(theirs));
     }
   }
-  require_input(different.empty(), "the weights in ", name, " are of another model: ", different, "; set the same in the configuration");
-  const auto tokenizer = tokenizer_from_json(origin.tokenizer());
-  const bool same_kind = config.tokenizer.kind == tokenizer->kind();
-  require_input(
-      same_kind && (config.tokenizer.path.empty() || read_tokenizer_file(config.tokenizer.path)->to_json() == tokenizer->to_json()),
-      "the weights in ", name, " are for the tokens of another tokenizer, of the kind \"", tokenizer->kind(), "\" with ",
-      tokenizer->vocab_size(), " tokens; ",
-      same_kind ? concat(config.tokenizer.path, " holds other ones: leave tokenizer.path out")
-                : concat("set tokenizer.kind to \"", tokenizer->kind(), "\""));
+  resolve(config);
+  config.model.vocab_size.derive(theirs.model.vocab_size);
+  std::string list;
+  const auto add = [&](const std::string& path, const std::string& ours, const std::string& of_origin) {
+    append_to(list, concat(list.empty() ? "" : ", ", path, " is ", ours, " (checkpoint: ", of_origin, ")"));
+  };
+  for (const Key& key : schema::keys()) {
+    if (contradicts(key, config, theirs)) {
+      add(key.path(), schema::to_toml(key.get(config)), schema::to_toml(key.get(theirs)));
+    }
+  }
+  if (const std::string& path = config.tokenizer.path; list.empty() && !path.empty() && path != theirs.tokenizer.path) {
+    const auto ours = open_tokenizer(path);
+    const auto of_origin = tokenizer_from_json(origin.tokenizer());
+    if (ours->to_json() != of_origin->to_json()) {
+      const auto described = [](const Tokenizer& tokenizer) {
+        return concat("a ", tokenizer.kind(), " tokenizer with ", tokenizer.vocab_size(), " tokens");
+      };
+      add("tokenizer.path", concat(schema::to_toml(path), " (", described(*ours), ')'), described(*of_origin));
+    }
+  }
+  require_input(list.empty(), "the configuration contradicts the checkpoint that the run starts from, ", origin.path().string(), ": ", list,
+                "; leave out such keys to take the checkpoint's values, or start without --init-from (train.init_from)");
+  config.tokenizer = theirs.tokenizer;
 }
 
 }  // namespace dikkat

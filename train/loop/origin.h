@@ -5,8 +5,13 @@
 
 namespace dikkat {
 
-/// Weights mean something in the model that they are of, and for its tokens, alone: throws InputError with what differs. Fills in a
-/// vocabulary size that `config`, which is resolved, leaves open.
-void require_same_model(Config& config, const CheckpointFile& origin);
+// Fine-tuning: a run whose weights, model and tokenizer come from the checkpoint `origin` (train.init_from).
+
+/// What the keys of such a run mean before the user sets any: [model] and [tokenizer] as in the checkpoint, defaults elsewhere.
+Config config_of_origin(const CheckpointFile& origin);
+
+/// Resolves the configuration of such a run: keys of [model] that are not set take the checkpoint's values. Throws InputError if a key is
+/// set to another value than the checkpoint's, with the key and both values. Only model.dropout may differ.
+void adopt_model(Config& config, const CheckpointFile& origin);
 
 }  // namespace dikkat

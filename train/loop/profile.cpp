@@ -84,7 +84,7 @@ std::string Profile::table() const {
   return fmt::format("profile of {} step{}, {:.3f} ms each\n{:<24}{:>8}{:>11}{:>9}{:>10}\n", steps_, steps_ == 1 ? "" : "s",
                      seconds_ / static_cast<double>(steps_) * 1e3, "", "calls", "ms a step", "share", "rate") +
          rows_of("forward", forward_) + rows_of("backward", backward_) + rows_of("once a step", pieces_) +
-         fmt::format("{:<24}{:>8}{:>11.3f}{:>8.1f}%", "between these", "", rest / static_cast<double>(steps_) * 1e3, rest / seconds_ * 100);
+         fmt::format("{:<24}{:>8}{:>11.3f}{:>8.1f}%", "other", "", rest / static_cast<double>(steps_) * 1e3, rest / seconds_ * 100);
 }
 
 }  // namespace dikkat

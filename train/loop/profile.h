@@ -8,8 +8,8 @@
 
 namespace dikkat {
 
-/// Where the time of training steps goes: by op, forward and backward apart, with the rate of what the op says that it has
-/// to do at least (OpCost). The first steps, which ask for memory, are left out once there are more.
+/// Where the time of training steps goes: by op, for forward and backward, with the rate that follows from the op's cost (OpCost: the least
+/// that it must compute and move). The first two steps, which allocate memory, do not count if there are more.
 class Profile : public TapeObserver {
  public:
   void forward_begins() override { start_ = Clock::now(); }
@@ -17,7 +17,8 @@ class Profile : public TapeObserver {
   void backward_begins() override { start_ = Clock::now(); }
   void backward_ends(const OpRun& run) override;
 
-  /// A piece of a step that is no op, until the end of its scope; and what it has to do. Without a profile it does nothing.
+  /// Times a part of a step that is not an op, from here to the end of the scope. `cost` is what the part must do. Without a profile it
+  /// does nothing.
   class Piece {
    public:
     Piece(Profile* profile, const char* name, Cost cost = {}) : profile_(profile), name_(name), cost_(cost) {
@@ -43,7 +44,7 @@ class Profile : public TapeObserver {
   void step_begins();
   void step_ends(double seconds);
 
-  /// Lines of text, each table sorted by time; the last line has no newline.
+  /// The tables as text, each sorted by time; the last line has no newline.
   std::string table() const;
 
  private:

@@ -12,7 +12,7 @@ struct StepReport {
   double loss = 0;           // mean cross-entropy of the step's targets, in nats, before the update
   double gradient_norm = 0;  // before clipping
   double learning_rate = 0;
-  bool skipped = false;  // the update was left out
+  bool skipped = false;  // the update was not applied
   index tokens = 0;      // targets of this step
   double seconds = 0;
   /// MFU: the model's FLOP/s (model_flops.h) as a share of the FLOP/s of plain matrix products, measured on this machine; NaN if unknown.

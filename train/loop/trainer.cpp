@@ -1,225 +1,335 @@
 #include "train/loop/trainer.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 
-#include "train/checkpoint/save.h"
-#include "train/config/parse.h"
-#include "train/data/corpus_files.h"
-#include "train/io/file.h"
-#include "train/io/free_space.h"
-#include "train/loop/origin.h"
-#include "train/loop/training_run.h"
-#include "train/loop/training_snapshot.h"
-#include "train/model/trained_model.h"
+#include <fmt/format.h>
+
+#include "optim/clip.h"
+#include "train/loop/bad_step.h"
+#include "train/loop/loss_watch.h"
+#include "train/machine/machine_memory.h"
+#include "train/machine/out_of_memory.h"
+#include "train/model/model_flops.h"
 
 namespace dikkat {
 namespace {
 
-/// `is_pattern`: where no such file is there, * ? and [ in it mean others, and in the folder's name nothing.
-std::string absolute(const std::string& path, bool is_pattern) {
-  namespace fs = std::filesystem;
-  if (fs::path(path).is_absolute()) {
-    return path;
-  }
-  std::string folder = fs::current_path().string();
-  if (std::error_code missing; is_pattern && path.find_first_of("*?[") != std::string::npos && !fs::exists(path, missing)) {
-    for (std::size_t at = 0; (at = folder.find_first_of("*?[\\", at)) != std::string::npos; at += 2) {
-      folder.insert(at, 1, '\\');
-    }
-  }
-  const fs::path whole = fs::path(folder) / path;
-  const bool goes_up = std::find(whole.begin(), whole.end(), "..") != whole.end();  // which after a link is not the folder above it
-  return goes_up ? whole.string() : whole.lexically_normal().string();
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// A run may go on from another folder. Throws InputError where that makes a configuration that cannot be written down.
-void make_absolute(Config& config) {
-  for (std::vector<std::string>* texts : {&config.data.corpus, &config.data.validation}) {
-    for (std::string& path : *texts) {
-      if (!path.empty() && path != kStandardInput) {
-        path = absolute(path, true);
-      }
-    }
-  }
-  for (std::string* path : {&config.tokenizer.path, &config.data.cache}) {
-    if (!path->empty() && *path != "auto" && *path != "off") {
-      *path = absolute(*path, false);
-    }
-  }
-  validate(config);
+LossWatch watch_of(const TrainingState& state) {
+  return {.count = state.losses_watched, .mean = state.loss_mean, .variance = state.loss_variance};
 }
 
-/// For a checkpoint more, before the run begins.
-void require_space(const std::filesystem::path& run_directory, const Snapshot& snapshot) {
-  const std::string lack = lack_of_space(run_directory, expected_bytes(snapshot));
-  require_input(lack.empty(), "there is no room for the next checkpoint: ", lack,
-                "; free some space, choose another --out, or keep fewer checkpoints with train.keep_last");
-}
+constexpr const char* kAdvice =
+    "resume from it with another optim.learning_rate, optim.warmup_steps or optim.grad_clip (dikkat resume --set)";
 
-/// What is to be said of a RUN_DIR/config.toml that somebody has edited: what it has, and neither the checkpoint nor the run that goes on
-/// from it, as "model.n_layer = 7, train.seed = 3", or why it cannot be read. Empty where there is nothing, or no such file.
-std::string remark_on_edits(const std::filesystem::path& file, const Config& stored, const Config& now) {
-  std::string list;
-  std::error_code missing;
-  if (!std::filesystem::is_regular_file(file, missing)) {
-    return "";
-  }
-  try {
-    Config written = load_config(file, stored);
-    resolve(written);
-    for (const char* section : {"model", "tokenizer", "data", "optim", "train"}) {
-      const auto of_now = differences(now, written, section);
-      for (const ConfigDifference& difference : differences(stored, written, section)) {
-        if (std::any_of(of_now.begin(), of_now.end(), [&](const ConfigDifference& other) { return other.path == difference.path; })) {
-          append_to(list, concat(list.empty() ? "" : ", ", difference.path, " = ", difference.theirs));
-        }
-      }
-    }
-  } catch (const Error& error) {
-    return concat(error.what(), "; the run does not read it");
-  }
-  return list.empty() ? "" : concat(file.string(), " says ", list, ", which the run does not");
-}
-
-/// What a run that goes on does otherwise than before, and what may surprise of it.
-void add_changes(const Config& stored, const Config& now, std::vector<std::string>& remarks) {
-  for (const char* section : {"model", "tokenizer", "data", "optim", "train"}) {
-    for (const ConfigDifference& key : differences(stored, now, section)) {
-      remarks.push_back(concat("changed: ", key.path, " is ", key.theirs, ", and was ", key.ours));
-    }
-  }
-  const OptimConfig& optim = now.optim;
-  const bool ends_at_min_lr = optim.schedule == "linear" || optim.schedule == "cosine";
-  if (const index decay_steps = optim.decay_steps; ends_at_min_lr && now.train.max_steps > std::max(stored.train.max_steps, decay_steps)) {
-    remarks.push_back(concat("steps after ", decay_steps, " train at the lowest learning rate, optim.min_lr = ", double{optim.min_lr},
-                             ": the schedule ends there (optim.decay_steps)"));
-  }
-}
+/// A NaN without its sign.
+std::string shown(double value) { return std::isnan(value) ? "NaN" : concat(value); }
 
 }  // namespace
 
-struct Trainer::Parts : TrainingRun {
-  using TrainingRun::TrainingRun;
-  std::vector<std::string> remarks;
-};
-
-Trainer::Trainer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
-Trainer::Trainer(Trainer&&) noexcept = default;
-Trainer::~Trainer() = default;
-
-Trainer Trainer::start(Config config, const std::filesystem::path& out, const StartOptions& options) {
-  make_absolute(config);
-  const auto seed = static_cast<std::uint64_t>(config.train.seed);
-  std::optional<CheckpointFile> origin;
-  std::optional<KnownCorpus> known;
-  if (!options.init_from.empty()) {
-    origin.emplace(open_checkpoint(options.init_from, Pick::newest));
-    require_same_model(config, *origin);
-    known.emplace(KnownCorpus{.tokenizer = origin->tokenizer()});
+Trial Trainer::try_out(index steps) {
+  model_.parameters().initialise(state_.seed);
+  Prefetcher batches(loader_, 0, config_.train.batch_size, config_.train.gradient_accumulation_steps);
+  TrainingEvents nobody;
+  Trial trial;
+  for (index i = 0; i < steps; ++i) {
+    trial.steps.push_back(step(batches, nobody));
   }
-  auto data = load_training_data(config, known ? &*known : nullptr, options.progress);
-  auto parts = std::make_unique<Parts>(std::move(config), std::move(data), seed);
-  parts->allocate();
-  if (origin) {
-    load_weights(*origin, parts->model.parameters());
-    parts->state.overrides += concat("step 0: weights from ", origin->path().string(), ", step ", origin->state().step, "\n");
+  if (evaluates()) {
+    trial.evaluation_seconds = evaluator_.estimate(*data_.validation.samples, evaluated_samples()) +
+                               evaluator_.estimate(*data_.train.samples, evaluated_samples());
   }
-  require_space(out, parts->snapshot());
-  parts->directory.emplace(RunDirectory::create(out));
-  replace_file(parts->directory->path() / "config.toml", to_recipe(parts->config));
-  parts->metrics.emplace(parts->directory->path() / "metrics.jsonl", 0);
-  return Trainer(std::move(parts));
+  trial.peak = process_memory().peak;
+  return trial;
 }
 
-Trainer Trainer::plan(Config config, const StartOptions& options) {
-  make_absolute(config);
-  const auto seed = static_cast<std::uint64_t>(config.train.seed);
-  auto data = load_training_data(config, nullptr, options.progress);
-  auto parts = std::make_unique<Parts>(std::move(config), std::move(data), seed);
-  parts->reserve();
-  return Trainer(std::move(parts));
+double Trainer::measure_gemm_rate(std::function<double()> measure) {
+  gemm_rate_ = measure();
+  measure_gemm_rate_ = std::move(measure);
+  return gemm_rate_;
 }
 
-Trainer Trainer::resume(const std::filesystem::path& run_directory, const ResumeOptions& options, const LoadingProgress& progress) {
-  RunDirectory directory = RunDirectory::open(run_directory);
-  std::vector<std::string> remarks;
-  const CheckpointFile checkpoint = open_checkpoint(directory.path(), options.pick, &remarks);
-  const Config stored = config_of(checkpoint);
-  Config config = stored;
-  for (const std::string& assignment : options.overrides) {
-    apply_override(config, assignment, RunStage::goes_on);
-  }
-  resolve(config);
-  const std::filesystem::path config_file = directory.path() / "config.toml";
-  const std::string edits = remark_on_edits(config_file, stored, config);
-  add_changes(stored, config, remarks);
-  make_absolute(config);
-  const TrainingState& saved = checkpoint.state();
-  require_input(config.train.max_steps >= saved.step, "train.max_steps is ", config.train.max_steps, ", but the run is at step ",
-                saved.step, " already; to train on, set it to more");
+void Trainer::set_profile(Profile* profile) {
+  profile_ = profile;
+  tape_.observe(profile);
+}
 
-  const KnownCorpus known{.tokenizer = checkpoint.tokenizer(), .fingerprint = saved.corpus_fingerprint};
-  auto data = load_training_data(config, &known, progress);
-  auto parts = std::make_unique<Parts>(std::move(config), std::move(data), saved.seed);
-  parts->state = saved;
-  parts->record_build();
-  for (const std::string& assignment : options.overrides) {
-    parts->state.overrides += concat("step ", saved.step, ": ", assignment, "\n");
+Trainer::Outcome Trainer::run(TrainingEvents& events, const std::function<bool()>& stop) {
+  if (config_.train.async_save) {
+    naming_memory("saving", [&] { saver_.emplace(directory_->checkpoints_path()); });
   }
-  parts->allocate();
-  load_weights(checkpoint, parts->model.parameters());
-  load_optimizer(checkpoint, *parts->optimizer);
+  begin_metrics(events);
+  const Outcome outcome = train(events, stop);
+  collect(events, true);
+  if (saved_step_ != state_.step) {
+    save(events, IfFailed::end);  // the run had continued after a save that failed, and is stopped before the next one
+    collect(events, true);
+  }
+  saver_.reset();
+  attempt(events, IfFailed::as_configured, [&] {
+    if (outcome == Outcome::stopped) {
+      metrics_->write("stop", state_.step, {{"reason", events.stopped()}});
+    } else {
+      metrics_->write("finish", state_.step);
+    }
+  });
+  return outcome;
+}
 
-  const bool has_steps_left = saved.step < parts->config.train.max_steps;
-  if (has_steps_left) {
-    require_space(directory.path(), parts->snapshot());
+void Trainer::begin_metrics(TrainingEvents& events) {
+  attempt(events, IfFailed::as_configured, [&] {
+    const Provenance by = provenance();
+    if (!metrics_->has_header()) {
+      metrics_->write(RunHeader{
+          .by = by, .step = state_.step, .parameters = model_.parameters().parameter_count(), .corpus = state_.corpus_fingerprint});
+    }
+    if (saved_step_ >= 0) {
+      metrics_->write_resume(state_.step, by);
+    }
+    for (const ConfigDifference& change : std::exchange(changes_, {})) {
+      metrics_->write("change", state_.step, {{"key", change.path}, {"before", change.ours}, {"after", change.theirs}});
+    }
+  });
+}
+
+Trainer::Outcome Trainer::train(TrainingEvents& events, const std::function<bool()>& stop) {
+  if (saved_step_ < 0) {
+    save(events, IfFailed::end);  // so that the run can be resumed whenever it ends
   }
-  parts->directory.emplace(std::move(directory));
-  parts->saved_step = saved.step;
-  if (!edits.empty()) {
-    remarks.push_back(concat(edits, ": what counts is in its checkpoint; change it with --set",
-                             has_steps_left ? concat(" (kept as ", set_aside(config_file).filename().string(), ')') : ""));
+  if (state_.evaluation_pending && !evaluate(events, stop)) {
+    return Outcome::stopped;
   }
-  if (has_steps_left) {  // a finished run keeps the configuration that its last checkpoint has
-    replace_file(config_file, to_recipe(parts->config));
-  }
-  parts->metrics.emplace(parts->directory->path() / "metrics.jsonl", saved.step);
-  if (!parts->metrics->remark().empty()) {
-    remarks.push_back(parts->metrics->remark());
-  }
-  if (const auto done = parts->metrics->evaluation_of_last_step(); done && saved.evaluation_pending) {
-    parts->take(*done);  // the run was stopped after it, and before the next save
-  }
-  if (options.pick == Pick::latest_good) {  // when nothing else can fail: what is told of it must be heard
-    for (const auto& renamed : parts->directory->set_aside_after(saved.step)) {
-      remarks.push_back(concat("renamed to ", renamed.string()));
+  Prefetcher batches(loader_, state_.samples_seen, config_.train.batch_size, config_.train.gradient_accumulation_steps);
+  while (state_.step < config_.train.max_steps) {
+    const StepReport report = naming_memory("training step", [&] { return step(batches, events); });
+    attempt(events, IfFailed::as_configured, [&] { metrics_->write(report); });
+    events.stepped(report);
+    collect(events, false);
+
+    const bool last = state_.step == config_.train.max_steps;
+    const bool stopping = stop();
+    state_.evaluation_pending = evaluates() && (last || due(config_.train.eval_interval));
+    if (last || stopping || state_.evaluation_pending || due(config_.train.checkpoint_interval)) {
+      // Before the evaluation: a finished step is never lost to one that fails.
+      save(events, last || stopping ? IfFailed::end : IfFailed::as_configured);
+    }
+    if (stopping) {
+      return Outcome::stopped;
+    }
+    if (state_.evaluation_pending && !evaluate(events, stop)) {
+      return Outcome::stopped;
     }
   }
-  parts->remarks = std::move(remarks);
-  return Trainer(std::move(parts));
+  return Outcome::finished;
 }
 
-const Config& Trainer::config() const { return parts_->config; }
-const TrainingData& Trainer::data() const { return parts_->data; }
-const LanguageModel& Trainer::model() const { return parts_->model; }
-const TrainingState& Trainer::state() const { return parts_->state; }
-const std::filesystem::path& Trainer::directory() const { return parts_->directory->path(); }
-const std::vector<std::string>& Trainer::remarks() const { return parts_->remarks; }
-index Trainer::epoch_size() const { return parts_->loader.epoch_size(); }
-const MemoryPlan& Trainer::memory_plan() const { return parts_->memory; }
-DiskPlan Trainer::disk_plan() const { return plan_disk(parts_->config, parts_->snapshot(), parts_->evaluates()); }
-Trial Trainer::try_out(index steps) { return parts_->try_out(steps); }
-double Trainer::measure_gemm_rate(std::function<double()> measure) {
-  parts_->gemm_rate = measure();
-  parts_->measure_gemm_rate = std::move(measure);
-  return parts_->gemm_rate;
-}
-void Trainer::set_profile(Profile* profile) {
-  parts_->profile = profile;
-  parts_->tape.observe(profile);
-}
-bool Trainer::finished() const { return parts_->state.step >= parts_->config.train.max_steps && !parts_->state.evaluation_pending; }
+/// One update of the weights, from gradient_accumulation_steps batches that count as one.
+StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
+  const auto start = std::chrono::steady_clock::now();
+  if (profile_ != nullptr) {
+    profile_->step_begins();
+  }
+  const index micro_batches = config_.train.gradient_accumulation_steps;
+  const index rows = config_.train.batch_size;
 
-Trainer::Outcome Trainer::run(TrainingEvents& events, const std::function<bool()>& stop) { return parts_->go_on(events, stop); }
+  StepReport report{.step = state_.step + 1, .learning_rate = schedule_(state_.step)};
+  double flops = 0;
+  const auto next_batch = [&]() -> const Batch& {
+    const Profile::Piece piece(profile_, "waiting for batches");
+    return batches.next();
+  };
+  losses_.clear();
+  for (index micro = 0; micro < micro_batches; ++micro) {
+    const Batch& batch = next_batch();
+    flops += training_flops(model_, batch);
+    Pass pass{.tape = tape_,
+              .training = true,
+              .seed = state_.seed,
+              .step = static_cast<std::uint64_t>(state_.step),
+              .first_sequence = micro * rows,
+              .recompute = recompute_of(config_.train)};
+    const Tensor loss = model_.loss(pass, batch, batch.step_weight, config_.train.label_smoothing);
+    report.tokens = static_cast<index>(batch.step_weight);
+    losses_.push_back(static_cast<double>(*loss.data<float>()));
+    report.loss += losses_.back();
+    tape_.backward(loss);
+    tape_.reset();
+    if (batch.lengths == loader_.longest()) {
+      tape_.freeze();  // no batch of the run is larger
+    }
+  }
+  {
+    const Profile::Piece piece(profile_, "norm of the gradient",
+                               {.bytes = static_cast<double>(model_.parameters().trainable_size()) * sizeof(float)});
+    report.gradient_norm = gradient_norm(model_.parameters());
+  }
+  if (std::string objection = objection_to(report); !objection.empty()) {
+    skip_or_fail(report, objection, events);
+    report.skipped = true;
+  } else {
+    apply(report, events);
+  }
+
+  ++state_.step;
+  state_.samples_seen += rows * micro_batches;
+  state_.tokens_seen += report.tokens;
+  state_.epoch = state_.samples_seen / loader_.epoch_size();
+  report.seconds = seconds_since(start);
+  const double rate = flops / report.seconds;
+  if (rate > gemm_rate_) {
+    gemm_rate_ = std::max(rate, measure_gemm_rate_());
+  }
+  report.mfu = rate / gemm_rate_;
+  if (profile_ != nullptr) {
+    profile_->step_ends(report.seconds);
+  }
+  return report;
+}
+
+std::string Trainer::objection_to(const StepReport& report) const {
+  if (!std::isfinite(report.loss) || !std::isfinite(report.gradient_norm)) {
+    return concat("the loss is ", shown(report.loss), " and the gradient's norm ", shown(report.gradient_norm));
+  }
+  const LossWatch watch = watch_of(state_);
+  if (const double z = watch.z_score(report.loss); config_.train.spike_z > 0 && z > config_.train.spike_z) {
+    return concat("the loss is ", fmt::format("{:.4f}, {:.1f}", report.loss, z), " standard deviations above the ",
+                  fmt::format("{:.4f}", watch.mean), " of the steps before (train.spike_z is ", config_.train.spike_z, ")");
+  }
+  return "";
+}
+
+void Trainer::apply(const StepReport& report, TrainingEvents& events) {
+  LossWatch watch = watch_of(state_);
+  watch.take(report.loss);
+  state_.losses_watched = watch.count;
+  state_.loss_mean = watch.mean;
+  state_.loss_variance = watch.variance;
+
+  bool finite = true;
+  {
+    const Profile::Piece piece(profile_, optimizer_->name(), optimizer_->cost());
+    finite = optimizer_->step(report.step - state_.steps_skipped, report.learning_rate,
+                              clip_factor(report.gradient_norm, config_.optim.grad_clip));
+  }
+  if (!finite) {
+    collect(events, true);
+    fail("step ", report.step, ": ", first_not_finite(model_.parameters(), *optimizer_).tensor,
+         " is not finite after the update, which is not saved. ", last_good(), "; ", kAdvice);
+  }
+}
+
+void Trainer::skip_or_fail(const StepReport& report, const std::string& objection, TrainingEvents& events) {
+  collect(events, true);  // the last good checkpoint may be being written
+  const NotFinite found = first_not_finite(model_.parameters(), *optimizer_);
+  const std::string reason = found.tensor.empty() ? objection : concat(objection, " (", found.tensor, " is not finite)");
+  require(directory_.has_value(), "step ", report.step, ": ", reason);  // of a trial, which writes nothing
+  std::string batch;
+  try {
+    directory_->require_held();
+    batch = concat("its batch is in ", write_bad_step(directory_->path(), {.report = report, .reason = reason, .losses = losses_}, loader_,
+                                                      state_.samples_seen, config_.train.batch_size, *data_.tokenizer)
+                                           .string());
+  } catch (const Error& error) {
+    batch = error.what();
+  }
+  const std::string what = concat("step ", report.step, ": ", reason, "; the update was not applied; ", batch);
+  const bool may_skip = config_.train.on_nonfinite == "skip" && (found.tensor.empty() || found.in_gradients);
+  if (may_skip && state_.steps_skipped < config_.train.max_skipped) {
+    ++state_.steps_skipped;
+    model_.parameters().clear_gradients();
+    events.skipped(concat(what, "; skipped, number ", state_.steps_skipped, " of at most ", config_.train.max_skipped));
+    return;
+  }
+  fail(what, ". ", may_skip ? concat(state_.steps_skipped, " steps were skipped before (train.max_skipped). ") : "", last_good(), "; ",
+       kAdvice, found.in_gradients && !may_skip ? ", or skip such steps with train.on_nonfinite=skip" : "");
+}
+
+/// For errors that end the run: the checkpoint to resume from.
+std::string Trainer::last_good() const {
+  const auto newest = directory_->newest();
+  return newest ? concat("The last good checkpoint is ", newest->path.string()) : "There is no checkpoint";
+}
+
+/// Runs `write`. If that fails, ends the run, or reports it and continues, as train.on_failed_save says.
+void Trainer::attempt(TrainingEvents& events, IfFailed if_failed, const std::function<void()>& write) {
+  try {
+    naming_memory("saving", write);
+  } catch (const Error& error) {
+    if (if_failed == IfFailed::end || config_.train.on_failed_save == "stop") {
+      throw;
+    }
+    events.write_failed(error.what());
+  }
+}
+
+void Trainer::save(TrainingEvents& events, IfFailed if_failed) {
+  collect(events, true);  // one after another
+  if_save_failed_ = if_failed;
+  attempt(events, if_failed, [&] {
+    directory_->require_held();
+    if (saver_) {
+      saver_->start(snapshot());
+    } else {
+      record(save_checkpoint(directory_->checkpoints_path(), snapshot()), events);
+    }
+  });
+}
+
+void Trainer::collect(TrainingEvents& events, bool wait) {
+  attempt(events, if_save_failed_, [&] {
+    if (const auto saved = saver_ ? saver_->collect(wait) : std::nullopt) {
+      record(*saved, events);
+    }
+  });
+}
+
+void Trainer::record(const SavedCheckpoint& saved, TrainingEvents& events) {
+  saved_step_ = saved.step();
+  directory_->retain(saved, config_.train.keep_last, state_.best_step);
+  events.saved(saved);
+  attempt(events, IfFailed::as_configured, [&] {
+    metrics_->write("save", saved.step(), {{"file", saved.path().filename().string()}, {"bytes", saved.bytes()}});
+  });
+}
+
+bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop) {
+  const auto start = std::chrono::steady_clock::now();
+  const SampleChoice choice{.count = evaluated_samples(), .seed = state_.seed, .draw = static_cast<std::uint64_t>(state_.step)};
+  const auto look_at = [&](const Samples& text, double share_before) {
+    return naming_memory("evaluation",
+                         [&] { return evaluator_(text, choice, stop, [&](double done) { events.evaluating(share_before + done / 2); }); });
+  };
+  const auto val = look_at(*data_.validation.samples, 0);
+  const auto train = val ? look_at(*data_.train.samples, 0.5) : std::nullopt;
+  if (!train) {
+    return false;
+  }
+  collect(events, true);  // a checkpoint must be on the disk before it is named the best
+  EvaluationReport report{.step = state_.step,
+                          .train_loss = train->loss,
+                          .val_loss = val->loss,
+                          .val_standard_error = val->standard_error,
+                          .seconds = seconds_since(start)};
+  attempt(events, IfFailed::as_configured, [&] { report.best = record(report); });
+  attempt(events, IfFailed::as_configured, [&] { metrics_->write(report); });
+  events.evaluated(report);
+  return true;
+}
+
+bool Trainer::record(const EvaluationReport& report) {
+  state_.evaluation_pending = false;
+  if (!(report.val_loss < state_.best_val_loss) || saved_step_ != report.step) {
+    return false;  // not better, or not saved (train.on_failed_save)
+  }
+  directory_->record_best(report.step);
+  state_.best_val_loss = report.val_loss;
+  state_.best_step = report.step;
+  return true;
+}
 
 }  // namespace dikkat

@@ -1,14 +1,20 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "train/checkpoint/run_directory.h"
-#include "train/config/config.h"
+#include "train/config/parse.h"
 #include "train/data/loader.h"
+#include "train/data/prefetcher.h"
+#include "train/loop/background_saver.h"
 #include "train/loop/evaluate.h"
 #include "train/loop/memory_plan.h"
 #include "train/loop/metrics.h"
@@ -18,7 +24,7 @@
 
 namespace dikkat {
 
-/// What a trainer tells while it works. The default is to say nothing.
+/// What a trainer reports while it works. By default nothing happens.
 class TrainingEvents {
  public:
   virtual ~TrainingEvents() = default;
@@ -26,81 +32,130 @@ class TrainingEvents {
   virtual void evaluating(double /*share_done*/) {}
   virtual void evaluated(const EvaluationReport&) {}
   virtual void saved(const SavedCheckpoint&) {}
-  /// An update was left out (train.on_nonfinite = "skip"), and a file could not be written (train.on_failed_save = "continue"): a sentence
-  /// that says which and why.
+  /// An update was skipped (train.on_nonfinite = "skip"): a sentence that says which and why.
   virtual void skipped(const std::string&) {}
+  /// A file could not be written, and the run continues (train.on_failed_save = "continue"): likewise.
   virtual void write_failed(const std::string&) {}
+  /// The run was asked to stop, and is saved. Returns the reason for metrics.jsonl, such as "SIGINT"; empty if it has none.
+  virtual std::string stopped() { return ""; }
 };
 
-struct StartOptions {
-  std::string init_from;       // a checkpoint (RUN_DIR or FILE.h5) whose weights and tokenizer the run begins with; empty: none
-  LoadingProgress progress{};  // of the corpus
-};
-
-/// Steps that were made to see how they go.
+/// What the first steps of a run took, made only to measure them.
 struct Trial {
   std::vector<StepReport> steps;
-  double evaluation_seconds = 0;  // of one evaluation, by a block of it; 0 where there is none
-  std::size_t peak = 0;           // memory of the process at its highest so far, in bytes
+  double evaluation_seconds = 0;  // of one evaluation, estimated from a block of it; 0: there is none
+  std::size_t peak = 0;           // highest memory use of the process so far, in bytes
 };
 
-/// A training run in the hands of its process: everything that it needs is read and checked when it is constructed, and nothing
-/// is written before that.
+/// A training run: one object from the first step to the last. start(), plan() and resume() make it; they read and check everything
+/// that the run needs before anything is written. It stays where it was made, because its parts refer to each other.
 class Trainer {
  public:
-  /// A new run in the folder `out`, which is made. The configuration is resolved. Throws InputError for a corpus, configuration or
-  /// folder that cannot be used.
-  static Trainer start(Config config, const std::filesystem::path& out, const StartOptions& options = {});
+  /// A new run in the folder `out`, which is made. The configuration is resolved. With train.init_from, the run takes over that
+  /// checkpoint's model, weights and tokenizer (adopt_model(), origin.h), and run() evaluates before the first step. Throws InputError for
+  /// a corpus, configuration or folder that cannot be used.
+  static Trainer start(Config config, const std::filesystem::path& out, const LoadingProgress& progress = {});
 
   /// The same without a folder: for memory_plan(), disk_plan() and try_out(). Memory is mapped, and not filled.
-  static Trainer plan(Config config, const StartOptions& options = {});
+  static Trainer plan(Config config, const LoadingProgress& progress = {});
 
   struct ResumeOptions {
     std::vector<std::string> overrides;  // "section.key=value"
     Pick pick = Pick::newest;
   };
-  /// Goes on from a checkpoint of the run. Throws InputError where it is damaged, its corpus has changed, or an override is not
-  /// one that a run can take.
+  /// Continues a run from one of its checkpoints. Throws InputError if the checkpoint is damaged, the corpus has changed, or an override
+  /// sets a key that is fixed when a run starts.
   static Trainer resume(const std::filesystem::path& run_directory, const ResumeOptions& options, const LoadingProgress& progress = {});
 
-  Trainer(Trainer&&) noexcept;
-  ~Trainer();
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+  ~Trainer() = default;
 
-  const Config& config() const;
-  const TrainingData& data() const;
-  const LanguageModel& model() const;
-  const TrainingState& state() const;
-  const std::filesystem::path& directory() const;
-  /// For people, of resume(): which keys have other values than before and what follows from that, what is wrong with newer checkpoints and
-  /// the name that each has now (Pick::latest_good), and what config.toml says that does not count.
-  const std::vector<std::string>& remarks() const;
+  const Config& config() const { return config_; }
+  const TrainingData& data() const { return data_; }
+  const LanguageModel& model() const { return model_; }
+  const TrainingState& state() const { return state_; }
+  /// Not of plan(), which has none.
+  const std::filesystem::path& directory() const { return directory_->path(); }
+  /// Sentences for the user, from resume(): keys whose values changed and what follows from that, newer checkpoints that are damaged and
+  /// their new names (Pick::latest_good), and edits of config.toml, which have no effect.
+  const std::vector<std::string>& remarks() const { return remarks_; }
   /// Samples (windows of block_size tokens, or pairs) in an epoch.
-  index epoch_size() const;
-  /// Known before the first step, by a dry one.
-  const MemoryPlan& memory_plan() const;
+  index epoch_size() const { return loader_.epoch_size(); }
+  /// Known before the first step, from a dry run of a step and an evaluation.
+  const MemoryPlan& memory_plan() const { return memory_; }
   DiskPlan disk_plan() const;
-
-  bool finished() const;
+  /// Whether all steps and evaluations are done.
+  bool finished() const { return state_.step >= config_.train.max_steps && !state_.evaluation_pending; }
 
   /// Of plan(): makes the run's first steps, and a block of an evaluation, and leaves nothing behind. Once.
   Trial try_out(index steps);
 
-  /// For StepReport::mfu: `measure` (gemm_rate(), machine_rate.h) is asked now, and again after a step that was faster than it said,
-  /// because another program ran then. Gives what it said now, FLOP/s.
+  /// For StepReport::mfu: calls `measure` (gemm_rate(), machine_rate.h) now, and again after a step that was faster than the measured
+  /// rate, because another program ran then. Returns the rate measured now, FLOP/s.
   double measure_gemm_rate(std::function<double()> measure);
-  /// Has the steps to come told to `profile`, which must outlive them.
+  /// Records the time of the coming steps in `profile`, which must outlive them.
   void set_profile(Profile* profile);
 
   enum class Outcome { finished, stopped };
-  /// Trains to train.max_steps, or until `stop` says true: then the step at hand is finished and saved. A run that has no checkpoint yet
-  /// begins with one. Throws Error when a loss or gradient is not finite (before it is applied, with its batch written to
-  /// RUN_DIR/bad-step-N.json) or a checkpoint cannot be saved, unless the configuration says to go on.
+  /// Trains to train.max_steps, or until `stop` returns true: then it finishes the current step and saves. A run that has no checkpoint yet
+  /// begins by saving one. Throws Error when a loss or gradient is not finite (before it is applied, with its batch written to
+  /// RUN_DIR/bad-step-N.json) or a checkpoint cannot be saved, unless the configuration says to continue.
   Outcome run(TrainingEvents& events, const std::function<bool()>& stop);
 
  private:
-  struct Parts;
-  explicit Trainer(std::unique_ptr<Parts> parts);
-  std::unique_ptr<Parts> parts_;
+  /// `prepare` runs at the end of construction: a Trainer cannot be moved out of the function that makes it.
+  Trainer(Config config, TrainingData data, TrainingState state, const std::function<void(Trainer&)>& prepare);
+
+  // Before the first step (trainer_start.cpp).
+  void reserve();   // maps the memory of the run without touching it; throws InputError if the machine has less
+  void allocate();  // reserve(), and gives weights their first values
+  Snapshot snapshot() const;
+  bool evaluates() const { return config_.train.eval_interval > 0 && data_.validation.samples != nullptr; }
+  index evaluated_samples() const;
+
+  // Training (trainer.cpp).
+  void begin_metrics(TrainingEvents& events);
+  Outcome train(TrainingEvents& events, const std::function<bool()>& stop);
+  bool due(index interval) const { return interval > 0 && state_.step % interval == 0; }
+  StepReport step(Prefetcher& batches, TrainingEvents& events);
+  std::string objection_to(const StepReport& report) const;  // why the update must not be applied; empty: it may
+  void apply(const StepReport& report, TrainingEvents& events);
+  void skip_or_fail(const StepReport& report, const std::string& objection, TrainingEvents& events);
+  std::string last_good() const;
+  bool evaluate(TrainingEvents& events, const std::function<bool()>& stop);  // false: stopped before the end, so it stays pending
+  bool record(const EvaluationReport& report);                               // in the state; whether it is the best so far
+
+  // Saving (trainer.cpp).
+  enum class IfFailed { as_configured, end };
+  void attempt(TrainingEvents& events, IfFailed if_failed, const std::function<void()>& write);
+  void save(TrainingEvents& events, IfFailed if_failed = IfFailed::as_configured);
+  void collect(TrainingEvents& events, bool wait);  // the save that runs in the background, if it is done; `wait`: when it is done
+  void record(const SavedCheckpoint& saved, TrainingEvents& events);
+
+  // In the order of their making: what can fail because of the input comes before the run directory, which is the first to write.
+  Config config_;
+  TrainingData data_;
+  LanguageModel model_;
+  Loader loader_;
+  Schedule schedule_;
+  Evaluator evaluator_;
+  std::string config_text_;
+  TrainingState state_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::optional<RunDirectory> directory_;
+  std::optional<BackgroundSaver> saver_;               // after the directory: the directory's lock must be held until the save has ended
+  index saved_step_ = -1;                              // of the newest checkpoint; -1: there is none
+  IfFailed if_save_failed_ = IfFailed::as_configured;  // of the save that runs in the background
+  std::optional<MetricsLog> metrics_;
+  std::vector<std::string> remarks_;
+  std::vector<ConfigDifference> changes_;  // of the configuration, by resume()
+  Tape tape_;
+  MemoryPlan memory_;
+  double gemm_rate_ = std::numeric_limits<double>::quiet_NaN();
+  std::function<double()> measure_gemm_rate_;
+  Profile* profile_ = nullptr;
+  std::vector<double> losses_;  // of the micro-batches of the current step
 };
 
 }  // namespace dikkat

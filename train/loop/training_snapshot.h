@@ -9,12 +9,13 @@
 
 namespace dikkat {
 
-/// All of a run for a checkpoint; the tensors stay where they are: weights as "model/<parameter>", the optimizer's state as
+/// All that a checkpoint holds of a run. The tensors are views, not copies: weights as "model/<parameter>", the optimizer's state as
 /// "optimizer/<slab>/<parameter>".
-Snapshot training_snapshot(const TrainingState& state, std::string config, std::string tokenizer, ParameterStore& parameters,
+Snapshot training_snapshot(const TrainingState& state, std::string config, std::string tokenizer, const ParameterStore& parameters,
                            Optimizer& optimizer);
 
-/// The optimizer's state from a checkpoint. Throws InputError unless it has exactly that of the optimizer's parameters.
+/// Reads the optimizer's state from a checkpoint. Throws InputError unless the checkpoint has exactly the state of the optimizer's
+/// parameters.
 void load_optimizer(const CheckpointFile& checkpoint, Optimizer& optimizer);
 
 }  // namespace dikkat

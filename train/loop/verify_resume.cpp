@@ -51,16 +51,16 @@ std::string difference_between(const CheckpointFile& a, const CheckpointFile& b)
 
 }  // namespace
 
-std::optional<ResumeProof> verify_resume(Config config, index steps, const std::filesystem::path& folder, const StartOptions& options,
+std::optional<ResumeProof> verify_resume(Config config, index steps, const std::filesystem::path& folder, const LoadingProgress& loading,
                                          const std::function<bool()>& stop, const std::function<void(double)>& progress) {
-  require_input(steps >= 2, "to verify a resume takes 2 steps or more, got ", steps);
+  require_input(steps >= 2, "verifying a resume needs 2 steps or more, got ", steps);
   const auto& corpus = config.data.corpus;
   require_input(std::find(corpus.begin(), corpus.end(), kStandardInput) == corpus.end(),
-                "to verify a resume the corpus is read several times, which standard input cannot be: give a file");
+                "verifying a resume reads the corpus several times, which is impossible with standard input: give a file");
   ResumeProof proof{.steps = steps, .stop = steps / 2, .other_threads = thread_count() > 1 ? 1 : 2};
   config.train.max_steps = steps;
   config.train.eval_interval = std::max<index>(proof.stop, 1);
-  config.train.eval_batches = 1;
+  config.train.eval_tokens = config.train.batch_size * config.model.block_size;
   config.train.checkpoint_interval = steps;
   config.train.keep_last = 1;
 
@@ -70,14 +70,14 @@ std::optional<ResumeProof> verify_resume(Config config, index steps, const std::
   Steps events([&] { progress(static_cast<double>(++done) / static_cast<double>(2 * steps)); });
   const auto whole = folder / "in-one-go";
   const auto parts = folder / "in-two";
-  bool stopped = Trainer::start(config, whole, options).run(events, stop) == Trainer::Outcome::stopped;
+  bool stopped = Trainer::start(config, whole, loading).run(events, stop) == Trainer::Outcome::stopped;
   if (!stopped) {
-    Trainer trainer = Trainer::start(config, parts, options);
+    Trainer trainer = Trainer::start(config, parts, loading);
     trainer.run(events, [&] { return (stopped = stop()) || trainer.state().step >= proof.stop; });
   }
   if (!stopped) {
     const WithThreads others(proof.other_threads);
-    stopped = Trainer::resume(parts, {}, options.progress).run(events, stop) == Trainer::Outcome::stopped;
+    stopped = Trainer::resume(parts, {}, loading).run(events, stop) == Trainer::Outcome::stopped;
   }
   if (stopped) {
     return std::nullopt;

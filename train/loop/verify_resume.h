@@ -10,18 +10,18 @@
 namespace dikkat {
 
 struct ResumeProof {
-  index steps = 0;           // trained in one go, and in two
-  index stop = 0;            // where the one of two was stopped
-  int other_threads = 0;     // that it went on with
-  std::string hash{};        // of the checkpoint in the end, when both have the same bytes
-  std::string difference{};  // else the first thing in which they differ
+  index steps = 0;           // of each of the two runs
+  index stop = 0;            // the step after which the second run was stopped and resumed
+  int other_threads = 0;     // the number of threads that it was resumed with
+  std::string hash{};        // of the last checkpoint, if both runs have the same bytes
+  std::string difference{};  // otherwise the first difference
 };
 
-/// Whether a run with this configuration, which is resolved, can be resumed to the same bits on this machine: trains its first `steps`
-/// steps (2 or more) once in one go, and once with a stop in the middle after which it goes on with another number of threads, and compares
-/// the checkpoints. Evaluations are in it, cut to one batch. Works in `folder`, which is made and removed again. nullopt when `stop` said
-/// true.
-std::optional<ResumeProof> verify_resume(Config config, index steps, const std::filesystem::path& folder, const StartOptions& options,
+/// Checks whether a run with this resolved configuration can be resumed to the same bits on this machine. It trains the first `steps` steps
+/// (2 or more) twice: once in one go, and once with a stop in the middle and another number of threads after it. Then it compares the
+/// checkpoints. Evaluations are included, shortened to one batch. It works in `folder`, which is made and removed again. nullopt if `stop`
+/// returned true.
+std::optional<ResumeProof> verify_resume(Config config, index steps, const std::filesystem::path& folder, const LoadingProgress& loading,
                                          const std::function<bool()>& stop, const std::function<void(double)>& progress);
 
 }  // namespace dikkat

@@ -8,9 +8,6 @@ namespace dikkat {
 Config config_of(const CheckpointFile& checkpoint) {
   Config config = parse_config(checkpoint.config(), checkpoint.path().string() + ": configuration");
   resolve(config);
-  if (config.model.kind == ModelKind::encoder_decoder) {
-    config.data.validation.clear();  // which earlier programs took, and did not use
-  }
   return config;
 }
 
@@ -21,6 +18,26 @@ void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters) 
     targets.push_back({.name = entry->path, .type = ElementType::f32, .shape = entry->shape(), .data = data});
   }
   load_tensors(checkpoint, "model", targets);
+}
+
+std::vector<TensorView> weights_of(const ParameterStore& parameters) {
+  std::vector<TensorView> tensors;
+  for (const ParameterStore::Entry* entry : parameters.entries()) {
+    tensors.push_back({.path = concat("model/", entry->path),
+                       .type = ElementType::f32,
+                       .shape = entry->shape(),
+                       .data = parameters.weights<float>() + entry->offset});
+  }
+  return tensors;
+}
+
+SavedCheckpoint save_model(const std::filesystem::path& directory, const LanguageModel& model, const Tokenizer& tokenizer, Config config,
+                           const TrainingState& state) {
+  resolve(config);
+  config.model.vocab_size.derive(model.vocab_size());
+  std::filesystem::create_directories(directory);
+  return save_checkpoint(
+      directory, {.state = state, .config = to_toml(config), .tokenizer = tokenizer.to_json(), .tensors = weights_of(model.parameters())});
 }
 
 TrainedModel load_trained_model(const std::string& source, bool best) {

@@ -1,27 +1,45 @@
 #pragma once
 
+#include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "train/checkpoint/checkpoint_list.h"
+#include "train/checkpoint/save.h"
 #include "train/model/language_model.h"
 #include "train/text/tokenizer.h"
 
 namespace dikkat {
 
-/// The configuration in a checkpoint. Throws InputError where it cannot be understood; whether it may be used, validate() says.
-Config config_of(const CheckpointFile& checkpoint);
-/// Weights from a checkpoint. Throws InputError unless it has exactly the store's parameters.
-void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters);
+// A trained model in one call: load_trained_model() reads it, save_model() writes it. examples/trained_model.cpp shows both.
 
-/// A checkpoint, checked, with the configuration and tokenizer in it and the model with its weights.
+/// What a checkpoint holds of a model. All of it has been checked.
 struct TrainedModel {
   CheckpointFile checkpoint;
   Config config;
   std::unique_ptr<Tokenizer> tokenizer;
-  std::unique_ptr<LanguageModel> model;
+  std::unique_ptr<LanguageModel> model;  // with its weights
 };
 
-/// Throws InputError for a source (RUN_DIR or FILE.h5) that cannot be used.
-TrainedModel load_trained_model(const std::string& source, bool best);
+/// Loads RUN_DIR (its newest checkpoint, or with `best` the one with the lowest validation loss) or FILE.h5. Throws InputError if there is
+/// none, or it is damaged.
+TrainedModel load_trained_model(const std::string& source, bool best = false);
+
+/// Saves a model as a checkpoint without optimizer state: `dikkat eval`, `sample`, `inspect` and `train --init-from` take it, and
+/// load_trained_model(). Writes `directory`/step-NNNNNNNNN.h5 for state.step, and makes the directory; the file has been read back and
+/// compared when this returns. `config` is the configuration that the model and tokenizer were made by. Throws Error if that fails, and if
+/// another checkpoint has this name already (save_checkpoint()).
+SavedCheckpoint save_model(const std::filesystem::path& directory, const LanguageModel& model, const Tokenizer& tokenizer, Config config,
+                           const TrainingState& state = {});
+
+// The parts of both.
+
+/// The configuration in a checkpoint, resolved. Throws InputError if it cannot be understood; whether it can be used, validate() tells.
+Config config_of(const CheckpointFile& checkpoint);
+/// Reads the store's weights from a checkpoint. Throws InputError unless the checkpoint has exactly the store's parameters.
+void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters);
+/// The store's weights for a checkpoint, as "model/<parameter>". They stay where they are.
+std::vector<TensorView> weights_of(const ParameterStore& parameters);
 
 }  // namespace dikkat

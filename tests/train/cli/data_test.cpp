@@ -336,33 +336,6 @@ TEST(Eval, WordsHaveNoBitsPerByte) {
   EXPECT_TRUE(json_of(here.run({"eval", "run", "--json"}))["bits_per_byte"].is_null());
 }
 
-TEST(InitFrom, BeginsWithTheWeightsOfAnotherRun) {
-  const Workspace here;
-  ASSERT_EQ(here.run(train("first", {"train.max_steps=20", "tokenizer.kind=char"})).code, 0);
-  const std::string half = tiny_text().substr(0, 1500);
-  here.write("new.txt", half);
-  const Words tuned = train("tuned", {"tokenizer.kind=char", "optim.learning_rate=1e-4", "--corpus", "new.txt"});
-  ASSERT_EQ(here.run(with(tuned, {"--init-from", "first"})).code, 0);
-  ASSERT_EQ(here.run(train("fresh", {"tokenizer.kind=char", "optim.learning_rate=1e-4", "--corpus", "new.txt"})).code, 0);
-  const double tuned_loss = here.metrics("tuned").front()["loss"], fresh_loss = here.metrics("fresh").front()["loss"];
-  EXPECT_LT(tuned_loss, fresh_loss - 0.3);
-  EXPECT_EQ(here.run({"resume", "tuned", "--set", "train.max_steps=6"}).code, 0) << "the other run is not needed any more";
-  EXPECT_TRUE(contains(here.run({"inspect", "tuned", "--json"}).out, "weights from first/checkpoints/step-000000020.h5"));
-
-  const auto refusal = [&](const Words& more) {
-    const Outcome outcome = here.run(with(train("no", {"--init-from", "first"}), more));
-    EXPECT_EQ(outcome.code, 2);
-    EXPECT_FALSE(std::filesystem::exists(here / "no"));
-    return outcome.err;
-  };
-  EXPECT_TRUE(contains(refusal({"--set", "tokenizer.kind=byte"}), "tokens of another tokenizer, of the kind \"char\""));
-  EXPECT_TRUE(contains(refusal({"--set", "tokenizer.kind=char", "model.n_head=1"}), "model.n_head is 1 and there 2"));
-  here.write("strange.txt", half + "X");
-  EXPECT_TRUE(
-      contains(refusal({"--set", "tokenizer.kind=char", "--corpus", "strange.txt"}), "strange.txt: byte 1500: the character U+0058 'X'"));
-  EXPECT_TRUE(contains(refusal({"--set", "tokenizer.kind=char", "--init-from", "text.txt"}), "once"));
-}
-
 struct Case {
   const char* name;
   Words arguments;

@@ -112,7 +112,7 @@ TEST(Interface, SaysThatAnEarlierCheckpointIsBetter) {
   for (const Words& command : {Words{"sample", "run", "--max-new-tokens", "1"}, Words{"eval", "run"}}) {
     const Outcome newest = here.run(command);
     EXPECT_TRUE(contains(newest.err, "the newest checkpoint, of step 18 (validation loss ")) << newest.err;
-    EXPECT_TRUE(contains(newest.err, "that of step " + std::to_string(best) + " has the lowest")) << newest.err;
+    EXPECT_TRUE(contains(newest.err, "the checkpoint of step " + std::to_string(best) + " has the lowest")) << newest.err;
     EXPECT_TRUE(contains(newest.err, "--best")) << newest.err;
     Words of_best = command;
     of_best.emplace_back("--best");

@@ -73,9 +73,13 @@ TEST_P(SignalTest, SavesTheRunWhichGoesOnToTheSameBits) {
   } while (stopped.code == 0);
   EXPECT_EQ(stopped.code, 128 + GetParam());
   EXPECT_EQ(stopped.out, "") << "only a finished run is a result";
-  EXPECT_TRUE(contains(stopped.err, "and saved; go on with: dikkat resume run")) << stopped.err;
+  EXPECT_TRUE(contains(stopped.err, "and saved; continue with: dikkat resume run")) << stopped.err;
 
   const int last = here.metrics("run").back()["step"];
+  const Json end = here.log("run").back();
+  EXPECT_EQ(end["event"], "stop");
+  EXPECT_EQ(end["step"], last);
+  EXPECT_EQ(end["reason"], GetParam() == SIGINT ? "SIGINT" : GetParam() == SIGTERM ? "SIGTERM" : "SIGHUP");
   const std::string saved = "stopped at step " + std::to_string(last) + " ";
   EXPECT_TRUE(contains(stopped.err, saved)) << saved << "is not in\n" << stopped.err;
   EXPECT_NE(here.checkpoint("run", last), "") << "the step that was at hand is saved";

@@ -160,7 +160,7 @@ TEST_F(Pairs, unknown_words_are_told) {
   ASSERT_EQ(train({"--set", "train.max_steps=1"}).code, 0);
   const Outcome sampled = here.run({"sample", "run", "--prompt", "the lamp\nthe zebra and the gnu zebra"});
   EXPECT_EQ(sampled.code, 0);
-  EXPECT_TRUE(contains(sampled.err, "line 2: ") && contains(sampled.err, "<unk> for each: zebra and gnu\n")) << sampled.err;
+  EXPECT_TRUE(contains(sampled.err, "line 2: ") && contains(sampled.err, "reads each as <unk>: zebra and gnu\n")) << sampled.err;
   EXPECT_FALSE(contains(sampled.err, "line 1")) << sampled.err;
 }
 

@@ -89,15 +89,15 @@ TEST_F(SampleTest, RefusesWhatDoesNotGoTogether) {
       {{"--top-p", "0"}, "top-p is 0, expected more than 0, up to 1"},
       {{"--min-p", "1"}, "min-p is 1, expected 0 or more, below 1"},
       {{"--repetition-penalty", "0"}, "repetition-penalty is 0, expected more than 0"},
-      {{"--prompt", "x", "--prompt-file", "prompt.txt"}, "--prompt and --prompt-file give a prompt each"},
+      {{"--prompt", "x", "--prompt-file", "prompt.txt"}, "--prompt and --prompt-file both give a prompt"},
       {{"--prompt-file", "nowhere.txt"}, "nowhere.txt cannot be read, expected a text file"},
       {{"--prompt-file", "."}, "the prompt file . is a folder, expected a text file"},
       {{"--stop", ""}, "--stop is empty"},
       {{"--logprobs"}, "--logprobs is for --json"},
-      {{"-i", "--num-samples", "2"}, "so there is no --num-samples"},
-      {{"-i", "--prompt", "x"}, "so there is no --prompt;"},
-      {{"-i", "--prompt-file", "prompt.txt"}, "so there is no --prompt-file;"},
-      {{"-i", "--json"}, "so there is no --json"},
+      {{"-i", "--num-samples", "2"}, "so it cannot be combined with --num-samples"},
+      {{"-i", "--prompt", "x"}, "so it cannot be combined with --prompt;"},
+      {{"-i", "--prompt-file", "prompt.txt"}, "so it cannot be combined with --prompt-file;"},
+      {{"-i", "--json"}, "so it cannot be combined with --json"},
   };
   for (const auto& [words, message] : cases) {
     const Outcome outcome = sample(words);

@@ -37,8 +37,8 @@ TEST(Workflow, MetricsAreOneObjectALine) {
       names.insert(name);
     }
     if (line["event"] == "step") {
-      EXPECT_EQ(names, (std::set<std::string>{"event", "step", "loss", "grad_norm", "learning_rate", "tokens", "ms", "tokens_per_s",
-                                              "mfu"}));
+      EXPECT_EQ(names, (std::set<std::string>{"event", "step", "loss", "grad_norm", "learning_rate", "tokens", "ms", "tokens_per_s", "mfu",
+                                              "time"}));
       EXPECT_EQ(line["step"], ++steps);
       EXPECT_EQ(line["tokens"], 5 * 3 * 24);
     } else {
@@ -52,6 +52,55 @@ TEST(Workflow, MetricsAreOneObjectALine) {
   const std::vector<Json> lines = here.metrics("run");
   EXPECT_NEAR(lines.front()["loss"].get<double>(), std::log(256), 0.1);
   EXPECT_LT(lines.back()["val_loss"].get<double>(), 4) << "it learns";
+}
+
+TEST(Workflow, MetricsTellWhatHappenedToTheRun) {
+  const Workspace here;
+  const double begin = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  here.train("run", {"train.max_steps=4"});
+  ASSERT_EQ(here.run({"resume", "run", "--set", "train.max_steps=8"}, {.environment = {{"OMP_NUM_THREADS", "1"}}}).code, 0);
+  const double end = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+
+  const std::vector<Json> log = here.log("run");
+  const Json& header = log.front();
+  EXPECT_EQ(header["event"], "header");
+  EXPECT_EQ(header["format"], 1);
+  EXPECT_EQ(header["step"], 0);
+  EXPECT_EQ(header["parameters"], 11072);
+  EXPECT_EQ(header["threads"], 2);
+  const Json inspected = Json::parse(here.run({"inspect", "run", "--json"}).out);
+  EXPECT_EQ(header["corpus"], inspected["state"]["corpus_fingerprint"]);
+  EXPECT_EQ(header["version"], inspected["state"]["program_version"]);
+  EXPECT_EQ(header["command"], (Words{DIKKAT_PROGRAM, "train", "--config", "tiny.toml", "--out", "run", "--set", "train.max_steps=4"}));
+  for (const char* name : {"date", "commit", "host", "processor"}) {
+    EXPECT_FALSE(header[name].get<std::string>().empty()) << name;
+  }
+
+  std::vector<std::string> order;
+  double last = begin - 0.001;
+  for (const Json& line : log) {
+    EXPECT_GE(line["time"].get<double>(), last) << line;
+    last = line["time"];
+    if (line["event"] != "step" && line["event"] != "save") {  // which are written in the background
+      order.push_back(line["event"].get<std::string>() + line["step"].dump());
+    }
+  }
+  EXPECT_LE(last, end + 0.001);
+  EXPECT_EQ(order, (Words{"header0", "eval4", "finish4", "resume4", "change4", "eval6", "eval8", "finish8"}));
+  const auto line_of = [&](const std::string& event, int step) {
+    return *std::ranges::find_if(log, [&](const Json& line) { return line["event"] == event && line["step"] == step; });
+  };
+  EXPECT_EQ(line_of("resume", 4)["threads"], 1);
+  EXPECT_EQ(line_of("change", 4)["key"], "train.max_steps");
+  EXPECT_EQ(line_of("change", 4)["before"], "4");
+  EXPECT_EQ(line_of("change", 4)["after"], "8");
+  for (const int step : {0, 4, 6, 8}) {
+    const std::string file = line_of("save", step)["file"];
+    EXPECT_EQ(file, "step-00000000" + std::to_string(step) + ".h5");
+    if (const auto path = here / ("run/checkpoints/" + file); std::filesystem::exists(path)) {
+      EXPECT_EQ(line_of("save", step)["bytes"], std::filesystem::file_size(path));
+    }
+  }
 }
 
 TEST(Workflow, TellsWhereTheTimeWentWhenAsked) {
@@ -176,7 +225,14 @@ TEST(Workflow, InspectTellsWhatIsInACheckpoint) {
   EXPECT_TRUE(std::ranges::any_of(object["tensors"], [](const Json& tensor) {
     return tensor == Json{{"path", "model/h.0.attn.c_attn.weight"}, {"type", "f32"}, {"shape", {48, 16}}, {"bytes", 4 * 48 * 16}};
   }));
+  EXPECT_EQ(object["run"]["date"], here.log("run").front()["date"]);
+  EXPECT_EQ(object["run"]["command"].back(), "run");
+  std::filesystem::copy_file(here / "run/checkpoints/step-000000020.h5", here / "copy.h5");
+  EXPECT_TRUE(Json::parse(here.run({"inspect", "copy.h5", "--json"}).out)["run"].is_null()) << "nobody knows";
+  EXPECT_FALSE(contains(here.run({"inspect", "copy.h5"}).out, "run started"));
   const Outcome in_words = here.run({"inspect", "run/checkpoints/step-000000020.h5"});
+  EXPECT_TRUE(contains(in_words.out, "run started 20") && contains(in_words.out, "dikkat train --config tiny.toml --out run"))
+      << in_words.out;
   for (const char* word : {"parameters  11,072", "h.1.mlp.c_fc.weight", "[64, 16]", "optimizer/v ", "11,072 elements, 44 KB",
                            "byte, 256 tokens", "max_steps = 20"}) {
     EXPECT_TRUE(contains(in_words.out, word)) << word;
@@ -308,7 +364,7 @@ TEST(Workflow, AnEditedConfigurationIsToldAndDoesNotCount) {
   here.write("run/config.toml", text.replace(text.find(was), was.size(), "n_layer = 7"));
   const Outcome outcome = here.run({"resume", "run", "--set", "train.max_steps=6"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_TRUE(contains(outcome.err, "run/config.toml says model.n_layer = 7, which the run does not")) << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, "run/config.toml says model.n_layer = 7, which has no effect")) << outcome.err;
 
   text = contents(here / "run/config.toml");
   const std::string limit = "max_steps = 6";
@@ -324,7 +380,7 @@ TEST(Workflow, AnEditedConfigurationThatCannotBeReadIsToldAndKept) {
   here.write("run/config.toml", edited);
   const Outcome finished = here.run({"resume", "run"});
   EXPECT_EQ(finished.code, 0);
-  EXPECT_TRUE(contains(finished.err, "n_layr") && contains(finished.err, "the run does not read it")) << finished.err;
+  EXPECT_TRUE(contains(finished.err, "n_layr") && contains(finished.err, "it has no effect")) << finished.err;
   EXPECT_EQ(contents(here / "run/config.toml"), edited);
   const Outcome resumed = here.run({"resume", "run", "--set", "train.max_steps=6"});
   EXPECT_EQ(resumed.code, 0);

@@ -112,13 +112,19 @@ class Workspace {
   }
 
   /// The lines of a run's metrics.jsonl, each of which must be one object.
-  std::vector<Json> metrics(const std::string& run) const {
+  std::vector<Json> log(const std::string& run) const {
     std::vector<Json> objects;
     std::ifstream file(path_ / run / "metrics.jsonl");
     for (std::string line; std::getline(file, line);) {
       objects.push_back(Json::parse(line, nullptr, false));
       EXPECT_TRUE(objects.back().is_object()) << line;
     }
+    return objects;
+  }
+  /// Those of steps and evaluations.
+  std::vector<Json> metrics(const std::string& run) const {
+    std::vector<Json> objects = log(run);
+    std::erase_if(objects, [](const Json& object) { return object["event"] != "step" && object["event"] != "eval"; });
     return objects;
   }
   /// The same without what the clock says.
@@ -128,13 +134,18 @@ class Workspace {
       object.erase("ms");
       object.erase("tokens_per_s");
       object.erase("mfu");
+      object.erase("time");
     }
     return objects;
   }
-  /// Whole lines of a metrics.jsonl that may be in the making.
+  /// Steps and evaluations in a metrics.jsonl that a run may be writing.
   long metric_lines(const std::string& run) const {
-    const std::string text = contents(path_ / run / "metrics.jsonl");
-    return std::count(text.begin(), text.end(), '\n');
+    std::istringstream text(contents(path_ / run / "metrics.jsonl"));
+    long count = 0;
+    for (std::string line; std::getline(text, line) && !text.eof();) {
+      count += line.starts_with(R"({"event":"step")") || line.starts_with(R"({"event":"eval")") ? 1 : 0;
+    }
+    return count;
   }
 
   /// Every file with its contents, but for a lock's, which names the process that had it last.

@@ -61,7 +61,7 @@ TEST(ParseConfig, AnEmptyFileIsTheDefaults) {
   EXPECT_EQ(config.train.gradient_accumulation_steps, 1);
   EXPECT_EQ(config.train.max_steps, 2000);
   EXPECT_EQ(config.train.eval_interval, 250);
-  EXPECT_EQ(config.train.eval_batches, 0);
+  EXPECT_EQ(config.train.eval_tokens, 32768);
   EXPECT_EQ(config.train.checkpoint_interval, 250);
   EXPECT_EQ(config.train.keep_last, 3);
   EXPECT_EQ(config.train.log_interval, 10);

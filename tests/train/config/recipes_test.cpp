@@ -40,6 +40,7 @@ TEST(Recipes, ShakespeareIsNanoGptsCpuRecipe) {
   expected.optim.beta2 = 0.99;
   expected.optim.min_lr = 1e-4;
   expected.optim.decay_steps = 2000;
+  expected.train.eval_tokens = 0;
   expected.train.seed = config.train.seed;  // not part of the recipe
   resolve(expected);
   EXPECT_EQ(config, expected);

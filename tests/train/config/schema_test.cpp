@@ -55,7 +55,7 @@ TEST(Schema, HasEveryKeyOfTheFiveSections) {
                                              "train.gradient_accumulation_steps",
                                              "train.max_steps",
                                              "train.eval_interval",
-                                             "train.eval_batches",
+                                             "train.eval_tokens",
                                              "train.checkpoint_interval",
                                              "train.keep_last",
                                              "train.log_interval",
@@ -66,7 +66,8 @@ TEST(Schema, HasEveryKeyOfTheFiveSections) {
                                              "train.on_nonfinite",
                                              "train.max_skipped",
                                              "train.spike_z",
-                                             "train.seed"};
+                                             "train.seed",
+                                             "train.init_from"};
   std::vector<std::string> found;
   for (const Key& key : keys()) {
     found.push_back(key.path());

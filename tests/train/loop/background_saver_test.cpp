@@ -40,11 +40,11 @@ TEST_F(Saving, saves_what_the_weights_were_when_it_began) {
   BackgroundSaver saver(folder / "later");
   EXPECT_FALSE(saver.collect(true)) << "nothing is under way";
   saver.start(snapshot(5));
-  EXPECT_TRUE(saver.under_way());
+  EXPECT_TRUE(saver.is_running());
   change_weights();
   const auto later = saver.collect(true);
   ASSERT_TRUE(later);
-  EXPECT_FALSE(saver.under_way());
+  EXPECT_FALSE(saver.is_running());
   EXPECT_EQ(later->step(), 5);
   EXPECT_TRUE(contents(later->path()) == contents(now.path()));
   EXPECT_FALSE(saver.collect(true)) << "it is told once";
@@ -74,11 +74,11 @@ TEST_F(Saving, what_fails_is_told_when_it_is_collected) {
   BackgroundSaver saver(folder / "nowhere");
   saver.start(snapshot(1));
   EXPECT_THROW(saver.collect(true), Error);
-  EXPECT_FALSE(saver.under_way());
+  EXPECT_FALSE(saver.is_running());
   EXPECT_FALSE(saver.collect(true)) << "once";
 }
 
-TEST_F(Saving, the_end_waits_for_what_is_under_way) {
+TEST_F(Saving, the_end_waits_for_a_save_that_is_running) {
   { BackgroundSaver(folder / "later").start(snapshot(9)); }
   EXPECT_TRUE(std::filesystem::exists(folder / "later" / "step-000000009.h5"));
 }

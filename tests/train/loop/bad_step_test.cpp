@@ -224,20 +224,19 @@ TEST_F(BadStepTest, a_save_that_fails_ends_the_run_or_not_as_configured) {
   for (const bool in_background : {true, false}) {
     Config c = config();
     c.train.async_save = in_background;
-    const auto blocked = [&](const std::string& name) {  // somebody else's file has the name of a checkpoint
-      std::filesystem::create_directories(folder / name / "checkpoints");
-      Trainer trainer = Trainer::start(c, folder / name);
-      write_file(folder / name / "checkpoints" / checkpoint_name(8), "mine");
-      return trainer;
+    const auto block = [&](const Trainer& trainer) {  // somebody else's file has the name of a checkpoint
+      write_file(trainer.directory() / "checkpoints" / checkpoint_name(8), "mine");
     };
     const std::string name = in_background ? "background" : "foreground";
     Told events;
     {
-      Trainer trainer = blocked(name + "-stop");
+      Trainer trainer = Trainer::start(c, folder / (name + "-stop"));
+      block(trainer);
       expect_words(failure_of(trainer, events), {checkpoint_name(8), "was not changed"});
     }
     c.train.on_failed_save = "continue";
-    Trainer trainer = blocked(name + "-continue");
+    Trainer trainer = Trainer::start(c, folder / (name + "-continue"));
+    block(trainer);
     EXPECT_EQ(trainer.run(events, never), Trainer::Outcome::finished);
     ASSERT_EQ(events.failures.size(), 1U);
     expect_words(events.failures[0], {checkpoint_name(8), "was not changed"});

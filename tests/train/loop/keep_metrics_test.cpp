@@ -42,6 +42,42 @@ TEST(KeepMetrics, ANumberThatIsNotFiniteIsNull) {
   EXPECT_FALSE(keep_metrics("{\"event\":\"eval\",\"step\":2,\"train_loss\":1,\"val_loss\":null}\n", 2).evaluation);
 }
 
+const std::string kHeader =
+    R"({"event":"header","format":1,"step":0,"date":"2026-11-23T00:30:00Z","version":"0.1.0","commit":"c0ffee","command":["dikkat","train"],)"
+    R"("host":"here","processor":"a 286","threads":2,"parameters":11072,"corpus":"abc","time":1795000000.5})"
+    "\n";
+
+TEST(KeepMetrics, FindsTheHeader) {
+  const KeptMetrics kept = keep_metrics(kHeader + kStep1, 0);
+  EXPECT_EQ(kept.text, kHeader);
+  ASSERT_TRUE(kept.header);
+  EXPECT_EQ(kept.header->by.date, "2026-11-23T00:30:00Z");
+  EXPECT_EQ(kept.header->by.version + kept.header->by.commit, "0.1.0c0ffee");
+  EXPECT_EQ(kept.header->by.command, (std::vector<std::string>{"dikkat", "train"}));
+  EXPECT_EQ(kept.header->by.host + kept.header->by.processor + kept.header->corpus, "herea 286abc");
+  EXPECT_EQ(kept.header->by.threads, 2);
+  EXPECT_EQ(kept.header->parameters, 11072);
+  EXPECT_FALSE(keep_metrics(kStep1, 1).header);
+  for (const char* odd :
+       {R"({"event":"header","step":0,"command":[1,{}],"threads":1e300,"parameters":-1,"host":[]})", R"({"event":"header","step":0})"}) {
+    const auto header = keep_metrics(odd + std::string("\n"), 0).header;
+    ASSERT_TRUE(header) << odd;
+    EXPECT_EQ(header->by.threads + header->parameters, 0) << odd;
+  }
+}
+
+TEST(KeepMetrics, LeavesOutWhatHappenedAfterTheStep) {
+  const std::string saved = R"({"event":"save","step":1,"file":"step-000000001.h5","bytes":7,"time":1.5})"
+                            "\n";
+  const std::string resumed = R"({"event":"resume","step":1})"
+                              "\n";
+  const std::string stopped = R"({"event":"stop","step":2,"reason":"SIGINT"})"
+                              "\n";
+  const KeptMetrics kept = keep_metrics(kHeader + kStep1 + saved + resumed + kStep2 + stopped, 1);
+  EXPECT_EQ(kept.text, kHeader + kStep1 + saved + resumed);
+  EXPECT_EQ(kept.foreign, 0);
+}
+
 TEST(KeepMetrics, TakesAnyDamage) {
   for (const char* line : {"\n", "null\n", "[]\n", "{}\n", "{\"step\":\"2\"}\n", "{\"step\":1e400}\n", "{\"step\":2.0}\n", "\xFF\n",
                            "{\"step\":2\n", "{\"step\":18446744073709551615}\n", "{\"step\":9223372036854775808}\n"}) {

@@ -49,7 +49,7 @@ inline Config tiny_config(const std::filesystem::path& corpus) {
     gradient_accumulation_steps = 3
     max_steps = 20
     eval_interval = 6
-    eval_batches = 3
+    eval_tokens = 240
     checkpoint_interval = 4
     keep_last = 2
   )",
@@ -101,7 +101,7 @@ inline Config tiny_pairs_config(const std::filesystem::path& corpus) {
     gradient_accumulation_steps = 3
     max_steps = 20
     eval_interval = 6
-    eval_batches = 1
+    eval_tokens = 30
     checkpoint_interval = 4
     keep_last = 2
   )",
@@ -118,12 +118,14 @@ inline std::function<bool()> after(int count) {
 
 inline bool never() { return false; }
 
-/// The metrics without what the clock says.
+/// The steps and evaluations in the metrics, without what the clock says.
 inline std::vector<std::string> timeless_metrics(const std::filesystem::path& run) {
   std::vector<std::string> lines;
   std::ifstream file(run / "metrics.jsonl");
   for (std::string line; std::getline(file, line);) {
-    lines.push_back(line.substr(0, line.find(",\"ms\":")));
+    if (line.starts_with(R"({"event":"step")") || line.starts_with(R"({"event":"eval")")) {
+      lines.push_back(line.substr(0, line.find(",\"ms\":")));
+    }
   }
   return lines;
 }

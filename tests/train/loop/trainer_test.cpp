@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "tests/train/loop/tiny_run.h"
+#include "train/model/trained_model.h"
 
 namespace dikkat {
 namespace {
@@ -87,7 +88,7 @@ TEST_F(Start, steps_at_the_rates_of_its_schedule) {
     c.optim.schedule = name;
     c.optim.warmup_steps = 1;
     c.train.max_steps = 3;
-    c.train.batch_size = c.train.gradient_accumulation_steps = c.train.eval_batches = 1;
+    c.train.batch_size = c.train.gradient_accumulation_steps = c.train.eval_tokens = 1;
     const Schedule expected{
         .kind = kind, .learning_rate = 1e-2, .min_lr = c.optim.min_lr, .warmup_steps = 1, .decay_steps = c.optim.decay_steps};
     Recorder events;
@@ -168,6 +169,61 @@ TEST_F(Start, trains_without_a_validation_part) {
   Recorder events;
   EXPECT_EQ(Trainer::start(c, run()).run(events, never), Trainer::Outcome::finished);
   EXPECT_TRUE(events.evaluations.empty());
+}
+
+TEST_F(Start, an_evaluation_measures_as_many_tokens_as_configured) {
+  for (const auto& [tokens, samples] : std::vector<std::pair<index, index>>{{1, 1}, {24, 2}, {60, 3}, {0, 0}, {1'000'000, 0}}) {
+    Config c = config();
+    c.train.eval_tokens = tokens;
+    c.train.max_steps = 2;
+    Recorder events;
+    Trainer trainer = Trainer::start(c, folder / std::to_string(tokens));
+    trainer.run(events, never);
+    ASSERT_EQ(events.evaluations.size(), 1U);
+    Evaluator evaluator(trainer.model());
+    const SampleChoice choice{.count = samples, .seed = trainer.state().seed, .draw = 2};
+    EXPECT_EQ(events.evaluations[0].val_loss, evaluator(*trainer.data().validation.samples, choice)->loss) << tokens;
+  }
+}
+
+TEST_F(Start, from_a_checkpoint_begins_with_an_evaluation_that_a_resumed_run_makes_up_for) {
+  TrainingEvents quiet;
+  { Trainer::start(config(), folder / "source").run(quiet, never); }
+  Config c = config();
+  c.train.init_from = (folder / "source").string();
+  c.train.eval_tokens = 0;
+  {
+    Trainer trainer = Trainer::start(c, run());
+    EXPECT_EQ(trainer.run(quiet, after(0)), Trainer::Outcome::stopped) << "in the evaluation";
+    EXPECT_EQ(trainer.state().step, 0);
+  }
+  Recorder events;
+  Trainer trainer = Trainer::resume(run(), {});
+  trainer.run(events, never);
+  ASSERT_EQ(events.evaluations.size(), 5U);
+  EXPECT_EQ(events.evaluations[0].step, 0);
+  Recorder undisturbed;
+  Trainer::start(c, folder / "undisturbed").run(undisturbed, never);
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(events.evaluations[i].val_loss, undisturbed.evaluations[i].val_loss) << i;
+  }
+}
+
+TEST_F(Start, takes_a_model_that_a_program_has_saved) {
+  TrainingEvents quiet;
+  { Trainer::start(config(), folder / "source").run(quiet, never); }
+  TrainedModel trained = load_trained_model(folder / "source");
+  float* const weights = trained.model->parameters().weights<float>();
+  std::for_each(weights, weights + trained.model->parameters().slab_size(), [](float& w) { w *= 0.5F; });
+  const SavedCheckpoint saved = save_model(folder / "mine", *trained.model, *trained.tokenizer, trained.config);
+  Config c = config();
+  c.train.init_from = saved.path().string();
+  c.train.eval_tokens = 0;
+  Recorder events;
+  Trainer::start(c, run()).run(events, never);
+  Evaluator evaluator(*trained.model);
+  const Trainer again = Trainer::resume(run(), {});
+  EXPECT_EQ(events.evaluations.front().val_loss, evaluator(*again.data().validation.samples, {.seed = 1337, .draw = 0})->loss);
 }
 
 TEST_F(Start, a_larger_vocabulary_than_the_tokenizers_is_padding) {

@@ -1,0 +1,101 @@
+// How fast does Muon update the hidden matrices of a model? Nearly all of its work is products of matrices (Newton-Schulz).
+#include "optim/muon.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/parallel.h"
+#include "autograd/base/philox.h"
+#include "bench/machine.h"
+#include "bench/measure.h"
+#include "bench/program.h"
+
+namespace dikkat::bench {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> models = {"char", "gpt2"};
+  int runs = 0;  // 0: as many as take about two seconds
+  bool json = false;
+};
+
+struct Matrices {
+  const char* model;
+  const char* name;
+  index count, rows, cols;
+};
+
+constexpr Matrices kMatrices[] = {
+    {"char", "attention", 16, 128, 128}, {"char", "up", 4, 512, 128},  {"char", "down", 4, 128, 512},
+    {"gpt2", "attention", 8, 768, 768},  {"gpt2", "up", 2, 3072, 768}, {"gpt2", "down", 2, 768, 3072},
+};
+
+void run(const Arguments& a) {
+  const double peak = peak_flops();
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  if (!a.json) {
+    fmt::print("{} threads, {:.0f} GFLOP/s of FMA at most\n\n", thread_count(), peak);
+    fmt::print("{:<16} {:>5} {:>6} {:>6} {:>10} {:>10} {:>9} {:>8}\n", "matrices", "count", "rows", "cols", "median ms", "min", "GFLOP/s",
+               "of peak");
+  }
+  for (const Matrices& m : kMatrices) {
+    if (std::find(a.models.begin(), a.models.end(), m.model) == a.models.end()) {
+      continue;
+    }
+    ParameterStore store;
+    for (index i = 0; i < m.count; ++i) {
+      store.add(concat("matrix", i), {m.rows, m.cols}, Init::normal(0.02), Decay::yes, Role::hidden);
+    }
+    store.allocate(1);
+    Muon optimizer(store, {});
+    const RandomStream stream(1, "gradients", 0);
+    for (index i = 0; i < m.count * m.rows * m.cols; ++i) {
+      store.gradients<float>()[i] = static_cast<float>(stream.uniform(i)) - 0.5F;
+    }
+    index step = 0;
+    const auto update = [&] {
+      for (index i = 0; i < m.count; ++i) {
+        store.entry(concat("matrix", i)).gradient.written = true;  // as a backward pass does
+      }
+      optimizer.step(++step, 1e-4);
+    };
+    const double once = measure(1, 1, update).min;
+    const Times t = measure(1, a.runs > 0 ? a.runs : static_cast<int>(std::clamp(2e3 / once, 5.0, 1e4)), update);
+    const double rate = optimizer.cost().flops / t.median * 1e-6;
+    const std::string name = fmt::format("{} {}", m.model, m.name);
+    if (a.json) {
+      list.push_back({{"name", name},
+                      {"count", m.count},
+                      {"rows", m.rows},
+                      {"cols", m.cols},
+                      {"median_ms", t.median},
+                      {"min_ms", t.min},
+                      {"gflop_per_s", rate},
+                      {"share_of_peak", rate / peak}});
+    } else {
+      fmt::print("{:<16} {:>5} {:>6} {:>6} {:>10.3f} {:>10.3f} {:>9.1f} {:>7.1f}%\n", name, m.count, m.rows, m.cols, t.median, t.min, rate,
+                 100 * rate / peak);
+      std::fflush(stdout);
+    }
+  }
+  if (a.json) {
+    fmt::print("{}\n", nlohmann::ordered_json{{"threads", thread_count()}, {"peak_gflop_per_s", peak}, {"cases", list}}.dump());
+  }
+}
+
+}  // namespace
+}  // namespace dikkat::bench
+
+int main(int argc, char** argv) {
+  dikkat::bench::Arguments a;
+  CLI::App app{
+      "Times Muon's updates of a model's hidden matrices, with the share of the rate of fused multiply-adds measured in this process."};
+  app.add_option("--model", a.models, "Whose matrices: char, gpt2 (two blocks), or both")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"char", "gpt2"}));
+  app.add_option("--runs", a.runs, "Runs that are timed; 0: about two seconds of them")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  app.add_flag("--json", a.json, "One object");
+  return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
+}

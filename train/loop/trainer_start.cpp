@@ -1,0 +1,277 @@
+#include <algorithm>
+#include <cmath>
+
+#include "train/checkpoint/save.h"
+#include "train/config/parse.h"
+#include "train/data/corpus_files.h"
+#include "train/io/file.h"
+#include "train/io/free_space.h"
+#include "train/loop/build_info.h"
+#include "train/loop/make_optimizer.h"
+#include "train/loop/origin.h"
+#include "train/loop/trainer.h"
+#include "train/loop/training_snapshot.h"
+#include "train/machine/machine_memory.h"
+#include "train/machine/out_of_memory.h"
+#include "train/model/trained_model.h"
+
+namespace dikkat {
+namespace {
+
+/// `is_pattern`: unless a file has this very name, * ? and [ match other names; in the current folder's name they are escaped.
+std::string absolute(const std::string& path, bool is_pattern) {
+  namespace fs = std::filesystem;
+  if (fs::path(path).is_absolute()) {
+    return path;
+  }
+  std::string folder = fs::current_path().string();
+  if (std::error_code missing; is_pattern && path.find_first_of("*?[") != std::string::npos && !fs::exists(path, missing)) {
+    for (std::size_t at = 0; (at = folder.find_first_of("*?[\\", at)) != std::string::npos; at += 2) {
+      folder.insert(at, 1, '\\');
+    }
+  }
+  const fs::path whole = fs::path(folder) / path;
+  const bool goes_up = std::find(whole.begin(), whole.end(), "..") != whole.end();  // which after a link is not the folder above it
+  return goes_up ? whole.string() : whole.lexically_normal().string();
+}
+
+/// A run may be resumed from another folder. Throws InputError if a path cannot be written to a configuration.
+void make_absolute(Config& config) {
+  for (std::vector<std::string>* texts : {&config.data.corpus, &config.data.validation}) {
+    for (std::string& path : *texts) {
+      if (!path.empty() && path != kStandardInput) {
+        path = absolute(path, true);
+      }
+    }
+  }
+  for (std::string* path : {&config.tokenizer.path, &config.data.cache, &config.train.init_from}) {
+    if (!path->empty() && *path != "auto" && *path != "off") {
+      *path = absolute(*path, false);
+    }
+  }
+  validate(config);
+}
+
+/// For the next checkpoint, before the run begins.
+void require_space(const std::filesystem::path& run_directory, const Snapshot& snapshot) {
+  const std::string lack = lack_of_space(run_directory, expected_bytes(snapshot));
+  require_input(lack.empty(), "there is no room for the next checkpoint: ", lack,
+                "; free some space, choose another --out, or keep fewer checkpoints with train.keep_last");
+}
+
+/// A remark on a RUN_DIR/config.toml that somebody has edited: the values that neither the checkpoint nor the resumed run has, such as
+/// "model.n_layer = 7, train.seed = 3", or why it cannot be read. Empty if nothing was edited, or the file is missing.
+std::string remark_on_edits(const std::filesystem::path& file, const Config& stored, const Config& now) {
+  std::string list;
+  std::error_code missing;
+  if (!std::filesystem::is_regular_file(file, missing)) {
+    return "";
+  }
+  try {
+    Config written = load_config(file, stored);
+    resolve(written);
+    for (const char* section : {"model", "tokenizer", "data", "optim", "train"}) {
+      const auto of_now = differences(now, written, section);
+      for (const ConfigDifference& difference : differences(stored, written, section)) {
+        if (std::any_of(of_now.begin(), of_now.end(), [&](const ConfigDifference& other) { return other.path == difference.path; })) {
+          append_to(list, concat(list.empty() ? "" : ", ", difference.path, " = ", difference.theirs));
+        }
+      }
+    }
+  } catch (const Error& error) {
+    return concat(error.what(), "; it has no effect");
+  }
+  return list.empty() ? "" : concat(file.string(), " says ", list, ", which has no effect");
+}
+
+/// The keys that a resumed run changes. Adds remarks on them, and on consequences that may surprise.
+std::vector<ConfigDifference> add_changes(const Config& stored, const Config& now, std::vector<std::string>& remarks) {
+  std::vector<ConfigDifference> changes;
+  for (const char* section : {"model", "tokenizer", "data", "optim", "train"}) {
+    for (ConfigDifference& key : differences(stored, now, section)) {
+      remarks.push_back(concat("changed: ", key.path, " is ", key.theirs, ", and was ", key.ours));
+      changes.push_back(std::move(key));
+    }
+  }
+  const OptimConfig& optim = now.optim;
+  const bool ends_at_min_lr = optim.schedule == "linear" || optim.schedule == "cosine";
+  if (const index decay_steps = optim.decay_steps; ends_at_min_lr && now.train.max_steps > std::max(stored.train.max_steps, decay_steps)) {
+    remarks.push_back(concat("steps after ", decay_steps, " train at the lowest learning rate, optim.min_lr = ", double{optim.min_lr},
+                             ": the schedule ends there (optim.decay_steps)"));
+  }
+  return changes;
+}
+
+/// Makes the configuration's paths absolute and loads the corpus. With train.init_from, opens that checkpoint as `origin`, and the
+/// configuration adopts its model and tokenizer.
+TrainingData data_of_new_run(Config& config, std::optional<CheckpointFile>& origin, const LoadingProgress& progress) {
+  make_absolute(config);
+  if (config.train.init_from.empty()) {
+    return load_training_data(config, nullptr, progress);
+  }
+  origin.emplace(open_checkpoint(config.train.init_from, Pick::newest));
+  adopt_model(config, *origin);
+  const KnownCorpus known{.tokenizer = origin->tokenizer()};
+  return load_training_data(config, &known, progress);
+}
+
+TrainingState first_state(const Config& config) {
+  TrainingState state;
+  state.seed = static_cast<std::uint64_t>(config.train.seed);
+  return state;
+}
+
+Schedule schedule_of(const OptimConfig& c) {
+  return {.kind = c.schedule == "constant"       ? Schedule::Kind::constant
+                  : c.schedule == "linear"       ? Schedule::Kind::linear
+                  : c.schedule == "inverse_sqrt" ? Schedule::Kind::inverse_sqrt
+                                                 : Schedule::Kind::cosine,
+          .learning_rate = c.learning_rate,
+          .min_lr = c.min_lr,
+          .warmup_steps = c.warmup_steps,
+          .decay_steps = c.decay_steps};
+}
+
+}  // namespace
+
+Trainer::Trainer(Config config, TrainingData data, TrainingState state, const std::function<void(Trainer&)>& prepare)
+    : config_(std::move(config)),
+      data_(std::move(data)),
+      model_(config_.model, data_.tokenizer->vocab_size()),
+      loader_(*data_.training, state.seed),
+      schedule_(schedule_of(config_.optim)),
+      evaluator_(model_),
+      state_(std::move(state)) {
+  config_.model.vocab_size.derive(model_.vocab_size());
+  config_text_ = to_toml(config_);
+  state_.corpus_fingerprint = data_.fingerprint;
+  state_.train_tokens = data_.train.tokens;
+  state_.val_tokens = data_.validation.tokens;
+  const BuildInfo& info = build_info();
+  state_.program_version = info.version;
+  state_.compiler = info.compiler;
+  state_.compiler_flags = info.flags;
+  state_.instruction_set = info.instruction_set;
+  losses_.reserve(static_cast<std::size_t>(config_.train.gradient_accumulation_steps));
+  prepare(*this);
+}
+
+Trainer Trainer::start(Config config, const std::filesystem::path& out, const LoadingProgress& progress) {
+  std::optional<CheckpointFile> origin;
+  TrainingData data = data_of_new_run(config, origin, progress);
+  TrainingState state = first_state(config);
+  return Trainer(std::move(config), std::move(data), std::move(state), [&](Trainer& run) {
+    run.allocate();
+    if (origin) {
+      load_weights(*origin, run.model_.parameters());
+      run.state_.overrides += concat("step 0: weights from ", origin->path().string(), ", step ", origin->state().step, "\n");
+      run.state_.evaluation_pending = run.evaluates();  // its metrics begin with the loss of the weights that it starts from
+    }
+    require_space(out, run.snapshot());
+    run.directory_.emplace(RunDirectory::create(out));
+    replace_file(run.directory() / "config.toml", to_recipe(run.config_));
+    run.metrics_.emplace(run.directory() / "metrics.jsonl", 0);
+  });
+}
+
+Trainer Trainer::plan(Config config, const LoadingProgress& progress) {
+  std::optional<CheckpointFile> origin;
+  TrainingData data = data_of_new_run(config, origin, progress);
+  TrainingState state = first_state(config);
+  return Trainer(std::move(config), std::move(data), std::move(state), [](Trainer& run) { run.reserve(); });
+}
+
+Trainer Trainer::resume(const std::filesystem::path& run_directory, const ResumeOptions& options, const LoadingProgress& progress) {
+  RunDirectory directory = RunDirectory::open(run_directory);
+  std::vector<std::string> remarks;
+  const CheckpointFile checkpoint = open_checkpoint(directory.path(), options.pick, &remarks);
+  const Config stored = config_of(checkpoint);
+  Config config = stored;
+  TrainingState state = checkpoint.state();
+  for (const std::string& assignment : options.overrides) {
+    apply_override(config, assignment, RunStage::goes_on);
+    state.overrides += concat("step ", state.step, ": ", assignment, "\n");
+  }
+  resolve(config);
+  const std::filesystem::path config_file = directory.path() / "config.toml";
+  const std::string edits = remark_on_edits(config_file, stored, config);
+  std::vector<ConfigDifference> changes = add_changes(stored, config, remarks);
+  make_absolute(config);
+  require_input(config.train.max_steps >= state.step, "train.max_steps is ", config.train.max_steps, ", but the run is at step ",
+                state.step, " already; to train on, set it to more");
+
+  const KnownCorpus known{.tokenizer = checkpoint.tokenizer(), .fingerprint = state.corpus_fingerprint};
+  TrainingData data = load_training_data(config, &known, progress);
+  return Trainer(std::move(config), std::move(data), state, [&](Trainer& run) {
+    run.allocate();
+    load_weights(checkpoint, run.model_.parameters());
+    load_optimizer(checkpoint, *run.optimizer_);
+    const bool has_steps_left = state.step < run.config_.train.max_steps;
+    if (has_steps_left) {
+      require_space(directory.path(), run.snapshot());
+    }
+    run.directory_.emplace(std::move(directory));
+    run.saved_step_ = state.step;
+    if (!edits.empty()) {
+      remarks.push_back(concat(edits, ": a resumed run takes its configuration from the checkpoint; change it with --set",
+                               has_steps_left ? concat(" (kept as ", set_aside(config_file).filename().string(), ')') : ""));
+    }
+    if (has_steps_left) {  // a finished run keeps the configuration that its last checkpoint has
+      replace_file(config_file, to_recipe(run.config_));
+    }
+    run.metrics_.emplace(run.directory() / "metrics.jsonl", state.step);
+    if (!run.metrics_->remark().empty()) {
+      remarks.push_back(run.metrics_->remark());
+    }
+    if (const auto done = run.metrics_->evaluation_of_last_step(); done && state.evaluation_pending) {
+      run.record(*done);  // the run was stopped after it, and before the next save
+    }
+    if (options.pick == Pick::latest_good) {  // when nothing else can fail, so that the user hears of it
+      for (const auto& renamed : run.directory_->set_aside_after(state.step)) {
+        remarks.push_back(concat("renamed to ", renamed.string()));
+      }
+    }
+    run.remarks_ = std::move(remarks);
+    run.changes_ = std::move(changes);
+  });
+}
+
+void Trainer::reserve() {
+  optimizer_ = make_optimizer(config_.optim, model_.parameters());
+  require_fits(plan_parameters(model_.parameters(), *optimizer_, config_.train), machine_memory());
+  model_.parameters().reserve();
+  optimizer_->reserve();
+  memory_ = reserve_memory({.config = config_,
+                            .data = data_,
+                            .model = model_,
+                            .optimizer = *optimizer_,
+                            .tape = tape_,
+                            .evaluator = evaluator_,
+                            .longest = loader_.longest(),
+                            .evaluated = evaluates() ? evaluated_samples() : 0});
+}
+
+void Trainer::allocate() {
+  naming_memory("making the model", [&] {
+    reserve();
+    model_.parameters().initialise(state_.seed);
+  });
+}
+
+index Trainer::evaluated_samples() const {
+  const EvaluationText& text = data_.validation;
+  const index all = text.samples->count();
+  if (config_.train.eval_tokens == 0 || config_.train.eval_tokens >= text.tokens) {
+    return all;
+  }
+  const double share = static_cast<double>(config_.train.eval_tokens) / static_cast<double>(text.tokens);
+  return static_cast<index>(std::ceil(share * static_cast<double>(all)));
+}
+
+Snapshot Trainer::snapshot() const {
+  return training_snapshot(state_, config_text_, data_.tokenizer->to_json(), model_.parameters(), *optimizer_);
+}
+
+DiskPlan Trainer::disk_plan() const { return plan_disk(config_, snapshot(), evaluates()); }
+
+}  // namespace dikkat
