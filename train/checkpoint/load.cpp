@@ -68,7 +68,7 @@ void load_tensors(const CheckpointFile& checkpoint, std::string_view prefix, std
   }
   for (const StoredTensor& tensor : checkpoint.tensors()) {
     require_input(!tensor.path.starts_with(path_under(prefix, "")) || paths.contains(tensor.path), checkpoint.path().string(),
-                  " holds tensor /", tensor.path, ", which the model does not have");
+                  " holds tensor /", tensor.path, ", which the ", prefix, " does not have");
   }
   for (const TensorTarget& target : targets) {
     checkpoint.read(path_under(prefix, target.name), target.type, target.shape, target.data);

@@ -21,14 +21,16 @@ Snapshot training_snapshot(const TrainingState& state, std::string config, std::
 }
 
 void load_optimizer(const CheckpointFile& checkpoint, Optimizer& optimizer) {
+  std::vector<TensorTarget> targets;
   for (const StateSlab* slab : optimizer.state()) {
-    std::vector<TensorTarget> targets;
     for (const auto& [parameter, offset] : slab->parts) {
-      targets.push_back(
-          {.name = parameter->path, .type = ElementType::f32, .shape = parameter->shape(), .data = slab->data<float>() + offset});
+      targets.push_back({.name = concat(slab->name, '/', parameter->path),
+                         .type = ElementType::f32,
+                         .shape = parameter->shape(),
+                         .data = slab->data<float>() + offset});
     }
-    load_tensors(checkpoint, concat("optimizer/", slab->name), targets);
   }
+  load_tensors(checkpoint, "optimizer", targets);
 }
 
 }  // namespace dikkat

@@ -4,6 +4,7 @@
 #include "tests/support/throws.h"
 #include "tests/train/loop/tiny_run.h"
 #include "train/loop/make_optimizer.h"
+#include "train/loop/training_snapshot.h"
 #include "train/model/trained_model.h"
 
 namespace dikkat {
@@ -77,12 +78,38 @@ TEST_F(Optimizers, FrozenParametersStayAsTheyAreAndHaveNoState) {
   }
 }
 
+TEST_F(Optimizers, AreFixedWhenARunStarts) {
+  const auto run = folder / "run";
+  Trainer::start(config("adamw"), run).run(quiet, after(3));
+  for (const char* change : {"optim.kind=muon", "optim.groups=[{match='h.0.*',frozen=true}]"}) {
+    EXPECT_THROW(Trainer::resume(run, {.overrides = {change}}), InputError) << change;
+  }
+}
+
+// State that nobody would load means that another optimizer wrote the checkpoint.
+TEST_F(Optimizers, StateOfOthersIsRefused) {
+  Trainer::start(config("adamw"), folder / "run").run(quiet, after(3));
+  const CheckpointFile checkpoint = open_checkpoint(folder / "run");
+  const auto refusal = [&](const OptimConfig& c) {
+    const TrainedModel trained = load_trained_model((folder / "run").string(), false);
+    LanguageModel model(trained.config.model, trained.tokenizer->vocab_size());
+    const auto optimizer = make_optimizer(c, model.parameters());
+    model.parameters().allocate(1);
+    optimizer->reserve();
+    return testing::error_of([&] { load_optimizer(checkpoint, *optimizer); });
+  };
+  OptimConfig c = config("adamw").optim;
+  EXPECT_EQ(refusal(c), "");
+  c.groups = {{.match = "wte.weight", .frozen = true}};
+  EXPECT_NE(refusal(c).find("holds tensor /optimizer/m/wte.weight, which the optimizer does not have"), std::string::npos) << refusal(c);
+  c = config("muon").optim;
+  EXPECT_NE(refusal(c).find("/optimizer/momentum/h.0"), std::string::npos) << refusal(c);
+}
+
 TEST_F(Optimizers, AGroupThatHoldsNothingIsRefused) {
   Config c = config("adamw");
   c.optim.groups = {{.match = "h.0.atn.*", .weight_decay = 0}};
-  EXPECT_EQ(
-      testing::error_of([&] { Trainer::plan(c); }).find("optim.groups: no parameter matches \"h.0.atn.*\"; similar paths: h.0."),
-      0U);
+  EXPECT_EQ(testing::error_of([&] { Trainer::plan(c); }).find("optim.groups: no parameter matches \"h.0.atn.*\"; similar paths: h.0."), 0U);
   c.optim.groups = {{.role = Role::head, .weight_decay = 0}};
   EXPECT_EQ(testing::error_of([&] { Trainer::plan(c); }), "optim.groups: no parameter has the role \"head\"");
   c.optim.groups = {{.match = "*", .frozen = true}};
