@@ -132,7 +132,7 @@ Timing timed(index total, index probe, double budget, bool whole, F&& run) {
 Timing time_scores(index n, index d, double budget, bool whole) {
   const Pages x = random_floats(n * d, 1);
   const Pages scores(static_cast<std::size_t>(n * n) * sizeof(float), "scores");
-  if (whole) {  // it is run once: memory is to be there
+  if (whole) {  // it runs once, so its memory must be mapped before
     kernels::fill<float>(n * n, 0, {floats(scores).data()});
   }
   return timed(n, 512, budget, whole, [&](index rows) {
@@ -386,7 +386,7 @@ int main(int argc, char** argv) {
       ->delimiter(',')
       ->capture_default_str()
       ->check(CLI::Range(128, 1 << 16))
-      ->check([](const std::string& d) { return std::stoll(d) % dikkat::bench::kHeadSize == 0 ? "" : d + " is no multiple of 128"; });
+      ->check([](const std::string& d) { return std::stoll(d) % dikkat::bench::kHeadSize == 0 ? "" : d + " is not a multiple of 128"; });
   app.add_flag("--full", a.full, "Also n = 32768, d = 12288, which takes 15 GB");
   app.add_option("--budget", a.budget, "Seconds for each case; for longer cases a part is timed and scaled")
       ->capture_default_str()

@@ -84,7 +84,7 @@ def main():
             usual.append(ms)
     median = statistics.median(usual)
     print("| | steps | median, ms | longest, ms | of a usual step |\n|---|--:|--:|--:|--:|")
-    for name, times in (("usual", usual), ("that saves, with its copy", saving), ("of that, the copy", copies), ("beside a save", beside)):
+    for name, times in (("normal", usual), ("with a save, copy included", saving), ("the copy alone", copies), ("while a save is written", beside)):
         if times:
             middle = statistics.median(times)
             print(f"| {name} | {len(times)} | {middle:.1f} | {max(times):.1f} | {middle / median:.2f} |")

@@ -110,7 +110,7 @@ int run() {
 
   ParameterStore parameters;
   const SpiralNet net{Scope(parameters)};
-  parameters.allocate(1);  // places, and first values from seed 1
+  parameters.allocate(1);  // memory, and initial values from seed 1
   fmt::print("two spirals, {} points; a residual network of {} parameters\n", training.count(), parameters.parameter_count());
 
   constexpr index kSteps = 300;

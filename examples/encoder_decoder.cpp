@@ -30,14 +30,14 @@ const std::vector<Pair> kPairs = {
     {.name = "example", .line = 5, .source = "When the lamp goes out", .target = "the ships wait or turn home"},
 };
 
-/// A vocabulary of the distinct words: vocab size = count(set(words)), and four marks.
+/// A vocabulary of the distinct words: vocab size = count(set(words)), and four special tokens.
 std::unique_ptr<Tokenizer> vocabulary() {
   std::vector<std::string_view> texts;
   for (const Pair& pair : kPairs) {
     texts.insert(texts.end(), {pair.source, pair.target});
   }
   auto tokenizer = make_tokenizer("word", texts);
-  fmt::print("{} distinct words and the marks <pad> <unk> <start> <end>: a vocabulary of {}\n", tokenizer->vocab_size() - 4,
+  fmt::print("{} distinct words and the special tokens <pad> <unk> <start> <end>: a vocabulary of {}\n", tokenizer->vocab_size() - 4,
              tokenizer->vocab_size());
   return tokenizer;
 }

@@ -10,8 +10,8 @@ namespace detail {
 
 constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it leaves the nearest integer in the low bits
 
-/// p 2^n for p in [0.7, 1.5] and shifted = kRound + n. For n = -126 it is 0; n may be 128, where 2^n is no float: from the largest float on
-/// it is infinite.
+/// p 2^n for p in [0.7, 1.5] and shifted = kRound + n, with n from -126, where the result is 0, to 128. Although 2^128 is not a float, the
+/// result is right up to the largest float, and infinite above it.
 inline Vec<float> times_power_of_two(Vec<float> p, Vec<float> shifted) {
   IntVec<float> exponent;
   std::memcpy(&exponent, &shifted, sizeof exponent);  // n in the low bits
@@ -36,8 +36,8 @@ inline Vec<float> exp2_of_fraction(Vec<float> r) {
 
 /// exp of each lane. f32: relative error below 2 ulp on [-86.98, 88.72]; 0 below -86.99, inf above, NaN for NaN.
 /// Cody and Waite's reduction x = n ln 2 + r, |r| <= ln 2 / 2, then a polynomial whose relative error from e^r is at most 2e-8 (of least
-/// error among those of degree 6 that are 1 at 0). There are no branches: x is clamped to where
-/// the power of two becomes 0, or the product infinite, by itself.
+/// error among those of degree 6 that are 1 at 0). There are no branches: x is clamped to the range
+/// at whose ends the result becomes 0 or infinite by itself.
 inline Vec<float> exp(Vec<float> x) {
   constexpr float kLowest = -87.3F;   // n = -126
   constexpr float kHighest = 88.75F;  // n = 128, and more than the largest float

@@ -1,4 +1,4 @@
-"""What all columns share: a case and its verdict, the program, and the folders in which it runs."""
+"""What all tests share: a case and its verdict, the program, and the folders in which it runs."""
 
 import dataclasses
 import hashlib
@@ -28,7 +28,7 @@ class Skipped(Exception):
 
 
 class NotReached(Skipped):
-    """The fault did not come: threads took turns otherwise than in the plan."""
+    """The fault did not occur, because threads ran in another order than planned."""
 
 
 class Counts(dict):
@@ -61,8 +61,8 @@ class Outcome:
     def require_code(self, *codes):
         require(self.code in codes, f"exit code {self.code}, expected one of {codes}; the last words:", self.last_words()[:300])
 
-    def require_sentence(self, *words, alone=True):
-        """One sentence for people that has these words; `alone`: and nothing else is said."""
+    def require_message(self, *words, alone=True):
+        """Fails unless there is a one-line message with these words; `alone`: and no other output."""
         said = self.last_words()
         require(said.startswith("dikkat: "), "no message, the last words are:", said[:300] or "(none)")
         require(not alone or len(self.err.splitlines()) == 1, "more than one line:", self.err[:600])
@@ -85,7 +85,7 @@ def tiny_text(count=600):
     return "".join(text)
 
 
-# Everything that could break exact resume is in it: dropout, accumulation, clipping, warm-up, evaluation, an epoch's end in a step.
+# It has everything that could break exact resume: dropout, accumulation, clipping, warm-up, evaluation, the end of an epoch within a step.
 TINY = {
     "model": {"n_layer": 1, "n_head": 2, "n_embd": 8, "block_size": 16, "dropout": 0.1},
     "tokenizer": {"kind": "byte"},
@@ -104,7 +104,7 @@ def toml(config):
 
 
 def settings(values):
-    """--set for each of {"train.max_steps": 8}."""
+    """Arguments --set KEY=VALUE for each item of {"train.max_steps": 8}."""
     return [word for key, value in values.items() for word in ("--set", f"{key}={value if isinstance(value, str) else json.dumps(value)}")]
 
 
@@ -138,7 +138,7 @@ class Bench:
         return folder
 
     def once(self, key, make):
-        """What `make` gives, made when it is asked for first."""
+        """The result of `make`, which is called at the first use."""
         with self._lock:
             if key not in self._made:
                 self._made[key] = make()
@@ -151,8 +151,8 @@ class Bench:
         return environment
 
     def start(self, folder, arguments, threads=2, before=(), stdin=None, pipes=False, variables=None):
-        """Starts the program in `folder`, in a process group of its own; `before` goes before it (strace, prlimit). What it says goes
-        to files, or, where files are limited and it says little, to pipes."""
+        """Starts the program in `folder`, in a process group of its own; `before` is a prefix of the command (strace, prlimit). Output goes
+        to files or, if the size of files is limited, to pipes."""
         environment = {**self.environment(threads), **(variables or {})}
         return Process([*before, str(self.program), *map(str, arguments)], folder, environment, stdin, pipes)
 
@@ -191,7 +191,7 @@ class Process:
         return self._ended is not None
 
     def until(self, condition, patience=60.0):
-        """Waits until the condition holds; False if the process ended before."""
+        """Waits until the condition holds. Returns False if the process ended before."""
         deadline = time.monotonic() + patience
         while not condition():
             if self.ended() or time.monotonic() > deadline:
@@ -204,7 +204,7 @@ class Process:
             os.killpg(self.pid, signal.SIGKILL)
             while not self.ended():
                 time.sleep(0.01)
-            raise Failed(f"a hang: no end after {patience:.0f} s; last words: {self._outcome().last_words()[:300]}")
+            raise Failed(f"a hang: not finished after {patience:.0f} s; last output: {self._outcome().last_words()[:300]}")
         return self._outcome()
 
     def kill_if_running(self):
@@ -239,7 +239,7 @@ def checkpoint_name(step):
 
 
 def steps_in(run):
-    """The steps of the files under final names; anything that has no business in the folder is a failure."""
+    """The steps of the checkpoints with final names. Any other file in the folder is a failure."""
     steps = []
     folder = pathlib.Path(run) / "checkpoints"
     for name in os.listdir(folder) if folder.is_dir() else []:
@@ -261,7 +261,7 @@ def metric_lines(run):
 
 
 def result_of(run, step):
-    """What must be the same bits however often a run was interrupted: its last checkpoint, its best one's name, its metrics."""
+    """The parts of a run that must have the same bits however often it was interrupted: last checkpoint, name of the best one, metrics."""
     run = pathlib.Path(run)
     lines = []
     for line in (run / "metrics.jsonl").read_text().splitlines():
@@ -282,7 +282,7 @@ def require_same_result(found, expected):
 
 
 def require_whole(bench, folder, run="run"):
-    """All checkpoints under final names are good; their steps."""
+    """Fails unless all checkpoints with final names are good. Returns their steps."""
     steps = steps_in(folder / run)
     if steps:
         outcome = bench.run(folder, ["verify", run])
@@ -292,7 +292,7 @@ def require_whole(bench, folder, run="run"):
 
 
 def reference(bench, max_steps, values=None, threads=2, config=None):
-    """The result of an undisturbed run, and how long it takes."""
+    """The result of an undisturbed run, and its duration."""
     def make():
         folder = bench.make_folder("reference")
         if config is not None:
@@ -300,7 +300,7 @@ def reference(bench, max_steps, values=None, threads=2, config=None):
         arguments = ["train", "--config", "tiny.toml", "--out", "run", *settings({"train.max_steps": max_steps, **(values or {})})]
         outcome = bench.run(folder, arguments, threads=threads)
         require(outcome.code == 0, "the undisturbed run failed:", outcome.err[-500:])
-        # The best of three: how long a run takes without anything beside.
+        # The best of three, since other cases may run at the same time.
         shutil.rmtree(folder / "again", ignore_errors=True)
         arguments[4] = "again"
         seconds = min(outcome.seconds, bench.run(folder, arguments, threads=threads).seconds)
@@ -310,19 +310,19 @@ def reference(bench, max_steps, values=None, threads=2, config=None):
     return bench.once(("reference", max_steps, json.dumps(values, sort_keys=True), threads, json.dumps(config, sort_keys=True)), make)
 
 
-# Steps that may be made while the checkpoint of step 0 is being written beside them: the next save waits for it.
+# Steps that can be done while the checkpoint of step 0 is being written: the next save waits for it.
 BEFORE_THE_FIRST = 3
 
 
 def finish(bench, folder, begin, max_steps, expected, run="run", threads=2):
-    """Goes on with what is left of a run to its end, which must be that of the undisturbed run. Where nothing was saved, resume has to
-    say so, and the run begins anew by the arguments `begin`."""
+    """Resumes a disturbed run; its end must equal that of the undisturbed run. If nothing was saved, `resume` must say so, and the run starts
+    again with the arguments `begin`."""
     before, lines = steps_in(folder / run), metric_lines(folder / run)
     outcome = bench.run(folder, ["resume", run], threads=threads)
     if not steps_in(folder / run):
         require(not before and lines <= BEFORE_THE_FIRST, "all checkpoints are gone: there were", before, "and", lines, "lines of metrics")
         outcome.require_code(2)
-        outcome.require_sentence(run)
+        outcome.require_message(run)
         shutil.rmtree(folder / run, ignore_errors=True)
         outcome = bench.run(folder, begin, threads=threads)
     require(outcome.code == 0, f"it does not go on: exit code {outcome.code},", outcome.last_words()[:300])

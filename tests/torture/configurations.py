@@ -1,5 +1,5 @@
-"""Configurations that cannot be used: refused in a sentence that names the key and the file. No corpus exists here, so every one of them
-must end in exit code 2, a good one with a sentence about the corpus."""
+"""Invalid configurations must be refused with a message that names the key and the file. There is no corpus here, so every case must exit
+with code 2; a valid configuration with a message about the corpus."""
 
 import re
 import shutil
@@ -16,7 +16,7 @@ def refuse(bench, text, words, arguments=(), file="config.toml"):
     (folder / file).write_bytes(text if isinstance(text, bytes) else text.encode())
     outcome = bench.run(folder, ["train", "--config", file, "--out", "run", *arguments], patience=PATIENCE)
     outcome.require_code(2)
-    require_sentences(outcome, words, file)
+    require_messages(outcome, words, file)
     require(outcome.out == "", "it gave a result")
     require(not (folder / "run").exists(), "it left a run behind")
     require(outcome.peak_bytes < 400 << 20, "it took", outcome.peak_bytes >> 20, "MiB of memory")
@@ -24,8 +24,8 @@ def refuse(bench, text, words, arguments=(), file="config.toml"):
     return REFUSED
 
 
-def require_sentences(outcome, words, file):
-    """A line for each thing that is wrong, after the first one's "dikkat: "."""
+def require_messages(outcome, words, file):
+    """Fails unless there is one line for each problem; the first line begins with "dikkat: "."""
     lines = outcome.err.splitlines()
     require(lines and lines[0].startswith("dikkat: "), "no message:", outcome.err[:300])
     last_counts = re.fullmatch(r"and \d+ more", lines[-1]) is not None
@@ -45,7 +45,7 @@ def case(name, text, *words, arguments=()):
 
 
 def keys_of(bench):
-    """What `dikkat --help-config` says: (section.key, what it accepts)."""
+    """The keys in `dikkat --help-config`: (section.key, accepted values)."""
     def make():
         outcome = bench.run(bench.folder, ["--help-config"])
         require(outcome.code == 0, "--help-config fails:", outcome.last_words())
@@ -61,7 +61,7 @@ def keys_of(bench):
 
 
 def with_value(key, value):
-    """The good configuration with one line more, in a section that may be there already."""
+    """The good configuration with one more line, in a section that may exist already."""
     section, name = key.split(".")
     config = {part: dict(values) for part, values in GOOD.items()}
     config.setdefault(section, {}).pop(name, None)
@@ -70,7 +70,7 @@ def with_value(key, value):
 
 
 def wrong_values(description):
-    """(name, TOML) of what the key cannot be."""
+    """(name, TOML) of values that the key does not accept."""
     if description.startswith("one of"):
         return [("unknown word", '"no such word"'), ("number", "7"), ("empty", '""')]
     if description.startswith("an integer"):
@@ -187,6 +187,6 @@ def random_ones(bench, root):
 def cases(bench, root):
     yield from by_hand(bench)
     everything = list(by_key(bench))
-    # Per commit each key once or twice, and not always the same way.
+    # For each commit, every key once or twice, in varying ways.
     yield from everything if bench.long else everything[::3]
     yield from random_ones(bench, root)

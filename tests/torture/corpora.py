@@ -1,4 +1,4 @@
-"""Texts that people give by mistake, or a stranger gives: the program trains on them, or says in a sentence what is wrong."""
+"""Corpora that are mistakes or malicious: the program must train on them or refuse them with a message."""
 
 import gzip
 import os
@@ -16,7 +16,7 @@ BLOCK = 16          # tiny.toml's block_size
 
 
 def zstd_frame(data):
-    """A frame with one block that is stored as it is; less than 256 bytes."""
+    """A zstd frame with one uncompressed block of less than 256 bytes."""
     block = (len(data) << 3 | 1).to_bytes(3, "little")
     return b"\x28\xB5\x2F\xFD\x20" + bytes([len(data)]) + block + data
 
@@ -44,7 +44,7 @@ def refused(name, contents, words, values=None, file="corpus.txt", **options):
 
 
 def corpus_case(name, contents, values, file, words, given=None, stdin=None, user=None, patience=120):
-    """`contents`: bytes of `file`, or a function that prepares the folder; `words`: those that the refusal has, None where it runs."""
+    """`contents`: the bytes of `file`, or a function that prepares the folder; `words`: words of the refusal, None if training must work."""
     def run(bench, _):
         folder = bench.make_folder(name)
         (folder / "meta.json").write_text(META)
@@ -56,12 +56,12 @@ def corpus_case(name, contents, values, file, words, given=None, stdin=None, use
         before = []
         if user == "nobody" and bench.is_root:
             if shutil.which("setpriv") is None:
-                raise Skipped("root reads everything, and there is no setpriv to be somebody else")
+                raise Skipped("root can read everything, and setpriv, to run as another user, is not installed")
             before = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
             probe = bench.run(folder, ["--version"], before=before)
             if probe.code != 0:
                 raise Skipped("root reads everything, and the program lies where nobody else can start it")
-        # What is refused while it is read must leave no run behind, wherever that would be.
+        # A refused corpus must leave no run directory behind.
         arguments = ["train", "--config", "tiny.toml", "--out", "run", "--corpus", *(given or [file]),
                      *settings({"train.max_steps": 2, "train.checkpoint_interval": 2, **values})]
         source = open(folder / stdin, "rb") if stdin else None
@@ -75,7 +75,7 @@ def corpus_case(name, contents, values, file, words, given=None, stdin=None, use
             verdict = SURVIVED
         else:
             outcome.require_code(2)
-            outcome.require_sentence(*words)
+            outcome.require_message(*words)
             require(outcome.out == "", "it gave a result:", outcome.out[:200])
             require(not (folder / "run").exists(), "it left a run behind")
             verdict = REFUSED
@@ -135,7 +135,7 @@ def bomb(byte, mebibytes):
 
 
 def shrinking(bench, _):
-    """A file of tokens that is cut short while a run reads it where it lies."""
+    """A token file that is truncated while a run has it mapped."""
     folder = bench.make_folder("shrinking")
     (folder / "meta.json").write_text(META)
     (folder / "corpus.bin").write_bytes(b"".join((i * 7 % 4).to_bytes(2, "little") for i in range(1 << 20)))
@@ -149,20 +149,20 @@ def shrinking(bench, _):
     finally:
         process.kill_if_running()
     outcome.require_code(1, 2)
-    outcome.require_sentence("corpus.bin", alone=False)
+    outcome.require_message("corpus.bin", alone=False)
     require(require_whole(bench, folder), "no checkpoint is left")
     resumed = bench.run(folder, ["resume", "run"])
     resumed.require_code(2)  # the corpus has changed
-    resumed.require_sentence("corpus.bin")
+    resumed.require_message("corpus.bin")
     shutil.rmtree(folder)
     return REFUSED
 
 
 def sparse_tokens(bench, _):
-    """Ten gigabytes of token 0, in no block of the disk: they are tokens, so the run goes its way, in bounded memory of its own."""
+    """Ten gigabytes of token 0 in a sparse file: these are valid tokens, so training must work, in bounded memory."""
     folder = bench.make_folder("sparse")
     (folder / "meta.json").write_text(META)
-    # Not in memory, where a page that is looked at is one that is taken.
+    # Not on a tmpfs, where reading a page would allocate it.
     with tempfile.NamedTemporaryFile(suffix=".bin", dir="/var/tmp") as corpus:
         corpus.truncate(10 << 30)
         process = bench.start(folder, ["train", "--config", "tiny.toml", "--out", "run", "--corpus", corpus.name,

@@ -1,4 +1,4 @@
-// Damage to a checkpoint, in process and by the thousands: every case must be refused in words. tests/torture/damage.py starts it.
+// Damages a checkpoint in thousands of ways, in process. Every case must be refused with a message. tests/torture/damage.py starts it.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -15,14 +15,14 @@
 namespace dikkat::torture {
 namespace {
 
-/// A file in memory with the bytes of a good checkpoint, to be damaged and mended again.
+/// A file in memory with the bytes of a good checkpoint, which cases damage and restore.
 class Patient {
  public:
   explicit Patient(const std::filesystem::path& original) : bytes_(read_file(original)), path_(folder_ / "step-000000001.h5") {
     write_file(path_, bytes_);
     file_ = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
     require(file_ >= 0 && !bytes_.empty(), original.string(), " cannot be copied to ", path_.string());
-    require(refusal(path_).empty(), original.string(), " is no good checkpoint: ", refusal(path_));
+    require(refusal(path_).empty(), original.string(), " is not a good checkpoint: ", refusal(path_));
   }
   Patient(const Patient&) = delete;
   Patient& operator=(const Patient&) = delete;
@@ -39,7 +39,7 @@ class Patient {
     write(at, std::string_view(bytes_).substr(static_cast<std::size_t>(at), static_cast<std::size_t>(count)));
   }
 
-  /// One case: the file as it is now must be refused in a sentence with its name. `name` is asked for after a failure.
+  /// One case: the damaged file must be refused with a message that has its name. `name` is called after a failure.
   void judge(Tally& tally, const std::function<std::string()>& name) const {
     ++tally.cases;
     std::string text;
@@ -52,7 +52,7 @@ class Patient {
       tally.fail(name() + ": accepted");
     } else if (!text.starts_with(path_.string() + " ") || text.size() < path_.string().size() + 10 ||
                text.find('\n') != std::string::npos) {
-      tally.fail(name() + ": no sentence with the file's name: " + text);
+      tally.fail(name() + ": no message with the file's name: " + text);
     } else {
       ++tally.refused;
     }
@@ -67,7 +67,7 @@ class Patient {
 
 std::string name_of(const char* what, index at, index how) { return concat(what, ' ', at, ' ', how); }
 
-/// Bytes begin ... end: each bit, or one that the seed says.
+/// Flips bits of bytes begin to end - 1: each bit, or one chosen by the seed.
 void flip(Patient& patient, Tally& tally, index begin, index end, bool every_bit, std::mt19937_64& random) {
   for (index at = begin; at < std::min(end, patient.size()); ++at) {
     for (index bit = every_bit ? 0 : static_cast<index>(random() % 8), last = every_bit ? 8 : bit + 1; bit < last; ++bit) {
@@ -88,7 +88,7 @@ void truncate(Patient& patient, Tally& tally, index begin, index end) {
   patient.heal(0, patient.size());
 }
 
-/// begin ... end bytes of junk behind the file: noise, zeros, and the file's own beginning.
+/// Appends begin to end - 1 bytes of junk to the file: noise, zeros, or the file's own beginning.
 void append(Patient& patient, Tally& tally, index begin, index end, std::mt19937_64& random) {
   std::string noise(static_cast<std::size_t>(end) + 1, '\0');
   std::generate(noise.begin(), noise.end(), [&] { return static_cast<char>(random()); });
@@ -102,7 +102,7 @@ void append(Patient& patient, Tally& tally, index begin, index end, std::mt19937
   patient.resize(patient.size());
 }
 
-/// What disks and people do: sectors that are lost, repeated or swapped, runs of noise, bytes that are missing.
+/// Typical damage: lost, repeated or swapped sectors, noise, missing bytes.
 void mangle(Patient& patient, Tally& tally, index count, std::mt19937_64& random) {
   const auto below = [&](index limit) { return static_cast<index>(random() % static_cast<std::uint64_t>(limit)); };
   constexpr index kSector = 512;
@@ -136,7 +136,7 @@ void mangle(Patient& patient, Tally& tally, index count, std::mt19937_64& random
   patient.heal(0, patient.size());
 }
 
-/// A checkpoint of GPT-2's size: `count` bits flipped anywhere.
+/// A checkpoint of GPT-2's size: flips `count` bits at random positions.
 void flip_in_a_large_one(Tally& tally, index count, std::mt19937_64& random) {
   const ScratchDirectory scratch(ScratchDirectory::On::disk);
   Sample sample;

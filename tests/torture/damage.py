@@ -1,4 +1,4 @@
-"""Damaged and hostile checkpoints: in process by the thousands, and some through the program."""
+"""Damaged and hostile checkpoints: thousands in process, and some with the program."""
 
 import json
 import os
@@ -14,7 +14,7 @@ def tool(bench, name, *arguments):
     """The verdict of a C++ program of this folder."""
     program = bench.tools / name
     if not program.exists():
-        raise Failed(f"{program} is not there: cmake --build --preset dev --target torture_{name}")
+        raise Failed(f"{program} does not exist: cmake --build --preset dev --target torture_{name}")
     outcome = Process([str(program), *map(str, arguments)], bench.folder, bench.environment()).wait(3600)
     require(outcome.code == 0, f"{name} ended with {outcome.code}:", outcome.last_words()[:500])
     return json.loads(outcome.out)
@@ -27,7 +27,7 @@ def counted(name, *arguments):
 
 
 def small_checkpoint(bench):
-    """Of a run of the program: 72 KB."""
+    """A checkpoint of 72 KB from a run of the program."""
     def make():
         folder = bench.make_folder("small")
         outcome = bench.run(folder, kills.begin_arguments({}))
@@ -88,7 +88,7 @@ def through_the_program(bench, kind, count):
             command = commands[number % len(commands)]
             outcome = bench.run(folder, [command[0], "damaged.h5", *command[1:]])
             outcome.require_code(2)
-            outcome.require_sentence("damaged.h5")
+            outcome.require_message("damaged.h5")
             require(outcome.out == "", "it gave a result:", outcome.out[:200])
             shutil.rmtree(folder)
             return REFUSED
@@ -125,7 +125,7 @@ def hostile(bench):
             outcome.require_code(2)  # the good one too: its configuration is no model's
             if name == "good":
                 return REFUSED
-            outcome.require_sentence(f"{name}.h5")
+            outcome.require_message(f"{name}.h5")
             require(outcome.out == "", "it gave a result:", outcome.out[:200])
             return REFUSED
         return run

@@ -1,4 +1,4 @@
-"""Calls that fail while a run saves: by strace, on a full file system, and under a limit on the size of files."""
+"""Failing system calls while a run saves: injected by strace, on a full file system, and with a limit on the size of files."""
 
 import errno
 import os
@@ -13,12 +13,12 @@ from bench import (REFUSED, SURVIVED, Case, NotReached, Skipped, checkpoint_name
 STEPS = kills.STEPS
 
 
-# What a save cannot do without: an error of one of these that is not told is a save that is not there.
+# The calls that every save needs: if one of them fails without a message, the save was lost silently.
 NEEDED = ("fallocate", "pwrite64", "ftruncate", "fsync", "rename")
 
 
 def judge(bench, folder, outcome, values, log, before, code, silent=False, needed=False):
-    """What must hold after a run in which a call failed with the errno `code` (None: any); `needed`: it may not end well."""
+    """Checks a run in which a call failed with the errno `code` (None: any). `needed`: the run must have failed."""
     if not traced.came(log):
         require(outcome.code == 0, "no fault came, and it failed:", outcome.last_words()[:300])
         raise NotReached()
@@ -34,7 +34,7 @@ def judge(bench, folder, outcome, values, log, before, code, silent=False, neede
         require_same_result(result_of(folder / "run", STEPS), result)
         return SURVIVED
     if not silent and not traced.words_lost(log):
-        outcome.require_sentence(*([os.strerror(code)] if code is not None else []), alone=False)
+        outcome.require_message(*([os.strerror(code)] if code is not None else []), alone=False)
     finish(bench, folder, None, STEPS, result)
     return REFUSED
 
@@ -53,7 +53,7 @@ def fail_at(event, values, effect, for_ever, code, silent=False):
 
 
 def fail_in_the_beginning(event, is_new, values, code):
-    """An error before the first step: the run begins nonetheless, or says why not."""
+    """An error before the first step: the run begins all the same, or says why it does not."""
     def run(bench, _):
         begin = begin_arguments(values)
         before = kills.half_done(bench, values)
@@ -71,7 +71,7 @@ def fail_in_the_beginning(event, is_new, values, code):
             require_same_result(result_of(folder / "run", STEPS), result)
             return SURVIVED
         if not traced.words_lost(log):
-            outcome.require_sentence(alone=False)
+            outcome.require_message(alone=False)
         steps = require_whole(bench, folder)
         require(is_new or set(steps) >= set(steps_in(before / "run")), "checkpoints are gone; there are", steps)
         if (folder / "run").exists():
@@ -82,7 +82,7 @@ def fail_in_the_beginning(event, is_new, values, code):
 
 
 def fail_and_go_on(event, code):
-    """An error within a save, in a run that is to go on: it says so and goes on, unless the last checkpoint cannot be written."""
+    """An error within a save, with on_failed_save = "continue": the run reports it and continues, unless it hits the last checkpoint."""
     values = {"train.on_failed_save": "continue", "train.async_save": True}
 
     def run(bench, _):
@@ -104,7 +104,7 @@ def fail_and_go_on(event, code):
             verdict = REFUSED
         else:
             require(STEPS in steps, "it ended well without its last checkpoint; there are", steps)
-            # Not the best one, which may not have been saved.
+            # Except the best one, which may not have been saved.
             found = result_of(folder / "run", STEPS)
             require(found["metrics"] == result["metrics"], "silently wrong: the metrics differ from those of the undisturbed run")
             verdict = SURVIVED
@@ -127,7 +127,7 @@ def by_strace(bench):
             events = kills.chosen(events, True, 0)
         events = [e for e in events if e.call in FAILING]
         if not bench.long:
-            # The first, a middle and the last one of each kind; of the errors they take turns.
+            # The first, a middle and the last call of each kind, with alternating errors.
             events = [e for call in FAILING for of_kind in [[e for e in events if e.call == call]] if of_kind
                       for e in ([of_kind[0], of_kind[len(of_kind) // 2], of_kind[-1]] if not asynchronous else of_kind[-1:])]
         for number, event in enumerate(events):
@@ -135,11 +135,11 @@ def by_strace(bench):
             if not bench.long or event.call in ("pread64", "pwrite64"):  # hundreds of calls, so that each kind has its share of them
                 kinds = [kinds[(number * 3) % 8]]
             for error, for_ever in kinds:
-                # What is to be told cannot be where nothing can be written any more.
+                # If nothing can be written any more, no message can be expected.
                 silent = event.call == "write" and for_ever
                 yield Case(f"{mode} {event.name} {error}{' for ever' if for_ever else ''}",
                            fail_at(event, values, f"error={error}", for_ever, getattr(errno, error), silent))
-        # A disk that loses a write and says that all is well: reading back finds it.
+        # A disk that loses a write and reports success: reading back must find it.
         writes = [e for e in events if e.call == "pwrite64" and e.wanted_bytes() > 0]
         for event in writes if bench.long else writes[-2:]:
             yield Case(f"{mode} {event.name} lost", fail_at(event, values, f"retval={event.wanted_bytes()}", False, None))
@@ -176,21 +176,21 @@ def bytes_of_a_checkpoint(bench):
 
 
 def after_a_full_disk(bench, folder, outcome, begin, values, code):
-    """`folder` has room again."""
+    """Frees the space in `folder`."""
     outcome.require_code(0, 1, 2)
     require_whole(bench, folder)
     result = reference(bench, STEPS, values)[0]
     if outcome.code == 0:
         require_same_result(result_of(folder / "run", STEPS), result)
         return SURVIVED
-    outcome.require_sentence(alone=False)
+    outcome.require_message(alone=False)
     said = outcome.last_words()
     require(os.strerror(code) in said or "bytes are needed" in said, "the reason is not told:", said[:300])
     if not (folder / "run" / "checkpoints").is_dir():
         require(not steps_in(folder / "run"))
         shutil.rmtree(folder / "run", ignore_errors=True)
         again = bench.run(folder, begin)
-        require(again.code == 0, "it does not begin anew:", again.last_words()[:300])
+        require(again.code == 0, "it does not start again:", again.last_words()[:300])
         require_same_result(result_of(folder / "run", STEPS), result)
         return REFUSED
     finish(bench, folder, begin, STEPS, result)
@@ -214,7 +214,7 @@ def small_file_system(kib, values):
             outcome = bench.run(room, begin)
             if kib << 10 < bytes_of_a_checkpoint(bench):
                 outcome.require_code(2)
-                outcome.require_sentence("there is no room for the next checkpoint", "bytes are needed")
+                outcome.require_message("there is no room for the next checkpoint", "bytes are needed")
                 require(not (room / "run").exists(), "a run was begun that has no room")
             subprocess.run(["mount", "-o", "remount,size=64m", str(room)], check=True)
             verdict = after_a_full_disk(bench, room, outcome, begin, values, errno.ENOSPC)

@@ -1,4 +1,4 @@
-// Every call of a save fails, once and for ever, in every way: the save says so and harms nothing, or takes no notice.
+// Every system call of a save fails in every way, once or permanently: the save must report it and harm nothing, or succeed.
 #include "train/io/faults.h"
 
 #include <cerrno>
@@ -35,7 +35,7 @@ class Save {
     expected_ = read_file(save_checkpoint(elsewhere.path(), new_.snapshot).path());
   }
 
-  /// Whether the plan's moment came at all; its case is counted if so.
+  /// Whether the planned call was reached; if so, the case is counted.
   bool strike(Tally& tally, const FaultPlan& plan, Verdict expected, const std::string& name) {
     if (plan.effect == Effect::kill) {
       return kill(tally, plan, name);
@@ -128,7 +128,7 @@ int run(index elements) {
   for (const Operation operation :
        {Operation::open, Operation::allocate, Operation::write, Operation::read, Operation::sync, Operation::size}) {
     save.strike(tally, {.operation = operation, .nth = 1, .for_ever = true, .error = EINTR}, Verdict::failed_loudly,
-                concat("EINTR for ever, ", name_of(operation)));
+                concat("EINTR permanently, ", name_of(operation)));
   }
   at_every_call("kill", {.effect = Effect::kill}, Verdict::absorbed);
   tally.print();

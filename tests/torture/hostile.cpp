@@ -1,5 +1,5 @@
-// Checkpoints from a stranger: their hashes are right, their index is hostile. Writes each as FOLDER/NAME.h5, beside other.h5, a file that
-// none of them has any business to lead to; prints the names. `good.h5` among them is put together without a change.
+// Malicious checkpoints: their hashes are valid, their index is hostile. Writes each as FOLDER/NAME.h5, and other.h5, a file that none of
+// them may make the program read. Prints the names. good.h5 among them is unchanged.
 #include "tests/torture/program.h"
 #include "tests/torture/tally.h"
 #include "tests/train/checkpoint/forged.h"

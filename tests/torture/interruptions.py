@@ -1,4 +1,4 @@
-"""Signals in every phase of a run, several processes on one directory, and stops after which other numbers of threads go on."""
+"""Signals in every phase of a run, several processes on one directory, and stops followed by a resume with another number of threads."""
 
 import re
 import shutil
@@ -26,7 +26,7 @@ def evaluating(bench):
 
 
 def after_a_signal(bench, folder, outcome, name, begin, max_steps, expected, began, too_late):
-    """`too_late`: the signal came when the run was all but over, so that it may have ended as if there had been none."""
+    """`too_late`: the signal came at the end of the run, which may then have ended as if there had been none."""
     number = getattr(signal, "SIG" + name.split()[0])
     own = -number if name == "QUIT" else 128 + number  # QUIT is not handled: as a kill
     outcome.require_code(own, *([0] if too_late else []))
@@ -120,7 +120,7 @@ def signals(bench):
 
 
 def crowd(kind, count):
-    """`count` writers at once, of which one is to win."""
+    """`count` writers at once; exactly one must succeed."""
     def run(bench, random):
         folder = bench.make_folder("crowd")
         endless = {"train.max_steps": 1_000_000, "train.checkpoint_interval": 200, "train.eval_interval": 999_999,
@@ -147,9 +147,9 @@ def crowd(kind, count):
                 if process is not winner:
                     outcome = process.wait(1)
                     outcome.require_code(2)
-                    outcome.require_sentence("run", alone=True)
+                    outcome.require_message("run", alone=True)
                     said = outcome.last_words()
-                    # Between locking and signing the holder has no name yet. A start may also find what the winner has written.
+                    # Until the winner has written its process id, the message has none. A start may also find the winner's files.
                     named = f"in use by process {winner.pid}:" in said or "in use by another process" in said
                     require(named or "is not empty" in said, "the holder is not named:", said)
             winner.send(signal.SIGTERM)
@@ -176,7 +176,7 @@ EXACT = {"train.checkpoint_interval": 5, "train.eval_interval": 7}
 
 
 def stopped_and_resumed(step, first, then):
-    """Stopped after a step with so many threads, finished with others."""
+    """Stops after a step with one number of threads and finishes with another."""
     def run(bench, _):
         expected = reference(bench, EXACT_STEPS, EXACT)[0]
         folder = bench.make_folder("exact")
@@ -206,8 +206,8 @@ def exactness(bench):
         yield Case(f"step {step}, {first} then {then} threads", stopped_and_resumed(step, first, then))
 
 
-# From a width of 85 on, some machine code of oneDNN takes its stack from the heap: a handler's frame on a computing thread would destroy what lies
-# below it there (docs/RELIABILITY.md).
+# From a width of 85 on, some machine code of oneDNN uses heap memory as its stack: the frame of a handler on a computing thread would overwrite
+# the heap below it (docs/RELIABILITY.md).
 WIDTHS = {
     "tiny": {},
     "width 128": {"n_layer": 2, "n_head": 4, "n_embd": 128, "block_size": 32},
@@ -217,7 +217,7 @@ TICK = 1000  # microseconds
 
 
 def ticking(width, steps):
-    """A whole run with a signal every millisecond, whose handler does nothing, has the bits of one without."""
+    """A whole run with a signal every millisecond, and an empty handler, must have the same bits as one without signals."""
     def run(bench, _):
         config = {**bench.tiny_config()}
         config["model"] = {**TINY["model"], **WIDTHS[width]}

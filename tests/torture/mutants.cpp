@@ -1,4 +1,4 @@
-// To be preloaded into the program (LD_PRELOAD): what DIKKAT_MUTANT names goes wrong in it. mutants.py makes torture find each out.
+// Preloaded into the program (LD_PRELOAD), this breaks what DIKKAT_MUTANT names. mutants.py checks that torture finds each mutation.
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -18,13 +18,13 @@ bool is(const char* mutant) {
   return name != nullptr && std::strcmp(name, mutant) == 0;
 }
 
-/// What the C library has under this name.
+/// The C library's function of this name.
 template <class Function>
 Function* real(const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
 }
 
-/// All checkpoints but the newest.
+/// Removes all checkpoints except the newest.
 void remove_older_checkpoints() {
   std::set<std::filesystem::path> checkpoints;
   std::error_code error;
@@ -80,7 +80,7 @@ int statvfs(const char* path, struct statvfs* told) noexcept {
 
 namespace {
 
-/// Before main(): of a run that is to go on, nothing is left.
+/// Before main(): removes everything of the run that is to be resumed.
 [[gnu::constructor]] void forget() {
   std::error_code error;
   if (is("forgets") && std::filesystem::exists("run/metrics.jsonl", error)) {

@@ -1,4 +1,4 @@
-"""Programs that break a promise, and the column of torture that has to find each out: a test of the tests. mutants.py PROGRAM TOOLS"""
+"""Tests the torture: programs that each break a promise, and the torture test that must find it. mutants.py PROGRAM TOOLS"""
 
 import os
 import pathlib
@@ -9,7 +9,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-# what is wrong with it (mutants.cpp), and who has to see that
+# the mutation (mutants.cpp), and the test that must fail
 MUTANTS = (
     ("deaf", "signals"),
     ("open", "ticks"),

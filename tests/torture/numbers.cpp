@@ -1,5 +1,5 @@
-// NaN and infinity at every site of a step: in weights, in what each op gives, in the loss, in gradients and in moments. Never applied,
-// never saved; the run stops with a sentence that names step and tensor, or skips the step where that is asked for. Prints a line of JSON.
+// NaN and infinity at every site of a step: in weights, results of ops, the loss, gradients and optimizer state. They must never be applied
+// or saved. The run must stop with a message that names step and tensor, or skip the step if configured so. Prints a line of JSON.
 #include <cmath>
 #include <functional>
 #include <map>
@@ -18,7 +18,7 @@ constexpr float kValues[] = {std::numeric_limits<float>::quiet_NaN(), std::numer
 
 const char* name_of(float value) { return std::isnan(value) ? "NaN" : value > 0 ? "Inf" : "-Inf"; }
 
-/// Counts what runs in a step, and strikes in step kBadStep.
+/// Counts the ops of a step, and injects the value in step kBadStep.
 class Site : public Profile {
  public:
   explicit Site(std::function<void(const OpRun&, index call)> forward, std::function<void(index call)> backward)
@@ -52,7 +52,7 @@ class Experiment {
   }
 
   const std::vector<std::string>& tensors() const { return tensors_; }
-  /// The calls of a step: number, op.
+  /// The ops of a step, by number of the call.
   const std::map<index, std::string>& ops() const { return ops_; }
 
   void weight(Tally& tally, const std::string& tensor, float value) {
@@ -78,7 +78,7 @@ class Experiment {
           trainer.set_profile(&site);
           trainer.run(events, never);
         },
-        std::isinf(value));  // of which something finite may come, as of exp(-inf)
+        std::isinf(value));  // the result may be finite, as exp(-inf) is
   }
 
   void gradient(Tally& tally, const std::string& tensor, float value, const char* on_nonfinite) {
@@ -96,7 +96,7 @@ class Experiment {
           });
   }
 
-  /// In a checkpoint, from which the run goes on.
+  /// The value is in a checkpoint that the run continues from.
   void stored(Tally& tally, const std::string& group, const std::string& tensor, float value) {
     const std::string name = concat(name_of(value), " in /", group, '/', tensor, " of a checkpoint");
     const std::filesystem::path run = next_run();
@@ -175,7 +175,7 @@ class Experiment {
     ++tally.refused;
   }
 
-  /// As where dropout left out what was not finite.
+  /// As when dropout has dropped the value that was not finite.
   bool ended_undisturbed(const std::filesystem::path& run) {
     const auto end_of = [](const std::filesystem::path& of) { return contents(checkpoint_directory(of) / checkpoint_name(9)); };
     const std::filesystem::path reference = folder_ / "undisturbed";
@@ -186,7 +186,7 @@ class Experiment {
     return end_of(run) == end_of(reference);
   }
 
-  /// Of the run's checkpoints, which must all be good and finite but for `known`.
+  /// Checks the run's checkpoints, which must all be good and finite, except for `known`.
   static std::string first_bad_checkpoint(const std::filesystem::path& run, const std::filesystem::path& known) {
     for (const CheckpointEntry& entry : list_checkpoints(run)) {
       if (entry.path == known) {

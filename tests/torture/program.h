@@ -5,7 +5,7 @@
 
 namespace dikkat::torture {
 
-/// What main() of these programs is: `run` gives the exit code; what it throws, and how the program is called, are told on stderr.
+/// The main() of these programs: returns the exit code of `run`; prints exceptions and the usage on stderr.
 template <class Run>
 int run_program(const char* usage, Run&& run) {
   try {

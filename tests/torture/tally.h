@@ -10,7 +10,7 @@
 
 namespace dikkat::torture {
 
-/// What became of many cases; printed as one line of JSON for tests/torture/*.py.
+/// The outcomes of many cases, printed as one line of JSON for tests/torture/*.py.
 struct Tally {
   index cases = 0;
   index survived = 0;

@@ -1,5 +1,5 @@
-// To be preloaded into the program (LD_PRELOAD): a timer sends the process a signal every DIKKAT_TICK microseconds from before main() on,
-// and a handler counts them. At the end the count goes to the file DIKKAT_TICKS.
+// Preloaded into the program (LD_PRELOAD), this sets a timer before main() that sends the process a signal every DIKKAT_TICK microseconds.
+// A handler counts them, and at the end the count is written to the file DIKKAT_TICKS.
 #include <atomic>
 #include <csignal>
 #include <cstdio>

@@ -1,4 +1,4 @@
-"""Fault enumerations on the built program: scripts/torture.sh starts this, `--help` tells how."""
+"""Injects faults into the built program. scripts/torture.sh starts this; --help lists the options."""
 
 import argparse
 import concurrent.futures
@@ -33,18 +33,18 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 COLUMNS = (
     ("kill-at-syscall", "kill -9 at every system call of saves", kills.at_syscalls),
     ("kill-at-random", "kill -9 at a random time of a run, resume, compare bits", kills.at_random_times),
-    ("error-at-syscall", "ENOSPC, EIO, EDQUOT, EINTR, lost writes, once and for ever (strace)", errors.by_strace),
+    ("error-at-syscall", "ENOSPC, EIO, EDQUOT, EINTR, lost writes, once or permanently (strace)", errors.by_strace),
     ("error-in-process", "every call of a save: 3 errors, EINTR, short counts, kills (in process)", damage.faults),
     ("full-disk", "a full file system, RLIMIT_FSIZE", errors.full_disks),
     ("flips", "bits flipped in a checkpoint", damage.flips),
-    ("truncations", "a checkpoint cut short", damage.truncations),
+    ("truncations", "truncated checkpoints", damage.truncations),
     ("junk", "bytes appended to a checkpoint", damage.junk),
     ("mangled", "sectors lost, repeated, swapped; bytes changed, missing, added", damage.mangled),
-    ("hostile", "hostile indexes behind right hashes, by hand", damage.hostile),
-    ("corpora", "texts: empty, huge, broken, hostile, no files", corpora.cases),
-    ("configurations", "configurations: unknown, twice, wrong, out of range, mutated", lambda bench: configurations.cases(bench, ROOT)),
+    ("hostile", "hostile indexes with valid hashes", damage.hostile),
+    ("corpora", "texts: empty, huge, broken, hostile, not files", corpora.cases),
+    ("configurations", "configurations: unknown and repeated keys, wrong types, out of range, mutated", lambda bench: configurations.cases(bench, ROOT)),
     ("numbers", "NaN and Inf in weights, activations, loss, gradients, moments", damage.numbers),
-    ("signals", "INT, TERM, HUP, two INTs, QUIT in every phase", interruptions.signals),
+    ("signals", "INT, TERM, HUP, two INTs, QUIT in every phase of a run", interruptions.signals),
     ("ticks", "a signal every millisecond through whole runs, same bits", interruptions.ticks),
     ("processes", "two to eight writers of one run directory", interruptions.several_processes),
     ("threads", "stopped at a step, resumed with another number of threads", interruptions.exactness),
@@ -52,27 +52,27 @@ COLUMNS = (
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(prog="scripts/torture.sh", description="Runs fault enumerations on the built program and prints what "
-                                     "became of each. Exit code 1 when anything failed.")
-    parser.add_argument("--program", default=str(ROOT / "build/dev/dikkat"), help="the program under test; default: build/dev/dikkat")
-    parser.add_argument("--tools", help="where damage and the other C++ programs of tests/torture are; default: tests/ beside the program")
+    parser = argparse.ArgumentParser(prog="scripts/torture.sh", description="Injects faults into the built program and prints a table of "
+                                     "the outcomes. Exits with 1 if any case failed.")
+    parser.add_argument("--program", default=str(ROOT / "build/dev/dikkat"), help="program under test; default: build/dev/dikkat")
+    parser.add_argument("--tools", help="folder of the C++ programs of tests/torture; default: tests/ beside the program")
     parser.add_argument("--long", action="store_true",
-                        help="larger counts; what is finished is kept in build/torture/long.json, and the next call goes on")
-    parser.add_argument("--state", metavar="FILE", default=str(ROOT / "build/torture/long.json"), help="another place for what is finished")
-    parser.add_argument("--afresh", action="store_true", help="with --long: forget what is finished")
-    parser.add_argument("--only", action="append", metavar="NAME", help="this test alone (may be given again)")
-    parser.add_argument("--case", metavar="NAME", help="of that test, this case alone")
-    parser.add_argument("--list", action="store_true", help="the names of all tests; with --only the cases of one")
-    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="cases at a time; default: the cores")
-    parser.add_argument("--seed", type=int, default=1, help="of all that is random")
-    parser.add_argument("--json", metavar="FILE", help="write the table there as well")
+                        help="larger counts; finished cases are recorded in build/torture/long.json, and the next call continues")
+    parser.add_argument("--state", metavar="FILE", default=str(ROOT / "build/torture/long.json"), help="file that records finished cases")
+    parser.add_argument("--afresh", action="store_true", help="with --long: start again from the first case")
+    parser.add_argument("--only", action="append", metavar="NAME", help="run only this test (repeatable)")
+    parser.add_argument("--case", metavar="NAME", help="run only this case of the test")
+    parser.add_argument("--list", action="store_true", help="list all tests; with --only, the cases of that test")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="cases to run in parallel; default: number of cores")
+    parser.add_argument("--seed", type=int, default=1, help="seed of all random choices")
+    parser.add_argument("--json", metavar="FILE", help="also write the table to this file")
     parser.add_argument("--keep", action="store_true", help="keep the folders of failed cases")
-    parser.add_argument("--minutes", type=float, help="with --long: begin no case after so many")
+    parser.add_argument("--minutes", type=float, help="with --long: start no case after this many minutes")
     return parser.parse_args()
 
 
 class Progress:
-    """What is finished of a long run, by test and case; of this program alone."""
+    """Finished cases of a long run, by test and case. Only for the program with this identity."""
 
     def __init__(self, path, identity, afresh):
         self._path = path
@@ -84,7 +84,7 @@ class Progress:
             if state.get("of") == identity:
                 self._state = state
             else:
-                print(f"{path} is of another program or seed: the long run begins anew", file=sys.stderr)
+                print(f"{path} is of another program or seed: starting the long run again", file=sys.stderr)
 
     def of(self, column, case):
         return self._state["finished"].get(column, {}).get(case)
@@ -108,7 +108,7 @@ class Progress:
             self._save()
 
 
-NOT_REACHED = "the fault did not come"
+NOT_REACHED = "the fault did not occur"
 
 
 def run_case(bench, column, case):
@@ -121,7 +121,7 @@ def run_case(bench, column, case):
         elif verdict in (SURVIVED, REFUSED):
             result[verdict] = 1
         else:
-            raise Failed(f"the case gave no verdict: {verdict!r}")
+            raise Failed(f"the case returned no verdict: {verdict!r}")
     except NotReached:
         result.update(cases=0, skipped=NOT_REACHED)
     except Skipped as reason:
@@ -187,7 +187,7 @@ def print_row(widths, cells):
 
 def main():
     options = parse_arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # by way of what cleans up
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # an exception, so that everything is cleaned up
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_IGN:  # by bash's & or nohup: programs would inherit that, but no handler
             signal.signal(number, lambda *_: None)
@@ -201,7 +201,7 @@ def main():
         return 0
     options.program = str(pathlib.Path(options.program).resolve())
     if not os.access(options.program, os.X_OK):
-        sys.exit(f"torture: {options.program} is not there: cmake --preset dev && cmake --build --preset dev")
+        sys.exit(f"torture: {options.program} does not exist: cmake --preset dev && cmake --build --preset dev")
     if shutil.which("strace") is None:
         sys.exit("torture: strace is missing: scripts/install-packages.sh --test")
     tools = options.tools or str(pathlib.Path(options.program).parent / "tests/torture")

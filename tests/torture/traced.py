@@ -1,4 +1,4 @@
-"""strace: which system calls a run makes, and a fault at exactly one of them."""
+"""With strace: lists the system calls of a run, and injects a fault at exactly one of them."""
 
 import dataclasses
 import os
@@ -8,7 +8,7 @@ import time
 
 from bench import require
 
-# The calls that a save is made of, and those around it.
+# The system calls of a save, and those around it.
 CALLS = ("openat", "close", "fallocate", "pwrite64", "pread64", "write", "ftruncate", "fsync", "rename", "unlink", "unlinkat", "flock",
          "getdents64", "newfstatat", "mkdir")
 _LINE = re.compile(r"^(\d+) +(\w+)\((.*)$")
@@ -30,7 +30,7 @@ class Event:
 
 
 def trace(bench, folder, arguments, threads=2):
-    """The calls of an undisturbed run at which a fault can be put, in order."""
+    """The calls of an undisturbed run where a fault can be injected, in order."""
     log = folder / "trace.log"
     before = ["strace", "-f", "-qq", "-s", "60", "-o", str(log), "-e", "trace=" + ",".join(CALLS), "-e", "signal=none"]
     outcome = bench.run(folder, arguments, before=before, threads=threads)
@@ -57,7 +57,7 @@ def window(events, first, last=None):
 
 
 def injecting(log, call, effect, when):
-    """The words that go before the program: `effect` such as signal=SIGKILL or error=EIO, at the call number `when` ("3", or "3+")."""
+    """The prefix of the command: injects `effect`, such as signal=SIGKILL or error=EIO, at call number `when` ("3", or "3+")."""
     traced = ",".join(sorted({call, "rename", "unlink", "unlinkat", "write"}))
     return ["strace", "-f", "-qq", "-s", "200", "-o", str(log), "-e", "trace=" + traced, "-e", "signal=INT,TERM,HUP",
             "-e", f"inject={call}:{effect}:when={when}"]
@@ -67,8 +67,8 @@ HELD = 300_000  # microseconds
 
 
 def run_and_signal(bench, folder, arguments, log, call, ordinal, number, twice=False, threads=2):
-    """Runs the program, and sends it a signal while a thread of it is held at the end of its call number `ordinal`. (A signal that strace
-    injects goes to the thread that makes the call, and the program takes only those for the process.)"""
+    """Runs the program and sends it a signal while one of its threads is stopped at the end of call number `ordinal`. (strace sends an injected
+    signal to the thread that makes the call, but the program only handles signals to the process.)"""
     words = injecting(log, call, f"delay_exit={HELD}", ordinal)
     process = bench.start(folder, arguments, before=words, threads=threads)
     try:
@@ -88,7 +88,7 @@ def run_and_signal(bench, folder, arguments, log, call, ordinal, number, twice=F
 
 
 def status_of(process):
-    """What /proc says of it, or nothing where it has ended."""
+    """The state of a process from /proc, or nothing if it has ended."""
     try:
         return dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{process}/status").read_text().splitlines() if ":\t" in line)
     except (FileNotFoundError, ProcessLookupError):
@@ -100,12 +100,12 @@ def is_pending(process, number):
 
 
 def signals_in(log):
-    """How many signals came."""
+    """The number of signals that arrived."""
     return log.read_text(errors="replace").count("--- SIG")
 
 
 def whole_lines(text):
-    """The lines of a log, with a call that another thread's interrupted put together again where it ends."""
+    """The lines of a log. A call that was interrupted by another thread's line is joined again, at its end."""
     begun = {}
     for line in text.splitlines():
         thread, _, said = line.partition(" ")
@@ -119,25 +119,25 @@ def whole_lines(text):
 
 
 def came(log):
-    """Whether the fault came: which thread makes a call beside others is not always the same, and strace counts for each by itself."""
+    """Whether the fault occurred. Threads do not always make their calls in the same order, and strace counts for each thread."""
     return "(INJECTED)" in log.read_text(errors="replace")
 
 
 def words_lost(log):
-    """Whether the fault came to what the program says."""
+    """Whether the fault hit a write of a message."""
     return any(" write(2, " in line and "(INJECTED)" in line for line in whole_lines(log.read_text(errors="replace")))
 
 
 def was_too_late(log, last_step):
-    """Whether the first signal came when the last step had been counted already."""
+    """Whether the first signal came after the last step."""
     text = log.read_text(errors="replace")
     written = re.search(r'event\\":\\"step\\",\\"step\\":%d,' % last_step, text)
     return written is not None and written.start() < text.index("--- SIG")
 
 
 def steps_left(log, before, keep_last=2):
-    """The steps of the checkpoints that there should be, by what strace saw: those before, those renamed to, without those removed. None
-    may be removed before `keep_last` newer ones are there."""
+    """The steps of the checkpoints that must exist, judged by the strace log: the earlier ones and those renamed to, without the removed ones.
+    None may be removed before `keep_last` newer ones exist."""
     steps = set(before)
     for line in whole_lines(log.read_text(errors="replace")):
         if " = 0" not in line or "(INJECTED)" in line:

@@ -21,7 +21,7 @@ constexpr std::string_view kState = "state";
 
 // --- writing ---
 
-/// What a program needs to know to go on with a run. The other fields say by whom it was made.
+/// Whether a reader must know this field to continue a run. The other fields only describe the program that wrote the file.
 bool is_required(std::string_view field) {
   constexpr std::string_view kProvenance[] = {"program_version", "compiler", "compiler_flags", "instruction_set", "overrides"};
   return std::find(std::begin(kProvenance), std::end(kProvenance), field) == std::end(kProvenance);
@@ -52,7 +52,7 @@ std::string value_of_tensor(const Dataset& dataset) {
 
 // --- reading ---
 
-/// Bytes that an entry says to be its own.
+/// A range of bytes of the file that an entry refers to.
 struct Claim {
   index offset = 0;
   index bytes = 0;
@@ -67,7 +67,7 @@ index count(IndexReader& reader, const IndexEntry& entry) {
 }
 
 void require_all_read(const IndexReader& reader, const IndexEntry& entry) {
-  require_input(reader.at_end(), "has a malformed index: ", entry.kind, ' ', entry.name, " has more in it than it should");
+  require_input(reader.at_end(), "has a malformed index: ", entry.kind, ' ', entry.name, " is longer than expected");
 }
 
 Shape take_shape(IndexReader& reader, const IndexEntry& entry) {
@@ -120,7 +120,7 @@ class IndexDecoder {
       unknown_ = concat("tensor ", entry.name, " with elements of type ", type_name);
       return false;
     }
-    require_input(is_storable_path(entry.name), "has a malformed index: \"", entry.name, "\" is no path of a tensor");
+    require_input(is_storable_path(entry.name), "has a malformed index: \"", entry.name, "\" is not a path of a tensor");
     const Claim claim = take_claim(reader, entry);
     const Shape shape = take_shape(reader, entry);
     require_all_read(reader, entry);
@@ -178,8 +178,8 @@ class IndexDecoder {
     Claim claim{.offset = count(reader, entry), .bytes = count(reader, entry), .owner = entry.name};
     if (claim.bytes > 0) {
       require_input(claim.offset >= kHeaderBytes && claim.offset <= data_end_ && claim.bytes <= data_end_ - claim.offset,
-                    "has a malformed index: ", entry.kind, ' ', entry.name, " is said to have ", grouped_digits(claim.bytes), " bytes at ",
-                    grouped_digits(claim.offset), ", where the file does not have them");
+                    "has a malformed index: ", entry.kind, ' ', entry.name, " has ", grouped_digits(claim.bytes), " bytes at ",
+                    grouped_digits(claim.offset), ", which are not in the file's image");
       claims_.push_back(claim);
     }
     return claim;
@@ -190,7 +190,7 @@ class IndexDecoder {
     for (std::size_t i = 1; i < claims_.size(); ++i) {
       const Claim& before = claims_[i - 1];
       require_input(before.bytes <= claims_[i].offset - before.offset, "has a malformed index: ", before.owner, " and ", claims_[i].owner,
-                    " share bytes");
+                    " overlap");
     }
   }
 

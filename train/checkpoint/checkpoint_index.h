@@ -9,27 +9,27 @@
 
 namespace dikkat {
 
-// The index is what loading goes by: it lies behind the HDF5 image, under the root hash with it, and says where everything is. Its encoding
-// is that of index_encoding.h. The kinds of its entries, with the value of each:
+// The index of a checkpoint. It follows the HDF5 image, is covered by the root hash, and says where everything is; loading uses only the
+// index. index_encoding.h has its encoding. The kinds of entries, with their values:
 //   tensor <path>             type:text offset bytes rank extent*
 //   text config|tokenizer     offset bytes
 //   state <field>             number, or the bytes of a text
-// A later version may add entries of its own: kinds, texts, fields, element types. It says of each whether a program that does not know it
-// may leave it out. A field or text that is missing has the value of a new TrainingState, or is empty.
+// A later version may add entries: kinds, texts, fields, element types. Each entry says whether a program that does not know it may ignore
+// it. A field that is missing has the value of a new TrainingState; a text that is missing is empty.
 
 /// The longest index that is saved or loaded.
 inline constexpr index kMaxIndexBytes = index{128} << 20;
 
-/// Bytes of its index that a tensor or text takes at most, beside its path; and all of the state but its texts.
+/// Most bytes of the index for a tensor or text, besides its path; and for the whole state, besides its texts.
 inline constexpr index kIndexEntryBytes = 256;
 inline constexpr index kIndexStateBytes = 8192;
 
-/// `datasets` have been written. Throws Error for an index that is longer than kMaxIndexBytes.
+/// `datasets` must have their offsets. Throws Error for an index that is longer than kMaxIndexBytes.
 std::string encode_index(const TrainingState& state, std::span<const Dataset> datasets);
 
-/// What the index says that reaches from `index_begin` to the end of the file. Throws InputError with a text that goes after the file's
-/// name unless all that it names lies in the file between the header and itself, nothing above another; Error if the disk fails. Takes
-/// memory by the length of index and texts, which are bounded.
+/// Reads the index, which reaches from `index_begin` to the end of the file, and the texts. Throws InputError, with a message to put after
+/// the file's name, if anything in it is malformed, lies outside of the file's image or overlaps; Error if the disk fails. Memory is
+/// bounded by the maximum lengths of index and texts.
 Contents read_contents(const File& file, index index_begin, index file_bytes);
 
 }  // namespace dikkat

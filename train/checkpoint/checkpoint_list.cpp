@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The step of a name that checkpoint_name gives, -1 for all other names.
+/// The reverse of checkpoint_name(); -1 for any other name.
 index step_of(const std::string& name) {
   constexpr std::string_view kPrefix = "step-";
   index step = -1;
@@ -24,13 +24,14 @@ index step_of(const std::string& name) {
   return step >= 0 && checkpoint_name(step) == name ? step : -1;
 }
 
-constexpr const char* kNotPassedOver = "; this may pass, so no older one was taken: try again, or move this file away";
+constexpr const char* kNotSkipped = "; this may be temporary, so no older checkpoint was used: try again, or move this file away";
 
-/// Throws InputError too where the file is that of another step: a run that went on from it would come to meet its own names.
+/// Opens a checkpoint. Also throws InputError if the file has another step than its name says: a run that continued from it would later
+/// find its own file names taken.
 CheckpointFile open_entry(const CheckpointEntry& entry) {
   CheckpointFile file = CheckpointFile::open(entry.path);
   require_input(file.state().step == entry.step, entry.path.string(), " holds step ", file.state().step,
-                ", expected what its name says: call it ", checkpoint_name(file.state().step), " again, or move it away");
+                ", expected the step in its name: rename it to ", checkpoint_name(file.state().step), ", or move it away");
   return file;
 }
 
@@ -43,7 +44,7 @@ bool is_good(const CheckpointEntry& entry) {
   }
 }
 
-/// `checkpoints` is sorted by step and not empty; the last one is bad for the reason given.
+/// Throws InputError: the last of `checkpoints` is damaged for the given reason. `checkpoints` is sorted by step and not empty.
 [[noreturn]] void refuse_damaged(const fs::path& run_directory, const std::vector<CheckpointEntry>& checkpoints, const char* reason) {
   std::string whole;
   for (auto entry = checkpoints.rbegin() + 1; entry != checkpoints.rend(); ++entry) {
@@ -52,10 +53,10 @@ bool is_good(const CheckpointEntry& entry) {
     }
   }
   if (whole.empty()) {
-    fail_input(reason, ". It is the newest checkpoint of ", run_directory.string(), ", which has no other one that is whole");
+    fail_input(reason, ". It is the newest checkpoint of ", run_directory.string(), ", which has no other one that is intact");
   }
-  fail_input(reason, ". It is the newest checkpoint of ", run_directory.string(), "; these older ones are whole: ", whole,
-             ". eval, sample and inspect take one of them by name; resume takes the newest of them by --latest-good");
+  fail_input(reason, ". It is the newest checkpoint of ", run_directory.string(), "; these older ones are intact: ", whole,
+             ". eval, sample and inspect take one of them by its path; resume --latest-good uses the newest of them");
 }
 
 }  // namespace
@@ -99,7 +100,7 @@ std::optional<CheckpointEntry> best_checkpoint(const fs::path& run_directory) {
   const index step = name.ends_with('\n') ? step_of(name.substr(0, name.size() - 1)) : -1;
   require_input(step >= 0, pointer.string(), " does not name a checkpoint, expected one line such as ", checkpoint_name(700));
   CheckpointEntry entry{step, directory / checkpoint_name(step)};
-  require_input(is_there(entry.path), pointer.string(), " names ", entry.path.filename().string(), ", which is not there");
+  require_input(is_there(entry.path), pointer.string(), " names ", entry.path.filename().string(), ", which does not exist");
   return entry;
 }
 
@@ -110,18 +111,18 @@ CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, Pick pick,
   }
   const std::vector<CheckpointEntry> checkpoints = list_checkpoints(run_directory_or_file);
   require_input(!checkpoints.empty(), run_directory_or_file.string(),
-                " holds no checkpoint: give a run directory that has checkpoints/step-NNNNNNNNN.h5; if its run was killed before the first "
+                " has no checkpoint: give a run directory that has checkpoints/step-NNNNNNNNN.h5; if its run was killed before the first "
                 "save, remove it and train again");
   if (pick == Pick::best) {
     const auto best = best_checkpoint(run_directory_or_file);
     require_input(best.has_value(), run_directory_or_file.string(),
-                  " has no best checkpoint: no evaluation has been made, or its file checkpoints/best is gone");
+                  " has no best checkpoint: there was no evaluation yet, or its file checkpoints/best was removed");
     return open_entry(*best);
   }
   if (pick == Pick::latest_good) {
     for (auto entry = checkpoints.rbegin(); entry != checkpoints.rend(); ++entry) {
-      // What cannot be opened is not known to be damaged: somebody else's, or a link to a disk that is not there just now.
-      require(::access(entry->path.c_str(), R_OK) == 0, entry->path.string(), " cannot be read: ", errno_text, kNotPassedOver);
+      // A file that cannot be opened is not known to be damaged: it may belong to another user, or be on a disk that is not mounted.
+      require(::access(entry->path.c_str(), R_OK) == 0, entry->path.string(), " cannot be read: ", errno_text, kNotSkipped);
       try {
         return open_entry(*entry);
       } catch (const InputError& error) {
@@ -129,7 +130,7 @@ CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, Pick pick,
           damaged->emplace_back(error.what());
         }
       } catch (const Error& error) {
-        fail(error.what(), kNotPassedOver);
+        fail(error.what(), kNotSkipped);
       }
     }
   }

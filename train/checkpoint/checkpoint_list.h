@@ -10,7 +10,7 @@
 
 namespace dikkat {
 
-// What readers need of a run directory; none of it takes the lock or writes anything.
+// Finds checkpoints in a run directory, for readers: nothing here takes the lock or writes.
 
 struct CheckpointEntry {
   index step = 0;
@@ -23,22 +23,22 @@ std::string checkpoint_name(index step);
 /// RUN_DIR/checkpoints
 std::filesystem::path checkpoint_directory(const std::filesystem::path& run_directory);
 
-/// The checkpoints of a run by step; only their names are looked at. Empty if there is no such folder.
+/// The checkpoints of a run, sorted by step. Only their names are read. Empty if there is no such folder.
 std::vector<CheckpointEntry> list_checkpoints(const std::filesystem::path& run_directory);
 
-/// What RUN_DIR/checkpoints/best names: the checkpoint with the lowest validation loss so far; nullopt if there is no such file.
-/// Throws InputError if it names no checkpoint that is there.
+/// The checkpoint with the lowest validation loss so far, which RUN_DIR/checkpoints/best names; nullopt if there is no such file.
+/// Throws InputError if the checkpoint that it names does not exist.
 std::optional<CheckpointEntry> best_checkpoint(const std::filesystem::path& run_directory);
 
 enum class Pick {
-  newest,       ///< and nothing else: if it is damaged, an InputError names it and the older ones that are whole
-  best,         ///< by validation loss
-  latest_good,  ///< the newest that is whole
+  newest,       ///< the newest; if it is damaged, an InputError names it and the older ones that are intact
+  best,         ///< the one with the lowest validation loss
+  latest_good,  ///< the newest that is intact
 };
 
-/// The checkpoint that RUN_DIR or FILE.h5 means; `pick` is about a RUN_DIR. Throws InputError if there is none, and as
-/// CheckpointFile::open. Pick::latest_good passes over what is damaged, and appends to `damaged` (may be null) what is wrong with each such
-/// file; where one cannot be read just now (Error) it passes over nothing.
+/// Opens FILE.h5, or the checkpoint of RUN_DIR that `pick` selects. Throws InputError if there is none, and as CheckpointFile::open().
+/// Pick::latest_good skips damaged files and appends what is wrong with each to `damaged` (may be null). A file that cannot be read because
+/// of a temporary failure (Error) is not skipped.
 CheckpointFile open_checkpoint(const std::filesystem::path& run_directory_or_file, Pick pick = Pick::newest,
                                std::vector<std::string>* damaged = nullptr);
 

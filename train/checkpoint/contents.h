@@ -11,14 +11,14 @@ namespace dikkat {
 
 /// A tensor in a file.
 struct StoredTensor {
-  std::string path;  ///< as TensorView's
+  std::string path;  ///< as in TensorView
   ElementType type = ElementType::f32;
   Shape shape;
-  index offset = 0;  ///< of its first byte from the beginning of the file
+  index offset = 0;  ///< of its first byte in the file
   index bytes = 0;   ///< bytes_of(type, shape)
 };
 
-/// All that a checkpoint holds but the elements of its tensors, which are read from the file when they are wanted.
+/// The contents of a checkpoint, without the elements of tensors, which are read from the file when needed.
 struct Contents {
   TrainingState state;
   std::string config;

@@ -9,14 +9,14 @@
 
 namespace dikkat {
 
-/// A dataset of the HDF5 image of a checkpoint, and the memory that it is written from.
+/// A dataset of the HDF5 image of a checkpoint, and the memory with its contents.
 struct Dataset {
   std::string path;                 ///< without the first slash
-  std::optional<ElementType> type;  ///< nullopt: a text, of one byte less than `bytes` and a NUL
+  std::optional<ElementType> type;  ///< nullopt: a text of bytes - 1 bytes, and a NUL
   Shape shape;
   const void* data = nullptr;
   index bytes = 0;
-  index offset = 0;  ///< where its bytes lie in the file; 0 before it is written, and where there are none
+  index offset = 0;  ///< of its bytes in the file; 0 before it is written, and if there are no bytes
 };
 
 inline constexpr const char* kConfigPath = "config";
@@ -26,7 +26,7 @@ inline constexpr const char* kStatePrefix = "state/";
 /// The longest configuration or tokenizer that is saved or loaded.
 inline constexpr index kMaxTextBytes = index{128} << 20;
 
-/// What the image of a snapshot holds, by path:
+/// The datasets of the image of a snapshot, sorted by path:
 ///   model/<parameter>  optimizer/<slab>/<parameter>  and any other tensor of the snapshot
 ///   state/<field>      scalars: i64, u64 or f64, u8 for a bool, or a text
 ///   config  tokenizer  texts, UTF-8

@@ -10,8 +10,8 @@
 
 namespace dikkat {
 
-/// The type of a stored tensor's elements, all little-endian. A file names it (name_of), so the order here is of no importance.
-/// A type that stores blocks of elements with a common scale can join: bytes_of() is the one place that tells how large a tensor is.
+/// The type of a stored tensor's elements, all little-endian. Files have the name (name_of), so the order here does not matter. A type that
+/// stores blocks of elements with a common scale can be added: only bytes_of() computes how large a tensor is.
 enum class ElementType : std::uint8_t { f32, f64, bf16, f16, i8, u8, i32, u32, i64, u64 };
 
 inline constexpr std::array kElementTypes{ElementType::f32, ElementType::f64, ElementType::bf16, ElementType::f16, ElementType::i8,

@@ -10,11 +10,11 @@ namespace dikkat {
 
 namespace {
 
-/// The library's record of an open file; it sees the first member.
+/// Our record of an open file. The library uses the first member.
 struct OpenFile {
   H5FD_t base{};
   LentFile* lent = nullptr;
-  haddr_t end = 0;  ///< of what the library believes to be in the file
+  haddr_t end = 0;  ///< end of the file as the library sees it
 };
 
 OpenFile& of(H5FD_t* file) { return *reinterpret_cast<OpenFile*>(file); }
@@ -85,7 +85,7 @@ herr_t write(H5FD_t* base, H5FD_mem_t, hid_t, haddr_t offset, std::size_t size, 
   return 0;
 }
 
-/// Cuts off what had been reserved beyond the end.
+/// Truncates the file to its contents; more space had been reserved.
 herr_t truncate(H5FD_t* base, hid_t, hbool_t) {
   OpenFile& file = of(base);
   if (writing(file)) {

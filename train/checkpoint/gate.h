@@ -5,8 +5,8 @@
 
 namespace dikkat {
 
-/// What the header of a file of so many bytes says, once every byte after it has been hashed and found as it says. Throws InputError with a
-/// text that goes after the file's name, Error if the disk fails.
+/// Reads the header of a file of `bytes` bytes, hashes everything after it and compares with the root hash. Throws InputError, with a
+/// message to put after the file's name, if they differ; Error if the disk fails.
 Header pass_gate(const File& file, index bytes);
 
 }  // namespace dikkat

@@ -14,10 +14,10 @@ namespace dikkat {
 
 namespace {
 
-/// What an HDF5 object and its headers take, with a good deal to spare.
+/// Bytes for an HDF5 object and its headers, generously.
 constexpr index kOverheadBytes = 2048;
 
-/// In a group, whose links lie in its header: HDF5 looks for each new name among all that are there, so that many more would take minutes.
+/// Most links in a group. They are stored in the group's header, where HDF5 searches all links for each new one: many more take minutes.
 constexpr std::size_t kMostLinks = 12'500;
 
 Handle made(hid_t id, Handle::Close close, const std::string& what) {
@@ -28,7 +28,7 @@ Handle made(hid_t id, Handle::Close close, const std::string& what) {
 
 void checked(herr_t result, const char* what) { require(result >= 0, "the HDF5 library could not ", what); }
 
-/// A float of two bytes, which HDF5 has no name for. Sign, exponent and mantissa lie as in IEEE's types.
+/// A two-byte float type, which HDF5 does not predefine. Sign, exponent and mantissa are arranged as in IEEE types.
 Handle float_of_two_bytes(std::size_t exponent_bits, std::size_t bias) {
   Handle type = made(H5Tcopy(H5T_IEEE_F32LE), H5Tclose, "a type");
   const std::size_t mantissa_bits = 15 - exponent_bits;
@@ -72,13 +72,13 @@ Handle hdf5_space(const Shape& shape) {
   return made(shape.rank() == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(shape.rank(), extents, nullptr), H5Sclose, "a shape");
 }
 
-/// "a/b/c": "a/b" and "c".
+/// Splits "a/b/c" into "a/b" and "c".
 std::pair<std::string, std::string> split(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string::npos ? std::pair(std::string(), path) : std::pair(path.substr(0, slash), path.substr(slash + 1));
 }
 
-/// The names in each group; the group of no name is the file.
+/// The names in each group; the group "" is the file's root.
 using Groups = std::map<std::string, std::set<std::string>>;
 
 Groups groups_of(std::span<const Dataset> datasets) {
@@ -132,13 +132,14 @@ class ImageWriter {
   }
 
  private:
-  /// No times; and links in the group's own header: where they lie in heaps and trees HDF5 1.10.8 frees wild pointers when a read fails.
+  /// Without times, and with links in the group's header: with links in heaps and trees, HDF5 1.10.8 frees invalid pointers when a read
+  /// fails.
   static void plain_group(const Handle& properties) {
     checked(H5Pset_obj_track_times(properties.get(), false), "leave times out");
     checked(H5Pset_link_phase_change(properties.get(), 65535, 65534), "keep links together");
   }
 
-  /// With room for these links: the library would look for it, and move what is there, for each.
+  /// Reserves room for these links. Otherwise the library would move the existing ones for each new link.
   Handle group(const std::string& path, const std::set<std::string>& names) {
     std::size_t longest = 1;
     for (const std::string& name : names) {
@@ -166,7 +167,7 @@ class ImageWriter {
   Handle group_properties_, dataset_properties_, file_;
 };
 
-/// What HDF5 shows of a file, object by object.
+/// Compares the objects of a file, as HDF5 shows them, with the expected datasets.
 class ImageViewer {
  public:
   ImageViewer(LentFile& lent, std::span<const Dataset> expected) : expected_(expected) {
@@ -191,11 +192,11 @@ class ImageViewer {
       static_cast<std::vector<Link>*>(out)->push_back({name, info->type == H5L_TYPE_HARD ? info->u.address : HADDR_UNDEF});
       return 0;
     } catch (...) {
-      return -1;  // the library is C: nothing may be thrown through it
+      return -1;  // no exception may pass through the library, which is C
     }
   }
 
-  /// By the addresses of objects, since looking for each name among all would take time by the square of their number.
+  /// Opens objects by address: looking up each name would take quadratic time.
   void look_into(hid_t group, const std::string& path) {
     std::vector<Link> links;
     require(H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, collect, &links) >= 0, "HDF5 cannot list /", path);
@@ -220,7 +221,7 @@ class ImageViewer {
     const Handle space(H5Dget_space(dataset), H5Sclose);
     require(type.valid() && H5Tequal(type.get(), hdf5_type(*expected).get()) > 0, "HDF5 shows another type of /", path);
     require(space.valid() && H5Sextent_equal(space.get(), hdf5_space(expected->shape).get()) > 0, "HDF5 shows another shape of /", path);
-    require(expected->bytes == 0 || H5Dget_offset(dataset) == static_cast<haddr_t>(expected->offset), "HDF5 shows another place of /",
+    require(expected->bytes == 0 || H5Dget_offset(dataset) == static_cast<haddr_t>(expected->offset), "HDF5 shows another offset of /",
             path);
     require(H5Dget_storage_size(dataset) == static_cast<hsize_t>(expected->bytes), "HDF5 shows another size of /", path);
   }
@@ -230,7 +231,7 @@ class ImageViewer {
   std::size_t seen_ = 0;
 };
 
-/// Runs `act`, and throws what went wrong with the file rather than what the library made of it.
+/// Runs `act`. If the file had an error, throws that instead of the library's error.
 template <class Act>
 void with_first_error(LentFile& lent, Act&& act) {
   try {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Included only by the sources that talk to the HDF5 library.
+// Included only by the sources that call the HDF5 library.
 
 #include <mutex>
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace dikkat {
 
-/// The library for one caller at a time, which it demands: silent on errors, without plugins, without work at exit
-/// (where 1.10 crashes after a failed close).
+/// Locks the library, which allows one caller at a time. It prints no errors, loads no plugins and does nothing at exit (where 1.10 crashes
+/// after a failed close).
 std::unique_lock<std::mutex> enter_hdf5();
 
 /// An object of the library, closed once.
@@ -31,7 +31,7 @@ class Handle {
 
   bool valid() const { return id_ >= 0; }
   hid_t get() const { return id_; }
-  /// Whether the library closed it without complaint. It is not closed again if not: that would crash.
+  /// Closes it, and returns whether the library succeeded. After a failure it is not closed again, which would crash.
   bool close() {
     const hid_t id = std::exchange(id_, H5I_INVALID_HID);
     return id < 0 || close_(id) >= 0;

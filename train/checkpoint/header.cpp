@@ -70,7 +70,7 @@ Header parse_header(std::string_view block) {
                 "): use that one");
   require_input(header.format == kFormat, "has format ", header.format, ", which no released dikkat has written; expected format ",
                 kFormat);
-  // Rendered again, since one text for one header leaves no room for anything that is not looked at.
+  // Compared with the rendered header, so that every byte of the block is checked.
   require_input(take(text, "length ", header.length) && take(text, "step ", header.step) && take(text, "index ", header.index_begin) &&
                     take_digest(text, "root ", header.root) && header.step >= 0 && header.index_begin >= kHeaderBytes &&
                     header.index_begin <= header.length && render_header(header) == block,

@@ -10,7 +10,7 @@
 
 namespace dikkat {
 
-static_assert(std::endian::native == std::endian::little, "numbers are written as they lie in memory");
+static_assert(std::endian::native == std::endian::little, "numbers are written as they are in memory");
 
 void append_number(std::string& out, std::uint64_t number) { out.append(reinterpret_cast<const char*>(&number), sizeof number); }
 
@@ -51,7 +51,7 @@ std::vector<IndexEntry> entries_of(std::string_view index_text) {
   for (IndexReader reader(index_text); !reader.at_end();) {
     IndexEntry entry;
     const std::uint64_t need = reader.number();
-    require_input(need <= 1, "has a malformed index: an entry neither must be known nor may be left out");
+    require_input(need <= 1, "has a malformed index: an entry is neither required nor optional");
     entry.required = need == 1;
     entry.kind = reader.text();
     entry.name = reader.text();

@@ -12,7 +12,7 @@ namespace dikkat {
 
 namespace {
 
-/// The stored tensor, if it is there with this type and shape.
+/// The stored tensor. Throws InputError if it is missing, or has another type or shape.
 const StoredTensor& require_tensor(const CheckpointFile& checkpoint, std::string_view path, ElementType type, const Shape& shape) {
   const auto& tensors = checkpoint.tensors();
   const auto tensor = std::lower_bound(tensors.begin(), tensors.end(), path,
@@ -36,7 +36,7 @@ CheckpointFile CheckpointFile::open(const std::filesystem::path& path) {
   try {
     std::error_code unknown;
     require_input(std::filesystem::status(path, unknown).type() != std::filesystem::file_type::not_found,
-                  "cannot be read: no such file or directory; expected a run directory, as dikkat train makes one, or a checkpoint in it");
+                  "cannot be read: no such file or directory; expected a run directory, which dikkat train creates, or a checkpoint in it");
     checkpoint.file_ = File::open_regular(path);
     checkpoint.bytes_ = checkpoint.file_.size();
     const Header header = pass_gate(checkpoint.file_, checkpoint.bytes_);

@@ -21,10 +21,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLockName = ".lock";
-/// What a writer that was killed leaves: save.cpp's and replace_file's temporary files.
+/// Temporary files of save.cpp and replace_file() begin with this. A killed writer leaves them behind.
 constexpr const char* kTemporaryPrefix = ".tmp-";
 
-/// "process 123", or "another process" if the lock does not say.
+/// "process 123", or "another process" if the lock file has no id.
 std::string holder_of(int lock) {
   char text[24];
   const ssize_t size = ::pread(lock, text, sizeof text, 0);
@@ -35,8 +35,8 @@ std::string holder_of(int lock) {
   return pid.empty() ? "another process" : "process " + pid;
 }
 
-/// The locked descriptor of the run's lock file, which is made if there is none and never removed: a name that comes and goes could be
-/// locked twice. O_NOFOLLOW, since it will be written to.
+/// Opens and locks the run's lock file; creates it if needed. It is never removed, because a removed and recreated file could be locked
+/// twice. O_NOFOLLOW, because it will be written to.
 int take_lock(const fs::path& path) {
   const fs::path name = path / kLockName;
   Descriptor lock(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
@@ -49,7 +49,7 @@ int take_lock(const fs::path& path) {
                                         : "a pipe, socket or device",
                 ", expected the lock file of a run: remove it");
   require_path(failed, path.string(), " cannot be written");
-  // A start that is refused, because there is a run already, holds the lock for a moment: nobody else is to be refused for that.
+  // A `train` that will be refused holds the lock for a moment, so retry for a while.
   constexpr int kPatience = 100;
   constexpr auto kMoment = std::chrono::milliseconds(10);
   int locked = 0;
@@ -68,32 +68,32 @@ int take_lock(const fs::path& path) {
   return lock.release();
 }
 
-/// Writes down who holds the lock.
+/// Writes this process's id to the lock file.
 void sign_lock(int lock, const fs::path& path) {
   const std::string pid = concat(::getpid(), '\n');
   const bool written = ::ftruncate(lock, 0) == 0 && ::pwrite(lock, pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size());
   require_input(written, path.string(), " cannot be written: ", errno_text);
 }
 
-/// Whether the file or folder of this descriptor is the one that has this name.
+/// Whether the path still refers to the file or folder of this descriptor.
 bool is_at(int descriptor, const fs::path& path) {
   struct stat held {};
   struct stat there {};
-  require(::fstat(descriptor, &held) == 0, path.string(), " cannot be looked at: ", errno_text);
+  require(::fstat(descriptor, &held) == 0, path.string(), " cannot be examined: ", errno_text);
   const int error = ::stat(path.c_str(), &there) == 0 ? 0 : errno;
-  require(error == 0 || error == ENOENT || error == ENOTDIR, path.string(), " cannot be looked at: ", describe_errno(error));
+  require(error == 0 || error == ENOENT || error == ENOTDIR, path.string(), " cannot be examined: ", describe_errno(error));
   return error == 0 && held.st_dev == there.st_dev && held.st_ino == there.st_ino;
 }
 
-/// Names of what stands in the way of a new run, at most three, then "...". Empty for an empty folder, where the remains of a
-/// start that came to nothing do not count.
+/// For a message: at most three names of files that prevent a new run, then "...". Empty for an empty folder; remains of a start that
+/// failed do not count.
 std::string contents_of(const fs::path& path) {
   std::vector<std::string> names;
   std::error_code error;
   for (fs::directory_iterator file(path, error), end; !error && file != end; file.increment(error)) {
     const fs::path name = file->path().filename();
     std::error_code ignored;
-    const bool is_temporary = name.string().starts_with(concat(kTemporaryPrefix, "config.toml-"));  // what is written first
+    const bool is_temporary = name.string().starts_with(concat(kTemporaryPrefix, "config.toml-"));  // the first file that is written
     if (name != kLockName && !is_temporary &&
         !(name == "checkpoints" && fs::is_directory(file->path()) && fs::is_empty(file->path(), ignored))) {
       names.push_back(name.string());
@@ -111,14 +111,13 @@ std::string contents_of(const fs::path& path) {
 void require_empty(const fs::path& path) {
   const std::string contents = contents_of(path);
   std::error_code error;
-  require_input(
-      !fs::exists(path / "config.toml", error) || !list_checkpoints(path).empty(), path.string(),
-      " holds a run that ended before its first checkpoint, so there is nothing to go on from: remove it, or choose another --out");
-  require_input(contents.empty(), path.string(), " is not empty (it holds ", contents,
-                "): choose another --out, or go on with the run in it by `dikkat resume ", path.string(), "`");
+  require_input(!fs::exists(path / "config.toml", error) || !list_checkpoints(path).empty(), path.string(),
+                " has a run that ended before its first checkpoint and cannot be continued: remove it, or choose another --out");
+  require_input(contents.empty(), path.string(), " is not empty (it has ", contents,
+                "): choose another --out, or continue its run with `dikkat resume ", path.string(), "`");
 }
 
-/// Folders that are made, with those above them, and removed again unless they are kept.
+/// Creates a folder and those above it, and removes them again in the destructor unless keep() was called.
 class NewDirectories {
  public:
   NewDirectories() = default;
@@ -126,12 +125,12 @@ class NewDirectories {
   NewDirectories& operator=(const NewDirectories&) = delete;
   ~NewDirectories() {
     for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder) {
-      ::rmdir(folder->c_str());  // refused where somebody has put something into it
+      ::rmdir(folder->c_str());  // fails if the folder is not empty any more
     }
   }
   void keep() { made_.clear(); }
 
-  /// They survive a power cut.
+  /// Keeps the folders, and syncs them so that they survive a power failure.
   void make(const fs::path& path) {
     std::vector<fs::path> missing;
     std::error_code error;
@@ -140,12 +139,12 @@ class NewDirectories {
     }
     for (auto folder = missing.rbegin(); folder != missing.rend(); ++folder) {
       const int failed = ::mkdir(folder->c_str(), 0777) == 0 ? 0 : errno;
-      require_path(failed == EEXIST && fs::is_directory(*folder, error) ? 0 : failed, path.string(), " cannot be made");
+      require_path(failed == EEXIST && fs::is_directory(*folder, error) ? 0 : failed, path.string(), " cannot be created");
       if (failed == 0) {
         made_.push_back(*folder);
       }
       const int unsynced = sync_directory(folder->parent_path(), nullptr);
-      // A folder that may be written and not listed cannot be opened to be synced.
+      // A folder without read permission cannot be opened for syncing.
       require(unsynced == 0 || unsynced == EACCES, folder->parent_path().string(), " cannot be synced: ", describe_errno(unsynced));
     }
   }
@@ -162,14 +161,14 @@ RunDirectory RunDirectory::create(const fs::path& path) {
   if (fs::exists(path, missing)) {
     require_input(fs::is_directory(path, missing), path.string(), " is a file, expected a folder or a new name: choose another --out");
     if (!fs::exists(path / kLockName, missing)) {
-      require_empty(path);  // before a lock file is put into it
+      require_empty(path);  // before the lock file is created in it
     }
   } else {
     new_ones.make(path);
   }
   RunDirectory directory(path);
   require_empty(path);
-  sign_lock(directory.lock_, path);  // not before: the lock file of a folder that is refused may be somebody else's
+  sign_lock(directory.lock_, path);  // only now: the lock file of a refused folder may belong to another process
   new_ones.make(directory.checkpoints_path());
   directory.clean_temporaries();
   require_done(sync_directory(path, nullptr), Operation::sync_directory);
@@ -220,13 +219,13 @@ std::optional<CheckpointEntry> RunDirectory::newest() const {
 
 void RunDirectory::require_held() {
   require(is_at(folder_, path_), path_.string(),
-          " is not the folder any more that this run has locked: it was moved, removed or replaced, and nothing is written to it");
-  if (!is_at(lock_, path_ / kLockName)) {  // as by somebody who took it for stale
+          " is not the folder that this run has locked: that was moved, removed or replaced; nothing was written here");
+  if (!is_at(lock_, path_ / kLockName)) {  // somebody has removed it
     Descriptor again(take_lock(path_));
     sign_lock(again.get(), path_);
     ::close(std::exchange(lock_, again.release()));
   }
-  ::futimens(lock_, nullptr);  // so that what removes old files takes it for as new as the checkpoints
+  ::futimens(lock_, nullptr);  // so that programs that remove old files see it as new as the checkpoints
 }
 
 void RunDirectory::record_best(index step) {

@@ -9,14 +9,14 @@
 
 namespace dikkat {
 
-/// The folder of a run in the hands of its one writer: RUN_DIR/.lock is locked from construction to destruction.
+/// A run directory for its only writer: RUN_DIR/.lock is locked from construction to destruction.
 class RunDirectory {
  public:
-  /// A folder for a new run: made if missing, taken if empty. Throws InputError if it holds anything, cannot be written,
-  /// or is in use; a folder that is refused is left as it was.
+  /// For a new run: creates the folder, or uses an empty one. Throws InputError if it is not empty, cannot be written or is in use; then
+  /// the folder is not changed.
   static RunDirectory create(const std::filesystem::path& path);
-  /// The folder of a run that there is; leftover temporary files are removed. Throws InputError if it is missing, is no run
-  /// directory, cannot be written, or is in use, with the number of the process that uses it.
+  /// For an existing run: removes leftover temporary files. Throws InputError if the folder is missing, is not a run directory, cannot be
+  /// written, or is in use; the message has the id of the process that uses it.
   static RunDirectory open(const std::filesystem::path& path);
 
   RunDirectory(RunDirectory&& other) noexcept;
@@ -24,33 +24,33 @@ class RunDirectory {
   ~RunDirectory();
 
   const std::filesystem::path& path() const { return path_; }
-  /// Where save_checkpoint is to write.
+  /// The folder for save_checkpoint().
   std::filesystem::path checkpoints_path() const { return checkpoint_directory(path_); }
   std::vector<CheckpointEntry> checkpoints() const { return list_checkpoints(path_); }
   std::optional<CheckpointEntry> newest() const;
   std::optional<CheckpointEntry> best() const { return best_checkpoint(path_); }
 
-  /// Throws Error where path() is another folder by now, or none: it was moved or removed while it was locked, and what is there may be
-  /// another run. A lock file that somebody has removed is made and locked again; throws InputError where another process has done that
-  /// before. To be called before anything is written there.
+  /// Call this before writing anything there. Throws Error if path() is not the locked folder any more, because that was moved or removed;
+  /// there may be another run now. If the lock file was removed, creates and locks it again; throws InputError if another process has
+  /// done so before.
   void require_held();
 
-  /// Makes the checkpoint of this step the one that best() and readers find. Throws Error if it cannot be written, and as require_held().
+  /// Records the checkpoint of this step as the best one. Throws Error if that cannot be written, and as require_held().
   void record_best(index step);
-  /// Removes the checkpoints below saved.step() but for the last `keep_last` (1 or more, `saved` counted) and the best
+  /// Removes old checkpoints: of those up to saved.step(), keeps the last `keep_last` (1 or more, `saved` included) and the best
   /// (best_step; -1: none). Throws Error if one cannot be removed, and as require_held().
   void retain(const SavedCheckpoint& saved, index keep_last, index best_step);
-  /// Sets the checkpoints after `step` aside: a run that goes on from an older one (--latest-good) would meet them again. Gives their new
-  /// paths.
+  /// Renames the checkpoints after `step` (set_aside()) and returns their new paths. A run that continues from an older checkpoint
+  /// (--latest-good) needs these names.
   std::vector<std::filesystem::path> set_aside_after(index step);
-  /// Removes the temporary files that a killed writer left, of checkpoints and of what lies beside them, and says how many.
+  /// Removes the temporary files of killed writers and returns how many there were.
   index clean_temporaries();
 
  private:
   explicit RunDirectory(std::filesystem::path path);
 
   std::filesystem::path path_;
-  int folder_ = -1;  ///< to know it again
+  int folder_ = -1;  ///< an open descriptor, to notice when path() becomes another folder
   int lock_ = -1;
 };
 

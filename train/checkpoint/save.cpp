@@ -20,7 +20,7 @@ namespace dikkat {
 
 namespace {
 
-/// The name of a file that must not outlive the save unless it is kept.
+/// Removes a file in its destructor unless it is kept.
 class Provisional {
  public:
   explicit Provisional(std::filesystem::path path) : path_(std::move(path)) {}
@@ -59,17 +59,17 @@ bool holds(const File& file, index offset, std::span<const std::byte> expected) 
   return true;
 }
 
-/// Reads the file as others would and throws Error unless it gives back the snapshot: by HDF5's own view of it, byte for byte, and by the
+/// Reads the file back and throws Error unless it equals the snapshot, both through the HDF5 library, byte by byte, and through the
 /// index.
 void require_gives_back(const File& file, index index_begin, index bytes, const Snapshot& snapshot, std::span<const Dataset> datasets) {
   require_image_shows(file, datasets);
   for (const Dataset& dataset : datasets) {
     require(holds(file, dataset.offset, {static_cast<const std::byte*>(dataset.data), static_cast<std::size_t>(dataset.bytes)}),
-            "the file does not give back /", dataset.path, " (or it was changed while it was being saved)");
+            "the file read back differs in /", dataset.path, " (or that was changed while it was being saved)");
   }
   const Contents contents = read_contents(file, index_begin, bytes);
   require(same_bits(contents.state, snapshot.state) && contents.config == snapshot.config && contents.tokenizer == snapshot.tokenizer,
-          "the index does not give back the state it was given");
+          "the index read back has another state");
   require(contents.tensors.size() == snapshot.tensors.size(), "the index has ", contents.tensors.size(), " tensors, expected ",
           snapshot.tensors.size());
   auto dataset = datasets.begin();
@@ -77,7 +77,7 @@ void require_gives_back(const File& file, index index_begin, index bytes, const 
     dataset = std::find_if(dataset, datasets.end(), [&](const Dataset& d) { return d.path == tensor.path; });
     require(dataset != datasets.end() && dataset->type == tensor.type && dataset->shape == tensor.shape &&
                 dataset->offset == tensor.offset && dataset->bytes == tensor.bytes,
-            "the index does not give back tensor /", tensor.path);
+            "the index read back differs in tensor /", tensor.path);
   }
 }
 
@@ -131,7 +131,7 @@ index save(const std::filesystem::path& target, const Snapshot& snapshot, Faults
   require_done(file.close(), Operation::close);
 
   if (std::filesystem::symlink_status(target).type() != std::filesystem::file_type::not_found) {
-    require(same_files(temporary.path(), target), "there is another file of this name, with other contents; it was left alone");
+    require(same_files(temporary.path(), target), "a file with this name and other contents exists already; it was not changed");
     return bytes;
   }
   Provisional renamed(target);

@@ -9,7 +9,7 @@ namespace dikkat {
 
 class Faults;
 
-/// The proof that a checkpoint is on the disk. Only save_checkpoint makes one, and only with one are older checkpoints removed.
+/// Proof that a checkpoint is on the disk. Only save_checkpoint() creates one, and removing older checkpoints requires one.
 class SavedCheckpoint {
  public:
   const std::filesystem::path& path() const { return path_; }
@@ -25,14 +25,14 @@ class SavedCheckpoint {
   index bytes_;
 };
 
-/// Disk space that a checkpoint of the snapshot takes at most. Throws as save_checkpoint() for one that cannot be saved.
+/// The most disk space that a checkpoint of the snapshot takes. Throws as save_checkpoint() for a snapshot that cannot be saved.
 index expected_bytes(const Snapshot& snapshot);
 
-/// Writes `directory`/step-NNNNNNNNN.h5 for the step in the snapshot's state, by way of a temporary file beside it. It returns once
-/// the file has been read back, compared with the snapshot bit by bit, and forced to the disk together with its name. If anything
-/// fails it throws Error (the file, the operation and the system's words), leaves no file and touches no other checkpoint.
-/// A file of this step that is there already is fine if it has the very same bytes, else it is left alone: Error.
-/// The caller holds the run directory's lock; SIGXFSZ should be ignored. `faults` is for tests.
+/// Writes `directory`/step-NNNNNNNNN.h5 for the step in the snapshot's state, through a temporary file beside it. Returns when the file
+/// has been read back, compared with the snapshot bit by bit, and synced to the disk together with its name. If anything fails, throws
+/// Error (with file, operation and the system's message), leaves no file and changes no other checkpoint. If a file of this step exists
+/// already, it must have the same bytes; otherwise it is not changed and Error is thrown. The caller must hold the run directory's lock and
+/// should ignore SIGXFSZ. `faults` is for tests.
 SavedCheckpoint save_checkpoint(const std::filesystem::path& directory, const Snapshot& snapshot, Faults* faults = nullptr);
 
 }  // namespace dikkat

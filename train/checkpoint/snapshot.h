@@ -13,33 +13,33 @@
 
 namespace dikkat {
 
-/// All that a run needs besides tensors and texts to go on with the same bits. A checkpoint keeps floats as raw bits.
+/// Everything besides tensors and texts that a run needs to continue with the same bits. A checkpoint stores floats as raw bits.
 struct TrainingState {
   index step = 0;          ///< optimizer steps done
   index tokens_seen = 0;   ///< target tokens trained on
-  index samples_seen = 0;  ///< windows consumed: the data position
+  index samples_seen = 0;  ///< samples consumed: the position in the data
   index epoch = 0;
   std::uint64_t seed = 0;
   std::string random_algorithm = "philox4x32-10";
-  bool evaluation_pending = false;  ///< saved before the evaluation of this step, which resume has to run
+  bool evaluation_pending = false;  ///< saved before the evaluation of this step; resume must run it
   double best_val_loss = std::numeric_limits<double>::infinity();
   index best_step = -1;      ///< step of best_val_loss; -1: none yet
-  index steps_skipped = 0;   ///< steps whose update was left out: the optimizer has made step - steps_skipped
-  index losses_watched = 0;  ///< this and the next two: what losses are compared with to find spikes
+  index steps_skipped = 0;   ///< steps whose update was skipped: there were step - steps_skipped updates
+  index losses_watched = 0;  ///< this and the next two: statistics of losses, to find spikes
   double loss_mean = 0;
   double loss_variance = 0;
   std::string corpus_fingerprint;  ///< sha256 of the corpus, hex
   index train_tokens = 0;
   index val_tokens = 0;
-  std::string program_version;  ///< this and the next three: what the bits of a run depend on
+  std::string program_version;  ///< this and the next three describe the build, which the bits of a run depend on
   std::string compiler;
   std::string compiler_flags;
   std::string instruction_set;
-  std::string overrides;  ///< what was changed by hand when the run was resumed, one line each
+  std::string overrides;  ///< keys that were changed when the run was resumed, one line each
 };
 
-/// Calls f(name, member) for every member. Writer, loader, comparison and printing all go through here, and the binding
-/// does not compile when a member is added to TrainingState without being added here.
+/// Calls f(name, member) for every member. Writing, loading, comparing and printing all use this. The binding does not compile if a member
+/// of TrainingState is missing here.
 template <class State, class F>
 requires std::same_as<std::remove_const_t<State>, TrainingState>
 void for_each_field(State& state, F&& f) {
@@ -69,10 +69,10 @@ void for_each_field(State& state, F&& f) {
   f("overrides", overrides);
 }
 
-/// Equal to the last bit: a NaN equals itself, -0.0 is not 0.0.
+/// Bitwise equality: a NaN equals itself, -0.0 does not equal 0.0.
 bool same_bits(const TrainingState& a, const TrainingState& b);
 
-/// A tensor in somebody else's memory: contiguous, row-major, bytes_of(type, shape) bytes.
+/// A tensor in the caller's memory: contiguous, row-major, bytes_of(type, shape) bytes.
 struct TensorView {
   std::string path;  ///< "model/<parameter>" or "optimizer/<slab>/<parameter>", such as model/h.0.attn.c_attn.weight
   ElementType type = ElementType::f32;
@@ -80,7 +80,7 @@ struct TensorView {
   const void* data = nullptr;
 };
 
-/// What one checkpoint holds. The tensors must not change while it is being saved.
+/// The contents of one checkpoint. The tensors must not change while it is being saved.
 struct Snapshot {
   TrainingState state;
   std::string config;               ///< the resolved configuration, TOML

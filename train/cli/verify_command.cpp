@@ -25,7 +25,7 @@ int verify_command(const VerifyArguments& arguments) {
     for (const CheckpointEntry& entry : list_checkpoints(source)) {
       files.push_back(entry.path);
     }
-    require_input(!files.empty(), source, ": holds no checkpoint, expected a run directory with checkpoints/step-NNNNNNNNN.h5");
+    require_input(!files.empty(), source, ": has no checkpoint, expected a run directory with checkpoints/step-NNNNNNNNN.h5");
   } else {
     files.emplace_back(source);
   }

@@ -14,7 +14,7 @@ index padded(index length, index longest) { return std::min(round_up(length, kRo
 }  // namespace
 
 PairSamples::PairSamples(const PairStore& store) : store_(store) {
-  require_input(store.count() >= 1, "there are no pairs, expected one or more, a line SOURCE<TAB>TARGET each");
+  require_input(store.count() >= 1, "there are no pairs, expected at least one line SOURCE<TAB>TARGET");
 }
 
 RowLengths PairSamples::lengths(index sample) const {

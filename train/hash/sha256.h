@@ -22,7 +22,7 @@ Digest sha256(std::string_view text);
 /// 64 lower-case hexadecimal digits.
 std::string to_hex(const Digest& digest);
 
-/// sha256 of a text that comes in pieces.
+/// Incremental sha256.
 class Sha256 {
  public:
   Sha256();
@@ -31,7 +31,7 @@ class Sha256 {
   Sha256& operator=(Sha256&&) noexcept;
 
   void add(std::span<const std::byte> bytes);
-  /// Of all that was added; what comes next is another text.
+  /// The sha256 of everything that was added. Then starts again.
   Digest finish();
 
  private:
@@ -41,8 +41,8 @@ class Sha256 {
 
 inline constexpr index kHashChunkBytes = index{1} << 20;
 
-/// sha256 over the sha256 of each chunk of kHashChunkBytes, so that all cores can work on it (TBB).
-/// `read(offset, out)` fills `out` with the bytes at `offset`; it is called from several threads at once and may throw.
+/// The sha256 over the sha256 of each chunk of kHashChunkBytes, so that all cores can compute it (TBB).
+/// `read(offset, out)` must fill `out` with the bytes at `offset`; several threads call it at once, and it may throw.
 Digest root_hash(index bytes, const std::function<void(index offset, std::span<std::byte> out)>& read);
 
 }  // namespace dikkat

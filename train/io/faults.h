@@ -22,31 +22,31 @@ constexpr const char* name_of(Operation operation) {
     case Operation::close: return "close";
     case Operation::rename: return "rename";
     case Operation::sync_directory: return "sync directory";
-    case Operation::size: return "find out the size";
+    case Operation::size: return "get the size";
   }
   return "?";
 }
 
-/// A failure to be injected, for tests: none unless `nth` is set.
+/// A failure that tests inject; none unless `nth` is set.
 struct FaultPlan {
   enum class Effect : std::uint8_t {
     error,        ///< the call fails with `error` and does nothing
-    short_count,  ///< a read or a write moves half of what it was asked to; other calls are unharmed
+    short_count,  ///< a read or write moves only half of its bytes; other calls are not affected
     kill,         ///< SIGKILL arrives just before the call
   };
   std::optional<Operation> operation = std::nullopt;  ///< which calls are counted; nullopt: all
-  index nth = 0;                                      ///< the first call that is struck, from 1
-  bool for_ever = false;                              ///< and all after it
+  index nth = 0;                                      ///< the first call that fails, counted from 1
+  bool for_ever = false;                              ///< whether all calls after it fail too
   Effect effect = Effect::error;
   int error = 0;  ///< errno
 };
 
-/// Counts system calls and says which of them a plan strikes. Safe to use from several threads.
+/// Counts system calls and decides which of them fail by a plan. Thread-safe.
 class Faults {
  public:
   explicit Faults(const FaultPlan& plan) : plan_(plan) {}
 
-  /// To be asked before each call.
+  /// Call this before each system call: whether it must fail.
   bool strikes(Operation operation) {
     if (plan_.nth == 0 || (plan_.operation && *plan_.operation != operation)) {
       return false;
@@ -55,7 +55,7 @@ class Faults {
     return count == plan_.nth || (plan_.for_ever && count > plan_.nth);
   }
   const FaultPlan& plan() const { return plan_; }
-  /// Whether the plan's moment has come at all.
+  /// Whether the planned call was reached.
   bool struck() const { return plan_.nth > 0 && count_ >= plan_.nth; }
 
  private:

@@ -16,10 +16,10 @@ namespace dikkat {
 
 namespace {
 
-/// Interruptions in a row after which a call is given up: a signal storm ends in an error and not in a hang.
+/// After this many interruptions in a row a call is given up, so that endless signals cause an error and not a hang.
 constexpr int kMaxInterruptions = 1000;
 
-/// The errno that the plan wants this call to fail with, or 0.
+/// The errno with which the plan makes this call fail, or 0.
 int injected(Faults* faults, Operation operation) {
   if (faults == nullptr || !faults->strikes(operation)) {
     return 0;
@@ -32,7 +32,7 @@ int injected(Faults* faults, Operation operation) {
   return 0;
 }
 
-/// Runs `call` (0 or -1 with errno), again when it was interrupted.
+/// Runs `call`, which returns 0, or -1 with errno; repeats it after an interruption.
 template <class Call>
 int attempt(Faults* faults, Operation operation, Call&& call) {
   for (int interruptions = 0;; ++interruptions) {
@@ -46,7 +46,7 @@ int attempt(Faults* faults, Operation operation, Call&& call) {
   }
 }
 
-/// Moves `size` bytes by calls of `move(done, count)` that may move less than they are asked to.
+/// Moves `size` bytes by calls of `move(done, count)`, each of which may move fewer bytes than asked.
 template <class Move>
 int move_all(Faults* faults, Operation operation, std::size_t size, int error_at_nothing, Move&& move) {
   int interruptions = 0;
@@ -119,7 +119,7 @@ bool is_fault_of_path(int error) {
 
 File File::open_regular(const std::filesystem::path& path) {
   struct stat info {};
-  // Looked at before it is opened, since opening a device can act on it; and after, since the name may mean another file by then.
+  // Checked before opening, because opening a device can have effects, and after it, because the name may refer to another file by then.
   require_path(::stat(path.c_str(), &info) == 0 ? 0 : errno, "cannot be read");
   require_input(!S_ISDIR(info.st_mode), "is a directory, expected a file");
   require_input(S_ISREG(info.st_mode), "is not a regular file (a pipe, socket or device)");
@@ -146,7 +146,7 @@ int File::truncate(index bytes) {
   return attempt(faults_, Operation::truncate, [&] { return ::ftruncate(descriptor_, bytes); });
 }
 
-// A sync that failed is never tried again, since the kernel has forgotten the pages by then; an interrupted one has not failed.
+// A failed sync is never repeated, because the kernel has dropped the dirty pages by then. An interrupted one has not failed.
 int File::sync() {
   return attempt(faults_, Operation::sync, [&] { return ::fsync(descriptor_); });
 }
@@ -155,7 +155,7 @@ int File::close() {
   const int fault = injected(faults_, Operation::close);
   const int result = ::close(std::exchange(descriptor_, -1));
   const int error = fault > 0 ? fault : result < 0 ? errno : 0;
-  return error == EINTR ? 0 : error;  // on Linux the descriptor is closed, and sync has seen to the data
+  return error == EINTR ? 0 : error;  // on Linux the descriptor is closed even then; sync() has written the data
 }
 
 index File::size() const {
@@ -167,7 +167,7 @@ index File::size() const {
 bool is_there(const std::filesystem::path& path) {
   std::error_code error;
   const bool there = std::filesystem::exists(path, error);
-  require(!error, path.string(), " cannot be looked at: ", error.message());
+  require(!error, path.string(), " cannot be examined: ", error.message());
   return there;
 }
 
@@ -185,7 +185,7 @@ int sync_directory(const std::filesystem::path& directory, Faults* faults) {
     const int error = errno;
     ::close(descriptor);
     errno = error;
-    return result < 0 && error == EINVAL ? 0 : result;  // a few file systems have no sync of folders
+    return result < 0 && error == EINVAL ? 0 : result;  // some file systems cannot sync folders
   });
 }
 
@@ -215,7 +215,7 @@ void replace_file(const std::filesystem::path& path, std::string_view text) {
     require_done(file.write(0, std::as_bytes(std::span(text))), Operation::write);
     std::string found(text.size(), '\0');
     require_done(file.read(0, std::as_writable_bytes(std::span(found))), Operation::read);
-    require(found == text, "the file does not give back what was written");
+    require(found == text, "the file read back differs from what was written");
     require_done(file.sync(), Operation::sync);
     require_done(file.close(), Operation::close);
     require_done(rename_file(temporary, path, nullptr), Operation::rename);

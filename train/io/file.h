@@ -12,8 +12,8 @@
 
 namespace dikkat {
 
-/// An open descriptor, closed with the object. Calls that do I/O return errno, 0 for success: they are used below C code
-/// that no exception may cross. They resume after EINTR and short counts, and give up when nothing moves any more.
+/// An open file, closed with the object. Calls that do I/O return errno, or 0 for success, because C code calls them and exceptions must
+/// not pass through that. They continue after EINTR and short counts, and give up when there is no progress any more.
 class File {
  public:
   File() = default;
@@ -21,23 +21,23 @@ class File {
   File& operator=(File&& other) noexcept;
   ~File();
 
-  /// A new file, to be read and written; EEXIST if there is one. `faults` (may be null) must outlive the file.
+  /// Creates a file for reading and writing; EEXIST if it exists. `faults` (may be null) must outlive the file.
   [[nodiscard]] int create(const std::filesystem::path& path, Faults* faults);
-  /// An existing regular file, read-only. A FIFO, device or folder is never opened: throws InputError ("is a directory, ..."),
-  /// as for a file that is missing or unreadable, and Error where that may pass (a failing disk, too many open files); the text lacks the
-  /// path.
+  /// Opens an existing regular file, read-only. Throws InputError for a FIFO, device or folder, which is never opened ("is a directory,
+  /// ..."), and for a file that is missing or unreadable; Error for a failure that may be temporary (a failing disk, too many open files).
+  /// Messages do not have the path.
   static File open_regular(const std::filesystem::path& path);
 
-  /// ENODATA where the file ends before the span does.
+  /// Fills all of `out` from byte `offset` on; ENODATA if the file ends before.
   [[nodiscard]] int read(index offset, std::span<std::byte> out) const;
   [[nodiscard]] int write(index offset, std::span<const std::byte> bytes);
   /// Reserves disk space for the first `bytes` bytes.
   [[nodiscard]] int allocate(index bytes);
   [[nodiscard]] int truncate(index bytes);
   [[nodiscard]] int sync();
-  /// The descriptor is gone whatever the result.
+  /// The descriptor is closed even if this returns an error.
   [[nodiscard]] int close();
-  /// Bytes; throws Error if it cannot be found out.
+  /// The size in bytes. Throws Error if the system does not tell it.
   index size() const;
 
  private:
@@ -47,17 +47,17 @@ class File {
 
 // The same for a descriptor that is not a File: errno, or 0 for success.
 
-/// All of `out` from byte `offset` on; ENODATA where the file ends before.
+/// Fills all of `out` from byte `offset` on; ENODATA if the file ends before.
 [[nodiscard]] int read_all(int descriptor, index offset, std::span<std::byte> out);
 [[nodiscard]] int write_all(int descriptor, index offset, std::span<const std::byte> bytes);
-/// What comes next of a file or a pipe: `got` bytes, 0 at its end alone.
+/// Reads the next bytes of a file or pipe: `got` bytes, 0 only at the end.
 [[nodiscard]] int read_next(int descriptor, std::span<std::byte> out, index& got);
 
-/// Whether this errno of opening, making or listing a file or folder says that the path is wrong, which a user can mend. The others are
-/// failures of the machine, which may pass: a failing disk, too many open files.
+/// Whether this errno, from opening, creating or listing a file or folder, means a wrong path, which the user can correct. Others are
+/// failures of the machine, which may be temporary: a failing disk, too many open files.
 bool is_fault_of_path(int error);
 
-/// Throws "<parts>: <the system's words>" unless error is 0: InputError where is_fault_of_path(), else Error.
+/// Throws "<parts>: <the system's message>" unless error is 0: InputError if is_fault_of_path(), else Error.
 template <class... Parts>
 void require_path(int error, const Parts&... parts) {
   if (error != 0) {
@@ -66,22 +66,22 @@ void require_path(int error, const Parts&... parts) {
   }
 }
 
-/// Whether there is such a file or folder. Throws Error where that cannot be found out: a failing disk is not an empty one.
+/// Whether the file or folder exists. Throws Error if that is not known: a failing disk is not an empty one.
 bool is_there(const std::filesystem::path& path);
 
 [[nodiscard]] int rename_file(const std::filesystem::path& from, const std::filesystem::path& to, Faults* faults);
-/// Makes names created, renamed or removed in the folder survive a power cut.
+/// Syncs a folder, so that created, renamed and removed names in it survive a power failure.
 [[nodiscard]] int sync_directory(const std::filesystem::path& directory, Faults* faults);
 
-/// Throws Error "<operation> failed: <words>" unless error is 0.
+/// Throws Error "<operation> failed: <the system's message>" unless error is 0.
 void require_done(int error, Operation operation);
 
-/// The first of <name>.aside, .aside-2 ... that is free.
+/// The first of <path>.aside, <path>.aside-2 ... that does not exist.
 std::filesystem::path name_aside(const std::filesystem::path& path);
-/// Renames the file to that, and gives its new path. Throws Error if it cannot be renamed.
+/// Renames the file to name_aside() and returns that. Throws Error if it cannot be renamed.
 std::filesystem::path set_aside(const std::filesystem::path& path);
 
-/// Puts `text` in place of the file at `path`, or leaves that as it was and throws Error: never anything between.
+/// Atomically replaces the file at `path` by one with this text. On failure the file is unchanged and Error is thrown.
 void replace_file(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace dikkat

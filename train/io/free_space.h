@@ -8,10 +8,10 @@
 
 namespace dikkat {
 
-/// Bytes that this process may still write where `path` is, or will be made; nullopt where the file system does not say.
+/// Bytes that this process can still write to the file system where `path` is or will be; nullopt if that is not known.
 std::optional<index> free_space(const std::filesystem::path& path);
 
-/// "1,493,172,224 bytes are needed, and the file system of runs/mine has 1,024 left"; empty where there is room, or nobody knows.
+/// "1,493,172,224 bytes are needed, and the file system of runs/mine has 1,024 left"; empty if there is enough space, or that is not known.
 std::string lack_of_space(const std::filesystem::path& path, index bytes);
 
 }  // namespace dikkat

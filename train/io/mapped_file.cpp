@@ -17,7 +17,7 @@
 namespace dikkat {
 namespace {
 
-// Asked from a signal handler: no lock, no list that moves.
+// A signal handler reads this: there is no lock, and entries never move.
 std::array<std::atomic<const MappedFile*>, 1024> mapped_files{};
 
 void replace_first(const MappedFile* old_file, const MappedFile* new_file) {
@@ -58,7 +58,7 @@ MappedFile::MappedFile(const std::string& path) : MappedFile(path, open_to_read(
 
 MappedFile::MappedFile(std::string path, int descriptor) : path_(std::move(path)) {
   struct stat status {};
-  require_input(::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode), path_, " is no regular file, expected one");
+  require_input(::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode), path_, " is not a regular file");
   size_ = static_cast<std::size_t>(status.st_size);
   void* mapping = size_ > 0 ? ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0) : nullptr;
   require_input(mapping != MAP_FAILED, path_, ": cannot be mapped into memory: ", errno_text);

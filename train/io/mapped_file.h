@@ -5,12 +5,12 @@
 
 namespace dikkat {
 
-/// A file's bytes as memory, to be read: as much of it is in memory as is being looked at.
+/// A file that is mapped into memory, read-only. The system loads the pages that are used.
 class MappedFile {
  public:
-  /// Throws InputError when it cannot be opened or is no regular file.
+  /// Throws InputError if it cannot be opened or is not a regular file.
   explicit MappedFile(const std::string& path);
-  /// The file of this descriptor, which stays the caller's.
+  /// Maps the file of this descriptor, which the caller keeps and closes.
   MappedFile(std::string path, int descriptor);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -19,7 +19,7 @@ class MappedFile {
   const std::string& path() const { return path_; }
   const std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
-  /// What was looked at counts as this process's memory no more; it is read again when it is asked for.
+  /// Drops the pages that were used from this process's memory. They are read again when needed.
   void forget() const;
 
  private:
@@ -28,8 +28,8 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-/// The path of the mapped file that has this address, or null: for a handler of SIGBUS, which comes when a file is cut short, or its disk
-/// fails, while it is mapped. Takes no lock and no memory; of more than a thousand mapped files it knows the first thousand.
+/// The path of the mapped file that contains this address, or null. For a handler of SIGBUS, which the system sends when a mapped file is
+/// truncated or its disk fails. Takes no lock and allocates nothing. Of more than a thousand mapped files it knows the first thousand.
 const char* mapped_file_at(const void* address) noexcept;
 
 }  // namespace dikkat

@@ -8,7 +8,7 @@
 namespace dikkat {
 
 int open_nameless_file(const std::string& folder) {
-  std::string path = folder + "/dikkat-XXXXXX";  // O_TMPFILE does without a name, but not on every file system
+  std::string path = folder + "/dikkat-XXXXXX";  // O_TMPFILE needs no name, but not every file system has it
   const int file = ::mkostemp(path.data(), O_CLOEXEC);
   if (file >= 0) {
     ::unlink(path.c_str());

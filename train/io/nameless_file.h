@@ -4,7 +4,8 @@
 
 namespace dikkat {
 
-/// A new file in `folder` that has no name and is gone when it is closed, whatever ends the program: its descriptor, or -1 and errno.
+/// Creates a file without a name in `folder`. It is gone when it is closed, however the program ends. Returns its descriptor, or -1 and
+/// errno.
 int open_nameless_file(const std::string& folder);
 
 }  // namespace dikkat

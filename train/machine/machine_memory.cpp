@@ -15,14 +15,14 @@ namespace {
 
 std::size_t sum_of(std::size_t a, std::size_t b) { return a > kNoLimit - b ? kNoLimit : a + b; }
 
-/// A file of one number. "max", as a file that is not there, is no limit.
+/// Reads a file with one number. "max", or a missing file, means no limit.
 std::size_t number_in(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::size_t number = 0;
   return file >> number ? number : kNoLimit;
 }
 
-/// Of lines "name 123": the number, or `otherwise`.
+/// The number in a line "name 123" of the file, or `otherwise`.
 std::size_t field_in(const std::filesystem::path& path, std::string_view name, std::size_t otherwise) {
   std::ifstream file(path);
   std::string found;
@@ -36,7 +36,7 @@ std::size_t field_in(const std::filesystem::path& path, std::string_view name, s
   return otherwise;
 }
 
-/// "0::/a/b" is the line of v2, "4:memory:/a/b" of v1.
+/// The line for v2 is "0::/a/b", for v1 "4:memory:/a/b".
 std::string own_cgroup(bool v2) {
   std::ifstream file("/proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {
@@ -53,7 +53,7 @@ std::string own_cgroup(bool v2) {
   return "/";
 }
 
-/// The least of what of(folder) says of the cgroup and those above it.
+/// The minimum of of(folder) over the cgroup and those above it.
 template <class Of>
 CgroupMemory least(const std::filesystem::path& root, const std::string& path, Of&& of) {
   CgroupMemory least = of(root);
@@ -66,7 +66,7 @@ CgroupMemory least(const std::filesystem::path& root, const std::string& path, O
   return least;
 }
 
-/// What is left of a limit; pages of files that nobody has used lately are given back when they are wanted.
+/// The rest of a limit. Inactive file pages count as free, because the kernel drops them when memory is needed.
 std::size_t left_of(std::size_t limit, std::size_t used, std::size_t droppable) {
   if (limit == kNoLimit || used == kNoLimit) {
     return kNoLimit;

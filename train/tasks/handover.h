@@ -17,9 +17,9 @@ extern "C" void __tsan_release(void* place);
 
 namespace dikkat {
 
-/// Tells ThreadSanitizer of an order that a library guarantees: what happened before release() happened before what follows acquire().
-/// Debian's TBB is not built for the sanitizer, which would report what tasks receive and leave behind as races. In other builds this
-/// compiles to nothing.
+/// Tells ThreadSanitizer about an order that a library guarantees: everything before release() happens before everything after acquire().
+/// Debian's TBB is not built for the sanitizer, so data that tasks receive and return would be reported as races. In other builds this is
+/// empty.
 class Handover {
  public:
 #if defined(DIKKAT_TELLS_THREAD_SANITIZER)
@@ -51,7 +51,7 @@ struct Between {
   Handover* after;
   F f;
 
-  // Not looked at itself: the library has copied it from one thread to another.
+  // Not instrumented: the library has copied this object from one thread to another.
   template <class... Arguments>
   __attribute__((no_sanitize("thread"))) decltype(auto) operator()(Arguments&&... arguments) const {
     struct Release {
@@ -66,8 +66,8 @@ struct Between {
 }  // namespace detail
 #endif
 
-/// f, which acquires `before` when it begins and releases `after` when it ends. They must outlive it. Calls have no order among each other,
-/// unless before and after are the same.
+/// Wraps f so that it acquires `before` when it begins and releases `after` when it ends. Both must outlive it. Calls are not ordered among
+/// each other, unless before and after are the same.
 template <class F>
 auto between([[maybe_unused]] Handover& before, [[maybe_unused]] Handover& after, F f) {
 #if defined(DIKKAT_TELLS_THREAD_SANITIZER)

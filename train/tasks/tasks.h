@@ -8,12 +8,13 @@
 
 namespace dikkat {
 
-/// Calls task(i) for i = 0 to count - 1 on TBB's threads, in any order. When tasks throw, all others still run and the exception
-/// of the first, by i, is thrown: what a person reads does not depend on the threads.
+/// Calls task(i) for i = 0 to count - 1 on TBB's threads, in any order. If tasks throw, all others still run, and the exception with the
+/// lowest i is rethrown, so that error messages do not depend on the threads.
 void run_tasks(index count, const std::function<void(index)>& task);
 
-/// `read` is called by one thread at a time, until it gives null; `work` by many at once, on what was read; `take` by one at a time, on
-/// what work gave, in the order of reading. Only a few are under way at a time. When one throws, the exception of the earliest is thrown.
+/// A pipeline. `read` is called by one thread at a time until it returns null; `work` by many threads at once, on what was read; `take` by
+/// one thread at a time, on the results, in the order of reading. Only a few items are in flight. If several throw, the exception of the
+/// earliest item is rethrown.
 void run_pipeline(const std::function<std::shared_ptr<void>()>& read,
                   const std::function<std::shared_ptr<void>(std::shared_ptr<void>)>& work,
                   const std::function<void(std::shared_ptr<void>)>& take);

@@ -24,7 +24,7 @@ class Maker : public TokenizerMaker {
   void merge(const TokenizerMaker& other) override { counts_.add(dynamic_cast<const Maker&>(other).counts_); }
   index stable_prefix(std::string_view text) const override { return stable_pieces(text); }
   std::unique_ptr<Tokenizer> make(const std::function<void(double)>& progress) override {
-    require_input(counts_.distinct() > 0, "bpe tokenizer: there is no text, expected one to learn merges from");
+    require_input(counts_.distinct() > 0, "bpe tokenizer: there is no text to learn merges from");
     Bpe bpe = train_bpe(std::move(counts_), vocab_size_ - 1, progress);
     const auto last = static_cast<Token>(bpe.tokens().size());
     return std::make_unique<BpeTokenizer>(BpeVocabulary{std::move(bpe), {{last, std::string(kEndOfText)}}});

@@ -33,7 +33,7 @@ class Maker : public TokenizerMaker {
         characters += code_point;
       }
     }
-    require_input(!characters.empty(), "char tokenizer: there is no text, expected one to take the characters from");
+    require_input(!characters.empty(), "char tokenizer: there is no text to take the characters from");
     return std::make_unique<CharTokenizer>(std::move(characters));
   }
 

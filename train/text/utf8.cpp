@@ -19,7 +19,7 @@ bool is_ascii(const char* bytes) {
   return ((halves[0] | halves[1]) & 0x8080808080808080U) == 0;
 }
 
-/// Bytes that a character with this first byte has; 0 where it is no first byte.
+/// The number of bytes of a character with this first byte; 0 if it is not a first byte.
 index length_from(unsigned first) {
   if (first < 0x80) {
     return 1;

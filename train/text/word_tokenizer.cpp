@@ -70,7 +70,7 @@ class Maker : public TokenizerMaker {
   void merge(const TokenizerMaker& other) override { counts_.add(dynamic_cast<const Maker&>(other).counts_); }
   index stable_prefix(std::string_view text) const override { return stable_words(text); }
   std::unique_ptr<Tokenizer> make(const std::function<void(double)>&) override {
-    require_input(counts_.distinct() > 0, "word tokenizer: there is no text, expected one to take the words from");
+    require_input(counts_.distinct() > 0, "word tokenizer: there is no text to take the words from");
     std::vector<std::string> words;
     counts_.for_each([&](std::string_view word, std::uint64_t times) {
       if (times >= static_cast<std::uint64_t>(min_count_)) {

@@ -143,11 +143,11 @@ inline std::vector<Case> hostile_cases() {
     return offset;
   };
   return {
-      wte("offset-in-the-header", "where the file does not have them",
+      wte("offset-in-the-header", "which are not in the file's image",
           [](const auto&) {
             return tensor("f32", 4092, 60, {5, 3});
           }),
-      wte("offset-beyond-the-file", "where the file does not have them",
+      wte("offset-beyond-the-file", "which are not in the file's image",
           [](const auto&) {
             return tensor("f32", kMost, 60, {5, 3});
           }),
@@ -155,13 +155,13 @@ inline std::vector<Case> hostile_cases() {
           [](const auto&) {
             return tensor("f32", -4, 60, {5, 3});
           }),
-      wte("into-the-index", "where the file does not have them",
+      wte("into-the-index", "which are not in the file's image",
           [](const auto&) {
             return tensor("f32", 4096, 1'000'000, {500, 500});
           }),
-      wte("four-tebibytes", "where the file does not have them",
+      wte("four-tebibytes", "which are not in the file's image",
           [](const auto&) { return tensor("f32", 4096, index{1} << 42, {index{1} << 40}); }),
-      wte("offset-and-bytes-wrap", "where the file does not have them",
+      wte("offset-and-bytes-wrap", "which are not in the file's image",
           [](const auto&) { return tensor("f32", kMost - 30, kMost - 3, {index{1} << 56}); }),
       wte("extents-wrap", "too many elements",
           [](const auto&) {
@@ -191,7 +191,7 @@ inline std::vector<Case> hostile_cases() {
           [](const auto&) { return text("f32") + number(4096) + number(60) + number(index{1} << 32); }),
       wte("extents-missing", "reaches beyond its end",
           [](const auto&) { return text("f32") + number(4096) + number(60) + number(index{2}); }),
-      wte("more-than-a-tensor", "has more in it than it should", [](const std::string& value) { return value + "x"; }),
+      wte("more-than-a-tensor", "is longer than expected", [](const std::string& value) { return value + "x"; }),
       wte("no-value", "reaches beyond its end", [](const auto&) { return std::string(); }),
       wte("type-without-a-name", "a type without a name",
           [](const auto&) {
@@ -205,19 +205,19 @@ inline std::vector<Case> hostile_cases() {
           [=](const std::string& value) {
             return tensor("q4_k", offset_of(value), 60, {5, 3});
           }),
-      changed("shared-bytes", "share bytes",
+      changed("shared-bytes", "overlap",
               [=](Entries& entries) { entry(entries, "tensor", "optimizer/m/wte.weight").value = entry(entries, "tensor", kWte).value; }),
-      changed("tensor-over-text", "share bytes",
+      changed("tensor-over-text", "overlap",
               [=](Entries& entries) {
                 const std::string place = entry(entries, "text", "config").value;
                 entry(entries, "text", "tokenizer").value = place;
               }),
-      changed("bad-path", "is no path of a tensor",
+      changed("bad-path", "is not a path of a tensor",
               [](Entries& entries) {
                 entry(entries, "tensor", kWte).name = "model//wte";
                 sort(entries);
               }),
-      changed("path-of-one-name", "is no path of a tensor",
+      changed("path-of-one-name", "is not a path of a tensor",
               [](Entries& entries) {
                 entry(entries, "tensor", kWte).name = "wte";
                 sort(entries);
@@ -253,9 +253,9 @@ inline std::vector<Case> hostile_cases() {
                 entries.push_back({true, "base", "gpt2", std::string(64, 'a')});
                 sort(entries);
               }),
-      changed("text-beyond-the-file", "where the file does not have them",
+      changed("text-beyond-the-file", "which are not in the file's image",
               [](Entries& entries) { entry(entries, "text", "config").value = number(index{4096}) + number(index{1} << 40); }),
-      changed("text-with-more", "has more in it than it should", [](Entries& entries) { entry(entries, "text", "config").value += "x"; }),
+      changed("text-with-more", "is longer than expected", [](Entries& entries) { entry(entries, "text", "config").value += "x"; }),
       changed("another-step", "step 7 in its header, step 9",
               [](Entries& entries) { entry(entries, "state", "step").value = number(index{9}); }),
       field("negative-step", "step", number(index{-1}), "state field step is -1, expected 0 or more"),
@@ -263,11 +263,11 @@ inline std::vector<Case> hostile_cases() {
       field("best-step-minus-2", "best_step", number(index{-2}), "state field best_step is -2, expected -1 or more"),
       field("bool-that-is-2", "evaluation_pending", number(index{2}), "is 2, expected 0 or 1"),
       field("number-of-4-bytes", "seed", "1234", "reaches beyond its end"),
-      field("number-of-9-bytes", "seed", "123456789", "has more in it than it should"),
+      field("number-of-9-bytes", "seed", "123456789", "is longer than expected"),
       raw("no-index", "step 7 in its header, step 0", [](const auto&) { return std::string(); }),
       raw("index-cut-off", "reaches beyond its end", [](const std::string& text_of) { return text_of.substr(0, text_of.size() - 1); }),
       raw("byte-too-many", "reaches beyond its end", [](const std::string& text_of) { return text_of + "x"; }),
-      raw("index-of-noise", "neither must be known", [](const auto&) { return std::string(1000, 'x'); }),
+      raw("index-of-noise", "neither required nor optional", [](const auto&) { return std::string(1000, 'x'); }),
       raw("index-of-zeros", "not in order", [](const auto&) { return std::string(1024, '\0'); }),
       raw("name-of-2^63", "reaches beyond its end",
           [](const auto&) { return number(index{1}) + text("state") + number(std::uint64_t{1} << 63); }),

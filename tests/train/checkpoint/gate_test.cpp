@@ -159,7 +159,7 @@ TEST(Gate, TellsTheErrorOfItsOwnCall) {
   errno = ENOSPC;  // of another call, earlier
   EXPECT_EQ(refusal(scratch / "missing.h5"),
             (scratch / "missing.h5").string() +
-                " cannot be read: no such file or directory; expected a run directory, as dikkat train makes one, or a checkpoint in it");
+                " cannot be read: no such file or directory; expected a run directory, which dikkat train creates, or a checkpoint in it");
 }
 
 TEST(Grouped, PutsCommas) {

@@ -63,7 +63,7 @@ TEST_F(Index, OnlyWhatIsUnknownDependsOnTheNeed) {
   EXPECT_NE(refusal_with([](Entries& entries) {
               entry(entries, "tensor", "model/wte.weight").required = false;
               entry(entries, "tensor", "model/wte.weight").value = tensor("f32", 0, 60, {5, 3});
-            }).find("where the file does not have them"),
+            }).find("which are not in the file's image"),
             std::string::npos);
 }
 

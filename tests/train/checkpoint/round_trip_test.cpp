@@ -184,7 +184,7 @@ TEST(Save, TakesTheSameStepAgainOnlyWithTheSameContents) {
   save_checkpoint(scratch.path(), sample.snapshot);
   sample.numbers["model/scale"][0] += 1;
   const std::string text = text_of<Error>([&] { save_checkpoint(scratch.path(), sample.snapshot); });
-  EXPECT_NE(text.find("step-000000007.h5: there is another file of this name, with other contents"), std::string::npos) << text;
+  EXPECT_NE(text.find("step-000000007.h5: a file with this name and other contents exists"), std::string::npos) << text;
   EXPECT_TRUE(read_file(first.path()) == bytes);
   EXPECT_EQ(names_in(scratch.path()).size(), 1U);
 }

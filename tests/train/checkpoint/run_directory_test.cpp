@@ -55,7 +55,7 @@ TEST(RunDirectoryCreate, RefusesWhatIsInUseAndLeavesItAlone) {
     write_file(scratch.path() / "full" / name, name);
   }
   const std::string text = text_of<InputError>([&] { RunDirectory::create(scratch / "full"); });
-  EXPECT_NE(text.find("is not empty (it holds a, b, c, ...): choose another --out, or go on with the run in it by `dikkat resume "),
+  EXPECT_NE(text.find("is not empty (it has a, b, c, ...): choose another --out, or continue its run with `dikkat resume "),
             std::string::npos)
       << text;
   EXPECT_EQ(names_in(scratch / "full"), (Names{"a", "b", "c", "d"}));
@@ -66,7 +66,7 @@ TEST(RunDirectoryCreate, RefusesWhatIsInUseAndLeavesItAlone) {
 
   write_file(scratch / "file", "");
   EXPECT_NE(text_of<InputError>([&] { RunDirectory::create(scratch / "file"); }).find("is a file"), std::string::npos);
-  EXPECT_NE(text_of<InputError>([&] { RunDirectory::create("/proc/no/such"); }).find("cannot be made"), std::string::npos);
+  EXPECT_NE(text_of<InputError>([&] { RunDirectory::create("/proc/no/such"); }).find("cannot be created"), std::string::npos);
   EXPECT_NE(text_of<InputError>([&] { RunDirectory::create(scratch / "file/below"); }), "");
 
   const RunDirectory run = RunDirectory::create(scratch / "run");
@@ -203,7 +203,7 @@ TEST(Best, IsFoundByReaders) {
     EXPECT_NE(text_of<InputError>([&] { run.best(); }).find("does not name a checkpoint"), std::string::npos) << bad;
   }
   write_file(run.checkpoints_path() / "best", "step-000000030.h5\n");
-  EXPECT_NE(text_of<InputError>([&] { run.best(); }).find("which is not there"), std::string::npos);
+  EXPECT_NE(text_of<InputError>([&] { run.best(); }).find("which does not exist"), std::string::npos);
 }
 
 TEST(RunDirectoryTest, WhatCannotBeLookedAtIsNotMissing) {
@@ -211,7 +211,7 @@ TEST(RunDirectoryTest, WhatCannotBeLookedAtIsNotMissing) {
   RunDirectory run = RunDirectory::create(scratch / "run");
   save_step(run, 10);
   std::filesystem::create_symlink("best", run.checkpoints_path() / "best");  // which has no end
-  EXPECT_NE(text_of<Error>([&] { run.best(); }).find("best cannot be looked at: "), std::string::npos);
+  EXPECT_NE(text_of<Error>([&] { run.best(); }).find("best cannot be examined: "), std::string::npos);
 }
 
 TEST(RunDirectoryTest, ALockFileThatIsRemovedIsMadeAgain) {
@@ -236,13 +236,13 @@ TEST(OpenCheckpoint, TheLatestGoodPassesOverNothingThatCannotBeOpened) {
   RunDirectory run = RunDirectory::create(scratch / "run");
   save_step(run, 10);
   std::filesystem::create_symlink("/not/mounted", run.checkpoints_path() / "step-000000020.h5");
-  EXPECT_NE(text_of<Error>([&] { open_checkpoint(run.path(), Pick::latest_good); }).find("no older one was taken"), std::string::npos);
+  EXPECT_NE(text_of<Error>([&] { open_checkpoint(run.path(), Pick::latest_good); }).find("no older checkpoint was used"), std::string::npos);
 }
 
 TEST(OpenCheckpoint, TakesARunOrAFile) {
   const ScratchDirectory scratch;
   const RunDirectory run = RunDirectory::create(scratch / "run");
-  EXPECT_NE(text_of<InputError>([&] { open_checkpoint(run.path()); }).find("holds no checkpoint"), std::string::npos);
+  EXPECT_NE(text_of<InputError>([&] { open_checkpoint(run.path()); }).find("has no checkpoint"), std::string::npos);
   EXPECT_NE(text_of<InputError>([&] { open_checkpoint(scratch / "missing"); }), "");
   save_step(run, 10);
   save_step(run, 20);
@@ -283,7 +283,7 @@ TEST(OpenCheckpoint, NamesADamagedNewestAndTheWholeOlderOnes) {
   damage(run.checkpoints_path() / "step-000000020.h5");
   const std::string text = text_of<InputError>([&] { open_checkpoint(run.path()); });
   EXPECT_NE(text.find("step-000000040.h5 was altered"), std::string::npos) << text;
-  EXPECT_NE(text.find("whole: step-000000030.h5, step-000000010.h5. "), std::string::npos) << text;
+  EXPECT_NE(text.find("intact: step-000000030.h5, step-000000010.h5. "), std::string::npos) << text;
   EXPECT_NE(text.find("--latest-good"), std::string::npos) << text;
   std::vector<std::string> damaged;
   EXPECT_EQ(open_checkpoint(run.path(), Pick::latest_good, &damaged).state().step, 30);
@@ -300,7 +300,7 @@ TEST(OpenCheckpoint, NamesADamagedNewestAndTheWholeOlderOnes) {
   for (const char* name : {"step-000000010.h5", "step-000000030.h5"}) {
     damage(run.checkpoints_path() / name);
   }
-  EXPECT_NE(text_of<InputError>([&] { open_checkpoint(run.path()); }).find("no other one that is whole"), std::string::npos);
+  EXPECT_NE(text_of<InputError>([&] { open_checkpoint(run.path()); }).find("no other one that is intact"), std::string::npos);
   EXPECT_NE(text_of<InputError>([&] { open_checkpoint(run.path(), Pick::latest_good); }), "");
 }
 
@@ -336,7 +336,7 @@ TEST(OpenCheckpoint, PassesOverNoneThatCannotBeReadJustNow) {
     }
   });
   EXPECT_NE(text.find("step-000000020.h5"), std::string::npos) << text;
-  EXPECT_NE(text.find("no older one was taken"), std::string::npos) << text;
+  EXPECT_NE(text.find("no older checkpoint was used"), std::string::npos) << text;
 }
 
 /// No file can be opened while this lives.

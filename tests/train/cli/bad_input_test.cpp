@@ -62,9 +62,9 @@ const Case kCases[] = {
     {"VocabularyTooSmall", set("model.vocab_size=10"), {"model.vocab_size is 10, but the tokenizer has 256"}},
 
     {"OutHoldsARun", {"train", "--config", "tiny.toml", "--out", "run"}, {"run is not empty", "dikkat resume run"}},
-    {"OutHoldsSomethingElse", {"train", "--config", "tiny.toml", "--out", "pictures"}, {"pictures is not empty (it holds cat.png)"}},
+    {"OutHoldsSomethingElse", {"train", "--config", "tiny.toml", "--out", "pictures"}, {"pictures is not empty (it has cat.png)"}},
     {"OutIsAFile", {"train", "--config", "tiny.toml", "--out", "text.txt"}, {"text.txt is a file", "choose another --out"}},
-    {"OutBelowAFile", {"train", "--config", "tiny.toml", "--out", "text.txt/run"}, {"text.txt/run cannot be made: Not a directory"}},
+    {"OutBelowAFile", {"train", "--config", "tiny.toml", "--out", "text.txt/run"}, {"text.txt/run cannot be created: Not a directory"}},
     {"OutWithoutAName", {"train", "--config", "tiny.toml", "--out", ""}, {"--out: the value is empty"}},
 
     {"ResumeOfNothing", {"resume", "nowhere"}, {"nowhere does not exist", "directory of a run"}},
@@ -77,7 +77,7 @@ const Case kCases[] = {
      {"the corpus has changed", "other.txt"}},
 
     {"EvalOfNothing", {"eval", "nowhere"}, {"nowhere cannot be read: no such file", "expected a run directory"}},
-    {"EvalOfAnotherFolder", {"eval", "pictures"}, {"pictures holds no checkpoint"}},
+    {"EvalOfAnotherFolder", {"eval", "pictures"}, {"pictures has no checkpoint"}},
     {"EvalOfAText", {"eval", "text.txt"}, {"text.txt is not a dikkat checkpoint"}},
     {"EvalOfAPipe", {"eval", "pipe"}, {"pipe is not a regular file"}},
     {"EvalOfADevice", {"eval", "/dev/zero"}, {"/dev/zero is not a regular file"}},
@@ -86,7 +86,7 @@ const Case kCases[] = {
     {"EvalWithAnUnknownCharacter", {"eval", "chars", "--corpus", "other.txt"}, {"other.txt: byte 4", "'X' is not among the", "vocabulary"}},
     {"InspectOfNothing", {"inspect", "nowhere"}, {"nowhere cannot be read"}},
     {"VerifyOfNothing", {"verify", "nowhere"}, {"nowhere cannot be read"}},
-    {"VerifyOfAnotherFolder", {"verify", "pictures"}, {"pictures", "holds no checkpoint"}},
+    {"VerifyOfAnotherFolder", {"verify", "pictures"}, {"pictures", "has no checkpoint"}},
 
     {"UnknownCharacterInThePrompt", {"sample", "chars", "--prompt", "the X"}, {"prompt: byte 4", "'X' is not among the", "vocabulary"}},
     {"InvalidUtf8InThePrompt", {"sample", "chars", "--prompt", "th\xff"}, {"prompt: byte 2: not UTF-8"}},

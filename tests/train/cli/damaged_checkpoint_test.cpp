@@ -74,7 +74,7 @@ TEST_F(DamagedCheckpointTest, ForeignOnes) {
 TEST_F(DamagedCheckpointTest, AnOlderOneIsTakenOnlyWhenAskedFor) {
   here_.write(kNewest, flipped(5000));
   const Outcome refused = here_.run({"resume", "run"});
-  EXPECT_TRUE(contains(refused.err, "these older ones are whole: step-000000004.h5") && contains(refused.err, "--latest-good"))
+  EXPECT_TRUE(contains(refused.err, "these older ones are intact: step-000000004.h5") && contains(refused.err, "--latest-good"))
       << refused.err;
   EXPECT_EQ(here_.run({"eval", kOlder}).code, 0);
 
@@ -106,7 +106,7 @@ TEST_F(DamagedCheckpointTest, OnesOfAnotherNameAreNotTakenForThatStep) {
   std::filesystem::copy_file(here_ / kNewest, here_ / copy);
   const Outcome refused = here_.run({"resume", "run"});
   EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(contains(refused.err, copy + " holds step 8") && contains(refused.err, "call it step-000000008.h5")) << refused.err;
+  EXPECT_TRUE(contains(refused.err, copy + " holds step 8") && contains(refused.err, "rename it to step-000000008.h5")) << refused.err;
   const Outcome resumed = here_.run({"resume", "run", "--latest-good"});
   EXPECT_EQ(resumed.code, 0) << resumed.err;
   EXPECT_EQ(here_.run({"inspect", copy + ".aside"}).code, 0) << "the file itself is good";

@@ -327,7 +327,7 @@ TEST(Data, ARunThatEndedBeforeItsFirstCheckpointIsTold) {
   here.write("run/config.toml", "");
   const Outcome again = here.run(train("run", {}));
   EXPECT_EQ(again.code, 2);
-  EXPECT_TRUE(contains(again.err, "ended before its first checkpoint, so there is nothing to go on from: remove it")) << again.err;
+  EXPECT_TRUE(contains(again.err, "ended before its first checkpoint and cannot be continued: remove it")) << again.err;
 }
 
 TEST(Eval, WordsHaveNoBitsPerByte) {

@@ -59,7 +59,7 @@ TEST(Interruption, AKillBeforeTheFirstIntervalLeavesTheBeginning) {
   }
   const Outcome empty = here.run({"resume", "run"});
   EXPECT_EQ(empty.code, 2);
-  EXPECT_TRUE(contains(empty.err, "holds no checkpoint")) << empty.err;
+  EXPECT_TRUE(contains(empty.err, "has no checkpoint")) << empty.err;
 }
 
 class SignalTest : public ::testing::TestWithParam<int> {};

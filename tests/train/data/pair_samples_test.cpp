@@ -107,7 +107,7 @@ TEST(PairSamples, AnEpochHasEachPairOnce) {
 TEST(PairSamples, NoPairsAreRefused) {
   const SomePairs pairs(2);
   const PairStore none(*pairs.tokenizer, {});
-  EXPECT_EQ(input_error_of([&] { PairSamples{none}; }), "there are no pairs, expected one or more, a line SOURCE<TAB>TARGET each");
+  EXPECT_EQ(input_error_of([&] { PairSamples{none}; }), "there are no pairs, expected at least one line SOURCE<TAB>TARGET");
 }
 
 }  // namespace

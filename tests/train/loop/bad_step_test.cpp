@@ -232,14 +232,14 @@ TEST_F(BadStepTest, a_save_that_fails_ends_the_run_or_not_as_configured) {
     {
       Trainer trainer = Trainer::start(c, folder / (name + "-stop"));
       block(trainer);
-      expect_words(failure_of(trainer, events), {checkpoint_name(8), "left alone"});
+      expect_words(failure_of(trainer, events), {checkpoint_name(8), "was not changed"});
     }
     c.train.on_failed_save = "continue";
     Trainer trainer = Trainer::start(c, folder / (name + "-continue"));
     block(trainer);
     EXPECT_EQ(trainer.run(events, never), Trainer::Outcome::finished);
     ASSERT_EQ(events.failures.size(), 1U);
-    expect_words(events.failures[0], {checkpoint_name(8), "left alone"});
+    expect_words(events.failures[0], {checkpoint_name(8), "was not changed"});
     EXPECT_EQ(open_checkpoint(folder / (name + "-continue")).state().step, 20);
   }
 }
@@ -266,7 +266,7 @@ TEST_P(BlockedSaveTest, without_a_first_or_a_last_checkpoint_the_run_does_not_en
     Trainer trainer = start();
     block(step);
     Told events;
-    expect_words(failure_of(trainer, events), {checkpoint_name(step), "left alone"});
+    expect_words(failure_of(trainer, events), {checkpoint_name(step), "was not changed"});
     EXPECT_TRUE(events.failures.empty());
   }
 }

@@ -309,7 +309,7 @@ TEST(BpeTokenizer, VocabularySizes) {
   EXPECT_EQ(learned_from("abc abd", 100000).vocab_size(), 258) << "the text has one pair that occurs twice";
   EXPECT_EQ(input_error_of([] { learned_from("abc", 256); }),
             "tokenizer.vocab_size is 256, expected 257 (the 256 bytes and <|endoftext|>) to 16777216 for the kind \"bpe\"");
-  EXPECT_EQ(input_error_of([] { learned_from("", 300); }), "bpe tokenizer: there is no text, expected one to learn merges from");
+  EXPECT_EQ(input_error_of([] { learned_from("", 300); }), "bpe tokenizer: there is no text to learn merges from");
 }
 
 }  // namespace
