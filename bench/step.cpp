@@ -1,4 +1,4 @@
-// How long does one optimizer step take? Forward, backward, clipping and AdamW of the model in a configuration, on random tokens.
+// How long does one optimizer step take? Forward, backward, clipping and the optimizer of the model in a configuration, on random tokens.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
@@ -8,8 +8,8 @@
 #include "bench/measure.h"
 #include "bench/model.h"
 #include "bench/program.h"
-#include "optim/adamw.h"
 #include "optim/clip.h"
+#include "train/loop/make_optimizer.h"
 #include "train/model/model_flops.h"
 
 namespace dikkat::bench {
@@ -26,9 +26,8 @@ struct Arguments {
 void run(const Arguments& a) {
   const Config c = load_model_config(a.config, a.set, a.vocab_size);
   LanguageModel model(c.model, 1);
+  const std::unique_ptr<Optimizer> optimizer = make_optimizer(c.optim, model.parameters());
   model.parameters().allocate(1);
-  AdamW optimizer(model.parameters(),
-                  {.beta1 = c.optim.beta1, .beta2 = c.optim.beta2, .eps = c.optim.eps, .weight_decay = c.optim.weight_decay});
   const index rows = c.train.batch_size;
   const index time = c.model.block_size;
   Batch batch;
@@ -54,7 +53,7 @@ void run(const Arguments& a) {
       tape.reset();
     }
     const double norm = gradient_norm(model.parameters());
-    optimizer.step(++step, c.optim.learning_rate, clip_factor(norm, c.optim.grad_clip));
+    optimizer->step(++step, c.optim.learning_rate, clip_factor(norm, c.optim.grad_clip));
   });
 
   const double flops = training_flops(model, batch) * static_cast<double>(c.train.gradient_accumulation_steps);
