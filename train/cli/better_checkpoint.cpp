@@ -1,8 +1,6 @@
 #include "train/cli/better_checkpoint.h"
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 
@@ -20,10 +18,8 @@ void tell_of_a_better_checkpoint(const std::string& source, bool best, const Che
   if (!lowest || lowest->step == step) {
     return;
   }
-  std::ostringstream metrics;
-  metrics << std::ifstream(std::filesystem::path(source) / "metrics.jsonl", std::ios::binary).rdbuf();
   const auto loss_at = [&](index of) {
-    const auto evaluation = keep_metrics(metrics.str(), of).evaluation;
+    const auto evaluation = read_evaluation(source, of);
     return evaluation ? fmt::format(" (validation loss {:.4f})", evaluation->val_loss) : "";
   };
   tell(fmt::format(

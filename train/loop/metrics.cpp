@@ -132,6 +132,14 @@ std::optional<RunHeader> read_run_header(const std::filesystem::path& run_direct
   }
 }
 
+std::optional<EvaluationReport> read_evaluation(const std::filesystem::path& run_directory, index step) {
+  try {
+    return keep_metrics(contents_of(run_directory / "metrics.jsonl"), step).evaluation;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 MetricsLog::MetricsLog(const std::filesystem::path& file, index last_step) : file_(file) {
   bool has_any = false;
   if (is_there(file)) {

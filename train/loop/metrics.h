@@ -35,6 +35,9 @@ KeptMetrics keep_metrics(const std::string& text, index last_step);
 /// The first line of RUN_DIR/metrics.jsonl. None if there is no such file, or it cannot be read or begins otherwise.
 std::optional<RunHeader> read_run_header(const std::filesystem::path& run_directory);
 
+/// The evaluation of RUN_DIR/metrics.jsonl at a step. None if there is no such line, or the file cannot be read.
+std::optional<EvaluationReport> read_evaluation(const std::filesystem::path& run_directory, index step);
+
 /// RUN_DIR/metrics.jsonl: one JSON object a line, numbers so that they read back to the same bits. Each line has the time of its writing.
 class MetricsLog {
  public:

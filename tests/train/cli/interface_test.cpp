@@ -2,6 +2,8 @@
 #include <regex>
 #include <sstream>
 
+#include <sys/stat.h>
+
 #include "tests/train/cli/terminal.h"
 #include "tests/train/cli/workspace.h"
 
@@ -118,6 +120,9 @@ TEST(Interface, SaysThatAnEarlierCheckpointIsBetter) {
     of_best.emplace_back("--best");
     EXPECT_FALSE(contains(here.run(of_best).err, "newest"));
   }
+  std::filesystem::remove(here / "run/metrics.jsonl");
+  ASSERT_EQ(::mkfifo((here / "run/metrics.jsonl").c_str(), 0600), 0);
+  EXPECT_TRUE(contains(here.run({"eval", "run"}).err, "of step 18; the checkpoint of step 16 has")) << "a FIFO nobody writes to";
   here.train("better", {"train.max_steps=6"});
   EXPECT_FALSE(contains(here.run({"eval", "better"}).err, "newest")) << "the newest is the best";
 }
