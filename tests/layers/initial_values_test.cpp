@@ -19,7 +19,7 @@ std::vector<T> values_of(ParameterStore& store, const std::string& path) {
   return {data, data + entry.size()};
 }
 
-constexpr TransformerConfig kConfig{.n_layer = 4, .n_head = 4, .n_embd = 64, .block_size = 64, .vocab_size = 200};
+constexpr TransformerConfig kSmallGpt{.n_layer = 4, .n_head = 4, .n_embd = 64, .block_size = 64, .vocab_size = 200};
 
 struct Moments {
   double mean = 0, std = 0, kurtosis = 0;
@@ -41,7 +41,7 @@ Moments moments_of(const std::vector<float>& values) {
 
 // Bounds are five standard errors of a sample of that size, so a correct draw passes and one off by a few percent does not.
 TEST(InitialValues, AreNormalWithTheirStandardDeviation) {
-  TinyGpt model(kConfig, 7);
+  TinyGpt model(kSmallGpt, 7);
   for (const ParameterStore::Entry* entry : model.store.entries()) {
     if (entry->shape().rank() == 2) {
       const double expected = entry->path.ends_with("c_proj.weight") ? 0.02 / std::sqrt(2.0 * 4) : 0.02;
@@ -55,7 +55,7 @@ TEST(InitialValues, AreNormalWithTheirStandardDeviation) {
 }
 
 TEST(InitialValues, AreOneForNormsAndZeroForBiases) {
-  TinyGpt model(kConfig, 7);
+  TinyGpt model(kSmallGpt, 7);
   for (const ParameterStore::Entry* entry : model.store.entries()) {
     if (entry->shape().rank() == 1) {
       const float expected = entry->path.ends_with("weight") ? 1.0F : 0.0F;
@@ -86,10 +86,10 @@ TEST(InitialValues, DependOnSeedAndPathAndNotOnTheOrderOfConstruction) {
 
 // Depth and head change nothing for the parameters that both models have.
 TEST(InitialValues, OfAParameterDoNotDependOnTheModelAroundIt) {
-  TransformerConfig deeper = kConfig;
+  TransformerConfig deeper = kSmallGpt;
   deeper.tie_embeddings = false;
   deeper.n_layer = 6;
-  TinyGpt model(kConfig), other(deeper);
+  TinyGpt model(kSmallGpt), other(deeper);
   for (const char* path : {"wte.weight", "wpe.weight", "h.3.attn.c_attn.weight", "h.3.mlp.c_fc.weight"}) {
     EXPECT_EQ(values_of(model.store, path), values_of(other.store, path)) << path;
   }
@@ -98,7 +98,7 @@ TEST(InitialValues, OfAParameterDoNotDependOnTheModelAroundIt) {
 TEST(InitialValues, AreTheSameOnAnyNumberOfThreads) {
   const auto all = [](int threads) {
     const WithThreads with(threads, Work{0});
-    TinyGpt model(kConfig, 7);
+    TinyGpt model(kSmallGpt, 7);
     return std::vector<float>(model.store.weights<float>(), model.store.weights<float>() + model.store.slab_size());
   };
   const std::vector<float> one = all(1);
@@ -107,7 +107,7 @@ TEST(InitialValues, AreTheSameOnAnyNumberOfThreads) {
 }
 
 TEST(InitialValues, OfF32AreThoseOfF64Rounded) {
-  TinyGpt single(kConfig, 7), twice(kConfig, 7, DType::f64);
+  TinyGpt single(kSmallGpt, 7), twice(kSmallGpt, 7, DType::f64);
   const std::vector<double> wide = values_of<double>(twice.store, "wte.weight");
   std::vector<float> rounded(wide.size());
   for (std::size_t i = 0; i < wide.size(); ++i) {

@@ -17,15 +17,15 @@ namespace {
 using testing::error_of;
 using testing::relative_error;
 
-constexpr index kVocabulary = 65;
-constexpr TransformerConfig kConfig{.n_layer = 2, .n_head = 2, .n_embd = 32, .block_size = 150, .vocab_size = kVocabulary};
+constexpr index kCachedVocabulary = 65;
+constexpr TransformerConfig kCachedGpt{.n_layer = 2, .n_head = 2, .n_embd = 32, .block_size = 150, .vocab_size = kCachedVocabulary};
 
 std::vector<TransformerConfig> kinds() {
   std::vector<TransformerConfig> kinds;
   for (const NormPosition norm : {NormPosition::pre, NormPosition::post}) {
     for (const auto positions : {Positions::learned, Positions::sinusoidal}) {
       for (const bool bias : {false, true}) {
-        TransformerConfig c = kConfig;
+        TransformerConfig c = kCachedGpt;
         c.norm_position = norm;
         c.positions = positions;
         c.bias = bias;
@@ -41,7 +41,7 @@ std::vector<TransformerConfig> kinds() {
 std::vector<float> in_pieces(const TinyGpt& model, const std::vector<std::int32_t>& tokens, index sequences,
                              const std::vector<index>& pieces) {
   const index time = static_cast<index>(tokens.size()) / sequences;
-  std::vector<float> logits(static_cast<std::size_t>(sequences * time * kVocabulary));
+  std::vector<float> logits(static_cast<std::size_t>(sequences * time * kCachedVocabulary));
   KeyValueCache cache = model.gpt.cache(sequences);
   Tape tape(Recording::off);
   index at = 0;
@@ -53,7 +53,8 @@ std::vector<float> in_pieces(const TinyGpt& model, const std::vector<std::int32_
     Pass pass{.tape = tape};
     const Tensor y = model.gpt.logits(pass, model.gpt.features(pass, tape.input<std::int32_t>({sequences, piece}, part), cache));
     for (index s = 0; s < sequences; ++s) {
-      std::copy_n(y.data<float>() + s * piece * kVocabulary, piece * kVocabulary, logits.begin() + (s * time + at) * kVocabulary);
+      std::copy_n(y.data<float>() + s * piece * kCachedVocabulary, piece * kCachedVocabulary,
+                  logits.begin() + (s * time + at) * kCachedVocabulary);
     }
     tape.reset();
     at += piece;
@@ -67,7 +68,7 @@ TEST(KeyValueCache, GivesTheLogitsOfOnePassForAnyPieces) {
   for (const TransformerConfig& config : kinds()) {
     const TinyGpt model(config);
     const index sequences = 3;
-    const std::vector<std::int32_t> tokens = some_tokens(sequences * 140, kVocabulary);
+    const std::vector<std::int32_t> tokens = some_tokens(sequences * 140, kCachedVocabulary);
     const std::vector<float> whole = model.logits(tokens, sequences);
     std::vector<index> one_by_one = {70};
     one_by_one.insert(one_by_one.end(), 70, 1);
@@ -79,23 +80,23 @@ TEST(KeyValueCache, GivesTheLogitsOfOnePassForAnyPieces) {
 
 // What sampling promises: a text does not depend on the others beside it.
 TEST(KeyValueCache, GivesASequenceTheSameBitsBesideAnyOthers) {
-  const TinyGpt model(kConfig);
+  const TinyGpt model(kCachedGpt);
   const index time = 100;
-  const std::vector<std::int32_t> tokens = some_tokens(8 * time, kVocabulary);
+  const std::vector<std::int32_t> tokens = some_tokens(8 * time, kCachedVocabulary);
   const std::vector<index> one_by_one(static_cast<std::size_t>(time), 1);
   const std::vector<float> together = in_pieces(model, tokens, 8, one_by_one);
   for (const int threads : {1, 2, 3}) {
     const WithThreads with(threads, Work{0});
     for (const index sequences : {1, 3, 5}) {
       const auto some = in_pieces(model, {tokens.begin(), tokens.begin() + sequences * time}, sequences, one_by_one);
-      EXPECT_EQ(some, std::vector<float>(together.begin(), together.begin() + sequences * time * kVocabulary)) << sequences;
+      EXPECT_EQ(some, std::vector<float>(together.begin(), together.begin() + sequences * time * kCachedVocabulary)) << sequences;
     }
   }
 }
 
 TEST(KeyValueCache, CopiesASequence) {
-  const TinyGpt model(kConfig);
-  const std::vector<std::int32_t> tokens = some_tokens(41, kVocabulary);
+  const TinyGpt model(kCachedGpt);
+  const std::vector<std::int32_t> tokens = some_tokens(41, kCachedVocabulary);
   KeyValueCache prompt = model.gpt.cache(1), several = model.gpt.cache(3);
   Tape tape(Recording::off);
   Pass pass{.tape = tape};
@@ -117,8 +118,8 @@ TEST(KeyValueCache, CopiesASequence) {
 }
 
 TEST(KeyValueCache, MayHaveMoreSequencesThanAPassAndBeginAnew) {
-  const TinyGpt model(kConfig);
-  const std::vector<std::int32_t> tokens = some_tokens(20, kVocabulary);
+  const TinyGpt model(kCachedGpt);
+  const std::vector<std::int32_t> tokens = some_tokens(20, kCachedVocabulary);
   KeyValueCache cache = model.gpt.cache(4);
   Tape tape(Recording::off);
   Pass pass{.tape = tape};
@@ -133,14 +134,14 @@ TEST(KeyValueCache, MayHaveMoreSequencesThanAPassAndBeginAnew) {
 }
 
 TEST(KeyValueCache, NamesWhatDoesNotFit) {
-  const TinyGpt model(kConfig);
+  const TinyGpt model(kCachedGpt);
   const auto reading = [&](Shape shape, index sequences, Recording recording = Recording::off) {
     KeyValueCache cache = model.gpt.cache(sequences);
     return error_of([&] {
       Tape tape(recording);
       Pass pass{.tape = tape};
-      const auto tokens = some_tokens(shape.size(), kVocabulary);
-      model.gpt.features(pass, tape.input<std::int32_t>({1, 100}, some_tokens(100, kVocabulary)), cache);
+      const auto tokens = some_tokens(shape.size(), kCachedVocabulary);
+      model.gpt.features(pass, tape.input<std::int32_t>({1, 100}, some_tokens(100, kCachedVocabulary)), cache);
       model.gpt.features(pass, tape.input<std::int32_t>(shape, tokens), cache);
     });
   };
@@ -157,7 +158,7 @@ TEST(KeyValueCache, NamesWhatDoesNotFit) {
   EXPECT_EQ(error_of([&] {
               Tape tape(Recording::off);
               Pass pass{.tape = tape};
-              model.gpt.features(pass, tape.input<std::int32_t>({1, 1}, some_tokens(1, kVocabulary)), deeper);
+              model.gpt.features(pass, tape.input<std::int32_t>({1, 1}, some_tokens(1, kCachedVocabulary)), deeper);
             }),
             "stack: the cache has 3 layers, expected 2, and no recomputation");
 }

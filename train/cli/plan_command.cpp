@@ -51,7 +51,7 @@ Pace pace_of(const Trainer& trainer, const Trial& trial) {
 /// The planned peak without saving, since a trial saves nothing.
 std::size_t planned_for_trial(const MemoryPlan& plan) { return std::max(plan.before, plan.training() - plan.save_copy - plan.saving); }
 
-const auto shown = [](std::size_t bytes) { return short_bytes(static_cast<double>(bytes)); };
+const auto size_of = [](std::size_t bytes) { return short_bytes(static_cast<double>(bytes)); };
 
 void put_row(const std::string& name, const std::string& figure, const std::string& note = "") {
   put(fmt::format("  {:<22}{:>10}{}{}\n", name, figure, note.empty() ? "" : "  ", note));
@@ -60,15 +60,15 @@ void put_row(const std::string& name, const std::string& figure, const std::stri
 void put_memory(const MemoryPlan& plan, const MachineMemory& machine) {
   put("memory\n");
   for (const MemoryPlan::Row& row : plan.rows()) {
-    put_row(row.name, shown(row.bytes), row.note);
+    put_row(row.name, size_of(row.bytes), row.note);
   }
-  put_row("in all", shown(plan.peak()), plan.before > plan.training() ? "used while reading the corpus; training takes less" : "");
+  put_row("in all", size_of(plan.peak()), plan.before > plan.training() ? "used while reading the corpus; training takes less" : "");
   if (plan.droppable > 0) {
-    put_row("tokens in a file", shown(plan.droppable), "dropped when memory is short, and not counted");
+    put_row("tokens in a file", size_of(plan.droppable), "dropped when memory is short, and not counted");
   }
   if (machine.total != kNoLimit) {
-    put_row(machine.limited ? "the cgroup has" : "the machine has", shown(machine.total),
-            machine.available == kNoLimit ? "" : fmt::format("{} available now", shown(machine.available)));
+    put_row(machine.limited ? "the cgroup has" : "the machine has", size_of(machine.total),
+            machine.available == kNoLimit ? "" : fmt::format("{} available now", size_of(machine.available)));
   }
 }
 
@@ -101,8 +101,8 @@ void put_table(const Trainer& trainer, const Trial& trial, const std::filesystem
   const Pace pace = pace_of(trainer, trial);
   put_memory(plan, machine);
   put("disk\n");
-  put_row("per checkpoint", shown(disk.checkpoint));
-  put_row("in all", shown(disk.total()), fmt::format("{} checkpoints at once, and the metrics", disk.kept));
+  put_row("per checkpoint", size_of(disk.checkpoint));
+  put_row("in all", size_of(disk.total()), fmt::format("{} checkpoints at once, and the metrics", disk.kept));
   if (const auto free = free_space(out)) {
     put_row("free", short_bytes(static_cast<double>(*free)));
   }
@@ -112,7 +112,7 @@ void put_table(const Trainer& trainer, const Trial& trial, const std::filesystem
   put_row(
       "to finish", clock_time(pace.seconds),
       fmt::format("{} steps{}", grouped_digits(trainer.config().train.max_steps), trial.evaluation_seconds > 0 ? " with evaluations" : ""));
-  put_row("memory at its peak", shown(trial.peak), fmt::format("planned {}, without saving", shown(planned_for_trial(plan))));
+  put_row("memory at its peak", size_of(trial.peak), fmt::format("planned {}, without saving", size_of(planned_for_trial(plan))));
 }
 
 int plan_command(const PlanArguments& arguments) {

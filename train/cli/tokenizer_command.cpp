@@ -24,7 +24,7 @@
 namespace dikkat {
 namespace {
 
-struct TrainArguments {
+struct TokenizerTrainArguments {
   std::vector<std::string> corpus;
   TokenizerOptions options{.kind = "bpe", .vocab_size = 8192};
   CorpusOptions reading;
@@ -108,7 +108,7 @@ std::vector<Token> read_ids(const std::string& text, const Tokenizer& tokenizer)
   return ids;
 }
 
-int train_command(const TrainArguments& arguments) {
+int tokenizer_train_command(const TokenizerTrainArguments& arguments) {
   const fs::path out(arguments.out);
   const bool is_file = out.extension() == ".json";
   require_input(!fs::exists(is_file ? out : out / "tokenizer.json"), arguments.out,
@@ -248,8 +248,8 @@ void add_tokenizer(Commands& program) {
   {
     constexpr const char* kExamples = R"(  dikkat tokenizer train --corpus texts/ --vocab-size 16000 --out my-tokenizer
   dikkat train --config configs/quickstart.toml --corpus texts/ --set tokenizer.kind=bpe tokenizer.path=my-tokenizer)";
-    const auto a = std::make_shared<TrainArguments>();
-    Command command = tokenizer.add("train", "Learn a tokenizer from a corpus", kExamples, [a] { return train_command(*a); });
+    const auto a = std::make_shared<TokenizerTrainArguments>();
+    Command command = tokenizer.add("train", "Learn a tokenizer from a corpus", kExamples, [a] { return tokenizer_train_command(*a); });
     command.texts("--corpus", a->corpus, "PATH", kCorpusHelp).required();
     command.text("--out", a->out, "PATH", "FILE.json, or a folder for tokenizer.json, vocab.bpe and encoder.json").required();
     command.text("--kind", a->options.kind, "KIND", "bpe, char, word or byte");

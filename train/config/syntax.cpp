@@ -11,7 +11,7 @@ namespace {
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_space(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n";
   const std::size_t begin = text.find_first_not_of(kSpace);
   return begin == std::string_view::npos ? "" : text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
@@ -25,7 +25,7 @@ std::string_view line_of(std::string_view text, std::size_t number) {
     }
     text.remove_prefix(end + 1);
   }
-  return trimmed(text.substr(0, text.find('\n')));
+  return without_space(text.substr(0, text.find('\n')));
 }
 
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
@@ -66,7 +66,7 @@ std::string_view advice(std::string_view text, std::string_view line, std::strin
   if (contains(description, "leading zeroes")) {
     return "write the number without leading zeros";
   }
-  if (trimmed(text).starts_with('{')) {
+  if (without_space(text).starts_with('{')) {
     return "this looks like JSON; a configuration is TOML, with lines such as n_layer = 4 under [model]";
   }
   const std::size_t equals = line.find('=');
@@ -76,7 +76,7 @@ std::string_view advice(std::string_view text, std::string_view line, std::strin
   if (contains(description, "string")) {
     return contains(description, "end-of-file") || contains(description, "control characters") ? "a quote is not closed" : "";
   }
-  return advice_on_value(trimmed(line.substr(equals + 1)));
+  return advice_on_value(without_space(line.substr(equals + 1)));
 }
 
 /// The description without the words that say what the parser was doing.

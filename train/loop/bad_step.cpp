@@ -10,22 +10,24 @@
 namespace dikkat {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 bool all_finite(const float* values, index count) {
   return std::all_of(values, values + count, [](float x) { return std::isfinite(x); });
 }
 
-Json number_or_text(double x) { return std::isfinite(x) ? Json(x) : Json(std::isnan(x) ? "NaN" : x > 0 ? "inf" : "-inf"); }
+OrderedJson number_or_text(double x) {
+  return std::isfinite(x) ? OrderedJson(x) : OrderedJson(std::isnan(x) ? "NaN" : x > 0 ? "inf" : "-inf");
+}
 
 /// `count` tokens as they are and as text.
-Json row_of(const Token* tokens, index count, const Tokenizer& tokenizer) {
+OrderedJson row_of(const Token* tokens, index count, const Tokenizer& tokenizer) {
   const std::span row(tokens, static_cast<std::size_t>(count));
   return {{"text", tokenizer.decode(row)}, {"tokens", std::vector<Token>(row.begin(), row.end())}};
 }
 
-Json rows_of(const Batch& batch, const Tokenizer& tokenizer) {
-  Json rows = Json::array();
+OrderedJson rows_of(const Batch& batch, const Tokenizer& tokenizer) {
+  OrderedJson rows = OrderedJson::array();
   const index cols = batch.lengths.cols;
   for (index row = 0; row < batch.rows; ++row) {
     const float* weights = batch.weights.data() + row * cols;
@@ -33,7 +35,7 @@ Json rows_of(const Batch& batch, const Tokenizer& tokenizer) {
     while (length > 0 && weights[length - 1] == 0) {
       --length;  // padding
     }
-    Json object;
+    OrderedJson object;
     if (batch.lengths.source_cols > 0) {
       object["source"] =
           row_of(batch.source.data() + row * batch.lengths.source_cols, batch.source_lengths[static_cast<std::size_t>(row)], tokenizer);
@@ -70,12 +72,12 @@ NotFinite first_not_finite(ParameterStore& parameters, Optimizer& optimizer) {
 
 std::filesystem::path write_bad_step(const std::filesystem::path& run_directory, const BadStep& step, const Loader& loader,
                                      index first_sample, index batch_size, const Tokenizer& tokenizer) {
-  Json object{{"step", step.report.step},
-              {"reason", step.reason},
-              {"loss", number_or_text(step.report.loss)},
-              {"grad_norm", number_or_text(step.report.gradient_norm)},
-              {"learning_rate", step.report.learning_rate},
-              {"batches", Json::array()}};
+  OrderedJson object{{"step", step.report.step},
+                     {"reason", step.reason},
+                     {"loss", number_or_text(step.report.loss)},
+                     {"grad_norm", number_or_text(step.report.gradient_norm)},
+                     {"learning_rate", step.report.learning_rate},
+                     {"batches", OrderedJson::array()}};
   const Loader::Step samples = loader.step({.first = first_sample, .count = batch_size * static_cast<index>(step.losses.size())});
   Batch batch;
   for (const double loss : step.losses) {
@@ -84,7 +86,7 @@ std::filesystem::path write_bad_step(const std::filesystem::path& run_directory,
     first_sample += batch_size;
   }
   std::filesystem::path file = run_directory / concat("bad-step-", step.report.step, ".json");
-  replace_file(file, object.dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
+  replace_file(file, object.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + '\n');
   return file;
 }
 

@@ -8,7 +8,7 @@
 namespace dikkat {
 namespace {
 
-constexpr index kRows = 64;  // rows of a block: sources times beam width
+constexpr index kBlockRows = 64;  // rows of a block: sources times beam width
 
 /// A target that is being generated.
 struct Hypothesis {
@@ -224,7 +224,7 @@ std::vector<Translation> translate(const EncoderDecoder& model, const Tokenizer&
 
   std::vector<Translation> translations;
   Tape tape(Recording::off);
-  const auto block_rows = static_cast<std::size_t>(std::max<index>(1, kRows / options.beam));
+  const auto block_rows = static_cast<std::size_t>(std::max<index>(1, kBlockRows / options.beam));
   for (std::size_t first = 0; first < sources.size(); first += block_rows) {
     const auto some = sources.subspan(first, std::min(block_rows, sources.size() - first));
     Block block(model, vocab, special, options, some, tape);

@@ -9,6 +9,7 @@
 
 #include "autograd/base/error.h"
 #include "train/text/byte_level.h"
+#include "train/text/pair_key.h"
 
 namespace dikkat {
 namespace {
@@ -17,14 +18,6 @@ using Rank = std::uint32_t;
 constexpr Rank kNoRank = std::numeric_limits<Rank>::max();
 constexpr std::size_t kShort = 64;  // bytes; up to this, scanning for the best merge is fastest; it takes O(n^2)
 
-std::uint64_t key_of(Token left, Token right) {
-  return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
-}
-
-struct KeyHash {
-  std::size_t operator()(std::uint64_t key) const { return (key ^ key >> 29) * 0x9E3779B97F4A7C15ULL >> 20; }
-};
-
 std::string named(const std::string& bytes) { return concat('"', byte_level::to_text(bytes), '"'); }
 
 }  // namespace
@@ -32,12 +25,12 @@ std::string named(const std::string& bytes) { return concat('"', byte_level::to_
 struct Bpe::Tables {
   std::array<Token, 256> of_byte{};
   tsl::robin_map<std::string_view, Token> of_piece;  // tokens that encoding their own bytes gives
-  tsl::robin_map<std::uint64_t, Rank, KeyHash> ranks;
+  tsl::robin_map<PairKey, Rank, PairKeyHash> ranks;
   std::vector<Token> made;  // result of each merge
   std::size_t longest = 0;  // bytes of the longest token
 
   Rank rank(Token left, Token right) const {
-    const auto found = ranks.find(key_of(left, right));
+    const auto found = ranks.find(pair_key(left, right));
     return found == ranks.end() ? kNoRank : found->second;
   }
 };
@@ -76,7 +69,7 @@ Bpe::Bpe(std::vector<std::string> tokens, std::vector<Merge> merges) : tokens_(s
     const std::string together = tokens_[static_cast<std::size_t>(left)] + tokens_[static_cast<std::size_t>(right)];
     const auto id = ids.find(together);
     require_input(id != ids.end(), "bpe: merge ", i, " gives ", named(together), ", which is not a token");
-    require_input(tables->ranks.emplace(key_of(left, right), static_cast<Rank>(i)).second, "bpe: merge ", i, ", which gives ",
+    require_input(tables->ranks.emplace(pair_key(left, right), static_cast<Rank>(i)).second, "bpe: merge ", i, ", which gives ",
                   named(together), ", occurs twice");
     tables->made.push_back(id->second);
   }

@@ -9,11 +9,11 @@ namespace {
 
 constexpr index kFewest = 257;  // the bytes and <|endoftext|>
 
-class Maker : public TokenizerMaker {
+class BpeTokenizerMaker : public TokenizerMaker {
  public:
-  explicit Maker(index vocab_size) : vocab_size_(vocab_size) {}
+  explicit BpeTokenizerMaker(index vocab_size) : vocab_size_(vocab_size) {}
 
-  std::unique_ptr<TokenizerMaker> empty_copy() const override { return std::make_unique<Maker>(vocab_size_); }
+  std::unique_ptr<TokenizerMaker> empty_copy() const override { return std::make_unique<BpeTokenizerMaker>(vocab_size_); }
   void read(std::string_view text) override {
     require_utf8(text);
     PieceReader pieces(text);
@@ -21,7 +21,7 @@ class Maker : public TokenizerMaker {
       counts_.add(piece);
     }
   }
-  void merge(const TokenizerMaker& other) override { counts_.add(dynamic_cast<const Maker&>(other).counts_); }
+  void merge(const TokenizerMaker& other) override { counts_.add(dynamic_cast<const BpeTokenizerMaker&>(other).counts_); }
   index stable_prefix(std::string_view text) const override { return stable_pieces(text); }
   std::unique_ptr<Tokenizer> make(const std::function<void(double)>& progress) override {
     require_input(counts_.distinct() > 0, "bpe tokenizer: there is no text to learn merges from");
@@ -41,7 +41,7 @@ std::unique_ptr<TokenizerMaker> BpeTokenizer::maker(const TokenizerOptions& opti
   constexpr index kMost = index{1} << 24;
   require_input(kFewest <= options.vocab_size && options.vocab_size <= kMost, "tokenizer.vocab_size is ", options.vocab_size, ", expected ",
                 kFewest, " (the 256 bytes and <|endoftext|>) to ", kMost, " for the kind \"bpe\"");
-  return std::make_unique<Maker>(options.vocab_size);
+  return std::make_unique<BpeTokenizerMaker>(options.vocab_size);
 }
 
 std::unique_ptr<Tokenizer> BpeTokenizer::from_json(std::string_view json) {

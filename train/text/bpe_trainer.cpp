@@ -11,17 +11,11 @@
 
 #include "autograd/base/error.h"
 #include "train/text/byte_level.h"
+#include "train/text/pair_key.h"
 
 namespace dikkat {
 
 namespace {
-
-using PairKey = std::uint64_t;
-PairKey key_of(Token left, Token right) { return PairKey{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right); }
-
-struct KeyHash {
-  std::size_t operator()(PairKey key) const { return (key ^ key >> 29) * 0x9E3779B97F4A7C15ULL >> 20; }
-};
 
 /// An adjacent pair of tokens: how often it occurs, and in which words. Some of these words may not have it any more.
 struct Pair {
@@ -118,7 +112,7 @@ class Training {
     for (std::uint32_t w = 0; w < words_.size(); ++w) {
       const Symbol* at = symbols_.data() + words_[w].start();
       for (std::uint32_t i = 0; i + 1 < words_[w].size(); ++i) {
-        f(key_of(static_cast<Token>(at[i]), static_cast<Token>(at[i + 1])), w);
+        f(pair_key(static_cast<Token>(at[i]), static_cast<Token>(at[i + 1])), w);
       }
     }
   }
@@ -136,7 +130,7 @@ class Training {
       slots *= 2;
     }
     std::vector<std::int64_t> coarse(slots);
-    const auto slot_of = [&](PairKey key) { return KeyHash()(key) & (slots - 1); };
+    const auto slot_of = [&](PairKey key) { return PairKeyHash()(key) & (slots - 1); };
     for_pairs([&](PairKey key, std::uint32_t w) { coarse[slot_of(key)] += words_[w].count; });
     if (threshold == Threshold::lower) {
       const std::int64_t highest = *std::max_element(coarse.begin(), coarse.end());
@@ -146,7 +140,7 @@ class Training {
       std::int64_t times = 0;
       std::uint32_t words = 0, last_word = kNone;
     };
-    tsl::robin_map<PairKey, Count, KeyHash> counts;
+    tsl::robin_map<PairKey, Count, PairKeyHash> counts;
     for_pairs([&](PairKey key, std::uint32_t w) {
       if (coarse[slot_of(key)] >= threshold_) {
         Count& count = counts[key];
@@ -229,10 +223,10 @@ class Training {
         continue;
       }
       if (size > 0) {
-        replace(key_of(token(size - 1), merge.left), key_of(token(size - 1), made));
+        replace(pair_key(token(size - 1), merge.left), pair_key(token(size - 1), made));
       }
       if (i + 2 < word.size()) {
-        replace(key_of(merge.right, token(i + 2)), key_of(made, token(i + 2)));
+        replace(pair_key(merge.right, token(i + 2)), pair_key(made, token(i + 2)));
       }
       at[size++] = static_cast<Symbol>(made);
       i += 2;
@@ -247,8 +241,8 @@ class Training {
   tsl::robin_set<std::string> made_;
   std::vector<Symbol> symbols_;
   std::vector<Word> words_;
-  tsl::robin_map<PairKey, Pair, KeyHash> pairs_;  // tracked pairs
-  tsl::robin_map<PairKey, Pair, KeyHash> fresh_;  // new pairs of the current merge
+  tsl::robin_map<PairKey, Pair, PairKeyHash> pairs_;  // tracked pairs
+  tsl::robin_map<PairKey, Pair, PairKeyHash> fresh_;  // new pairs of the current merge
   std::priority_queue<Candidate> candidates_;
   std::size_t places_ = 0;       // number of words in the lists of all tracked pairs
   std::size_t most_places_ = 0;  // with more than this, pairs are recounted

@@ -9,9 +9,9 @@ namespace dikkat {
 namespace {
 
 /// Needs nothing from the corpus.
-class Maker : public TokenizerMaker {
+class ByteTokenizerMaker : public TokenizerMaker {
  public:
-  std::unique_ptr<TokenizerMaker> empty_copy() const override { return std::make_unique<Maker>(); }
+  std::unique_ptr<TokenizerMaker> empty_copy() const override { return std::make_unique<ByteTokenizerMaker>(); }
   void read(std::string_view) override {}
   void merge(const TokenizerMaker&) override {}
   index stable_prefix(std::string_view text) const override { return static_cast<index>(text.size()); }
@@ -20,7 +20,7 @@ class Maker : public TokenizerMaker {
 
 }  // namespace
 
-std::unique_ptr<TokenizerMaker> ByteTokenizer::maker(const TokenizerOptions&) { return std::make_unique<Maker>(); }
+std::unique_ptr<TokenizerMaker> ByteTokenizer::maker(const TokenizerOptions&) { return std::make_unique<ByteTokenizerMaker>(); }
 
 std::unique_ptr<Tokenizer> ByteTokenizer::from_json(std::string_view json) {
   require_fields(parse_tokenizer(json), {"kind"});

@@ -15,14 +15,14 @@ constexpr Token kNone = -1;
 
 index stable_characters(std::string_view text) { return static_cast<index>(text.size()) - utf8::incomplete_tail(text); }
 
-class Maker : public TokenizerMaker {
+class CharTokenizerMaker : public TokenizerMaker {
  public:
-  std::unique_ptr<TokenizerMaker> empty_copy() const override { return std::make_unique<Maker>(); }
+  std::unique_ptr<TokenizerMaker> empty_copy() const override { return std::make_unique<CharTokenizerMaker>(); }
   void read(std::string_view text) override {
     for_characters(text, [&](char32_t code_point, index) { seen_[code_point] = true; });
   }
   void merge(const TokenizerMaker& other) override {
-    const auto& seen = dynamic_cast<const Maker&>(other).seen_;
+    const auto& seen = dynamic_cast<const CharTokenizerMaker&>(other).seen_;
     std::transform(seen_.begin(), seen_.end(), seen.begin(), seen_.begin(), std::logical_or<>());
   }
   index stable_prefix(std::string_view text) const override { return stable_characters(text); }
@@ -43,7 +43,7 @@ class Maker : public TokenizerMaker {
 
 }  // namespace
 
-std::unique_ptr<TokenizerMaker> CharTokenizer::maker(const TokenizerOptions&) { return std::make_unique<Maker>(); }
+std::unique_ptr<TokenizerMaker> CharTokenizer::maker(const TokenizerOptions&) { return std::make_unique<CharTokenizerMaker>(); }
 
 std::unique_ptr<Tokenizer> CharTokenizer::from_json(std::string_view json) {
   const nlohmann::json object = parse_tokenizer(json);

@@ -59,15 +59,15 @@ index stable_words(std::string_view text) {
   return 0;
 }
 
-class Maker : public TokenizerMaker {
+class WordTokenizerMaker : public TokenizerMaker {
  public:
-  explicit Maker(index min_count) : min_count_(min_count) {}
+  explicit WordTokenizerMaker(index min_count) : min_count_(min_count) {}
 
-  std::unique_ptr<TokenizerMaker> empty_copy() const override { return std::make_unique<Maker>(min_count_); }
+  std::unique_ptr<TokenizerMaker> empty_copy() const override { return std::make_unique<WordTokenizerMaker>(min_count_); }
   void read(std::string_view text) override {
     for_words(text, [&](std::string_view word) { counts_.add(word); });
   }
-  void merge(const TokenizerMaker& other) override { counts_.add(dynamic_cast<const Maker&>(other).counts_); }
+  void merge(const TokenizerMaker& other) override { counts_.add(dynamic_cast<const WordTokenizerMaker&>(other).counts_); }
   index stable_prefix(std::string_view text) const override { return stable_words(text); }
   std::unique_ptr<Tokenizer> make(const std::function<void(double)>&) override {
     require_input(counts_.distinct() > 0, "word tokenizer: there is no text to take the words from");
@@ -91,7 +91,7 @@ class Maker : public TokenizerMaker {
 
 std::unique_ptr<TokenizerMaker> WordTokenizer::maker(const TokenizerOptions& options) {
   require_input(options.min_count >= 1, "tokenizer.min_count is ", options.min_count, ", expected 1 or more");
-  return std::make_unique<Maker>(options.min_count);
+  return std::make_unique<WordTokenizerMaker>(options.min_count);
 }
 
 std::unique_ptr<Tokenizer> WordTokenizer::from_json(std::string_view json) {

@@ -336,14 +336,14 @@ TEST(Eval, WordsHaveNoBitsPerByte) {
   EXPECT_TRUE(json_of(here.run({"eval", "run", "--json"}))["bits_per_byte"].is_null());
 }
 
-struct Case {
+struct RefusedData {
   const char* name;
   Words arguments;
   Words words;
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const RefusedData& c, std::ostream* out) { *out << c.name; }
 
-const Case kCases[] = {
+const RefusedData kRefusedData[] = {
     {"JsonlWithoutTheField",
      train("no", {"--corpus", "d.jsonl", "--set", "data.text_field=body"}),
      {"d.jsonl: line 1 has no field \"body\"", "only: n, text"}},
@@ -377,7 +377,7 @@ const Case kCases[] = {
     {"InspectOfNothing", {"corpus", "inspect", "nowhere"}, {"nowhere does not exist"}},
 };
 
-class DataRefusal : public ::testing::TestWithParam<Case> {};
+class DataRefusal : public ::testing::TestWithParam<RefusedData> {};
 
 TEST_P(DataRefusal, IsOneSentence) {
   const Workspace here;
@@ -397,7 +397,7 @@ TEST_P(DataRefusal, IsOneSentence) {
   }
   EXPECT_TRUE(here.tree() == before) << "something was written";
 }
-INSTANTIATE_TEST_SUITE_P(All, DataRefusal, ::testing::ValuesIn(kCases), [](const auto& c) { return std::string(c.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, DataRefusal, ::testing::ValuesIn(kRefusedData), [](const auto& c) { return std::string(c.param.name); });
 
 TEST(Tokens, ThatAreCutShortWhileTheyAreReadEndTheRunWithASentence) {
   const Workspace here;

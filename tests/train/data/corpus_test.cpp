@@ -24,15 +24,15 @@ using namespace std::string_literals;
 
 Corpus open(std::initializer_list<std::string> paths) { return open_corpus(std::span(paths.begin(), paths.size())); }
 
-struct Document {
+struct ReadDocument {
   std::string name, text;
 };
 
 index all_stable(std::string_view text) { return static_cast<index>(text.size()); }
 
 /// The documents of a corpus, put together again.
-std::vector<Document> documents_of(const Corpus& corpus, const CorpusReader::StablePrefix& stable_prefix = all_stable) {
-  std::vector<Document> documents;
+std::vector<ReadDocument> documents_of(const Corpus& corpus, const CorpusReader::StablePrefix& stable_prefix = all_stable) {
+  std::vector<ReadDocument> documents;
   CorpusReader reader(corpus, stable_prefix);
   index start = 0;  // of a document in its file: after a byte order mark
   for (auto chunks = reader.next(); !chunks.empty(); chunks = reader.next()) {
@@ -48,19 +48,19 @@ std::vector<Document> documents_of(const Corpus& corpus, const CorpusReader::Sta
   return documents;
 }
 
-std::vector<Document> read(std::initializer_list<std::string> paths) { return documents_of(open(paths)); }
+std::vector<ReadDocument> read(std::initializer_list<std::string> paths) { return documents_of(open(paths)); }
 
-std::vector<std::string> names_of(const std::vector<Document>& documents) {
+std::vector<std::string> names_of(const std::vector<ReadDocument>& documents) {
   std::vector<std::string> names;
-  for (const Document& document : documents) {
+  for (const ReadDocument& document : documents) {
     names.push_back(document.name);
   }
   return names;
 }
 
-std::vector<std::string> texts_of(const std::vector<Document>& documents) {
+std::vector<std::string> texts_of(const std::vector<ReadDocument>& documents) {
   std::vector<std::string> texts;
-  for (const Document& document : documents) {
+  for (const ReadDocument& document : documents) {
     texts.push_back(document.text);
   }
   return texts;
@@ -70,7 +70,7 @@ TEST(Corpus, ReadsFilesInTheOrderGivenByAbsolutePath) {
   const TemporaryFolder folder;
   const std::string b = folder.write("b.dat", "second\r\n");  // named by the person, so any extension will do
   const std::string a = folder.write("a.txt", "first\n");
-  const std::vector<Document> documents = read({fs::relative(b).string(), a});
+  const std::vector<ReadDocument> documents = read({fs::relative(b).string(), a});
   EXPECT_EQ(names_of(documents), (std::vector<std::string>{b, a}));
   EXPECT_EQ(documents[0].text, "second\r\n") << "bytes are kept as they are";
   EXPECT_EQ(survey(open({a, b}), nullptr).bytes, 14);
@@ -100,7 +100,7 @@ TEST(Corpus, ReadsAFolderOfManyFilesInOrder) {
     expected += concat("text ", i, "\n");
   }
   std::string all;
-  for (const Document& document : read({folder.path("d")})) {
+  for (const ReadDocument& document : read({folder.path("d")})) {
     all += document.text;
   }
   EXPECT_EQ(all, expected);

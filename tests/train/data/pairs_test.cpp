@@ -13,13 +13,13 @@ namespace {
 
 using namespace std::string_literals;
 
-PairCorpus read(std::initializer_list<std::string> paths) { return read_pairs(std::span(paths.begin(), paths.size())); }
+PairCorpus pairs_in(std::initializer_list<std::string> paths) { return read_pairs(std::span(paths.begin(), paths.size())); }
 
 TEST(Pairs, ReadsALineAPairInOrder) {
   const TemporaryFolder folder;
   const std::string b = folder.write("b.txt", "you win\tor die\r\n\u00E9 \t a\n");  // named by the person, so any extension will do
   const std::string a = folder.write("a.tsv", "\xEF\xBB\xBFx\ty\nlast\tline");      // after a byte order mark
-  const PairCorpus corpus = read({b, a});
+  const PairCorpus corpus = pairs_in({b, a});
   ASSERT_EQ(corpus.pairs.size(), 4U);
   const Pair expected[] = {
       {.name = b, .line = 1, .offset = 0, .source = "you win", .target = "or die"},
@@ -44,7 +44,7 @@ TEST(Pairs, AFolderStandsForItsTsvFiles) {
   folder.write("a/a.tsv", "a\ta\n");
   folder.write("empty.tsv", "");
   folder.write("notes.txt", "no pairs");
-  const PairCorpus corpus = read({folder.path()});
+  const PairCorpus corpus = pairs_in({folder.path()});
   ASSERT_EQ(corpus.pairs.size(), 2U);
   EXPECT_EQ(corpus.documents.size(), 2U) << "empty files are left out";
   EXPECT_EQ(corpus.pairs[0].source, "a");
@@ -53,7 +53,7 @@ TEST(Pairs, AFolderStandsForItsTsvFiles) {
 
 TEST(Pairs, TheViewsStayValidWhenTheCorpusMoves) {
   const TemporaryFolder folder;
-  PairCorpus first = read({folder.write("a.tsv", "a\tb")});  // so short that the string has no memory of its own
+  PairCorpus first = pairs_in({folder.write("a.tsv", "a\tb")});  // so short that the string has no memory of its own
   const PairCorpus moved = std::move(first);
   const char* text = moved.documents[0].text.data();
   EXPECT_EQ(moved.pairs[0].source.data(), text);
@@ -87,7 +87,7 @@ TEST(Pairs, RefusesALineThatIsNoPairAndNamesIt) {
   };
   for (const Case& c : cases) {
     const std::string path = folder.write("bad.tsv", c.text);
-    const std::string error = input_error_of([&] { read({path}); });
+    const std::string error = input_error_of([&] { pairs_in({path}); });
     EXPECT_TRUE(error.starts_with(concat(path, ": ", c.words))) << "expected: " << c.words << "\n  answered: " << error;
   }
 }
@@ -98,7 +98,7 @@ TEST(Pairs, OfSeveralBadLinesTheFirstIsNamed) {
     folder.write(concat(i, ".tsv"), i < 17 ? "a\tb\n" : "a\tb\nbad\nbad\n");
   }
   for (int run = 0; run < 20; ++run) {
-    const std::string error = input_error_of([&] { read({folder.path()}); });
+    const std::string error = input_error_of([&] { pairs_in({folder.path()}); });
     ASSERT_NE(error.find("/17.tsv: line 2: no TAB"), std::string::npos) << error;
   }
 }
@@ -106,18 +106,18 @@ TEST(Pairs, OfSeveralBadLinesTheFirstIsNamed) {
 TEST(Pairs, RefusesWhatHoldsNone) {
   const TemporaryFolder folder;
   const std::string empty = folder.write("none/empty.tsv", "");
-  EXPECT_EQ(input_error_of([&] { read({empty}); }), concat("corpus: ", empty, " is empty, expected text"));
+  EXPECT_EQ(input_error_of([&] { pairs_in({empty}); }), concat("corpus: ", empty, " is empty, expected text"));
   folder.write("texts/a.txt", "a\tb\n");
   EXPECT_TRUE(input_error_of([&] {
-                read({folder.path("texts")});
+                pairs_in({folder.path("texts")});
               }).starts_with(concat("corpus: the folder ", folder.path("texts"), " contains no text, expected files that end in .tsv; ")));
-  EXPECT_THROW(read({}), InputError);
-  EXPECT_NE(input_error_of([&] { read({folder.write("nul.tsv", "a\tb\0"s)}); }).find("NUL byte at byte 3"), std::string::npos);
+  EXPECT_THROW(pairs_in({}), InputError);
+  EXPECT_NE(input_error_of([&] { pairs_in({folder.write("nul.tsv", "a\tb\0"s)}); }).find("NUL byte at byte 3"), std::string::npos);
 }
 
 TEST(Pairs, HaveTheFingerprintOfTheirFiles) {
   const TemporaryFolder folder;
-  const PairCorpus corpus = read({folder.write("a.tsv", "a\tb\n")});
+  const PairCorpus corpus = pairs_in({folder.write("a.tsv", "a\tb\n")});
   // printf 'a\tb\n' | sha256sum | cut -c-64 | xxd -r -p | sha256sum
   EXPECT_EQ(fingerprint(corpus), "374f539f1f82b57311090ce2edca98142eb05082d6172c2572ab0ac015dda2fd");
 }
@@ -128,7 +128,7 @@ TEST(Pairs, TheFirstOnesAreForTraining) {
   for (int i = 0; i < 10; ++i) {
     text += concat(i, "\tx\n");
   }
-  const PairCorpus corpus = read({folder.write("a.tsv", text)});
+  const PairCorpus corpus = pairs_in({folder.write("a.tsv", text)});
   struct Case {
     double val_fraction;
     std::size_t train;
@@ -146,7 +146,7 @@ TEST(Pairs, TheFirstOnesAreForTraining) {
 }
 
 TEST(Pairs, TheDemoCorpusHasEachSourceOnce) {
-  const PairCorpus corpus = read({DIKKAT_SOURCE_DIR "/data/pairs.tsv"});
+  const PairCorpus corpus = pairs_in({DIKKAT_SOURCE_DIR "/data/pairs.tsv"});
   std::set<std::string_view> sources;
   for (const Pair& pair : corpus.pairs) {
     sources.insert(pair.source);

@@ -20,7 +20,7 @@
 namespace dikkat {
 namespace {
 
-std::vector<Token> all_of(const TokenStore& store) {
+std::vector<Token> tokens_in(const TokenStore& store) {
   std::vector<Token> tokens(static_cast<std::size_t>(store.size()));
   store.read(0, store.size(), tokens.data());
   return tokens;
@@ -105,7 +105,7 @@ TEST(Tokenize, JoinsTheDocumentsInOrder) {
   }
   const Texts files(texts);
   const TokenizedCorpus tokens = tokenize(files.corpus, *bytes);
-  EXPECT_EQ(bytes->decode(all_of(tokens.parts[0])), expected);
+  EXPECT_EQ(bytes->decode(tokens_in(tokens.parts[0])), expected);
   EXPECT_EQ(tokens.bytes[0], static_cast<index>(expected.size()));
   EXPECT_EQ(tokens.parts[0].documents(), 500);
   EXPECT_EQ(tokens.parts[1].size(), 0);
@@ -113,16 +113,16 @@ TEST(Tokenize, JoinsTheDocumentsInOrder) {
 
 TEST(Tokenize, PutsTheSeparatorBetweenDocumentsOfAPartOnly) {
   const Texts files({"ab", "c", "de"});
-  EXPECT_EQ(all_of(tokenize(files.corpus, Separating()).parts[0]), (std::vector<Token>{'a', 'b', 256, 'c', 256, 'd', 'e'}));
+  EXPECT_EQ(tokens_in(tokenize(files.corpus, Separating()).parts[0]), (std::vector<Token>{'a', 'b', 256, 'c', 256, 'd', 'e'}));
   const TokenizedCorpus cut = tokenize(files.corpus, Separating(), 4);
-  EXPECT_EQ(all_of(cut.parts[0]), (std::vector<Token>{'a', 'b', 256, 'c', 256, 'd'}));
-  EXPECT_EQ(all_of(cut.parts[1]), (std::vector<Token>{'e'}));
+  EXPECT_EQ(tokens_in(cut.parts[0]), (std::vector<Token>{'a', 'b', 256, 'c', 256, 'd'}));
+  EXPECT_EQ(tokens_in(cut.parts[1]), (std::vector<Token>{'e'}));
   EXPECT_EQ(cut.parts[0].documents(), 3);
   EXPECT_EQ(cut.parts[0].document_start(1), 3);
   EXPECT_EQ(cut.parts[0].document_start(2), 5);
   EXPECT_EQ(cut.parts[0].document_start(3), 6);
   EXPECT_EQ(cut.parts[1].documents(), 1);
-  EXPECT_EQ(all_of(tokenize(files.corpus, Separating(), 3).parts[1]), (std::vector<Token>{'d', 'e'})) << "a split between documents";
+  EXPECT_EQ(tokens_in(tokenize(files.corpus, Separating(), 3).parts[1]), (std::vector<Token>{'d', 'e'})) << "a split between documents";
 }
 
 TEST(Tokenize, NamesTheFileAndTheByteInIt) {
@@ -169,13 +169,13 @@ TEST(Tokenize, ATextThatIsReadInPiecesHasTheTokensOfTheWhole) {
     const auto tokenizer = tokenizer_of(options, files.corpus);
     const std::string_view documents[] = {text};
     EXPECT_EQ(tokenizer->to_json(), make_tokenizer(options, documents)->to_json()) << options.kind;
-    EXPECT_TRUE(all_of(tokenize(files.corpus, *tokenizer).parts[0]) == tokenizer->encode(text)) << options.kind;
+    EXPECT_TRUE(tokens_in(tokenize(files.corpus, *tokenizer).parts[0]) == tokenizer->encode(text)) << options.kind;
     const index split = 2'000'001;
     const TokenizedCorpus parts = tokenize(files.corpus, *tokenizer, split);
     const auto cut = static_cast<std::size_t>(parts.bytes[0]);
     EXPECT_NEAR(static_cast<double>(cut), static_cast<double>(split), 3);
-    EXPECT_TRUE(all_of(parts.parts[0]) == tokenizer->encode(text.substr(0, cut))) << options.kind;
-    EXPECT_TRUE(all_of(parts.parts[1]) == tokenizer->encode(text.substr(cut))) << options.kind;
+    EXPECT_TRUE(tokens_in(parts.parts[0]) == tokenizer->encode(text.substr(0, cut))) << options.kind;
+    EXPECT_TRUE(tokens_in(parts.parts[1]) == tokenizer->encode(text.substr(cut))) << options.kind;
   }
 }
 
@@ -199,7 +199,7 @@ TEST(TokenFile, IsMadeOnceAndFoundAgain) {
       EXPECT_EQ(told > 0, is_new);
       EXPECT_EQ(found.bytes, expected.bytes);
       for (std::size_t part = 0; part < kParts; ++part) {
-        EXPECT_TRUE(all_of(found.parts[part]) == all_of(expected.parts[part]));
+        EXPECT_TRUE(tokens_in(found.parts[part]) == tokens_in(expected.parts[part]));
         ASSERT_EQ(found.parts[part].documents(), expected.parts[part].documents());
         for (index i = 0; i <= expected.parts[part].documents(); ++i) {
           EXPECT_EQ(found.parts[part].document_start(i), expected.parts[part].document_start(i));
@@ -240,7 +240,7 @@ TEST(TokenFile, HoldsLargeVocabulariesAndNothingAtAll) {
   }
   const auto found = open_token_file(folder.path("a"), key, 100000);
   ASSERT_TRUE(found);
-  EXPECT_EQ(all_of(found->parts[0]), (std::vector<Token>{99999, 0, 70000}));
+  EXPECT_EQ(tokens_in(found->parts[0]), (std::vector<Token>{99999, 0, 70000}));
   EXPECT_EQ(found->parts[1].size(), 0);
   EXPECT_EQ(found->parts[1].documents(), 0);
   EXPECT_FALSE(open_token_file(folder.path("a"), std::string(64, 'x'), 100000)) << "of another key";
@@ -287,7 +287,7 @@ TEST(TokenFile, IsOnlyLookedForWhereNothingMayBeWritten) {
   const auto made = tokenize_once(cache.path(), fingerprint, files.corpus, *tokenizer, {});
   const auto found = find_tokens(cache.path(), fingerprint, *tokenizer, {});
   ASSERT_TRUE(found);
-  EXPECT_TRUE(all_of(found->parts[0]) == all_of(made.parts[0]));
+  EXPECT_TRUE(tokens_in(found->parts[0]) == tokens_in(made.parts[0]));
 }
 
 TEST(TokenFile, IsAsPrivateAsItsWriterWants) {
@@ -343,12 +343,12 @@ TEST(TokenFile, DamageIsSeenAndTheFileMadeAnew) {
     return tokenize_once(cache.path(), fingerprint, files.corpus, *tokenizer, {}, [&](index bytes) { told = bytes; });
   };
   index told = 0;
-  const std::vector<Token> expected = all_of(find(told).parts[0]);
+  const std::vector<Token> expected = tokens_in(find(told).parts[0]);
   const std::string path = std::filesystem::directory_iterator(cache.path())->path().string();
   const auto size = std::filesystem::file_size(path);
   for (const std::uintmax_t cut : {std::uintmax_t{0}, std::uintmax_t{100}, std::uintmax_t{300}, size - 1, size + 1}) {
     std::filesystem::resize_file(path, cut);
-    EXPECT_TRUE(all_of(find(told).parts[0]) == expected);
+    EXPECT_TRUE(tokens_in(find(told).parts[0]) == expected);
     EXPECT_GT(told, 0) << cut;
   }
   std::vector<std::streamoff> places = {256, static_cast<std::streamoff>(size - 1)};
@@ -365,7 +365,7 @@ TEST(TokenFile, DamageIsSeenAndTheFileMadeAnew) {
     file.seekp(at);
     file.put(static_cast<char>(byte ^ 1));
     file.close();
-    EXPECT_TRUE(all_of(find(told).parts[0]) == expected) << "byte " << at;
+    EXPECT_TRUE(tokens_in(find(told).parts[0]) == expected) << "byte " << at;
     EXPECT_GT(told, 0) << "byte " << at;
   }
 }
@@ -448,7 +448,7 @@ TEST(TinyShakespeare, HasTheCountsOfNanoGpt) {
   EXPECT_EQ(tokenizer->vocab_size(), 65);
   EXPECT_EQ(tokens.parts[0].size(), 1003854);
   EXPECT_EQ(tokens.parts[1].size(), 111540);
-  EXPECT_EQ(tokenizer->decode(all_of(tokens.parts[0])) + tokenizer->decode(all_of(tokens.parts[1])),
+  EXPECT_EQ(tokenizer->decode(tokens_in(tokens.parts[0])) + tokenizer->decode(all_of(tokens.parts[1])),
             contents(shared_data("tinyshakespeare.txt")));
 }
 
@@ -461,8 +461,8 @@ TEST(Split, LiesBetweenCharactersOfEveryLength) {
     const auto tokenizer = tokenizer_of({.kind = "char"}, corpus);
     for (index split = 0; split <= static_cast<index>(text.size()); split += 7) {
       const TokenizedCorpus tokens = tokenize(corpus, *tokenizer, split);
-      const std::string first = tokenizer->decode(all_of(tokens.parts[0]));
-      EXPECT_TRUE(first + tokenizer->decode(all_of(tokens.parts[1])) == text) << name << " " << split;
+      const std::string first = tokenizer->decode(tokens_in(tokens.parts[0]));
+      EXPECT_TRUE(first + tokenizer->decode(tokens_in(tokens.parts[1])) == text) << name << " " << split;
       EXPECT_NEAR(static_cast<double>(first.size()), static_cast<double>(split), 3) << name;
     }
   }
@@ -478,7 +478,7 @@ TEST(TextThatIsNotUtf8, IsForTheByteTokenizerOnly) {
         << kind;
   }
   const auto bytes = make_tokenizer("byte", {});
-  EXPECT_EQ(bytes->decode(all_of(tokenize(files.corpus, *bytes).parts[0])), text);
+  EXPECT_EQ(bytes->decode(tokens_in(tokenize(files.corpus, *bytes).parts[0])), text);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ std::vector<std::string> encoded(const Bpe& bpe, std::string_view piece) {
 }
 
 /// a b -> ab, ab ab -> abab, b c -> bc, with ids 256 on.
-Bpe small() {
+Bpe three_merges() {
   const auto tokens = bytes_and({"ab", "abab", "bc"});
   const auto id = [&](std::string_view token) {
     return static_cast<Token>(std::find(tokens.begin(), tokens.end(), token) - tokens.begin());
@@ -44,7 +44,7 @@ Bpe small() {
 }
 
 TEST(Bpe, MergesTheEarliestFirstAndFromTheLeft) {
-  const Bpe bpe = small();
+  const Bpe bpe = three_merges();
   using Texts = std::vector<std::string>;
   EXPECT_EQ(encoded(bpe, "abc"), (Texts{"ab", "c"}));
   EXPECT_EQ(encoded(bpe, "bc"), (Texts{"bc"}));
@@ -80,7 +80,7 @@ std::vector<Token> by_definition(const Bpe& bpe, std::string_view piece) {
 }
 
 TEST(Bpe, ShortAndLongPiecesAreMergedAsTheDefinitionSays) {
-  const Bpe bpe = small();
+  const Bpe bpe = three_merges();
   std::mt19937 random(7);
   for (const int size : {2, 5, 31, 63, 64, 65, 66, 200, 1000}) {
     for (int round = 0; round < 20; ++round) {

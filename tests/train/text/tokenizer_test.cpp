@@ -218,7 +218,7 @@ TEST(Tokenizer, RefusesADamagedDescription) {
   }
 }
 
-std::string contents(const std::filesystem::path& path) {
+std::string bytes_of_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -246,27 +246,27 @@ void expect_counts(const Text& expected, const std::string& text) {
 
 void PrintTo(const Text& text, std::ostream* out) { *out << text.name; }
 
-class OwnText : public testing::TestWithParam<Text> {};
+class OwnText : public ::testing::TestWithParam<Text> {};
 
 TEST_P(OwnText, ComesBackAndHasTheCountsThatPythonFinds) {
-  const std::string text = contents(std::filesystem::path(DIKKAT_SOURCE_DIR) / "tests/golden/tokenizer/texts" / GetParam().name);
+  const std::string text = bytes_of_file(std::filesystem::path(DIKKAT_SOURCE_DIR) / "tests/golden/tokenizer/texts" / GetParam().name);
   ASSERT_GT(text.size(), 200U);
   expect_counts(GetParam(), text);
 }
 INSTANTIATE_TEST_SUITE_P(Texts, OwnText,
-                         testing::Values(Text{"arabic.txt", 73, 50, 533}, Text{"chinese.txt", 78, 4, 267}, Text{"code.txt", 87, 95, 672},
-                                         Text{"devanagari.txt", 91, 42, 680}, Text{"emoji.txt", 116, 45, 506},
-                                         Text{"german.txt", 68, 57, 405}, Text{"greek.txt", 74, 41, 371}, Text{"hebrew.txt", 48, 31, 318},
-                                         Text{"japanese.txt", 93, 8, 401}, Text{"korean.txt", 81, 34, 305},
-                                         Text{"latin.txt", 118, 109, 753}, Text{"numbers.txt", 79, 63, 447},
-                                         Text{"russian.txt", 61, 55, 536}, Text{"turkish.txt", 60, 50, 423},
-                                         Text{"white_space.txt", 58, 56, 416}));
+                         ::testing::Values(Text{"arabic.txt", 73, 50, 533}, Text{"chinese.txt", 78, 4, 267}, Text{"code.txt", 87, 95, 672},
+                                           Text{"devanagari.txt", 91, 42, 680}, Text{"emoji.txt", 116, 45, 506},
+                                           Text{"german.txt", 68, 57, 405}, Text{"greek.txt", 74, 41, 371}, Text{"hebrew.txt", 48, 31, 318},
+                                           Text{"japanese.txt", 93, 8, 401}, Text{"korean.txt", 81, 34, 305},
+                                           Text{"latin.txt", 118, 109, 753}, Text{"numbers.txt", 79, 63, 447},
+                                           Text{"russian.txt", 61, 55, 536}, Text{"turkish.txt", 60, 50, 423},
+                                           Text{"white_space.txt", 58, 56, 416}));
 
-class SharedText : public testing::TestWithParam<Text> {
+class SharedText : public ::testing::TestWithParam<Text> {
  protected:
   void SetUp() override {
     DIKKAT_NEEDS_SHARED_DATA(GetParam().name);
-    text_ = contents(shared_data(GetParam().name));
+    text_ = bytes_of_file(shared_data(GetParam().name));
     ASSERT_GT(text_.size(), 100000U);
   }
   std::string text_;
@@ -274,12 +274,12 @@ class SharedText : public testing::TestWithParam<Text> {
 
 TEST_P(SharedText, ComesBackAndHasTheCountsThatPythonFinds) { expect_counts(GetParam(), text_); }
 INSTANTIATE_TEST_SUITE_P(Texts, SharedText,
-                         testing::Values(Text{"tinyshakespeare.txt", 65, 25671, 1115376}, Text{"ja_kokoro.txt", 2125, 1296, 555111},
-                                         Text{"tr_anayasa.txt", 88, 6117, 183742}, Text{"de_faust.txt", 93, 22136, 500866}));
+                         ::testing::Values(Text{"tinyshakespeare.txt", 65, 25671, 1115376}, Text{"ja_kokoro.txt", 2125, 1296, 555111},
+                                           Text{"tr_anayasa.txt", 88, 6117, 183742}, Text{"de_faust.txt", 93, 22136, 500866}));
 
 TEST(TinyShakespeare, HasTheIdsOfNanoGpt) {
   DIKKAT_NEEDS_SHARED_DATA("tinyshakespeare.txt");
-  const std::string text = contents(shared_data("tinyshakespeare.txt"));
+  const std::string text = bytes_of_file(shared_data("tinyshakespeare.txt"));
   const std::string_view documents[] = {text};
   EXPECT_EQ(make_tokenizer("char", documents)->encode("First Citizen"),
             (std::vector<Token>{18, 47, 56, 57, 58, 1, 15, 47, 58, 47, 64, 43, 52}));
