@@ -151,12 +151,8 @@ constexpr std::string_view kPacks[] = {"stream", "document"};
 constexpr std::string_view kInvalids[] = {"refuse", "replace"};
 constexpr std::string_view kOnNonfinite[] = {"stop", "skip"};
 constexpr std::string_view kOnFailedSave[] = {"stop", "continue"};
-constexpr std::string_view kRecomputes[] = {"none", "cheap", "block"};
-constexpr std::string_view kSchedules[] = {"constant", "linear", "cosine", "inverse_sqrt"};
 
-constexpr std::string_view kOptimizers[] = {"adamw", "muon"};
-
-bool has_muon(const Config& c) { return c.optim.kind == "muon"; }
+bool has_muon(const Config& c) { return c.optim.kind == OptimizerKind::muon; }
 bool has_encoder(const Config& c) { return c.model.kind == ModelKind::encoder_decoder; }
 bool learns_bpe(const Config& c) { return c.tokenizer.kind == "bpe" && c.tokenizer.path.empty(); }
 bool learns_words(const Config& c) { return c.tokenizer.kind == "word" && c.tokenizer.path.empty(); }
@@ -231,14 +227,14 @@ constexpr Key kKeys[] = {
         "A folder to keep the tokens of texts in, so that the next run finds them; auto is ~/.cache/dikkat for texts of "
         "8 MB and more, off is memory."),
 
-    optim<&OptimConfig::kind>("kind", fixed(one_of(kOptimizers)),
+    optim<&OptimConfig::kind>("kind", fixed(anything()),
                               "The optimizer. muon makes the updates of hidden matrices orthogonal, and leaves all other parameters to "
                               "AdamW; it needs fewer steps, each of which takes longer where batches are small."),
     optim<&OptimConfig::learning_rate>("learning_rate", above_to(0, 1), "Highest learning rate, reached after the warm-up."),
     optim<&OptimConfig::min_lr>("min_lr", derived(between(0, 1), "learning_rate / 10"),
                                 "Learning rate at the end of a linear or cosine schedule."),
     optim<&OptimConfig::schedule>(
-        "schedule", one_of(kSchedules),
+        "schedule", anything(),
         "How the learning rate falls after the warm-up: not at all (constant), to min_lr (linear, cosine), or as 1 / sqrt(step)."),
     optim<&OptimConfig::warmup_steps>("warmup_steps", between(0, kMaxStep),
                                       "Steps in which the learning rate rises linearly to its highest value; 0 is none."),
@@ -272,7 +268,7 @@ constexpr Key kKeys[] = {
     train<&TrainConfig::label_smoothing>("label_smoothing", from_to_below(0, 1),
                                          "Share of the target's probability that training spreads over all tokens; 0 is off."),
     train<&TrainConfig::recompute>(
-        "recompute", one_of(kRecomputes),
+        "recompute", anything(),
         "Activation checkpointing: what the backward pass recomputes instead of keeping it in memory, to the same bits. none: nothing; "
         "cheap: the feed-forward's activations, at little cost; block: whole blocks, at the cost of a forward pass."),
     train<&TrainConfig::async_save>(

@@ -27,9 +27,9 @@ TEST(Override, ReadsByTheTypeOfTheKey) {
   EXPECT_EQ(with({"optim.grad_clip=2"}).optim.grad_clip, 2.0);
   EXPECT_FALSE(with({"model.bias=false"}).model.bias);
   EXPECT_EQ(with({"model.qkv_bias=true"}).model.qkv_bias, true);
-  EXPECT_EQ(with({"optim.schedule=linear"}).optim.schedule, "linear");
-  EXPECT_EQ(with({"optim.schedule=\"linear\""}).optim.schedule, "linear");
-  EXPECT_EQ(with({"optim.schedule='linear'"}).optim.schedule, "linear");
+  EXPECT_EQ(with({"optim.schedule=linear"}).optim.schedule, Schedule::Kind::linear);
+  EXPECT_EQ(with({"optim.schedule=\"linear\""}).optim.schedule, Schedule::Kind::linear);
+  EXPECT_EQ(with({"optim.schedule='linear'"}).optim.schedule, Schedule::Kind::linear);
   EXPECT_EQ(with({"data.corpus=a.txt"}).data.corpus, (std::vector<std::string>{"a.txt"}));
   EXPECT_EQ(with({"data.corpus=a=b.txt, c d.txt"}).data.corpus, (std::vector<std::string>{"a=b.txt", "c d.txt"}));
   EXPECT_EQ(with({"data.corpus=[\"a,b\", 'c']"}).data.corpus, (std::vector<std::string>{"a,b", "c"}));

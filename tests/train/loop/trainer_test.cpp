@@ -64,7 +64,7 @@ TEST_F(Start, learns_saves_and_evaluates_when_it_says) {
 
 TEST_F(Start, a_best_checkpoint_outlives_later_ones) {
   Config c = config();
-  c.optim.schedule = "constant";
+  c.optim.schedule = Schedule::Kind::constant;
   c.train.max_steps = 12;
   c.train.keep_last = 1;
   TrainingEvents quiet;
@@ -81,18 +81,17 @@ TEST_F(Start, a_best_checkpoint_outlives_later_ones) {
 }
 
 TEST_F(Start, steps_at_the_rates_of_its_schedule) {
-  using Kind = Schedule::Kind;
-  for (const auto& [name, kind] :
-       {std::pair{"constant", Kind::constant}, {"linear", Kind::linear}, {"cosine", Kind::cosine}, {"inverse_sqrt", Kind::inverse_sqrt}}) {
+  for (const std::string_view name : Names<Schedule::Kind>::of) {
+    const Schedule::Kind kind = *value_named<Schedule::Kind>(name);
     Config c = config();
-    c.optim.schedule = name;
+    c.optim.schedule = kind;
     c.optim.warmup_steps = 1;
     c.train.max_steps = 3;
     c.train.batch_size = c.train.gradient_accumulation_steps = c.train.eval_tokens = 1;
     const Schedule expected{
         .kind = kind, .learning_rate = 1e-2, .min_lr = c.optim.min_lr, .warmup_steps = 1, .decay_steps = c.optim.decay_steps};
     Recorder events;
-    Trainer::start(c, folder / name).run(events, never);
+    Trainer::start(c, folder / std::string(name)).run(events, never);
     ASSERT_EQ(events.steps.size(), 3U);
     for (const StepReport& step : events.steps) {
       EXPECT_EQ(step.learning_rate, expected(step.step - 1)) << name << ", step " << step.step;
