@@ -107,6 +107,28 @@ TEST(Override, ThatIsBadIsAnsweredAndChangesNothing) {
   }
 }
 
+TEST(Override, OfARunThatGoesOnRefusesEveryKeyOfTheModelExceptDropout) {
+  Dice dice(5);
+  for (const schema::Key& key : schema::keys()) {
+    if (key.section != "model") {
+      continue;
+    }
+    Config config;
+    resolve(config);
+    config.model.vocab_size = 65;
+    schema::Value other = key.get(config);
+    while (other == key.get(config)) {
+      other = random_value(key, dice);
+    }
+    const auto change = [&] { apply_override(config, concat(key.path(), '=', schema::to_toml(other)), RunStage::goes_on); };
+    if (key.name == "dropout") {
+      EXPECT_NO_THROW(change());
+    } else {
+      EXPECT_NE(input_error(change).find("a run keeps its "), std::string::npos) << key.path();
+    }
+  }
+}
+
 TEST(Override, OfARunThatGoesOnKeepsWhatIsFixed) {
   Config config;
   resolve(config);
