@@ -1,5 +1,7 @@
 #include <cmath>
 
+#include "tests/support/throws.h"
+#include "tests/train/checkpoint/forged.h"
 #include "tests/train/loop/tiny_run.h"
 #include "train/model/trained_model.h"
 
@@ -78,6 +80,27 @@ TEST_F(Start, a_best_checkpoint_outlives_later_ones) {
   EXPECT_EQ(open_checkpoint(run(), Pick::best).state().step, good);
   EXPECT_EQ(open_checkpoint(run()).state().step, 24);
   EXPECT_EQ(list_checkpoints(run()).size(), 2U);
+}
+
+TEST_F(Start, a_group_of_tensors_that_is_not_known_is_refused_where_it_is_required) {
+  TrainingEvents quiet;
+  { Trainer::start(config(), run()).run(quiet, never); }
+  const std::filesystem::path file = open_checkpoint(run()).path();
+  const std::string good = contents(file);
+  const auto with_group = [&](bool required) {
+    write_file(file, forged::with_index(good, [&](forged::Entries& entries) {
+                 entries.push_back({required, "tensor", "ema/wte.weight", forged::tensor("f32", 4096, 0, {0})});
+                 forged::sort(entries);
+               }));
+  };
+  with_group(true);
+  const std::string refusal =
+      file.string() + " was written by a newer dikkat: it has tensor ema/wte.weight, which this version does not know";
+  EXPECT_EQ(testing::error_of([&] { Trainer::resume(run(), {}); }), refusal);
+  EXPECT_EQ(testing::error_of([&] { load_trained_model(run().string()); }), refusal);
+  with_group(false);
+  EXPECT_NO_THROW(Trainer::resume(run(), {}));
+  EXPECT_NO_THROW(load_trained_model(run().string()));
 }
 
 TEST_F(Start, steps_at_the_rates_of_its_schedule) {
