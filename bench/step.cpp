@@ -47,7 +47,7 @@ void run(const Arguments& a) {
                 .seed = 1,
                 .step = static_cast<std::uint64_t>(step),
                 .first_sequence = micro * rows,
-                .recompute = recompute_of(c.train)};
+                .recompute = c.train.recompute};
       const Tensor loss = model.loss(pass, batch, batch.target_weight * static_cast<double>(c.train.gradient_accumulation_steps));
       tape.backward(loss);
       tape.reset();

@@ -3,6 +3,7 @@
 #include <functional>
 #include <string_view>
 
+#include "autograd/base/names.h"
 #include "autograd/base/philox.h"
 #include "autograd/tape/tape.h"
 
@@ -17,6 +18,10 @@ enum class Recompute {
   none,
   cheap,  // the feed-forward's activation: the largest tensor of a block, and no matrix product to compute
   block,  // all of a block except its inputs and outputs
+};
+template <>
+struct Names<Recompute> {
+  static constexpr std::string_view of[] = {"none", "cheap", "block"};
 };
 
 /// One forward pass: everything that layers know besides their inputs.

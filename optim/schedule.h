@@ -1,6 +1,7 @@
 #pragma once
 
 #include "autograd/base/index.h"
+#include "autograd/base/names.h"
 
 namespace dikkat {
 
@@ -21,5 +22,13 @@ struct Schedule {
   /// inverse_sqrt. Throws Error for inverse_sqrt without warm-up.
   double operator()(index step) const;
 };
+
+template <>
+struct Names<Schedule::Kind> {
+  static constexpr std::string_view of[] = {"constant", "linear", "cosine", "inverse_sqrt"};
+};
+
+/// Whether the rate ends at Schedule::min_lr, at step decay_steps.
+constexpr bool ends_at_min_lr(Schedule::Kind kind) { return kind == Schedule::Kind::linear || kind == Schedule::Kind::cosine; }
 
 }  // namespace dikkat

@@ -21,12 +21,6 @@ constexpr std::string_view kState = "state";
 
 // --- writing ---
 
-/// Whether a reader must know this field to continue a run. The other fields only describe the program that wrote the file.
-bool is_required(std::string_view field) {
-  constexpr std::string_view kProvenance[] = {"program_version", "compiler", "compiler_flags", "instruction_set", "overrides"};
-  return std::find(std::begin(kProvenance), std::end(kProvenance), field) == std::end(kProvenance);
-}
-
 std::string value_of(const std::string& text) { return text; }
 std::string value_of(std::uint64_t number) {
   std::string value;
@@ -126,7 +120,12 @@ class IndexDecoder {
     require_all_read(reader, entry);
     require_input(bytes_of(*type, shape) == claim.bytes, "has a malformed index: tensor ", entry.name, " of shape ", shape, " has ",
                   grouped_digits(claim.bytes), " bytes");
-    tensors.push_back({.path = std::string(entry.name), .type = *type, .shape = shape, .offset = claim.offset, .bytes = claim.bytes});
+    tensors.push_back({.path = std::string(entry.name),
+                       .type = *type,
+                       .shape = shape,
+                       .offset = claim.offset,
+                       .bytes = claim.bytes,
+                       .required = entry.required});
     return true;
   }
 
@@ -145,9 +144,13 @@ class IndexDecoder {
 
   bool take_field(const IndexEntry& entry) {
     bool known = false;
-    for_each_field(state, [&](const char* name, auto& value) {
-      if (entry.name == name) {
+    for_each_field(state, [&](const StateField& field, auto& value) {
+      if (entry.name == field.name) {
         take_value(entry, value);
+        if constexpr (std::is_same_v<decltype(value), index&>) {
+          require_input(value >= field.least, "has a malformed index: state field ", entry.name, " is ", value, ", expected ", field.least,
+                        " or more");
+        }
         known = true;
       }
     });
@@ -168,11 +171,7 @@ class IndexDecoder {
     require_input(bits <= 1, "has a malformed index: state field ", entry.name, " is ", bits, ", expected 0 or 1");
     out = bits == 1;
   }
-  static void take_value(const IndexEntry& entry, index& out) {
-    const index least = entry.name == "best_step" ? -1 : 0;
-    out = static_cast<index>(bits_of(entry));
-    require_input(out >= least, "has a malformed index: state field ", entry.name, " is ", out, ", expected ", least, " or more");
-  }
+  static void take_value(const IndexEntry& entry, index& out) { out = static_cast<index>(bits_of(entry)); }
 
   Claim take_claim(IndexReader& reader, const IndexEntry& entry) {
     Claim claim{.offset = count(reader, entry), .bytes = count(reader, entry), .owner = entry.name};
@@ -208,15 +207,17 @@ std::string read_text(const File& file, index offset, index bytes) {
 }  // namespace
 
 std::string encode_index(const TrainingState& state, std::span<const Dataset> datasets) {
-  std::map<std::string_view, std::string> fields;
-  for_each_field(state, [&](const char* name, const auto& value) { fields.emplace(name, value_of(value)); });
+  std::map<std::string_view, std::string> entries;  // by name, as the index has them
+  for_each_field(state, [&](const StateField& field, const auto& value) {
+    append_entry(entries[field.name], {.required = field.required, .kind = kState, .name = field.name, .value = value_of(value)});
+  });
   std::string text;
-  for (const auto& [name, value] : fields) {
-    append_entry(text, {.required = is_required(name), .kind = kState, .name = name, .value = value});
+  for (const auto& [name, entry] : entries) {
+    text += entry;
   }
   for (const Dataset& dataset : datasets) {
     if (dataset.type && !dataset.path.starts_with(kStatePrefix)) {
-      append_entry(text, {.required = true, .kind = kTensor, .name = dataset.path, .value = value_of_tensor(dataset)});
+      append_entry(text, {.required = dataset.required, .kind = kTensor, .name = dataset.path, .value = value_of_tensor(dataset)});
     }
   }
   for (const Dataset& dataset : datasets) {

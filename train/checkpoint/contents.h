@@ -14,8 +14,9 @@ struct StoredTensor {
   std::string path;  ///< as in TensorView
   ElementType type = ElementType::f32;
   Shape shape;
-  index offset = 0;  ///< of its first byte in the file
-  index bytes = 0;   ///< bytes_of(type, shape)
+  index offset = 0;      ///< of its first byte in the file
+  index bytes = 0;       ///< bytes_of(type, shape)
+  bool required = true;  ///< as in TensorView
 };
 
 /// The contents of a checkpoint, without the elements of tensors, which are read from the file when needed.

@@ -33,7 +33,8 @@ Dataset dataset_of(const TensorView& tensor) {
           "\": this path cannot be stored, expected model/NAME or optimizer/SLAB/NAME without control characters");
   const index bytes = bytes_of(tensor.type, tensor.shape);
   require(tensor.data != nullptr || bytes == 0, "tensor ", tensor.path, " has no data");
-  return {.path = tensor.path, .type = tensor.type, .shape = tensor.shape, .data = tensor.data, .bytes = bytes};
+  return {
+      .path = tensor.path, .type = tensor.type, .shape = tensor.shape, .data = tensor.data, .bytes = bytes, .required = tensor.required};
 }
 
 }  // namespace
@@ -43,8 +44,9 @@ std::vector<Dataset> datasets_of(const Snapshot& snapshot) {
   datasets.reserve(snapshot.tensors.size() + 32);
   datasets.push_back(dataset_of(kConfigPath, snapshot.config));
   datasets.push_back(dataset_of(kTokenizerPath, snapshot.tokenizer));
-  for_each_field(snapshot.state,
-                 [&](const char* name, const auto& value) { datasets.push_back(dataset_of(concat(kStatePrefix, name), value)); });
+  for_each_field(snapshot.state, [&](const StateField& field, const auto& value) {
+    datasets.push_back(dataset_of(concat(kStatePrefix, field.name), value));
+  });
   for (const TensorView& tensor : snapshot.tensors) {
     datasets.push_back(dataset_of(tensor));
   }

@@ -16,7 +16,8 @@ struct Dataset {
   Shape shape;
   const void* data = nullptr;
   index bytes = 0;
-  index offset = 0;  ///< of its bytes in the file; 0 before it is written, and if there are no bytes
+  index offset = 0;      ///< of its bytes in the file; 0 before it is written, and if there are no bytes
+  bool required = true;  ///< of a tensor: as in TensorView
 };
 
 inline constexpr const char* kConfigPath = "config";

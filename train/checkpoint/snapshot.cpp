@@ -16,7 +16,7 @@ void append_bits(std::string& out, std::integral auto value) { append_to(out, va
 
 std::string bits_of(const TrainingState& state) {
   std::string bits;
-  for_each_field(state, [&](const char*, const auto& value) {
+  for_each_field(state, [&](const StateField&, const auto& value) {
     append_bits(bits, value);
     bits += '\n';
   });

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -38,35 +39,42 @@ struct TrainingState {
   std::string overrides;  ///< keys that were changed when the run was resumed, one line each
 };
 
-/// Calls f(name, member) for every member. Writing, loading, comparing and printing all use this. The binding does not compile if a member
-/// of TrainingState is missing here.
+/// What a checkpoint says of a member of TrainingState.
+struct StateField {
+  std::string_view name;
+  bool required = true;  ///< whether a program that does not know the field must refuse the file
+  index least = 0;       ///< of an index: the smallest value that is loaded
+};
+
+/// Calls f(StateField, member) for every member. Writing, loading, comparing and printing all use this. The binding does not compile if a
+/// member of TrainingState is missing here.
 template <class State, class F>
 requires std::same_as<std::remove_const_t<State>, TrainingState>
 void for_each_field(State& state, F&& f) {
   auto& [step, tokens_seen, samples_seen, epoch, seed, random_algorithm, evaluation_pending, best_val_loss, best_step, steps_skipped,
          losses_watched, loss_mean, loss_variance, corpus_fingerprint, train_tokens, val_tokens, program_version, compiler, compiler_flags,
          instruction_set, overrides] = state;
-  f("step", step);
-  f("tokens_seen", tokens_seen);
-  f("samples_seen", samples_seen);
-  f("epoch", epoch);
-  f("seed", seed);
-  f("random_algorithm", random_algorithm);
-  f("evaluation_pending", evaluation_pending);
-  f("best_val_loss", best_val_loss);
-  f("best_step", best_step);
-  f("steps_skipped", steps_skipped);
-  f("losses_watched", losses_watched);
-  f("loss_mean", loss_mean);
-  f("loss_variance", loss_variance);
-  f("corpus_fingerprint", corpus_fingerprint);
-  f("train_tokens", train_tokens);
-  f("val_tokens", val_tokens);
-  f("program_version", program_version);
-  f("compiler", compiler);
-  f("compiler_flags", compiler_flags);
-  f("instruction_set", instruction_set);
-  f("overrides", overrides);
+  f(StateField{.name = "step"}, step);
+  f(StateField{.name = "tokens_seen"}, tokens_seen);
+  f(StateField{.name = "samples_seen"}, samples_seen);
+  f(StateField{.name = "epoch"}, epoch);
+  f(StateField{.name = "seed"}, seed);
+  f(StateField{.name = "random_algorithm"}, random_algorithm);
+  f(StateField{.name = "evaluation_pending"}, evaluation_pending);
+  f(StateField{.name = "best_val_loss"}, best_val_loss);
+  f(StateField{.name = "best_step", .least = -1}, best_step);
+  f(StateField{.name = "steps_skipped"}, steps_skipped);
+  f(StateField{.name = "losses_watched"}, losses_watched);
+  f(StateField{.name = "loss_mean"}, loss_mean);
+  f(StateField{.name = "loss_variance"}, loss_variance);
+  f(StateField{.name = "corpus_fingerprint"}, corpus_fingerprint);
+  f(StateField{.name = "train_tokens"}, train_tokens);
+  f(StateField{.name = "val_tokens"}, val_tokens);
+  f(StateField{.name = "program_version", .required = false}, program_version);
+  f(StateField{.name = "compiler", .required = false}, compiler);
+  f(StateField{.name = "compiler_flags", .required = false}, compiler_flags);
+  f(StateField{.name = "instruction_set", .required = false}, instruction_set);
+  f(StateField{.name = "overrides", .required = false}, overrides);
 }
 
 /// Bitwise equality: a NaN equals itself, -0.0 does not equal 0.0.
@@ -78,6 +86,7 @@ struct TensorView {
   ElementType type = ElementType::f32;
   Shape shape;
   const void* data = nullptr;
+  bool required = true;  ///< whether a program that does not know the tensor's group must refuse the file
 };
 
 /// The contents of one checkpoint. The tensors must not change while it is being saved.

@@ -12,7 +12,7 @@
 #include "train/data/split.h"
 #include "train/data/tokenize.h"
 #include "train/model/open_tokenizer.h"
-#include "train/text/byte_tokenizer.h"
+#include "train/text/tokenizer_kinds.h"
 #include "train/text/utf8.h"
 
 namespace dikkat {
@@ -57,7 +57,7 @@ int corpus_inspect_command(const CorpusInspectArguments& arguments) {
     tokenizer = open_tokenizer(arguments.tokenizer);
   }
   CorpusOptions options = arguments.reading;
-  options.any_bytes = (tokenizer != nullptr ? tokenizer->kind() : std::string_view(arguments.options.kind)) == ByteTokenizer::kKind;
+  options.any_bytes = tokenizer_kind(tokenizer != nullptr ? tokenizer->kind() : arguments.options.kind, "--kind").any_bytes;
   const Corpus corpus = open_corpus(arguments.corpus, options);
   LoadingLine line;
   const auto reading = [&](index bytes) { line({.stage = LoadingReport::Stage::reading, .bytes = bytes}); };
@@ -142,7 +142,7 @@ void add_corpus(Commands& program) {
   command.texts("PATH", a->corpus, "", kCorpusHelp).required();
   command.text("--tokenizer", a->tokenizer, "PATH",
                "A tokenizer to count tokens with (files, RUN_DIR or FILE.h5); by default one of --kind is made from the text");
-  command.text("--kind", a->options.kind, "KIND", "bpe, char, word or byte");
+  command.text("--kind", a->options.kind, "KIND", tokenizer_names_in_words());
   command.number("--vocab-size", a->options.vocab_size, index{257}, index{1} << 24, "Of bpe");
   command.number("--val-fraction", a->val_fraction, 0.0, 0.999999, "Share of the text for validation");
   add_reading(command, a->reading);

@@ -28,7 +28,7 @@ using Json = nlohmann::ordered_json;
 
 Json state_of(const CheckpointFile& checkpoint) {
   Json state;
-  for_each_field(checkpoint.state(), [&](const char* name, const auto& value) { state[name] = value; });
+  for_each_field(checkpoint.state(), [&](const StateField& field, const auto& value) { state[std::string(field.name)] = value; });
   return state;
 }
 

@@ -18,8 +18,8 @@
 #include "train/io/file.h"
 #include "train/model/open_tokenizer.h"
 #include "train/text/bpe_tokenizer.h"
-#include "train/text/byte_tokenizer.h"
 #include "train/text/pieces.h"
+#include "train/text/tokenizer_kinds.h"
 
 namespace dikkat {
 namespace {
@@ -115,7 +115,7 @@ int tokenizer_train_command(const TokenizerTrainArguments& arguments) {
                 " exists already, and nothing is overwritten; give another --out");
   announce_corpus(arguments.corpus);
   CorpusOptions reading = arguments.reading;
-  reading.any_bytes = arguments.options.kind == ByteTokenizer::kKind;
+  reading.any_bytes = tokenizer_kind(arguments.options.kind, "--kind").any_bytes;
   const Corpus corpus = open_corpus(arguments.corpus, reading);
   if (const std::string note = describe(corpus.skipped); !note.empty()) {
     tell(note);
@@ -159,7 +159,7 @@ int encode_command(const EncodeArguments& arguments) {
     const auto& paths = arguments.corpus.empty() ? standard_input : arguments.corpus;
     announce_corpus(paths);
     CorpusOptions reading = arguments.reading;
-    reading.any_bytes = tokenizer->kind() == ByteTokenizer::kKind;
+    reading.any_bytes = tokenizer_kind(tokenizer->kind(), "--tokenizer").any_bytes;
     tokenize(open_corpus(paths, reading), *tokenizer, {}, printer);
   }
   printer.finish();
@@ -252,7 +252,7 @@ void add_tokenizer(Commands& program) {
     Command command = tokenizer.add("train", "Learn a tokenizer from a corpus", kExamples, [a] { return tokenizer_train_command(*a); });
     command.texts("--corpus", a->corpus, "PATH", kCorpusHelp).required();
     command.text("--out", a->out, "PATH", "FILE.json, or a folder for tokenizer.json, vocab.bpe and encoder.json").required();
-    command.text("--kind", a->options.kind, "KIND", "bpe, char, word or byte");
+    command.text("--kind", a->options.kind, "KIND", tokenizer_names_in_words());
     command.number("--vocab-size", a->options.vocab_size, index{257}, kMostTokens, "For bpe: size of the vocabulary");
     command.number("--min-count", a->options.min_count, index{1}, index{1'000'000'000}, "For word: rarer words become <unk>");
     add_reading(command, a->reading);

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "autograd/tape/parameters.h"
+#include "layers/pass.h"
 #include "layers/transformer_config.h"
+#include "optim/schedule.h"
 
 namespace dikkat {
 
@@ -47,11 +49,17 @@ struct ParameterGroupConfig {
   bool operator==(const ParameterGroupConfig&) const = default;
 };
 
+enum class OptimizerKind { adamw, muon };
+template <>
+struct Names<OptimizerKind> {
+  static constexpr std::string_view of[] = {"adamw", "muon"};
+};
+
 struct OptimConfig {
-  std::string kind = "adamw";
+  OptimizerKind kind = OptimizerKind::adamw;
   double learning_rate = 1e-3;
   Derived<double> min_lr{};  // learning_rate / 10
-  std::string schedule = "cosine";
+  Schedule::Kind schedule = Schedule::Kind::cosine;
   index warmup_steps = 100;
   Derived<index> decay_steps{};  // max_steps when the run starts
   double weight_decay = 0.1;
@@ -75,7 +83,7 @@ struct TrainConfig {
   index keep_last = 3;
   index log_interval = 10;
   double label_smoothing = 0.0;
-  std::string recompute = "none";
+  Recompute recompute = Recompute::none;
   bool async_save = true;
   std::string on_failed_save = "stop";
   std::string on_nonfinite = "stop";

@@ -43,12 +43,11 @@ void check_tokenizer(const Config& config, schema::Problems& problems) {
 }
 
 void check_rates(const OptimConfig& optim, schema::Problems& problems) {
-  const bool ends_at_min_lr = optim.schedule == "linear" || optim.schedule == "cosine";
-  if (ends_at_min_lr && !optim.min_lr.is_open() && optim.min_lr > optim.learning_rate) {
+  if (ends_at_min_lr(optim.schedule) && !optim.min_lr.is_open() && optim.min_lr > optim.learning_rate) {
     problems.add(concat("optim.min_lr is ", schema::to_toml(double{optim.min_lr}), ", expected at most optim.learning_rate = ",
                         schema::to_toml(optim.learning_rate), ": the rate falls from learning_rate to min_lr"));
   }
-  if (optim.schedule == "inverse_sqrt" && optim.warmup_steps == 0) {
+  if (optim.schedule == Schedule::Kind::inverse_sqrt && optim.warmup_steps == 0) {
     problems.add(
         "optim.warmup_steps is 0, expected 1 or more with optim.schedule = \"inverse_sqrt\": the rate is learning_rate at the end of the "
         "warm-up, and falls as 1 / sqrt(step) from there");

@@ -101,8 +101,10 @@ constexpr Key row(std::string_view section, std::string_view name, Rule rule, st
   return key;
 }
 
+/// The model is what a run trains, so it is fixed, unless its row says `changeable`.
 template <auto Member>
 constexpr Key model(std::string_view name, Rule rule, std::string_view help) {
+  rule.fixed = true;
   return row<&Config::model, Member>("model", name, rule, help);
 }
 template <auto Member>
@@ -137,6 +139,10 @@ constexpr Rule where(bool (*has_effect)(const Config&), Rule rule) {
   rule.has_effect = has_effect;
   return rule;
 }
+constexpr Key changeable(Key key) {
+  key.rule.fixed = false;
+  return key;
+}
 constexpr Rule fixed(Rule rule) {
   rule.fixed = true;
   return rule;
@@ -151,12 +157,8 @@ constexpr std::string_view kPacks[] = {"stream", "document"};
 constexpr std::string_view kInvalids[] = {"refuse", "replace"};
 constexpr std::string_view kOnNonfinite[] = {"stop", "skip"};
 constexpr std::string_view kOnFailedSave[] = {"stop", "continue"};
-constexpr std::string_view kRecomputes[] = {"none", "cheap", "block"};
-constexpr std::string_view kSchedules[] = {"constant", "linear", "cosine", "inverse_sqrt"};
 
-constexpr std::string_view kOptimizers[] = {"adamw", "muon"};
-
-bool has_muon(const Config& c) { return c.optim.kind == "muon"; }
+bool has_muon(const Config& c) { return c.optim.kind == OptimizerKind::muon; }
 bool has_encoder(const Config& c) { return c.model.kind == ModelKind::encoder_decoder; }
 bool learns_bpe(const Config& c) { return c.tokenizer.kind == "bpe" && c.tokenizer.path.empty(); }
 bool learns_words(const Config& c) { return c.tokenizer.kind == "word" && c.tokenizer.path.empty(); }
@@ -164,39 +166,40 @@ bool learns_words(const Config& c) { return c.tokenizer.kind == "word" && c.toke
 // A new key is a member in config.h (of [model]: in layers/transformer_config.h) and a row here. A new section is a struct in config.h and
 // a function for its rows above.
 constexpr Key kKeys[] = {
-    model<&TransformerConfig::kind>("kind", fixed(anything()),
+    model<&TransformerConfig::kind>("kind", anything(),
                                     "The model: a GPT, which continues a text; or an encoder-decoder, which answers a source with a target "
                                     "and learns from pairs, one line SOURCE<TAB>TARGET each."),
-    model<&TransformerConfig::n_layer>("n_layer", fixed(between(1, kMostLayers)),
+    model<&TransformerConfig::n_layer>("n_layer", between(1, kMostLayers),
                                        "Number of blocks (attention and feed-forward); of an encoder-decoder, those of the decoder."),
-    model<&TransformerConfig::n_encoder_layer>("n_encoder_layer", where(has_encoder, fixed(derived(between(1, kMostLayers), "n_layer"))),
+    model<&TransformerConfig::n_encoder_layer>("n_encoder_layer", where(has_encoder, derived(between(1, kMostLayers), "n_layer")),
                                                "Number of blocks in the encoder of an encoder-decoder."),
-    model<&TransformerConfig::n_head>("n_head", fixed(between(1, 1e4)), "Attention heads of a block; they share n_embd evenly."),
-    model<&TransformerConfig::n_embd>("n_embd", fixed(between(1, kMany)), "Width of the model: numbers per token between blocks."),
-    model<&TransformerConfig::n_hidden>("n_hidden", fixed(derived(between(1, 4 * kMany), "4 n_embd")),
+    model<&TransformerConfig::n_head>("n_head", between(1, 1e4), "Attention heads of a block; they share n_embd evenly."),
+    model<&TransformerConfig::n_embd>("n_embd", between(1, kMany), "Width of the model: numbers per token between blocks."),
+    model<&TransformerConfig::n_hidden>("n_hidden", derived(between(1, 4 * kMany), "4 n_embd"),
                                         "Width inside the feed-forward, between its two layers."),
-    model<&TransformerConfig::block_size>("block_size", fixed(between(1, kMany)),
+    model<&TransformerConfig::block_size>("block_size", between(1, kMany),
                                           "Context: the most tokens that the model sees at once; of an encoder-decoder, the longest source "
                                           "and the longest target."),
-    model<&TransformerConfig::dropout>("dropout", from_to_below(0, 1), "Share of activations that training sets to 0; 0 is off."),
-    model<&TransformerConfig::bias>("bias", fixed(anything()), "Whether linear layers and layer norms have biases."),
-    model<&TransformerConfig::qkv_bias>("qkv_bias", fixed(derived(anything(), "bias")),
+    changeable(
+        model<&TransformerConfig::dropout>("dropout", from_to_below(0, 1), "Share of activations that training sets to 0; 0 is off.")),
+    model<&TransformerConfig::bias>("bias", anything(), "Whether linear layers and layer norms have biases."),
+    model<&TransformerConfig::qkv_bias>("qkv_bias", derived(anything(), "bias"),
                                         "Whether the projections to query, key and value have biases."),
-    model<&TransformerConfig::tie_embeddings>("tie_embeddings", fixed(anything()), "Whether the output head is the token embedding."),
-    model<&TransformerConfig::share_embeddings>("share_embeddings", where(has_encoder, fixed(anything())),
+    model<&TransformerConfig::tie_embeddings>("tie_embeddings", anything(), "Whether the output head is the token embedding."),
+    model<&TransformerConfig::share_embeddings>("share_embeddings", where(has_encoder, anything()),
                                                 "Whether encoder and decoder have one token embedding."),
-    model<&TransformerConfig::scale_embeddings>("scale_embeddings", fixed(derived(anything(), "false, of an encoder-decoder true")),
+    model<&TransformerConfig::scale_embeddings>("scale_embeddings", derived(anything(), "false, of an encoder-decoder true"),
                                                 "Whether token embeddings are multiplied by the square root of n_embd."),
-    model<&TransformerConfig::positions>("positions", fixed(derived(anything(), "learned, of an encoder-decoder sinusoidal")),
+    model<&TransformerConfig::positions>("positions", derived(anything(), "learned, of an encoder-decoder sinusoidal"),
                                          "How the model knows a token's position: by a learned embedding, or by sines and cosines."),
     model<&TransformerConfig::norm_position>(
-        "norm_position", fixed(derived(anything(), "pre, of an encoder-decoder post")),
+        "norm_position", derived(anything(), "pre, of an encoder-decoder post"),
         "Layer norm before each branch (pre, as GPT-2), or after each sum (post, as Vaswani et al. 2017)."),
-    model<&TransformerConfig::final_norm>("final_norm", fixed(derived(anything(), "true where norm_position is pre")),
+    model<&TransformerConfig::final_norm>("final_norm", derived(anything(), "true where norm_position is pre"),
                                           "Whether a layer norm follows the last block."),
-    model<&TransformerConfig::activation>("activation", fixed(derived(anything(), "gelu, of an encoder-decoder relu")),
+    model<&TransformerConfig::activation>("activation", derived(anything(), "gelu, of an encoder-decoder relu"),
                                           "Activation of the feed-forward; gelu is GELU in its tanh form."),
-    model<&TransformerConfig::vocab_size>("vocab_size", fixed(derived(between(1, kMaxVocab), "the tokenizer's number of tokens")),
+    model<&TransformerConfig::vocab_size>("vocab_size", derived(between(1, kMaxVocab), "the tokenizer's number of tokens"),
                                           "Rows of the token embedding: at least as many as the tokenizer has tokens."),
 
     tokenizer<&TokenizerConfig::kind>("kind", fixed(one_of(kTokenizerNames)),
@@ -231,14 +234,14 @@ constexpr Key kKeys[] = {
         "A folder to keep the tokens of texts in, so that the next run finds them; auto is ~/.cache/dikkat for texts of "
         "8 MB and more, off is memory."),
 
-    optim<&OptimConfig::kind>("kind", fixed(one_of(kOptimizers)),
+    optim<&OptimConfig::kind>("kind", fixed(anything()),
                               "The optimizer. muon makes the updates of hidden matrices orthogonal, and leaves all other parameters to "
                               "AdamW; it needs fewer steps, each of which takes longer where batches are small."),
     optim<&OptimConfig::learning_rate>("learning_rate", above_to(0, 1), "Highest learning rate, reached after the warm-up."),
     optim<&OptimConfig::min_lr>("min_lr", derived(between(0, 1), "learning_rate / 10"),
                                 "Learning rate at the end of a linear or cosine schedule."),
     optim<&OptimConfig::schedule>(
-        "schedule", one_of(kSchedules),
+        "schedule", anything(),
         "How the learning rate falls after the warm-up: not at all (constant), to min_lr (linear, cosine), or as 1 / sqrt(step)."),
     optim<&OptimConfig::warmup_steps>("warmup_steps", between(0, kMaxStep),
                                       "Steps in which the learning rate rises linearly to its highest value; 0 is none."),
@@ -272,7 +275,7 @@ constexpr Key kKeys[] = {
     train<&TrainConfig::label_smoothing>("label_smoothing", from_to_below(0, 1),
                                          "Share of the target's probability that training spreads over all tokens; 0 is off."),
     train<&TrainConfig::recompute>(
-        "recompute", one_of(kRecomputes),
+        "recompute", anything(),
         "Activation checkpointing: what the backward pass recomputes instead of keeping it in memory, to the same bits. none: nothing; "
         "cheap: the feed-forward's activations, at little cost; block: whole blocks, at the cost of a forward pass."),
     train<&TrainConfig::async_save>(

@@ -41,10 +41,12 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimConfig& config, ParameterSt
   require_input(!store.trainable().empty(), "optim.groups freezes all parameters, expected some that are trained");
   const AdamW::Options adamw{.beta1 = config.beta1, .beta2 = config.beta2, .eps = config.eps, .weight_decay = config.weight_decay};
   const auto settings = settings_of(store, config.weight_decay, groups, config.learning_rate);
-  if (config.kind == "muon") {
-    return std::make_unique<Muon>(store, Muon::Options{.momentum = config.muon_momentum, .adamw = adamw}, settings);
+  switch (config.kind) {
+    case OptimizerKind::adamw: return std::make_unique<AdamW>(store, adamw, settings);
+    case OptimizerKind::muon:
+      return std::make_unique<Muon>(store, Muon::Options{.momentum = config.muon_momentum, .adamw = adamw}, settings);
   }
-  return std::make_unique<AdamW>(store, adamw, settings);
+  fail("make_optimizer: unknown kind of optimizer");
 }
 
 }  // namespace dikkat

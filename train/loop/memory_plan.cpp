@@ -106,7 +106,7 @@ MemoryPlan plan_step(LanguageModel& model, Optimizer& optimizer, const TrainConf
   const DryRun dry;
   HeadObserver observer(tape);
   tape.observe(&observer);
-  Pass pass{.tape = tape, .training = true, .recompute = recompute_of(config)};
+  Pass pass{.tape = tape, .training = true, .recompute = config.recompute};
   const Tensor loss = model.loss(pass, batch, 1, config.label_smoothing);
   tape.observe(nullptr);
   tape.backward(loss);

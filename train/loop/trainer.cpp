@@ -152,7 +152,7 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
               .seed = state_.seed,
               .step = static_cast<std::uint64_t>(state_.step),
               .first_sequence = micro * rows,
-              .recompute = recompute_of(config_.train)};
+              .recompute = config_.train.recompute};
     const Tensor loss = model_.loss(pass, batch, batch.step_weight, config_.train.label_smoothing);
     report.tokens = static_cast<index>(batch.step_weight);
     losses_.push_back(static_cast<double>(*loss.data<float>()));

@@ -94,8 +94,8 @@ std::vector<ConfigDifference> add_changes(const Config& stored, const Config& no
     }
   }
   const OptimConfig& optim = now.optim;
-  const bool ends_at_min_lr = optim.schedule == "linear" || optim.schedule == "cosine";
-  if (const index decay_steps = optim.decay_steps; ends_at_min_lr && now.train.max_steps > std::max(stored.train.max_steps, decay_steps)) {
+  if (const index decay_steps = optim.decay_steps;
+      ends_at_min_lr(optim.schedule) && now.train.max_steps > std::max(stored.train.max_steps, decay_steps)) {
     remarks.push_back(concat("steps after ", decay_steps, " train at the lowest learning rate, optim.min_lr = ", double{optim.min_lr},
                              ": the schedule ends there (optim.decay_steps)"));
   }
@@ -122,10 +122,7 @@ TrainingState first_state(const Config& config) {
 }
 
 Schedule schedule_of(const OptimConfig& c) {
-  return {.kind = c.schedule == "constant"       ? Schedule::Kind::constant
-                  : c.schedule == "linear"       ? Schedule::Kind::linear
-                  : c.schedule == "inverse_sqrt" ? Schedule::Kind::inverse_sqrt
-                                                 : Schedule::Kind::cosine,
+  return {.kind = c.schedule,
           .learning_rate = c.learning_rate,
           .min_lr = c.min_lr,
           .warmup_steps = c.warmup_steps,

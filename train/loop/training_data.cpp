@@ -17,7 +17,7 @@
 #include "train/io/digits.h"
 #include "train/machine/out_of_memory.h"
 #include "train/model/open_tokenizer.h"
-#include "train/text/byte_tokenizer.h"
+#include "train/text/tokenizer_kinds.h"
 
 namespace dikkat {
 namespace {
@@ -30,7 +30,7 @@ bool by_document(const Config& config) { return config.data.pack == "document"; 
 CorpusOptions corpus_options(const Config& config) {
   return {.text_field = config.data.text_field,
           .replace_invalid = config.data.invalid_utf8 == "replace",
-          .any_bytes = config.tokenizer.kind == ByteTokenizer::kKind};
+          .any_bytes = tokenizer_kind(config.tokenizer.kind, "tokenizer.kind").any_bytes};
 }
 
 TokenizerOptions tokenizer_options(const TokenizerConfig& config) {

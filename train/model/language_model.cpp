@@ -62,8 +62,4 @@ const EncoderDecoder& LanguageModel::encoder_decoder() const {
   return *model;
 }
 
-Recompute recompute_of(const TrainConfig& config) {
-  return config.recompute == "block" ? Recompute::block : config.recompute == "cheap" ? Recompute::cheap : Recompute::none;
-}
-
 }  // namespace dikkat

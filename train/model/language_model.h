@@ -38,7 +38,4 @@ class LanguageModel {
   Model model_;
 };
 
-/// train.recompute, for Pass::recompute.
-Recompute recompute_of(const TrainConfig& config);
-
 }  // namespace dikkat

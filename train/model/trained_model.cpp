@@ -1,5 +1,9 @@
 #include "train/model/trained_model.h"
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
 #include "autograd/base/error.h"
 #include "train/config/parse.h"
 
@@ -11,7 +15,24 @@ Config config_of(const CheckpointFile& checkpoint) {
   return config;
 }
 
+namespace {
+
+/// The groups of tensors that this program reads: the first name of a tensor's path.
+constexpr std::string_view kKnownGroups[] = {"model", "optimizer"};
+
+void require_known_groups(const CheckpointFile& checkpoint) {
+  for (const StoredTensor& tensor : checkpoint.tensors()) {
+    const std::string_view group = std::string_view(tensor.path).substr(0, tensor.path.find('/'));
+    const bool known = std::find(std::begin(kKnownGroups), std::end(kKnownGroups), group) != std::end(kKnownGroups);
+    require_input(known || !tensor.required, checkpoint.path().string(), " was written by a newer dikkat: it has tensor ", tensor.path,
+                  ", which this version does not know");
+  }
+}
+
+}  // namespace
+
 void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters) {
+  require_known_groups(checkpoint);
   std::vector<TensorTarget> targets;
   for (const ParameterStore::Entry* entry : parameters.entries()) {
     float* const data = parameters.weights<float>() + entry->offset;

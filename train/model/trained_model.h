@@ -37,7 +37,8 @@ SavedCheckpoint save_model(const std::filesystem::path& directory, const Languag
 
 /// The configuration in a checkpoint, resolved. Throws InputError if it cannot be understood; whether it can be used, validate() tells.
 Config config_of(const CheckpointFile& checkpoint);
-/// Reads the store's weights from a checkpoint. Throws InputError unless the checkpoint has exactly the store's parameters.
+/// Reads the store's weights from a checkpoint. Throws InputError unless the checkpoint has exactly the store's parameters, and if it has
+/// tensors besides "model/..." and "optimizer/..." that must not be ignored (StoredTensor::required); load_tensors() reads any group.
 void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters);
 /// The store's weights for a checkpoint, as "model/<parameter>". They stay where they are.
 std::vector<TensorView> weights_of(const ParameterStore& parameters);

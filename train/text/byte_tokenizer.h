@@ -8,6 +8,7 @@ namespace dikkat {
 class ByteTokenizer : public Tokenizer {
  public:
   static constexpr std::string_view kKind = "byte";
+  static constexpr bool kAnyBytes = true;
 
   static std::unique_ptr<TokenizerMaker> maker(const TokenizerOptions& options);
   static std::unique_ptr<Tokenizer> from_json(std::string_view json);

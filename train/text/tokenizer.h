@@ -41,6 +41,9 @@ struct SequenceTokens {
 /// Turns text into token ids and back. Immutable: any number of threads may use one at once.
 class Tokenizer {
  public:
+  /// Of a class: whether it encodes every string of bytes (TokenizerKind::any_bytes).
+  static constexpr bool kAnyBytes = false;
+
   virtual ~Tokenizer() = default;
 
   /// The name of this kind of tokenizer in configurations and checkpoints.

@@ -6,6 +6,14 @@
 
 namespace dikkat {
 
+std::string tokenizer_names_in_words() {
+  std::string text;
+  for (const std::string_view name : kTokenizerNames) {
+    text += concat(text.empty() ? "" : name == kTokenizerNames.back() ? " or " : ", ", name);
+  }
+  return text;
+}
+
 const TokenizerKind& tokenizer_kind(std::string_view name, std::string_view what) {
   std::string known;
   for (const TokenizerKind& kind : kTokenizerKinds) {

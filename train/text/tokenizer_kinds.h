@@ -3,6 +3,7 @@
 #include <array>
 #include <iterator>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "train/text/bpe_tokenizer.h"
@@ -18,11 +19,12 @@ struct TokenizerKind {
   std::string_view name;
   std::unique_ptr<TokenizerMaker> (*maker)(const TokenizerOptions& options);
   std::unique_ptr<Tokenizer> (*from_json)(std::string_view json);
+  bool any_bytes;  // whether it encodes every string of bytes; a corpus for other kinds is checked to be text
 };
 
 template <class T>
 constexpr TokenizerKind kind_of() {
-  return {T::kKind, T::maker, T::from_json};
+  return {T::kKind, T::maker, T::from_json, T::kAnyBytes};
 }
 
 /// All kinds. To add a tokenizer, add its class here.
@@ -41,6 +43,9 @@ inline constexpr auto kTokenizerNames = [] {
   }
   return names;
 }();
+
+/// "byte, char, word or bpe": kTokenizerNames, for help texts.
+std::string tokenizer_names_in_words();
 
 /// Throws InputError for an unknown name. `what` begins the message: "tokenizer.kind".
 const TokenizerKind& tokenizer_kind(std::string_view name, std::string_view what);

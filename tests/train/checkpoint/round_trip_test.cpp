@@ -103,11 +103,11 @@ TEST(RoundTrip, ListsTensorsByGroupAndName) {
 TEST(SameBits, SeesEveryField) {
   const TrainingState state = Sample().snapshot.state;
   int fields = 0;
-  for_each_field(state, [&](const char* name, const auto&) {
+  for_each_field(state, [&](const StateField& field, const auto&) {
     ++fields;
     TrainingState other = state;
-    for_each_field(other, [&](const char* other_name, auto& value) {
-      if (std::strcmp(name, other_name) != 0) {
+    for_each_field(other, [&](const StateField& other_field, auto& value) {
+      if (field.name != other_field.name) {
         return;
       }
       using Value = std::remove_reference_t<decltype(value)>;
@@ -121,8 +121,8 @@ TEST(SameBits, SeesEveryField) {
         ++value;
       }
     });
-    EXPECT_FALSE(same_bits(state, other)) << name;
-    EXPECT_TRUE(same_bits(state, state)) << name;
+    EXPECT_FALSE(same_bits(state, other)) << field.name;
+    EXPECT_TRUE(same_bits(state, state)) << field.name;
   });
   EXPECT_GT(fields, 10);
 }
@@ -309,16 +309,16 @@ TEST(ForeignReaders, H5pySeesNamesShapesValuesAndState) {
   expected.insert(concat("config text [] ", hex_of(sample.snapshot.config.data(), sample.snapshot.config.size())));
   const std::string tokenizer = sample.snapshot.tokenizer.c_str();  // h5py ends a text at its first NUL
   expected.insert(concat("tokenizer text [] ", hex_of(tokenizer.data(), tokenizer.size())));
-  for_each_field(sample.snapshot.state, [&](const char* name, const auto& value) {
+  for_each_field(sample.snapshot.state, [&](const auto& field, const auto& value) {
     using Value = std::remove_cvref_t<decltype(value)>;
     if constexpr (std::is_same_v<Value, std::string>) {
-      expected.insert(concat("state/", name, " text [] ", hex_of(value.data(), value.size())));
+      expected.insert(concat("state/", field.name, " text [] ", hex_of(value.data(), value.size())));
     } else {
       const char* type = std::is_same_v<Value, index>    ? "int64"
                          : std::is_same_v<Value, double> ? "float64"
                          : std::is_same_v<Value, bool>   ? "uint8"
                                                          : "uint64";
-      expected.insert(concat("state/", name, ' ', type, " [] ", hex_of(&value, sizeof value)));
+      expected.insert(concat("state/", field.name, ' ', type, " [] ", hex_of(&value, sizeof value)));
     }
   });
   std::set<std::string> lines;

@@ -98,6 +98,8 @@ TEST(Corpus, BytesOfAnyFileAreForTheByteTokenizer) {
   const Outcome refused = here.run({"corpus", "inspect", "nul.jsonl"});
   EXPECT_EQ(refused.code, 2);
   EXPECT_TRUE(contains(refused.err, "nul.jsonl: line 1 is not text: it has a NUL byte at byte 1")) << refused.err;
+  const Outcome misspelt = here.run({"corpus", "inspect", "nul.jsonl", "--kind", "bite"});
+  EXPECT_TRUE(contains(misspelt.err, R"(--kind is "bite", expected one of "byte", "char", "word", "bpe")")) << misspelt.err;
   const Outcome shown = here.run({"corpus", "inspect", "nul.jsonl", "--kind", "byte"});
   EXPECT_TRUE(shown.out.ends_with("\na\\u0000b\n")) << shown.out;
 }

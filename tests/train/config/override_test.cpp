@@ -27,9 +27,9 @@ TEST(Override, ReadsByTheTypeOfTheKey) {
   EXPECT_EQ(with({"optim.grad_clip=2"}).optim.grad_clip, 2.0);
   EXPECT_FALSE(with({"model.bias=false"}).model.bias);
   EXPECT_EQ(with({"model.qkv_bias=true"}).model.qkv_bias, true);
-  EXPECT_EQ(with({"optim.schedule=linear"}).optim.schedule, "linear");
-  EXPECT_EQ(with({"optim.schedule=\"linear\""}).optim.schedule, "linear");
-  EXPECT_EQ(with({"optim.schedule='linear'"}).optim.schedule, "linear");
+  EXPECT_EQ(with({"optim.schedule=linear"}).optim.schedule, Schedule::Kind::linear);
+  EXPECT_EQ(with({"optim.schedule=\"linear\""}).optim.schedule, Schedule::Kind::linear);
+  EXPECT_EQ(with({"optim.schedule='linear'"}).optim.schedule, Schedule::Kind::linear);
   EXPECT_EQ(with({"data.corpus=a.txt"}).data.corpus, (std::vector<std::string>{"a.txt"}));
   EXPECT_EQ(with({"data.corpus=a=b.txt, c d.txt"}).data.corpus, (std::vector<std::string>{"a=b.txt", "c d.txt"}));
   EXPECT_EQ(with({"data.corpus=[\"a,b\", 'c']"}).data.corpus, (std::vector<std::string>{"a,b", "c"}));
@@ -104,6 +104,28 @@ TEST(Override, ThatIsBadIsAnsweredAndChangesNothing) {
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
     EXPECT_TRUE(schema::is_utf8(message));
     EXPECT_EQ(config, Config{});
+  }
+}
+
+TEST(Override, OfARunThatGoesOnRefusesEveryKeyOfTheModelExceptDropout) {
+  Dice dice(5);
+  for (const schema::Key& key : schema::keys()) {
+    if (key.section != "model") {
+      continue;
+    }
+    Config config;
+    resolve(config);
+    config.model.vocab_size = 65;
+    schema::Value other = key.get(config);
+    while (other == key.get(config)) {
+      other = random_value(key, dice);
+    }
+    const auto change = [&] { apply_override(config, concat(key.path(), '=', schema::to_toml(other)), RunStage::goes_on); };
+    if (key.name == "dropout") {
+      EXPECT_NO_THROW(change());
+    } else {
+      EXPECT_NE(input_error(change).find("a run keeps its "), std::string::npos) << key.path();
+    }
   }
 }
 

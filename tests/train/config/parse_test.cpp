@@ -50,7 +50,7 @@ TEST(ParseConfig, AnEmptyFileIsTheDefaults) {
   EXPECT_TRUE(config.data.corpus.empty());
   EXPECT_EQ(config.data.val_fraction, 0.1);
   EXPECT_EQ(config.optim.learning_rate, 1e-3);
-  EXPECT_EQ(config.optim.schedule, "cosine");
+  EXPECT_EQ(config.optim.schedule, Schedule::Kind::cosine);
   EXPECT_EQ(config.optim.warmup_steps, 100);
   EXPECT_EQ(config.optim.weight_decay, 0.1);
   EXPECT_EQ(config.optim.beta1, 0.9);

@@ -160,19 +160,19 @@ TEST(Validate, WantsTheRateToFall) {
   expect_words(invalid([](Config& c) { c.optim.min_lr = 2e-3; }), {"optim.min_lr is 0.002", "optim.learning_rate = 0.001"});
   Config config;
   config.optim.min_lr = 2e-3;
-  for (const char* schedule : {"constant", "inverse_sqrt"}) {
+  for (const Schedule::Kind schedule : {Schedule::Kind::constant, Schedule::Kind::inverse_sqrt}) {
     config.optim.schedule = schedule;
-    EXPECT_NO_THROW(validate(config)) << schedule;
+    EXPECT_NO_THROW(validate(config)) << name_of(schedule);
   }
 }
 
 TEST(Validate, WantsAWarmUpWhereTheRateFollowsFromIt) {
-  expect_words(invalid([](Config& c) { c.optim.schedule = "inverse_sqrt", c.optim.warmup_steps = 0; }),
+  expect_words(invalid([](Config& c) { c.optim.schedule = Schedule::Kind::inverse_sqrt, c.optim.warmup_steps = 0; }),
                {"optim.warmup_steps is 0, expected 1 or more", "optim.schedule = \"inverse_sqrt\""});
   Config config;
   config.optim.warmup_steps = 0;
   EXPECT_NO_THROW(validate(config)) << "a cosine does not need one";
-  config.optim.schedule = "inverse_sqrt";
+  config.optim.schedule = Schedule::Kind::inverse_sqrt;
   config.optim.warmup_steps = 1;
   EXPECT_NO_THROW(validate(config));
 }

@@ -1,4 +1,6 @@
 #include <map>
+#include <set>
+#include <typeinfo>
 
 #include "autograd/base/parallel.h"
 #include "tests/support/throws.h"
@@ -12,7 +14,7 @@ namespace {
 
 struct Optimizers : ::testing::Test {
   Optimizers() { write_file(folder / "corpus.txt", tiny_text()); }
-  Config config(const std::string& kind) const {
+  Config config(OptimizerKind kind) const {
     Config c = tiny_config(folder / "corpus.txt");
     c.optim.kind = kind;
     c.train.max_steps = 8;
@@ -31,11 +33,23 @@ struct Optimizers : ::testing::Test {
   TrainingEvents quiet;
 };
 
+TEST_F(Optimizers, EachKindIsAnOptimizerOfItsOwn) {
+  std::set<std::string> optimizers;
+  for (const std::string_view kind : Names<OptimizerKind>::of) {
+    LanguageModel model({}, 65);
+    OptimConfig optim;
+    optim.kind = *value_named<OptimizerKind>(kind);
+    const std::unique_ptr<Optimizer> optimizer = make_optimizer(optim, model.parameters());
+    optimizers.insert(typeid(*optimizer).name());
+  }
+  EXPECT_EQ(optimizers.size(), std::size(Names<OptimizerKind>::of));
+}
+
 TEST_F(Optimizers, MuonResumesToTheSameBytesOnOtherThreads) {
   {
     const WithThreads two(2);
-    Trainer::start(config("muon"), folder / "whole").run(quiet, never);
-    Trainer::start(config("muon"), folder / "parts").run(quiet, after(3));
+    Trainer::start(config(OptimizerKind::muon), folder / "whole").run(quiet, never);
+    Trainer::start(config(OptimizerKind::muon), folder / "parts").run(quiet, after(3));
   }
   const WithThreads one(1);
   Trainer::resume(folder / "parts", {}).run(quiet, never);
@@ -51,9 +65,9 @@ TEST_F(Optimizers, MuonResumesToTheSameBytesOnOtherThreads) {
 }
 
 TEST_F(Optimizers, FrozenParametersStayAsTheyAreAndHaveNoState) {
-  for (const char* kind : {"adamw", "muon"}) {
+  for (const std::string kind : {"adamw", "muon"}) {
     const auto run = folder / kind;
-    Config c = config(kind);
+    Config c = config(*value_named<OptimizerKind>(kind));
     c.optim.groups = {{.match = "h.0.*", .frozen = true}, {.match = "wte.weight", .frozen = true}};
     std::unique_ptr<Trainer> trainer(new Trainer(Trainer::start(c, run)));
     const auto first = [&](const char* path) {
@@ -80,7 +94,7 @@ TEST_F(Optimizers, FrozenParametersStayAsTheyAreAndHaveNoState) {
 
 TEST_F(Optimizers, AreFixedWhenARunStarts) {
   const auto run = folder / "run";
-  Trainer::start(config("adamw"), run).run(quiet, after(3));
+  Trainer::start(config(OptimizerKind::adamw), run).run(quiet, after(3));
   for (const char* change : {"optim.kind=muon", "optim.groups=[{match='h.0.*',frozen=true}]"}) {
     EXPECT_THROW(Trainer::resume(run, {.overrides = {change}}), InputError) << change;
   }
@@ -88,7 +102,7 @@ TEST_F(Optimizers, AreFixedWhenARunStarts) {
 
 // State that nobody would load means that another optimizer wrote the checkpoint.
 TEST_F(Optimizers, StateOfOthersIsRefused) {
-  Trainer::start(config("adamw"), folder / "run").run(quiet, after(3));
+  Trainer::start(config(OptimizerKind::adamw), folder / "run").run(quiet, after(3));
   const CheckpointFile checkpoint = open_checkpoint(folder / "run");
   const auto refusal = [&](const OptimConfig& c) {
     const TrainedModel trained = load_trained_model((folder / "run").string(), false);
@@ -98,16 +112,16 @@ TEST_F(Optimizers, StateOfOthersIsRefused) {
     optimizer->reserve();
     return testing::error_of([&] { load_optimizer(checkpoint, *optimizer); });
   };
-  OptimConfig c = config("adamw").optim;
+  OptimConfig c = config(OptimizerKind::adamw).optim;
   EXPECT_EQ(refusal(c), "");
   c.groups = {{.match = "wte.weight", .frozen = true}};
   EXPECT_NE(refusal(c).find("holds tensor /optimizer/m/wte.weight, which the optimizer does not have"), std::string::npos) << refusal(c);
-  c = config("muon").optim;
+  c = config(OptimizerKind::muon).optim;
   EXPECT_NE(refusal(c).find("/optimizer/momentum/h.0"), std::string::npos) << refusal(c);
 }
 
 TEST_F(Optimizers, AGroupThatHoldsNothingIsRefused) {
-  Config c = config("adamw");
+  Config c = config(OptimizerKind::adamw);
   c.optim.groups = {{.match = "h.0.atn.*", .weight_decay = 0}};
   EXPECT_EQ(testing::error_of([&] { Trainer::plan(c); }).find("optim.groups: no parameter matches \"h.0.atn.*\"; similar paths: h.0."), 0U);
   c.optim.groups = {{.role = Role::head, .weight_decay = 0}};

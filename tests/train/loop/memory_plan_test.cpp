@@ -67,11 +67,11 @@ TEST(MemoryPlan, OfAStepIsWhatTheStepTakes) {
 
     const Batch batch = batch_of(c, config.train.batch_size);
     Tape tape;
-    Pass pass{.tape = tape, .training = true, .recompute = recompute_of(config.train)};
+    Pass pass{.tape = tape, .training = true, .recompute = config.train.recompute};
     tape.backward(model.loss(pass, batch, 1, config.train.label_smoothing));
     EXPECT_EQ(plan.activations + plan.head + plan.recomputation, tape.activation_bytes());
     EXPECT_EQ(plan.recomputation, tape.recomputation_bytes());
-    EXPECT_EQ(plan.recomputation > 0, config.train.recompute == "block");
+    EXPECT_EQ(plan.recomputation > 0, config.train.recompute == Recompute::block);
     EXPECT_EQ(plan.activation_gradients, tape.gradient_bytes());
     EXPECT_GT(plan.head, 0U);
     EXPECT_LT(plan.head, tape.activation_bytes());

@@ -95,7 +95,7 @@ TEST_P(Resume, with_more_steps_does_not_bend_the_schedule_that_was_run) {
   EXPECT_EQ(trainer.config().optim.decay_steps, 20);
   EXPECT_NE(trainer.state().overrides.find("train.max_steps=24"), std::string::npos);
   std::vector<std::string> expected{"changed: train.max_steps is 24, and was 20"};
-  if (trainer.config().optim.schedule == "cosine") {
+  if (trainer.config().optim.schedule == Schedule::Kind::cosine) {
     expected.emplace_back(
         "steps after 20 train at the lowest learning rate, optim.min_lr = 0.001: the schedule ends there (optim.decay_steps)");
   }

@@ -1,5 +1,7 @@
 #include <cmath>
 
+#include "tests/support/throws.h"
+#include "tests/train/checkpoint/forged.h"
 #include "tests/train/loop/tiny_run.h"
 #include "train/model/trained_model.h"
 
@@ -64,7 +66,7 @@ TEST_F(Start, learns_saves_and_evaluates_when_it_says) {
 
 TEST_F(Start, a_best_checkpoint_outlives_later_ones) {
   Config c = config();
-  c.optim.schedule = "constant";
+  c.optim.schedule = Schedule::Kind::constant;
   c.train.max_steps = 12;
   c.train.keep_last = 1;
   TrainingEvents quiet;
@@ -80,19 +82,39 @@ TEST_F(Start, a_best_checkpoint_outlives_later_ones) {
   EXPECT_EQ(list_checkpoints(run()).size(), 2U);
 }
 
+TEST_F(Start, a_group_of_tensors_that_is_not_known_is_refused_where_it_is_required) {
+  TrainingEvents quiet;
+  { Trainer::start(config(), run()).run(quiet, never); }
+  const std::filesystem::path file = open_checkpoint(run()).path();
+  const std::string good = contents(file);
+  const auto with_group = [&](bool required) {
+    write_file(file, forged::with_index(good, [&](forged::Entries& entries) {
+                 entries.push_back({required, "tensor", "ema/wte.weight", forged::tensor("f32", 4096, 0, {0})});
+                 forged::sort(entries);
+               }));
+  };
+  with_group(true);
+  const std::string refusal =
+      file.string() + " was written by a newer dikkat: it has tensor ema/wte.weight, which this version does not know";
+  EXPECT_EQ(testing::error_of([&] { Trainer::resume(run(), {}); }), refusal);
+  EXPECT_EQ(testing::error_of([&] { load_trained_model(run().string()); }), refusal);
+  with_group(false);
+  EXPECT_NO_THROW(Trainer::resume(run(), {}));
+  EXPECT_NO_THROW(load_trained_model(run().string()));
+}
+
 TEST_F(Start, steps_at_the_rates_of_its_schedule) {
-  using Kind = Schedule::Kind;
-  for (const auto& [name, kind] :
-       {std::pair{"constant", Kind::constant}, {"linear", Kind::linear}, {"cosine", Kind::cosine}, {"inverse_sqrt", Kind::inverse_sqrt}}) {
+  for (const std::string_view name : Names<Schedule::Kind>::of) {
+    const Schedule::Kind kind = *value_named<Schedule::Kind>(name);
     Config c = config();
-    c.optim.schedule = name;
+    c.optim.schedule = kind;
     c.optim.warmup_steps = 1;
     c.train.max_steps = 3;
     c.train.batch_size = c.train.gradient_accumulation_steps = c.train.eval_tokens = 1;
     const Schedule expected{
         .kind = kind, .learning_rate = 1e-2, .min_lr = c.optim.min_lr, .warmup_steps = 1, .decay_steps = c.optim.decay_steps};
     Recorder events;
-    Trainer::start(c, folder / name).run(events, never);
+    Trainer::start(c, folder / std::string(name)).run(events, never);
     ASSERT_EQ(events.steps.size(), 3U);
     for (const StepReport& step : events.steps) {
       EXPECT_EQ(step.learning_rate, expected(step.step - 1)) << name << ", step " << step.step;

@@ -126,6 +126,24 @@ TEST(Tokenizer, RefusesTokensOutsideTheVocabulary) {
   }
 }
 
+TEST(Tokenizer, AKindOfAnyBytesEncodesThemAll) {
+  std::string bytes;
+  for (int byte = 0; byte < 256; ++byte) {
+    bytes.push_back(static_cast<char>(byte));
+  }
+  int kinds = 0;
+  for (const TokenizerKind& kind : kTokenizerKinds) {
+    if (kind.any_bytes) {
+      const std::string_view documents[] = {"abc"};
+      const auto tokenizer = make_tokenizer({.kind = std::string(kind.name)}, documents);
+      EXPECT_EQ(tokenizer->decode(tokenizer->encode(bytes)), bytes) << kind.name;
+      ++kinds;
+    }
+  }
+  EXPECT_EQ(kinds, 1) << "byte";
+  EXPECT_EQ(tokenizer_names_in_words(), "byte, char, word or bpe");
+}
+
 TEST(Tokenizer, EveryKindIsMadeFromATextAndReadFromItsJson) {
   for (const std::string_view kind : kTokenizerNames) {
     const std::string_view documents[] = {"to be or not to be"};
