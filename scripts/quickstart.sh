@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From an empty clone to a trained model and its samples: packages, build, about a minute of training, evaluation, samples.
+# From an empty clone to a trained model and its samples: packages, build, half a minute of training, evaluation, samples.
 # The tests run everything except the build: quickstart.sh --trial PROGRAM RUN_DIR uses PROGRAM, trains for a few steps and replaces RUN_DIR.
 set -euo pipefail
 cd "$(dirname "$0")/.."
