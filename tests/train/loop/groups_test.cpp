@@ -40,7 +40,8 @@ TEST_F(Optimizers, EachKindIsAnOptimizerOfItsOwn) {
     OptimConfig optim;
     optim.kind = *value_named<OptimizerKind>(kind);
     const std::unique_ptr<Optimizer> optimizer = make_optimizer(optim, model.parameters());
-    optimizers.insert(typeid(*optimizer).name());
+    const Optimizer& made = *optimizer;
+    optimizers.insert(typeid(made).name());
   }
   EXPECT_EQ(optimizers.size(), std::size(Names<OptimizerKind>::of));
 }
