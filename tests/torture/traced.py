@@ -1,5 +1,6 @@
 """With strace: lists the system calls of a run, and injects a fault at exactly one of them."""
 
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -80,7 +81,7 @@ def run_and_signal(bench, folder, arguments, log, call, ordinal, number, twice=F
                 deadline = time.monotonic() + 10
                 while is_pending(program, number) and time.monotonic() < deadline:
                     time.sleep(0.0005)  # or both would count as one
-                if not process.ended():
+                with contextlib.suppress(ProcessLookupError):  # the first one may have ended it
                     os.kill(program, number)
         return process.wait(bench.patience)
     finally:
