@@ -20,6 +20,7 @@ struct ParameterGroup {
   std::optional<bool> frozen{};
 
   bool contains(const ParameterStore::Entry& entry) const;
+  bool operator==(const ParameterGroup&) const = default;
 };
 
 /// Freezes the parameters of groups with `frozen`. Where a parameter is in several groups that set `frozen`, the last one counts. Call it

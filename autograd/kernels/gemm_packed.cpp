@@ -44,18 +44,18 @@ struct Cut {
 /// to (depth, kWidth) = kWidth rows of `from` transposed, k from 0 to depth; rows from `count` on are zero.
 template <index kWidth>
 void pack_rows(const float* from, index ld, index count, index depth, float* to) {
-  constexpr index kGroups = ceil_div(kWidth, kTransposed);
+  constexpr index kGroups = ceil_div(kWidth, kTransposeSize);
   if (count < kWidth) {
     std::fill_n(to, depth * kWidth, 0.0F);
   }
   index k = 0;
-  for (; count == kWidth && k + kTransposed <= depth; k += kTransposed) {
-    float block[kTransposed][kGroups * kTransposed];
+  for (; count == kWidth && k + kTransposeSize <= depth; k += kTransposeSize) {
+    float block[kTransposeSize][kGroups * kTransposeSize];
     for (index group = 0; group < kGroups; ++group) {
-      transpose_block(from + group * kTransposed * ld + k, ld, std::min(kTransposed, kWidth - group * kTransposed),
-                      &block[0][group * kTransposed], kGroups * kTransposed);
+      transpose_block(from + group * kTransposeSize * ld + k, ld, std::min(kTransposeSize, kWidth - group * kTransposeSize),
+                      &block[0][group * kTransposeSize], kGroups * kTransposeSize);
     }
-    for (index i = 0; i < kTransposed; ++i) {
+    for (index i = 0; i < kTransposeSize; ++i) {
       std::memcpy(to + (k + i) * kWidth, block[i], kWidth * sizeof(float));
     }
   }

@@ -18,7 +18,7 @@ namespace {
 constexpr index kBlock = 1 << 14;  // elements
 constexpr double kA = 3.4445, kB = -4.7750, kC = 2.0315;
 
-/// Newton-Schulz iterations from one Gram matrix each: five in all. Long matrices are multiplied less often for it.
+/// The five Newton-Schulz iterations in groups: those of a group work on one Gram matrix, and X is multiplied once at the end of a group.
 std::span<const int> iteration_groups(index rows, index cols) {
   static constexpr int kSquare[] = {1, 1, 1, 1, 1};
   static constexpr int kLong[] = {3, 2};
@@ -29,7 +29,7 @@ std::span<const int> iteration_groups(index rows, index cols) {
 void multiply(const Gemm<float>& p) { gemm_by(GemmLibrary::packed, p); }
 void multiply(const Gemm<double>& p) { gemm(p); }
 
-// Functions of their own, their pointers and constants being arguments: only so does gcc see that nothing overlaps, and use vectors.
+// Separate functions with __restrict arguments: only then does gcc know that nothing overlaps, and vectorise the loops.
 
 template <class T>
 void accumulate(index n, T scale, T beta, T rest, const T* __restrict gradient, T* __restrict momentum, T* __restrict x) {
@@ -57,12 +57,12 @@ void mirror_tile(index i, index i_end, index j, index j_end, index ld, T* c) {
   }
 }
 void mirror_tile(index i, index i_end, index j, index j_end, index ld, float* c) {
-  for (index row = i; row < i_end; row += kTransposed) {
-    for (index col = j; col < std::min(j_end, row + 1); col += kTransposed) {
-      if (col < row && row + kTransposed <= i_end) {
-        transpose_block(c + row * ld + col, ld, kTransposed, c + col * ld + row, ld);
+  for (index row = i; row < i_end; row += kTransposeSize) {
+    for (index col = j; col < std::min(j_end, row + 1); col += kTransposeSize) {
+      if (col < row && row + kTransposeSize <= i_end) {
+        transpose_block(c + row * ld + col, ld, kTransposeSize, c + col * ld + row, ld);
       } else {
-        mirror_tile<float>(row, std::min(row + kTransposed, i_end), col, std::min(col + kTransposed, j_end), ld, c);
+        mirror_tile<float>(row, std::min(row + kTransposeSize, i_end), col, std::min(col + kTransposeSize, j_end), ld, c);
       }
     }
   }

@@ -6,27 +6,27 @@
 
 namespace dikkat::kernels {
 
-inline constexpr index kTransposed = 8;
+inline constexpr index kTransposeSize = 8;  // rows and columns of a block
 
 /// to (8, 8) = from (8, 8) transposed; rows of `from` from `count` on are taken as zero.
 inline void transpose_block(const float* from, index from_ld, index count, float* to, index to_ld) {
   typedef float Eight __attribute__((vector_size(32)));
-  Eight rows[kTransposed] = {};
+  Eight rows[kTransposeSize] = {};
   for (index i = 0; i < count; ++i) {
     std::memcpy(&rows[i], from + i * from_ld, sizeof rows[i]);
   }
-  Eight pairs[kTransposed], fours[kTransposed];
-  for (index i = 0; i < kTransposed; i += 2) {
+  Eight pairs[kTransposeSize], fours[kTransposeSize];
+  for (index i = 0; i < kTransposeSize; i += 2) {
     pairs[i] = __builtin_shufflevector(rows[i], rows[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
     pairs[i + 1] = __builtin_shufflevector(rows[i], rows[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
   }
-  for (index i = 0; i < kTransposed; i += 4) {
+  for (index i = 0; i < kTransposeSize; i += 4) {
     for (index half = 0; half < 2; ++half) {
       fours[i + 2 * half] = __builtin_shufflevector(pairs[i + half], pairs[i + 2 + half], 0, 1, 8, 9, 4, 5, 12, 13);
       fours[i + 2 * half + 1] = __builtin_shufflevector(pairs[i + half], pairs[i + 2 + half], 2, 3, 10, 11, 6, 7, 14, 15);
     }
   }
-  for (index i = 0; i < kTransposed / 2; ++i) {
+  for (index i = 0; i < kTransposeSize / 2; ++i) {
     const Eight low = __builtin_shufflevector(fours[i], fours[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
     const Eight high = __builtin_shufflevector(fours[i], fours[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
     std::memcpy(to + i * to_ld, &low, sizeof low);

@@ -8,6 +8,7 @@
 #include "autograd/tape/parameters.h"
 #include "layers/pass.h"
 #include "layers/transformer_config.h"
+#include "optim/parameter_group.h"
 #include "optim/schedule.h"
 
 namespace dikkat {
@@ -37,18 +38,6 @@ struct DataConfig {
   bool operator==(const DataConfig&) const = default;
 };
 
-/// An entry of [[optim.groups]]: settings for the parameters that it selects. A value that is not set leaves the default. Where several
-/// entries select a parameter, the last one that sets a value counts.
-struct ParameterGroupConfig {
-  std::string match{};                    // a pattern for the parameter's path, with * and ?; empty: any
-  std::optional<Role> role{};             // empty: any
-  std::optional<double> learning_rate{};  // in place of optim.learning_rate; the schedule has the same form
-  std::optional<double> weight_decay{};   // also of biases and norms
-  std::optional<bool> frozen{};
-
-  bool operator==(const ParameterGroupConfig&) const = default;
-};
-
 enum class OptimizerKind { adamw, muon };
 template <>
 struct Names<OptimizerKind> {
@@ -67,8 +56,8 @@ struct OptimConfig {
   double beta2 = 0.95;
   double eps = 1e-8;
   double muon_momentum = 0.95;
-  double grad_clip = 1.0;  // 0: off
-  std::vector<ParameterGroupConfig> groups;
+  double grad_clip = 1.0;              // 0: off
+  std::vector<ParameterGroup> groups;  // [[optim.groups]]
 
   bool operator==(const OptimConfig&) const = default;
 };

@@ -171,7 +171,7 @@ class Reader {
     }
   }
 
-  void read_group(const toml::table& table, ParameterGroupConfig& group) {
+  void read_group(const toml::table& table, ParameterGroup& group) {
     constexpr std::string_view kNames[] = {"match", "role", "learning_rate", "weight_decay", "frozen"};
     for (auto&& [name, node] : table) {
       const std::string_view key = name.str();

@@ -41,7 +41,7 @@ std::string assignment(const Key& key, const Config& config, bool derived_is_com
 /// In the form that parse_config() reads.
 std::string groups_text(const Config& config) {
   std::string text;
-  for (const ParameterGroupConfig& group : config.optim.groups) {
+  for (const ParameterGroup& group : config.optim.groups) {
     const auto line = [&](const char* name, const Value& value) { text += concat(name, " = ", schema::to_toml(value), '\n'); };
     text += "\n[[optim.groups]]\n";
     if (!group.match.empty()) {

@@ -26,21 +26,18 @@ std::string nearest_paths(const ParameterStore& store, const std::string& patter
 }  // namespace
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimConfig& config, ParameterStore& store) {
-  std::vector<ParameterGroup> groups;
-  for (const ParameterGroupConfig& c : config.groups) {
-    const ParameterGroup& group = groups.emplace_back(ParameterGroup{
-        .match = c.match, .role = c.role, .learning_rate = c.learning_rate, .weight_decay = c.weight_decay, .frozen = c.frozen});
+  for (const ParameterGroup& group : config.groups) {
     const bool holds_any = std::any_of(store.entries().begin(), store.entries().end(),
                                        [&](const ParameterStore::Entry* entry) { return group.contains(*entry); });
-    require_input(holds_any, "optim.groups: no parameter ", c.match.empty() ? "" : concat("matches \"", c.match, '"'),
-                  c.match.empty() || !c.role ? "" : " and ", c.role ? concat("has the role \"", name_of(*c.role), '"') : "",
-                  c.match.empty() ? "" : concat("; similar paths: ", nearest_paths(store, c.match)));
+    require_input(holds_any, "optim.groups: no parameter ", group.match.empty() ? "" : concat("matches \"", group.match, '"'),
+                  group.match.empty() || !group.role ? "" : " and ", group.role ? concat("has the role \"", name_of(*group.role), '"') : "",
+                  group.match.empty() ? "" : concat("; similar paths: ", nearest_paths(store, group.match)));
   }
-  freeze(store, groups);
+  freeze(store, config.groups);
   store.lay_out();
   require_input(!store.trainable().empty(), "optim.groups freezes all parameters, expected some that are trained");
   const AdamW::Options adamw{.beta1 = config.beta1, .beta2 = config.beta2, .eps = config.eps, .weight_decay = config.weight_decay};
-  const auto settings = settings_of(store, config.weight_decay, groups, config.learning_rate);
+  const auto settings = settings_of(store, config.weight_decay, config.groups, config.learning_rate);
   switch (config.kind) {
     case OptimizerKind::adamw: return std::make_unique<AdamW>(store, adamw, settings);
     case OptimizerKind::muon:

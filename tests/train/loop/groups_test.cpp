@@ -137,8 +137,8 @@ TEST_F(Optimizers, GroupsAreInTheConfigurationOfARun) {
       "[[optim.groups]]\nmatch = \"h.?.*\"\nweight_decay = 0\nfrozen = false\n",
       "text");
   ASSERT_EQ(c.optim.groups.size(), 2U);
-  EXPECT_EQ(c.optim.groups[0], (ParameterGroupConfig{.role = Role::embedding, .learning_rate = 0.01}));
-  EXPECT_EQ(c.optim.groups[1], (ParameterGroupConfig{.match = "h.?.*", .weight_decay = 0, .frozen = false}));
+  EXPECT_EQ(c.optim.groups[0], (ParameterGroup{.role = Role::embedding, .learning_rate = 0.01}));
+  EXPECT_EQ(c.optim.groups[1], (ParameterGroup{.match = "h.?.*", .weight_decay = 0, .frozen = false}));
   resolve(c);
   const Config back = parse_config(to_toml(c), "written");
   EXPECT_EQ(back.optim.groups, c.optim.groups);
