@@ -132,7 +132,7 @@ class Experiment {
     Config c = pairs_ ? tiny_pairs_config(folder_ / "corpus.txt") : tiny_config(folder_ / "corpus.txt");
     c.model.n_layer = 1;
     c.train.max_steps = 9;
-    c.train.on_nonfinite = on_nonfinite;
+    c.train.on_nonfinite = value_named<OnNonfinite>(on_nonfinite).value();
     return c;
   }
   std::filesystem::path next_run() { return folder_ / concat("run-", ++runs_); }

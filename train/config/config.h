@@ -26,13 +26,27 @@ struct TokenizerConfig {
   bool operator==(const TokenizerConfig&) const = default;
 };
 
+/// How windows are cut: from the stream of all documents, or so that none crosses from one document into the next.
+enum class Packing { stream, document };
+template <>
+struct Names<Packing> {
+  static constexpr std::string_view of[] = {"stream", "document"};
+};
+
+/// What happens with bytes that are not UTF-8: the text is refused, or each byte becomes U+FFFD.
+enum class InvalidUtf8 { refuse, replace };
+template <>
+struct Names<InvalidUtf8> {
+  static constexpr std::string_view of[] = {"refuse", "replace"};
+};
+
 struct DataConfig {
   std::vector<std::string> corpus;      // files and folders
   std::vector<std::string> validation;  // in place of val_fraction
   double val_fraction = 0.1;
   std::string text_field = "text";
-  std::string pack = "stream";
-  std::string invalid_utf8 = "refuse";
+  Packing pack = Packing::stream;
+  InvalidUtf8 invalid_utf8 = InvalidUtf8::refuse;
   std::string cache = "auto";
 
   bool operator==(const DataConfig&) const = default;
@@ -62,6 +76,20 @@ struct OptimConfig {
   bool operator==(const OptimConfig&) const = default;
 };
 
+/// What happens if a file of the run cannot be written.
+enum class OnFailedSave { stop, warn };
+template <>
+struct Names<OnFailedSave> {
+  static constexpr std::string_view of[] = {"stop", "continue"};
+};
+
+/// What happens at a step whose loss or gradient is not finite, or whose loss is a spike.
+enum class OnNonfinite { stop, skip };
+template <>
+struct Names<OnNonfinite> {
+  static constexpr std::string_view of[] = {"stop", "skip"};
+};
+
 struct TrainConfig {
   index batch_size = 12;
   index gradient_accumulation_steps = 1;
@@ -74,8 +102,8 @@ struct TrainConfig {
   double label_smoothing = 0.0;
   Recompute recompute = Recompute::none;
   bool async_save = true;
-  std::string on_failed_save = "stop";
-  std::string on_nonfinite = "stop";
+  OnFailedSave on_failed_save = OnFailedSave::stop;
+  OnNonfinite on_nonfinite = OnNonfinite::stop;
   index max_skipped = 20;
   double spike_z = 0.0;  // 0: off
   index seed = 1337;

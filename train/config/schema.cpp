@@ -130,6 +130,7 @@ constexpr Rule between(double low, double high) { return {.range = {.low = low, 
 constexpr Rule from_to_below(double low, double high) { return {.range = {.low = low, .high = high, .high_open = true}}; }
 constexpr Rule above_to(double low, double high) { return {.range = {.low = low, .high = high, .low_open = true}}; }
 constexpr Rule one_of(std::span<const std::string_view> choices) { return {.choices = choices}; }
+constexpr Rule not_empty() { return {.not_empty = true}; }
 /// The default follows from other keys as `text` says; resolve() computes it.
 constexpr Rule derived(Rule rule, std::string_view text) {
   rule.derived = text;
@@ -153,10 +154,6 @@ constexpr double kMostLayers = 1000;      // of a GPT, whose tensors a checkpoin
 constexpr double kMaxStep = 999'999'999;  // a checkpoint's name has nine digits
 constexpr double kMaxVocab = 2'147'483'647;
 
-constexpr std::string_view kPacks[] = {"stream", "document"};
-constexpr std::string_view kInvalids[] = {"refuse", "replace"};
-constexpr std::string_view kOnNonfinite[] = {"stop", "skip"};
-constexpr std::string_view kOnFailedSave[] = {"stop", "continue"};
 
 bool has_muon(const Config& c) { return c.optim.kind == OptimizerKind::muon; }
 bool has_encoder(const Config& c) { return c.model.kind == ModelKind::encoder_decoder; }
@@ -223,14 +220,14 @@ constexpr Key kKeys[] = {
     data<&DataConfig::val_fraction>("val_fraction", fixed(from_to_below(0, 1)),
                                     "Share of the text, taken from its end, for validation; 0 trains on all of it. Without effect "
                                     "if validation is given."),
-    data<&DataConfig::text_field>("text_field", fixed(anything()), "The field of a JSONL line that has the text."),
-    data<&DataConfig::pack>("pack", fixed(one_of(kPacks)),
+    data<&DataConfig::text_field>("text_field", fixed(not_empty()), "The field of a JSONL line that has the text."),
+    data<&DataConfig::pack>("pack", fixed(anything()),
                             "How windows are cut: from the stream of all documents (stream), or so that none crosses from one document "
                             "into the next (document)."),
-    data<&DataConfig::invalid_utf8>("invalid_utf8", fixed(one_of(kInvalids)),
+    data<&DataConfig::invalid_utf8>("invalid_utf8", fixed(anything()),
                                     "What to do with bytes that are not UTF-8: refuse the text, or replace each by U+FFFD."),
     data<&DataConfig::cache>(
-        "cache", anything(),
+        "cache", not_empty(),
         "A folder to keep the tokens of texts in, so that the next run finds them; auto is ~/.cache/dikkat for texts of "
         "8 MB and more, off is memory."),
 
@@ -282,11 +279,11 @@ constexpr Key kKeys[] = {
         "async_save", anything(),
         "Whether checkpoints are written while training continues, from a copy of weights and optimizer state in memory."),
     train<&TrainConfig::on_failed_save>(
-        "on_failed_save", one_of(kOnFailedSave),
+        "on_failed_save", anything(),
         "If a checkpoint or a line of metrics cannot be written (a full disk): end the run, or warn and continue until the next one. "
         "The last checkpoint of a run must be written either way."),
     train<&TrainConfig::on_nonfinite>(
-        "on_nonfinite", one_of(kOnNonfinite),
+        "on_nonfinite", anything(),
         "If a loss or gradient is not finite, or a loss is a spike (spike_z): end the run, or skip the update. "
         "The batch is written to RUN_DIR/bad-step-N.json either way."),
     train<&TrainConfig::max_skipped>("max_skipped", between(0, kMaxStep), "Updates that a run may skip before it ends."),
@@ -379,6 +376,9 @@ std::string Key::problem_with(const Value& value) const {
   } else if (const auto* number = std::get_if<double>(&value)) {
     is_accepted = std::isfinite(*number) && rule.range.contains(*number);
   } else if (const auto* text = std::get_if<std::string>(&value)) {
+    if (rule.not_empty && text->empty()) {
+      return concat(path(), " is empty, expected ", expected());
+    }
     return rule.choices.empty() ? problem_with_text(path(), *text) : problem_with_choice(*this, *text);
   } else if (const auto* list = std::get_if<std::vector<std::string>>(&value)) {
     for (const std::string& item : *list) {

@@ -238,7 +238,7 @@ void Trainer::skip_or_fail(const StepReport& report, const std::string& objectio
     batch = error.what();
   }
   const std::string what = concat("step ", report.step, ": ", reason, "; the update was not applied; ", batch);
-  const bool may_skip = config_.train.on_nonfinite == "skip" && (found.tensor.empty() || found.in_gradients);
+  const bool may_skip = config_.train.on_nonfinite == OnNonfinite::skip && (found.tensor.empty() || found.in_gradients);
   if (may_skip && state_.steps_skipped < config_.train.max_skipped) {
     ++state_.steps_skipped;
     model_.parameters().clear_gradients();
@@ -260,7 +260,7 @@ void Trainer::attempt(TrainingEvents& events, IfFailed if_failed, const std::fun
   try {
     naming_memory("saving", write);
   } catch (const Error& error) {
-    if (if_failed == IfFailed::end || config_.train.on_failed_save == "stop") {
+    if (if_failed == IfFailed::end || config_.train.on_failed_save == OnFailedSave::stop) {
       throw;
     }
     events.write_failed(error.what());

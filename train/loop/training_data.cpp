@@ -25,11 +25,11 @@ namespace {
 constexpr index kWorthKeeping = index{8} << 20;  // bytes of text; fewer are tokenized in about a second
 
 bool reads_pairs(const Config& config) { return config.model.kind == ModelKind::encoder_decoder; }
-bool by_document(const Config& config) { return config.data.pack == "document"; }
+bool by_document(const Config& config) { return config.data.pack == Packing::document; }
 
 CorpusOptions corpus_options(const Config& config) {
   return {.text_field = config.data.text_field,
-          .replace_invalid = config.data.invalid_utf8 == "replace",
+          .replace_invalid = config.data.invalid_utf8 == InvalidUtf8::replace,
           .any_bytes = tokenizer_kind(config.tokenizer.kind, "tokenizer.kind").any_bytes};
 }
 

@@ -132,7 +132,7 @@ TEST_F(BadStepTest, of_pairs_the_batch_has_sources_and_targets_without_padding) 
 
 TEST_F(BadStepTest, skips_when_asked_counts_and_goes_on_the_same_after_a_stop) {
   Config c = config();
-  c.train.on_nonfinite = "skip";
+  c.train.on_nonfinite = OnNonfinite::skip;
   Told events;
   std::string whole;
   {
@@ -166,7 +166,7 @@ TEST_F(BadStepTest, skips_when_asked_counts_and_goes_on_the_same_after_a_stop) {
 
 TEST_F(BadStepTest, ends_when_too_many_were_skipped) {
   Config c = config();
-  c.train.on_nonfinite = "skip";
+  c.train.on_nonfinite = OnNonfinite::skip;
   c.train.max_skipped = 2;
   Trainer trainer = Trainer::start(c, run());
   Poison poison(kGelu, {3, 4, 6, 7});
@@ -178,7 +178,7 @@ TEST_F(BadStepTest, ends_when_too_many_were_skipped) {
 
 TEST_F(BadStepTest, weights_that_are_not_finite_cannot_be_skipped) {
   Config c = config();
-  c.train.on_nonfinite = "skip";
+  c.train.on_nonfinite = OnNonfinite::skip;
   Trainer trainer = Trainer::start(c, run());
   auto& store = const_cast<ParameterStore&>(trainer.model().parameters());
   static_cast<float*>(store.entry("h.0.attn.c_attn.weight").record.data)[5] = std::numeric_limits<float>::infinity();
@@ -234,7 +234,7 @@ TEST_F(BadStepTest, a_save_that_fails_ends_the_run_or_not_as_configured) {
       block(trainer);
       expect_words(failure_of(trainer, events), {checkpoint_name(8), "was not changed"});
     }
-    c.train.on_failed_save = "continue";
+    c.train.on_failed_save = OnFailedSave::warn;
     Trainer trainer = Trainer::start(c, folder / (name + "-continue"));
     block(trainer);
     EXPECT_EQ(trainer.run(events, never), Trainer::Outcome::finished);
@@ -249,7 +249,7 @@ class BlockedSaveTest : public BadStepTest, public ::testing::WithParamInterface
  protected:
   Trainer start() const {
     Config c = config();
-    c.train.on_failed_save = "continue";
+    c.train.on_failed_save = OnFailedSave::warn;
     c.train.async_save = GetParam();
     return Trainer::start(c, run());
   }
