@@ -23,6 +23,9 @@ scripts/torture.sh --program build/asan/dikkat --only corpora --only configurati
 say "torture: it finds programs that break a promise"
 python3 tests/torture/mutants.py build/dev/dikkat build/dev/tests/torture
 
+say "fuzzing: a million inputs for each target"
+scripts/fuzz.sh 1000000
+
 say "clang-tidy"
 scripts/tidy.sh
 
