@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <time.h>
 
+#include "autograd/base/parallel.h"
 #include "autograd/kernels/gemm.h"
 #include "tests/support/numbers.h"
 
@@ -82,6 +83,7 @@ TEST(Signals, OfAUsersProgramHarmNoProduct) {
                             .ldb = kN,
                             .c = expected.data(),
                             .ldc = kN};
+  start_threads();  // before a product: those that it starts have its mask
   gemm(product);
   Gemm<float> again = product;
   again.c = c.data();

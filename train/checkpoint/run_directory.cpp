@@ -256,7 +256,6 @@ std::vector<std::filesystem::path> RunDirectory::set_aside_after(index step) {
       paths.push_back(set_aside(entry.path));
     }
   }
-  require_done(sync_directory(checkpoints_path(), nullptr), Operation::sync_directory);
   return paths;
 }
 

@@ -94,9 +94,6 @@ void handle_signals() {
   if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) {  // nohup ignores it, and so do we then
     sigaction(SIGHUP, &action, nullptr);
   }
-  action.sa_handler = SIG_IGN;
-  sigaction(SIGPIPE, &action, nullptr);
-  sigaction(SIGXFSZ, &action, nullptr);
   action.sa_sigaction = on_bus_error;
   action.sa_flags = SA_SIGINFO;
   sigaction(SIGBUS, &action, nullptr);

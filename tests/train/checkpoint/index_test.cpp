@@ -51,6 +51,13 @@ TEST_F(Index, WhatMayBeIgnoredIsLeftOut) {
 
   const std::string text = refusal_with([&](Entries& entries) { add(entries, true); });
   EXPECT_EQ(text, path_.string() + " was written by a newer dikkat: it has base gpt2, which this version does not know");
+
+  const std::string later = refusal_with([&](Entries& entries) {
+    add(entries, false);
+    entry(entries, "text", "notes").required = true;
+  });
+  EXPECT_EQ(later, path_.string() + " was written by a newer dikkat: it has text notes, which this version does not know")
+      << "the tensor before it may be ignored";
 }
 
 TEST_F(Index, OnlyWhatIsUnknownDependsOnTheNeed) {

@@ -54,6 +54,22 @@ TEST(TokenizerCommand, TrainsOneThatEncodesAndDecodes) {
   EXPECT_EQ(json_of(here.run({"tokenizer", "inspect", "words.json", "--json"}))["kind"], "word");
 }
 
+TEST(TokenizerCommand, SaysWhereATextHasTooFewPairsToMerge) {
+  const Workspace here;
+  here.write("few.txt", "abc abc");
+  for (const char* wanted : {"400", "258"}) {
+    const Outcome trained =
+        here.run({"tokenizer", "train", "--corpus", "few.txt", "--vocab-size", wanted, "--out", std::string(wanted) + ".json"});
+    EXPECT_EQ(trained.code, 0);
+    EXPECT_EQ(contains(trained.err, "that is fewer than "), std::string(wanted) == "400") << trained.err;
+  }
+  for (const char* wanted : {"9000", "280"}) {
+    const std::string size = std::string("tokenizer.vocab_size=") + wanted;
+    const Outcome trained = here.train(std::string("run") + wanted, {"tokenizer.kind=bpe", size, "train.max_steps=1"});
+    EXPECT_EQ(contains(trained.err, "tokens instead of 9,000: no pair"), std::string(wanted) == "9000") << trained.err;
+  }
+}
+
 TEST(TokenizerCommand, ReadsThatOfARun) {
   const Workspace here;
   ASSERT_EQ(here.run(train("run", {"tokenizer.kind=bpe", "tokenizer.vocab_size=280"})).code, 0);
@@ -84,6 +100,7 @@ TEST(Corpus, FilesThatAreNoTextAreSkippedAndReported) {
   EXPECT_TRUE(contains(here.run({"corpus", "inspect", "docs"}).out, words));
   EXPECT_TRUE(contains(
       here.run(with({"train", "--config", "tiny.toml", "--corpus", "docs", "--out", "run"}, {"--set", "train.max_steps=4"})).err, words));
+  EXPECT_TRUE(contains(here.run({"tokenizer", "train", "--kind", "char", "--corpus", "docs", "--out", "char.json"}).err, words));
 }
 
 TEST(Corpus, BytesOfAnyFileAreForTheByteTokenizer) {
@@ -95,6 +112,7 @@ TEST(Corpus, BytesOfAnyFileAreForTheByteTokenizer) {
   EXPECT_EQ(here.run(with({"train", "--config", "tiny.toml", "--corpus", "a.dat", "--out", "run"}, set)).code, 0);
   EXPECT_EQ(here.run({"eval", "run", "--corpus", "a.dat"}).code, 0);
   EXPECT_TRUE(here.run({"tokenizer", "encode", "run", "--corpus", "a.dat"}).out.starts_with("0 255 127 69 0 "));
+  EXPECT_EQ(here.run({"tokenizer", "train", "--kind", "byte", "--corpus", "a.dat", "--out", "byte.json"}).code, 0);
   const Outcome refused = here.run({"corpus", "inspect", "nul.jsonl"});
   EXPECT_EQ(refused.code, 2);
   EXPECT_TRUE(contains(refused.err, "nul.jsonl: line 1 is not text: it has a NUL byte at byte 1")) << refused.err;

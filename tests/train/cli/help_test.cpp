@@ -26,6 +26,11 @@ TEST(Help, OfACommandShowsItAtWork) {
   }
 }
 
+TEST(Help, TellsDefaults) {
+  const std::string help = run({.arguments = {"sample", "--help"}}).out;
+  EXPECT_TRUE(contains(help, "--max-new-tokens N=500 ") && contains(help, "--temperature X=0.8 ")) << help;
+}
+
 TEST(Help, TellsAboutEveryKey) {
   const Outcome keys = run({.arguments = {"--help-config"}});
   EXPECT_EQ(keys.code, 0);

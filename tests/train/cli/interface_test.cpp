@@ -54,7 +54,8 @@ TEST_P(TerminalOf, TrainingFitsAndKeepsALineEveryLogInterval) {
   const Outcome ended = program.wait();
   EXPECT_EQ(ended.code, 0);
   const Screen screen(terminal.shown());
-  EXPECT_LE(screen.widest, GetParam()) << "the text is not wrapped by the terminal";
+  const std::size_t longest_word = (here / "text.txt").string().size();
+  EXPECT_LE(screen.widest, std::max<std::size_t>(GetParam(), longest_word)) << "the text is not wrapped by the terminal";
   for (const int step : {1, 50, 100, 150, 200, 250, 300}) {
     EXPECT_EQ(screen.count("^step +" + with_number(step) + "/300  loss \\d"), 1) << step;
   }
@@ -149,6 +150,16 @@ TEST(Interface, PlansWhatDoesNotFit) {
   EXPECT_TRUE(contains(planned.out, " TB")) << planned.out;
   EXPECT_TRUE(contains(planned.err, " TB of memory")) << planned.err;
   EXPECT_TRUE(contains(planned.err, "model.n_embd") && !contains(planned.err, "batch_size")) << planned.err;
+}
+
+TEST(Interface, ADiskThatIsTooSmallForTheWholeRunIsAWarningBeforeItBegins) {
+  const Workspace here;
+  const std::string warning = "the run's checkpoints need ";
+  const Words all = {"train.keep_last=1000000", "model.n_embd=256", "train.max_steps=1"};  // 19 TB
+  EXPECT_TRUE(contains(here.run({"plan", "--config", "tiny.toml", "--set", all[0], all[1]}).err, warning));
+  EXPECT_TRUE(contains(here.train("run", all).err, warning));
+  EXPECT_FALSE(contains(here.run({"resume", "run", "--set", "train.max_steps=2"}).err, warning)) << "it has some of its checkpoints already";
+  EXPECT_FALSE(contains(here.train("modest", {"train.max_steps=1"}).err, warning));
 }
 
 TEST(Interface, EvaluationSkipsAndCountsUnknownCharactersWhenAsked) {

@@ -104,18 +104,32 @@ TEST(Interruption, AHangUpThatIsIgnoredStaysIgnored) {
   EXPECT_NE(here.checkpoint("run", 60), "");
 }
 
-TEST(Interruption, ASecondSignalEndsTheProgramAtOnce) {
-  const Workspace here;
+/// Sends two signals while the second step is computed, which takes a while.
+Outcome stop_twice(const Workspace& here, int first, int second) {
   const Words long_steps = {
       "train", "--config", "tiny.toml", "--threads", "1", "--out", "run", "--set", "train.gradient_accumulation_steps=1000"};
   Program program(here.here(long_steps));
-  ASSERT_TRUE(program.until([&] { return here.metric_lines("run") == 1; }));
-  program.send(SIGINT);
-  ASSERT_TRUE(program.until([&] { return !program.has_pending(SIGINT); }));
-  program.send(SIGINT);
-  EXPECT_EQ(program.wait().code, 130);
-  EXPECT_EQ(here.metric_lines("run"), 1) << "the second step was not waited for";
-  EXPECT_EQ(here.checkpoint("run", 2), "");
+  EXPECT_TRUE(program.until([&] { return here.metric_lines("run") == 1; }));
+  program.send(first);
+  EXPECT_TRUE(program.until([&] { return !program.has_pending(first); }));
+  program.send(second);
+  return program.wait();
+}
+
+TEST(Interruption, ASecondSignalEndsTheProgramAtOnce) {
+  for (const auto& [first, second] : {std::pair{SIGINT, SIGINT}, {SIGHUP, SIGTERM}, {SIGINT, SIGHUP}}) {
+    const Workspace here;
+    EXPECT_EQ(stop_twice(here, first, second).code, 128 + second);
+    EXPECT_EQ(here.metric_lines("run"), 1) << "the second step was not waited for";
+    EXPECT_EQ(here.checkpoint("run", 2), "");
+  }
+}
+
+TEST(Interruption, ATerminalThatIsClosedMayHangUpTwice) {
+  const Workspace here;
+  const Outcome stopped = stop_twice(here, SIGHUP, SIGHUP);
+  EXPECT_EQ(stopped.code, 129);
+  EXPECT_TRUE(contains(stopped.err, "and saved; continue with")) << stopped.err;
 }
 
 TEST(Interruption, BeforeARunBeginsThereIsNothingToSave) {

@@ -164,6 +164,20 @@ TEST_F(SampleTest, TerminationEndsASessionThatWaits) {
   EXPECT_EQ(program.wait().code, 143);
 }
 
+TEST_F(SampleTest, WithoutATerminalAnInterruptEndsTheAnswerAndTerminationTheWaitForALine) {
+  ASSERT_EQ(::mkfifo((here_ / "lines").c_str(), 0600), 0);
+  const int writer = ::open((here_ / "lines").c_str(), O_RDWR | O_CLOEXEC);
+  Program program(here_.here({"sample", "run", "-i", "--max-new-tokens", "1000000000"}, {.in = "lines"}));
+  ASSERT_EQ(::write(writer, "the \n", 5), 5);
+  ASSERT_TRUE(program.until([&] { return program.out().size() > 1000; }));
+  program.send(SIGINT);
+  ASSERT_TRUE(program.until([&] { return contains(program.err(), "outgrew the model's context"); })) << program.err();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  program.send(SIGTERM);
+  EXPECT_EQ(program.wait().code, 143);
+  ::close(writer);
+}
+
 TEST_F(SampleTest, SeveralAreShownAsTheyComeOneAfterAnother) {
   Program program(here_.here({"sample", "run", "--prompt", "the ", "--num-samples", "3", "--max-new-tokens", "1000000000"}));
   ASSERT_TRUE(program.until([&] { return program.out().size() > 1000; })) << "while they are made";

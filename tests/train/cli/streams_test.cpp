@@ -1,3 +1,5 @@
+#include <sys/resource.h>
+
 #include "tests/train/cli/workspace.h"
 
 // Standard streams that are full, closed or gone.
@@ -62,6 +64,17 @@ TEST_F(StreamsTest, TrainingGoesOnWhenItsReaderLeaves) {
   ASSERT_EQ(std::system(command.c_str()), 0);
   EXPECT_EQ(contents(here_ / "code"), "0\n");
   EXPECT_EQ(contents(here_ / "result"), "piped\n");
+}
+
+TEST_F(StreamsTest, AFileThatMayNotGrowIsAFailureInWords) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{.rlim_cur = 16384, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);  // as ulimit -f does
+  const Outcome outcome = here_.run({"train", "--config", "tiny.toml", "--out", "small"});
+  EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(contains(outcome.err, "File too large")) << outcome.err;
 }
 
 TEST_F(StreamsTest, AnErrorThatNobodyHearsHasItsExitCode) {

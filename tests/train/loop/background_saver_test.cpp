@@ -86,11 +86,18 @@ TEST_F(Saving, the_end_waits_for_a_save_that_is_running) {
 TEST(AsyncSave, ChangesNoBitOfARun) {
   const TemporaryFolder folder;
   write_file(folder / "corpus.txt", tiny_text());
-  TrainingEvents quiet;
+  struct FirstSave : TrainingEvents {
+    void stepped(const StepReport&) override { ++steps; }
+    void saved(const SavedCheckpoint&) override { steps_before = std::min(steps_before, steps); }
+    index steps = 0;
+    index steps_before = 1000;
+  };
   for (const bool async : {false, true}) {
     Config config = tiny_config(folder / "corpus.txt");
     config.train.async_save = async;
-    Trainer::start(config, folder / (async ? "async" : "plain")).run(quiet, never);
+    FirstSave events;
+    Trainer::start(config, folder / (async ? "async" : "plain")).run(events, never);
+    EXPECT_EQ(events.steps_before > 0, async) << "it is told after a step that did not wait for it";
   }
   EXPECT_EQ(timeless_metrics(folder / "async"), timeless_metrics(folder / "plain"));
   const auto names = [&](const char* run) {

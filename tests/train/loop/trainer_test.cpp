@@ -1,4 +1,5 @@
 #include <cmath>
+#include <set>
 
 #include "tests/support/throws.h"
 #include "tests/train/checkpoint/forged.h"
@@ -175,6 +176,26 @@ TEST_F(Start, refuses_what_it_cannot_train_on_and_writes_nothing) {
   c.data.corpus = {(folder / "latin1.txt").string()};
   c.model.vocab_size = {};
   expect_refused(c, "byte 3");
+}
+
+TEST_F(Start, tells_what_it_is_loading_and_what_it_leaves_out) {
+  std::filesystem::create_directories(folder / "texts");
+  std::string numbers;  // with pairs enough for 600 tokens
+  for (int i = 0; i < 3000; ++i) {
+    numbers += std::to_string(i * 7919 % 1000) + ' ';
+  }
+  write_file(folder / "texts" / "a.txt", numbers);
+  write_file(folder / "texts" / "b.png", "no text");
+  Config c = tiny_config(folder / "texts");
+  c.tokenizer.kind = "bpe";
+  c.tokenizer.vocab_size = 600;
+  std::set<LoadingReport::Stage> stages;
+  const TrainingData data = load_training_data(c, nullptr, [&](const LoadingReport& r) { stages.insert(r.stage); });
+  using Stage = LoadingReport::Stage;
+  EXPECT_EQ(stages, (std::set{Stage::reading, Stage::learning, Stage::tokenizing}));
+  ASSERT_EQ(data.notes.size(), 1U);
+  EXPECT_NE(data.notes[0].find(".png"), std::string::npos) << data.notes[0];
+  EXPECT_EQ(load_training_data(c).fingerprint, data.fingerprint) << "without anybody to tell";
 }
 
 TEST_F(Start, refuses_a_folder_that_is_in_use) {
