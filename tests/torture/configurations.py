@@ -53,7 +53,7 @@ def keys_of(bench):
         for line in outcome.out.splitlines():
             if match := re.fullmatch(r"\[(\w+)\]", line):
                 section = match[1]
-            elif match := re.match(r"# (\w+): (.*)$", line):
+            elif match := re.match(r"# ([a-z0-9_]+): (.*)$", line):
                 keys.append((f"{section}.{match[1]}", match[2]))
         require(len(keys) > 30, "--help-config names only", len(keys), "keys")
         return keys
