@@ -29,7 +29,7 @@ void freeze(ParameterStore& store, std::span<const ParameterGroup> groups);
 
 /// How an optimizer treats a parameter.
 struct ParameterSettings {
-  const ParameterStore::Entry* parameter;
+  const ParameterStore::Entry* parameter = nullptr;
   double rate_factor = 1;  // times the learning rate of the step
   double weight_decay = 0;
 };

@@ -73,16 +73,8 @@ TEST(Signals, OfAUsersProgramHarmNoProduct) {
   const std::vector<float> b = testing::numbers(kN * kK, 2);
   std::vector<float> expected(kM * kN);
   std::vector<float> c(kM * kN);
-  const Gemm<float> product{.m = kM,
-                            .n = kN,
-                            .k = kK,
-                            .a = a.data(),
-                            .lda = kM,
-                            .transpose_a = true,
-                            .b = b.data(),
-                            .ldb = kN,
-                            .c = expected.data(),
-                            .ldc = kN};
+  const Gemm<float> product{
+      .m = kM, .n = kN, .k = kK, .a = a.data(), .lda = kM, .transpose_a = true, .b = b.data(), .ldb = kN, .c = expected.data(), .ldc = kN};
   start_threads();  // before a product: those that it starts have its mask
   gemm(product);
   Gemm<float> again = product;
