@@ -154,7 +154,6 @@ constexpr double kMostLayers = 1000;      // of a GPT, whose tensors a checkpoin
 constexpr double kMaxStep = 999'999'999;  // a checkpoint's name has nine digits
 constexpr double kMaxVocab = 2'147'483'647;
 
-
 bool has_muon(const Config& c) { return c.optim.kind == OptimizerKind::muon; }
 bool has_encoder(const Config& c) { return c.model.kind == ModelKind::encoder_decoder; }
 bool learns_bpe(const Config& c) { return c.tokenizer.kind == "bpe" && c.tokenizer.path.empty(); }

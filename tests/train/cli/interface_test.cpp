@@ -158,7 +158,8 @@ TEST(Interface, ADiskThatIsTooSmallForTheWholeRunIsAWarningBeforeItBegins) {
   const Words all = {"train.keep_last=1000000", "model.n_embd=256", "train.max_steps=1"};  // 19 TB
   EXPECT_TRUE(contains(here.run({"plan", "--config", "tiny.toml", "--set", all[0], all[1]}).err, warning));
   EXPECT_TRUE(contains(here.train("run", all).err, warning));
-  EXPECT_FALSE(contains(here.run({"resume", "run", "--set", "train.max_steps=2"}).err, warning)) << "it has some of its checkpoints already";
+  EXPECT_FALSE(contains(here.run({"resume", "run", "--set", "train.max_steps=2"}).err, warning))
+      << "it has some of its checkpoints already";
   EXPECT_FALSE(contains(here.train("modest", {"train.max_steps=1"}).err, warning));
 }
 
