@@ -8,11 +8,12 @@ scripts/install-packages.sh --test
 
 say() { printf '\n== %s\n' "$*"; }
 
-# A new build folder compiles several sources at a time, which takes half as long. One that is there already stays as it is.
+# A new build folder compiles several sources at a time and runs many tests in one process, which takes half as long. One that is there
+# already stays as it is.
 configure() {
   local preset=$1
   shift
-  [[ -d build/$preset ]] || set -- "$@" -DCMAKE_UNITY_BUILD=ON
+  [[ -d build/$preset ]] || set -- "$@" -DCMAKE_UNITY_BUILD=ON -DDIKKAT_TESTS_TOGETHER=ON
   cmake --preset "$preset" "$@" >/dev/null
 }
 

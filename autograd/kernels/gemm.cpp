@@ -1,5 +1,7 @@
 #include "autograd/kernels/gemm.h"
 
+#include <algorithm>
+
 #include "autograd/base/error.h"
 #include "autograd/base/simd.h"
 #include "autograd/kernels/gemm_libraries.h"
@@ -23,6 +25,12 @@ GemmBlocks gemm_blocks(index m) noexcept {
   const index blocks = m <= 2 * kRowUnit ? 1 : round_up(ceil_div(m, kRows), 4);
   const index rows = round_up(ceil_div(m, blocks), kRowUnit);
   return {.rows = rows, .count = ceil_div(m, rows)};
+}
+
+index gemm_block_depth(index k) noexcept {
+  constexpr index kMost = 768;  // a tile's rows of A stay in L1, a panel of B in L2, and C is seldom read again
+  constexpr index kUnit = 8;
+  return std::max(kUnit, round_up(ceil_div(k, std::max<index>(1, ceil_div(k, kMost))), kUnit));
 }
 
 /// Without AVX-512, oneDNN packs all of B again for every block of rows, and our own product is up to twice as fast.

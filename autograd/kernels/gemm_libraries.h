@@ -12,6 +12,9 @@ struct GemmBlocks {
 };
 GemmBlocks gemm_blocks(index m) noexcept;
 
+/// The length of the blocks of k that our own product sums one by one. The last may be shorter.
+index gemm_block_depth(index k) noexcept;
+
 /// While it lives, inside_gemm_library() is true on this thread.
 struct InsideLibrary {
   InsideLibrary() noexcept;

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <utility>
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
@@ -7,61 +9,59 @@
 #include "autograd/kernels/gemm_libraries.h"
 #include "autograd/kernels/transpose_block.h"
 
-// C = A B by tiles that stay in registers (Goto and van de Geijn 2008). A is packed first, B panel by panel where it is used: training uses
-// each weight once in each orientation between two updates, so a packed copy would be written to be read once. An element of C is summed
-// over k in order, kDepth at a time, wherever it lies, so its bits do not depend on tiles.
+// C = A B by tiles that stay in registers (Goto and van de Geijn 2008). B is packed into panels of kCols columns: by the task that uses
+// the panel if it has all rows of C, otherwise once for all tasks. A is read in place, or packed if it is transposed.
+//
+// An element of C is base + s_1 + s_2 + ..., added in this order, where the base is the bias, the previous C, or nothing; and s_i is the
+// sum over the i-th block of k, from zero, one fused multiply-add after the other. Blocks depend on k alone, so the bits of an element
+// depend on nothing else (reference/gemm.h: gemm_in_blocks()).
 namespace dikkat::kernels {
 namespace {
 
 using simd::kLanes;
 using simd::Vec;
 
-constexpr int kVectors = 2;                           // of a tile's row
-constexpr index kRows = simd::kBytes == 64 ? 12 : 6;  // of a tile: with kVectors sums each they fill the registers
+constexpr int kRows = simd::kBytes == 64 ? 8 : 6;     // of a tile: with kVectors sums each they fill the registers
+constexpr int kVectors = simd::kBytes == 64 ? 3 : 2;  // of a tile's row
 constexpr index kCols = kVectors * kLanes<float>;     // of a tile, and of a panel of B
-constexpr index kDepth = 256;                         // of k at a time: a panel of B stays in L1
-constexpr index kBlockRows = 384;                     // of A at a time: stays in L2 while panels of B go by
-constexpr index kTasks = 64;                          // about: enough for many threads to share evenly
+constexpr index kTasks = 64;                          // at least, where the shape allows: enough for many threads to share evenly
+constexpr index kPackedAtOnce = 3 << 20;              // elements of A or B that are packed for all tasks, about
 
 /// How a product is split. Depends on the shape alone.
 struct Cut {
   explicit Cut(const Gemm<float>& p)
-      : panels(ceil_div(p.n, kCols)),
-        row_panels(ceil_div(p.m, kRows)),
-        row_blocks(ceil_div(p.m, kBlockRows)),
-        block_panels(ceil_div(row_panels, row_blocks)),
-        groups(std::clamp<index>(ceil_div(kTasks, row_blocks), 1, panels)),
-        group_panels(ceil_div(panels, groups)) {}
+      : depth(gemm_block_depth(p.k)),
+        panels(ceil_div(p.n, kCols)),
+        tiles(ceil_div(p.m, index{kRows})),
+        chunk_depth(depth * std::max<index>(1, kPackedAtOnce / (depth * panels * kCols))),
+        chunk_tiles(p.transpose_a ? std::clamp<index>(kPackedAtOnce / (std::min(chunk_depth, p.k) * kRows), 1, tiles) : tiles),
+        blocks(std::min(ceil_div(kTasks, panels), chunk_tiles)),
+        block_tiles(ceil_div(chunk_tiles, blocks)) {}
 
-  index panels;      // of kCols columns
-  index row_panels;  // of kRows rows
-  index row_blocks;  // of block_panels row panels
-  index block_panels;
-  index groups;  // of group_panels panels
-  index group_panels;
+  /// Whether tasks share packed panels of B.
+  bool shares_b() const { return block_tiles < tiles; }
+
+  index depth;        // of a block of k
+  index panels;       // of kCols columns
+  index tiles;        // of kRows rows
+  index chunk_depth;  // of k at a time, for which B is packed if tasks share it
+  index chunk_tiles;  // tiles at a time, for which A is packed if it is transposed
+  index blocks;       // of rows in a chunk, each of block_tiles tiles
+  index block_tiles;
 };
 
-/// to (depth, kWidth) = kWidth rows of `from` transposed, k from 0 to depth; rows from `count` on are zero.
-template <index kWidth>
+/// to (depth, kCols) = kCols rows of `from` transposed, k from 0 to depth; rows from `count` on are zero.
 void pack_rows(const float* from, index ld, index count, index depth, float* to) {
-  constexpr index kGroups = ceil_div(kWidth, kTransposeSize);
-  if (count < kWidth) {
-    std::fill_n(to, depth * kWidth, 0.0F);
-  }
   index k = 0;
-  for (; count == kWidth && k + kTransposeSize <= depth; k += kTransposeSize) {
-    float block[kTransposeSize][kGroups * kTransposeSize];
-    for (index group = 0; group < kGroups; ++group) {
-      transpose_block(from + group * kTransposeSize * ld + k, ld, std::min(kTransposeSize, kWidth - group * kTransposeSize),
-                      &block[0][group * kTransposeSize], kGroups * kTransposeSize);
-    }
-    for (index i = 0; i < kTransposeSize; ++i) {
-      std::memcpy(to + (k + i) * kWidth, block[i], kWidth * sizeof(float));
+  for (; k + kTransposeSize <= depth; k += kTransposeSize) {
+    for (index group = 0; group < kCols; group += kTransposeSize) {
+      const index rows = std::clamp<index>(count - group, 0, kTransposeSize);
+      transpose_block(from + std::min(group, count) * ld + k, ld, rows, to + k * kCols + group, kCols);
     }
   }
   for (; k < depth; ++k) {
-    for (index row = 0; row < count; ++row) {
-      to[k * kWidth + row] = from[row * ld + k];
+    for (index row = 0; row < kCols; ++row) {
+      to[k * kCols + row] = row < count ? from[row * ld + k] : 0.0F;
     }
   }
 }
@@ -79,176 +79,223 @@ void pack_columns(const float* from, index ld, index count, index depth, float* 
   }
 }
 
-/// Row panel `panel` of op(A), k from `begin` to `end`: to (depth, kRows).
-void pack_a(const Gemm<float>& p, index panel, index begin, index end, float* to) {
-  const index first = panel * kRows;
-  const index count = std::min(kRows, p.m - first);
-  if (p.transpose_a) {
-    pack_columns<kRows>(p.a + begin * p.lda + first, p.lda, count, end - begin, to);
-  } else {
-    pack_rows<kRows>(p.a + first * p.lda + begin, p.lda, count, end - begin, to);
-  }
-}
-
-/// Panel `panel` of op(B), k from `begin` to `end`: to (depth, kCols).
+/// Panel `panel` of op(B), k from `begin` to `end`: to (end - begin, kCols).
 void pack_b(const Gemm<float>& p, index panel, index begin, index end, float* to) {
   const index first = panel * kCols;
   const index count = std::min(kCols, p.n - first);
   if (p.transpose_b) {
-    pack_rows<kCols>(p.b + first * p.ldb + begin, p.ldb, count, end - begin, to);
+    pack_rows(p.b + first * p.ldb + begin, p.ldb, count, end - begin, to);
   } else {
     pack_columns<kCols>(p.b + begin * p.ldb + first, p.ldb, count, end - begin, to);
   }
 }
 
-/// What the sums of a tile begin with.
-enum class Start { zero, bias, what_c_holds };
+/// What a tile adds its sums to.
+enum class Base { nothing, bias, previous };
 
-/// A panel of rows of A: packed, (depth, kRows), or where it lies, rows lda apart.
-struct RowPanel {
-  const float* data = nullptr;
-  index lda = 0;  // 0: packed
-};
-
-/// c (kRows, kUsed vectors), ldc apart, = start + a b. b is a whole panel.
-template <Start kStart, bool kPacked, int kUsed>
-void multiply_tile(index depth, RowPanel panel, const float* b, const float* bias, float* c, index ldc) {
-  Vec<float> sums[kRows][kUsed];
-  for (index row = 0; row < kRows; ++row) {
-    for (int v = 0; v < kUsed; ++v) {
-      sums[row][v] = kStart == Start::zero   ? Vec<float>{}
-                     : kStart == Start::bias ? simd::load(bias + v * kLanes<float>)
-                                             : simd::load(c + row * ldc + v * kLanes<float>);
+/// c (kUsedRows, kUsed vectors), rows ldc apart, = base + a b. a is rows lda apart, or packed (depth, kRows); b is a panel.
+template <bool kPacked, int kUsedRows, int kUsed>
+void multiply_tile(index depth, const float* a, index lda, const float* b, Base base, const float* bias, float* c, index ldc) {
+  if (base == Base::previous) {
+    for (index row = 0; row < kUsedRows; ++row) {
+      for (int v = 0; v < kUsed; ++v) {
+        __builtin_prefetch(c + row * ldc + v * kLanes<float>, 1);
+      }
     }
   }
-  const float* a = panel.data;
+  Vec<float> sums[kUsedRows][kUsed] = {};
   for (index k = 0; k < depth; ++k, a += kPacked ? kRows : 1, b += kCols) {
     Vec<float> bs[kUsed];
     for (int v = 0; v < kUsed; ++v) {
       bs[v] = simd::load(b + v * kLanes<float>);
     }
-    for (index row = 0; row < kRows; ++row) {
+    for (index row = 0; row < kUsedRows; ++row) {
       for (int v = 0; v < kUsed; ++v) {
-        sums[row][v] += a[kPacked ? row : row * panel.lda] * bs[v];
+        sums[row][v] += a[kPacked ? row : row * lda] * bs[v];
       }
     }
   }
-  for (index row = 0; row < kRows; ++row) {
+  for (index row = 0; row < kUsedRows; ++row) {
     for (int v = 0; v < kUsed; ++v) {
-      simd::store(c + row * ldc + v * kLanes<float>, sums[row][v]);
+      float* at = c + row * ldc + v * kLanes<float>;
+      const Vec<float> sum = sums[row][v];
+      simd::store(at, base == Base::nothing ? sum : (base == Base::bias ? simd::load(bias + v * kLanes<float>) : simd::load(at)) + sum);
     }
   }
 }
 
-template <bool kPacked, int kUsed>
-void multiply_tile(Start start, index depth, RowPanel a, const float* b, const float* bias, float* c, index ldc) {
-  switch (start) {
-    case Start::zero: return multiply_tile<Start::zero, kPacked, kUsed>(depth, a, b, bias, c, ldc);
-    case Start::bias: return multiply_tile<Start::bias, kPacked, kUsed>(depth, a, b, bias, c, ldc);
-    case Start::what_c_holds: return multiply_tile<Start::what_c_holds, kPacked, kUsed>(depth, a, b, bias, c, ldc);
-  }
+using MultiplyTile = void (*)(index depth, const float* a, index lda, const float* b, Base base, const float* bias, float* c, index ldc);
+/// multiply_tile() for each number of rows and vectors: [packed][rows - 1][vectors - 1].
+template <bool kPacked, std::size_t... kAt>
+constexpr std::array<std::array<MultiplyTile, kVectors>, kRows> tile_functions(std::index_sequence<kAt...>) {
+  std::array<std::array<MultiplyTile, kVectors>, kRows> functions{};
+  ((functions[kAt / kVectors][kAt % kVectors] = multiply_tile<kPacked, kAt / kVectors + 1, kAt % kVectors + 1>), ...);
+  return functions;
 }
-/// kUsed vectors of a row of C, or all.
-template <int kUsed = kVectors>
-void multiply_tile(Start start, index depth, RowPanel a, const float* b, const float* bias, float* c, index ldc) {
-  a.lda == 0 ? multiply_tile<true, kUsed>(start, depth, a, b, bias, c, ldc) : multiply_tile<false, kUsed>(start, depth, a, b, bias, c, ldc);
-}
+constexpr auto kMultiplyPacked = tile_functions<true>(std::make_index_sequence<kRows * kVectors>());
+constexpr auto kMultiplyInPlace = tile_functions<false>(std::make_index_sequence<kRows * kVectors>());
 
-/// A tile at the edge of C: computed as a whole one, of which a part is copied.
-void multiply_edge(Start start, index depth, RowPanel a, const float* b, const float* bias, float* c, index ldc, index rows, index cols) {
-  float tile[kRows * kCols] = {};
-  float whole_bias[kCols] = {};
-  if (start == Start::bias) {
-    std::copy_n(bias, cols, whole_bias);
-  }
-  for (index row = 0; start == Start::what_c_holds && row < rows; ++row) {
-    std::copy_n(c + row * ldc, cols, tile + row * kCols);
-  }
-  multiply_tile(start, depth, a, b, whole_bias, tile, kCols);
-  for (index row = 0; row < rows; ++row) {
-    std::copy_n(tile + row * kCols, cols, c + row * ldc);
-  }
-}
-
-/// Adds the bias to what C holds, for sums that begin with both.
-void add_bias(const Gemm<float>& p, index first, index rows, index col, index cols) {
-  for (index row = first; row < first + rows; ++row) {
-    for (index at = col; at < col + cols; ++at) {
-      p.c[row * p.ldc + at] += p.bias[at];
-    }
-  }
-}
-
-/// The row panels of A that are packed: all of them if A is transposed; otherwise only the last, if it needs padding, since rows are read
-/// as fast in place. In order of k, kDepth at a time, then of panels: (k / kDepth, panels, depth, kRows).
-struct PackedRows {
-  float* data;
-  index first, count;  // panels
-
-  float* panel(index i, index begin, index end) const { return data + begin * count * kRows + (i - first) * (end - begin) * kRows; }
+/// A block of k.
+struct Block {
+  index begin, end;
+  index depth() const { return end - begin; }
 };
 
-/// This thread's memory for a panel of B.
-struct PanelOfB : Scratch<float> {
-  PanelOfB() : Scratch(kDepth * kCols) {}
-};
+/// One product: what is packed for all tasks, and the loops of a task.
+class Product {
+ public:
+  explicit Product(const Gemm<float>& p) : p_(p), cut_(p) {}
 
-/// One group of panels of B times one block of rows of A.
-void multiply_task(const Gemm<float>& p, const Cut& cut, const PackedRows& packed, index block, index group) {
-  const PanelOfB panel_b;
-  const index row_begin = block * cut.block_panels;
-  const index row_end = std::min(row_begin + cut.block_panels, cut.row_panels);
-  const index panel_end = std::min((group + 1) * cut.group_panels, cut.panels);
-  for (index begin = 0; begin == 0 || begin < p.k; begin += kDepth) {
-    const index end = std::min(begin + kDepth, p.k);
-    for (index panel = group * cut.group_panels; panel < panel_end; ++panel) {
-      pack_b(p, panel, begin, end, panel_b);
-      const index col = panel * kCols;
-      const index cols = std::min(kCols, p.n - col);
-      const float* bias = p.bias == nullptr ? nullptr : p.bias + col;
-      const index first_panel = p.lower ? std::max(row_begin, col / kRows) : row_begin;  // those above lie above the diagonal
-      for (index row_panel = first_panel; row_panel < row_end; ++row_panel) {
-        const index row = row_panel * kRows;
-        const index rows = std::min(kRows, p.m - row);
-        if (begin == 0 && p.add && p.bias != nullptr) {
-          add_bias(p, row, rows, col, cols);
+  void compute() {
+    for (index begin = 0; begin == 0 || begin < p_.k; begin += cut_.chunk_depth) {
+      const Block chunk{begin, std::min(begin + cut_.chunk_depth, p_.k)};
+      const Scratch<float> panels(cut_.shares_b() ? cut_.panels * kCols * chunk.depth() : 0);
+      b_ = panels;
+      if (cut_.shares_b()) {
+        pack_panels(chunk);
+      }
+      for (index first = 0; first < cut_.tiles; first += cut_.chunk_tiles) {
+        const index end = std::min(first + cut_.chunk_tiles, cut_.tiles);
+        const Scratch<float> tiles(p_.transpose_a ? (end - first) * kRows * chunk.depth() : 0);
+        a_ = tiles;
+        if (p_.transpose_a) {
+          pack_tiles(chunk, first, end);
         }
-        const Start start = begin > 0 || p.add ? Start::what_c_holds : p.bias != nullptr ? Start::bias : Start::zero;
-        const RowPanel a =
-            row_panel < packed.first ? RowPanel{p.a + row * p.lda + begin, p.lda} : RowPanel{packed.panel(row_panel, begin, end)};
-        float* c = p.c + row * p.ldc + col;
-        if (rows == kRows && cols == kCols) {
-          if (p.lower && row + kRows <= col + kLanes<float>) {  // the second vector lies above the diagonal
-            multiply_tile<1>(start, end - begin, a, panel_b, bias, c, p.ldc);
-          } else {
-            multiply_tile(start, end - begin, a, panel_b, bias, c, p.ldc);
+        multiply(chunk, first, end);
+      }
+    }
+  }
+
+ private:
+  /// This thread's memory for a panel of B.
+  struct OwnPanel : Scratch<float> {
+    explicit OwnPanel(const Cut& cut) : Scratch(cut.shares_b() ? 0 : cut.depth * kCols) {}
+  };
+
+  template <class F>
+  void for_blocks(Block chunk, F&& f) const {
+    for (index begin = chunk.begin; begin == chunk.begin || begin < chunk.end; begin += cut_.depth) {
+      f(Block{begin, std::min(begin + cut_.depth, chunk.end)});
+    }
+  }
+  float* packed_panel(Block chunk, Block block, index panel) const {
+    return b_ + (block.begin - chunk.begin) * cut_.panels * kCols + panel * block.depth() * kCols;
+  }
+  float* packed_tile(Block chunk, Block block, index tiles, index tile) const {
+    return a_ + ((block.begin - chunk.begin) * tiles + tile * block.depth()) * kRows;
+  }
+
+  void pack_panels(Block chunk) {
+    parallel_for(cut_.panels, Work::elements(cut_.panels * kCols * chunk.depth()), [&](index panel) {
+      for_blocks(chunk, [&](Block block) { pack_b(p_, panel, block.begin, block.end, packed_panel(chunk, block, panel)); });
+    });
+  }
+
+  /// A task packs two tiles, whose columns of A lie in the same cache lines.
+  void pack_tiles(Block chunk, index first, index end) {
+    parallel_for(ceil_div(end - first, index{2}), Work::elements((end - first) * kRows * chunk.depth()), [&](index pair) {
+      const index tile = 2 * pair;
+      const index row = (first + tile) * kRows;
+      for_blocks(chunk, [&](Block block) {
+        const float* from = p_.a + block.begin * p_.lda + row;
+        float* to = packed_tile(chunk, block, end - first, tile);
+        if (row + 2 * kRows <= p_.m) {
+          for (index k = 0; k < block.depth(); ++k) {
+            std::memcpy(to + k * kRows, from + k * p_.lda, kRows * sizeof(float));
+            std::memcpy(to + (block.depth() + k) * kRows, from + k * p_.lda + kRows, kRows * sizeof(float));
           }
-        } else {
-          multiply_edge(start, end - begin, a, panel_b, bias, c, p.ldc, rows, cols);
+          return;
+        }
+        for (index i = tile; i < std::min(tile + 2, end - first); ++i) {
+          const index at = (i - tile) * kRows;
+          pack_columns<kRows>(from + at, p_.lda, std::min(index{kRows}, p_.m - row - at), block.depth(), to + block.depth() * at);
+        }
+      });
+    });
+  }
+
+  void multiply(Block chunk, index first, index end) {
+    const index blocks = ceil_div(end - first, cut_.block_tiles);
+    const index tasks = blocks * cut_.panels;
+    auto on_thread = [&] { const OwnPanel asked(cut_); };
+    auto task = [&](index i) {
+      const index block_first = first + i / cut_.panels * cut_.block_tiles;
+      multiply_panel(chunk, first, end, block_first, std::min(block_first + cut_.block_tiles, end), i % cut_.panels);
+    };
+    const Work work = Work::products(std::min((end - first) * kRows, p_.m), p_.n, chunk.depth());
+    p_.lower ? parallel_for_uneven(tasks, work, on_thread, task) : parallel_for(tasks, work, on_thread, task);
+  }
+
+  /// Tiles `first` to `end` of those in the chunk times one panel of B.
+  void multiply_panel(Block chunk, index chunk_first, index chunk_end, index first, index end, index panel) const {
+    const index col = panel * kCols;
+    if (p_.lower) {
+      first = std::max(first, col / kRows);  // tiles before this one lie above the diagonal
+      if (first >= end) {
+        return;
+      }
+    }
+    const OwnPanel own(cut_);
+    for_blocks(chunk, [&](Block block) {
+      const float* b = cut_.shares_b() ? packed_panel(chunk, block, panel) : own.data();
+      if (!cut_.shares_b()) {
+        pack_b(p_, panel, block.begin, block.end, own);
+      }
+      for (index tile = first; tile < end; ++tile) {
+        const index row = tile * kRows;
+        const float* a =
+            p_.transpose_a ? packed_tile(chunk, block, chunk_end - chunk_first, tile - chunk_first) : p_.a + row * p_.lda + block.begin;
+        multiply_tile_at(block, a, b, row, col);
+      }
+    });
+  }
+
+  void multiply_tile_at(Block block, const float* a, const float* b, index row, index col) const {
+    const index rows = std::min(index{kRows}, p_.m - row);
+    index cols = std::min(kCols, p_.n - col);
+    if (p_.lower) {
+      cols = std::min(cols, row + rows - col);  // the others lie above the diagonal
+    }
+    float* c = p_.c + row * p_.ldc + col;
+    const bool has_bias = block.begin == 0 && p_.bias != nullptr;
+    if (has_bias && p_.add) {
+      add_bias(rows, cols, p_.bias + col, c);
+    }
+    const Base base = block.begin > 0 || p_.add ? Base::previous : has_bias ? Base::bias : Base::nothing;
+    const index vectors = ceil_div(cols, kLanes<float>);
+    const auto multiply =
+        (p_.transpose_a ? kMultiplyPacked : kMultiplyInPlace)[static_cast<std::size_t>(rows - 1)][static_cast<std::size_t>(vectors - 1)];
+    if (col + vectors * kLanes<float> <= p_.n) {
+      multiply(block.depth(), a, p_.lda, b, base, base == Base::bias ? p_.bias + col : nullptr, c, p_.ldc);
+    } else {  // the last vector is not whole
+      float sums[kRows * kCols];
+      multiply(block.depth(), a, p_.lda, b, Base::nothing, nullptr, sums, kCols);
+      for (index i = 0; i < rows; ++i) {
+        for (index j = 0; j < cols; ++j) {
+          float& to = c[i * p_.ldc + j];
+          const float sum = sums[i * kCols + j];
+          to = base == Base::nothing ? sum : (base == Base::bias ? p_.bias[col + j] : to) + sum;
         }
       }
     }
   }
-}
+
+  void add_bias(index rows, index cols, const float* bias, float* c) const {
+    for (index i = 0; i < rows; ++i) {
+      for (index j = 0; j < cols; ++j) {
+        c[i * p_.ldc + j] += bias[j];
+      }
+    }
+  }
+
+  const Gemm<float>& p_;
+  Cut cut_;
+  float* a_ = nullptr;  // packed tiles of A, of one chunk
+  float* b_ = nullptr;  // packed panels of B, likewise
+};
 
 }  // namespace
 
-void gemm_packed(const Gemm<float>& p) {
-  const Cut cut(p);
-  const index count = p.transpose_a ? cut.row_panels : p.m % kRows == 0 ? 0 : 1;
-  const Scratch<float> memory(count * kRows * p.k);
-  const PackedRows packed{.data = memory, .first = cut.row_panels - count, .count = count};
-  parallel_for(count, Work::elements(count * kRows * p.k), [&](index i) {
-    for (index begin = 0; begin < p.k; begin += kDepth) {
-      const index end = std::min(begin + kDepth, p.k);
-      pack_a(p, packed.first + i, begin, end, packed.panel(packed.first + i, begin, end));
-    }
-  });
-  auto task = [&](index i) { multiply_task(p, cut, packed, i / cut.groups, i % cut.groups); };
-  auto on_thread = [] { const PanelOfB asked; };
-  const index tasks = cut.row_blocks * cut.groups;
-  const Work work = Work::products(p.m, p.n, p.k);
-  p.lower ? parallel_for_uneven(tasks, work, on_thread, task) : parallel_for(tasks, work, on_thread, task);
-}
+void gemm_packed(const Gemm<float>& p) { Product(p).compute(); }
 
 }  // namespace dikkat::kernels

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/parallel.h"
+#include "autograd/kernels/gemm_libraries.h"
 #include "autograd/kernels/reference/gemm.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
@@ -101,6 +102,21 @@ TEST(Gemm, EqualsPlainLoopsByEveryLibrary) {
     for (const GemmLibrary library : libraries()) {
       EXPECT_LE(relative_error(product<float>(p, [&](const Gemm<float>& g) { gemm_by(library, g); }), expected), 1e-6);
     }
+  }
+}
+
+TEST(Gemm, OurOwnEqualsPlainLoopsInItsOrderBitForBit) {
+  std::vector<Problem> all = problems();
+  all.insert(all.end(), {{50, 100, 2000, false, true, true},
+                         {1030, 20, 800, true, false, false, true},
+                         {70, 3100, 40, false, true, false, true, 3},
+                         {60, 1600, 3000, false, false, true},
+                         {5000, 65, 700, true},
+                         {9, 17, 769, true, true}});
+  for (const Problem& p : all) {
+    SCOPED_TRACE(::testing::PrintToString(p));
+    const auto expected = product<float>(p, [](const Gemm<float>& g) { reference::gemm_in_blocks(g, gemm_block_depth(g.k)); });
+    EXPECT_TRUE(same_bits(product<float>(p, [](const Gemm<float>& g) { gemm_by(GemmLibrary::packed, g); }), expected));
   }
 }
 
