@@ -6,6 +6,9 @@
 #include <limits>
 #include <thread>
 
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
 #include <sched.h>
 
 namespace dikkat {
@@ -31,10 +34,30 @@ std::string own_cgroup() {
   return "/";
 }
 
-int cores_of_affinity() {
+/// The cores in this thread's affinity mask, and those on which OpenMP's runtime places threads: with OMP_PROC_BIND it binds the first
+/// thread to one of them before main() begins. Empty if the system does not tell.
+cpu_set_t cores_of_process() noexcept {
   cpu_set_t set;
   CPU_ZERO(&set);
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : static_cast<int>(std::thread::hardware_concurrency());
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) {
+    CPU_ZERO(&set);
+  }
+#if defined(_OPENMP)
+  for (int place = 0; place < omp_get_num_places(); ++place) {
+    int cores[CPU_SETSIZE] = {};
+    const int count = omp_get_place_num_procs(place);
+    if (count > CPU_SETSIZE) {
+      continue;
+    }
+    omp_get_place_proc_ids(place, cores);
+    for (int i = 0; i < count; ++i) {
+      if (cores[i] < CPU_SETSIZE) {
+        CPU_SET(cores[i], &set);
+      }
+    }
+  }
+#endif
+  return set;
 }
 
 }  // namespace
@@ -51,8 +74,14 @@ double cgroup_quota(const std::filesystem::path& root, const std::string& path) 
 
 int usable_cores() {
   const double quota = cgroup_quota("/sys/fs/cgroup", own_cgroup());
-  const int cores = std::max(cores_of_affinity(), 1);
+  const cpu_set_t set = cores_of_process();
+  const int cores = CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
   return quota < cores ? static_cast<int>(std::ceil(quota)) : cores;
+}
+
+void use_all_cores() noexcept {
+  const cpu_set_t set = cores_of_process();
+  ::sched_setaffinity(0, sizeof set, &set);  // if this fails, the thread stays where it is
 }
 
 }  // namespace dikkat

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "autograd/base/cores.h"
 #include "autograd/base/parallel.h"
 
 namespace dikkat {
@@ -17,6 +18,7 @@ void wait_briefly(char** argv) noexcept {
   ::setenv("GOMP_SPINCOUNT", "1000", 0);  // gcc's runtime, which oneDNN has too: turns of a pause instruction
   ::setenv("KMP_BLOCKTIME", "0", 0);      // clang's: milliseconds
   // NOLINTEND(concurrency-mt-unsafe)
+  use_all_cores();                  // the program that starts now inherits this thread's affinity
   ::execv("/proc/self/exe", argv);  // if this fails, threads wait as they do by default
 }
 

@@ -18,8 +18,8 @@ namespace dikkat {
 namespace {
 
 constexpr const char* kFooter = R"(Examples:
-  dikkat plan --config configs/quickstart.toml --corpus my-text.txt
-  dikkat train --config configs/quickstart.toml --corpus my-text.txt --out runs/mine
+  dikkat plan --config quickstart --corpus my-text.txt
+  dikkat train --config quickstart --corpus my-text.txt --out runs/mine
   dikkat resume runs/mine --set train.max_steps=4000
   dikkat eval runs/mine --json
   dikkat sample runs/mine --prompt "Once" --temperature 0.7 --num-samples 3

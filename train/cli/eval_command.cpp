@@ -193,8 +193,8 @@ int eval_command(const EvalArguments& arguments) {
                                                    ? ", the whole validation part of " + names_of(trained.config.data.corpus)
                                                    : ", all of " + names_of(arguments.corpus)));
     const std::string error = std::isnan(result->standard_error) ? "" : fmt::format(" +- {:.4f}", result->standard_error);
-    put(fmt::format("loss           {:.4f}{}\nperplexity     {:.4f}\nbits_per_byte  {}\ntokens         {}\n", result->loss, error,
-                    result->perplexity(),
+    put(fmt::format("loss           {:.4f}{}\nperplexity     {}\nbits_per_byte  {}\ntokens         {}\n", result->loss, error,
+                    result->perplexity() < 1e6 ? fmt::format("{:.4f}", result->perplexity()) : fmt::format("{:.3e}", result->perplexity()),
                     std::isfinite(bits) ? fmt::format("{:.4f}", bits) : "-  (the tokens do not stand for all bytes of the text)",
                     grouped_digits(result->tokens)));
     if (match) {

@@ -31,7 +31,7 @@ void say_out_of_memory(const std::bad_alloc& refused) noexcept {
   if (const auto* known = dynamic_cast<const dikkat::RefusedMemory*>(&refused)) {
     std::snprintf(text, sizeof text, "out of memory: none for %zu bytes (%zu MiB) more", known->bytes(), known->bytes() >> 20);
   } else {
-    std::snprintf(text, sizeof text, "out of memory: none for what a library asked for");
+    std::snprintf(text, sizeof text, "out of memory: a library asked for more than there is");
   }
   say(text);
 }

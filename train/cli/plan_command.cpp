@@ -146,9 +146,9 @@ int plan_command(const PlanArguments& arguments) {
 }  // namespace
 
 void add_plan(Commands& program) {
-  constexpr const char* kExamples = R"(  dikkat plan --config configs/quickstart.toml
+  constexpr const char* kExamples = R"(  dikkat plan --config quickstart
   dikkat plan --config configs/gpt2-124m.toml --corpus texts/ --set train.batch_size=1 train.recompute=block
-  dikkat plan --config configs/quickstart.toml --corpus my-text.txt --out /data/runs/mine --json
+  dikkat plan --config quickstart --corpus my-text.txt --out /data/runs/mine --json
 The corpus is read and tokenized as for training, and three steps are run and timed. Nothing is written except the tokens of a
 large text, which training then finds (data.cache).)";
   const auto a = std::make_shared<PlanArguments>();

@@ -19,6 +19,7 @@
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
+#include "train/data/corpus_files.h"
 #include "train/text/word_tokenizer.h"
 
 namespace dikkat {
@@ -215,7 +216,10 @@ void check(const SampleArguments& a) {
 int sample_command(const SampleArguments& arguments) {
   start_threads();
   check(arguments);
-  const std::string given = arguments.prompt_file.empty() ? "" : read_file(arguments.prompt_file);
+  std::string given = arguments.prompt_file.empty() ? "" : read_file(arguments.prompt_file);
+  if (given.starts_with(kByteOrderMark)) {  // as of a corpus
+    given.erase(0, kByteOrderMark.size());
+  }
   const TrainedModel trained = load_trained_model(arguments.source, arguments.best);
   tell_of_a_better_checkpoint(arguments.source, arguments.best, trained.checkpoint);
   const bool is_gpt = trained.model->is_gpt();

@@ -61,10 +61,16 @@ std::string shown(const Tokenizer& tokenizer, Token token) { return dumped(token
 /// Writes a new file. Throws InputError where there is one already.
 void write_new(const fs::path& path, const std::string& text) {
   require_input(!fs::exists(path), path.string(), " exists already, and nothing is overwritten; give another --out");
-  if (path.has_parent_path()) {
-    fs::create_directories(path.parent_path());
+  const bool makes_folder = path.has_parent_path() && fs::create_directories(path.parent_path());
+  try {
+    replace_file(path, text);
+  } catch (...) {
+    std::error_code ignored;
+    if (makes_folder) {
+      fs::remove(path.parent_path(), ignored);  // nothing is left behind
+    }
+    throw;
   }
-  replace_file(path, text);
   put(concat(path.string(), "\n"));
 }
 
@@ -247,7 +253,7 @@ void add_tokenizer(Commands& program) {
   Commands tokenizer = program.group("tokenizer", "Train tokenizers, and turn text into token ids and back");
   {
     constexpr const char* kExamples = R"(  dikkat tokenizer train --corpus texts/ --vocab-size 16000 --out my-tokenizer
-  dikkat train --config configs/quickstart.toml --corpus texts/ --set tokenizer.kind=bpe tokenizer.path=my-tokenizer)";
+  dikkat train --config quickstart --corpus texts/ --set tokenizer.kind=bpe tokenizer.path=my-tokenizer)";
     const auto a = std::make_shared<TokenizerTrainArguments>();
     Command command = tokenizer.add("train", "Learn a tokenizer from a corpus", kExamples, [a] { return tokenizer_train_command(*a); });
     command.texts("--corpus", a->corpus, "PATH", kCorpusHelp).required();

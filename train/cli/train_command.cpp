@@ -210,11 +210,11 @@ int resume_command(const ResumeArguments& arguments) {
 }  // namespace
 
 void add_train(Commands& program) {
-  constexpr const char* kExamples = R"(  dikkat train --config configs/quickstart.toml
-  dikkat train --config configs/quickstart.toml --corpus my-text.txt notes/ --out runs/mine --set train.max_steps=500 model.n_layer=6
-  dikkat train --config configs/quickstart.toml --corpus letters/*.txt --init-from runs/mine --set optim.learning_rate=1e-4
-  dikkat train --config configs/quickstart.toml --verify-resume
-  zcat dump.jsonl.gz | grep -v spam | dikkat train --config configs/quickstart.toml --corpus -
+  constexpr const char* kExamples = R"(  dikkat train --config quickstart
+  dikkat train --config quickstart --corpus my-text.txt notes/ --out runs/mine --set train.max_steps=500 model.n_layer=6
+  dikkat train --config quickstart --corpus letters/*.txt --init-from runs/mine --set optim.learning_rate=1e-4
+  dikkat train --config quickstart --verify-resume
+  zcat dump.jsonl.gz | grep -v spam | dikkat train --config quickstart --corpus -
 `dikkat --help-config` explains every key of a configuration.)";
   const auto a = std::make_shared<TrainArguments>();
   Command command = program.add("train", "Train a model on a corpus", kExamples, [a] { return train_command(*a); });

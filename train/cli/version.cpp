@@ -16,13 +16,14 @@ std::string system_libraries() {
 
 }  // namespace
 
-std::string version_line() { return fmt::format("dikkat {}\n", build_info().version); }
+std::string version_line() { return fmt::format("dikkat {} ({})\n", build_info().version, build_info().commit); }
 
 std::string version_report() {
   const BuildInfo& info = build_info();
   const auto line = [](const char* name, const std::string& text) { return fmt::format("{:<13}{}\n", name, text); };
-  return version_line() + line("commit", info.commit) + line("compiler", info.compiler) + line("flags", info.flags) +
-         line("instructions", info.instruction_set) + line("libraries", DIKKAT_LIBRARIES ", " + system_libraries());
+  return fmt::format("dikkat {}\n", info.version) + line("commit", info.commit) + line("compiler", info.compiler) +
+         line("flags", info.flags) + line("instructions", info.instruction_set) +
+         line("libraries", DIKKAT_LIBRARIES ", " + system_libraries());
 }
 
 }  // namespace dikkat

@@ -162,7 +162,7 @@ class Reader {
   void read_groups(const toml::node& node, toml::source_position where) {
     const toml::array* list = node.as_array();
     if (list == nullptr || !std::ranges::all_of(*list, [](const toml::node& item) { return item.is_table(); })) {
-      add(where, "optim.groups is no list of tables, expected [[optim.groups]] on a line of its own before each group");
+      add(where, "optim.groups is not a list of tables, expected [[optim.groups]] on a line of its own before each group");
       return;
     }
     config_.optim.groups.clear();
@@ -195,8 +195,8 @@ class Reader {
       } else {
         const std::string_view near = nearest_word(kNames, key);
         add(name.source().begin,
-            concat("a group of optim.groups has no key ", key, near.empty() ? "" : concat(": did you mean ", near, '?'),
-                   " It has match, role, learning_rate, weight_decay and frozen"));
+            concat("a group of optim.groups has no key ", key, near.empty() ? "" : concat("; did you mean ", near, '?'),
+                   near.empty() ? "; it has" : " It has match, role, learning_rate, weight_decay and frozen"));
       }
       if (!expected.empty()) {
         add(name.source().begin, concat("optim.groups: ", key, " is ", describe(node), ", expected ", expected));

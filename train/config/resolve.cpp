@@ -90,7 +90,9 @@ void validate(const Config& config) {
   check_rates(config.optim, problems);
   check_token_count(config, problems);
   if (config.model.kind == ModelKind::encoder_decoder && !config.data.validation.empty()) {
-    problems.add("data.validation is for texts; of pairs the share data.val_fraction is validated on");
+    problems.add(
+        "data.validation is given, but the corpus holds pairs, expected texts; for pairs, data.val_fraction is the share that is validated "
+        "on");
   }
   problems.throw_if_any();
 }

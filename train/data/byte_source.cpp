@@ -18,12 +18,12 @@ class FileBytes : public ByteSource {
  public:
   FileBytes(const std::string& path, const std::string& name) : name_(name) {
     struct stat before {};
-    require_input(::stat(path.c_str(), &before) == 0, "corpus: cannot open ", name, ": ", errno_text);
+    require_path(::stat(path.c_str(), &before) == 0 ? 0 : errno, "corpus: cannot open ", name);
     require_input(S_ISREG(before.st_mode), "corpus: ", name,
                   " is not a regular file, expected a text file");  // opening a device may act on it
     // The file may have been replaced by a FIFO since stat(). Without O_NONBLOCK, opening it would hang.
     descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    require_input(descriptor_ >= 0, "corpus: cannot open ", name, ": ", errno_text);
+    require_path(descriptor_ >= 0 ? 0 : errno, "corpus: cannot open ", name);
     struct stat status {};
     const bool is_regular = ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
     if (!is_regular) {
@@ -39,7 +39,7 @@ class FileBytes : public ByteSource {
   std::size_t read(char* out, std::size_t bytes) override {
     index got = 0;
     const int error = read_next(descriptor_, {reinterpret_cast<std::byte*>(out), bytes}, got);
-    require_input(error == 0, "corpus: cannot read ", name_, ": ", describe_errno(error));
+    require(error == 0, "corpus: cannot read ", name_, ": ", describe_errno(error));
     return static_cast<std::size_t>(got);
   }
 

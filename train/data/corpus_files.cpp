@@ -215,13 +215,13 @@ CorpusFile copy_of_standard_input() {
   std::vector<std::byte> buffer(kChunk);
   for (index copied = 0, got = 0;; copied += got) {
     const int unread = read_next(STDIN_FILENO, buffer, got);
-    require_input(unread == 0, "corpus: cannot read standard input: ", describe_errno(unread));
+    require(unread == 0, "corpus: cannot read standard input: ", describe_errno(unread));
     if (got == 0) {
       return {.name = "standard input", .path = concat("/proc/self/fd/", file), .copy = std::move(owner)};
     }
     const int unwritten = write_all(file, copied, std::span(buffer).first(static_cast<std::size_t>(got)));
-    require_input(unwritten == 0, "corpus: standard input cannot be copied to ", folder, ": ", describe_errno(unwritten),
-                  "; set TMPDIR to a folder with more free space");
+    require(unwritten == 0, "corpus: standard input cannot be copied to ", folder, ": ", describe_errno(unwritten),
+            "; set TMPDIR to a folder with more free space");
   }
 }
 

@@ -96,7 +96,8 @@ std::vector<ConfigDifference> add_changes(const Config& stored, const Config& no
   const OptimConfig& optim = now.optim;
   if (const index decay_steps = optim.decay_steps;
       ends_at_min_lr(optim.schedule) && now.train.max_steps > std::max(stored.train.max_steps, decay_steps)) {
-    remarks.push_back(concat("steps after ", decay_steps, " train at the lowest learning rate, optim.min_lr = ", double{optim.min_lr},
+    remarks.push_back(concat("steps after ", std::max(index{decay_steps}, optim.warmup_steps),
+                             " train at the lowest learning rate, optim.min_lr = ", double{optim.min_lr},
                              ": the schedule ends there (optim.decay_steps)"));
   }
   return changes;

@@ -84,6 +84,20 @@ TEST(Interface, QuietSaysNothingButResultsWarningsAndErrors) {
   EXPECT_EQ(sampled.err, "") << "not even of a text that outgrew the context";
 }
 
+// OpenMP's runtime then binds the first thread to one core before main() begins; the program starts itself once more from there.
+TEST(Interface, ThreadsThatAreBoundToCoresUseAllOfThem) {
+  const Workspace here;
+  const auto threads_with = [&](const std::string& setting) {
+    const std::string command = "cd " + here.path() + " && env -u OMP_NUM_THREADS -u GOMP_SPINCOUNT -u KMP_BLOCKTIME " + setting +
+                                " " DIKKAT_PROGRAM " train --config tiny.toml --set train.max_steps=1 --out " + setting + " 2>said";
+    EXPECT_EQ(std::system(command.c_str()), 0);  // NOLINT(cert-env33-c,concurrency-mt-unsafe)
+    const std::string said = contents(here / "said");
+    std::smatch found;
+    return std::regex_search(said, found, std::regex("\\d+ thread")) ? found.str() : said;
+  };
+  EXPECT_EQ(threads_with("OMP_PROC_BIND=true"), threads_with("OMP_PROC_BIND=false"));
+}
+
 TEST(Interface, VerifyGivesJson) {
   const Workspace here;
   here.train("run", {"train.max_steps=8"});

@@ -31,6 +31,8 @@ TEST_F(SampleTest, AFileMayHoldThePrompt) {
   const Outcome file = sample({"--prompt-file", "prompt.txt", "--max-new-tokens", "9"});
   EXPECT_EQ(file.code, 0) << file.err;
   EXPECT_EQ(file.out, sample({"--prompt", "the lamp\n", "--max-new-tokens", "9"}).out) << "with its line break";
+  here_.write("marked.txt", "\xEF\xBB\xBFthe lamp\n");
+  EXPECT_EQ(sample({"--prompt-file", "marked.txt", "--max-new-tokens", "9"}).out, file.out) << "without its byte order mark";
   EXPECT_EQ(file.err, "");
 }
 

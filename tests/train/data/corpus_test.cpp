@@ -76,6 +76,18 @@ TEST(Corpus, ReadsFilesInTheOrderGivenByAbsolutePath) {
   EXPECT_EQ(survey(open({a, b}), nullptr).bytes, 14);
 }
 
+// The first page of a process's memory cannot be read: EIO, as from a failing disk. That is not the person's mistake (exit code 1, not 2).
+TEST(Corpus, AReadErrorIsNoBadInput) {
+  try {
+    read({"/proc/self/mem"});
+    FAIL() << "expected an error";
+  } catch (const InputError& error) {
+    FAIL() << "bad input: " << error.what();
+  } catch (const Error& error) {
+    EXPECT_TRUE(std::string(error.what()).ends_with("/mem: Input/output error")) << error.what();
+  }
+}
+
 TEST(Corpus, AFolderStandsForItsTextFilesSortedByPath) {
   const TemporaryFolder folder;
   const std::string z = folder.write("z.txt", "z");
