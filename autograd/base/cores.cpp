@@ -6,10 +6,9 @@
 #include <limits>
 #include <thread>
 
-#if defined(_OPENMP)
-#include <omp.h>
-#endif
 #include <sched.h>
+
+#include "autograd/base/thread_places.h"
 
 namespace dikkat {
 namespace {
@@ -42,21 +41,7 @@ cpu_set_t cores_of_process() noexcept {
   if (::sched_getaffinity(0, sizeof set, &set) != 0) {
     CPU_ZERO(&set);
   }
-#if defined(_OPENMP)
-  for (int place = 0; place < omp_get_num_places(); ++place) {
-    int cores[CPU_SETSIZE] = {};
-    const int count = omp_get_place_num_procs(place);
-    if (count > CPU_SETSIZE) {
-      continue;
-    }
-    omp_get_place_proc_ids(place, cores);
-    for (int i = 0; i < count; ++i) {
-      if (cores[i] < CPU_SETSIZE) {
-        CPU_SET(cores[i], &set);
-      }
-    }
-  }
-#endif
+  add_thread_places(set);
   return set;
 }
 

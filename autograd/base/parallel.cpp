@@ -12,6 +12,7 @@
 
 #include "autograd/base/cores.h"
 #include "autograd/base/error.h"
+#include "autograd/base/thread_places.h"
 #include "autograd/base/tile_loop.h"
 
 namespace dikkat {
@@ -26,6 +27,22 @@ namespace {
 }();
 
 }  // namespace
+
+void add_thread_places(cpu_set_t& cores) noexcept {
+  for (int place = 0; place < omp_get_num_places(); ++place) {
+    int numbers[CPU_SETSIZE];
+    const int count = omp_get_place_num_procs(place);
+    if (count > CPU_SETSIZE) {
+      continue;
+    }
+    omp_get_place_proc_ids(place, numbers);
+    for (int i = 0; i < count; ++i) {
+      if (numbers[i] < CPU_SETSIZE) {
+        CPU_SET(numbers[i], &cores);
+      }
+    }
+  }
+}
 
 int thread_count() { return omp_get_max_threads(); }
 

@@ -10,6 +10,7 @@
 #include "autograd/base/cores.h"
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
+#include "autograd/base/thread_places.h"
 #include "autograd/base/tile_loop.h"
 
 namespace dikkat {
@@ -42,6 +43,8 @@ void run_share(const detail::Tiles& tiles, detail::TileLoop& loop, int thread, i
 }
 
 }  // namespace
+
+void add_thread_places(cpu_set_t&) noexcept {}
 
 int thread_count() { return threads; }
 

@@ -61,7 +61,7 @@ TEST(Validate, AnEncoderDecoderHasNoTextForValidation) {
   c.tokenizer.kind = "word";
   c.data.validation = {"held.tsv"};
   resolve(c);
-  EXPECT_NE(testing::error_of([&] { validate(c); }).find("data.validation is for texts"), std::string::npos);
+  EXPECT_NE(testing::error_of([&] { validate(c); }).find("data.validation is given, but the corpus holds pairs"), std::string::npos);
 }
 
 TEST(Resolve, KeepsWhatIsSet) {
