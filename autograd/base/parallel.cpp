@@ -29,6 +29,9 @@ namespace {
 }  // namespace
 
 void add_thread_places(cpu_set_t& cores) noexcept {
+  if (omp_get_proc_bind() == omp_proc_bind_false) {
+    return;  // no thread is bound; LLVM's runtime has places even so
+  }
   for (int place = 0; place < omp_get_num_places(); ++place) {
     int numbers[CPU_SETSIZE];
     const int count = omp_get_place_num_procs(place);

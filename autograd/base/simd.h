@@ -180,6 +180,20 @@ inline T max(Vec<T> v) {
   return lanes[0];
 }
 
+/// a b + c in each lane, rounded once. An expression is fused only where the compiler sees a chance: with sanitizers clang does not.
+inline Vec<float> fused_multiply_add(Vec<float> a, Vec<float> b, Vec<float> c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_ps(a, b, c);
+#elif defined(__FMA__)
+  return _mm256_fmadd_ps(a, b, c);
+#else
+  for (index i = 0; i < kLanes<float>; ++i) {
+    c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+  }
+  return c;
+#endif
+}
+
 /// Calls f(at, lanes) for the vectors that cover elements begin to end; lanes is Whole for all but a ragged last one.
 template <class T, class F>
 inline void for_vectors(index begin, index end, F&& f) {

@@ -110,8 +110,9 @@ void multiply_tile(index depth, const float* a, index lda, const float* b, Base 
       bs[v] = simd::load(b + v * kLanes<float>);
     }
     for (index row = 0; row < kUsedRows; ++row) {
+      const Vec<float> as = simd::broadcast(a[kPacked ? row : row * lda]);
       for (int v = 0; v < kUsed; ++v) {
-        sums[row][v] += a[kPacked ? row : row * lda] * bs[v];
+        sums[row][v] = simd::fused_multiply_add(as, bs[v], sums[row][v]);
       }
     }
   }
