@@ -84,7 +84,8 @@ TEST(Interface, QuietSaysNothingButResultsWarningsAndErrors) {
   EXPECT_EQ(sampled.err, "") << "not even of a text that outgrew the context";
 }
 
-#if !defined(__clang__)  // a clang build has two OpenMP runtimes, its own and oneDNN's: it sees only the core to which the other has bound it
+#if !defined( \
+    __clang__)  // a clang build has two OpenMP runtimes, its own and oneDNN's: it sees only the core to which the other has bound it
 // OpenMP's runtime then binds the first thread to one core before main() begins; the program starts itself once more from there.
 TEST(Interface, ThreadsThatAreBoundToCoresUseAllOfThem) {
   const Workspace here;
