@@ -144,6 +144,9 @@ std::string unknown_key(std::string_view section, std::string_view name) {
     return concat(owner, "here it is ", foreign->ours, foreign->note.empty() ? "" : concat(" (", foreign->note, ")"));
   }
   const std::string path = section.empty() ? shown(name) : concat(shown(section), '.', shown(name));
+  if (path == "optim.groups") {
+    return "optim.groups is a list of tables: give it in the file, as [[optim.groups]]";
+  }
   if (const std::string nearest = nearest_key(section, name); !nearest.empty()) {
     return concat("unknown key ", path, "; did you mean ", nearest, "?");
   }

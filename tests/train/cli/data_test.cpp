@@ -383,6 +383,7 @@ const RefusedData kRefusedData[] = {
      train("no", {"tokenizer.kind=bpe", "tokenizer.vocab_size=300", "model.vocab_size=100"}),
      {"model.vocab_size is 100"}},
     {"ACacheBelowAFile", train("no", {"data.cache=text.txt/cache"}), {"cannot create the folder", "data.cache"}},
+    {"GroupsOutsideOfAFile", train("no", {"optim.groups=[]"}), {"optim.groups is a list of tables: give it in the file"}},
     {"AnEmptyCache", train("no", {"data.cache="}), {"data.cache is empty, expected a string"}},
     {"UnknownPack", train("no", {"data.pack=tight"}), {"data.pack is \"tight\"", "\"stream\""}},
     {"EncodeOfTwoThings",
