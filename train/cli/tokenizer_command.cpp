@@ -67,7 +67,7 @@ void write_new(const fs::path& path, const std::string& text) {
   } catch (...) {
     std::error_code ignored;
     if (makes_folder) {
-      fs::remove(path.parent_path(), ignored);  // nothing is left behind
+      fs::remove(path.parent_path(), ignored);  // if it is still empty
     }
     throw;
   }
