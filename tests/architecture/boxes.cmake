@@ -12,7 +12,7 @@ set(boxes
   "train/hash:autograd/base train/tasks"
   "train/text:autograd/base train/io"
   "train/data:autograd/base train/io train/tasks train/hash train/text"
-  "train/config:autograd/base autograd/tape layers optim train/text"
+  "train/config:autograd/base autograd/tape layers optim train/io train/text"
   "train/checkpoint:autograd/base train/io train/hash"
   "train/model:autograd/base autograd/tape autograd/ops layers train/text train/data train/config train/checkpoint"
   "train/sample:autograd/base autograd/tape autograd/ops layers train/text"

@@ -89,14 +89,8 @@ std::optional<CheckpointEntry> best_checkpoint(const fs::path& run_directory) {
   if (!is_there(pointer)) {
     return std::nullopt;
   }
-  std::string name;
-  try {
-    const File file = File::open_regular(pointer);
-    name.resize(static_cast<std::size_t>(std::min(file.size(), index{64})));
-    require_done(file.read(0, std::as_writable_bytes(std::span(name))), Operation::read);
-  } catch (const Error& error) {
-    fail_input(pointer.string(), ' ', error.what());
-  }
+  require_input(fs::is_regular_file(pointer), pointer.string(), " is not a regular file");
+  const std::string name = read_bytes(pointer, 64);
   const index step = name.ends_with('\n') ? step_of(name.substr(0, name.size() - 1)) : -1;
   require_input(step >= 0, pointer.string(), " does not name a checkpoint, expected one line such as ", checkpoint_name(700));
   CheckpointEntry entry{step, directory / checkpoint_name(step)};

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <memory>
 #include <set>
@@ -20,6 +19,7 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/data/corpus_files.h"
+#include "train/io/file.h"
 #include "train/text/word_tokenizer.h"
 
 namespace dikkat {
@@ -165,7 +165,7 @@ bool answer(const SampleArguments& arguments, const TrainedModel& trained, const
     const std::string text = tokenizer.decode(found.tokens);
     const auto layers = arguments.attention ? attention_of(model, tokenizer, sources[i], found.tokens) : std::vector<LayerAttention>();
     if (!arguments.json) {
-      put(text + '\n' + (arguments.attention ? table_of(layers, tokenizer, sources[i], found.tokens) : ""));
+      put_text(text + '\n' + (arguments.attention ? table_of(layers, tokenizer, sources[i], found.tokens) : ""));
       continue;
     }
     nlohmann::ordered_json sample{
@@ -182,16 +182,6 @@ bool answer(const SampleArguments& arguments, const TrainedModel& trained, const
     put_json(object);
   }
   return usable.size() == sources.size();
-}
-
-std::string read_file(const std::string& path) {
-  std::error_code missing;
-  require_input(!std::filesystem::is_directory(path, missing), "the prompt file ", path, " is a folder, expected a text file");
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  require_input(file.good(), "the prompt file ", path, " cannot be read, expected a text file");
-  return text.str();
 }
 
 /// Throws InputError for options that do not go together, before a model is loaded.
@@ -216,7 +206,7 @@ void check(const SampleArguments& a) {
 int sample_command(const SampleArguments& arguments) {
   start_threads();
   check(arguments);
-  std::string given = arguments.prompt_file.empty() ? "" : read_file(arguments.prompt_file);
+  std::string given = arguments.prompt_file.empty() ? "" : read_bytes(arguments.prompt_file);
   if (given.starts_with(kByteOrderMark)) {  // as of a corpus
     given.erase(0, kByteOrderMark.size());
   }

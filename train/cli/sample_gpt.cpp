@@ -85,7 +85,7 @@ class Queue {
  private:
   static void show(const std::string& text) {
     if (!text.empty()) {
-      put(text);
+      put_text(text);
       flush_results();
     }
   }

@@ -44,6 +44,11 @@ void warn(std::string_view line, int indent, std::string_view between) {
 
 void put(std::string_view text) { require_output(std::fwrite(text.data(), 1, text.size(), stdout) == text.size()); }
 
+void put_text(std::string_view text) {
+  static const bool is_terminal = ::isatty(STDOUT_FILENO) == 1;
+  is_terminal ? put(for_terminal(text)) : put(text);
+}
+
 void flush_results() { require_output(std::fflush(stdout) == 0); }
 
 void announce_standard_input(const std::string& what) {

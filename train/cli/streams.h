@@ -23,6 +23,8 @@ void warn(std::string_view line, int indent = 0, std::string_view between = " ")
 
 /// Writes results. Throws Error if standard output cannot be written (a closed pipe, a full disk).
 void put(std::string_view text);
+/// The same for a text that a model wrote: on a terminal, which would obey them, its control characters are escaped.
+void put_text(std::string_view text);
 /// Throws Error if results could not be written.
 void flush_results();
 

@@ -253,7 +253,7 @@ void add_tokenizer(Commands& program) {
   Commands tokenizer = program.group("tokenizer", "Train tokenizers, and turn text into token ids and back");
   {
     constexpr const char* kExamples = R"(  dikkat tokenizer train --corpus texts/ --vocab-size 16000 --out my-tokenizer
-  dikkat train --config quickstart --corpus texts/ --set tokenizer.kind=bpe tokenizer.path=my-tokenizer)";
+  dikkat train --config quickstart --corpus texts/ --set tokenizer.path=my-tokenizer)";
     const auto a = std::make_shared<TokenizerTrainArguments>();
     Command command = tokenizer.add("train", "Learn a tokenizer from a corpus", kExamples, [a] { return tokenizer_train_command(*a); });
     command.texts("--corpus", a->corpus, "PATH", kCorpusHelp).required();

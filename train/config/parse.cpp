@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <system_error>
 
 #include <toml++/toml.h>
@@ -12,12 +11,13 @@
 #include "train/config/problems.h"
 #include "train/config/reading.h"
 #include "train/config/syntax.h"
+#include "train/io/file.h"
 
 namespace dikkat {
 namespace schema {
 namespace {
 
-constexpr std::size_t kMaxBytes = 1 << 20;
+constexpr index kMaxBytes = 1 << 20;
 
 std::string describe(const toml::node& node) {
   switch (node.type()) {
@@ -219,7 +219,7 @@ std::string located(std::string_view source_name, toml::source_position where, s
 }
 
 toml::table parse_toml(std::string_view text, std::string_view source_name) {
-  require_input(text.size() <= kMaxBytes, source_name, ": more than ", kMaxBytes,
+  require_input(static_cast<index>(text.size()) <= kMaxBytes, source_name, ": more than ", kMaxBytes,
                 " bytes, expected a configuration; is this the text to train on? That is given by --corpus or data.corpus");
   require_input(!nests_too_deep(text), source_name, ": sections nest too deep, expected lines such as n_layer = 4 under [model]");
   try {
@@ -230,19 +230,11 @@ toml::table parse_toml(std::string_view text, std::string_view source_name) {
   }
 }
 
-std::string read_file(const std::filesystem::path& path) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  require_input(std::filesystem::exists(status), path.string(),
+std::string configuration_in(const std::filesystem::path& path) {
+  require_input(is_there(path), path.string(),
                 ": there is no such file, expected a configuration in TOML, or the name of one that comes with dikkat, such as quickstart");
-  require_input(!std::filesystem::is_directory(status), path.string(), ": is a folder, expected a configuration file in TOML");
-  std::ifstream file(path, std::ios::binary);
-  require_input(file.is_open(), path.string(), ": cannot be read; check its permissions");
-  std::string text(kMaxBytes + 1, '\0');  // one byte more than a configuration may have, even of a file without an end
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  require_input(!file.bad(), path.string(), ": reading failed");
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  return text;
+  require_input(!std::filesystem::is_directory(path), path.string(), ": is a folder, expected a configuration file in TOML");
+  return read_bytes(path, kMaxBytes + 1);
 }
 
 /// A relative path that is not there, but is beside the file.
@@ -262,7 +254,7 @@ void find_beside(const std::filesystem::path& file, std::string& entry) {
 
 Reading read_toml(const Key& key, std::string_view text) {
   const auto bad = [&](std::string_view why) { return Reading{.value = {}, .problem = mismatch(key, in_quotes(text), why)}; };
-  if (text.size() > kMaxBytes || text.find('\n') != std::string_view::npos || nests_too_deep(text)) {
+  if (static_cast<index>(text.size()) > kMaxBytes || text.find('\n') != std::string_view::npos || nests_too_deep(text)) {
     return bad("write it on one line");
   }
   try {
@@ -292,7 +284,7 @@ Config parse_config(std::string_view toml, std::string_view source_name, const C
 }
 
 Config load_config(const std::filesystem::path& path, const Config& base) {
-  Config config = parse_config(schema::read_file(path), path.string(), base);
+  Config config = parse_config(schema::configuration_in(path), path.string(), base);
   for (std::vector<std::string>* paths : {&config.data.corpus, &config.data.validation}) {
     for (std::string& entry : *paths) {
       schema::find_beside(path, entry);

@@ -36,7 +36,7 @@ void check_heads(const TransformerConfig& model, schema::Problems& problems) {
 }
 
 void check_tokenizer(const Config& config, schema::Problems& problems) {
-  if (config.model.kind == ModelKind::encoder_decoder && config.tokenizer.kind != "word") {
+  if (config.model.kind == ModelKind::encoder_decoder && config.tokenizer.path.empty() && config.tokenizer.kind != "word") {
     problems.add(concat("tokenizer.kind is \"", config.tokenizer.kind,
                         "\", expected \"word\": model.kind = \"encoder_decoder\" needs marks for start, end and padding"));
   }

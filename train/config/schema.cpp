@@ -200,7 +200,7 @@ constexpr Key kKeys[] = {
 
     tokenizer<&TokenizerConfig::kind>("kind", fixed(one_of(kTokenizerNames)),
                                       "A token is a byte, a character (Unicode code point), a word (what stands between white space), or a "
-                                      "piece of a word that byte pair encoding has learnt (GPT-2's way)."),
+                                      "piece of a word that byte pair encoding has learnt (GPT-2's way). A tokenizer from path keeps its own kind."),
     tokenizer<&TokenizerConfig::vocab_size>("vocab_size", where(learns_bpe, fixed(between(257, 1 << 24))),
                                             "Of bpe: tokens to learn, the 256 bytes and <|endoftext|> among them."),
     tokenizer<&TokenizerConfig::min_count>("min_count", where(learns_words, fixed(at_least(1))),

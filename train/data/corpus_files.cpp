@@ -265,7 +265,7 @@ void require_text(std::string_view text, std::size_t offset, const std::string& 
     const bool utf16 = offset == 0 && (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"));
     fail_input("corpus: ", name, " is not text: it has a NUL byte at byte ", offset + nul,
                utf16 ? "; it looks like UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"
-                     : ", expected a text file; the byte tokenizer reads any file (tokenizer.kind = \"byte\")");
+                     : ", expected a text file; a GPT with the byte tokenizer reads any file (tokenizer.kind = \"byte\")");
   }
 }
 

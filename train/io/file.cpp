@@ -131,6 +131,12 @@ File File::open_regular(const std::filesystem::path& path) {
   return file;
 }
 
+int File::open_any(const std::filesystem::path& path) {
+  return attempt(nullptr, Operation::open, [&] { return descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY); });
+}
+
+int File::read_next(std::span<std::byte> out, index& got) const { return dikkat::read_next(descriptor_, out, got); }
+
 int File::read(index offset, std::span<std::byte> out) const { return read_at(faults_, descriptor_, offset, out); }
 
 int File::write(index offset, std::span<const std::byte> bytes) { return write_at(faults_, descriptor_, offset, bytes); }
@@ -204,6 +210,20 @@ std::filesystem::path set_aside(const std::filesystem::path& path) {
   const int error = rename_file(path, aside, nullptr);
   require(error == 0, path.string(), ": cannot be renamed: ", describe_errno(error));
   return aside;
+}
+
+std::string read_bytes(const std::filesystem::path& path, index most) {
+  File file;
+  require_path(file.open_any(path), path.string(), ": cannot be read");
+  std::string text;
+  for (index got = 1; got > 0;) {
+    const auto before = static_cast<index>(text.size());
+    text.resize(static_cast<std::size_t>(before + std::min(most - before, index{1} << 16)));
+    const int error = file.read_next(std::as_writable_bytes(std::span(text)).subspan(static_cast<std::size_t>(before)), got);
+    require_path(error, path.string(), ": cannot be read");
+    text.resize(static_cast<std::size_t>(before + got));
+  }
+  return text;
 }
 
 void replace_file(const std::filesystem::path& path, std::string_view text) {

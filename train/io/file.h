@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,11 @@ class File {
   /// ..."), and for a file that is missing or unreadable; Error for a failure that may be temporary (a failing disk, too many open files).
   /// Messages do not have the path.
   static File open_regular(const std::filesystem::path& path);
+
+  /// Opens what has this name for reading, a pipe or device too.
+  [[nodiscard]] int open_any(const std::filesystem::path& path);
+  /// Reads the next bytes: `got` bytes, 0 only at the end.
+  [[nodiscard]] int read_next(std::span<std::byte> out, index& got) const;
 
   /// Fills all of `out` from byte `offset` on; ENODATA if the file ends before.
   [[nodiscard]] int read(index offset, std::span<std::byte> out) const;
@@ -80,6 +86,10 @@ void require_done(int error, Operation operation);
 std::filesystem::path name_aside(const std::filesystem::path& path);
 /// Renames the file to name_aside() and returns that. Throws Error if it cannot be renamed.
 std::filesystem::path set_aside(const std::filesystem::path& path);
+
+/// The bytes of a file or pipe, of a longer one the first `most`. Throws InputError for a wrong path or a folder; Error for a failure that
+/// may be temporary (a failing disk). Messages begin with the path.
+std::string read_bytes(const std::filesystem::path& path, index most = std::numeric_limits<index>::max());
 
 /// Atomically replaces the file at `path` by one with this text. On failure the file is unchanged and Error is thrown.
 void replace_file(const std::filesystem::path& path, std::string_view text);

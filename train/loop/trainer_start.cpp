@@ -108,7 +108,9 @@ std::vector<ConfigDifference> add_changes(const Config& stored, const Config& no
 TrainingData data_of_new_run(Config& config, std::optional<CheckpointFile>& origin, const LoadingProgress& progress) {
   make_absolute(config);
   if (config.train.init_from.empty()) {
-    return load_training_data(config, nullptr, progress);
+    TrainingData data = load_training_data(config, nullptr, progress);
+    config.tokenizer.kind = data.tokenizer->kind();  // of tokenizer.path, if that is given
+    return data;
   }
   origin.emplace(open_checkpoint(config.train.init_from, Pick::newest));
   adopt_model(config, *origin);

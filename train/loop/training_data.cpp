@@ -27,10 +27,11 @@ constexpr index kWorthKeeping = index{8} << 20;  // bytes of text; fewer are tok
 bool reads_pairs(const Config& config) { return config.model.kind == ModelKind::encoder_decoder; }
 bool by_document(const Config& config) { return config.data.pack == Packing::document; }
 
-CorpusOptions corpus_options(const Config& config) {
+/// `tokenizer`: the one that there is, or nullptr.
+CorpusOptions corpus_options(const Config& config, const Tokenizer* tokenizer) {
   return {.text_field = config.data.text_field,
           .replace_invalid = config.data.invalid_utf8 == InvalidUtf8::replace,
-          .any_bytes = tokenizer_kind(config.tokenizer.kind, "tokenizer.kind").any_bytes};
+          .any_bytes = tokenizer_kind(tokenizer != nullptr ? tokenizer->kind() : config.tokenizer.kind, "tokenizer.kind").any_bytes};
 }
 
 TokenizerOptions tokenizer_options(const TokenizerConfig& config) {
@@ -42,13 +43,7 @@ std::unique_ptr<Tokenizer> known_tokenizer(const Config& config, const KnownCorp
   if (known != nullptr) {
     return tokenizer_from_json(known->tokenizer);
   }
-  if (config.tokenizer.path.empty()) {
-    return nullptr;
-  }
-  auto tokenizer = open_tokenizer(config.tokenizer.path);
-  require_input(tokenizer->kind() == config.tokenizer.kind, config.tokenizer.path, " holds a tokenizer of the kind \"", tokenizer->kind(),
-                "\", but tokenizer.kind is \"", config.tokenizer.kind, "\"; set it to that kind");
-  return tokenizer;
+  return config.tokenizer.path.empty() ? nullptr : open_tokenizer(config.tokenizer.path);
 }
 
 void require_known(const Config& config, const KnownCorpus* known, const std::string& fingerprint) {
@@ -104,18 +99,18 @@ void note_skipped(const Corpus& corpus, std::vector<std::string>& notes) {
   }
 }
 
-/// Removes files from the default folder until it keeps its limit, and notes that for the user. `file` was just written there, and is in
-/// use.
-void note_kept(const std::string& folder, const std::string& file, std::vector<std::string>& notes) {
+/// Removes files from the default folder until it keeps at most `limit` bytes, and notes that for the user. `file` was just written there,
+/// and is in use.
+void note_kept(const std::string& folder, const std::string& file, index limit, std::vector<std::string>& notes) {
   const auto bytes_of = [](const std::vector<KeptTokens>& all) {
     return std::accumulate(all.begin(), all.end(), 0.0,
                            [](double sum, const KeptTokens& one) { return sum + static_cast<double>(one.bytes); });
   };
   const auto megabytes = [](double bytes) { return grouped_digits(static_cast<index>(std::ceil(bytes * 1e-6))) + " MB"; };
-  const auto removed = remove_kept_tokens(folder, token_folder_limit());
+  const auto removed = remove_kept_tokens(folder, limit);
   notes.push_back(concat("the tokens of this text are kept in ", file, " for later runs; files there have ",
-                         megabytes(bytes_of(kept_tokens(folder))), " in all, at most ",
-                         megabytes(static_cast<double>(token_folder_limit())), " (DIKKAT_CACHE_GB)",
+                         megabytes(bytes_of(kept_tokens(folder))), " in all, at most ", megabytes(static_cast<double>(limit)),
+                         " (DIKKAT_CACHE_GB)",
                          removed.empty() ? "" : concat("; ", megabytes(bytes_of(removed)), " of the least recently used were removed"),
                          "; see `dikkat cache`"));
 }
@@ -139,13 +134,14 @@ TokenizedCorpus tokens_of(const Config& config, bool is_ours, const Corpus& corp
       folder = "auto";
     }
     const bool is_default = folder == "auto";
+    const index limit = is_default ? token_folder_limit() : 0;
     if (is_default) {
       folder = facts.bytes < kWorthKeeping ? "off" : default_token_folder().value_or("off");
     }
     TokenizedCorpus tokens = folder == "off" ? tokenize(corpus, tokenizer, split, tell, facts.fingerprint)
                                              : tokenize_once(folder, facts.fingerprint, corpus, tokenizer, split, tell);
     if (is_default && !tokens.file.empty()) {
-      note_kept(folder, tokens.file, notes);
+      note_kept(folder, tokens.file, limit, notes);
     }
     return tokens;
   });
@@ -161,9 +157,10 @@ std::function<void(index)> telling_of_reading(const LoadingProgress& progress) {
 
 TrainingData load_text(const Config& config, const KnownCorpus* known, const LoadingProgress& progress) {
   const bool has_validation = !config.data.validation.empty();
-  const Corpus corpus = open_corpus(config.data.corpus, corpus_options(config));
-  const Corpus held_out = has_validation ? open_corpus(config.data.validation, corpus_options(config)) : Corpus();
   TrainingData data{.tokenizer = known_tokenizer(config, known)};
+  const CorpusOptions options = corpus_options(config, data.tokenizer.get());
+  const Corpus corpus = open_corpus(config.data.corpus, options);
+  const Corpus held_out = has_validation ? open_corpus(config.data.validation, options) : Corpus();
   note_skipped(corpus, data.notes);
   note_skipped(held_out, data.notes);
 
@@ -347,7 +344,7 @@ EvaluationText load_evaluation_text(const Config& config, const Tokenizer& token
     const index bytes = bytes_of(tokens, tokenizer);
     text = evaluation_text(config, tokenizer, std::move(tokens), bytes);
   } else {
-    const Corpus corpus = open_corpus(paths, corpus_options(config));
+    const Corpus corpus = open_corpus(paths, corpus_options(config, &tokenizer));
     const CorpusFacts facts = survey(corpus, nullptr, telling_of_reading(progress));
     std::vector<std::string> notes;
     note_skipped(corpus, notes);

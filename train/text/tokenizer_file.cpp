@@ -1,12 +1,10 @@
 #include "train/text/tokenizer_file.h"
 
-#include <cerrno>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include <nlohmann/json.hpp>
 
+#include "train/io/file.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/char_tokenizer.h"
 #include "train/text/characters.h"
@@ -18,16 +16,12 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string contents(const fs::path& path) {
-  constexpr std::uintmax_t kMost = std::uintmax_t{256} << 20;
-  std::error_code error;
-  require_input(fs::is_regular_file(path, error), "tokenizer: ", path.string(),
-                fs::exists(path, error) ? " is not a regular file" : " does not exist",
+  constexpr index kMost = index{256} << 20;
+  require_input(is_there(path) && fs::is_regular_file(path), "tokenizer: ", path.string(),
+                is_there(path) ? " is not a regular file" : " does not exist",
                 ", expected a tokenizer.json, or vocab.bpe and encoder.json beside each other, or a folder with one of these");
-  const std::uintmax_t size = fs::file_size(path, error);
-  require_input(!error && size <= kMost, "tokenizer: ", path.string(), " has ", size, " bytes, expected at most ", kMost);
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  require_input(file && text.size() == size, "tokenizer: cannot read ", path.string(), ": ", errno_text);
+  std::string text = read_bytes(path, kMost + 1);
+  require_input(static_cast<index>(text.size()) <= kMost, "tokenizer: ", path.string(), " has more than ", kMost, " bytes");
   return text;
 }
 

@@ -82,10 +82,12 @@ TEST(CorpusCommand, CountsTheTokensOfARunsTokenizer) {
   const Workspace here;
   ASSERT_EQ(here.run(train("run", {"tokenizer.kind=bpe", "tokenizer.vocab_size=280"})).code, 0);
   EXPECT_EQ(json_of(here.run({"corpus", "inspect", "text.txt", "--tokenizer", "run", "--json"}))["tokenizer"]["vocab_size"], 280);
-  const Outcome again = here.run(train("again", {"tokenizer.kind=bpe", "tokenizer.path=run"}));
+  const Outcome again = here.run(train("again", {"tokenizer.path=run"}));
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(here.run({"tokenizer", "encode", "again", "--text", "a lamp"}).out,
             here.run({"tokenizer", "encode", "run", "--text", "a lamp"}).out);
+  EXPECT_TRUE(contains(contents(here / "again/config.toml"), "kind = \"bpe\""));
+  EXPECT_EQ(here.run({"resume", "again", "--set", "train.max_steps=5"}).code, 0);
 }
 
 TEST(Corpus, FilesThatAreNoTextAreSkippedAndReported) {
@@ -375,9 +377,6 @@ const RefusedData kRefusedData[] = {
      {"tokenizer.vocab_size is 256", "from 257"}},
     {"NameOfGpt2", train("no", {"tokenizer.kind=gpt2"}), {"did you mean \"bpe\"?"}},
     {"ATokenizerThatIsMissing", train("no", {"tokenizer.kind=bpe", "tokenizer.path=nowhere"}), {"nowhere", "does not exist", "vocab.bpe"}},
-    {"ATokenizerOfAnotherKind",
-     train("no", {"tokenizer.path=bytes.json", "tokenizer.kind=char"}),
-     {"holds a tokenizer of the kind \"byte\""}},
     {"ATokenizerThatIsDamaged", train("no", {"tokenizer.kind=bpe", "tokenizer.path=damaged.json"}), {"damaged.json", "not valid JSON"}},
     {"AVocabularyLargerThanTheModels",
      train("no", {"tokenizer.kind=bpe", "tokenizer.vocab_size=300", "model.vocab_size=100"}),

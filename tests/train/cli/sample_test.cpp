@@ -92,8 +92,8 @@ TEST_F(SampleTest, RefusesWhatDoesNotGoTogether) {
       {{"--min-p", "1"}, "min-p is 1, expected 0 or more, below 1"},
       {{"--repetition-penalty", "0"}, "repetition-penalty is 0, expected more than 0"},
       {{"--prompt", "x", "--prompt-file", "prompt.txt"}, "--prompt and --prompt-file both give a prompt"},
-      {{"--prompt-file", "nowhere.txt"}, "nowhere.txt cannot be read, expected a text file"},
-      {{"--prompt-file", "."}, "the prompt file . is a folder, expected a text file"},
+      {{"--prompt-file", "nowhere.txt"}, "nowhere.txt: cannot be read: No such file or directory"},
+      {{"--prompt-file", "."}, ".: cannot be read: Is a directory"},
       {{"--stop", ""}, "--stop is empty"},
       {{"--logprobs"}, "--logprobs is for --json"},
       {{"-i", "--num-samples", "2"}, "so it cannot be combined with --num-samples"},
@@ -154,6 +154,17 @@ TEST_F(SampleTest, AtATerminalAnInterruptEndsTheAnswerAndNotTheSession) {
   struct stat status {};
   ASSERT_EQ(::stat((here_ / "state/dikkat/history").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777U, 0600U) << "what one types is nobody else's business";
+}
+
+TEST_F(SampleTest, ATerminalIsShownControlCharactersAndDoesNotObeyThem) {
+  here_.write("prompt", "the \x1b[2J\x07 \xc2\x9b lamp");
+  const Words words = {"sample", "bytes", "--prompt-file", "prompt", "--max-new-tokens", "1"};
+  ASSERT_EQ(here_.train("bytes", {"tokenizer.kind=byte", "train.max_steps=1"}).code, 0);
+  Terminal terminal;
+  Program program(here_.here(words, {.out = terminal.name()}));
+  EXPECT_EQ(program.wait().code, 0);
+  EXPECT_TRUE(contains(terminal.shown(), "the \\u001B[2J\\u0007 \\u009B lamp")) << terminal.shown();
+  EXPECT_TRUE(contains(here_.run(words).out, "the \x1b[2J\x07 \xc2\x9b lamp")) << "a file has the bytes";
 }
 
 TEST_F(SampleTest, TerminationEndsASessionThatWaits) {
