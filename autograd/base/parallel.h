@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
@@ -104,6 +105,14 @@ template <class P, class F>
 void parallel_for_uneven(index tiles, Work work, P&& on_thread, F&& f) {
   detail::run_tiles({tiles, false, work, detail::kTileFunction<std::remove_reference_t<F>>, &f,
                      detail::kThreadFunction<std::remove_reference_t<P>>, &on_thread});
+}
+
+/// Calls f(begin, end) for consecutive ranges that cover 0 to n - 1, one range for each thread and all of about the same length. Ranges
+/// depend on the number of threads, so what f computes for an element must not depend on the range. on_thread() is as above.
+template <class P, class F>
+void parallel_ranges(index n, Work work, P&& on_thread, F&& f) {
+  const index ranges = work.multiply_adds < kLeastWork.multiply_adds ? 1 : std::min<index>(thread_count(), std::max<index>(n, 1));
+  parallel_for(ranges, work, on_thread, [&](index i) { f(n * i / ranges, n * (i + 1) / ranges); });
 }
 
 /// Calls f(begin, end) for consecutive blocks of at most `block` of the n elements.
