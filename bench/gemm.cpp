@@ -9,8 +9,10 @@
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/philox.h"
+#include "autograd/kernels/gemm_eigen.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
+#include "bench/onednn.h"
 #include "bench/program.h"
 
 namespace dikkat::bench {
@@ -18,7 +20,7 @@ namespace {
 
 struct Arguments {
   std::vector<std::string> models = {"gpt2", "char"};
-  std::vector<std::string> libraries = {"used"};
+  std::vector<std::string> libraries = {"own"};
   index rows = 0;       // of x; 0: a batch of the model
   double budget = 0.3;  // seconds for one product
   bool json = false;
@@ -51,10 +53,7 @@ std::vector<float> numbers(index count, const char* what) {
 
 /// The library for each name that --library takes.
 const std::map<std::string, void (*)(const kernels::Gemm<float>&)> kLibraries = {
-    {"used", [](const kernels::Gemm<float>& p) { kernels::gemm<float>(p); }},
-    {"onednn", [](const kernels::Gemm<float>& p) { kernels::gemm_by<float>(kernels::GemmLibrary::onednn, p); }},
-    {"packed", [](const kernels::Gemm<float>& p) { kernels::gemm_by<float>(kernels::GemmLibrary::packed, p); }},
-    {"eigen", [](const kernels::Gemm<float>& p) { kernels::gemm_by<float>(kernels::GemmLibrary::eigen, p); }}};
+    {"own", kernels::gemm<float>}, {"eigen", kernels::gemm_eigen<float, float>}, {"onednn", onednn_gemm}};
 
 /// As many runs as fit into the budget, but at least three.
 template <class F>
@@ -139,10 +138,9 @@ int main(int argc, char** argv) {
   app.add_option("--model", a.models, "Model whose products are timed: gpt2, char, or both")
       ->delimiter(',')
       ->check(CLI::IsMember({"gpt2", "char"}));
-  app.add_option("--library", a.libraries,
-                 "Library: used (the one that training uses), onednn, packed (our own), eigen; several are timed in turn")
+  app.add_option("--library", a.libraries, "Library: own, eigen, or onednn (if it was found at build time); several are timed in turn")
       ->delimiter(',')
-      ->check(CLI::IsMember({"used", "onednn", "packed", "eigen"}));
+      ->check(CLI::IsMember({"own", "eigen", "onednn"}));
   app.add_option("--rows", a.rows, "Rows of x; 0: those of a batch of the model")->capture_default_str()->check(CLI::Range(0, 1 << 20));
   app.add_option("--budget", a.budget, "Seconds for each product")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_flag("--json", a.json, "Print one JSON object");

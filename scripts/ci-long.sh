@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The checks that are too slow for every commit: all tests under the sanitizers, with clang, in a portable build, and without oneDNN.
+# The checks that are too slow for every commit: all tests under the sanitizers, with clang, and in a portable build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -43,8 +43,3 @@ say "portable (AVX2), every source with its own includes: build and run all test
 cmake --preset dev -B build/portable-dev -DDIKKAT_MARCH=x86-64-v3 -DDIKKAT_BENCH=OFF -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null
 cmake --build build/portable-dev
 ctest --test-dir build/portable-dev --output-on-failure -j "$(nproc)"
-
-say "without oneDNN: build and run all tests"
-cmake --preset dev -B build/own-gemm -DDIKKAT_ONEDNN=OFF -DDIKKAT_BENCH=OFF >/dev/null
-cmake --build build/own-gemm
-ctest --test-dir build/own-gemm --output-on-failure -j "$(nproc)"

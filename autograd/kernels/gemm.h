@@ -23,22 +23,9 @@ struct Gemm {
   bool lower = false;  // C is symmetric: elements above the diagonal need not be computed, and are undefined then
 };
 
-enum class GemmLibrary { onednn, packed, eigen };  // packed is our own product
-
-/// f32: oneDNN on AVX-512 if it was built in, otherwise our own product. f64, and f64 sums of f32 operands: Eigen. The shape alone decides
-/// how C is split into blocks, and one thread computes a block, so the bits do not depend on the number of threads. Few rows times a
-/// transposed B go to gemm_few_rows(), which reads B in place.
+/// f32: our own product. f64, and f64 sums of f32 operands: Eigen. An element's bits depend on its row of op(A), its column of op(B) and k
+/// alone, and not on the number of threads. Few rows times a transposed B go to gemm_few_rows(), which reads B in place.
 template <class Operand, class Sum = Operand>
 void gemm(const Gemm<Operand, Sum>& problem);
-
-/// The library that gemm<float> uses.
-GemmLibrary gemm_library() noexcept;
-
-/// The same with a given library, for tests. Throws Error if the library was not built in or does not have the type.
-template <class T>
-void gemm_by(GemmLibrary library, const Gemm<T>& problem);
-
-/// Whether this thread is inside the matrix library now. Tests use it to ignore the library's allocations.
-bool inside_gemm_library() noexcept;
 
 }  // namespace dikkat::kernels

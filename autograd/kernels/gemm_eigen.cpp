@@ -1,10 +1,11 @@
 #define EIGEN_DONT_PARALLELIZE  // otherwise Eigen uses threads of its own, and the bits depend on their number
+#include "autograd/kernels/gemm_eigen.h"
+
 #include <algorithm>
 
 #include <Eigen/Core>
 
 #include "autograd/base/parallel.h"
-#include "autograd/kernels/gemm_libraries.h"
 
 namespace dikkat::kernels {
 namespace {
@@ -20,9 +21,17 @@ const bool cache_sizes_set = [] {
   return true;
 }();
 
+/// Rows of C in a block, which one thread computes: enough blocks for some threads, and enough rows for Eigen. From the shape alone, since
+/// Eigen's order of sums depends on the size of what it multiplies.
+index rows_of_block(index m) {
+  constexpr index kRows = 128;
+  constexpr index kRowUnit = 16;
+  const index blocks = m <= 2 * kRowUnit ? 1 : round_up(ceil_div(m, kRows), 4);
+  return round_up(ceil_div(m, blocks), kRowUnit);
+}
+
 template <class Operand, class Sum>
 void multiply_block(const Gemm<Operand, Sum>& p, index begin, index end) {
-  const InsideLibrary inside;
   const index rows = end - begin;
   const View<Operand> a_in_memory(p.transpose_a ? p.a + begin : p.a + begin * p.lda, p.transpose_a ? p.k : rows, p.transpose_a ? rows : p.k,
                                   Eigen::OuterStride<>(p.lda));
@@ -51,11 +60,10 @@ void multiply_block(const Gemm<Operand, Sum>& p, index begin, index end) {
 
 template <class Operand, class Sum>
 void gemm_eigen(const Gemm<Operand, Sum>& problem) {
-  const GemmBlocks blocks = gemm_blocks(problem.m);
-  parallel_for(blocks.count, Work::products(problem.m, problem.n, problem.k), [&](index block) {
-    const index begin = block * blocks.rows;
-    multiply_block(problem, begin, std::min(begin + blocks.rows, problem.m));
-  });
+  if (problem.m > 0 && problem.n > 0) {
+    parallel_blocks(problem.m, rows_of_block(problem.m), Work::products(problem.m, problem.n, problem.k),
+                    [&](index begin, index end) { multiply_block(problem, begin, end); });
+  }
 }
 
 template void gemm_eigen(const Gemm<float>&);

@@ -25,10 +25,6 @@ std::span<const int> iteration_groups(index rows, index cols) {
   return std::max(rows, cols) < 2 * std::min(rows, cols) ? std::span<const int>(kSquare) : kLong;
 }
 
-/// Our own f32 product leaves out what lies above the diagonal, and is the fastest for matrices that stay in a core's cache.
-void multiply(const Gemm<float>& p) { gemm_by(GemmLibrary::packed, p); }
-void multiply(const Gemm<double>& p) { gemm(p); }
-
 // Separate functions with __restrict arguments: only then does gcc know that nothing overlaps, and vectorise the loops.
 
 template <class T>
@@ -93,7 +89,7 @@ void complete(index n, T* c) {
 /// to (n, n) = A B, all of them symmetric, which holds for polynomials of one matrix.
 template <class T>
 void multiply_symmetric(index n, const T* a, const T* b, T* to) {
-  multiply({.m = n, .n = n, .k = n, .a = a, .lda = n, .b = b, .ldb = n, .c = to, .ldc = n, .lower = true});
+  gemm<T>({.m = n, .n = n, .k = n, .a = a, .lda = n, .b = b, .ldb = n, .c = to, .ldc = n, .lower = true});
 }
 
 /// to (n, n) = a I + b A + c A^2.
@@ -120,18 +116,18 @@ const T* orthogonalise(index rows, index cols, T* x, T* other, T* square) {
   T* product = p + n * n;  // of this group's polynomials
   T* next = product + n * n;
   for (const int iterations : iteration_groups(rows, cols)) {
-    multiply({.m = n,
-              .n = n,
-              .k = m,
-              .a = x,
-              .lda = cols,
-              .transpose_a = tall,
-              .b = x,
-              .ldb = cols,
-              .transpose_b = !tall,
-              .c = a,
-              .ldc = n,
-              .lower = true});
+    gemm<T>({.m = n,
+             .n = n,
+             .k = m,
+             .a = x,
+             .lda = cols,
+             .transpose_a = tall,
+             .b = x,
+             .ldb = cols,
+             .transpose_b = !tall,
+             .c = a,
+             .ldc = n,
+             .lower = true});
     complete(n, a);
     for (int i = 0; i < iterations; ++i) {
       polynomial(n, a, p);
@@ -150,9 +146,9 @@ const T* orthogonalise(index rows, index cols, T* x, T* other, T* square) {
       }
     }
     if (tall) {
-      multiply({.m = rows, .n = n, .k = n, .a = x, .lda = cols, .b = product, .ldb = n, .c = other, .ldc = cols});
+      gemm<T>({.m = rows, .n = n, .k = n, .a = x, .lda = cols, .b = product, .ldb = n, .c = other, .ldc = cols});
     } else {
-      multiply({.m = n, .n = cols, .k = n, .a = product, .lda = n, .b = x, .ldb = cols, .c = other, .ldc = cols});
+      gemm<T>({.m = n, .n = cols, .k = n, .a = product, .lda = n, .b = x, .ldb = cols, .c = other, .ldc = cols});
     }
     std::swap(x, other);
   }

@@ -22,7 +22,6 @@ set(boxes
 # What is behind a seam: a pattern of includes, or of what may go wrong without being seen, then the files (patterns too) that alone may have it.
 set(seams
   "#include <omp\\.h>|#pragma omp=>autograd/base/parallel\\.cpp"
-  "#include <[^>]*dnnl=>autograd/kernels/gemm_onednn\\.cpp"
   "#include <Eigen/=>autograd/kernels/gemm_eigen\\.cpp"
   "#include <hdf5=>train/checkpoint/[^/]+\\.(h|cpp)"
   "#include <toml\\+\\+=>train/config/[^/]+\\.(h|cpp)"

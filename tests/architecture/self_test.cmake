@@ -42,7 +42,6 @@ expect("lies in no box" layers/bad.h "#include \"tests/support.h\"" tests/suppor
 expect("autograd/tape/bad.cpp: has '#include <omp.h>'" autograd/tape/bad.cpp "#include <omp.h>")
 expect("layers/bad.h: has '#pragma omp" layers/bad.h "#pragma omp parallel for")
 expect("has '#include <Eigen/Core>'" autograd/kernels/gemm.cpp "#include <Eigen/Core>")
-expect("has '#include <oneapi/dnnl/dnnl.hpp>'" autograd/kernels/gemm.h "#include <oneapi/dnnl/dnnl.hpp>")
 expect("has '#include <hdf5.h>'" train/loop/bad.cpp "#include <hdf5.h>")
 expect("has '#include <CLI/CLI.hpp>'" train/loop/bad.cpp "#include <CLI/CLI.hpp>")
 expect("has '#include <tbb/task_group.h>'" train/data/bad.h "#include <tbb/task_group.h>")

@@ -8,7 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/parallel.h"
-#include "autograd/kernels/gemm_libraries.h"
+#include "autograd/kernels/gemm_eigen.h"
+#include "autograd/kernels/gemm_tiles.h"
 #include "autograd/kernels/reference/gemm.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
@@ -74,38 +75,23 @@ std::vector<T> product(const Problem& p, F&& multiply) {
   return c;
 }
 
-/// All that were built in.
-std::vector<GemmLibrary> libraries() {
-#if defined(DIKKAT_ONEDNN)
-  return {GemmLibrary::onednn, GemmLibrary::packed, GemmLibrary::eigen};
-#else
-  return {GemmLibrary::packed, GemmLibrary::eigen};
-#endif
-}
-
-TEST(Gemm, IsByTheLibraryThatIsFastHere) {
-#if defined(DIKKAT_ONEDNN) && defined(__AVX512F__)
-  EXPECT_EQ(gemm_library(), GemmLibrary::onednn);
-#else
-  EXPECT_EQ(gemm_library(), GemmLibrary::packed);
-#endif
-  EXPECT_FALSE(inside_gemm_library());
-}
+/// All ways to multiply f32.
+constexpr void (*kProducts[])(const Gemm<float>&) = {gemm<float>, gemm_tiles, gemm_eigen<float, float>};
 
 // Sums of up to 600 products below 1: f32 is held to 2^-23 a product, of which most cancel, relative to C's largest element.
-TEST(Gemm, EqualsPlainLoopsByEveryLibrary) {
+TEST(Gemm, EqualsPlainLoops) {
   for (const Problem& p : problems()) {
     SCOPED_TRACE(::testing::PrintToString(p));
     const auto expected = product<double>(p, [](const Gemm<double>& g) { reference::gemm(g); });
     EXPECT_LE(relative_error(product<double>(p, [](const Gemm<double>& g) { gemm(g); }), expected), 1e-14);
     EXPECT_LE(relative_error(product<float>(p, [](const Gemm<float>& g) { gemm(g); }), expected), 1e-6);
-    for (const GemmLibrary library : libraries()) {
-      EXPECT_LE(relative_error(product<float>(p, [&](const Gemm<float>& g) { gemm_by(library, g); }), expected), 1e-6);
+    for (const auto multiply : kProducts) {
+      EXPECT_LE(relative_error(product<float>(p, multiply), expected), 1e-6);
     }
   }
 }
 
-TEST(Gemm, OurOwnEqualsPlainLoopsInItsOrderBitForBit) {
+TEST(Gemm, TilesEqualPlainLoopsInTheirOrderBitForBit) {
   std::vector<Problem> all = problems();
   all.insert(all.end(), {{50, 100, 2000, false, true, true},
                          {1030, 20, 800, true, false, false, true},
@@ -116,7 +102,7 @@ TEST(Gemm, OurOwnEqualsPlainLoopsInItsOrderBitForBit) {
   for (const Problem& p : all) {
     SCOPED_TRACE(::testing::PrintToString(p));
     const auto expected = product<float>(p, [](const Gemm<float>& g) { reference::gemm_in_blocks(g, gemm_block_depth(g.k)); });
-    EXPECT_TRUE(same_bits(product<float>(p, [](const Gemm<float>& g) { gemm_by(GemmLibrary::packed, g); }), expected));
+    EXPECT_TRUE(same_bits(product<float>(p, gemm_tiles), expected));
   }
 }
 
@@ -142,8 +128,8 @@ TEST(Gemm, SumsMayHaveMoreDigitsThanOperands) {
 TEST(Gemm, LeavesWhatLiesBetweenRowsAlone) {
   const Problem p{.m = 37, .n = 5, .k = 9, .gap = 4};
   const auto before = numbers(p.m * (p.n + p.gap), 4);
-  for (const GemmLibrary library : libraries()) {
-    const auto c = product<float>(p, [&](const Gemm<float>& g) { gemm_by(library, g); });
+  for (const auto multiply : kProducts) {
+    const auto c = product<float>(p, multiply);
     for (index i = 0; i < p.m; ++i) {
       for (index j = p.n; j < p.n + p.gap; ++j) {
         const auto at = static_cast<std::size_t>(i * (p.n + p.gap) + j);
@@ -153,7 +139,6 @@ TEST(Gemm, LeavesWhatLiesBetweenRowsAlone) {
   }
 }
 
-// Rows of 32 or fewer are one block, run outside of any parallel region: there the library itself must not use threads.
 TEST(Gemm, SameBitsOnAnyNumberOfThreads) {
   const std::vector<Problem> all = {{300, 48, 65},
                                     {257, 130, 16, true},
@@ -164,25 +149,15 @@ TEST(Gemm, SameBitsOnAnyNumberOfThreads) {
                                     {515, 96, 64, false, true, false, true}};
   for (const Problem& p : all) {
     SCOPED_TRACE(::testing::PrintToString(p));
-    for (const GemmLibrary library : libraries()) {
+    for (const auto multiply : kProducts) {
       std::optional<std::vector<float>> first;
       for (const int threads : {1, 2, 4, 3, 2, 1}) {
         const WithThreads with(threads, Work{0});
-        const auto c = product<float>(p, [&](const Gemm<float>& g) { gemm_by(library, g); });
+        const auto c = product<float>(p, multiply);
         first = first ? first : c;
         EXPECT_TRUE(same_bits(c, *first)) << threads << " threads";
       }
     }
-  }
-}
-
-// A plan is kept by its shape: threads made later, and other addresses, must do as well.
-TEST(Gemm, PlansServeOtherAddresses) {
-  const Problem p{200, 40, 30};
-  const auto first = product<float>(p, [](const Gemm<float>& g) { gemm(g); });
-  const std::vector<float> elsewhere(1 << 16);
-  for (int i = 0; i < 5; ++i) {
-    EXPECT_TRUE(same_bits(product<float>(p, [](const Gemm<float>& g) { gemm(g); }), first));
   }
 }
 
@@ -207,17 +182,13 @@ TEST(Gemm, NotANumberStaysInItsRow) {
   std::vector<float> a(64 * 8, 1.0F);
   const std::vector<float> b(8 * 20, 1.0F);
   a[17 * 8 + 3] = nan;
-  for (const GemmLibrary library : libraries()) {
+  for (const auto multiply : kProducts) {
     std::vector<float> c(64 * 20, nan);  // C's own NaN is overwritten
-    gemm_by<float>(library, {.m = 64, .n = 20, .k = 8, .a = a.data(), .lda = 8, .b = b.data(), .ldb = 20, .c = c.data(), .ldc = 20});
+    multiply({.m = 64, .n = 20, .k = 8, .a = a.data(), .lda = 8, .b = b.data(), .ldb = 20, .c = c.data(), .ldc = 20});
     for (std::size_t i = 0; i < c.size(); ++i) {
       ASSERT_EQ(std::isnan(c[i]), i / 20 == 17) << i;
     }
   }
-}
-
-TEST(Gemm, OneDnnHasNoDouble) {
-  EXPECT_EQ(testing::error_of([] { gemm_by<double>(GemmLibrary::onednn, {}); }), "gemm: only the library eigen has f64");
 }
 
 }  // namespace

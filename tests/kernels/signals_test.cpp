@@ -1,5 +1,3 @@
-#include "autograd/base/signals.h"
-
 #include <algorithm>
 #include <atomic>
 #include <csignal>
@@ -45,26 +43,6 @@ class Ticks {
   struct sigaction before_ {};
 };
 
-bool is_blocked(int signal) {
-  sigset_t mask;
-  ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
-  return sigismember(&mask, signal) == 1;
-}
-
-TEST(Signals, AreBlockedWhileTheObjectLives) {
-  ASSERT_FALSE(is_blocked(SIGINT));
-  {
-    const SignalsBlocked outer;
-    EXPECT_TRUE(is_blocked(SIGINT));
-    EXPECT_TRUE(is_blocked(SIGRTMIN));
-    EXPECT_FALSE(is_blocked(SIGBUS)) << "a fault of the thread's own";
-    { const SignalsBlocked inner; }
-    EXPECT_TRUE(is_blocked(SIGINT));
-  }
-  EXPECT_FALSE(is_blocked(SIGINT));
-}
-
-// oneDNN's code for such a product takes its stack from the heap; a handler's frame there would destroy the heap.
 TEST(Signals, OfAUsersProgramHarmNoProduct) {
   constexpr index kM = 96;
   constexpr index kN = 512;
@@ -75,7 +53,7 @@ TEST(Signals, OfAUsersProgramHarmNoProduct) {
   std::vector<float> c(kM * kN);
   const Gemm<float> product{
       .m = kM, .n = kN, .k = kK, .a = a.data(), .lda = kM, .transpose_a = true, .b = b.data(), .ldb = kN, .c = expected.data(), .ldc = kN};
-  start_threads();  // before a product: those that it starts have its mask
+  start_threads();
   gemm(product);
   Gemm<float> again = product;
   again.c = c.data();
@@ -86,7 +64,6 @@ TEST(Signals, OfAUsersProgramHarmNoProduct) {
     gemm(again);
     ASSERT_TRUE(c == expected) << i;
   }
-  EXPECT_FALSE(is_blocked(SIGUSR2)) << "the caller's mask is what it was";
 }
 
 }  // namespace

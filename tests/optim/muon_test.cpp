@@ -9,7 +9,7 @@
 
 #include "autograd/base/dry_run.h"
 #include "autograd/base/parallel.h"
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm_tiles.h"
 #include "autograd/kernels/muon.h"
 #include "tests/optim/store_of.h"
 
@@ -258,10 +258,10 @@ TEST(LowerProduct, IsTheWholeOneOnAndBelowTheDiagonal) {
     std::vector<float> whole(static_cast<std::size_t>(n * n)), lower(whole.size(), -7);
     kernels::Gemm<float> product{
         .m = n, .n = n, .k = k, .a = a.data(), .lda = k, .b = a.data(), .ldb = k, .transpose_b = true, .c = whole.data(), .ldc = n};
-    kernels::gemm_by(kernels::GemmLibrary::packed, product);
+    kernels::gemm_tiles(product);
     product.c = lower.data();
     product.lower = true;
-    kernels::gemm_by(kernels::GemmLibrary::packed, product);
+    kernels::gemm_tiles(product);
     index left_out = 0;
     for (index row = 0; row < n; ++row) {
       for (index col = 0; col < n; ++col) {

@@ -206,8 +206,7 @@ def exactness(bench):
         yield Case(f"step {step}, {first} then {then} threads", stopped_and_resumed(step, first, then))
 
 
-# From a width of 85 on, some machine code of oneDNN uses heap memory as its stack: the frame of a handler on a computing thread would overwrite
-# the heap below it (docs/RELIABILITY.md).
+# Of several sizes, since larger products take other code.
 WIDTHS = {
     "tiny": {},
     "width 128": {"n_layer": 2, "n_head": 4, "n_embd": 128, "block_size": 32},

@@ -429,21 +429,5 @@ TEST(Workflow, ThreadsChangeNoBit) {
   }
 }
 
-// What computes is the processor's choice, and not the environment's: a run that is resumed elsewhere keeps its bits.
-TEST(Workflow, VariablesOfTheMatrixLibraryChangeNoBits) {
-  const Workspace here;
-  here.train("plain", {"train.max_steps=2"});
-  for (const auto& [name, value] : std::map<std::string, std::string>{{"ONEDNN_MAX_CPU_ISA", "AVX2"},
-                                                                      {"DNNL_MAX_CPU_ISA", "SSE41"},
-                                                                      {"ONEDNN_CPU_ISA_HINTS", "PREFER_YMM"},
-                                                                      {"ONEDNN_DEFAULT_FPMATH_MODE", "BF16"},
-                                                                      {"ONEDNN_PRIMITIVE_CACHE_CAPACITY", "1"}}) {
-    const Outcome trained =
-        here.run({"train", "--config", "tiny.toml", "--out", name, "--set", "train.max_steps=2"}, {.environment = {{name, value}}});
-    EXPECT_EQ(trained.code, 0) << trained.err;
-    EXPECT_TRUE(here.checkpoint(name, 2) == here.checkpoint("plain", 2)) << name << '=' << value;
-  }
-}
-
 }  // namespace
 }  // namespace dikkat::testing

@@ -1,3 +1,5 @@
+#include "autograd/kernels/gemm_tiles.h"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -6,7 +8,6 @@
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
 #include "autograd/base/simd.h"
-#include "autograd/kernels/gemm_libraries.h"
 #include "autograd/kernels/transpose_block.h"
 
 // C = A B by tiles that stay in registers (Goto and van de Geijn 2008). A panel is kCols columns of C. Each thread computes an equal number
@@ -314,6 +315,16 @@ class Product {
 
 }  // namespace
 
-void gemm_packed(const Gemm<float>& p) { Product(p).compute(); }
+index gemm_block_depth(index k) noexcept {
+  constexpr index kMost = 768;  // a tile's rows of A stay in L1, a panel of B in L2, and C is seldom read again
+  constexpr index kUnit = 8;
+  return std::max(kUnit, round_up(ceil_div(k, std::max<index>(1, ceil_div(k, kMost))), kUnit));
+}
+
+void gemm_tiles(const Gemm<float>& p) {
+  if (p.m > 0 && p.n > 0) {
+    Product(p).compute();
+  }
+}
 
 }  // namespace dikkat::kernels

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "autograd/kernels/gemm.h"
+
+namespace dikkat::kernels {
+
+/// gemm() by Eigen: of f64, of f64 sums of f32 operands, and of f32 as the tests' oracle.
+template <class Operand, class Sum>
+void gemm_eigen(const Gemm<Operand, Sum>& problem);
+
+}  // namespace dikkat::kernels

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "autograd/kernels/gemm.h"
+
+namespace dikkat::kernels {
+
+/// gemm() of f32 by our own product.
+void gemm_tiles(const Gemm<float>& problem);
+
+/// The length of the blocks of k that it sums one by one. The last may be shorter.
+index gemm_block_depth(index k) noexcept;
+
+}  // namespace dikkat::kernels
