@@ -51,9 +51,46 @@ std::vector<float> numbers(index count, const char* what) {
   return values;
 }
 
+struct Case {
+  const Linear& linear;
+  const char* pass;
+  kernels::Gemm<float> problem;
+  const bf16 *a, *b;  // the operands as bf16
+  Times times{};
+
+  /// With operands of bf16, stored as `a` and `b`.
+  kernels::Bf16Gemm as_bf16(kernels::Bf16Source from_a, kernels::Bf16Source from_b) const {
+    const kernels::Gemm<float>& p = problem;
+    return {.m = p.m,
+            .n = p.n,
+            .k = p.k,
+            .a = from_a,
+            .lda = p.lda,
+            .transpose_a = p.transpose_a,
+            .b = from_b,
+            .ldb = p.ldb,
+            .transpose_b = p.transpose_b,
+            .c = p.c,
+            .ldc = p.ldc};
+  }
+  double rate() const {
+    return 2 * static_cast<double>(problem.m) * static_cast<double>(problem.n) * static_cast<double>(problem.k) / times.median * 1e-6;
+  }
+};
+
+struct Library {
+  bool is_bf16;
+  void (*multiply)(const Case& c);
+};
 /// The library for each name that --library takes.
-const std::map<std::string, void (*)(const kernels::Gemm<float>&)> kLibraries = {
-    {"own", kernels::gemm<float>}, {"eigen", kernels::gemm_eigen<float, float>}, {"onednn", onednn_gemm}};
+const std::map<std::string, Library> kLibraries = {
+    {"own", {false, [](const Case& c) { kernels::gemm(c.problem); }}},
+    {"eigen", {false, [](const Case& c) { kernels::gemm_eigen(c.problem); }}},
+    {"onednn", {false, [](const Case& c) { onednn_gemm(c.problem); }}},
+    {"own-bf16", {true, [](const Case& c) { kernels::gemm(c.as_bf16(c.problem.a, c.problem.b)); }}},
+    {"own-bf16-stored", {true, [](const Case& c) { kernels::gemm(c.as_bf16(c.a, c.b)); }}},
+    {"onednn-bf16-stored", {true, [](const Case& c) { onednn_gemm(c.as_bf16(c.a, c.b)); }}},
+};
 
 /// As many runs as fit into the budget, but at least three.
 template <class F>
@@ -63,35 +100,44 @@ Times timed(double budget, F&& f) {
   return measure(1, static_cast<int>(std::clamp(1e3 * budget / once, 3.0, kMostRuns)), f);
 }
 
-struct Case {
-  const Linear& linear;
-  const char* pass;
-  kernels::Gemm<float> problem;
-  Times times{};
-
-  double rate() const {
-    return 2 * static_cast<double>(problem.m) * static_cast<double>(problem.n) * static_cast<double>(problem.k) / times.median * 1e-6;
+/// Numbers as f32 and as bf16.
+struct Numbers {
+  Numbers(index count, const char* what) : f32(numbers(count, what)) {
+    for (const float number : f32) {
+      rounded.push_back(to_bf16(number));
+    }
   }
+  std::vector<float> f32;
+  std::vector<bf16> rounded;
 };
 
 /// y = x W^T, dx = dy W, dW = dy^T x.
 // NOLINTNEXTLINE(readability-non-const-parameter): products are written to it
-std::vector<Case> cases_of(const Linear& l, const float* x, const float* y, const float* w, float* to) {
-  return {{l,
-           "forward",
-           {.m = l.rows, .n = l.out, .k = l.in, .a = x, .lda = l.in, .b = w, .ldb = l.in, .transpose_b = true, .c = to, .ldc = l.out}},
-          {l, "dx", {.m = l.rows, .n = l.in, .k = l.out, .a = y, .lda = l.out, .b = w, .ldb = l.in, .c = to, .ldc = l.in}},
-          {l,
-           "dW",
-           {.m = l.out, .n = l.in, .k = l.rows, .a = y, .lda = l.out, .transpose_a = true, .b = x, .ldb = l.in, .c = to, .ldc = l.in}}};
+std::vector<Case> cases_of(const Linear& l, const Numbers& x, const Numbers& y, const Numbers& w, float* to) {
+  const auto problem = [&](index m, index n, index k, const Numbers& a, index lda, bool transpose_a, const Numbers& b, bool transpose_b) {
+    return kernels::Gemm<float>{.m = m,
+                                .n = n,
+                                .k = k,
+                                .a = a.f32.data(),
+                                .lda = lda,
+                                .transpose_a = transpose_a,
+                                .b = b.f32.data(),
+                                .ldb = l.in,
+                                .transpose_b = transpose_b,
+                                .c = to,
+                                .ldc = n};
+  };
+  return {{l, "forward", problem(l.rows, l.out, l.in, x, l.in, false, w, true), x.rounded.data(), w.rounded.data()},
+          {l, "dx", problem(l.rows, l.in, l.out, y, l.out, false, w, false), y.rounded.data(), w.rounded.data()},
+          {l, "dW", problem(l.out, l.in, l.rows, y, l.out, true, x, false), y.rounded.data(), x.rounded.data()}};
 }
 
 void run(const Arguments& a) {
-  const double peak = peak_flops();
+  const double peak = peak_flops(), bf16_peak = bf16_peak_flops();
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   if (!a.json) {
-    fmt::print("{} threads, {:.0f} GFLOP/s of FMA at most\n\n", thread_count(), peak);
-    fmt::print("{:<12} {:<8} {:<8} {:>6} {:>6} {:>6} {:>10} {:>10} {:>10} {:>9} {:>8}\n", "layer", "pass", "library", "m", "n", "k",
+    fmt::print("{} threads, {:.0f} GFLOP/s at most, {:.0f} of bf16\n\n", thread_count(), peak, bf16_peak);
+    fmt::print("{:<12} {:<8} {:<18} {:>6} {:>6} {:>6} {:>10} {:>10} {:>10} {:>9} {:>8}\n", "layer", "pass", "library", "m", "n", "k",
                "median ms", "min", "max", "GFLOP/s", "of peak");
   }
   for (Linear l : kLinears) {
@@ -99,15 +145,17 @@ void run(const Arguments& a) {
       continue;
     }
     l.rows = a.rows > 0 ? a.rows : l.rows;
-    const auto x = numbers(l.rows * l.in, "x"), y = numbers(l.rows * l.out, "y"), w = numbers(l.out * l.in, "w");
-    std::vector<float> to(std::max({x.size(), y.size(), w.size()}));
-    for (Case& c : cases_of(l, x.data(), y.data(), w.data(), to.data())) {
+    const Numbers x(l.rows * l.in, "x"), y(l.rows * l.out, "y"), w(l.out * l.in, "w");
+    std::vector<float> to(std::max({x.f32.size(), y.f32.size(), w.f32.size()}));
+    for (Case& c : cases_of(l, x, y, w, to.data())) {
       for (const std::string& library : a.libraries) {
-        c.times = timed(a.budget, [&] { kLibraries.at(library)(c.problem); });
+        const Library& own = kLibraries.at(library);
+        c.times = timed(a.budget, [&] { own.multiply(c); });
+        const double most = own.is_bf16 ? bf16_peak : peak;
         const std::string name = fmt::format("{} {}", l.model, l.name);
         if (!a.json) {
-          fmt::print("{:<12} {:<8} {:<8} {:>6} {:>6} {:>6} {:>10.4f} {:>10.4f} {:>10.4f} {:>9.1f} {:>7.1f}%\n", name, c.pass, library,
-                     c.problem.m, c.problem.n, c.problem.k, c.times.median, c.times.min, c.times.max, c.rate(), 100 * c.rate() / peak);
+          fmt::print("{:<12} {:<8} {:<18} {:>6} {:>6} {:>6} {:>10.4f} {:>10.4f} {:>10.4f} {:>9.1f} {:>7.1f}%\n", name, c.pass, library,
+                     c.problem.m, c.problem.n, c.problem.k, c.times.median, c.times.min, c.times.max, c.rate(), 100 * c.rate() / most);
           std::fflush(stdout);
         }
         list.push_back({{"name", fmt::format("{} {}", name, c.pass)},
@@ -119,12 +167,13 @@ void run(const Arguments& a) {
                         {"min_ms", c.times.min},
                         {"max_ms", c.times.max},
                         {"gflop_per_s", c.rate()},
-                        {"share_of_peak", c.rate() / peak}});
+                        {"share_of_peak", c.rate() / most}});
       }
     }
   }
   if (a.json) {
-    const nlohmann::ordered_json object{{"threads", thread_count()}, {"peak_gflop_per_s", peak}, {"cases", list}};
+    const nlohmann::ordered_json object{
+        {"threads", thread_count()}, {"peak_gflop_per_s", peak}, {"bf16_peak_gflop_per_s", bf16_peak}, {"cases", list}};
     fmt::print("{}\n", object.dump());
   }
 }
@@ -134,13 +183,15 @@ void run(const Arguments& a) {
 
 int main(int argc, char** argv) {
   dikkat::bench::Arguments a;
-  CLI::App app{"Times the matrix products of linear layers, and their share of the FMA peak measured in this process."};
+  CLI::App app{"Times the matrix products of linear layers, and their share of the peak measured in this process."};
   app.add_option("--model", a.models, "Model whose products are timed: gpt2, char, or both")
       ->delimiter(',')
       ->check(CLI::IsMember({"gpt2", "char"}));
-  app.add_option("--library", a.libraries, "Library: own, eigen, or onednn (if it was found at build time); several are timed in turn")
+  app.add_option("--library", a.libraries,
+                 "Library; several are timed in turn. With bf16, f32 is rounded by the product, or operands are stored as bf16. onednn: if "
+                 "it was found at build time")
       ->delimiter(',')
-      ->check(CLI::IsMember({"own", "eigen", "onednn"}));
+      ->check(CLI::IsMember(dikkat::bench::kLibraries));
   app.add_option("--rows", a.rows, "Rows of x; 0: those of a batch of the model")->capture_default_str()->check(CLI::Range(0, 1 << 20));
   app.add_option("--budget", a.budget, "Seconds for each product")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_flag("--json", a.json, "Print one JSON object");

@@ -4,6 +4,7 @@
 
 #include "autograd/base/pages.h"
 #include "autograd/base/parallel.h"
+#include "autograd/base/simd.h"
 #include "bench/measure.h"
 
 namespace dikkat::bench {
@@ -12,45 +13,52 @@ namespace {
 constexpr int kRuns = 7;
 constexpr int kPeakRuns = 40;  // of some 3 ms each: other programs may keep the machine busy for longer than a few of them
 
-#if defined(__AVX512F__)
-typedef float Register __attribute__((vector_size(64)));
-#else
-typedef float Register __attribute__((vector_size(32)));
-#endif
-// Independent accumulators: a core that starts two multiply-adds per cycle, with a latency of four or five cycles, needs ten.
-constexpr int kChains = 10;
+using Register = simd::Vec<float>;
+// Independent accumulators: a core that starts two multiply-adds per cycle, with a latency of up to six cycles, needs twelve.
+constexpr int kChains = 14;
 constexpr index kRounds = 1'000'000;
 
 /// Input that the compiler cannot know, and output that it must not remove.
 volatile float factor = 0.999F, term = 0.001F;
 thread_local volatile float sink = 0;
 
-void multiply_and_add() {
-  const Register a = factor - Register{}, b = term - Register{};
-  Register chains[kChains];
-  for (Register& chain : chains) {
-    chain = b;
-  }
-  for (index round = 0; round < kRounds; ++round) {
+/// The rate of chains of `step`, each of which is `flops` operations, on all threads.
+template <class F>
+double rate_of(double flops, F&& step) {
+  const auto run = [&] {
+    Register chains[kChains];
     for (Register& chain : chains) {
-      chain = chain * a + b;
+      chain = simd::broadcast(float{term});
     }
-  }
-  Register total{};
-  for (const Register& chain : chains) {
-    total += chain;
-  }
-  sink = total[0] + total[1];
+    for (index round = 0; round < kRounds; ++round) {
+      for (Register& chain : chains) {
+        chain = step(chain);
+      }
+    }
+    Register total{};
+    for (const Register& chain : chains) {
+      total += chain;
+    }
+    sink = total[0] + total[1];
+  };
+  const index threads = thread_count();
+  const Times times = measure(1, kPeakRuns, [&] { parallel_for(threads, [&](index) { run(); }); });
+  return flops * kRounds * kChains * static_cast<double>(threads) / times.min * 1e-6;
 }
+
+constexpr double kLanes = simd::kLanes<float>;
 
 }  // namespace
 
 double peak_flops() {
-  const index threads = thread_count();
-  const Times times = measure(1, kPeakRuns, [&] { parallel_for(threads, [](index) { multiply_and_add(); }); });
-  constexpr index kLanes = sizeof(Register) / sizeof(float);
-  constexpr double kFlops = 2.0 * kRounds * kChains * kLanes;
-  return kFlops * static_cast<double>(threads) / times.min * 1e-6;
+  const Register a = simd::broadcast(float{factor}), b = simd::broadcast(float{term});
+  return rate_of(2 * kLanes, [=](Register chain) { return simd::fused_multiply_add(chain, a, b); });
+}
+
+double bf16_peak_flops() {
+  const simd::Vec<float> x = simd::broadcast(float{factor});
+  const auto a = simd::bf16_words(x, x);
+  return rate_of(4 * kLanes, [=](Register chain) { return simd::multiply_add_words(a, a, chain); });
 }
 
 double copy_bandwidth() {
@@ -70,7 +78,7 @@ double copy_bandwidth() {
 
 void read_all(const float* values, index count) {
   constexpr index kRegisters = 8;
-  constexpr index kLanes = sizeof(Register) / sizeof(float);
+  constexpr index kLanes = simd::kLanes<float>;
   parallel_blocks(count, ceil_div(count, thread_count()), [&](index begin, index end) {
     Register sums[kRegisters]{};
     for (index at = begin; at + kRegisters * kLanes <= end; at += kRegisters * kLanes) {

@@ -7,6 +7,8 @@ namespace dikkat::bench {
 
 /// The FMA peak: GFLOP/s of f32 multiply-adds in registers, which count as two; the best of several short runs.
 double peak_flops();
+/// The same of products of bf16 with f32 sums, by the processor's instruction, or as this build emulates it.
+double bf16_peak_flops();
 
 /// The copy bandwidth: GB/s of copying memory that is in no cache, bytes read plus bytes written; the best of several runs. Needs 1 GB.
 double copy_bandwidth();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "autograd/ops/layer_norm.h"
 #include "layers/pass.h"
 #include "layers/scope.h"
@@ -14,10 +16,11 @@ struct LayerNorm {
       : weight(s.param("weight", {width}, Init::ones(), Decay::no, Role::vector)),
         bias(with_bias ? s.param("bias", {width}, Init::zeros(), Decay::no, Role::vector) : Parameter{}) {}
 
-  Tensor operator()(Pass&, Tensor x) const { return layer_norm(x, weight, bias); }
+  /// In the element type of x, or in another one.
+  Tensor operator()(Pass&, Tensor x, std::optional<DType> dtype = {}) const { return layer_norm(x, weight, bias, {.dtype = dtype}); }
   /// The sum residual + dropout(branch), and its norm.
-  SumAndNorm operator()(Pass&, Tensor residual, Tensor branch, const DropoutOptions& dropout) const {
-    return add_layer_norm(residual, branch, weight, bias, dropout);
+  SumAndNorm operator()(Pass&, Tensor residual, Tensor branch, const DropoutOptions& dropout, std::optional<DType> dtype = {}) const {
+    return add_layer_norm(residual, branch, weight, bias, dropout, {.dtype = dtype});
   }
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "autograd/ops/basic.h"
 #include "autograd/ops/linear.h"
 #include "layers/pass.h"
 #include "layers/scope.h"
@@ -15,7 +16,7 @@ struct Linear {
       : weight(s.param("weight", {out, in}, Init::normal(std), Decay::yes, Role::hidden, std::move(row_parts))),
         bias(with_bias ? s.param("bias", {out}, Init::zeros(), Decay::no, Role::vector) : Parameter{}) {}
 
-  Tensor operator()(Pass&, Tensor x) const { return linear(x, weight, bias); }
+  Tensor operator()(Pass& pass, Tensor x) const { return linear(cast(x, pass.operand_type(x)), weight, bias); }
 };
 
 /// The weight (vocabulary, width) of an output layer that does not share it with the embedding.

@@ -33,12 +33,16 @@ struct Pass {
   index first_sequence = 0;  // index of the batch's first sequence within the whole step, which may have several micro-batches
   const AttentionObserver* attention_observer = nullptr;  // attention weights are computed only if it is set
   Recompute recompute = Recompute::none;
+  DType operands = DType::f32;  // f32, or bf16: what matrix products read of activations in f32
 
   /// The same pass on another tape. The binding names every member, so a member that is added but forgotten here does not compile.
   Pass on(Tape& other) const {
-    const auto& [own_tape, is_training, its_seed, its_step, its_first_sequence, its_observer, what_to_recompute] = *this;
-    return {other, is_training, its_seed, its_step, its_first_sequence, its_observer, what_to_recompute};
+    const auto& [own_tape, is_training, its_seed, its_step, its_first_sequence, its_observer, what_to_recompute, its_operands] = *this;
+    return {other, is_training, its_seed, its_step, its_first_sequence, its_observer, what_to_recompute, its_operands};
   }
+
+  /// The element type in which matrix products read x.
+  DType operand_type(Tensor x) const { return x.dtype() == DType::f32 ? operands : x.dtype(); }
 
   /// The random words of a site (Scope::site()) in this step.
   RandomStream stream(std::uint64_t site) const { return {seed, site, step}; }

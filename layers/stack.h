@@ -44,23 +44,25 @@ class ResidualStream {
   /// The stream, with the branch added.
   Tensor sum() {
     if (state_.branch) {
-      state_ = {dikkat::add(state_.x, dropout(state_.branch, state_.dropout))};
+      state_ = {dikkat::add(state_.x, cast(dropout(state_.branch, state_.dropout), state_.x.dtype()))};
     }
     return state_.x;
   }
-  /// LN(sum()).
-  Tensor normalised(const LayerNorm& norm) {
+  /// LN(sum()), in the element type that matrix products read.
+  Tensor normalised(const LayerNorm& norm) { return normalised(norm, pass_.operand_type(state_.x)); }
+  void add(Tensor branch, const Dropout& drop) { state_ = {sum(), branch, drop.options(pass_, branch)}; }
+  void normalise(const LayerNorm& norm) { state_ = {normalised(norm, state_.x.dtype())}; }
+
+ private:
+  Tensor normalised(const LayerNorm& norm, DType dtype) {
     if (!state_.branch) {
-      return norm(pass_, state_.x);
+      return norm(pass_, state_.x, dtype);
     }
-    const SumAndNorm made = norm(pass_, state_.x, state_.branch, state_.dropout);
+    const SumAndNorm made = norm(pass_, state_.x, state_.branch, state_.dropout, dtype);
     state_ = {made.sum};
     return made.norm;
   }
-  void add(Tensor branch, const Dropout& drop) { state_ = {sum(), branch, drop.options(pass_, branch)}; }
-  void normalise(const LayerNorm& norm) { state_ = {normalised(norm)}; }
 
- private:
   Pass& pass_;
   State state_;
 };

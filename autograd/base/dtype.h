@@ -4,13 +4,14 @@
 #include <cstdint>
 #include <string>
 
+#include "autograd/base/bf16.h"
 #include "autograd/base/error.h"
 
 namespace dikkat {
 
 /// Element types. Every switch over them lists all, so a new one compiles only when every switch handles it (tests/must_not_compile).
-/// Models are trained in f32, gradients are checked in f64, and token ids are i32.
-enum class DType : std::uint8_t { f32, f64, i32 };
+/// Models are trained in f32, or in f32 with bf16 where matrix products read; gradients are checked in f64; token ids are i32.
+enum class DType : std::uint8_t { f32, f64, i32, bf16 };
 
 template <class T>
 struct DTypeOf;
@@ -26,6 +27,10 @@ template <>
 struct DTypeOf<std::int32_t> {
   static constexpr DType value = DType::i32;
 };
+template <>
+struct DTypeOf<bf16> {
+  static constexpr DType value = DType::bf16;
+};
 template <class T>
 inline constexpr DType kDType = DTypeOf<T>::value;
 
@@ -35,6 +40,7 @@ constexpr std::size_t size_of(DType dtype) {
     case DType::f32: return sizeof(float);
     case DType::f64: return sizeof(double);
     case DType::i32: return sizeof(std::int32_t);
+    case DType::bf16: return sizeof(bf16);
   }
   return 0;
 }
@@ -44,6 +50,7 @@ constexpr const char* name_of(DType dtype) {
     case DType::f32: return "f32";
     case DType::f64: return "f64";
     case DType::i32: return "i32";
+    case DType::bf16: return "bf16";
   }
   return "?";
 }
@@ -56,9 +63,15 @@ auto for_float(DType dtype, const char* what, F&& f) {
   switch (dtype) {
     case DType::f32: return f(float{});
     case DType::f64: return f(double{});
-    case DType::i32: break;
+    case DType::i32:
+    case DType::bf16: break;
   }
   fail(what, ": element type ", dtype, ", expected f32 or f64");
+}
+/// The same with f(bf16{}) for bf16, where f computes in Computed<T> what is stored as T.
+template <class F>
+auto for_stored(DType dtype, const char* what, F&& f) {
+  return dtype == DType::bf16 ? f(bf16{}) : for_float(dtype, what, f);
 }
 
 }  // namespace dikkat

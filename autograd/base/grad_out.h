@@ -1,5 +1,6 @@
 #pragma once
 
+#include "autograd/base/bf16.h"
 #include "autograd/base/index.h"
 
 namespace dikkat {
@@ -12,7 +13,7 @@ struct GradOut {
   bool add = false;
 
   explicit operator bool() const { return data != nullptr; }
-  void put(index at, T value) const { data[at] = add ? data[at] + value : value; }
+  void put(index at, Computed<T> value) const { data[at] = to_stored<T>(add ? to_computed(data[at]) + value : value); }
 };
 
 }  // namespace dikkat

@@ -8,6 +8,7 @@
 #include <immintrin.h>
 #endif
 
+#include "autograd/base/bf16.h"
 #include "autograd/base/index.h"
 
 namespace dikkat::simd {
@@ -84,17 +85,37 @@ inline void store(T* to, Vec<T> v, Part part) {
   std::memcpy(to, &v, static_cast<std::size_t>(part.count) * sizeof(T));
 }
 
-/// Loads a vector of To from memory that holds From, and stores it back, with conversion where the types differ. Lanes past the end are 0.
+/// Numbers in memory as bf16: rounded when they are stored. Lanes past the end are loaded as `rest`, rounded.
+inline Vec<float> load_bf16(const bf16* from, index count = kLanes<float>, float rest = 0) {
+  typedef std::uint16_t Halves __attribute__((vector_size(kBytes / 2)));
+  Halves halves = to_bf16(rest).bits - Halves{};
+  std::memcpy(&halves, from, static_cast<std::size_t>(count) * sizeof(bf16));
+  return reinterpret_cast<Vec<float>>(__builtin_convertvector(halves, Vec<std::uint32_t>) << 16);
+}
+inline void store_bf16(bf16* to, Vec<float> v, index count = kLanes<float>) {
+#if defined(__AVX512BF16__)
+  const auto rounded = _mm512_cvtneps_pbh(v);
+#else
+  typedef std::uint16_t Halves __attribute__((vector_size(kBytes / 2)));
+  const auto rounded = __builtin_convertvector(rounded_to_bf16(reinterpret_cast<Vec<std::uint32_t>>(v)) >> 16, Halves);
+#endif
+  std::memcpy(to, &rounded, static_cast<std::size_t>(count) * sizeof(bf16));
+}
+
+/// Loads a vector of To from memory that holds From, and stores it back, with conversion where the types differ. Lanes past the end are
+/// `rest`.
 template <class To, class From, class Lanes>
-inline Vec<To> load_as(const From* from, Lanes lanes) {
+inline Vec<To> load_as(const From* from, Lanes lanes, To rest = To{}) {
+  index count = kLanes<To>;
+  if constexpr (std::is_same_v<Lanes, Part>) {
+    count = lanes.count;
+  }
   if constexpr (std::is_same_v<From, To>) {
-    return load(from, lanes);
+    return load(from, lanes, rest);
+  } else if constexpr (std::is_same_v<From, bf16>) {
+    return load_bf16(from, count, rest);
   } else {
-    index count = kLanes<To>;
-    if constexpr (std::is_same_v<Lanes, Part>) {
-      count = lanes.count;
-    }
-    Vec<To> v{};
+    Vec<To> v = broadcast(rest);
     for (index i = 0; i < count; ++i) {
       v[i] = static_cast<To>(from[i]);
     }
@@ -103,13 +124,15 @@ inline Vec<To> load_as(const From* from, Lanes lanes) {
 }
 template <class From, class To, class Lanes>
 inline void store_as(To* to, Vec<From> v, Lanes lanes) {
+  index count = kLanes<From>;
+  if constexpr (std::is_same_v<Lanes, Part>) {
+    count = lanes.count;
+  }
   if constexpr (std::is_same_v<From, To>) {
     store(to, v, lanes);
+  } else if constexpr (std::is_same_v<To, bf16>) {
+    store_bf16(to, v, count);
   } else {
-    index count = kLanes<From>;
-    if constexpr (std::is_same_v<Lanes, Part>) {
-      count = lanes.count;
-    }
     for (index i = 0; i < count; ++i) {
       to[i] = static_cast<To>(v[i]);
     }
@@ -191,6 +214,33 @@ inline Vec<float> fused_multiply_add(Vec<float> a, Vec<float> b, Vec<float> c) {
     c[i] = __builtin_fmaf(a[i], b[i], c[i]);
   }
   return c;
+#endif
+}
+
+// A word is a lane that holds two bf16. Words are integers: arithmetic on floats would flush those that look like denormal numbers.
+
+/// Each lane's two numbers as bf16: `lower` in the lower half of the word.
+inline Vec<std::uint32_t> bf16_words(Vec<float> lower, Vec<float> upper) {
+#if defined(__AVX512BF16__) && defined(__AVX512BW__)
+  typedef std::uint16_t Halves __attribute__((vector_size(kBytes)));
+  const Halves both = reinterpret_cast<Halves>(_mm512_cvtne2ps_pbh(upper, lower));
+  return reinterpret_cast<Vec<std::uint32_t>>(__builtin_shufflevector(both, both, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8,
+                                                                      24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31));
+#else
+  return rounded_to_bf16(reinterpret_cast<Vec<std::uint32_t>>(lower)) >> 16 |
+         (rounded_to_bf16(reinterpret_cast<Vec<std::uint32_t>>(upper)) & 0xFFFF'0000U);
+#endif
+}
+
+/// c plus both products of each lane's words, the upper halves' first. Each of the two additions is rounded once, and denormal numbers are
+/// taken as zero, as x86's vdpbf16ps does. Elsewhere that holds while denormals are flushed (base/denormals.h).
+inline Vec<float> multiply_add_words(Vec<std::uint32_t> a, Vec<std::uint32_t> b, Vec<float> c) {
+#if defined(__AVX512BF16__)
+  return _mm512_dpbf16_ps(c, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
+#else
+  const auto upper = [](Vec<std::uint32_t> word) { return reinterpret_cast<Vec<float>>(word & 0xFFFF'0000U); };
+  const auto lower = [](Vec<std::uint32_t> word) { return reinterpret_cast<Vec<float>>(word << 16); };
+  return fused_multiply_add(lower(a), lower(b), fused_multiply_add(upper(a), upper(b), c));
 #endif
 }
 

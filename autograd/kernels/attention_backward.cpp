@@ -274,5 +274,6 @@ void attention_backward(const AttentionBackward<Operand, T>& p) {
 template void attention_backward(const AttentionBackward<float>&);
 template void attention_backward(const AttentionBackward<double>&);
 template void attention_backward(const AttentionBackward<float, double>&);
+template void attention_backward(const AttentionBackward<bf16, float>&);
 
 }  // namespace dikkat::kernels

@@ -198,5 +198,6 @@ void attention_forward(const AttentionForward<Operand, T>& p) {
 template void attention_forward(const AttentionForward<float>&);
 template void attention_forward(const AttentionForward<double>&);
 template void attention_forward(const AttentionForward<float, double>&);
+template void attention_forward(const AttentionForward<bf16, float>&);
 
 }  // namespace dikkat::kernels

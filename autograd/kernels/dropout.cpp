@@ -30,8 +30,16 @@ simd::Vec<float> masked<float>(simd::Vec<float> x, const std::int32_t* mask) {
 
 }  // namespace
 
-template <class T>
-void drop(const Dropping& dropping, index begin, index end, const T* x, GradOut<T> y) noexcept {
+template <class X, class Y>
+void drop(const Dropping& dropping, index begin, index end, const X* x, GradOut<Y> y) noexcept {
+  using T = Computed<Y>;
+  const auto put = [&](index at, simd::Vec<T> value, auto lanes) {
+    simd::store_as<T>(y.data + at, y.add ? simd::load_as<T>(y.data + at, lanes) + value : value, lanes);
+  };
+  if (dropping.probability == 0) {
+    simd::for_vectors<T>(begin, end, [&](index at, auto lanes) { put(at, simd::load_as<T>(x + at, lanes), lanes); });
+    return;
+  }
   constexpr index kWords = index{4} * RandomStream::kGroups;
   const auto threshold = static_cast<std::uint32_t>(dropout_threshold(dropping.probability));
   const T factor = static_cast<T>(1 / (1 - dropping.probability));
@@ -46,14 +54,16 @@ void drop(const Dropping& dropping, index begin, index end, const T* x, GradOut<
     }
     const index count = std::min(kWords - skipped, end - at);
     simd::for_vectors<T>(0, count, [&](index i, auto lanes) {
-      const simd::Vec<T> value = masked<T>(simd::load(x + at + i, lanes) * factor, kept + skipped + i);
-      simd::store(y.data + at + i, y.add ? simd::load(y.data + at + i, lanes) + value : value, lanes);
+      put(at + i, masked<T>(simd::load_as<T>(x + at + i, lanes) * factor, kept + skipped + i), lanes);
     });
     at += count;
   }
 }
 
-template void drop<float>(const Dropping&, index, index, const float*, GradOut<float>) noexcept;
-template void drop<double>(const Dropping&, index, index, const double*, GradOut<double>) noexcept;
+template void drop(const Dropping&, index, index, const float*, GradOut<float>) noexcept;
+template void drop(const Dropping&, index, index, const double*, GradOut<double>) noexcept;
+template void drop(const Dropping&, index, index, const bf16*, GradOut<float>) noexcept;
+template void drop(const Dropping&, index, index, const float*, GradOut<bf16>) noexcept;
+template void drop(const Dropping&, index, index, const bf16*, GradOut<bf16>) noexcept;
 
 }  // namespace dikkat::kernels

@@ -16,8 +16,9 @@ struct Dropping {
 /// An element is dropped if its word is below this.
 constexpr std::uint64_t dropout_threshold(double probability) { return static_cast<std::uint64_t>(probability * 0x1p32); }
 
-/// Elements begin to end - 1 (`x` and `y` point to element 0), on this thread. Backward is the same function, applied to dy.
-template <class T>
-void drop(const Dropping& dropping, index begin, index end, const T* x, GradOut<T> y) noexcept;
+/// Elements begin to end - 1 (`x` and `y` point to element 0), on this thread. Backward is the same function, applied to dy. With
+/// probability 0, y is x.
+template <class X, class Y>
+void drop(const Dropping& dropping, index begin, index end, const X* x, GradOut<Y> y) noexcept;
 
 }  // namespace dikkat::kernels

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
-#include "autograd/base/denormals.h"
 #include "autograd/base/exp.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
@@ -23,8 +23,9 @@ void for_all(index n, F&& f) {
 }
 
 template <class T, class Lanes>
-void put(GradOut<T> out, index at, Vec<T> value, Lanes lanes) {
-  simd::store(out.data + at, out.add ? simd::load(out.data + at, lanes) + value : value, lanes);
+void put(GradOut<T> out, index at, Vec<Computed<T>> value, Lanes lanes) {
+  using C = Computed<T>;
+  simd::store_as<C>(out.data + at, out.add ? simd::load_as<C>(out.data + at, lanes) + value : value, lanes);
 }
 
 // GELU by the logistic function: 0.5 (1 + tanh u) = 1 / (1 + e^-2u), which loses no digits for very negative x. e^-2u is 2^(x (a + b x^2)).
@@ -136,10 +137,9 @@ void for_pairs(const Binary<T>& p, F&& f) {
 /// memory, four at a time: going down the columns, each vector would be on another page.
 template <class T, class G>
 void reduce_rows(index rows, index cols, GradOut<T> out, G&& g) {
-  constexpr index kRows = 64;
+  constexpr index kRows = 64, kColumns = 64;
   const index blocks = ceil_div(rows, kRows);
   const Scratch<T> partial(blocks * cols);
-  const FlushDenormals flushed;  // also for the code after the loop
   parallel_for(blocks, Work::elements(rows * cols), [&](index block) {
     T* own = partial + block * cols;
     const index end = std::min(rows, (block + 1) * kRows);
@@ -156,12 +156,14 @@ void reduce_rows(index rows, index cols, GradOut<T> out, G&& g) {
                            [&](index at, auto lanes) { simd::store(own + at, simd::load(own + at, lanes) + g(row, at, lanes), lanes); });
     }
   });
-  simd::for_vectors<T>(0, cols, [&](index at, auto lanes) {
-    Vec<T> total{};
-    for (index block = 0; block < blocks; ++block) {
-      total += simd::load(partial + block * cols + at, lanes);
-    }
-    put(out, at, total, lanes);
+  parallel_blocks(cols, kColumns, Work::elements(blocks * cols), [&](index begin, index end) {
+    simd::for_vectors<T>(begin, end, [&](index at, auto lanes) {
+      Vec<T> total{};
+      for (index block = 0; block < blocks; ++block) {
+        total += simd::load(partial + block * cols + at, lanes);
+      }
+      put(out, at, total, lanes);
+    });
   });
 }
 
@@ -169,8 +171,11 @@ void reduce_rows(index rows, index cols, GradOut<T> out, G&& g) {
 
 template <class T>
 void map_forward(const Map<T>& p) {
-  with_function<T>(p.function, [&](auto f) {
-    for_all<T>(p.n, [&](index at, auto lanes) { simd::store(p.y + at, f.value(simd::load(p.x + at, lanes, T(1)), p.exponent), lanes); });
+  using C = Computed<T>;
+  with_function<C>(p.function, [&](auto f) {
+    for_all<C>(p.n, [&](index at, auto lanes) {
+      simd::store_as<C>(p.y + at, f.value(simd::load_as<C>(p.x + at, lanes, C(1)), p.exponent), lanes);
+    });
   });
 }
 
@@ -179,9 +184,10 @@ void map_backward(const Map<T>& p) {
   if (!p.dx) {
     return;
   }
-  with_function<T>(p.function, [&](auto f) {
-    for_all<T>(p.n, [&](index at, auto lanes) {
-      put(p.dx, at, simd::load(p.dy + at, lanes) * f.slope(simd::load(p.x + at, lanes, T(1)), p.exponent), lanes);
+  using C = Computed<T>;
+  with_function<C>(p.function, [&](auto f) {
+    for_all<C>(p.n, [&](index at, auto lanes) {
+      put(p.dx, at, simd::load_as<C>(p.dy + at, lanes) * f.slope(simd::load_as<C>(p.x + at, lanes, C(1)), p.exponent), lanes);
     });
   });
 }
@@ -216,13 +222,14 @@ void multiply_backward(const Binary<T>& p) {
 }
 
 template <class T>
-void scaled_copy(index n, T factor, const T* x, GradOut<T> out) {
-  for_all<T>(n, [&](index at, auto lanes) { put(out, at, factor * simd::load(x + at, lanes), lanes); });
+void scaled_copy(index n, Computed<T> factor, const T* x, GradOut<T> out) {
+  using C = Computed<T>;
+  for_all<C>(n, [&](index at, auto lanes) { put(out, at, factor * simd::load_as<C>(x + at, lanes), lanes); });
 }
 
 template <class T>
-void fill(index n, T value, GradOut<T> out) {
-  for_all<T>(n, [&](index at, auto lanes) { put(out, at, simd::broadcast(value), lanes); });
+void fill(index n, Computed<T> value, GradOut<T> out) {
+  for_all<Computed<T>>(n, [&](index at, auto lanes) { put(out, at, simd::broadcast(value), lanes); });
 }
 
 template <class T>
@@ -247,25 +254,41 @@ T sum(index n, const T* x) {
 }
 
 template <class T>
-void sum_rows(index rows, index cols, const T* x, GradOut<T> out) {
-  reduce_rows<T>(rows, cols, out, [&](index row, index at, auto lanes) { return simd::load(x + row * cols + at, lanes); });
+void sum_rows(index rows, index cols, const T* x, GradOut<Computed<T>> out) {
+  using C = Computed<T>;
+  reduce_rows<C>(rows, cols, out, [&](index row, index at, auto lanes) { return simd::load_as<C>(x + row * cols + at, lanes); });
 }
 
-template <class T>
-void copy_blocks(const CopyBlocks<T>& p) {
-  const index in_tile = std::max<index>(1, kBlock / std::max<index>(p.width, 1));
-  parallel_blocks(p.count, in_tile, Work::elements(p.count * p.width), [&](index begin, index end) {
-    for (index block = begin; block < end; ++block) {
-      const GradOut<T> to{p.to.data + block * p.to_stride, p.to.add};
-      simd::for_vectors<T>(0, p.width,
-                           [&](index at, auto lanes) { put(to, at, simd::load(p.from + block * p.from_stride + at, lanes), lanes); });
+template <class X, class Y>
+void convert(index n, const X* x, GradOut<Y> out) {
+  parallel_blocks(n, kBlock, [&](index begin, index end) {
+    if constexpr (std::is_same_v<X, double> != std::is_same_v<Y, double>) {  // vectors of both have different lengths
+      for (index at = begin; at < end; ++at) {
+        out.put(at, static_cast<Computed<Y>>(to_computed(x[at])));
+      }
+    } else {
+      using C = Computed<Y>;
+      simd::for_vectors<C>(begin, end, [&](index at, auto lanes) { put(out, at, simd::load_as<C>(x + at, lanes), lanes); });
     }
   });
 }
 
 template <class T>
-void dropout(const Dropout<T>& p) {
-  parallel_blocks(p.n, kBlock, [&](index begin, index end) { drop<T>(p.dropping, begin, end, p.x, p.y); });
+void copy_blocks(const CopyBlocks<T>& p) {
+  using C = Computed<T>;
+  const index in_tile = std::max<index>(1, kBlock / std::max<index>(p.width, 1));
+  parallel_blocks(p.count, in_tile, Work::elements(p.count * p.width), [&](index begin, index end) {
+    for (index block = begin; block < end; ++block) {
+      const GradOut<T> to{p.to.data + block * p.to_stride, p.to.add};
+      simd::for_vectors<C>(0, p.width,
+                           [&](index at, auto lanes) { put(to, at, simd::load_as<C>(p.from + block * p.from_stride + at, lanes), lanes); });
+    }
+  });
+}
+
+template <class X, class Y>
+void dropout(const Dropout<X, Y>& p) {
+  parallel_blocks(p.n, kBlock, [&](index begin, index end) { drop(p.dropping, begin, end, p.x, p.y); });
 }
 
 #define DIKKAT_INSTANTIATE(T)                                    \
@@ -282,6 +305,22 @@ void dropout(const Dropout<T>& p) {
   template void dropout<T>(const Dropout<T>&);
 DIKKAT_INSTANTIATE(float)
 DIKKAT_INSTANTIATE(double)
+#undef DIKKAT_INSTANTIATE
+template void map_forward<bf16>(const Map<bf16>&);
+template void map_backward<bf16>(const Map<bf16>&);
+template void sum_rows<bf16>(index, index, const bf16*, GradOut<float>);
+template void dropout(const Dropout<bf16>&);
+template void dropout(const Dropout<float, bf16>&);
+template void copy_blocks(const CopyBlocks<bf16>&);
+template void fill<bf16>(index, float, GradOut<bf16>);
+template void scaled_copy<bf16>(index, float, const bf16*, GradOut<bf16>);
+#define DIKKAT_INSTANTIATE(X)                              \
+  template void convert(index, const X*, GradOut<float>);  \
+  template void convert(index, const X*, GradOut<double>); \
+  template void convert(index, const X*, GradOut<bf16>);
+DIKKAT_INSTANTIATE(float)
+DIKKAT_INSTANTIATE(double)
+DIKKAT_INSTANTIATE(bf16)
 #undef DIKKAT_INSTANTIATE
 
 }  // namespace dikkat::kernels

@@ -12,7 +12,7 @@ enum class Function { gelu, relu, sigmoid, tanh, exp, log, power };
 template <class T>
 struct Map {
   Function function = Function::gelu;
-  T exponent{};  // of power
+  Computed<T> exponent{};  // of power
   index n = 0;
   const T* x = nullptr;   // (n)
   const T* dy = nullptr;  // (n), backward only
@@ -47,11 +47,11 @@ void multiply_backward(const Binary<T>& p);
 
 /// out = factor * x (n).
 template <class T>
-void scaled_copy(index n, T factor, const T* x, GradOut<T> out);
+void scaled_copy(index n, Computed<T> factor, const T* x, GradOut<T> out);
 
 /// Sets n elements to a value, or adds it to them.
 template <class T>
-void fill(index n, T value, GradOut<T> out);
+void fill(index n, Computed<T> value, GradOut<T> out);
 
 /// The sum of n numbers. The order of the additions does not depend on the number of threads.
 template <class T>
@@ -59,7 +59,11 @@ T sum(index n, const T* x);
 
 /// out (cols) = sum over the rows of x (rows, cols).
 template <class T>
-void sum_rows(index rows, index cols, const T* x, GradOut<T> out);
+void sum_rows(index rows, index cols, const T* x, GradOut<Computed<T>> out);
+
+/// out = x (n), in another element type.
+template <class X, class Y>
+void convert(index n, const X* x, GradOut<Y> out);
 
 /// Copies `count` blocks of `width` elements, `from_stride` and `to_stride` apart.
 template <class T>
@@ -74,14 +78,14 @@ template <class T>
 void copy_blocks(const CopyBlocks<T>& p);
 
 /// y (n) = the dropout of x (n). dx is the dropout of dy.
-template <class T>
+template <class X, class Y = X>
 struct Dropout {
   index n = 0;
   Dropping dropping;
-  const T* x = nullptr;
-  GradOut<T> y{};
+  const X* x = nullptr;
+  GradOut<Y> y{};
 };
-template <class T>
-void dropout(const Dropout<T>& p);
+template <class X, class Y = X>
+void dropout(const Dropout<X, Y>& p);
 
 }  // namespace dikkat::kernels

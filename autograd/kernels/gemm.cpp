@@ -11,6 +11,8 @@ void gemm<float>(const Gemm<float>& problem) {
   is_few_rows(problem) ? gemm_few_rows(problem) : gemm_tiles(problem);
 }
 
+void gemm(const Bf16Gemm& problem) { gemm_tiles(problem); }
+
 template <>
 void gemm<double>(const Gemm<double>& problem) {
   gemm_eigen(problem);

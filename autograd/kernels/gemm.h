@@ -1,31 +1,82 @@
 #pragma once
 
+#include <cstddef>
+#include <type_traits>
+
+#include "autograd/base/bf16.h"
 #include "autograd/base/index.h"
 
 namespace dikkat::kernels {
 
 /// C (m, n) = op(A) (m, k) * op(B) (k, n), plus bias (n) in every row, plus the previous C if `add`.
 /// op(A) is A, row-major (m, k) with lda elements from row to row; or, if transpose_a, A transposed, where A is (k, m). The same for B.
-/// A and B are stored as Operand. Sums are computed, and stored in C, as Sum.
-template <class Operand, class Sum = Operand>
-struct Gemm {
+/// Operand, Target and Sum are the types of A's and B's pointers, of C's, and of sums.
+template <class Operand, class Target, class Sum>
+struct GemmOf {
   index m = 0, n = 0, k = 0;
-  const Operand* a = nullptr;
+  Operand a = nullptr;
   index lda = 0;
   bool transpose_a = false;
-  const Operand* b = nullptr;
+  Operand b = nullptr;
   index ldb = 0;
   bool transpose_b = false;
-  Sum* c = nullptr;
+  Target c = nullptr;
   index ldc = 0;
   bool add = false;
   const Sum* bias = nullptr;
   bool lower = false;  // C is symmetric: elements above the diagonal need not be computed, and are undefined then
 };
 
+/// A and B are stored as Operand. Sums are computed, and stored in C, as Sum.
+template <class Operand, class Sum = Operand>
+using Gemm = GemmOf<const Operand*, Sum*, Sum>;
+
 /// f32: our own product. f64, and f64 sums of f32 operands: Eigen. An element's bits depend on its row of op(A), its column of op(B) and k
 /// alone, and not on the number of threads. Few rows times a transposed B go to gemm_few_rows(), which reads B in place.
 template <class Operand, class Sum = Operand>
 void gemm(const Gemm<Operand, Sum>& problem);
+
+/// A pointer to numbers that are stored as f32 or as bf16: F32 and B16 are the types, const or not.
+template <class F32, class B16>
+class F32OrBf16 {
+ public:
+  F32OrBf16(std::nullptr_t) {}                 // NOLINT(google-explicit-constructor): converts as pointers do
+  F32OrBf16(F32* numbers) : f32_(numbers) {}   // NOLINT(google-explicit-constructor)
+  F32OrBf16(B16* numbers) : bf16_(numbers) {}  // NOLINT(google-explicit-constructor)
+
+  bool is_bf16() const { return bf16_ != nullptr; }
+  F32* as_f32() const { return f32_; }
+  B16* as_bf16() const { return bf16_; }
+  /// f(as_f32()) or f(as_bf16()).
+  template <class F>
+  auto visit(F&& f) const {
+    return bf16_ != nullptr ? f(bf16_) : f(f32_);
+  }
+
+ private:
+  F32* f32_ = nullptr;
+  B16* bf16_ = nullptr;
+};
+using Bf16Source = F32OrBf16<const float, const bf16>;
+using Bf16Target = F32OrBf16<float, bf16>;
+
+/// The product of numbers that are bf16, or are rounded to it, with sums in f32, which are rounded once if C is bf16. An element is summed
+/// over words of two k, in blocks, as simd::multiply_add_words() does. Without the processor's instruction for that it has the same bits,
+/// at some half of f32's speed.
+using Bf16Gemm = GemmOf<Bf16Source, Bf16Target, float>;
+void gemm(const Bf16Gemm& problem);
+
+/// The product with operands of T.
+template <class T>
+using GemmOn = std::conditional_t<std::is_same_v<T, bf16>, Bf16Gemm, Gemm<T>>;
+
+/// Whether this build multiplies bf16 by an instruction of the processor.
+constexpr bool has_bf16_products() {
+#if defined(__AVX512BF16__)
+  return true;
+#else
+  return false;
+#endif
+}
 
 }  // namespace dikkat::kernels

@@ -3,21 +3,22 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
 #include "autograd/base/simd.h"
-#include "autograd/kernels/transpose_block.h"
+#include "autograd/kernels/gemm_pack.h"
 
 // C = A B by tiles that stay in registers (Goto and van de Geijn 2008). A panel is kCols columns of C. Each thread computes an equal number
 // of tiles, panel after panel, and packs its part of B for each panel. Threads share nothing but A: a thread would wait long for what
 // another has just written. A is read in place, or packed for all threads if it is transposed. Neither A transposed nor B as it is needs
-// packing where it fits into L2: then it is read in place too.
+// packing where it fits into L2: then it is read in place too. Operands that are multiplied as bf16 are packed unless A is stored so.
 //
 // An element of C is base + s_1 + s_2 + ..., added in this order, where the base is the bias, the previous C, or nothing; and s_i is the
-// sum over the i-th block of k, from zero, one fused multiply-add after the other. Blocks depend on k alone, so the bits of an element
-// depend on nothing else (reference/gemm.h: gemm_in_blocks()).
+// sum over the i-th block of k, from zero, one fused multiply-add after the other, for bf16 two for each word. Blocks depend on k alone,
+// so the bits of an element depend on nothing else (reference/gemm.h: gemm_in_blocks()).
 namespace dikkat::kernels {
 namespace {
 
@@ -31,89 +32,84 @@ constexpr index kPackedAtOnce = 3 << 20;              // elements of A that are 
 constexpr index kInPlace = 1 << 19;                   // elements of A or B that are read in place whatever their order, at most
 constexpr index kFewPanels = 8;                       // with fewer, threads share the rows of C and not its panels
 
-/// How a product is split. Depends on the shape alone.
+template <class T>
+using Problem = std::conditional_t<std::is_same_v<T, float>, Gemm<float>, Bf16Gemm>;
+
+/// f(numbers) for the pointer to an operand, of whatever type.
+template <class F>
+void visit(const float* numbers, F&& f) {
+  f(numbers);
+}
+template <class F>
+void visit(const Bf16Source& source, F&& f) {
+  source.visit(f);
+}
+
+/// What is done with A: nothing, or it is packed for all threads, by rows or by tiles.
+enum class Packed { in_place, rows, tiles };
+
+Packed packed_a(const Gemm<float>& p) { return p.transpose_a && p.k * p.m > kInPlace ? Packed::tiles : Packed::in_place; }
+Packed packed_a(const Bf16Gemm& p) {
+  const bool has_words = p.a.is_bf16() && p.k % kInWord<bf16> == 0 && p.lda % kInWord<bf16> == 0;
+  return p.transpose_a ? Packed::tiles : has_words ? Packed::in_place : Packed::rows;
+}
+bool is_b_packed(const Gemm<float>& p) { return p.transpose_b || p.k * p.n > kInPlace || p.n % kLanes<float> != 0; }
+bool is_b_packed(const Bf16Gemm&) { return true; }
+/// Whether C is bf16: then a thread keeps the sums of all of k.
+bool rounds_c(const Gemm<float>&) { return false; }
+bool rounds_c(const Bf16Gemm& p) { return p.c.is_bf16(); }
+
+/// How a product is split. Depends on the shape and on how its operands are stored alone.
 struct Cut {
-  explicit Cut(const Gemm<float>& p)
+  template <class Problem>
+  explicit Cut(const Problem& p)
       : depth(gemm_block_depth(p.k)),
         panels(ceil_div(p.n, kCols)),
         tiles(ceil_div(p.m, index{kRows})),
-        packs_a(p.transpose_a && p.k * p.m > kInPlace),
-        packs_b(p.transpose_b || p.k * p.n > kInPlace || p.n % kLanes<float> != 0),
-        by_rows(!p.lower && (!packs_b || panels < kFewPanels || (packs_a && p.m >= p.n))),
-        chunk_depth(packs_a ? depth * std::max<index>(1, kPackedAtOnce / (depth * tiles * kRows)) : std::max<index>(p.k, 1)),
-        chunk_tiles(packs_a ? std::clamp<index>(kPackedAtOnce / (std::min(chunk_depth, p.k) * kRows), 1, tiles) : tiles) {}
+        a(packed_a(p)),
+        packs_b(is_b_packed(p)),
+        by_rows(!p.lower && (!packs_b || panels < kFewPanels || (a == Packed::tiles && p.m >= p.n))),
+        chunk_depth(a == Packed::in_place || rounds_c(p) ? std::max<index>(p.k, 1)
+                                                         : depth * std::max<index>(1, kPackedAtOnce / (depth * tiles * kRows))),
+        chunk_tiles(a == Packed::in_place ? tiles : std::clamp<index>(kPackedAtOnce / (std::min(chunk_depth, p.k) * kRows), 1, tiles)) {}
 
   index depth;   // of a block of k
   index panels;  // of kCols columns
   index tiles;   // of kRows rows
-  bool packs_a, packs_b;
+  Packed a;
+  bool packs_b;
   bool by_rows;       // threads share the tiles of all panels, or else the panels
   index chunk_depth;  // of k at a time, and
   index chunk_tiles;  // tiles at a time, for which A is packed
 };
 
-/// to (depth, kCols) = kCols rows of `from` transposed, k from 0 to depth; rows from `count` on are zero.
-void pack_rows(const float* from, index ld, index count, index depth, float* to) {
-  index k = 0;
-  for (; k + kTransposeSize <= depth; k += kTransposeSize) {
-    for (index group = 0; group < kCols; group += kTransposeSize) {
-      const index rows = std::clamp<index>(count - group, 0, kTransposeSize);
-      transpose_block(from + std::min(group, count) * ld + k, ld, rows, to + k * kCols + group, kCols);
-    }
-  }
-  for (; k < depth; ++k) {
-    for (index row = 0; row < kCols; ++row) {
-      to[k * kCols + row] = row < count ? from[row * ld + k] : 0.0F;
-    }
-  }
-}
-
-/// to (depth, kWidth) = kWidth columns of `from`, rows 0 to depth; columns from `count` on are zero.
-template <index kWidth>
-void pack_columns(const float* from, index ld, index count, index depth, float* to) {
-  for (index k = 0; k < depth; ++k) {
-    if (count == kWidth) {
-      std::memcpy(to + k * kWidth, from + k * ld, kWidth * sizeof(float));
-    } else {
-      std::copy_n(from + k * ld, count, to + k * kWidth);
-      std::fill_n(to + k * kWidth + count, kWidth - count, 0.0F);
-    }
-  }
-}
-
-/// Panel `panel` of op(B), k from `begin` to `end`: to (end - begin, kCols).
-void pack_b(const Gemm<float>& p, index panel, index begin, index end, float* to) {
-  const index first = panel * kCols;
-  const index count = std::min(kCols, p.n - first);
-  if (p.transpose_b) {
-    pack_rows(p.b + first * p.ldb + begin, p.ldb, count, end - begin, to);
-  } else {
-    pack_columns<kCols>(p.b + begin * p.ldb + first, p.ldb, count, end - begin, to);
-  }
-}
+Vec<float> multiply_add(float a, Vec<float> b, Vec<float> c) { return simd::fused_multiply_add(simd::broadcast(a), b, c); }
+Vec<float> multiply_add(std::uint32_t a, Vec<std::uint32_t> b, Vec<float> c) { return simd::multiply_add_words(simd::broadcast(a), b, c); }
 
 /// What a tile adds its sums to.
 enum class Base { nothing, bias, previous };
 
-/// c (kUsedRows, kUsed vectors), rows ldc apart, = base + a b. a is kUsedRows rows of A, lda apart; or, if kByColumns, rows of A
-/// transposed, where the next k is lda further. b is rows ldb apart.
-template <bool kByColumns, int kUsedRows, int kUsed>
-void multiply_tile(index depth, const float* a, index lda, const float* b, index ldb, Base base, const float* bias, float* c, index ldc) {
+/// c (kUsedRows, kUsed vectors), rows ldc apart, = base + a b, for `steps` words of k. a is kUsedRows rows of A, lda words apart; or, if
+/// kByColumns, rows of A transposed, where the next k is lda further. b is rows ldb apart.
+template <class T, bool kByColumns, int kUsedRows, int kUsed>
+void multiply_tile(index steps, const T* a, index lda, const Word<T>* b, index ldb, Base base, const float* bias, float* c, index ldc) {
   for (index row = 0; row < kUsedRows; ++row) {
     for (int v = 0; v < kUsed; ++v) {
       __builtin_prefetch(c + row * ldc + v * kLanes<float>, 1);
     }
   }
+  const index next = kInWord<T> * (kByColumns ? lda : 1);
+  const index next_row = kInWord<T> * (kByColumns ? 1 : lda);
   Vec<float> sums[kUsedRows][kUsed] = {};
-  for (index k = 0; k < depth; ++k, a += kByColumns ? lda : 1, b += ldb) {
-    Vec<float> bs[kUsed];
+  for (index k = 0; k < steps; ++k, a += next, b += ldb) {
+    Vec<Word<T>> bs[kUsed];
     for (int v = 0; v < kUsed; ++v) {
       bs[v] = simd::load(b + v * kLanes<float>);
     }
     for (index row = 0; row < kUsedRows; ++row) {
-      const Vec<float> as = simd::broadcast(a[kByColumns ? row : row * lda]);
+      const Word<T> word = word_at(a + row * next_row);
       for (int v = 0; v < kUsed; ++v) {
-        sums[row][v] = simd::fused_multiply_add(as, bs[v], sums[row][v]);
+        sums[row][v] = multiply_add(word, bs[v], sums[row][v]);
       }
     }
   }
@@ -132,16 +128,17 @@ void multiply_tile(index depth, const float* a, index lda, const float* b, index
   }
 }
 
-using MultiplyTile = decltype(&multiply_tile<true, 1, 1>);
+template <class T>
+using MultiplyTile = decltype(&multiply_tile<T, true, 1, 1>);
 /// multiply_tile() for each number of rows and vectors: [rows - 1][vectors - 1].
-template <bool kByColumns, std::size_t... kAt>
-constexpr std::array<std::array<MultiplyTile, kVectors>, kRows> tile_functions(std::index_sequence<kAt...>) {
-  std::array<std::array<MultiplyTile, kVectors>, kRows> functions{};
-  ((functions[kAt / kVectors][kAt % kVectors] = multiply_tile<kByColumns, kAt / kVectors + 1, kAt % kVectors + 1>), ...);
+template <class T, bool kByColumns, std::size_t... kAt>
+constexpr std::array<std::array<MultiplyTile<T>, kVectors>, kRows> tile_functions(std::index_sequence<kAt...>) {
+  std::array<std::array<MultiplyTile<T>, kVectors>, kRows> functions{};
+  ((functions[kAt / kVectors][kAt % kVectors] = multiply_tile<T, kByColumns, kAt / kVectors + 1, kAt % kVectors + 1>), ...);
   return functions;
 }
-constexpr auto kMultiplyColumns = tile_functions<true>(std::make_index_sequence<kRows * kVectors>());
-constexpr auto kMultiplyRows = tile_functions<false>(std::make_index_sequence<kRows * kVectors>());
+template <class T, bool kByColumns>
+constexpr auto kMultiply = tile_functions<T, kByColumns>(std::make_index_sequence<kRows * kVectors>());
 
 /// A block of k.
 struct Block {
@@ -149,26 +146,28 @@ struct Block {
   index depth() const { return end - begin; }
 };
 
-/// Rows of a matrix, in place or packed.
+/// Rows of a matrix, in place or packed, `apart` words from one to the next.
+template <class Number>
 struct Rows {
-  const float* at;
+  const Number* at;
   index apart;
 };
 
-/// One product: what is packed for all tasks, and the loops of a task.
+/// One product: what is packed for all threads, and the loops of a thread.
+template <class T>
 class Product {
  public:
-  explicit Product(const Gemm<float>& p) : p_(p), cut_(p) {}
+  explicit Product(const Problem<T>& p) : p_(p), cut_(p) {}
 
   void compute() {
     for (index begin = 0; begin == 0 || begin < p_.k; begin += cut_.chunk_depth) {
       const Block chunk{begin, std::min(begin + cut_.chunk_depth, p_.k)};
       for (index first = 0; first < cut_.tiles; first += cut_.chunk_tiles) {
         const index end = std::min(first + cut_.chunk_tiles, cut_.tiles);
-        const Scratch<float> tiles(cut_.packs_a ? (end - first) * kRows * chunk.depth() : 0);
-        a_ = tiles;
-        if (cut_.packs_a) {
-          pack_tiles(chunk, first, end);
+        const Scratch<Word<T>> words(cut_.a == Packed::in_place ? 0 : (end - first) * kRows * words_of<T>(chunk.depth()));
+        a_ = words;
+        if (cut_.a != Packed::in_place) {
+          visit(p_.a, [&](const auto* a) { pack_a(a, chunk, first, end); });
         }
         multiply(chunk, first, end);
       }
@@ -177,8 +176,8 @@ class Product {
 
  private:
   /// This thread's memory for a panel of B.
-  struct OwnPanel : Scratch<float> {
-    explicit OwnPanel(const Cut& cut) : Scratch(cut.packs_b ? cut.depth * kCols : 0) {}
+  struct OwnPanel : Scratch<Word<T>> {
+    explicit OwnPanel(const Cut& cut) : Scratch<Word<T>>(cut.packs_b ? words_of<T>(cut.depth) * kCols : 0) {}
   };
 
   template <class F>
@@ -187,38 +186,78 @@ class Product {
       f(Block{begin, std::min(begin + cut_.depth, chunk.end)});
     }
   }
-  float* packed_tile(Block chunk, Block block, index tiles, index tile) const {
-    return a_ + ((block.begin - chunk.begin) * tiles + tile * block.depth()) * kRows;
+  Word<T>* packed_tile(Block chunk, Block block, index tiles, index tile) const {
+    return a_ + (words_of<T>(block.begin - chunk.begin) * tiles + tile * words_of<T>(block.depth())) * kRows;
   }
 
-  /// By the same threads that multiply these tiles if they share the tiles. Two tiles at a time, whose columns of A lie in the same cache
-  /// lines.
-  void pack_tiles(Block chunk, index first, index end) {
+  /// By the same threads that multiply these tiles if they share the tiles.
+  template <class From>
+  void pack_a(const From* a, Block chunk, index first, index end) {
+    const auto work = Work::elements((end - first) * kRows * chunk.depth());
     parallel_ranges(
-        end - first, Work::elements((end - first) * kRows * chunk.depth()), [] {},
+        end - first, work, [] {},
         [&](index from, index to) {
-          for_blocks(chunk, [&](Block block) {
-            for (index tile = from; tile < to; tile += 2) {
-              const index row = (first + tile) * kRows;
-              const float* at = p_.a + block.begin * p_.lda + row;
-              float* packed = packed_tile(chunk, block, end - first, tile);
-              if (tile + 2 <= to && row + 2 * kRows <= p_.m) {
-                pack_two_tiles(at, block.depth(), packed);
-              } else {
-                pack_columns<kRows>(at, p_.lda, std::min(index{kRows}, p_.m - row), block.depth(), packed);
-                if (tile + 2 <= to) {
-                  pack_columns<kRows>(at + kRows, p_.lda, p_.m - row - kRows, block.depth(), packed + kRows * block.depth());
-                }
-              }
-            }
-          });
+          if (cut_.a == Packed::tiles) {
+            pack_tiles(a, chunk, first, end, from, to);
+          } else {
+            round_rows(a, chunk, first, from, to);
+          }
         });
   }
-  void pack_two_tiles(const float* from, index depth, float* to) const {
-    for (index k = 0; k < depth; ++k) {
-      std::memcpy(to + k * kRows, from + k * p_.lda, kRows * sizeof(float));
-      std::memcpy(to + (depth + k) * kRows, from + k * p_.lda + kRows, kRows * sizeof(float));
+  /// Two tiles at a time, whose columns of A lie in the same cache lines.
+  template <class From>
+  void pack_tiles(const From* a, Block chunk, index first, index end, index from, index to) const {
+    for_blocks(chunk, [&](Block block) {
+      for (index tile = from; tile < to; tile += 2) {
+        const index row = (first + tile) * kRows;
+        const From* at = a + block.begin * p_.lda + row;
+        Word<T>* packed = packed_tile(chunk, block, end - first, tile);
+        if (tile + 2 <= to && row + 2 * kRows <= p_.m) {
+          pack_two_tiles(at, block.depth(), packed);
+        } else {
+          pack_columns<kRows>(at, p_.lda, std::min(index{kRows}, p_.m - row), block.depth(), packed);
+          if (tile + 2 <= to) {
+            pack_columns<kRows>(at + kRows, p_.lda, p_.m - row - kRows, block.depth(), packed + kRows * words_of<T>(block.depth()));
+          }
+        }
+      }
+    });
+  }
+  template <class From>
+  void pack_two_tiles(const From* from, index depth, Word<T>* to) const {
+    constexpr index kStep = 2 * kInWord<T>;
+    Word<T> both[kStep / kInWord<T>][2][kRows];
+    const index second = kRows * words_of<T>(depth);
+    for (index k = 0; k < depth; k += kStep) {
+      const index step = std::min(kStep, depth - k);
+      pack_columns<2 * kRows>(from + k * p_.lda, p_.lda, 2 * kRows, step, both[0][0]);
+      for (index i = 0; i < words_of<T>(step); ++i, to += kRows) {
+        std::memcpy(to, both[i][0], sizeof both[i][0]);
+        std::memcpy(to + second, both[i][1], sizeof both[i][1]);
+      }
     }
+  }
+  template <class From>
+  void round_rows(const From* a, Block chunk, index first, index from, index to) const {
+    if constexpr (kInWord < T >> 1) {
+      const index words = words_of<T>(chunk.depth());
+      for (index row = from * kRows; row < std::min(to * kRows, p_.m - first * kRows); ++row) {
+        pack_row(a + (first * kRows + row) * p_.lda + chunk.begin, chunk.depth(), a_ + row * words);
+      }
+    }
+  }
+
+  /// Panel `panel` of op(B) in a block of k.
+  void pack_b(index panel, Block block, Word<T>* to) const {
+    const index first = panel * kCols;
+    const index count = std::min(kCols, p_.n - first);
+    visit(p_.b, [&](const auto* b) {
+      if (p_.transpose_b) {
+        pack_rows<kCols>(b + first * p_.ldb + block.begin, p_.ldb, count, block.depth(), to);
+      } else {
+        pack_columns<kCols>(b + block.begin * p_.ldb + first, p_.ldb, count, block.depth(), to);
+      }
+    });
   }
 
   /// The first tile of a panel that is computed: those before lie above the diagonal.
@@ -255,41 +294,107 @@ class Product {
     }
     const index col = panel * kCols;
     const OwnPanel own(cut_);
+    const OwnSums sums(*this, end - first);
     for_blocks(chunk, [&](Block block) {
-      const Rows b = cut_.packs_b ? Rows{own.data(), kCols} : Rows{p_.b + block.begin * p_.ldb + col, p_.ldb};
+      const Rows<Word<T>> b = rows_of_b(own, block, col);
       if (cut_.packs_b) {
-        pack_b(p_, panel, block.begin, block.end, own);
+        pack_b(panel, block, own);
       }
       for (index tile = first; tile < end; ++tile) {
-        const index row = tile * kRows;
-        const Rows a = cut_.packs_a     ? Rows{packed_tile(chunk, block, chunk_end - chunk_first, tile - chunk_first), kRows}
-                       : p_.transpose_a ? Rows{p_.a + block.begin * p_.lda + row, p_.lda}
-                                        : Rows{p_.a + row * p_.lda + block.begin, p_.lda};
-        multiply_tile_at(block, a, b, row, col);
+        const Rows<T> a = rows_of_a(chunk, block, chunk_first, chunk_end, tile);
+        if (rounds_c(p_)) {
+          multiply_and_round(block, a, b, tile * kRows, col, sums + (is_one_block() ? 0 : (tile - first) * kRows * kCols));
+        } else {
+          multiply_into_c(block, a, b, tile * kRows, col);
+        }
       }
     });
   }
 
-  void multiply_tile_at(Block block, Rows a, Rows b, index row, index col) const {
+  // A C of bf16 is rounded once, from sums that a thread keeps in f32.
+  struct OwnSums : Scratch<float> {
+    OwnSums(const Product& product, index tiles)
+        : Scratch(!rounds_c(product.p_) ? 0 : (product.is_one_block() ? 1 : tiles) * kRows * kCols) {}
+  };
+  bool is_one_block() const { return p_.k <= cut_.depth; }
+
+  void multiply_and_round(Block block, Rows<T> a, Rows<Word<T>> b, index row, index col, float* sums) const {
+    if constexpr (std::is_same_v<T, bf16>) {
+      const index rows = std::min(index{kRows}, p_.m - row);
+      const index cols = std::min(kCols, p_.n - col);
+      bf16* c = p_.c.as_bf16() + row * p_.ldc + col;
+      const bool has_base = p_.add || p_.bias != nullptr;
+      if (block.begin == 0 && has_base) {
+        for (index i = 0; i < rows; ++i) {
+          for (index j = 0; j < cols; ++j) {
+            const float bias = p_.bias != nullptr ? p_.bias[col + j] : 0.0F;
+            sums[i * kCols + j] = p_.add ? to_float(c[i * p_.ldc + j]) + bias : bias;
+          }
+        }
+      }
+      const Base base = block.begin > 0 || has_base ? Base::previous : Base::nothing;
+      tile_function(rows, cols)(words_of<T>(block.depth()), a.at, a.apart, b.at, b.apart, base, nullptr, sums, kCols);
+      if (block.end == p_.k) {
+        for (index i = 0; i < rows; ++i) {
+          round_row(sums + i * kCols, cols, c + i * p_.ldc);
+        }
+      }
+    }
+  }
+
+  Rows<Word<T>> rows_of_b(const OwnPanel& own, Block block, index col) const {
+    if constexpr (std::is_same_v<T, float>) {
+      if (!cut_.packs_b) {
+        return {p_.b + block.begin * p_.ldb + col, p_.ldb};
+      }
+    }
+    return {own.data(), kCols};
+  }
+  Rows<T> rows_of_a(Block chunk, Block block, index chunk_first, index chunk_end, index tile) const {
+    const auto packed = [](const Word<T>* words, index apart) { return Rows<T>{reinterpret_cast<const T*>(words), apart}; };
+    switch (cut_.a) {
+      case Packed::tiles: return packed(packed_tile(chunk, block, chunk_end - chunk_first, tile - chunk_first), kRows);
+      case Packed::rows: {
+        const index words = words_of<T>(chunk.depth());
+        return packed(a_ + (tile - chunk_first) * kRows * words + words_of<T>(block.begin - chunk.begin), words);
+      }
+      case Packed::in_place: break;
+    }
+    const index row = tile * kRows;
+    return {stored_a() + (p_.transpose_a ? block.begin * p_.lda + row : row * p_.lda + block.begin), p_.lda / kInWord<T>};
+  }
+  const T* stored_a() const {
+    if constexpr (std::is_same_v<T, float>) {
+      return p_.a;
+    } else {
+      return p_.a.as_bf16();
+    }
+  }
+
+  MultiplyTile<T> tile_function(index rows, index cols) const {
+    const auto& functions = p_.transpose_a ? kMultiply<T, true> : kMultiply<T, false>;
+    return functions[static_cast<std::size_t>(rows - 1)][static_cast<std::size_t>(ceil_div(cols, kLanes<float>) - 1)];
+  }
+
+  void multiply_into_c(Block block, Rows<T> a, Rows<Word<T>> b, index row, index col) const {
     const index rows = std::min(index{kRows}, p_.m - row);
     index cols = std::min(kCols, p_.n - col);
     if (p_.lower) {
       cols = std::min(cols, row + rows - col);  // the others lie above the diagonal
     }
-    float* c = p_.c + row * p_.ldc + col;
+    float* c = f32_c() + row * p_.ldc + col;
     const bool has_bias = block.begin == 0 && p_.bias != nullptr;
     if (has_bias && p_.add) {
       add_bias(rows, cols, p_.bias + col, c);
     }
     const Base base = block.begin > 0 || p_.add ? Base::previous : has_bias ? Base::bias : Base::nothing;
-    const index vectors = ceil_div(cols, kLanes<float>);
-    const auto multiply =
-        (p_.transpose_a ? kMultiplyColumns : kMultiplyRows)[static_cast<std::size_t>(rows - 1)][static_cast<std::size_t>(vectors - 1)];
-    if (col + vectors * kLanes<float> <= p_.n) {
-      multiply(block.depth(), a.at, a.apart, b.at, b.apart, base, base == Base::bias ? p_.bias + col : nullptr, c, p_.ldc);
+    const index words = words_of<T>(block.depth());
+    const auto multiply = tile_function(rows, cols);
+    if (col + round_up(cols, kLanes<float>) <= p_.n) {
+      multiply(words, a.at, a.apart, b.at, b.apart, base, base == Base::bias ? p_.bias + col : nullptr, c, p_.ldc);
     } else {  // the last vector is not whole
       float sums[kRows * kCols];
-      multiply(block.depth(), a.at, a.apart, b.at, b.apart, Base::nothing, nullptr, sums, kCols);
+      multiply(words, a.at, a.apart, b.at, b.apart, Base::nothing, nullptr, sums, kCols);
       for (index i = 0; i < rows; ++i) {
         for (index j = 0; j < cols; ++j) {
           float& to = c[i * p_.ldc + j];
@@ -297,6 +402,13 @@ class Product {
           to = base == Base::nothing ? sum : (base == Base::bias ? p_.bias[col + j] : to) + sum;
         }
       }
+    }
+  }
+  float* f32_c() const {
+    if constexpr (std::is_same_v<T, float>) {
+      return p_.c;
+    } else {
+      return p_.c.as_f32();
     }
   }
 
@@ -308,9 +420,9 @@ class Product {
     }
   }
 
-  const Gemm<float>& p_;
+  const Problem<T>& p_;
   Cut cut_;
-  float* a_ = nullptr;  // packed tiles of A, of one chunk
+  Word<T>* a_ = nullptr;  // A packed, of one chunk
 };
 
 }  // namespace
@@ -323,7 +435,13 @@ index gemm_block_depth(index k) noexcept {
 
 void gemm_tiles(const Gemm<float>& p) {
   if (p.m > 0 && p.n > 0) {
-    Product(p).compute();
+    Product<float>(p).compute();
+  }
+}
+
+void gemm_tiles(const Bf16Gemm& p) {
+  if (p.m > 0 && p.n > 0) {
+    Product<bf16>(p).compute();
   }
 }
 

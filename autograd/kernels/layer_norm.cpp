@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/base/denormals.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
 #include "autograd/base/simd.h"
@@ -13,7 +12,8 @@ namespace {
 
 using simd::Vec;
 
-constexpr index kRows = 32;  // of a tile
+constexpr index kRows = 32;     // of a tile
+constexpr index kColumns = 64;  // that a thread gathers
 
 /// Sums along a row use four independent accumulators, so that additions overlap.
 constexpr int kChains = 4;
@@ -35,22 +35,24 @@ void for_chains(index cols, F&& f) {
 }
 
 /// Computes one row of x = residual + dropout(branch). Returns the sum of the row.
-template <class T>
-T add_row(const LayerNormForward<T>& p, index row, T* x) {
+template <class T, class B, class Y>
+T add_row(const LayerNormForward<T, B, Y>& p, index row, T* x) {
   const index cols = p.cols;
   const T* residual = p.residual + row * cols;
-  const T* branch = p.branch + row * cols;
+  const auto add = [&](const auto* branch) {
+    Chains<T> total;
+    for_chains<T>(cols, [&](index at, auto lanes, int chain) {
+      const Vec<T> v = simd::load(residual + at, lanes) + simd::load_as<T>(branch + at, lanes);
+      simd::store(x + at, v, lanes);
+      total.sums[chain] += v;
+    });
+    return total.total();
+  };
   if (p.dropping.probability > 0) {
-    drop<T>(p.dropping, row * cols, (row + 1) * cols, p.branch, {p.sum});  // written to x, which is read next
-    branch = x;
+    drop(p.dropping, row * cols, (row + 1) * cols, p.branch, GradOut<T>{p.sum});  // written to x, which is read next
+    return add(x);
   }
-  Chains<T> total;
-  for_chains<T>(cols, [&](index at, auto lanes, int chain) {
-    const Vec<T> v = simd::load(residual + at, lanes) + simd::load(branch + at, lanes);
-    simd::store(x + at, v, lanes);
-    total.sums[chain] += v;
-  });
-  return total.total();
+  return add(p.branch + row * cols);
 }
 
 template <class T>
@@ -62,15 +64,15 @@ T sum_of_row(index cols, const T* x) {
 
 }  // namespace
 
-template <class T>
-void layer_norm_forward(const LayerNormForward<T>& p) {
+template <class T, class B, class Y>
+void layer_norm_forward(const LayerNormForward<T, B, Y>& p) {
   parallel_blocks(p.rows, kRows, Work::elements(p.rows * p.cols), [&](index begin, index end) {
     const index cols = p.cols;
     const T* gamma = p.gamma;
     const T* beta = p.beta;
     for (index row = begin; row < end; ++row) {
       const T* x = (p.residual != nullptr ? p.sum : p.x) + row * cols;
-      T* y = p.y + row * cols;
+      Y* y = p.y + row * cols;
       const T mean = (p.residual != nullptr ? add_row(p, row, p.sum + row * cols) : sum_of_row(cols, x)) / static_cast<T>(cols);
 
       Chains<T> squares;
@@ -86,7 +88,7 @@ void layer_norm_forward(const LayerNormForward<T>& p) {
         if (beta != nullptr) {
           v += simd::load(beta + at, lanes);
         }
-        simd::store(y + at, v, lanes);
+        simd::store_as<T>(y + at, v, lanes);
       });
       p.mean[row] = mean;
       p.rstd[row] = rstd;
@@ -95,11 +97,10 @@ void layer_norm_forward(const LayerNormForward<T>& p) {
 }
 
 // With n = (x - mean) rstd and g = dy gamma:  dx = rstd (g - mean(g) - n mean(g n)),  dgamma = sum dy n,  dbeta = sum dy.
-template <class T>
-void layer_norm_backward(const LayerNormBackward<T>& p) {
+template <class T, class B, class Y>
+void layer_norm_backward(const LayerNormBackward<T, B, Y>& p) {
   const index tiles = ceil_div(p.rows, kRows);
   const index width = round_up(p.cols, simd::kLanes<T>);
-  const FlushDenormals flushed;                 // also for the code after the loop
   const Scratch<T> partial(tiles * 2 * width);  // per tile: its dgamma, its dbeta
 
   parallel_for(tiles, Work::elements(2 * p.rows * p.cols), [&](index tile) {
@@ -112,13 +113,13 @@ void layer_norm_backward(const LayerNormBackward<T>& p) {
     const index end = std::min(p.rows, (tile + 1) * kRows);
     for (index row = tile * kRows; row < end; ++row) {
       const T* x = p.x + row * cols;
-      const T* dy = p.dy + row * cols;
+      const Y* dy = p.dy + row * cols;
       const T mean = p.mean[row];
       const T rstd = p.rstd[row];
 
       Chains<T> g_total, gn_total;
       for_chains<T>(cols, [&](index at, auto lanes, int chain) {
-        const Vec<T> d = simd::load(dy + at, lanes);
+        const Vec<T> d = simd::load_as<T>(dy + at, lanes);
         const Vec<T> n = (simd::load(x + at, lanes, mean) - mean) * rstd;
         const Vec<T> g = d * simd::load(gamma + at, lanes);
         g_total.sums[chain] += g;
@@ -134,34 +135,41 @@ void layer_norm_backward(const LayerNormBackward<T>& p) {
       T* dx = p.dx.data + row * cols;
       simd::for_vectors<T>(0, cols, [&](index at, auto lanes) {
         const Vec<T> n = (simd::load(x + at, lanes) - mean) * rstd;
-        Vec<T> v = rstd * (simd::load(dy + at, lanes) * simd::load(gamma + at, lanes) - g_mean - n * gn_mean);
+        Vec<T> v = rstd * (simd::load_as<T>(dy + at, lanes) * simd::load(gamma + at, lanes) - g_mean - n * gn_mean);
         if (add) {
           v += simd::load(dx + at, lanes);
         }
         simd::store(dx + at, v, lanes);
       });
       if (p.dbranch) {
-        drop<T>(p.dropping, row * cols, (row + 1) * cols, p.dx.data, p.dbranch);
+        drop(p.dropping, row * cols, (row + 1) * cols, p.dx.data, p.dbranch);
       }
     }
   });
 
-  const auto gather = [&](GradOut<T> out, index offset) {
-    simd::for_vectors<T>(0, out ? p.cols : 0, [&](index at, auto lanes) {
-      Vec<T> total = out.add ? simd::load(out.data + at, lanes) : Vec<T>{};
-      for (index tile = 0; tile < tiles; ++tile) {
-        total += simd::load(partial + tile * 2 * width + offset + at);
-      }
-      simd::store(out.data + at, total, lanes);
-    });
-  };
-  gather(p.dgamma, 0);
-  gather(p.dbeta, width);
+  parallel_blocks(p.cols, kColumns, Work::elements(2 * tiles * p.cols), [&](index begin, index end) {
+    const auto gather = [&](GradOut<T> out, index offset) {
+      simd::for_vectors<T>(begin, out ? end : begin, [&](index at, auto lanes) {
+        Vec<T> total = out.add ? simd::load(out.data + at, lanes) : Vec<T>{};
+        for (index tile = 0; tile < tiles; ++tile) {
+          total += simd::load(partial + tile * 2 * width + offset + at);
+        }
+        simd::store(out.data + at, total, lanes);
+      });
+    };
+    gather(p.dgamma, 0);
+    gather(p.dbeta, width);
+  });
 }
 
-template void layer_norm_forward<float>(const LayerNormForward<float>&);
-template void layer_norm_forward<double>(const LayerNormForward<double>&);
-template void layer_norm_backward<float>(const LayerNormBackward<float>&);
-template void layer_norm_backward<double>(const LayerNormBackward<double>&);
+#define DIKKAT_INSTANTIATE(T, B, Y)                                   \
+  template void layer_norm_forward(const LayerNormForward<T, B, Y>&); \
+  template void layer_norm_backward(const LayerNormBackward<T, B, Y>&);
+DIKKAT_INSTANTIATE(float, float, float)
+DIKKAT_INSTANTIATE(double, double, double)
+DIKKAT_INSTANTIATE(float, float, bf16)
+DIKKAT_INSTANTIATE(float, bf16, float)
+DIKKAT_INSTANTIATE(float, bf16, bf16)
+#undef DIKKAT_INSTANTIATE
 
 }  // namespace dikkat::kernels

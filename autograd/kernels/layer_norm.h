@@ -9,31 +9,32 @@ namespace dikkat::kernels {
 /// y = (x - mean) * rstd * gamma + beta for each row, with rstd = 1 / sqrt(variance + eps) and the biased variance
 /// (Ba, Kiros and Hinton, arXiv 1607.06450). Saves mean and rstd.
 /// With a branch, each row of x is computed first: x = residual + dropout(branch).
-template <class T>
+/// B and Y are the types of the branch and of y.
+template <class T, class B = T, class Y = T>
 struct LayerNormForward {
   index rows = 0, cols = 0;
   double eps = 1e-5;
   const T* x = nullptr;      // (rows, cols)
   const T* gamma = nullptr;  // (cols)
   const T* beta = nullptr;   // (cols), or null for none
-  T* y = nullptr;            // (rows, cols)
+  Y* y = nullptr;            // (rows, cols)
   T* mean = nullptr;         // (rows)
   T* rstd = nullptr;         // (rows)
 
   const T* residual = nullptr;  // (rows, cols), or null: x is given
-  const T* branch = nullptr;    // (rows, cols)
+  const B* branch = nullptr;    // (rows, cols)
   Dropping dropping{};          // of the branch
   T* sum = nullptr;             // (rows, cols): where x is written
 };
-template <class T>
-void layer_norm_forward(const LayerNormForward<T>& p);
+template <class T, class B = T, class Y = T>
+void layer_norm_forward(const LayerNormForward<T, B, Y>& p);
 
 /// Let f = <dy, y>. Writes df/dx, df/dgamma and df/dbeta; a null output is skipped. df/dx is also df/dresidual; `dbranch` is its dropout,
 /// and needs dx.
-template <class T>
+template <class T, class B = T, class Y = T>
 struct LayerNormBackward {
   index rows = 0, cols = 0;
-  const T* dy = nullptr;     // (rows, cols)
+  const Y* dy = nullptr;     // (rows, cols)
   const T* x = nullptr;      // (rows, cols)
   const T* gamma = nullptr;  // (cols)
   const T* mean = nullptr;   // (rows)
@@ -43,9 +44,9 @@ struct LayerNormBackward {
   GradOut<T> dbeta{};        // (cols)
 
   Dropping dropping{};
-  GradOut<T> dbranch{};  // (rows, cols)
+  GradOut<B> dbranch{};  // (rows, cols)
 };
-template <class T>
-void layer_norm_backward(const LayerNormBackward<T>& p);
+template <class T, class B = T, class Y = T>
+void layer_norm_backward(const LayerNormBackward<T, B, Y>& p);
 
 }  // namespace dikkat::kernels

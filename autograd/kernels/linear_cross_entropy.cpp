@@ -23,15 +23,16 @@ constexpr index kColumns = 64;  // rows of x, which are columns here, that a thr
 template <class T>
 constexpr T kLowest = -std::numeric_limits<T>::infinity();
 
-template <class T>
-index logits_size(const LinearCrossEntropy<T>& p) {
+template <class X>
+index logits_size(const LinearCrossEntropy<X>& p) {
   return (p.keep ? p.classes : std::min(p.classes, kPanel)) * p.rows;
 }
 
 /// The parts of `work`.
 template <class T>
 struct Workspace {
-  explicit Workspace(const LinearCrossEntropy<T>& p)
+  template <class X>
+  explicit Workspace(const LinearCrossEntropy<X>& p)
       : tiles(ceil_div(p.classes, kTile)),
         logits(p.work),
         tops(logits + logits_size(p)),
@@ -53,9 +54,9 @@ struct Workspace {
   T* slopes;     // (rows): dloss * weight / normaliser
 };
 
-template <class T>
-T scale_of(const LinearCrossEntropy<T>& p, index row) {
-  return static_cast<T>((p.weights == nullptr ? 1.0 : static_cast<double>(p.weights[row])) / p.normaliser);
+template <class X>
+Computed<X> scale_of(const LinearCrossEntropy<X>& p, index row) {
+  return static_cast<Computed<X>>((p.weights == nullptr ? 1.0 : static_cast<double>(p.weights[row])) / p.normaliser);
 }
 
 struct Panel {
@@ -131,8 +132,8 @@ void add_tiles(const Workspace<T>& w, index rows, index begin, index end) {
 }
 
 /// The cost of a row before scaling.
-template <class T>
-T cost_of(const LinearCrossEntropy<T>& p, const Workspace<T>& w, index row) {
+template <class X, class T>
+T cost_of(const LinearCrossEntropy<X>& p, const Workspace<T>& w, index row) {
   const T top = w.row_tops[row];
   const T log_sum = std::log(w.row_sums[row]);
   const T target = log_sum + (top - w.of_target[row]);
@@ -148,8 +149,8 @@ T cost_of(const LinearCrossEntropy<T>& p, const Workspace<T>& w, index row) {
 }
 
 /// Replaces the exponentials of a tile by dlogits.
-template <class T>
-void make_dlogits(const LinearCrossEntropy<T>& p, const Workspace<T>& w, index tile, T* logits, index count, index begin, index end) {
+template <class X, class T>
+void make_dlogits(const LinearCrossEntropy<X>& p, const Workspace<T>& w, index tile, T* logits, index count, index begin, index end) {
   const T share = static_cast<T>(p.label_smoothing / static_cast<double>(p.classes));
   const T rest = static_cast<T>(1 - p.label_smoothing);
   simd::for_vectors<T>(begin, end, [&](index at, auto lanes) {
@@ -172,26 +173,27 @@ void make_dlogits(const LinearCrossEntropy<T>& p, const Workspace<T>& w, index t
 
 }  // namespace
 
-template <class T>
-index linear_cross_entropy_work(const LinearCrossEntropy<T>& p) noexcept {
+template <class X>
+index linear_cross_entropy_work(const LinearCrossEntropy<X>& p) noexcept {
   return logits_size(p) + (3 * ceil_div(p.classes, kTile) + 4) * p.rows;
 }
 
-template <class T>
-void linear_cross_entropy_forward(const LinearCrossEntropy<T>& p) {
+template <class X>
+void linear_cross_entropy_forward(const LinearCrossEntropy<X>& p) {
+  using T = Computed<X>;
   const Workspace<T> w(p);
   for_panels(p.classes, [&](Panel panel) {
     T* logits = w.logits + (p.keep ? panel.first * p.rows : 0);
-    gemm<T>({.m = panel.count,
-             .n = p.rows,
-             .k = p.width,
-             .a = p.weight + panel.first * p.width,
-             .lda = p.width,
-             .b = p.x,
-             .ldb = p.width,
-             .transpose_b = true,
-             .c = logits,
-             .ldc = p.rows});
+    gemm(GemmOn<X>{.m = panel.count,
+                   .n = p.rows,
+                   .k = p.width,
+                   .a = p.weight + panel.first * p.width,
+                   .lda = p.width,
+                   .b = p.x,
+                   .ldb = p.width,
+                   .transpose_b = true,
+                   .c = logits,
+                   .ldc = p.rows});
     for (index row = 0; row < p.rows; ++row) {
       const index class_in_panel = p.targets[row] - panel.first;
       if (0 <= class_in_panel && class_in_panel < panel.count) {
@@ -211,8 +213,9 @@ void linear_cross_entropy_forward(const LinearCrossEntropy<T>& p) {
   });
 }
 
-template <class T>
-void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p) {
+template <class X>
+void linear_cross_entropy_backward(const LinearCrossEntropy<X>& p) {
+  using T = Computed<X>;
   const FlushDenormals flushed;  // also for the code outside of loops
   const Workspace<T> w(p);
   for (index row = 0; row < p.rows; ++row) {
@@ -230,29 +233,29 @@ void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p) {
       if (p.dweight_before != nullptr) {  // panel by panel, so that it is in cache for the product
         scaled_copy<T>(panel.count * p.width, p.dloss, p.dweight_before + at, {p.dweight.data + at, p.dweight.add});
       }
-      gemm<T>({.m = panel.count,
-               .n = p.width,
-               .k = p.rows,
-               .a = dlogits,
-               .lda = p.rows,
-               .b = p.x,
-               .ldb = p.width,
-               .c = p.dweight.data + at,
-               .ldc = p.width,
-               .add = p.dweight.add || p.dweight_before != nullptr});
+      gemm(GemmOn<X>{.m = panel.count,
+                     .n = p.width,
+                     .k = p.rows,
+                     .a = dlogits,
+                     .lda = p.rows,
+                     .b = p.x,
+                     .ldb = p.width,
+                     .c = p.dweight.data + at,
+                     .ldc = p.width,
+                     .add = p.dweight.add || p.dweight_before != nullptr});
     }
     if (p.dx) {  // transposed too, so that the panel is packed and not the weights
-      gemm<T>({.m = p.width,
-               .n = p.rows,
-               .k = panel.count,
-               .a = p.weight + at,
-               .lda = p.width,
-               .transpose_a = true,
-               .b = dlogits,
-               .ldb = p.rows,
-               .c = dx_transposed,
-               .ldc = p.rows,
-               .add = panel.first > 0});
+      gemm(GemmOn<X>{.m = p.width,
+                     .n = p.rows,
+                     .k = panel.count,
+                     .a = p.weight + at,
+                     .lda = p.width,
+                     .transpose_a = true,
+                     .b = dlogits,
+                     .ldb = p.rows,
+                     .c = dx_transposed.data(),
+                     .ldc = p.rows,
+                     .add = panel.first > 0});
     }
   });
   if (p.dx) {
@@ -266,12 +269,13 @@ void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p) {
   }
 }
 
-#define DIKKAT_INSTANTIATE(T)                                                         \
-  template index linear_cross_entropy_work<T>(const LinearCrossEntropy<T>&) noexcept; \
-  template void linear_cross_entropy_forward<T>(const LinearCrossEntropy<T>&);        \
-  template void linear_cross_entropy_backward<T>(const LinearCrossEntropy<T>&);
+#define DIKKAT_INSTANTIATE(X)                                                         \
+  template index linear_cross_entropy_work<X>(const LinearCrossEntropy<X>&) noexcept; \
+  template void linear_cross_entropy_forward<X>(const LinearCrossEntropy<X>&);        \
+  template void linear_cross_entropy_backward<X>(const LinearCrossEntropy<X>&);
 DIKKAT_INSTANTIATE(float)
 DIKKAT_INSTANTIATE(double)
+DIKKAT_INSTANTIATE(bf16)
 #undef DIKKAT_INSTANTIATE
 
 }  // namespace dikkat::kernels

@@ -13,10 +13,13 @@ namespace dikkat::kernels {
 ///
 /// A panel stores e^(logit - top), where top is the largest logit of a tile of classes. Backward multiplies each tile by a factor to get
 /// the softmax, so a logit takes one exp for forward and backward together.
-template <class T>
+///
+/// X is the type of x and dx: with bf16, operands of the products are rounded to it.
+template <class X>
 struct LinearCrossEntropy {
+  using T = Computed<X>;
   index rows = 0, width = 0, classes = 0;
-  const T* x = nullptr;                   // (rows, width)
+  const X* x = nullptr;                   // (rows, width)
   const T* weight = nullptr;              // (classes, width)
   const std::int32_t* targets = nullptr;  // (rows), each in [0, classes)
   const float* weights = nullptr;         // (rows), or null: 1 each
@@ -26,19 +29,19 @@ struct LinearCrossEntropy {
   T* work = nullptr;                  // workspace of linear_cross_entropy_work() elements: written by forward, overwritten by backward
   T* losses = nullptr;                // (rows), forward only
   T dloss{};                          // backward only: derivative with respect to the sum of all rows' costs
-  GradOut<T> dx{};                    // (rows, width), backward only
+  GradOut<X> dx{};                    // (rows, width), backward only
   GradOut<T> dweight{};               // (classes, width), backward only
   const T* dweight_before = nullptr;  // (classes, width) or null: the part of dweight that comes from other rows, for dloss = 1
 };
 /// Elements of `work`.
-template <class T>
-index linear_cross_entropy_work(const LinearCrossEntropy<T>& p) noexcept;
+template <class X>
+index linear_cross_entropy_work(const LinearCrossEntropy<X>& p) noexcept;
 /// Writes the losses of the rows.
-template <class T>
-void linear_cross_entropy_forward(const LinearCrossEntropy<T>& p);
+template <class X>
+void linear_cross_entropy_forward(const LinearCrossEntropy<X>& p);
 /// Call it once after a forward call with `keep`. Let dlogits be as in cross_entropy_backward. Writes dx = dlogits weight and
 /// dweight = dlogits^T x + dloss * dweight_before; a null output is skipped. All of dweight is written before any of dx.
-template <class T>
-void linear_cross_entropy_backward(const LinearCrossEntropy<T>& p);
+template <class X>
+void linear_cross_entropy_backward(const LinearCrossEntropy<X>& p);
 
 }  // namespace dikkat::kernels

@@ -8,9 +8,10 @@ namespace dikkat::kernels {
 
 inline constexpr index kTransposeSize = 8;  // rows and columns of a block
 
-/// to (8, 8) = from (8, 8) transposed; rows of `from` from `count` on are taken as zero.
-inline void transpose_block(const float* from, index from_ld, index count, float* to, index to_ld) {
-  typedef float Eight __attribute__((vector_size(32)));
+/// to (8, 8) = from (8, 8) transposed, of numbers of 4 bytes; rows of `from` from `count` on are taken as zero.
+template <class T>
+inline void transpose_block(const T* from, index from_ld, index count, T* to, index to_ld) {
+  typedef T Eight __attribute__((vector_size(32)));
   Eight rows[kTransposeSize] = {};
   for (index i = 0; i < count; ++i) {
     std::memcpy(&rows[i], from + i * from_ld, sizeof rows[i]);

@@ -64,7 +64,7 @@ std::array<kernels::HeadsOut<T>, 3> gradients_of(const Operands& operands, index
       whole[i] = g.into<T>(x);
       const Sharing sharing = sharing_of(operands, x, width);
       if (whole[i] && !whole[i].add && (sharing.twice || sharing.columns < x.shape()[2])) {
-        kernels::fill<T>(x.size(), T(0), whole[i]);
+        kernels::fill<T>(x.size(), 0, whole[i]);
         whole[i].add = true;
       }
     }
@@ -161,14 +161,15 @@ double visible_pairs(const kernels::AttentionShape& s) {
 }  // namespace
 
 Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOptions& options) {
-  return for_float(q.x.dtype(), "attention", [&](auto zero) {
+  return for_stored(q.x.dtype(), "attention", [&](auto zero) {
     using T = decltype(zero);
+    using Sum = Computed<T>;
     Tape& tape = begin_op(Op::attention, {q.x, k.x, v.x}, {options.key_begin, options.key_end});
     const Operands operands{q, k, v};
     const kernels::AttentionShape shape = shape_of(operands, options);
     const index width = shape.heads * shape.head_size;
     const Tensor y = tape.make({shape.batch, shape.queries, width}, q.x.dtype());
-    T* log2_sum = tape.save<T>(shape.batch * shape.heads * shape.queries);
+    Sum* log2_sum = tape.save<Sum>(shape.batch * shape.heads * shape.queries);
     auto seen_k = heads_in(k.x.data<T>(), k);
     auto seen_v = heads_in(v.x.data<T>(), v);
     if (options.cache != nullptr) {
@@ -178,12 +179,12 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
       seen_k = {rows, options.cache->max_positions * 2 * width, 2 * width};
       seen_v = {rows + width, options.cache->max_positions * 2 * width, 2 * width};
     }
-    kernels::attention_forward<T>({.shape = shape,
-                                   .q = heads_in(q.x.data<T>(), q),
-                                   .k = seen_k,
-                                   .v = seen_v,
-                                   .y = heads_in(y.mutable_data<T>(), {y}),
-                                   .log2_sum = log2_sum});
+    kernels::attention_forward<T, Sum>({.shape = shape,
+                                        .q = heads_in(q.x.data<T>(), q),
+                                        .k = seen_k,
+                                        .v = seen_v,
+                                        .y = heads_in(y.mutable_data<T>(), {y}),
+                                        .log2_sum = log2_sum});
     OpCost cost;
     if (tape.observed()) {  // counting the pairs takes a while
       const double product = 2 * visible_pairs(shape) * static_cast<double>(width);
@@ -191,16 +192,16 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
     }
     tape.record({q.x, k.x, v.x}, {y}, cost, [=](Gradients& g) {
       const auto out = gradients_of<T>(operands, width, g);
-      kernels::attention_backward<T>({.shape = shape,
-                                      .q = heads_in(q.x.data<T>(), q),
-                                      .k = heads_in(k.x.data<T>(), k),
-                                      .v = heads_in(v.x.data<T>(), v),
-                                      .y = heads_in(y.data<T>(), {y}),
-                                      .dy = heads_in(g.of<T>(y), {y}),
-                                      .log2_sum = log2_sum,
-                                      .dq = out[0],
-                                      .dk = out[1],
-                                      .dv = out[2]});
+      kernels::attention_backward<T, Sum>({.shape = shape,
+                                           .q = heads_in(q.x.data<T>(), q),
+                                           .k = heads_in(k.x.data<T>(), k),
+                                           .v = heads_in(v.x.data<T>(), v),
+                                           .y = heads_in(y.data<T>(), {y}),
+                                           .dy = heads_in(g.of<T>(y), {y}),
+                                           .log2_sum = log2_sum,
+                                           .dq = out[0],
+                                           .dk = out[1],
+                                           .dv = out[2]});
     });
     return y;
   });

@@ -18,11 +18,11 @@ void check_pair(Op op, Tensor a, Tensor b) {
 }
 
 Tensor map(Op op, kernels::Function function, Tensor x, double exponent = 0) {
-  return for_float(x.dtype(), name_of(op), [&](auto zero) {
+  return for_stored(x.dtype(), name_of(op), [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(op, {x});
     const Tensor y = tape.make(x.shape(), x.dtype());
-    const T e = static_cast<T>(exponent);
+    const auto e = static_cast<Computed<T>>(exponent);
     kernels::map_forward<T>({.function = function, .exponent = e, .n = x.size(), .x = x.data<T>(), .y = y.mutable_data<T>()});
     tape.record({x}, {y}, cost_of({x}, {y}), [=](Gradients& g) {
       kernels::map_backward<T>(
@@ -175,7 +175,7 @@ Tensor dropout(Tensor x, const DropoutOptions& o) {
   if (o.probability == 0) {
     return x;
   }
-  return for_float(x.dtype(), "dropout", [&](auto zero) {
+  return for_stored(x.dtype(), "dropout", [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_op(Op::dropout, {x});
     const Tensor y = tape.make(x.shape(), x.dtype());
@@ -187,6 +187,27 @@ Tensor dropout(Tensor x, const DropoutOptions& o) {
       }
     });
     return y;
+  });
+}
+
+Tensor cast(Tensor x, DType dtype) {
+  return for_stored(x.dtype(), "cast", [&](auto from) {
+    return for_stored(dtype, "cast", [&](auto to) {
+      using X = decltype(from);
+      using Y = decltype(to);
+      Tape& tape = begin_op(Op::cast, {x});
+      if (x.dtype() == dtype) {
+        return x;
+      }
+      const Tensor y = tape.make(x.shape(), dtype);
+      kernels::convert<X, Y>(x.size(), x.data<X>(), {y.mutable_data<Y>()});
+      tape.record({x}, {y}, cost_without_inputs({x}, {y}), [=](Gradients& g) {
+        if (auto dx = g.into<X>(x)) {
+          kernels::convert<Y, X>(x.size(), g.of<Y>(y), dx);
+        }
+      });
+      return y;
+    });
   });
 }
 

@@ -5,7 +5,8 @@
 #include "autograd/base/philox.h"
 #include "autograd/tape/tensor.h"
 
-// Ops of f32 or f64 tensors. All throw Error that names the op when shapes or element types do not fit.
+// Ops of f32 or f64 tensors; gelu, relu, dropout, cast and reshape also of bf16, which they compute in f32. All throw Error that names the
+// op when shapes or element types do not fit.
 namespace dikkat {
 
 /// a + b. b has a's shape, or is one row, [a.cols()], for all of a's rows.
@@ -46,6 +47,9 @@ Tensor dropout(Tensor x, const DropoutOptions& options);
 inline Tensor dropout(Tensor x, double probability, RandomStream stream, index first = 0) {
   return dropout(x, {.probability = probability, .stream = stream, .first = first});
 }
+
+/// x in another element type, of f32, f64 and bf16. In its own type: x itself.
+Tensor cast(Tensor x, DType dtype);
 
 /// The same elements in another shape.
 Tensor reshape(Tensor x, Shape shape);

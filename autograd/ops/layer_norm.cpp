@@ -1,5 +1,7 @@
 #include "autograd/ops/layer_norm.h"
 
+#include <type_traits>
+
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/layer_norm.h"
 #include "autograd/ops/op.h"
@@ -12,32 +14,44 @@ void check_parameters(Op op, index cols, Tensor gamma, Tensor beta) {
   require(!beta || beta.shape() == Shape{cols}, op, ": beta is ", beta ? beta.shape() : Shape{}, ", expected [", cols, "]");
 }
 
-/// What forward and backward of both ops share.
-template <class T>
+/// Calls f(float{}) or f(bf16{}) for a type that may differ from the op's f32, or f(double{}).
+template <class T, class F>
+auto for_other(DType dtype, const char* op, F&& f) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (dtype == DType::bf16) {
+      return f(bf16{});
+    }
+  }
+  require(dtype == kDType<T>, op, ": element type ", dtype, " with ", kDType<T>, ", expected the same, or bf16 with f32");
+  return f(T{});
+}
+
+/// What forward and backward of both ops share. B and Y are the types of the branch and of y.
+template <class T, class B, class Y>
 struct Norm {
   Norm(Tape& tape, Tensor x_, Tensor gamma_, Tensor beta_)
       : x(x_),
         gamma(gamma_),
         beta(beta_),
-        y(tape.make(x.shape(), x.dtype())),
+        y(tape.make(x.shape(), kDType<Y>)),
         mean(tape.save<T>(x.shape().rows())),
         rstd(tape.save<T>(x.shape().rows())) {}
 
-  kernels::LayerNormForward<T> forward(double eps) const {
+  kernels::LayerNormForward<T, B, Y> forward(double eps) const {
     return {.rows = x.shape().rows(),
             .cols = x.shape().cols(),
             .eps = eps,
             .x = x.data<T>(),
             .gamma = gamma.data<T>(),
             .beta = beta ? beta.data<T>() : nullptr,
-            .y = y.mutable_data<T>(),
+            .y = y.mutable_data<Y>(),
             .mean = mean,
             .rstd = rstd};
   }
-  kernels::LayerNormBackward<T> backward(Gradients& g, GradOut<T> dx) const {
+  kernels::LayerNormBackward<T, B, Y> backward(Gradients& g, GradOut<T> dx) const {
     return {.rows = x.shape().rows(),
             .cols = x.shape().cols(),
-            .dy = g.of<T>(y),
+            .dy = g.of<Y>(y),
             .x = x.data<T>(),
             .gamma = gamma.data<T>(),
             .mean = mean,
@@ -54,55 +68,71 @@ struct Norm {
 
 }  // namespace
 
-Tensor layer_norm(Tensor x, Tensor gamma, Tensor beta, double eps) {
+Tensor layer_norm(Tensor x, Tensor gamma, Tensor beta, const NormOptions& o) {
   return for_float(x.dtype(), "layer_norm", [&](auto zero) {
     using T = decltype(zero);
-    Tape& tape = begin_op(Op::layer_norm, {x, gamma, beta});
-    check_parameters(Op::layer_norm, x.shape().cols(), gamma, beta);
-    const Norm<T> norm(tape, x, gamma, beta);
-    kernels::layer_norm_forward(norm.forward(eps));
-    tape.record({x, gamma, beta}, {norm.y}, cost_of({x, gamma, beta}, {norm.y}),
-                [=](Gradients& g) { kernels::layer_norm_backward(norm.backward(g, g.into<T>(x))); });
-    return norm.y;
+    return for_other<T>(o.dtype.value_or(x.dtype()), "layer_norm", [&](auto y) {
+      Tape& tape = begin_op(Op::layer_norm, {x, gamma, beta});
+      check_parameters(Op::layer_norm, x.shape().cols(), gamma, beta);
+      const Norm<T, T, decltype(y)> norm(tape, x, gamma, beta);
+      kernels::layer_norm_forward(norm.forward(o.eps));
+      tape.record({x, gamma, beta}, {norm.y}, cost_of({x, gamma, beta}, {norm.y}),
+                  [=](Gradients& g) { kernels::layer_norm_backward(norm.backward(g, g.into<T>(x))); });
+      return norm.y;
+    });
   });
 }
 
-SumAndNorm add_layer_norm(Tensor residual, Tensor branch, Tensor gamma, Tensor beta, const DropoutOptions& o, double eps) {
-  return for_float(residual.dtype(), "add_layer_norm", [&](auto zero) {
+namespace {
+
+template <class T, class B, class Y>
+SumAndNorm add_layer_norm_of(Tensor residual, Tensor branch, Tensor gamma, Tensor beta, const DropoutOptions& o, double eps) {
+  Tape& tape = begin_op(Op::add_layer_norm, {residual, gamma, beta}, {branch});
+  require(branch.shape() == residual.shape(), "add_layer_norm: branch is ", branch.shape(), ", expected residual's shape ",
+          residual.shape());
+  require(0 <= o.probability && o.probability < 1, "add_layer_norm: dropout ", o.probability, ", expected 0 <= p < 1");
+  check_parameters(Op::add_layer_norm, residual.shape().cols(), gamma, beta);
+  const Tensor sum = tape.make(residual.shape(), residual.dtype());
+  const Norm<T, B, Y> norm(tape, sum, gamma, beta);
+  const kernels::Dropping dropping{.probability = o.probability, .stream = o.stream, .first = o.first};
+  auto forward = norm.forward(eps);
+  forward.residual = residual.data<T>();
+  forward.branch = branch.data<B>();
+  forward.dropping = dropping;
+  forward.sum = sum.mutable_data<T>();
+  kernels::layer_norm_forward(forward);
+  // The gradient through the norm is added, in place, to that of the sum. The result is the gradient of both operands.
+  const OpCost cost = cost_of({residual, branch, gamma, beta}, {sum, norm.y});
+  tape.record({residual, branch, gamma, beta}, {sum, norm.y}, cost, [=](Gradients& g) {
+    const bool differs = dropping.probability > 0 || !std::is_same_v<B, T>;  // the branch's gradient from that of the sum
+    const bool passes = residual.needs_gradient() || branch.needs_gradient();
+    if (g.of<Y>(norm.y) != nullptr) {
+      auto backward = norm.backward(g, passes ? g.into<T>(sum) : GradOut<T>{});
+      backward.dropping = dropping;
+      backward.dbranch = differs ? g.into<B>(branch) : GradOut<B>{};
+      kernels::layer_norm_backward(backward);
+    } else if (auto dbranch = differs ? g.into<B>(branch) : GradOut<B>{}) {
+      kernels::dropout<T, B>({.n = sum.size(), .dropping = dropping, .x = g.of<T>(sum), .y = dbranch});
+    }
+    g.pass(sum, residual);
+    if (!differs) {
+      g.pass(sum, branch);
+    }
+  });
+  return {sum, norm.y};
+}
+
+}  // namespace
+
+SumAndNorm add_layer_norm(Tensor residual, Tensor branch, Tensor gamma, Tensor beta, const DropoutOptions& dropout, const NormOptions& o) {
+  constexpr const char* kOp = "add_layer_norm";
+  return for_float(residual.dtype(), kOp, [&](auto zero) {
     using T = decltype(zero);
-    Tape& tape = begin_op(Op::add_layer_norm, {residual, branch, gamma, beta});
-    require(branch.shape() == residual.shape(), "add_layer_norm: branch is ", branch.shape(), ", expected residual's shape ",
-            residual.shape());
-    require(0 <= o.probability && o.probability < 1, "add_layer_norm: dropout ", o.probability, ", expected 0 <= p < 1");
-    check_parameters(Op::add_layer_norm, residual.shape().cols(), gamma, beta);
-    const Tensor sum = tape.make(residual.shape(), residual.dtype());
-    const Norm<T> norm(tape, sum, gamma, beta);
-    const kernels::Dropping dropping{.probability = o.probability, .stream = o.stream, .first = o.first};
-    auto forward = norm.forward(eps);
-    forward.residual = residual.data<T>();
-    forward.branch = branch.data<T>();
-    forward.dropping = dropping;
-    forward.sum = sum.mutable_data<T>();
-    kernels::layer_norm_forward(forward);
-    // The gradient through the norm is added, in place, to that of the sum. The result is the gradient of both operands.
-    const OpCost cost = cost_of({residual, branch, gamma, beta}, {sum, norm.y});
-    tape.record({residual, branch, gamma, beta}, {sum, norm.y}, cost, [=](Gradients& g) {
-      const bool drops = dropping.probability > 0;
-      const bool passes = residual.needs_gradient() || branch.needs_gradient();
-      if (g.of<T>(norm.y) != nullptr) {
-        auto backward = norm.backward(g, passes ? g.into<T>(sum) : GradOut<T>{});
-        backward.dropping = dropping;
-        backward.dbranch = drops ? g.into<T>(branch) : GradOut<T>{};
-        kernels::layer_norm_backward(backward);
-      } else if (auto dbranch = drops ? g.into<T>(branch) : GradOut<T>{}) {
-        kernels::dropout<T>({.n = sum.size(), .dropping = dropping, .x = g.of<T>(sum), .y = dbranch});
-      }
-      g.pass(sum, residual);
-      if (!drops) {
-        g.pass(sum, branch);
-      }
+    return for_other<T>(branch.dtype(), kOp, [&](auto b) {
+      return for_other<T>(o.dtype.value_or(residual.dtype()), kOp, [&](auto y) {
+        return add_layer_norm_of<T, decltype(b), decltype(y)>(residual, branch, gamma, beta, dropout, o.eps);
+      });
     });
-    return SumAndNorm{sum, norm.y};
   });
 }
 

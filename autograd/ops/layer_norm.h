@@ -1,18 +1,26 @@
 #pragma once
 
+#include <optional>
+
 #include "autograd/ops/basic.h"
 
 namespace dikkat {
 
+struct NormOptions {
+  double eps = 1e-5;
+  /// The element type of the norm: that of x by default, or bf16 where x is f32.
+  std::optional<DType> dtype{};
+};
+
 /// Normalises the last axis to mean 0 and (biased) variance 1, multiplies by gamma (cols) and adds beta (cols), which may be absent.
-Tensor layer_norm(Tensor x, Tensor gamma, Tensor beta = {}, double eps = 1e-5);
+Tensor layer_norm(Tensor x, Tensor gamma, Tensor beta = {}, const NormOptions& options = {});
 
 struct SumAndNorm {
   Tensor sum, norm;
 };
 /// sum = residual + dropout(branch) and norm = layer_norm(sum, gamma, beta), in one pass over the rows. residual and branch have the same
-/// shape.
+/// shape. The branch may be bf16 where the residual is f32.
 SumAndNorm add_layer_norm(Tensor residual, Tensor branch, Tensor gamma, Tensor beta = {}, const DropoutOptions& branch_dropout = {},
-                          double eps = 1e-5);
+                          const NormOptions& options = {});
 
 }  // namespace dikkat

@@ -126,90 +126,103 @@ LinearShape checked(Op op, Tensor x, Tensor weight, Tensor bias) {
   return {x.shape().rows(), in, out};
 }
 
+// Products of x (X) and a weight in the type that X is computed in. y may have either type.
+
 /// y = x weight^T + bias.
-template <class T>
-void multiply(const LinearShape& s, const T* x, Tensor weight, Tensor bias, T* y) {
-  kernels::gemm<T>({.m = s.rows,
-                    .n = s.out,
-                    .k = s.in,
-                    .a = x,
-                    .lda = s.in,
-                    .b = weight.data<T>(),
-                    .ldb = s.in,
-                    .transpose_b = true,
-                    .c = y,
-                    .ldc = s.out,
-                    .bias = bias ? bias.data<T>() : nullptr});
+template <class X, class Y>
+void multiply(const LinearShape& s, const X* x, Tensor weight, Tensor bias, Y* y) {
+  using T = Computed<X>;
+  kernels::gemm(kernels::GemmOn<X>{.m = s.rows,
+                                   .n = s.out,
+                                   .k = s.in,
+                                   .a = x,
+                                   .lda = s.in,
+                                   .b = weight.data<T>(),
+                                   .ldb = s.in,
+                                   .transpose_b = true,
+                                   .c = y,
+                                   .ldc = s.out,
+                                   .bias = bias ? bias.data<T>() : nullptr});
 }
 
 /// dx = dy weight.
-template <class T>
-void input_gradient(const LinearShape& s, const T* dy, Tensor weight, GradOut<T> dx) {
+template <class X, class Y>
+void input_gradient(const LinearShape& s, const Y* dy, Tensor weight, GradOut<X> dx) {
   if (dx) {
-    kernels::gemm<T>({.m = s.rows,
-                      .n = s.in,
-                      .k = s.out,
-                      .a = dy,
-                      .lda = s.out,
-                      .b = weight.data<T>(),
-                      .ldb = s.in,
-                      .c = dx.data,
-                      .ldc = s.in,
-                      .add = dx.add});
+    kernels::gemm(kernels::GemmOn<X>{.m = s.rows,
+                                     .n = s.in,
+                                     .k = s.out,
+                                     .a = dy,
+                                     .lda = s.out,
+                                     .b = weight.data<Computed<X>>(),
+                                     .ldb = s.in,
+                                     .c = dx.data,
+                                     .ldc = s.in,
+                                     .add = dx.add});
   }
 }
 
 /// dw = dy^T x.
-template <class T>
-void weight_gradient(const LinearShape& s, const T* dy, const T* x, GradOut<T> dw) {
+template <class X, class Y>
+void weight_gradient(const LinearShape& s, const Y* dy, const X* x, GradOut<Computed<X>> dw) {
   if (dw) {
-    kernels::gemm<T>({.m = s.out,
-                      .n = s.in,
-                      .k = s.rows,
-                      .a = dy,
-                      .lda = s.out,
-                      .transpose_a = true,
-                      .b = x,
-                      .ldb = s.in,
-                      .c = dw.data,
-                      .ldc = s.in,
-                      .add = dw.add});
+    kernels::gemm(kernels::GemmOn<X>{.m = s.out,
+                                     .n = s.in,
+                                     .k = s.rows,
+                                     .a = dy,
+                                     .lda = s.out,
+                                     .transpose_a = true,
+                                     .b = x,
+                                     .ldb = s.in,
+                                     .c = dw.data,
+                                     .ldc = s.in,
+                                     .add = dw.add});
   }
 }
 
-template <class T>
-void bias_gradient(const LinearShape& s, const T* dy, Tensor bias, Gradients& g) {
+template <class Y>
+void bias_gradient(const LinearShape& s, const Y* dy, Tensor bias, Gradients& g) {
   if (!bias) {
     return;
   }
-  if (auto db = g.into<T>(bias)) {
-    kernels::sum_rows<T>(s.rows, s.out, dy, db);
+  if (auto db = g.into<Computed<Y>>(bias)) {
+    kernels::sum_rows<Y>(s.rows, s.out, dy, db);
   }
+}
+
+template <class X, class Y>
+Tensor linear_of(Tensor x, Tensor weight, Tensor bias) {
+  Tape& tape = begin_product(Op::linear, x, {weight, bias});
+  const LinearShape s = checked(Op::linear, x, weight, bias);
+  const Tensor y = tape.make(x.shape().with_cols(s.out), kDType<Y>);
+  multiply<X, Y>(s, x.data<X>(), weight, bias, y.mutable_data<Y>());
+  tape.record({x, weight, bias}, {y}, product_cost({x, weight, bias}, y, s.flops()), [=](Gradients& g) {
+    const Y* dy = g.of<Y>(y);
+    input_gradient<X, Y>(s, dy, weight, g.into<X>(x));
+    weight_gradient<X, Y>(s, dy, x.data<X>(), g.into<Computed<X>>(weight));
+    bias_gradient<Y>(s, dy, bias, g);
+  });
+  return y;
 }
 
 }  // namespace
 
-Tensor linear(Tensor x, Tensor weight, Tensor bias) {
-  return for_float(x.dtype(), "linear", [&](auto zero) {
-    using T = decltype(zero);
-    Tape& tape = begin_op(Op::linear, {x, weight, bias});
-    const LinearShape s = checked(Op::linear, x, weight, bias);
-    const Tensor y = tape.make(x.shape().with_cols(s.out), x.dtype());
-    multiply<T>(s, x.data<T>(), weight, bias, y.mutable_data<T>());
-    tape.record({x, weight, bias}, {y}, product_cost({x, weight, bias}, y, s.flops()), [=](Gradients& g) {
-      const T* dy = g.of<T>(y);
-      input_gradient<T>(s, dy, weight, g.into<T>(x));
-      weight_gradient<T>(s, dy, x.data<T>(), g.into<T>(weight));
-      bias_gradient<T>(s, dy, bias, g);
-    });
-    return y;
+Tensor linear(Tensor x, Tensor weight, Tensor bias, std::optional<DType> dtype) {
+  const DType out = dtype.value_or(x.dtype());
+  return for_stored(x.dtype(), "linear", [&](auto zero) {
+    using X = decltype(zero);
+    if (out == kDType<X>) {
+      return linear_of<X, X>(x, weight, bias);
+    }
+    require(out == kDType<Computed<X>>, "linear: ", out, " from x of ", x.dtype(), ", expected ", kDType<Computed<X>>);
+    return linear_of<X, Computed<X>>(x, weight, bias);
   });
 }
 
 Tensor activated_linear(Activation activation, Tensor x, Tensor weight, Tensor bias) {
-  return for_float(x.dtype(), "activated_linear", [&](auto zero) {
+  return for_stored(x.dtype(), "activated_linear", [&](auto zero) {
     using T = decltype(zero);
-    Tape& tape = begin_op(Op::activated_linear, {x, weight, bias});
+    Tape& tape = begin_product(Op::activated_linear, x, {weight, bias});
     const LinearShape s = checked(Op::activated_linear, x, weight, bias);
     const kernels::Function function = activation == Activation::relu ? kernels::Function::relu : kernels::Function::gelu;
     const auto activate = [=](T* a) { kernels::map_forward<T>({.function = function, .n = x.size(), .x = x.data<T>(), .y = a}); };
@@ -217,18 +230,18 @@ Tensor activated_linear(Activation activation, Tensor x, Tensor weight, Tensor b
     {
       const Scratch<T> a(x.size());
       activate(a);
-      multiply<T>(s, a.data(), weight, bias, y.mutable_data<T>());
+      multiply<T, T>(s, a.data(), weight, bias, y.mutable_data<T>());
     }
     tape.record({x, weight, bias}, {y}, product_cost({x, weight, bias}, y, s.flops()), [=](Gradients& g) {
       const T* dy = g.of<T>(y);
-      if (auto dw = g.into<T>(weight)) {
+      if (auto dw = g.into<Computed<T>>(weight)) {
         const Scratch<T> a(x.size());
         activate(a);
-        weight_gradient<T>(s, dy, a.data(), dw);
+        weight_gradient<T, T>(s, dy, a.data(), dw);
       }
       if (auto dx = g.into<T>(x)) {
         const Scratch<T> da(x.size());
-        input_gradient<T>(s, dy, weight, {da, false});
+        input_gradient<T, T>(s, dy, weight, {da, false});
         kernels::map_backward<T>({.function = function, .n = x.size(), .x = x.data<T>(), .dy = da, .dx = dx});
       }
       bias_gradient<T>(s, dy, bias, g);

@@ -81,9 +81,10 @@ Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& o
 }
 
 Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const CrossEntropyOptions& options, index logits_at_once) {
-  return for_float(x.dtype(), "linear_cross_entropy", [&](auto zero) {
-    using T = decltype(zero);
-    Tape& tape = begin_op(Op::linear_cross_entropy, {x, weight}, {targets, options.weights});
+  return for_stored(x.dtype(), "linear_cross_entropy", [&](auto zero) {
+    using X = decltype(zero);
+    using T = Computed<X>;
+    Tape& tape = begin_product(Op::linear_cross_entropy, x, {weight}, {targets, options.weights});
     require(x.shape().rank() >= 1 && weight.shape().rank() == 2 && weight.shape()[1] == x.shape().cols(), "linear_cross_entropy: x is ",
             x.shape(), " and weight ", weight.shape(), ", expected (..., C) and (V, C)");
     const index rows = x.shape().rows();
@@ -93,16 +94,16 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
     constexpr index kRowUnit = 96;  // a multiple of the columns that matrix libraries keep in registers: rows are columns there
     constexpr index kFewClasses = 1024;
     if (classes <= kFewClasses && rows * classes <= logits_at_once) {  // the weight is small: reading it once saves nothing
-      return cross_entropy(linear(x, weight), targets, options);
+      return cross_entropy(linear(x, weight, {}, kDType<T>), targets, options);
     }
     const index most_rows = std::max(logits_at_once / std::max<index>(classes, 1) / kRowUnit * kRowUnit, kRowUnit);
     const index chunk = round_up(ceil_div(rows, std::max<index>(ceil_div(rows, most_rows), 1)), kRowUnit);  // all of about one size
     const index last = rows == 0 ? 0 : (rows - 1) / chunk * chunk;
 
-    kernels::LinearCrossEntropy<T> problem{.rows = std::min(chunk, rows),
+    kernels::LinearCrossEntropy<X> problem{.rows = std::min(chunk, rows),
                                            .width = width,
                                            .classes = classes,
-                                           .x = x.data<T>(),
+                                           .x = x.data<X>(),
                                            .weight = weight.data<T>(),
                                            .targets = goal.targets,
                                            .weights = goal.weights,
@@ -113,9 +114,9 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
                                            .dloss = 1};
     problem.work = tape.save<T>(kernels::linear_cross_entropy_work(problem));
     const bool before_last = problem.keep && last > 0;
-    T* dx = before_last && x.needs_gradient() ? tape.save<T>(last * width) : nullptr;  // of all chunks but the last, where dloss is 1
+    X* dx = before_last && x.needs_gradient() ? tape.save<X>(last * width) : nullptr;  // of all chunks but the last, where dloss is 1
     T* dweight = before_last && weight.needs_gradient() ? tape.save<T>(classes * width) : nullptr;
-    const Tensor y = tape.make(Shape{}, x.dtype());
+    const Tensor y = tape.make(Shape{}, kDType<T>);
     const auto from_row = [&](index row) {
       auto part = problem;
       part.rows = std::min(chunk, rows - row);
@@ -148,11 +149,11 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
       auto backward = rest;
       backward.dloss = *g.of<T>(y);
       backward.dweight = g.into<T>(weight);  // first, as the kernel writes it first: both may be the same memory
-      const GradOut<T> out = g.into<T>(x);
+      const GradOut<X> out = g.into<X>(x);
       backward.dx = {out ? out.data + last * width : nullptr, out.add};
       kernels::linear_cross_entropy_backward(backward);
       if (out) {
-        kernels::scaled_copy<T>(last * width, backward.dloss, dx, out);
+        kernels::scaled_copy<X>(last * width, backward.dloss, dx, out);
       }
     });
     return y;

@@ -1,6 +1,7 @@
 #include "autograd/ops/op.h"
 
 #include <algorithm>
+#include <array>
 
 namespace dikkat {
 
@@ -25,6 +26,19 @@ Tape& begin_op(const char* op, std::span<const Tensor> operands, std::span<const
   require(tape != nullptr, op, ": all operands are parameters, expected tape.use(parameter) for one of them");
   tape->begin(op);
   return *tape;
+}
+
+Tape& begin_product(Op op, Tensor x, std::initializer_list<Tensor> parameters, std::initializer_list<Tensor> others) {
+  const DType expected = x.dtype() == DType::bf16 ? DType::f32 : x.dtype();
+  std::array<Tensor, 8> rest;  // enough for all ops: nothing is allocated in a step
+  std::copy(parameters.begin(), parameters.end(), rest.begin());
+  std::copy(others.begin(), others.end(), rest.begin() + parameters.size());
+  for (const Tensor parameter : parameters) {
+    if (parameter && parameter.dtype() != expected) {
+      fail(op, ": x holds ", x.dtype(), " and a parameter ", parameter.dtype(), ", expected ", expected);
+    }
+  }
+  return begin_op(op, std::span(&x, 1), std::span(rest).first(parameters.size() + others.size()));
 }
 
 }  // namespace dikkat

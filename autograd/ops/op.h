@@ -32,6 +32,7 @@ enum class Op : int {
   reshape,
   slice,
   concat,
+  cast,
   count
 };
 
@@ -63,6 +64,7 @@ constexpr const char* name_of(Op op) {
     case Op::reshape: return "reshape";
     case Op::slice: return "slice";
     case Op::concat: return "concat";
+    case Op::cast: return "cast";
     case Op::count: break;
   }
   return "?";
@@ -83,5 +85,8 @@ inline Tape& begin_op(Op op, std::span<const Tensor> operands, std::span<const T
 inline Tape& begin_op(Op op, std::initializer_list<Tensor> operands, std::initializer_list<Tensor> others = {}) {
   return begin_op(name_of(op), operands, others);
 }
+
+/// The same for an op of x and of parameters in the type that x is computed in, which is f32 for an x of bf16.
+Tape& begin_product(Op op, Tensor x, std::initializer_list<Tensor> parameters, std::initializer_list<Tensor> others = {});
 
 }  // namespace dikkat

@@ -16,7 +16,7 @@ void accumulate(index n, const T* from, GradOut<T> to) {
   constexpr index kBlock = 1 << 14;
   parallel_blocks(n, kBlock, [&](index begin, index end) {
     for (index i = begin; i < end; ++i) {
-      to.put(i, from[i]);
+      to.put(i, to_computed(from[i]));
     }
   });
 }
@@ -85,7 +85,7 @@ void Gradients::pass(Tensor y, Tensor x) {
     pool_.share(from);
     return;
   }
-  for_float(x.dtype(), "gradients", [&](auto zero) {
+  for_stored(x.dtype(), "gradients", [&](auto zero) {
     using T = decltype(zero);
     accumulate<T>(x.size(), static_cast<const T*>(from->data), into<T>(x));
   });

@@ -49,7 +49,7 @@ EncoderDecoder::EncoderDecoder(const Scope& s, const TransformerConfig& config)
 EncoderDecoder::Memory EncoderDecoder::encode(Pass& pass, Tensor source, Tensor lengths) const {
   require_tokens("source", source, lengths, config_.block_size);
   const Tensor x = encoder_(pass, encoder_embed_(pass, source), {.key_end = key_ends(pass, lengths, source.shape()[1])});
-  return {encoder_ln_f_ ? (*encoder_ln_f_)(pass, x) : x, lengths};
+  return {encoder_ln_f_ ? (*encoder_ln_f_)(pass, x, pass.operand_type(x)) : cast(x, pass.operand_type(x)), lengths};
 }
 
 Tensor EncoderDecoder::features(Pass& pass, Tensor targets, const Memory& memory, Tensor target_lengths) const {
@@ -60,12 +60,12 @@ Tensor EncoderDecoder::features(Pass& pass, Tensor targets, const Memory& memory
   const Tensor x = decoder_(
       pass, decoder_embed_(pass, targets),
       {.key_end = key_ends(pass, target_lengths, time), .memory = memory.x, .memory_key_end = key_ends(pass, memory.lengths, time)});
-  return decoder_ln_f_ ? (*decoder_ln_f_)(pass, x) : x;
+  return decoder_ln_f_ ? (*decoder_ln_f_)(pass, x, pass.operand_type(x)) : cast(x, pass.operand_type(x));
 }
 
 Tensor EncoderDecoder::logits(Pass& pass, Tensor features) const {
   pass.tape.enter(Region::head);
-  return linear(features, head_);
+  return linear(features, head_, {}, Tensor(head_).dtype());
 }
 
 }  // namespace dikkat

@@ -24,7 +24,7 @@ Tensor Gpt::features(Pass& pass, Tensor tokens, KeyValueCache* cache) const {
   if (cache != nullptr) {
     cache->advance(tokens.shape()[1]);
   }
-  return ln_f_ ? (*ln_f_)(pass, x) : x;
+  return ln_f_ ? (*ln_f_)(pass, x, pass.operand_type(x)) : cast(x, pass.operand_type(x));
 }
 
 KeyValueCache Gpt::cache(index sequences) const {
@@ -33,7 +33,7 @@ KeyValueCache Gpt::cache(index sequences) const {
 
 Tensor Gpt::logits(Pass& pass, Tensor features) const {
   pass.tape.enter(Region::head);
-  return linear(features, head_);
+  return linear(features, head_, {}, Tensor(head_).dtype());
 }
 
 }  // namespace dikkat

@@ -17,7 +17,8 @@ class Gpt {
 
   /// Tokens (B, T) of i32, 1 <= T <= block_size, to logits (B, T, V). Throws Error for any other shape and for unknown tokens.
   Tensor operator()(Pass& pass, Tensor tokens) const { return logits(pass, features(pass, tokens)); }
-  /// Its two halves: tokens (B, T) to the features that the output head reads, (B, T, C); and features (..., C) to logits (..., V).
+  /// Its two halves: tokens (B, T) to the features that the output head reads, (B, T, C), in the element type that products read; and
+  /// features (..., C) to logits (..., V).
   Tensor features(Pass& pass, Tensor tokens) const { return features(pass, tokens, nullptr); }
   Tensor logits(Pass& pass, Tensor features) const;
   /// The same for tokens that follow those in the cache; they are added to it. B is at most the number of its sequences, and T at most

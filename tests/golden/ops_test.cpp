@@ -87,7 +87,7 @@ TYPED_TEST_SUITE(GoldenOps, FloatTypes, FloatTypeName);
 
 TYPED_TEST(GoldenOps, LayerNorm) {
   OpCase<TypeParam> c("layer_norm");
-  c.check(layer_norm(c.input("x"), c.input("gamma"), c.input("beta"), c.attribute("eps")));
+  c.check(layer_norm(c.input("x"), c.input("gamma"), c.input("beta"), {.eps = c.attribute("eps")}));
 }
 
 TYPED_TEST(GoldenOps, Gelu) {

@@ -91,7 +91,7 @@ TEST(Gemm, EqualsPlainLoops) {
   }
 }
 
-TEST(Gemm, TilesEqualPlainLoopsInTheirOrderBitForBit) {
+std::vector<Problem> large_problems_too() {
   std::vector<Problem> all = problems();
   all.insert(all.end(), {{50, 100, 2000, false, true, true},
                          {1030, 20, 800, true, false, false, true},
@@ -99,10 +99,106 @@ TEST(Gemm, TilesEqualPlainLoopsInTheirOrderBitForBit) {
                          {60, 1600, 3000, false, false, true},
                          {5000, 65, 700, true},
                          {9, 17, 769, true, true}});
-  for (const Problem& p : all) {
+  return all;
+}
+
+TEST(Gemm, TilesEqualPlainLoopsInTheirOrderBitForBit) {
+  for (const Problem& p : large_problems_too()) {
     SCOPED_TRACE(::testing::PrintToString(p));
-    const auto expected = product<float>(p, [](const Gemm<float>& g) { reference::gemm_in_blocks(g, gemm_block_depth(g.k)); });
-    EXPECT_TRUE(same_bits(product<float>(p, gemm_tiles), expected));
+    const auto expected = product<float>(p, [](const Gemm<float>& g) { reference::gemm_in_blocks(g, g.a, g.b, gemm_block_depth(g.k)); });
+    EXPECT_TRUE(same_bits(product<float>(p, [](const Gemm<float>& g) { gemm_tiles(g); }), expected));
+  }
+}
+
+std::vector<bf16> rounded(const std::vector<float>& numbers) {
+  std::vector<bf16> all;
+  for (const float number : numbers) {
+    all.push_back(to_bf16(number));
+  }
+  return all;
+}
+
+/// The problem with numbers of bf16, that are stored so or as f32.
+Bf16Gemm as_bf16(const Gemm<float>& g, Bf16Source a, Bf16Source b, Bf16Target c) {
+  return {.m = g.m,
+          .n = g.n,
+          .k = g.k,
+          .a = a,
+          .lda = g.lda,
+          .transpose_a = g.transpose_a,
+          .b = b,
+          .ldb = g.ldb,
+          .transpose_b = g.transpose_b,
+          .c = c,
+          .ldc = g.ldc,
+          .add = g.add,
+          .bias = g.bias,
+          .lower = g.lower};
+}
+
+TEST(Gemm, OfBf16EqualsPlainLoopsInItsOrderBitForBit) {
+  for (const Problem& p : large_problems_too()) {
+    SCOPED_TRACE(::testing::PrintToString(p));
+    const auto a = numbers((p.transpose_a ? p.k : p.m) * ((p.transpose_a ? p.m : p.k) + p.gap), 1);
+    const auto b = numbers((p.transpose_b ? p.n : p.k) * ((p.transpose_b ? p.k : p.n) + p.gap), 2);
+    const auto bf16_a = rounded(a), bf16_b = rounded(b);
+    const auto expected =
+        product<float>(p, [&](const Gemm<float>& g) { reference::gemm_in_blocks(g, bf16_a.data(), bf16_b.data(), gemm_block_depth(g.k)); });
+    for (const Bf16Source& a_source : {Bf16Source(a.data()), Bf16Source(bf16_a.data())}) {
+      for (const Bf16Source& b_source : {Bf16Source(b.data()), Bf16Source(bf16_b.data())}) {
+        for (const int threads : {1, 3}) {
+          const WithThreads with(threads, Work{0});
+          EXPECT_TRUE(same_bits(product<float>(p, [&](const Gemm<float>& g) { gemm(as_bf16(g, a_source, b_source, g.c)); }), expected))
+              << (a_source.is_bf16() ? "a of bf16 " : "") << (b_source.is_bf16() ? "b of bf16 " : "") << threads << " threads";
+        }
+      }
+    }
+  }
+}
+
+// Sums are those of f32, from a base of bf16, and rounded once.
+TEST(Gemm, WithACOfBf16RoundsOnce) {
+  for (const Problem& p : large_problems_too()) {
+    SCOPED_TRACE(::testing::PrintToString(p));
+    std::vector<bf16> found;
+    const auto in_f32 = product<float>(p, [&](const Gemm<float>& g) {
+      const index size = (g.m - 1) * g.ldc + g.n + p.gap;
+      for (index i = 0; i < size; ++i) {
+        found.push_back(to_bf16(g.c[i]));
+        g.c[i] = to_float(found.back());
+      }
+      gemm(as_bf16(g, g.a, g.b, found.data()));
+      gemm(as_bf16(g, g.a, g.b, g.c));
+    });
+    EXPECT_TRUE(same_bits(found, rounded(in_f32)));
+  }
+}
+
+// Each operand errs by at most 2^-8 of itself, so a product by 2^-7 and 2^-16.
+TEST(Gemm, OfBf16IsAsNearAsItsOperands) {
+  for (const Problem& p : problems()) {
+    SCOPED_TRACE(::testing::PrintToString(p));
+    std::vector<double> bounds;  // of |A| |B|
+    const auto exact = product<double>(p, [&](const Gemm<double>& g) {
+      reference::gemm(g);
+      for (index i = 0; i < g.m; ++i) {
+        for (index j = 0; j < g.n; ++j) {
+          double sum = 0;
+          for (index l = 0; l < g.k; ++l) {
+            sum += std::abs((g.transpose_a ? g.a[l * g.lda + i] : g.a[i * g.lda + l]) *
+                            (g.transpose_b ? g.b[j * g.ldb + l] : g.b[l * g.ldb + j]));
+          }
+          bounds.push_back(sum * (0x1p-7 + 0x1p-16) + 1e-6);  // and f32's own rounding
+        }
+      }
+    });
+    const auto found = product<float>(p, [](const Gemm<float>& g) { gemm(as_bf16(g, g.a, g.b, g.c)); });
+    for (index i = 0; i < p.m; ++i) {
+      for (index j = 0; j < p.n; ++j) {
+        const auto at = static_cast<std::size_t>(i * (p.n + p.gap) + j);
+        ASSERT_LE(std::abs(static_cast<double>(found[at]) - exact[at]), bounds[static_cast<std::size_t>(i * p.n + j)]);
+      }
+    }
   }
 }
 

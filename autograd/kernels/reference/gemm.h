@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <vector>
 
 #include "autograd/kernels/gemm.h"
 
@@ -22,11 +24,49 @@ void gemm(const Gemm<T>& p) {
   }
 }
 
+/// The sum of c and a b, rounded once.
+inline float multiply_add(float a, float b, float c) { return std::fma(a, b, c); }
+
+/// The same of bf16 as vdpbf16ps computes it: denormal numbers are taken as zero, and so is a result that is one.
+inline float multiply_add(bf16 a, bf16 b, float c) {
+  constexpr float kLeast = 0x1p-126F;
+  const auto flushed = [](float x) { return std::abs(x) < kLeast ? std::copysign(0.0F, x) : x; };
+  const float x = flushed(to_float(a)), y = flushed(to_float(b));
+  const float sum = std::fma(x, y, flushed(c));
+  const bool was_rounded_up =
+      std::abs(sum) == kLeast && std::abs(static_cast<double>(flushed(c)) + static_cast<double>(x) * y) < 0x1p-126 - 0x1p-151;
+  return was_rounded_up ? std::copysign(0.0F, sum) : flushed(sum);
+}
+
+/// A sum of products from zero: one by one; of bf16 in pairs, the second of each pair first, the last one with zero if it is alone.
+inline float sum_of_products(std::span<const float> a, std::span<const float> b) {
+  float sum = 0;
+  for (std::size_t l = 0; l < a.size(); ++l) {
+    sum = multiply_add(a[l], b[l], sum);
+  }
+  return sum;
+}
+inline float sum_of_products(std::span<const bf16> a, std::span<const bf16> b) {
+  float sum = 0;
+  for (std::size_t l = 0; l < a.size(); l += 2) {
+    const bool is_pair = l + 1 < a.size();
+    sum = multiply_add(is_pair ? a[l + 1] : bf16{0}, is_pair ? b[l + 1] : bf16{0}, sum);
+    sum = multiply_add(a[l], b[l], sum);
+  }
+  return sum;
+}
+
 /// The same in the order of our own product, bit for bit: the base is the bias and the previous C, and the sum over each block of
-/// `depth` of k is added to it in turn.
-inline void gemm_in_blocks(const Gemm<float>& p, index depth) {
+/// `depth` of k is added to it in turn. `a` and `b` are the operands.
+template <class Problem, class T>
+void gemm_in_blocks(const Problem& p, const T* a, const T* b, index depth) {
+  std::vector<T> row(static_cast<std::size_t>(p.k)), column(row.size());
   for (index i = 0; i < p.m; ++i) {
     for (index j = 0; j < p.n; ++j) {
+      for (index l = 0; l < p.k; ++l) {
+        row[static_cast<std::size_t>(l)] = p.transpose_a ? a[l * p.lda + i] : a[i * p.lda + l];
+        column[static_cast<std::size_t>(l)] = p.transpose_b ? b[j * p.ldb + l] : b[l * p.ldb + j];
+      }
       float& c = p.c[i * p.ldc + j];
       bool is_base = p.add;  // whether c holds something to add to
       if (p.bias != nullptr) {
@@ -34,11 +74,10 @@ inline void gemm_in_blocks(const Gemm<float>& p, index depth) {
         is_base = true;
       }
       for (index begin = 0; begin == 0 || begin < p.k; begin += depth) {
-        float sum = 0;
-        for (index l = begin; l < std::min(begin + depth, p.k); ++l) {
-          sum = std::fma(p.transpose_a ? p.a[l * p.lda + i] : p.a[i * p.lda + l], p.transpose_b ? p.b[j * p.ldb + l] : p.b[l * p.ldb + j],
-                         sum);
-        }
+        const auto in_block = [&](const std::vector<T>& all) {
+          return std::span(all).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(std::min(depth, p.k - begin)));
+        };
+        const float sum = sum_of_products(in_block(row), in_block(column));
         c = is_base ? c + sum : sum;
         is_base = true;
       }

@@ -49,7 +49,7 @@ struct GradCase<Op::softmax> {
 template <>
 struct GradCase<Op::layer_norm> {
   static Function op(double eps) {
-    return [eps](Tape&, std::span<const Tensor> t) { return layer_norm(t[0], t[1], t.size() > 2 ? t[2] : Tensor{}, eps); };
+    return [eps](Tape&, std::span<const Tensor> t) { return layer_norm(t[0], t[1], t.size() > 2 ? t[2] : Tensor{}, {.eps = eps}); };
   }
   static Function definition(double eps) {
     return [eps](Tape& tape, std::span<const Tensor> t) {
@@ -106,7 +106,7 @@ struct GradCase<Op::add_layer_norm> {
   }
   static Function op(Mix mix, double p, double eps = 1e-5) {
     return [=](Tape&, std::span<const Tensor> t) {
-      const SumAndNorm made = add_layer_norm(t[0], t[1], t[2], t.size() > 3 ? t[3] : Tensor{}, dropping(p), eps);
+      const SumAndNorm made = add_layer_norm(t[0], t[1], t[2], t.size() > 3 ? t[3] : Tensor{}, dropping(p), {.eps = eps});
       return mixed(mix, made.sum, made.norm);
     };
   }

@@ -3,7 +3,7 @@
 #include "autograd/ops/basic.h"
 #include "tests/gradcheck/case.h"
 
-// sum, mean, reshape, slice, concat.
+// sum, mean, cast, reshape, slice, concat.
 namespace dikkat::gradcheck {
 
 inline std::vector<Sample> ragged_matrices(const Function& op) {
@@ -44,6 +44,20 @@ struct GradCase<Op::mean> {
   static std::vector<Sample> ragged() { return ragged_matrices(op); }
   static std::vector<Misfit> misfits() {
     return {{"of nothing", [](Tape& t) { mean(some(t, {3, 0})); }}};
+  }
+};
+
+// There and back, exactly: from f32 by way of f64. tests/ops/bf16_test.cpp has bf16.
+template <>
+struct GradCase<Op::cast> {
+  static Tensor op(Tape&, std::span<const Tensor> t) { return scale(cast(cast(t[0], DType::f64), t[0].dtype()), 1); }
+  static Oracle same() {
+    return [](std::span<const std::vector<double>> x) { return x[0]; };
+  }
+  static std::vector<Sample> samples() { return {{"a matrix", {operand({3, 7}, 1)}, op, {}, same()}}; }
+  static std::vector<Sample> ragged() { return ragged_matrices(op); }
+  static std::vector<Misfit> misfits() {
+    return {{"to token ids", [](Tape& t) { cast(some(t, {3}), DType::i32); }}};
   }
 };
 

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <type_traits>
+
+namespace dikkat {
+
+/// A bfloat16: the upper half of an f32, 8 bits of precision.
+struct bf16 {
+  std::uint16_t bits;
+
+  bool operator==(const bf16&) const = default;
+};
+
+/// The upper half of the result is `value` rounded to bf16 as Intel's vcvtneps2bf16 does: to nearest, ties to even; denormal numbers
+/// become zero, and a NaN stays one. The lower half is undefined. `U` is std::uint32_t or a vector of it.
+template <class U>
+constexpr U rounded_to_bf16(U value) {
+  const U magnitude = value & 0x7FFF'FFFFU;
+  const U rounded = value + 0x7FFFU + (value >> 16 & 1U);
+  const U flushed = magnitude < 0x0080'0000U ? value & 0x8000'0000U : rounded;
+  return magnitude > 0x7F80'0000U ? value | 0x0040'0000U : flushed;
+}
+
+constexpr bf16 to_bf16(float value) { return {static_cast<std::uint16_t>(rounded_to_bf16(std::bit_cast<std::uint32_t>(value)) >> 16)}; }
+constexpr float to_float(bf16 value) { return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16); }
+
+/// The type that numbers are computed in that are stored as T.
+template <class T>
+struct ComputedOf {
+  using type = T;
+};
+template <>
+struct ComputedOf<bf16> {
+  using type = float;
+};
+template <class T>
+using Computed = typename ComputedOf<T>::type;
+
+/// A number for computing, and back.
+template <class T>
+constexpr Computed<T> to_computed(T value) {
+  if constexpr (std::is_same_v<T, bf16>) {
+    return to_float(value);
+  } else {
+    return value;
+  }
+}
+template <class T>
+constexpr T to_stored(Computed<T> value) {
+  if constexpr (std::is_same_v<T, bf16>) {
+    return to_bf16(value);
+  } else {
+    return value;
+  }
+}
+
+}  // namespace dikkat

@@ -1,0 +1,229 @@
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/base/parallel.h"
+#include "autograd/ops/attention.h"
+#include "autograd/ops/basic.h"
+#include "autograd/ops/layer_norm.h"
+#include "autograd/ops/linear.h"
+#include "autograd/ops/loss.h"
+#include "autograd/tape/tape.h"
+#include "tests/support/compare.h"
+#include "tests/support/numbers.h"
+#include "tests/support/throws.h"
+
+// Ops of bf16 against the same ops of f32. Operands and gradients are numbers that bf16 has, so what differs is what an op rounds: each
+// rounding by at most 2^-8 of its number.
+namespace dikkat {
+namespace {
+
+using testing::error_of;
+using testing::largest_magnitude;
+using testing::numbers;
+using testing::same_bits;
+
+constexpr double kRounding = 0x1p-8;
+constexpr double kF32 = 1e-5;  // of the largest number: sums in f32, in another order
+
+std::vector<float> rounded(std::vector<float> values) {
+  for (float& value : values) {
+    value = to_float(to_bf16(value));
+  }
+  return values;
+}
+
+struct Operand {
+  Shape shape;
+  bool is_parameter = false;  // f32 in both
+  std::vector<float> values{};
+};
+Operand operand(Shape shape, std::uint64_t seed) { return {shape, false, rounded(numbers(shape.size(), seed, -2, 2))}; }
+Operand parameter(Shape shape, std::uint64_t seed) { return {shape, true, rounded(numbers(shape.size(), seed, -2, 2))}; }
+
+using Values = std::vector<double>;
+struct Outcome {
+  DType dtype;
+  Values y;
+  std::vector<Values> gradients;
+  std::vector<DType> gradient_dtypes;
+};
+
+Values values_of(Tensor x, const void* data) {
+  return for_stored(x.dtype(), "test", [&](auto zero) {
+    Values values;
+    for (index i = 0; i < x.size(); ++i) {
+      values.push_back(static_cast<double>(to_computed(static_cast<const decltype(zero)*>(data)[i])));
+    }
+    return values;
+  });
+}
+
+using Function = std::function<Tensor(std::span<const Tensor>)>;
+
+/// The op on operands that are cast to `dtype`, unless they are parameters, and the gradients of all.
+Outcome run(DType dtype, const std::vector<Operand>& operands, const Function& f) {
+  Tape tape;
+  std::vector<Tensor> leaves, given;
+  for (const Operand& o : operands) {
+    leaves.push_back(tape.input<float>(o.shape, o.values, true));
+    given.push_back(o.is_parameter ? leaves.back() : cast(leaves.back(), dtype));
+  }
+  const Tensor y = f(given);
+  const Tensor dy = tape.input<float>(y.shape(), rounded(numbers(y.size(), 99, -1, 1)));
+  Outcome outcome{y.dtype(), values_of(y, y.record()->data), {}, {}};
+  tape.backward(y, cast(dy, y.dtype()));
+  for (const Tensor leaf : leaves) {
+    outcome.gradients.push_back(values_of(leaf, tape.gradient<float>(leaf)));
+  }
+  return outcome;
+}
+
+void expect_within(const Values& found, const Values& expected, double relative, double absolute) {
+  ASSERT_EQ(found.size(), expected.size());
+  const double f32 = kF32 * largest_magnitude(expected);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    ASSERT_LE(std::abs(found[i] - expected[i]), relative * std::abs(expected[i]) + absolute + f32) << i;
+  }
+}
+
+/// Checks y and the gradients: each may differ by its own roundings, and by `more`, one for y and one for each gradient.
+void check(const std::vector<Operand>& operands, const Function& f, DType dtype_of_y = DType::bf16, const std::vector<double>& more = {}) {
+  const Outcome found = run(DType::bf16, operands, f), expected = run(DType::f32, operands, f);
+  const auto further = [&](std::size_t i) { return i < more.size() ? more[i] : 0.0; };
+  EXPECT_EQ(found.dtype, dtype_of_y);
+  expect_within(found.y, expected.y, dtype_of_y == DType::bf16 ? kRounding : 0, further(0));
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    SCOPED_TRACE(::testing::Message() << "gradient of operand " << i);
+    expect_within(found.gradients[i], expected.gradients[i], operands[i].is_parameter ? 0 : kRounding, further(i + 1));
+  }
+  for (const int threads : {1, 3}) {
+    const WithThreads with(threads, Work{0});
+    const Outcome again = run(DType::bf16, operands, f);
+    EXPECT_TRUE(same_bits(again.y, found.y)) << threads << " threads";
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      EXPECT_TRUE(same_bits(again.gradients[i], found.gradients[i])) << threads << " threads, gradient of operand " << i;
+    }
+  }
+}
+
+TEST(Bf16Ops, Functions) {
+  for (const auto f : {gelu, relu, sigmoid, tanh}) {
+    check({operand({37, 65}, 1)}, [f](std::span<const Tensor> t) { return f(t[0]); });
+  }
+}
+
+TEST(Bf16Ops, Dropout) {
+  check({operand({37, 65}, 1)}, [](std::span<const Tensor> t) { return dropout(t[0], 0.25, RandomStream(1, "here", 2), 3); });
+}
+
+TEST(Bf16Ops, ATensorThatIsReadTwiceHasTheSumOfBothGradients) {
+  check(
+      {operand({5, 33}, 1)}, [](std::span<const Tensor> t) { return add(cast(relu(t[0]), DType::f32), cast(relu(t[0]), DType::f32)); },
+      DType::f32);
+}
+
+TEST(Bf16Ops, LayerNormOfF32) {
+  check({parameter({37, 65}, 1), parameter({65}, 2), parameter({65}, 3)},
+        [](std::span<const Tensor> t) { return layer_norm(t[0], t[1], t[2], {.dtype = DType::bf16}); });
+}
+
+TEST(Bf16Ops, AddLayerNormOfABranch) {
+  for (const double probability : {0.0, 0.3}) {
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      const DropoutOptions options{.probability = probability, .stream = RandomStream(1, "here", 2), .first = 3};
+      const auto part = [&](bool norm) -> Function {
+        return [=](std::span<const Tensor> t) {
+          const SumAndNorm made = add_layer_norm(t[0], t[1], t[2], t[3], options, {.dtype = dtype});
+          return norm ? made.norm : made.sum;
+        };
+      };
+      const std::vector<Operand> operands = {parameter({37, 65}, 1), operand({37, 65}, 2), parameter({65}, 3), parameter({65}, 4)};
+      check(operands, part(true), dtype);
+      const auto both = [&](std::span<const Tensor> t) {
+        const SumAndNorm made = add_layer_norm(t[0], t[1], t[2], t[3], options, {.dtype = dtype});
+        return add(made.sum, cast(made.norm, DType::f32));
+      };
+      check(operands, both, DType::f32, {4 * kRounding});  // the norm's largest number is below 4
+    }
+  }
+}
+
+TEST(Bf16Ops, Linear) {
+  for (const DType dtype : {DType::bf16, DType::f32}) {
+    const auto f = [dtype](std::span<const Tensor> t) {
+      return dtype == DType::f32 ? linear(t[0], t[1], t[2], dtype) : linear(t[0], t[1], t[2]);
+    };
+    check({operand({3, 15, 33}, 1), parameter({65, 33}, 2), parameter({65}, 3)}, f, dtype);
+    check({operand({129, 800}, 1), parameter({50, 800}, 2), parameter({50}, 3)}, f, dtype);
+  }
+}
+
+TEST(Bf16Ops, ActivatedLinearHasTheBitsOfItsParts) {
+  for (const Activation activation : {Activation::gelu, Activation::relu}) {
+    const std::vector<Operand> operands = {operand({19, 33}, 1), parameter({65, 33}, 2), parameter({65}, 3)};
+    const Outcome found =
+        run(DType::bf16, operands, [=](std::span<const Tensor> t) { return activated_linear(activation, t[0], t[1], t[2]); });
+    const Outcome parts = run(DType::bf16, operands, [=](std::span<const Tensor> t) {
+      return linear(activation == Activation::relu ? relu(t[0]) : gelu(t[0]), t[1], t[2]);
+    });
+    EXPECT_TRUE(same_bits(found.y, parts.y));
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      EXPECT_TRUE(same_bits(found.gradients[i], parts.gradients[i])) << i;
+    }
+  }
+}
+
+// Backward takes <dy, y> from the rounded y: with D columns below 1 times 2 it errs by 2^-8 * 2 D, which the weights, of sum 1, hand to dq
+// with keys below 2, and to dk, of at most `queries` weights, with queries below 2.
+TEST(Bf16Ops, Attention) {
+  constexpr index kHeads = 2, kSize = 24, kTime = 70;
+  const AttentionOptions options{.heads = kHeads, .head_size = kSize, .causal = true, .dropout = 0.1, .stream = RandomStream(1, "here", 2)};
+  const double scale = 1 / std::sqrt(static_cast<double>(kSize));
+  const double bound = kRounding * kTime * scale * 2 * (2 * kSize) / (1 - options.dropout);
+  check({operand({2, kTime, 3 * kHeads * kSize}, 1)}, [&](std::span<const Tensor> t) { return self_attention(t[0], options); }, DType::bf16,
+        {0, bound});
+}
+
+// The gradients of logits are rounded before their products. Those of a row have a sum of magnitudes of at most 2, over the normaliser;
+// those of a class at most 1.
+TEST(Bf16Ops, LinearCrossEntropy) {
+  constexpr index kRows = 210, kWidth = 40;
+  for (const index classes : {65, 2500}) {
+    for (const index at_once : {kLogitsAtOnce, index{1}}) {
+      std::vector<std::int32_t> targets;
+      for (index i = 0; i < kRows; ++i) {
+        targets.push_back(static_cast<std::int32_t>(i * 7919 % classes));
+      }
+      const auto f = [&](std::span<const Tensor> t) {
+        return linear_cross_entropy(t[0], t[1], t[1].tape()->input<std::int32_t>({kRows}, targets), {}, at_once);
+      };
+      check({operand({kRows, kWidth}, 1), parameter({classes, kWidth}, 2)}, f, DType::f32, {0, kRounding * 2 * 2 / kRows, kRounding * 2});
+    }
+  }
+}
+
+TEST(Bf16Ops, CastRoundsAndPassesGradientsOn) {
+  Tape tape;
+  const std::vector<float> values = {1, 1.00390625F, 1.01171875F, -3e38F};
+  const Tensor x = tape.input<float>({4}, values, true);
+  const Tensor y = cast(x, DType::bf16);
+  EXPECT_EQ(to_float(y.data<bf16>()[0]), 1);
+  EXPECT_EQ(to_float(y.data<bf16>()[1]), 1) << "a tie goes to the even neighbour";
+  EXPECT_EQ(to_float(y.data<bf16>()[2]), 1.015625F);
+  EXPECT_EQ(cast(x, DType::f32), x);
+}
+
+TEST(Bf16Ops, OthersRefuseIt) {
+  Tape tape;
+  const Tensor x = cast(tape.input<float>({2, 3}, numbers(6, 1)), DType::bf16);
+  EXPECT_EQ(error_of([&] { softmax(x); }), "softmax: element type bf16, expected f32 or f64");
+  EXPECT_EQ(error_of([&] { linear(x, cast(x, DType::f64)); }), "linear: x holds bf16 and a parameter f64, expected f32");
+  EXPECT_EQ(error_of([&] { layer_norm(cast(x, DType::f64), cast(x, DType::f64), {}, {.dtype = DType::bf16}); }),
+            "layer_norm: element type bf16 with f64, expected the same, or bf16 with f32");
+}
+
+}  // namespace
+}  // namespace dikkat
