@@ -10,6 +10,7 @@
 #include "bench/program.h"
 #include "optim/clip.h"
 #include "train/loop/make_optimizer.h"
+#include "train/loop/precision.h"
 #include "train/model/model_flops.h"
 
 namespace dikkat::bench {
@@ -24,7 +25,8 @@ struct Arguments {
 };
 
 void run(const Arguments& a) {
-  const Config c = load_model_config(a.config, a.set, a.vocab_size);
+  Config c = load_model_config(a.config, a.set, a.vocab_size);
+  settle_precision(c.train);
   LanguageModel model(c.model, 1);
   const std::unique_ptr<Optimizer> optimizer = make_optimizer(c.optim, model.parameters());
   model.parameters().allocate(1);
@@ -36,7 +38,7 @@ void run(const Arguments& a) {
   batch.targets = random_tokens(rows * time, c.model.vocab_size, 1);
   std::fill(batch.weights.begin(), batch.weights.end(), 1.0F);
   batch.target_weight = static_cast<double>(rows * time);
-  const double peak = peak_flops();
+  const double peak = operand_type(c.train) == DType::bf16 ? bf16_peak_flops() : peak_flops();
 
   Tape tape;
   index step = 0;
@@ -47,7 +49,8 @@ void run(const Arguments& a) {
                 .seed = 1,
                 .step = static_cast<std::uint64_t>(step),
                 .first_sequence = micro * rows,
-                .recompute = c.train.recompute};
+                .recompute = c.train.recompute,
+                .operands = operand_type(c.train)};
       const Tensor loss = model.loss(pass, batch, batch.target_weight * static_cast<double>(c.train.gradient_accumulation_steps));
       tape.backward(loss);
       tape.reset();

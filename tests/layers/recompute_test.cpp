@@ -15,11 +15,12 @@ struct Result {
 
 /// Weights after three steps.
 template <class Model, class Loss>
-Result trained(Model& model, Recompute recompute, Loss&& loss_of) {
+Result trained(Model& model, Recompute recompute, DType operands, Loss&& loss_of) {
   AdamW adamw(model.store, {});
   Tape tape;
   for (index step = 1; step <= 3; ++step) {
-    Pass pass{.tape = tape, .training = true, .seed = 5, .step = static_cast<std::uint64_t>(step), .recompute = recompute};
+    Pass pass{
+        .tape = tape, .training = true, .seed = 5, .step = static_cast<std::uint64_t>(step), .recompute = recompute, .operands = operands};
     tape.backward(loss_of(pass));
     tape.reset();
     tape.freeze();
@@ -29,22 +30,22 @@ Result trained(Model& model, Recompute recompute, Loss&& loss_of) {
           tape.activation_bytes()};
 }
 
-Result trained_gpt(NormPosition norm, Recompute recompute) {
+Result trained_gpt(NormPosition norm, Recompute recompute, DType operands) {
   TransformerConfig config = kTrainingConfig;
   config.n_layer = 4;
   config.norm_position = norm;
   TinyGpt tiny(config);
   const auto tokens = some_tokens(2 * config.block_size, config.vocab_size, 1);
   const auto targets = some_tokens(2 * config.block_size, config.vocab_size, 2);
-  return trained(tiny, recompute, [&](Pass& pass) {
+  return trained(tiny, recompute, operands, [&](Pass& pass) {
     const Tensor logits = tiny.gpt(pass, pass.tape.input<std::int32_t>({2, config.block_size}, tokens));
     return cross_entropy(logits, pass.tape.input<std::int32_t>({2, config.block_size}, targets));
   });
 }
 
-Result trained_encoder_decoder(Recompute recompute) {
+Result trained_encoder_decoder(Recompute recompute, DType operands) {
   TinyEncoderDecoder tiny(kTinyEncoderDecoder);
-  return trained(tiny, recompute, [&](Pass& pass) { return tiny.loss(pass); });
+  return trained(tiny, recompute, operands, [&](Pass& pass) { return tiny.loss(pass); });
 }
 
 void expect_equal_bits(const Result& a, const Result& b) {
@@ -53,21 +54,25 @@ void expect_equal_bits(const Result& a, const Result& b) {
 }
 
 TEST(RecomputedLayers, GptTrainsToTheSameBitsInLessMemory) {
-  for (const NormPosition norm : {NormPosition::pre, NormPosition::post}) {
-    const Result none = trained_gpt(norm, Recompute::none);
-    const Result cheap = trained_gpt(norm, Recompute::cheap);
-    const Result block = trained_gpt(norm, Recompute::block);
-    expect_equal_bits(none, cheap);
-    expect_equal_bits(none, block);
-    EXPECT_LT(cheap.activation_bytes, none.activation_bytes * 9 / 10);
-    EXPECT_LT(block.activation_bytes, cheap.activation_bytes * 7 / 10);
+  for (const DType operands : {DType::f32, DType::bf16}) {
+    for (const NormPosition norm : {NormPosition::pre, NormPosition::post}) {
+      const Result none = trained_gpt(norm, Recompute::none, operands);
+      const Result cheap = trained_gpt(norm, Recompute::cheap, operands);
+      const Result block = trained_gpt(norm, Recompute::block, operands);
+      expect_equal_bits(none, cheap);
+      expect_equal_bits(none, block);
+      EXPECT_LT(cheap.activation_bytes, none.activation_bytes * 9 / 10);
+      EXPECT_LT(block.activation_bytes, cheap.activation_bytes * 7 / 10);
+    }
   }
 }
 
 TEST(RecomputedLayers, EncoderDecoderTrainsToTheSameBits) {
-  const Result none = trained_encoder_decoder(Recompute::none);
-  expect_equal_bits(none, trained_encoder_decoder(Recompute::cheap));
-  expect_equal_bits(none, trained_encoder_decoder(Recompute::block));
+  for (const DType operands : {DType::f32, DType::bf16}) {
+    const Result none = trained_encoder_decoder(Recompute::none, operands);
+    expect_equal_bits(none, trained_encoder_decoder(Recompute::cheap, operands));
+    expect_equal_bits(none, trained_encoder_decoder(Recompute::block, operands));
+  }
 }
 
 }  // namespace

@@ -56,6 +56,7 @@ TEST(SteadyState, AllocatesNothingFromTheThirdStepOn) {
       const WithThreads some(threads, Work{0});
       Training training(kTrainingConfig);
       training.recompute = recompute;
+      training.operands = threads == 2 ? DType::bf16 : DType::f32;
       training.step(1);
       training.step(2);
       training.tape.freeze();

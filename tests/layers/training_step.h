@@ -15,6 +15,7 @@ struct Training {
   Tape tape;
   std::vector<std::int32_t> tokens, targets;
   Recompute recompute = Recompute::none;
+  DType operands = DType::f32;
 
   explicit Training(const TransformerConfig& config)
       : model(config),
@@ -25,7 +26,12 @@ struct Training {
   /// Forward, backward, clipping and update; steps count from 1. The loss.
   float step(index number) {
     const Shape shape{kSequences, model.gpt.config().block_size};
-    Pass pass{.tape = tape, .training = true, .seed = 5, .step = static_cast<std::uint64_t>(number), .recompute = recompute};
+    Pass pass{.tape = tape,
+              .training = true,
+              .seed = 5,
+              .step = static_cast<std::uint64_t>(number),
+              .recompute = recompute,
+              .operands = operands};
     const Tensor logits = model.gpt(pass, tape.input<std::int32_t>(shape, tokens));
     const Tensor loss = cross_entropy(logits, tape.input<std::int32_t>(shape, targets));
     tape.backward(loss);

@@ -17,6 +17,7 @@
 #include "train/data/corpus_files.h"
 #include "train/loop/build_info.h"
 #include "train/loop/machine_rate.h"
+#include "train/loop/precision.h"
 #include "train/loop/trainer.h"
 #include "train/loop/verify_resume.h"
 #include "train/machine/machine_memory.h"
@@ -60,9 +61,9 @@ void introduce(const Trainer& trainer, double gemm_rate) {
   static constexpr int kLabel = 10;
   const auto line = [](const char* name, const std::string& text) { tell(fmt::format("{:<{}}{}", name, kLabel, text), kLabel); };
   const auto warning = [](const std::string& text) { warn(fmt::format("{:<{}}{}", "warning", kLabel, text), kLabel); };
-  const std::string rate = std::isnan(gemm_rate)
-                               ? "the rate of matrix products is unknown, because the clock stands still"
-                               : fmt::format("matrix products measured at {:.0f} GFLOP/s (MFU is the share of that)", gemm_rate * 1e-9);
+  const std::string rate = std::isnan(gemm_rate) ? "the rate of matrix products is unknown, because the clock stands still"
+                                                 : fmt::format("{} matrix products measured at {:.0f} GFLOP/s (MFU is the share of that)",
+                                                               name_of(trainer.config().train.precision), gemm_rate * 1e-9);
   line("dikkat", fmt::format("{}, {}, {} thread{}; {}", build_info().version, build_info().instruction_set, thread_count(),
                              thread_count() == 1 ? "" : "s", rate));
   if (const int cores = usable_cores(); thread_count() > cores) {
@@ -104,7 +105,7 @@ void introduce(const Trainer& trainer, double gemm_rate) {
 
 int run(Trainer& trainer, bool with_profile) {
   stop_in_order();
-  const double rate = trainer.measure_gemm_rate(gemm_rate);
+  const double rate = trainer.measure_gemm_rate([&] { return gemm_rate(operand_type(trainer.config().train)); });
   Profile profile;
   trainer.set_profile(with_profile ? &profile : nullptr);
   introduce(trainer, rate);

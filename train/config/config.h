@@ -90,6 +90,13 @@ struct Names<OnNonfinite> {
   static constexpr std::string_view of[] = {"stop", "skip"};
 };
 
+/// What matrix products read: f32, or activations and weights rounded to bf16. Sums, weights and the optimizer's state are f32 in both.
+enum class Precision { f32, bf16, automatic };
+template <>
+struct Names<Precision> {
+  static constexpr std::string_view of[] = {"f32", "bf16", "auto"};
+};
+
 struct TrainConfig {
   index batch_size = 12;
   index gradient_accumulation_steps = 1;
@@ -101,6 +108,8 @@ struct TrainConfig {
   index log_interval = 10;
   double label_smoothing = 0.0;
   Recompute recompute = Recompute::none;
+  Precision precision = Precision::f32;
+  bool emulate_bf16 = false;
   bool async_save = true;
   OnFailedSave on_failed_save = OnFailedSave::stop;
   OnNonfinite on_nonfinite = OnNonfinite::stop;

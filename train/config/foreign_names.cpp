@@ -10,7 +10,6 @@ constexpr std::string_view kPyTorch = "PyTorch's";
 constexpr std::string_view kCommon = "another framework's";
 
 constexpr std::string_view kCpu = "dikkat trains on the CPU";
-constexpr std::string_view kF32 = "dikkat computes in 32-bit floating point";
 constexpr std::string_view kSampling = "sampling has options of its own, see dikkat sample --help";
 constexpr std::string_view kMetrics = "each run writes its numbers to metrics.jsonl in its directory";
 constexpr std::string_view kSteps = "training is counted in steps, one update of the weights each";
@@ -30,7 +29,7 @@ constexpr ForeignName kNames[] = {
     {"data_dir", kNanoGpt, "data.corpus", "a list of text files and folders"},
     {"out_dir", kNanoGpt, "", kOut},
     {"device", kNanoGpt, "", kCpu},
-    {"dtype", kNanoGpt, "", kF32},
+    {"dtype", kNanoGpt, "train.precision", ""},
     {"compile", kNanoGpt, "", "dikkat is compiled already"},
     {"backend", kNanoGpt, "", "dikkat trains in one process"},
     {"eval_only", kNanoGpt, "", kEvalCommand},
@@ -81,9 +80,9 @@ constexpr ForeignName kNames[] = {
     {"tie_word_embeddings", kHuggingFace, "model.tie_embeddings", ""},
     {"attention_bias", kHuggingFace, "model.qkv_bias", ""},
     {"model_type", kHuggingFace, "model.kind", ""},
-    {"torch_dtype", kHuggingFace, "", kF32},
-    {"fp16", kHuggingFace, "", kF32},
-    {"bf16", kHuggingFace, "", kF32},
+    {"torch_dtype", kHuggingFace, "train.precision", ""},
+    {"fp16", kHuggingFace, "train.precision", "\"bf16\" is what CPUs have; it needs no loss scaling"},
+    {"bf16", kHuggingFace, "train.precision", "\"bf16\", or \"auto\""},
     {"lr_scheduler_type", kHuggingFace, "optim.schedule", ""},
     {"adam_beta1", kHuggingFace, "optim.beta1", ""},
     {"adam_beta2", kHuggingFace, "optim.beta2", ""},
@@ -134,10 +133,11 @@ constexpr ForeignName kNames[] = {
 };
 
 constexpr ForeignChoice kChoices[] = {
-    {"optim.schedule", "noam", "inverse_sqrt"},
-    {"tokenizer.kind", "gpt2", "bpe"},
-    {"tokenizer.kind", "character", "char"},
-    {"optim.schedule", "constant_with_warmup", "constant"},
+    {"optim.schedule", "noam", "inverse_sqrt"}, {"tokenizer.kind", "gpt2", "bpe"},
+    {"tokenizer.kind", "character", "char"},    {"optim.schedule", "constant_with_warmup", "constant"},
+    {"train.precision", "float32", "f32"},      {"train.precision", "fp32", "f32"},
+    {"train.precision", "32", "f32"},           {"train.precision", "bfloat16", "bf16"},
+    {"train.precision", "bf16-mixed", "bf16"},  {"train.precision", "mixed", "bf16"},
 };
 
 }  // namespace

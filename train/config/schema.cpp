@@ -198,9 +198,10 @@ constexpr Key kKeys[] = {
     model<&TransformerConfig::vocab_size>("vocab_size", derived(between(1, kMaxVocab), "the tokenizer's number of tokens"),
                                           "Rows of the token embedding: at least as many as the tokenizer has tokens."),
 
-    tokenizer<&TokenizerConfig::kind>("kind", fixed(one_of(kTokenizerNames)),
-                                      "A token is a byte, a character (Unicode code point), a word (what stands between white space), or a "
-                                      "piece of a word that byte pair encoding has learnt (GPT-2's way). A tokenizer from path keeps its own kind."),
+    tokenizer<&TokenizerConfig::kind>(
+        "kind", fixed(one_of(kTokenizerNames)),
+        "A token is a byte, a character (Unicode code point), a word (what stands between white space), or a "
+        "piece of a word that byte pair encoding has learnt (GPT-2's way). A tokenizer from path keeps its own kind."),
     tokenizer<&TokenizerConfig::vocab_size>("vocab_size", where(learns_bpe, fixed(between(257, 1 << 24))),
                                             "Of bpe: tokens to learn, the 256 bytes and <|endoftext|> among them."),
     tokenizer<&TokenizerConfig::min_count>("min_count", where(learns_words, fixed(at_least(1))),
@@ -274,6 +275,14 @@ constexpr Key kKeys[] = {
         "recompute", anything(),
         "Activation checkpointing: what the backward pass recomputes instead of keeping it in memory, to the same bits. none: nothing; "
         "cheap: the feed-forward's activations, at little cost; block: whole blocks, at the cost of a forward pass."),
+    train<&TrainConfig::precision>(
+        "precision", anything(),
+        "What matrix products read. bf16: activations and weights rounded to bf16, with sums, weights and optimizer state in f32; faster "
+        "on some processors, and less memory. auto: bf16 where the processor multiplies it at twice the rate of f32; the run keeps what "
+        "it chose when it started."),
+    train<&TrainConfig::emulate_bf16>(
+        "emulate_bf16", anything(),
+        "Whether bf16 may be trained without the processor's instruction for it: to the same bits, but slower than f32."),
     train<&TrainConfig::async_save>(
         "async_save", anything(),
         "Whether checkpoints are written while training continues, from a copy of weights and optimizer state in memory."),

@@ -36,8 +36,9 @@ struct SampleChoice {
 /// training nor on the number of threads. It keeps its memory, so a second evaluation allocates nothing.
 class Evaluator {
  public:
-  /// Keeps a reference to the model, whose weights must be there when it evaluates.
-  explicit Evaluator(const LanguageModel& model) : model_(model) {}
+  /// Keeps a reference to the model, whose weights must be there when it evaluates. `operands` is what matrix products read
+  /// (Pass::operands).
+  explicit Evaluator(const LanguageModel& model, DType operands = DType::f32) : model_(model), operands_(operands) {}
 
   /// Calls `stop` between blocks: if it returns true, there is no result. Calls `progress` with the share that is done.
   std::optional<Evaluation> operator()(const Samples& text, const SampleChoice& choice, const std::function<bool()>& stop = {},
@@ -54,6 +55,7 @@ class Evaluator {
   void compute_losses(Tape& tape, index rows, const RowLengths& lengths);
 
   const LanguageModel& model_;
+  DType operands_;
   Tape tape_{Recording::off};
   Batch batch_;
   std::vector<double> terms_;                      // losses, one per position

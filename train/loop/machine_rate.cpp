@@ -17,9 +17,9 @@ double steady_seconds() { return std::chrono::duration<double>(std::chrono::stea
 
 }  // namespace
 
-double gemm_rate() { return gemm_rate_by(steady_seconds); }
+double gemm_rate(DType operands) { return gemm_rate_by(operands, steady_seconds); }
 
-double gemm_rate_by(const std::function<double()>& clock) {
+double gemm_rate_by(DType operands, const std::function<double()>& clock) {
   constexpr index m = 1024, n = 768, k = 768;
   constexpr int kBursts = 5;
   constexpr int kMostProducts = 20;  // of a burst
@@ -34,7 +34,15 @@ double gemm_rate_by(const std::function<double()>& clock) {
   std::fill_n(b, k * n, 0.25F);
   const auto product = [&] {
     const double start = clock();
-    kernels::gemm<float>({.m = m, .n = n, .k = k, .a = a, .lda = k, .b = b, .ldb = n, .c = c, .ldc = n});
+    const auto multiply = [&](auto problem, const auto* x) {  // activations are stored as operands, weights as f32
+      problem = {.m = m, .n = n, .k = k, .a = x, .lda = k, .b = b, .ldb = n, .c = c, .ldc = n};
+      kernels::gemm(problem);
+    };
+    if (operands == DType::bf16) {
+      multiply(kernels::Bf16Gemm{}, reinterpret_cast<const bf16*>(a));
+    } else {
+      multiply(kernels::Gemm<float>{}, a);
+    }
     return clock() - start;
   };
   product();  // threads and the library's code for this shape are made

@@ -7,6 +7,7 @@
 #include "autograd/base/parallel.h"
 #include "train/checkpoint/save.h"
 #include "train/io/digits.h"
+#include "train/loop/precision.h"
 
 namespace dikkat {
 namespace {
@@ -106,7 +107,7 @@ MemoryPlan plan_step(LanguageModel& model, Optimizer& optimizer, const TrainConf
   const DryRun dry;
   HeadObserver observer(tape);
   tape.observe(&observer);
-  Pass pass{.tape = tape, .training = true, .recompute = config.recompute};
+  Pass pass{.tape = tape, .training = true, .recompute = config.recompute, .operands = operand_type(config)};
   const Tensor loss = model.loss(pass, batch, 1, config.label_smoothing);
   tape.observe(nullptr);
   tape.backward(loss);

@@ -9,6 +9,7 @@
 #include "optim/clip.h"
 #include "train/loop/bad_step.h"
 #include "train/loop/loss_watch.h"
+#include "train/loop/precision.h"
 #include "train/machine/machine_memory.h"
 #include "train/machine/out_of_memory.h"
 #include "train/model/model_flops.h"
@@ -152,7 +153,8 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
               .seed = state_.seed,
               .step = static_cast<std::uint64_t>(state_.step),
               .first_sequence = micro * rows,
-              .recompute = config_.train.recompute};
+              .recompute = config_.train.recompute,
+              .operands = operand_type(config_.train)};
     const Tensor loss = model_.loss(pass, batch, batch.step_weight, config_.train.label_smoothing);
     report.tokens = static_cast<index>(batch.step_weight);
     losses_.push_back(static_cast<double>(*loss.data<float>()));

@@ -9,6 +9,7 @@
 #include "train/loop/build_info.h"
 #include "train/loop/make_optimizer.h"
 #include "train/loop/origin.h"
+#include "train/loop/precision.h"
 #include "train/loop/trainer.h"
 #include "train/loop/training_snapshot.h"
 #include "train/machine/machine_memory.h"
@@ -106,16 +107,22 @@ std::vector<ConfigDifference> add_changes(const Config& stored, const Config& no
 /// Makes the configuration's paths absolute and loads the corpus. With train.init_from, opens that checkpoint as `origin`, and the
 /// configuration adopts its model and tokenizer.
 TrainingData data_of_new_run(Config& config, std::optional<CheckpointFile>& origin, const LoadingProgress& progress) {
+  const std::string precision = settle_precision(config.train);
   make_absolute(config);
-  if (config.train.init_from.empty()) {
-    TrainingData data = load_training_data(config, nullptr, progress);
-    config.tokenizer.kind = data.tokenizer->kind();  // of tokenizer.path, if that is given
-    return data;
+  TrainingData data = [&] {
+    if (config.train.init_from.empty()) {
+      return load_training_data(config, nullptr, progress);
+    }
+    origin.emplace(open_checkpoint(config.train.init_from, Pick::newest));
+    adopt_model(config, *origin);
+    const KnownCorpus known{.tokenizer = origin->tokenizer()};
+    return load_training_data(config, &known, progress);
+  }();
+  config.tokenizer.kind = data.tokenizer->kind();  // of tokenizer.path, if that is given
+  if (!precision.empty()) {
+    data.notes.push_back(concat("train.precision = \"auto\" is ", name_of(config.train.precision), " here: ", precision));
   }
-  origin.emplace(open_checkpoint(config.train.init_from, Pick::newest));
-  adopt_model(config, *origin);
-  const KnownCorpus known{.tokenizer = origin->tokenizer()};
-  return load_training_data(config, &known, progress);
+  return data;
 }
 
 TrainingState first_state(const Config& config) {
@@ -140,7 +147,7 @@ Trainer::Trainer(Config config, TrainingData data, TrainingState state, const st
       model_(config_.model, data_.tokenizer->vocab_size()),
       loader_(*data_.training, state.seed),
       schedule_(schedule_of(config_.optim)),
-      evaluator_(model_),
+      evaluator_(model_, operand_type(config_.train)),
       state_(std::move(state)) {
   config_.model.vocab_size.derive(model_.vocab_size());
   config_text_ = to_toml(config_);
@@ -193,6 +200,7 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
     state.overrides += concat("step ", state.step, ": ", assignment, "\n");
   }
   resolve(config);
+  settle_precision(config.train);
   const std::filesystem::path config_file = directory.path() / "config.toml";
   const std::string edits = remark_on_edits(config_file, stored, config);
   std::vector<ConfigDifference> changes = add_changes(stored, config, remarks);

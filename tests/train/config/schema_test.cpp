@@ -61,6 +61,8 @@ TEST(Schema, HasEveryKeyOfTheFiveSections) {
                                              "train.log_interval",
                                              "train.label_smoothing",
                                              "train.recompute",
+                                             "train.precision",
+                                             "train.emulate_bf16",
                                              "train.async_save",
                                              "train.on_failed_save",
                                              "train.on_nonfinite",

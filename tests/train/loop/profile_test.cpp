@@ -183,7 +183,7 @@ TEST(GemmShare, AStepThatBeatsTheRateHasItMeasuredAgain) {
 
 TEST(GemmRate, AClockThatStandsStillGivesNone) {
   int asked = 0;
-  EXPECT_TRUE(std::isnan(gemm_rate_by([&] {
+  EXPECT_TRUE(std::isnan(gemm_rate_by(DType::f32, [&] {
     ++asked;
     return 1.0;
   })));
@@ -195,12 +195,12 @@ TEST(GemmRate, IsThatOfTheBestOfSeveralBursts) {
   constexpr int kFirstOfThirdBurst = 2 + 2 * 4 + 3;  // two for the first product; four for each burst
   int asked = 0;
   double now = 0;
-  const double rate = gemm_rate_by([&] { return now += ++asked == kFirstOfThirdBurst ? 0.001 : 1.0; });
+  const double rate = gemm_rate_by(DType::f32, [&] { return now += ++asked == kFirstOfThirdBurst ? 0.001 : 1.0; });
   EXPECT_NEAR(rate, 2.0 * 1024 * 768 * 768 / 0.001, 1e6);
 }
 
 TEST(GemmRate, IsThatOfThisMachine) {
-  const double rate = gemm_rate();
+  const double rate = gemm_rate(DType::f32);
   EXPECT_GT(rate, 1e8);
   EXPECT_LT(rate, 1e15);
 }

@@ -8,9 +8,14 @@ namespace {
 class Resume : public ::testing::TestWithParam<const char*> {
  protected:
   Resume() {
-    const bool pairs = GetParam() == std::string("encoder_decoder");
+    const std::string_view kind = GetParam();
+    const bool pairs = kind.starts_with("encoder_decoder");
     write_file(corpus, pairs ? tiny_pairs() : tiny_text());
     config = pairs ? tiny_pairs_config(corpus) : tiny_config(corpus);
+    if (kind.ends_with("bf16")) {
+      config.train.precision = Precision::bf16;
+      config.train.emulate_bf16 = true;
+    }
     Trainer trainer = Trainer::start(config, whole());
     TrainingEvents quiet;
     EXPECT_EQ(trainer.run(quiet, never), Trainer::Outcome::finished);
@@ -135,7 +140,7 @@ TEST_P(Resume, an_evaluation_that_was_cut_off_is_run) {
   expect_same_end(run);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, Resume, ::testing::Values("gpt", "encoder_decoder"), [](const auto& of) { return std::string(of.param); });
+INSTANTIATE_TEST_SUITE_P(Of, Resume, ::testing::Values("gpt", "encoder_decoder", "gpt_bf16", "encoder_decoder_bf16"), [](const auto& of) { return std::string(of.param); });
 
 }  // namespace
 }  // namespace dikkat
