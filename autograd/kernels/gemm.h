@@ -70,13 +70,4 @@ void gemm(const Bf16Gemm& problem);
 template <class T>
 using GemmOn = std::conditional_t<std::is_same_v<T, bf16>, Bf16Gemm, Gemm<T>>;
 
-/// Whether this build multiplies bf16 by an instruction of the processor.
-constexpr bool has_bf16_products() {
-#if defined(__AVX512BF16__)
-  return true;
-#else
-  return false;
-#endif
-}
-
 }  // namespace dikkat::kernels

@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/parallel.h"
+#include "autograd/kernels/instruction_set.h"
 #include "train/cli/commands.h"
 #include "train/cli/json_output.h"
 #include "train/cli/plan_text.h"
@@ -15,6 +17,7 @@
 #include "train/cli/text.h"
 #include "train/cli/wanted_run.h"
 #include "train/io/free_space.h"
+#include "train/loop/machine_rate.h"
 #include "train/loop/trainer.h"
 #include "train/machine/machine_memory.h"
 
@@ -48,6 +51,25 @@ Pace pace_of(const Trainer& trainer, const Trial& trial) {
           .seconds = fastest->seconds * static_cast<double>(train.max_steps) + trial.evaluation_seconds * static_cast<double>(evaluations)};
 }
 
+/// What this machine's matrix products reach now, FLOP/s; bf16 where the build has an instruction for it.
+struct ProductRates {
+  double f32;
+  std::optional<double> bf16;
+};
+
+ProductRates product_rates() {
+  return {gemm_rate(DType::f32), kernels::has_bf16_products() ? std::optional(gemm_rate(DType::bf16)) : std::nullopt};
+}
+
+/// What to do about a rate of bf16 that is `ratio` times that of f32.
+std::string advice_on_precision(Precision precision, double ratio) {
+  constexpr double kWorthwhile = 1.2;  // rounding and packing take some of it
+  if (precision == Precision::bf16) {
+    return ratio > kWorthwhile ? "this run's" : "this run's; train.precision=f32 would be no slower";
+  }
+  return ratio > kWorthwhile ? "with train.precision=bf16 this run would take less time and memory" : "no faster than f32 here";
+}
+
 /// The planned peak without saving, since a trial saves nothing.
 std::size_t planned_for_trial(const MemoryPlan& plan) { return std::max(plan.before, plan.training() - plan.save_copy - plan.saving); }
 
@@ -72,7 +94,17 @@ void put_memory(const MemoryPlan& plan, const MachineMemory& machine) {
   }
 }
 
-void put_object(const Trainer& trainer, const Trial& trial, const std::filesystem::path& out, const MachineMemory& machine) {
+void put_products(Precision precision, const ProductRates& rates) {
+  const auto giga = [](double rate) { return fmt::format("{:.0f} GFLOP/s", rate * 1e-9); };
+  put("matrix products\n");
+  put_row("f32", giga(rates.f32), precision == Precision::f32 ? "this run's" : "");
+  if (rates.bf16) {
+    put_row("bf16", giga(*rates.bf16), advice_on_precision(precision, *rates.bf16 / rates.f32));
+  }
+}
+
+void put_object(const Trainer& trainer, const Trial& trial, const std::filesystem::path& out, const MachineMemory& machine,
+                const ProductRates& rates) {
   const MemoryPlan& plan = trainer.memory_plan();
   const DiskPlan disk = trainer.disk_plan();
   const Pace pace = pace_of(trainer, trial);
@@ -92,10 +124,12 @@ void put_object(const Trainer& trainer, const Trial& trial, const std::filesyste
   object["trial"] = {
       {"steps", trial.steps.size()},       {"step_seconds", pace.step_seconds},       {"tokens_per_s", pace.tokens_per_second},
       {"seconds_to_finish", pace.seconds}, {"planned_peak", planned_for_trial(plan)}, {"measured_peak", trial.peak}};
+  object["products"] = {{"f32_flop_per_s", rates.f32}, {"bf16_flop_per_s", rates.bf16 ? Json(*rates.bf16) : Json()}};
   put_json(object);
 }
 
-void put_table(const Trainer& trainer, const Trial& trial, const std::filesystem::path& out, const MachineMemory& machine) {
+void put_table(const Trainer& trainer, const Trial& trial, const std::filesystem::path& out, const MachineMemory& machine,
+               const ProductRates& rates) {
   const MemoryPlan& plan = trainer.memory_plan();
   const DiskPlan disk = trainer.disk_plan();
   const Pace pace = pace_of(trainer, trial);
@@ -113,6 +147,7 @@ void put_table(const Trainer& trainer, const Trial& trial, const std::filesystem
       "to finish", clock_time(pace.seconds),
       fmt::format("{} steps{}", grouped_digits(trainer.config().train.max_steps), trial.evaluation_seconds > 0 ? " with evaluations" : ""));
   put_row("memory at its peak", size_of(trial.peak), fmt::format("planned {}, without saving", size_of(planned_for_trial(plan))));
+  put_products(trainer.config().train.precision, rates);
 }
 
 int plan_command(const PlanArguments& arguments) {
@@ -138,7 +173,7 @@ int plan_command(const PlanArguments& arguments) {
     }
   }
   const Trial trial = trainer.try_out(kSteps);
-  (arguments.json ? put_object : put_table)(trainer, trial, out, machine);
+  (arguments.json ? put_object : put_table)(trainer, trial, out, machine, product_rates());
   flush_results();
   return 0;
 }
@@ -158,7 +193,7 @@ large text, which training then finds (data.cache).)";
   command.text("--out", a->out, "DIR", "The run directory to plan for: its disk counts; by default in runs/");
   command.texts("--set", a->run.set, "KEY=VALUE", kSetHelp);
   command.text("--init-from", a->run.init_from, "RUN_DIR|FILE.h5", kInitFromHelp);
-  command.flag("--json", a->json, "One object: memory (bytes by part), machine, disk, trial");
+  command.flag("--json", a->json, "One object: memory (bytes by part), machine, disk, trial, products");
 }
 
 }  // namespace dikkat

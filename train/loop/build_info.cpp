@@ -1,5 +1,7 @@
 #include "train/loop/build_info.h"
 
+#include "autograd/kernels/instruction_set.h"
+
 namespace dikkat {
 
 const BuildInfo& build_info() {
@@ -11,13 +13,7 @@ const BuildInfo& build_info() {
     .compiler = "gcc " __VERSION__,
 #endif
     .flags = DIKKAT_FLAGS,
-#if defined(__AVX512F__)
-    .instruction_set = "AVX-512",
-#elif defined(__AVX2__)
-    .instruction_set = "AVX2",
-#else
-    .instruction_set = "baseline",
-#endif
+    .instruction_set = kernels::instruction_set(),
   };
   return info;
 }

@@ -10,7 +10,7 @@ struct BuildInfo {
   std::string commit;   // of its source; bits do not depend on the name
   std::string compiler;
   std::string flags;            // of the compiler
-  std::string instruction_set;  // that kernels were compiled for
+  std::string instruction_set;  // of the kernels that run
 };
 const BuildInfo& build_info();
 

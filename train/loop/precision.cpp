@@ -1,7 +1,7 @@
 #include "train/loop/precision.h"
 
 #include "autograd/base/error.h"
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/instruction_set.h"
 
 namespace dikkat {
 namespace {

@@ -201,6 +201,10 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   }
   resolve(config);
   settle_precision(config.train);
+  if (!state.instruction_set.empty() && state.instruction_set != build_info().instruction_set) {
+    remarks.push_back(concat("kernels are those for ", build_info().instruction_set, " from here on, and were for ", state.instruction_set,
+                             ": the run goes on, with other bits than there"));
+  }
   const std::filesystem::path config_file = directory.path() / "config.toml";
   const std::string edits = remark_on_edits(config_file, stored, config);
   std::vector<ConfigDifference> changes = add_changes(stored, config, remarks);

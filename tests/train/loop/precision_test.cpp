@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/instruction_set.h"
 #include "tests/support/throws.h"
 
 namespace dikkat {

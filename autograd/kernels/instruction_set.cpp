@@ -1,0 +1,25 @@
+#include "autograd/kernels/instruction_set.h"
+
+namespace dikkat::kernels {
+
+const char* instruction_set() noexcept {
+#if defined(__AVX512BF16__)
+  return "AVX-512 with bf16";
+#elif defined(__AVX512F__)
+  return "AVX-512";
+#elif defined(__AVX2__)
+  return "AVX2";
+#else
+  return "baseline";
+#endif
+}
+
+bool has_bf16_products() noexcept {
+#if defined(__AVX512BF16__)
+  return true;
+#else
+  return false;
+#endif
+}
+
+}  // namespace dikkat::kernels

@@ -1,0 +1,44 @@
+# Kernels for several instruction sets in one library. Each source is compiled once for each set. The objects of a set are joined to one;
+# there its public functions get the set's name as a prefix, and all else becomes local, so that no inline function of one set can be taken
+# for another's. Under the plain names stand jumps to the set that the processor has, chosen before main().
+
+# What -march and further options each set means, from the least to the greatest. A processor that has a set has those before it.
+set(dikkat_march_of_avx2 x86-64-v3)
+set(dikkat_march_of_avx512 x86-64-v4)
+set(dikkat_march_of_avx512bf16 x86-64-v4)
+set(dikkat_options_of_avx512bf16 -mavx512bf16)
+
+# Sets `result` to the sources of a library with `sources` compiled for each of `sets`.
+function(dikkat_compile_for_sets result sets sources)
+  set(files)
+  set(lists)
+  foreach(set IN LISTS sets)
+    if(NOT dikkat_march_of_${set})
+      message(FATAL_ERROR "DIKKAT_INSTRUCTION_SETS has ${set}, expected avx2, avx512 or avx512bf16")
+    endif()
+    set(objects dikkat_kernels_${set})
+    add_library(${objects} OBJECT ${sources})
+    target_link_libraries(${objects} PRIVATE dikkat_flags dikkat_base Eigen3::Eigen)
+    set_target_properties(${objects} PROPERTIES DIKKAT_MARCH ${dikkat_march_of_${set}})
+    target_compile_options(${objects} PRIVATE ${dikkat_options_of_${set}}
+      $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)  # else static variables of inline functions cannot become local
+    set(joined ${CMAKE_CURRENT_BINARY_DIR}/${set}.o)
+    set(functions ${CMAKE_CURRENT_BINARY_DIR}/${set}.functions)
+    add_custom_command(OUTPUT ${joined} ${functions}
+      COMMAND ${CMAKE_COMMAND} -DSET=${set} -DOUT=${joined} -DFUNCTIONS=${functions} -DLINKER=${CMAKE_LINKER} -DNM=${CMAKE_NM}
+              -DOBJCOPY=${CMAKE_OBJCOPY} "-DOBJECTS=$<JOIN:$<TARGET_OBJECTS:${objects}>,|>" -P ${PROJECT_SOURCE_DIR}/cmake/join_set.cmake
+      DEPENDS ${objects} $<TARGET_OBJECTS:${objects}> ${PROJECT_SOURCE_DIR}/cmake/join_set.cmake
+      COMMENT "Joining the kernels for ${set}" VERBATIM)
+    list(APPEND files ${joined})
+    list(APPEND lists ${functions})
+  endforeach()
+  set_source_files_properties(${files} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+  set(jumps ${CMAKE_CURRENT_BINARY_DIR}/jumps.cpp)
+  list(JOIN sets "|" joined_sets)
+  list(JOIN lists "|" joined_lists)
+  add_custom_command(OUTPUT ${jumps}
+    COMMAND ${CMAKE_COMMAND} -DSETS=${joined_sets} -DLISTS=${joined_lists} -DOUT=${jumps} -P ${PROJECT_SOURCE_DIR}/cmake/make_jumps.cmake
+    DEPENDS ${lists} ${PROJECT_SOURCE_DIR}/cmake/make_jumps.cmake VERBATIM)
+  set_source_files_properties(${jumps} PROPERTIES COMPILE_OPTIONS -march=x86-64 SKIP_PRECOMPILE_HEADERS ON)  # runs on any processor
+  set(${result} ${files} ${jumps} PARENT_SCOPE)
+endfunction()
