@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages for a build; with --test also those for the tests, with --lint also those for scripts/tidy.sh.
+# Installs the Debian packages for a build; with --test also those for the tests, with --lint also those for scripts/tidy.sh, with --aarch64
+# also those for tests/aarch64.
 # Does nothing if all are installed.
 set -euo pipefail
 
@@ -9,6 +10,8 @@ if [ "${1:-}" = --test ]; then
   packages+=(libgtest-dev clang libclang-rt-14-dev libomp-14-dev hdf5-tools strace ccache mold zstd python3 python3-h5py python3-numpy qemu-user)
 elif [ "${1:-}" = --lint ]; then
   packages+=(clang libclang-rt-14-dev libomp-14-dev libgtest-dev clang-tidy)
+elif [ "${1:-}" = --aarch64 ]; then
+  packages+=(g++-aarch64-linux-gnu qemu-user googletest)
 fi
 
 missing=()

@@ -12,8 +12,7 @@ const BuildInfo& build_info() {
 #else
     .compiler = "gcc " __VERSION__,
 #endif
-    .flags = DIKKAT_FLAGS,
-    .instruction_set = kernels::instruction_set(),
+    .flags = DIKKAT_FLAGS, .instruction_set = kernels::instruction_set(),
   };
   return info;
 }
