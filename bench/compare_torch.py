@@ -13,6 +13,9 @@ PyTorch runs nanoGPT's step: eager, attention with explicit matrices (Debian's 1
 tokens, loss, backward, clip_grad_norm_, AdamW with two parameter groups, zero_grad. It is compared at its best: OpenBLAS is told the right
 core type (see environment()), and before the first round each of TORCH_SETTINGS is tried and the fastest is used.
 
+A case in bf16 trains with our train.precision = "bf16". PyTorch computes in f32 as elsewhere; its step under torch.autocast to bf16 is timed
+beside it.
+
 The recipe (--work recipe, --long) is the whole of configs/shakespeare-char.toml in a process, timed from outside: start-up, 2,000 steps, nine
 evaluations of 20 batches of each part of the text, and checkpoints. Its text is not part of the project; give it with --corpus.
 
@@ -111,6 +114,7 @@ class Work:
     most_warmup: int = 1000
     long: bool = False
     whole_process: bool = False  # timed from outside
+    bf16: bool = False  # ours computes in bf16; PyTorch in f32, and with autocast to bf16 beside it
 
 
 def gpt2_step(batch, time, **more):
@@ -119,11 +123,18 @@ def gpt2_step(batch, time, **more):
                 most_warmup=2, **more)
 
 
+def in_bf16(work):
+    return dataclasses.replace(work, title=work.title + ", bf16", set=work.set + ("train.precision=bf16",), bf16=True)
+
+
 WORKS = {
     "gpt2-4x64": gpt2_step(4, 64, most_steps=5),
     "gpt2-1x1024": gpt2_step(1, 1024, most_steps=3),
     "gpt2-4x1024": gpt2_step(4, 1024, most_steps=2, long=True),
     "step": Work("character model's step", step_command, torch_works.training_step),
+    "gpt2-4x64-bf16": in_bf16(gpt2_step(4, 64, most_steps=5)),
+    "gpt2-1x1024-bf16": in_bf16(gpt2_step(1, 1024, most_steps=3)),
+    "step-bf16": in_bf16(Work("character model's step", step_command, torch_works.training_step)),
     "recipe": Work("character model's recipe", recipe_command, torch_works.training_step, long=True, whole_process=True),
     "attention-1024": Work("attention, 12 x 64, T 1024", attention_command(1024), torch_works.attention(1024), case("forward", "backward"),
                            most_steps=10, most_warmup=2),
@@ -240,6 +251,8 @@ def compare(name, work, all_args, env):
             both = {"ours": timed_from_outside(command, env), "torch": timed_from_outside(torch_command(name, args, 1), torch_env)}
         else:
             both = {"ours": timed(command, env, args, work.take), "torch": timed(torch_command(name, args, args.steps), torch_env, args)}
+            if work.bf16:
+                both["autocast"] = timed(torch_command(name, args, args.steps) + ["--autocast"], torch_env, args)
         rounds.append(both)
         print(f"{work.title}, round {number} of {args.rounds}: ours {both['ours']['ms_median']:.2f} ms, PyTorch "
               f"{both['torch']['ms_median']:.2f} ms", file=sys.stderr)
@@ -248,6 +261,8 @@ def compare(name, work, all_args, env):
         "ours_ms": spread([r["ours"]["ms_median"] for r in rounds]),
         "torch_ms": spread([r["torch"]["ms_median"] for r in rounds]),
         "ratio": spread([r["torch"]["ms_median"] / r["ours"]["ms_median"] for r in rounds])}
+    if work.bf16:
+        row["autocast_ms"] = spread([r["autocast"]["ms_median"] for r in rounds])
     if "peak_bytes" in rounds[0]["ours"]:
         row["peak_mb"] = {side: max(r[side]["peak_bytes"] for r in rounds) / 1e6 for side in ("ours", "torch")}
     return row | {"rounds": rounds}
@@ -265,13 +280,14 @@ def print_table(results):
     def cell(values):
         return f"{values['median']:.2f} ({values['min']:.2f} - {values['max']:.2f})"
 
-    rows = [("work", "ours, ms", "PyTorch, ms", "PyTorch / ours", "peak MB, ours and PyTorch", "PyTorch runs")]
+    rows = [("work", "ours, ms", "PyTorch, ms", "PyTorch / ours", "PyTorch's autocast, ms", "peak MB, ours and PyTorch", "PyTorch runs")]
     for r in results:
         if "problem" in r:
-            rows.append((r["work"], "-", "-", "-", "-", "not run: " + r["problem"].split(":")[0]))
+            rows.append((r["work"], "-", "-", "-", "-", "-", "not run: " + r["problem"].split(":")[0]))
             continue
         memory = f"{r['peak_mb']['ours']:.0f}, {r['peak_mb']['torch']:.0f}" if "peak_mb" in r else ""
-        rows.append((r["work"], cell(r["ours_ms"]), cell(r["torch_ms"]), cell(r["ratio"]), memory, r["torch_setting"]))
+        autocast = cell(r["autocast_ms"]) if "autocast_ms" in r else ""
+        rows.append((r["work"], cell(r["ours_ms"]), cell(r["torch_ms"]), cell(r["ratio"]), autocast, memory, r["torch_setting"]))
     widths = [max(map(len, column)) for column in zip(*rows)]
     for row in rows:
         print("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip())
@@ -306,6 +322,7 @@ def parse():
     parser.add_argument("--build", default=str(ROOT / "build" / "dev"), help="build folder with the programs (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print one JSON object with every round")
     parser.add_argument("--torch-worker", choices=WORKS, help=argparse.SUPPRESS)
+    parser.add_argument("--autocast", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     args.corpus = args.corpus and str(pathlib.Path(args.corpus).resolve())
     return args

@@ -43,7 +43,7 @@ def load_config(path, assignments=()):
     for assignment in assignments:
         key, value = assignment.split("=")
         section, name = key.split(".")
-        config[section][name] = int(value)
+        config[section][name] = int(value) if value.isdigit() else value
     return config
 
 
@@ -84,8 +84,8 @@ def model_shape(config):
 # PyTorch's side, in a process of its own.
 
 
-def training_step(config):
-    """A closure that runs one whole training step."""
+def training_step(config, autocast=False):
+    """A closure that runs one whole training step; with autocast, products of bf16 as torch.autocast chooses them."""
     import torch
     from torch_gpt import GPT, GPTConfig, adamw, mean_loss
 
@@ -103,7 +103,9 @@ def training_step(config):
     def step():
         for _ in range(micro_batches):
             inputs, targets = next(batches)
-            (mean_loss(model(inputs), targets) / micro_batches).backward()
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
+                loss = mean_loss(model(inputs), targets) / micro_batches
+            loss.backward()
         if max_norm > 0:
             torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
         optimizer.step()
@@ -198,7 +200,7 @@ def torch_worker(work, config, args):
         torch_recipe(config, args.corpus)
         print(json.dumps(about))
         return
-    step = work.torch(config)
+    step = work.torch(config, autocast=True) if args.autocast else work.torch(config)
     for _ in range(args.warmup):
         step()
     milliseconds = []
