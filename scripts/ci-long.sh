@@ -39,6 +39,7 @@ cmake --preset dev -B build/clang -DCMAKE_CXX_COMPILER=clang++ -DDIKKAT_BENCH=OF
 cmake --build build/clang
 ctest --test-dir build/clang --output-on-failure -j "$(nproc)"
 
+scripts/install-packages.sh --long
 say "portable, with kernels for all instruction sets, every source with its own includes: build and run all tests"
 cmake --preset dev -B build/portable-dev -DDIKKAT_MARCH=x86-64-v3 "-DDIKKAT_INSTRUCTION_SETS=avx2;avx512;avx512bf16" -DDIKKAT_BENCH=OFF \
   -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null
@@ -47,7 +48,6 @@ ctest --test-dir build/portable-dev --output-on-failure -j "$(nproc)"
 DIKKAT_ISA=avx2 ctest --test-dir build/portable-dev --output-on-failure -j "$(nproc)" -L fast
 
 say "aarch64, cross-compiled: base and kernels in an emulator"
-scripts/install-packages.sh --aarch64
 cmake -S tests/aarch64 -B build/aarch64 -G Ninja >/dev/null
 cmake --build build/aarch64
 ctest --test-dir build/aarch64 --output-on-failure -j "$(nproc)"

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Installs the Debian packages for a build; with --test also those for the tests, with --lint also those for scripts/tidy.sh, with --aarch64
-# also those for tests/aarch64.
+# Installs the Debian packages for a build; with --test also those for the tests, with --lint also those for scripts/tidy.sh, with --long
+# also those for other processors (scripts/ci-long.sh).
 # Does nothing if all are installed.
 set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config libeigen3-dev libhdf5-dev libtbb-dev libtomlplusplus-dev libcli11-dev
           libfmt-dev nlohmann-json3-dev libssl-dev libpcre2-dev libedit-dev robin-map-dev zlib1g-dev libzstd-dev)
 if [ "${1:-}" = --test ]; then
-  packages+=(libgtest-dev clang libclang-rt-14-dev libomp-14-dev hdf5-tools strace ccache mold zstd python3 python3-h5py python3-numpy qemu-user)
+  packages+=(libgtest-dev clang libclang-rt-14-dev libomp-14-dev hdf5-tools strace ccache mold zstd python3 python3-h5py python3-numpy)
 elif [ "${1:-}" = --lint ]; then
   packages+=(clang libclang-rt-14-dev libomp-14-dev libgtest-dev clang-tidy)
-elif [ "${1:-}" = --aarch64 ]; then
+elif [ "${1:-}" = --long ]; then
   packages+=(g++-aarch64-linux-gnu qemu-user googletest)
 fi
 

@@ -2,7 +2,7 @@
 cmake_minimum_required(VERSION 3.25)
 find_program(QEMU qemu-x86_64)
 if(NOT QEMU)
-  message(FATAL_ERROR "qemu-x86_64 was not found, expected Debian's package qemu-user (scripts/install-packages.sh --test)")
+  message(FATAL_ERROR "qemu-x86_64 was not found, expected Debian's package qemu-user (scripts/install-packages.sh --long)")
 endif()
 file(REMOVE_RECURSE ${FOLDER})
 file(MAKE_DIRECTORY ${FOLDER})
