@@ -1,4 +1,4 @@
-// How long do the output head and its cross-entropy take, forward and backward, from (rows, width) to a loss? f32, with all gradients.
+// How long do the output head and its cross-entropy take, forward and backward, from (rows, width) to a loss? With all gradients.
 #include <span>
 
 #include <fmt/format.h>
@@ -7,6 +7,7 @@
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/philox.h"
+#include "autograd/ops/basic.h"
 #include "autograd/ops/linear.h"
 #include "autograd/ops/loss.h"
 #include "autograd/tape/parameters.h"
@@ -21,11 +22,11 @@ namespace {
 struct Arguments {
   index rows = 1024, width = 768, vocabulary = 50257;
   int runs = 7, warmup = 2;
-  bool two_ops = false, json = false;
+  bool two_ops = false, bf16 = false, json = false;
 };
 
 struct Head {
-  explicit Head(const Arguments& a) : shape{a.rows, a.width}, two_ops(a.two_ops) {
+  explicit Head(const Arguments& a) : shape{a.rows, a.width}, two_ops(a.two_ops), in_bf16(a.bf16) {
     weight = store.add("weight", {a.vocabulary, a.width}, Init::normal(0.02), Decay::yes, Role::hidden);
     store.allocate(1);
     const RandomStream stream(1, "bench", 0);
@@ -38,13 +39,13 @@ struct Head {
   }
 
   Tensor loss(Tape& tape) {
-    const Tensor in = tape.input<float>(shape, x, true);
+    const Tensor in = cast(tape.input<float>(shape, x, true), in_bf16 ? DType::bf16 : DType::f32);
     const Tensor right = tape.input<std::int32_t>({shape.rows()}, targets);
-    return two_ops ? cross_entropy(linear(in, weight), right) : linear_cross_entropy(in, weight, right);
+    return two_ops ? cross_entropy(linear(in, weight, {}, DType::f32), right) : linear_cross_entropy(in, weight, right);
   }
 
   Shape shape;
-  bool two_ops;
+  bool two_ops, in_bf16;
   ParameterStore store;
   Parameter weight;
   std::vector<float> x;
@@ -74,7 +75,7 @@ void run(const Arguments& a) {
     tape.reset();
     head.store.clear_gradients();
   });
-  const double peak = peak_flops();
+  const double peak = a.bf16 ? bf16_peak_flops() : peak_flops();
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
 
@@ -122,6 +123,7 @@ int main(int argc, char** argv) {
   app.add_option("--runs", a.runs, "Timed runs")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--warmup", a.warmup, "Untimed runs before them")->capture_default_str();
   app.add_flag("--two-ops", a.two_ops, "Use the two ops linear and cross_entropy, with a matrix of all logits");
+  app.add_flag("--bf16", a.bf16, "Products of bf16");
   app.add_flag("--json", a.json, "Print one JSON object");
   return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
 }

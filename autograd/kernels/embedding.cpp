@@ -12,6 +12,7 @@ namespace {
 using simd::Vec;
 
 constexpr index kRows = 64;
+constexpr index kColumns = 128;
 
 /// Counting sort. order (n): the positions 0 to n - 1 sorted by token, stable; starts (vocabulary + 1): where each token's positions begin.
 void sort_by_token(index n, index vocabulary, const std::int32_t* tokens, index* order, index* starts) {
@@ -29,6 +30,22 @@ void sort_by_token(index n, index vocabulary, const std::int32_t* tokens, index*
     starts[v] = starts[v - 1];
   }
   starts[0] = 0;
+}
+
+/// Columns `begin` to `end` of the token's row of dtable, from its positions.
+template <class T>
+void add_rows(const EmbeddingBackward<T>& p, const index* positions, index count, index token, index begin, index end) {
+  if (p.dtable.add && count == 0) {
+    return;
+  }
+  T* out = p.dtable.data + token * p.cols;
+  simd::for_vectors<T>(begin, end, [&](index at, auto lanes) {
+    Vec<T> total = p.dtable.add ? simd::load(out + at, lanes) : Vec<T>{};
+    for (index i = 0; i < count; ++i) {
+      total += p.scale * simd::load(p.dy + positions[i] * p.cols + at, lanes);
+    }
+    simd::store(out + at, total, lanes);
+  });
 }
 
 }  // namespace
@@ -54,21 +71,33 @@ void embedding_backward(const EmbeddingBackward<T>& p) {
     const Scratch<index> order(n + p.vocabulary + 1);
     index* starts = order + n;
     sort_by_token(n, p.vocabulary, p.tokens, order, starts);
-    parallel_blocks(p.vocabulary, kRows, Work::elements((n + p.vocabulary) * p.cols), [&](index begin, index end) {
-      for (index token = begin; token < end; ++token) {
-        if (p.dtable.add && starts[token] == starts[token + 1]) {
-          continue;
-        }
-        T* out = p.dtable.data + token * p.cols;
-        simd::for_vectors<T>(0, p.cols, [&](index at, auto lanes) {
-          Vec<T> total = p.dtable.add ? simd::load(out + at, lanes) : Vec<T>{};
-          for (index i = starts[token]; i < starts[token + 1]; ++i) {
-            total += p.scale * simd::load(p.dy + order[i] * p.cols + at, lanes);
+    // A token's row takes as long as its positions and one more, in each block of columns. Threads get equal shares of that.
+    const index in_block = n + p.vocabulary;
+    const auto before = [&](index token) { return starts[token] + token; };
+    const auto work = Work::elements(in_block * p.cols);
+    parallel_ranges(
+        ceil_div(p.cols, kColumns) * in_block, work, [] {},
+        [&](index from, index to) {
+          for (index block = from / in_block; block * in_block < to; ++block) {
+            const index begin = block * kColumns, end = std::min(begin + kColumns, p.cols);
+            const auto first_from = [&](index share) {  // the first token whose share begins there or later
+              const index in_own = share - block * in_block;
+              index low = 0, high = p.vocabulary;
+              while (low < high) {
+                const index middle = (low + high) / 2;
+                if (before(middle) < in_own) {
+                  low = middle + 1;
+                } else {
+                  high = middle;
+                }
+              }
+              return low;
+            };
+            for (index token = first_from(from), last = first_from(to); token < last; ++token) {
+              add_rows(p, order + starts[token], starts[token + 1] - starts[token], token, begin, end);
+            }
           }
-          simd::store(out + at, total, lanes);
         });
-      }
-    });
   }
   if (p.dpositions) {
     parallel_blocks(p.positions, kRows, Work::elements((n + p.positions) * p.cols), [&](index begin, index end) {

@@ -14,7 +14,7 @@
 namespace dikkat {
 namespace {
 
-using simd::kLanes;
+constexpr int kVector = static_cast<int>(simd::kLanes<float>);
 
 float of_bits(std::uint32_t bits) { return std::bit_cast<float>(bits); }
 
@@ -68,14 +68,14 @@ TEST(Bf16, VectorsRoundAsNumbersDo) {
   std::vector<float> numbers;
   for_each_upper_half([&](float value) { numbers.push_back(value); });
   const FlushDenormals flushed;  // as in kernels
-  for (std::size_t at = 0; at + 2 * kLanes<float> <= numbers.size(); at += 2 * kLanes<float>) {
+  for (std::size_t at = 0; at + 2 * kVector <= numbers.size(); at += 2 * kVector) {
     const float* lower = numbers.data() + at;
-    const float* upper = lower + kLanes<float>;
-    bf16 row[kLanes<float>];
+    const float* upper = lower + kVector;
+    bf16 row[kVector];
     simd::store_bf16(row, simd::load(lower));
     const auto words = simd::bf16_words(simd::load(lower), simd::load(upper));
     const auto back = simd::load_bf16(row);
-    for (int lane = 0; lane < kLanes<float>; ++lane) {
+    for (int lane = 0; lane < kVector; ++lane) {
       ASSERT_EQ(row[lane], to_bf16(lower[lane])) << lower[lane];
       ASSERT_EQ(words[lane], to_bf16(lower[lane]).bits | static_cast<std::uint32_t>(to_bf16(upper[lane]).bits) << 16) << lower[lane];
       ASSERT_EQ(std::bit_cast<std::uint32_t>(float{back[lane]}), static_cast<std::uint32_t>(row[lane].bits) << 16);
@@ -106,9 +106,9 @@ TEST(Bf16, SumsOfProductsAreThoseOfTheReference) {
     for (int run = 0; run < 20'000; ++run) {
       simd::Vec<std::uint32_t> a{}, b{};
       simd::Vec<float> c{};
-      bf16 pairs_a[kLanes<float>][2], pairs_b[kLanes<float>][2];
-      float sums[kLanes<float>];
-      for (int lane = 0; lane < kLanes<float>; ++lane) {
+      bf16 pairs_a[kVector][2], pairs_b[kVector][2];
+      float sums[kVector];
+      for (int lane = 0; lane < kVector; ++lane) {
         for (int i = 0; i < 2; ++i) {
           pairs_a[lane][i] = {static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(any_float(draw(), regime.least, regime.most)) >> 16)};
           pairs_b[lane][i] = {static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(any_float(draw(), regime.least, regime.most)) >> 16)};
@@ -118,12 +118,12 @@ TEST(Bf16, SumsOfProductsAreThoseOfTheReference) {
         b[lane] = std::bit_cast<std::uint32_t>(pairs_b[lane]);
       }
       std::memcpy(&c, sums, sizeof c);
-      float found[kLanes<float>];
+      float found[kVector];
       {
         const FlushDenormals flushed;
         simd::store(found, simd::multiply_add_words(a, b, c));
       }
-      for (int lane = 0; lane < kLanes<float>; ++lane) {
+      for (int lane = 0; lane < kVector; ++lane) {
         namespace r = kernels::reference;
         const float expected =
             r::multiply_add(pairs_a[lane][0], pairs_b[lane][0], r::multiply_add(pairs_a[lane][1], pairs_b[lane][1], sums[lane]));
