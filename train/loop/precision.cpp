@@ -24,7 +24,7 @@ bool is_amd() {
 /// measurement at the start of a run, which would make its numbers depend on the clock.
 Choice choice_for_this_processor() {
   if (!kernels::has_bf16_products()) {
-    return {Precision::f32, "this build has no bf16 products"};
+    return {Precision::f32, "this processor, or this build, has no bf16 products"};
   }
   if (is_amd()) {  // Zen 4, Zen 5
     return {Precision::bf16, "this processor multiplies bf16 at twice the rate of f32"};
