@@ -43,8 +43,8 @@ std::string settle_precision(TrainConfig& config) {
   }
   require_input(
       config.precision != Precision::bf16 || kernels::has_bf16_products() || config.emulate_bf16,
-      "train.precision is \"bf16\", and this build of dikkat has no instruction for it: build it on a processor with AVX-512 BF16, "
-      "set train.precision = \"f32\", or set train.emulate_bf16 = true, which gives the same bits and takes longer than f32");
+      "train.precision is \"bf16\", and this processor, or this build of dikkat, has no instruction for it: use one with AVX-512 BF16, "
+      "set train.precision = \"f32\", or set train.emulate_bf16 = true, which multiplies in the same way and takes longer than f32");
   return reason;
 }
 
