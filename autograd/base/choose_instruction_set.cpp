@@ -45,8 +45,8 @@ bool processor_has(const char*) { return true; }
 }  // namespace
 
 int choose_instruction_set(const char* const* sets, int count) noexcept {
-  if (const char* wanted = std::getenv("DIKKAT_ISA");
-      wanted != nullptr && *wanted != '\0') {  // NOLINT(concurrency-mt-unsafe): no threads yet
+  const char* wanted = std::getenv("DIKKAT_ISA");  // NOLINT(concurrency-mt-unsafe): there are no other threads yet
+  if (wanted != nullptr && *wanted != '\0') {
     for (int i = 0; i < count; ++i) {
       if (std::strcmp(sets[i], wanted) == 0) {
         if (!processor_has(wanted)) {

@@ -62,7 +62,7 @@ using Bf16Target = F32OrBf16<float, bf16>;
 
 /// The product of numbers that are bf16, or are rounded to it, with sums in f32, which are rounded once if C is bf16. An element is summed
 /// over words of two k, in blocks, as simd::multiply_add_words() does. Without the processor's instruction for that it has the same bits,
-/// at some half of f32's speed.
+/// at about f32's speed.
 using Bf16Gemm = GemmOf<Bf16Source, Bf16Target, float>;
 void gemm(const Bf16Gemm& problem);
 

@@ -282,7 +282,7 @@ constexpr Key kKeys[] = {
         "it chose when it started."),
     train<&TrainConfig::emulate_bf16>(
         "emulate_bf16", anything(),
-        "Whether bf16 may be trained without the processor's instruction for it: multiplied in the same way, but slower than f32."),
+        "Whether bf16 may be trained without the processor's instruction for it: multiplied in the same way, but no faster than f32."),
     train<&TrainConfig::async_save>(
         "async_save", anything(),
         "Whether checkpoints are written while training continues, from a copy of weights and optimizer state in memory."),

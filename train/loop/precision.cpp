@@ -20,13 +20,13 @@ bool is_amd() {
 #endif
 }
 
-/// What auto means on this processor, by the figures of bench_gemm in docs/PERFORMANCE.md and of the processors' makers: never by a
-/// measurement at the start of a run, which would make its numbers depend on the clock.
+/// What auto means on this processor, by the figures in docs/PERFORMANCE.md. A measurement at the start of a run would make its
+/// numbers depend on the clock.
 Choice choice_for_this_processor() {
   if (!kernels::has_bf16_products()) {
     return {Precision::f32, "this processor, or this build, has no bf16 products"};
   }
-  if (is_amd()) {  // Zen 4, Zen 5
+  if (is_amd()) {  // Zen 4 and later
     return {Precision::bf16, "this processor multiplies bf16 at twice the rate of f32"};
   }
   return {Precision::f32, "on this processor bf16 products, without AMX, are no faster than f32"};
@@ -44,7 +44,7 @@ std::string settle_precision(TrainConfig& config) {
   require_input(
       config.precision != Precision::bf16 || kernels::has_bf16_products() || config.emulate_bf16,
       "train.precision is \"bf16\", and this processor, or this build of dikkat, has no instruction for it: use one with AVX-512 BF16, "
-      "set train.precision = \"f32\", or set train.emulate_bf16 = true, which multiplies in the same way and takes longer than f32");
+      "set train.precision = \"f32\", or set train.emulate_bf16 = true, which multiplies in the same way and is no faster than f32");
   return reason;
 }
 
