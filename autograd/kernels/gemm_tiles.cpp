@@ -31,6 +31,7 @@ constexpr index kCols = kVectors * kLanes<float>;     // of a tile, and of a pan
 constexpr index kPackedAtOnce = 3 << 20;              // elements of A that are packed for all threads, about
 constexpr index kInPlace = 1 << 19;                   // elements of A or B that are read in place whatever their order, at most
 constexpr index kFewPanels = 8;                       // with fewer, threads share the rows of C and not its panels
+constexpr int kIntoL2 = 2;
 
 template <class T>
 using Problem = std::conditional_t<std::is_same_v<T, float>, Gemm<float>, Bf16Gemm>;
@@ -68,6 +69,7 @@ struct Cut {
         tiles(ceil_div(p.m, index{kRows})),
         a(packed_a(p)),
         packs_b(is_b_packed(p)),
+        prefetches_b(packs_b && p.k * p.n > kInPlace),
         by_rows(!p.lower && (!packs_b || panels < kFewPanels || (a == Packed::tiles && p.m >= p.n))),
         chunk_depth(a == Packed::in_place || rounds_c(p) ? std::max<index>(p.k, 1)
                                                          : depth * std::max<index>(1, kPackedAtOnce / (depth * tiles * kRows))),
@@ -78,6 +80,7 @@ struct Cut {
   index tiles;   // of kRows rows
   Packed a;
   bool packs_b;
+  bool prefetches_b;  // it does not fit into L2
   bool by_rows;       // threads share the tiles of all panels, or else the panels
   index chunk_depth;  // of k at a time, and
   index chunk_tiles;  // tiles at a time, for which A is packed
@@ -260,6 +263,26 @@ class Product {
     });
   }
 
+  /// Prefetches what is packed after this block of this panel, a share for each of `parts` tiles: it may come from memory.
+  void prefetch_b(index panel, Block block, Block chunk, index part, index parts) const {
+    const bool same_panel = block.end < chunk.end;
+    const index col = (same_panel ? panel : panel + 1) * kCols;
+    const index k = same_panel ? block.end : chunk.begin;
+    const index depth = std::min(k + cut_.depth, chunk.end) - k;
+    const index cols = std::min(kCols, p_.n - col);
+    const index rows = p_.transpose_b ? cols : depth;
+    const index width = p_.transpose_b ? depth : cols;
+    visit(p_.b, [&](const auto* b) {
+      constexpr index kLine = 64 / sizeof *b;
+      for (index row = rows * part / parts; row < rows * (part + 1) / parts; ++row) {
+        const auto* at = p_.transpose_b ? b + (col + row) * p_.ldb + k : b + (k + row) * p_.ldb + col;
+        for (index i = 0; i < width; i += kLine) {
+          simd::prefetch<kIntoL2>(at, i);
+        }
+      }
+    });
+  }
+
   /// The first tile of a panel that is computed: those before lie above the diagonal.
   index first_of(index panel) const { return p_.lower ? panel * kCols / kRows : 0; }
 
@@ -301,6 +324,9 @@ class Product {
         pack_b(panel, block, own);
       }
       for (index tile = first; tile < end; ++tile) {
+        if (cut_.prefetches_b) {
+          prefetch_b(panel, block, chunk, tile - first, end - first);
+        }
         const Rows<T> a = rows_of_a(chunk, block, chunk_first, chunk_end, tile);
         if (rounds_c(p_)) {
           multiply_and_round(block, a, b, tile * kRows, col, sums + (is_one_block() ? 0 : (tile - first) * kRows * kCols));
