@@ -155,7 +155,7 @@ void backward_group(const AttentionBackward<Operand, T>& p, T* query_blocks, con
         const index keys = std::min(kBlock, first + held - key);
         const Seen<T> seen(see, key, keys);
         const index at = (key - first) * width;
-        for (const Part& part : seen) {
+        seen.by_keys([&](const Part& part) {
           const auto scores = [&](const T* a, const T* b_t, T* c) {
             tile_gemm<T>({.m = part.keys,
                           .n = part.queries,
@@ -169,6 +169,8 @@ void backward_group(const AttentionBackward<Operand, T>& p, T* query_blocks, con
           };
           scores(m.k + at, of.q_t, m.weights);
           scores(m.v + at, of.dy_t, m.ds);
+        });
+        for (const Part& part : seen) {
           if (!seen.whole()) {
             hide_keys(see, key, part, m.weights);
           }

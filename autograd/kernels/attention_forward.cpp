@@ -117,7 +117,7 @@ void forward_block(const AttentionForward<Operand, T>& p, const GatheredHeads<T>
     const Seen<T> seen(see, key, keys);
     const T* k = all_k.at(p.k, s, b, h, key, keys, m.k);
     const T* v = all_v.at(p.v, s, b, h, key, keys, m.v);
-    for (const Part& part : seen) {
+    seen.by_keys([&](const Part& part) {
       tile_gemm<T>({.m = part.keys,
                     .n = part.queries,
                     .k = s.head_size,
@@ -127,6 +127,8 @@ void forward_block(const AttentionForward<Operand, T>& p, const GatheredHeads<T>
                     .ldb = kBlock,
                     .c = m.weights + part.key * kBlock + part.query,
                     .ldc = kBlock});
+    });
+    for (const Part& part : seen) {
       if (!seen.whole()) {
         hide_keys(see, key, part, m.weights);
       }

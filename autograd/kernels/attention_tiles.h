@@ -20,10 +20,8 @@ using simd::Vec;
 
 constexpr index kBlock = 64;  // queries, and keys, of a tile
 
-template <class T>
-constexpr index kPanel = 2 * kLanes<T>;  // queries that are masked together, in tiles that they see only a part of
-template <class T>
-constexpr index kPanels = kBlock / kPanel<T>;
+constexpr index kPanel = 16;   // queries that are masked together, and keys, in tiles that they see only a part of
+constexpr index kPanels = kBlock / kPanel;
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
@@ -86,7 +84,7 @@ struct Intervals {
     bool sees_any(index key, index count) const { return key < any_end && any_begin < key + count; }
   };
   IntVec<T> key_begin[kBlock / kLanes<T>] = {}, key_end[kBlock / kLanes<T>] = {};  // for each query; those past the block's end see no key
-  Panel panels[kPanels<T>] = {};
+  Panel panels[kPanels] = {};
   Panel whole;
   index columns;  // queries, in whole vectors
 
@@ -101,8 +99,8 @@ struct Intervals {
         hi = std::min(hi, s.query_offset + query + i + 1);
       }
       hi = std::max(hi, lo);
-      Panel& panel = panels[i / kPanel<T>];
-      if (i % kPanel<T> == 0) {
+      Panel& panel = panels[i / kPanel];
+      if (i % kPanel == 0) {
         panel = nothing;
       }
       panel.add(lo, hi);
@@ -128,12 +126,12 @@ class Seen {
       parts_[count_++] = {0, keys, 0, see.columns};
       return;
     }
-    for (index query = 0; query < see.columns; query += kPanel<T>) {
-      const auto& panel = see.panels[query / kPanel<T>];
+    for (index query = 0; query < see.columns; query += kPanel) {
+      const auto& panel = see.panels[query / kPanel];
       if (panel.sees_any(key, keys)) {
-        const index first = std::max<index>(panel.any_begin - key, 0) / kPanel<T> * kPanel<T>;
-        const index last = std::min(round_up(panel.any_end - key, kPanel<T>), keys);
-        parts_[count_++] = {first, last - first, query, std::min(kPanel<T>, see.columns - query)};
+        const index first = std::max<index>(panel.any_begin - key, 0) / kPanel * kPanel;
+        const index last = std::min(round_up(panel.any_end - key, kPanel), keys);
+        parts_[count_++] = {first, last - first, query, std::min(kPanel, see.columns - query)};
       }
     }
   }
@@ -148,8 +146,8 @@ class Seen {
       f(parts_[0]);
       return;
     }
-    for (index key = 0; key < keys_; key += kPanel<T>) {
-      Part run{key, std::min(kPanel<T>, keys_ - key), 0, 0};
+    for (index key = 0; key < keys_; key += kPanel) {
+      Part run{key, std::min(kPanel, keys_ - key), 0, 0};
       for (const Part& part : *this) {
         if (key < part.key || part.key + part.keys <= key) {
           continue;
@@ -168,7 +166,7 @@ class Seen {
   }
 
  private:
-  Part parts_[kPanels<T>];
+  Part parts_[kPanels];
   int count_ = 0;
   bool whole_;
   index keys_;
@@ -177,7 +175,7 @@ class Seen {
 /// Sets scores (keys, kBlock) of a part of a panel to -inf where the query does not see the key.
 template <class T>
 void hide_keys(const Intervals<T>& see, index key, const Part& part, T* scores) {
-  const auto& panel = see.panels[part.query / kPanel<T>];
+  const auto& panel = see.panels[part.query / kPanel];
   for (index j = part.key; j < part.key + part.keys; ++j) {
     if (panel.sees_all(key + j, 1)) {
       continue;
