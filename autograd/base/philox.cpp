@@ -1,6 +1,7 @@
 #include "autograd/base/philox.h"
 
 #include <cstring>
+#include <utility>
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif
@@ -38,39 +39,49 @@ struct Group {
   Words c0, c1, c2, c3;
 };
 
-Group draw(std::uint64_t key, std::uint64_t step, Words counter) {
-  Words c0 = counter;
-  Words c1 = counter >> 32;
-  Words c2 = step - Words{};
-  Words c3 = (step >> 32) - Words{};
+/// The groups of two vectors of counters: the processor works on one while it waits for the other.
+struct TwoGroups {
+  Group of[2];
+};
+TwoGroups draw(std::uint64_t key, std::uint64_t step, Words first_counter, Words second_counter) {
+  const auto begin = [&](Words counter) { return Group{counter, counter >> 32, step - Words{}, (step >> 32) - Words{}}; };
+  TwoGroups groups{{begin(first_counter), begin(second_counter)}};
   auto k0 = static_cast<std::uint32_t>(key);
   auto k1 = static_cast<std::uint32_t>(key >> 32);
   for (int round = 0; round < 10; ++round) {
-    const Words p0 = times(c0, 0xD2511F53);
-    const Words p1 = times(c2, 0xCD9E8D57);
-    c0 = (p1 >> 32) ^ c1 ^ std::uint64_t{k0};
-    c1 = p1;
-    c2 = (p0 >> 32) ^ c3 ^ std::uint64_t{k1};
-    c3 = p0;
+    const Words key0 = std::uint64_t{k0} - Words{}, key1 = std::uint64_t{k1} - Words{};
+    for (Group& g : groups.of) {
+      const Words p0 = times(g.c0, 0xD2511F53);
+      const Words p1 = times(g.c2, 0xCD9E8D57);
+      g = {(p1 >> 32) ^ g.c1 ^ key0, p1, (p0 >> 32) ^ g.c3 ^ key1, p0};
+    }
     k0 += 0x9E3779B9;
     k1 += 0xBB67AE85;
   }
-  return {c0, c1, c2, c3};
+  return groups;
 }
 
 /// The lower halves of two vectors, interleaved.
 Words in_turn(Words even, Words odd) { return (even & 0xFFFFFFFF) | odd << 32; }
 
+/// Stores the lanes of two vectors in turn: a[0] b[0] a[1] b[1] ...
+template <int... lane>
+void store_in_turn(Words a, Words b, std::uint32_t* to, std::integer_sequence<int, lane...>) {
+  const Words first = __builtin_shufflevector(a, b, (lane / 2 + lane % 2 * kLanes)...);
+  const Words second = __builtin_shufflevector(a, b, ((kLanes + lane) / 2 + lane % 2 * kLanes)...);
+  std::memcpy(to, &first, sizeof first);
+  std::memcpy(to + 2 * kLanes, &second, sizeof second);
+}
+
 }  // namespace
 
 void RandomStream::groups(index first_group, std::uint32_t* words) const noexcept {
-  for (int first = 0; first < kGroups; first += kLanes) {
-    const Group g = draw(key_, step_, count_from(static_cast<std::uint64_t>(first_group + first), 1));
-    const Words low = in_turn(g.c0, g.c1);
-    const Words high = in_turn(g.c2, g.c3);
-    for (int i = 0; i < kLanes; ++i) {
-      const std::uint64_t group[2] = {low[i], high[i]};
-      std::memcpy(words + index{4} * (first + i), group, sizeof group);
+  for (int first = 0; first < kGroups; first += 2 * kLanes) {
+    const Words counter = count_from(static_cast<std::uint64_t>(first_group + first), 1);
+    const TwoGroups groups = draw(key_, step_, counter, counter + kLanes);
+    for (const Group& g : groups.of) {
+      store_in_turn(in_turn(g.c0, g.c1), in_turn(g.c2, g.c3), words, std::make_integer_sequence<int, kLanes>{});
+      words += index{4} * kLanes;
     }
   }
 }
@@ -79,8 +90,7 @@ void RandomStream::columns(index first_group, index apart, std::uint32_t* words)
   const auto step = static_cast<std::uint64_t>(apart);
   for (int first = 0; first < kGroups; first += 2 * kLanes) {
     const Words counter = count_from(static_cast<std::uint64_t>(first_group + first * apart), 2 * step);
-    const Group even = draw(key_, step_, counter);
-    const Group odd = draw(key_, step_, counter + step);
+    const auto [even, odd] = draw(key_, step_, counter, counter + step).of;
     const Words rows[4] = {in_turn(even.c0, odd.c0), in_turn(even.c1, odd.c1), in_turn(even.c2, odd.c2), in_turn(even.c3, odd.c3)};
     for (int word = 0; word < 4; ++word) {
       std::memcpy(words + index{kGroups} * word + first, &rows[word], sizeof rows[word]);
