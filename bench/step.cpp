@@ -6,11 +6,8 @@
 #include "autograd/base/parallel.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
-#include "bench/model.h"
 #include "bench/program.h"
-#include "optim/clip.h"
-#include "train/loop/make_optimizer.h"
-#include "train/loop/precision.h"
+#include "bench/training_step.h"
 #include "train/model/model_flops.h"
 
 namespace dikkat::bench {
@@ -25,41 +22,12 @@ struct Arguments {
 };
 
 void run(const Arguments& a) {
-  Config c = load_model_config(a.config, a.set, a.vocab_size);
-  settle_precision(c.train);
-  LanguageModel model(c.model, 1);
-  const std::unique_ptr<Optimizer> optimizer = make_optimizer(c.optim, model.parameters());
-  model.parameters().allocate(1);
-  const index rows = c.train.batch_size;
-  const index time = c.model.block_size;
-  Batch batch;
-  batch.reshape(rows, {.cols = time});
-  batch.inputs = random_tokens(rows * time, c.model.vocab_size, 0);
-  batch.targets = random_tokens(rows * time, c.model.vocab_size, 1);
-  std::fill(batch.weights.begin(), batch.weights.end(), 1.0F);
-  batch.target_weight = static_cast<double>(rows * time);
+  TrainingStep step(load_model_config(a.config, a.set, a.vocab_size));
+  const Config& c = step.config();
   const double peak = operand_type(c.train) == DType::bf16 ? bf16_peak_flops() : peak_flops();
+  const Times times = measure(a.warmup, a.steps, [&] { step.run(); });
 
-  Tape tape;
-  index step = 0;
-  const Times times = measure(a.warmup, a.steps, [&] {
-    for (index micro = 0; micro < c.train.gradient_accumulation_steps; ++micro) {
-      Pass pass{.tape = tape,
-                .training = true,
-                .seed = 1,
-                .step = static_cast<std::uint64_t>(step),
-                .first_sequence = micro * rows,
-                .recompute = c.train.recompute,
-                .operands = operand_type(c.train)};
-      const Tensor loss = model.loss(pass, batch, batch.target_weight * static_cast<double>(c.train.gradient_accumulation_steps));
-      tape.backward(loss);
-      tape.reset();
-    }
-    const double norm = gradient_norm(model.parameters());
-    optimizer->step(++step, c.optim.learning_rate, clip_factor(norm, c.optim.grad_clip));
-  });
-
-  const double flops = training_flops(model, batch) * static_cast<double>(c.train.gradient_accumulation_steps);
+  const double flops = training_flops(step.model(), step.batch()) * static_cast<double>(c.train.gradient_accumulation_steps);
   const double rate = flops / times.median * 1e-6;
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -73,10 +41,10 @@ void run(const Arguments& a) {
                                         {"gflop", flops * 1e-9},
                                         {"gflop_per_s", rate},
                                         {"peak_gflop_per_s", peak},
-                                        {"parameters", model.parameters().parameter_count()},
+                                        {"parameters", step.model().parameters().parameter_count()},
                                         {"peak_bytes", usage.ru_maxrss * 1024},
-                                        {"activation_bytes", tape.activation_bytes()},
-                                        {"gradient_bytes", tape.gradient_bytes()}};
+                                        {"activation_bytes", step.tape().activation_bytes()},
+                                        {"gradient_bytes", step.tape().gradient_bytes()}};
     fmt::print("{}\n", object.dump());
   } else {
     fmt::print(

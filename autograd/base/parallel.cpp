@@ -12,6 +12,7 @@
 
 #include "autograd/base/cores.h"
 #include "autograd/base/error.h"
+#include "autograd/base/simulated_threads.h"
 #include "autograd/base/thread_places.h"
 #include "autograd/base/tile_loop.h"
 
@@ -47,7 +48,7 @@ void add_thread_places(cpu_set_t& cores) noexcept {
   }
 }
 
-int thread_count() { return omp_get_max_threads(); }
+int thread_count() { return omp_in_parallel() != 0 ? 1 : omp_get_max_threads(); }
 
 void set_thread_count(int count) {
   require(count >= 1, "threads: ", count, ", expected 1 or more");
@@ -97,8 +98,12 @@ void run_tiles(const Tiles& tiles) {
     return;
   }
   TileLoop loop(tiles);
-  if (omp_in_parallel() != 0 || loop.is_for_one_thread()) {
+  if (loop.is_for_one_thread()) {
     loop.run_all();
+    return;
+  }
+  if (SimulatedThreads::active()) {
+    SimulatedThreads::run(loop, tiles.count, tiles.even);
     return;
   }
 #pragma omp parallel

@@ -8,7 +8,8 @@
 
 namespace dikkat {
 
-/// The number of threads that kernels run on when this thread calls them. By default OMP_NUM_THREADS, or usable_cores().
+/// The number of threads that kernels run on when this thread calls them. By default OMP_NUM_THREADS, or usable_cores(); within a parallel
+/// loop 1.
 int thread_count();
 /// Throws Error unless count is 1 or more.
 void set_thread_count(int count);

@@ -10,6 +10,7 @@
 #include "autograd/base/cores.h"
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
+#include "autograd/base/simulated_threads.h"
 #include "autograd/base/thread_places.h"
 #include "autograd/base/tile_loop.h"
 
@@ -46,7 +47,7 @@ void run_share(const detail::Tiles& tiles, detail::TileLoop& loop, int thread, i
 
 void add_thread_places(cpu_set_t&) noexcept {}
 
-int thread_count() { return threads; }
+int thread_count() { return in_loop ? 1 : threads; }
 
 void set_thread_count(int count) {
   require(count >= 1, "threads: ", count, ", expected 1 or more");
@@ -64,8 +65,12 @@ void run_tiles(const Tiles& tiles) {
     return;
   }
   TileLoop loop(tiles);
-  if (in_loop || loop.is_for_one_thread()) {
+  if (loop.is_for_one_thread()) {
     loop.run_all();
+    return;
+  }
+  if (SimulatedThreads::active()) {
+    SimulatedThreads::run(loop, tiles.count, tiles.even);
     return;
   }
   const int size = threads;

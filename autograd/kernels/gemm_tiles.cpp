@@ -13,8 +13,9 @@
 
 // C = A B by tiles that stay in registers (Goto and van de Geijn 2008). A panel is kCols columns of C. Each thread computes an equal number
 // of tiles, panel after panel, and packs its part of B for each panel. Threads share nothing but A: a thread would wait long for what
-// another has just written. A is read in place, or packed for all threads if it is transposed. Neither A transposed nor B as it is needs
-// packing where it fits into L2: then it is read in place too. Operands that are multiplied as bf16 are packed unless A is stored so.
+// another has just written. So many threads divide columns before rows, as each group of columns is packed by the threads that share its
+// rows. A is read in place, or packed for all threads if it is transposed. Neither A transposed nor B as it is needs packing where it fits
+// into L2: then it is read in place too. Operands that are multiplied as bf16 are packed unless A is stored so.
 //
 // An element of C is base + s_1 + s_2 + ..., added in this order, where the base is the bias, the previous C, or nothing; and s_i is the
 // sum over the i-th block of k, from zero, one fused multiply-add after the other, for bf16 two for each word. Blocks depend on k alone,
@@ -30,7 +31,8 @@ constexpr int kVectors = simd::kBytes == 64 ? 3 : 2;  // of a tile's row
 constexpr index kCols = kVectors * kLanes<float>;     // of a tile, and of a panel of B
 constexpr index kPackedAtOnce = 3 << 20;              // elements of A that are packed for all threads, about
 constexpr index kInPlace = 1 << 19;                   // elements of A or B that are read in place whatever their order, at most
-constexpr index kFewPanels = 8;                       // with fewer, threads share the rows of C and not its panels
+constexpr index kFewPanels = 8;                       // with fewer, two threads share the rows of C and not its panels
+constexpr index kRowParts = 2;                        // that the rows of a group of columns are divided into then, if there are groups enough
 constexpr int kIntoL2 = 2;
 
 template <class T>
@@ -60,7 +62,8 @@ bool is_b_packed(const Bf16Gemm&) { return true; }
 bool rounds_c(const Gemm<float>&) { return false; }
 bool rounds_c(const Bf16Gemm& p) { return p.c.is_bf16(); }
 
-/// How a product is split. Depends on the shape and on how its operands are stored alone.
+/// How a product is split. `groups` depends on the number of threads, and no bits depend on it; the rest depends on the shape and on how the
+/// operands are stored alone.
 struct Cut {
   template <class Problem>
   explicit Cut(const Problem& p)
@@ -70,7 +73,9 @@ struct Cut {
         a(packed_a(p)),
         packs_b(is_b_packed(p)),
         prefetches_b(packs_b && p.k * p.n > kInPlace),
-        by_rows(!p.lower && (!packs_b || panels < kFewPanels || (a == Packed::tiles && p.m >= p.n))),
+        groups(!p.lower && (!packs_b || panels < kFewPanels || (a == Packed::tiles && p.m >= p.n))
+                   ? std::clamp<index>(thread_count() / kRowParts, 1, panels)
+                   : panels),
         chunk_depth(a == Packed::in_place || rounds_c(p) ? std::max<index>(p.k, 1)
                                                          : depth * std::max<index>(1, kPackedAtOnce / (depth * tiles * kRows))),
         chunk_tiles(a == Packed::in_place ? tiles : std::clamp<index>(kPackedAtOnce / (std::min(chunk_depth, p.k) * kRows), 1, tiles)) {}
@@ -81,7 +86,7 @@ struct Cut {
   Packed a;
   bool packs_b;
   bool prefetches_b;  // it does not fit into L2
-  bool by_rows;       // threads share the tiles of all panels, or else the panels
+  index groups;       // of adjacent panels. Threads share the tiles of all groups, one group after the other
   index chunk_depth;  // of k at a time, and
   index chunk_tiles;  // tiles at a time, for which A is packed
 };
@@ -283,29 +288,27 @@ class Product {
     });
   }
 
-  /// The first tile of a panel that is computed: those before lie above the diagonal.
-  index first_of(index panel) const { return p_.lower ? panel * kCols / kRows : 0; }
-
   void multiply(Block chunk, index first, index end) {
     auto on_thread = [&] { const OwnPanel asked(cut_); };
     const Work work = Work::products(std::min((end - first) * kRows, p_.m), p_.n, chunk.depth());
-    if (cut_.by_rows) {
-      parallel_ranges(end - first, work, on_thread, [&](index from, index to) {
-        for (index panel = 0; panel < cut_.panels; ++panel) {
-          multiply_panel(chunk, first, end, first + from, first + to, panel);
-        }
-      });
-      return;
-    }
-    const auto tiles_in = [&](index panel) { return std::max<index>(0, end - std::max(first, first_of(panel))); };
+    const auto first_panel = [&](index group) { return cut_.panels * group / cut_.groups; };
+    const auto panels_in = [&](index group) { return first_panel(group + 1) - first_panel(group); };
+    const auto first_tile = [&](index group) {  // those before lie above the diagonal
+      return std::max(first, std::min(end, p_.lower ? group * kCols / kRows : 0));
+    };
+    const auto size_of = [&](index group) { return panels_in(group) * (end - first_tile(group)); };
     index all = 0;
-    for (index panel = 0; panel < cut_.panels; ++panel) {
-      all += tiles_in(panel);
+    for (index group = 0; group < cut_.groups; ++group) {
+      all += size_of(group);
     }
-    parallel_ranges(all, work, on_thread, [&](index from, index to) {  // of the tiles of all panels, one panel after the other
-      for (index panel = 0, before = 0; before < to; before += tiles_in(panel), ++panel) {
-        const index panel_first = end - tiles_in(panel);
-        multiply_panel(chunk, first, end, panel_first + std::max<index>(from - before, 0), std::min(panel_first + to - before, end), panel);
+    parallel_ranges(all, work, on_thread, [&](index from, index to) {
+      for (index group = 0, before = 0; before < to && group < cut_.groups; before += size_of(group), ++group) {
+        const auto tile_at = [&](index i) {
+          return first_tile(group) + std::clamp<index>(i - before, 0, size_of(group)) / panels_in(group);
+        };
+        for (index panel = first_panel(group); panel < first_panel(group + 1); ++panel) {
+          multiply_panel(chunk, first, end, tile_at(from), tile_at(to), panel);
+        }
       }
     });
   }

@@ -194,13 +194,13 @@ void linear_cross_entropy_forward(const LinearCrossEntropy<X>& p) {
                    .transpose_b = true,
                    .c = logits,
                    .ldc = p.rows});
-    for (index row = 0; row < p.rows; ++row) {
-      const index class_in_panel = p.targets[row] - panel.first;
-      if (0 <= class_in_panel && class_in_panel < panel.count) {
-        w.of_target[row] = logits[class_in_panel * p.rows + row];
-      }
-    }
     for_tiles(panel, p.rows, [&](index first, index count, index begin, index end) {
+      for (index row = begin; row < end; ++row) {
+        const index class_in_tile = p.targets[row] - panel.first - first;
+        if (0 <= class_in_tile && class_in_tile < count) {
+          w.of_target[row] = logits[(first + class_in_tile) * p.rows + row];
+        }
+      }
       make_exponentials(w, (panel.first + first) / kTile, logits + first * p.rows, count, p.rows, begin, end, p.label_smoothing != 0);
     });
   });
