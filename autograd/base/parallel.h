@@ -108,6 +108,10 @@ void parallel_for_uneven(index tiles, Work work, P&& on_thread, F&& f) {
                      detail::kThreadFunction<std::remove_reference_t<P>>, &on_thread});
 }
 
+/// Within a parallel loop: whether one of its tiles has thrown, so that tiles that have not begun are skipped. For a tile that waits for
+/// another.
+bool parallel_loop_failed() noexcept;
+
 /// Calls f(begin, end) for consecutive ranges that cover 0 to n - 1, one range for each thread and all of about the same length. Ranges
 /// depend on the number of threads, so what f computes for an element must not depend on the range. on_thread() is as above.
 template <class P, class F>

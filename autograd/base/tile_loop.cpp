@@ -22,7 +22,11 @@ WithThreads::~WithThreads() {
   least_work = least_before_;
 }
 
+bool parallel_loop_failed() noexcept { return detail::TileLoop::failed_here(); }
+
 namespace detail {
+
+thread_local const std::atomic<bool>* TileLoop::failed_here_ = nullptr;
 
 bool TileLoop::is_for_one_thread() const noexcept {
   if (thread_count() == 1 || (tiles_.count <= 1 && tiles_.on_thread == nullptr) || tiles_.work.multiply_adds < least_work) {

@@ -32,15 +32,18 @@ class TileLoop {
   /// Runs all tiles on this thread. Rethrows the first exception.
   void run_all() {
     const FlushDenormals flushed;
+    const std::atomic<bool>* const failed_outside = failed_here_;  // this thread may be within a tile of another loop
     begin_thread();
     for (index tile = 0; tile < tiles_.count; ++tile) {
       run(tile);
     }
+    failed_here_ = failed_outside;
     finish();
   }
 
   /// Each thread calls this before its tiles.
   void begin_thread() noexcept {
+    failed_here_ = &failed_;
     if (tiles_.on_thread != nullptr) {
       guarded([&] { tiles_.on_thread(tiles_.thread_context); });
     }
@@ -48,6 +51,8 @@ class TileLoop {
   void run(index tile) noexcept {
     guarded([&] { tiles_.function(tiles_.context, tile); });
   }
+  /// Whether the loop that this thread works for has failed.
+  static bool failed_here() noexcept { return failed_here_ != nullptr && failed_here_->load(std::memory_order_relaxed); }
   /// Call it when all threads are done. Rethrows the first exception of a thread.
   void finish() const {
     if (failure_) {
@@ -73,6 +78,7 @@ class TileLoop {
   const Tiles& tiles_;
   std::atomic<bool> failed_ = false;
   std::exception_ptr failure_;
+  static thread_local const std::atomic<bool>* failed_here_;
 };
 
 }  // namespace dikkat::detail

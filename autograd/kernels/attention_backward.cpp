@@ -1,6 +1,10 @@
 #include <algorithm>
+#include <atomic>
+#include <new>
 #include <numbers>
+#include <thread>
 
+#include "autograd/base/error.h"
 #include "autograd/base/exp.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
@@ -13,35 +17,58 @@ namespace {
 
 using namespace attention_tiles;
 
-constexpr index kTilesAtOnce = 4;  // tiles of keys that stay in cache while the loop goes over the queries
-constexpr index kTasks = 48;       // least number of tasks: with fewer heads, the keys of a head are split into groups
-constexpr index kMostGroups = 16;  // most groups that the keys of a head are split into
+constexpr index kMostTiles = 4;    // of keys that a task holds in cache while it goes over the queries
+constexpr index kLeastTiles = 2;   // with fewer, queries are read too often
+constexpr index kTasks = 48;       // least number of tasks, where the keys suffice
 
-/// The keys of a head, split into groups of about equal work: group i is [first[i], first[i + 1]). Depends on the shape alone.
-struct Groups {
-  index count = 0;
-  index first[kMostGroups + 1] = {};
+/// The keys of a head are divided into chunks of equal size, one for each task. Depends on the shape alone.
+struct Chunks {
+  index keys;   // of a chunk
+  index count;  // of a head's chunks
 
-  explicit Groups(const AttentionShape& s) {
-    const index tiles = ceil_div(s.keys, kBlock);
-    const index wanted =
-        std::clamp<index>(ceil_div(kTasks, std::max<index>(s.batch * s.heads, 1)), 1, std::clamp<index>(tiles / 2, 1, kMostGroups));
-    const auto queries_of = [&](index tile) {
-      return s.causal ? std::clamp<index>(s.queries + s.query_offset - tile * kBlock, 1, s.queries) : s.queries;
-    };
-    index total = 0;
-    for (index tile = 0; tile < tiles; ++tile) {
-      total += queries_of(tile);
+  explicit Chunks(const AttentionShape& s) {
+    index tiles = kMostTiles;
+    while (tiles > kLeastTiles && s.batch * s.heads * ceil_div(s.keys, tiles * kBlock) < kTasks) {
+      tiles /= 2;
     }
-    index done = 0;
-    for (index tile = 0; tile < tiles; ++tile) {
-      if (done * wanted >= count * total && count < wanted) {
-        first[count++] = tile * kBlock;
-      }
-      done += queries_of(tile);
-    }
-    first[count] = s.keys;
+    keys = tiles * kBlock;
+    count = std::max<index>(ceil_div(s.keys, keys), 1);
   }
+};
+
+/// The order in which chunks add to a head's dq: to each block of queries, one chunk after the other. A task that comes to a block before
+/// the chunk to its left has finished it waits. That chunk's task was begun earlier.
+class Turns {
+ public:
+  Turns(index heads, index chunks) : chunks_(chunks), finished_(heads * chunks) {
+    for (index i = 0; i < heads * chunks; ++i) {
+      new (finished_ + i) Count;
+    }
+  }
+  /// Returns when the chunk to the left has finished the block; or throws, if that will not happen because a tile of the loop has thrown.
+  void wait(index head, index chunk, index block) const {
+    if (chunk == 0) {
+      return;
+    }
+    const std::atomic<index>& left = finished_[head * chunks_ + chunk - 1].blocks;
+    for (int spins = 0; left.load(std::memory_order_acquire) <= block; ++spins) {
+      require(!parallel_loop_failed(), "attention: another part of backward failed");
+      if (spins > kSpins) {
+        std::this_thread::yield();
+      }
+    }
+  }
+  void finish(index head, index chunk, index block) {
+    finished_[head * chunks_ + chunk].blocks.store(block + 1, std::memory_order_release);
+  }
+
+ private:
+  static constexpr int kSpins = 1000;
+  struct alignas(64) Count {  // a cache line each
+    std::atomic<index> blocks = 0;
+  };
+  index chunks_;
+  Scratch<Count> finished_;
 };
 
 /// A block of queries as backward reads it.
@@ -92,23 +119,25 @@ struct QueryBlock {
 /// This thread's memory for backward_group().
 template <class T>
 struct BackwardMemory {
-  BackwardMemory(const AttentionShape& s, bool own_dq)
+  BackwardMemory(const AttentionShape& s, const Chunks& chunks)
       : width(round_up(s.head_size, kLanes<T>)),
-        memory(QueryBlock<T>::size(width) + 4 * kTilesAtOnce * kBlock * width + 3 * kBlock * kBlock + (own_dq ? s.queries * width : 0)),
+        held(chunks.keys * width),
+        memory(QueryBlock<T>::size(width) + 4 * held + 3 * kBlock * kBlock + (chunks.count == 1 ? kBlock * width : 0)),
         pieces(memory) {}
 
   index width;  // of a head's row, in whole vectors
+  index held;   // numbers of a chunk
   Scratch<T> memory;
   Pieces<T> pieces;
   T* queries = pieces.take(QueryBlock<T>::size(width));
   T* weights = pieces.take(kBlock * kBlock);          // (keys, queries)
   T* ds = pieces.take(kBlock * kBlock);               // (keys, queries)
   T* keep = pieces.take(kBlock * kBlock);             // (keys, queries)
-  T* k = pieces.take(kTilesAtOnce * kBlock * width);  // (keys, width)
-  T* v = pieces.take(kTilesAtOnce * kBlock * width);
-  T* dk = pieces.take(kTilesAtOnce * kBlock * width);
-  T* dv = pieces.take(kTilesAtOnce * kBlock * width);
-  T* dq = pieces.take(0);  // (queries, width), if this thread has a dq of its own
+  T* k = pieces.take(held);                           // (keys, width)
+  T* v = pieces.take(held);
+  T* dk = pieces.take(held);
+  T* dv = pieces.take(held);
+  T* dq = pieces.take(0);  // of a block of queries (queries, width), if one chunk has all keys
 };
 
 /// Replaces scores by weights w, and ds, which holds dw, by w (dw - delta). Dropped weights become 0.
@@ -125,32 +154,53 @@ void weigh_again(const Part& part, T* scores, T* ds, const T* keep, const QueryB
   }
 }
 
-/// One group of keys of one head: computes dk and dv of these keys, and their part of dq / scale (queries, width), for the blocks of
-/// queries that see one of them. `query_blocks` are the copies of the head's queries; if null, each block is copied when it is needed. With
-/// weights w, dw = dy v^T and, for each query, delta = <dy, y>:  dv = w^T dy,  ds = w (dw - delta), dq = scale ds k,  dk = scale ds^T q.
+/// What all tasks share.
+template <class T>
+struct Shared {
+  Chunks chunks;
+  T* query_blocks;  // (heads, blocks): copies of the queries; null: each task makes its own
+  T* dq;            // (heads, queries, width): dq / scale of the chunks so far; null: one chunk has all keys
+  Turns* turns;     // null: one chunk has all keys
+};
+
+/// One chunk of the keys of one head: computes dk and dv of these keys, and adds their part to dq / scale, for the blocks of queries that see
+/// one of them. The last chunk writes dq. With weights w, dw = dy v^T and, for each query, delta = <dy, y>:
+/// dv = w^T dy,  ds = w (dw - delta), dq = scale ds k,  dk = scale ds^T q.
 template <class Operand, class T>
-void backward_group(const AttentionBackward<Operand, T>& p, T* query_blocks, const BackwardMemory<T>& m, index b, index h,
-                    index group_first, index group_last, T* dq) {
+void backward_chunk(const AttentionBackward<Operand, T>& p, const Shared<T>& shared, index head, index chunk) {
   const AttentionShape& s = p.shape;
+  const index b = head / s.heads;
+  const index h = head % s.heads;
+  const BackwardMemory<T> m(s, shared.chunks);
   const index width = m.width;
-  constexpr index kKeys = kTilesAtOnce * kBlock;
-  for (index first = group_first; first < group_last; first += kKeys) {
-    const index held = std::min(kKeys, group_last - first);
-    gather(p.k, s, b, h, first, held, held, m.k);
-    gather(p.v, s, b, h, first, held, held, m.v);
-    std::fill_n(m.dk, held * width, T(0));
-    std::fill_n(m.dv, held * width, T(0));
-    for (index query = 0; query < s.queries; query += kBlock) {
-      const index count = std::min(kBlock, s.queries - query);
-      const Intervals<T> see(s, b, query, count);
-      if (!see.whole.sees_any(first, held)) {
-        continue;
+  const index first = chunk * shared.chunks.keys;
+  const index held = std::min(shared.chunks.keys, s.keys - first);
+  gather(p.k, s, b, h, first, held, held, m.k);
+  gather(p.v, s, b, h, first, held, held, m.v);
+  std::fill_n(m.dk, held * width, T(0));
+  std::fill_n(m.dv, held * width, T(0));
+  const index blocks = ceil_div(s.queries, kBlock);
+  for (index block = 0; block < blocks; ++block) {
+    const index query = block * kBlock;
+    const index count = std::min(kBlock, s.queries - query);
+    const Intervals<T> see(s, b, query, count);
+    T* dq = shared.dq == nullptr ? m.dq : shared.dq + (head * s.queries + query) * width;
+    if (chunk == 0) {
+      std::fill_n(dq, count * width, T(0));
+    }
+    bool is_my_turn = shared.turns == nullptr;
+    const auto take_turn = [&] {
+      if (!is_my_turn) {
+        shared.turns->wait(head, chunk, block);
+        is_my_turn = true;
       }
-      const QueryBlock<T> of(width, query_blocks == nullptr ? m.queries : query_blocks + query / kBlock * QueryBlock<T>::size(width));
-      if (query_blocks == nullptr) {
+    };
+    if (see.whole.sees_any(first, held)) {
+      const index block_size = QueryBlock<T>::size(width);
+      const QueryBlock<T> of(width, shared.query_blocks == nullptr ? m.queries : shared.query_blocks + (head * blocks + block) * block_size);
+      if (shared.query_blocks == nullptr) {
         of.fill(p, b, h, query);
       }
-
       for (index key = first; key < first + held; key += kBlock) {
         const index keys = std::min(kBlock, first + held - key);
         const Seen<T> seen(see, key, keys);
@@ -195,6 +245,7 @@ void backward_group(const AttentionBackward<Operand, T>& p, T* query_blocks, con
           add(m.weights, of.dy, m.dv + at);
           add(m.ds, of.q, m.dk + at);
         });
+        take_turn();
         for (const Part& part : seen) {
           tile_gemm<T>({.m = std::min(part.queries, count - part.query),
                         .n = width,
@@ -204,15 +255,21 @@ void backward_group(const AttentionBackward<Operand, T>& p, T* query_blocks, con
                         .a_col = kBlock,
                         .b = m.k + at + part.key * width,
                         .ldb = width,
-                        .c = dq + (query + part.query) * width,
+                        .c = dq + part.query * width,
                         .ldc = width,
                         .add = true});
         }
       }
     }
-    scatter(p.dk, s, b, h, first, held, m.dk, static_cast<T>(s.scale));
-    scatter(p.dv, s, b, h, first, held, m.dv, T(1));
+    take_turn();
+    if (chunk == shared.chunks.count - 1) {
+      scatter(p.dq, s, b, h, query, count, dq, static_cast<T>(s.scale));
+    } else {
+      shared.turns->finish(head, chunk, block);
+    }
   }
+  scatter(p.dk, s, b, h, first, held, m.dk, static_cast<T>(s.scale));
+  scatter(p.dv, s, b, h, first, held, m.dv, T(1));
 }
 
 }  // namespace
@@ -220,57 +277,29 @@ void backward_group(const AttentionBackward<Operand, T>& p, T* query_blocks, con
 template <class Operand, class T>
 void attention_backward(const AttentionBackward<Operand, T>& p) {
   const AttentionShape& s = p.shape;
-  const Groups groups(s);
+  const Chunks chunks(s);
   const index heads = s.batch * s.heads;
   const index width = round_up(s.head_size, kLanes<T>);
-  const bool one = groups.count <= 1;
-  const index size = s.queries * width;
-  // Each group of keys writes its part of dq to its own memory; the parts are added in the order of the groups.
-  const Scratch<T> parts(one ? 0 : heads * groups.count * size);
-  const auto write_dq = [&](index head, index query, T* first_part) {
-    const index count = std::min(kBlock, s.queries - query);
-    const Intervals<T> see(s, head / s.heads, query, count);
-    T* sum = first_part + query * width;
-    for (index group = 1; group < groups.count; ++group) {
-      if (see.whole.sees_any(groups.first[group], groups.first[group + 1] - groups.first[group])) {
-        for (index i = 0; i < count * width; i += kLanes<T>) {
-          simd::store(sum + i, simd::load(sum + i) + simd::load(sum + group * size + i));
-        }
-      }
-    }
-    scatter(p.dq, s, head / s.heads, head % s.heads, query, count, sum, static_cast<T>(s.scale));
-  };
   const index blocks = ceil_div(s.queries, kBlock);
   const index block_size = QueryBlock<T>::size(width);
-  const bool queries_pass_again = blocks > 1 && s.keys > kTilesAtOnce * kBlock;
-  const Scratch<T> query_blocks(queries_pass_again ? heads * blocks * block_size : 0);
-  if (queries_pass_again) {
+  const bool one = chunks.count == 1;
+  const Scratch<T> dq(one ? 0 : heads * s.queries * width);
+  const Scratch<T> query_blocks(one ? 0 : heads * blocks * block_size);
+  Turns turns(one ? 0 : heads, chunks.count);
+  if (!one) {
     parallel_for(heads * blocks, Work::elements(heads * blocks * block_size), [&](index task) {
       const index head = task / blocks;
       QueryBlock<T>(width, query_blocks + task * block_size).fill(p, head / s.heads, head % s.heads, task % blocks * kBlock);
     });
   }
+  const Shared<T> shared{chunks, one ? nullptr : query_blocks.data(), one ? nullptr : dq.data(), one ? nullptr : &turns};
   parallel_for_uneven(
-      heads * std::max<index>(groups.count, 1), work_of(s, 5),
+      heads * chunks.count, work_of(s, 5),
       [&] {
-        BackwardMemory<T>{s, one};
+        BackwardMemory<T>{s, chunks};
       },
-      [&](index task) {
-        const BackwardMemory<T> m(s, one);
-        const index group = one ? 0 : task % groups.count;
-        const index head = one ? task : task / groups.count;
-        T* dq = one ? m.dq : parts + task * size;
-        std::fill_n(dq, size, T(0));
-        backward_group(p, queries_pass_again ? query_blocks + head * blocks * block_size : nullptr, m, head / s.heads, head % s.heads,
-                       groups.first[group], groups.first[group + 1], dq);
-        for (index query = 0; one && query < s.queries; query += kBlock) {
-          write_dq(head, query, dq);
-        }
-      });
-  if (!one) {
-    parallel_for(heads * blocks, Work::elements(heads * groups.count * size),
-                 [&](index tile) { write_dq(tile / blocks, tile % blocks * kBlock, parts + tile / blocks * groups.count * size); });
-  }
+      // The first chunks of all heads come first: under a causal mask most queries see them, and the longest tasks should not begin last.
+      [&](index task) { backward_chunk(p, shared, task % heads, task / heads); });
 }
 
 template void attention_backward(const AttentionBackward<float>&);

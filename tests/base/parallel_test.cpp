@@ -107,6 +107,28 @@ TEST(Parallel, WhatIsThrownInATileOrBeforeItIsThrownByTheLoop) {
   }
 }
 
+TEST(Parallel, ATileThatWaitsForAnotherLearnsThatTheLoopHasFailed) {
+  const WithThreads with(2);
+  std::atomic<bool> waits = false;
+  EXPECT_EQ(error_of([&] {
+              parallel_for_uneven(
+                  2, kMuch, [] {},
+                  [&](index tile) {
+                    if (tile == 0) {
+                      while (!waits) {  // until the other thread has begun tile 1
+                      }
+                      fail("tile 0");
+                    }
+                    parallel_for(3, [](index) {});  // a loop within the tile changes nothing
+                    EXPECT_FALSE(parallel_loop_failed());
+                    waits = true;
+                    while (!parallel_loop_failed()) {
+                    }
+                  });
+            }),
+            "tile 0");
+}
+
 TEST(Parallel, NothingRunsInADryRunButWhatAsksForMemory) {
   const WithThreads with(3);
   int asked = 0;

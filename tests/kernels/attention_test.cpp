@@ -132,6 +132,43 @@ TEST(AttentionKernel, EqualsPlainLoops) {
   }
 }
 
+// Six chunks of keys add to each block of queries, in an order that must not depend on which of them is faster.
+TEST(AttentionKernel, SameBitsOnAnyNumberOfThreads) {
+  constexpr index kTime = 700;
+  std::vector<std::int32_t> first, last;
+  for (index i = 0; i < kTime; ++i) {
+    first.push_back(static_cast<std::int32_t>(i * 37 % kTime / 2));
+    last.push_back(static_cast<std::int32_t>(kTime - i * 53 % kTime / 3));
+  }
+  for (const int variant : {0, 1, 2}) {
+    const AttentionShape s{.batch = 1,
+                           .heads = 2,
+                           .queries = kTime,
+                           .keys = kTime,
+                           .head_size = 16,
+                           .causal = variant == 1,
+                           .key_begin = variant == 2 ? first.data() : nullptr,
+                           .key_end = variant == 2 ? last.data() : nullptr,
+                           .dropout = variant == 2 ? 0.25 : 0};
+    const Inputs in(s);
+    const auto alone = [&] {
+      const WithThreads one(1);
+      return by_kernel<float>(s, in.q, in.k, in.v);
+    }();
+    for (const int threads : {2, 3, 16}) {
+      const WithThreads with(threads);
+      for (int again = 0; again < 5; ++again) {
+        SCOPED_TRACE(concat("variant ", variant, ", ", threads, " threads"));
+        const auto found = by_kernel<float>(s, in.q, in.k, in.v);
+        EXPECT_TRUE(same_bits(found.y, alone.y));
+        EXPECT_TRUE(same_bits(found.dq, alone.dq));
+        EXPECT_TRUE(same_bits(found.dk, alone.dk));
+        EXPECT_TRUE(same_bits(found.dv, alone.dv));
+      }
+    }
+  }
+}
+
 AttentionShape square(index time, index head_size) {
   AttentionShape s{};
   s.batch = s.heads = 1;
