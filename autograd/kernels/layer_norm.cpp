@@ -12,8 +12,9 @@ namespace {
 
 using simd::Vec;
 
-constexpr index kRows = 32;     // of a tile
-constexpr index kColumns = 64;  // that a thread gathers
+constexpr index kRows = 8;         // of a tile, forward: few, so that many threads share a short batch
+constexpr index kSummedRows = 16;  // of a tile, backward: each has its own sums
+constexpr index kColumns = 64;    // that a thread gathers
 
 /// Sums along a row use four independent accumulators, so that additions overlap.
 constexpr int kChains = 4;
@@ -99,7 +100,7 @@ void layer_norm_forward(const LayerNormForward<T, B, Y>& p) {
 // With n = (x - mean) rstd and g = dy gamma:  dx = rstd (g - mean(g) - n mean(g n)),  dgamma = sum dy n,  dbeta = sum dy.
 template <class T, class B, class Y>
 void layer_norm_backward(const LayerNormBackward<T, B, Y>& p) {
-  const index tiles = ceil_div(p.rows, kRows);
+  const index tiles = ceil_div(p.rows, kSummedRows);
   const index width = round_up(p.cols, simd::kLanes<T>);
   const Scratch<T> partial(tiles * 2 * width);  // per tile: its dgamma, its dbeta
 
@@ -110,8 +111,8 @@ void layer_norm_backward(const LayerNormBackward<T, B, Y>& p) {
     T* dgamma = partial + tile * 2 * width;
     T* dbeta = dgamma + width;
     std::fill(dgamma, dgamma + 2 * width, T(0));
-    const index end = std::min(p.rows, (tile + 1) * kRows);
-    for (index row = tile * kRows; row < end; ++row) {
+    const index end = std::min(p.rows, (tile + 1) * kSummedRows);
+    for (index row = tile * kSummedRows; row < end; ++row) {
       const T* x = p.x + row * cols;
       const Y* dy = p.dy + row * cols;
       const T mean = p.mean[row];

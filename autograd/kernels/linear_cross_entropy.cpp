@@ -19,7 +19,7 @@ using simd::Vec;
 
 constexpr index kPanel = 2048;  // classes: 2 MB of logits with 256 rows, and enough for many threads
 constexpr index kTile = 128;    // classes that share a top; kPanel is a multiple of it
-constexpr index kColumns = 64;  // rows of x, which are columns here, that a thread takes
+constexpr index kColumns = 32;  // rows of x, which are columns here, that a thread takes
 template <class T>
 constexpr T kLowest = -std::numeric_limits<T>::infinity();
 
