@@ -41,7 +41,8 @@ struct Head {
   Tensor loss(Tape& tape) {
     const Tensor in = cast(tape.input<float>(shape, x, true), in_bf16 ? DType::bf16 : DType::f32);
     const Tensor right = tape.input<std::int32_t>({shape.rows()}, targets);
-    return two_ops ? cross_entropy(linear(in, weight, {}, DType::f32), right) : linear_cross_entropy(in, weight, right);
+    return two_ops ? cross_entropy(linear(in, weight, {}, {.dtype = DType::f32}), right)
+                   : linear_cross_entropy(in, weight, right, {.is_root = true});
   }
 
   Shape shape;

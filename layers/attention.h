@@ -41,7 +41,7 @@ struct MultiHead {
   }
 };
 
-/// Multi-head attention of a sequence to itself: (B, T, C) to (B, T, C).
+/// Multi-head attention of a sequence to itself: (B, T, C) to (B, T, C), which is kept until it is read.
 struct SelfAttention {
   MultiHead heads;
   bool causal;            // position t sees positions up to t
@@ -56,11 +56,11 @@ struct SelfAttention {
   Tensor operator()(Pass& pass, Tensor x, Tensor key_end = {}, const AttentionCache* cache = nullptr) const {
     const Tensor qkv = c_attn(pass, x);
     const index width = heads.heads * heads.head_size;
-    return c_proj(pass, heads(pass, {qkv, 0}, {qkv, width}, {qkv, 2 * width}, causal, key_end, cache));
+    return c_proj(pass, heads(pass, {qkv, 0}, {qkv, width}, {qkv, 2 * width}, causal, key_end, cache), Keep::until_read);
   }
 };
 
-/// Multi-head attention of x (B, T, C) to another sequence, memory (B, S, C): (B, T, C).
+/// Multi-head attention of x (B, T, C) to another sequence, memory (B, S, C): (B, T, C), which is kept until it is read.
 struct CrossAttention {
   MultiHead heads;
   Linear q_attn, c_attn, c_proj;  // rows of c_attn: k | v
@@ -74,7 +74,7 @@ struct CrossAttention {
   Tensor operator()(Pass& pass, Tensor x, Tensor memory, Tensor key_end = {}) const {
     const Tensor q = q_attn(pass, x);
     const Tensor kv = c_attn(pass, memory);
-    return c_proj(pass, heads(pass, {q, 0}, {kv, 0}, {kv, heads.heads * heads.head_size}, false, key_end));
+    return c_proj(pass, heads(pass, {q, 0}, {kv, 0}, {kv, heads.heads * heads.head_size}, false, key_end), Keep::until_read);
   }
 };
 

@@ -6,7 +6,7 @@
 
 namespace dikkat {
 
-/// Two linear layers with an activation between: (..., C) to (..., n_hidden) to (..., C).
+/// Two linear layers with an activation between: (..., C) to (..., n_hidden) to (..., C), which is kept until it is read.
 struct FeedForward {
   Linear c_fc, c_proj;
   Activation activation;
@@ -19,9 +19,9 @@ struct FeedForward {
   Tensor operator()(Pass& pass, Tensor x) const {
     const Tensor h = c_fc(pass, x);
     if (pass.recompute != Recompute::none) {
-      return activated_linear(activation, h, c_proj.weight, c_proj.bias);
+      return activated_linear(activation, h, c_proj.weight, c_proj.bias, Keep::until_read);
     }
-    return c_proj(pass, activation == Activation::relu ? relu(h) : gelu(h));
+    return c_proj(pass, activation == Activation::relu ? relu(h) : gelu(h), Keep::until_read);
   }
 };
 

@@ -16,7 +16,9 @@ struct Linear {
       : weight(s.param("weight", {out, in}, Init::normal(std), Decay::yes, Role::hidden, std::move(row_parts))),
         bias(with_bias ? s.param("bias", {out}, Init::zeros(), Decay::no, Role::vector) : Parameter{}) {}
 
-  Tensor operator()(Pass& pass, Tensor x) const { return linear(cast(x, pass.operand_type(x)), weight, bias); }
+  Tensor operator()(Pass& pass, Tensor x, Keep keep = Keep::until_reset) const {
+    return linear(cast(x, pass.operand_type(x)), weight, bias, {.keep = keep});
+  }
 };
 
 /// The weight (vocabulary, width) of an output layer that does not share it with the embedding.

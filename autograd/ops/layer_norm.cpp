@@ -101,6 +101,7 @@ SumAndNorm add_layer_norm_of(Tensor residual, Tensor branch, Tensor gamma, Tenso
   forward.dropping = dropping;
   forward.sum = sum.mutable_data<T>();
   kernels::layer_norm_forward(forward);
+  tape.release(branch);
   // The gradient through the norm is added, in place, to that of the sum. The result is the gradient of both operands.
   const OpCost cost = cost_of({residual, branch, gamma, beta}, {sum, norm.y});
   tape.record({residual, branch, gamma, beta}, {sum, norm.y}, cost, [=](Gradients& g) {

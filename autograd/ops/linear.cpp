@@ -191,10 +191,10 @@ void bias_gradient(const LinearShape& s, const Y* dy, Tensor bias, Gradients& g)
 }
 
 template <class X, class Y>
-Tensor linear_of(Tensor x, Tensor weight, Tensor bias) {
+Tensor linear_of(Tensor x, Tensor weight, Tensor bias, Keep keep) {
   Tape& tape = begin_product(Op::linear, x, {weight, bias});
   const LinearShape s = checked(Op::linear, x, weight, bias);
-  const Tensor y = tape.make(x.shape().with_cols(s.out), kDType<Y>);
+  const Tensor y = tape.make(x.shape().with_cols(s.out), kDType<Y>, keep);
   multiply<X, Y>(s, x.data<X>(), weight, bias, y.mutable_data<Y>());
   tape.record({x, weight, bias}, {y}, product_cost({x, weight, bias}, y, s.flops()), [=](Gradients& g) {
     const Y* dy = g.of<Y>(y);
@@ -207,26 +207,26 @@ Tensor linear_of(Tensor x, Tensor weight, Tensor bias) {
 
 }  // namespace
 
-Tensor linear(Tensor x, Tensor weight, Tensor bias, std::optional<DType> dtype) {
-  const DType out = dtype.value_or(x.dtype());
+Tensor linear(Tensor x, Tensor weight, Tensor bias, const LinearOptions& options) {
+  const DType out = options.dtype.value_or(x.dtype());
   return for_stored(x.dtype(), "linear", [&](auto zero) {
     using X = decltype(zero);
     if (out == kDType<X>) {
-      return linear_of<X, X>(x, weight, bias);
+      return linear_of<X, X>(x, weight, bias, options.keep);
     }
     require(out == kDType<Computed<X>>, "linear: ", out, " from x of ", x.dtype(), ", expected ", kDType<Computed<X>>);
-    return linear_of<X, Computed<X>>(x, weight, bias);
+    return linear_of<X, Computed<X>>(x, weight, bias, options.keep);
   });
 }
 
-Tensor activated_linear(Activation activation, Tensor x, Tensor weight, Tensor bias) {
+Tensor activated_linear(Activation activation, Tensor x, Tensor weight, Tensor bias, Keep keep) {
   return for_stored(x.dtype(), "activated_linear", [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_product(Op::activated_linear, x, {weight, bias});
     const LinearShape s = checked(Op::activated_linear, x, weight, bias);
     const kernels::Function function = activation == Activation::relu ? kernels::Function::relu : kernels::Function::gelu;
     const auto activate = [=](T* a) { kernels::map_forward<T>({.function = function, .n = x.size(), .x = x.data<T>(), .y = a}); };
-    const Tensor y = tape.make(x.shape().with_cols(s.out), x.dtype());
+    const Tensor y = tape.make(x.shape().with_cols(s.out), x.dtype(), keep);
     {
       const Scratch<T> a(x.size());
       activate(a);

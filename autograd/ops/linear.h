@@ -9,13 +9,20 @@ namespace dikkat {
 /// a (..., m, k) times b (..., k, n); or times b (..., n, k) transposed. Leading axes, up to two, are equal.
 Tensor matmul(Tensor a, Tensor b, bool transpose_b = false);
 
-/// x weight^T + bias: x (..., in), weight (out, in), bias (out) or absent. With an x of bf16, weight and bias are f32, the products are of
-/// bf16 with sums in f32, and the result is bf16, or f32 if `dtype` says so.
-Tensor linear(Tensor x, Tensor weight, Tensor bias = {}, std::optional<DType> dtype = {});
+struct LinearOptions {
+  /// The result's element type: by default x's. f32 is possible for an x of bf16.
+  std::optional<DType> dtype{};
+  /// Keep::until_read for the end of a branch: add_layer_norm() reads it, and nobody else.
+  Keep keep = Keep::until_reset;
+};
+
+/// x weight^T + bias: x (..., in), weight (out, in), bias (out) or absent. With an x of bf16, weight and bias are f32, and the products are of
+/// bf16 with sums in f32.
+Tensor linear(Tensor x, Tensor weight, Tensor bias = {}, const LinearOptions& options = {});
 
 enum class Activation { gelu, relu };
 
 /// linear(activation(x), weight, bias). activation(x) is not stored: backward recomputes it.
-Tensor activated_linear(Activation activation, Tensor x, Tensor weight, Tensor bias = {});
+Tensor activated_linear(Activation activation, Tensor x, Tensor weight, Tensor bias = {}, Keep keep = Keep::until_reset);
 
 }  // namespace dikkat

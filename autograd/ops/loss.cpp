@@ -94,7 +94,7 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
     constexpr index kRowUnit = 96;  // a multiple of the columns that matrix libraries keep in registers: rows are columns there
     constexpr index kFewClasses = 1024;
     if (classes <= kFewClasses && rows * classes <= logits_at_once) {  // the weight is small: reading it once saves nothing
-      return cross_entropy(linear(x, weight, {}, kDType<T>), targets, options);
+      return cross_entropy(linear(x, weight, {}, {.dtype = kDType<T>}), targets, options);
     }
     const index most_rows = std::max(logits_at_once / std::max<index>(classes, 1) / kRowUnit * kRowUnit, kRowUnit);
     const index chunk = round_up(ceil_div(rows, std::max<index>(ceil_div(rows, most_rows), 1)), kRowUnit);  // all of about one size
@@ -115,7 +115,9 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
     problem.work = tape.save<T>(kernels::linear_cross_entropy_work(problem));
     const bool before_last = problem.keep && last > 0;
     X* dx = before_last && x.needs_gradient() ? tape.save<X>(last * width) : nullptr;  // of all chunks but the last, where dloss is 1
-    T* dweight = before_last && weight.needs_gradient() ? tape.save<T>(classes * width) : nullptr;
+    const bool writes_dweight = before_last && weight.needs_gradient();
+    const bool is_root = options.is_root && weight.record()->parameter != nullptr;
+    T* dweight = writes_dweight && !is_root ? tape.save<T>(classes * width) : nullptr;
     const Tensor y = tape.make(Shape{}, kDType<T>);
     const auto from_row = [&](index row) {
       auto part = problem;
@@ -131,7 +133,9 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
       kernels::linear_cross_entropy_forward(part);
       if (part.keep) {
         part.dx = {dx == nullptr ? nullptr : dx + row * width};
-        part.dweight = {dweight, row > 0};
+        if (writes_dweight) {
+          part.dweight = is_root ? tape.gradient_now<T>(weight) : GradOut<T>{dweight, row > 0};
+        }
         kernels::linear_cross_entropy_backward(part);
       }
     }
@@ -148,6 +152,8 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
     tape.record({x, weight}, {y}, cost, [=](Gradients& g) {
       auto backward = rest;
       backward.dloss = *g.of<T>(y);
+      require(!options.is_root || backward.dloss == 1, "linear_cross_entropy: the derivative of the loss is ", backward.dloss,
+              ", expected 1, as it is said to be the root");
       backward.dweight = g.into<T>(weight);  // first, as the kernel writes it first: both may be the same memory
       const GradOut<X> out = g.into<X>(x);
       backward.dx = {out ? out.data + last * width : nullptr, out.add};

@@ -13,10 +13,27 @@ TensorRecord* Tape::new_record(Shape shape, DType dtype) {
   return record;
 }
 
-Tensor Tape::make(Shape shape, DType dtype) {
+Tensor Tape::make(Shape shape, DType dtype, Keep keep) {
   TensorRecord* record = new_record(shape, dtype);
-  record->data = arena_.allocate(static_cast<std::size_t>(shape.size()) * size_of(dtype), op_);
+  const std::size_t bytes = static_cast<std::size_t>(shape.size()) * size_of(dtype);
+  if (keep == Keep::until_reset) {
+    record->data = arena_.allocate(bytes, op_);
+  } else {
+    stored_ = new (arena_.allocate(sizeof(Leaf), op_, alignof(Leaf))) Leaf{stored_, Tensor(record)};
+    record->storage = pool_.acquire(bytes, op_);
+    record->data = record->storage->data;
+  }
   return Tensor(record);
+}
+
+void Tape::release(Tensor x) {
+  TensorRecord& record = *x.record();
+  if (record.storage != nullptr) {
+    pool_.release(record.storage);
+    record.storage = nullptr;
+    record.data = nullptr;
+    record.released = true;
+  }
 }
 
 Tensor Tape::view(Tensor x, Shape shape) {
@@ -159,8 +176,15 @@ void Tape::release_gradients() noexcept {
   }
 }
 
+void Tape::release_storage() noexcept {
+  for (; stored_ != nullptr; stored_ = stored_->previous) {
+    release(stored_->tensor);
+  }
+}
+
 void Tape::forget() noexcept {
   release_gradients();
+  release_storage();
   spent_ = false;
   region_ = Region::none;
   arena_.forget();

@@ -58,7 +58,10 @@ class Tape {
       : arena_(recording == Recording::on ? "activation" : "inference"), recording_(recording) {}
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
-  ~Tape() { release_gradients(); }
+  ~Tape() {
+    release_gradients();
+    release_storage();
+  }
 
   bool recording() const { return recording_ == Recording::on; }
 
@@ -81,13 +84,21 @@ class Tape {
     }
   }
   /// A tensor of this tape, not initialised.
-  Tensor make(Shape shape, DType dtype);
+  Tensor make(Shape shape, DType dtype, Keep keep = Keep::until_reset);
+  /// Call it when an op has read x for the last time: if x is kept until it is read, its memory is free for others now, and ops refuse x.
+  void release(Tensor x);
   /// A tensor that shows x's elements in another shape of the same size.
   Tensor view(Tensor x, Shape shape);
   /// Memory until reset, not initialised.
   template <class T>
   T* save(index count) {
     return arena_.allocate<T>(count, op_);
+  }
+
+  /// The place of a parameter's gradient, before backward: for an op whose result is the loss.
+  template <class T>
+  GradOut<T> gradient_now(Tensor parameter) {
+    return Gradients(pool_).into<T>(parameter);
   }
 
   /// Keeps `backward` to be run when a gradient has flowed into one of the outputs; drops it if no input needs a gradient.
@@ -169,6 +180,7 @@ class Tape {
   void release_gradient(Tensor t) noexcept;
   /// Releases the gradients of nodes that have not run, and of inputs.
   void release_gradients() noexcept;
+  void release_storage() noexcept;
   /// As reset(), but allocates nothing, so that destructors can call it.
   void forget() noexcept;
 
@@ -183,6 +195,7 @@ class Tape {
   Node* last_ = nullptr;
   bool spent_ = false;      // backward has run
   Leaf* leaves_ = nullptr;  // inputs that need gradients, which are kept until reset
+  Leaf* stored_ = nullptr;  // tensors that are kept until they are read
 };
 
 }  // namespace dikkat

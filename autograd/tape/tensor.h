@@ -8,6 +8,10 @@ namespace dikkat {
 
 class Tape;
 
+/// How long an op's result stays in memory: until the tape is reset; or until the op that reads it says so (Tape::release()), if neither
+/// backward nor anyone else needs it.
+enum class Keep : bool { until_reset, until_read };
+
 /// Where a parameter's gradient lies, and whether it was written since the last optimizer step.
 struct ParameterGradient {
   void* data = nullptr;
@@ -23,6 +27,8 @@ struct TensorRecord {
   Tape* tape = nullptr;                    // null for a parameter
   ParameterGradient* parameter = nullptr;  // null for anything else
   Buffer* gradient = nullptr;              // during backward, once a gradient has arrived
+  bool released = false;                   // it was kept until it was read, and has been read
+  Buffer* storage = nullptr;               // of data, if it is kept until it is read (Keep::until_read); null: the tape's arena
 };
 
 /// A value that may take part in a computation: one word, copied freely, immutable once the op that made it has returned.

@@ -65,7 +65,7 @@ Tensor EncoderDecoder::features(Pass& pass, Tensor targets, const Memory& memory
 
 Tensor EncoderDecoder::logits(Pass& pass, Tensor features) const {
   pass.tape.enter(Region::head);
-  return linear(features, head_, {}, Tensor(head_).dtype());
+  return linear(features, head_, {}, {.dtype = Tensor(head_).dtype()});
 }
 
 }  // namespace dikkat

@@ -33,7 +33,7 @@ KeyValueCache Gpt::cache(index sequences) const {
 
 Tensor Gpt::logits(Pass& pass, Tensor features) const {
   pass.tape.enter(Region::head);
-  return linear(features, head_, {}, Tensor(head_).dtype());
+  return linear(features, head_, {}, {.dtype = Tensor(head_).dtype()});
 }
 
 }  // namespace dikkat

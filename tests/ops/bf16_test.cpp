@@ -163,7 +163,7 @@ TEST(Bf16Ops, AddLayerNormOfABranch) {
 TEST(Bf16Ops, Linear) {
   for (const DType dtype : {DType::bf16, DType::f32}) {
     const auto f = [dtype](std::span<const Tensor> t) {
-      return dtype == DType::f32 ? linear(t[0], t[1], t[2], dtype) : linear(t[0], t[1], t[2]);
+      return dtype == DType::f32 ? linear(t[0], t[1], t[2], {.dtype = dtype}) : linear(t[0], t[1], t[2]);
     };
     check({operand({3, 15, 33}, 1), parameter({65, 33}, 2), parameter({65}, 3)}, f, dtype);
     check({operand({129, 800}, 1), parameter({50, 800}, 2), parameter({50}, 3)}, f, dtype);

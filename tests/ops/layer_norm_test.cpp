@@ -1,12 +1,15 @@
 #include "autograd/ops/layer_norm.h"
 
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "autograd/ops/linear.h"
 #include "autograd/tape/tape.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
+#include "tests/support/throws.h"
 
 namespace dikkat {
 namespace {
@@ -53,6 +56,35 @@ TEST(AddLayerNorm, WhoseNormNobodyReadsPassesTheSumsGradientOn) {
     EXPECT_EQ(call.tape.gradient<float>(call.gamma), nullptr);
     EXPECT_EQ(call.tape.gradient<float>(call.beta), nullptr);
   }
+}
+
+// The end of a branch is read by add_layer_norm alone.
+TEST(AddLayerNorm, FreesABranchThatIsKeptUntilItIsRead) {
+  const auto ends_of = [](Keep keep) {
+    Tape tape;
+    const Tensor x = tape.input<float>({9, 20}, numbers(180, 6), true);
+    const Tensor weight = tape.input<float>({130, 20}, numbers(2600, 7), true);
+    const Tensor gamma = tape.input<float>({130}, numbers(130, 3));
+    Tensor sum = tape.input<float>(kShape, numbers(kShape.size(), 1));
+    const std::size_t before = tape.gradient_bytes();
+    for (int branch = 0; branch < 3; ++branch) {
+      const Tensor end = linear(x, weight, {}, {.keep = keep});
+      const SumAndNorm made = add_layer_norm(sum, end, gamma);
+      sum = made.sum;
+      if (keep == Keep::until_read) {
+        EXPECT_EQ(testing::error_of([&] { dropout(end, {.probability = 0.5}); }),
+                  "dropout: an operand was kept until it was read (Keep::until_read), and another op has read it");
+      }
+    }
+    EXPECT_LE(tape.gradient_bytes() - before, 2 * static_cast<std::size_t>(kShape.size()) * sizeof(float)) << "all use one buffer";
+    tape.backward(sum, tape.input<float>(kShape, numbers(kShape.size(), 8)));
+    const float* dx = tape.gradient<float>(x);
+    return std::pair{values_of(sum.data<float>()), std::vector<float>(dx, dx + x.size())};
+  };
+  const auto usual = ends_of(Keep::until_reset);
+  const auto freed = ends_of(Keep::until_read);
+  EXPECT_TRUE(same_bits(freed.first, usual.first));
+  EXPECT_TRUE(same_bits(freed.second, usual.second));
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ class LanguageModel {
   index block_size() const { return config().block_size; }
   index vocab_size() const { return config().vocab_size; }
 
-  /// What the batch's weights make of the losses of its targets, divided by `normaliser`: a scalar.
+  /// What the batch's weights make of the losses of its targets, divided by `normaliser`: a scalar. It is the root of
+  /// backward() (CrossEntropyOptions::is_root).
   Tensor loss(Pass& pass, const Batch& batch, double normaliser, double label_smoothing = 0, double* terms = nullptr) const;
 
   bool is_gpt() const { return std::holds_alternative<Gpt>(model_); }
