@@ -25,11 +25,13 @@ bool DryRun::active() noexcept { return current != nullptr; }
 
 std::size_t DryRun::scratch_bytes(int threads) const noexcept { return own_ + static_cast<std::size_t>(threads - 1) * each_; }
 
-DryRun::EachThread::EachThread() noexcept {
-  current->each_thread_ = true;
-  current->each_begin_ = scratch_in_use();
+DryRun::EachThread::EachThread() noexcept : within_another_(current->each_thread_) {
+  if (!within_another_) {
+    current->each_thread_ = true;
+    current->each_begin_ = scratch_in_use();
+  }
 }
-DryRun::EachThread::~EachThread() { current->each_thread_ = false; }
+DryRun::EachThread::~EachThread() { current->each_thread_ = within_another_; }
 
 void DryRun::note_scratch(std::size_t in_use) noexcept {
   if (current != nullptr) {

@@ -27,6 +27,9 @@ class DryRun {
     ~EachThread();
     EachThread(const EachThread&) = delete;
     EachThread& operator=(const EachThread&) = delete;
+
+   private:
+    bool within_another_;
   };
   /// Scratch calls this with the bytes that this thread has leased now.
   static void note_scratch(std::size_t in_use) noexcept;

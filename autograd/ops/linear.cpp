@@ -1,5 +1,7 @@
 #include "autograd/ops/linear.h"
 
+#include "autograd/base/dry_run.h"
+#include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/gemm.h"
@@ -13,6 +15,24 @@ OpCost product_cost(std::initializer_list<Tensor> inputs, Tensor y, double flops
   const Tensor a = inputs.begin()[0], b = inputs.begin()[1];
   const Tensor outputs[] = {y};
   return cost_of(std::span(inputs.begin(), inputs.size()), outputs, flops, flops * (int{a.needs_gradient()} + int{b.needs_gradient()}));
+}
+
+/// Calls product(i) for each of a batch's products: all at once if they are enough for the threads, or too small for several; or else one
+/// after the other, each on all threads.
+template <class F>
+void for_products(index count, Work each, F&& product) {
+  if (count >= thread_count() || each.multiply_adds < kLeastWork.multiply_adds) {
+    auto scratch = [&] {
+      if (DryRun::active()) {
+        product(0);
+      }
+    };
+    parallel_for(count, Work{each.multiply_adds * static_cast<double>(count)}, scratch, product);
+    return;
+  }
+  for (index i = 0; i < count; ++i) {
+    product(i);
+  }
 }
 
 }  // namespace
@@ -42,7 +62,8 @@ Tensor matmul(Tensor a, Tensor b, bool transpose_b) {
     const index n = sb[transpose_b ? -2 : -1];
     const index ldb = sb[-1];
     const Tensor y = tape.make(sa.with_cols(n), a.dtype());
-    for (index i = 0; i < count; ++i) {
+    const Work each = Work::products(m, n, k);
+    for_products(count, each, [&](index i) {
       kernels::gemm<T>({.m = m,
                         .n = n,
                         .k = k,
@@ -53,12 +74,12 @@ Tensor matmul(Tensor a, Tensor b, bool transpose_b) {
                         .transpose_b = transpose_b,
                         .c = y.mutable_data<T>() + i * m * n,
                         .ldc = n});
-    }
+    });
     const double flops = 2 * static_cast<double>(y.size()) * static_cast<double>(k);
     tape.record({a, b}, {y}, product_cost({a, b}, y, flops), [=](Gradients& g) {
       const T* dy = g.of<T>(y);
       if (auto da = g.into<T>(a)) {  // dy b^T
-        for (index i = 0; i < count; ++i) {
+        for_products(count, each, [&](index i) {
           kernels::gemm<T>({.m = m,
                             .n = k,
                             .k = n,
@@ -70,10 +91,10 @@ Tensor matmul(Tensor a, Tensor b, bool transpose_b) {
                             .c = da.data + i * m * k,
                             .ldc = k,
                             .add = da.add});
-        }
+        });
       }
       if (auto db = g.into<T>(b)) {
-        for (index i = 0; i < count; ++i) {
+        for_products(count, each, [&](index i) {
           const T* own_a = a.data<T>() + i * m * k;
           const T* own_dy = dy + i * m * n;
           T* out = db.data + i * k * n;
@@ -102,7 +123,7 @@ Tensor matmul(Tensor a, Tensor b, bool transpose_b) {
                               .ldc = n,
                               .add = db.add});
           }
-        }
+        });
       }
     });
     return y;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/base/pages.h"
 #include "train/checkpoint/save.h"
 #include "train/config/parse.h"
 #include "train/data/corpus_files.h"
@@ -266,7 +267,13 @@ void Trainer::reserve() {
 void Trainer::allocate() {
   naming_memory("making the model", [&] {
     reserve();
-    model_.parameters().initialise(state_.seed);
+    ParameterStore& parameters = model_.parameters();
+    touch_in_shares(reinterpret_cast<std::byte*>(parameters.weights<float>()),
+                    static_cast<std::size_t>(parameters.slab_size()) * sizeof(float));
+    for (const StateSlab* slab : optimizer_->state()) {
+      touch_in_shares(slab->memory.data(), slab->bytes());
+    }
+    parameters.initialise(state_.seed);
   });
 }
 
