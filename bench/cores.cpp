@@ -1,5 +1,5 @@
-// How much faster can a training step be on more cores? Runs the step as 1 to 128 threads would, one after the other on one core, and prints
-// for each op the speed-up that the longest share of every parallel loop allows: the ceiling of what that many cores can reach.
+// How much faster can a training step be on more cores? Runs the step as 1 to 128 threads would, one after the other on one core, and
+// prints for each op the speed-up that the longest share of every parallel loop allows: the ceiling of what that many cores can reach.
 #include <algorithm>
 #include <chrono>
 #include <map>

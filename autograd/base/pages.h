@@ -28,8 +28,8 @@ class Pages {
   std::size_t mapped_ = 0;
 };
 
-/// Touches zeroed memory in equal shares on all threads. A system gives a thread memory that is near it, so later loops over equal shares, such
-/// as the optimizer's, find theirs near (NUMA).
+/// Touches zeroed memory in equal shares on all threads. A system gives a thread memory that is near it, so later loops over equal shares,
+/// such as the optimizer's, find theirs near (NUMA).
 void touch_in_shares(std::byte* memory, std::size_t bytes);
 
 /// Throws Error, which names `what` and the bytes, unless the system can give that much memory now. Called before libraries that crash

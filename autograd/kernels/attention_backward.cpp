@@ -17,9 +17,9 @@ namespace {
 
 using namespace attention_tiles;
 
-constexpr index kMostTiles = 4;    // of keys that a task holds in cache while it goes over the queries
-constexpr index kLeastTiles = 2;   // with fewer, queries are read too often
-constexpr index kTasks = 48;       // least number of tasks, where the keys suffice
+constexpr index kMostTiles = 4;   // of keys that a task holds in cache while it goes over the queries
+constexpr index kLeastTiles = 2;  // with fewer, queries are read too often
+constexpr index kTasks = 48;      // least number of tasks, where the keys suffice
 
 /// The keys of a head are divided into chunks of equal size, one for each task. Depends on the shape alone.
 struct Chunks {
@@ -130,10 +130,10 @@ struct BackwardMemory {
   Scratch<T> memory;
   Pieces<T> pieces;
   T* queries = pieces.take(QueryBlock<T>::size(width));
-  T* weights = pieces.take(kBlock * kBlock);          // (keys, queries)
-  T* ds = pieces.take(kBlock * kBlock);               // (keys, queries)
-  T* keep = pieces.take(kBlock * kBlock);             // (keys, queries)
-  T* k = pieces.take(held);                           // (keys, width)
+  T* weights = pieces.take(kBlock * kBlock);  // (keys, queries)
+  T* ds = pieces.take(kBlock * kBlock);       // (keys, queries)
+  T* keep = pieces.take(kBlock * kBlock);     // (keys, queries)
+  T* k = pieces.take(held);                   // (keys, width)
   T* v = pieces.take(held);
   T* dk = pieces.take(held);
   T* dv = pieces.take(held);
@@ -163,9 +163,9 @@ struct Shared {
   Turns* turns;     // null: one chunk has all keys
 };
 
-/// One chunk of the keys of one head: computes dk and dv of these keys, and adds their part to dq / scale, for the blocks of queries that see
-/// one of them. The last chunk writes dq. With weights w, dw = dy v^T and, for each query, delta = <dy, y>:
-/// dv = w^T dy,  ds = w (dw - delta), dq = scale ds k,  dk = scale ds^T q.
+/// One chunk of the keys of one head: computes dk and dv of these keys, and adds their part to dq / scale, for the blocks of queries that
+/// see one of them. The last chunk writes dq. With weights w, dw = dy v^T and, for each query, delta = <dy, y>:
+///   dv = w^T dy,  ds = w (dw - delta),  dq = scale ds k,  dk = scale ds^T q
 template <class Operand, class T>
 void backward_chunk(const AttentionBackward<Operand, T>& p, const Shared<T>& shared, index head, index chunk) {
   const AttentionShape& s = p.shape;
@@ -197,7 +197,8 @@ void backward_chunk(const AttentionBackward<Operand, T>& p, const Shared<T>& sha
     };
     if (see.whole.sees_any(first, held)) {
       const index block_size = QueryBlock<T>::size(width);
-      const QueryBlock<T> of(width, shared.query_blocks == nullptr ? m.queries : shared.query_blocks + (head * blocks + block) * block_size);
+      const QueryBlock<T> of(width,
+                             shared.query_blocks == nullptr ? m.queries : shared.query_blocks + (head * blocks + block) * block_size);
       if (shared.query_blocks == nullptr) {
         of.fill(p, b, h, query);
       }

@@ -20,7 +20,7 @@ using simd::Vec;
 
 constexpr index kBlock = 64;  // queries, and keys, of a tile
 
-constexpr index kPanel = 16;   // queries that are masked together, and keys, in tiles that they see only a part of
+constexpr index kPanel = 16;  // queries that are masked together, and keys, in tiles that they see only a part of
 constexpr index kPanels = kBlock / kPanel;
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();

@@ -32,7 +32,7 @@ constexpr index kCols = kVectors * kLanes<float>;     // of a tile, and of a pan
 constexpr index kPackedAtOnce = 3 << 20;              // elements of A that are packed for all threads, about
 constexpr index kInPlace = 1 << 19;                   // elements of A or B that are read in place whatever their order, at most
 constexpr index kFewPanels = 8;                       // with fewer, two threads share the rows of C and not its panels
-constexpr index kRowParts = 2;                        // that the rows of a group of columns are divided into then, if there are groups enough
+constexpr index kRowParts = 2;  // that the rows of a group of columns are divided into then, if there are groups enough
 constexpr int kIntoL2 = 2;
 
 template <class T>
@@ -62,8 +62,8 @@ bool is_b_packed(const Bf16Gemm&) { return true; }
 bool rounds_c(const Gemm<float>&) { return false; }
 bool rounds_c(const Bf16Gemm& p) { return p.c.is_bf16(); }
 
-/// How a product is split. `groups` depends on the number of threads, and no bits depend on it; the rest depends on the shape and on how the
-/// operands are stored alone.
+/// How a product is split. `groups` depends on the number of threads, and no bits depend on it; the rest depends on the shape and on how
+/// the operands are stored alone.
 struct Cut {
   template <class Problem>
   explicit Cut(const Problem& p)

@@ -14,7 +14,7 @@ using simd::Vec;
 
 constexpr index kRows = 8;         // of a tile, forward: few, so that many threads share a short batch
 constexpr index kSummedRows = 16;  // of a tile, backward: each has its own sums
-constexpr index kColumns = 64;    // that a thread gathers
+constexpr index kColumns = 64;     // that a thread gathers
 
 /// Sums along a row use four independent accumulators, so that additions overlap.
 constexpr int kChains = 4;

@@ -16,8 +16,8 @@ struct LinearOptions {
   Keep keep = Keep::until_reset;
 };
 
-/// x weight^T + bias: x (..., in), weight (out, in), bias (out) or absent. With an x of bf16, weight and bias are f32, and the products are of
-/// bf16 with sums in f32.
+/// x weight^T + bias: x (..., in), weight (out, in), bias (out) or absent. With an x of bf16, weight and bias are f32, and the products are
+/// of bf16 with sums in f32.
 Tensor linear(Tensor x, Tensor weight, Tensor bias = {}, const LinearOptions& options = {});
 
 enum class Activation { gelu, relu };
