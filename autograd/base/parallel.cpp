@@ -106,6 +106,7 @@ void run_tiles(const Tiles& tiles) {
     SimulatedThreads::run(loop, tiles.count, tiles.even);
     return;
   }
+  std::atomic<index> next = 0;  // OpenMP's dynamic schedule may hand out tiles in another order than theirs
 #pragma omp parallel
   {
     const FlushDenormals flushed;
@@ -116,8 +117,7 @@ void run_tiles(const Tiles& tiles) {
         loop.run(tile);
       }
     } else {
-#pragma omp for schedule(dynamic, 1) nowait
-      for (index tile = 0; tile < tiles.count; ++tile) {
+      for (index tile = 0; (tile = next.fetch_add(1, std::memory_order_relaxed)) < tiles.count;) {
         loop.run(tile);
       }
     }

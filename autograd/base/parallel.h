@@ -101,7 +101,8 @@ void parallel_for(index tiles, Work work, P&& on_thread, F&& f) {
                      detail::kThreadFunction<std::remove_reference_t<P>>, &on_thread});
 }
 
-/// The same for tiles of unequal work: a thread takes the next tile when it has finished one.
+/// The same for tiles of unequal work: a thread takes the next tile when it has finished one. Tiles begin in their order, so a tile may
+/// wait for one before it.
 template <class P, class F>
 void parallel_for_uneven(index tiles, Work work, P&& on_thread, F&& f) {
   detail::run_tiles({tiles, false, work, detail::kTileFunction<std::remove_reference_t<F>>, &f,
