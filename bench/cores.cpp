@@ -33,8 +33,8 @@ struct OpTimes {
   double serial = 0;
   std::vector<LoopTimes> loops{};
 
-  double all() const {
-    return std::accumulate(loops.begin(), loops.end(), serial, [](double sum, const LoopTimes& loop) { return sum + loop.sum(); });
+  double in_loops() const {
+    return std::accumulate(loops.begin(), loops.end(), 0.0, [](double sum, const LoopTimes& loop) { return sum + loop.sum(); });
   }
   double on(int threads, double loop_seconds) const {
     return std::accumulate(loops.begin(), loops.end(), serial,
@@ -60,9 +60,10 @@ class StepTimes : public TapeObserver {
     first_loop_ = threads_.loops().size();
   }
   void end(std::string name) {
-    OpTimes op{.name = std::move(name), .serial = std::chrono::duration<double>(Clock::now() - start_).count()};
+    const double all = std::chrono::duration<double>(Clock::now() - start_).count();
+    OpTimes op{.name = std::move(name)};
     op.loops.assign(threads_.loops().begin() + static_cast<std::ptrdiff_t>(first_loop_), threads_.loops().end());
-    op.serial = std::max(op.serial - (op.all() - op.serial), 0.0);
+    op.serial = std::max(all - op.in_loops(), 0.0);
     ops_.push_back(std::move(op));
   }
   void forward_begins() override { begin(); }
@@ -174,8 +175,12 @@ int main(int argc, char** argv) {
   app.add_option("--set", a.set, "section.key=value: overrides the configuration file");
   app.add_option("--vocab-size", a.vocab_size, "Vocabulary size if the configuration does not set model.vocab_size")->capture_default_str();
   app.add_option("--threads", a.threads, "Numbers of threads")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--loop-us", a.loop_us, "Microseconds that starting and ending a parallel loop takes")->capture_default_str();
-  app.add_option("--steps", a.steps, "Steps for each number, of which the least time of each tile counts")->capture_default_str();
+  app.add_option("--loop-us", a.loop_us, "Microseconds that starting and ending a parallel loop takes")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--steps", a.steps, "Steps for each number, of which the least time of each tile counts")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   app.add_flag("--json", a.json, "Print one JSON object");
   return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
 }

@@ -36,8 +36,8 @@ struct Chunks {
   }
 };
 
-/// The order in which chunks add to a head's dq: to each block of queries, one chunk after the other. A task that comes to a block before
-/// the chunk to its left has finished it waits. That chunk's task was begun earlier.
+/// The order in which chunks add to a head's dq: to each block of queries, one chunk after the other. A task waits at a block until the
+/// previous chunk has finished it. That chunk's task was begun earlier, so it does not wait for this one.
 class Turns {
  public:
   Turns(index heads, index chunks) : chunks_(chunks), finished_(heads * chunks) {
@@ -45,15 +45,17 @@ class Turns {
       new (finished_ + i) Count;
     }
   }
-  /// Returns when the chunk to the left has finished the block; or throws, if that will not happen because a tile of the loop has thrown.
+  /// Returns when the previous chunk has finished the block; or throws, if that will not happen because a tile of the loop has thrown.
   void wait(index head, index chunk, index block) const {
     if (chunk == 0) {
       return;
     }
-    const std::atomic<index>& left = finished_[head * chunks_ + chunk - 1].blocks;
-    for (int spins = 0; left.load(std::memory_order_acquire) <= block; ++spins) {
+    const std::atomic<index>& previous = finished_[head * chunks_ + chunk - 1].blocks;
+    for (int spins = 0; previous.load(std::memory_order_acquire) <= block;) {
       require(!parallel_loop_failed(), "attention: another part of backward failed");
-      if (spins > kSpins) {
+      if (spins < kSpins) {
+        ++spins;
+      } else {
         std::this_thread::yield();
       }
     }

@@ -153,7 +153,7 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
       auto backward = rest;
       backward.dloss = *g.of<T>(y);
       require(!options.is_root || backward.dloss == 1, "linear_cross_entropy: the derivative of the loss is ", backward.dloss,
-              ", expected 1, as it is said to be the root");
+              ", expected 1: CrossEntropyOptions::is_root promises that backward starts from it");
       backward.dweight = g.into<T>(weight);  // first, as the kernel writes it first: both may be the same memory
       const GradOut<X> out = g.into<X>(x);
       backward.dx = {out ? out.data + last * width : nullptr, out.add};

@@ -73,7 +73,8 @@ TEST(LinearCrossEntropy, AsTheRootAddsToTheGradientsOfEarlierBatches) {
 TEST(LinearCrossEntropy, AsTheRootIsNotAPartOfAnythingElse) {
   Head head;
   EXPECT_EQ(error_of([&] { head.backward(true, 2); }),
-            "linear_cross_entropy: the derivative of the loss is 2, expected 1, as it is said to be the root");
+            "linear_cross_entropy: the derivative of the loss is 2, expected 1: CrossEntropyOptions::is_root promises that backward "
+            "starts from it");
 }
 
 }  // namespace
