@@ -8,8 +8,8 @@
 
 #include "autograd/base/parallel.h"
 #include "autograd/ops/basic.h"
-#include "layers/layer_norm.h"
 #include "layers/linear.h"
+#include "layers/norm.h"
 #include "optim/adamw.h"
 #include "optim/clip.h"
 #include "optim/schedule.h"
@@ -19,11 +19,11 @@ namespace {
 
 /// x + W2 gelu(W1 norm(x)). A module is a struct that takes its parameters from a scope, which names them, and has one operator().
 struct Residual {
-  LayerNorm norm;
+  Norm norm;
   Linear up, down;
 
   Residual(const Scope& s, index width)
-      : norm(s / "norm", width, true), up(s / "up", width, 2 * width, true, 0.3), down(s / "down", 2 * width, width, true, 0.1) {}
+      : norm(s / "norm", width), up(s / "up", width, 2 * width, true, 0.3), down(s / "down", 2 * width, width, true, 0.1) {}
 
   Tensor operator()(Pass& pass, Tensor x) const { return add(x, down(pass, gelu(up(pass, norm(pass, x))))); }
 };

@@ -1,39 +1,68 @@
 #pragma once
 
-#include <algorithm>
+#include <optional>
 #include <string>
 
 #include "autograd/ops/attention.h"
+#include "autograd/ops/head_norm.h"
 #include "layers/linear.h"
 #include "layers/transformer_config.h"
 
 namespace dikkat {
 
+/// RMSNorm of each head of queries, of keys, or of both.
+struct HeadNorm {
+  Parameter q, k;  // (head_size) each
+  HeadNormOptions options;
+
+  HeadNorm(const Scope& s, const TransformerConfig& c)
+      : q(s.param("q_norm.weight", {c.head_size}, Init::ones(), Decay::no, Role::vector)),
+        k(s.param("k_norm.weight", {c.head_size}, Init::ones(), Decay::no, Role::vector)),
+        options{.heads = c.n_head, .key_heads = c.n_kv_head, .eps = c.norm_eps} {}
+
+  /// Of q | k | v in one tensor.
+  Tensor of_all(Tensor qkv) const { return head_norm(qkv, q, k, options); }
+  /// Of queries alone, and of k | v.
+  Tensor of_queries(Tensor x) const { return head_norm(x, q, {}, {.heads = options.heads, .key_heads = 0, .eps = options.eps}); }
+  Tensor of_keys(Tensor kv) const { return head_norm(kv, {}, k, {.heads = 0, .key_heads = options.key_heads, .eps = options.eps}); }
+};
+
 /// What self- and cross-attention have in common: in each head, queries attend to keys and get a weighted mean of the values.
 struct MultiHead {
   std::string path;
   std::uint64_t site;
-  index heads, head_size;
+  index heads, key_heads, head_size;
   double dropout;  // probability, for the attention weights in training
 
+  /// The configuration must come from checked() or with_defaults().
   MultiHead(const Scope& s, const TransformerConfig& c)
-      : path(s.path()), site(s.site()), heads(c.n_head), head_size(c.n_embd / std::max<index>(c.n_head, 1)), dropout(c.dropout) {
-    require(heads >= 1 && heads * head_size == c.n_embd, s.path(), ": ", heads, " heads for width ", c.n_embd,
+      : path(s.path()), site(s.site()), heads(c.n_head), key_heads(c.n_kv_head), head_size(c.head_size), dropout(c.dropout) {
+    require(c.head_size.is_set() || heads * head_size == c.n_embd, s.path(), ": ", heads, " heads for width ", c.n_embd,
             ", expected a number of heads that divides it");
   }
 
-  /// q, k and v have heads * head_size columns. key_end: i32 (B, queries), query i sees keys below key_end[b, i]; absent: all. cache:
-  /// earlier keys and values, or null.
-  Tensor operator()(Pass& pass, HeadColumns q, HeadColumns k, HeadColumns v, bool causal, Tensor key_end,
-                    const AttentionCache* cache = nullptr) const {
+  index query_width() const { return heads * head_size; }
+  index key_width() const { return key_heads * head_size; }
+
+  /// What one sequence's attention may see besides its operands.
+  struct Context {
+    Tensor key_end{};                       // i32 (B, queries), query i sees keys below key_end[b, i]; absent: all
+    Tensor rotation{};                      // rotary positions of queries and keys, or absent
+    const AttentionCache* cache = nullptr;  // earlier keys and values, or null
+  };
+
+  /// q has query_width() columns, k and v have key_width().
+  Tensor operator()(Pass& pass, HeadColumns q, HeadColumns k, HeadColumns v, bool causal, const Context& context) const {
     const AttentionOptions options{.heads = heads,
                                    .head_size = head_size,
+                                   .key_heads = key_heads,
+                                   .rotation = context.rotation,
                                    .causal = causal,
-                                   .key_end = key_end,
+                                   .key_end = context.key_end,
                                    .dropout = pass.training ? dropout : 0,
                                    .stream = pass.stream(site),
                                    .first_batch = pass.first_sequence,
-                                   .cache = cache};
+                                   .cache = context.cache};
     if (pass.attention_observer != nullptr) {
       (*pass.attention_observer)(path, attention_weights(q, k, options));
     }
@@ -46,17 +75,24 @@ struct SelfAttention {
   MultiHead heads;
   bool causal;            // position t sees positions up to t
   Linear c_attn, c_proj;  // rows of c_attn: q | k | v
+  std::optional<HeadNorm> norm;
 
   SelfAttention(const Scope& s, const TransformerConfig& c, bool is_causal)
       : heads(s, c),
         causal(is_causal),
-        c_attn(s / "c_attn", c.n_embd, 3 * c.n_embd, c.qkv_bias, weight_std(c, c.n_embd, c.n_embd), {c.n_embd, c.n_embd, c.n_embd}),
-        c_proj(s / "c_proj", c.n_embd, c.n_embd, c.bias, branch_end_std(c, c.n_embd, c.n_embd)) {}
+        c_attn(s / "c_attn", c.n_embd, heads.query_width() + 2 * heads.key_width(), c.qkv_bias,
+               weight_std(c, c.n_embd, heads.query_width()), {heads.query_width(), heads.key_width(), heads.key_width()}),
+        c_proj(s / "c_proj", heads.query_width(), c.n_embd, c.bias, branch_end_std(c, heads.query_width(), c.n_embd)) {
+    if (c.qk_norm) {
+      norm.emplace(s, c);
+    }
+  }
 
-  Tensor operator()(Pass& pass, Tensor x, Tensor key_end = {}, const AttentionCache* cache = nullptr) const {
-    const Tensor qkv = c_attn(pass, x);
-    const index width = heads.heads * heads.head_size;
-    return c_proj(pass, heads(pass, {qkv, 0}, {qkv, width}, {qkv, 2 * width}, causal, key_end, cache), Keep::until_read);
+  Tensor operator()(Pass& pass, Tensor x, const MultiHead::Context& context = {}) const {
+    const Tensor product = c_attn(pass, x);
+    const Tensor qkv = norm ? norm->of_all(product) : product;
+    const index q = heads.query_width();
+    return c_proj(pass, heads(pass, {qkv, 0}, {qkv, q}, {qkv, q + heads.key_width()}, causal, context), Keep::until_read);
   }
 };
 
@@ -64,17 +100,25 @@ struct SelfAttention {
 struct CrossAttention {
   MultiHead heads;
   Linear q_attn, c_attn, c_proj;  // rows of c_attn: k | v
+  std::optional<HeadNorm> norm;
 
   CrossAttention(const Scope& s, const TransformerConfig& c)
       : heads(s, c),
-        q_attn(s / "q_attn", c.n_embd, c.n_embd, c.qkv_bias, weight_std(c, c.n_embd, c.n_embd)),
-        c_attn(s / "c_attn", c.n_embd, 2 * c.n_embd, c.qkv_bias, weight_std(c, c.n_embd, c.n_embd), {c.n_embd, c.n_embd}),
-        c_proj(s / "c_proj", c.n_embd, c.n_embd, c.bias, branch_end_std(c, c.n_embd, c.n_embd)) {}
+        q_attn(s / "q_attn", c.n_embd, heads.query_width(), c.qkv_bias, weight_std(c, c.n_embd, heads.query_width())),
+        c_attn(s / "c_attn", c.n_embd, 2 * heads.key_width(), c.qkv_bias, weight_std(c, c.n_embd, heads.key_width()),
+               {heads.key_width(), heads.key_width()}),
+        c_proj(s / "c_proj", heads.query_width(), c.n_embd, c.bias, branch_end_std(c, heads.query_width(), c.n_embd)) {
+    if (c.qk_norm) {
+      norm.emplace(s, c);
+    }
+  }
 
   Tensor operator()(Pass& pass, Tensor x, Tensor memory, Tensor key_end = {}) const {
-    const Tensor q = q_attn(pass, x);
-    const Tensor kv = c_attn(pass, memory);
-    return c_proj(pass, heads(pass, {q, 0}, {kv, 0}, {kv, heads.heads * heads.head_size}, false, key_end), Keep::until_read);
+    const Tensor q_product = q_attn(pass, x);
+    const Tensor kv_product = c_attn(pass, memory);
+    const Tensor q = norm ? norm->of_queries(q_product) : q_product;
+    const Tensor kv = norm ? norm->of_keys(kv_product) : kv_product;
+    return c_proj(pass, heads(pass, {q, 0}, {kv, 0}, {kv, heads.key_width()}, false, {.key_end = key_end}), Keep::until_read);
   }
 };
 

@@ -18,7 +18,8 @@ struct Embedding {
       : weight(s.param("weight", {count, width}, Init::normal(std), Decay::yes, Role::embedding)) {}
 };
 
-/// The token's row plus the position's row, with dropout: tokens (B, T) of i32 to (B, T, C). Positions count from `first`.
+/// The token's row, plus the position's row if positions are added to tokens, with dropout: tokens (B, T) of i32 to (B, T, C). Positions
+/// count from `first`.
 struct InputEmbedding {
   Parameter tokens;  // (vocabulary, C); the caller's, since tables may be shared
   std::optional<Embedding> wpe;
@@ -30,7 +31,7 @@ struct InputEmbedding {
       : tokens(token_table), scale(c.scale_embeddings ? std::sqrt(static_cast<double>(c.n_embd)) : 1), drop(s / "drop", c.dropout) {
     if (c.positions == Positions::learned) {
       wpe.emplace(s / "wpe", c.block_size, c.n_embd, embedding_std(c));
-    } else {
+    } else if (c.positions == Positions::sinusoidal) {
       sinusoids.emplace(c.block_size, c.n_embd);
     }
   }
@@ -38,7 +39,12 @@ struct InputEmbedding {
   Tensor operator()(Pass& pass, Tensor ids, index first = 0) const {
     pass.tape.enter(Region::embedding);
     const Tensor table = tokens;
-    const Tensor positions = wpe ? Tensor(wpe->weight) : (*sinusoids)(pass, first, ids.shape()[1], table.dtype());
+    Tensor positions;  // absent: attention knows them
+    if (wpe) {
+      positions = wpe->weight;
+    } else if (sinusoids) {
+      positions = (*sinusoids)(pass, first, ids.shape()[1], table.dtype());
+    }
     return drop(pass, embedding(ids, table, {.positions = positions, .first_position = wpe ? first : 0, .scale = scale}));
   }
 };

@@ -1,27 +1,31 @@
 #pragma once
 
-#include "autograd/ops/basic.h"
+#include <vector>
+
+#include "autograd/ops/activation.h"
 #include "layers/linear.h"
 #include "layers/transformer_config.h"
 
 namespace dikkat {
 
-/// Two linear layers with an activation between: (..., C) to (..., n_hidden) to (..., C), which is kept until it is read.
+/// Two linear layers with an activation between: (..., C) to (..., n_hidden) to (..., C), which is kept until it is read. Gated, the first
+/// one's rows are gate | up, and its result is f(gate) * up.
 struct FeedForward {
   Linear c_fc, c_proj;
-  Activation activation;
+  Nonlinearity nonlinearity;
 
   FeedForward(const Scope& s, const TransformerConfig& c)
-      : c_fc(s / "c_fc", c.n_embd, c.n_hidden, c.bias, weight_std(c, c.n_embd, c.n_hidden)),
+      : c_fc(s / "c_fc", c.n_embd, c.gated ? 2 * c.n_hidden : *c.n_hidden, c.bias, weight_std(c, c.n_embd, c.n_hidden),
+             c.gated ? std::vector<index>{c.n_hidden, c.n_hidden} : std::vector<index>{}),
         c_proj(s / "c_proj", c.n_hidden, c.n_embd, c.bias, branch_end_std(c, c.n_embd, c.n_hidden)),
-        activation(c.activation) {}
+        nonlinearity{c.activation, c.gated} {}
 
   Tensor operator()(Pass& pass, Tensor x) const {
     const Tensor h = c_fc(pass, x);
     if (pass.recompute != Recompute::none) {
-      return activated_linear(activation, h, c_proj.weight, c_proj.bias, Keep::until_read);
+      return activated_linear(nonlinearity, h, c_proj.weight, c_proj.bias, Keep::until_read);
     }
-    return c_proj(pass, activation == Activation::relu ? relu(h) : gelu(h), Keep::until_read);
+    return c_proj(pass, activate(nonlinearity, h), Keep::until_read);
   }
 };
 

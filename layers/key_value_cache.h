@@ -9,8 +9,8 @@ namespace dikkat {
 /// computes only those. All sequences have the same length.
 class KeyValueCache {
  public:
-  /// Memory for `sequences` sequences of `max_positions` positions, in a stack with this number of layers and width C. Throws Error if
-  /// there is not enough.
+  /// Memory for `sequences` sequences of `max_positions` positions, in a stack with this number of layers; keys have `width` numbers, and
+  /// values too. Throws Error if there is not enough.
   KeyValueCache(index layers, index sequences, index max_positions, index width, DType dtype = DType::f32);
 
   index layers() const { return layers_; }
@@ -35,7 +35,7 @@ class KeyValueCache {
   index layers_, sequences_, max_positions_;
   std::size_t row_bytes_;  // k | v of one position
   DType dtype_;
-  Pages memory_;  // (layers, sequences, max_positions, 2 C)
+  Pages memory_;  // (layers, sequences, max_positions, 2 width)
   index length_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "layers/pass.h"
+#include "layers/transformer_config.h"
 
 namespace dikkat {
 
@@ -19,6 +20,23 @@ class SinusoidalPositions {
  private:
   index max_positions_;
   std::vector<double> frequencies_;  // (width): 10000^(-2i / C) twice for each i
+};
+
+/// Rotary positions (RoPE; Su et al., arXiv 2104.09864), for AttentionOptions::rotation: pair d of a head turns by position * f_d, with f_d
+/// = theta^(-2 d / D), scaled as the configuration says.
+class RotaryPositions {
+ public:
+  /// The configuration must come from checked() or with_defaults().
+  explicit RotaryPositions(const TransformerConfig& config);
+
+  /// Of positions first to first + time - 1: (time, D), a row of D / 2 cosines, then D / 2 sines, without gradient. Nothing is stored
+  /// between calls.
+  Tensor operator()(Pass& pass, index first, index time, DType dtype) const;
+  /// f_d, (D / 2).
+  const std::vector<double>& frequencies() const { return frequencies_; }
+
+ private:
+  std::vector<double> frequencies_;
 };
 
 }  // namespace dikkat

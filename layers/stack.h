@@ -9,7 +9,8 @@
 #include "layers/dropout.h"
 #include "layers/feed_forward.h"
 #include "layers/key_value_cache.h"
-#include "layers/layer_norm.h"
+#include "layers/norm.h"
+#include "layers/positions.h"
 
 namespace dikkat {
 
@@ -49,12 +50,12 @@ class ResidualStream {
     return state_.x;
   }
   /// LN(sum()), in the element type that matrix products read.
-  Tensor normalised(const LayerNorm& norm) { return normalised(norm, pass_.operand_type(state_.x)); }
+  Tensor normalised(const Norm& norm) { return normalised(norm, pass_.operand_type(state_.x)); }
   void add(Tensor branch, const Dropout& drop) { state_ = {sum(), branch, drop.options(pass_, branch)}; }
-  void normalise(const LayerNorm& norm) { state_ = {normalised(norm, state_.x.dtype())}; }
+  void normalise(const Norm& norm) { state_ = {normalised(norm, state_.x.dtype())}; }
 
  private:
-  Tensor normalised(const LayerNorm& norm, DType dtype) {
+  Tensor normalised(const Norm& norm, DType dtype) {
     if (!state_.branch) {
       return norm(pass_, state_.x, dtype);
     }
@@ -73,13 +74,13 @@ struct Stack {
   /// A layer whose output is added to the residual stream, with its norm.
   template <class Layer>
   struct Branch {
-    LayerNorm norm;
+    Norm norm;
     Layer layer;
     Dropout dropout;
 
     template <class... Args>
     Branch(const Scope& s, const char* norm_name, const char* name, const TransformerConfig& c, const Args&... args)
-        : norm(s / norm_name, c.n_embd, c.bias), layer(s / name, c, args...), dropout(s / name / "dropout", c.dropout) {}
+        : norm(s / norm_name, c), layer(s / name, c, args...), dropout(s / name / "dropout", c.dropout) {}
 
     template <class... Inputs>
     void operator()(NormPosition where, Pass& pass, ResidualStream& x, Inputs... inputs) const {
@@ -104,10 +105,10 @@ struct Stack {
       }
     }
 
-    /// cache: the cache of this block, or null.
-    void operator()(NormPosition where, Pass& pass, ResidualStream& x, const StackInputs& inputs,
+    /// rotation: of the positions of x, or absent. cache: the cache of this block, or null.
+    void operator()(NormPosition where, Pass& pass, ResidualStream& x, const StackInputs& inputs, Tensor rotation,
                     const AttentionCache* cache = nullptr) const {
-      attn(where, pass, x, inputs.key_end, cache);
+      attn(where, pass, x, MultiHead::Context{.key_end = inputs.key_end, .rotation = rotation, .cache = cache});
       if (crossattention) {
         (*crossattention)(where, pass, x, inputs.memory, inputs.memory_key_end);
       }
@@ -115,24 +116,28 @@ struct Stack {
     }
 
     /// The same with activation checkpointing: only inputs and outputs are stored.
-    void recomputed(NormPosition where, Pass& pass, ResidualStream& x, const StackInputs& inputs) const {
-      const auto block = [this, where, pass, drop = x.state().dropout](Tape& tape, const std::array<Tensor, 5>& in) {
+    void recomputed(NormPosition where, Pass& pass, ResidualStream& x, const StackInputs& inputs, Tensor rotation) const {
+      const auto block = [this, where, pass, drop = x.state().dropout](Tape& tape, const std::array<Tensor, 6>& in) {
         Pass inner = pass.on(tape);
         ResidualStream stream(inner, {in[0], in[1], drop});
-        (*this)(where, inner, stream, {in[2], in[3], in[4]});
+        (*this)(where, inner, stream, {in[2], in[3], in[4]}, in[5]);
         return std::array{stream.state().x, stream.state().branch};
       };
-      const auto out =
-          recompute<2>(pass.tape, std::array{x.state().x, x.state().branch, inputs.key_end, inputs.memory, inputs.memory_key_end}, block);
+      const std::array in{x.state().x, x.state().branch, inputs.key_end, inputs.memory, inputs.memory_key_end, rotation};
+      const auto out = recompute<2>(pass.tape, in, block);
       x.set_state({out[0], out[1], out[1] ? mlp.dropout.options(pass, out[1]) : DropoutOptions{}});
     }
   };
 
   NormPosition norm;
+  std::optional<RotaryPositions> rotary;
   std::vector<Block> blocks;
 
   /// The configuration must come from checked() or with_defaults().
   Stack(const Scope& s, const TransformerConfig& c, const StackKind& kind) : norm(c.norm_position) {
+    if (c.positions == Positions::rope) {
+      rotary.emplace(c);
+    }
     blocks.reserve(static_cast<std::size_t>(kind.layers));
     for (index i = 0; i < kind.layers; ++i) {
       blocks.emplace_back(s / i, c, kind);
@@ -147,16 +152,18 @@ struct Stack {
     require(cache == nullptr || (cache->layers() == layers && pass.recompute == Recompute::none), "stack: the cache has ",
             cache != nullptr ? cache->layers() : 0, " layers, expected ", layers, ", and no recomputation");
     ResidualStream stream(pass, {x});
+    const index before = cache != nullptr ? cache->length() : 0;
+    const Tensor rotation = rotary ? (*rotary)(pass, before, x.shape()[1], x.dtype()) : Tensor{};
     for (index i = 0; i < layers; ++i) {
       const Block& block = blocks[static_cast<std::size_t>(i)];
       require(!block.crossattention || inputs.memory, "stack: cross-attention has no memory, expected (B, S, C)");
       if (pass.recompute == Recompute::block) {
-        block.recomputed(norm, pass, stream, inputs);
+        block.recomputed(norm, pass, stream, inputs, rotation);
       } else if (cache != nullptr) {
         const AttentionCache own = cache->layer(i);
-        block(norm, pass, stream, inputs, &own);
+        block(norm, pass, stream, inputs, rotation, &own);
       } else {
-        block(norm, pass, stream, inputs);
+        block(norm, pass, stream, inputs, rotation);
       }
     }
     return stream.sum();

@@ -1,5 +1,6 @@
 #include "layers/transformer_config.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace dikkat {
@@ -14,7 +15,9 @@ double glorot(index in, index out) { return std::sqrt(2.0 / static_cast<double>(
 TransformerConfig with_defaults(TransformerConfig c) {
   const bool is_gpt = c.kind == ModelKind::gpt;
   c.n_encoder_layer.derive(c.n_layer);
-  c.n_hidden.derive(4 * c.n_embd);
+  c.n_kv_head.derive(c.n_head);
+  c.head_size.derive(std::max<index>(c.n_embd / std::max<index>(c.n_head, 1), 1));  // where it does not divide, checked() says so
+  c.n_hidden.derive(c.gated ? round_up(ceil_div(8 * c.n_embd, 3), 64) : 4 * c.n_embd);
   c.qkv_bias.derive(c.bias);
   c.scale_embeddings.derive(!is_gpt);
   c.positions.derive(is_gpt ? Positions::learned : Positions::sinusoidal);
@@ -33,11 +36,16 @@ TransformerConfig checked(TransformerConfig c, ModelKind kind) {
   require_size("n_layer", c.n_layer);
   require_size("n_encoder_layer", c.n_encoder_layer);
   require_size("n_head", c.n_head);
+  require_size("n_kv_head", c.n_kv_head);
   require_size("n_embd", c.n_embd);
   require_size("n_hidden", c.n_hidden);
   require_size("block_size", c.block_size);
   require_size("vocab_size", c.vocab_size);
-  require(c.n_embd % c.n_head == 0, name, ": n_head ", c.n_head, " does not divide n_embd ", c.n_embd);
+  require(c.head_size.is_set() || c.n_embd % c.n_head == 0, name, ": n_head ", c.n_head, " does not divide n_embd ", c.n_embd);
+  require_size("head_size", c.head_size);
+  require(c.n_head % c.n_kv_head == 0, name, ": n_kv_head ", *c.n_kv_head, " does not divide n_head ", c.n_head);
+  require(c.positions != Positions::rope || c.head_size % 2 == 0, name, ": head_size ", *c.head_size, ", expected an even one for RoPE");
+  require(c.norm_eps > 0, name, ": norm_eps ", c.norm_eps, ", expected more than 0");
   require(0 <= c.dropout && c.dropout < 1, name, ": dropout ", c.dropout, ", expected 0 <= p < 1");
   return c;
 }

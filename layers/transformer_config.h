@@ -15,11 +15,26 @@ struct Names<ModelKind> {
   static constexpr std::string_view of[] = {"gpt", "encoder_decoder"};
 };
 
-/// How a position is encoded: as a row of a learned table, or by sines and cosines.
-enum class Positions { learned, sinusoidal };
+/// How the model knows positions: a row of a learned table, or sines and cosines, is added to each token; or attention rotates queries and
+/// keys (RoPE; Su et al., arXiv 2104.09864); or by the causal mask alone.
+enum class Positions { learned, sinusoidal, rope, none };
 template <>
 struct Names<Positions> {
-  static constexpr std::string_view of[] = {"learned", "sinusoidal"};
+  static constexpr std::string_view of[] = {"learned", "sinusoidal", "rope", "none"};
+};
+
+/// How RoPE's frequencies are changed for a longer context: not at all; all divided by a factor; or as Llama 3.1 does, the high ones kept
+/// and the low ones divided.
+enum class RopeScaling { none, linear, llama3 };
+template <>
+struct Names<RopeScaling> {
+  static constexpr std::string_view of[] = {"none", "linear", "llama3"};
+};
+
+enum class NormKind { layer_norm, rms_norm };
+template <>
+struct Names<NormKind> {
+  static constexpr std::string_view of[] = {"layer_norm", "rms_norm"};
 };
 
 /// Where a block normalises. pre: x + branch(LN(x)), with one more norm after the last block (GPT-2). post: LN(x + branch(x)) (Vaswani et
@@ -32,7 +47,7 @@ struct Names<NormPosition> {
 
 template <>
 struct Names<Activation> {
-  static constexpr std::string_view of[] = {"gelu", "relu"};
+  static constexpr std::string_view of[] = {"gelu", "relu", "relu2", "silu"};
 };
 
 /// The description of a transformer. Gpt, EncoderDecoder and all their layers read it; it is also the [model] section of a configuration
@@ -42,13 +57,15 @@ struct TransformerConfig {
   ModelKind kind = ModelKind::gpt;
   index n_layer = 4;                      // blocks; of an encoder-decoder, those of the decoder
   Derived<index> n_encoder_layer{};       // blocks of the encoder: n_layer
-  index n_head = 4;                       // H, divides n_embd
+  index n_head = 4;                       // H, of queries
+  Derived<index> n_kv_head{};             // of keys and values, divides n_head: n_head
   index n_embd = 128;                     // C
-  Derived<index> n_hidden{};              // width inside the feed-forward: 4 C
+  Derived<index> head_size{};             // D: n_embd / n_head
+  Derived<index> n_hidden{};              // width inside the feed-forward: 4 C, gated 8/3 C in whole multiples of 64
   index block_size = 64;                  // context length: most tokens of a sequence
   Derived<index> vocab_size{};            // V: the tokenizer's
   double dropout = 0;                     // of embeddings, of attention weights and of each branch, in training
-  bool bias = true;                       // of linear layers and norms
+  bool bias = true;                       // of linear layers and layer norms
   Derived<bool> qkv_bias{};               // of query, key and value: bias
   bool tie_embeddings = true;             // the output head is the token table (the decoder's)
   bool share_embeddings = true;           // encoder and decoder have one token table
@@ -56,7 +73,18 @@ struct TransformerConfig {
   Derived<Positions> positions{};         // learned, in an encoder-decoder sinusoidal
   Derived<NormPosition> norm_position{};  // pre, in an encoder-decoder post
   Derived<bool> final_norm{};             // a norm after the last block: with norm_position pre
-  Derived<Activation> activation{};       // of the feed-forward: gelu, in an encoder-decoder relu
+  NormKind norm = NormKind::layer_norm;
+  double norm_eps = 1e-5;      // added to the variance, or to the mean square
+  bool qk_norm = false;        // RMSNorm of each head of queries and keys, with the scales q_norm and k_norm
+  double rope_theta = 10'000;  // pair d of a head turns by theta^(-2 d / D) radians for each position
+  RopeScaling rope_scaling = RopeScaling::none;
+  double rope_factor = 8;               // of linear and llama3
+  double rope_low_freq_factor = 1;      // of llama3, as Llama 3.1 has them: what turns less often than this
+  double rope_high_freq_factor = 4;     // within rope_original_context is divided, what turns more often than that is kept
+  index rope_original_context = 8'192;  // of llama3: positions before scaling
+  Derived<Activation> activation{};     // of the feed-forward: gelu, in an encoder-decoder relu
+  bool gated = false;                   // the feed-forward is c_proj(f(gate) * up), with gate | up from c_fc
+  double logit_softcap = 0;             // logits z become softcap tanh(z / softcap); 0: they stay
 
   bool operator==(const TransformerConfig&) const = default;
 };
@@ -65,7 +93,7 @@ struct TransformerConfig {
 TransformerConfig with_defaults(TransformerConfig config);
 
 /// with_defaults() for a model of this kind. Throws Error for a configuration that describes no model: heads that do not divide the width,
-/// sizes below 1, dropout outside of [0, 1), no vocab_size.
+/// sizes below 1, dropout outside of [0, 1), no vocab_size, and the like.
 TransformerConfig checked(TransformerConfig config, ModelKind kind);
 
 // Standard deviations of initial weights. For a GPT those of GPT-2: 0.02, and 0.02 / sqrt(2 n_layer) for the last layer of a branch. For an

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "autograd/base/bf16.h"
 #include "autograd/base/index.h"
 #include "autograd/base/philox.h"
 
@@ -25,8 +26,12 @@ struct HeadsOut {
 ///
 /// Query i of batch b sees the keys of a half-open interval: [key_begin[b, i], key_end[b, i]) if these are given, and, if causal, only
 /// keys up to query_offset + i. A query that sees no key gives 0.
+///
+/// Grouped queries (Ainslie et al., arXiv 2305.13245): there may be fewer heads of keys and values than of queries. Then each serves a
+/// group of heads of queries that follow each other.
 struct AttentionShape {
   index batch = 0, heads = 0, queries = 0, keys = 0, head_size = 0;
+  index key_heads = 0;  // of keys and values; divides heads. 0: as many as heads
   double scale = 1;
   bool causal = false;
   index query_offset = 0;                   // the key at the same position as query 0
@@ -35,17 +40,24 @@ struct AttentionShape {
   double dropout = 0;                       // probability that a weight becomes 0
   RandomStream stream{};
   index first_batch = 0;  // number of batch 0 in the step's whole batch
+
+  constexpr index heads_of_keys() const { return key_heads == 0 ? heads : key_heads; }
+  /// Heads of queries for each head of keys.
+  constexpr index group() const { return heads / heads_of_keys(); }
 };
 
 /// y = softmax(scale q k^T) v for each head, in tiles with an online softmax, without a (queries, keys) matrix (Milakov and Gimelshein,
 /// arXiv 1805.02867; Dao et al., arXiv 2205.14135). Saves log2 of the sum of e^score for each query, +inf if it sees no key. Tensors are
-/// stored as Operand. Computations, and the saved sums, are in Sum.
+/// stored as Operand. Computations, and the saved sums, are in Sum. With a rotation (kernels/rotation.h), queries and keys are rotated as
+/// they are read: query i, or key j, by its row i, or j.
 template <class Operand, class Sum = Operand>
 struct AttentionForward {
   AttentionShape shape;
   Heads<const Operand> q, k, v;
   Heads<Operand> y;
-  Sum* log2_sum = nullptr;  // (batch, heads, queries)
+  Sum* log2_sum = nullptr;          // (batch, heads, queries)
+  const Sum* q_rotation = nullptr;  // (queries, head_size), or null: none
+  const Sum* k_rotation = nullptr;  // (keys, head_size), or null: none
 };
 template <class Operand, class Sum = Operand>
 void attention_forward(const AttentionForward<Operand, Sum>& p);
@@ -57,9 +69,24 @@ struct AttentionBackward {
   Heads<const Operand> q, k, v, y, dy;
   const Sum* log2_sum = nullptr;  // (batch, heads, queries)
   HeadsOut<Operand> dq{}, dk{}, dv{};
+  const Sum* q_rotation = nullptr;  // as in forward
+  const Sum* k_rotation = nullptr;
 };
 template <class Operand, class Sum = Operand>
 void attention_backward(const AttentionBackward<Operand, Sum>& p);
+
+/// Copies rows of heads, rotated: row t by row t of `rotation`.
+template <class T>
+struct RotateHeads {
+  index rows = 0, heads = 0, head_size = 0;
+  const T* from = nullptr;
+  index from_stride = 0;                  // from row to row
+  const Computed<T>* rotation = nullptr;  // (rows, head_size)
+  T* to = nullptr;
+  index to_stride = 0;
+};
+template <class T>
+void rotate_heads(const RotateHeads<T>& p);
 
 /// The element of the stream that decides whether dropout drops the weight of (batch, head, query, key). Batches are counted in the step's
 /// whole batch. Four adjacent keys share one call of the generator.

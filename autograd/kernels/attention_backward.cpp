@@ -36,22 +36,19 @@ struct Chunks {
   }
 };
 
-/// The order in which chunks add to a head's dq: to each block of queries, one chunk after the other. A task waits at a block until the
-/// previous chunk has finished it. That chunk's task was begun earlier, so it does not wait for this one.
+/// The order in which tasks add to what they share: to each block of a head's dq, one chunk of keys after the other; to a chunk's dk and
+/// dv, one head of a group after the other. A task waits until another one, which was begun before it, has come as far as it needs.
 class Turns {
  public:
-  Turns(index heads, index chunks) : chunks_(chunks), finished_(heads * chunks) {
-    for (index i = 0; i < heads * chunks; ++i) {
-      new (finished_ + i) Count;
+  /// Memory for `tasks` tasks; none where nothing is shared.
+  explicit Turns(index tasks) : done_(tasks) {
+    for (index i = 0; i < tasks; ++i) {
+      new (done_ + i) Count;
     }
   }
-  /// Returns when the previous chunk has finished the block; or throws, if that will not happen because a tile of the loop has thrown.
-  void wait(index head, index chunk, index block) const {
-    if (chunk == 0) {
-      return;
-    }
-    const std::atomic<index>& previous = finished_[head * chunks_ + chunk - 1].blocks;
-    for (int spins = 0; previous.load(std::memory_order_acquire) <= block;) {
+  /// Returns when a task has done `steps` of its steps; or throws, if that will not happen because a tile of the loop has thrown.
+  void wait(index task, index steps) const {
+    for (int spins = 0; done_[task].steps.load(std::memory_order_acquire) < steps;) {
       require(!parallel_loop_failed(), "attention: another part of backward failed");
       if (spins < kSpins) {
         ++spins;
@@ -60,17 +57,14 @@ class Turns {
       }
     }
   }
-  void finish(index head, index chunk, index block) {
-    finished_[head * chunks_ + chunk].blocks.store(block + 1, std::memory_order_release);
-  }
+  void tell(index task, index steps) { done_[task].steps.store(steps, std::memory_order_release); }
 
  private:
   static constexpr int kSpins = 1000;
   struct alignas(64) Count {  // a cache line each
-    std::atomic<index> blocks = 0;
+    std::atomic<index> steps = 0;
   };
-  index chunks_;
-  Scratch<Count> finished_;
+  Scratch<Count> done_;
 };
 
 /// A block of queries as backward reads it.
@@ -100,8 +94,8 @@ struct QueryBlock {
     const index width = round_up(s.head_size, kLanes<T>);
     const index count = std::min(kBlock, s.queries - query);
     const index columns = round_up(count, kLanes<T>);
-    gather(p.q, s, b, h, query, count, columns, q);
-    gather(p.dy, s, b, h, query, count, columns, dy);
+    gather(p.q, s, p.q_rotation, b, h, query, count, columns, q);
+    gather<Operand, T>(p.dy, s, nullptr, b, h, query, count, columns, dy);
     tile_transpose(columns, width, static_cast<T>(s.scale * std::numbers::log2e), q, width, q_t, kBlock);
     tile_transpose(columns, width, T(1), dy, width, dy_t, kBlock);
     std::fill_n(log2_sum, kBlock, kInfinity<T>);
@@ -156,17 +150,32 @@ void weigh_again(const Part& part, T* scores, T* ds, const T* keep, const QueryB
   }
 }
 
-/// What all tasks share.
+/// What all tasks share. Task (head, chunk) has number chunk * heads + head; its steps are the blocks of queries, and then dk and dv.
 template <class T>
 struct Shared {
   Chunks chunks;
+  index heads;      // of all batches
   T* query_blocks;  // (heads, blocks): copies of the queries; null: each task makes its own
   T* dq;            // (heads, queries, width): dq / scale of the chunks so far; null: one chunk has all keys
-  Turns* turns;     // null: one chunk has all keys
+  T* dk;            // (heads of keys, keys, width): dk / scale of the group's heads so far; null: each head has keys of its own
+  T* dv;            // the same for dv
+  Turns* turns;
+  index task(index head, index chunk) const { return chunk * heads + head; }
 };
 
+/// Adds a task's dk or dv (count, width) to that of the heads of its group before it. The result is in `own` too.
+template <class T>
+void add_to_group(bool first, index count, T* own, T* of_group) {
+  for (index i = 0; i < count; i += kLanes<T>) {  // rows are whole vectors
+    const Vec<T> sum = first ? simd::load(own + i) : simd::load(of_group + i) + simd::load(own + i);
+    simd::store(own + i, sum);
+    simd::store(of_group + i, sum);
+  }
+}
+
 /// One chunk of the keys of one head: computes dk and dv of these keys, and adds their part to dq / scale, for the blocks of queries that
-/// see one of them. The last chunk writes dq. With weights w, dw = dy v^T and, for each query, delta = <dy, y>:
+/// see one of them. The last chunk writes dq, and the last head of a group dk and dv. With weights w, dw = dy v^T and, for each query,
+/// delta = <dy, y>:
 ///   dv = w^T dy,  ds = w (dw - delta),  dq = scale ds k,  dk = scale ds^T q
 template <class Operand, class T>
 void backward_chunk(const AttentionBackward<Operand, T>& p, const Shared<T>& shared, index head, index chunk) {
@@ -177,8 +186,9 @@ void backward_chunk(const AttentionBackward<Operand, T>& p, const Shared<T>& sha
   const index width = m.width;
   const index first = chunk * shared.chunks.keys;
   const index held = std::min(shared.chunks.keys, s.keys - first);
-  gather(p.k, s, b, h, first, held, held, m.k);
-  gather(p.v, s, b, h, first, held, held, m.v);
+  const index key_head = h / s.group();
+  gather(p.k, s, p.k_rotation, b, key_head, first, held, held, m.k);
+  gather<Operand, T>(p.v, s, nullptr, b, key_head, first, held, held, m.v);
   std::fill_n(m.dk, held * width, T(0));
   std::fill_n(m.dv, held * width, T(0));
   const index blocks = ceil_div(s.queries, kBlock);
@@ -190,10 +200,10 @@ void backward_chunk(const AttentionBackward<Operand, T>& p, const Shared<T>& sha
     if (chunk == 0) {
       std::fill_n(dq, count * width, T(0));
     }
-    bool is_my_turn = shared.turns == nullptr;
+    bool is_my_turn = chunk == 0;
     const auto take_turn = [&] {
       if (!is_my_turn) {
-        shared.turns->wait(head, chunk, block);
+        shared.turns->wait(shared.task(head, chunk - 1), block + 1);
         is_my_turn = true;
       }
     };
@@ -266,13 +276,26 @@ void backward_chunk(const AttentionBackward<Operand, T>& p, const Shared<T>& sha
     }
     take_turn();
     if (chunk == shared.chunks.count - 1) {
-      scatter(p.dq, s, b, h, query, count, dq, static_cast<T>(s.scale));
+      scatter(p.dq, s, p.q_rotation, b, h, query, count, dq, static_cast<T>(s.scale));
     } else {
-      shared.turns->finish(head, chunk, block);
+      shared.turns->tell(shared.task(head, chunk), block + 1);
     }
   }
-  scatter(p.dk, s, b, h, first, held, m.dk, static_cast<T>(s.scale));
-  scatter(p.dv, s, b, h, first, held, m.dv, T(1));
+  if (shared.dk != nullptr) {
+    const index in_group = h % s.group();
+    if (in_group > 0) {
+      shared.turns->wait(shared.task(head - 1, chunk), blocks + 1);
+    }
+    const index at = ((b * s.heads_of_keys() + key_head) * s.keys + first) * width;
+    add_to_group(in_group == 0, held * width, m.dk, shared.dk + at);
+    add_to_group(in_group == 0, held * width, m.dv, shared.dv + at);
+    shared.turns->tell(shared.task(head, chunk), blocks + 1);
+    if (in_group < s.group() - 1) {
+      return;
+    }
+  }
+  scatter(p.dk, s, p.k_rotation, b, key_head, first, held, m.dk, static_cast<T>(s.scale));
+  scatter<Operand, T>(p.dv, s, nullptr, b, key_head, first, held, m.dv, T(1));
 }
 
 }  // namespace
@@ -286,16 +309,24 @@ void attention_backward(const AttentionBackward<Operand, T>& p) {
   const index blocks = ceil_div(s.queries, kBlock);
   const index block_size = QueryBlock<T>::size(width);
   const bool one = chunks.count == 1;
+  const index grouped = s.group() == 1 ? 0 : s.batch * s.heads_of_keys() * s.keys * width;
   const Scratch<T> dq(one ? 0 : heads * s.queries * width);
   const Scratch<T> query_blocks(one ? 0 : heads * blocks * block_size);
-  Turns turns(one ? 0 : heads, chunks.count);
+  const Scratch<T> dk(grouped), dv(grouped);
+  Turns turns(one && grouped == 0 ? 0 : heads * chunks.count);
   if (!one) {
     parallel_for(heads * blocks, Work::elements(heads * blocks * block_size), [&](index task) {
       const index head = task / blocks;
       QueryBlock<T>(width, query_blocks + task * block_size).fill(p, head / s.heads, head % s.heads, task % blocks * kBlock);
     });
   }
-  const Shared<T> shared{chunks, one ? nullptr : query_blocks.data(), one ? nullptr : dq.data(), one ? nullptr : &turns};
+  const Shared<T> shared{.chunks = chunks,
+                         .heads = heads,
+                         .query_blocks = one ? nullptr : query_blocks.data(),
+                         .dq = one ? nullptr : dq.data(),
+                         .dk = grouped == 0 ? nullptr : dk.data(),
+                         .dv = dv.data(),
+                         .turns = &turns};
   parallel_for_uneven(
       heads * chunks.count, work_of(s, 5),
       [&] {

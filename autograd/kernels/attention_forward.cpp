@@ -15,9 +15,10 @@ namespace {
 
 using namespace attention_tiles;
 
-/// Copies of the rows of all heads, contiguous, (B, H, rows, width). They are made once if several tasks read them.
+/// Copies of the rows of all heads of keys or values, contiguous, (B, heads, rows, width). They are made once if several tasks read them.
 template <class T>
 struct GatheredHeads {
+  const T* rotation;        // of the rows, or null
   const T* data = nullptr;  // null: each task gathers what it needs
   index rows = 0, width = 0;
 
@@ -25,25 +26,26 @@ struct GatheredHeads {
   template <class Operand>
   const T* at(const Heads<const Operand>& heads, const AttentionShape& s, index b, index h, index first, index count, T* own) const {
     if (data != nullptr) {
-      return data + ((b * s.heads + h) * rows + first) * width;
+      return data + ((b * s.heads_of_keys() + h) * rows + first) * width;
     }
-    gather(heads, s, b, h, first, count, count, own);
+    gather(heads, s, rotation, b, h, first, count, count, own);
     return own;
   }
 };
 
 /// Gathers the heads to `to`.
 template <class Operand, class T>
-GatheredHeads<T> gather_heads(const Heads<const Operand>& heads, const AttentionShape& s, index rows, T* to) {
+GatheredHeads<T> gather_heads(const Heads<const Operand>& heads, const AttentionShape& s, const T* rotation, index rows, T* to) {
   const index width = round_up(s.head_size, kLanes<T>);
   const index blocks = ceil_div(rows, kBlock);
-  parallel_for(s.batch * s.heads * blocks, Work::elements(s.batch * s.heads * rows * width), [&](index task) {
+  const index all = s.batch * s.heads_of_keys();
+  parallel_for(all * blocks, Work::elements(all * rows * width), [&](index task) {
     const index head = task / blocks;
     const index first = task % blocks * kBlock;
     const index count = std::min(kBlock, rows - first);
-    gather(heads, s, head / s.heads, head % s.heads, first, count, count, to + (head * rows + first) * width);
+    gather(heads, s, rotation, head / s.heads_of_keys(), head % s.heads_of_keys(), first, count, count, to + (head * rows + first) * width);
   });
-  return {to, rows, width};
+  return {rotation, to, rows, width};
 }
 
 /// This thread's memory for forward_block().
@@ -105,7 +107,8 @@ void forward_block(const AttentionForward<Operand, T>& p, const GatheredHeads<T>
   const ForwardMemory<T> m(s);
   const index width = m.width;
   const Intervals<T> see(s, b, query, count);
-  gather(p.q, s, b, h, query, count, see.columns, m.q);
+  const index key_head = h / s.group();
+  gather(p.q, s, p.q_rotation, b, h, query, count, see.columns, m.q);
   tile_transpose(see.columns, width, static_cast<T>(s.scale * std::numbers::log2e), m.q, width, m.q_t, kBlock);
   std::fill_n(m.y, count * width, T(0));
   Sums<T> sums;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as far as it is used
@@ -115,8 +118,8 @@ void forward_block(const AttentionForward<Operand, T>& p, const GatheredHeads<T>
   for (index key = see.whole.any_begin / kBlock * kBlock; key < see.whole.any_end; key += kBlock) {
     const index keys = std::min(kBlock, s.keys - key);
     const Seen<T> seen(see, key, keys);
-    const T* k = all_k.at(p.k, s, b, h, key, keys, m.k);
-    const T* v = all_v.at(p.v, s, b, h, key, keys, m.v);
+    const T* k = all_k.at(p.k, s, b, key_head, key, keys, m.k);
+    const T* v = all_v.at(p.v, s, b, key_head, key, keys, m.v);
     seen.by_keys([&](const Part& part) {
       tile_gemm<T>({.m = part.keys,
                     .n = part.queries,
@@ -162,7 +165,7 @@ void forward_block(const AttentionForward<Operand, T>& p, const GatheredHeads<T>
       std::fill_n(m.y + i * width, width, T(0));
     }
     const HeadsOut<Operand> out{p.y};
-    scatter(out, s, b, h, query + i, 1, m.y + i * width, sums.total[i] == T(0) ? T(0) : 1 / sums.total[i]);
+    scatter<Operand, T>(out, s, nullptr, b, h, query + i, 1, m.y + i * width, sums.total[i] == T(0) ? T(0) : 1 / sums.total[i]);
   }
 }
 
@@ -172,19 +175,19 @@ template <class Operand, class T>
 void attention_forward(const AttentionForward<Operand, T>& p) {
   const AttentionShape& s = p.shape;
   if constexpr (std::is_same_v<Operand, T>) {
-    if (is_one_query(s)) {
+    if (is_one_query(s) && p.k_rotation == nullptr) {
       attention_one_query(p);
       return;
     }
   }
   const index blocks = ceil_div(s.queries, kBlock);
   const index heads = s.batch * s.heads;
-  GatheredHeads<T> k, v;
-  const index gathered = blocks > 1 ? heads * s.keys * round_up(s.head_size, kLanes<T>) : 0;
+  GatheredHeads<T> k{p.k_rotation}, v{nullptr};
+  const index gathered = blocks > 1 ? s.batch * s.heads_of_keys() * s.keys * round_up(s.head_size, kLanes<T>) : 0;
   const Scratch<T> own_k(gathered), own_v(gathered);
   if (blocks > 1) {
-    k = gather_heads(p.k, s, s.keys, own_k.data());
-    v = gather_heads(p.v, s, s.keys, own_v.data());
+    k = gather_heads(p.k, s, p.k_rotation, s.keys, own_k.data());
+    v = gather_heads<Operand, T>(p.v, s, nullptr, s.keys, own_v.data());
   }
   parallel_for_uneven(
       heads * blocks, work_of(s, 2), [&] { ForwardMemory<T>{s}; },
@@ -197,6 +200,19 @@ void attention_forward(const AttentionForward<Operand, T>& p) {
       });
 }
 
+template <class T>
+void rotate_heads(const RotateHeads<T>& p) {
+  parallel_for(p.rows, Work::elements(p.rows * p.heads * p.head_size), [&](index row) {
+    for (index h = 0; h < p.heads; ++h) {
+      rotate_head(p.head_size, p.from + row * p.from_stride + h * p.head_size, p.rotation + row * p.head_size,
+                  p.to + row * p.to_stride + h * p.head_size);
+    }
+  });
+}
+
+template void rotate_heads(const RotateHeads<float>&);
+template void rotate_heads(const RotateHeads<double>&);
+template void rotate_heads(const RotateHeads<bf16>&);
 template void attention_forward(const AttentionForward<float>&);
 template void attention_forward(const AttentionForward<double>&);
 template void attention_forward(const AttentionForward<float, double>&);

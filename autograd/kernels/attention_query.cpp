@@ -74,9 +74,9 @@ Vec<T> scores_of(const AttentionShape& s, const T* q, const T* k, const T* v, in
   return scores;
 }
 
-/// Keys begin to end of a batch, all heads.
+/// Keys begin to end of a batch, all heads. q: the queries of its heads.
 template <class T>
-void one_group(const AttentionForward<T>& p, index b, index begin, index end, const Parts<T>& parts, index part) {
+void one_group(const AttentionForward<T>& p, const T* q, index b, index begin, index end, const Parts<T>& parts, index part) {
   const AttentionShape& s = p.shape;
   const index size = s.head_size;
   T* highest = parts.highest(part);
@@ -89,7 +89,8 @@ void one_group(const AttentionForward<T>& p, index b, index begin, index end, co
     const T* k = p.k.data + b * p.k.batch_stride + key * p.k.row_stride;
     const T* v = p.v.data + b * p.v.batch_stride + key * p.v.row_stride;
     for (index h = 0; h < s.heads; ++h) {
-      const Vec<T> scores = scores_of(s, p.q.data + b * p.q.batch_stride + h * size, k + h * size, v + h * size, p.k.row_stride, count);
+      const index of_keys = h / s.group() * size;
+      const Vec<T> scores = scores_of(s, q + h * size, k + of_keys, v + of_keys, p.k.row_stride, count);
       const T top = std::max(highest[h], simd::max<T>(scores));
       const T base = top == -kInfinity<T> ? T(0) : top;  // no key seen so far: 2^(-inf - 0) = 0
       const Vec<T> weights = simd::exp2_of_negative(scores - base);
@@ -102,7 +103,7 @@ void one_group(const AttentionForward<T>& p, index b, index begin, index end, co
         T* y = parts.y(part) + d;
         Vec<T> mixed = factor * simd::load(y, lanes);
         for (index j = 0; j < count; ++j) {
-          mixed += w[j] * simd::load(v + j * p.v.row_stride + d, lanes);
+          mixed += w[j] * simd::load(v + j * p.v.row_stride + d - h * size + of_keys, lanes);
         }
         simd::store(y, mixed, lanes);
       });
@@ -151,10 +152,24 @@ void attention_one_query(const AttentionForward<T>& p) {
   const index groups = std::max<index>(ceil_div(s.keys, kGroup), 1);
   const Parts<T> parts(s, s.batch * groups);
   const index width = s.heads * s.head_size;
-  parallel_for(s.batch * groups, Work::elements(s.batch * s.keys * width), [&](index task) {
-    const Interval see(s, task / groups);
+  const Scratch<T> rotated(p.q_rotation != nullptr ? s.batch * width : 0);
+  Heads<const T> q = p.q;
+  if (p.q_rotation != nullptr) {
+    for (index b = 0; b < s.batch; ++b) {
+      rotate_heads<T>({.rows = 1,
+                       .heads = s.heads,
+                       .head_size = s.head_size,
+                       .from = p.q.data + b * p.q.batch_stride,
+                       .rotation = p.q_rotation,
+                       .to = rotated + b * width});
+    }
+    q = {rotated, width, width};
+  }
+  parallel_for(s.batch * groups, Work::elements(s.batch * s.keys * s.heads_of_keys() * s.head_size), [&](index task) {
+    const index b = task / groups;
+    const Interval see(s, b);
     const index begin = task % groups * kGroup;
-    one_group(p, task / groups, std::max(begin, see.first), std::min(begin + kGroup, see.last), parts, task);
+    one_group(p, q.data + b * q.batch_stride, b, std::max(begin, see.first), std::min(begin + kGroup, see.last), parts, task);
   });
   parallel_for(s.batch, Work::elements(s.batch * groups * width), [&](index b) { add_parts(p, b, parts, b * groups, groups); });
 }

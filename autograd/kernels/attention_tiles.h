@@ -8,6 +8,7 @@
 #include "autograd/base/simd.h"
 #include "autograd/kernels/attention.h"
 #include "autograd/kernels/elementwise.h"
+#include "autograd/kernels/rotation.h"
 
 // What attention forward and backward share. Tiles of scores are transposed, (keys, queries): a row is one key against a block of queries,
 // so maxima and sums over keys are vertical vector operations. Rows of heads lie far apart in memory, often in the same sets of a cache, so
@@ -36,12 +37,18 @@ T* head_at(const Heads<T>& heads, const AttentionShape& s, index b, index h) {
 }
 
 /// Copies `count` rows of a head to `to` (rows, width), and fills the other rows with zeros. Each row is padded with zeros to whole
-/// vectors.
+/// vectors. rotation: (.., head_size) or null; row i of the head is rotated by its row i.
 template <class Operand, class T>
-void gather(const Heads<const Operand>& heads, const AttentionShape& s, index b, index h, index first, index count, index rows, T* to) {
+void gather(const Heads<const Operand>& heads, const AttentionShape& s, const T* rotation, index b, index h, index first, index count,
+            index rows, T* to) {
   const Operand* from = head_at(heads, s, b, h) + first * heads.row_stride;
   const index width = round_up(s.head_size, kLanes<T>);
   for (index row = 0; row < count; ++row) {
+    if (rotation != nullptr) {
+      rotate_head(s.head_size, from + row * heads.row_stride, rotation + (first + row) * s.head_size, to + row * width);
+      std::fill(to + row * width + s.head_size, to + (row + 1) * width, T(0));
+      continue;
+    }
     simd::for_vectors<T>(0, s.head_size, [&](index d, auto lanes) {
       simd::store(to + row * width + d, simd::load_as<T>(from + row * heads.row_stride + d, lanes));
     });
@@ -49,20 +56,26 @@ void gather(const Heads<const Operand>& heads, const AttentionShape& s, index b,
   std::fill_n(to + count * width, (rows - count) * width, T(0));
 }
 
-/// The reverse: writes `count` rows, multiplied by a factor, to a head.
+/// The reverse: writes `count` rows, multiplied by a factor and rotated back, to a head.
 template <class Operand, class T>
-void scatter(const HeadsOut<Operand>& out, const AttentionShape& s, index b, index h, index first, index count, const T* rows, T factor) {
+void scatter(const HeadsOut<Operand>& out, const AttentionShape& s, const T* rotation, index b, index h, index first, index count,
+             const T* rows, T factor) {
   if (out.at.data == nullptr) {
     return;
   }
   Operand* to = head_at(out.at, s, b, h) + first * out.at.row_stride;
   const index width = round_up(s.head_size, kLanes<T>);
   for (index row = 0; row < count; ++row) {
-    simd::for_vectors<T>(0, s.head_size, [&](index d, auto lanes) {
+    const auto put = [&](index d, Vec<T> value, auto lanes) {
       Operand* place = to + row * out.at.row_stride + d;
       const Vec<T> before = out.add ? simd::load_as<T>(place, lanes) : Vec<T>{};
-      simd::store_as<T>(place, before + factor * simd::load(rows + row * width + d), lanes);
-    });
+      simd::store_as<T>(place, before + value, lanes);
+    };
+    if (rotation != nullptr) {
+      rotate_back(s.head_size, rows + row * width, rotation + (first + row) * s.head_size, factor, put);
+      continue;
+    }
+    simd::for_vectors<T>(0, s.head_size, [&](index d, auto lanes) { put(d, factor * simd::load(rows + row * width + d), lanes); });
   }
 }
 

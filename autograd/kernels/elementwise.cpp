@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "autograd/base/exp.h"
@@ -59,6 +60,32 @@ struct Relu {
   static Vec<T> slope(Vec<T> x, T) { return x > T(0) ? simd::broadcast(T(1)) : simd::broadcast(T(0)); }
 };
 
+/// max(x, 0)^2 (So et al., arXiv 2109.08668).
+template <class T>
+struct Relu2 {
+  static Vec<T> value(Vec<T> x, T) { return Relu<T>::value(x, T(0)) * x; }
+  static Vec<T> slope(Vec<T> x, T) { return T(2) * Relu<T>::value(x, T(0)); }
+};
+
+/// x / (1 + e^-x).
+template <class T>
+struct Silu {
+  // x is clamped, so that infinities do not meet: for the value at the lowest finite number, for the slope where e^-x is still finite.
+  static Vec<T> not_below(Vec<T> x, T low) { return simd::max<T>(simd::broadcast(low), x); }  // NaN stays NaN
+  static Vec<T> value(Vec<T> x, T) {
+    const Vec<T> above = not_below(x, std::numeric_limits<T>::lowest());
+    return above / (T(1) + simd::exp(-above));
+  }
+  /// With e = e^-x and s = 1 / (1 + e), it is s (1 + x (1 - s)), and 1 - s = e s keeps its digits.
+  static Vec<T> slope(Vec<T> x, T) {
+    constexpr T kHigh = std::numeric_limits<T>::max();
+    const Vec<T> near = simd::min<T>(simd::broadcast(kHigh), not_below(x, sizeof(T) == sizeof(float) ? T(-87) : T(-700)));
+    const Vec<T> e = simd::exp(-near);
+    const Vec<T> s = T(1) / (T(1) + e);
+    return s * (T(1) + near * (e * s));
+  }
+};
+
 template <class T>
 struct Sigmoid {
   static Vec<T> value(Vec<T> x, T) { return T(1) / (T(1) + simd::exp(-x)); }  // e^-x may be infinite: 0
@@ -110,6 +137,8 @@ void with_function(Function function, F&& f) {
   switch (function) {
     case Function::gelu: return f(Gelu<T>{});
     case Function::relu: return f(Relu<T>{});
+    case Function::relu2: return f(Relu2<T>{});
+    case Function::silu: return f(Silu<T>{});
     case Function::sigmoid: return f(Sigmoid<T>{});
     case Function::tanh: return f(Tanh<T>{});
     case Function::exp: return f(Exp<T>{});
@@ -188,6 +217,49 @@ void map_backward(const Map<T>& p) {
   with_function<C>(p.function, [&](auto f) {
     for_all<C>(p.n, [&](index at, auto lanes) {
       put(p.dx, at, simd::load_as<C>(p.dy + at, lanes) * f.slope(simd::load_as<C>(p.x + at, lanes, C(1)), p.exponent), lanes);
+    });
+  });
+}
+
+namespace {
+
+/// Calls f(index of a gate in x, index of its result, lanes) for all vectors. The gate's partner is p.cols further.
+template <class C, class T, class F>
+void for_gates(const Gated<T>& p, F&& f) {
+  const index rows_in_block = std::max<index>(1, kBlock / std::max<index>(p.cols, 1));
+  parallel_blocks(p.rows, rows_in_block, Work::elements(p.rows * p.cols), [&](index begin, index end) {
+    for (index row = begin; row < end; ++row) {
+      simd::for_vectors<C>(0, p.cols, [&](index at, auto lanes) { f(2 * row * p.cols + at, row * p.cols + at, lanes); });
+    }
+  });
+}
+
+}  // namespace
+
+template <class T>
+void gated_forward(const Gated<T>& p) {
+  using C = Computed<T>;
+  with_function<C>(p.function, [&](auto f) {
+    for_gates<C>(p, [&](index gate, index at, auto lanes) {
+      const Vec<C> open = f.value(simd::load_as<C>(p.x + gate, lanes), C(0));
+      simd::store_as<C>(p.y + at, open * simd::load_as<C>(p.x + gate + p.cols, lanes), lanes);
+    });
+  });
+}
+
+template <class T>
+void gated_backward(const Gated<T>& p) {
+  if (!p.dx) {
+    return;
+  }
+  using C = Computed<T>;
+  with_function<C>(p.function, [&](auto f) {
+    for_gates<C>(p, [&](index gate, index at, auto lanes) {
+      const Vec<C> x = simd::load_as<C>(p.x + gate, lanes);
+      const Vec<C> dy = simd::load_as<C>(p.dy + at, lanes);
+      const Vec<C> dgate = dy * simd::load_as<C>(p.x + gate + p.cols, lanes) * f.slope(x, C(0));
+      put(p.dx, gate + p.cols, dy * f.value(x, C(0)), lanes);
+      put(p.dx, gate, dgate, lanes);
     });
   });
 }
@@ -294,6 +366,8 @@ void dropout(const Dropout<X, Y>& p) {
 #define DIKKAT_INSTANTIATE(T)                                    \
   template void map_forward<T>(const Map<T>&);                   \
   template void map_backward<T>(const Map<T>&);                  \
+  template void gated_forward<T>(const Gated<T>&);               \
+  template void gated_backward<T>(const Gated<T>&);              \
   template void add_forward<T>(const Binary<T>&);                \
   template void multiply_forward<T>(const Binary<T>&);           \
   template void multiply_backward<T>(const Binary<T>&);          \
@@ -308,6 +382,8 @@ DIKKAT_INSTANTIATE(double)
 #undef DIKKAT_INSTANTIATE
 template void map_forward<bf16>(const Map<bf16>&);
 template void map_backward<bf16>(const Map<bf16>&);
+template void gated_forward<bf16>(const Gated<bf16>&);
+template void gated_backward<bf16>(const Gated<bf16>&);
 template void sum_rows<bf16>(index, index, const bf16*, GradOut<float>);
 template void dropout(const Dropout<bf16>&);
 template void dropout(const Dropout<float, bf16>&);

@@ -7,7 +7,7 @@
 namespace dikkat::kernels {
 
 /// y = f(x), element by element.
-enum class Function { gelu, relu, sigmoid, tanh, exp, log, power };
+enum class Function { gelu, relu, relu2, silu, sigmoid, tanh, exp, log, power };
 
 template <class T>
 struct Map {
@@ -25,6 +25,22 @@ void map_forward(const Map<T>& p);
 /// Let f = <dy, y>. Writes df/dx.
 template <class T>
 void map_backward(const Map<T>& p);
+
+/// y = f(gate) * up, where a row of x is gate | up (Shazeer, arXiv 2002.05202).
+template <class T>
+struct Gated {
+  Function function = Function::silu;
+  index rows = 0, cols = 0;
+  const T* x = nullptr;   // (rows, 2 cols)
+  const T* dy = nullptr;  // (rows, cols), backward only
+  T* y = nullptr;         // (rows, cols), forward only
+  GradOut<T> dx{};        // (rows, 2 cols), backward only
+};
+template <class T>
+void gated_forward(const Gated<T>& p);
+/// Let f = <dy, y>. Writes df/dx.
+template <class T>
+void gated_backward(const Gated<T>& p);
 
 /// y = a + b or a * b. b is (rows, cols) as a is; or, if `repeat_b`, one row (cols) that is used for all rows of a.
 template <class T>

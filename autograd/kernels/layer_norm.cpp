@@ -74,7 +74,13 @@ void layer_norm_forward(const LayerNormForward<T, B, Y>& p) {
     for (index row = begin; row < end; ++row) {
       const T* x = (p.residual != nullptr ? p.sum : p.x) + row * cols;
       Y* y = p.y + row * cols;
-      const T mean = (p.residual != nullptr ? add_row(p, row, p.sum + row * cols) : sum_of_row(cols, x)) / static_cast<T>(cols);
+      T total{};
+      if (p.residual != nullptr) {
+        total = add_row(p, row, p.sum + row * cols);
+      } else if (p.centre) {
+        total = sum_of_row(cols, x);
+      }
+      const T mean = p.centre ? total / static_cast<T>(cols) : T(0);
 
       Chains<T> squares;
       for_chains<T>(cols, [&](index at, auto lanes, int chain) {
@@ -91,13 +97,16 @@ void layer_norm_forward(const LayerNormForward<T, B, Y>& p) {
         }
         simd::store_as<T>(y + at, v, lanes);
       });
-      p.mean[row] = mean;
+      if (p.centre) {
+        p.mean[row] = mean;
+      }
       p.rstd[row] = rstd;
     }
   });
 }
 
 // With n = (x - mean) rstd and g = dy gamma:  dx = rstd (g - mean(g) - n mean(g n)),  dgamma = sum dy n,  dbeta = sum dy.
+// RMSNorm has no mean, and so no term mean(g).
 template <class T, class B, class Y>
 void layer_norm_backward(const LayerNormBackward<T, B, Y>& p) {
   const index tiles = ceil_div(p.rows, kSummedRows);
@@ -115,7 +124,7 @@ void layer_norm_backward(const LayerNormBackward<T, B, Y>& p) {
     for (index row = tile * kSummedRows; row < end; ++row) {
       const T* x = p.x + row * cols;
       const Y* dy = p.dy + row * cols;
-      const T mean = p.mean[row];
+      const T mean = p.mean != nullptr ? p.mean[row] : T(0);
       const T rstd = p.rstd[row];
 
       Chains<T> g_total, gn_total;
@@ -131,7 +140,7 @@ void layer_norm_backward(const LayerNormBackward<T, B, Y>& p) {
       if (!p.dx) {
         continue;
       }
-      const T g_mean = g_total.total() / static_cast<T>(cols);
+      const T g_mean = p.mean != nullptr ? g_total.total() / static_cast<T>(cols) : T(0);
       const T gn_mean = gn_total.total() / static_cast<T>(cols);
       T* dx = p.dx.data + row * cols;
       simd::for_vectors<T>(0, cols, [&](index at, auto lanes) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "autograd/base/denormals.h"
 #include "autograd/base/exp.h"
@@ -86,6 +87,17 @@ Vec<T> finite_or_zero(Vec<T> top) {
   return top == kLowest<T> ? Vec<T>{} : top;
 }
 
+/// Replaces columns `begin` to `end - 1` of `count` logits z, each `rows` long, by cap tanh(z / cap).
+template <class T>
+void cap_logits(T cap, T* logits, index count, index rows, index begin, index end) {
+  for (index v = 0; v < count; ++v) {
+    simd::for_vectors<T>(begin, end, [&](index at, auto lanes) {
+      T* own = logits + v * rows + at;
+      simd::store(own, cap * simd::tanh(simd::load(own, lanes) * (1 / cap)), lanes);
+    });
+  }
+}
+
 /// Replaces columns `begin` to `end - 1` of `count` logits, each `rows` long, by e^(logit - top).
 template <class T>
 void make_exponentials(const Workspace<T>& w, index tile, T* logits, index count, index rows, index begin, index end, bool with_gaps) {
@@ -153,20 +165,28 @@ template <class X, class T>
 void make_dlogits(const LinearCrossEntropy<X>& p, const Workspace<T>& w, index tile, T* logits, index count, index begin, index end) {
   const T share = static_cast<T>(p.label_smoothing / static_cast<double>(p.classes));
   const T rest = static_cast<T>(1 - p.label_smoothing);
+  const T cap = static_cast<T>(p.softcap);
   simd::for_vectors<T>(begin, end, [&](index at, auto lanes) {
     const Vec<T> slope = simd::load(w.slopes + at, lanes);
-    const Vec<T> in_row = simd::exp(simd::load(w.tops + tile * p.rows + at, lanes) - simd::load(w.row_tops + at, lanes));
+    const Vec<T> tile_top = simd::load(w.tops + tile * p.rows + at, lanes);
+    const Vec<T> in_row = simd::exp(tile_top - simd::load(w.row_tops + at, lanes));
     const Vec<T> factor = slope * (in_row / simd::load(w.row_sums + at, lanes, T(1)));
     for (index v = 0; v < count; ++v) {
       T* own = logits + v * p.rows + at;
-      const Vec<T> value = simd::load(own, lanes) * factor - share * slope;
+      const Vec<T> e = simd::load(own, lanes, T(1));
+      Vec<T> value = e * factor - share * slope;
+      if (cap != T(0)) {  // the slope of cap tanh(z / cap) is 1 - tanh^2
+        const Vec<T> t = (tile_top + simd::log2_of_positive(e) * std::numbers::ln2_v<T>)*(1 / cap);
+        value *= (T(1) - t) * (T(1) + t);
+      }
       simd::store(own, slope != T(0) ? value : Vec<T>{}, lanes);
     }
   });
   for (index row = begin; row < end; ++row) {
     const index class_in_tile = p.targets[row] - tile * kTile;
     if (w.slopes[row] != T(0) && 0 <= class_in_tile && class_in_tile < count) {
-      logits[class_in_tile * p.rows + row] -= w.slopes[row] * rest;
+      const T t = cap != T(0) ? w.of_target[row] / cap : T(0);
+      logits[class_in_tile * p.rows + row] -= w.slopes[row] * rest * (T(1) - t) * (T(1) + t);
     }
   }
 }
@@ -195,6 +215,9 @@ void linear_cross_entropy_forward(const LinearCrossEntropy<X>& p) {
                    .c = logits,
                    .ldc = p.rows});
     for_tiles(panel, p.rows, [&](index first, index count, index begin, index end) {
+      if (p.softcap != 0) {
+        cap_logits(static_cast<T>(p.softcap), logits + first * p.rows, count, p.rows, begin, end);
+      }
       for (index row = begin; row < end; ++row) {
         const index class_in_tile = p.targets[row] - panel.first - first;
         if (0 <= class_in_tile && class_in_tile < count) {

@@ -7,6 +7,9 @@
 
 namespace dikkat::kernels {
 
+/// The largest softcap. Backward recovers a logit from e^(logit - top), which then is a normal number in f32.
+inline constexpr double kMostSoftcap = 40;
+
 /// The losses of kernels/cross_entropy.h for logits = x weight^T. Logits are transposed, (classes, rows), and computed one panel of classes
 /// at a time. So `weight` is read once and in place, maxima and sums over classes are vertical vector operations, and a panel is still in
 /// cache when its exponentials are computed.
@@ -25,6 +28,7 @@ struct LinearCrossEntropy {
   const float* weights = nullptr;         // (rows), or null: 1 each
   double normaliser = 1;
   double label_smoothing = 0;         // in [0, 1)
+  double softcap = 0;                 // logits z become softcap tanh(z / softcap); 0: they stay. At most kMostSoftcap
   bool keep = true;                   // whether backward follows
   T* work = nullptr;                  // workspace of linear_cross_entropy_work() elements: written by forward, overwritten by backward
   T* losses = nullptr;                // (rows), forward only

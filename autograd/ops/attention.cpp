@@ -12,7 +12,17 @@
 namespace dikkat {
 namespace {
 
-using Operands = std::array<HeadColumns, 3>;
+/// Queries, keys and values, and how many columns each has.
+struct Operands {
+  HeadColumns of[3];
+  index columns[3];
+
+  Operands(const HeadColumns& q, const HeadColumns& k, const HeadColumns& v, const AttentionOptions& o)
+      : of{q, k, v}, columns{o.heads * o.head_size, key_columns(o), key_columns(o)} {}
+
+ private:
+  static index key_columns(const AttentionOptions& o) { return (o.key_heads == 0 ? o.heads : o.key_heads) * o.head_size; }
+};
 
 template <class T>
 kernels::Heads<T> heads_in(T* data, const HeadColumns& columns) {
@@ -33,18 +43,21 @@ struct Sharing {
   bool crossed = false;  // two of them overlap in part
 };
 
-Sharing sharing_of(const Operands& operands, Tensor x, index width) {
+Sharing sharing_of(const Operands& operands, Tensor x) {
   Sharing sharing;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (!same(operands[i].x, x)) {
+  for (int i = 0; i < 3; ++i) {
+    if (!same(operands.of[i].x, x)) {
       continue;
     }
-    sharing.columns += width;
-    for (std::size_t j = 0; j < i; ++j) {
-      if (same(operands[j].x, x)) {
-        const index apart = std::abs(operands[i].column - operands[j].column);
-        sharing.twice |= apart == 0;
-        sharing.crossed |= 0 < apart && apart < width;
+    const index begin = operands.of[i].column;
+    const index end = begin + operands.columns[i];
+    sharing.columns += end - begin;
+    for (int j = 0; j < i; ++j) {
+      if (same(operands.of[j].x, x)) {
+        const index other = operands.of[j].column;
+        const bool is_same = begin == other && operands.columns[i] == operands.columns[j];
+        sharing.twice |= is_same;
+        sharing.crossed |= !is_same && begin < other + operands.columns[j] && other < end;
       }
     }
   }
@@ -54,22 +67,22 @@ Sharing sharing_of(const Operands& operands, Tensor x, index width) {
 /// Gradients of operands that may lie in one tensor. If they are disjoint and fill it, they overwrite its gradient. Otherwise the gradient
 /// is set to zero, unless something has been written to it, and they add to it.
 template <class T>
-std::array<kernels::HeadsOut<T>, 3> gradients_of(const Operands& operands, index width, Gradients& g) {
+std::array<kernels::HeadsOut<T>, 3> gradients_of(const Operands& operands, Gradients& g) {
   std::array<kernels::HeadsOut<T>, 3> out;
   std::array<GradOut<T>, 3> whole;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const Tensor x = operands[i].x;
-    const std::size_t first = same(x, operands[0].x) ? 0 : same(x, operands[1].x) ? 1 : 2;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const Tensor x = operands.of[i].x;
+    const std::size_t first = same(x, operands.of[0].x) ? 0 : same(x, operands.of[1].x) ? 1 : 2;
     if (first == i) {
       whole[i] = g.into<T>(x);
-      const Sharing sharing = sharing_of(operands, x, width);
+      const Sharing sharing = sharing_of(operands, x);
       if (whole[i] && !whole[i].add && (sharing.twice || sharing.columns < x.shape()[2])) {
         kernels::fill<T>(x.size(), 0, whole[i]);
         whole[i].add = true;
       }
     }
     if (whole[first]) {
-      out[i] = {heads_in(whole[first].data, operands[i]), whole[first].add};
+      out[i] = {heads_in(whole[first].data, operands.of[i]), whole[first].add};
     }
   }
   return out;
@@ -77,15 +90,19 @@ std::array<kernels::HeadsOut<T>, 3> gradients_of(const Operands& operands, index
 
 /// The arguments of the kernel. Throws Error where operands and options do not fit.
 kernels::AttentionShape shape_of(const Operands& operands, const AttentionOptions& options) {
-  const auto& [q, k, v] = operands;
-  const index width = options.heads * options.head_size;
+  const auto& [q, k, v] = operands.of;
   require(options.heads >= 1 && options.head_size >= 1, "attention: ", options.heads, " heads of size ", options.head_size,
           ", expected 1 or more of each");
-  for (const HeadColumns& columns : operands) {
-    const Shape& shape = columns.x.shape();
-    require(shape.rank() == 3 && 0 <= columns.column && columns.column <= shape[2] - width, "attention: ", width, " columns from number ",
-            columns.column, " of ", shape, ", expected (batch, time, width) that contains them");
-    require(!sharing_of(operands, columns.x, width).crossed,
+  require(options.key_heads == 0 || (options.key_heads > 0 && options.heads % options.key_heads == 0), "attention: ", options.key_heads,
+          " heads of keys for ", options.heads, " of queries, expected a number that divides it");
+  for (int i = 0; i < 3; ++i) {
+    const Shape& shape = operands.of[i].x.shape();
+    const index column = operands.of[i].column;
+    require(shape.rank() == 3 && 0 <= column && column <= shape[2] - operands.columns[i], "attention: ", operands.columns[i],
+            " columns from number ", column, " of ", shape, ", expected (batch, time, width) that contains them");
+  }
+  for (const HeadColumns& columns : operands.of) {
+    require(!sharing_of(operands, columns.x).crossed,
             "attention: columns of two operands overlap in part, expected the same columns or disjoint ones");
   }
   const index batch = q.x.shape()[0];
@@ -101,6 +118,11 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
       require(0 <= key && key <= keys, "attention: key bound ", key, ", expected 0 to ", keys);
     }
   }
+  if (const Tensor rotation = options.rotation) {
+    require(rotation.shape() == Shape{queries, options.head_size} && queries == keys && options.head_size % 2 == 0,
+            "attention: rotation is ", rotation.shape(), " for ", queries, " queries and ", keys, " keys with heads of ", options.head_size,
+            ", expected as many queries as keys and a row for each, and an even size");
+  }
   require(0 <= options.dropout && options.dropout < 1, "attention: dropout ", options.dropout, ", expected 0 <= p < 1");
   require(options.cache == nullptr || !(options.key_begin || options.key_end),
           "attention: key bounds together with a cache, expected one of them");
@@ -111,6 +133,7 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
           .queries = queries,
           .keys = before + keys,
           .head_size = options.head_size,
+          .key_heads = options.key_heads,
           .scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(options.head_size))),
           .causal = options.causal,
           .query_offset = before + std::clamp(options.query_offset, -before - queries, keys),  // beyond these bounds it makes no difference
@@ -121,25 +144,39 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
           .first_batch = options.first_batch};
 }
 
-/// Appends keys and values to the cache. Throws Error where they do not fit.
+/// Row 0 of the angles of rotary positions, or null.
+template <class T>
+const Computed<T>* angles_of(const AttentionOptions& options) {
+  return options.rotation ? options.rotation.data<Computed<T>>() : nullptr;
+}
+
+/// Appends keys, rotated, and values to the cache. Throws Error where they do not fit.
 template <class T>
 void append(const AttentionCache& cache, const Operands& operands, const AttentionOptions& options) {
-  const Shape& shape = operands[1].x.shape();
-  const index width = options.heads * options.head_size;
+  const Shape& shape = operands.of[1].x.shape();
+  const index width = operands.columns[1];
   require(shape[0] <= cache.batch && shape[1] <= cache.max_positions - cache.length, "attention: ", shape[0], " batches of ", shape[1],
           " keys for a cache of ", cache.batch, " by ", cache.max_positions, " that has ", cache.length, ", expected room for them");
   require(cache.dtype == kDType<T>, "attention: the cache is ", cache.dtype, ", expected ", kDType<T>);
   for (index b = 0; b < shape[0]; ++b) {
     for (const bool is_value : {false, true}) {
-      const HeadColumns& columns = operands[is_value ? 2 : 1];
+      const HeadColumns& columns = operands.of[is_value ? 2 : 1];
       const auto from = heads_in(columns.x.data<T>(), columns);
-      kernels::copy_blocks<T>(
-          {.count = shape[1],
-           .width = width,
-           .from = from.data + b * from.batch_stride,
-           .from_stride = from.row_stride,
-           .to = {static_cast<T*>(cache.data) + (b * cache.max_positions + cache.length) * 2 * width + (is_value ? width : 0)},
-           .to_stride = 2 * width});
+      const T* rows = from.data + b * from.batch_stride;
+      T* to = static_cast<T*>(cache.data) + (b * cache.max_positions + cache.length) * 2 * width + (is_value ? width : 0);
+      if (options.rotation && !is_value) {
+        kernels::rotate_heads<T>({.rows = shape[1],
+                                  .heads = width / options.head_size,
+                                  .head_size = options.head_size,
+                                  .from = rows,
+                                  .from_stride = from.row_stride,
+                                  .rotation = angles_of<T>(options),
+                                  .to = to,
+                                  .to_stride = 2 * width});
+      } else {
+        kernels::copy_blocks<T>(
+            {.count = shape[1], .width = width, .from = rows, .from_stride = from.row_stride, .to = {to}, .to_stride = 2 * width});
+      }
     }
   }
 }
@@ -164,10 +201,12 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
   return for_stored(q.x.dtype(), "attention", [&](auto zero) {
     using T = decltype(zero);
     using Sum = Computed<T>;
-    Tape& tape = begin_op(Op::attention, {q.x, k.x, v.x}, {options.key_begin, options.key_end});
-    const Operands operands{q, k, v};
+    Tape& tape = begin_op(Op::attention, {q.x, k.x, v.x}, {options.key_begin, options.key_end, options.rotation});
+    const Operands operands(q, k, v, options);
     const kernels::AttentionShape shape = shape_of(operands, options);
     const index width = shape.heads * shape.head_size;
+    const index key_width = operands.columns[1];
+    const Sum* angles = angles_of<T>(options);
     const Tensor y = tape.make({shape.batch, shape.queries, width}, q.x.dtype());
     Sum* log2_sum = tape.save<Sum>(shape.batch * shape.heads * shape.queries);
     auto seen_k = heads_in(k.x.data<T>(), k);
@@ -176,22 +215,24 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
       require(!tape.recording(), "attention: a cache has no gradients, expected a tape that does not record");
       append<T>(*options.cache, operands, options);
       const T* rows = static_cast<const T*>(options.cache->data);
-      seen_k = {rows, options.cache->max_positions * 2 * width, 2 * width};
-      seen_v = {rows + width, options.cache->max_positions * 2 * width, 2 * width};
+      seen_k = {rows, options.cache->max_positions * 2 * key_width, 2 * key_width};
+      seen_v = {rows + key_width, options.cache->max_positions * 2 * key_width, 2 * key_width};
     }
     kernels::attention_forward<T, Sum>({.shape = shape,
                                         .q = heads_in(q.x.data<T>(), q),
                                         .k = seen_k,
                                         .v = seen_v,
                                         .y = heads_in(y.mutable_data<T>(), {y}),
-                                        .log2_sum = log2_sum});
+                                        .log2_sum = log2_sum,
+                                        .q_rotation = angles,
+                                        .k_rotation = options.cache != nullptr ? nullptr : angles});
     OpCost cost;
     if (tape.observed()) {  // counting the pairs takes a while
       const double product = 2 * visible_pairs(shape) * static_cast<double>(width);
       cost = cost_of({q.x, k.x, v.x}, {y}, 2 * product, 5 * product);  // backward computes the scores again
     }
     tape.record({q.x, k.x, v.x}, {y}, cost, [=](Gradients& g) {
-      const auto out = gradients_of<T>(operands, width, g);
+      const auto out = gradients_of<T>(operands, g);
       kernels::attention_backward<T, Sum>({.shape = shape,
                                            .q = heads_in(q.x.data<T>(), q),
                                            .k = heads_in(k.x.data<T>(), k),
@@ -201,7 +242,9 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
                                            .log2_sum = log2_sum,
                                            .dq = out[0],
                                            .dk = out[1],
-                                           .dv = out[2]});
+                                           .dv = out[2],
+                                           .q_rotation = angles,
+                                           .k_rotation = angles});
     });
     return y;
   });
@@ -210,25 +253,26 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
 Tensor attention_weights(HeadColumns q, HeadColumns k, const AttentionOptions& options) {
   return for_float(q.x.dtype(), "attention", [&](auto zero) {
     using T = decltype(zero);
-    Tape& tape = begin_op(Op::attention, {q.x, k.x}, {options.key_begin, options.key_end});
+    Tape& tape = begin_op(Op::attention, {q.x, k.x}, {options.key_begin, options.key_end, options.rotation});
     require(options.cache == nullptr, "attention: weights of cached keys are not computed, expected no cache");
-    const kernels::AttentionShape shape = shape_of({q, k, k}, options);
+    const kernels::AttentionShape shape = shape_of(Operands(q, k, k, options), options);
     const index heads = shape.heads;
     const index queries = shape.queries;
     const index keys = shape.keys;
     const index size = shape.head_size;
     const index width = heads * size;
+    const index key_width = shape.heads_of_keys() * size;
     const Tensor weights = tape.make({shape.batch, heads, queries, keys}, q.x.dtype());
-    T* v = tape.save<T>(keys * width);  // of every batch and head: `size` columns of the identity
+    T* v = tape.save<T>(keys * key_width);  // of every batch and head: `size` columns of the identity
     T* y = tape.save<T>(shape.batch * queries * width);
     T* log2_sum = tape.save<T>(shape.batch * heads * queries);
-    std::fill_n(v, keys * width, T(0));
+    std::fill_n(v, keys * key_width, T(0));
     for (index first = 0; first < keys; first += size) {
       const index count = std::min(size, keys - first);
       const auto set_diagonal = [&](T value) {
         for (index d = 0; d < count; ++d) {
-          for (index h = 0; h < heads; ++h) {
-            v[(first + d) * width + h * size + d] = value;
+          for (index h = 0; h < shape.heads_of_keys(); ++h) {
+            v[(first + d) * key_width + h * size + d] = value;
           }
         }
       };
@@ -236,9 +280,11 @@ Tensor attention_weights(HeadColumns q, HeadColumns k, const AttentionOptions& o
       kernels::attention_forward<T>({.shape = shape,
                                      .q = heads_in(q.x.data<T>(), q),
                                      .k = heads_in(k.x.data<T>(), k),
-                                     .v = {v, 0, width},
+                                     .v = {v, 0, key_width},
                                      .y = {y, queries * width, width},
-                                     .log2_sum = log2_sum});
+                                     .log2_sum = log2_sum,
+                                     .q_rotation = angles_of<T>(options),
+                                     .k_rotation = angles_of<T>(options)});
       set_diagonal(0);
       for (index i = 0; i < shape.batch * heads; ++i) {
         kernels::copy_blocks<T>({.count = queries,

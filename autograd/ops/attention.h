@@ -7,26 +7,31 @@
 
 namespace dikkat {
 
-/// Columns `column` to `column + heads * head_size - 1` of x (B, T, width). Queries, keys and values may be columns of one tensor, such as
-/// a packed (B, T, 3C). They are read in place, and their gradients are written in place.
+/// Columns of x (B, T, width) from `column` on: `heads * head_size` for queries, `key_heads * head_size` for keys and for values. Queries,
+/// keys and values may be columns of one tensor, such as a packed (B, T, 3C). They are read in place, and their gradients are written in
+/// place.
 struct HeadColumns {
   Tensor x;
   index column = 0;
 };
 
-/// Keys and values of earlier positions. A row is k | v, of heads * head_size columns each. attention() appends its own k and v, and its
-/// queries see both. The owner of the memory keeps `length` up to date.
+/// Keys and values of earlier positions. A row is k | v, of key_heads * head_size columns each; keys are rotated already. attention()
+/// appends its own k and v, and its queries see both. The owner of the memory keeps `length` up to date.
 struct AttentionCache {
   DType dtype = DType::f32;
-  void* data = nullptr;     // (batch, max_positions, 2 * heads * head_size)
+  void* data = nullptr;     // (batch, max_positions, 2 * key_heads * head_size)
   index batch = 0;          // sequences that there is memory for; a call may have fewer
   index max_positions = 0;  // rows of a sequence that there is memory for
   index length = 0;         // rows that every sequence has
 };
 
 struct AttentionOptions {
-  index heads = 1;
+  index heads = 1;  // of queries
   index head_size = 0;
+  index key_heads = 0;  // of keys and values: each serves heads / key_heads heads of queries that follow each other; 0: as many as heads
+  /// Rotary positions: (T, head_size) of cosines | sines as rotary_positions() makes them, in the type that q is computed in; absent: none.
+  /// Query i and key i are rotated by row i, so there are as many of one as of the other. head_size is even.
+  Tensor rotation{};
   std::optional<double> scale{};  // of the scores; by default 1 / sqrt(head_size)
   bool causal = false;            // query i sees keys up to query_offset + i
   index query_offset = 0;
@@ -37,9 +42,10 @@ struct AttentionOptions {
   const AttentionCache* cache = nullptr;  // for inference only, without key_begin and key_end; query_offset counts from its end
 };
 
-/// softmax(scale q k^T) v for each head: q (B, queries, ...), k and v (B, keys, ...) to (B, queries, heads * head_size). A query that
-/// sees no key gives 0. No (queries, keys) matrix is stored. Columns of two operands in one tensor must be the same or disjoint.
-/// Throws Error for shapes or key bounds that do not fit, for a cache that is full, and for a cache on a tape that records.
+/// softmax(scale q k^T) v for each head: q (B, queries, ...), k and v (B, keys, ...) to (B, queries, heads * head_size). With fewer heads
+/// of keys than of queries it is grouped-query attention (Ainslie et al., arXiv 2305.13245). A query that sees no key gives 0. No (queries,
+/// keys) matrix is stored. Columns of two operands in one tensor must be the same or disjoint. Throws Error for shapes or key bounds that
+/// do not fit, for a cache that is full, and for a cache on a tape that records.
 Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOptions& options);
 
 /// The weights that attention() gives to values, (B, H, queries, keys), for inspection: they have no gradient. They are computed as
@@ -47,10 +53,11 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
 /// Takes ceil(keys / head_size) times as long as attention().
 Tensor attention_weights(HeadColumns q, HeadColumns k, const AttentionOptions& options);
 
-/// Self-attention of a packed qkv (B, T, 3C), C = heads * head_size: columns of q, then of k, then of v.
+/// Self-attention of a packed qkv (B, T, (heads + 2 key_heads) * head_size): columns of q, then of k, then of v.
 inline Tensor self_attention(Tensor qkv, const AttentionOptions& options) {
   const index width = options.heads * options.head_size;
-  return attention({qkv, 0}, {qkv, width}, {qkv, 2 * width}, options);
+  const index key_width = options.key_heads == 0 ? width : options.key_heads * options.head_size;
+  return attention({qkv, 0}, {qkv, width}, {qkv, width + key_width}, options);
 }
 
 }  // namespace dikkat

@@ -121,11 +121,15 @@ Tensor scale(Tensor x, double factor) {
 
 Tensor gelu(Tensor x) { return map(Op::gelu, kernels::Function::gelu, x); }
 Tensor relu(Tensor x) { return map(Op::relu, kernels::Function::relu, x); }
+Tensor relu2(Tensor x) { return map(Op::relu2, kernels::Function::relu2, x); }
+Tensor silu(Tensor x) { return map(Op::silu, kernels::Function::silu, x); }
 Tensor sigmoid(Tensor x) { return map(Op::sigmoid, kernels::Function::sigmoid, x); }
 Tensor tanh(Tensor x) { return map(Op::tanh, kernels::Function::tanh, x); }
 Tensor exp(Tensor x) { return map(Op::exp, kernels::Function::exp, x); }
 Tensor log(Tensor x) { return map(Op::log, kernels::Function::log, x); }
 Tensor power(Tensor x, double exponent) { return map(Op::power, kernels::Function::power, x, exponent); }
+
+Tensor softcap(Tensor x, double cap) { return cap == 0 ? x : scale(tanh(scale(x, 1 / cap)), cap); }
 
 Tensor softmax(Tensor x) {
   return for_float(x.dtype(), "softmax", [&](auto zero) {

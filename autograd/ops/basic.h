@@ -5,8 +5,8 @@
 #include "autograd/base/philox.h"
 #include "autograd/tape/tensor.h"
 
-// Ops of f32 or f64 tensors; gelu, relu, dropout, cast and reshape also of bf16, which they compute in f32. All throw Error that names the
-// op when shapes or element types do not fit.
+// Ops of f32 or f64 tensors; gelu, relu, relu2, silu, dropout, cast and reshape also of bf16, which they compute in f32. All throw Error
+// that names the op when shapes or element types do not fit.
 namespace dikkat {
 
 /// a + b. b has a's shape, or is one row, [a.cols()], for all of a's rows.
@@ -20,6 +20,10 @@ Tensor scale(Tensor x, double factor);
 Tensor gelu(Tensor x);
 /// max(x, 0).
 Tensor relu(Tensor x);
+/// max(x, 0)^2.
+Tensor relu2(Tensor x);
+/// x sigmoid(x), also called swish.
+Tensor silu(Tensor x);
 /// 1 / (1 + e^-x).
 Tensor sigmoid(Tensor x);
 Tensor tanh(Tensor x);
@@ -27,6 +31,9 @@ Tensor exp(Tensor x);
 Tensor log(Tensor x);
 /// x^exponent.
 Tensor power(Tensor x, double exponent);
+
+/// cap tanh(x / cap), which keeps x within (-cap, cap). Cap 0: x itself.
+Tensor softcap(Tensor x, double cap);
 
 /// e^x / sum e^x over the last axis.
 Tensor softmax(Tensor x);

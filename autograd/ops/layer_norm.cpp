@@ -29,18 +29,19 @@ auto for_other(DType dtype, const char* op, F&& f) {
 /// What forward and backward of both ops share. B and Y are the types of the branch and of y.
 template <class T, class B, class Y>
 struct Norm {
-  Norm(Tape& tape, Tensor x_, Tensor gamma_, Tensor beta_)
+  Norm(Tape& tape, bool centre, Tensor x_, Tensor gamma_, Tensor beta_)
       : x(x_),
         gamma(gamma_),
         beta(beta_),
         y(tape.make(x.shape(), kDType<Y>)),
-        mean(tape.save<T>(x.shape().rows())),
+        mean(centre ? tape.save<T>(x.shape().rows()) : nullptr),
         rstd(tape.save<T>(x.shape().rows())) {}
 
   kernels::LayerNormForward<T, B, Y> forward(double eps) const {
     return {.rows = x.shape().rows(),
             .cols = x.shape().cols(),
             .eps = eps,
+            .centre = mean != nullptr,
             .x = x.data<T>(),
             .gamma = gamma.data<T>(),
             .beta = beta ? beta.data<T>() : nullptr,
@@ -62,19 +63,17 @@ struct Norm {
   }
 
   Tensor x, gamma, beta, y;
-  T* mean;
+  T* mean;  // null: RMSNorm
   T* rstd;
 };
 
-}  // namespace
-
-Tensor layer_norm(Tensor x, Tensor gamma, Tensor beta, const NormOptions& o) {
-  return for_float(x.dtype(), "layer_norm", [&](auto zero) {
+Tensor norm_of(Op op, Tensor x, Tensor gamma, Tensor beta, const NormOptions& o) {
+  return for_float(x.dtype(), name_of(op), [&](auto zero) {
     using T = decltype(zero);
-    return for_other<T>(o.dtype.value_or(x.dtype()), "layer_norm", [&](auto y) {
-      Tape& tape = begin_op(Op::layer_norm, {x, gamma, beta});
-      check_parameters(Op::layer_norm, x.shape().cols(), gamma, beta);
-      const Norm<T, T, decltype(y)> norm(tape, x, gamma, beta);
+    return for_other<T>(o.dtype.value_or(x.dtype()), name_of(op), [&](auto y) {
+      Tape& tape = begin_op(op, {x, gamma, beta});
+      check_parameters(op, x.shape().cols(), gamma, beta);
+      const Norm<T, T, decltype(y)> norm(tape, op == Op::layer_norm, x, gamma, beta);
       kernels::layer_norm_forward(norm.forward(o.eps));
       tape.record({x, gamma, beta}, {norm.y}, cost_of({x, gamma, beta}, {norm.y}),
                   [=](Gradients& g) { kernels::layer_norm_backward(norm.backward(g, g.into<T>(x))); });
@@ -83,17 +82,14 @@ Tensor layer_norm(Tensor x, Tensor gamma, Tensor beta, const NormOptions& o) {
   });
 }
 
-namespace {
-
 template <class T, class B, class Y>
-SumAndNorm add_layer_norm_of(Tensor residual, Tensor branch, Tensor gamma, Tensor beta, const DropoutOptions& o, double eps) {
-  Tape& tape = begin_op(Op::add_layer_norm, {residual, gamma, beta}, {branch});
-  require(branch.shape() == residual.shape(), "add_layer_norm: branch is ", branch.shape(), ", expected residual's shape ",
-          residual.shape());
-  require(0 <= o.probability && o.probability < 1, "add_layer_norm: dropout ", o.probability, ", expected 0 <= p < 1");
-  check_parameters(Op::add_layer_norm, residual.shape().cols(), gamma, beta);
+SumAndNorm add_norm_of(Op op, Tensor residual, Tensor branch, Tensor gamma, Tensor beta, const DropoutOptions& o, double eps) {
+  Tape& tape = begin_op(op, {residual, gamma, beta}, {branch});
+  require(branch.shape() == residual.shape(), op, ": branch is ", branch.shape(), ", expected residual's shape ", residual.shape());
+  require(0 <= o.probability && o.probability < 1, op, ": dropout ", o.probability, ", expected 0 <= p < 1");
+  check_parameters(op, residual.shape().cols(), gamma, beta);
   const Tensor sum = tape.make(residual.shape(), residual.dtype());
-  const Norm<T, B, Y> norm(tape, sum, gamma, beta);
+  const Norm<T, B, Y> norm(tape, op == Op::add_layer_norm, sum, gamma, beta);
   const kernels::Dropping dropping{.probability = o.probability, .stream = o.stream, .first = o.first};
   auto forward = norm.forward(eps);
   forward.residual = residual.data<T>();
@@ -123,18 +119,29 @@ SumAndNorm add_layer_norm_of(Tensor residual, Tensor branch, Tensor gamma, Tenso
   return {sum, norm.y};
 }
 
-}  // namespace
-
-SumAndNorm add_layer_norm(Tensor residual, Tensor branch, Tensor gamma, Tensor beta, const DropoutOptions& dropout, const NormOptions& o) {
-  constexpr const char* kOp = "add_layer_norm";
-  return for_float(residual.dtype(), kOp, [&](auto zero) {
+SumAndNorm add_norm(Op op, Tensor residual, Tensor branch, Tensor gamma, Tensor beta, const DropoutOptions& dropout, const NormOptions& o) {
+  return for_float(residual.dtype(), name_of(op), [&](auto zero) {
     using T = decltype(zero);
-    return for_other<T>(branch.dtype(), kOp, [&](auto b) {
-      return for_other<T>(o.dtype.value_or(residual.dtype()), kOp, [&](auto y) {
-        return add_layer_norm_of<T, decltype(b), decltype(y)>(residual, branch, gamma, beta, dropout, o.eps);
+    return for_other<T>(branch.dtype(), name_of(op), [&](auto b) {
+      return for_other<T>(o.dtype.value_or(residual.dtype()), name_of(op), [&](auto y) {
+        return add_norm_of<T, decltype(b), decltype(y)>(op, residual, branch, gamma, beta, dropout, o.eps);
       });
     });
   });
+}
+
+}  // namespace
+
+Tensor layer_norm(Tensor x, Tensor gamma, Tensor beta, const NormOptions& o) { return norm_of(Op::layer_norm, x, gamma, beta, o); }
+
+Tensor rms_norm(Tensor x, Tensor gamma, const NormOptions& o) { return norm_of(Op::rms_norm, x, gamma, {}, o); }
+
+SumAndNorm add_layer_norm(Tensor residual, Tensor branch, Tensor gamma, Tensor beta, const DropoutOptions& dropout, const NormOptions& o) {
+  return add_norm(Op::add_layer_norm, residual, branch, gamma, beta, dropout, o);
+}
+
+SumAndNorm add_rms_norm(Tensor residual, Tensor branch, Tensor gamma, const DropoutOptions& dropout, const NormOptions& o) {
+  return add_norm(Op::add_rms_norm, residual, branch, gamma, {}, dropout, o);
 }
 
 }  // namespace dikkat

@@ -15,6 +15,10 @@ struct NormOptions {
 /// Normalises the last axis to mean 0 and (biased) variance 1, multiplies by gamma (cols) and adds beta (cols), which may be absent.
 Tensor layer_norm(Tensor x, Tensor gamma, Tensor beta = {}, const NormOptions& options = {});
 
+/// RMSNorm: divides the last axis by the root of its mean square, x / sqrt(mean(x^2) + eps), and multiplies by gamma (cols) (Zhang and
+/// Sennrich, arXiv 1910.07467).
+Tensor rms_norm(Tensor x, Tensor gamma, const NormOptions& options = {});
+
 struct SumAndNorm {
   Tensor sum, norm;
 };
@@ -22,5 +26,8 @@ struct SumAndNorm {
 /// shape. The branch may be bf16 where the residual is f32. A branch that is kept until it is read is released.
 SumAndNorm add_layer_norm(Tensor residual, Tensor branch, Tensor gamma, Tensor beta = {}, const DropoutOptions& branch_dropout = {},
                           const NormOptions& options = {});
+/// The same with norm = rms_norm(sum, gamma).
+SumAndNorm add_rms_norm(Tensor residual, Tensor branch, Tensor gamma, const DropoutOptions& branch_dropout = {},
+                        const NormOptions& options = {});
 
 }  // namespace dikkat

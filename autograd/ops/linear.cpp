@@ -5,6 +5,7 @@
 #include "autograd/base/scratch.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/gemm.h"
+#include "autograd/ops/activation_function.h"
 #include "autograd/ops/op.h"
 
 namespace dikkat {
@@ -138,8 +139,8 @@ struct LinearShape {
   double flops() const { return 2 * static_cast<double>(rows) * static_cast<double>(in * out); }
 };
 
-LinearShape checked(Op op, Tensor x, Tensor weight, Tensor bias) {
-  const index in = x.shape().cols();
+/// `in` is the number of columns that the product reads.
+LinearShape checked(Op op, Tensor x, index in, Tensor weight, Tensor bias) {
   require(weight.shape().rank() == 2 && weight.shape()[1] == in, op, ": weight is ", weight.shape(), ", expected [out, ", in, "] for x ",
           x.shape());
   const index out = weight.shape()[0];
@@ -214,7 +215,7 @@ void bias_gradient(const LinearShape& s, const Y* dy, Tensor bias, Gradients& g)
 template <class X, class Y>
 Tensor linear_of(Tensor x, Tensor weight, Tensor bias, Keep keep) {
   Tape& tape = begin_product(Op::linear, x, {weight, bias});
-  const LinearShape s = checked(Op::linear, x, weight, bias);
+  const LinearShape s = checked(Op::linear, x, x.shape().cols(), weight, bias);
   const Tensor y = tape.make(x.shape().with_cols(s.out), kDType<Y>, keep);
   multiply<X, Y>(s, x.data<X>(), weight, bias, y.mutable_data<Y>());
   tape.record({x, weight, bias}, {y}, product_cost({x, weight, bias}, y, s.flops()), [=](Gradients& g) {
@@ -240,30 +241,42 @@ Tensor linear(Tensor x, Tensor weight, Tensor bias, const LinearOptions& options
   });
 }
 
-Tensor activated_linear(Activation activation, Tensor x, Tensor weight, Tensor bias, Keep keep) {
+Tensor activated_linear(const Nonlinearity& nonlinearity, Tensor x, Tensor weight, Tensor bias, Keep keep) {
   return for_stored(x.dtype(), "activated_linear", [&](auto zero) {
     using T = decltype(zero);
     Tape& tape = begin_product(Op::activated_linear, x, {weight, bias});
-    const LinearShape s = checked(Op::activated_linear, x, weight, bias);
-    const kernels::Function function = activation == Activation::relu ? kernels::Function::relu : kernels::Function::gelu;
-    const auto activate = [=](T* a) { kernels::map_forward<T>({.function = function, .n = x.size(), .x = x.data<T>(), .y = a}); };
+    const bool is_gated = nonlinearity.gated;
+    require(!is_gated || x.shape().cols() % 2 == 0, "activated_linear: x is ", x.shape(), ", expected an even number of columns");
+    const LinearShape s = checked(Op::activated_linear, x, nonlinearity.columns_of(x.shape().cols()), weight, bias);
+    const kernels::Map<T> plain{.function = function_of(nonlinearity.activation), .n = x.size(), .x = x.data<T>()};
+    const kernels::Gated<T> gate{.function = plain.function, .rows = s.rows, .cols = s.in, .x = x.data<T>()};
+    const auto activate = [=](T* a) {
+      auto p = plain;
+      auto q = gate;
+      p.y = q.y = a;
+      is_gated ? kernels::gated_forward(q) : kernels::map_forward(p);
+    };
     const Tensor y = tape.make(x.shape().with_cols(s.out), x.dtype(), keep);
     {
-      const Scratch<T> a(x.size());
+      const Scratch<T> a(s.rows * s.in);
       activate(a);
       multiply<T, T>(s, a.data(), weight, bias, y.mutable_data<T>());
     }
     tape.record({x, weight, bias}, {y}, product_cost({x, weight, bias}, y, s.flops()), [=](Gradients& g) {
       const T* dy = g.of<T>(y);
       if (auto dw = g.into<Computed<T>>(weight)) {
-        const Scratch<T> a(x.size());
+        const Scratch<T> a(s.rows * s.in);
         activate(a);
         weight_gradient<T, T>(s, dy, a.data(), dw);
       }
       if (auto dx = g.into<T>(x)) {
-        const Scratch<T> da(x.size());
+        const Scratch<T> da(s.rows * s.in);
         input_gradient<T, T>(s, dy, weight, {da, false});
-        kernels::map_backward<T>({.function = function, .n = x.size(), .x = x.data<T>(), .dy = da, .dx = dx});
+        auto p = plain;
+        auto q = gate;
+        p.dy = q.dy = da;
+        p.dx = q.dx = dx;
+        is_gated ? kernels::gated_backward(q) : kernels::map_backward(p);
       }
       bias_gradient<T>(s, dy, bias, g);
     });

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "autograd/ops/activation.h"
 #include "autograd/tape/tensor.h"
 
 namespace dikkat {
@@ -20,9 +21,7 @@ struct LinearOptions {
 /// of bf16 with sums in f32.
 Tensor linear(Tensor x, Tensor weight, Tensor bias = {}, const LinearOptions& options = {});
 
-enum class Activation { gelu, relu };
-
-/// linear(activation(x), weight, bias). activation(x) is not stored: backward recomputes it.
-Tensor activated_linear(Activation activation, Tensor x, Tensor weight, Tensor bias = {}, Keep keep = Keep::until_reset);
+/// linear(activate(nonlinearity, x), weight, bias). The activation is not stored: backward recomputes it.
+Tensor activated_linear(const Nonlinearity& nonlinearity, Tensor x, Tensor weight, Tensor bias = {}, Keep keep = Keep::until_reset);
 
 }  // namespace dikkat

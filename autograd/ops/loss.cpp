@@ -5,6 +5,7 @@
 #include "autograd/kernels/cross_entropy.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/linear_cross_entropy.h"
+#include "autograd/ops/basic.h"
 #include "autograd/ops/linear.h"
 #include "autograd/ops/op.h"
 
@@ -52,6 +53,7 @@ Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& o
     require(logits.shape().rank() >= 1, "cross_entropy: logits are a scalar, expected (..., V)");
     const index rows = logits.shape().rows();
     const index cols = logits.shape().cols();
+    require(options.softcap == 0, "cross_entropy: softcap ", options.softcap, ", expected 0: linear_cross_entropy() has it");
     const Goal goal = goal_of(Op::cross_entropy, rows, cols, targets, options);
     T* tops = tape.save<T>(rows);
     T* sums = tape.save<T>(rows);
@@ -90,11 +92,15 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
     const index rows = x.shape().rows();
     const index width = x.shape().cols();
     const index classes = weight.shape()[0];
+    require(0 <= options.softcap && options.softcap <= kernels::kMostSoftcap, "linear_cross_entropy: softcap ", options.softcap,
+            ", expected 0 to ", kernels::kMostSoftcap);
     const Goal goal = goal_of(Op::linear_cross_entropy, rows, classes, targets, options);
     constexpr index kRowUnit = 96;  // a multiple of the columns that matrix libraries keep in registers: rows are columns there
     constexpr index kFewClasses = 1024;
     if (classes <= kFewClasses && rows * classes <= logits_at_once) {  // the weight is small: reading it once saves nothing
-      return cross_entropy(linear(x, weight, {}, {.dtype = kDType<T>}), targets, options);
+      auto without_cap = options;
+      without_cap.softcap = 0;
+      return cross_entropy(softcap(linear(x, weight, {}, {.dtype = kDType<T>}), options.softcap), targets, without_cap);
     }
     const index most_rows = std::max(logits_at_once / std::max<index>(classes, 1) / kRowUnit * kRowUnit, kRowUnit);
     const index chunk = round_up(ceil_div(rows, std::max<index>(ceil_div(rows, most_rows), 1)), kRowUnit);  // all of about one size
@@ -109,6 +115,7 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
                                            .weights = goal.weights,
                                            .normaliser = goal.normaliser,
                                            .label_smoothing = options.label_smoothing,
+                                           .softcap = options.softcap,
                                            .keep = tape.recording() && (x.needs_gradient() || weight.needs_gradient()),
                                            .losses = tape.save<T>(rows),
                                            .dloss = 1};

@@ -16,6 +16,9 @@ struct CrossEntropyOptions {
   /// In [0, 1): the share of each target that is spread evenly over all V classes, the right one included (Szegedy et al.,
   /// arXiv 1512.00567, section 7).
   double label_smoothing = 0;
+  /// linear_cross_entropy() alone: logits z become softcap tanh(z / softcap) (Bello et al., arXiv 1611.09940; Gemma 2). 0: they stay as
+  /// they are; at most 40.
+  double softcap = 0;
   /// If not null, each target's term of the sum is written here; one element for each target.
   double* terms = nullptr;
   /// Promises that backward() will be called with this loss, and not with something that is computed from it. Then linear_cross_entropy()
@@ -32,11 +35,11 @@ Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& o
 /// The default of `logits_at_once`: 134 MB of f32.
 constexpr index kLogitsAtOnce = index{1} << 25;
 
-/// cross_entropy(linear(x, weight), targets, options) without a matrix of all logits: x (..., C), weight (V, C). Rows of x are processed in
-/// chunks of at most `logits_at_once` logits (but at least 96 rows). The gradients of a chunk are computed right after its loss, in
-/// forward; those of the last chunk are computed in backward, from its logits. With several chunks and a weight that needs a gradient, (V,
-/// C) more numbers are stored, unless the loss is the root. With an x of bf16, the weight is f32 and the products are of bf16. Throws Error
-/// as cross_entropy does.
+/// cross_entropy(softcap(linear(x, weight)), targets, options) without a matrix of all logits: x (..., C), weight (V, C). Rows of x are
+/// processed in chunks of at most `logits_at_once` logits (but at least 96 rows). The gradients of a chunk are computed right after its
+/// loss, in forward; those of the last chunk are computed in backward, from its logits. With several chunks and a weight that needs a
+/// gradient, (V, C) more numbers are stored, unless the loss is the root. With an x of bf16, the weight is f32 and the products are of
+/// bf16. Throws Error as cross_entropy does.
 Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const CrossEntropyOptions& options = {},
                             index logits_at_once = kLogitsAtOnce);
 

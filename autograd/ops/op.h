@@ -14,6 +14,9 @@ enum class Op : int {
   activated_linear,
   gelu,
   relu,
+  relu2,
+  silu,
+  gated,
   sigmoid,
   tanh,
   exp,
@@ -22,6 +25,9 @@ enum class Op : int {
   softmax,
   layer_norm,
   add_layer_norm,
+  rms_norm,
+  add_rms_norm,
+  head_norm,
   dropout,
   embedding,
   attention,
@@ -46,6 +52,9 @@ constexpr const char* name_of(Op op) {
     case Op::activated_linear: return "activated_linear";
     case Op::gelu: return "gelu";
     case Op::relu: return "relu";
+    case Op::relu2: return "relu2";
+    case Op::silu: return "silu";
+    case Op::gated: return "gated";
     case Op::sigmoid: return "sigmoid";
     case Op::tanh: return "tanh";
     case Op::exp: return "exp";
@@ -54,6 +63,9 @@ constexpr const char* name_of(Op op) {
     case Op::softmax: return "softmax";
     case Op::layer_norm: return "layer_norm";
     case Op::add_layer_norm: return "add_layer_norm";
+    case Op::rms_norm: return "rms_norm";
+    case Op::add_rms_norm: return "add_rms_norm";
+    case Op::head_norm: return "head_norm";
     case Op::dropout: return "dropout";
     case Op::embedding: return "embedding";
     case Op::attention: return "attention";

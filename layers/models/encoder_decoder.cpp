@@ -41,8 +41,8 @@ EncoderDecoder::EncoderDecoder(const Scope& s, const TransformerConfig& config)
       head_(config_.tie_embeddings ? decoder_wte_.weight
                                    : output_layer(s / "lm_head", config_.n_embd, config_.vocab_size, embedding_std(config_))) {
   if (config_.final_norm) {
-    encoder_ln_f_.emplace(s / "encoder" / "ln_f", config_.n_embd, config_.bias);
-    decoder_ln_f_.emplace(s / "decoder" / "ln_f", config_.n_embd, config_.bias);
+    encoder_ln_f_.emplace(s / "encoder" / "ln_f", config_);
+    decoder_ln_f_.emplace(s / "decoder" / "ln_f", config_);
   }
 }
 
@@ -65,7 +65,7 @@ Tensor EncoderDecoder::features(Pass& pass, Tensor targets, const Memory& memory
 
 Tensor EncoderDecoder::logits(Pass& pass, Tensor features) const {
   pass.tape.enter(Region::head);
-  return linear(features, head_, {}, {.dtype = Tensor(head_).dtype()});
+  return softcap(linear(features, head_, {}, {.dtype = Tensor(head_).dtype()}), config_.logit_softcap);
 }
 
 }  // namespace dikkat

@@ -42,7 +42,7 @@ class EncoderDecoder {
   Parameter encoder_wte_;
   InputEmbedding encoder_embed_, decoder_embed_;
   Stack encoder_, decoder_;
-  std::optional<LayerNorm> encoder_ln_f_, decoder_ln_f_;
+  std::optional<Norm> encoder_ln_f_, decoder_ln_f_;
   Parameter head_;  // (V, C)
 };
 

@@ -10,7 +10,7 @@ Gpt::Gpt(const Scope& s, const TransformerConfig& config)
       head_(config_.tie_embeddings ? wte_.weight
                                    : output_layer(s / "lm_head", config_.n_embd, config_.vocab_size, embedding_std(config_))) {
   if (config_.final_norm) {
-    ln_f_.emplace(s / "ln_f", config_.n_embd, config_.bias);
+    ln_f_.emplace(s / "ln_f", config_);
   }
 }
 
@@ -28,12 +28,12 @@ Tensor Gpt::features(Pass& pass, Tensor tokens, KeyValueCache* cache) const {
 }
 
 KeyValueCache Gpt::cache(index sequences) const {
-  return {config_.n_layer, sequences, config_.block_size, config_.n_embd, Tensor(head_).dtype()};
+  return {config_.n_layer, sequences, config_.block_size, config_.n_kv_head * config_.head_size, Tensor(head_).dtype()};
 }
 
 Tensor Gpt::logits(Pass& pass, Tensor features) const {
   pass.tape.enter(Region::head);
-  return linear(features, head_, {}, {.dtype = Tensor(head_).dtype()});
+  return softcap(linear(features, head_, {}, {.dtype = Tensor(head_).dtype()}), config_.logit_softcap);
 }
 
 }  // namespace dikkat

@@ -7,7 +7,8 @@
 
 namespace dikkat {
 
-/// GPT-2 (Radford et al. 2019): token + position embedding, a pre-LN stack, a final norm and a linear output head without bias.
+/// A decoder-only transformer: token embedding, a causal stack, a final norm and a linear output head without bias. By default it is GPT-2
+/// (Radford et al. 2019); the keys of TransformerConfig also make it a Llama, a Qwen, and what is between.
 /// Weights are initialised as GPT-2's: normal with standard deviation 0.02; projections into the residual stream with 0.02 / sqrt(2
 /// n_layer).
 class Gpt {
@@ -39,7 +40,7 @@ class Gpt {
   Embedding wte_;
   InputEmbedding embed_;
   Stack h_;
-  std::optional<LayerNorm> ln_f_;
+  std::optional<Norm> ln_f_;
   Parameter head_;  // (V, C)
 };
 

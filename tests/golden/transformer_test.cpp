@@ -115,11 +115,11 @@ TransformerConfig config_of(const Group<T>& group) {
 /// A stack, and the norm after it where the fixture has one.
 struct NormedStack {
   Stack h;
-  std::optional<LayerNorm> ln_f;
+  std::optional<Norm> ln_f;
 
   NormedStack(const Scope& s, const TransformerConfig& config, const StackKind& kind) : h(s / "h", config, kind) {
     if (config.final_norm) {
-      ln_f.emplace(s / "ln_f", config.n_embd, config.bias);
+      ln_f.emplace(s / "ln_f", config);
     }
   }
   Tensor operator()(Pass& pass, Tensor x, const StackInputs& inputs) const {

@@ -152,7 +152,7 @@ TEST(TransformerConfigCheck, RefusesWhatMakesNoModel) {
 TEST(SelfAttentionCheck, RefusesHeadsThatDoNotDivideTheWidth) {
   ParameterStore store;
   const Scope scope = Scope(store) / "attn";
-  EXPECT_EQ(testing::error_of([&] { SelfAttention(scope, {.n_head = 4, .n_embd = 6}, true); }),
+  EXPECT_EQ(testing::error_of([&] { SelfAttention(scope, with_defaults({.n_head = 4, .n_embd = 6}), true); }),
             "attn: 4 heads for width 6, expected a number of heads that divides it");
 }
 

@@ -171,13 +171,10 @@ TEST(Bf16Ops, Linear) {
 }
 
 TEST(Bf16Ops, ActivatedLinearHasTheBitsOfItsParts) {
-  for (const Activation activation : {Activation::gelu, Activation::relu}) {
-    const std::vector<Operand> operands = {operand({19, 33}, 1), parameter({65, 33}, 2), parameter({65}, 3)};
-    const Outcome found =
-        run(DType::bf16, operands, [=](std::span<const Tensor> t) { return activated_linear(activation, t[0], t[1], t[2]); });
-    const Outcome parts = run(DType::bf16, operands, [=](std::span<const Tensor> t) {
-      return linear(activation == Activation::relu ? relu(t[0]) : gelu(t[0]), t[1], t[2]);
-    });
+  for (const Nonlinearity n : {Nonlinearity{Activation::gelu}, Nonlinearity{Activation::relu}, Nonlinearity{Activation::silu, true}}) {
+    const std::vector<Operand> operands = {operand({19, n.gated ? 66 : 33}, 1), parameter({65, 33}, 2), parameter({65}, 3)};
+    const Outcome found = run(DType::bf16, operands, [=](std::span<const Tensor> t) { return activated_linear(n, t[0], t[1], t[2]); });
+    const Outcome parts = run(DType::bf16, operands, [=](std::span<const Tensor> t) { return linear(activate(n, t[0]), t[1], t[2]); });
     EXPECT_TRUE(same_bits(found.y, parts.y));
     for (std::size_t i = 0; i < operands.size(); ++i) {
       EXPECT_TRUE(same_bits(found.gradients[i], parts.gradients[i])) << i;

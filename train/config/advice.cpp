@@ -119,10 +119,14 @@ std::string_view nearest_word(std::span<const std::string_view> words, std::stri
 }
 
 std::string nearest_key(std::string_view section, std::string_view name) {
-  int least = kFar;
+  if (name.size() > kLongestWord) {
+    return "";
+  }
+  std::pair least(kFar, 0);
   std::string nearest;
   for (const Key& key : keys()) {
-    const int distance = 2 * unlikeness(key.name, name) + (key.section == section ? 0 : 1);
+    // Of two equally near ones, "n_head" and "n_kv_head" for "n_v_head", underscores decide.
+    const std::pair distance(2 * unlikeness(key.name, name) + (key.section == section ? 0 : 1), edit_distance(key.name, name));
     if (distance < least) {
       least = distance;
       nearest = key.path();

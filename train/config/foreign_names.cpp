@@ -74,8 +74,13 @@ constexpr ForeignName kNames[] = {
     {"hidden_dropout_prob", kHuggingFace, "model.dropout", kOneDropout},
     {"activation_function", kHuggingFace, "model.activation", "\"gelu\" is GELU in its tanh form"},
     {"hidden_act", kHuggingFace, "model.activation", "\"gelu\" is GELU in its tanh form"},
-    {"layer_norm_epsilon", kHuggingFace, "", "it is 1e-5 in every layer norm"},
-    {"layer_norm_eps", kHuggingFace, "", "it is 1e-5 in every layer norm"},
+    {"layer_norm_epsilon", kHuggingFace, "model.norm_eps", ""},
+    {"layer_norm_eps", kHuggingFace, "model.norm_eps", ""},
+    {"rms_norm_eps", kHuggingFace, "model.norm_eps", "with model.norm = \"rms_norm\""},
+    {"num_key_value_heads", kHuggingFace, "model.n_kv_head", ""},
+    {"head_dim", kHuggingFace, "model.head_size", ""},
+    {"rope_parameters", kHuggingFace, "model.rope_theta", "and model.rope_scaling, with model.positions = \"rope\""},
+    {"final_logit_softcapping", kHuggingFace, "model.logit_softcap", ""},
     {"initializer_range", kHuggingFace, "", "weights start with a standard deviation of 0.02"},
     {"tie_word_embeddings", kHuggingFace, "model.tie_embeddings", ""},
     {"attention_bias", kHuggingFace, "model.qkv_bias", ""},
@@ -138,6 +143,10 @@ constexpr ForeignChoice kChoices[] = {
     {"train.precision", "float32", "f32"},      {"train.precision", "fp32", "f32"},
     {"train.precision", "32", "f32"},           {"train.precision", "bfloat16", "bf16"},
     {"train.precision", "bf16-mixed", "bf16"},  {"train.precision", "mixed", "bf16"},
+    {"model.activation", "gelu_new", "gelu"},   {"model.activation", "gelu_pytorch_tanh", "gelu"},
+    {"model.activation", "swish", "silu"},      {"model.activation", "swiglu", "silu"},
+    {"model.norm", "rmsnorm", "rms_norm"},      {"model.norm", "layernorm", "layer_norm"},
+    {"model.positions", "rotary", "rope"},
 };
 
 }  // namespace

@@ -22,17 +22,46 @@ std::string either(index first, index second, index highest) {
   return concat(low, low.empty() || high.empty() ? "" : " or ", high);
 }
 
+void check_groups(const TransformerConfig& model, schema::Problems& problems) {
+  if (model.n_kv_head.is_open()) {
+    return;
+  }
+  const index heads = model.n_head;
+  const index of_keys = model.n_kv_head;
+  if (heads % of_keys != 0) {
+    problems.add(concat("model.n_kv_head is ", of_keys, ", which does not divide model.n_head = ", heads,
+                        ": each head of keys serves as many heads of queries; the nearest that work are ",
+                        either(of_keys > heads ? heads : next_divisor(heads, of_keys, -1), next_divisor(heads, of_keys, 1), heads)));
+  }
+}
+
+void check_rope(const TransformerConfig& model, schema::Problems& problems) {
+  if (model.positions != Positions::rope) {
+    return;
+  }
+  if (!model.head_size.is_open() && model.head_size % 2 != 0) {
+    problems.add(concat("model.head_size is ", *model.head_size,
+                        ", expected an even number with model.positions = \"rope\": numbers are rotated "
+                        "in pairs"));
+  }
+  if (model.rope_scaling == RopeScaling::llama3 && model.rope_low_freq_factor >= model.rope_high_freq_factor) {
+    problems.add(concat("model.rope_low_freq_factor is ", schema::to_toml(model.rope_low_freq_factor),
+                        ", expected less than model.rope_high_freq_factor = ", schema::to_toml(model.rope_high_freq_factor)));
+  }
+}
+
 void check_heads(const TransformerConfig& model, schema::Problems& problems) {
-  if (model.n_head < 1 || model.n_embd < 1 || model.n_embd % model.n_head == 0) {
+  if (model.n_head < 1 || model.n_embd < 1 || model.head_size.is_set() || model.n_embd % model.n_head == 0) {
     return;
   }
   const index below = model.n_embd / model.n_head * model.n_head;
   const std::string widths = either(below, below + model.n_head, model.n_embd + model.n_head);
   const std::string heads = either(model.n_head > model.n_embd ? model.n_embd : next_divisor(model.n_embd, model.n_head, -1),
                                    next_divisor(model.n_embd, model.n_head, 1), model.n_embd);
-  problems.add(concat("model.n_embd is ", model.n_embd, ", which model.n_head = ", model.n_head,
-                      " does not divide: heads share the width evenly; the nearest that work are n_embd = ", widths,
-                      ", or n_head = ", heads));
+  problems.add(
+      concat("model.n_embd is ", model.n_embd, ", which model.n_head = ", model.n_head,
+             " does not divide: heads share the width evenly, unless model.head_size is given; the nearest that work are n_embd = ", widths,
+             ", or n_head = ", heads));
 }
 
 void check_tokenizer(const Config& config, schema::Problems& problems) {
@@ -86,6 +115,8 @@ void validate(const Config& config) {
   }
   problems.throw_if_any();
   check_heads(config.model, problems);
+  check_groups(config.model, problems);
+  check_rope(config.model, problems);
   check_tokenizer(config, problems);
   check_rates(config.optim, problems);
   check_token_count(config, problems);

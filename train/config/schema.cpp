@@ -155,6 +155,9 @@ constexpr double kMaxStep = 999'999'999;  // a checkpoint's name has nine digits
 constexpr double kMaxVocab = 2'147'483'647;
 
 bool has_muon(const Config& c) { return c.optim.kind == OptimizerKind::muon; }
+bool has_rope(const Config& c) { return c.model.positions == Positions::rope; }
+bool has_scaling(const Config& c) { return has_rope(c) && c.model.rope_scaling != RopeScaling::none; }
+bool has_llama3_scaling(const Config& c) { return has_rope(c) && c.model.rope_scaling == RopeScaling::llama3; }
 bool has_encoder(const Config& c) { return c.model.kind == ModelKind::encoder_decoder; }
 bool learns_bpe(const Config& c) { return c.tokenizer.kind == "bpe" && c.tokenizer.path.empty(); }
 bool learns_words(const Config& c) { return c.tokenizer.kind == "word" && c.tokenizer.path.empty(); }
@@ -169,16 +172,21 @@ constexpr Key kKeys[] = {
                                        "Number of blocks (attention and feed-forward); of an encoder-decoder, those of the decoder."),
     model<&TransformerConfig::n_encoder_layer>("n_encoder_layer", where(has_encoder, derived(between(1, kMostLayers), "n_layer")),
                                                "Number of blocks in the encoder of an encoder-decoder."),
-    model<&TransformerConfig::n_head>("n_head", between(1, 1e4), "Attention heads of a block; they share n_embd evenly."),
+    model<&TransformerConfig::n_head>("n_head", between(1, 1e4), "Attention heads of a block."),
+    model<&TransformerConfig::n_kv_head>(
+        "n_kv_head", derived(between(1, 1e4), "n_head"),
+        "Heads of keys and values: fewer than n_head is grouped-query attention, where each serves n_head / "
+        "n_kv_head heads of queries; 1 is multi-query attention."),
     model<&TransformerConfig::n_embd>("n_embd", between(1, kMany), "Width of the model: numbers per token between blocks."),
-    model<&TransformerConfig::n_hidden>("n_hidden", derived(between(1, 4 * kMany), "4 n_embd"),
+    model<&TransformerConfig::head_size>("head_size", derived(between(1, kMany), "n_embd / n_head"), "Width of an attention head."),
+    model<&TransformerConfig::n_hidden>("n_hidden", derived(between(1, 4 * kMany), "4 n_embd, gated 8/3 n_embd in whole multiples of 64"),
                                         "Width inside the feed-forward, between its two layers."),
     model<&TransformerConfig::block_size>("block_size", between(1, kMany),
                                           "Context: the most tokens that the model sees at once; of an encoder-decoder, the longest source "
                                           "and the longest target."),
     changeable(
         model<&TransformerConfig::dropout>("dropout", from_to_below(0, 1), "Share of activations that training sets to 0; 0 is off.")),
-    model<&TransformerConfig::bias>("bias", anything(), "Whether linear layers and layer norms have biases."),
+    model<&TransformerConfig::bias>("bias", anything(), "Whether linear layers and layer norms have biases; RMSNorm has none."),
     model<&TransformerConfig::qkv_bias>("qkv_bias", derived(anything(), "bias"),
                                         "Whether the projections to query, key and value have biases."),
     model<&TransformerConfig::tie_embeddings>("tie_embeddings", anything(), "Whether the output head is the token embedding."),
@@ -186,15 +194,42 @@ constexpr Key kKeys[] = {
                                                 "Whether encoder and decoder have one token embedding."),
     model<&TransformerConfig::scale_embeddings>("scale_embeddings", derived(anything(), "false, of an encoder-decoder true"),
                                                 "Whether token embeddings are multiplied by the square root of n_embd."),
-    model<&TransformerConfig::positions>("positions", derived(anything(), "learned, of an encoder-decoder sinusoidal"),
-                                         "How the model knows a token's position: by a learned embedding, or by sines and cosines."),
+    model<&TransformerConfig::positions>(
+        "positions", derived(anything(), "learned, of an encoder-decoder sinusoidal"),
+        "How the model knows a token's position: by a learned embedding, or sines and cosines, that are added "
+        "to it; by rotating queries and keys in attention (rope); or by the causal mask alone (none)."),
+    model<&TransformerConfig::rope_theta>("rope_theta", where(has_rope, between(1, 1e12)),
+                                          "Base of RoPE's frequencies; a larger one suits a longer context."),
+    model<&TransformerConfig::rope_scaling>(
+        "rope_scaling", where(has_rope, anything()),
+        "How RoPE's frequencies are changed for a longer context: all divided by rope_factor (linear), or the low ones (llama3)."),
+    model<&TransformerConfig::rope_factor>("rope_factor", where(has_scaling, between(1, 1e6)), "What RoPE's frequencies are divided by."),
+    model<&TransformerConfig::rope_low_freq_factor>(
+        "rope_low_freq_factor", where(has_llama3_scaling, above_to(0, 1e6)),
+        "Frequencies with fewer turns than this within rope_original_context are divided by rope_factor."),
+    model<&TransformerConfig::rope_high_freq_factor>(
+        "rope_high_freq_factor", where(has_llama3_scaling, above_to(0, 1e6)),
+        "Frequencies with more turns than this within rope_original_context are kept; those between are mixed of both."),
+    model<&TransformerConfig::rope_original_context>("rope_original_context", where(has_llama3_scaling, between(1, 1e9)),
+                                                     "Positions that the model knew before its context was made longer."),
     model<&TransformerConfig::norm_position>(
         "norm_position", derived(anything(), "pre, of an encoder-decoder post"),
-        "Layer norm before each branch (pre, as GPT-2), or after each sum (post, as Vaswani et al. 2017)."),
+        "A norm before each branch (pre, as GPT-2), or after each sum (post, as Vaswani et al. 2017)."),
     model<&TransformerConfig::final_norm>("final_norm", derived(anything(), "true where norm_position is pre"),
-                                          "Whether a layer norm follows the last block."),
+                                          "Whether a norm follows the last block."),
+    model<&TransformerConfig::norm>(
+        "norm", anything(), "Layer norm, as GPT-2; or RMSNorm, as Llama, which divides by the root of the mean square and has no bias."),
+    model<&TransformerConfig::norm_eps>("norm_eps", above_to(0, 1), "Added to the variance, or mean square, that a norm divides by."),
+    model<&TransformerConfig::qk_norm>(
+        "qk_norm", anything(), "Whether each head of queries and of keys is normalised (RMSNorm) before they are compared, as in Qwen3."),
     model<&TransformerConfig::activation>("activation", derived(anything(), "gelu, of an encoder-decoder relu"),
-                                          "Activation of the feed-forward; gelu is GELU in its tanh form."),
+                                          "Activation of the feed-forward; gelu is GELU in its tanh form, relu2 is ReLU squared."),
+    model<&TransformerConfig::gated>(
+        "gated", anything(),
+        "Whether the feed-forward is gated, as in Llama: down(f(gate(x)) * up(x)). With silu it is SwiGLU, with "
+        "gelu GeGLU."),
+    model<&TransformerConfig::logit_softcap>("logit_softcap", between(0, 40),
+                                             "Logits z become c tanh(z / c) for this c, as in Gemma 2; 0 is off."),
     model<&TransformerConfig::vocab_size>("vocab_size", derived(between(1, kMaxVocab), "the tokenizer's number of tokens"),
                                           "Rows of the token embedding: at least as many as the tokenizer has tokens."),
 

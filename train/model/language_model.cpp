@@ -36,8 +36,12 @@ Tensor LanguageModel::loss(Pass& pass, const Batch& batch, double normaliser, do
   const Tensor inputs = tape.input<Token>(shape, batch.inputs);
   const Tensor targets = tape.input<Token>(shape, batch.targets);
   const Tensor weights = tape.input<float>(shape, batch.weights);
-  const CrossEntropyOptions options{
-      .weights = weights, .normaliser = normaliser, .label_smoothing = label_smoothing, .terms = terms, .is_root = true};
+  const CrossEntropyOptions options{.weights = weights,
+                                    .normaliser = normaliser,
+                                    .label_smoothing = label_smoothing,
+                                    .softcap = config().logit_softcap,
+                                    .terms = terms,
+                                    .is_root = true};
   const auto loss_of = [&](Tensor features, Tensor head) {
     tape.enter(Region::head);
     return linear_cross_entropy(features, head, targets, options);

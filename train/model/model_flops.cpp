@@ -10,15 +10,19 @@ constexpr double kPerPair = 12;   // and channel: two products forward, four bac
 
 /// Weights of a layer's products by what they are applied to.
 struct LayerWeights {
-  double attention = 0;  // four C x C
+  double queries = 0;  // queries, and the projection of what attention gives
+  double keys = 0;     // keys and values
   double feed_forward = 0;
+  double query_width = 0;  // of all heads
 
   explicit LayerWeights(const TransformerConfig& c) {
     const auto width = static_cast<double>(c.n_embd);
-    const auto hidden = static_cast<double>(c.n_hidden);
-    attention = 4 * width * width;
-    feed_forward = 2 * width * hidden;
+    query_width = static_cast<double>(c.n_head * c.head_size);
+    queries = 2 * width * query_width;
+    keys = 2 * width * static_cast<double>(c.n_kv_head * c.head_size);
+    feed_forward = (c.gated ? 3 : 2) * width * static_cast<double>(c.n_hidden);
   }
+  double attention() const { return queries + keys; }
 };
 
 double gpt_flops(const TransformerConfig& c, const Batch& batch) {
@@ -27,8 +31,8 @@ double gpt_flops(const TransformerConfig& c, const Batch& batch) {
   const auto width = static_cast<double>(c.n_embd);
   const auto time = static_cast<double>(batch.lengths.cols);
   const double tokens = static_cast<double>(batch.rows) * time;
-  const double all = layers * (weights.attention + weights.feed_forward) + width * static_cast<double>(c.vocab_size);
-  return tokens * (kPerWeight * all + kPerPair / 2 * layers * width * time);
+  const double all = layers * (weights.attention() + weights.feed_forward) + width * static_cast<double>(c.vocab_size);
+  return tokens * (kPerWeight * all + kPerPair / 2 * layers * weights.query_width * time);
 }
 
 double encoder_decoder_flops(const TransformerConfig& c, const Batch& batch) {
@@ -36,16 +40,16 @@ double encoder_decoder_flops(const TransformerConfig& c, const Batch& batch) {
   const auto width = static_cast<double>(c.n_embd);
   const auto encoders = static_cast<double>(c.n_encoder_layer);
   const auto decoders = static_cast<double>(c.n_layer);
-  const double cross_keys = weights.attention / 2;  // keys and values of the memory
-  const double a_source = encoders * (weights.attention + weights.feed_forward) + decoders * cross_keys;
-  const double a_target = decoders * (weights.attention + cross_keys + weights.feed_forward) + width * static_cast<double>(c.vocab_size);
+  const double a_source = encoders * (weights.attention() + weights.feed_forward) + decoders * weights.keys;  // keys of the memory
+  const double a_target =
+      decoders * (weights.attention() + weights.queries + weights.feed_forward) + width * static_cast<double>(c.vocab_size);
   double flops = 0;
   for (index row = 0; row < batch.rows; ++row) {
     const float* w = batch.weights.data() + row * batch.lengths.cols;
     const auto target = static_cast<double>(std::count_if(w, w + batch.lengths.cols, [](float x) { return x > 0; }));
     const auto source = static_cast<double>(batch.source_lengths[static_cast<std::size_t>(row)]);
     const double pairs = encoders * source * source + decoders * (target * target / 2 + target * source);
-    flops += kPerWeight * (source * a_source + target * a_target) + kPerPair * width * pairs;
+    flops += kPerWeight * (source * a_source + target * a_target) + kPerPair * weights.query_width * pairs;
   }
   return flops;
 }

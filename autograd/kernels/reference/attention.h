@@ -42,6 +42,36 @@ T dot(index n, const T* a, const T* b) {
   return total;
 }
 
+/// Row `row` of a head of queries or keys, rotated by row `row` of `rotation` if there is one.
+template <class T>
+std::vector<T> rotated(const Heads<const T>& heads, const AttentionShape& s, index b, index h, index row, const T* rotation) {
+  const T* x = row_of<const T>(heads, s, b, h, row);
+  std::vector<T> y(x, x + s.head_size);
+  const auto half = static_cast<std::size_t>(s.head_size / 2);
+  for (std::size_t d = 0; rotation != nullptr && d < half; ++d) {
+    const T cosine = rotation[row * s.head_size + static_cast<index>(d)];
+    const T sine = rotation[row * s.head_size + static_cast<index>(half + d)];
+    y[d] = x[d] * cosine - x[half + d] * sine;
+    y[half + d] = x[half + d] * cosine + x[d] * sine;
+  }
+  return y;
+}
+
+/// Adds the gradient of a rotated row to that of the row itself.
+template <class T>
+void add_rotated_back(index size, const T* dy, const T* angles, T factor, T* dx) {
+  const index half = size / 2;
+  for (index d = 0; d < size; ++d) {
+    if (angles == nullptr) {
+      dx[d] += factor * dy[d];
+    } else if (d < half) {
+      dx[d] += factor * (dy[d] * angles[d] + dy[half + d] * angles[half + d]);
+    } else {
+      dx[d] += factor * (dy[d] * angles[d - half] - dy[d - half] * angles[d]);
+    }
+  }
+}
+
 /// What kernels::attention_forward must equal, a row of scores at a time.
 template <class T>
 void attention_forward(const AttentionForward<T>& p) {
@@ -49,11 +79,13 @@ void attention_forward(const AttentionForward<T>& p) {
   for (index b = 0; b < s.batch; ++b) {
     for (index h = 0; h < s.heads; ++h) {
       for (index i = 0; i < s.queries; ++i) {
+        const index key_head = h / s.group();
+        const auto q = rotated(p.q, s, b, h, i, p.q_rotation);
         std::vector<T> scores(static_cast<std::size_t>(s.keys), -std::numeric_limits<T>::infinity());
         for (index j = 0; j < s.keys; ++j) {
           if (sees(s, b, i, j)) {
-            scores[static_cast<std::size_t>(j)] =
-                static_cast<T>(s.scale) * dot(s.head_size, row_of<const T>(p.q, s, b, h, i), row_of<const T>(p.k, s, b, h, j));
+            const auto k = rotated(p.k, s, b, key_head, j, p.k_rotation);
+            scores[static_cast<std::size_t>(j)] = static_cast<T>(s.scale) * dot(s.head_size, q.data(), k.data());
           }
         }
         T top = -std::numeric_limits<T>::infinity();
@@ -71,7 +103,7 @@ void attention_forward(const AttentionForward<T>& p) {
         for (index j = 0; j < s.keys; ++j) {
           const T weight = std::exp(scores[static_cast<std::size_t>(j)] - log_sum) * kept<T>(s, b, h, i, j);
           for (index d = 0; d < s.head_size; ++d) {
-            y[d] += weight * row_of<const T>(p.v, s, b, h, j)[d];
+            y[d] += weight * row_of<const T>(p.v, s, b, key_head, j)[d];
           }
         }
       }
@@ -87,22 +119,24 @@ void attention_backward(const AttentionBackward<T>& p) {
   for (index b = 0; b < s.batch; ++b) {
     for (index h = 0; h < s.heads; ++h) {
       for (index i = 0; i < s.queries; ++i) {
-        const T* q = row_of<const T>(p.q, s, b, h, i);
+        const index key_head = h / s.group();
+        const auto q = rotated(p.q, s, b, h, i, p.q_rotation);
         const T* dy = row_of<const T>(p.dy, s, b, h, i);
         const T delta = dot(s.head_size, dy, row_of<const T>(p.y, s, b, h, i));
         for (index j = 0; j < s.keys; ++j) {
           if (!sees(s, b, i, j)) {
             continue;
           }
-          const T* k = row_of<const T>(p.k, s, b, h, j);
+          const auto k = rotated(p.k, s, b, key_head, j, p.k_rotation);
           const T log_sum = p.log2_sum[(b * s.heads + h) * s.queries + i] * std::numbers::ln2_v<T>;
-          const T weight = std::exp(static_cast<T>(s.scale) * dot(s.head_size, q, k) - log_sum);
+          const T weight = std::exp(static_cast<T>(s.scale) * dot(s.head_size, q.data(), k.data()) - log_sum);
           const T keep = kept<T>(s, b, h, i, j);
-          const T ds = static_cast<T>(s.scale) * weight * (dot(s.head_size, dy, row_of<const T>(p.v, s, b, h, j)) * keep - delta);
+          const T ds = static_cast<T>(s.scale) * weight * (dot(s.head_size, dy, row_of<const T>(p.v, s, b, key_head, j)) * keep - delta);
+          const auto angles = [&](const T* rotation, index row) { return rotation == nullptr ? nullptr : rotation + row * s.head_size; };
+          add_rotated_back(s.head_size, k.data(), angles(p.q_rotation, i), ds, row_of<T>(p.dq.at, s, b, h, i));
+          add_rotated_back(s.head_size, q.data(), angles(p.k_rotation, j), ds, row_of<T>(p.dk.at, s, b, key_head, j));
           for (index d = 0; d < s.head_size; ++d) {
-            row_of<T>(p.dq.at, s, b, h, i)[d] += ds * k[d];
-            row_of<T>(p.dk.at, s, b, h, j)[d] += ds * q[d];
-            row_of<T>(p.dv.at, s, b, h, j)[d] += weight * keep * dy[d];
+            row_of<T>(p.dv.at, s, b, key_head, j)[d] += weight * keep * dy[d];
           }
         }
       }

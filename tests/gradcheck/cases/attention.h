@@ -31,26 +31,31 @@ struct AttentionCall {
   double dropout = 0;
   index first_batch = 0;
   std::optional<double> scale{};
+  index key_heads = 0;  // 0: as many as heads
+  bool rotary = false;  // with angles of no pattern
 
   index width() const { return heads * head_size; }
+  index key_width() const { return (key_heads == 0 ? heads : key_heads) * head_size; }
   std::vector<Operand> operands() const {
     const index C = width();
+    const index K = key_width();
     switch (layout) {
-      case Layout::separate: return {operand({batch, queries, C}, 1), operand({batch, keys, C}, 2), operand({batch, keys, C}, 3)};
-      case Layout::packed: return {operand({batch, queries, 3 * C}, 1)};
-      case Layout::packed_kv: return {operand({batch, queries, C}, 1), operand({batch, keys, 2 * C}, 2)};
-      case Layout::gaps: return {operand({batch, queries, 3 * C + 5}, 1)};
+      case Layout::separate: return {operand({batch, queries, C}, 1), operand({batch, keys, K}, 2), operand({batch, keys, K}, 3)};
+      case Layout::packed: return {operand({batch, queries, C + 2 * K}, 1)};
+      case Layout::packed_kv: return {operand({batch, queries, C}, 1), operand({batch, keys, 2 * K}, 2)};
+      case Layout::gaps: return {operand({batch, queries, C + 2 * K + 5}, 1)};
       case Layout::same_qk: return {operand({batch, queries, 2 * C}, 1)};
     }
     return {};
   }
   std::array<HeadColumns, 3> columns(std::span<const Tensor> t) const {
     const index C = width();
+    const index K = key_width();
     switch (layout) {
       case Layout::separate: return {{{t[0], 0}, {t[1], 0}, {t[2], 0}}};
-      case Layout::packed: return {{{t[0], 0}, {t[0], C}, {t[0], 2 * C}}};
-      case Layout::packed_kv: return {{{t[0], 0}, {t[1], 0}, {t[1], C}}};
-      case Layout::gaps: return {{{t[0], 2 * C + 4}, {t[0], 1}, {t[0], C + 2}}};
+      case Layout::packed: return {{{t[0], 0}, {t[0], C}, {t[0], C + K}}};
+      case Layout::packed_kv: return {{{t[0], 0}, {t[1], 0}, {t[1], K}}};
+      case Layout::gaps: return {{{t[0], 2 * K + 4}, {t[0], 1}, {t[0], K + 2}}};
       case Layout::same_qk: return {{{t[0], 0}, {t[0], 0}, {t[0], C}}};
     }
     return {};
@@ -72,10 +77,38 @@ struct AttentionCall {
     return first <= key && key < last && (!causal || key - i <= query_offset);
   }
 
+  /// The angle of a position for numbers d and d + head_size / 2.
+  static double angle(index position, index d) { return 0.7 * static_cast<double>(position) - 1.3 * static_cast<double>(d); }
+  /// Of all positions: what `at(position, d)` gives for d in the first half of a head, and for the second half.
+  template <class F>
+  Tensor by_position(Tape& tape, DType dtype, F&& at) const {
+    std::vector<double> values;
+    for (index t = 0; t < keys; ++t) {
+      for (index d = 0; d < head_size; ++d) {
+        values.push_back(at(t, d));
+      }
+    }
+    return constant(tape, dtype, {keys, head_size}, values);
+  }
+  Tensor rotation(Tape& tape, DType dtype) const {
+    const index half = head_size / 2;
+    return by_position(tape, dtype, [=](index t, index d) { return d < half ? std::cos(angle(t, d)) : std::sin(angle(t, d - half)); });
+  }
+  /// x (keys, head_size), rotated.
+  Tensor rotated(Tape& tape, Tensor x) const {
+    const index half = head_size / 2;
+    const Tensor parts[] = {dikkat::scale(slice(x, 1, half, half), -1), slice(x, 1, 0, half)};
+    const Tensor cosines = by_position(tape, x.dtype(), [=](index t, index d) { return std::cos(angle(t, d % half)); });
+    const Tensor sines = by_position(tape, x.dtype(), [=](index t, index d) { return std::sin(angle(t, d % half)); });
+    return add(multiply(x, cosines), multiply(dikkat::concat(std::span<const Tensor>(parts), 1), sines));
+  }
+
   RandomStream stream() const { return {5, "attention", 2}; }
-  AttentionOptions options(Tape& tape) const {
+  AttentionOptions options(Tape& tape, DType dtype) const {
     AttentionOptions o{.heads = heads,
                        .head_size = head_size,
+                       .key_heads = key_heads,
+                       .rotation = rotary ? rotation(tape, dtype) : Tensor{},
                        .scale = scale,
                        .causal = causal,
                        .query_offset = query_offset,
@@ -99,10 +132,10 @@ struct AttentionCall {
 
   Tensor op(Tape& tape, std::span<const Tensor> t) const {
     if (layout == Layout::packed) {
-      return self_attention(t[0], options(tape));
+      return self_attention(t[0], options(tape, t[0].dtype()));
     }
     const auto [q, k, v] = columns(t);
-    return attention(q, k, v, options(tape));
+    return attention(q, k, v, options(tape, t[0].dtype()));
   }
 
   /// Head by head, with whole (queries, keys) matrices: e = sees * exp(scale q k^T), w = dropped(e / row sums of e), y = w v.
@@ -113,9 +146,11 @@ struct AttentionCall {
     for (index b = 0; b < batch; ++b) {
       std::vector<Tensor> beside;
       for (index h = 0; h < heads; ++h) {
-        const auto head = [&](const HeadColumns& c, index time) {
-          return reshape(slice(slice(c.x, 0, b, 1), 2, c.column + h * head_size, head_size), {time, head_size});
+        const index key_head = h / (width() / key_width());
+        const auto head = [&](const HeadColumns& c, index number, index time) {
+          return reshape(slice(slice(c.x, 0, b, 1), 2, c.column + number * head_size, head_size), {time, head_size});
         };
+        const auto compared = [&](Tensor x) { return rotary ? rotated(tape, x) : x; };
         const auto n = static_cast<std::size_t>(queries * keys);
         std::vector<double> seen(n);
         std::vector<double> blind(n, 1.0);  // rows that see nothing are divided by 1
@@ -137,11 +172,12 @@ struct AttentionCall {
         }
         const Shape square{queries, keys};
         const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(head_size)));
-        const Tensor scores = dikkat::scale(matmul(head(operands[0], queries), head(operands[1], keys), true), factor);
+        const Tensor scores =
+            dikkat::scale(matmul(compared(head(operands[0], h, queries)), compared(head(operands[1], key_head, keys)), true), factor);
         const Tensor e = multiply(exp(scores), constant(tape, dtype, square, seen));
         const Tensor sums = add(matmul(e, ones(tape, dtype, {keys, keys})), constant(tape, dtype, square, blind));
         const Tensor w = multiply(multiply(e, power(sums, -1)), constant(tape, dtype, square, kept));
-        beside.push_back(reshape(matmul(w, head(operands[2], keys)), {1, queries, head_size}));
+        beside.push_back(reshape(matmul(w, head(operands[2], key_head, keys)), {1, queries, head_size}));
       }
       rows.push_back(dikkat::concat(std::span<const Tensor>(beside), 2));
     }
@@ -244,6 +280,54 @@ struct GradCase<Op::attention> {
          .causal = true,
          .dropout = 0.25},
         {.name = "a scale of its own", .batch = 1, .heads = 1, .queries = 3, .keys = 3, .head_size = 4, .scale = 0.1},
+        {.name = "grouped", .batch = 2, .heads = 4, .queries = 3, .keys = 5, .head_size = 3, .key_heads = 2},
+        {.name = "one head of keys, packed, causal",
+         .batch = 2,
+         .heads = 3,
+         .queries = 4,
+         .keys = 4,
+         .head_size = 2,
+         .layout = Layout::packed,
+         .causal = true,
+         .key_heads = 1},
+        {.name = "grouped, with gaps, dropout",
+         .batch = 1,
+         .heads = 4,
+         .queries = 3,
+         .keys = 3,
+         .head_size = 2,
+         .layout = Layout::gaps,
+         .dropout = 0.3,
+         .key_heads = 2},
+        {.name = "rotary", .batch = 2, .heads = 2, .queries = 4, .keys = 4, .head_size = 6, .rotary = true},
+        {.name = "rotary, grouped, packed, causal",
+         .batch = 2,
+         .heads = 4,
+         .queries = 4,
+         .keys = 4,
+         .head_size = 2,
+         .layout = Layout::packed,
+         .causal = true,
+         .key_heads = 2,
+         .rotary = true},
+        {.name = "rotary, queries that are the keys",
+         .batch = 1,
+         .heads = 2,
+         .queries = 3,
+         .keys = 3,
+         .head_size = 4,
+         .layout = Layout::same_qk,
+         .rotary = true},
+        {.name = "several tiles and chunks, grouped, rotary",
+         .batch = 1,
+         .heads = 2,
+         .queries = 150,
+         .keys = 150,
+         .head_size = 2,
+         .layout = Layout::packed,
+         .causal = true,
+         .key_heads = 1,
+         .rotary = true},
         {.name = "several tiles", .batch = 1, .heads = 1, .queries = 70, .keys = 131, .head_size = 2, .causal = true, .query_offset = 61},
         {.name = "several tiles, windows, dropout",
          .batch = 1,
@@ -282,6 +366,35 @@ struct GradCase<Op::attention> {
          .head_size = 64,
          .bounds = Bounds::blind,
          .dropout = 0.3},
+        {.name = "2 of 64, grouped, rotary",
+         .batch = 2,
+         .heads = 4,
+         .queries = 2,
+         .keys = 2,
+         .head_size = 64,
+         .causal = true,
+         .key_heads = 2,
+         .rotary = true},
+        {.name = "300 of 48, three to a key, rotary",
+         .batch = 1,
+         .heads = 6,
+         .queries = 300,
+         .keys = 300,
+         .head_size = 48,
+         .layout = Layout::packed,
+         .causal = true,
+         .key_heads = 2,
+         .rotary = true},
+        {.name = "65 of 10, grouped, rotary, dropout",
+         .batch = 2,
+         .heads = 4,
+         .queries = 65,
+         .keys = 65,
+         .head_size = 10,
+         .layout = Layout::packed,
+         .dropout = 0.2,
+         .key_heads = 1,
+         .rotary = true},
         {.name = "129 of 5, with gaps",
          .batch = 1,
          .heads = 3,
@@ -307,6 +420,23 @@ struct GradCase<Op::attention> {
             {"other batch", call({1, 2, 4}, {2, 2, 4}, {2, 2, 4}, {.heads = 2, .head_size = 2})},
             {"more values than keys", call({1, 2, 4}, {1, 2, 4}, {1, 3, 4}, {.heads = 2, .head_size = 2})},
             {"no heads", call({1, 2, 4}, {1, 2, 4}, {1, 2, 4}, {.heads = 0, .head_size = 2})},
+            {"heads of keys that do not divide", call({1, 2, 6}, {1, 2, 4}, {1, 2, 4}, {.heads = 3, .head_size = 2, .key_heads = 2})},
+            {"a negative number of heads of keys", call({1, 2, 4}, {1, 2, 4}, {1, 2, 4}, {.heads = 2, .head_size = 2, .key_heads = -1})},
+            {"a rotation of too few positions",
+             [](Tape& t) {
+               const Tensor x = some(t, {1, 3, 4});
+               attention({x}, {x}, {x}, {.heads = 2, .head_size = 2, .rotation = some(t, {2, 2})});
+             }},
+            {"a rotation of odd heads",
+             [](Tape& t) {
+               const Tensor x = some(t, {1, 3, 3});
+               attention({x}, {x}, {x}, {.heads = 1, .head_size = 3, .rotation = some(t, {3, 3})});
+             }},
+            {"a rotation of more keys than queries",
+             [](Tape& t) {
+               attention({some(t, {1, 2, 2})}, {some(t, {1, 3, 2})}, {some(t, {1, 3, 2})},
+                         {.heads = 1, .head_size = 2, .rotation = some(t, {3, 2})});
+             }},
             {"no head size", call({1, 2, 4}, {1, 2, 4}, {1, 2, 4}, {.heads = 2})},
             {"dropout 1", call({1, 2, 4}, {1, 2, 4}, {1, 2, 4}, {.heads = 2, .head_size = 2, .dropout = 1})},
             {"dropout NaN", call({1, 2, 4}, {1, 2, 4}, {1, 2, 4}, {.heads = 2, .head_size = 2, .dropout = std::nan("")})},

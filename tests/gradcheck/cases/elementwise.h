@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autograd/ops/activation.h"
 #include "autograd/ops/basic.h"
 #include "tests/gradcheck/case.h"
 
@@ -142,6 +143,60 @@ struct GradCase<Op::relu> {
   }
   static std::vector<Sample> ragged() { return ragged_singles(op); }
   static std::vector<Misfit> misfits() { return {}; }
+};
+
+template <>
+struct GradCase<Op::relu2> {
+  static Tensor op(Tape&, std::span<const Tensor> t) { return relu2(t[0]); }
+  static Tensor definition(Tape&, std::span<const Tensor> t) { return multiply(relu(t[0]), relu(t[0])); }
+  static std::vector<Sample> samples() { return {{"a matrix", {operand({3, 7}, 1)}, op, definition, {}}}; }
+  static std::vector<Sample> ragged() { return ragged_singles(op); }
+  static std::vector<Misfit> misfits() { return {}; }
+};
+
+template <>
+struct GradCase<Op::silu> {
+  static Tensor op(Tape&, std::span<const Tensor> t) { return silu(t[0]); }
+  static Tensor definition(Tape&, std::span<const Tensor> t) { return multiply(t[0], sigmoid(t[0])); }
+  static std::vector<Sample> samples() { return {{"a matrix", {operand({3, 15}, 1, -9, 9)}, op, definition, {}}}; }
+  static std::vector<Sample> ragged() { return ragged_singles(op, -20, 20); }
+  static std::vector<Misfit> misfits() { return {}; }
+};
+
+template <>
+struct GradCase<Op::gated> {
+  template <Activation kind>
+  static Tensor op(Tape&, std::span<const Tensor> t) {
+    return gated(kind, t[0]);
+  }
+  template <Activation kind>
+  static Tensor definition(Tape&, std::span<const Tensor> t) {
+    const index cols = t[0].shape().cols() / 2;
+    return multiply(activate({kind, false}, slice(t[0], -1, 0, cols)), slice(t[0], -1, cols, cols));
+  }
+  static std::vector<Sample> samples() {
+    return {{"silu", {operand({3, 14}, 1, -6, 6)}, op<Activation::silu>, definition<Activation::silu>, {}},
+            {"gelu", {operand({3, 14}, 1, -6, 6)}, op<Activation::gelu>, definition<Activation::gelu>, {}},
+            {"relu", {operand({3, 14}, 1)}, op<Activation::relu>, definition<Activation::relu>, {}},
+            {"relu2, of rank 3", {operand({2, 2, 34}, 1)}, op<Activation::relu2>, definition<Activation::relu2>, {}},
+            {"a vector", {operand({2}, 1)}, op<Activation::silu>, definition<Activation::silu>, {}}};
+  }
+  static std::vector<Sample> ragged() {
+    std::vector<Sample> samples;
+    for (std::size_t i = 0; i < std::size(kRaggedSizes); ++i) {
+      const index rows = kRaggedSizes[i];
+      const index cols = 2 * kRaggedSizes[(3 * i + 2) % std::size(kRaggedSizes)];
+      samples.push_back({concat(rows, " by ", cols), {operand({rows, cols}, 1, -8, 8)}, op<Activation::silu>, {}, {}});
+    }
+    return samples;
+  }
+  static std::vector<Misfit> misfits() {
+    return {{"an odd number of columns",
+             [](Tape& t) {
+               gated(Activation::silu, some(t, {3, 5}));
+             }},
+            {"a scalar", [](Tape& t) { gated(Activation::silu, some(t, {})); }}};
+  }
 };
 
 template <>

@@ -124,19 +124,24 @@ struct GradCase<Op::linear> {
 
 template <>
 struct GradCase<Op::activated_linear> {
-  template <Activation kind>
+  template <Activation kind, bool is_gated = false>
   static Tensor op(Tape&, std::span<const Tensor> t) {
-    return activated_linear(kind, t[0], t[1], t.size() > 2 ? t[2] : Tensor{});
+    return activated_linear({kind, is_gated}, t[0], t[1], t.size() > 2 ? t[2] : Tensor{});
   }
-  template <Activation kind>
+  template <Activation kind, bool is_gated = false>
   static Tensor definition(Tape&, std::span<const Tensor> t) {
-    return linear(kind == Activation::relu ? relu(t[0]) : gelu(t[0]), t[1], t.size() > 2 ? t[2] : Tensor{});
+    return linear(activate({kind, is_gated}, t[0]), t[1], t.size() > 2 ? t[2] : Tensor{});
   }
   static std::vector<Sample> samples() {
-    constexpr auto gelu_op = op<Activation::gelu>, relu_op = op<Activation::relu>;
-    constexpr auto of_gelu = definition<Activation::gelu>, of_relu = definition<Activation::relu>;
+    constexpr auto gelu_op = op<Activation::gelu>;
+    constexpr auto of_gelu = definition<Activation::gelu>;
     return {{"gelu", {operand({3, 4}, 1), operand({5, 4}, 2), operand({5}, 3)}, gelu_op, of_gelu, {}},
-            {"relu", {operand({3, 4}, 1), operand({5, 4}, 2), operand({5}, 3)}, relu_op, of_relu, {}},
+            {"relu", {operand({3, 4}, 1), operand({5, 4}, 2), operand({5}, 3)}, op<Activation::relu>, definition<Activation::relu>, {}},
+            {"gated silu",
+             {operand({3, 8}, 1), operand({5, 4}, 2), operand({5}, 3)},
+             op<Activation::silu, true>,
+             definition<Activation::silu, true>,
+             {}},
             {"without bias", {operand({3, 4}, 1), operand({5, 4}, 2)}, gelu_op, of_gelu, {}},
             {"of rank 3", {operand({2, 3, 4}, 1), operand({5, 4}, 2), operand({5}, 3)}, gelu_op, of_gelu, {}},
             {"square", {operand({4, 4}, 1), operand({4, 4}, 2), operand({4}, 3)}, gelu_op, of_gelu, {}}};
@@ -155,10 +160,14 @@ struct GradCase<Op::activated_linear> {
   static std::vector<Misfit> misfits() {
     return {{"inner sizes differ",
              [](Tape& t) {
-               activated_linear(Activation::gelu, some(t, {3, 4}), some(t, {5, 3}));
+               activated_linear({Activation::gelu}, some(t, {3, 4}), some(t, {5, 3}));
+             }},
+            {"gated, with the columns of a plain one",
+             [](Tape& t) {
+               activated_linear({Activation::silu, true}, some(t, {3, 4}), some(t, {5, 4}));
              }},
             {"a bias of x's width", [](Tape& t) {
-               activated_linear(Activation::relu, some(t, {3, 4}), some(t, {5, 4}), some(t, {4}));
+               activated_linear({Activation::relu}, some(t, {3, 4}), some(t, {5, 4}), some(t, {4}));
              }}};
   }
 };

@@ -4,6 +4,7 @@
 
 #include "autograd/ops/basic.h"
 #include "autograd/ops/embedding.h"
+#include "autograd/ops/head_norm.h"
 #include "autograd/ops/layer_norm.h"
 #include "autograd/ops/linear.h"
 #include "autograd/ops/loss.h"
@@ -163,6 +164,156 @@ struct GradCase<Op::add_layer_norm> {
              }},
             {"dropout 1", [](Tape& t) {
                add_layer_norm(some(t, {3, 5}), some(t, {3, 5}), some(t, {5}), {}, {.probability = 1});
+             }}};
+  }
+};
+
+template <>
+struct GradCase<Op::rms_norm> {
+  static Function op(double eps) {
+    return [eps](Tape&, std::span<const Tensor> t) { return rms_norm(t[0], t[1], {.eps = eps}); };
+  }
+  static Function definition(double eps) {
+    return [eps](Tape& tape, std::span<const Tensor> t) {
+      const Tensor x = flat(t[0]);
+      const Tensor square = row_sums(tape, multiply(x, x), 1 / static_cast<double>(x.shape().cols()));
+      const Tensor rstd = power(add(square, scale(ones(tape, x.dtype(), x.shape()), eps)), -0.5);
+      return reshape(multiply(multiply(x, rstd), t[1]), t[0].shape());
+    };
+  }
+  static std::vector<Sample> samples() {
+    return {{"a matrix", {operand({3, 7}, 1), operand({7}, 2)}, op(1e-5), definition(1e-5), {}},
+            {"of rank 3, a large eps", {operand({2, 2, 5}, 1), operand({5}, 2)}, op(0.5), definition(0.5), {}},
+            {"a vector", {operand({9}, 1), operand({9}, 2)}, op(1e-6), definition(1e-6), {}},
+            {"off zero", {operand({3, 7}, 1, 9, 11), operand({7}, 2)}, op(1e-5), definition(1e-5), {}}};
+  }
+  static std::vector<Sample> ragged() {
+    std::vector<Sample> samples;
+    for (std::size_t i = 0; i < std::size(kRaggedSizes); ++i) {
+      const index rows = kRaggedSizes[i];
+      const index cols = std::max<index>(2, kRaggedSizes[(3 * i + 2) % std::size(kRaggedSizes)]);
+      samples.push_back({concat(rows, " by ", cols), {operand({rows, cols}, 1), operand({cols}, 2)}, op(1e-5), {}, {}});
+    }
+    return samples;
+  }
+  static std::vector<Misfit> misfits() {
+    return {{"gamma of another size", [](Tape& t) { rms_norm(some(t, {3, 5}), some(t, {4})); }}};
+  }
+};
+
+template <>
+struct GradCase<Op::add_rms_norm> {
+  using Mix = GradCase<Op::add_layer_norm>::Mix;
+  static Sample sample(std::string name, Shape shape, Mix mix, double p, double eps = 1e-5) {
+    const auto op = [=](Tape&, std::span<const Tensor> t) {
+      const SumAndNorm made = add_rms_norm(t[0], t[1], t[2], GradCase<Op::add_layer_norm>::dropping(p), {.eps = eps});
+      return GradCase<Op::add_layer_norm>::mixed(mix, made.sum, made.norm);
+    };
+    return {std::move(name), {operand(shape, 1), operand(shape, 2), operand({shape.cols()}, 3)}, op, {}, {}};
+  }
+  static Function definition(Mix mix, double p, double eps = 1e-5) {
+    return [=](Tape& tape, std::span<const Tensor> t) {
+      using Dropped = GradCase<Op::dropout>;
+      const Tensor dropped = p == 0 ? t[1] : Dropped::definition(GradCase<Op::add_layer_norm>::dropping(p))(tape, t.subspan(1, 1));
+      const Tensor sum = add(t[0], dropped);
+      const Tensor operands[] = {sum, t[2]};
+      return GradCase<Op::add_layer_norm>::mixed(mix, sum, GradCase<Op::rms_norm>::definition(eps)(tape, operands));
+    };
+  }
+  static std::vector<Sample> samples() {
+    std::vector<Sample> samples;
+    const auto add_sample = [&](std::string name, Shape shape, Mix mix, double p, double eps = 1e-5) {
+      samples.push_back(sample(std::move(name), shape, mix, p, eps));
+      samples.back().definition = definition(mix, p, eps);
+    };
+    add_sample("sum and norm", {3, 7}, {0.5, 2}, 0);
+    add_sample("the norm alone", {3, 7}, {0, 1}, 0);
+    add_sample("of rank 3 with dropout, a large eps", {2, 2, 5}, {-1, 1}, 0.25, 0.5);
+    return samples;
+  }
+  static std::vector<Sample> ragged() {
+    std::vector<Sample> samples;
+    for (std::size_t i = 0; i < std::size(kRaggedSizes); ++i) {
+      const index rows = kRaggedSizes[i];
+      const index cols = std::max<index>(2, kRaggedSizes[(3 * i + 2) % std::size(kRaggedSizes)]);
+      samples.push_back(sample(concat(rows, " by ", cols), {rows, cols}, {1, 1}, i % 2 == 0 ? 0.1 : 0));
+    }
+    return samples;
+  }
+  static std::vector<Misfit> misfits() {
+    return {{"branch of another shape",
+             [](Tape& t) {
+               add_rms_norm(some(t, {3, 5}), some(t, {5}), some(t, {5}));
+             }},
+            {"gamma of another size",
+             [](Tape& t) {
+               add_rms_norm(some(t, {3, 5}), some(t, {3, 5}), some(t, {4}));
+             }},
+            {"dropout 1", [](Tape& t) {
+               add_rms_norm(some(t, {3, 5}), some(t, {3, 5}), some(t, {5}), {.probability = 1});
+             }}};
+  }
+};
+
+template <>
+struct GradCase<Op::head_norm> {
+  struct Heads {
+    index heads, key_heads, size, rest;
+    double eps = 1e-5;
+  };
+  static Function op(Heads h) {
+    return [h](Tape&, std::span<const Tensor> t) {
+      return head_norm(t[0], t[1], t[2], {.heads = h.heads, .key_heads = h.key_heads, .eps = h.eps});
+    };
+  }
+  /// Each head is a matrix of its own, and its norm is rms_norm's.
+  static Function definition(Heads h) {
+    return [h](Tape&, std::span<const Tensor> t) {
+      std::vector<Tensor> parts;
+      for (index i = 0; i < h.heads + h.key_heads; ++i) {
+        parts.push_back(rms_norm(slice(t[0], -1, i * h.size, h.size), t[i < h.heads ? 1 : 2], {.eps = h.eps}));
+      }
+      if (h.rest > 0) {
+        parts.push_back(slice(t[0], -1, (h.heads + h.key_heads) * h.size, h.rest));
+      }
+      return dikkat::concat(std::span<const Tensor>(parts), -1);
+    };
+  }
+  static Sample sample(std::string name, Shape rows, Heads h) {
+    const index cols = (h.heads + h.key_heads) * h.size + h.rest;
+    const Shape shape = rows.rank() == 1 ? Shape{rows[0], cols} : Shape{rows[0], rows[1], cols};
+    return {std::move(name), {operand(shape, 1), operand({h.size}, 2), operand({h.size}, 3)}, op(h), {}, {}};
+  }
+  static std::vector<Sample> samples() {
+    std::vector<Sample> all;
+    const auto add_sample = [&](std::string name, Shape rows, Heads h) {
+      all.push_back(sample(std::move(name), rows, h));
+      all.back().definition = definition(h);
+    };
+    add_sample("as many keys as queries", {3}, {2, 2, 5, 10});
+    add_sample("grouped, of rank 3", {2, 2}, {4, 2, 3, 6});
+    add_sample("a large eps, no values", {3}, {1, 1, 7, 0, 0.5});
+    return all;
+  }
+  static std::vector<Sample> ragged() {
+    std::vector<Sample> all;
+    for (std::size_t i = 0; i < std::size(kRaggedSizes); ++i) {
+      const index size = std::max<index>(2, kRaggedSizes[(3 * i + 2) % std::size(kRaggedSizes)]);
+      all.push_back(sample(concat(kRaggedSizes[i], " rows, heads of ", size), {kRaggedSizes[i]}, {2, 1, size, size}));
+    }
+    return all;
+  }
+  static std::vector<Misfit> misfits() {
+    return {{"too few columns",
+             [](Tape& t) {
+               head_norm(some(t, {3, 7}), some(t, {4}), some(t, {4}), {});
+             }},
+            {"gammas of two sizes",
+             [](Tape& t) {
+               head_norm(some(t, {3, 8}), some(t, {4}), some(t, {3}), {});
+             }},
+            {"no heads", [](Tape& t) {
+               head_norm(some(t, {3, 8}), some(t, {4}), some(t, {4}), {.heads = 0});
              }}};
   }
 };
@@ -383,6 +534,7 @@ struct GradCase<Op::linear_cross_entropy> {
     std::optional<double> normaliser{};
     double smoothing = 0;
     index logits_at_once = 1;  // chunks of 96 rows, the fewest
+    double softcap = 0;
   };
   static Sample sample(std::string name, Shape shape, index classes, const How& how) {
     const Labels labels(shape.rows(), classes, how.weighted);
@@ -391,10 +543,13 @@ struct GradCase<Op::linear_cross_entropy> {
     };
     Sample s{std::move(name), {operand(shape, 1), operand({classes, shape.cols()}, 2)}, {}, {}, {}};
     s.op = [=](Tape& tape, std::span<const Tensor> t) {
-      return linear_cross_entropy(t[0], t[1], labels.targets_on(tape), options(tape), how.logits_at_once);
+      auto capped = options(tape);
+      capped.softcap = how.softcap;
+      return linear_cross_entropy(t[0], t[1], labels.targets_on(tape), capped, how.logits_at_once);
     };
     s.definition = [=](Tape& tape, std::span<const Tensor> t) {
-      return cross_entropy(linear(t[0], t[1]), labels.targets_on(tape), options(tape));
+      const Tensor logits = how.softcap == 0 ? linear(t[0], t[1]) : scale(tanh(scale(linear(t[0], t[1]), 1 / how.softcap)), how.softcap);
+      return cross_entropy(logits, labels.targets_on(tape), options(tape));
     };
     return s;
   }
@@ -406,6 +561,9 @@ struct GradCase<Op::linear_cross_entropy> {
             sample("weighted with a normaliser, two chunks", {100, 2}, 3, {.weighted = true, .normaliser = 11}),
             sample("of rank 3 and smoothed, two chunks", {2, 49, 2}, 4, {.smoothing = 0.1}),
             sample("smoothed and weighted, two tiles of classes", {5, 2}, 150, {.weighted = true, .normaliser = 4.5, .smoothing = 0.6}),
+            sample("capped, two chunks", {100, 2}, 5, {.softcap = 1.5}),
+            sample("capped, smoothed and weighted", {5, 2}, 150, {.weighted = true, .smoothing = 0.3, .softcap = 3}),
+            sample("capped, as the ops", {7, 3}, 5, {.logits_at_once = 35, .softcap = 2}),
             sample("one class", {3, 2}, 1, {}),
             sample("x of the weight's shape, two chunks", {98, 2}, 98, {})};
   }
@@ -419,6 +577,7 @@ struct GradCase<Op::linear_cross_entropy> {
                                {.weighted = i % 2 == 0, .smoothing = i % 3 == 1 ? 0.1 : 0}));
     }
     samples.push_back(sample("several panels of classes", {100, 3}, 4500, {.smoothing = 0.1}));
+    samples.push_back(sample("several panels of classes, capped", {100, 3}, 4500, {.softcap = 5}));
     return samples;
   }
   static std::vector<Misfit> misfits() {
@@ -450,7 +609,9 @@ struct GradCase<Op::linear_cross_entropy> {
                linear_cross_entropy(some(t, {2, 4}), some(t, {3, 4}), ids(t, {2}, {0, 1}), {.weights = some(t, {3})});
              }},
             {"normaliser 0", of({.normaliser = 0})},
-            {"label smoothing 1", of({.label_smoothing = 1})}};
+            {"label smoothing 1", of({.label_smoothing = 1})},
+            {"a negative softcap", of({.softcap = -1})},
+            {"a softcap too large", of({.softcap = 41})}};
   }
 };
 

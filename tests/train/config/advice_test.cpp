@@ -43,7 +43,7 @@ TEST(NearestKey, LooksInOtherSectionsToo) {
 }
 
 TEST(NearestKey, IsSilentWhereNothingIsNear) {
-  for (const char* far : {"bananas", "x", "", "n", "zz", "rotary_dim", "rope_theta"}) {
+  for (const char* far : {"bananas", "x", "", "n", "zz", "rotary_dim", "partial_rotary_factor"}) {
     EXPECT_EQ(nearest_key("model", far), "") << far;
   }
   EXPECT_EQ(nearest_key("model", std::string(100'000, 'n')), "");

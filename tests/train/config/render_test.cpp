@@ -28,7 +28,7 @@ TEST(ToToml, HasEveryKeyOfAResolvedConfiguration) {
   }
   EXPECT_NE(text.find("\n\n[model]\nkind = \"gpt\"\nn_layer = 4\n"), std::string::npos) << text;
   EXPECT_NE(text.find("\n\n[optim]\nkind = \"adamw\"\nlearning_rate = 0.001\nmin_lr = 1e-4\n"), std::string::npos) << text;
-  EXPECT_TRUE(text.starts_with("derived = [\"model.n_encoder_layer\", \"model.n_hidden\", ")) << text;
+  EXPECT_TRUE(text.starts_with("derived = [\"model.n_encoder_layer\", \"model.n_kv_head\", \"model.head_size\", ")) << text;
 }
 
 TEST(ToToml, ShowsAnOpenKeyAsAComment) { EXPECT_NE(to_toml(Config{}).find("\n# min_lr  (learning_rate / 10)\n"), std::string::npos); }

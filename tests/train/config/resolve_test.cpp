@@ -68,6 +68,8 @@ TEST(Resolve, KeepsWhatIsSet) {
   Config config;
   config.model.n_encoder_layer = 3;
   config.model.n_hidden = 5;
+  config.model.n_kv_head = 2;
+  config.model.head_size = 7;
   config.model.scale_embeddings = true;
   config.model.positions = Positions::sinusoidal;
   config.model.norm_position = NormPosition::post;

@@ -1,0 +1,113 @@
+#include "autograd/kernels/head_norm.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/base/parallel.h"
+#include "autograd/base/scratch.h"
+#include "autograd/base/simd.h"
+
+namespace dikkat::kernels {
+namespace {
+
+using simd::Vec;
+
+constexpr index kNormRows = 8;         // of a tile, forward
+constexpr index kNormSummedRows = 16;  // of a tile, backward: each has its own sums
+
+template <class T>
+index width_of(const HeadNorm<T>& p) {
+  return (p.heads + p.key_heads) * p.size + p.rest;
+}
+
+/// 1 / sqrt(mean(h^2) + eps).
+template <class C, class T>
+C scale_of_head(const HeadNorm<T>& p, const T* head) {
+  Vec<C> squares{};
+  simd::for_vectors<C>(0, p.size, [&](index d, auto lanes) {
+    const Vec<C> v = simd::load_as<C>(head + d, lanes);
+    squares += v * v;
+  });
+  return C(1) / std::sqrt(simd::sum<C>(squares) / static_cast<C>(p.size) + static_cast<C>(p.eps));
+}
+
+}  // namespace
+
+template <class T>
+void head_norm_forward(const HeadNorm<T>& p) {
+  using C = Computed<T>;
+  const index width = width_of(p);
+  parallel_blocks(p.rows, kNormRows, Work::elements(p.rows * width), [&](index begin, index end) {
+    for (index row = begin; row < end; ++row) {
+      const T* x = p.x + row * width;
+      T* y = p.y + row * width;
+      for (index h = 0; h < p.heads + p.key_heads; ++h) {
+        const C* gamma = h < p.heads ? p.q_gamma : p.k_gamma;
+        const C scale = scale_of_head<C>(p, x + h * p.size);
+        simd::for_vectors<C>(0, p.size, [&](index d, auto lanes) {
+          simd::store_as<C>(y + h * p.size + d, simd::load_as<C>(x + h * p.size + d, lanes) * scale * simd::load(gamma + d, lanes), lanes);
+        });
+      }
+      std::copy(x + width - p.rest, x + width, y + width - p.rest);
+    }
+  });
+}
+
+// With n = h scale and g = dy gamma:  dh = scale (g - n mean(g n)),  dgamma = sum dy n.
+template <class T>
+void head_norm_backward(const HeadNorm<T>& p) {
+  using C = Computed<T>;
+  const index width = width_of(p);
+  const index tiles = ceil_div(p.rows, kNormSummedRows);
+  const index padded = round_up(p.size, simd::kLanes<C>);
+  const Scratch<C> partial(tiles * 2 * padded);  // per tile: its dq_gamma, its dk_gamma
+  parallel_for(tiles, Work::elements(2 * p.rows * width), [&](index tile) {
+    C* sums = partial + tile * 2 * padded;
+    std::fill_n(sums, 2 * padded, C(0));
+    const index end = std::min(p.rows, (tile + 1) * kNormSummedRows);
+    for (index row = tile * kNormSummedRows; row < end; ++row) {
+      for (index h = 0; h < p.heads + p.key_heads; ++h) {
+        const T* x = p.x + row * width + h * p.size;
+        T* dy = p.y + row * width + h * p.size;
+        const C* gamma = h < p.heads ? p.q_gamma : p.k_gamma;
+        C* dgamma = sums + (h < p.heads ? 0 : padded);
+        const C scale = scale_of_head<C>(p, x);
+        Vec<C> products{};
+        simd::for_vectors<C>(0, p.size, [&](index d, auto lanes) {
+          const Vec<C> n = simd::load_as<C>(x + d, lanes) * scale;
+          const Vec<C> g = simd::load_as<C>(dy + d, lanes);
+          simd::store(dgamma + d, simd::load(dgamma + d) + g * n);
+          products += g * simd::load(gamma + d, lanes) * n;
+        });
+        const C mean = simd::sum<C>(products) / static_cast<C>(p.size);
+        simd::for_vectors<C>(0, p.size, [&](index d, auto lanes) {
+          const Vec<C> n = simd::load_as<C>(x + d, lanes) * scale;
+          const Vec<C> g = simd::load_as<C>(dy + d, lanes) * simd::load(gamma + d, lanes);
+          simd::store_as<C>(dy + d, scale * (g - n * mean), lanes);
+        });
+      }
+    }
+  });
+  const auto gather = [&](GradOut<C> out, index offset) {
+    simd::for_vectors<C>(0, out ? p.size : 0, [&](index d, auto lanes) {
+      Vec<C> total = out.add ? simd::load(out.data + d, lanes) : Vec<C>{};
+      for (index tile = 0; tile < tiles; ++tile) {
+        total += simd::load(partial + tile * 2 * padded + offset + d, lanes);
+      }
+      simd::store(out.data + d, total, lanes);
+    });
+  };
+  parallel_for(1, Work::elements(2 * tiles * p.size), [&](index) {  // a loop, so that a dry run leaves it out
+    gather(p.dq_gamma, 0);
+    gather(p.dk_gamma, padded);
+  });
+}
+
+template void head_norm_forward(const HeadNorm<float>&);
+template void head_norm_forward(const HeadNorm<double>&);
+template void head_norm_forward(const HeadNorm<bf16>&);
+template void head_norm_backward(const HeadNorm<float>&);
+template void head_norm_backward(const HeadNorm<double>&);
+template void head_norm_backward(const HeadNorm<bf16>&);
+
+}  // namespace dikkat::kernels

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "autograd/base/grad_out.h"
+#include "autograd/base/index.h"
+
+namespace dikkat::kernels {
+
+/// RMSNorm of each head of queries and keys: a row of x is `heads` heads of queries, `key_heads` heads of keys, of `size` numbers each, and
+/// `rest` numbers (the values), which are copied. A head h becomes h / sqrt(mean(h^2) + eps) * gamma (Henry et al., arXiv 2010.04245, with
+/// RMSNorm as in Qwen3).
+template <class T>
+struct HeadNorm {
+  index rows = 0, heads = 0, key_heads = 0, size = 0, rest = 0;
+  double eps = 1e-5;
+  const Computed<T>* q_gamma = nullptr;         // (size)
+  const Computed<T>* k_gamma = nullptr;         // (size)
+  const T* x = nullptr;                         // (rows, (heads + key_heads) size + rest)
+  T* y = nullptr;                               // like x; in backward it holds dy, and becomes df/dx
+  GradOut<Computed<T>> dq_gamma{}, dk_gamma{};  // (size), backward only
+};
+template <class T>
+void head_norm_forward(const HeadNorm<T>& p);
+/// Let f = <dy, y>. Replaces dy by df/dx, and writes df/dgamma; a null output is skipped.
+template <class T>
+void head_norm_backward(const HeadNorm<T>& p);
+
+}  // namespace dikkat::kernels
