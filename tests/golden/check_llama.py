@@ -14,8 +14,10 @@ sys.dont_write_bytecode = True
 
 import h5py
 import numpy as np
+import torch
 
 from h5_fixture import HERE
+from torch_llama import Config, Llama
 
 LOGITS, LOSS, GRADIENT, STEP = 1e-13, 1e-14, 1e-7, 1e-13  # errors allowed, relative to a tensor's largest magnitude
 
@@ -177,7 +179,80 @@ def check_group(name, file):
     print(line, flush=True)
 
 
+NUMBERS = {"F32": lambda data: np.frombuffer(data, "<f4"), "F16": lambda data: np.frombuffer(data, "<f2"),
+           "BF16": lambda data: (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)}
+
+
+def safetensors(path):
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:8 + length])
+    assert header.pop("__metadata__") == {"format": "pt"} and length % 8 == 0
+    end = 0
+    for each in header.values():  # one after another, without holes
+        assert each["data_offsets"][0] == end
+        end = each["data_offsets"][1]
+    assert 8 + length + end == len(data)
+    return {name: torch.tensor(NUMBERS[each["dtype"]](data[8 + length:][slice(*each["data_offsets"])]).astype(np.float64)).view(each["shape"])
+            for name, each in header.items()}
+
+
+def dikkat_gpt2(c, w):
+    config = Config(n_layer=c["n_layer"], n_head=c["n_head"], n_embd=c["n_embd"], n_hidden=4 * c["n_embd"], block_size=c["n_positions"],
+                    vocab_size=c["vocab_size"], norm_eps=c["layer_norm_epsilon"])
+    w = {name.removeprefix("transformer."): tensor for name, tensor in w.items()}
+    w = {name: tensor for name, tensor in w.items() if not name.endswith((".attn.bias", ".attn.masked_bias"))}
+    return config, {name: tensor.T if name.startswith("h.") and tensor.dim() == 2 else tensor for name, tensor in w.items()}
+
+
+def dikkat_llama(c, w):
+    rope = c.get("rope_parameters") or (c.get("rope_scaling") or {}) | {"rope_theta": c["rope_theta"]}
+    scaling = dict(rope_scaling="llama3", rope_factor=rope["factor"], rope_low_freq_factor=rope["low_freq_factor"],
+                   rope_high_freq_factor=rope["high_freq_factor"],
+                   rope_original_context=rope["original_max_position_embeddings"]) if "rope_type" in rope else {}
+    config = Config(n_layer=c["num_hidden_layers"], n_head=c["num_attention_heads"], n_kv_head=c["num_key_value_heads"], n_embd=c["hidden_size"],
+                    head_size=c.get("head_dim"), n_hidden=c["intermediate_size"], block_size=c["max_position_embeddings"],
+                    vocab_size=c["vocab_size"], bias=False, qkv_bias=c["model_type"] == "qwen2", tie_embeddings=c["tie_word_embeddings"],
+                    norm="rms_norm", norm_eps=c["rms_norm_eps"], positions="rope", rope_theta=rope["rope_theta"], activation="silu",
+                    gated=True, qk_norm=c["model_type"] == "qwen3", **scaling)
+    result = {"wte.weight": w["model.embed_tokens.weight"], "ln_f.weight": w["model.norm.weight"]}
+    if not config.tie_embeddings:
+        result["lm_head.weight"] = w["lm_head.weight"]
+    for i in range(config.n_layer):
+        theirs = lambda *names: torch.cat([w[f"model.layers.{i}.{name}"] for name in names])
+        ours = {"ln_1.weight": theirs("input_layernorm.weight"), "ln_2.weight": theirs("post_attention_layernorm.weight"),
+                "attn.c_proj.weight": theirs("self_attn.o_proj.weight"), "mlp.c_proj.weight": theirs("mlp.down_proj.weight"),
+                "mlp.c_fc.weight": theirs("mlp.gate_proj.weight", "mlp.up_proj.weight")}
+        for kind in ("weight", "bias") if config.qkv_bias else ("weight",):
+            ours["attn.c_attn." + kind] = theirs(*(f"self_attn.{name}_proj.{kind}" for name in "qkv"))
+        if config.qk_norm:
+            ours |= {f"attn.{name}_norm.weight": theirs(f"self_attn.{name}_norm.weight") for name in "qk"}
+        result |= {f"h.{i}.{name}": tensor for name, tensor in ours.items()}
+    return config, result
+
+
+@torch.no_grad()
+def check_folder(folder):
+    c, expected = (json.loads((folder / name).read_text()) for name in ("config.json", "expected.json"))
+    weights = {}
+    for file in sorted(folder.glob("*.safetensors")):
+        weights |= safetensors(file)
+    if (folder / "model.safetensors.index.json").exists():
+        weight_map = json.loads((folder / "model.safetensors.index.json").read_text())["weight_map"]
+        assert all(name in safetensors(folder / file) for name, file in weight_map.items()) and weight_map.keys() == weights.keys()
+    config, renamed = (dikkat_gpt2 if c["model_type"] == "gpt2" else dikkat_llama)(c, weights)
+    model = Llama(config).double()
+    model.load_state_dict(renamed)
+    tokens = torch.tensor(expected["tokens"])
+    logits = model(tokens)
+    loss = torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
+    print(f"{folder.name:10} logits {check(folder.name + ' logits', error(logits, np.array(expected['logits'])), LOGITS):.0e}, "
+          f"loss {check(folder.name + ' loss', error(loss, expected['loss']), LOSS):.0e}")
+
+
 def main():
+    for folder in sorted((HERE / "hf").iterdir()):
+        check_folder(folder)
     with h5py.File(HERE / "llama.h5") as file:
         for name in file:
             check_group(name, file[name])
