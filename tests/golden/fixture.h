@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -57,15 +58,24 @@ class Fixture {
 
   /// A number: "n_layer" is the file's own, "adamw/beta1" that of a group.
   double attribute(const std::string& name) const {
-    const std::size_t slash = name.rfind('/');
-    const std::string owner = slash == std::string::npos || slash == 0 ? "/" : name.substr(0, slash);
-    const std::string key = slash == std::string::npos ? name : name.substr(slash + 1);
-    const Handle attribute(quietly([&] { return H5Aopen_by_name(file_.id(), owner.c_str(), key.c_str(), H5P_DEFAULT, H5P_DEFAULT); }),
-                           H5Aclose);
-    check(attribute.valid(), name);
+    const Handle attribute = open_attribute(name);
     const Handle space(H5Aget_space(attribute.id()), H5Sclose);
     double value = 0;
-    check(H5Sget_simple_extent_npoints(space.id()) == 1 && H5Aread(attribute.id(), H5T_NATIVE_DOUBLE, &value) >= 0, name);
+    check(H5Sget_simple_extent_npoints(space.id()) == 1 && quietly([&] { return H5Aread(attribute.id(), H5T_NATIVE_DOUBLE, &value); }) >= 0,
+          name);
+    return value;
+  }
+
+  /// A string of fixed length (numpy.bytes_ in Python).
+  std::string text(const std::string& name) const {
+    const Handle attribute = open_attribute(name);
+    const Handle space(H5Aget_space(attribute.id()), H5Sclose);
+    const Handle type(H5Aget_type(attribute.id()), H5Tclose);
+    check(H5Sget_simple_extent_npoints(space.id()) == 1 && H5Tget_class(type.id()) == H5T_STRING && H5Tis_variable_str(type.id()) == 0,
+          name);
+    std::string value(H5Tget_size(type.id()), '\0');
+    check(H5Aread(attribute.id(), type.id(), value.data()) >= 0, name);
+    value.resize(std::min(value.find('\0'), value.size()));
     return value;
   }
 
@@ -105,6 +115,15 @@ class Fixture {
     const hid_t id = quietly([&] { return H5Dopen2(file_.id(), name.c_str(), H5P_DEFAULT); });
     check(id >= 0, name);
     return {id, H5Dclose};
+  }
+
+  Handle open_attribute(const std::string& name) const {
+    const std::size_t slash = name.rfind('/');
+    const std::string owner = slash == std::string::npos || slash == 0 ? "/" : name.substr(0, slash);
+    const std::string key = slash == std::string::npos ? name : name.substr(slash + 1);
+    const hid_t id = quietly([&] { return H5Aopen_by_name(file_.id(), owner.c_str(), key.c_str(), H5P_DEFAULT, H5P_DEFAULT); });
+    check(id >= 0, name);
+    return {id, H5Aclose};
   }
 
   template <class T>

@@ -142,6 +142,93 @@ TEST(OpsFixture, HoldsEveryOperation) {
   EXPECT_DOUBLE_EQ(ops.attribute("causal_attention/scale"), 1 / std::sqrt(5.0));
 }
 
+/// Parameters of a model of llama.h5 by arithmetic, from the attributes of its group.
+index expected_llama_parameters(const Fixture& fixture, const std::string& at) {
+  const auto key = [&](const char* name) { return static_cast<index>(fixture.attribute(at + name)); };
+  const index C = key("n_embd"), D = key("head_size"), F = key("n_hidden"), bias = key("bias");
+  const index qkv = (key("n_head") + 2 * key("n_kv_head")) * D, up = (key("gated") + 1) * F;
+  const index norm = (fixture.text(at + "norm") == "layer_norm" ? 1 + bias : 1) * C;
+  const index attention = qkv * (C + key("qkv_bias")) + key("qk_norm") * 2 * D + C * (key("n_head") * D + bias);
+  const index block = 2 * norm + attention + up * (C + bias) + C * (F + bias);
+  const index rows =
+      (key("tie_embeddings") == 1 ? 1 : 2) * key("vocab_size") + (fixture.text(at + "positions") == "learned" ? key("block_size") : 0);
+  return rows * C + key("n_layer") * block + norm;
+}
+
+TEST(LlamaFixture, HoldsEveryParameterOfItsModels) {
+  const Fixture llama(golden("llama.h5"));
+  EXPECT_EQ(llama.names("/"),
+            (std::vector<std::string>{"gemma_like", "llama", "llama31", "long", "odd", "qwen2", "qwen3", "relu2", "sines"}));
+  for (const std::string& at : llama.names("/")) {
+    EXPECT_EQ(parameter_count(llama, at + "/weights"), expected_llama_parameters(llama, at + "/")) << at;
+    EXPECT_EQ(llama.names(at + "/gradients"), llama.names(at + "/weights")) << at;
+    for (const std::string& name : llama.names(at + "/weights")) {
+      EXPECT_EQ(llama.shape(at + "/gradients/" + name), llama.shape(at + "/weights/" + name)) << at << ' ' << name;
+      for (const double value : llama.read(at + "/weights/" + name)) {
+        ASSERT_EQ(value, static_cast<double>(static_cast<float>(value))) << at << ' ' << name;
+      }
+    }
+  }
+}
+
+// With llama3's scaling some frequencies stay, some lie between and some are divided, or a test would miss a band.
+TEST(LlamaFixture, HasFrequenciesInEveryBandOfLlama3) {
+  const Fixture llama(golden("llama.h5"));
+  const auto key = [&](const std::string& name) { return llama.attribute("llama31/" + name); };
+  ASSERT_EQ(llama.text("llama31/rope_scaling"), "llama3");
+  int kept = 0, between = 0, divided = 0;
+  for (int i = 0; i < static_cast<int>(key("head_size")) / 2; ++i) {
+    const double wavelength = 2 * 3.14159265358979 * std::pow(key("rope_theta"), 2 * i / key("head_size"));
+    const double turns = key("rope_original_context") / wavelength;
+    ++(turns > key("rope_high_freq_factor") ? kept : turns < key("rope_low_freq_factor") ? divided : between);
+  }
+  EXPECT_EQ(kept, 1);
+  EXPECT_EQ(between, 2);
+  EXPECT_EQ(divided, 5);
+}
+
+TEST(LlamaFixture, LossesFollowFromLogits) {
+  const Fixture llama(golden("llama.h5"));
+  for (const std::string& at : llama.names("/")) {
+    const auto vocabulary = static_cast<std::size_t>(llama.attribute(at + "/vocab_size"));
+    const std::vector<double> logits = llama.read(at + "/logits");
+    const std::vector<std::int32_t> targets = llama.read_ints(at + "/targets");
+    double sum = 0;
+    for (std::size_t row = 0; row < targets.size(); ++row) {
+      const double* z = logits.data() + row * vocabulary;
+      const double denominator = std::accumulate(z, z + vocabulary, 0.0, [](double total, double x) { return total + std::exp(x); });
+      sum += std::log(denominator) - z[targets[row]];
+    }
+    EXPECT_NEAR(sum / static_cast<double>(targets.size()), llama.read(at + "/loss")[0], 1e-12) << at;
+  }
+}
+
+// AdamW's first step by its formula.
+TEST(LlamaFixture, StepsFollowFromGradients) {
+  const Fixture llama(golden("llama.h5"));
+  for (const std::string at : {"llama/", "odd/", "qwen3/", "relu2/"}) {
+    const double rate = llama.attribute(at + "adamw/learning_rate"), eps = llama.attribute(at + "adamw/eps");
+    const double weight_decay = llama.attribute(at + "adamw/weight_decay");
+    EXPECT_EQ(llama.names(at + "adamw/weights"), llama.names(at + "weights")) << at;
+    for (const std::string& name : llama.names(at + "weights")) {
+      const std::vector<double> before = llama.read(at + "weights/" + name);
+      const std::vector<double> gradient = llama.read(at + "gradients/" + name);
+      const std::vector<double> after = llama.read(at + "adamw/weights/" + name);
+      const double decay = llama.shape(at + "weights/" + name).size() >= 2 ? weight_decay : 0;
+      for (std::size_t i = 0; i < before.size(); ++i) {
+        const double step = decay * before[i] + gradient[i] / (std::abs(gradient[i]) + eps);
+        ASSERT_NEAR(after[i], before[i] - rate * step, 1e-14) << at << name << ' ' << i;
+      }
+    }
+  }
+}
+
+TEST(FixtureReader, ReadsStringsWithoutTheirPadding) {
+  const Fixture llama(golden("llama.h5"));
+  EXPECT_EQ(llama.text("llama31/norm"), "rms_norm");
+  EXPECT_EQ(llama.text("odd/activation"), "relu");
+}
+
 TEST(FixtureReader, NamesWhatIsMissing) {
   const Fixture ops(golden("ops.h5"));
   const auto message_of = [](const auto& call) -> std::string {
@@ -156,6 +243,9 @@ TEST(FixtureReader, NamesWhatIsMissing) {
   EXPECT_NE(message_of([&] { ops.shape("gelu"); }).find("cannot read gelu"), std::string::npos);
   EXPECT_NE(message_of([&] { ops.names("nowhere"); }).find("cannot read nowhere"), std::string::npos);
   EXPECT_NE(message_of([&] { ops.attribute("softmax/eps"); }).find("cannot read softmax/eps"), std::string::npos);
+  const Fixture llama(golden("llama.h5"));
+  EXPECT_NE(message_of([&] { llama.text("odd/n_head"); }).find("llama.h5: cannot read odd/n_head"), std::string::npos);
+  EXPECT_NE(message_of([&] { llama.attribute("odd/norm"); }).find("llama.h5: cannot read odd/norm"), std::string::npos);
   EXPECT_NE(message_of([] { Fixture(golden("absent.h5")); }).find("absent.h5"), std::string::npos);
   EXPECT_NE(message_of([] { Fixture(golden("README.md")); }).find("README.md"), std::string::npos);  // not an HDF5 file
 }

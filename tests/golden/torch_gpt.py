@@ -112,10 +112,10 @@ def mean_loss(logits, targets):
     return F.cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1))
 
 
-def adamw(model, learning_rate, betas, weight_decay):
-    """AdamW (eps 1e-8) in nanoGPT's two groups: tensors of two or more dimensions decay, all others do not."""
+def adamw(model, learning_rate, betas, weight_decay, eps=1e-8):
+    """AdamW in nanoGPT's two groups: tensors of two or more dimensions decay, all others do not."""
     groups = [
         {"params": [p for p in model.parameters() if p.dim() >= 2], "weight_decay": weight_decay},
         {"params": [p for p in model.parameters() if p.dim() < 2], "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW(groups, lr=learning_rate, betas=betas, eps=1e-8)
+    return torch.optim.AdamW(groups, lr=learning_rate, betas=betas, eps=eps)

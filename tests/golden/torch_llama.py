@@ -1,0 +1,194 @@
+"""Llama, Qwen2, Qwen3, and mixtures of their parts with GPT-2's, in plain PyTorch, written from the published definitions.
+
+A pre-norm decoder: x + attention(norm(x)), x + feed_forward(norm(x)), a final norm and an output head without bias. What differs between the
+families is a member of `Config`. Members, parameter names and (out, in) layouts are those of dikkat's [model]:
+
+    wte.weight (V, C)   wpe.weight (T, C), for learned positions   lm_head.weight (V, C), untied   ln_f.weight, .bias (C)
+    h.N.ln_1, h.N.ln_2           .weight, .bias (C); an RMSNorm has no bias
+    h.N.attn.c_attn              .weight ((H + 2 KV) D, C), .bias; rows q | k | v, heads of D rows one after another
+    h.N.attn.q_norm, k_norm      .weight (D)
+    h.N.attn.c_proj              .weight (C, H D), .bias
+    h.N.mlp.c_fc                 .weight (n_hidden, C), or (2 n_hidden, C) with rows gate | up; .bias
+    h.N.mlp.c_proj               .weight (C, n_hidden), .bias
+
+Needs Debian's python3-torch (1.13).
+"""
+
+import dataclasses
+import math
+from typing import Optional
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    n_layer: int
+    n_head: int  # H
+    n_embd: int  # C
+    n_hidden: int
+    block_size: int
+    vocab_size: int  # V
+    n_kv_head: Optional[int] = None  # KV: n_head
+    head_size: Optional[int] = None  # D: n_embd / n_head
+    bias: bool = True  # of linear layers, and of a LayerNorm
+    qkv_bias: Optional[bool] = None  # bias
+    tie_embeddings: bool = True
+    norm: str = "layer_norm"  # rms_norm
+    norm_eps: float = 1e-5
+    positions: str = "learned"  # sinusoidal, rope, none
+    rope_theta: float = 10000.0
+    rope_scaling: str = "none"  # linear, llama3
+    rope_factor: float = 1.0
+    rope_low_freq_factor: float = 1.0
+    rope_high_freq_factor: float = 4.0
+    rope_original_context: int = 8192
+    activation: str = "gelu"  # relu, relu2, silu
+    gated: bool = False
+    qk_norm: bool = False
+    logit_softcap: float = 0.0  # 0: none
+
+    def __post_init__(self):
+        for name, default in (("n_kv_head", self.n_head), ("head_size", self.n_embd // self.n_head), ("qkv_bias", self.bias)):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, default)
+
+
+class LayerNorm(nn.Module):
+    def __init__(self, width, eps, bias):
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(width))
+        self.bias = nn.Parameter(torch.zeros(width)) if bias else None
+
+    def forward(self, x):
+        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
+
+
+class RMSNorm(nn.Module):
+    def __init__(self, width, eps):
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps) * self.weight
+
+
+def norm_of(c):
+    return RMSNorm(c.n_embd, c.norm_eps) if c.norm == "rms_norm" else LayerNorm(c.n_embd, c.norm_eps, c.bias)
+
+
+def rope_frequencies(c):
+    """(D / 2): radians per position of each pair of elements."""
+    f = c.rope_theta ** (-torch.arange(0, c.head_size, 2, dtype=torch.float64) / c.head_size)
+    if c.rope_scaling == "linear":  # the same as dividing the positions
+        return f / c.rope_factor
+    if c.rope_scaling == "llama3":
+        wavelength = 2 * math.pi / f
+        s = (c.rope_original_context / wavelength - c.rope_low_freq_factor) / (c.rope_high_freq_factor - c.rope_low_freq_factor)
+        between = f * ((1 - s) / c.rope_factor + s)
+        f = torch.where(wavelength > c.rope_original_context / c.rope_low_freq_factor, f / c.rope_factor,
+                        torch.where(wavelength < c.rope_original_context / c.rope_high_freq_factor, f, between))
+    return f
+
+
+def rotated(x, frequencies):
+    """x (..., T, D): element i of the first half and element i of the second half are a pair, turned by its angle at position t."""
+    angles = torch.arange(x.size(-2), dtype=torch.float64)[:, None] * frequencies  # (T, D / 2)
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    a, b = x.chunk(2, dim=-1)
+    return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
+
+
+class Attention(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.c = c
+        self.c_attn = nn.Linear(c.n_embd, (c.n_head + 2 * c.n_kv_head) * c.head_size, bias=c.qkv_bias)
+        self.c_proj = nn.Linear(c.n_head * c.head_size, c.n_embd, bias=c.bias)
+        if c.qk_norm:
+            self.q_norm, self.k_norm = RMSNorm(c.head_size, c.norm_eps), RMSNorm(c.head_size, c.norm_eps)
+
+    def forward(self, x):
+        c = self.c
+        B, T, _ = x.shape
+        heads = self.c_attn(x).view(B, T, c.n_head + 2 * c.n_kv_head, c.head_size).transpose(1, 2)
+        q, k, v = heads.split((c.n_head, c.n_kv_head, c.n_kv_head), dim=1)  # (B, heads, T, D)
+        if c.qk_norm:
+            q, k = self.q_norm(q), self.k_norm(k)
+        if c.positions == "rope":
+            frequencies = rope_frequencies(c)
+            q, k = rotated(q, frequencies), rotated(k, frequencies)
+        k, v = (t.repeat_interleave(c.n_head // c.n_kv_head, dim=1) for t in (k, v))  # query head h reads head h // (H / KV)
+        scores = q @ k.transpose(-2, -1) / math.sqrt(c.head_size)
+        scores = scores.masked_fill(torch.ones(T, T).triu(1).bool(), float("-inf"))
+        return self.c_proj((F.softmax(scores, dim=-1) @ v).transpose(1, 2).reshape(B, T, -1))
+
+
+ACTIVATIONS = {
+    "gelu": lambda x: F.gelu(x, approximate="tanh"),
+    "relu": F.relu,
+    "relu2": lambda x: F.relu(x).square(),
+    "silu": F.silu,
+}
+
+
+class FeedForward(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.gated, self.act = c.gated, ACTIVATIONS[c.activation]
+        self.c_fc = nn.Linear(c.n_embd, (2 if c.gated else 1) * c.n_hidden, bias=c.bias)
+        self.c_proj = nn.Linear(c.n_hidden, c.n_embd, bias=c.bias)
+
+    def forward(self, x):
+        x = self.c_fc(x)
+        if not self.gated:
+            return self.c_proj(self.act(x))
+        gate, up = x.chunk(2, dim=-1)
+        return self.c_proj(self.act(gate) * up)
+
+
+class Block(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.ln_1, self.attn = norm_of(c), Attention(c)
+        self.ln_2, self.mlp = norm_of(c), FeedForward(c)
+
+    def forward(self, x):
+        x = x + self.attn(self.ln_1(x))
+        return x + self.mlp(self.ln_2(x))
+
+
+def sinusoids(time, width):
+    """(T, C): a sine and its cosine side by side."""
+    angles = torch.arange(time).double()[:, None] * 10000.0 ** (-torch.arange(0, width, 2).double() / width)
+    return torch.stack((angles.sin(), angles.cos()), dim=2).flatten(1)[:, :width]
+
+
+class Llama(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.c = c
+        self.wte = nn.Embedding(c.vocab_size, c.n_embd)
+        if c.positions == "learned":
+            self.wpe = nn.Embedding(c.block_size, c.n_embd)
+        self.h = nn.ModuleList(Block(c) for _ in range(c.n_layer))
+        self.ln_f = norm_of(c)
+        if not c.tie_embeddings:
+            self.lm_head = nn.Linear(c.n_embd, c.vocab_size, bias=False)
+
+    def forward(self, tokens):
+        """tokens (B, T) -> logits (B, T, V)"""
+        c = self.c
+        x = self.wte(tokens)
+        if c.positions == "learned":
+            x = x + self.wpe(torch.arange(tokens.size(1)))
+        elif c.positions == "sinusoidal":
+            x = x + sinusoids(tokens.size(1), c.n_embd).to(x.dtype)
+        for block in self.h:
+            x = block(x)
+        logits = F.linear(self.ln_f(x), (self.wte if c.tie_embeddings else self.lm_head).weight)
+        return c.logit_softcap * torch.tanh(logits / c.logit_softcap) if c.logit_softcap else logits
