@@ -59,7 +59,7 @@ std::vector<std::uint16_t> encoded_halves(WeightType type, const std::vector<flo
 std::vector<float> many_floats() {
   std::vector<float> floats;
   for (std::uint32_t high = 0; high < 65536; ++high) {
-    for (const std::uint32_t low : {0, 1, 0x0FFF, 0x1000, 0x1001, 0x2FFF, 0x3000, 0x3001, 0x7FFF, 0x8000, 0x8001, 0xFFFF}) {
+    for (const std::uint32_t low : {0U, 1U, 0x0FFFU, 0x1000U, 0x1001U, 0x2FFFU, 0x3000U, 0x3001U, 0x7FFFU, 0x8000U, 0x8001U, 0xFFFFU}) {
       floats.push_back(std::bit_cast<float>(high << 16 | low));
     }
   }
