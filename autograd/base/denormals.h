@@ -7,14 +7,18 @@
 
 namespace dikkat {
 
-/// While it lives, this thread treats denormal numbers as zero, because an operation on one takes some 150 cycles. The destructor restores
-/// the previous mode.
-class FlushDenormals {
+/// While it lives, this thread treats denormal numbers in one way. The destructor restores the previous mode.
+class DenormalMode {
  public:
-  FlushDenormals() noexcept : before_(mode()) { set((before_ & kMode) != kMode, before_ | kMode); }
-  ~FlushDenormals() { set((before_ & kMode) != kMode, (mode() & ~kMode) | (before_ & kMode)); }
-  FlushDenormals(const FlushDenormals&) = delete;
-  FlushDenormals& operator=(const FlushDenormals&) = delete;
+  DenormalMode(const DenormalMode&) = delete;
+  DenormalMode& operator=(const DenormalMode&) = delete;
+
+ protected:
+  explicit DenormalMode(bool flush) noexcept : before_(mode()) { change(before_, flush ? before_ | kMode : before_ & ~kMode); }
+  ~DenormalMode() {
+    const Register now = mode();
+    change(now, (now & ~kMode) | (before_ & kMode));
+  }
 
  private:
 #if defined(__SSE__)
@@ -39,13 +43,25 @@ class FlushDenormals {
   static Register mode() noexcept { return 0; }
   static void set(Register) noexcept {}
 #endif
-  static void set(bool differs, Register mode) noexcept {
-    if (differs) {
-      set(mode);
+  static void change(Register now, Register wanted) noexcept {
+    if (wanted != now) {
+      set(wanted);
     }
   }
 
   Register before_;
+};
+
+/// Denormal numbers are zero, because an operation on one takes some 150 cycles.
+class FlushDenormals : public DenormalMode {
+ public:
+  FlushDenormals() noexcept : DenormalMode(true) {}
+};
+
+/// Denormal numbers are what they are, within a parallel loop too: for conversions that other programs do without flushing.
+class KeepDenormals : public DenormalMode {
+ public:
+  KeepDenormals() noexcept : DenormalMode(false) {}
 };
 
 }  // namespace dikkat

@@ -11,6 +11,7 @@ set(boxes
   "train/tasks:autograd/base"
   "train/hash:autograd/base train/tasks"
   "train/text:autograd/base train/io"
+  "train/formats:autograd/base train/io"
   "train/data:autograd/base train/io train/tasks train/hash train/text"
   "train/config:autograd/base autograd/tape layers optim train/io train/text"
   "train/checkpoint:autograd/base train/io train/hash"

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "autograd/base/error.h"
+#include "train/io/write_file.h"
 
 namespace dikkat {
 
@@ -227,23 +228,7 @@ std::string read_bytes(const std::filesystem::path& path, index most) {
 }
 
 void replace_file(const std::filesystem::path& path, std::string_view text) {
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  const std::filesystem::path temporary = folder / concat(".tmp-", path.filename().string(), "-", ::getpid());
-  try {
-    File file;
-    require_done(file.create(temporary, nullptr), Operation::open);
-    require_done(file.write(0, std::as_bytes(std::span(text))), Operation::write);
-    std::string found(text.size(), '\0');
-    require_done(file.read(0, std::as_writable_bytes(std::span(found))), Operation::read);
-    require(found == text, "the file read back differs from what was written");
-    require_done(file.sync(), Operation::sync);
-    require_done(file.close(), Operation::close);
-    require_done(rename_file(temporary, path, nullptr), Operation::rename);
-    require_done(sync_directory(folder, nullptr), Operation::sync_directory);
-  } catch (const Error& error) {
-    ::unlink(temporary.c_str());
-    fail(path.string(), ": cannot be written: ", error.what());
-  }
+  write_file(path, static_cast<index>(text.size()), [&](ByteSink& sink) { sink.put(std::as_bytes(std::span(text))); });
 }
 
 }  // namespace dikkat

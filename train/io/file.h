@@ -91,7 +91,7 @@ std::filesystem::path set_aside(const std::filesystem::path& path);
 /// may be temporary (a failing disk). Messages begin with the path.
 std::string read_bytes(const std::filesystem::path& path, index most = std::numeric_limits<index>::max());
 
-/// Atomically replaces the file at `path` by one with this text. On failure the file is unchanged and Error is thrown.
+/// Atomically replaces the file at `path` by one with this text, as write_file() does (train/io/write_file.h).
 void replace_file(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace dikkat
