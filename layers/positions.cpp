@@ -10,27 +10,31 @@ namespace {
 
 /// Llama 3.1's scaling (meta-llama/llama-models, apply_scaling): with the number of turns within the original context, frequencies of more
 /// than `high` turns stay, those of fewer than `low` are divided by the factor, and those between are mixed of both.
-double scaled_as_llama3(double frequency, const TransformerConfig& c) {
+double divisor_of_llama3(double frequency, const TransformerConfig& c) {
   const double turns = static_cast<double>(c.rope_original_context) * frequency / (2 * std::numbers::pi);
   const double low = c.rope_low_freq_factor;
   const double high = c.rope_high_freq_factor;
   if (turns < low) {
-    return frequency / c.rope_factor;
+    return c.rope_factor;
   }
   if (turns > high) {
-    return frequency;
+    return 1;
   }
   const double kept = (turns - low) / (high - low);
-  return (1 - kept) * frequency / c.rope_factor + kept * frequency;
+  return 1 / ((1 - kept) / c.rope_factor + kept);
 }
 
-double scaled(double frequency, const TransformerConfig& c) {
+double divisor_of(double frequency, const TransformerConfig& c) {
   switch (c.rope_scaling) {
-    case RopeScaling::none: return frequency;
-    case RopeScaling::linear: return frequency / c.rope_factor;
-    case RopeScaling::llama3: return scaled_as_llama3(frequency, c);
+    case RopeScaling::none: return 1;
+    case RopeScaling::linear: return c.rope_factor;
+    case RopeScaling::llama3: return divisor_of_llama3(frequency, c);
   }
   fail("positions: a scaling of RoPE that this program does not know");
+}
+
+double unscaled(index d, const TransformerConfig& c) {
+  return std::pow(c.rope_theta, -2 * static_cast<double>(d) / static_cast<double>(c.head_size));
 }
 
 }  // namespace
@@ -62,10 +66,17 @@ Tensor SinusoidalPositions::operator()(Pass& pass, index first, index time, DTyp
   return rows;
 }
 
-RotaryPositions::RotaryPositions(const TransformerConfig& c) {
-  const auto size = static_cast<double>(c.head_size);
+std::vector<double> rope_divisors(const TransformerConfig& c) {
+  std::vector<double> divisors;
   for (index d = 0; d < c.head_size / 2; ++d) {
-    frequencies_.push_back(scaled(std::pow(c.rope_theta, -2 * static_cast<double>(d) / size), c));
+    divisors.push_back(divisor_of(unscaled(d, c), c));
+  }
+  return divisors;
+}
+
+RotaryPositions::RotaryPositions(const TransformerConfig& c) {
+  for (index d = 0; d < c.head_size / 2; ++d) {
+    frequencies_.push_back(unscaled(d, c) / divisor_of(unscaled(d, c), c));
   }
 }
 

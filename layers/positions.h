@@ -22,6 +22,9 @@ class SinusoidalPositions {
   std::vector<double> frequencies_;  // (width): 10000^(-2i / C) twice for each i
 };
 
+/// What rope_scaling divides each of RoPE's frequencies by, (D / 2). The configuration must come from checked() or with_defaults().
+std::vector<double> rope_divisors(const TransformerConfig& config);
+
 /// Rotary positions (RoPE; Su et al., arXiv 2104.09864), for AttentionOptions::rotation: pair d of a head turns by position * f_d, with f_d
 /// = theta^(-2 d / D), scaled as the configuration says.
 class RotaryPositions {

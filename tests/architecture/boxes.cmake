@@ -15,10 +15,11 @@ set(boxes
   "train/data:autograd/base train/io train/tasks train/hash train/text"
   "train/config:autograd/base autograd/tape layers optim train/io train/text"
   "train/checkpoint:autograd/base train/io train/hash"
-  "train/model:autograd/base autograd/tape autograd/ops layers train/text train/data train/config train/checkpoint"
+  "train/exchange:autograd/base autograd/tape layers train/io train/text train/config train/formats"
+  "train/model:autograd/base autograd/tape autograd/ops layers train/text train/data train/config train/checkpoint train/exchange"
   "train/sample:autograd/base autograd/tape autograd/ops layers train/text"
-  "train/loop:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/data train/config train/checkpoint train/model train/sample"
-  "train/cli:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/data train/config train/checkpoint train/model train/sample train/loop")
+  "train/loop:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/data train/config train/checkpoint train/exchange train/model train/sample"
+  "train/cli:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/data train/config train/checkpoint train/exchange train/model train/sample train/loop")
 
 # What is behind a seam: a pattern of includes, or of what may go wrong without being seen, then the files (patterns too) that alone may have it.
 set(seams

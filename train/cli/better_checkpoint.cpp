@@ -9,8 +9,8 @@
 
 namespace dikkat {
 
-void tell_of_a_better_checkpoint(const std::string& source, bool best, const CheckpointFile& taken) {
-  if (best || !std::filesystem::is_directory(source)) {
+void tell_of_a_better_checkpoint(const std::string& source, bool best, const ModelSource& taken) {
+  if (best || taken.checkpoint() == nullptr || !std::filesystem::is_directory(source)) {
     return;
   }
   const index step = taken.state().step;

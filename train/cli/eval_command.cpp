@@ -28,8 +28,7 @@ namespace dikkat {
 namespace {
 
 struct EvalArguments {
-  std::string source;  // RUN_DIR or FILE.h5
-  bool best = false;
+  ModelArguments model;
   std::vector<std::string> corpus;
   index stride = 0;
   std::string unknown = "refuse";
@@ -98,6 +97,8 @@ class SkippingTokenizer : public Tokenizer {
 
 /// The text of --corpus, or the validation part of the run's own corpus, which must not have changed.
 EvaluationText text_of(const EvalArguments& arguments, const TrainedModel& trained, const Tokenizer& tokenizer) {
+  require_input(!arguments.corpus.empty() || trained.source.checkpoint() != nullptr, trained.source.path().string(),
+                " is another program's model, which has no corpus of its own; name the text to be evaluated with --corpus");
   announce_corpus(arguments.corpus.empty() ? trained.config.data.corpus : arguments.corpus);
   LoadingLine line;
   if (!arguments.corpus.empty()) {
@@ -116,12 +117,12 @@ EvaluationText text_of(const EvalArguments& arguments, const TrainedModel& train
     }
   }
   const KnownCorpus known{
-      .tokenizer = trained.checkpoint.tokenizer(), .fingerprint = trained.checkpoint.state().corpus_fingerprint, .is_ours = false};
+      .tokenizer = trained.source.tokenizer(), .fingerprint = trained.source.state().corpus_fingerprint, .is_ours = false};
   TrainingData data = [&] {
     try {
       return load_training_data(trained.config, &known, std::ref(line));
     } catch (const MissingCorpus& missing) {
-      fail_input(missing.what(), ". If the text has moved, name what to evaluate: dikkat eval ", arguments.source, " --corpus PATH");
+      fail_input(missing.what(), ". If the text has moved, name what to evaluate: dikkat eval ", arguments.model.source, " --corpus PATH");
     }
   }();
   require_input(data.validation.samples != nullptr, "the run has no validation part (data.val_fraction is ",
@@ -134,8 +135,8 @@ int eval_command(const EvalArguments& arguments) {
   require_input(arguments.unknown == "refuse" || arguments.unknown == "skip", "--unknown is ", arguments.unknown,
                 ", expected refuse or skip");
   require_input(arguments.unknown == "refuse" || !arguments.corpus.empty(), "--unknown skip needs --corpus, expected both");
-  const TrainedModel trained = load_trained_model(arguments.source, arguments.best);
-  tell_of_a_better_checkpoint(arguments.source, arguments.best, trained.checkpoint);
+  const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.best, arguments.model.import);
+  tell_of_a_better_checkpoint(arguments.model.source, arguments.model.best, trained.source);
   const SkippingTokenizer skipping(*trained.tokenizer);
   const Tokenizer& tokenizer = arguments.unknown == "skip" ? static_cast<const Tokenizer&>(skipping) : *trained.tokenizer;
   EvaluationText text = text_of(arguments, trained, tokenizer);
@@ -147,7 +148,7 @@ int eval_command(const EvalArguments& arguments) {
     set_stride(text, trained.config, arguments.stride);
   }
   require_input(!arguments.exact_match || text.pairs != nullptr, "--exact-match is for an encoder-decoder, but ",
-                trained.checkpoint.path().string(), " holds a GPT");
+                trained.source.path().string(), " holds a GPT");
   stop_in_order();
   const auto stopped = [] {
     tell("stopped before the end: an unfinished evaluation gives no result");
@@ -156,7 +157,7 @@ int eval_command(const EvalArguments& arguments) {
   Evaluator evaluator(*trained.model);
   const std::size_t bytes = evaluator.reserve(*text.samples, text.samples->count());
   const std::size_t machine = machine_memory().total;
-  require_input(bytes <= machine, "to evaluate ", trained.checkpoint.path().string(), " takes ", bytes >> 20,
+  require_input(bytes <= machine, "to evaluate ", trained.source.path().string(), " takes ", bytes >> 20,
                 " MiB of memory for activations, and there are ", machine >> 20, " MiB, swap space included");
   const auto result = [&] {
     ShareLine line("evaluating");
@@ -181,17 +182,17 @@ int eval_command(const EvalArguments& arguments) {
                                   {"perplexity", result->perplexity()},
                                   {"bits_per_byte", number_or_null(bits)},
                                   {"tokens", result->tokens},
-                                  {"step", trained.checkpoint.state().step},
-                                  {"checkpoint", trained.checkpoint.path().string()}};
+                                  {"step", trained.source.state().step},
+                                  {"checkpoint", trained.source.path().string()}};
     if (match) {
       object["exact_match"] = match->share();
       object["pairs"] = match->pairs;
     }
     put_json(object);
   } else {
-    tell(trained.checkpoint.path().string() + (arguments.corpus.empty()
-                                                   ? ", the whole validation part of " + names_of(trained.config.data.corpus)
-                                                   : ", all of " + names_of(arguments.corpus)));
+    tell(trained.source.path().string() + (arguments.corpus.empty()
+                                               ? ", the whole validation part of " + names_of(trained.config.data.corpus)
+                                               : ", all of " + names_of(arguments.corpus)));
     const std::string error = std::isnan(result->standard_error) ? "" : fmt::format(" +- {:.4f}", result->standard_error);
     put(fmt::format("loss           {:.4f}{}\nperplexity     {}\nbits_per_byte  {}\ntokens         {}\n", result->loss, error,
                     result->perplexity() < 1e6 ? fmt::format("{:.4f}", result->perplexity()) : fmt::format("{:.3e}", result->perplexity()),
@@ -216,7 +217,7 @@ void add_eval(Commands& program) {
   const auto a = std::make_shared<EvalArguments>();
   Command command = program.add("eval", "Measure the loss over the validation part of the run's corpus, or over another text", kExamples,
                                 [a] { return eval_command(*a); });
-  add_source(command, a->source, a->best);
+  add_model(command, a->model);
   command.texts("--corpus", a->corpus, "PATH", "Text files or folders to evaluate, all of them");
   command.number("--stride", a->stride, index{1}, index{1'000'000},
                  "Score only the last N tokens of each window, so that each has more context: slower, and usually a lower loss; by default "

@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "train/cli/shared_options.h"
 #include "train/sample/generate.h"
 #include "train/sample/translate.h"
 
 namespace dikkat {
 
 struct SampleArguments {
-  std::string source;
-  bool best = false;
+  ModelArguments model;
   std::optional<std::string> prompt;  // "-": standard input
   std::string prompt_file;
   bool interactive = false;

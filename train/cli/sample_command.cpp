@@ -38,7 +38,7 @@ std::string read_standard_input() {
 
 void require_no(const std::vector<std::string>& options, const TrainedModel& trained, const char* is, const char* wanted) {
   if (!options.empty()) {
-    fail_input(options.front(), " is for ", wanted, ", but ", trained.checkpoint.path().string(), " holds ", is);
+    fail_input(options.front(), " is for ", wanted, ", but ", trained.source.path().string(), " holds ", is);
   }
 }
 
@@ -210,8 +210,8 @@ int sample_command(const SampleArguments& arguments) {
   if (given.starts_with(kByteOrderMark)) {  // as of a corpus
     given.erase(0, kByteOrderMark.size());
   }
-  const TrainedModel trained = load_trained_model(arguments.source, arguments.best);
-  tell_of_a_better_checkpoint(arguments.source, arguments.best, trained.checkpoint);
+  const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.best, arguments.model.import);
+  tell_of_a_better_checkpoint(arguments.model.source, arguments.model.best, trained.source);
   const bool is_gpt = trained.model->is_gpt();
   require_no(is_gpt ? arguments.encoder_decoder_options : arguments.gpt_options, trained, is_gpt ? "a GPT" : "an encoder-decoder",
              is_gpt ? "an encoder-decoder" : "a GPT");
@@ -254,7 +254,7 @@ message says so.)";
   constexpr index kMostBeam = 1'000;
   const auto a = std::make_shared<SampleArguments>();
   Command command = program.add("sample", "Generate text", kExamples, [a] { return sample_command(*a); });
-  add_source(command, a->source, a->best);
+  add_model(command, a->model);
   command.any_text("--prompt", a->prompt, "TEXT", "Text to continue; - reads it from standard input; by default a line break");
   command.text("--prompt-file", a->prompt_file, "FILE", "File with the text to continue");
   SampleOptions& o = a->options;

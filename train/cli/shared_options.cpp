@@ -2,9 +2,34 @@
 
 namespace dikkat {
 
+namespace {
+
+constexpr const char* kBestHelp = "Use the run directory's checkpoint with the lowest validation loss";
+
+}  // namespace
+
 void add_source(Command& command, std::string& source, bool& best) {
   command.text("RUN_DIR|FILE.h5", source, "", "A run directory (its newest checkpoint is used), or a checkpoint").required();
-  command.flag("--best", best, "Use the run directory's checkpoint with the lowest validation loss");
+  command.flag("--best", best, kBestHelp);
+}
+
+void add_model(Command& command, ModelArguments& a) {
+  command
+      .text(
+          "MODEL", a.source, "",
+          "A run directory (its newest checkpoint is used), a checkpoint, or another program's model: a folder of Hugging Face, a file of "
+          "GGUF, llm.c or nanoGPT")
+      .required();
+  command.flag("--best", a.best, kBestHelp);
+  add_import_options(command, a.import);
+}
+
+void add_import_options(Command& command, ImportOptions& import) {
+  command.number("--context", import.context, index{1}, index{10'000'000},
+                 "Of another program's model with rotary positions: the most tokens that it sees at once; by default what its files say, "
+                 "but at most 2,048");
+  command.text("--tokenizer", import.tokenizer, "PATH",
+               "Of another program's model: the tokenizer, for files without one (llm.c, nanoGPT), or in place of theirs");
 }
 
 void add_reading(Command& command, CorpusOptions& reading) {

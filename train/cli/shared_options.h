@@ -4,6 +4,7 @@
 
 #include "train/cli/command.h"
 #include "train/data/corpus.h"
+#include "train/exchange/model_files.h"
 
 // Options that several commands share.
 namespace dikkat {
@@ -13,13 +14,21 @@ inline constexpr const char* kCorpusHelp = "Text files, folders, patterns, .json
 inline constexpr const char* kConfigHelp =
     "Configuration, TOML: a file, or the name of a recipe that comes with dikkat (quickstart); without it, the defaults";
 inline constexpr const char* kInitFromHelp =
-    "Fine-tuning: start with the weights, model and tokenizer of another run; keys of [model] and [tokenizer] may be left out, and must "
-    "not "
-    "contradict it";
+    "Fine-tuning: start with the weights, model and tokenizer of another run, or of another program's model (a folder of Hugging Face, a "
+    "GGUF file); keys of [model] and [tokenizer] may be left out, and must not contradict it";
 inline constexpr const char* kSetHelp = "section.key=value: sets a key of the configuration, in place of the file's value";
 
 /// A checkpoint: RUN_DIR or FILE.h5, and --best.
 void add_source(Command& command, std::string& source, bool& best);
+/// The model that a command uses.
+struct ModelArguments {
+  std::string source{};  // RUN_DIR, FILE.h5, or another program's files
+  bool best = false;
+  ImportOptions import{};
+};
+void add_model(Command& command, ModelArguments& arguments);
+/// How another program's model is read: --context and --tokenizer.
+void add_import_options(Command& command, ImportOptions& import);
 /// How texts are read: --text-field and --replace-invalid.
 void add_reading(Command& command, CorpusOptions& reading);
 

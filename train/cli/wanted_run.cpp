@@ -2,7 +2,6 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/index.h"
-#include "train/checkpoint/checkpoint_list.h"
 #include "train/config/parse.h"
 #include "train/loop/origin.h"
 
@@ -22,7 +21,7 @@ Config configuration_of(const WantedRun& run) {
   if (config.train.init_from.empty()) {
     resolve(config);
   } else {
-    const CheckpointFile origin = open_checkpoint(config.train.init_from, Pick::newest);
+    const ModelSource origin = ModelSource::open(config.train.init_from);
     config = written_over(config_of_origin(origin));
     adopt_model(config, origin);
   }

@@ -4,7 +4,6 @@
 #include "train/config/parse.h"
 #include "train/config/schema.h"
 #include "train/model/open_tokenizer.h"
-#include "train/model/trained_model.h"
 
 namespace dikkat {
 namespace {
@@ -15,22 +14,24 @@ bool has_effect(const Key& key, const Config& config) { return key.rule.has_effe
 
 /// A fixed key of the model or tokenizer that is set, and not to the checkpoint's value. Paths are compared by what they hold.
 bool contradicts(const Key& key, const Config& config, const Config& theirs) {
-  return (key.section == "model" || key.section == "tokenizer") && key.rule.fixed && key.path() != "tokenizer.path" && key.is_set(config) &&
+  const bool has_no_table = config.model.positions == Positions::rope || config.model.positions == Positions::none;
+  const bool is_free = key.path() == "tokenizer.path" || (key.path() == "model.block_size" && has_no_table);
+  return (key.section == "model" || key.section == "tokenizer") && key.rule.fixed && !is_free && key.is_set(config) &&
          has_effect(key, config) && has_effect(key, theirs) && key.get(config) != key.get(theirs);
 }
 
 }  // namespace
 
-Config config_of_origin(const CheckpointFile& origin) {
-  const Config theirs = config_of(origin);
+Config config_of_origin(const ModelSource& origin) {
+  const Config& theirs = origin.config();
   Config config;
   config.model = theirs.model;
   config.tokenizer = theirs.tokenizer;
   return config;
 }
 
-void adopt_model(Config& config, const CheckpointFile& origin) {
-  const Config theirs = config_of(origin);
+void adopt_model(Config& config, const ModelSource& origin) {
+  const Config& theirs = origin.config();
   for (const Key& key : schema::keys()) {
     if (key.section == "model" && !key.is_set(config) && key.is_set(theirs)) {
       key.set(config, key.get(theirs));

@@ -105,16 +105,16 @@ std::vector<ConfigDifference> add_changes(const Config& stored, const Config& no
   return changes;
 }
 
-/// Makes the configuration's paths absolute and loads the corpus. With train.init_from, opens that checkpoint as `origin`, and the
+/// Makes the configuration's paths absolute and loads the corpus. With train.init_from, opens that model as `origin`, and the
 /// configuration adopts its model and tokenizer.
-TrainingData data_of_new_run(Config& config, std::optional<CheckpointFile>& origin, const LoadingProgress& progress) {
+TrainingData data_of_new_run(Config& config, std::optional<ModelSource>& origin, const LoadingProgress& progress) {
   const std::string precision = settle_precision(config.train);
   make_absolute(config);
   TrainingData data = [&] {
     if (config.train.init_from.empty()) {
       return load_training_data(config, nullptr, progress);
     }
-    origin.emplace(open_checkpoint(config.train.init_from, Pick::newest));
+    origin.emplace(ModelSource::open(config.train.init_from));
     adopt_model(config, *origin);
     const KnownCorpus known{.tokenizer = origin->tokenizer()};
     return load_training_data(config, &known, progress);
@@ -165,13 +165,13 @@ Trainer::Trainer(Config config, TrainingData data, TrainingState state, const st
 }
 
 Trainer Trainer::start(Config config, const std::filesystem::path& out, const LoadingProgress& progress) {
-  std::optional<CheckpointFile> origin;
+  std::optional<ModelSource> origin;
   TrainingData data = data_of_new_run(config, origin, progress);
   TrainingState state = first_state(config);
   return Trainer(std::move(config), std::move(data), std::move(state), [&](Trainer& run) {
     run.allocate();
     if (origin) {
-      load_weights(*origin, run.model_.parameters());
+      origin->load_weights(run.model_.parameters());
       run.state_.overrides += concat("step 0: weights from ", origin->path().string(), ", step ", origin->state().step, "\n");
       run.state_.evaluation_pending = run.evaluates();  // its metrics begin with the loss of the weights that it starts from
     }
@@ -183,7 +183,7 @@ Trainer Trainer::start(Config config, const std::filesystem::path& out, const Lo
 }
 
 Trainer Trainer::plan(Config config, const LoadingProgress& progress) {
-  std::optional<CheckpointFile> origin;
+  std::optional<ModelSource> origin;
   TrainingData data = data_of_new_run(config, origin, progress);
   TrainingState state = first_state(config);
   return Trainer(std::move(config), std::move(data), std::move(state), [](Trainer& run) { run.reserve(); });

@@ -61,22 +61,24 @@ SavedCheckpoint save_model(const std::filesystem::path& directory, const Languag
       directory, {.state = state, .config = to_toml(config), .tokenizer = tokenizer.to_json(), .tensors = weights_of(model.parameters())});
 }
 
-TrainedModel load_trained_model(const std::string& source, bool best) {
-  CheckpointFile checkpoint = open_checkpoint(source, best ? Pick::best : Pick::newest);
-  Config config = config_of(checkpoint);
+TrainedModel load_trained_model(const std::string& name, bool best, const ImportOptions& options) {
+  ModelSource source = ModelSource::open(name, best, options);
+  Config config = source.config();
   validate(config);
-  auto tokenizer = tokenizer_from_json(checkpoint.tokenizer());
+  auto tokenizer = tokenizer_from_json(source.tokenizer());
   auto model = std::make_unique<LanguageModel>(config.model, tokenizer->vocab_size());
-  // Before memory is asked for, since the configuration may say anything: what is stored lies in the file.
-  index stored = 0;
-  for (const StoredTensor& tensor : checkpoint.tensors()) {
-    stored += tensor.path.starts_with("model/") ? tensor.shape.size() : 0;
+  if (const CheckpointFile* checkpoint = source.checkpoint()) {
+    // Before memory is asked for, since the configuration may say anything: what is stored lies in the file.
+    index stored = 0;
+    for (const StoredTensor& tensor : checkpoint->tensors()) {
+      stored += tensor.path.starts_with("model/") ? tensor.shape.size() : 0;
+    }
+    require_input(model->parameters().parameter_count() == stored, source.path().string(), " holds ", stored,
+                  " parameters, but the model of its configuration has ", model->parameters().parameter_count());
   }
-  require_input(model->parameters().parameter_count() == stored, checkpoint.path().string(), " holds ", stored,
-                " parameters, but the model of its configuration has ", model->parameters().parameter_count());
-  model->parameters().allocate(checkpoint.state().seed);
-  load_weights(checkpoint, model->parameters());
-  return {std::move(checkpoint), std::move(config), std::move(tokenizer), std::move(model)};
+  model->parameters().allocate(source.state().seed);
+  source.load_weights(model->parameters());
+  return {std::move(source), std::move(config), std::move(tokenizer), std::move(model)};
 }
 
 }  // namespace dikkat

@@ -8,23 +8,24 @@
 #include "train/checkpoint/checkpoint_list.h"
 #include "train/checkpoint/save.h"
 #include "train/model/language_model.h"
+#include "train/model/model_source.h"
 #include "train/text/tokenizer.h"
 
 namespace dikkat {
 
 // A trained model in one call: load_trained_model() reads it, save_model() writes it. examples/trained_model.cpp shows both.
 
-/// What a checkpoint holds of a model. All of it has been checked.
+/// A model with its weights, and what belongs to it. All of it has been checked.
 struct TrainedModel {
-  CheckpointFile checkpoint;
+  ModelSource source;
   Config config;
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<LanguageModel> model;  // with its weights
 };
 
-/// Loads RUN_DIR (its newest checkpoint, or with `best` the one with the lowest validation loss) or FILE.h5. Throws InputError if there is
-/// none, or it is damaged.
-TrainedModel load_trained_model(const std::string& source, bool best = false);
+/// Loads RUN_DIR (its newest checkpoint, or with `best` the one with the lowest validation loss), FILE.h5, or another program's files
+/// (train/exchange/model_files.h). Throws InputError as ModelSource::open() does.
+TrainedModel load_trained_model(const std::string& source, bool best = false, const ImportOptions& options = {});
 
 /// Saves a model as a checkpoint without optimizer state: `dikkat eval`, `sample`, `inspect` and `train --init-from` take it, and
 /// load_trained_model(). Writes `directory`/step-NNNNNNNNN.h5 for state.step, and makes the directory; the file has been read back and

@@ -1,0 +1,137 @@
+#include "train/exchange/model_files.h"
+
+#include <cmath>
+#include <fstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/temporary_folder.h"
+#include "tests/support/throws.h"
+#include "train/model/language_model.h"
+
+// Folders of Hugging Face (tests/golden/make_hf_folders.py), with the logits that another implementation computed in f64.
+namespace dikkat {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::error_of;
+
+fs::path folder_of(const std::string& family) { return fs::path(DIKKAT_SOURCE_DIR) / "tests/golden/hf" / family; }
+
+nlohmann::json json_at(const fs::path& path) { return nlohmann::json::parse(std::ifstream(path)); }
+
+/// The model with the weights of the files.
+std::unique_ptr<LanguageModel> loaded(const ModelFiles& files) {
+  auto model = std::make_unique<LanguageModel>(files.config(), files.config().vocab_size);
+  model->parameters().allocate(0);
+  files.load_weights(model->parameters());
+  return model;
+}
+
+/// The largest difference between our logits and those of expected.json, and the largest of theirs.
+std::pair<double, double> error_of_logits(const LanguageModel& model, const nlohmann::json& expected) {
+  const auto rows = expected["tokens"].get<std::vector<std::vector<Token>>>();
+  double error = 0, largest = 0;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    Tape tape(Recording::off);
+    Pass pass{tape};
+    const auto time = std::ssize(rows[row]);
+    const Tensor logits = model.gpt()(pass, tape.input<Token>({1, time}, rows[row]));
+    const index classes = logits.shape().cols();
+    for (index t = 0; t < time; ++t) {
+      for (index v = 0; v < classes; ++v) {
+        const double theirs = expected["logits"][row][static_cast<std::size_t>(t)][static_cast<std::size_t>(v)].get<double>();
+        error = std::max(error, std::abs(static_cast<double>(logits.data<float>()[t * classes + v]) - theirs));
+        largest = std::max(largest, std::abs(theirs));
+      }
+    }
+  }
+  return {error, largest};
+}
+
+class HuggingFaceFolders : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(HuggingFaceFolders, GiveTheLogitsOfTheirOwners) {
+  const fs::path folder = folder_of(GetParam());
+  const ModelFiles files(folder);
+  const auto [error, largest] = error_of_logits(*loaded(files), json_at(folder / "expected.json"));
+  EXPECT_GT(largest, 0.5);
+  EXPECT_LE(error, 1e-5 * largest);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, HuggingFaceFolders, ::testing::Values("gpt2", "gpt2_hub", "llama", "llama_v5", "qwen2", "qwen3"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST(ModelFilesTest, ReadTheConfiguration) {
+  const TransformerConfig llama = ModelFiles(folder_of("llama")).config();
+  EXPECT_EQ(llama.n_kv_head, 2);
+  EXPECT_EQ(llama.head_size, 12);
+  EXPECT_EQ(llama.norm, NormKind::rms_norm);
+  EXPECT_EQ(llama.rope_scaling, RopeScaling::llama3);
+  EXPECT_EQ(llama.rope_factor, 32);
+  EXPECT_EQ(llama.rope_original_context, 128);
+  EXPECT_TRUE(llama.tie_embeddings);
+  const TransformerConfig v5 = ModelFiles(folder_of("llama_v5")).config();
+  EXPECT_EQ(v5.rope_theta, 10'000);
+  EXPECT_EQ(v5.rope_factor, 8);
+  EXPECT_FALSE(v5.tie_embeddings);
+  const TransformerConfig qwen2 = ModelFiles(folder_of("qwen2")).config();
+  EXPECT_EQ(qwen2.qkv_bias, true);
+  EXPECT_FALSE(qwen2.bias);
+  EXPECT_TRUE(ModelFiles(folder_of("qwen3")).config().qk_norm);
+}
+
+TEST(ModelFilesTest, ShortenTheContextOfRotaryModelsAlone) {
+  EXPECT_EQ(ModelFiles(folder_of("llama")).config().block_size, 1024);
+  const ModelFiles shorter(folder_of("llama"), {.context = 100});
+  EXPECT_EQ(shorter.config().block_size, 100);
+  EXPECT_EQ(shorter.whole_context(), 1024);
+  EXPECT_NE(error_of([] { ModelFiles(folder_of("gpt2"), {.context = 8}); }).find("has positions for 16 tokens"), std::string::npos);
+}
+
+/// A copy of a folder, whose config.json is changed.
+fs::path changed(const TemporaryFolder& to, const std::string& family, const std::function<void(nlohmann::json&)>& change) {
+  const fs::path folder = to / family;
+  fs::copy(folder_of(family), folder, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  nlohmann::json config = json_at(folder / "config.json");
+  change(config);
+  std::ofstream(folder / "config.json") << config;
+  return folder;
+}
+
+TEST(ModelFilesTest, ListAllTensorsThatDoNotFit) {
+  const TemporaryFolder to;
+  const fs::path folder = changed(to, "llama", [](nlohmann::json& config) {
+    config["num_hidden_layers"] = 1;
+    config["intermediate_size"] = 20;
+    config["tie_word_embeddings"] = false;
+  });
+  const std::string error = error_of([&] { loaded(ModelFiles(folder)); });
+  for (const char* part : {"it lacks lm_head.weight", "model.layers.0.mlp.gate_proj.weight is [28, 16], expected [20, 16]",
+                           "tensors that the model does not have: ", "model.layers.1."}) {
+    EXPECT_NE(error.find(part), std::string::npos) << part << " in " << error;
+  }
+}
+
+TEST(ModelFilesTest, RefuseWhatTheyCannotCompute) {
+  const TemporaryFolder to;
+  const auto refusal = [&](const std::string& family, const char* key, const nlohmann::json& value) {
+    return error_of([&] { ModelFiles{changed(to, family, [&](nlohmann::json& config) { config[key] = value; })}; });
+  };
+  EXPECT_NE(refusal("llama", "model_type", "gemma2").find("it would need norms with a weight of 1 + w"), std::string::npos);
+  EXPECT_NE(refusal("llama", "model_type", "unheard_of").find("expected one of gpt2, llama, qwen2, qwen3"), std::string::npos);
+  EXPECT_NE(refusal("llama", "hidden_act", "gelu").find("hidden_act is \"gelu\", expected \"silu\""), std::string::npos);
+  EXPECT_NE(refusal("gpt2", "activation_function", "gelu").find("expected \"gelu_new\""), std::string::npos);
+  EXPECT_NE(refusal("qwen2", "use_sliding_window", true).find("use_sliding_window is true, expected false"), std::string::npos);
+  EXPECT_NE(refusal("llama", "hidden_size", "wide").find("hidden_size is \"wide\", expected an integer"), std::string::npos);
+  EXPECT_NE(refusal("llama", "hidden_size", -4).find("hidden_size is -4"), std::string::npos);
+  EXPECT_NE(refusal("llama", "num_key_value_heads", 3).find("does not divide"), std::string::npos);
+  EXPECT_NE(refusal("llama", "rope_scaling", {{"rope_type", "yarn"}, {"factor", 4}}).find("RoPE is scaled by \"yarn\""), std::string::npos);
+  EXPECT_NE(refusal("llama", "eos_token_id", {59, 60}).find("eos_token_id"), std::string::npos);
+  EXPECT_NE(refusal("llama", "quantization_config", {{"bits", 4}}).find("quantization_config"), std::string::npos);
+  EXPECT_NE(error_of([] { ModelFiles("/nowhere"); }).find("does not exist"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,65 @@
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "autograd/base/parallel.h"
+#include "train/checkpoint/run_directory.h"
+#include "train/cli/commands.h"
+#include "train/cli/shared_options.h"
+#include "train/cli/streams.h"
+#include "train/cli/text.h"
+#include "train/config/parse.h"
+#include "train/io/file.h"
+#include "train/model/trained_model.h"
+
+namespace dikkat {
+namespace {
+
+struct ImportArguments {
+  std::string source;
+  std::string out;
+  ImportOptions options;
+};
+
+int import_command(const ImportArguments& arguments) {
+  start_threads();
+  require_input(ModelFiles::is_at(arguments.source), arguments.source,
+                " is no model of another program, expected a folder with a config.json, or a file that ends in .gguf, .bin or .pt");
+  TrainedModel model = load_trained_model(arguments.source, false, arguments.options);
+  const ModelFiles& files = *model.source.files();
+  tell(fmt::format("{}: {}", for_terminal(files.path().string()), files.description()));
+  tell(fmt::format("{} parameters, {} tokens in the tokenizer", grouped_digits(model.model->parameters().parameter_count()),
+                   grouped_digits(model.tokenizer->vocab_size())));
+  if (files.whole_context() > files.config().block_size) {
+    tell(fmt::format("context: {} tokens of {}; --context N for another", grouped_digits(files.config().block_size),
+                     grouped_digits(files.whole_context())));
+  }
+  RunDirectory directory = RunDirectory::create(arguments.out);
+  const SavedCheckpoint saved = save_model(directory.checkpoints_path(), *model.model, *model.tokenizer, model.config);
+  Config config = model.config;
+  resolve(config);
+  replace_file(directory.path() / "config.toml", to_recipe(config));
+  put(fmt::format("{}\n", saved.path().string()));
+  flush_results();
+  return 0;
+}
+
+}  // namespace
+
+void add_import(Commands& program) {
+  constexpr const char* kExamples = R"(  dikkat import SmolLM2-135M --out runs/smollm2
+  dikkat import gpt2.gguf --out runs/gpt2
+  dikkat import gpt2_124M.bin --tokenizer gpt2/ --out runs/gpt2
+  dikkat train --init-from runs/smollm2 --corpus my-texts --out runs/mine
+eval, sample and train --init-from also take such files directly. What can be read: folders of Hugging Face (config.json, safetensors in f32,
+f16 or bf16, tokenizer.json) of gpt2, llama, qwen2 and qwen3; GGUF files of the same in f32, f16, bf16, q8_0 and q4_0; llm.c's model .bin;
+nanoGPT's ckpt.pt. No code in a file is run.)";
+  const auto a = std::make_shared<ImportArguments>();
+  Command command = program.add("import", "Make a run of another program's model: Hugging Face, GGUF, llm.c, nanoGPT", kExamples,
+                                [a] { return import_command(*a); });
+  command.text("FOLDER|FILE", a->source, "", "A folder of Hugging Face, a GGUF file, llm.c's .bin, or nanoGPT's ckpt.pt").required();
+  command.text("--out", a->out, "RUN_DIR", "The run directory to create").required();
+  add_import_options(command, a->options);
+}
+
+}  // namespace dikkat

@@ -1,0 +1,129 @@
+#include "train/exchange/export_model.h"
+
+#include "autograd/base/error.h"
+#include "train/exchange/foreign_config.h"
+#include "train/exchange/gguf_model.h"
+#include "train/exchange/hf_config.h"
+#include "train/exchange/tensor_map.h"
+#include "train/formats/gguf.h"
+#include "train/formats/llmc.h"
+#include "train/formats/safetensors.h"
+#include "train/io/file.h"
+#include "train/text/bpe_tokenizer.h"
+#include "train/text/hugging_face_json.h"
+
+namespace dikkat {
+namespace {
+
+namespace fs = std::filesystem;
+
+const Family& family_for(const TransformerConfig& config, const char* format) {
+  std::string why;
+  const Family* family = family_of(config, why);
+  require_input(family != nullptr, format, " has no model of this kind: ", why);
+  return *family;
+}
+
+const BpeTokenizer& bpe_of(const Tokenizer& tokenizer, const char* format) {
+  const auto* bpe = dynamic_cast<const BpeTokenizer*>(&tokenizer);
+  require_input(bpe != nullptr, format, " has no tokenizer of kind \"", tokenizer.kind(), "\", expected \"bpe\"");
+  return *bpe;
+}
+
+void require_type(WeightType type, std::initializer_list<WeightType> possible, const char* format) {
+  std::string list;
+  for (const WeightType one : possible) {
+    if (one == type) {
+      return;
+    }
+    list += concat(list.empty() ? "" : ", ", one);
+  }
+  fail_input(format, " has no weights of ", type, ", expected one of ", list);
+}
+
+/// The names of types in torch.
+std::string_view torch_name(WeightType type) {
+  return type == WeightType::bf16 ? "bfloat16" : type == WeightType::f16 ? "float16" : "float32";
+}
+
+void export_hugging_face(const ModelToExport& m, const fs::path& path, WeightType type) {
+  require_type(type, {WeightType::f32, WeightType::f16, WeightType::bf16}, "Hugging Face's safetensors");
+  const Family& family = family_for(m.config, "Hugging Face");
+  const BpeTokenizer& tokenizer = bpe_of(m.tokenizer, "Hugging Face");
+  const auto map = map_tensors(family.tensors, m.config, m.parameters, family.has_all_biases);
+  const TextTokens around = tokenizer.text_tokens();
+  const HuggingFaceFiles files = hugging_face_files(tokenizer.vocabulary(), {.context = m.config.block_size});
+
+  fs::path folder = path;
+  folder += ".partial";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  write_safetensors((folder / "model.safetensors").string(), new_tensors(map, m.parameters, [=](const MappedTensor&) { return type; }));
+  replace_file(folder / "config.json", hf_config_text(family, m.config, {.dtype = torch_name(type), .bos = around.bos, .eos = around.eos}));
+  replace_file(folder / "generation_config.json", hf_generation_text(around));
+  replace_file(folder / "tokenizer.json", files.tokenizer_json);
+  replace_file(folder / "tokenizer_config.json", files.tokenizer_config_json);
+  replace_file(folder / "special_tokens_map.json", files.special_tokens_map_json);
+  require_done(sync_directory(folder, nullptr), Operation::sync);
+  require_done(rename_file(folder, path, nullptr), Operation::rename);
+  require_done(sync_directory(fs::absolute(path).parent_path(), nullptr), Operation::sync);
+}
+
+std::vector<std::string> export_gguf(const ModelToExport& m, const fs::path& path, const ExportOptions& options) {
+  require_type(options.type, {WeightType::f32, WeightType::f16, WeightType::bf16, WeightType::q8_0, WeightType::q4_0}, "GGUF");
+  const Family& family = family_for(m.config, "GGUF");
+  const BpeTokenizer& tokenizer = bpe_of(m.tokenizer, "GGUF");
+  const auto map = map_tensors(family.gguf_tensors, m.config, m.parameters, family.has_all_biases);
+  index other = 0;
+  const auto type_of = [&](const MappedTensor& tensor) {
+    if (tensor.shape.size() == 1 || tensor.name == "position_embd.weight") {  // as llama.cpp's converter does
+      return WeightType::f32;
+    }
+    if (tensor.shape.back() % layout_of(options.type).elements != 0) {
+      ++other;
+      return WeightType::f16;
+    }
+    return options.type;
+  };
+  std::vector<NewTensor> tensors = new_tensors(map, m.parameters, type_of);
+  add_gguf_rope_divisors(m.config, tensors);
+  write_gguf(path.string(), gguf_metadata(family, m.config, tokenizer.vocabulary(), options), tensors);
+  std::vector<std::string> remarks;
+  if (other > 0) {
+    remarks.push_back(concat(other, " matrices are stored as f16: their rows are no multiple of 32 numbers, the block of ", options.type));
+  }
+  return remarks;
+}
+
+void export_llmc(const ModelToExport& m, const fs::path& path, WeightType type) {
+  constexpr index kRows = 128;  // wte's rows are padded to a multiple of this
+  require_type(type, {WeightType::f32, WeightType::bf16}, "llm.c");
+  const Family& family = family_for(m.config, "llm.c");
+  require_input(family.name == "gpt2", "llm.c has no model of the family ", family.name, ", expected gpt2");
+  require_input(m.config.tie_embeddings, "llm.c has no output head of its own: model.tie_embeddings is false, expected true");
+  require_input(m.config.n_hidden == 4 * m.config.n_embd, "llm.c has no other feed-forward: model.n_hidden is ", *m.config.n_hidden,
+                ", expected 4 n_embd = ", 4 * m.config.n_embd);
+  const LlmcHeader header{.max_seq_len = m.config.block_size,
+                          .vocab_size = m.config.vocab_size,
+                          .layers = m.config.n_layer,
+                          .heads = m.config.n_head,
+                          .channels = m.config.n_embd,
+                          .padded_vocab_size = round_up(m.config.vocab_size, kRows)};
+  auto map = map_tensors(llmc_tensor_rules(), m.config, m.parameters, true);
+  pad_rows(map, "wte", header.padded_vocab_size);
+  write_llmc(path.string(), header, new_tensors(map, m.parameters, [=](const MappedTensor&) { return type; }));
+}
+
+}  // namespace
+
+std::vector<std::string> export_model(const ModelToExport& model, const fs::path& path, const ExportOptions& options) {
+  require_input(!is_there(path), path.string(), " exists, expected a new name: nothing is overwritten");
+  switch (options.format) {
+    case ExportFormat::hf: export_hugging_face(model, path, options.type); return {};
+    case ExportFormat::gguf: return export_gguf(model, path, options);
+    case ExportFormat::llmc: export_llmc(model, path, options.type); return {};
+  }
+  fail("export: a format that this program does not know");
+}
+
+}  // namespace dikkat

@@ -1,0 +1,266 @@
+#include "train/exchange/family.h"
+
+namespace dikkat {
+namespace {
+
+// What all models of Llama's shape have in common.
+
+constexpr FixedKey kLlama[] = {
+    {"norm", "\"rms_norm\""},  {"norm_position", "\"pre\""},  {"final_norm", "true"},
+    {"positions", "\"rope\""}, {"activation", "\"silu\""},    {"gated", "true"},
+    {"bias", "false"},         {"qkv_bias", "false"},         {"qk_norm", "false"},
+    {"logit_softcap", "0.0"},  {"scale_embeddings", "false"},
+};
+constexpr FixedKey kQwen2[] = {
+    {"norm", "\"rms_norm\""},  {"norm_position", "\"pre\""},  {"final_norm", "true"},
+    {"positions", "\"rope\""}, {"activation", "\"silu\""},    {"gated", "true"},
+    {"bias", "false"},         {"qkv_bias", "true"},          {"qk_norm", "false"},
+    {"logit_softcap", "0.0"},  {"scale_embeddings", "false"},
+};
+constexpr FixedKey kQwen3[] = {
+    {"norm", "\"rms_norm\""},  {"norm_position", "\"pre\""},  {"final_norm", "true"},
+    {"positions", "\"rope\""}, {"activation", "\"silu\""},    {"gated", "true"},
+    {"bias", "false"},         {"qkv_bias", "false"},         {"qk_norm", "true"},
+    {"logit_softcap", "0.0"},  {"scale_embeddings", "false"},
+};
+
+// RoPE's own keys are read by hf_config.cpp and gguf_model.cpp: they have several forms.
+constexpr KeyName kLlamaConfig[] = {
+    {"vocab_size", "vocab_size", kRequired},      {"hidden_size", "n_embd", kRequired},
+    {"intermediate_size", "n_hidden", kRequired}, {"num_hidden_layers", "n_layer", kRequired},
+    {"num_attention_heads", "n_head", kRequired}, {"num_key_value_heads", "n_kv_head", kDerived},
+    {"head_dim", "head_size", kDerived},          {"max_position_embeddings", "block_size", "2048"},
+    {"rms_norm_eps", "norm_eps", "1e-6"},         {"tie_word_embeddings", "tie_embeddings", "false"},
+};
+constexpr KeyName kQwen2Config[] = {
+    {"vocab_size", "vocab_size", kRequired},      {"hidden_size", "n_embd", kRequired},
+    {"intermediate_size", "n_hidden", kRequired}, {"num_hidden_layers", "n_layer", kRequired},
+    {"num_attention_heads", "n_head", kRequired}, {"num_key_value_heads", "n_kv_head", "32"},
+    {"head_dim", "head_size", kDerived},          {"max_position_embeddings", "block_size", "32768"},
+    {"rms_norm_eps", "norm_eps", "1e-6"},         {"tie_word_embeddings", "tie_embeddings", "false"},
+};
+constexpr KeyName kQwen3Config[] = {
+    {"vocab_size", "vocab_size", kRequired},
+    {"hidden_size", "n_embd", kRequired},
+    {"intermediate_size", "n_hidden", kRequired},
+    {"num_hidden_layers", "n_layer", kRequired},
+    {"num_attention_heads", "n_head", kRequired},
+    {"num_key_value_heads", "n_kv_head", "32"},
+    {"head_dim", "head_size", "128"},
+    {"max_position_embeddings", "block_size", "32768"},
+    {"rms_norm_eps", "norm_eps", "1e-6"},
+    {"tie_word_embeddings", "tie_embeddings", "false"},
+};
+constexpr NeededValue kLlamaNeeds[] = {
+    {"hidden_act", "\"silu\""},      {"attention_bias", "false"},      {"mlp_bias", "false"},
+    {"use_sliding_window", "false"}, {"partial_rotary_factor", "1.0"}, {"quantization_config", "null"},
+};
+
+constexpr TensorRule kLlamaTensors[] = {
+    {"wte.weight", {{{"model.embed_tokens.weight"}}}},
+    {"h.#.ln_1.weight", {{{"model.layers.#.input_layernorm.weight"}}}},
+    {"h.#.attn.c_attn.weight",
+     {{{"model.layers.#.self_attn.q_proj.weight"},
+       {"model.layers.#.self_attn.k_proj.weight"},
+       {"model.layers.#.self_attn.v_proj.weight"}}}},
+    {"h.#.attn.c_attn.bias",
+     {{{"model.layers.#.self_attn.q_proj.bias"}, {"model.layers.#.self_attn.k_proj.bias"}, {"model.layers.#.self_attn.v_proj.bias"}}}},
+    {"h.#.attn.q_norm.weight", {{{"model.layers.#.self_attn.q_norm.weight"}}}},
+    {"h.#.attn.k_norm.weight", {{{"model.layers.#.self_attn.k_norm.weight"}}}},
+    {"h.#.attn.c_proj.weight", {{{"model.layers.#.self_attn.o_proj.weight"}}}},
+    {"h.#.ln_2.weight", {{{"model.layers.#.post_attention_layernorm.weight"}}}},
+    {"h.#.mlp.c_fc.weight", {{{"model.layers.#.mlp.gate_proj.weight"}, {"model.layers.#.mlp.up_proj.weight"}}}},
+    {"h.#.mlp.c_proj.weight", {{{"model.layers.#.mlp.down_proj.weight"}}}},
+    {"ln_f.weight", {{{"model.norm.weight"}}}},
+    {"lm_head.weight", {{{"lm_head.weight"}}}},
+};
+constexpr std::string_view kLlamaBuffers[] = {".rotary_emb.inv_freq"};
+
+constexpr KeyName kLlamaGguf[] = {
+    {"vocab_size", "vocab_size", kDerived},
+    {"context_length", "block_size", kRequired},
+    {"embedding_length", "n_embd", kRequired},
+    {"block_count", "n_layer", kRequired},
+    {"feed_forward_length", "n_hidden", kRequired},
+    {"attention.head_count", "n_head", kRequired},
+    {"attention.head_count_kv", "n_kv_head", kDerived},
+    {"attention.key_length", "head_size", kDerived},
+    {"attention.layer_norm_rms_epsilon", "norm_eps", kRequired},
+    {"rope.freq_base", "rope_theta", "10000.0"},
+};
+/// The llama architecture rotates neighbours, the others rotate halves as we do.
+template <Turn turn>
+constexpr TensorRule kGgufTensors[] = {
+    {"wte.weight", {{{"token_embd.weight"}}}},
+    {"h.#.ln_1.weight", {{{"blk.#.attn_norm.weight"}}}},
+    {"h.#.attn.c_attn.weight", {{{"blk.#.attn_q.weight", turn}, {"blk.#.attn_k.weight", turn}, {"blk.#.attn_v.weight"}}}},
+    {"h.#.attn.c_attn.bias", {{{"blk.#.attn_q.bias", turn}, {"blk.#.attn_k.bias", turn}, {"blk.#.attn_v.bias"}}}},
+    {"h.#.attn.q_norm.weight", {{{"blk.#.attn_q_norm.weight"}}}},
+    {"h.#.attn.k_norm.weight", {{{"blk.#.attn_k_norm.weight"}}}},
+    {"h.#.attn.c_proj.weight", {{{"blk.#.attn_output.weight"}}}},
+    {"h.#.ln_2.weight", {{{"blk.#.ffn_norm.weight"}}}},
+    {"h.#.mlp.c_fc.weight", {{{"blk.#.ffn_gate.weight"}, {"blk.#.ffn_up.weight"}}}},
+    {"h.#.mlp.c_proj.weight", {{{"blk.#.ffn_down.weight"}}}},
+    {"ln_f.weight", {{{"output_norm.weight"}}}},
+    {"lm_head.weight", {{{"output.weight"}}}},
+};
+
+// GPT-2.
+
+constexpr FixedKey kGpt2[] = {
+    {"norm", "\"layer_norm\""},
+    {"norm_position", "\"pre\""},
+    {"final_norm", "true"},
+    {"positions", "\"learned\""},
+    {"activation", "\"gelu\""},
+    {"gated", "false"},
+    {"bias", "true"},
+    {"qkv_bias", "true"},
+    {"qk_norm", "false"},
+    {"logit_softcap", "0.0"},
+    {"scale_embeddings", "false"},
+};
+constexpr KeyName kGpt2Config[] = {
+    {"vocab_size", "vocab_size", kRequired},
+    {"n_embd", "n_embd", kRequired},
+    {"n_inner", "n_hidden", kDerived},
+    {"n_layer", "n_layer", kRequired},
+    {"n_head", "n_head", kRequired},
+    {"n_positions", "block_size", "1024"},
+    {"layer_norm_epsilon", "norm_eps", "1e-5"},
+    {"tie_word_embeddings", "tie_embeddings", "true"},
+};
+constexpr NeededValue kGpt2Needs[] = {
+    {"activation_function", "\"gelu_new\""}, {"scale_attn_weights", "true"},  {"scale_attn_by_inverse_layer_idx", "false"},
+    {"add_cross_attention", "false"},        {"quantization_config", "null"},
+};
+template <Turn turn>
+constexpr TensorRule kGpt2Tensors[] = {
+    {"wte.weight", {{{"transformer.wte.weight"}}}},
+    {"wpe.weight", {{{"transformer.wpe.weight"}}}},
+    {"h.#.ln_1.weight", {{{"transformer.h.#.ln_1.weight"}}}},
+    {"h.#.ln_1.bias", {{{"transformer.h.#.ln_1.bias"}}}},
+    {"h.#.attn.c_attn.weight", {{{"transformer.h.#.attn.c_attn.weight", turn}}}},
+    {"h.#.attn.c_attn.bias", {{{"transformer.h.#.attn.c_attn.bias"}}}},
+    {"h.#.attn.c_proj.weight", {{{"transformer.h.#.attn.c_proj.weight", turn}}}},
+    {"h.#.attn.c_proj.bias", {{{"transformer.h.#.attn.c_proj.bias"}}}},
+    {"h.#.ln_2.weight", {{{"transformer.h.#.ln_2.weight"}}}},
+    {"h.#.ln_2.bias", {{{"transformer.h.#.ln_2.bias"}}}},
+    {"h.#.mlp.c_fc.weight", {{{"transformer.h.#.mlp.c_fc.weight", turn}}}},
+    {"h.#.mlp.c_fc.bias", {{{"transformer.h.#.mlp.c_fc.bias"}}}},
+    {"h.#.mlp.c_proj.weight", {{{"transformer.h.#.mlp.c_proj.weight", turn}}}},
+    {"h.#.mlp.c_proj.bias", {{{"transformer.h.#.mlp.c_proj.bias"}}}},
+    {"ln_f.weight", {{{"transformer.ln_f.weight"}}}},
+    {"ln_f.bias", {{{"transformer.ln_f.bias"}}}},
+    {"lm_head.weight", {{{"lm_head.weight"}}}},
+};
+constexpr std::string_view kGpt2Buffers[] = {".attn.bias", ".attn.masked_bias"};
+
+constexpr KeyName kGpt2Gguf[] = {
+    {"vocab_size", "vocab_size", kDerived},
+    {"context_length", "block_size", kRequired},
+    {"embedding_length", "n_embd", kRequired},
+    {"block_count", "n_layer", kRequired},
+    {"feed_forward_length", "n_hidden", kDerived},
+    {"attention.head_count", "n_head", kRequired},
+    {"attention.layer_norm_epsilon", "norm_eps", kRequired},
+};
+constexpr TensorRule kGpt2GgufTensors[] = {
+    {"wte.weight", {{{"token_embd.weight"}}}},
+    {"wpe.weight", {{{"position_embd.weight"}}}},
+    {"h.#.ln_1.weight", {{{"blk.#.attn_norm.weight"}}}},
+    {"h.#.ln_1.bias", {{{"blk.#.attn_norm.bias"}}}},
+    {"h.#.attn.c_attn.weight", {{{"blk.#.attn_qkv.weight"}}}},
+    {"h.#.attn.c_attn.bias", {{{"blk.#.attn_qkv.bias"}}}},
+    {"h.#.attn.c_proj.weight", {{{"blk.#.attn_output.weight"}}}},
+    {"h.#.attn.c_proj.bias", {{{"blk.#.attn_output.bias"}}}},
+    {"h.#.ln_2.weight", {{{"blk.#.ffn_norm.weight"}}}},
+    {"h.#.ln_2.bias", {{{"blk.#.ffn_norm.bias"}}}},
+    {"h.#.mlp.c_fc.weight", {{{"blk.#.ffn_up.weight"}}}},
+    {"h.#.mlp.c_fc.bias", {{{"blk.#.ffn_up.bias"}}}},
+    {"h.#.mlp.c_proj.weight", {{{"blk.#.ffn_down.weight"}}}},
+    {"h.#.mlp.c_proj.bias", {{{"blk.#.ffn_down.bias"}}}},
+    {"ln_f.weight", {{{"output_norm.weight"}}}},
+    {"ln_f.bias", {{{"output_norm.bias"}}}},
+    {"lm_head.weight", {{{"output.weight"}}}},
+};
+constexpr TensorRule kLlmcTensors[] = {
+    {"wte.weight", {{{"wte"}}}},
+    {"wpe.weight", {{{"wpe"}}}},
+    {"h.#.ln_1.weight", {{{"ln1w"}}}},
+    {"h.#.ln_1.bias", {{{"ln1b"}}}},
+    {"h.#.attn.c_attn.weight", {{{"qkvw"}}}},
+    {"h.#.attn.c_attn.bias", {{{"qkvb"}}}},
+    {"h.#.attn.c_proj.weight", {{{"attprojw"}}}},
+    {"h.#.attn.c_proj.bias", {{{"attprojb"}}}},
+    {"h.#.ln_2.weight", {{{"ln2w"}}}},
+    {"h.#.ln_2.bias", {{{"ln2b"}}}},
+    {"h.#.mlp.c_fc.weight", {{{"fcw"}}}},
+    {"h.#.mlp.c_fc.bias", {{{"fcb"}}}},
+    {"h.#.mlp.c_proj.weight", {{{"fcprojw"}}}},
+    {"h.#.mlp.c_proj.bias", {{{"fcprojb"}}}},
+    {"ln_f.weight", {{{"lnfw"}}}},
+    {"ln_f.bias", {{{"lnfb"}}}},
+};
+
+constexpr Family kFamilies[] = {
+    {.name = "gpt2",
+     .architecture = "GPT2LMHeadModel",
+     .fixed = kGpt2,
+     .config = kGpt2Config,
+     .needed = kGpt2Needs,
+     .tensors = kGpt2Tensors<Turn::transposed>,
+     .prefix = "transformer.",
+     .buffers = kGpt2Buffers,
+     .gguf = kGpt2Gguf,
+     .gguf_tensors = kGpt2GgufTensors,
+     .has_all_biases = true},
+    {.name = "llama",
+     .architecture = "LlamaForCausalLM",
+     .fixed = kLlama,
+     .config = kLlamaConfig,
+     .needed = kLlamaNeeds,
+     .tensors = kLlamaTensors,
+     .prefix = "model.",
+     .buffers = kLlamaBuffers,
+     .gguf = kLlamaGguf,
+     .gguf_tensors = kGgufTensors<Turn::rotary_pairs>},
+    {.name = "qwen2",
+     .architecture = "Qwen2ForCausalLM",
+     .fixed = kQwen2,
+     .config = kQwen2Config,
+     .needed = kLlamaNeeds,
+     .tensors = kLlamaTensors,
+     .prefix = "model.",
+     .buffers = kLlamaBuffers,
+     .gguf = kLlamaGguf,
+     .gguf_tensors = kGgufTensors<Turn::none>},
+    {.name = "qwen3",
+     .architecture = "Qwen3ForCausalLM",
+     .fixed = kQwen3,
+     .config = kQwen3Config,
+     .needed = kLlamaNeeds,
+     .tensors = kLlamaTensors,
+     .prefix = "model.",
+     .buffers = kLlamaBuffers,
+     .gguf = kLlamaGguf,
+     .gguf_tensors = kGgufTensors<Turn::none>},
+};
+
+}  // namespace
+
+std::span<const Family> families() { return kFamilies; }
+
+const Family* family_named(std::string_view name) {
+  for (const Family& family : kFamilies) {
+    if (family.name == name) {
+      return &family;
+    }
+  }
+  return nullptr;
+}
+
+std::span<const TensorRule> llmc_tensor_rules() { return kLlmcTensors; }
+std::span<const TensorRule> nanogpt_tensor_rules() { return kGpt2Tensors<Turn::none>; }
+
+}  // namespace dikkat

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "layers/transformer_config.h"
+#include "train/exchange/family.h"
+#include "train/text/token.h"
+
+namespace dikkat {
+
+/// What another program's files say about a model, besides weights.
+struct ForeignConfig {
+  const Family* family = nullptr;
+  TransformerConfig model;        // with all defaults
+  std::vector<Token> end_tokens;  // that end a text; empty: not said
+};
+
+/// The family that can say this model, or null. Then `why` has what stands in the way of the nearest one: "model.positions is "none",
+/// expected "rope" (llama)".
+const Family* family_of(const TransformerConfig& model, std::string& why);
+
+}  // namespace dikkat

@@ -1,0 +1,175 @@
+#include "train/exchange/gguf_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/base/error.h"
+#include "layers/positions.h"
+#include "train/config/parse.h"
+#include "train/config/schema.h"
+#include "train/formats/convert.h"
+
+namespace dikkat {
+namespace {
+
+std::string string_value(const WeightFile& file, std::string_view key) {
+  const MetaValue* value = file.value(key);
+  const auto text = value != nullptr ? value->string() : std::nullopt;
+  require_input(text.has_value(), file.name(), ": ", key, " is ", value != nullptr ? value->text() : "missing", ", expected a text");
+  return std::string(*text);
+}
+
+void set(Config& config, const WeightFile& file, const KeyName& name, const std::string& theirs) {
+  const schema::Key* key = schema::find_key("model", name.ours);
+  require(key != nullptr, "gguf: model.", name.ours, " is no key");
+  const MetaValue* value = file.value(theirs);
+  if (value == nullptr) {
+    require_input(name.absent != kRequired, file.name(), " has no ", theirs);
+    if (name.absent != kDerived) {
+      apply_override(config, concat("model.", name.ours, '=', name.absent));
+    }
+    return;
+  }
+  schema::Value converted;
+  if (key->type == schema::Type::integer && value->integer()) {
+    converted = *value->integer();
+  } else if (key->type == schema::Type::number && value->number()) {
+    // What an f32 means to say in decimal digits, such as 1e-5.
+    converted = value->type() == MetaType::f32 ? std::stod(concat(static_cast<float>(*value->number()))) : *value->number();
+  }
+  require_input(converted.index() != 0 && key->problem_with(converted).empty(), file.name(), ": ", theirs, " is ", value->text(),
+                ", expected ", key->expected());
+  key->set(config, converted);
+}
+
+/// Llama 3.1's divisors of the frequencies (f_d / scaled f_d) come as a tensor. Its parameters are recovered, where they are the usual
+/// ones.
+void read_rope_divisors(const WeightFile& file, Config& config) {
+  const WeightTensor* tensor = file.find("rope_freqs.weight");
+  if (tensor == nullptr) {
+    return;
+  }
+  const index half = config.model.head_size / 2;
+  require_input(tensor->elements == half, file.name(), ": rope_freqs.weight is ", shape_text(tensor->shape), ", expected [", half, ']');
+  std::vector<float> divisors(static_cast<std::size_t>(half));
+  read_f32(*tensor, 0, half, divisors.data());
+  config.model.rope_scaling = RopeScaling::llama3;
+  config.model.rope_factor = static_cast<double>(*std::max_element(divisors.begin(), divisors.end()));
+  for (const index original : {8192, 4096, 2048, 16384, 32768}) {
+    config.model.rope_original_context = original;
+    bool same = config.model.rope_factor >= 1;
+    const auto expected = rope_divisors(config.model);
+    for (std::size_t d = 0; d < divisors.size(); ++d) {
+      same = same && std::abs(static_cast<double>(divisors[d]) - expected[d]) <= 1e-5 * expected[d];
+    }
+    if (same) {
+      return;
+    }
+  }
+  fail_input(file.name(), ": rope_freqs.weight scales RoPE in a way that is not Llama 3.1's with factors 1 and 4, expected that");
+}
+
+/// general.file_type, as llama.cpp numbers them.
+std::uint32_t file_type_of(WeightType type) {
+  switch (type) {
+    case WeightType::f16: return 1;
+    case WeightType::q4_0: return 2;
+    case WeightType::q8_0: return 7;
+    case WeightType::bf16: return 32;
+    default: return 0;
+  }
+}
+
+}  // namespace
+
+std::vector<MetaEntry> gguf_metadata(const Family& family, const TransformerConfig& model, const BpeVocabulary& vocabulary,
+                                     const ExportOptions& options) {
+  Config config;
+  config.model = with_defaults(model);
+  std::vector<MetaEntry> values{{"general.architecture", MetaValue(family.name)},
+                                {"general.name", MetaValue(options.name)},
+                                {"general.file_type", MetaValue(file_type_of(options.type))},
+                                {"general.quantization_version", MetaValue(std::uint32_t{2})}};
+  const auto add = [&](std::string_view key, const MetaValue& value) { values.push_back({concat(family.name, '.', key), value}); };
+  for (const KeyName& key : family.gguf) {
+    const schema::Value value = schema::find_key("model", key.ours)->get(config);
+    if (const auto* integer = std::get_if<index>(&value)) {
+      add(key.theirs, MetaValue(static_cast<std::uint32_t>(*integer)));
+    } else {
+      add(key.theirs, MetaValue(static_cast<float>(std::get<double>(value))));
+    }
+  }
+  if (model.positions == Positions::rope) {
+    add("rope.dimension_count", MetaValue(static_cast<std::uint32_t>(*model.head_size)));
+    add("attention.value_length", MetaValue(static_cast<std::uint32_t>(*model.head_size)));
+  }
+  if (model.rope_scaling == RopeScaling::linear) {
+    add("rope.scaling.type", MetaValue("linear"));
+    add("rope.scaling.factor", MetaValue(static_cast<float>(model.rope_factor)));
+  }
+  add_gguf_tokenizer(vocabulary, model.vocab_size, values);
+  return values;
+}
+
+void add_gguf_rope_divisors(const TransformerConfig& model, std::vector<NewTensor>& tensors) {
+  if (model.positions != Positions::rope || model.rope_scaling != RopeScaling::llama3) {
+    return;
+  }
+  const std::vector<double> divisors = rope_divisors(model);
+  tensors.push_back({.name = "rope_freqs.weight",
+                     .type = WeightType::f32,
+                     .shape = {std::ssize(divisors)},
+                     .values = [divisors](index first, index count, float* out) {
+                       for (index i = 0; i < count; ++i) {
+                         out[i] = static_cast<float>(divisors[static_cast<std::size_t>(first + i)]);
+                       }
+                     }});
+}
+
+ForeignConfig read_gguf_config(const WeightFile& file) {
+  const std::string architecture = string_value(file, "general.architecture");
+  const Family* family = family_named(architecture);
+  if (family == nullptr) {
+    std::string known;
+    for (const Family& f : families()) {
+      known += concat(known.empty() ? "" : ", ", f.name);
+    }
+    fail_input(file.name(), ": general.architecture is ", in_quotes(architecture), ", expected one of ", known);
+  }
+  Config config;
+  for (const FixedKey& fixed : family->fixed) {
+    apply_override(config, concat("model.", fixed.key, '=', fixed.value));
+  }
+  for (const KeyName& key : family->gguf) {
+    set(config, file, key, concat(family->name, '.', key.theirs));
+  }
+  const WeightTensor* table = file.find("token_embd.weight");
+  require_input(table != nullptr && table->shape.size() == 2, file.name(), " has no token_embd.weight, expected a model");
+  config.model.vocab_size = table->shape[0];
+  config.model.tie_embeddings = file.find("output.weight") == nullptr;
+  const std::string scaling = concat(family->name, ".rope.scaling.type");
+  if (file.value(scaling) != nullptr && string_value(file, scaling) != "none") {
+    const std::string kind = string_value(file, scaling);
+    require_input(kind == "linear", file.name(), ": ", scaling, " is ", in_quotes(kind), ", expected none or linear");
+    config.model.rope_scaling = RopeScaling::linear;
+    set(config, file, {"", "rope_factor", kRequired}, concat(family->name, ".rope.scaling.factor"));
+  }
+  resolve(config);
+  try {
+    validate(config);
+  } catch (const InputError& error) {
+    fail_input(file.name(), " describes no model: ", error.what());
+  }
+  if (config.model.positions == Positions::rope) {
+    read_rope_divisors(file, config);
+  }
+  ForeignConfig found{family, config.model, {}};
+  if (const MetaValue* end = file.value("tokenizer.ggml.eos_token_id"); end != nullptr && end->integer()) {
+    require_input(*end->integer() >= 0 && *end->integer() < config.model.vocab_size, file.name(), ": tokenizer.ggml.eos_token_id is ",
+                  end->text(), ", expected a token of the model");
+    found.end_tokens.push_back(static_cast<Token>(*end->integer()));
+  }
+  return found;
+}
+
+}  // namespace dikkat

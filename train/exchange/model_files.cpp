@@ -1,0 +1,212 @@
+#include "train/exchange/model_files.h"
+
+#include <algorithm>
+#include <map>
+
+#include "autograd/base/error.h"
+#include "train/config/parse.h"
+#include "train/exchange/gguf_model.h"
+#include "train/exchange/hf_config.h"
+#include "train/exchange/tensor_map.h"
+#include "train/formats/weight_file.h"
+#include "train/io/file.h"
+#include "train/text/tokenizer_file.h"
+
+namespace dikkat {
+
+namespace fs = std::filesystem;
+
+struct ModelFiles::Contents {
+  fs::path path;
+  ImportOptions options;
+  WeightFormat format = WeightFormat::safetensors;
+  WeightFile weights;
+  ForeignConfig config{};
+  std::span<const TensorRule> rules{};
+  FileNames names{};
+  index whole_context = 0;
+  std::string description{};
+};
+
+namespace {
+
+/// The weights of a folder of Hugging Face.
+WeightFile open_folder(const fs::path& folder) {
+  for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"}) {
+    if (is_there(folder / name)) {
+      return open_weights((folder / name).string());
+    }
+  }
+  fail_input(folder.string(),
+             " has a config.json but no model.safetensors, model.safetensors.index.json or pytorch_model.bin, expected the "
+             "weights beside it");
+}
+
+/// A number of the file's own description of the model.
+index number(const WeightFile& file, std::string_view key) {
+  const MetaValue* value = file.value(key);
+  const std::optional<index> found = value != nullptr ? value->integer() : std::nullopt;
+  require_input(found.has_value(), file.name(), ": ", key, " is ", value != nullptr ? value->text() : "missing", ", expected an integer");
+  return *found;
+}
+
+bool flag(const WeightFile& file, std::string_view key, bool absent) {
+  const MetaValue* value = file.value(key);
+  const std::optional<bool> found = value != nullptr ? value->boolean() : std::nullopt;
+  require_input(value == nullptr || found.has_value(), file.name(), ": ", key, " is ", value != nullptr ? value->text() : "",
+                ", expected true or false");
+  return found.value_or(absent);
+}
+
+/// Checks what a file says of a model as a configuration is checked.
+TransformerConfig validated(const WeightFile& file, const TransformerConfig& model) {
+  Config config;
+  config.model = model;
+  resolve(config);
+  try {
+    validate(config);
+  } catch (const InputError& error) {
+    fail_input(file.name(), " describes no model: ", error.what());
+  }
+  return config.model;
+}
+
+ForeignConfig llmc_config(const WeightFile& file) {
+  TransformerConfig c{.n_layer = number(file, "layers"),
+                      .n_head = number(file, "heads"),
+                      .n_embd = number(file, "channels"),
+                      .block_size = number(file, "max_seq_len"),
+                      .vocab_size = number(file, "vocab_size")};
+  return {family_named("gpt2"), validated(file, c), {}};
+}
+
+ForeignConfig nanogpt_config(const WeightFile& file) {
+  const auto value = [&](const char* key) { return number(file, concat("model_args/", key)); };
+  const bool bias = flag(file, "model_args/bias", true);
+  TransformerConfig c{.n_layer = value("n_layer"),
+                      .n_head = value("n_head"),
+                      .n_embd = value("n_embd"),
+                      .block_size = value("block_size"),
+                      .vocab_size = value("vocab_size"),
+                      .bias = bias};
+  return {family_named("gpt2"), validated(file, c), {}};
+}
+
+/// The tensors of nanoGPT's model, without those of the optimizer, and by the names that the module has. A compiled model has a prefix.
+WeightFile nanogpt_weights(const WeightFile& file) {
+  std::vector<WeightTensor> tensors;
+  for (WeightTensor tensor : file.tensors()) {
+    constexpr std::string_view kModel = "model/";
+    constexpr std::string_view kCompiled = "_orig_mod.";
+    if (tensor.name.starts_with(kModel)) {
+      tensor.name.erase(0, kModel.size());
+      tensor.name.erase(0, tensor.name.starts_with(kCompiled) ? kCompiled.size() : 0);
+      tensors.push_back(std::move(tensor));
+    }
+  }
+  return {file.name(), std::move(tensors), {}};
+}
+
+/// "147 tensors of bf16 and f32".
+std::string summary(const WeightFile& file) {
+  std::map<std::string, index> types;
+  for (const WeightTensor& tensor : file.tensors()) {
+    ++types[tensor.type == WeightType::other ? tensor.type_name : std::string(name_of(tensor.type))];
+  }
+  std::string list;
+  for (const auto& [type, count] : types) {
+    list += concat(list.empty() ? "" : " and ", type);
+  }
+  return concat(file.tensors().size(), " tensors of ", list);
+}
+
+}  // namespace
+
+bool ModelFiles::is_at(const fs::path& path) {
+  std::error_code none;
+  if (fs::is_directory(path, none)) {
+    return fs::exists(path / "config.json", none);
+  }
+  const fs::path end = path.extension();
+  return end == ".gguf" || end == ".bin" || end == ".pt" || end == ".pth" || end == ".safetensors";
+}
+
+ModelFiles::ModelFiles(const fs::path& given, const ImportOptions& options) {
+  // The weights of a folder may be named themselves.
+  const bool is_part = given.extension() == ".safetensors" || given.filename() == "pytorch_model.bin";
+  const fs::path path = is_part ? (given.has_parent_path() ? given.parent_path() : fs::path(".")) : given;
+  const bool is_folder = fs::is_directory(path);
+  require_input(is_there(path), path.string(), " does not exist, expected a folder of Hugging Face, or a file of GGUF, llm.c or nanoGPT");
+  require_input(!is_folder || is_there(path / "config.json"), path.string(), " has no config.json, expected a folder of Hugging Face");
+  const WeightFormat format = is_folder ? WeightFormat::safetensors : weight_format_of(path.string());
+  contents_ = std::make_unique<Contents>(
+      Contents{.path = path, .options = options, .format = format, .weights = is_folder ? open_folder(path) : open_weights(path.string())});
+  Contents& c = *contents_;
+  switch (format) {
+    case WeightFormat::safetensors:
+      require_input(is_folder, path.string(), " is a file of weights alone, expected its folder, with a config.json");
+      c.config = read_hf_config(read_bytes(path / "config.json", 2 << 20), (path / "config.json").string());
+      c.rules = c.config.family->tensors;
+      c.names = {c.config.family->prefix, c.config.family->buffers, c.config.model.tie_embeddings};
+      break;
+    case WeightFormat::gguf:
+      c.config = read_gguf_config(c.weights);
+      c.rules = c.config.family->gguf_tensors;
+      c.names = {.buffers = kGgufBuffers};
+      break;
+    case WeightFormat::llmc:
+      c.config = llmc_config(c.weights);
+      c.rules = llmc_tensor_rules();
+      break;
+    case WeightFormat::torch:
+      c.config = nanogpt_config(c.weights);
+      c.rules = nanogpt_tensor_rules();
+      c.names = {.buffers = c.config.family->buffers, .ignores_head = true};
+      break;
+  }
+  TransformerConfig& model = c.config.model;
+  c.whole_context = model.block_size;
+  if (model.positions == Positions::rope) {
+    model.block_size = options.context > 0 ? options.context : std::min(c.whole_context, kUsualContext);
+  } else {
+    require_input(options.context == 0 || options.context == model.block_size, path.string(), " has positions for ", model.block_size,
+                  " tokens, expected no other context");
+  }
+  c.description = concat(c.config.family->name, ", ", summary(c.weights));
+}
+
+ModelFiles::~ModelFiles() = default;
+ModelFiles::ModelFiles(ModelFiles&&) noexcept = default;
+ModelFiles& ModelFiles::operator=(ModelFiles&&) noexcept = default;
+
+const fs::path& ModelFiles::path() const { return contents_->path; }
+const std::string& ModelFiles::description() const { return contents_->description; }
+const TransformerConfig& ModelFiles::config() const { return contents_->config.model; }
+index ModelFiles::whole_context() const { return contents_->whole_context; }
+
+std::unique_ptr<Tokenizer> ModelFiles::open_tokenizer() const {
+  const Contents& c = *contents_;
+  std::unique_ptr<Tokenizer> tokenizer;
+  if (!c.options.tokenizer.empty()) {
+    tokenizer = read_tokenizer_file(c.options.tokenizer);
+  } else if (c.format == WeightFormat::safetensors) {
+    tokenizer = read_tokenizer_file(c.path.string());
+  } else {
+    require_input(c.format == WeightFormat::gguf, c.path.string(), " holds no tokenizer, expected --tokenizer PATH beside it");
+    tokenizer = read_gguf_tokenizer(c.weights);
+  }
+  require_input(tokenizer->vocab_size() <= c.config.model.vocab_size, "the tokenizer of ", c.path.string(), " has ",
+                tokenizer->vocab_size(), " tokens, but the model ", *c.config.model.vocab_size, ", expected at most as many");
+  return tokenizer;
+}
+
+void ModelFiles::load_weights(ParameterStore& store) const {
+  const Contents& c = *contents_;
+  auto map = map_tensors(c.rules, c.config.model, store);
+  if (c.format == WeightFormat::llmc) {
+    pad_rows(map, "wte", number(c.weights, "padded_vocab_size"));
+  }
+  read_tensors(c.format == WeightFormat::torch ? nanogpt_weights(c.weights) : c.weights, map, c.names, store);
+}
+
+}  // namespace dikkat

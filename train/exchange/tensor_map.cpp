@@ -1,0 +1,277 @@
+#include "train/exchange/tensor_map.h"
+
+#include <algorithm>
+#include <set>
+
+#include "autograd/base/error.h"
+#include "autograd/base/parallel.h"
+#include "train/formats/convert.h"
+
+namespace dikkat {
+namespace {
+
+std::string with_layer(std::string_view pattern, index layer) {
+  std::string name(pattern);
+  if (const std::size_t at = name.find('#'); at != std::string::npos) {
+    name.replace(at, 1, std::to_string(layer));
+  }
+  return name;
+}
+
+bool is_per_layer(std::string_view name) { return name.find('#') != std::string_view::npos; }
+
+const ParameterStore::Entry* find(const ParameterStore& store, const std::string& path) {
+  const auto& entries = store.entries();
+  const auto found = std::find_if(entries.begin(), entries.end(), [&](const auto* entry) { return entry->path == path; });
+  return found == entries.end() ? nullptr : *found;
+}
+
+/// The rows of each part of a tensor: those of its own stack, or, of a bias, of its weight's.
+std::vector<index> rows_of_parts(const ParameterStore::Entry& entry, const ParameterStore& store, std::size_t parts) {
+  const index rows = entry.shape()[0];
+  if (parts == 1) {
+    return {rows};
+  }
+  const ParameterStore::Entry* stack = &entry;
+  if (constexpr std::string_view kBias = ".bias"; entry.path.ends_with(kBias)) {
+    stack = find(store, entry.path.substr(0, entry.path.size() - kBias.size()) + ".weight");
+  }
+  require(stack != nullptr && stack->row_parts.size() == parts, "exchange: ", entry.path, " is not ", parts, " stacked tensors");
+  return stack->row_parts;
+}
+
+std::size_t count_of(const TensorRule& rule) {
+  return static_cast<std::size_t>(
+      std::count_if(rule.parts.begin(), rule.parts.end(), [](const TensorPart& part) { return !part.name.empty(); }));
+}
+
+/// The shape of a vector or matrix in a file.
+std::vector<index> shape_of(const TensorPiece& piece, bool is_vector) {
+  if (is_vector) {
+    return {piece.rows};
+  }
+  return piece.turn == Turn::transposed ? std::vector<index>{piece.cols, piece.rows} : std::vector<index>{piece.rows, piece.cols};
+}
+
+/// Of a bias that our model does not have: its width, from the weight beside it.
+index width_of_missing_bias(const std::string& path, const ParameterStore& store) {
+  constexpr std::string_view kBias = ".bias";
+  const ParameterStore::Entry* weight =
+      path.ends_with(kBias) ? find(store, path.substr(0, path.size() - kBias.size()) + ".weight") : nullptr;
+  return weight == nullptr ? 0 : weight->shape()[0];
+}
+
+}  // namespace
+
+std::vector<MappedTensor> map_tensors(std::span<const TensorRule> rules, const TransformerConfig& config, const ParameterStore& store,
+                                      bool with_zeros) {
+  std::vector<MappedTensor> map;
+  std::set<std::string_view> named;
+  for (const TensorRule& rule : rules) {
+    const std::size_t parts = count_of(rule);
+    const bool all_layers = is_per_layer(rule.ours) && !is_per_layer(rule.parts[0].name);
+    const index layers = is_per_layer(rule.ours) ? config.n_layer : 1;
+    for (index layer = 0; layer < layers; ++layer) {
+      const std::string path = with_layer(rule.ours, layer);
+      const ParameterStore::Entry* entry = find(store, path);
+      const index zeros = entry == nullptr && with_zeros ? width_of_missing_bias(path, store) : 0;
+      if (entry == nullptr && zeros == 0) {
+        continue;
+      }
+      const bool is_vector = entry == nullptr || entry->shape().rank() == 1;
+      const std::vector<index> rows = entry == nullptr ? std::vector<index>{zeros} : rows_of_parts(*entry, store, parts);
+      const index cols = is_vector ? 1 : entry->shape()[1];
+      if (entry != nullptr) {
+        named.insert(entry->path);
+      }
+      index first = 0;
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        const TensorPiece piece{
+            .ours = entry, .first_row = first, .rows = rows[i], .cols = cols, .turn = rule.parts[i].turn, .head_size = config.head_size};
+        first += rows[i];
+        if (all_layers && layer > 0) {
+          map.back().pieces.push_back(piece);
+          continue;
+        }
+        MappedTensor tensor{with_layer(rule.parts[i].name, layer), shape_of(piece, is_vector), {piece}};
+        if (all_layers) {
+          tensor.shape.insert(tensor.shape.begin(), layers);
+        }
+        map.push_back(std::move(tensor));
+      }
+    }
+  }
+  for (const ParameterStore::Entry* entry : store.entries()) {
+    require(named.contains(entry->path), "exchange: the layout has no name for ", entry->path);
+  }
+  return map;
+}
+
+void pad_rows(std::vector<MappedTensor>& map, std::string_view name, index rows) {
+  const auto found = std::find_if(map.begin(), map.end(), [&](const MappedTensor& tensor) { return tensor.name == name; });
+  require(found != map.end() && found->shape.size() == 2 && found->shape[0] <= rows, "exchange: ", name, " is no matrix of fewer rows");
+  if (found->shape[0] < rows) {
+    found->pieces.push_back({.rows = rows - found->shape[0], .cols = found->shape[1]});
+    found->shape[0] = rows;
+  }
+}
+
+namespace {
+
+constexpr index kBlock = 1 << 16;  // elements that are read at once and then moved
+
+/// Where row `row` of a piece lies in ours, counted within the piece.
+index our_row(const TensorPiece& piece, index row) {
+  if (piece.turn != Turn::rotary_pairs) {
+    return row;
+  }
+  const index in_head = row % piece.head_size;
+  return row - in_head + in_head % 2 * (piece.head_size / 2) + in_head / 2;
+}
+
+/// Reads a piece, whose elements begin at `first` in the file's tensor.
+void read_piece(const WeightTensor& tensor, index first, const TensorPiece& piece, float* weights) {
+  float* ours = weights + piece.ours->offset + piece.first_row * piece.cols;
+  if (piece.turn == Turn::none) {
+    read_f32(tensor, first, piece.elements(), ours);
+    return;
+  }
+  const index their_cols = piece.turn == Turn::transposed ? piece.rows : piece.cols;
+  const index their_rows = piece.elements() / their_cols;
+  const index rows_at_once = std::max<index>(1, kBlock / their_cols);
+  std::vector<float> block(static_cast<std::size_t>(rows_at_once * their_cols));
+  for (index row = 0; row < their_rows; row += rows_at_once) {
+    const index count = std::min(rows_at_once, their_rows - row);
+    read_f32(tensor, first + row * their_cols, count * their_cols, block.data());
+    if (piece.turn == Turn::transposed) {
+      parallel_ranges(
+          their_cols, Work::elements(count * their_cols), [] {},
+          [&](index begin, index end) {
+            for (index c = begin; c < end; ++c) {
+              for (index r = 0; r < count; ++r) {
+                ours[c * piece.cols + row + r] = block[static_cast<std::size_t>(r * their_cols + c)];
+              }
+            }
+          });
+    } else {
+      for (index r = 0; r < count; ++r) {
+        std::copy_n(block.data() + r * their_cols, their_cols, ours + our_row(piece, row + r) * piece.cols);
+      }
+    }
+  }
+}
+
+/// Elements first to first + count - 1 of a piece in the order of the file.
+void write_piece(const TensorPiece& piece, index first, index count, const float* weights, float* out) {
+  if (piece.ours == nullptr) {
+    std::fill_n(out, count, 0.0F);
+    return;
+  }
+  const float* ours = weights + piece.ours->offset + piece.first_row * piece.cols;
+  if (piece.turn == Turn::none) {
+    std::copy_n(ours + first, count, out);
+    return;
+  }
+  const index their_cols = piece.turn == Turn::transposed ? piece.rows : piece.cols;
+  parallel_ranges(
+      count, Work::elements(count), [] {},
+      [&](index begin, index end) {
+        for (index i = begin; i < end; ++i) {
+          const index row = (first + i) / their_cols;
+          const index col = (first + i) % their_cols;
+          out[i] = piece.turn == Turn::transposed ? ours[col * piece.cols + row] : ours[our_row(piece, row) * piece.cols + col];
+        }
+      });
+}
+
+/// "a, b, c and 12 more".
+std::string list_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 8;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
+    list += concat(i == 0 ? "" : ", ", names[i]);
+  }
+  return names.size() > kShown ? concat(list, " and ", names.size() - kShown, " more") : list;
+}
+
+}  // namespace
+
+void read_tensors(const WeightFile& file, const std::vector<MappedTensor>& map, const FileNames& names, ParameterStore& store) {
+  // A file as a whole has the prefix or lacks it.
+  const auto has_prefix = [&](const WeightTensor& tensor) { return tensor.name.starts_with(names.prefix); };
+  const bool lacks_prefix = !names.prefix.empty() && std::none_of(file.tensors().begin(), file.tensors().end(), has_prefix);
+  const auto in_file = [&](const std::string& name) {
+    return lacks_prefix && name.starts_with(names.prefix) ? name.substr(names.prefix.size()) : name;
+  };
+  std::vector<std::string> missing, misshapen, unknown, other;
+  std::set<std::string_view> wanted;
+  std::vector<const WeightTensor*> sources;
+  for (const MappedTensor& tensor : map) {
+    const WeightTensor* source = file.find(in_file(tensor.name));
+    sources.push_back(source);
+    if (source == nullptr) {
+      missing.push_back(in_file(tensor.name));
+      continue;
+    }
+    wanted.insert(source->name);
+    if (source->type == WeightType::other) {
+      unknown.push_back(concat(source->name, " (", source->type_name, ')'));
+    } else if (source->shape != tensor.shape) {
+      misshapen.push_back(concat(source->name, " is ", shape_text(source->shape), ", expected ", shape_text(tensor.shape)));
+    }
+  }
+  for (const WeightTensor& tensor : file.tensors()) {
+    const bool is_buffer = std::any_of(names.buffers.begin(), names.buffers.end(), [&](auto end) { return tensor.name.ends_with(end); });
+    const bool is_head = names.ignores_head && (tensor.name == "lm_head.weight" || tensor.name == "output.weight");
+    if (!wanted.contains(tensor.name) && !is_buffer && !is_head) {
+      other.push_back(tensor.name);
+    }
+  }
+  std::string problems;
+  const auto add = [&](const char* what, const std::vector<std::string>& list) {
+    if (!list.empty()) {
+      problems += concat(problems.empty() ? "" : "; ", what, list_of(list));
+    }
+  };
+  add("it lacks ", missing);
+  add("", misshapen);
+  add("tensors of types that are not converted: ", unknown);
+  add("tensors that the model does not have: ", other);
+  require_input(problems.empty(), file.name(), " does not hold the model that its configuration describes: ", problems);
+
+  for (std::size_t i = 0; i < map.size(); ++i) {
+    index first = 0;
+    for (const TensorPiece& piece : map[i].pieces) {
+      if (piece.ours == nullptr) {
+        first += piece.elements();
+        continue;
+      }
+      read_piece(*sources[i], first, piece, store.weights<float>());
+      first += piece.elements();
+    }
+    file.forget();
+  }
+}
+
+std::vector<NewTensor> new_tensors(const std::vector<MappedTensor>& map, const ParameterStore& store,
+                                   const std::function<WeightType(const MappedTensor&)>& type_of) {
+  const float* weights = store.weights<float>();
+  std::vector<NewTensor> tensors;
+  for (const MappedTensor& tensor : map) {
+    const auto values = [weights, pieces = tensor.pieces](index first, index count, float* out) {
+      for (const TensorPiece& piece : pieces) {
+        const index taken = std::clamp<index>(piece.elements() - first, 0, count);
+        if (taken > 0) {
+          write_piece(piece, first, taken, weights, out);
+          out += taken;
+          count -= taken;
+        }
+        first = std::max<index>(first - piece.elements(), 0);
+      }
+    };
+    tensors.push_back({.name = tensor.name, .type = type_of(tensor), .shape = tensor.shape, .values = values});
+  }
+  return tensors;
+}
+
+}  // namespace dikkat

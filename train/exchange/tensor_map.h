@@ -1,0 +1,57 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autograd/tape/parameters.h"
+#include "layers/transformer_config.h"
+#include "train/exchange/family.h"
+#include "train/formats/new_tensor.h"
+#include "train/formats/weight_file.h"
+
+namespace dikkat {
+
+/// Rows of one of our tensors, as they lie in a file. A vector is a matrix of one column.
+struct TensorPiece {
+  const ParameterStore::Entry* ours = nullptr;  // null: zeros, of a bias that our model does not have, or padding
+  index first_row = 0, rows = 0, cols = 0;      // of ours
+  Turn turn = Turn::none;
+  index head_size = 0;  // of rotary_pairs
+
+  index elements() const { return rows * cols; }
+};
+
+/// A tensor of a file, made of pieces of ours that follow each other.
+struct MappedTensor {
+  std::string name;
+  std::vector<index> shape{};  // in the file, row-major
+  std::vector<TensorPiece> pieces{};
+};
+
+/// What a file of this layout holds of a model. `with_zeros`: also biases that the family has and our model does not. Throws Error for a
+/// parameter that the layout has no name for.
+std::vector<MappedTensor> map_tensors(std::span<const TensorRule> rules, const TransformerConfig& config, const ParameterStore& store,
+                                      bool with_zeros = false);
+
+/// Adds rows of zeros to the matrix of this name, so that it has `rows`. They are written as zeros, and left out when they are read.
+void pad_rows(std::vector<MappedTensor>& map, std::string_view name, index rows);
+
+/// Which names of a file are taken for which. A name may have the prefix or lack it, if the file as a whole does; names that end like a
+/// buffer hold no weights.
+struct FileNames {
+  std::string_view prefix{};
+  std::span<const std::string_view> buffers{};
+  bool ignores_head = false;  // a tied model's file may repeat the token table as its head
+};
+
+/// Reads the weights of the store, which has memory, from the file. Throws InputError before anything is written if tensors are missing or
+/// misshapen, if there are others than those, or if one is of a type that is not converted: all of them are listed.
+void read_tensors(const WeightFile& file, const std::vector<MappedTensor>& map, const FileNames& names, ParameterStore& store);
+
+/// The tensors to be written, each stored as `type_of` says. The store must outlive them.
+std::vector<NewTensor> new_tensors(const std::vector<MappedTensor>& map, const ParameterStore& store,
+                                   const std::function<WeightType(const MappedTensor&)>& type_of);
+
+}  // namespace dikkat

@@ -1,0 +1,46 @@
+#include "train/model/model_source.h"
+
+#include "autograd/base/error.h"
+#include "train/config/parse.h"
+#include "train/model/trained_model.h"
+
+namespace dikkat {
+
+ModelSource::ModelSource(CheckpointFile checkpoint)
+    : from_(std::move(checkpoint)),
+      config_(config_of(std::get<CheckpointFile>(from_))),
+      tokenizer_(std::get<CheckpointFile>(from_).tokenizer()),
+      state_(std::get<CheckpointFile>(from_).state()) {}
+
+ModelSource::ModelSource(ModelFiles files) : from_(std::move(files)) {
+  const auto tokenizer = this->files()->open_tokenizer();
+  config_.model = this->files()->config();
+  config_.tokenizer.kind = tokenizer->kind();
+  resolve(config_);
+  tokenizer_ = tokenizer->to_json();
+}
+
+ModelSource ModelSource::open(const std::string& source, bool best, const ImportOptions& options) {
+  if (ModelFiles::is_at(source)) {
+    require_input(!best, source, " is another program's model, expected a run directory with --best");
+    return ModelSource(ModelFiles(source, options));
+  }
+  require_input(options.context == 0 && options.tokenizer.empty(), source,
+                " is a run or checkpoint, which has a context and a tokenizer; --context and --tokenizer are for other programs' files");
+  return ModelSource(open_checkpoint(source, best ? Pick::best : Pick::newest));
+}
+
+const CheckpointFile* ModelSource::checkpoint() const { return std::get_if<CheckpointFile>(&from_); }
+const ModelFiles* ModelSource::files() const { return std::get_if<ModelFiles>(&from_); }
+
+const std::filesystem::path& ModelSource::path() const { return files() != nullptr ? files()->path() : checkpoint()->path(); }
+
+void ModelSource::load_weights(ParameterStore& store) const {
+  if (files() != nullptr) {
+    files()->load_weights(store);
+  } else {
+    dikkat::load_weights(*checkpoint(), store);
+  }
+}
+
+}  // namespace dikkat

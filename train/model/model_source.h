@@ -1,0 +1,49 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <variant>
+
+#include "autograd/tape/parameters.h"
+#include "train/checkpoint/checkpoint_list.h"
+#include "train/config/config.h"
+#include "train/exchange/model_files.h"
+
+namespace dikkat {
+
+/// Where a model comes from: a checkpoint of ours, which has been verified, or another program's files. Weights are loaded when they are
+/// asked for.
+class ModelSource {
+ public:
+  /// Opens RUN_DIR (its newest checkpoint, or with `best` the one with the lowest validation loss), FILE.h5, or what ModelFiles reads, with
+  /// `options`. Throws InputError if there is none, it is damaged, or cannot be computed.
+  static ModelSource open(const std::string& source, bool best = false, const ImportOptions& options = {});
+
+  /// The checkpoint, or null for another program's files.
+  const CheckpointFile* checkpoint() const;
+  /// The other program's files, or null for a checkpoint.
+  const ModelFiles* files() const;
+
+  /// Of the file or folder.
+  const std::filesystem::path& path() const;
+  /// The configuration, resolved. Of another program's model: its [model] and [tokenizer], and the defaults.
+  const Config& config() const { return config_; }
+  /// The tokenizer, for tokenizer_from_json().
+  const std::string& tokenizer() const { return tokenizer_; }
+  /// Of a checkpoint; of other files that of a run which has not begun.
+  const TrainingState& state() const { return state_; }
+  /// Loads the weights into the store, which has memory and the parameters of config(). Throws InputError unless there are exactly these.
+  void load_weights(ParameterStore& store) const;
+
+ private:
+  using From = std::variant<CheckpointFile, ModelFiles>;
+  explicit ModelSource(CheckpointFile checkpoint);
+  explicit ModelSource(ModelFiles files);
+
+  From from_;
+  Config config_;
+  std::string tokenizer_;
+  TrainingState state_;
+};
+
+}  // namespace dikkat
