@@ -30,6 +30,8 @@ set(seams
   "#include <CLI/=>train/cli/[^/]+\\.(h|cpp)"
   "#include <histedit=>train/cli/line_reader\\.cpp"
   "#include <(oneapi/)?tbb/=>train/[^/]+/[^/]+\\.cpp"
+  "#include <pcre2=>train/text/pieces\\.cpp"
+  "#include <utf8proc=>train/text/unicode\\.cpp"
   "#include <openssl/=>train/hash/sha256\\.cpp"
   "describe_errno\\(errno\\)=>autograd/base/error\\.h"
   "#include <nlohmann/=>train/[^/]+/[^/]+\\.(h|cpp)")

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tests/fuzz/fuzz.h"
+#include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/tokenizer.h"
 #include "train/text/tokenizer_file.h"

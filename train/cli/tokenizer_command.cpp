@@ -17,6 +17,7 @@
 #include "train/data/tokenize.h"
 #include "train/io/file.h"
 #include "train/model/open_tokenizer.h"
+#include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/pieces.h"
 #include "train/text/tokenizer_kinds.h"
@@ -27,6 +28,7 @@ namespace {
 struct TokenizerTrainArguments {
   std::vector<std::string> corpus;
   TokenizerOptions options{.kind = "bpe", .vocab_size = 8192};
+  std::string splitter{name_of(Splitter::gpt2)};
   CorpusOptions reading;
   std::string out;  // FILE.json, or a folder
 };
@@ -126,7 +128,11 @@ int tokenizer_train_command(const TokenizerTrainArguments& arguments) {
   if (const std::string note = describe(corpus.skipped); !note.empty()) {
     tell(note);
   }
-  const auto maker = make_tokenizer_maker(arguments.options);
+  TokenizerOptions options = arguments.options;
+  const auto splitter = value_named<Splitter>(arguments.splitter);
+  require_input(splitter.has_value(), "--splitter is ", arguments.splitter, ", expected one of ", all_names<Splitter>());
+  options.splitter = *splitter;
+  const auto maker = make_tokenizer_maker(options);
   std::unique_ptr<Tokenizer> tokenizer;
   CorpusFacts facts;
   {
@@ -144,7 +150,7 @@ int tokenizer_train_command(const TokenizerTrainArguments& arguments) {
     write_new(out, tokenizer->to_json());
   } else {
     write_new(out / "tokenizer.json", tokenizer->to_json());
-    if (const auto* bpe = dynamic_cast<const BpeTokenizer*>(tokenizer.get())) {
+    if (const auto* bpe = dynamic_cast<const BpeTokenizer*>(tokenizer.get()); bpe != nullptr && has_gpt2_rules(bpe->vocabulary())) {
       const Gpt2Files files = gpt2_files(bpe->vocabulary());
       write_new(out / "vocab.bpe", files.vocab_bpe);
       write_new(out / "encoder.json", files.encoder_json);
@@ -199,6 +205,7 @@ int inspect_command(const InspectArguments& arguments) {
     object["separator"] = tokenizer->separator() ? ordered_json(*tokenizer->separator()) : ordered_json();
     if (bpe != nullptr) {
       object["merges"] = bpe->bpe().merges().size();
+      object["splitter"] = name_of(bpe->vocabulary().splitter);
       object["unicode"] = PieceReader::unicode_version();
     }
     if (arguments.text) {
@@ -220,7 +227,8 @@ int inspect_command(const InspectArguments& arguments) {
   }
   if (bpe != nullptr) {
     line("merges", grouped_digits(static_cast<index>(bpe->bpe().merges().size())));
-    line("pieces", fmt::format("GPT-2's rule, letters and numbers of Unicode {}", PieceReader::unicode_version()));
+    line("pieces", fmt::format("the rule of {}, letters and numbers of Unicode {}", name_of(bpe->vocabulary().splitter),
+                               PieceReader::unicode_version()));
   }
   if (!arguments.text) {
     constexpr Token kSome = 12;
@@ -257,9 +265,12 @@ void add_tokenizer(Commands& program) {
     const auto a = std::make_shared<TokenizerTrainArguments>();
     Command command = tokenizer.add("train", "Learn a tokenizer from a corpus", kExamples, [a] { return tokenizer_train_command(*a); });
     command.texts("--corpus", a->corpus, "PATH", kCorpusHelp).required();
-    command.text("--out", a->out, "PATH", "FILE.json, or a folder for tokenizer.json, vocab.bpe and encoder.json").required();
+    command
+        .text("--out", a->out, "PATH", "FILE.json, or a folder for tokenizer.json and, with GPT-2's splitter, vocab.bpe and encoder.json")
+        .required();
     command.text("--kind", a->options.kind, "KIND", tokenizer_names_in_words());
     command.number("--vocab-size", a->options.vocab_size, index{257}, kMostTokens, "For bpe: size of the vocabulary");
+    command.text("--splitter", a->splitter, "NAME", "For bpe: whose rule splits texts into pieces: " + all_names<Splitter>());
     command.number("--min-count", a->options.min_count, index{1}, index{1'000'000'000}, "For word: rarer words become <unk>");
     add_reading(command, a->reading);
   }

@@ -10,6 +10,7 @@
 #include "layers/transformer_config.h"
 #include "optim/parameter_group.h"
 #include "optim/schedule.h"
+#include "train/text/splitter.h"
 
 namespace dikkat {
 
@@ -19,9 +20,10 @@ namespace dikkat {
 
 struct TokenizerConfig {
   std::string kind = "char";
-  index vocab_size = 8192;  // of bpe
-  index min_count = 1;      // of word
-  std::string path;         // of a tokenizer that there is already
+  index vocab_size = 8192;             // of bpe
+  Splitter splitter = Splitter::gpt2;  // of bpe
+  index min_count = 1;                 // of word
+  std::string path;                    // of a tokenizer that there is already
 
   bool operator==(const TokenizerConfig&) const = default;
 };

@@ -239,6 +239,10 @@ constexpr Key kKeys[] = {
         "piece of a word that byte pair encoding has learnt (GPT-2's way). A tokenizer from path keeps its own kind."),
     tokenizer<&TokenizerConfig::vocab_size>("vocab_size", where(learns_bpe, fixed(between(257, 1 << 24))),
                                             "Of bpe: tokens to learn, the 256 bytes and <|endoftext|> among them."),
+    tokenizer<&TokenizerConfig::splitter>(
+        "splitter", where(learns_bpe, fixed(anything())),
+        "Of bpe: the rule by which texts are split into pieces, named by the models that have it. qwen2 is "
+        "Qwen 3's too, and puts texts into Unicode's normal form C first."),
     tokenizer<&TokenizerConfig::min_count>("min_count", where(learns_words, fixed(at_least(1))),
                                            "Of word: a word that is rarer in the corpus is <unk>."),
     tokenizer<&TokenizerConfig::path>(

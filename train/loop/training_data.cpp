@@ -35,7 +35,7 @@ CorpusOptions corpus_options(const Config& config, const Tokenizer* tokenizer) {
 }
 
 TokenizerOptions tokenizer_options(const TokenizerConfig& config) {
-  return {.kind = config.kind, .vocab_size = config.vocab_size, .min_count = config.min_count};
+  return {.kind = config.kind, .vocab_size = config.vocab_size, .splitter = config.splitter, .min_count = config.min_count};
 }
 
 /// The tokenizer, if there is one before the corpus has been read.

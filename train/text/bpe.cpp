@@ -24,7 +24,7 @@ std::string named(const std::string& bytes) { return concat('"', byte_level::to_
 
 struct Bpe::Tables {
   std::array<Token, 256> of_byte{};
-  tsl::robin_map<std::string_view, Token> of_piece;  // tokens that encoding their own bytes gives
+  tsl::robin_map<std::string_view, Token> of_piece;  // tokens that encoding their own bytes gives; with ignore_merges all
   tsl::robin_map<PairKey, Rank, PairKeyHash> ranks;
   std::vector<Token> made;  // result of each merge
   std::size_t longest = 0;  // bytes of the longest token
@@ -39,7 +39,8 @@ Bpe::~Bpe() = default;
 Bpe::Bpe(Bpe&&) noexcept = default;
 Bpe& Bpe::operator=(Bpe&&) noexcept = default;
 
-Bpe::Bpe(std::vector<std::string> tokens, std::vector<Merge> merges) : tokens_(std::move(tokens)), merges_(std::move(merges)) {
+Bpe::Bpe(std::vector<std::string> tokens, std::vector<Merge> merges, bool ignore_merges)
+    : tokens_(std::move(tokens)), merges_(std::move(merges)), ignore_merges_(ignore_merges) {
   require_input(tokens_.size() <= std::size_t{1} << 31, "bpe: a vocabulary of ", tokens_.size(), " tokens, expected at most 2^31");
   auto tables = std::make_unique<Tables>();
   tsl::robin_map<std::string_view, Token> ids;
@@ -80,8 +81,10 @@ Bpe::Bpe(std::vector<std::string> tokens, std::vector<Merge> merges) : tokens_(s
   std::vector<Token> made;
   for (const auto& [bytes, id] : ids) {
     made.clear();
-    encode(bytes, made);
-    if (made.size() == 1) {
+    if (!ignore_merges_) {
+      encode(bytes, made);
+    }
+    if (ignore_merges_ || made.size() == 1) {
       whole->of_piece.emplace(bytes, id);
     }
   }

@@ -20,14 +20,14 @@ struct Merge {
 };
 
 /// Byte pair encoding (Sennrich et al. 2016; over bytes as in Radford et al. 2019). A piece is first the tokens of its bytes. Then the
-/// adjacent pair with the earliest merge, and of several the leftmost, is replaced, until no pair has a merge. Immutable: threads may share
-/// one.
+/// adjacent pair with the earliest merge, and of several the leftmost, is replaced, until no pair has a merge. With `ignore_merges` a piece
+/// that is itself a token becomes that token, even if no merges lead to it (Llama 3). Immutable: threads may share one.
 class Bpe {
  public:
   /// `tokens` are the bytes of ids 0, 1 ..., with a token for each single byte; `merges` are in the order of priority. A token without
   /// bytes reserves its id and is never produced. Throws InputError if a byte has no token, two tokens are equal, or a merge has an unknown
   /// id, gives bytes that are no token, or occurs twice.
-  Bpe(std::vector<std::string> tokens, std::vector<Merge> merges);
+  Bpe(std::vector<std::string> tokens, std::vector<Merge> merges, bool ignore_merges = false);
   ~Bpe();
   Bpe(Bpe&&) noexcept;
   Bpe& operator=(Bpe&&) noexcept;
@@ -37,6 +37,7 @@ class Bpe {
 
   const std::vector<std::string>& tokens() const { return tokens_; }
   const std::vector<Merge>& merges() const { return merges_; }
+  bool ignores_merges() const { return ignore_merges_; }
 
  private:
   struct Tables;
@@ -46,6 +47,7 @@ class Bpe {
 
   std::vector<std::string> tokens_;
   std::vector<Merge> merges_;
+  bool ignore_merges_;
   std::unique_ptr<const Tables> tables_;
 };
 

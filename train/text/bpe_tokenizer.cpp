@@ -1,8 +1,14 @@
 #include "train/text/bpe_tokenizer.h"
 
+#include <algorithm>
+#include <unordered_set>
+
 #include "train/text/bpe_trainer.h"
+#include "train/text/byte_level.h"
 #include "train/text/characters.h"
+#include "train/text/hugging_face_json.h"
 #include "train/text/pieces.h"
+#include "train/text/unicode.h"
 
 namespace dikkat {
 namespace {
@@ -11,27 +17,43 @@ constexpr index kFewest = 257;  // the bytes and <|endoftext|>
 
 class BpeTokenizerMaker : public TokenizerMaker {
  public:
-  explicit BpeTokenizerMaker(index vocab_size) : vocab_size_(vocab_size) {}
+  BpeTokenizerMaker(index vocab_size, Splitter splitter) : vocab_size_(vocab_size), splitter_(splitter) {}
 
-  std::unique_ptr<TokenizerMaker> empty_copy() const override { return std::make_unique<BpeTokenizerMaker>(vocab_size_); }
+  std::unique_ptr<TokenizerMaker> empty_copy() const override { return std::make_unique<BpeTokenizerMaker>(vocab_size_, splitter_); }
   void read(std::string_view text) override {
     require_utf8(text);
-    PieceReader pieces(text);
+    if (facts_of(splitter_).nfc) {
+      count(to_nfc(text));
+    } else {
+      count(text);
+    }
+  }
+  void merge(const TokenizerMaker& other) override { counts_.add(dynamic_cast<const BpeTokenizerMaker&>(other).counts_); }
+  index stable_prefix(std::string_view text) const override { return stable_pieces(text, splitter_); }
+  std::unique_ptr<Tokenizer> make(const std::function<void(double)>& progress) override {
+    require_input(counts_.distinct() > 0, "bpe tokenizer: there is no text to learn merges from");
+    const SplitterFacts& facts = facts_of(splitter_);
+    Bpe bpe = train_bpe(std::move(counts_), vocab_size_ - 1, progress);
+    if (facts.ignore_merges) {
+      bpe = Bpe(bpe.tokens(), bpe.merges(), true);
+    }
+    const auto last = static_cast<Token>(bpe.tokens().size());
+    // GPT-2's own file has it so; with the others' flag it is found in the same texts.
+    AddedToken end{.name = std::string(kEndOfText), .normalized = splitter_ == Splitter::gpt2};
+    return std::make_unique<BpeTokenizer>(
+        BpeVocabulary{.bpe = std::move(bpe), .added_tokens = {{last, std::move(end)}}, .splitter = splitter_, .nfc = facts.nfc});
+  }
+
+ private:
+  void count(std::string_view text) {
+    PieceReader pieces(text, splitter_);
     for (std::string_view piece = pieces.next(); !piece.empty(); piece = pieces.next()) {
       counts_.add(piece);
     }
   }
-  void merge(const TokenizerMaker& other) override { counts_.add(dynamic_cast<const BpeTokenizerMaker&>(other).counts_); }
-  index stable_prefix(std::string_view text) const override { return stable_pieces(text); }
-  std::unique_ptr<Tokenizer> make(const std::function<void(double)>& progress) override {
-    require_input(counts_.distinct() > 0, "bpe tokenizer: there is no text to learn merges from");
-    Bpe bpe = train_bpe(std::move(counts_), vocab_size_ - 1, progress);
-    const auto last = static_cast<Token>(bpe.tokens().size());
-    return std::make_unique<BpeTokenizer>(BpeVocabulary{std::move(bpe), {{last, std::string(kEndOfText)}}});
-  }
 
- private:
   index vocab_size_;
+  Splitter splitter_;
   StringCounts counts_;
 };
 
@@ -41,65 +63,95 @@ std::unique_ptr<TokenizerMaker> BpeTokenizer::maker(const TokenizerOptions& opti
   constexpr index kMost = index{1} << 24;
   require_input(kFewest <= options.vocab_size && options.vocab_size <= kMost, "tokenizer.vocab_size is ", options.vocab_size, ", expected ",
                 kFewest, " (the 256 bytes and <|endoftext|>) to ", kMost, " for the kind \"bpe\"");
-  return std::make_unique<BpeTokenizerMaker>(options.vocab_size);
+  return std::make_unique<BpeTokenizerMaker>(options.vocab_size, options.splitter);
 }
 
-std::unique_ptr<Tokenizer> BpeTokenizer::from_json(std::string_view json) {
-  return std::make_unique<BpeTokenizer>(from_hugging_face_json(json));
-}
+std::unique_ptr<Tokenizer> BpeTokenizer::from_json(std::string_view json) { return std::make_unique<BpeTokenizer>(from_bpe_json(json)); }
 
-BpeTokenizer::BpeTokenizer(BpeVocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {
+BpeTokenizer::BpeTokenizer(BpeVocabulary vocabulary)
+    : vocabulary_(std::move(vocabulary)), added_(vocabulary_.added_tokens, vocabulary_.nfc) {
   const auto& tokens = bpe().tokens();
+  const std::unordered_set<std::string_view> spellings(tokens.begin(), tokens.end());
   auto next = static_cast<index>(tokens.size());  // the first id that is free
-  for (const auto& [id, name] : vocabulary_.special_tokens) {
+  for (const auto& [id, token] : vocabulary_.added_tokens) {
     const bool is_free = id >= next || (id >= 0 && tokens[static_cast<std::size_t>(id)].empty());
-    require_input(is_free, "bpe tokenizer: the special token ", name, " has id ", id, ", which another token has already");
-    require_input(id <= next, "bpe tokenizer: the special token ", name, " has id ", id, ", but there is no token ", next);
+    require_input(is_free, "bpe tokenizer: the added token ", token.name, " has id ", id, ", which another token has already");
+    require_input(id <= next, "bpe tokenizer: the added token ", token.name, " has id ", id, ", but there is no token ", next);
     next = std::max<index>(next, id + index{1});
-    if (name == kEndOfText) {
-      require_input(!separator_, "bpe tokenizer: two special tokens are called ", name);
-      separator_ = id;
-    }
+    const auto bytes = byte_level::to_bytes(token.name);
+    require_input(!bytes || !spellings.contains(*bytes), "bpe tokenizer: the added token ", token.name, " (", id,
+                  ") is written as another token is");
   }
   for (std::size_t id = 0; id < tokens.size(); ++id) {
-    require_input(!tokens[id].empty() || vocabulary_.special_tokens.contains(static_cast<Token>(id)), "bpe tokenizer: no token has the id ",
+    require_input(!tokens[id].empty() || vocabulary_.added_tokens.contains(static_cast<Token>(id)), "bpe tokenizer: no token has the id ",
                   id);
+  }
+  const TextTokens& around = vocabulary_.text_tokens;
+  const auto require_added = [&](std::optional<Token> id, const char* what) {
+    require_input(!id || vocabulary_.added_tokens.contains(*id), "bpe tokenizer: the token ", id.value_or(0), " is given as ", what,
+                  ", but it is no added token");
+  };
+  require_added(around.bos, "bos");
+  require_added(around.eos, "eos");
+  require_added(around.before, "the one before a text");
+  require_added(around.after, "the one after a text");
+  for (const Token end : around.ends) {
+    require_added(end, "an end of texts");
   }
 }
 
-std::vector<Token> BpeTokenizer::encode(std::string_view text) const {
+std::vector<Token> BpeTokenizer::encode(std::string_view text) const { return encode(text, false); }
+std::vector<Token> BpeTokenizer::encode_with_special(std::string_view text) const { return encode(text, true); }
+
+void BpeTokenizer::encode_ordinary(std::string_view text, std::vector<Token>& out) const {
+  PieceReader pieces(text, vocabulary_.splitter);
+  for (std::string_view piece = pieces.next(); !piece.empty(); piece = pieces.next()) {
+    bpe().encode(piece, out);
+  }
+}
+
+std::vector<Token> BpeTokenizer::encode(std::string_view text, bool with_special) const {
   require_utf8(text);
   std::vector<Token> tokens;
   tokens.reserve(text.size() / 3);
-  PieceReader pieces(text);
-  for (std::string_view piece = pieces.next(); !piece.empty(); piece = pieces.next()) {
-    bpe().encode(piece, tokens);
-  }
+  added_.split(
+      text, with_special, [&](std::string_view part) { encode_ordinary(part, tokens); }, [&](Token token) { tokens.push_back(token); });
   return tokens;
 }
 
-index BpeTokenizer::stable_prefix(std::string_view text) const { return stable_pieces(text); }
+index BpeTokenizer::stable_prefix(std::string_view text) const { return added_.is_local() ? stable_pieces(text, vocabulary_.splitter) : 0; }
 
 std::string BpeTokenizer::decode(std::span<const Token> tokens) const {
   std::string text;
   for (const Token token : tokens) {
     require(token >= 0 && token < vocab_size(), "bpe tokenizer: token ", token, ", expected 0 to ", vocab_size() - 1);
-    const auto special = vocabulary_.special_tokens.find(token);
-    text += special != vocabulary_.special_tokens.end() ? special->second : bpe().tokens()[static_cast<std::size_t>(token)];
+    const auto added = vocabulary_.added_tokens.find(token);
+    text += added != vocabulary_.added_tokens.end() ? added->second.name : bpe().tokens()[static_cast<std::size_t>(token)];
   }
   return text;
 }
 
-std::string BpeTokenizer::to_json() const { return hugging_face_json(vocabulary_); }
+std::string BpeTokenizer::to_json() const { return bpe_json(vocabulary_); }
 
 std::vector<Token> BpeTokenizer::suppressed_tokens() const {
+  const std::vector<Token> ends = text_tokens().ends;
   std::vector<Token> tokens;
-  for (const auto& [id, name] : vocabulary_.special_tokens) {
-    if (id != separator_) {
-      tokens.push_back(id);
+  for (const SpecialToken& token : special_tokens()) {
+    if (std::find(ends.begin(), ends.end(), token.id) == ends.end()) {
+      tokens.push_back(token.id);
     }
   }
   return tokens;
+}
+
+std::vector<SpecialToken> BpeTokenizer::special_tokens() const {
+  std::vector<SpecialToken> special;
+  for (const auto& [id, token] : vocabulary_.added_tokens) {
+    if (token.special) {
+      special.push_back({.id = id, .name = token.name});
+    }
+  }
+  return special;
 }
 
 }  // namespace dikkat

@@ -1,26 +1,27 @@
 #pragma once
 
-#include "train/text/bpe_files.h"
+#include "train/text/bpe_vocabulary.h"
 #include "train/text/tokenizer.h"
 #include "train/text/tokenizer_maker.h"
 
 namespace dikkat {
 
-/// Byte-level BPE with GPT-2's rule for pieces, learnt from a corpus or read from files. Encodes any UTF-8 text.
+/// Byte-level BPE as GPTs have it, learnt from a corpus or read from files.
 ///
 /// Special tokens, such as <|endoftext|>, are never produced by encode(): a text that contains their names is encoded as ordinary text.
-/// decode() writes their names.
+/// Other added tokens are. decode() writes their names.
 class BpeTokenizer : public Tokenizer {
  public:
   static constexpr std::string_view kKind = "bpe";
 
   /// The vocabulary: vocab_size - 1 tokens of train_bpe(), or fewer if the text has no more, then <|endoftext|>.
   static std::unique_ptr<TokenizerMaker> maker(const TokenizerOptions& options);
-  /// Reads hugging_face_json().
+  /// Reads bpe_json().
   static std::unique_ptr<Tokenizer> from_json(std::string_view json);
 
-  /// Each special token needs an id that `bpe` leaves free (a token without bytes) or one after its last token. Throws InputError for any
-  /// other id, for two <|endoftext|>, and if an id below vocab_size() has no token.
+  /// Each added token needs an id that `bpe` leaves free (a token without bytes) or one after its last token. Throws InputError for any
+  /// other id, for two added tokens of one name, one with the spelling of another token, or a name that AddedTokenFinder refuses; if an id
+  /// below vocab_size() has no token; and for text_tokens that are no added tokens.
   explicit BpeTokenizer(BpeVocabulary vocabulary);
 
   const BpeVocabulary& vocabulary() const { return vocabulary_; }
@@ -30,16 +31,23 @@ class BpeTokenizer : public Tokenizer {
   index vocab_size() const override { return vocabulary_.size(); }
   /// Throws EncodeError for text that is not UTF-8.
   std::vector<Token> encode(std::string_view text) const override;
+  std::vector<Token> encode_with_special(std::string_view text) const override;
   index stable_prefix(std::string_view text) const override;
   std::string decode(std::span<const Token> tokens) const override;
-  /// hugging_face_json().
+  /// bpe_json().
   std::string to_json() const override;
-  std::optional<Token> separator() const override { return separator_; }
+  std::optional<Token> separator() const override { return vocabulary_.separator(); }
   std::vector<Token> suppressed_tokens() const override;
+  bool is_lossless() const override { return !added_.strips(); }
+  std::vector<SpecialToken> special_tokens() const override;
+  TextTokens text_tokens() const override { return vocabulary_.all_text_tokens(); }
 
  private:
+  void encode_ordinary(std::string_view text, std::vector<Token>& out) const;
+  std::vector<Token> encode(std::string_view text, bool with_special) const;
+
   BpeVocabulary vocabulary_;
-  std::optional<Token> separator_;
+  AddedTokenFinder added_;
 };
 
 }  // namespace dikkat

@@ -1,5 +1,8 @@
 #include "train/text/pieces.h"
 
+#include <array>
+#include <iterator>
+
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
@@ -9,32 +12,36 @@
 namespace dikkat {
 namespace {
 
-/// The same rule for PCRE2. Greedy repetitions that only the next character can end are possessive, to avoid backtracking. \s is spelled
-/// out, because PCRE2's \s includes U+180E, which is not White_Space any more.
-constexpr std::string_view kPattern = R"('(?:[sdmt]|re|ve|ll)| ?\p{L}++| ?\p{N}++| ?[^\x09-\x0D\x85\p{Z}\p{L}\p{N}]++|)"
-                                      R"([\x09-\x0D\x85\p{Z}]+(?![^\x09-\x0D\x85\p{Z}])|[\x09-\x0D\x85\p{Z}])";
-
-/// Compiled once; threads share it.
-const pcre2_code* pattern() {
-  static const pcre2_code* const code = [] {
-    int error = 0;
-    PCRE2_SIZE at = 0;
-    pcre2_code* made = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(kPattern.data()), kPattern.size(), PCRE2_UTF | PCRE2_UCP | PCRE2_ANCHORED,
-                                     &error, &at, nullptr);
-    require(made != nullptr, "pieces: PCRE2 refuses the pattern at byte ", at, " (error ", error, ")");
-    pcre2_jit_compile(made, PCRE2_JIT_COMPLETE);  // without JIT it works too, but slower
+/// The compiled rule of a splitter; threads share it.
+const pcre2_code* pattern_of(Splitter splitter) {
+  static const auto codes = [] {
+    std::array<const pcre2_code*, std::size(Names<Splitter>::of)> made{};
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      const std::string_view pattern = facts_of(static_cast<Splitter>(i)).pattern;
+      int error = 0;
+      PCRE2_SIZE at = 0;
+      pcre2_code* const code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
+                                             PCRE2_UTF | PCRE2_UCP | PCRE2_ANCHORED, &error, &at, nullptr);
+      require(code != nullptr, "pieces: PCRE2 refuses the pattern of ", Names<Splitter>::of[i], " at byte ", at, " (error ", error, ")");
+      pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // without JIT it works too, but slower
+      made[i] = code;
+    }
     return made;
   }();
-  return code;
+  return codes[static_cast<std::size_t>(splitter)];
 }
+
+/// Whether a piece may have a line break after something else, so that white space does not always begin a new piece.
+bool joins_line_breaks(Splitter splitter) { return splitter == Splitter::llama3 || splitter == Splitter::qwen2; }
 
 }  // namespace
 
 struct PieceReader::Match {
+  const pcre2_code* pattern;
   std::unique_ptr<pcre2_match_data, void (*)(pcre2_match_data*)> data{pcre2_match_data_create(1, nullptr), pcre2_match_data_free};
 };
 
-PieceReader::PieceReader(std::string_view text) : text_(text), match_(std::make_unique<Match>()) {
+PieceReader::PieceReader(std::string_view text, Splitter splitter) : text_(text), match_(new Match{.pattern = pattern_of(splitter)}) {
   require(match_->data != nullptr, "pieces: no memory for PCRE2");
 }
 
@@ -44,7 +51,7 @@ std::string_view PieceReader::next() {
   if (at_ == text_.size()) {
     return {};
   }
-  const int found = pcre2_match(pattern(), reinterpret_cast<PCRE2_SPTR>(text_.data()), text_.size(), at_, PCRE2_NO_UTF_CHECK,
+  const int found = pcre2_match(match_->pattern, reinterpret_cast<PCRE2_SPTR>(text_.data()), text_.size(), at_, PCRE2_NO_UTF_CHECK,
                                 match_->data.get(), nullptr);
   require(found > 0, "pieces: PCRE2 failed at byte ", at_, " (error ", found, ")");  // every text matches
   const std::size_t end = pcre2_get_ovector_pointer(match_->data.get())[1];
@@ -59,15 +66,33 @@ std::string PieceReader::unicode_version() {
   return version;
 }
 
-index stable_pieces(std::string_view text) {
+// Why the tokens of what stands before and after such a place are those of the whole text: no rule looks back, so it is enough that a piece
+// ends there and that no piece before changes if the text ends there too.
+//
+// Before white space that follows something else. With gpt2 and smollm no piece has white space after something else, and only a run of
+// white space depends on what follows it: each run before the place is followed by something in the text itself. With llama3 and qwen2 the
+// same holds if the white space is no line break; " ?[^\s\p{L}\p{N}]+[\r\n]*" takes those.
+//
+// With llama3 and qwen2, between a line break and something that is not white space. No piece goes on after a line break with anything
+// else; signs take all line breaks that follow them, and "\s*[\r\n]+" takes white space up to its last line break, whatever follows.
+//
+// Normal form C: the white space of the first kind is ASCII, so it neither moves nor joins what stands before. Nothing joins a line break.
+index stable_pieces(std::string_view text, Splitter splitter) {
+  const bool joins = joins_line_breaks(splitter);
+  const auto is_break = [](char c) { return c == '\r' || c == '\n'; };
   const auto is_ascii_space = [](char c) { return c == ' ' || ('\t' <= c && c <= '\r'); };
+  const auto is_space_at = [&](index at) {
+    const utf8::Character character = utf8::decode(text, at);
+    return character.fault == utf8::Fault::cut_off || utf8::is_white_space(character.code_point);  // cut off: it may be white space
+  };
   for (std::size_t at = text.size(); at-- > 1;) {
-    if (!is_ascii_space(text[at]) || is_ascii_space(text[at - 1])) {
-      continue;
-    }
-    const index before = utf8::snap(text, static_cast<index>(at) - 1);
-    if (!utf8::is_white_space(utf8::decode(text, before).code_point)) {
-      return static_cast<index>(at);
+    const auto here = static_cast<index>(at);
+    if (is_ascii_space(text[at])) {
+      if (!is_ascii_space(text[at - 1]) && !(joins && is_break(text[at])) && !is_space_at(utf8::snap(text, here - 1))) {
+        return here;
+      }
+    } else if (joins && is_break(text[at - 1]) && !is_space_at(here)) {
+      return here;
     }
   }
   return 0;

@@ -5,18 +5,16 @@
 #include <string_view>
 
 #include "autograd/base/index.h"
+#include "train/text/splitter.h"
 
 namespace dikkat {
 
-/// Splits a text into the pieces that byte-level BPE encodes separately, by GPT-2's rule (openai/gpt-2, src/encoder.py):
-///
-///     's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-///
-/// White space is Unicode's White_Space, letters and numbers are those of unicode_version(). The time is linear in the text.
+/// Splits a text into the pieces that byte-level BPE encodes separately. White space is Unicode's White_Space, letters and numbers are
+/// those of unicode_version(). The time is linear in the text.
 class PieceReader {
  public:
   /// `text` must be valid UTF-8 (this is not checked) and outlive the reader.
-  explicit PieceReader(std::string_view text);
+  PieceReader(std::string_view text, Splitter splitter);
   ~PieceReader();
   PieceReader(const PieceReader&) = delete;
   PieceReader& operator=(const PieceReader&) = delete;
@@ -34,7 +32,9 @@ class PieceReader {
   std::unique_ptr<Match> match_;
 };
 
-/// Tokenizer::stable_prefix() for pieces: the bytes before the last white space that follows something else. 0 if there is none.
-index stable_pieces(std::string_view text);
+/// Tokenizer::stable_prefix() for pieces: the bytes before the last white space that follows something else, or, with the splitters that
+/// end a piece with a line break, after the last line break that something else follows. 0 if there is no such place. Unicode's normal form
+/// C changes nothing across it.
+index stable_pieces(std::string_view text, Splitter splitter);
 
 }  // namespace dikkat

@@ -38,6 +38,25 @@ struct SequenceTokens {
   bool operator==(const SequenceTokens&) const = default;
 };
 
+/// A token that stands for no bytes of ordinary text: <|endoftext|>, <|im_start|>.
+struct SpecialToken {
+  Token id = 0;
+  std::string name{};
+
+  bool operator==(const SpecialToken&) const = default;
+};
+
+/// The tokens around a text, as the tokenizer's owner uses them.
+struct TextTokens {
+  std::optional<Token> bos{};     // begins a text
+  std::optional<Token> eos{};     // ends one
+  std::optional<Token> before{};  // what the owner's encode() itself puts before every text: bos, or nothing
+  std::optional<Token> after{};   // and after it
+  std::vector<Token> ends{};      // any of these ends what a model generates: eos, and of a chat model the end of its turn
+
+  bool operator==(const TextTokens&) const = default;
+};
+
 /// Turns text into token ids and back. Immutable: any number of threads may use one at once.
 class Tokenizer {
  public:
@@ -52,6 +71,9 @@ class Tokenizer {
   virtual index vocab_size() const = 0;
   /// Throws EncodeError, which has the byte offset, for text that has no tokens.
   virtual std::vector<Token> encode(std::string_view text) const = 0;
+  /// The same, but the names of special tokens in the text become these tokens: for prompts and chats, never for a corpus. text_tokens()
+  /// are not added.
+  virtual std::vector<Token> encode_with_special(std::string_view text) const { return encode(text); }
   /// The number of bytes at the start of `text` whose tokens do not depend on what follows `text`; 0 if that is not known. A text that does
   /// not fit into memory is split there and encoded chunk by chunk.
   virtual index stable_prefix(std::string_view) const { return 0; }
@@ -64,14 +86,17 @@ class Tokenizer {
   virtual std::optional<Token> separator() const { return std::nullopt; }
   /// Tokens that sampling must never draw, because no text is encoded to them.
   virtual std::vector<Token> suppressed_tokens() const { return {}; }
-  /// Whether decode(encode(text)) == text for every text.
+  /// Whether decode(encode(text)) is the text, for every text. A tokenizer that normalizes gives the same text in its normal form.
   virtual bool is_lossless() const { return true; }
+  /// All tokens that encode() never gives, by rising id.
+  virtual std::vector<SpecialToken> special_tokens() const { return {}; }
+  virtual TextTokens text_tokens() const { return {}; }
   /// The special tokens for an encoder-decoder, if this kind has them.
   virtual std::optional<SequenceTokens> sequence_tokens() const { return std::nullopt; }
 };
 
-/// Makes a tokenizer from what to_json() returned, or from a tokenizer.json of Hugging Face (bpe_files.h). Throws InputError for anything
-/// else; the text may come from any file.
+/// Makes a tokenizer from what to_json() returned, or from a tokenizer.json of Hugging Face (hugging_face_json.h). Throws InputError for
+/// anything else; the text may come from any file.
 std::unique_ptr<Tokenizer> tokenizer_from_json(std::string_view json);
 
 }  // namespace dikkat

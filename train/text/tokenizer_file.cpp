@@ -5,9 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "train/io/file.h"
+#include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/char_tokenizer.h"
 #include "train/text/characters.h"
+#include "train/text/hugging_face_json.h"
 #include "train/text/tokenizer_json.h"
 
 namespace dikkat {
@@ -81,9 +83,18 @@ std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& name) {
     }
   }
   const std::string text = contents(path);
-  return named(name, [&] {
+  return named(name, [&]() -> std::unique_ptr<Tokenizer> {
     const nlohmann::json object = parse_tokenizer(text);
-    return object.contains("stoi") ? from_nano_gpt(object["stoi"]) : tokenizer_from_json(text);
+    if (object.contains("stoi")) {
+      return from_nano_gpt(object["stoi"]);
+    }
+    const fs::path config = path.parent_path() / "tokenizer_config.json";
+    if (!object.contains("model") || !is_there(config)) {
+      return tokenizer_from_json(text);
+    }
+    BpeVocabulary vocabulary = from_hugging_face_json(text);
+    read_tokenizer_config(contents(config), vocabulary);
+    return std::make_unique<BpeTokenizer>(std::move(vocabulary));
   });
 }
 

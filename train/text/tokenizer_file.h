@@ -9,7 +9,7 @@ namespace dikkat {
 
 /// Reads a tokenizer from a file. `path` is one of
 /// - a file with what Tokenizer::to_json() returned,
-/// - a tokenizer.json of Hugging Face,
+/// - a tokenizer.json of Hugging Face; a tokenizer_config.json beside it names bos and eos,
 /// - GPT-2's vocab.bpe or encoder.json, beside each other (elsewhere these are called merges.txt and vocab.json),
 /// - nanoGPT's vocabulary of characters: its meta.pkl written as JSON, {"stoi": {"a": 0, ...}},
 /// - a folder with a tokenizer.json or GPT-2's files.

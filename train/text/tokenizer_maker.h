@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "train/text/splitter.h"
 #include "train/text/tokenizer.h"
 
 namespace dikkat {
@@ -13,8 +14,9 @@ namespace dikkat {
 /// Which tokenizer to make from a corpus.
 struct TokenizerOptions {
   std::string kind = "char";
-  index vocab_size = 0;  // for "bpe": most tokens, 257 or more
-  index min_count = 1;   // for "word": rarer words become <unk>
+  index vocab_size = 0;                // for "bpe": most tokens, 257 or more
+  Splitter splitter = Splitter::gpt2;  // for "bpe"
+  index min_count = 1;                 // for "word": rarer words become <unk>
 };
 
 /// Makes a tokenizer of some kind from a corpus that it reads chunk by chunk. The result does not depend on the order of the chunks, so

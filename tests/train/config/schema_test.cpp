@@ -43,6 +43,7 @@ TEST(Schema, HasEveryKeyOfTheFiveSections) {
                                              "model.vocab_size",
                                              "tokenizer.kind",
                                              "tokenizer.vocab_size",
+                                             "tokenizer.splitter",
                                              "tokenizer.min_count",
                                              "tokenizer.path",
                                              "data.corpus",

@@ -11,6 +11,7 @@
 #include "tests/support/shared_data.h"
 #include "tests/support/throws.h"
 #include "train/text/bpe_tokenizer.h"
+#include "train/text/hugging_face_json.h"
 #include "train/text/tokenizer_file.h"
 
 namespace dikkat {
@@ -168,7 +169,7 @@ TEST(BpeFiles, ComeBack) {
                                     BpeTokenizer(from_hugging_face_json(hugging_face_json(tokenizer.vocabulary())))}) {
     EXPECT_EQ(again.bpe().tokens(), tokenizer.bpe().tokens());
     EXPECT_EQ(again.bpe().merges(), tokenizer.bpe().merges());
-    EXPECT_EQ(again.vocabulary().special_tokens, tokenizer.vocabulary().special_tokens);
+    EXPECT_EQ(again.vocabulary().added_tokens, tokenizer.vocabulary().added_tokens);
     EXPECT_EQ(again.encode(text), tokenizer.encode(text));
   }
 }

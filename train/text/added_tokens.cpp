@@ -1,0 +1,148 @@
+#include "train/text/added_tokens.h"
+
+#include <algorithm>
+#include <set>
+
+#include "autograd/base/error.h"
+#include "train/text/unicode.h"
+#include "train/text/utf8.h"
+
+namespace dikkat {
+namespace {
+
+index bytes_of(std::string_view text) { return static_cast<index>(text.size()); }
+
+/// The character before byte `at`, or after it; 0 where there is none.
+utf8::Character character_before(std::string_view text, index at) {
+  return at == 0 ? utf8::Character() : utf8::decode(text, utf8::snap(text, at - 1));
+}
+utf8::Character character_at(std::string_view text, index at) { return at == bytes_of(text) ? utf8::Character() : utf8::decode(text, at); }
+
+bool is_space(utf8::Character character) { return character.bytes > 0 && utf8::is_white_space(character.code_point); }
+bool is_of_word(utf8::Character character) { return character.bytes > 0 && is_word_character(character.code_point); }
+
+bool has_space(std::string_view text) {
+  for (index at = 0; at < bytes_of(text); at += utf8::decode(text, at).bytes) {
+    if (is_space(utf8::decode(text, at))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string_view part(std::string_view text, index first, index last) {
+  return text.substr(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));
+}
+
+}  // namespace
+
+AddedTokenFinder::AddedTokenFinder(const AddedTokens& tokens, bool nfc) : nfc_(nfc) {
+  constexpr std::size_t kLongest = 1024;  // searching takes this much for each byte of a text, at worst
+  std::set<std::string_view> names;
+  for (const auto& [id, token] : tokens) {
+    require_input(!token.name.empty() && token.name.size() <= kLongest && !utf8::first_invalid(token.name), "tokenizer: the added token ",
+                  id, " has a name of ", token.name.size(), " bytes, expected 1 to ", kLongest, " bytes of UTF-8");
+    require_input(names.insert(token.name).second, "tokenizer: two added tokens are called ", token.name);
+    Patterns& patterns = token.normalized ? normalized_ : as_is_;
+    patterns.sorted.push_back({token.normalized && nfc ? to_nfc(token.name) : token.name, id, token});
+    patterns.is_first[static_cast<unsigned char>(patterns.sorted.back().name.front())] = true;
+    if (!token.special) {
+      finds_always_ = true;
+      strips_ = strips_ || token.lstrip || token.rstrip;
+      is_local_ = is_local_ && !token.lstrip && !token.rstrip && !token.single_word && !has_space(token.name);
+    }
+  }
+  for (Patterns* const patterns : {&as_is_, &normalized_}) {
+    std::vector<Pattern>& sorted = patterns->sorted;
+    std::sort(sorted.begin(), sorted.end(), [](const Pattern& a, const Pattern& b) { return a.name < b.name; });
+    const auto twin = std::adjacent_find(sorted.begin(), sorted.end(), [](const Pattern& a, const Pattern& b) { return a.name == b.name; });
+    require_input(twin == sorted.end(), "tokenizer: two added tokens are called ", twin == sorted.end() ? "" : twin->name,
+                  " once they are normalized");
+  }
+}
+
+const AddedTokenFinder::Pattern* AddedTokenFinder::longest_at(const Patterns& patterns, std::string_view text) {
+  if (!patterns.is_first[static_cast<unsigned char>(text.front())]) {
+    return nullptr;
+  }
+  const Pattern* longest = nullptr;
+  auto first = patterns.sorted.begin();  // [first, last): those that begin with the bytes so far
+  auto last = patterns.sorted.end();
+  for (std::size_t i = 0; i < text.size() && first != last; ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto byte_of = [i](const Pattern& pattern) { return static_cast<unsigned char>(pattern.name[i]); };
+    if (first->name.size() == i) {  // the shortest comes first
+      ++first;
+    }
+    first = std::lower_bound(first, last, byte, [&](const Pattern& pattern, unsigned char b) { return byte_of(pattern) < b; });
+    last = std::upper_bound(first, last, byte, [&](unsigned char b, const Pattern& pattern) { return b < byte_of(pattern); });
+    if (first != last && first->name.size() == i + 1) {
+      longest = &*first;
+    }
+  }
+  return longest;
+}
+
+void AddedTokenFinder::find(const Patterns& patterns, std::string_view text, bool with_special,
+                            const std::function<void(std::string_view)>& on_text, const std::function<void(Token)>& on_token) const {
+  index done = 0;
+  for (index at = 0; at < bytes_of(text);) {
+    const Pattern* const found = longest_at(patterns, text.substr(static_cast<std::size_t>(at)));
+    if (found == nullptr) {
+      ++at;
+      continue;
+    }
+    index first = at;
+    index last = at + bytes_of(found->name);
+    at = last;  // a name that is no token here hides those that overlap it all the same
+    if (found->flags.special && !with_special) {
+      continue;
+    }
+    if (found->flags.single_word && (is_of_word(character_before(text, first)) || is_of_word(character_at(text, last)))) {
+      continue;
+    }
+    if (found->flags.lstrip) {
+      while (first > done && is_space(character_before(text, first))) {
+        first -= character_before(text, first).bytes;
+      }
+    }
+    if (found->flags.rstrip) {
+      while (is_space(character_at(text, last))) {
+        last += character_at(text, last).bytes;
+      }
+    }
+    if (done < first) {
+      on_text(part(text, done, first));
+    }
+    on_token(found->id);
+    done = last;
+  }
+  if (done < bytes_of(text)) {
+    on_text(part(text, done, bytes_of(text)));
+  }
+}
+
+void AddedTokenFinder::split(std::string_view text, bool with_special, const std::function<void(std::string_view)>& on_text,
+                             const std::function<void(Token)>& on_token) const {
+  const auto on_normalized = [&](std::string_view some) {
+    if (normalized_.sorted.empty() || !(with_special || finds_always_)) {
+      on_text(some);
+    } else {
+      find(normalized_, some, with_special, on_text, on_token);
+    }
+  };
+  const auto on_part = [&](std::string_view some) {
+    if (nfc_) {
+      on_normalized(to_nfc(some));
+    } else {
+      on_normalized(some);
+    }
+  };
+  if (as_is_.sorted.empty() || !(with_special || finds_always_)) {
+    on_part(text);
+  } else {
+    find(as_is_, text, with_special, on_part, on_token);
+  }
+}
+
+}  // namespace dikkat

@@ -1,0 +1,526 @@
+#include "train/text/hugging_face_json.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/error.h"
+#include "train/text/tokenizer_json.h"
+#include "train/text/utf8.h"
+#include "train/text/vocabulary_json.h"
+
+namespace dikkat {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+// Writing.
+
+ordered_json byte_level(bool prefix, bool trim, bool split) {
+  return {{"type", "ByteLevel"}, {"add_prefix_space", prefix}, {"trim_offsets", trim}, {"use_regex", split}};
+}
+
+ordered_json pre_tokenizer_of(Splitter splitter) {
+  const SplitterFacts& facts = facts_of(splitter);
+  const bool is_gpt2 = facts.regex == facts_of(Splitter::gpt2).regex;  // the one that ByteLevel itself has
+  ordered_json steps = ordered_json::array();
+  if (facts.splits_digits) {
+    steps.push_back({{"type", "Digits"}, {"individual_digits", true}});
+  }
+  if (!is_gpt2) {
+    steps.push_back({{"type", "Split"}, {"pattern", {{"Regex", facts.regex}}}, {"behavior", "Isolated"}, {"invert", false}});
+  }
+  steps.push_back(byte_level(false, is_gpt2, is_gpt2));
+  return steps.size() == 1 ? steps.front() : ordered_json{{"type", "Sequence"}, {"pretokenizers", std::move(steps)}};
+}
+
+ordered_json flags_of(const AddedToken& token) {
+  return {{"content", token.name},  {"single_word", token.single_word}, {"lstrip", token.lstrip},
+          {"rstrip", token.rstrip}, {"normalized", token.normalized},   {"special", token.special}};
+}
+
+ordered_json added_tokens_of(const BpeVocabulary& vocabulary) {
+  ordered_json added = ordered_json::array();
+  for (const auto& [id, token] : vocabulary.added_tokens) {
+    ordered_json one{{"id", id}};
+    one.update(flags_of(token));
+    added.push_back(std::move(one));
+  }
+  return added;
+}
+
+ordered_json post_processor_of(const BpeVocabulary& vocabulary) {
+  const auto [before, after] = std::pair(vocabulary.text_tokens.before, vocabulary.text_tokens.after);
+  ordered_json bytes = byte_level(true, false, true);
+  if (!before && !after) {
+    return bytes;
+  }
+  ordered_json single = ordered_json::array();
+  ordered_json pair = ordered_json::array();
+  ordered_json special = ordered_json::object();
+  const auto put = [&](std::optional<Token> token, int type) {
+    if (token) {
+      const std::string name = vocabulary.text_of(*token);
+      const ordered_json item{{"SpecialToken", {{"id", name}, {"type_id", type}}}};
+      pair.push_back(item);
+      if (type == 0) {
+        single.push_back(item);
+      }
+      special[name] = {{"id", name}, {"ids", {*token}}, {"tokens", {name}}};
+    }
+  };
+  const auto put_text = [&](const char* text, int type) {
+    pair.push_back({{"Sequence", {{"id", text}, {"type_id", type}}}});
+    if (type == 0) {
+      single.push_back(pair.back());
+    }
+  };
+  for (const int type : {0, 1}) {
+    put(before, type);
+    put_text(type == 0 ? "A" : "B", type);
+    put(after, type);
+  }
+  ordered_json processors = ordered_json::array();
+  processors.push_back(std::move(bytes));
+  processors.push_back({{"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", special}});
+  return {{"type", "Sequence"}, {"processors", std::move(processors)}};
+}
+
+/// The ids whose tokens stand in "vocab". With ignore_merges a piece with the spelling of an added token would become that token, so those
+/// at the end are left out there, as Llama 3's are.
+index ids_in_vocabulary(const BpeVocabulary& vocabulary) {
+  return vocabulary.bpe.ignores_merges() ? static_cast<index>(vocabulary.bpe.tokens().size()) : vocabulary.size();
+}
+
+ordered_json model_of(const BpeVocabulary& vocabulary) {
+  std::vector<std::string> merges;
+  for (const auto& [left, right] : vocabulary.merge_texts()) {
+    merges.push_back(concat(left, ' ', right));
+  }
+  ordered_json model{
+      {"type", "BPE"},     {"dropout", nullptr},    {"unk_token", nullptr}, {"continuing_subword_prefix", ""}, {"end_of_word_suffix", ""},
+      {"fuse_unk", false}, {"byte_fallback", false}};
+  if (vocabulary.bpe.ignores_merges()) {
+    model["ignore_merges"] = true;
+  }
+  model["vocab"] = ids_by_token(vocabulary, ids_in_vocabulary(vocabulary));
+  model["merges"] = std::move(merges);
+  return model;
+}
+
+ordered_json file_of(const BpeVocabulary& vocabulary) {
+  return {{"version", "1.0"},
+          {"truncation", nullptr},
+          {"padding", nullptr},
+          {"added_tokens", added_tokens_of(vocabulary)},
+          {"normalizer", vocabulary.nfc ? ordered_json{{"type", "NFC"}} : ordered_json()},
+          {"pre_tokenizer", pre_tokenizer_of(vocabulary.splitter)},
+          {"post_processor", post_processor_of(vocabulary)},
+          {"decoder", byte_level(true, true, true)},
+          {"model", model_of(vocabulary)}};
+}
+
+// Reading. `where` is the path of a field in the file, for messages.
+
+std::string shown(const json& value) {
+  constexpr std::size_t kMost = 300;
+  const std::string text = value.dump();
+  return text.size() <= kMost ? text : concat(text.substr(0, static_cast<std::size_t>(utf8::snap(text, kMost))), "...");
+}
+
+[[noreturn]] void refuse(const std::string& where, const json& value, std::string_view expected) {
+  fail_input("tokenizer: its ", where, " is ", shown(value), ", expected ", expected, "; with anything else its ids may be others");
+}
+
+/// The field, or null.
+const json& field(const json& object, const std::string& name) {
+  static const json null;
+  const auto found = object.find(name);
+  return found == object.end() ? null : *found;
+}
+
+std::string in(const std::string& where, const char* name) { return concat(where, where.empty() ? "" : ".", name); }
+
+/// A field that is not known may change ids, unless it has nothing to say.
+void require_known(const json& object, const std::string& where, std::initializer_list<std::string_view> names) {
+  for (const auto& [name, value] : object.items()) {
+    const bool says_nothing = value.is_null() || value == false || ((value.is_structured() || value.is_string()) && value.empty());
+    require_input(says_nothing || std::find(names.begin(), names.end(), name) != names.end(), "tokenizer: its ", where,
+                  where.empty() ? "" : " ", "has the field \"", name, "\" (", shown(value), "), which this program does not know");
+  }
+}
+
+bool flag(const json& object, const std::string& where, const char* name, bool by_default) {
+  const json& value = field(object, name);
+  if (!value.is_null() && !value.is_boolean()) {
+    refuse(in(where, name), value, "true or false");
+  }
+  return value.is_null() ? by_default : value.get<bool>();
+}
+
+void require_flag(const json& object, const std::string& where, const char* name, bool expected) {
+  if (flag(object, where, name, expected) != expected) {
+    refuse(in(where, name), object[name], expected ? "true" : "false");
+  }
+}
+
+std::string type_of(const json& object) {
+  const json& type = object.is_object() ? field(object, "type") : object;
+  return type.is_string() ? type.get<std::string>() : "";
+}
+
+/// The steps of a "Sequence", or the one step.
+std::vector<json> steps_of(const json& step, const std::string& where, const char* name) {
+  if (step.is_null()) {
+    return {};
+  }
+  if (type_of(step) != "Sequence") {
+    return {step};
+  }
+  require_known(step, where, {"type", name});
+  const json& steps = field(step, name);
+  if (!steps.is_array()) {
+    refuse(in(where, name), steps, "an array");
+  }
+  return steps.get<std::vector<json>>();
+}
+
+void require_known_byte_level(const json& step, const std::string& where) {
+  require_known(step, where, {"type", "add_prefix_space", "trim_offsets", "use_regex"});
+}
+
+bool has_nfc(const json& normalizer) {
+  bool nfc = false;
+  for (const json& step : steps_of(normalizer, "normalizer", "normalizers")) {
+    if (type_of(step) != "NFC") {
+      refuse("normalizer", normalizer, "null or {\"type\":\"NFC\"}");
+    }
+    require_known(step, "normalizer", {"type"});
+    nfc = true;
+  }
+  return nfc;
+}
+
+std::string regex_of(const json& split, const std::string& where) {
+  require_known(split, where, {"type", "pattern", "behavior", "invert"});
+  const json& pattern = field(split, "pattern");
+  if (!pattern.is_object() || pattern.size() != 1 || !field(pattern, "Regex").is_string()) {
+    refuse(in(where, "pattern"), pattern, "{\"Regex\": ...}");
+  }
+  if (field(split, "behavior") != "Isolated") {
+    refuse(in(where, "behavior"), field(split, "behavior"), "\"Isolated\"");
+  }
+  require_flag(split, where, "invert", false);
+  return pattern["Regex"].get<std::string>();
+}
+
+Splitter splitter_of(const json& pre_tokenizer) {
+  const std::string where = "pre_tokenizer";
+  constexpr std::string_view kExpected = "ByteLevel, after Digits or Split where it is a Sequence";
+  const std::vector<json> steps = steps_of(pre_tokenizer, where, "pretokenizers");
+  bool splits_digits = false;
+  std::optional<std::string> regex;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const std::string type = type_of(steps[i]);
+    const bool is_last = i + 1 == steps.size();
+    if (type == "Digits" && i == 0 && !is_last) {
+      require_known(steps[i], where, {"type", "individual_digits"});
+      if (!flag(steps[i], where, "individual_digits", false)) {
+        refuse(in(where, "individual_digits"), field(steps[i], "individual_digits"), "true");
+      }
+      splits_digits = true;
+    } else if (type == "Split" && !regex && !is_last) {
+      regex = regex_of(steps[i], where);
+    } else if (type == "ByteLevel" && is_last) {
+      require_known_byte_level(steps[i], where);
+      require_flag(steps[i], where, "add_prefix_space", false);
+      if (flag(steps[i], where, "use_regex", true) == regex.has_value()) {
+        refuse(where, pre_tokenizer, "one rule to split by: a Split, or ByteLevel with use_regex");
+      }
+    } else {
+      refuse(where, pre_tokenizer, kExpected);
+    }
+  }
+  if (steps.empty()) {
+    refuse(where, pre_tokenizer, kExpected);
+  }
+  for (std::size_t i = 0; i < std::size(Names<Splitter>::of); ++i) {
+    const auto splitter = static_cast<Splitter>(i);
+    if (facts_of(splitter).splits_digits == splits_digits &&
+        facts_of(splitter).regex == regex.value_or(std::string(facts_of(Splitter::gpt2).regex))) {
+      return splitter;
+    }
+  }
+  refuse(where, pre_tokenizer, concat("the rule of one of ", all_names<Splitter>()));
+}
+
+AddedTokens added_tokens_from(const json& list) {
+  AddedTokens tokens;
+  if (!list.is_null() && !list.is_array()) {
+    refuse("added_tokens", list, "an array");
+  }
+  for (const json& token : list) {
+    const std::string where = "added_tokens";
+    require_input(token.is_object() && field(token, "id").is_number_integer() && token["id"] >= 0 && token["id"] < (1 << 30) &&
+                      field(token, "content").is_string(),
+                  "tokenizer: an added token is ", shown(token), ", expected an object with id and content");
+    require_known(token, where, {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"});
+    const bool special = flag(token, where, "special", false);
+    const bool is_new = tokens
+                            .emplace(token["id"].get<Token>(), AddedToken{.name = token["content"].get<std::string>(),
+                                                                          .special = special,
+                                                                          .normalized = flag(token, where, "normalized", !special),
+                                                                          .lstrip = flag(token, where, "lstrip", false),
+                                                                          .rstrip = flag(token, where, "rstrip", false),
+                                                                          .single_word = flag(token, where, "single_word", false)})
+                            .second;
+    require_input(is_new, "tokenizer: two added tokens have the id ", token["id"].get<Token>());
+  }
+  return tokens;
+}
+
+/// Hugging Face's library gives added tokens that the vocabulary does not have the ids after it, whatever ids the file says.
+void require_owners_ids(const json& list, const VocabularyReader& vocabulary, std::size_t in_vocabulary) {
+  auto next = static_cast<index>(in_vocabulary);
+  for (const json& token : list) {
+    if (const auto name = token["content"].get<std::string>(); !vocabulary.contains(name)) {
+      require_input(token["id"] == next, "tokenizer: the added token \"", name, "\" has the id ", token["id"].get<index>(), ", expected ",
+                    next, ", the first after the vocabulary: its owner's program numbers it so");
+      ++next;
+    }
+  }
+}
+
+Merge merge_from(const VocabularyReader& vocabulary, const json& merge, std::size_t i) {
+  if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
+    return vocabulary.merge_of(merge[0].get<std::string>(), merge[1].get<std::string>(), i);
+  }
+  require_input(merge.is_string(), "tokenizer: merge ", i, " is ", shown(merge), ", expected \"LEFT RIGHT\" or [\"LEFT\", \"RIGHT\"]");
+  return vocabulary.merge_of(merge.get<std::string>(), i);
+}
+
+Bpe bpe_from(const json& model, const json& added_list, const AddedTokens& added_tokens) {
+  require_known(model, "model",
+                {"type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback",
+                 "ignore_merges", "vocab", "merges"});
+  if (model.contains("type") && model["type"] != "BPE") {
+    refuse("model.type", model["type"], "\"BPE\"");
+  }
+  // unk_token and fuse_unk are for bytes without a token, and there are none.
+  if (const json& dropout = field(model, "dropout"); !dropout.is_null() && dropout != 0.0) {
+    refuse("model.dropout", dropout, "null");
+  }
+  for (const char* const name : {"continuing_subword_prefix", "end_of_word_suffix"}) {
+    if (!field(model, name).is_null() && field(model, name) != "") {
+      refuse(in("model", name), model[name], "\"\"");
+    }
+  }
+  require_flag(model, "model", "byte_fallback", false);
+
+  const json& ids = field(model, "vocab");
+  VocabularyReader vocabulary(ids, added_tokens);
+  require_owners_ids(added_list, vocabulary, ids.size());
+  const json& lines = field(model, "merges");
+  require_input(lines.is_array(), "tokenizer: its merges are not a JSON array");
+  std::vector<Merge> merges;
+  merges.reserve(lines.size());
+  for (const json& line : lines) {
+    merges.push_back(merge_from(vocabulary, line, merges.size()));
+  }
+  return std::move(vocabulary).bpe(std::move(merges), flag(model, "model", "ignore_merges", false));
+}
+
+/// The token of a template's item {"SpecialToken": {"id": NAME}}.
+Token token_of(const json& item, const json& processor, const AddedTokens& added_tokens) {
+  const json& name = item["SpecialToken"].is_object() ? field(item["SpecialToken"], "id") : item["SpecialToken"];
+  const json& tokens = field(processor, "special_tokens");
+  const json& token = name.is_string() && tokens.is_object() ? field(tokens, name.get<std::string>()) : tokens;
+  const json& ids = token.is_object() ? field(token, "ids") : token;
+  if (!ids.is_array() || ids.size() != 1 || !ids[0].is_number_integer() || ids[0] < 0 || ids[0] >= (1 << 30) ||
+      !added_tokens.contains(ids[0].get<Token>())) {
+    refuse("post_processor", item, "the name of an added token, with its id in special_tokens");
+  }
+  return ids[0].get<Token>();
+}
+
+/// What the template {"single": [before, {"Sequence": {"id": "A"}}, after]} puts around a text.
+TextTokens template_of(const json& processor, const AddedTokens& added_tokens) {
+  constexpr std::string_view kExpected = "at most one token before the text and one after it";
+  require_known(processor, "post_processor", {"type", "single", "pair", "special_tokens"});
+  TextTokens around;
+  bool has_text = false;
+  const json& items = field(processor, "single");
+  if (!items.is_array()) {
+    refuse("post_processor.single", items, "an array");
+  }
+  for (const json& item : items) {
+    if (!item.is_object() || item.size() != 1) {
+      refuse("post_processor.single", items, kExpected);
+    }
+    if (item.contains("SpecialToken")) {
+      std::optional<Token>& place = has_text ? around.after : around.before;
+      if (place) {
+        refuse("post_processor.single", items, kExpected);
+      }
+      place = token_of(item, processor, added_tokens);
+    } else if (item.contains("Sequence") && item["Sequence"].is_object() && field(item["Sequence"], "id") == "A" && !has_text) {
+      has_text = true;
+    } else {
+      refuse("post_processor.single", items, kExpected);
+    }
+  }
+  if (!has_text) {
+    refuse("post_processor.single", items, "the text, {\"Sequence\": {\"id\": \"A\"}}");
+  }
+  return around;
+}
+
+TextTokens around_from(const json& post_processor, const AddedTokens& added_tokens) {
+  TextTokens around;
+  bool has_template = false;
+  for (const json& step : steps_of(post_processor, "post_processor", "processors")) {
+    if (type_of(step) == "ByteLevel") {  // it moves offsets only
+      require_known_byte_level(step, "post_processor");
+    } else if (type_of(step) == "TemplateProcessing" && !has_template) {
+      around = template_of(step, added_tokens);
+      has_template = true;
+    } else {
+      refuse("post_processor", post_processor, "ByteLevel, TemplateProcessing, or a Sequence of the two");
+    }
+  }
+  return around;
+}
+
+BpeVocabulary vocabulary_from(const json& file) {
+  const json& model = field(file, "model");
+  require_input(model.is_object(), "tokenizer: it has no field \"model\", expected a tokenizer.json");
+  require_known(file, "",
+                {"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model"});
+  for (const char* const name : {"truncation", "padding"}) {
+    if (!field(file, name).is_null()) {
+      refuse(name, file[name], "null");
+    }
+  }
+  if (const json& decoder = field(file, "decoder"); !decoder.is_null() && type_of(decoder) != "ByteLevel") {
+    refuse("decoder", decoder, "ByteLevel");
+  }
+  const bool nfc = has_nfc(field(file, "normalizer"));
+  const Splitter splitter = splitter_of(field(file, "pre_tokenizer"));
+  AddedTokens added_tokens = added_tokens_from(field(file, "added_tokens"));
+  TextTokens around = around_from(field(file, "post_processor"), added_tokens);
+  Bpe bpe = bpe_from(model, field(file, "added_tokens"), added_tokens);
+  return {
+      .bpe = std::move(bpe), .added_tokens = std::move(added_tokens), .splitter = splitter, .nfc = nfc, .text_tokens = std::move(around)};
+}
+
+// The object around a tokenizer.json.
+
+ordered_json id_or_null(std::optional<Token> id) { return id ? ordered_json(*id) : ordered_json(); }
+
+std::optional<Token> id_from(const json& object, const char* name) {
+  const json& id = field(object, name);
+  require_input(id.is_null() || (id.is_number_integer() && id >= 0 && id < (1 << 30)), "tokenizer: the field \"", name,
+                "\" of its description is ", shown(id), ", expected an id");
+  return id.is_null() ? std::nullopt : std::optional(id.get<Token>());
+}
+
+}  // namespace
+
+std::string hugging_face_json(const BpeVocabulary& vocabulary) { return file_of(vocabulary).dump(); }
+
+BpeVocabulary from_hugging_face_json(std::string_view text) { return vocabulary_from(parse_tokenizer(text)); }
+
+std::string bpe_json(const BpeVocabulary& vocabulary) {
+  const TextTokens& given = vocabulary.text_tokens;
+  if (!given.bos && !given.eos && given.ends.empty()) {
+    return hugging_face_json(vocabulary);
+  }
+  return ordered_json{{"kind", "bpe"},
+                      {"bos", id_or_null(given.bos)},
+                      {"eos", id_or_null(given.eos)},
+                      {"ends", given.ends},
+                      {"tokenizer", file_of(vocabulary)}}
+      .dump();
+}
+
+BpeVocabulary from_bpe_json(std::string_view text) {
+  const json object = parse_tokenizer(text);
+  if (object.contains("model")) {
+    return vocabulary_from(object);
+  }
+  require_fields(object, {"kind", "bos", "eos", "ends", "tokenizer"});
+  require_input(object["tokenizer"].is_object(), "tokenizer: the field \"tokenizer\" of its description is a JSON ",
+                object["tokenizer"].type_name(), ", expected an object");
+  BpeVocabulary vocabulary = vocabulary_from(object["tokenizer"]);
+  vocabulary.text_tokens.bos = id_from(object, "bos");
+  vocabulary.text_tokens.eos = id_from(object, "eos");
+  require_input(object["ends"].is_array(), "tokenizer: the field \"ends\" of its description is ", shown(object["ends"]),
+                ", expected an array of ids");
+  for (const json& id : object["ends"]) {
+    require_input(id.is_number_integer() && id >= 0 && id < (1 << 30), "tokenizer: the field \"ends\" of its description has ", shown(id),
+                  ", expected ids");
+    vocabulary.text_tokens.ends.push_back(id.get<Token>());
+  }
+  return vocabulary;
+}
+
+HuggingFaceFiles hugging_face_files(const BpeVocabulary& vocabulary, const HuggingFaceModel& model) {
+  ordered_json config{{"tokenizer_class", "PreTrainedTokenizerFast"},  // which takes tokenizer.json as it is
+                      {"clean_up_tokenization_spaces", false}};
+  ordered_json::object_t added;
+  for (const auto& [id, token] : vocabulary.added_tokens) {
+    added.emplace_back(concat(id), flags_of(token));
+  }
+  config["added_tokens_decoder"] = std::move(added);
+  ordered_json map = ordered_json::object();
+  const TextTokens tokens = vocabulary.all_text_tokens();
+  for (const auto& [name, id] : {std::pair("bos_token", tokens.bos), std::pair("eos_token", tokens.eos)}) {
+    if (id) {
+      config[name] = map[name] = vocabulary.text_of(*id);
+    }
+  }
+  if (model.context > 0) {
+    config["model_max_length"] = model.context;
+  }
+  if (!model.chat_template.empty()) {
+    config["chat_template"] = model.chat_template;
+  }
+  return {.tokenizer_json = hugging_face_json(vocabulary), .tokenizer_config_json = config.dump(2), .special_tokens_map_json = map.dump(2)};
+}
+
+void read_tokenizer_config(std::string_view text, BpeVocabulary& vocabulary) {
+  const json config = parse_tokenizer(text);
+  if (const json& added = field(config, "added_tokens_decoder"); added.is_object()) {
+    for (const auto& [id, token] : added.items()) {
+      const json& name = token.is_object() ? field(token, "content") : token;
+      const auto known = name.is_string() ? vocabulary.added_token(name.get<std::string>()) : std::nullopt;
+      require_input(known && concat(*known) == id, "tokenizer: its tokenizer_config.json adds the token ", shown(name), " with the id ", id,
+                    ", which tokenizer.json does not have");
+    }
+  }
+  require_flag(config, "tokenizer_config.json", "add_prefix_space", false);
+  for (auto [name, place] : {std::pair("bos_token", &vocabulary.text_tokens.bos), std::pair("eos_token", &vocabulary.text_tokens.eos)}) {
+    const json& value = field(config, name);
+    const json& content = value.is_object() ? field(value, "content") : value;
+    if (content.is_null()) {
+      continue;
+    }
+    require_input(content.is_string(), "tokenizer: the field \"", name, "\" of its tokenizer_config.json is ", shown(value),
+                  ", expected the name of a token");
+    const auto id = vocabulary.added_token(content.get<std::string>());
+    require_input(id.has_value(), "tokenizer: its tokenizer_config.json has the ", name, ' ', shown(content),
+                  ", which is none of the added tokens of tokenizer.json");
+    *place = id;
+  }
+  // What follows from tokenizer.json alone need not be kept.
+  const TextTokens said = vocabulary.text_tokens;
+  const TextTokens all = vocabulary.all_text_tokens();
+  vocabulary.text_tokens = {.before = said.before, .after = said.after};
+  if (vocabulary.all_text_tokens() != all) {
+    vocabulary.text_tokens = said;
+  }
+}
+
+}  // namespace dikkat

@@ -1,0 +1,130 @@
+#include "train/text/unicode.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <utf8proc.h>
+
+#include "autograd/base/error.h"
+#include "train/text/utf8.h"
+
+namespace dikkat {
+namespace {
+
+/// Characters that normal form C keeps, that join nothing before them and are no marks (NFC_Quick_Check=Yes, Canonical_Combining_Class=0),
+/// without code points that Unicode may still assign: most of most texts. So the text before one can be normalized by itself.
+constexpr utf8::Range kBoundaries[] = {
+    {0x0, 0x2FF},     {0x3A3, 0x482},   {0x488, 0x52F},   {0x10D0, 0x1160},   {0x1E00, 0x1EFF},
+    {0x2002, 0x2064}, {0x2190, 0x2328}, {0x3000, 0x3029}, {0x3041, 0x3096},   {0x309B, 0x30FF},
+    {0x3220, 0xA48C}, {0xAC00, 0xD7A3}, {0xFF01, 0xFFBE}, {0x1F300, 0x1F6D7}, {0x20000, 0x2A6DF},
+};
+
+bool is_boundary(char32_t code_point) {
+  const auto* const range = std::lower_bound(std::begin(kBoundaries), std::end(kBoundaries), code_point,
+                                             [](utf8::Range some, char32_t c) { return some.last < c; });
+  return range != std::end(kBoundaries) && range->first <= code_point;
+}
+
+/// Appends the normal form of some text.
+class Normalizer {
+ public:
+  explicit Normalizer(std::string& out) : out_(out) {}
+
+  void operator()(std::string_view text) {
+    characters_.clear();
+    for (index at = 0; at < static_cast<index>(text.size());) {
+      const utf8::Character character = utf8::decode(text, at);
+      append_decomposed(character.code_point);
+      at += character.bytes;
+    }
+    // utf8proc sorts marks by exchanging neighbours, which takes minutes for a million of them on one letter.
+    const auto is_mark = [](utf8proc_int32_t c) { return class_of(c) != 0; };
+    for (auto first = std::find_if(characters_.begin(), characters_.end(), is_mark); first != characters_.end();) {
+      const auto last = std::find_if_not(first, characters_.end(), is_mark);
+      std::stable_sort(first, last, [](utf8proc_int32_t a, utf8proc_int32_t b) { return class_of(a) < class_of(b); });
+      first = std::find_if(last, characters_.end(), is_mark);
+    }
+    const utf8proc_ssize_t count = utf8proc_normalize_utf32(characters_.data(), static_cast<utf8proc_ssize_t>(characters_.size()),
+                                                            static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE));
+    require(count >= 0, "normal form C: utf8proc failed: ", utf8proc_errmsg(count));
+    for (utf8proc_ssize_t i = 0; i < count; ++i) {
+      utf8::append(out_, static_cast<char32_t>(characters_[static_cast<std::size_t>(i)]));
+    }
+  }
+
+ private:
+  static int class_of(utf8proc_int32_t c) { return utf8proc_get_property(c)->combining_class; }
+
+  void append_decomposed(char32_t code_point) {
+    constexpr std::size_t kMost = 18;  // code points that one stands for; four in canonical decompositions
+    const std::size_t before = characters_.size();
+    characters_.resize(before + kMost);
+    int boundary_class = 0;
+    const utf8proc_ssize_t count = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(code_point), characters_.data() + before, kMost,
+                                                           UTF8PROC_DECOMPOSE, &boundary_class);
+    require(0 < count && count <= static_cast<utf8proc_ssize_t>(kMost), "normal form C: utf8proc decomposes ", utf8::name_of(code_point),
+            " into ", count, " characters");
+    characters_.resize(before + static_cast<std::size_t>(count));
+  }
+
+  std::string& out_;
+  std::vector<utf8proc_int32_t> characters_;
+};
+
+}  // namespace
+
+std::string to_nfc(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  Normalizer normalize(out);
+  const auto size = static_cast<index>(text.size());
+  const auto part = [&](index first, index last) {
+    return text.substr(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));
+  };
+  index kept = 0;      // up to here the text has been appended
+  index boundary = 0;  // the last one
+  for (index at = 0; at < size;) {
+    const utf8::Character character = utf8::decode(text, at);
+    if (is_boundary(character.code_point)) {
+      boundary = at;
+      at += character.bytes;
+      continue;
+    }
+    index end = at + character.bytes;  // of what may change: from the last boundary to the next one
+    while (end < size) {
+      const utf8::Character next = utf8::decode(text, end);
+      if (is_boundary(next.code_point)) {
+        break;
+      }
+      end += next.bytes;
+    }
+    out += part(kept, boundary);
+    normalize(part(boundary, end));
+    kept = boundary = at = end;
+  }
+  out += part(kept, size);
+  return out;
+}
+
+bool is_word_character(char32_t code_point) {
+  switch (utf8proc_category(static_cast<utf8proc_int32_t>(code_point))) {
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO:
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME:
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_NL:
+    case UTF8PROC_CATEGORY_PC: return true;
+    default: break;
+  }
+  // Joiners, and the symbols that are alphabetic: letters in circles and squares.
+  constexpr utf8::Range kOthers[] = {{0x200C, 0x200D}, {0x24B6, 0x24E9}, {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189}};
+  return std::any_of(std::begin(kOthers), std::end(kOthers),
+                     [=](utf8::Range some) { return some.first <= code_point && code_point <= some.last; });
+}
+
+}  // namespace dikkat
