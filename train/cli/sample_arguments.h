@@ -15,6 +15,7 @@ struct SampleArguments {
   std::optional<std::string> prompt;  // "-": standard input
   std::string prompt_file;
   bool interactive = false;
+  bool special = false;           // names of special tokens in the prompt are these tokens
   std::vector<std::string> stop;  // strings that end a text before them
   bool ignore_end = false;
   std::vector<std::string> length_options;           // --max-new-tokens, where it was given

@@ -280,6 +280,10 @@ message says so.)";
       .number("--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
               "The same seed gives the same text, on any number of threads")
       .note_in(gpt);
+  command
+      .flag("--special", a->special,
+            "Names of special tokens in the prompt, such as <|im_start|>, stand for these tokens; otherwise they are text")
+      .note_in(gpt);
   command.flag("--ignore-end", a->ignore_end, "Continue past the end of a document").note_in(gpt);
   command
       .flag("-i,--interactive", a->interactive,

@@ -13,17 +13,26 @@
 namespace dikkat {
 namespace {
 
-std::vector<Token> encode_prompt(const Tokenizer& tokenizer, const std::string& prompt) {
+/// The prompt as the tokenizer's owner encodes it: after the token that begins every text, if there is one.
+std::vector<Token> encode_prompt(const Tokenizer& tokenizer, const std::string& prompt, bool with_special) {
   try {
-    return tokenizer.encode(prompt);
+    std::vector<Token> tokens = with_special ? tokenizer.encode_with_special(prompt) : tokenizer.encode(prompt);
+    const std::optional<Token> before = tokenizer.text_tokens().before;
+    if (before && (tokens.empty() || tokens.front() != *before)) {
+      tokens.insert(tokens.begin(), *before);
+    }
+    return tokens;
   } catch (const EncodeError& e) {
     fail_input("prompt: ", e.what());
   }
 }
 
-/// Without a prompt, text begins after a line break. A vocabulary without one begins with its separator of documents, or with its first
-/// token.
+/// Without a prompt, text begins with the token that begins every text, or after a line break. A vocabulary without one begins with its
+/// separator of documents, or with its first token.
 std::vector<Token> default_prompt(const Tokenizer& tokenizer) {
+  if (const std::optional<Token> before = tokenizer.text_tokens().before) {
+    return {*before};
+  }
   try {
     std::vector<Token> line_break = tokenizer.encode("\n");
     if (tokenizer.decode(line_break) == "\n") {
@@ -103,7 +112,10 @@ class Writer {
       : arguments_(arguments), model_(trained.model->gpt()), tokenizer_(*trained.tokenizer) {
     vocabulary_ = {.size = tokenizer_.vocab_size(), .suppressed = tokenizer_.suppressed_tokens()};
     if (!arguments.ignore_end) {
-      vocabulary_.end = tokenizer_.separator();
+      vocabulary_.ends = tokenizer_.text_tokens().ends;
+      if (const auto separator = tokenizer_.separator(); separator && vocabulary_.ends.empty()) {
+        vocabulary_.ends.push_back(*separator);
+      }
     }
   }
 
@@ -168,7 +180,8 @@ class Writer {
 }  // namespace
 
 void continue_text(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt) {
-  const auto tokens = arguments.has_prompt() ? encode_prompt(*trained.tokenizer, prompt) : default_prompt(*trained.tokenizer);
+  const auto tokens =
+      arguments.has_prompt() ? encode_prompt(*trained.tokenizer, prompt, arguments.special) : default_prompt(*trained.tokenizer);
   require_input(!tokens.empty(), "the prompt is empty, expected one token or more to go on from");
   stop_in_order();
   const Written written = Writer(arguments, trained).write(tokens, prompt, arguments.options);
@@ -197,7 +210,7 @@ bool answer_lines(const SampleArguments& arguments, const TrainedModel& trained)
   for (auto line = lines.next(); line; line = lines.next()) {
     if (!line->empty()) {
       try {
-        text = encode_prompt(writer.tokenizer(), *line);
+        text = encode_prompt(writer.tokenizer(), *line, arguments.special);
       } catch (const InputError& e) {
         warn(e.what());
         all_answered = false;

@@ -211,6 +211,15 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
   return {family, config.model, end_tokens_of(reader, config.model.vocab_size)};
 }
 
+void add_hf_end_tokens(std::string_view text, const std::string& name, ForeignConfig& config) {
+  const json object = parse(text, name);
+  for (const Token end : end_tokens_of(Reader(object, name), config.model.vocab_size)) {
+    if (std::find(config.end_tokens.begin(), config.end_tokens.end(), end) == config.end_tokens.end()) {
+      config.end_tokens.push_back(end);
+    }
+  }
+}
+
 std::string hf_generation_text(const TextTokens& tokens) {
   json object = json::object();
   if (tokens.bos) {

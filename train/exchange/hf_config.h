@@ -13,6 +13,9 @@ namespace dikkat {
 /// the table of families, and for values that this program's models do not have.
 ForeignConfig read_hf_config(std::string_view text, const std::string& name);
 
+/// Adds the eos_token_id of a generation_config.json to config.end_tokens. Throws InputError as above.
+void add_hf_end_tokens(std::string_view text, const std::string& name, ForeignConfig& config);
+
 /// What config.json says besides the model.
 struct HfExtras {
   std::string_view dtype = "float32";  // of the weights, as torch names it

@@ -10,6 +10,8 @@
 #include "train/exchange/tensor_map.h"
 #include "train/formats/weight_file.h"
 #include "train/io/file.h"
+#include "train/text/bpe_tokenizer.h"
+#include "train/text/hugging_face_json.h"
 #include "train/text/tokenizer_file.h"
 
 namespace dikkat {
@@ -107,6 +109,21 @@ WeightFile nanogpt_weights(const WeightFile& file) {
   return {file.name(), std::move(tensors), {}};
 }
 
+/// The tokenizer, which also knows the tokens that the model's own files name as ends of a text.
+std::unique_ptr<Tokenizer> with_ends(std::unique_ptr<Tokenizer> tokenizer, const std::vector<Token>& ends) {
+  if (dynamic_cast<const BpeTokenizer*>(tokenizer.get()) == nullptr || ends.empty()) {
+    return tokenizer;
+  }
+  BpeVocabulary vocabulary = from_bpe_json(tokenizer->to_json());
+  std::vector<Token>& known = vocabulary.text_tokens.ends;
+  for (const Token end : ends) {
+    if (vocabulary.added_tokens.contains(end) && std::find(known.begin(), known.end(), end) == known.end()) {
+      known.push_back(end);
+    }
+  }
+  return std::make_unique<BpeTokenizer>(std::move(vocabulary));
+}
+
 /// "147 tensors of bf16 and f32".
 std::string summary(const WeightFile& file) {
   std::map<std::string, index> types;
@@ -146,6 +163,9 @@ ModelFiles::ModelFiles(const fs::path& given, const ImportOptions& options) {
     case WeightFormat::safetensors:
       require_input(is_folder, path.string(), " is a file of weights alone, expected its folder, with a config.json");
       c.config = read_hf_config(read_bytes(path / "config.json", 2 << 20), (path / "config.json").string());
+      if (const fs::path generation = path / "generation_config.json"; is_there(generation)) {
+        add_hf_end_tokens(read_bytes(generation, 2 << 20), generation.string(), c.config);
+      }
       c.rules = c.config.family->tensors;
       c.names = {c.config.family->prefix, c.config.family->buffers, c.config.model.tie_embeddings};
       break;
@@ -195,6 +215,7 @@ std::unique_ptr<Tokenizer> ModelFiles::open_tokenizer() const {
     require_input(c.format == WeightFormat::gguf, c.path.string(), " holds no tokenizer, expected --tokenizer PATH beside it");
     tokenizer = read_gguf_tokenizer(c.weights);
   }
+  tokenizer = with_ends(std::move(tokenizer), c.config.end_tokens);
   require_input(tokenizer->vocab_size() <= c.config.model.vocab_size, "the tokenizer of ", c.path.string(), " has ",
                 tokenizer->vocab_size(), " tokens, but the model ", *c.config.model.vocab_size, ", expected at most as many");
   return tokenizer;

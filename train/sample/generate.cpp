@@ -199,7 +199,7 @@ class Generator {
   /// Returns false if the sample has ended.
   bool take(Row& row, const Drawn& drawn) {
     Sample& sample = sample_of(row);
-    if (drawn.token == vocabulary_.end) {
+    if (std::find(vocabulary_.ends.begin(), vocabulary_.ends.end(), drawn.token) != vocabulary_.ends.end()) {
       sample.ending = Ending::end_token;
       return false;
     }

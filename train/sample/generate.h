@@ -37,13 +37,13 @@ struct SampleOptions {
 struct Vocabulary {
   index size = 0;                   // ids from here on are padding of the embedding table
   std::vector<Token> suppressed{};  // ids that are never drawn
-  std::optional<Token> end{};       // a sample ends when it draws this id, which is not part of it
+  std::vector<Token> ends{};        // a sample ends when it draws one of these ids, which is not part of it
 };
 
 /// Why a sample ended.
 enum class Ending {
   length,       // it has max_new_tokens
-  end_token,    // it drew Vocabulary::end
+  end_token,    // it drew one of Vocabulary::ends
   stopped,      // GenerationEvents::token returned false
   interrupted,  // GenerationEvents::stop returned true
 };

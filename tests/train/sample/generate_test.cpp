@@ -177,7 +177,7 @@ TEST_F(Generate, NeverDrawsPaddingOrWhatNoTextHas) {
 TEST_F(Generate, EndsWhereItDrawsTheEnd) {
   const SampleOptions options{.max_new_tokens = 40, .num_samples = 10, .temperature = 40};
   const auto all = texts(options);
-  const auto ended = generate(model.gpt, {.size = 9, .end = 3}, prompt, options);
+  const auto ended = generate(model.gpt, {.size = 9, .ends = {3}}, prompt, options);
   int early = 0;
   for (std::size_t s = 0; s < all.size(); ++s) {
     const auto end = std::find(all[s].begin(), all[s].end(), 3);

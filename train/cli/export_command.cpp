@@ -1,0 +1,93 @@
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "autograd/base/parallel.h"
+#include "train/cli/better_checkpoint.h"
+#include "train/cli/commands.h"
+#include "train/cli/shared_options.h"
+#include "train/cli/streams.h"
+#include "train/cli/text.h"
+#include "train/exchange/export_model.h"
+#include "train/model/trained_model.h"
+
+namespace dikkat {
+namespace {
+
+struct ExportArguments {
+  ModelArguments model;
+  std::string format;  // empty: by the name of `out`
+  std::string out;
+  std::string dtype = "f32";
+};
+
+/// "hf, gguf, llm.c".
+template <class E>
+std::string names_of() {
+  std::string list;
+  for (const std::string_view name : Names<E>::of) {
+    list += concat(list.empty() ? "" : ", ", name);
+  }
+  return list;
+}
+
+ExportFormat format_of(const ExportArguments& arguments) {
+  if (arguments.format.empty()) {
+    const std::filesystem::path end = std::filesystem::path(arguments.out).extension();
+    return end == ".gguf" ? ExportFormat::gguf : end == ".bin" ? ExportFormat::llmc : ExportFormat::hf;
+  }
+  const auto format = value_named<ExportFormat>(arguments.format);
+  require_input(format.has_value(), "--format is ", arguments.format, ", expected one of ", names_of<ExportFormat>());
+  return *format;
+}
+
+WeightType type_of(const std::string& name) {
+  std::string list;
+  for (const WeightType type : {WeightType::f32, WeightType::f16, WeightType::bf16, WeightType::q8_0, WeightType::q4_0}) {
+    if (dikkat::name_of(type) == name) {
+      return type;
+    }
+    list += concat(list.empty() ? "" : ", ", type);
+  }
+  fail_input("--dtype is ", name, ", expected one of ", list);
+}
+
+int export_command(const ExportArguments& arguments) {
+  start_threads();
+  ExportOptions options{.format = format_of(arguments), .type = type_of(arguments.dtype)};
+  options.name = std::filesystem::path(arguments.model.source).filename().string();
+  options.name = options.name.empty() ? "dikkat" : options.name;
+  const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.best, arguments.model.import);
+  tell_of_a_better_checkpoint(arguments.model.source, arguments.model.best, trained.source);
+  const ModelToExport model{trained.model->config(), trained.model->parameters(), *trained.tokenizer};
+  for (const std::string& remark : export_model(model, arguments.out, options)) {
+    tell(remark);
+  }
+  tell(fmt::format("{} parameters as {}, of {}", grouped_digits(trained.model->parameters().parameter_count()), arguments.dtype,
+                   for_terminal(trained.source.path().string())));
+  put(fmt::format("{}\n", arguments.out));
+  flush_results();
+  return 0;
+}
+
+}  // namespace
+
+void add_export(Commands& program) {
+  constexpr const char* kExamples = R"(  dikkat export runs/mine --out mine-hf
+  dikkat export runs/mine --out mine.gguf --dtype q8_0
+  dikkat export runs/mine --format llm.c --out mine.bin --dtype bf16
+A folder of Hugging Face has config.json, model.safetensors, tokenizer.json, tokenizer_config.json and generation_config.json; a GGUF file
+has the tokenizer too, and runs in llama.cpp. A model that a format has no way to say is refused, with the keys of [model] that stand in the
+way. Nothing is overwritten.)";
+  const auto a = std::make_shared<ExportArguments>();
+  Command command = program.add("export", "Write a model for other programs: Hugging Face, GGUF (llama.cpp), llm.c", kExamples,
+                                [a] { return export_command(*a); });
+  add_model(command, a->model);
+  command.text("--out", a->out, "PATH", "The folder (hf) or file to write, which must not exist").required();
+  command.text("--format", a->format, "WORD", "hf, gguf or llm.c; by default by the name of --out: .gguf, .bin, or else a folder (hf)");
+  command.text("--dtype", a->dtype, "TYPE",
+               "What weights are stored as: f32, f16, bf16; in GGUF also q8_0 and q4_0; in llm.c f32 and bf16");
+}
+
+}  // namespace dikkat
