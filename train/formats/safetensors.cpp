@@ -198,7 +198,7 @@ WeightFile parse_safetensors(std::span<const std::byte> bytes, const std::string
       kExpected);
   const auto header = reader.take(length, "the header");
   HeaderReader parsed(name);
-  parsed.read({reinterpret_cast<const char*>(header.data()), header.size()});
+  parsed.read(as_text(header));
   std::sort(parsed.tensors.begin(), parsed.tensors.end(),
             [](const TensorInfo& a, const TensorInfo& b) { return std::tie(a.offsets, a.name) < std::tie(b.offsets, b.name); });
   const auto data = bytes.subspan(reader.at());

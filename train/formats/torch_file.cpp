@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "autograd/base/error.h"
+#include "train/formats/byte_reader.h"
 #include "train/formats/pickle.h"
 #include "train/formats/zip.h"
 
@@ -21,8 +22,6 @@ using Kind = PickleValue::Kind;
 /// How torch.save began before 1.6: a pickle of one large number.
 constexpr std::string_view kLegacy = "\x80\x02\x8A\x0A\x6C\xFC\x9C\x46\xF9\x20\x6A\xA8\x50\x19.\x80"sv;
 constexpr std::size_t kTarMagicAt = 257;
-
-std::string_view as_text(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
 bool is_legacy(std::string_view bytes) { return bytes.starts_with(kLegacy); }
 bool is_tar(std::string_view bytes) { return bytes.size() > kTarMagicAt && bytes.substr(kTarMagicAt).starts_with("ustar"); }
@@ -126,7 +125,7 @@ class Flattener {
   void add(const PickleValue& value, const std::string& path, int depth) {
     // A dict may hold another one, or itself, any number of times: what is named is bounded, and not only what is stored.
     constexpr int kDeepest = 64;
-    constexpr std::size_t kMostNames = std::size_t{1} << 26;  // bytes
+    constexpr std::size_t kMostNames = std::size_t{1} << 24;  // bytes
     named_ += path.size() + 1;
     require_input(depth <= kDeepest && named_ <= kMostNames, name_, ": its dicts and lists are nested too deeply, at ", in_quotes(path));
     switch (value.kind) {

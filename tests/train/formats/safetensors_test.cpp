@@ -14,10 +14,10 @@ using namespace formats_test;
 
 std::string safetensors(std::string_view header, std::size_t data_bytes) { return Bytes().string(header).zeros(data_bytes).text(); }
 
-std::string error_of_file(const std::string& file) {
+std::string safetensors_error(const std::string& file) {
   return input_error_of([&] { parse_safetensors(bytes_of_text(file), "f"); });
 }
-std::string error_of_header(std::string_view header, std::size_t data_bytes) { return error_of_file(safetensors(header, data_bytes)); }
+std::string error_of_header(std::string_view header, std::size_t data_bytes) { return safetensors_error(safetensors(header, data_bytes)); }
 
 TEST(Safetensors, AFileOfAnotherProgramIsRead) {
   const WeightFile file = open_safetensors(fixture("read.safetensors"));
@@ -64,10 +64,10 @@ TEST(Safetensors, AnotherOrderInTheHeaderIsRead) {
 }
 
 TEST(Safetensors, ADamagedFileIsRefusedWithASentence) {
-  EXPECT_EQ(error_of_file("1234567"), "f: it has 7 bytes, expected a safetensors file");
-  EXPECT_EQ(error_of_file(Bytes().number(std::uint64_t{100'000'001}).raw("{}").text()),
+  EXPECT_EQ(safetensors_error("1234567"), "f: it has 7 bytes, expected a safetensors file");
+  EXPECT_EQ(safetensors_error(Bytes().number(std::uint64_t{100'000'001}).raw("{}").text()),
             "f: its first 8 bytes give a header of 100000001 bytes that begins with '{', and 2 bytes follow, expected a safetensors file");
-  EXPECT_EQ(error_of_file(Bytes().number(std::uint64_t{3}).raw("{}").text()),
+  EXPECT_EQ(safetensors_error(Bytes().number(std::uint64_t{3}).raw("{}").text()),
             "f: its first 8 bytes give a header of 3 bytes that begins with '{', and 2 bytes follow, expected a safetensors file");
   EXPECT_EQ(error_of_header(" {}", 0),
             "f: its first 8 bytes give a header of 3 bytes that begins with '{', and 3 bytes follow, expected a safetensors file");
@@ -132,7 +132,7 @@ TEST(Safetensors, TensorsThatDoNotFillTheFileAreRefused) {
 TEST(Safetensors, EveryCutOfAFileIsRefused) {
   const std::string whole = contents(fixture("read.safetensors"));
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    EXPECT_NE(error_of_file(whole.substr(0, size)), "") << size;
+    EXPECT_NE(safetensors_error(whole.substr(0, size)), "") << size;
   }
 }
 
