@@ -35,7 +35,7 @@ class ByteReader {
   /// The next number, little-endian.
   template <class T>
   T number(const char* what) {
-    T value;
+    T value{};
     std::memcpy(&value, take(sizeof value, what).data(), sizeof value);
     return value;
   }

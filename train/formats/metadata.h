@@ -66,7 +66,7 @@ class MetaValue {
     if constexpr (std::floating_point<T>) {
       real_ = static_cast<double>(value);
     } else {
-      bits_ = static_cast<std::uint64_t>(value);  // of negative numbers with their sign
+      bits_ = static_cast<std::uint64_t>(value);  // NOLINT(bugprone-signed-char-misuse): negative numbers keep their sign
     }
   }
   explicit MetaValue(std::string text) : type_(MetaType::string), text_(std::move(text)) {}

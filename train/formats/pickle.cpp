@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 #include <unordered_map>
 
@@ -16,7 +15,7 @@ namespace {
 using Kind = PickleValue::Kind;
 
 // More than a file of torch.save has beside its tensors' elements, so that what is kept is in proportion to the file.
-constexpr std::size_t kMostPickleBytes = std::size_t{1} << 24;
+constexpr std::size_t kMostPickleBytes = std::size_t{1} << 23;
 constexpr std::size_t kMostContainers = std::size_t{1} << 20;
 
 /// The instructions of pickles that are not followed, for messages.
@@ -221,10 +220,8 @@ class Unpickler {
   }
 
   void push_real() {
-    PickleValue made;
-    made.kind = Kind::real;
-    made.real = std::bit_cast<double>(__builtin_bswap64(reader_.number<std::uint64_t>("a float")));  // the only big-endian number
-    push(made);
+    const auto bits = reader_.number<std::uint64_t>("a float");  // the only big-endian number
+    push(value(Kind::real, static_cast<std::int64_t>(__builtin_bswap64(bits))));
   }
 
   void push_text(std::uint64_t length) { push(text_value(reader_.take(length, "a text"))); }

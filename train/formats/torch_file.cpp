@@ -132,7 +132,7 @@ class Flattener {
       case Kind::none: metadata.push_back({.key = path}); return;
       case Kind::boolean: metadata.push_back({.key = path, .value = MetaValue(value.integer != 0)}); return;
       case Kind::integer: metadata.push_back({.key = path, .value = MetaValue(value.integer)}); return;
-      case Kind::real: metadata.push_back({.key = path, .value = MetaValue(value.real)}); return;
+      case Kind::real: metadata.push_back({.key = path, .value = MetaValue(value.real())}); return;
       case Kind::text: metadata.push_back({.key = path, .value = MetaValue(value.string())}); return;
       case Kind::tensor: tensors.push_back(archive_.tensor(pickle_.tensors[value.at], path)); return;
       case Kind::tuple:

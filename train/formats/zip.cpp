@@ -23,7 +23,7 @@ constexpr std::uint32_t kInExtra = 0xFFFF'FFFF;  // the number is in the zip64 e
 
 template <class T>
 T field_at(std::span<const std::byte> bytes, std::size_t at) {
-  T value;
+  T value{};
   std::memcpy(&value, bytes.data() + at, sizeof value);
   return value;
 }

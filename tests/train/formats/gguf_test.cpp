@@ -134,6 +134,18 @@ TEST(Gguf, WhatWasReadIsWrittenAgainAsItWas) {
   EXPECT_EQ(contents(folder.path("a.gguf")), contents(fixture("v3.gguf")));
 }
 
+TEST(Gguf, TensorsAreWrittenInPiecesThatJoin) {
+  const TemporaryFolder folder;
+  const std::vector<index> shape{3, 500'000};  // more than a piece, whose end lies inside a row
+  write_gguf(folder.path("a.gguf"), {}, {made("f", WeightType::f32, shape), made("q", WeightType::q8_0, shape)});
+  const WeightFile file = open_gguf(folder.path("a.gguf"));
+  expect_tensor(file, "f", WeightType::f32, shape);
+  const std::vector<float> values = elements("q", 1'500'000);
+  std::vector<std::byte> expected(static_cast<std::size_t>(file.find("q")->bytes));
+  encode(WeightType::q8_0, values.data(), 1'500'000, expected.data());
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), file.find("q")->data));
+}
+
 TEST(Gguf, AnotherAlignmentIsWrittenAndRead) {
   const TemporaryFolder folder;
   write_gguf(folder.path("a.gguf"), {{"general.alignment", MetaValue(std::uint32_t{256})}}, tensors());
