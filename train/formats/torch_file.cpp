@@ -117,17 +117,16 @@ class Archive {
 /// Names everything in a pickle by its path.
 class Flattener {
  public:
-  Flattener(const Archive& archive, const Pickle& pickle, const std::string& name) : archive_(archive), pickle_(pickle), name_(name) {}
+  Flattener(const Archive& archive, const Pickle& pickle, const std::string& name)
+      : archive_(archive), pickle_(pickle), name_(name), most_named_(std::min(kMostNamed, kLeastNamed + 256 * archive.pickle().size())) {}
 
   std::vector<WeightTensor> tensors{};
   std::vector<MetaEntry> metadata{};
 
   void add(const PickleValue& value, const std::string& path, int depth) {
-    // A dict may hold another one, or itself, any number of times: what is named is bounded, and not only what is stored.
     constexpr int kDeepest = 64;
-    constexpr std::size_t kMostNames = std::size_t{1} << 24;  // bytes
     named_ += path.size() + 1;
-    require_input(depth <= kDeepest && named_ <= kMostNames, name_, ": its dicts and lists are nested too deeply, at ", in_quotes(path));
+    require_input(depth <= kDeepest && named_ <= most_named_, name_, ": its dicts and lists are nested too deeply, at ", in_quotes(path));
     switch (value.kind) {
       case Kind::none: metadata.push_back({.key = path}); return;
       case Kind::boolean: metadata.push_back({.key = path, .value = MetaValue(value.integer != 0)}); return;
@@ -162,7 +161,11 @@ class Flattener {
 
   const Archive& archive_;
   const Pickle& pickle_;
+  // Bytes of paths. A dict may hold another one, or itself, any number of times: what is named is bounded, and not only what is stored.
+  static constexpr std::size_t kLeastNamed = std::size_t{1} << 18;
+  static constexpr std::size_t kMostNamed = std::size_t{1} << 24;
   const std::string& name_;
+  std::size_t most_named_;
   std::size_t named_ = 0;
 };
 
