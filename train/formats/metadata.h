@@ -80,6 +80,8 @@ class MetaValue {
   requires(!std::same_as<T, bool>) explicit MetaValue(std::span<const T> numbers)
       : MetaValue(meta_type_of<T>(), static_cast<index>(numbers.size()),
                   std::string(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes())) {}
+  template <MetaNumber T>
+  requires(!std::same_as<T, bool>) explicit MetaValue(const std::vector<T>& numbers) : MetaValue(std::span<const T>(numbers)) {}
 
   MetaType type() const { return type_; }
   /// Any integer that an index holds; nullopt for other values.

@@ -53,9 +53,9 @@ std::vector<MetaEntry> metadata() {
           {"a.u64", MetaValue((std::uint64_t{1} << 63) + 1)},
           {"a.i64", MetaValue(-(std::int64_t{1} << 62))},
           {"a.f64", MetaValue(0.1)},
-          {"tokens", MetaValue(std::span<const std::string>(tokens))},
-          {"types", MetaValue(std::span<const std::int32_t>(types))},
-          {"scores", MetaValue(std::span<const float>(scores))}};
+          {"tokens", MetaValue(tokens)},
+          {"types", MetaValue(types)},
+          {"scores", MetaValue(scores)}};
 }
 
 std::vector<NewTensor> tensors() {
