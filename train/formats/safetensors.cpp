@@ -74,9 +74,11 @@ class HeaderReader : public JsonReader {
         check(!had_metadata_, "has \"__metadata__\" twice");
         had_metadata_ = true;
       } else {
+        check(tensors.size() < WeightFile::kMostTensors, "has more than ", WeightFile::kMostTensors, " tensors");
         tensors.push_back({.name = std::string(key)});
       }
     } else if (place_ == Place::metadata) {
+      check(metadata.size() < WeightFile::kMostValues, "has more than ", WeightFile::kMostValues, " texts in __metadata__");
       metadata.push_back({.key = std::string(key)});
     } else {
       TensorInfo& tensor = tensors.back();

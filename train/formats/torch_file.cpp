@@ -127,6 +127,8 @@ class Flattener {
     constexpr int kDeepest = 64;
     named_ += path.size() + 1;
     require_input(depth <= kDeepest && named_ <= most_named_, name_, ": its dicts and lists are nested too deeply, at ", in_quotes(path));
+    require_input(tensors.size() < WeightFile::kMostTensors && metadata.size() < WeightFile::kMostValues, name_, ": it has more than ",
+                  WeightFile::kMostTensors, " tensors or ", WeightFile::kMostValues, " values");
     switch (value.kind) {
       case Kind::none: metadata.push_back({.key = path}); return;
       case Kind::boolean: metadata.push_back({.key = path, .value = MetaValue(value.integer != 0)}); return;

@@ -187,8 +187,8 @@ TEST(Gguf, ADamagedFileIsRefusedWithASentence) {
   EXPECT_EQ(gguf_error(head(0, 0, 0x0300'0000).text()),
             "f: it is a big-endian GGUF file, expected a little-endian one: convert it where it was made");
   EXPECT_EQ(gguf_error(head(kLarge, 7).text()),
-            "f: it says that it has 18446744073709551615 tensors and 7 values, expected at most 1048576 and 65536");
-  EXPECT_EQ(gguf_error(head(0, 65537).text()), "f: it says that it has 0 tensors and 65537 values, expected at most 1048576 and 65536");
+            "f: it says that it has 18446744073709551615 tensors and 7 values, expected at most 1048576 and 262144");
+  EXPECT_EQ(gguf_error(head(0, 262145).text()), "f: it says that it has 0 tensors and 262145 values, expected at most 1048576 and 262144");
   EXPECT_EQ(gguf_error(head(0, 1).number(kLarge).text()),
             "f: the file ends at byte 32, and the key of a value at byte 32 is to have 18446744073709551615 bytes");
 }

@@ -103,6 +103,14 @@ TEST(Safetensors, AHeaderThatSaysAnythingElseIsRefused) {
   }
 }
 
+TEST(Safetensors, MoreThanAnyModelHasIsRefused) {
+  std::string header = R"({"__metadata__":{"a":"")";
+  for (std::size_t i = 1; i <= WeightFile::kMostValues; ++i) {
+    header += R"(,"":"")";
+  }
+  EXPECT_EQ(safetensors_error(Bytes().string(header + "}}").text()), "f: the header has more than 262144 texts in __metadata__");
+}
+
 TEST(Safetensors, TensorsThatDoNotFillTheFileAreRefused) {
   const auto of = [](const std::string& dtype, const std::string& shape, const std::string& offsets) {
     return concat(R"({"a":{"dtype":")", dtype, R"(","shape":)", shape, R"(,"data_offsets":)", offsets, "}}");

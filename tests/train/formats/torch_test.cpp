@@ -228,6 +228,19 @@ TEST(Torch, ADictThatHoldsItselfOrTooMuchEndsInASentence) {
   EXPECT_EQ(error_of_pickle(dict(text("k") + "N" + text("k") + "N")), "f: it has two values named \"k\"");
 }
 
+TEST(Torch, MoreThanAnyModelHasIsRefused) {
+  // A list of 600 lists, each the same one of 600 values.
+  std::string inner = "](";
+  std::string outer = "](";
+  for (int i = 0; i < 600; ++i) {
+    inner += 'N';
+    outer += std::string("h\x01", 2);
+  }
+  const std::string pickle = dict(text("a") + inner + "eq\x01" + text("b") + outer + "e");
+  const std::string message = error_of_pickle(pickle + std::string(20000, '.'));  // what follows lets it name more
+  EXPECT_EQ(message, "f: it has more than 1048576 tensors or 262144 values");
+}
+
 TEST(Zip, ArchivesOf32And64BitsAreRead) {
   const std::string pickle = dict(text("k") + integer(5));
   for (const bool zip64 : {false, true}) {
