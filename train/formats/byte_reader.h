@@ -12,6 +12,9 @@
 
 namespace dikkat {
 
+/// The bytes as characters.
+inline std::string_view as_text(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+
 /// Reads a file in memory from one place on, and refuses to read past its end.
 class ByteReader {
  public:
@@ -32,15 +35,14 @@ class ByteReader {
   /// The next number, little-endian.
   template <class T>
   T number(const char* what) {
-    T value;
+    T value{};
     std::memcpy(&value, take(sizeof value, what).data(), sizeof value);
     return value;
   }
   /// A u64 length and that many bytes.
   std::string_view text(const char* what) {
     const auto length = number<std::uint64_t>(what);
-    const auto taken = take(length, what);
-    return {reinterpret_cast<const char*>(taken.data()), taken.size()};
+    return as_text(take(length, what));
   }
 
  private:

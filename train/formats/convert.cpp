@@ -26,7 +26,7 @@ constexpr index kTile = index{1} << 16;              // elements; a multiple of 
 
 template <class T>
 T load_at(const std::byte* from) {
-  T value;
+  T value{};
   std::memcpy(&value, from, sizeof value);
   return value;
 }
@@ -71,7 +71,7 @@ void widen_all(const std::byte* from, index count, float* out, F&& to_f32) {
 
 void decode_q8_0(const std::byte* block, float* out) {
   const float scale = widened(load_at<std::uint16_t>(block));
-  std::array<std::int8_t, kBlock> values;
+  std::array<std::int8_t, kBlock> values{};
   std::memcpy(values.data(), block + 2, sizeof values);
   for (std::size_t i = 0; i < kBlock; ++i) {
     out[i] = static_cast<float>(values[i]) * scale;
@@ -80,7 +80,7 @@ void decode_q8_0(const std::byte* block, float* out) {
 
 void decode_q4_0(const std::byte* block, float* out) {
   const float scale = widened(load_at<std::uint16_t>(block));
-  std::array<std::uint8_t, kBlock / 2> values;
+  std::array<std::uint8_t, kBlock / 2> values{};
   std::memcpy(values.data(), block + 2, sizeof values);
   for (std::size_t i = 0; i < kBlock / 2; ++i) {
     out[i] = static_cast<float>((values[i] & 15) - 8) * scale;
@@ -97,7 +97,7 @@ void decode_blocks(const std::byte* data, index block_bytes, index first, index 
     if (some == kBlock) {
       decode(block, out);
     } else {
-      std::array<float, kBlock> values;
+      std::array<float, kBlock> values{};
       decode(block, values.data());
       std::copy_n(values.begin() + inside, some, out);
     }

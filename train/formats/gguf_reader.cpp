@@ -11,10 +11,6 @@
 namespace dikkat {
 namespace {
 
-// More than any model has, so that what is kept of a file is in proportion to it.
-constexpr std::uint64_t kMostValues = 1 << 16;
-constexpr std::uint64_t kMostTensors = 1 << 20;
-
 MetaType meta_type(std::uint32_t number, const std::string& name, std::string_view key) {
   require_input(number <= static_cast<std::uint32_t>(MetaType::f64), name, ": value ", in_quotes(key), " has type ", number,
                 ", which this program does not know, expected 0 to 12");
@@ -130,8 +126,9 @@ WeightFile parse_gguf(std::span<const std::byte> bytes, const std::string& name)
                 version == 1 ? ": convert it anew with today's llama.cpp" : "");
   const auto tensor_count = reader.number<std::uint64_t>("the number of tensors");
   const auto value_count = reader.number<std::uint64_t>("the number of values");
-  require_input(tensor_count <= kMostTensors && value_count <= kMostValues, name, ": it says that it has ", tensor_count, " tensors and ",
-                value_count, " values, expected at most ", kMostTensors, " and ", kMostValues);
+  require_input(tensor_count <= WeightFile::kMostTensors && value_count <= WeightFile::kMostValues, name, ": it says that it has ",
+                tensor_count, " tensors and ", value_count, " values, expected at most ", WeightFile::kMostTensors, " and ",
+                WeightFile::kMostValues);
 
   std::vector<MetaEntry> metadata;
   for (std::uint64_t i = 0; i < value_count; ++i) {

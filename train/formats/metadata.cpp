@@ -34,7 +34,7 @@ auto for_number(MetaType type, F&& f) -> decltype(f(float{})) {
 
 template <class T>
 T number_at(std::span<const std::byte> bytes, index i) {
-  T value;
+  T value{};
   std::memcpy(&value, bytes.data() + static_cast<std::size_t>(i) * sizeof(T), sizeof value);
   return value;
 }
@@ -115,7 +115,7 @@ std::optional<std::vector<index>> MetaArray::integers() const {
         if (!std::in_range<index>(value)) {
           return std::nullopt;
         }
-        values[static_cast<std::size_t>(i)] = static_cast<index>(value);
+        values[static_cast<std::size_t>(i)] = static_cast<index>(value);  // NOLINT(bugprone-signed-char-misuse): i8 is a number here
       }
       return values;
     }

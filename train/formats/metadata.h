@@ -66,7 +66,7 @@ class MetaValue {
     if constexpr (std::floating_point<T>) {
       real_ = static_cast<double>(value);
     } else {
-      bits_ = static_cast<std::uint64_t>(value);  // of negative numbers with their sign
+      bits_ = static_cast<std::uint64_t>(value);  // NOLINT(bugprone-signed-char-misuse): negative numbers keep their sign
     }
   }
   explicit MetaValue(std::string text) : type_(MetaType::string), text_(std::move(text)) {}
@@ -80,6 +80,8 @@ class MetaValue {
   requires(!std::same_as<T, bool>) explicit MetaValue(std::span<const T> numbers)
       : MetaValue(meta_type_of<T>(), static_cast<index>(numbers.size()),
                   std::string(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes())) {}
+  template <MetaNumber T>
+  requires(!std::same_as<T, bool>) explicit MetaValue(const std::vector<T>& numbers) : MetaValue(std::span<const T>(numbers)) {}
 
   MetaType type() const { return type_; }
   /// Any integer that an index holds; nullopt for other values.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 #include <unordered_map>
 
@@ -16,7 +15,7 @@ namespace {
 using Kind = PickleValue::Kind;
 
 // More than a file of torch.save has beside its tensors' elements, so that what is kept is in proportion to the file.
-constexpr std::size_t kMostBytes = std::size_t{1} << 24;
+constexpr std::size_t kMostPickleBytes = std::size_t{1} << 23;
 constexpr std::size_t kMostContainers = std::size_t{1} << 20;
 
 /// The instructions of pickles that are not followed, for messages.
@@ -67,7 +66,7 @@ constexpr std::array<std::string_view, 14> kGlobals{
     "torch DoubleStorage", "torch LongStorage", "torch IntStorage",          "torch ShortStorage",        "torch CharStorage",
     "torch ByteStorage",   "torch BoolStorage", "torch ComplexFloatStorage", "torch ComplexDoubleStorage"};
 
-const char* name_of(Kind kind) {
+const char* kind_name(Kind kind) {
   switch (kind) {
     case Kind::none: return "None";
     case Kind::boolean: return "a bool";
@@ -221,10 +220,8 @@ class Unpickler {
   }
 
   void push_real() {
-    PickleValue made;
-    made.kind = Kind::real;
-    made.real = std::bit_cast<double>(__builtin_bswap64(reader_.number<std::uint64_t>("a float")));  // the only big-endian number
-    push(made);
+    const auto bits = reader_.number<std::uint64_t>("a float");  // the only big-endian number
+    push(value(Kind::real, static_cast<std::int64_t>(__builtin_bswap64(bits))));
   }
 
   void push_text(std::uint64_t length) { push(text_value(reader_.take(length, "a text"))); }
@@ -245,7 +242,7 @@ class Unpickler {
 
   void add(Kind kind, const std::vector<PickleValue>& added) {
     const PickleValue container = pop();
-    check(container.kind == kind, "adds items to ", name_of(container.kind), ", expected ", name_of(kind));
+    check(container.kind == kind, "adds items to ", kind_name(container.kind), ", expected ", kind_name(kind));
     check(kind != Kind::dict || added.size() % 2 == 0, "adds a key without a value to a dict");
     std::vector<PickleValue>& items = pickle_.items[container.at];
     items.insert(items.end(), added.begin(), added.end());
@@ -271,7 +268,7 @@ class Unpickler {
     check(end != bytes.end(), "has a name that does not end");
     const auto length = static_cast<std::size_t>(end - bytes.begin());
     reader_.take(length + 1, "a name");
-    return {reinterpret_cast<const char*>(bytes.data()), length};
+    return as_text(bytes).substr(0, length);
   }
 
   void push_global() {
@@ -312,7 +309,7 @@ class Unpickler {
           " is no tuple of at most ", WeightTensor::kMaxRank, " ints");
     std::vector<index> numbers;
     for (const PickleValue& item : items_of(tuple)) {
-      check(item.kind == Kind::integer && item.integer >= 0, "rebuilds a tensor whose ", what, " has ", name_of(item.kind),
+      check(item.kind == Kind::integer && item.integer >= 0, "rebuilds a tensor whose ", what, " has ", kind_name(item.kind),
             ", expected ints of 0 or more");
       numbers.push_back(item.integer);
     }
@@ -322,8 +319,8 @@ class Unpickler {
   void reduce() {
     const PickleValue arguments = pop();
     const PickleValue function = pop();
-    check(function.kind == Kind::global && arguments.kind == Kind::tuple, "calls ", name_of(function.kind), " with ",
-          name_of(arguments.kind));
+    check(function.kind == Kind::global && arguments.kind == Kind::tuple, "calls ", kind_name(function.kind), " with ",
+          kind_name(arguments.kind));
     const std::string_view called = kGlobals[function.at];
     const std::vector<PickleValue> items = items_of(arguments);
     if (called == kOrderedDict) {
@@ -352,7 +349,7 @@ class Unpickler {
   void build() {
     const PickleValue state = pop();
     check(!stack_.empty() && stack_.back().kind == Kind::dict && state.kind == Kind::dict, "sets the attributes of ",
-          stack_.empty() ? "nothing" : name_of(stack_.back().kind), " from ", name_of(state.kind), ", expected a dict and a dict");
+          stack_.empty() ? "nothing" : kind_name(stack_.back().kind), " from ", kind_name(state.kind), ", expected a dict and a dict");
   }
 
   ByteReader reader_;
@@ -369,7 +366,7 @@ class Unpickler {
 }  // namespace
 
 Pickle read_pickle(std::span<const std::byte> bytes, const std::string& name) {
-  require_input(bytes.size() <= kMostBytes, name, ": its pickle has ", bytes.size(), " bytes, expected at most ", kMostBytes,
+  require_input(bytes.size() <= kMostPickleBytes, name, ": its pickle has ", bytes.size(), " bytes, expected at most ", kMostPickleBytes,
                 ", since elements of tensors are not in it");
   return Unpickler(bytes, name).run();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -27,13 +28,11 @@ struct PickleValue {
     tensor,
   };
   Kind kind = Kind::none;
-  union {
-    std::int64_t integer = 0;
-    double real;
-    const char* text;
-  };
-  std::uint64_t at = 0;  ///< of a text its length
+  std::int64_t integer = 0;    ///< an integer or boolean; of a float its bits
+  std::uint64_t at = 0;        ///< of a text its length
+  const char* text = nullptr;  ///< the characters of a text
 
+  double real() const { return std::bit_cast<double>(integer); }
   std::string_view string() const { return kind == Kind::text ? std::string_view(text, at) : std::string_view(); }
 };
 

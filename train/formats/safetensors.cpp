@@ -74,9 +74,11 @@ class HeaderReader : public JsonReader {
         check(!had_metadata_, "has \"__metadata__\" twice");
         had_metadata_ = true;
       } else {
+        check(tensors.size() < WeightFile::kMostTensors, "has more than ", WeightFile::kMostTensors, " tensors");
         tensors.push_back({.name = std::string(key)});
       }
     } else if (place_ == Place::metadata) {
+      check(metadata.size() < WeightFile::kMostValues, "has more than ", WeightFile::kMostValues, " texts in __metadata__");
       metadata.push_back({.key = std::string(key)});
     } else {
       TensorInfo& tensor = tensors.back();
@@ -198,7 +200,7 @@ WeightFile parse_safetensors(std::span<const std::byte> bytes, const std::string
       kExpected);
   const auto header = reader.take(length, "the header");
   HeaderReader parsed(name);
-  parsed.read({reinterpret_cast<const char*>(header.data()), header.size()});
+  parsed.read(as_text(header));
   std::sort(parsed.tensors.begin(), parsed.tensors.end(),
             [](const TensorInfo& a, const TensorInfo& b) { return std::tie(a.offsets, a.name) < std::tie(b.offsets, b.name); });
   const auto data = bytes.subspan(reader.at());

@@ -46,6 +46,7 @@ class IndexReader : public JsonReader {
       check(!in_map_ || !found, "has \"weight_map\" twice");
       found = found || in_map_;
     } else if (in_map_) {
+      check(map.size() < WeightFile::kMostTensors, "names more than ", WeightFile::kMostTensors, " tensors");
       map.emplace_back(key, "");
     }
   }

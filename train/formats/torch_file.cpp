@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "autograd/base/error.h"
+#include "train/formats/byte_reader.h"
 #include "train/formats/pickle.h"
 #include "train/formats/zip.h"
 
@@ -21,8 +22,6 @@ using Kind = PickleValue::Kind;
 /// How torch.save began before 1.6: a pickle of one large number.
 constexpr std::string_view kLegacy = "\x80\x02\x8A\x0A\x6C\xFC\x9C\x46\xF9\x20\x6A\xA8\x50\x19.\x80"sv;
 constexpr std::size_t kTarMagicAt = 257;
-
-std::string_view as_text(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
 bool is_legacy(std::string_view bytes) { return bytes.starts_with(kLegacy); }
 bool is_tar(std::string_view bytes) { return bytes.size() > kTarMagicAt && bytes.substr(kTarMagicAt).starts_with("ustar"); }
@@ -118,22 +117,23 @@ class Archive {
 /// Names everything in a pickle by its path.
 class Flattener {
  public:
-  Flattener(const Archive& archive, const Pickle& pickle, const std::string& name) : archive_(archive), pickle_(pickle), name_(name) {}
+  Flattener(const Archive& archive, const Pickle& pickle, const std::string& name)
+      : archive_(archive), pickle_(pickle), name_(name), most_named_(std::min(kMostNamed, kLeastNamed + 256 * archive.pickle().size())) {}
 
   std::vector<WeightTensor> tensors{};
   std::vector<MetaEntry> metadata{};
 
   void add(const PickleValue& value, const std::string& path, int depth) {
-    // A dict may hold another one, or itself, any number of times: what is named is bounded, and not only what is stored.
     constexpr int kDeepest = 64;
-    constexpr std::size_t kMostNames = std::size_t{1} << 26;  // bytes
     named_ += path.size() + 1;
-    require_input(depth <= kDeepest && named_ <= kMostNames, name_, ": its dicts and lists are nested too deeply, at ", in_quotes(path));
+    require_input(depth <= kDeepest && named_ <= most_named_, name_, ": its dicts and lists are nested too deeply, at ", in_quotes(path));
+    require_input(tensors.size() < WeightFile::kMostTensors && metadata.size() < WeightFile::kMostValues, name_, ": it has more than ",
+                  WeightFile::kMostTensors, " tensors or ", WeightFile::kMostValues, " values");
     switch (value.kind) {
       case Kind::none: metadata.push_back({.key = path}); return;
       case Kind::boolean: metadata.push_back({.key = path, .value = MetaValue(value.integer != 0)}); return;
       case Kind::integer: metadata.push_back({.key = path, .value = MetaValue(value.integer)}); return;
-      case Kind::real: metadata.push_back({.key = path, .value = MetaValue(value.real)}); return;
+      case Kind::real: metadata.push_back({.key = path, .value = MetaValue(value.real())}); return;
       case Kind::text: metadata.push_back({.key = path, .value = MetaValue(value.string())}); return;
       case Kind::tensor: tensors.push_back(archive_.tensor(pickle_.tensors[value.at], path)); return;
       case Kind::tuple:
@@ -163,7 +163,11 @@ class Flattener {
 
   const Archive& archive_;
   const Pickle& pickle_;
+  // Bytes of paths. A dict may hold another one, or itself, any number of times: what is named is bounded, and not only what is stored.
+  static constexpr std::size_t kLeastNamed = std::size_t{1} << 18;
+  static constexpr std::size_t kMostNamed = std::size_t{1} << 24;
   const std::string& name_;
+  std::size_t most_named_;
   std::size_t named_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "autograd/base/error.h"
+#include "train/formats/byte_reader.h"
 #include "train/formats/gguf.h"
 #include "train/formats/llmc.h"
 #include "train/formats/safetensors.h"
@@ -65,14 +66,14 @@ void WeightFile::forget() const {
 
 WeightFormat weight_format_of(const std::string& path) {
   const MappedFile file(path);
-  const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.size());
-  if (bytes.starts_with("GGUF")) {
+  const std::span<const std::byte> bytes(file.data(), file.size());
+  if (as_text(bytes).starts_with("GGUF")) {
     return WeightFormat::gguf;
   }
-  if (is_llmc(std::as_bytes(std::span(bytes)))) {
+  if (is_llmc(bytes)) {
     return WeightFormat::llmc;
   }
-  return is_torch(std::as_bytes(std::span(bytes))) ? WeightFormat::torch : WeightFormat::safetensors;
+  return is_torch(bytes) ? WeightFormat::torch : WeightFormat::safetensors;
 }
 
 WeightFile open_weights(const std::string& path) {

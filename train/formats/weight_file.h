@@ -35,6 +35,10 @@ struct WeightTensor {
 /// and nothing of models. Movable; views into the file live as long as this does.
 class WeightFile {
  public:
+  // More than any model has: what readers keep of a file stays in proportion to it.
+  static constexpr std::size_t kMostTensors = std::size_t{1} << 20;
+  static constexpr std::size_t kMostValues = std::size_t{1} << 18;
+
   /// Throws InputError, beginning with `name`, if two tensors or two values have the same name.
   WeightFile(std::string name, std::vector<WeightTensor> tensors, std::vector<MetaEntry> metadata);
 

@@ -22,13 +22,11 @@ constexpr std::size_t kZip64LocatorBytes = 20;
 constexpr std::uint32_t kInExtra = 0xFFFF'FFFF;  // the number is in the zip64 extra field
 
 template <class T>
-T number_at(std::span<const std::byte> bytes, std::size_t at) {
-  T value;
+T field_at(std::span<const std::byte> bytes, std::size_t at) {
+  T value{};
   std::memcpy(&value, bytes.data() + at, sizeof value);
   return value;
 }
-
-std::string_view as_text(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
 struct Directory {
   std::uint64_t entries;
@@ -42,7 +40,7 @@ std::size_t find_end(std::span<const std::byte> bytes, const std::string& name) 
   const std::size_t most = bytes.size() < kDirectoryEndBytes ? 0 : std::min(bytes.size() - kDirectoryEndBytes, kLongestComment) + 1;
   for (std::size_t comment = 0; comment < most; ++comment) {
     const std::size_t at = bytes.size() - kDirectoryEndBytes - comment;
-    if (number_at<std::uint32_t>(bytes, at) == kDirectoryEnd && number_at<std::uint16_t>(bytes, at + 20) == comment) {
+    if (field_at<std::uint32_t>(bytes, at) == kDirectoryEnd && field_at<std::uint16_t>(bytes, at + 20) == comment) {
       return at;
     }
   }
@@ -51,22 +49,22 @@ std::size_t find_end(std::span<const std::byte> bytes, const std::string& name) 
 
 Directory find_directory(std::span<const std::byte> bytes, const std::string& name) {
   const std::size_t end = find_end(bytes, name);
-  if (end >= kZip64LocatorBytes && number_at<std::uint32_t>(bytes, end - kZip64LocatorBytes) == kZip64Locator) {
-    const auto at = number_at<std::uint64_t>(bytes, end - kZip64LocatorBytes + 8);
+  if (end >= kZip64LocatorBytes && field_at<std::uint32_t>(bytes, end - kZip64LocatorBytes) == kZip64Locator) {
+    const auto at = field_at<std::uint64_t>(bytes, end - kZip64LocatorBytes + 8);
     require_input(at < end, name, ": its zip64 directory is said to lie at byte ", at, " of ", bytes.size());
     ByteReader reader(bytes, name, static_cast<std::size_t>(at));
     const auto record = reader.take(56, "the zip64 directory");
-    require_input(number_at<std::uint32_t>(record, 0) == kZip64End, name, ": there is no zip64 directory at byte ", at);
-    return {number_at<std::uint64_t>(record, 32), number_at<std::uint64_t>(record, 40), number_at<std::uint64_t>(record, 48)};
+    require_input(field_at<std::uint32_t>(record, 0) == kZip64End, name, ": there is no zip64 directory at byte ", at);
+    return {field_at<std::uint64_t>(record, 32), field_at<std::uint64_t>(record, 40), field_at<std::uint64_t>(record, 48)};
   }
-  return {number_at<std::uint16_t>(bytes, end + 10), number_at<std::uint32_t>(bytes, end + 12), number_at<std::uint32_t>(bytes, end + 16)};
+  return {field_at<std::uint16_t>(bytes, end + 10), field_at<std::uint32_t>(bytes, end + 12), field_at<std::uint32_t>(bytes, end + 16)};
 }
 
 /// Takes the numbers that did not fit into a directory entry from its extra field; false if they are not all there.
 bool take_zip64(std::span<const std::byte> extra, std::span<std::uint64_t* const> wanted) {
   while (extra.size() >= 4) {
-    const auto id = number_at<std::uint16_t>(extra, 0);
-    const std::size_t length = number_at<std::uint16_t>(extra, 2);
+    const auto id = field_at<std::uint16_t>(extra, 0);
+    const std::size_t length = field_at<std::uint16_t>(extra, 2);
     if (length > extra.size() - 4) {
       return false;
     }
@@ -76,7 +74,7 @@ bool take_zip64(std::span<const std::byte> extra, std::span<std::uint64_t* const
         if (field.size() < (i + 1) * 8) {
           return false;
         }
-        *wanted[i] = number_at<std::uint64_t>(field, i * 8);
+        *wanted[i] = field_at<std::uint64_t>(field, i * 8);
       }
       return true;
     }
@@ -88,16 +86,16 @@ bool take_zip64(std::span<const std::byte> extra, std::span<std::uint64_t* const
 /// The next entry of the directory; nullopt for a folder.
 std::optional<ZipEntry> read_entry(ByteReader& directory, std::span<const std::byte> bytes, const std::string& name) {
   const auto fixed = directory.take(46, "an entry of the zip directory");
-  require_input(number_at<std::uint32_t>(fixed, 0) == kDirectoryEntry, name, ": the zip directory has no entry at byte ",
+  require_input(field_at<std::uint32_t>(fixed, 0) == kDirectoryEntry, name, ": the zip directory has no entry at byte ",
                 directory.at() - fixed.size());
-  const auto flags = number_at<std::uint16_t>(fixed, 8);
-  const auto method = number_at<std::uint16_t>(fixed, 10);
-  std::uint64_t stored = number_at<std::uint32_t>(fixed, 20);
-  std::uint64_t size = number_at<std::uint32_t>(fixed, 24);
-  std::uint64_t at = number_at<std::uint32_t>(fixed, 42);
-  const std::string_view entry_name = as_text(directory.take(number_at<std::uint16_t>(fixed, 28), "a name in the zip directory"));
-  const auto extra = directory.take(number_at<std::uint16_t>(fixed, 30), "an extra field in the zip directory");
-  directory.take(number_at<std::uint16_t>(fixed, 32), "a comment in the zip directory");
+  const auto flags = field_at<std::uint16_t>(fixed, 8);
+  const auto method = field_at<std::uint16_t>(fixed, 10);
+  std::uint64_t stored = field_at<std::uint32_t>(fixed, 20);
+  std::uint64_t size = field_at<std::uint32_t>(fixed, 24);
+  std::uint64_t at = field_at<std::uint32_t>(fixed, 42);
+  const std::string_view entry_name = as_text(directory.take(field_at<std::uint16_t>(fixed, 28), "a name in the zip directory"));
+  const auto extra = directory.take(field_at<std::uint16_t>(fixed, 30), "an extra field in the zip directory");
+  directory.take(field_at<std::uint16_t>(fixed, 32), "a comment in the zip directory");
   std::vector<std::uint64_t*> wanted;
   for (std::uint64_t* number : {&size, &stored, &at}) {
     if (*number == kInExtra) {
@@ -114,12 +112,12 @@ std::optional<ZipEntry> read_entry(ByteReader& directory, std::span<const std::b
   require_input(at <= bytes.size(), name, ": the zip entry ", in_quotes(entry_name), " is said to lie at byte ", at, " of ", bytes.size());
   ByteReader local(bytes, name, static_cast<std::size_t>(at));
   const auto header = local.take(30, "the header of a zip entry");
-  require_input(number_at<std::uint32_t>(header, 0) == kLocalHeader, name, ": the zip entry ", in_quotes(entry_name),
+  require_input(field_at<std::uint32_t>(header, 0) == kLocalHeader, name, ": the zip entry ", in_quotes(entry_name),
                 " has no header at byte ", at);
-  const std::string_view local_name = as_text(local.take(number_at<std::uint16_t>(header, 26), "the name of a zip entry"));
+  const std::string_view local_name = as_text(local.take(field_at<std::uint16_t>(header, 26), "the name of a zip entry"));
   require_input(local_name == entry_name, name, ": the zip entry ", in_quotes(entry_name), " is called ", in_quotes(local_name),
                 " at byte ", at);
-  local.take(number_at<std::uint16_t>(header, 28), "the extra field of a zip entry");
+  local.take(field_at<std::uint16_t>(header, 28), "the extra field of a zip entry");
   return ZipEntry{.name = entry_name, .bytes = local.take(size, "a zip entry")};
 }
 

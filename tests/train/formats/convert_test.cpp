@@ -172,6 +172,25 @@ TEST(Convert, ABlockByHand) {
   EXPECT_EQ(decoded(WeightType::q8_0, q8.data(), 32), values);
 }
 
+// Bytes of ggml's own quantizers, as those of conversions.json.
+TEST(Convert, ABlockWhoseCodesDependOnHowEachStepRounds) {
+  std::vector<float> values(32);
+  values[0] = -0x1.5fcfe8p+0F;
+  values[1] = 0x1.33d5e8p-1F;  // 11 where product and sum are rounded at once
+  const auto q4 = encoded(WeightType::q4_0, values);
+  EXPECT_EQ(q4[0], std::byte{0x7F});
+  EXPECT_EQ(q4[1], std::byte{0x31});
+  EXPECT_EQ(q4[2], std::byte{0x80});
+  EXPECT_EQ(q4[3], std::byte{0x8C});
+  values[0] = 0x1.9708f8p+0F;
+  values[1] = 0x1.9a3d7p-8F;  // the largest number below 0.5 after the division, which 0.5 more would round up to 1
+  const auto q8 = encoded(WeightType::q8_0, values);
+  EXPECT_EQ(q8[0], std::byte{0x69});
+  EXPECT_EQ(q8[1], std::byte{0x22});
+  EXPECT_EQ(q8[2], std::byte{0x7F});
+  EXPECT_EQ(q8[3], std::byte{0});
+}
+
 TEST(Convert, AnyRangeIsThatOfTheWholeOnAnyNumberOfThreads) {
   constexpr index kCount = 200'000 / 32 * 32;  // more than three tiles
   const std::vector<float> numbers = testing::numbers(kCount, 3, -2, 2);

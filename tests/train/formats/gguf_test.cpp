@@ -33,7 +33,7 @@ std::string padded(const Bytes& bytes, std::size_t data_bytes) {
 }
 
 WeightFile parsed(const std::string& file) { return parse_gguf(bytes_of_text(file), "f"); }
-std::string error_of_file(const std::string& file) {
+std::string gguf_error(const std::string& file) {
   return input_error_of([&] { parsed(file); });
 }
 
@@ -53,9 +53,9 @@ std::vector<MetaEntry> metadata() {
           {"a.u64", MetaValue((std::uint64_t{1} << 63) + 1)},
           {"a.i64", MetaValue(-(std::int64_t{1} << 62))},
           {"a.f64", MetaValue(0.1)},
-          {"tokens", MetaValue(std::span<const std::string>(tokens))},
-          {"types", MetaValue(std::span<const std::int32_t>(types))},
-          {"scores", MetaValue(std::span<const float>(scores))}};
+          {"tokens", MetaValue(tokens)},
+          {"types", MetaValue(types)},
+          {"scores", MetaValue(scores)}};
 }
 
 std::vector<NewTensor> tensors() {
@@ -134,6 +134,18 @@ TEST(Gguf, WhatWasReadIsWrittenAgainAsItWas) {
   EXPECT_EQ(contents(folder.path("a.gguf")), contents(fixture("v3.gguf")));
 }
 
+TEST(Gguf, TensorsAreWrittenInPiecesThatJoin) {
+  const TemporaryFolder folder;
+  const std::vector<index> shape{3, 500'000};  // more than a piece, whose end lies inside a row
+  write_gguf(folder.path("a.gguf"), {}, {made("f", WeightType::f32, shape), made("q", WeightType::q8_0, shape)});
+  const WeightFile file = open_gguf(folder.path("a.gguf"));
+  expect_tensor(file, "f", WeightType::f32, shape);
+  const std::vector<float> values = elements("q", 1'500'000);
+  std::vector<std::byte> expected(static_cast<std::size_t>(file.find("q")->bytes));
+  encode(WeightType::q8_0, values.data(), 1'500'000, expected.data());
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), file.find("q")->data));
+}
+
 TEST(Gguf, AnotherAlignmentIsWrittenAndRead) {
   const TemporaryFolder folder;
   write_gguf(folder.path("a.gguf"), {{"general.alignment", MetaValue(std::uint32_t{256})}}, tensors());
@@ -168,43 +180,42 @@ TEST(Gguf, TypesThatAreNotConvertedAreNamed) {
 }
 
 TEST(Gguf, ADamagedFileIsRefusedWithASentence) {
-  EXPECT_EQ(error_of_file(""), "f: the file ends at byte 0, and \"GGUF\" at byte 0 is to have 4 bytes");
-  EXPECT_EQ(error_of_file("GGML...."), "f: it does not begin with \"GGUF\", expected a GGUF file");
-  EXPECT_EQ(error_of_file(head(0, 0, 1).text()),
-            "f: it is a GGUF file of version 1, expected 2 or 3: convert it anew with today's llama.cpp");
-  EXPECT_EQ(error_of_file(head(0, 0, 4).text()), "f: it is a GGUF file of version 4, expected 2 or 3");
-  EXPECT_EQ(error_of_file(head(0, 0, 0x0300'0000).text()),
+  EXPECT_EQ(gguf_error(""), "f: the file ends at byte 0, and \"GGUF\" at byte 0 is to have 4 bytes");
+  EXPECT_EQ(gguf_error("GGML...."), "f: it does not begin with \"GGUF\", expected a GGUF file");
+  EXPECT_EQ(gguf_error(head(0, 0, 1).text()), "f: it is a GGUF file of version 1, expected 2 or 3: convert it anew with today's llama.cpp");
+  EXPECT_EQ(gguf_error(head(0, 0, 4).text()), "f: it is a GGUF file of version 4, expected 2 or 3");
+  EXPECT_EQ(gguf_error(head(0, 0, 0x0300'0000).text()),
             "f: it is a big-endian GGUF file, expected a little-endian one: convert it where it was made");
-  EXPECT_EQ(error_of_file(head(kLarge, 7).text()),
-            "f: it says that it has 18446744073709551615 tensors and 7 values, expected at most 1048576 and 65536");
-  EXPECT_EQ(error_of_file(head(0, 65537).text()), "f: it says that it has 0 tensors and 65537 values, expected at most 1048576 and 65536");
-  EXPECT_EQ(error_of_file(head(0, 1).number(kLarge).text()),
+  EXPECT_EQ(gguf_error(head(kLarge, 7).text()),
+            "f: it says that it has 18446744073709551615 tensors and 7 values, expected at most 1048576 and 262144");
+  EXPECT_EQ(gguf_error(head(0, 262145).text()), "f: it says that it has 0 tensors and 262145 values, expected at most 1048576 and 262144");
+  EXPECT_EQ(gguf_error(head(0, 1).number(kLarge).text()),
             "f: the file ends at byte 32, and the key of a value at byte 32 is to have 18446744073709551615 bytes");
 }
 
 TEST(Gguf, AValueThatIsNoneIsRefused) {
   const auto value = [](std::uint32_t type) { return head(0, 1).string("k").number(type); };
-  EXPECT_EQ(error_of_file(value(13).text()), "f: value \"k\" has type 13, which this program does not know, expected 0 to 12");
-  EXPECT_EQ(error_of_file(value(7).number(std::uint8_t{2}).text()), "f: value \"k\" is a bool of 2, expected 0 or 1");
-  EXPECT_EQ(error_of_file(value(10).number(std::uint32_t{2}).text()),
+  EXPECT_EQ(gguf_error(value(13).text()), "f: value \"k\" has type 13, which this program does not know, expected 0 to 12");
+  EXPECT_EQ(gguf_error(value(7).number(std::uint8_t{2}).text()), "f: value \"k\" is a bool of 2, expected 0 or 1");
+  EXPECT_EQ(gguf_error(value(10).number(std::uint32_t{2}).text()),
             "f: the file ends at byte 41, and a value at byte 37 is to have 8 bytes");
-  EXPECT_EQ(error_of_file(value(9).number(std::uint32_t{9}).number(std::uint64_t{1}).text()),
+  EXPECT_EQ(gguf_error(value(9).number(std::uint32_t{9}).number(std::uint64_t{1}).text()),
             "f: value \"k\" is an array of arrays, expected numbers or strings");
-  EXPECT_EQ(error_of_file(value(9).number(std::uint32_t{13}).number(std::uint64_t{1}).text()),
+  EXPECT_EQ(gguf_error(value(9).number(std::uint32_t{13}).number(std::uint64_t{1}).text()),
             "f: value \"k\" has type 13, which this program does not know, expected 0 to 12");
-  EXPECT_EQ(error_of_file(value(9).number(std::uint32_t{10}).number(kLarge / 8 + 2).zeros(16).text()),
+  EXPECT_EQ(gguf_error(value(9).number(std::uint32_t{10}).number(kLarge / 8 + 2).zeros(16).text()),
             "f: value \"k\" is an array of 2305843009213693953 elements at byte 49, and the file has 16 bytes left");
-  EXPECT_EQ(error_of_file(value(9).number(std::uint32_t{8}).number(std::uint64_t{2}).string("x").number(kLarge).text()),
+  EXPECT_EQ(gguf_error(value(9).number(std::uint32_t{8}).number(std::uint64_t{2}).string("x").number(kLarge).text()),
             "f: the file ends at byte 66, and a string of an array at byte 66 is to have 18446744073709551615 bytes");
-  EXPECT_EQ(error_of_file(value(9).number(std::uint32_t{7}).number(std::uint64_t{2}).raw("\x01\x02").text()),
+  EXPECT_EQ(gguf_error(value(9).number(std::uint32_t{7}).number(std::uint64_t{2}).raw("\x01\x02").text()),
             "f: value \"k\" has a bool that is neither 0 nor 1");
-  EXPECT_EQ(error_of_file(head(0, 2).string("k").number(0).raw("x").string("k").number(0).raw("x").text()),
+  EXPECT_EQ(gguf_error(head(0, 2).string("k").number(0).raw("x").string("k").number(0).raw("x").text()),
             "f: it has two values named \"k\"");
   for (const std::uint32_t alignment : {0U, 3U, 48U}) {
-    EXPECT_EQ(error_of_file(head(0, 1).string("general.alignment").number(std::uint32_t{4}).number(alignment).text()),
+    EXPECT_EQ(gguf_error(head(0, 1).string("general.alignment").number(std::uint32_t{4}).number(alignment).text()),
               concat("f: general.alignment is ", alignment, ", expected a power of two, as u32"));
   }
-  EXPECT_EQ(error_of_file(head(0, 1).string("general.alignment").number(std::uint32_t{8}).string("32").text()),
+  EXPECT_EQ(gguf_error(head(0, 1).string("general.alignment").number(std::uint32_t{8}).string("32").text()),
             "f: general.alignment is \"32\", expected a power of two, as u32");
 }
 
@@ -212,7 +223,7 @@ TEST(Gguf, ATensorThatDoesNotLieInTheFileIsRefused) {
   const auto error = [](const std::vector<std::uint64_t>& dimensions, std::uint32_t type, std::uint64_t offset, std::size_t data_bytes) {
     Bytes bytes = head(1, 0);
     describe(bytes, "a", dimensions, type, offset);
-    return error_of_file(padded(bytes, data_bytes));
+    return gguf_error(padded(bytes, data_bytes));
   };
   EXPECT_EQ(error({1, 1, 1, 1, 1}, 0, 0, 4), "f: tensor \"a\" has 5 dimensions, expected at most 4");
   EXPECT_EQ(error({kLarge}, 0, 0, 4), "f: tensor \"a\" has a dimension of 18446744073709551615");
@@ -230,18 +241,18 @@ TEST(Gguf, ATensorThatDoesNotLieInTheFileIsRefused) {
   Bytes bytes = head(2, 0);
   describe(bytes, "a", {1}, 0, 0);
   describe(bytes, "b", {1}, 0, 4);
-  EXPECT_EQ(error_of_file(padded(bytes, 64)), "f: tensor \"b\" lies at byte 4 of the data, expected it at 32, after the one before it");
+  EXPECT_EQ(gguf_error(padded(bytes, 64)), "f: tensor \"b\" lies at byte 4 of the data, expected it at 32, after the one before it");
   bytes = head(2, 0);
   describe(bytes, "a", {1}, 0, 0);
   describe(bytes, "a", {1}, 0, 32);
-  EXPECT_EQ(error_of_file(padded(bytes, 64)), "f: it has two tensors named \"a\"");
+  EXPECT_EQ(gguf_error(padded(bytes, 64)), "f: it has two tensors named \"a\"");
 }
 
 TEST(Gguf, EveryCutOfAFileIsRefused) {
   const std::string whole = contents(fixture("v3.gguf"));
   const std::size_t last_tensor = whole.size() - 32;  // of 12 bytes; the rest of it is padding
   for (std::size_t size = 0; size < last_tensor + 12; ++size) {
-    EXPECT_NE(error_of_file(whole.substr(0, size)), "") << size;
+    EXPECT_NE(gguf_error(whole.substr(0, size)), "") << size;
   }
 }
 

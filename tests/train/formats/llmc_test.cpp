@@ -12,7 +12,7 @@ using namespace formats_test;
 
 constexpr LlmcHeader kHeader{.max_seq_len = 2, .vocab_size = 3, .layers = 2, .heads = 1, .channels = 2, .padded_vocab_size = 4};
 
-std::vector<NewTensor> tensors(WeightType type) {
+std::vector<NewTensor> llmc_made(WeightType type) {
   std::vector<NewTensor> made_tensors;
   for (const LlmcTensor& tensor : llmc_tensors(kHeader)) {
     made_tensors.push_back(made(tensor.name, type, tensor.shape));
@@ -40,9 +40,9 @@ TEST(Llmc, FilesOfBothTypesAreRead) {
 
 TEST(Llmc, WhatIsWrittenIsByteForByteThatOfAnotherProgram) {
   const TemporaryFolder folder;
-  write_llmc(folder.path("a"), kHeader, tensors(WeightType::f32));
+  write_llmc(folder.path("a"), kHeader, llmc_made(WeightType::f32));
   EXPECT_EQ(contents(folder.path("a")), contents(fixture("f32.llmc.bin")));
-  write_llmc(folder.path("a"), kHeader, tensors(WeightType::bf16));
+  write_llmc(folder.path("a"), kHeader, llmc_made(WeightType::bf16));
   EXPECT_EQ(contents(folder.path("a")), contents(fixture("bf16.llmc.bin")));
 }
 
@@ -77,18 +77,18 @@ TEST(Llmc, WhatCannotBeWrittenIsRefused) {
   const auto error = [&](const std::vector<NewTensor>& written, LlmcHeader header = kHeader) {
     return input_error_of([&] { write_llmc(folder.path("x"), header, written); }).substr(folder.path().size() + 1);
   };
-  auto others = tensors(WeightType::f32);
+  auto others = llmc_made(WeightType::f32);
   std::swap(others[0], others[1]);
   EXPECT_EQ(error(others), "x: tensor 1 is \"wpe\" (f32 [2, 2]), expected \"wte\" (f32 [4, 2])");
-  others = tensors(WeightType::f32);
+  others = llmc_made(WeightType::f32);
   others[2].type = WeightType::bf16;
   EXPECT_EQ(error(others), "x: tensor 3 is \"ln1w\" (bf16 [2, 2]), expected \"ln1w\" (f32 [2, 2])");
   others.pop_back();
   EXPECT_EQ(error(others), "x: 15 tensors were to be written, expected 16");
-  EXPECT_EQ(error(tensors(WeightType::f16)), "x: llm.c has no type f16, expected f32 or bf16");
+  EXPECT_EQ(error(llmc_made(WeightType::f16)), "x: llm.c has no type f16, expected f32 or bf16");
   LlmcHeader header = kHeader;
   header.heads = 0;
-  EXPECT_EQ(error(tensors(WeightType::f32), header), "x: the header says heads = 0, expected 1 to 2147483647");
+  EXPECT_EQ(error(llmc_made(WeightType::f32), header), "x: the header says heads = 0, expected 1 to 2147483647");
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 

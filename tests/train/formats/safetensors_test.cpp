@@ -14,10 +14,10 @@ using namespace formats_test;
 
 std::string safetensors(std::string_view header, std::size_t data_bytes) { return Bytes().string(header).zeros(data_bytes).text(); }
 
-std::string error_of_file(const std::string& file) {
+std::string safetensors_error(const std::string& file) {
   return input_error_of([&] { parse_safetensors(bytes_of_text(file), "f"); });
 }
-std::string error_of_header(std::string_view header, std::size_t data_bytes) { return error_of_file(safetensors(header, data_bytes)); }
+std::string error_of_header(std::string_view header, std::size_t data_bytes) { return safetensors_error(safetensors(header, data_bytes)); }
 
 TEST(Safetensors, AFileOfAnotherProgramIsRead) {
   const WeightFile file = open_safetensors(fixture("read.safetensors"));
@@ -64,10 +64,10 @@ TEST(Safetensors, AnotherOrderInTheHeaderIsRead) {
 }
 
 TEST(Safetensors, ADamagedFileIsRefusedWithASentence) {
-  EXPECT_EQ(error_of_file("1234567"), "f: it has 7 bytes, expected a safetensors file");
-  EXPECT_EQ(error_of_file(Bytes().number(std::uint64_t{100'000'001}).raw("{}").text()),
+  EXPECT_EQ(safetensors_error("1234567"), "f: it has 7 bytes, expected a safetensors file");
+  EXPECT_EQ(safetensors_error(Bytes().number(std::uint64_t{100'000'001}).raw("{}").text()),
             "f: its first 8 bytes give a header of 100000001 bytes that begins with '{', and 2 bytes follow, expected a safetensors file");
-  EXPECT_EQ(error_of_file(Bytes().number(std::uint64_t{3}).raw("{}").text()),
+  EXPECT_EQ(safetensors_error(Bytes().number(std::uint64_t{3}).raw("{}").text()),
             "f: its first 8 bytes give a header of 3 bytes that begins with '{', and 2 bytes follow, expected a safetensors file");
   EXPECT_EQ(error_of_header(" {}", 0),
             "f: its first 8 bytes give a header of 3 bytes that begins with '{', and 3 bytes follow, expected a safetensors file");
@@ -103,6 +103,14 @@ TEST(Safetensors, AHeaderThatSaysAnythingElseIsRefused) {
   }
 }
 
+TEST(Safetensors, MoreThanAnyModelHasIsRefused) {
+  std::string header = R"({"__metadata__":{"a":"")";
+  for (std::size_t i = 1; i <= WeightFile::kMostValues; ++i) {
+    header += R"(,"":"")";
+  }
+  EXPECT_EQ(safetensors_error(Bytes().string(header + "}}").text()), "f: the header has more than 262144 texts in __metadata__");
+}
+
 TEST(Safetensors, TensorsThatDoNotFillTheFileAreRefused) {
   const auto of = [](const std::string& dtype, const std::string& shape, const std::string& offsets) {
     return concat(R"({"a":{"dtype":")", dtype, R"(","shape":)", shape, R"(,"data_offsets":)", offsets, "}}");
@@ -132,7 +140,7 @@ TEST(Safetensors, TensorsThatDoNotFillTheFileAreRefused) {
 TEST(Safetensors, EveryCutOfAFileIsRefused) {
   const std::string whole = contents(fixture("read.safetensors"));
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    EXPECT_NE(error_of_file(whole.substr(0, size)), "") << size;
+    EXPECT_NE(safetensors_error(whole.substr(0, size)), "") << size;
   }
 }
 

@@ -12,13 +12,13 @@ namespace {
 using namespace formats_test;
 using namespace std::string_literals;
 
-std::string error_of_file(const std::string& file) {
+std::string torch_error(const std::string& file) {
   return input_error_of([&] { parse_torch(bytes_of_text(file), "f"); });
 }
 
 /// What reading says of an archive with this pickle, whose storage 0 has 16 bytes.
 std::string error_of_pickle(const std::string& pickle, const std::string& storage = std::string(16, '\0')) {
-  return error_of_file(stored_zip({{"a/data.pkl", pickle}, {"a/data/0", storage}}));
+  return torch_error(stored_zip({{"a/data.pkl", pickle}, {"a/data/0", storage}}));
 }
 
 std::string text(std::string_view characters) {
@@ -97,10 +97,10 @@ TEST(Torch, TypesAndViewsAreRead) {
 
 TEST(Torch, CodeIsNotRunAndIsNamed) {
   EXPECT_EQ(
-      error_of_file(contents(fixture("evil.pt"))),
+      torch_error(contents(fixture("evil.pt"))),
       "f: the pickle, at its byte 13, asks for \"posix.system\", which a dict of tensors and plain values does not need; nothing was run: "
       "save model.state_dict() and plain values");
-  EXPECT_NE(error_of_file(contents(fixture("module.pt"))).find("asks for \"__main__.Tiny\""), std::string::npos);
+  EXPECT_NE(torch_error(contents(fixture("module.pt"))).find("asks for \"__main__.Tiny\""), std::string::npos);
   EXPECT_NE(error_of_pickle("\x80\x04\x8C\x08"s
                             "builtins\x8C\x04"s
                             "eval\x93.")
@@ -117,11 +117,11 @@ TEST(Torch, CodeIsNotRunAndIsNamed) {
 }
 
 TEST(Torch, OlderFormsAreRefusedByTheirNames) {
-  EXPECT_EQ(error_of_file(contents(fixture("before-1.6.pt"))),
+  EXPECT_EQ(torch_error(contents(fixture("before-1.6.pt"))),
             "f: it is in the form in which torch.save wrote before PyTorch 1.6: load it with PyTorch and save it again");
-  EXPECT_EQ(error_of_file(std::string(257, '\0') + "ustar"),
+  EXPECT_EQ(torch_error(std::string(257, '\0') + "ustar"),
             "f: it is in the form in which torch.save wrote before PyTorch 0.1.10: load it with PyTorch and save it again");
-  EXPECT_EQ(error_of_file("hello"), "f: it is no zip archive, expected a file of torch.save");
+  EXPECT_EQ(torch_error("hello"), "f: it is no zip archive, expected a file of torch.save");
 }
 
 TEST(Torch, AnInstructionThatIsNotNeededIsNamed) {
@@ -228,6 +228,19 @@ TEST(Torch, ADictThatHoldsItselfOrTooMuchEndsInASentence) {
   EXPECT_EQ(error_of_pickle(dict(text("k") + "N" + text("k") + "N")), "f: it has two values named \"k\"");
 }
 
+TEST(Torch, MoreThanAnyModelHasIsRefused) {
+  // A list of 600 lists, each the same one of 600 values.
+  std::string inner = "](";
+  std::string outer = "](";
+  for (int i = 0; i < 600; ++i) {
+    inner += 'N';
+    outer += std::string("h\x01", 2);
+  }
+  const std::string pickle = dict(text("a") + inner + "eq\x01" + text("b") + outer + "e");
+  const std::string message = error_of_pickle(pickle + std::string(20000, '.'));  // what follows lets it name more
+  EXPECT_EQ(message, "f: it has more than 1048576 tensors or 262144 values");
+}
+
 TEST(Zip, ArchivesOf32And64BitsAreRead) {
   const std::string pickle = dict(text("k") + integer(5));
   for (const bool zip64 : {false, true}) {
@@ -246,7 +259,7 @@ TEST(Zip, AnArchiveThatIsDamagedIsRefused) {
   const auto changed = [&](std::size_t at, std::string_view bytes) {
     std::string file = whole;
     file.replace(at, bytes.size(), bytes);
-    return error_of_file(file);
+    return torch_error(file);
   };
   EXPECT_EQ(changed(whole.size() - 22, "XX"), "f: it has no zip directory at its end: it is cut off");
   EXPECT_EQ(changed(whole.size() - 10, "\xFF\xFF\xFF\x7F"), concat("f: its zip directory is said to lie at byte ", directory,
@@ -266,17 +279,17 @@ TEST(Zip, AnArchiveThatIsDamagedIsRefused) {
             concat("f: the zip entry \"a/data.pkl\" is said to lie at byte 2147483647 of ", whole.size()));
   EXPECT_EQ(changed(directory + 42, "\x01"), "f: the zip entry \"a/data.pkl\" has no header at byte 1");
   EXPECT_EQ(changed(30, "X"), "f: the zip entry \"a/data.pkl\" is called \"X/data.pkl\" at byte 0");
-  EXPECT_EQ(error_of_file(stored_zip({{"a/x", ""}})), "f: its zip archive has no data.pkl in a folder, expected a file of torch.save");
-  EXPECT_EQ(error_of_file(stored_zip({{"a/data.pkl", pickle}, {"a/byteorder", "big"}})),
+  EXPECT_EQ(torch_error(stored_zip({{"a/x", ""}})), "f: its zip archive has no data.pkl in a folder, expected a file of torch.save");
+  EXPECT_EQ(torch_error(stored_zip({{"a/data.pkl", pickle}, {"a/byteorder", "big"}})),
             "f: it was written on a big-endian machine, expected a little-endian one");
-  EXPECT_EQ(error_of_file(stored_zip({{"a/data.pkl", pickle}, {"a/data.pkl", pickle}})),
+  EXPECT_EQ(torch_error(stored_zip({{"a/data.pkl", pickle}, {"a/data.pkl", pickle}})),
             "f: its zip archive has two files named \"a/data.pkl\"");
 }
 
 TEST(Torch, EveryCutOfAFileIsRefused) {
   const std::string whole = contents(fixture("types.pt"));
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    EXPECT_NE(error_of_file(whole.substr(0, size)), "") << size;
+    EXPECT_NE(torch_error(whole.substr(0, size)), "") << size;
   }
 }
 
