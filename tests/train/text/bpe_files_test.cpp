@@ -174,91 +174,6 @@ TEST(BpeFiles, ComeBack) {
   }
 }
 
-/// small().to_json() with one thing changed.
-std::string changed(const std::function<void(json&)>& change) {
-  json file = json::parse(small().to_json());
-  change(file);
-  return file.dump();
-}
-
-TEST(HuggingFaceJson, MergesMayBePairsAndTheTypeOfTheModelMayBeAbsent) {
-  const std::string pairs = changed([](json& file) {
-    for (json& merge : file["model"]["merges"]) {
-      const auto line = merge.get<std::string>();
-      merge = json::array({line.substr(0, line.find(' ')), line.substr(line.find(' ') + 1)});
-    }
-    file["model"].erase("type");
-    file["model"].erase("ignore_merges");
-    file["pre_tokenizer"].erase("use_regex");
-  });
-  EXPECT_EQ(tokenizer_from_json(pairs)->to_json(), small().to_json());
-}
-
-TEST(HuggingFaceJson, RefusesWhatWouldGiveOtherTokens) {
-  struct Case {
-    std::function<void(json&)> change;
-    const char* words;
-  };
-  const Case cases[] = {
-      {[](json& f) {
-         f["normalizer"] = {{"type", "NFC"}};
-       },
-       "normalizer NFC"},
-      {[](json& f) {
-         f["pre_tokenizer"] = {{"type", "Whitespace"}};
-       },
-       "pre_tokenizer Whitespace, expected ByteLevel"},
-      {[](json& f) { f["pre_tokenizer"] = nullptr; }, "pre_tokenizer null"},
-      {[](json& f) { f.erase("pre_tokenizer"); }, "pre_tokenizer absent"},
-      {[](json& f) { f["pre_tokenizer"]["add_prefix_space"] = true; }, "puts a space before the text"},
-      {[](json& f) { f["pre_tokenizer"]["use_regex"] = false; }, "does not split it"},
-      {[](json& f) { f["model"]["type"] = "Unigram"; }, "its model is Unigram, expected BPE"},
-      {[](json& f) { f["model"]["byte_fallback"] = true; }, "byte_fallback true"},
-      {[](json& f) { f["model"]["dropout"] = 0.1; }, "dropout 0.1"},
-      {[](json& f) { f["model"]["end_of_word_suffix"] = "</w>"; }, "end_of_word_suffix \"</w>\""},
-  };
-  for (const Case& c : cases) {
-    const std::string error = input_error_of([&] { tokenizer_from_json(changed(c.change)); });
-    EXPECT_NE(error.find(c.words), std::string::npos) << c.words << "\n  answered: " << error;
-    EXPECT_NE(error.find("only byte-level BPE with GPT-2's rules is supported"), std::string::npos) << error;
-  }
-}
-
-TEST(HuggingFaceJson, RefusesDamage) {
-  struct Case {
-    std::function<void(json&)> change;
-    const char* words;
-  };
-  const Case cases[] = {
-      {[](json& f) { f.erase("model"); }, "no field \"kind\""},
-      {[](json& f) { f["model"] = 3; }, "no field \"model\""},
-      {[](json& f) { f["model"].erase("vocab"); }, "vocabulary is not a JSON object"},
-      {[](json& f) { f["model"]["vocab"] = json::array(); }, "vocabulary is not a JSON object"},
-      {[](json& f) { f["model"]["vocab"]["a"] = 4000000000; }, "the token \"a\" has the id 4000000000, expected one of 0 to "},
-      {[](json& f) { f["model"]["vocab"]["a"] = -1; }, "has the id -1"},
-      {[](json& f) { f["model"]["vocab"]["a"] = 0.5; }, "has the id 0.5"},
-      {[](json& f) { f["model"]["vocab"]["b"] = f["model"]["vocab"]["a"]; }, "two tokens have the id"},
-      {[](json& f) { f["model"]["vocab"].erase("q"); }, "is the single byte 113"},
-      {[](json& f) { f["model"]["vocab"]["\u4E00"] = f["model"]["vocab"].size(); }, "not written in the characters of byte-level BPE"},
-      {[](json& f) { f["model"].erase("merges"); }, "merges are not a JSON array"},
-      {[](json& f) { f["model"]["merges"][0] = 7; }, "merge 0 is 7, expected"},
-      {[](json& f) { f["model"]["merges"][1] = "a"; }, "merge 1 is \"a\", expected two tokens with a space between"},
-      {[](json& f) { f["model"]["merges"][1] = "a qqq"; }, "merge 1 has the token \"qqq\", which is not in the vocabulary"},
-      {[](json& f) { f["model"]["merges"].push_back("z z"); }, "gives \"zz\", which is not a token"},
-      {[](json& f) { f["added_tokens"][0]["id"] = "x"; }, "an added token is "},
-      {[](json& f) { f["added_tokens"][0]["id"] = 100000; }, "first \"<|endoftext|>\" (263)"},
-      {[](json& f) {
-         f["added_tokens"].push_back({{"id", 5000}, {"content", "<x>"}});
-       },
-       "<x> has id 5000, but there is no token 264"},
-  };
-  for (const Case& c : cases) {
-    const std::string error = input_error_of([&] { tokenizer_from_json(changed(c.change)); });
-    EXPECT_NE(error.find(c.words), std::string::npos) << c.words << "\n  answered: " << error;
-  }
-  EXPECT_NE(input_error_of([] { tokenizer_from_json("{\"model\":"); }).find("not valid JSON"), std::string::npos);
-}
-
 TEST(Gpt2Files, RefusesDamage) {
   const Gpt2Files good = gpt2_files(small().vocabulary());
   const auto error_with = [&](const std::string& vocab_bpe, const std::string& encoder_json) {
@@ -274,6 +189,16 @@ TEST(Gpt2Files, RefusesDamage) {
     windows.append(1, c);
   }
   EXPECT_EQ(BpeTokenizer(from_gpt2_files({.vocab_bpe = windows, .encoder_json = good.encoder_json})).to_json(), small().to_json());
+}
+
+TEST(Gpt2Files, AreForGpt2sRulesOnly) {
+  const std::string_view text = "the cat and the hat";
+  for (const Splitter splitter : {Splitter::smollm, Splitter::llama3, Splitter::qwen2}) {
+    const auto made = make_tokenizer({.kind = "bpe", .vocab_size = 260, .splitter = splitter}, std::span(&text, 1));
+    const BpeVocabulary& vocabulary = dynamic_cast<BpeTokenizer&>(*made).vocabulary();
+    EXPECT_FALSE(has_gpt2_rules(vocabulary));
+    EXPECT_NE(input_error_of([&] { gpt2_files(vocabulary); }).find("GPT-2's files cannot say"), std::string::npos);
+  }
 }
 
 TEST(Gpt2Files, RefusesMergesThatWereCutOff) {

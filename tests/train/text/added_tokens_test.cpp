@@ -1,0 +1,78 @@
+#include "train/text/added_tokens.h"
+
+#include <gtest/gtest.h>
+
+#include "autograd/base/error.h"
+#include "tests/support/throws.h"
+
+namespace dikkat {
+namespace {
+
+/// "[7]" for a token, the text itself for what stands between, "|" between two parts of text.
+std::string split(const AddedTokens& tokens, std::string_view text, bool with_special = true, bool nfc = false) {
+  std::string out;
+  AddedTokenFinder(tokens, nfc)
+      .split(
+          text, with_special, [&](std::string_view part) { out.append(out.empty() ? "" : "|").append(part); },
+          [&](Token token) { out += concat(out.empty() ? "" : "|", '[', token, ']'); });
+  return out;
+}
+
+TEST(AddedTokens, AreFoundWhereTheyAreAskedFor) {
+  const AddedTokens tokens = {{7, {.name = "<|end|>"}}, {8, {.name = "<tool>", .special = false}}};
+  EXPECT_EQ(split(tokens, "a <|end|><tool> b"), "a |[7]|[8]| b");
+  EXPECT_EQ(split(tokens, "a <|end|><tool> b", false), "a <|end|>|[8]| b");
+  EXPECT_EQ(split(tokens, "<|end"), "<|end");
+  EXPECT_EQ(split(tokens, ""), "");
+  EXPECT_EQ(split({}, "text"), "text");
+}
+
+TEST(AddedTokens, OfSeveralAtOnePlaceTheLongestIsFound) {
+  const AddedTokens tokens = {{1, {.name = "<a"}}, {2, {.name = "<ab>"}}, {3, {.name = "b>c"}}, {4, {.name = "<"}}};
+  EXPECT_EQ(split(tokens, "<ab>c <abc <x"), "[2]|c |[1]|bc |[4]|x") << "the first from the left hides b>c";
+  EXPECT_EQ(split({{1, {.name = "<ab>"}}, {2, {.name = "b>c", .special = false}}}, "<ab>c b>c", false), "<ab>c |[2]")
+      << "so does one that is not asked for, as in Hugging Face's library";
+}
+
+TEST(AddedTokens, HaveFlags) {
+  EXPECT_EQ(split({{1, {.name = "<m>", .lstrip = true}}}, "a \u3000<m> b <m><m>"), "a|[1]| b|[1]|[1]");
+  EXPECT_EQ(split({{1, {.name = "<m>", .rstrip = true}}}, "a <m> \n b"), "a |[1]|b");
+  EXPECT_EQ(split({{1, {.name = "cat", .single_word = true}}}, "cat cats bobcat cat-cat \u00E9cat cat\u0301 cat"),
+            "[1]| cats bobcat |[1]|-|[1]| \u00E9cat cat\u0301 |[1]");
+}
+
+TEST(AddedTokens, AreFoundInTheTextAsItIsOrInItsNormalForm) {
+  const AddedTokens raw = {{1, {.name = "e\u0301"}}};
+  const AddedTokens normalized = {{1, {.name = "e\u0301", .normalized = true}}};
+  EXPECT_EQ(split(raw, "\u00E9 e\u0301 e\u0301\u0323", true, true), "\u00E9 |[1]| |[1]|\u0323");
+  EXPECT_EQ(split(normalized, "\u00E9 e\u0301 o\u0308", true, true), "[1]| |[1]| \u00F6");
+  EXPECT_EQ(split(normalized, "\u00E9 e\u0301", true, false), "\u00E9 |[1]");
+  EXPECT_EQ(split({{1, {.name = "ab", .normalized = true}}, {2, {.name = "bc"}}}, "abc ab"), "a|[2]| |[1]")
+      << "those of the text as it is come first";
+}
+
+TEST(AddedTokens, SayWhetherTextsCanBeEncodedInParts) {
+  const auto finder = [](AddedToken token) { return AddedTokenFinder({{1, std::move(token)}}, false); };
+  EXPECT_FALSE(finder({.name = "<s>"}).finds_always());
+  EXPECT_TRUE(finder({.name = "<s> ", .lstrip = true}).is_local()) << "special tokens are not found in a corpus";
+  EXPECT_TRUE(finder({.name = "<t>", .special = false}).finds_always());
+  EXPECT_TRUE(finder({.name = "<t>", .special = false}).is_local());
+  EXPECT_FALSE(finder({.name = "<t>", .special = false, .lstrip = true}).is_local());
+  EXPECT_FALSE(finder({.name = "<t>", .special = false, .rstrip = true}).is_local());
+  EXPECT_FALSE(finder({.name = "<t>", .special = false, .single_word = true}).is_local());
+  EXPECT_FALSE(finder({.name = "a b", .special = false}).is_local());
+  EXPECT_FALSE(finder({.name = "a\u3000b", .special = false}).is_local());
+}
+
+TEST(AddedTokens, RefusesNamesThatCannotBeFound) {
+  const auto error = [](const AddedTokens& tokens) { return input_error_of([&] { AddedTokenFinder(tokens, true); }); };
+  EXPECT_EQ(error({{5, {.name = ""}}}), "tokenizer: the added token 5 has a name of 0 bytes, expected 1 to 1024 bytes of UTF-8");
+  EXPECT_NE(error({{5, {.name = std::string(2000, 'x')}}}).find("a name of 2000 bytes"), std::string::npos);
+  EXPECT_NE(error({{5, {.name = "\xFF"}}}).find("expected 1 to 1024 bytes of UTF-8"), std::string::npos);
+  EXPECT_EQ(error({{5, {.name = "<x>"}}, {6, {.name = "<x>"}}}), "tokenizer: two added tokens are called <x>");
+  EXPECT_EQ(error({{5, {.name = "\u00E9", .normalized = true}}, {6, {.name = "e\u0301", .normalized = true}}}),
+            "tokenizer: two added tokens are called \u00E9 once they are normalized");
+}
+
+}  // namespace
+}  // namespace dikkat
