@@ -30,6 +30,15 @@ ctest --preset asan -j "$(nproc)"
 say "torture: faults of all kinds on the built program"
 scripts/torture.sh
 
+say "clients: programs of others run what is exported"
+clients=0
+scripts/clients.sh || clients=$?
+[ "$clients" -eq 0 ] || [ "$clients" -eq 77 ] || exit "$clients"
+if [ "$clients" -eq 77 ] && [ -n "${DIKKAT_REQUIRE_CLIENTS:-}" ]; then
+  echo "test.sh: the clients were skipped, expected them on this machine" >&2
+  exit 1
+fi
+
 # A test that was skipped has not looked at anything, so the last words are about those.
 skipped=$(awk '
   /: Skipped$/ { getline reason }

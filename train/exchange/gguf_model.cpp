@@ -42,27 +42,43 @@ void set(Config& config, const WeightFile& file, const KeyName& name, const std:
   key->set(config, converted);
 }
 
-/// Llama 3.1's divisors of the frequencies (f_d / scaled f_d) come as a tensor. Its parameters are recovered, where they are the usual
-/// ones.
+/// The keys of [model] that RoPE's divisors come from. GGUF has the divisors alone, so a file of ours says these too.
+constexpr std::string_view kRopeKeys[] = {"rope_factor", "rope_low_freq_factor", "rope_high_freq_factor", "rope_original_context"};
+constexpr std::string_view kOwnPrefix = "dikkat.";
+
+/// Whether a model has these divisors of RoPE's frequencies.
+bool has_divisors(const TransformerConfig& model, const std::vector<float>& divisors) {
+  const std::vector<double> own = rope_divisors(model);
+  return std::equal(divisors.begin(), divisors.end(), own.begin(), own.end(),
+                    [](float theirs, double ours) { return std::abs(static_cast<double>(theirs) - ours) <= 1e-5 * ours; });
+}
+
+/// Llama 3.1's divisors (f_d / scaled f_d) come as a tensor. What they were made of is in the file, if it is ours, or what is usual.
 void read_rope_divisors(const WeightFile& file, Config& config) {
   const WeightTensor* tensor = file.find("rope_freqs.weight");
   if (tensor == nullptr) {
     return;
   }
-  const index half = config.model.head_size / 2;
+  TransformerConfig& model = config.model;
+  const index half = model.head_size / 2;
   require_input(tensor->elements == half, file.name(), ": rope_freqs.weight is ", shape_text(tensor->shape), ", expected [", half, ']');
   std::vector<float> divisors(static_cast<std::size_t>(half));
   read_f32(*tensor, 0, half, divisors.data());
-  config.model.rope_scaling = RopeScaling::llama3;
-  config.model.rope_factor = static_cast<double>(*std::max_element(divisors.begin(), divisors.end()));
-  for (const index original : {8192, 4096, 2048, 16384, 32768}) {
-    config.model.rope_original_context = original;
-    bool same = config.model.rope_factor >= 1;
-    const auto expected = rope_divisors(config.model);
-    for (std::size_t d = 0; d < divisors.size(); ++d) {
-      same = same && std::abs(static_cast<double>(divisors[d]) - expected[d]) <= 1e-5 * expected[d];
+  model.rope_scaling = RopeScaling::llama3;
+  if (file.value(concat(kOwnPrefix, kRopeKeys[0])) != nullptr) {
+    for (const std::string_view key : kRopeKeys) {
+      set(config, file, {"", key, kRequired}, concat(kOwnPrefix, key));
     }
-    if (same) {
+    if (has_divisors(model, divisors)) {
+      return;
+    }
+  }
+  model.rope_low_freq_factor = 1;
+  model.rope_high_freq_factor = 4;
+  model.rope_factor = static_cast<double>(*std::max_element(divisors.begin(), divisors.end()));
+  for (const index original : {8192, 4096, 2048, 16384, 32768}) {
+    model.rope_original_context = original;
+    if (model.rope_factor >= 1 && has_divisors(model, divisors)) {
       return;
     }
   }
@@ -91,13 +107,13 @@ std::vector<MetaEntry> gguf_metadata(const Family& family, const TransformerConf
                                 {"general.file_type", MetaValue(file_type_of(options.type))},
                                 {"general.quantization_version", MetaValue(std::uint32_t{2})}};
   const auto add = [&](std::string_view key, const MetaValue& value) { values.push_back({concat(family.name, '.', key), value}); };
+  const auto value_of = [&](std::string_view ours) {
+    const schema::Value value = schema::find_key("model", ours)->get(config);
+    const auto* integer = std::get_if<index>(&value);
+    return integer != nullptr ? MetaValue(static_cast<std::uint32_t>(*integer)) : MetaValue(static_cast<float>(std::get<double>(value)));
+  };
   for (const KeyName& key : family.gguf) {
-    const schema::Value value = schema::find_key("model", key.ours)->get(config);
-    if (const auto* integer = std::get_if<index>(&value)) {
-      add(key.theirs, MetaValue(static_cast<std::uint32_t>(*integer)));
-    } else {
-      add(key.theirs, MetaValue(static_cast<float>(std::get<double>(value))));
-    }
+    add(key.theirs, value_of(key.ours));
   }
   if (model.positions == Positions::rope) {
     add("rope.dimension_count", MetaValue(static_cast<std::uint32_t>(*model.head_size)));
@@ -106,6 +122,11 @@ std::vector<MetaEntry> gguf_metadata(const Family& family, const TransformerConf
   if (model.rope_scaling == RopeScaling::linear) {
     add("rope.scaling.type", MetaValue("linear"));
     add("rope.scaling.factor", MetaValue(static_cast<float>(model.rope_factor)));
+  }
+  if (model.positions == Positions::rope && model.rope_scaling == RopeScaling::llama3) {
+    for (const std::string_view key : kRopeKeys) {
+      values.push_back({concat(kOwnPrefix, key), value_of(key)});
+    }
   }
   add_gguf_tokenizer(vocabulary, model.vocab_size, values);
   return values;

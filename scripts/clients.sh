@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Programs of others run what dikkat exports: llama.cpp, Hugging Face's tokenizers and GGUF reader (from npm), PyTorch (Debian's).
+#
+#   scripts/clients.sh [PROGRAM]    by default build/dev/dikkat
+#
+# Needs npm and a way to its packages. Without one it says so and ends with 77: nothing was checked.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+program=$(realpath "${1:-build/dev/dikkat}")
+folder=build/clients
+packages=(node-llama-cpp@3.22.1 @node-llama-cpp/linux-x64@3.22.1 @huggingface/gguf@0.4.6 @huggingface/tokenizers@0.2)
+
+skip() {
+  printf 'SKIPPED: %s. No exported model was run by another program.\n' "$*" >&2
+  exit 77
+}
+
+[ "$(uname -m)" = x86_64 ] || skip "llama.cpp's package is for x86-64"
+command -v npm >/dev/null || skip "npm is not installed (apt-get install npm)"
+mkdir -p "$folder"
+[ -f "$folder/package.json" ] || echo '{"private": true}' > "$folder/package.json"
+node=node
+if [ "$(node -p 'process.versions.node.split(".")[0]')" -lt 20 ]; then  # Debian 12 has 18
+  packages+=(node@20)
+  node=$PWD/$folder/node_modules/.bin/node
+fi
+if [ ! -d "$folder/node_modules/@node-llama-cpp" ]; then
+  # Without the packages for graphics cards, which are large.
+  NODE_LLAMA_CPP_SKIP_DOWNLOAD=true npm install --prefix "$folder" --omit=optional --no-audit --no-fund --loglevel=error "${packages[@]}" >&2 ||
+    skip "npm cannot install its packages"
+fi
+rm -rf "$folder/work"
+mkdir "$folder/work"
+cp tests/clients/*.mjs tests/golden/tokenizer/hf_ids.mjs "$folder/"
+"$node" "$folder/models.mjs" "$program" "$folder/work" "$PWD"

@@ -1,0 +1,29 @@
+// llama.cpp, as npm's node-llama-cpp ships it, reads a GGUF file: ids of texts, and the likeliest token after each step of a text.
+import { getLlama, LlamaLogLevel } from "node-llama-cpp";
+
+const llama = await getLlama({ gpu: false, build: "never", logLevel: LlamaLogLevel.error });
+
+export const build = `${llama.llamaCppRelease.release}`;
+
+/// {ids: of each text, greedy: ids, probabilities: of these} of the model in a file.
+export async function run(file, texts, prompt, steps) {
+  const model = await llama.loadModel({ modelPath: file });
+  const context = await model.createContext({ contextSize: 128, threads: 2, flashAttention: false });
+  const sequence = context.getSequence();
+  const ids = texts.map((text) => [...model.tokenize(text, false)]);
+  const greedy = [], probabilities = [];
+  let tokens = [...model.tokenize(prompt, false)];
+  for (let i = 0; i < steps; ++i) {
+    const want = { generateNext: { probabilities: true, token: true, options: { temperature: 0 } } };
+    const result = await sequence.controlledEvaluate(tokens.map((token, j) => j + 1 === tokens.length ? [token, want] : token));
+    const [best, probability] = [...result.at(-1).next.probabilities].reduce((a, b) => b[1] > a[1] ? b : a);
+    greedy.push(best);
+    probabilities.push(probability);
+    tokens = [best];
+  }
+  await context.dispose();
+  await model.dispose();
+  return { ids, greedy, probabilities };
+}
+
+export const dispose = () => llama.dispose();
