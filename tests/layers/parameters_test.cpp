@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "optim/muon.h"
 #include "tests/layers/tiny_gpt.h"
 
 namespace dikkat {
@@ -150,6 +151,30 @@ TEST(LlamaParameters, SayWhatTheyAre) {
                                                                    : Parts{};
     EXPECT_EQ(entry->row_parts, expected) << entry->path;
   }
+}
+
+// Its matrices with whole units are q, k and v of unequal rows, the projection, gate, up and down.
+TEST(LlamaParameters, AreSplitByMuon) {
+  TinyGpt model(kTinyLlama);
+  const Muon muon(model.store, {});
+  const auto units_of = [&](const char* path) {
+    const ParameterStore::Entry& entry = model.store.entry(path);
+    std::vector<index> rows;
+    index at = entry.offset;
+    for (const Unit& unit : muon.units()) {
+      if (unit.whole && entry.offset <= unit.begin && unit.begin < entry.offset + entry.size()) {
+        EXPECT_EQ(unit.begin, at) << path;
+        at = unit.end;
+        rows.push_back((unit.end - unit.begin) / entry.shape()[1]);
+      }
+    }
+    EXPECT_EQ(at, entry.offset + entry.size()) << path;
+    return rows;
+  };
+  EXPECT_EQ(units_of("h.0.attn.c_attn.weight"), (std::vector<index>{40, 20, 20}));
+  EXPECT_EQ(units_of("h.0.attn.c_proj.weight"), (std::vector<index>{6}));
+  EXPECT_EQ(units_of("h.0.mlp.c_fc.weight"), (std::vector<index>{64, 64}));
+  EXPECT_EQ(units_of("h.0.mlp.c_proj.weight"), (std::vector<index>{6}));
 }
 
 TEST(GptParameters, DecayWhereTheyHaveTwoDimensionsOnly) {
