@@ -1,16 +1,13 @@
 #include <algorithm>
-#include <atomic>
-#include <new>
 #include <numbers>
-#include <thread>
 
-#include "autograd/base/error.h"
 #include "autograd/base/exp.h"
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
 #include "autograd/kernels/attention_tiles.h"
 #include "autograd/kernels/tile_gemm.h"
 #include "autograd/kernels/tile_transpose.h"
+#include "autograd/kernels/turns.h"
 
 namespace dikkat::kernels {
 namespace {
@@ -34,37 +31,6 @@ struct Chunks {
     keys = tiles * kBlock;
     count = std::max<index>(ceil_div(s.keys, keys), 1);
   }
-};
-
-/// The order in which tasks add to what they share: to each block of a head's dq, one chunk of keys after the other; to a chunk's dk and
-/// dv, one head of a group after the other. A task waits until another one, which was begun before it, has come as far as it needs.
-class Turns {
- public:
-  /// Memory for `tasks` tasks; none where nothing is shared.
-  explicit Turns(index tasks) : done_(tasks) {
-    for (index i = 0; i < tasks; ++i) {
-      new (done_ + i) Count;
-    }
-  }
-  /// Returns when a task has done `steps` of its steps; or throws, if that will not happen because a tile of the loop has thrown.
-  void wait(index task, index steps) const {
-    for (int spins = 0; done_[task].steps.load(std::memory_order_acquire) < steps;) {
-      require(!parallel_loop_failed(), "attention: another part of backward failed");
-      if (spins < kSpins) {
-        ++spins;
-      } else {
-        std::this_thread::yield();
-      }
-    }
-  }
-  void tell(index task, index steps) { done_[task].steps.store(steps, std::memory_order_release); }
-
- private:
-  static constexpr int kSpins = 1000;
-  struct alignas(64) Count {  // a cache line each
-    std::atomic<index> steps = 0;
-  };
-  Scratch<Count> done_;
 };
 
 /// A block of queries as backward reads it.
@@ -112,7 +78,7 @@ struct QueryBlock {
   }
 };
 
-/// This thread's memory for backward_group().
+/// This thread's memory for backward_chunk().
 template <class T>
 struct BackwardMemory {
   BackwardMemory(const AttentionShape& s, const Chunks& chunks)
@@ -150,7 +116,8 @@ void weigh_again(const Part& part, T* scores, T* ds, const T* keep, const QueryB
   }
 }
 
-/// What all tasks share. Task (head, chunk) has number chunk * heads + head; its steps are the blocks of queries, and then dk and dv.
+/// What all tasks share. Task (head, chunk) has number chunk * heads + head; its steps are the blocks of queries, and then dk and dv. In
+/// turn, the chunks of a head add to each block of its dq, and the heads of a group to a chunk's dk and dv.
 template <class T>
 struct Shared {
   Chunks chunks;

@@ -63,7 +63,10 @@ struct Relu {
 /// max(x, 0)^2 (So et al., arXiv 2109.08668).
 template <class T>
 struct Relu2 {
-  static Vec<T> value(Vec<T> x, T) { return Relu<T>::value(x, T(0)) * x; }
+  static Vec<T> value(Vec<T> x, T) {
+    const Vec<T> r = Relu<T>::value(x, T(0));
+    return r * r;  // r * x would be NaN for -infinity
+  }
   static Vec<T> slope(Vec<T> x, T) { return T(2) * Relu<T>::value(x, T(0)); }
 };
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -29,30 +30,34 @@ struct Result {
 
 /// Keys and values of all batches, row after row: k | v | gap.
 std::vector<float> keys_and_values(const AttentionShape& s, float range = 2) {
-  return numbers(s.batch * s.keys * (2 * s.heads * s.head_size + kGap), 2, -range, range);
+  return numbers(s.batch * s.keys * (2 * s.heads_of_keys() * s.head_size + kGap), 2, -range, range);
 }
 
+/// rotation: of the queries, (head_size), or empty.
 template <class T, class F>
-Result<T> run(const AttentionShape& s, const std::vector<float>& kv32, F&& forward) {
+Result<T> run(const AttentionShape& s, const std::vector<float>& kv32, const std::vector<float>& rotation32, F&& forward) {
   const index width = s.heads * s.head_size;
-  const index row = 2 * width + kGap;
+  const index key_width = s.heads_of_keys() * s.head_size;
+  const index row = 2 * key_width + kGap;
   const auto q = converted<T>(numbers(s.batch * width, 1, -2, 2));
+  const auto rotation = converted<T>(rotation32);
   const auto kv = converted<T>(kv32);
   Result<T> r{.y = std::vector<T>(q.size(), T(9)), .log2_sum = std::vector<T>(static_cast<std::size_t>(s.batch * s.heads))};
   forward(AttentionForward<T>{.shape = s,
                               .q = {q.data(), width, width},
                               .k = {kv.data(), s.keys * row, row},
-                              .v = {kv.data() + width, s.keys * row, row},
+                              .v = {kv.data() + key_width, s.keys * row, row},
                               .y = {r.y.data(), width, width},
-                              .log2_sum = r.log2_sum.data()});
+                              .log2_sum = r.log2_sum.data(),
+                              .q_rotation = rotation.empty() ? nullptr : rotation.data()});
   return r;
 }
 template <class T>
-Result<T> by_kernel(const AttentionShape& s, const std::vector<float>& kv) {
-  return run<T>(s, kv, [](const AttentionForward<T>& p) { attention_one_query(p); });
+Result<T> by_kernel(const AttentionShape& s, const std::vector<float>& kv, const std::vector<float>& rotation = {}) {
+  return run<T>(s, kv, rotation, [](const AttentionForward<T>& p) { attention_one_query(p); });
 }
-Result<double> by_reference(const AttentionShape& s, const std::vector<float>& kv) {
-  return run<double>(s, kv, [](const AttentionForward<double>& p) { reference::attention_forward(p); });
+Result<double> by_reference(const AttentionShape& s, const std::vector<float>& kv, const std::vector<float>& rotation = {}) {
+  return run<double>(s, kv, rotation, [](const AttentionForward<double>& p) { reference::attention_forward(p); });
 }
 
 AttentionShape one_query(index batch, index heads, index keys, index head_size) {
@@ -101,12 +106,53 @@ TEST(AttentionOfOneQuery, EqualsPlainLoops) {
   }
 }
 
-TEST(AttentionOfOneQuery, GivesTheSameBitsOnAnyNumberOfThreads) {
-  const AttentionShape s = one_query(3, 4, 500, 20);
+// One rotation for the queries of all batches; the keys in a cache are rotated already.
+TEST(AttentionOfOneQuery, WithGroupsAndARotationEqualsPlainLoops) {
+  for (const index head_size : {2, 6, 20, 64}) {
+    for (const index keys : {1, 16, 33, 130}) {
+      for (const auto& [heads, key_heads] : {std::pair<index, index>{1, 1}, {5, 1}, {4, 2}, {9, 3}, {34, 17}}) {
+        AttentionShape s = one_query(3, heads, keys, head_size);
+        s.key_heads = key_heads;
+        const auto kv = keys_and_values(s);
+        for (const bool rotates : {false, true}) {
+          SCOPED_TRACE(::testing::Message() << heads << " heads, " << key_heads << " of " << keys << " keys, of " << head_size << ", "
+                                            << rotates);
+          const auto rotation = rotates ? numbers(head_size, 3) : std::vector<float>{};
+          const auto expected = by_reference(s, kv, rotation);
+          expect_close(by_kernel<double>(s, kv, rotation), expected, 1e-13);
+          expect_close(by_kernel<float>(s, kv, rotation), expected, 5e-6);
+        }
+      }
+    }
+  }
+}
+
+TEST(AttentionOfOneQuery, OfAGroupIsThatOfHeadsWithTheSameKeys) {
+  constexpr index kHeads = 6, kKeyHeads = 2, kSize = 20, kKeys = 77;
+  AttentionShape s = one_query(1, kHeads, kKeys, kSize);
+  const AttentionShape apart = s;
+  s.key_heads = kKeyHeads;
   const auto kv = keys_and_values(s);
+  std::vector<float> copied;
+  for (index at = 0; at < std::ssize(kv); at += 2 * kKeyHeads * kSize + kGap) {
+    for (index head = 0; head < 2 * kKeyHeads; ++head) {
+      for (int copy = 0; copy < kHeads / kKeyHeads; ++copy) {
+        copied.insert(copied.end(), kv.begin() + at + head * kSize, kv.begin() + at + (head + 1) * kSize);
+      }
+    }
+    copied.insert(copied.end(), kGap, 5.0F);
+  }
+  EXPECT_TRUE(same_bits(by_kernel<float>(s, kv).y, by_kernel<float>(apart, copied).y));
+}
+
+TEST(AttentionOfOneQuery, GivesTheSameBitsOnAnyNumberOfThreads) {
+  AttentionShape s = one_query(3, 4, 500, 20);
+  s.key_heads = 2;
+  const auto kv = keys_and_values(s);
+  const auto rotation = numbers(s.head_size, 3);
   const auto on = [&](int threads) {
     const WithThreads with(threads, Work{0});
-    return by_kernel<float>(s, kv);
+    return by_kernel<float>(s, kv, rotation);
   };
   const auto one = on(1);
   for (const int threads : {2, 3, 4}) {
@@ -152,7 +198,7 @@ TEST(AttentionOfOneQuery, WhatItDoesNotSeeDoesNotSpread) {
 TEST(AttentionOfOneQuery, IsWhatAttentionTakesForIt) {
   AttentionShape s = one_query(2, 2, 90, 20);
   const auto kv = keys_and_values(s);
-  const auto found = run<float>(s, kv, [](const AttentionForward<float>& p) { attention_forward(p); });
+  const auto found = run<float>(s, kv, {}, [](const AttentionForward<float>& p) { attention_forward(p); });
   EXPECT_TRUE(same_bits(found.y, by_kernel<float>(s, kv).y));
   EXPECT_TRUE(is_one_query(s));
   s.dropout = 0.1;

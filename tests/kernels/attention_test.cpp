@@ -1,8 +1,12 @@
 #include "autograd/kernels/attention.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -30,24 +34,39 @@ struct Result {
   std::vector<T> dq, dk, dv;
 };
 
+/// Numbers that rotate queries and keys, (queries, D) and (keys, D); empty: none. Any numbers do, not only cosines and sines.
+struct Rotations {
+  std::vector<float> q{}, k{};
+};
+
 /// Forward and backward of tensors (B, T, H D) that lie apart.
 template <class T, class Sum = T, class Forward, class Backward>
 Result<T, Sum> run(const AttentionShape& s, const std::vector<float>& q32, const std::vector<float>& k32, const std::vector<float>& v32,
-                   Forward&& forward, Backward&& backward) {
+                   const Rotations& rotations, Forward&& forward, Backward&& backward) {
   const index width = s.heads * s.head_size;
+  const index key_width = s.heads_of_keys() * s.head_size;
   const auto q = converted<T>(q32);
   const auto k = converted<T>(k32);
   const auto v = converted<T>(v32);
   const auto dy = converted<T>(numbers(s.batch * s.queries * width, 14));
+  const auto q_rotation = converted<Sum>(rotations.q);
+  const auto k_rotation = converted<Sum>(rotations.k);
   Result<T, Sum> r{.y = std::vector<T>(q.size(), T(9)),
                    .log2_sum = std::vector<Sum>(static_cast<std::size_t>(s.batch * s.heads * s.queries)),
                    .dq = std::vector<T>(q.size()),
                    .dk = std::vector<T>(k.size()),
                    .dv = std::vector<T>(v.size())};
   const auto at_q = [&](auto* data) { return Heads<std::remove_pointer_t<decltype(data)>>{data, s.queries * width, width}; };
-  const auto at_k = [&](auto* data) { return Heads<std::remove_pointer_t<decltype(data)>>{data, s.keys * width, width}; };
-  forward(AttentionForward<T, Sum>{
-      .shape = s, .q = at_q(q.data()), .k = at_k(k.data()), .v = at_k(v.data()), .y = at_q(r.y.data()), .log2_sum = r.log2_sum.data()});
+  const auto at_k = [&](auto* data) { return Heads<std::remove_pointer_t<decltype(data)>>{data, s.keys * key_width, key_width}; };
+  const auto angles = [](const std::vector<Sum>& rotation) { return rotation.empty() ? nullptr : rotation.data(); };
+  forward(AttentionForward<T, Sum>{.shape = s,
+                                   .q = at_q(q.data()),
+                                   .k = at_k(k.data()),
+                                   .v = at_k(v.data()),
+                                   .y = at_q(r.y.data()),
+                                   .log2_sum = r.log2_sum.data(),
+                                   .q_rotation = angles(q_rotation),
+                                   .k_rotation = angles(k_rotation)});
   backward(AttentionBackward<T, Sum>{.shape = s,
                                      .q = at_q(q.data()),
                                      .k = at_k(k.data()),
@@ -57,19 +76,22 @@ Result<T, Sum> run(const AttentionShape& s, const std::vector<float>& q32, const
                                      .log2_sum = r.log2_sum.data(),
                                      .dq = {at_q(r.dq.data())},
                                      .dk = {at_k(r.dk.data())},
-                                     .dv = {at_k(r.dv.data())}});
+                                     .dv = {at_k(r.dv.data())},
+                                     .q_rotation = angles(q_rotation),
+                                     .k_rotation = angles(k_rotation)});
   return r;
 }
 template <class T, class Sum = T>
-Result<T, Sum> by_kernel(const AttentionShape& s, const std::vector<float>& q, const std::vector<float>& k, const std::vector<float>& v) {
+Result<T, Sum> by_kernel(const AttentionShape& s, const std::vector<float>& q, const std::vector<float>& k, const std::vector<float>& v,
+                         const Rotations& rotations = {}) {
   return run<T, Sum>(
-      s, q, k, v, [](const AttentionForward<T, Sum>& p) { attention_forward(p); },
+      s, q, k, v, rotations, [](const AttentionForward<T, Sum>& p) { attention_forward(p); },
       [](const AttentionBackward<T, Sum>& p) { attention_backward(p); });
 }
-Result<double> by_reference(const AttentionShape& s, const std::vector<float>& q, const std::vector<float>& k,
-                            const std::vector<float>& v) {
+Result<double> by_reference(const AttentionShape& s, const std::vector<float>& q, const std::vector<float>& k, const std::vector<float>& v,
+                            const Rotations& rotations = {}) {
   return run<double>(
-      s, q, k, v, [](const AttentionForward<double>& p) { reference::attention_forward(p); },
+      s, q, k, v, rotations, [](const AttentionForward<double>& p) { reference::attention_forward(p); },
       [](const AttentionBackward<double>& p) { reference::attention_backward(p); });
 }
 
@@ -77,8 +99,8 @@ struct Inputs {
   std::vector<float> q, k, v;
   explicit Inputs(const AttentionShape& s, float range = 2)
       : q(numbers(s.batch * s.queries * s.heads * s.head_size, 11, -range, range)),
-        k(numbers(s.batch * s.keys * s.heads * s.head_size, 12, -range, range)),
-        v(numbers(s.batch * s.keys * s.heads * s.head_size, 13)) {}
+        k(numbers(s.batch * s.keys * s.heads_of_keys() * s.head_size, 12, -range, range)),
+        v(numbers(s.batch * s.keys * s.heads_of_keys() * s.head_size, 13)) {}
 };
 
 /// Gradients count as 0.1 at least: those of a query that sees one key are zero in truth, and what is left of them are the
@@ -166,6 +188,180 @@ TEST(AttentionKernel, SameBitsOnAnyNumberOfThreads) {
         EXPECT_TRUE(same_bits(found.dv, alone.dv));
       }
     }
+  }
+}
+
+/// The tensors' own rotations, of both, one or none of queries and keys.
+Rotations rotations_of(const AttentionShape& s, bool of_queries, bool of_keys) {
+  return {of_queries ? numbers(s.queries * s.head_size, 15) : std::vector<float>{},
+          of_keys ? numbers(s.keys * s.head_size, 16) : std::vector<float>{}};
+}
+
+// Of the sizes, 300 keys make three chunks of backward, and 130 queries three blocks; one query without rotated keys is the kernel of
+// sampling. An odd half of a head, 3 of 6 or 5 of 10, begins in the middle of a vector.
+TEST(AttentionKernel, WithGroupsAndRotationsEqualsPlainLoops) {
+  int variant = 0;
+  for (const auto& [heads, key_heads] : {std::pair<index, index>{1, 1}, {2, 1}, {3, 1}, {4, 2}, {6, 2}}) {
+    for (const auto& [queries, keys, head_size] :
+         {std::array<index, 3>{1, 1, 2}, {1, 65, 6}, {7, 65, 10}, {64, 64, 16}, {65, 129, 36}, {33, 40, 64}, {130, 300, 6}}) {
+      ++variant;
+      const AttentionShape s{.batch = queries > 100 ? 1 : 2,
+                             .heads = heads,
+                             .queries = queries,
+                             .keys = keys,
+                             .head_size = head_size,
+                             .key_heads = key_heads,
+                             .scale = 1 / std::sqrt(static_cast<double>(head_size)),
+                             .causal = variant % 3 == 1,
+                             .query_offset = keys - queries,
+                             .dropout = variant % 4 == 1 ? 0.25 : 0,
+                             .stream = RandomStream(1, 2, 3)};
+      const Rotations rotations = rotations_of(s, variant % 5 != 0, variant % 5 != 1);
+      SCOPED_TRACE(concat(heads, " heads, ", key_heads, " of keys, ", queries, " by ", keys, " of ", head_size, ", variant ", variant));
+      const Inputs in(s);
+      const auto expected = by_reference(s, in.q, in.k, in.v, rotations);
+      expect_close(by_kernel<double>(s, in.q, in.k, in.v, rotations), expected, 1e-13);
+      expect_close(by_kernel<float>(s, in.q, in.k, in.v, rotations), expected, 5e-6);
+      expect_close(by_kernel<float, double>(s, in.q, in.k, in.v, rotations), expected, 1e-6);
+    }
+  }
+}
+
+/// Columns of head h of `heads` from rows of all of them.
+std::vector<float> head_of(const std::vector<float>& rows, index heads, index size, index h) {
+  std::vector<float> columns;
+  for (auto row = rows.begin() + h * size; row < rows.end(); row += heads * size) {
+    columns.insert(columns.end(), row, row + size);
+    if (rows.end() - row <= heads * size) {
+      break;
+    }
+  }
+  return columns;
+}
+
+// Bit by bit what heads with copies of the keys give, and dk and dv are the sums of theirs in the order of heads. The scale is a power of
+// two, so that it does not matter whether it multiplies the sum or what is added.
+TEST(AttentionKernel, AGroupIsHeadsWithTheSameKeysAndAddsTheirGradientsInOrder) {
+  constexpr index kGroup = 4, kKeyHeads = 2, kHeads = kGroup * kKeyHeads, kSize = 12, kTime = 150;
+  const AttentionShape grouped{.batch = 2,
+                               .heads = kHeads,
+                               .queries = kTime,
+                               .keys = kTime,
+                               .head_size = kSize,
+                               .key_heads = kKeyHeads,
+                               .scale = 0.25,
+                               .causal = true};
+  AttentionShape apart = grouped;
+  apart.key_heads = kHeads;
+  const Inputs in(grouped);
+  const auto copied = [](const std::vector<float>& rows) {  // each head kGroup times
+    std::vector<float> wide;
+    for (std::size_t at = 0; at < rows.size(); at += kSize) {
+      for (int copy = 0; copy < kGroup; ++copy) {
+        wide.insert(wide.end(), rows.begin() + static_cast<std::ptrdiff_t>(at), rows.begin() + static_cast<std::ptrdiff_t>(at + kSize));
+      }
+    }
+    return wide;
+  };
+  const auto found = by_kernel<float>(grouped, in.q, in.k, in.v);
+  const auto expected = by_kernel<float>(apart, in.q, copied(in.k), copied(in.v));
+  EXPECT_TRUE(same_bits(found.y, expected.y));
+  EXPECT_TRUE(same_bits(found.log2_sum, expected.log2_sum));
+  EXPECT_TRUE(same_bits(found.dq, expected.dq));
+  const auto expect_sums = [&](const std::vector<float>& sums, const std::vector<float>& parts) {
+    for (index key_head = 0; key_head < kKeyHeads; ++key_head) {
+      std::vector<float> total = head_of(parts, kHeads, kSize, key_head * kGroup);
+      for (index h = key_head * kGroup + 1; h < (key_head + 1) * kGroup; ++h) {
+        const std::vector<float> part = head_of(parts, kHeads, kSize, h);
+        std::transform(total.begin(), total.end(), part.begin(), total.begin(), std::plus<>());
+      }
+      EXPECT_TRUE(same_bits(head_of(sums, kKeyHeads, kSize, key_head), total)) << "head of keys " << key_head;
+    }
+  };
+  expect_sums(found.dk, expected.dk);
+  expect_sums(found.dv, expected.dv);
+}
+
+// Heads of a group add to one dk and dv, three chunks of keys to one dq: neither order may depend on which task is faster.
+TEST(AttentionKernel, GroupsHaveTheSameBitsOnAnyNumberOfThreads) {
+  for (const auto& [heads, key_heads, time] : {std::array<index, 3>{8, 1, 300}, {6, 2, 300}, {8, 2, 100}}) {
+    const AttentionShape s{.batch = 2,
+                           .heads = heads,
+                           .queries = time,
+                           .keys = time,
+                           .head_size = 16,
+                           .key_heads = key_heads,
+                           .causal = true,
+                           .dropout = heads == 6 ? 0.25 : 0,
+                           .stream = RandomStream(1, 2, 3)};
+    const Inputs in(s);
+    const Rotations rotations = rotations_of(s, true, true);
+    const auto on = [&](int threads) {
+      const WithThreads with(threads, Work{0});
+      return by_kernel<float>(s, in.q, in.k, in.v, rotations);
+    };
+    const auto alone = on(1);
+    for (const int threads : {2, 3, 4}) {
+      for (int again = 0; again < 5; ++again) {
+        SCOPED_TRACE(concat(heads, " heads, ", key_heads, " of keys, ", threads, " threads"));
+        const auto found = on(threads);
+        EXPECT_TRUE(same_bits(found.y, alone.y));
+        EXPECT_TRUE(same_bits(found.dq, alone.dq));
+        EXPECT_TRUE(same_bits(found.dk, alone.dk));
+        EXPECT_TRUE(same_bits(found.dv, alone.dv));
+      }
+    }
+  }
+}
+
+// Gradients that lie there already are added to once, by the last head of a group.
+TEST(AttentionKernel, GroupsAddToWhatLiesThere) {
+  const AttentionShape s{.batch = 1, .heads = 3, .queries = 140, .keys = 140, .head_size = 6, .key_heads = 1, .scale = 0.5, .causal = true};
+  const Inputs in(s);
+  const Rotations rotations = rotations_of(s, true, true);
+  const auto expected = by_kernel<double>(s, in.q, in.k, in.v, rotations);
+  const auto added = run<double>(
+      s, in.q, in.k, in.v, rotations, [](const AttentionForward<double>& p) { attention_forward(p); },
+      [](AttentionBackward<double> p) {
+        for (HeadsOut<double>* out : {&p.dq, &p.dk, &p.dv}) {
+          out->add = true;
+          std::fill_n(out->at.data, p.shape.queries * out->at.row_stride, 7.0);
+        }
+        attention_backward(p);
+      });
+  const auto expect_added = [](const std::vector<double>& found, std::vector<double> plain) {
+    for (double& value : plain) {
+      value += 7;
+    }
+    EXPECT_LE(relative_error(found, plain), 1e-14);
+  };
+  expect_added(added.dq, expected.dq);
+  expect_added(added.dk, expected.dk);
+  expect_added(added.dv, expected.dv);
+}
+
+TEST(AttentionKernel, RotatesHeadsRowByRow) {
+  constexpr index kRows = 5, kHeads = 3, kSize = 10, kStride = kHeads * kSize + 4;
+  const auto from = converted<double>(numbers(kRows * kStride, 1));
+  const auto angles = converted<double>(numbers(kRows * kSize, 2));
+  std::vector<double> to(static_cast<std::size_t>(kRows * (kStride + 3)), 9.0);
+  rotate_heads<double>({.rows = kRows,
+                        .heads = kHeads,
+                        .head_size = kSize,
+                        .from = from.data(),
+                        .from_stride = kStride,
+                        .rotation = angles.data(),
+                        .to = to.data(),
+                        .to_stride = kStride + 3});
+  const AttentionShape s{.batch = 1, .heads = kHeads, .queries = kRows, .keys = kRows, .head_size = kSize};
+  for (index row = 0; row < kRows; ++row) {
+    for (index h = 0; h < kHeads; ++h) {
+      const auto expected = reference::rotated<double>({from.data(), 0, kStride}, s, 0, h, row, angles.data());
+      for (index d = 0; d < kSize; ++d) {
+        EXPECT_NEAR(to[static_cast<std::size_t>(row * (kStride + 3) + h * kSize + d)], expected[static_cast<std::size_t>(d)], 1e-15);
+      }
+    }
+    EXPECT_EQ(to[static_cast<std::size_t>(row * (kStride + 3) + kHeads * kSize)], 9) << "nothing is written past the heads";
   }
 }
 

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
 #include "autograd/kernels/reference/gelu.h"
 #include "tests/support/compare.h"
@@ -140,6 +142,144 @@ TEST(MapKernels, AtTheEndsOfTheNumbers) {
   EXPECT_EQ(relu[1], kInfinity);
   EXPECT_TRUE(std::isnan(relu[2]));
   EXPECT_EQ(slope(Function::relu, std::vector<float>{0})[0], 0);
+}
+
+/// The largest error of f at numbers of all magnitudes (exponents from `lowest` to `highest`, both signs), relative to the exact value, or
+/// to `least` where that is nearer to zero.
+template <class T, class Found, class Exact>
+double worst_error(int lowest, int highest, double least, Found&& found, Exact&& exact) {
+  const auto fractions = converted<T>(numbers(200 * (highest - lowest), 7, 1, 2));
+  std::vector<T> x;
+  for (std::size_t i = 0; i < fractions.size(); ++i) {
+    x.push_back((i % 2 == 0 ? T(1) : T(-1)) * std::ldexp(fractions[i], lowest + static_cast<int>(i / 200)));
+  }
+  const std::vector<T> y = found(x);
+  double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const long double expected = exact(static_cast<long double>(x[i]));
+    const auto error = static_cast<double>(std::abs(static_cast<long double>(y[i]) - expected) /
+                                           std::max(std::abs(expected), static_cast<long double>(least)));
+    EXPECT_TRUE(std::isfinite(error)) << "of " << x[i];
+    worst = std::max(worst, error);
+  }
+  return worst;
+}
+
+long double exact_silu(long double x) { return x / (1 + std::exp(-x)); }
+/// s (1 + x (1 - s)), where 1 - s is computed without a difference.
+long double exact_silu_slope(long double x) {
+  const long double s = 1 / (1 + std::exp(-x));
+  return s * (1 + x / (1 + std::exp(x)));
+}
+
+// Near x = -1.278 the slope is zero as a difference of two numbers of 0.2, which counts as 0.1 here. Below -87 f32's results are of the
+// magnitude of its least normal number, and are taken as zero, or as what they are there.
+TEST(SiluKernel, KeepsItsDigitsAtAllMagnitudes) {
+  EXPECT_LE(worst_error<float>(
+                -40, 6, 1e-35, [](const auto& x) { return map(Function::silu, x); }, exact_silu),
+            5e-7);
+  EXPECT_LE(worst_error<double>(
+                -40, 9, 1e-290, [](const auto& x) { return map(Function::silu, x); }, exact_silu),
+            1e-15);
+  EXPECT_LE(worst_error<float>(
+                -40, 40, 0.1, [](const auto& x) { return slope(Function::silu, x); }, exact_silu_slope),
+            5e-7);
+  EXPECT_LE(worst_error<double>(
+                -40, 40, 0.1, [](const auto& x) { return slope(Function::silu, x); }, exact_silu_slope),
+            1e-15);
+}
+
+// Far below zero a slope is as small as x e^x, and keeps its digits there.
+TEST(SiluKernel, KeepsTheDigitsOfItsSlopeFarBelowZero) {
+  std::vector<float> x;
+  for (float at = -80; at < -2; at += 0.37F) {
+    x.push_back(at);
+  }
+  const auto found = slope(Function::silu, x);
+  const auto wide = slope(Function::silu, converted<double>(x));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const auto expected = static_cast<double>(exact_silu_slope(static_cast<long double>(x[i])));
+    EXPECT_NEAR(static_cast<double>(found[i]) / expected, 1, 1e-6) << x[i];
+    EXPECT_NEAR(wide[i] / expected, 1, 1e-14) << x[i];
+  }
+}
+
+template <class T>
+void silu_far_from_zero() {
+  constexpr T kHuge = std::numeric_limits<T>::max();
+  constexpr T kEndless = std::numeric_limits<T>::infinity();
+  const std::vector<T> x = {800, T(1e10), T(1e30), kHuge, kEndless, -800, T(-1e10), T(-1e30), -kHuge, -kEndless};
+  const auto y = map(Function::silu, x);
+  const auto dx = slope(Function::silu, x);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    EXPECT_EQ(y[i], x[i] > 0 ? x[i] : 0) << x[i];
+    EXPECT_NEAR(dx[i], x[i] > 0 ? 1 : 0, 1e-30) << x[i];
+  }
+  const auto of_nan = std::vector<T>{std::numeric_limits<T>::quiet_NaN()};
+  EXPECT_TRUE(std::isnan(map(Function::silu, of_nan)[0]));
+  EXPECT_TRUE(std::isnan(slope(Function::silu, of_nan)[0]));
+  EXPECT_EQ(map(Function::silu, std::vector<T>{0})[0], 0);
+  EXPECT_EQ(slope(Function::silu, std::vector<T>{0})[0], T(0.5));
+}
+TEST(SiluKernel, FarFromZeroInF32) { silu_far_from_zero<float>(); }
+TEST(SiluKernel, FarFromZeroInF64) { silu_far_from_zero<double>(); }
+
+TEST(Relu2Kernel, IsTheSquareOfRelu) {
+  const auto worst = worst_error<float>(
+      -60, 60, 1e-36, [](const auto& x) { return map(Function::relu2, x); }, [](long double x) { return x > 0 ? x * x : 0; });
+  EXPECT_LE(worst, 0x1p-24);
+  const std::vector<float> x = {3, 0.5F, 0, -0.0F, -3, kInfinity, -kInfinity, kNan, 2e19F};
+  const auto y = map(Function::relu2, x);
+  const auto dx = slope(Function::relu2, x);
+  const std::vector<float> squares = {9, 0.25F, 0, 0, 0, kInfinity, 0, kNan, kInfinity};
+  const std::vector<float> slopes = {6, 1, 0, 0, 0, kInfinity, 0, kNan, 4e19F};
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (std::isnan(x[i])) {
+      EXPECT_TRUE(std::isnan(y[i]) && std::isnan(dx[i]));
+    } else {
+      EXPECT_EQ(y[i], squares[i]) << x[i];
+      EXPECT_EQ(dx[i], slopes[i]) << x[i];
+    }
+  }
+}
+
+// Each gate has the bits of its function, times its partner, in rows that are no whole vectors.
+TEST(GatedKernel, IsTheFunctionOfTheGateTimesItsPartner) {
+  for (const Function function : {Function::silu, Function::gelu, Function::relu, Function::relu2}) {
+    for (const auto& [rows, cols] : {std::pair<index, index>{1, 1}, {3, 5}, {2, 16}, {7, 33}, {3, 20000}}) {
+      SCOPED_TRACE(concat(static_cast<int>(function), ": ", rows, " by ", cols));
+      const auto x = numbers(rows * 2 * cols, 1, -4, 4);
+      const auto dy = numbers(rows * cols, 2);
+      std::vector<float> y(dy.size(), kNan), dx(x.size(), kNan), gates, ups;
+      for (index row = 0; row < rows; ++row) {
+        const auto at = x.begin() + 2 * row * cols;
+        gates.insert(gates.end(), at, at + cols);
+        ups.insert(ups.end(), at + cols, at + 2 * cols);
+      }
+      const Gated<float> p{
+          .function = function, .rows = rows, .cols = cols, .x = x.data(), .dy = dy.data(), .y = y.data(), .dx = {dx.data()}};
+      gated_forward(p);
+      gated_backward(p);
+      const auto opened = map(function, gates);
+      const auto slopes = slope(function, gates);
+      auto added = dx;
+      auto again = p;
+      again.dx = {added.data(), true};
+      gated_backward(again);
+      for (index row = 0; row < rows; ++row) {
+        for (index col = 0; col < cols; ++col) {
+          const auto i = static_cast<std::size_t>(row * cols + col);
+          const auto gate = static_cast<std::size_t>(2 * row * cols + col);
+          const auto up = gate + static_cast<std::size_t>(cols);
+          ASSERT_EQ(y[i], opened[i] * ups[i]) << i;
+          ASSERT_EQ(dx[up], dy[i] * opened[i]) << i;
+          ASSERT_EQ(dx[gate], dy[i] * ups[i] * slopes[i]) << i;
+          ASSERT_FLOAT_EQ(added[up], 2 * dx[up]) << i;
+          ASSERT_FLOAT_EQ(added[gate], 2 * dx[gate]) << i;
+        }
+      }
+    }
+  }
 }
 
 // A denormal is a zero to kernels, on every thread: as operand and as result.

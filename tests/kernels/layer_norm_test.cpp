@@ -24,8 +24,11 @@ struct Result {
   std::vector<T> y, mean, rstd, dx, dgamma, dbeta;
 };
 
+enum class Kind { layer_norm, rms_norm };
+
 template <class T, class Forward, class Backward>
-Result<T> run(index rows, index cols, const std::vector<float>& x32, Forward&& forward, Backward&& backward) {
+Result<T> run(Kind kind, index rows, index cols, const std::vector<float>& x32, Forward&& forward, Backward&& backward) {
+  const bool centre = kind == Kind::layer_norm;
   const auto x = converted<T>(x32);
   const auto gamma = converted<T>(numbers(cols, 2));
   const auto beta = converted<T>(numbers(cols, 3));
@@ -40,33 +43,34 @@ Result<T> run(index rows, index cols, const std::vector<float>& x32, Forward&& f
               .dbeta = std::vector<T>(width)};
   forward(LayerNormForward<T>{.rows = rows,
                               .cols = cols,
+                              .centre = centre,
                               .x = x.data(),
                               .gamma = gamma.data(),
-                              .beta = beta.data(),
+                              .beta = centre ? beta.data() : nullptr,
                               .y = r.y.data(),
-                              .mean = r.mean.data(),
+                              .mean = centre ? r.mean.data() : nullptr,
                               .rstd = r.rstd.data()});
   backward(LayerNormBackward<T>{.rows = rows,
                                 .cols = cols,
                                 .dy = dy.data(),
                                 .x = x.data(),
                                 .gamma = gamma.data(),
-                                .mean = r.mean.data(),
+                                .mean = centre ? r.mean.data() : nullptr,
                                 .rstd = r.rstd.data(),
                                 .dx = {r.dx.data()},
                                 .dgamma = {r.dgamma.data()},
-                                .dbeta = {r.dbeta.data()}});
+                                .dbeta = {centre ? r.dbeta.data() : nullptr}});
   return r;
 }
 template <class T>
-Result<T> by_kernel(index rows, index cols, const std::vector<float>& x) {
+Result<T> by_kernel(index rows, index cols, const std::vector<float>& x, Kind kind = Kind::layer_norm) {
   return run<T>(
-      rows, cols, x, [](const LayerNormForward<T>& p) { layer_norm_forward(p); },
+      kind, rows, cols, x, [](const LayerNormForward<T>& p) { layer_norm_forward(p); },
       [](const LayerNormBackward<T>& p) { layer_norm_backward(p); });
 }
-Result<double> by_reference(index rows, index cols, const std::vector<float>& x) {
+Result<double> by_reference(index rows, index cols, const std::vector<float>& x, Kind kind = Kind::layer_norm) {
   return run<double>(
-      rows, cols, x, [](const LayerNormForward<double>& p) { reference::layer_norm_forward(p); },
+      kind, rows, cols, x, [](const LayerNormForward<double>& p) { reference::layer_norm_forward(p); },
       [](const LayerNormBackward<double>& p) { reference::layer_norm_backward(p); });
 }
 
@@ -90,6 +94,36 @@ TEST(LayerNormKernel, EqualsPlainLoops) {
       expect_close(by_kernel<float>(rows, cols, x), expected, 5e-6);
     }
   }
+}
+
+TEST(RmsNormKernel, EqualsPlainLoops) {
+  for (const index cols : {1, 2, 7, 15, 16, 17, 63, 65, 129, 1000}) {
+    for (const index rows : {1, 15, 16, 17, 100}) {
+      SCOPED_TRACE(concat(rows, " by ", cols));
+      const auto x = numbers(rows * cols, 1, -2, 3);  // their mean, 0.5, stays
+      const auto expected = by_reference(rows, cols, x, Kind::rms_norm);
+      expect_close(by_kernel<double>(rows, cols, x, Kind::rms_norm), expected, 1e-12);
+      expect_close(by_kernel<float>(rows, cols, x, Kind::rms_norm), expected, 5e-6);
+    }
+  }
+}
+
+// The square root of a mean square of zero is that of eps; a row that is large everywhere keeps its digits; NaN stays in its row.
+TEST(RmsNormKernel, AtTheEndsOfTheNumbers) {
+  const index cols = 20;
+  const auto gamma = numbers(cols, 2);
+  std::vector<float> x(static_cast<std::size_t>(4 * cols), 0.0F);
+  std::fill_n(x.begin() + cols, cols, -1e15F);
+  std::fill_n(x.begin() + 2 * cols, cols, 1e-15F);
+  x[static_cast<std::size_t>(3 * cols + 19)] = std::numeric_limits<float>::quiet_NaN();
+  const auto found = by_kernel<float>(4, cols, x, Kind::rms_norm);
+  for (std::size_t i = 0; i < gamma.size(); ++i) {
+    EXPECT_EQ(found.y[i], 0);
+    EXPECT_NEAR(found.y[20 + i], -gamma[i], 1e-6);
+    EXPECT_NEAR(found.y[40 + i] * std::sqrt(1e-5F) / 1e-15F, gamma[i], 1e-6);
+    EXPECT_TRUE(std::isnan(found.y[60 + i]) && std::isnan(found.dx[60 + i]));
+  }
+  EXPECT_FLOAT_EQ(found.rstd[0], 1 / std::sqrt(1e-5F));
 }
 
 // x - mean is zero, so y is beta and dx is zero, up to a rounding of dy gamma times rstd = 1 / sqrt(eps).

@@ -30,6 +30,7 @@ struct Inputs {
   std::vector<float> weights{};
   double smoothing = 0;
   float dloss = 1.5F;
+  double softcap = 0;
 };
 
 template <class T>
@@ -53,6 +54,7 @@ Result<T> by_kernel(const Inputs& in, bool keep = true) {
                           .weights = in.weights.empty() ? nullptr : in.weights.data(),
                           .normaliser = 2.5,
                           .label_smoothing = in.smoothing,
+                          .softcap = in.softcap,
                           .keep = keep,
                           .losses = r.losses.data(),
                           .dloss = static_cast<T>(in.dloss),
@@ -86,6 +88,12 @@ Result<double> by_reference(const Inputs& in) {
     }
   };
   each([&](std::size_t iv, std::size_t ic, std::size_t vc) { logits[iv] += x[ic] * weight[vc]; });
+  auto slopes = std::vector<double>(logits.size(), 1.0);
+  for (std::size_t i = 0; in.softcap != 0 && i < logits.size(); ++i) {
+    const double cosh = std::cosh(logits[i] / in.softcap);
+    slopes[i] = 1 / (cosh * cosh);
+    logits[i] = in.softcap * std::tanh(logits[i] / in.softcap);
+  }
   const CrossEntropy<double> p{.rows = rows,
                                .cols = in.classes,
                                .logits = logits.data(),
@@ -101,8 +109,8 @@ Result<double> by_reference(const Inputs& in) {
   reference::cross_entropy_forward(p);
   reference::cross_entropy_backward(p);
   each([&](std::size_t iv, std::size_t ic, std::size_t vc) {
-    r.dx[ic] += dlogits[iv] * weight[vc];
-    r.dweight[vc] += dlogits[iv] * x[ic];
+    r.dx[ic] += dlogits[iv] * slopes[iv] * weight[vc];
+    r.dweight[vc] += dlogits[iv] * slopes[iv] * x[ic];
   });
   return r;
 }
@@ -139,8 +147,32 @@ TEST(LinearCrossEntropyKernel, EqualsPlainLoops) {
   }
 }
 
+// Backward takes tanh from the exponentials. Of logits of up to 9 a cap of 2 leaves most of the way flat; one of 40 hardly bends them.
+TEST(LinearCrossEntropyKernel, WithASoftcapEqualsPlainLoops) {
+  for (const double cap : {0.5, 2.0, 30.0, kMostSoftcap}) {
+    for (const index classes : {2, 127, 129, 2049}) {
+      for (const double smoothing : {0.0, 0.1}) {
+        SCOPED_TRACE(concat("cap ", cap, ", ", classes, " classes, smoothing ", smoothing));
+        Inputs in = random_inputs(17, 3, classes, smoothing);
+        in.softcap = cap;
+        const auto expected = by_reference(in);
+        const auto exact = by_kernel<double>(in);
+        EXPECT_LE(relative_error(exact.losses, expected.losses), 1e-13);
+        EXPECT_LE(relative_error(exact.dx, expected.dx), 1e-12);
+        EXPECT_LE(relative_error(exact.dweight, expected.dweight), 1e-12);
+        const auto found = by_kernel<float>(in);
+        EXPECT_LE(relative_error(found.losses, expected.losses), 1e-6);
+        EXPECT_LE(relative_error(found.dx, expected.dx), 5e-6);
+        EXPECT_LE(relative_error(found.dweight, expected.dweight), 5e-6);
+        EXPECT_TRUE(same_bits(by_kernel<float>(in, false).losses, found.losses)) << "of evaluation";
+      }
+    }
+  }
+}
+
 TEST(LinearCrossEntropyKernel, HasTheSameBitsOnAnyNumberOfThreads) {
-  const Inputs in = random_inputs(90, 5, 4500, 0.1);
+  Inputs in = random_inputs(90, 5, 4500, 0.1);
+  in.softcap = 5;
   const WithThreads one(1);
   const auto expected = by_kernel<float>(in);
   for (const int threads : {2, 3, 4}) {
@@ -166,6 +198,29 @@ TEST(LinearCrossEntropyKernel, ExtremeLogits) {
   EXPECT_EQ(by_kernel<float>(of_logits({0, 1, -kInfinity}, 0, 0.1)).losses[0], kInfinity);
   const auto found = by_kernel<float>(of_logits({1e30F, -1e30F, 0, 1}, 1));
   EXPECT_TRUE(same_bits(found.dweight, std::vector<float>{0.6F, -0.6F, 0, 0}));
+}
+
+// At the largest cap, with logits from -40 to 40 in one tile, the least exponential is e^-80. It must be a normal number, as backward takes
+// the logit back from it.
+TEST(LinearCrossEntropyKernel, TheLargestSoftcapOfLargeLogits) {
+  const std::vector<float> logits = {1e30F, 300, 100, 45, 10, 0, -10, -45, -100, -300, -1e30F};
+  for (std::size_t target = 0; target < logits.size(); ++target) {
+    for (const double smoothing : {0.0, 0.1}) {
+      Inputs in = of_logits(logits, static_cast<std::int32_t>(target), smoothing);
+      in.softcap = kMostSoftcap;
+      const auto expected = by_reference(in);
+      const auto found = by_kernel<float>(in);
+      SCOPED_TRACE(concat("target ", target, ", smoothing ", smoothing));
+      EXPECT_LE(relative_error(found.losses, expected.losses), 1e-6);
+      EXPECT_LE(relative_error(found.dweight, expected.dweight), 1e-5) << "near 1, tanh has steps of 2^-24, which 1 - tanh^2 keeps";
+    }
+  }
+  Inputs endless = of_logits({kInfinity, -kInfinity, 0}, 1);
+  endless.softcap = 30;
+  EXPECT_FLOAT_EQ(by_kernel<float>(endless).losses[0], 60 / 2.5F) << "infinities are capped too";
+  Inputs none = of_logits({0, kNan, 1}, 0);
+  none.softcap = 30;
+  EXPECT_TRUE(std::isnan(by_kernel<float>(none).losses[0]));
 }
 
 // A tile of 128 classes may have a top far from the others', or none.

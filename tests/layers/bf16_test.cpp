@@ -45,8 +45,7 @@ Trained trained(DType operands, Model& model, Loss&& loss_of) {
   return run;
 }
 
-Trained trained_gpt(DType operands, NormPosition norm) {
-  TransformerConfig config = kTrainingConfig;
+Trained trained_gpt(DType operands, NormPosition norm, TransformerConfig config = kTrainingConfig) {
   config.norm_position = norm;
   TinyGpt tiny(config);
   const auto tokens = some_tokens(2 * config.block_size, config.vocab_size, 1);
@@ -108,6 +107,15 @@ TEST(Bf16Model, GptIsThatOfF32ToWithinItsRoundings) {
   }
 }
 
+TEST(Bf16Model, LlamaIsThatOfF32ToWithinItsRoundings) {
+  for (const NormPosition norm : {NormPosition::pre, NormPosition::post}) {
+    const Trained found = trained_gpt(DType::bf16, norm, kTrainingLlama), expected = trained_gpt(DType::f32, norm, kTrainingLlama);
+    expect_near(found, expected);
+    EXPECT_LT(static_cast<double>(found.activation_bytes), 0.8 * static_cast<double>(expected.activation_bytes))
+        << "logits are kept three times for the softcap, in f32";
+  }
+}
+
 TEST(Bf16Model, EncoderDecoderIsThatOfF32ToWithinItsRoundings) {
   for (const NormPosition norm : {NormPosition::pre, NormPosition::post}) {
     expect_near(trained_encoder_decoder(DType::bf16, norm), trained_encoder_decoder(DType::f32, norm));
@@ -116,6 +124,7 @@ TEST(Bf16Model, EncoderDecoderIsThatOfF32ToWithinItsRoundings) {
 
 TEST(Bf16Model, HasTheSameBitsOnAnyNumberOfThreads) {
   expect_same_bits_on_threads([] { return trained_gpt(DType::bf16, NormPosition::pre); });
+  expect_same_bits_on_threads([] { return trained_gpt(DType::bf16, NormPosition::pre, kTrainingLlama); });
   expect_same_bits_on_threads([] { return trained_encoder_decoder(DType::bf16, NormPosition::post); });
 }
 

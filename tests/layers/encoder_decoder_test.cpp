@@ -1,13 +1,18 @@
 // What golden numbers do not show: that padding is never looked at, that bits do not depend on threads, what is refused.
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "optim/adamw.h"
 #include "tests/layers/tiny_encoder_decoder.h"
+#include "tests/support/compare.h"
 
 namespace dikkat {
 namespace {
@@ -89,6 +94,156 @@ TEST(EncoderDecoder, TellsWhatItLooksAt) {
   }
 }
 
+/// The tiny encoder-decoder with one of Llama's keys, or with all of them.
+struct Variant {
+  const char* name;
+  TransformerConfig config;
+};
+std::vector<Variant> variants() {
+  std::vector<Variant> all;
+  const auto with = [&](const char* name, auto change) {
+    Variant variant{name, kTinyEncoderDecoder};
+    change(variant.config);
+    all.push_back(variant);
+  };
+  const auto grouped = [](TransformerConfig& c) { c.n_head = 4, c.n_kv_head = 2; };
+  const auto sized = [](TransformerConfig& c) { c.head_size = 6; };
+  const auto rotary = [](TransformerConfig& c) { c.positions = Positions::rope; };
+  const auto normed = [](TransformerConfig& c) { c.qk_norm = true; };
+  const auto root = [](TransformerConfig& c) { c.norm = NormKind::rms_norm; };
+  const auto gated = [](TransformerConfig& c) { c.gated = true, c.activation = Activation::silu; };
+  const auto squared = [](TransformerConfig& c) { c.activation = Activation::relu2; };
+  const auto capped = [](TransformerConfig& c) { c.logit_softcap = 5; };
+  with("grouped queries", grouped);
+  with("one head of keys", [](TransformerConfig& c) { c.n_kv_head = 1; });
+  with("head_size", sized);
+  with("rope", rotary);
+  with("no positions", [](TransformerConfig& c) { c.positions = Positions::none; });
+  with("qk_norm", normed);
+  with("rms_norm", root);
+  with("gated", gated);
+  with("relu2", squared);
+  with("softcap", capped);
+  const auto all_of_them = [&](TransformerConfig& c) {
+    grouped(c), sized(c), rotary(c), normed(c), root(c), gated(c), capped(c);
+    c.bias = false;
+  };
+  with("all of them", all_of_them);
+  with("all of them, pre-norm", [&](TransformerConfig& c) {
+    all_of_them(c);
+    c.norm_position = NormPosition::pre;
+  });
+  return all;
+}
+
+TEST(EncoderDecoder, TrainsWithEachKeyOfALlama) {
+  for (const Variant& variant : variants()) {
+    SCOPED_TRACE(variant.name);
+    const auto train = [&](int threads, Recompute recompute, DType operands) {
+      const WithThreads with(threads, Work{0});
+      TinyEncoderDecoder tiny(variant.config);
+      AdamW adamw(tiny.store, {});
+      Tape tape;
+      std::vector<float> losses;
+      for (index step = 1; step <= 4; ++step) {
+        Pass pass{.tape = tape,
+                  .training = true,
+                  .seed = 5,
+                  .step = static_cast<std::uint64_t>(step),
+                  .recompute = recompute,
+                  .operands = operands};
+        const Tensor loss = tiny.loss(pass);
+        losses.push_back(*loss.data<float>());
+        tape.backward(loss);
+        tape.reset();
+        adamw.step(step, 1e-2, 1);
+      }
+      return std::pair(losses, std::vector<float>(tiny.store.weights<float>(), tiny.store.weights<float>() + tiny.store.slab_size()));
+    };
+    const auto [losses, weights] = train(1, Recompute::none, DType::f32);
+    EXPECT_LT(losses.back(), losses.front());
+    const auto same = [&, &expected = weights](const auto& run) {
+      return std::memcmp(run.second.data(), expected.data(), expected.size() * sizeof(float)) == 0;
+    };
+    EXPECT_TRUE(same(train(2, Recompute::none, DType::f32))) << "threads";
+    EXPECT_TRUE(same(train(1, Recompute::cheap, DType::f32))) << "cheap";
+    EXPECT_TRUE(same(train(1, Recompute::block, DType::f32))) << "block";
+    const auto in_bf16 = train(1, Recompute::none, DType::bf16);
+    EXPECT_NEAR(in_bf16.first.front(), losses.front(), 0x1p-8 * losses.front());
+    EXPECT_FALSE(same(in_bf16));
+  }
+}
+
+// A part that is described but not used would leave its parameters without gradients, or the logits as they are.
+TEST(EncoderDecoder, EveryParameterOfEachKeyIsUsed) {
+  for (const Variant& variant : variants()) {
+    SCOPED_TRACE(variant.name);
+    TinyEncoderDecoder tiny(variant.config);
+    Tape tape;
+    Pass pass{.tape = tape, .training = true};
+    tape.backward(tiny.loss(pass));
+    tiny.store.complete_gradients();
+    for (const ParameterStore::Entry* entry : tiny.store.entries()) {
+      const float* gradient = tiny.store.gradients<float>() + entry->offset;
+      EXPECT_TRUE(std::any_of(gradient, gradient + entry->size(), [](float g) { return g != 0; })) << entry->path;
+    }
+  }
+}
+
+TEST(EncoderDecoder, HasTheParametersOfItsKeys) {
+  const TinyEncoderDecoder tiny(variants().back().config);  // 4 heads of 6 numbers, 2 of keys; gated: 8/3 of 16 is 64 at least
+  const auto shape_of = [&](const std::string& path) { return tiny.store.entry(path).shape(); };
+  for (const std::string h : {"encoder.h.1.", "decoder.h.1."}) {
+    EXPECT_EQ(shape_of(h + "attn.c_attn.weight"), (Shape{24 + 12 + 12, 16}));
+    EXPECT_EQ(shape_of(h + "attn.q_norm.weight"), (Shape{6}));
+    EXPECT_EQ(shape_of(h + "attn.k_norm.weight"), (Shape{6}));
+    EXPECT_EQ(shape_of(h + "mlp.c_fc.weight"), (Shape{128, 16}));
+    EXPECT_EQ(shape_of(h + "mlp.c_proj.weight"), (Shape{16, 64}));
+  }
+  const std::string cross = "decoder.h.0.crossattention.";
+  EXPECT_EQ(shape_of(cross + "q_attn.weight"), (Shape{24, 16}));
+  EXPECT_EQ(shape_of(cross + "c_attn.weight"), (Shape{24, 16}));  // rows k | v
+  EXPECT_EQ(tiny.store.entry(cross + "c_attn.weight").row_parts, (std::vector<index>{12, 12}));
+  EXPECT_EQ(shape_of(cross + "q_norm.weight"), (Shape{6}));
+  EXPECT_EQ(shape_of(cross + "k_norm.weight"), (Shape{6}));
+  EXPECT_EQ(shape_of(cross + "c_proj.weight"), (Shape{16, 24}));
+}
+
+// Rotations are of self-attention alone: a query and a key of two texts have no distance.
+TEST(EncoderDecoder, RotatesQueriesAndKeysOfTheSameTextAlone) {
+  TransformerConfig config = kTinyEncoderDecoder;
+  config.positions = Positions::rope;
+  const TinyEncoderDecoder tiny(config);
+  const auto source_twice = [&](index padding) {  // a source, and the same with padding around: rows of encoder attention move
+    Tape tape(Recording::off);
+    Pass pass{.tape = tape};
+    std::vector<std::int32_t> source(static_cast<std::size_t>(5 + padding), 1);
+    std::copy_n(tiny.source.begin(), 5, source.begin());
+    const std::vector<std::int32_t> length = {5};
+    const auto memory = tiny.model.encode(pass, tape.input<std::int32_t>({1, 5 + padding}, source), tape.input<std::int32_t>({1}, length));
+    const Tensor y = tiny.model.features(pass, tape.input<std::int32_t>({1, 4}, std::span(tiny.inputs).first(4)), memory);
+    return std::vector<float>(y.data<float>(), y.data<float>() + y.size());
+  };
+  EXPECT_EQ(source_twice(0), source_twice(6));
+
+  // Turned around, a source gives other features, by the encoder's rotations; without them it is a bag of words.
+  const auto features = [](const TransformerConfig& c, bool turned) {
+    const TinyEncoderDecoder model(c);
+    std::vector<std::int32_t> source = {3, 4, 5, 6, 7};
+    if (turned) {
+      std::reverse(source.begin(), source.end());
+    }
+    Tape tape(Recording::off);
+    Pass pass{.tape = tape};
+    const auto memory = model.model.encode(pass, tape.input<std::int32_t>({1, 5}, source));
+    const Tensor y = model.model.features(pass, tape.input<std::int32_t>({1, 4}, std::span(model.inputs).first(4)), memory);
+    return std::vector<float>(y.data<float>(), y.data<float>() + y.size());
+  };
+  EXPECT_GT(testing::relative_error(features(config, true), features(config, false)), 1e-3);
+  config.positions = Positions::none;
+  EXPECT_LE(testing::relative_error(features(config, true), features(config, false)), 1e-6);
+}
+
 TEST(EncoderDecoder, RefusesWhatDoesNotFit) {
   const TinyEncoderDecoder tiny(kTinyEncoderDecoder);
   const EncoderDecoder& model = tiny.model;
@@ -127,6 +282,13 @@ TEST(EncoderDecoder, RefusesWhatDoesNotFit) {
   config = kTinyEncoderDecoder;
   config.n_encoder_layer = 0;
   EXPECT_NE(error_of([&] { EncoderDecoder(Scope(store), config); }).find("n_encoder_layer 0"), std::string::npos);
+  config = kTinyEncoderDecoder;
+  config.n_kv_head = 3;
+  EXPECT_EQ(error_of([&] { EncoderDecoder(Scope(store), config); }), "encoder-decoder: n_kv_head 3 does not divide n_head 2");
+  config = kTinyEncoderDecoder;
+  config.head_size = 5;
+  config.positions = Positions::rope;
+  EXPECT_EQ(error_of([&] { EncoderDecoder(Scope(store), config); }), "encoder-decoder: head_size 5, expected an even one for RoPE");
 }
 
 TEST(Stack, CrossAttentionWantsItsMemory) {

@@ -21,6 +21,20 @@ std::vector<T> values_of(ParameterStore& store, const std::string& path) {
 
 constexpr TransformerConfig kSmallGpt{.n_layer = 4, .n_head = 4, .n_embd = 64, .block_size = 64, .vocab_size = 200};
 
+/// With q_norm and k_norm, c_attn of unequal parts, c_fc of two.
+constexpr TransformerConfig kSmallLlama{.n_layer = 4,
+                                        .n_head = 4,
+                                        .n_kv_head = 2,
+                                        .n_embd = 64,
+                                        .block_size = 64,
+                                        .vocab_size = 200,
+                                        .qkv_bias = true,
+                                        .positions = Positions::rope,
+                                        .norm = NormKind::rms_norm,
+                                        .qk_norm = true,
+                                        .activation = Activation::silu,
+                                        .gated = true};
+
 struct Moments {
   double mean = 0, std = 0, kurtosis = 0;
 };
@@ -41,27 +55,43 @@ Moments moments_of(const std::vector<float>& values) {
 
 // Bounds are five standard errors of a sample of that size, so a correct draw passes and one off by a few percent does not.
 TEST(InitialValues, AreNormalWithTheirStandardDeviation) {
-  TinyGpt model(kSmallGpt, 7);
-  for (const ParameterStore::Entry* entry : model.store.entries()) {
-    if (entry->shape().rank() == 2) {
-      const double expected = entry->path.ends_with("c_proj.weight") ? 0.02 / std::sqrt(2.0 * 4) : 0.02;
-      const double n = static_cast<double>(entry->size());
-      const Moments m = moments_of(values_of(model.store, entry->path));
-      EXPECT_NEAR(m.std, expected, 5 * expected / std::sqrt(2 * n)) << entry->path;
-      EXPECT_NEAR(m.mean, 0, 5 * expected / std::sqrt(n)) << entry->path;
-      EXPECT_NEAR(m.kurtosis, 3, 5 * std::sqrt(24 / n)) << entry->path;
+  for (const TransformerConfig& config : {kSmallGpt, kSmallLlama}) {
+    TinyGpt model(config, 7);
+    for (const ParameterStore::Entry* entry : model.store.entries()) {
+      if (entry->shape().rank() == 2) {
+        const double expected = entry->path.ends_with("c_proj.weight") ? 0.02 / std::sqrt(2.0 * 4) : 0.02;
+        const double n = static_cast<double>(entry->size());
+        const Moments m = moments_of(values_of(model.store, entry->path));
+        EXPECT_NEAR(m.std, expected, 5 * expected / std::sqrt(2 * n)) << entry->path;
+        EXPECT_NEAR(m.mean, 0, 5 * expected / std::sqrt(n)) << entry->path;
+        EXPECT_NEAR(m.kurtosis, 3, 5 * std::sqrt(24 / n)) << entry->path;
+      }
     }
   }
 }
 
 TEST(InitialValues, AreOneForNormsAndZeroForBiases) {
-  TinyGpt model(kSmallGpt, 7);
-  for (const ParameterStore::Entry* entry : model.store.entries()) {
-    if (entry->shape().rank() == 1) {
-      const float expected = entry->path.ends_with("weight") ? 1.0F : 0.0F;
-      EXPECT_EQ(values_of(model.store, entry->path), std::vector<float>(static_cast<std::size_t>(entry->size()), expected)) << entry->path;
+  for (const TransformerConfig& config : {kSmallGpt, kSmallLlama}) {
+    TinyGpt model(config, 7);
+    int norms_of_heads = 0;
+    for (const ParameterStore::Entry* entry : model.store.entries()) {
+      if (entry->shape().rank() == 1) {
+        const float expected = entry->path.ends_with("weight") ? 1.0F : 0.0F;
+        EXPECT_EQ(values_of(model.store, entry->path), std::vector<float>(static_cast<std::size_t>(entry->size()), expected))
+            << entry->path;
+        norms_of_heads += entry->path.ends_with("q_norm.weight") || entry->path.ends_with("k_norm.weight") ? 1 : 0;
+      }
     }
+    EXPECT_EQ(norms_of_heads, config.qk_norm ? 2 * 4 : 0);
   }
+}
+
+// gate and up are rows of one matrix, but are drawn apart: equal halves would stay equal.
+TEST(InitialValues, OfGateAndUpDiffer) {
+  TinyGpt model(kSmallLlama, 7);
+  const std::vector<float> both = values_of(model.store, "h.0.mlp.c_fc.weight");
+  const auto half = both.begin() + std::ssize(both) / 2;
+  EXPECT_NE(std::vector<float>(both.begin(), half), std::vector<float>(half, both.end()));
 }
 
 TEST(InitialValues, DependOnSeedAndPathAndNotOnTheOrderOfConstruction) {

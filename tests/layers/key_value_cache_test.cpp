@@ -3,7 +3,9 @@
 #include "layers/key_value_cache.h"
 
 #include <cmath>
+#include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -19,6 +21,20 @@ using testing::relative_error;
 
 constexpr index kCachedVocabulary = 65;
 constexpr TransformerConfig kCachedGpt{.n_layer = 2, .n_head = 2, .n_embd = 32, .block_size = 150, .vocab_size = kCachedVocabulary};
+constexpr TransformerConfig kCachedLlama{.n_layer = 2,
+                                         .n_head = 6,
+                                         .n_kv_head = 2,
+                                         .n_embd = 32,
+                                         .head_size = 10,
+                                         .block_size = 150,
+                                         .vocab_size = kCachedVocabulary,
+                                         .bias = false,
+                                         .positions = Positions::rope,
+                                         .norm = NormKind::rms_norm,
+                                         .qk_norm = true,
+                                         .activation = Activation::silu,
+                                         .gated = true,
+                                         .logit_softcap = 10};
 
 std::vector<TransformerConfig> kinds() {
   std::vector<TransformerConfig> kinds;
@@ -32,6 +48,15 @@ std::vector<TransformerConfig> kinds() {
         c.scale_embeddings = bias;
         kinds.push_back(c);
       }
+    }
+  }
+  for (const index key_heads : {1, 2, 6}) {
+    for (const auto positions : {Positions::rope, Positions::none}) {
+      TransformerConfig c = kCachedLlama;
+      c.n_kv_head = key_heads;
+      c.positions = positions;
+      c.qk_norm = key_heads != 1;
+      kinds.push_back(c);
     }
   }
   return kinds;
@@ -79,8 +104,8 @@ TEST(KeyValueCache, GivesTheLogitsOfOnePassForAnyPieces) {
 }
 
 // What sampling promises: a text does not depend on the others beside it.
-TEST(KeyValueCache, GivesASequenceTheSameBitsBesideAnyOthers) {
-  const TinyGpt model(kCachedGpt);
+void expect_the_same_bits_beside_any_others(const TransformerConfig& config) {
+  const TinyGpt model(config);
   const index time = 100;
   const std::vector<std::int32_t> tokens = some_tokens(8 * time, kCachedVocabulary);
   const std::vector<index> one_by_one(static_cast<std::size_t>(time), 1);
@@ -94,8 +119,11 @@ TEST(KeyValueCache, GivesASequenceTheSameBitsBesideAnyOthers) {
   }
 }
 
-TEST(KeyValueCache, CopiesASequence) {
-  const TinyGpt model(kCachedGpt);
+TEST(KeyValueCache, GivesASequenceTheSameBitsBesideAnyOthers) { expect_the_same_bits_beside_any_others(kCachedGpt); }
+TEST(KeyValueCache, OfALlamaGivesASequenceTheSameBitsBesideAnyOthers) { expect_the_same_bits_beside_any_others(kCachedLlama); }
+
+void expect_copies(const TransformerConfig& config) {
+  const TinyGpt model(config);
   const std::vector<std::int32_t> tokens = some_tokens(41, kCachedVocabulary);
   KeyValueCache prompt = model.gpt.cache(1), several = model.gpt.cache(3);
   Tape tape(Recording::off);
@@ -114,6 +142,23 @@ TEST(KeyValueCache, CopiesASequence) {
   const std::vector<float> one = next(prompt, 1), three = next(several, 3);
   for (index s = 0; s < 3; ++s) {
     EXPECT_EQ(std::vector<float>(three.begin() + s * 32, three.begin() + (s + 1) * 32), one) << s;
+  }
+}
+
+TEST(KeyValueCache, CopiesASequence) { expect_copies(kCachedGpt); }
+TEST(KeyValueCache, CopiesASequenceOfALlama) { expect_copies(kCachedLlama); }
+
+// A cache holds the heads of keys alone: a group of three makes it three times as small.
+TEST(KeyValueCache, IsAsLargeAsItsHeadsOfKeys) {
+  const TinyGpt grouped(kCachedLlama);
+  TransformerConfig config = kCachedLlama;
+  config.n_kv_head = 6;
+  const TinyGpt apart(config);
+  for (const auto& [model, heads] : {std::pair<const TinyGpt*, index>{&grouped, 2}, {&apart, 6}}) {
+    const KeyValueCache cache = model->gpt.cache(4);
+    const auto* first = static_cast<const std::byte*>(cache.layer(0).data);
+    const auto* second = static_cast<const std::byte*>(cache.layer(1).data);
+    EXPECT_EQ(second - first, static_cast<std::ptrdiff_t>(sizeof(float)) * 4 * 150 * 2 * heads * 10);
   }
 }
 

@@ -2,9 +2,11 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "optim/muon.h"
 #include "tests/layers/tiny_gpt.h"
 
 namespace dikkat {
@@ -90,6 +92,91 @@ TEST(GptParameters, AreNamedAndShapedAsTheFieldKnowsThem) {
   }
 }
 
+constexpr TransformerConfig kTinyLlama{.n_layer = 1,
+                                       .n_head = 4,
+                                       .n_kv_head = 2,
+                                       .n_embd = 6,
+                                       .head_size = 10,
+                                       .block_size = 5,
+                                       .vocab_size = 11,
+                                       .bias = false,
+                                       .qkv_bias = true,
+                                       .positions = Positions::rope,
+                                       .norm = NormKind::rms_norm,
+                                       .qk_norm = true,
+                                       .activation = Activation::silu,
+                                       .gated = true};
+
+TEST(LlamaParameters, AreNamedAndShapedAsTheirGroupsAndGatesWantThem) {
+  const Shapes expected{
+      {"wte.weight", {11, 6}},
+      {"h.0.ln_1.weight", {6}},
+      {"h.0.attn.c_attn.weight", {40 + 20 + 20, 6}},  // rows q | k | v
+      {"h.0.attn.c_attn.bias", {80}},
+      {"h.0.attn.q_norm.weight", {10}},
+      {"h.0.attn.k_norm.weight", {10}},
+      {"h.0.attn.c_proj.weight", {6, 40}},
+      {"h.0.ln_2.weight", {6}},
+      {"h.0.mlp.c_fc.weight", {2 * 64, 6}},  // rows gate | up; 8/3 of 6 in whole multiples of 64
+      {"h.0.mlp.c_proj.weight", {6, 64}},
+      {"ln_f.weight", {6}},
+  };
+  const Shapes found = shapes_of(kTinyLlama);
+  for (const auto& [path, shape] : expected) {
+    ASSERT_TRUE(found.contains(path)) << path;
+    EXPECT_EQ(found.at(path), shape) << path;
+  }
+  EXPECT_EQ(found.size(), expected.size());
+}
+
+TEST(LlamaParameters, OfAnRmsNormHaveNoBias) {
+  TransformerConfig config = kTinyLlama;
+  config.bias = true;
+  const Shapes shapes = shapes_of(config);
+  EXPECT_FALSE(shapes.contains("h.0.ln_1.bias"));
+  EXPECT_FALSE(shapes.contains("ln_f.bias"));
+  EXPECT_TRUE(shapes.contains("h.0.mlp.c_fc.bias"));
+  config.norm = NormKind::layer_norm;
+  EXPECT_TRUE(shapes_of(config).contains("h.0.ln_1.bias"));
+}
+
+TEST(LlamaParameters, SayWhatTheyAre) {
+  TinyGpt model(kTinyLlama);
+  using Parts = std::vector<index>;
+  for (const ParameterStore::Entry* entry : model.store.entries()) {
+    EXPECT_EQ(entry->decay == Decay::yes, entry->shape().rank() == 2) << entry->path;
+    EXPECT_EQ(entry->role == Role::vector, entry->shape().rank() == 1) << entry->path;
+    const Parts expected = entry->path == "h.0.attn.c_attn.weight" ? Parts{40, 20, 20}
+                           : entry->path == "h.0.mlp.c_fc.weight"  ? Parts{64, 64}
+                                                                   : Parts{};
+    EXPECT_EQ(entry->row_parts, expected) << entry->path;
+  }
+}
+
+// Its matrices with whole units are q, k and v of unequal rows, the projection, gate, up and down.
+TEST(LlamaParameters, AreSplitByMuon) {
+  TinyGpt model(kTinyLlama);
+  const Muon muon(model.store, {});
+  const auto units_of = [&](const char* path) {
+    const ParameterStore::Entry& entry = model.store.entry(path);
+    std::vector<index> rows;
+    index at = entry.offset;
+    for (const Unit& unit : muon.units()) {
+      if (unit.whole && entry.offset <= unit.begin && unit.begin < entry.offset + entry.size()) {
+        EXPECT_EQ(unit.begin, at) << path;
+        at = unit.end;
+        rows.push_back((unit.end - unit.begin) / entry.shape()[1]);
+      }
+    }
+    EXPECT_EQ(at, entry.offset + entry.size()) << path;
+    return rows;
+  };
+  EXPECT_EQ(units_of("h.0.attn.c_attn.weight"), (std::vector<index>{40, 20, 20}));
+  EXPECT_EQ(units_of("h.0.attn.c_proj.weight"), (std::vector<index>{6}));
+  EXPECT_EQ(units_of("h.0.mlp.c_fc.weight"), (std::vector<index>{64, 64}));
+  EXPECT_EQ(units_of("h.0.mlp.c_proj.weight"), (std::vector<index>{6}));
+}
+
 TEST(GptParameters, DecayWhereTheyHaveTwoDimensionsOnly) {
   TinyGpt model(kTiny);
   for (const ParameterStore::Entry* entry : model.store.entries()) {
@@ -147,6 +234,14 @@ TEST(TransformerConfigCheck, RefusesWhatMakesNoModel) {
   EXPECT_NE(refusal([](TransformerConfig& c) { c.dropout = 1; }).find("dropout 1"), std::string::npos);
   EXPECT_NE(refusal([](TransformerConfig& c) { c.dropout = -0.1; }).find("dropout -0.1"), std::string::npos);
   EXPECT_EQ(refusal([](TransformerConfig& c) { c.n_head = 3; }), "");
+  EXPECT_EQ(refusal([](TransformerConfig& c) { c.n_head = 6, c.n_kv_head = 4; }), "gpt: n_kv_head 4 does not divide n_head 6");
+  EXPECT_EQ(refusal([](TransformerConfig& c) { c.n_kv_head = 0; }), "gpt: n_kv_head 0, expected 1 or more");
+  EXPECT_EQ(refusal([](TransformerConfig& c) { c.n_kv_head = 4; }), "gpt: n_kv_head 4 does not divide n_head 2");
+  EXPECT_EQ(refusal([](TransformerConfig& c) { c.head_size = 0; }), "gpt: head_size 0, expected 1 or more");
+  EXPECT_EQ(refusal([](TransformerConfig& c) { c.n_head = 4, c.head_size = 5; }), "");
+  EXPECT_EQ(refusal([](TransformerConfig& c) { c.positions = Positions::rope; }), "gpt: head_size 3, expected an even one for RoPE");
+  EXPECT_EQ(refusal([](TransformerConfig& c) { c.positions = Positions::rope, c.head_size = 4; }), "");
+  EXPECT_EQ(refusal([](TransformerConfig& c) { c.norm_eps = 0; }), "gpt: norm_eps 0, expected more than 0");
 }
 
 TEST(SelfAttentionCheck, RefusesHeadsThatDoNotDivideTheWidth) {

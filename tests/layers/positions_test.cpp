@@ -1,5 +1,8 @@
 #include "layers/positions.h"
 
+#include <algorithm>
+#include <cmath>
+#include <numbers>
 #include <thread>
 #include <vector>
 
@@ -34,6 +37,110 @@ TEST(SinusoidalPositions, MayBeReadByThreadsAtOnce) {
   }
   for (const std::vector<float>& rows : found) {
     EXPECT_EQ(rows, expected);
+  }
+}
+
+TransformerConfig rotary(index head_size, double theta) {
+  TransformerConfig c{.n_head = 2};
+  c.head_size = head_size;
+  c.positions = Positions::rope;
+  c.rope_theta = theta;
+  return with_defaults(c);
+}
+
+std::vector<double> angles_of(const RotaryPositions& positions, index first, index time) {
+  Tape tape(Recording::off);
+  Pass pass{.tape = tape};
+  const Tensor rows = positions(pass, first, time, DType::f64);
+  return {rows.data<double>(), rows.data<double>() + rows.size()};
+}
+
+void expect_frequencies(const TransformerConfig& config, const std::vector<double>& expected) {
+  const std::vector<double> found = RotaryPositions(config).frequencies();
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t d = 0; d < found.size(); ++d) {
+    EXPECT_NEAR(found[d] / expected[d], 1, 1e-14) << d;
+  }
+}
+
+// theta^(-2 d / D), by repeated multiplication.
+std::vector<double> plain_frequencies(index head_size, double theta) {
+  std::vector<double> expected;
+  double frequency = 1;
+  for (index d = 0; d < head_size / 2; ++d, frequency /= std::pow(theta, 2.0 / static_cast<double>(head_size))) {
+    expected.push_back(frequency);
+  }
+  return expected;
+}
+
+TEST(RotaryPositions, TurnByPowersOfTheta) {
+  expect_frequencies(rotary(2, 10'000), {1});
+  expect_frequencies(rotary(8, 10'000), {1, 0.1, 0.01, 0.001});
+  expect_frequencies(rotary(10, 500'000), plain_frequencies(10, 500'000));
+}
+
+TEST(RotaryPositions, ScaledLinearlyTurnAsOftenOverALongerContext) {
+  TransformerConfig c = rotary(8, 10'000);
+  c.rope_scaling = RopeScaling::linear;
+  c.rope_factor = 4;
+  expect_frequencies(c, {0.25, 0.025, 0.0025, 0.00025});
+}
+
+// Meta's description: by wavelengths. Short ones, below context / high, stay; long ones, above context / low, are factor times as long;
+// between, the mixture follows from where context / wavelength is between low and high.
+TEST(RotaryPositions, ScaledAsLlama3KeepTheShortWavesAndStretchTheLong) {
+  TransformerConfig c = rotary(64, 500'000);
+  c.rope_scaling = RopeScaling::llama3;
+  c.rope_factor = 32;
+  c.rope_low_freq_factor = 1;
+  c.rope_high_freq_factor = 4;
+  c.rope_original_context = 8192;
+  std::vector<double> expected;
+  int kept = 0, stretched = 0;
+  for (const double frequency : plain_frequencies(64, 500'000)) {
+    const double wavelength = 2 * std::numbers::pi / frequency;
+    if (wavelength < 8192.0 / 4) {
+      expected.push_back(frequency);
+      ++kept;
+    } else if (wavelength > 8192.0 / 1) {
+      expected.push_back(frequency / 32);
+      ++stretched;
+    } else {
+      const double smooth = (8192 / wavelength - 1) / (4 - 1);
+      expected.push_back((1 - smooth) * frequency / 32 + smooth * frequency);
+    }
+  }
+  expect_frequencies(c, expected);
+  EXPECT_EQ(kept, 15);
+  EXPECT_EQ(stretched, 14) << "so three are mixed";
+  EXPECT_TRUE(std::is_sorted(expected.rbegin(), expected.rend())) << "no two waves change places";
+}
+
+TEST(RotaryPositions, AreCosinesAndSinesOfTheirAngles) {
+  const RotaryPositions positions(rotary(6, 100));
+  const std::vector<double> frequencies = plain_frequencies(6, 100);
+  const std::vector<double> rows = angles_of(positions, 1000, 3);
+  ASSERT_EQ(rows.size(), 3U * 6);
+  for (std::size_t t = 0; t < 3; ++t) {
+    for (std::size_t d = 0; d < 3; ++d) {
+      const double angle = static_cast<double>(1000 + t) * frequencies[d];
+      EXPECT_NEAR(rows[t * 6 + d], std::cos(angle), 1e-12);
+      EXPECT_NEAR(rows[t * 6 + 3 + d], std::sin(angle), 1e-12);
+    }
+  }
+}
+
+TEST(RotaryPositions, CountOnFromTheFirst) {
+  const RotaryPositions positions(rotary(10, 10'000));
+  const std::vector<double> whole = angles_of(positions, 0, 50);
+  for (const index first : {0, 1, 17, 49}) {
+    EXPECT_EQ(angles_of(positions, first, 50 - first), std::vector<double>(whole.begin() + first * 10, whole.end())) << first;
+  }
+  Tape tape(Recording::off);
+  Pass pass{.tape = tape};
+  const Tensor rows = positions(pass, 0, 50, DType::f32);
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    EXPECT_EQ(rows.data<float>()[i], static_cast<float>(whole[i])) << "f32 has the angles of f64, rounded once";
   }
 }
 

@@ -50,11 +50,11 @@ TEST(SteadyState, TheCounterSeesAllocations) {
   EXPECT_EQ(after.pages, before.pages + 1);
 }
 
-TEST(SteadyState, AllocatesNothingFromTheThirdStepOn) {
+void expect_no_allocation(const TransformerConfig& config, const std::vector<int>& thread_counts) {
   for (const Recompute recompute : {Recompute::none, Recompute::cheap, Recompute::block}) {
-    for (const int threads : {1, 2, 3}) {
+    for (const int threads : thread_counts) {
       const WithThreads some(threads, Work{0});
-      Training training(kTrainingConfig);
+      Training training(config);
       training.recompute = recompute;
       training.operands = threads == 2 ? DType::bf16 : DType::f32;
       training.step(1);
@@ -70,6 +70,9 @@ TEST(SteadyState, AllocatesNothingFromTheThirdStepOn) {
     }
   }
 }
+
+TEST(SteadyState, AllocatesNothingFromTheThirdStepOn) { expect_no_allocation(kTrainingConfig, {1, 2, 3}); }
+TEST(SteadyState, HoldsForALlama) { expect_no_allocation(kTrainingLlama, {1, 2}); }
 
 TEST(SteadyState, HoldsForAnEncoderDecoder) {
   const WithThreads two(2, Work{0});
@@ -150,24 +153,26 @@ TEST(SteadyState, HoldsForEvaluationToo) {
 }
 
 TEST(SteadyState, HoldsForSamplingFromACache) {
-  for (const int threads : {1, 2}) {
-    const WithThreads some(threads, Work{0});
-    const TinyGpt model(kTrainingConfig);
-    KeyValueCache cache = model.gpt.cache(2);
-    Tape tape(Recording::off);
-    const std::vector<std::int32_t> tokens = some_tokens(2, kTrainingConfig.vocab_size);
-    const auto fill_the_context = [&] {
-      cache.clear();
-      while (cache.length() < cache.max_positions()) {
-        Pass pass{.tape = tape};
-        model.gpt.logits(pass, model.gpt.features(pass, tape.input<std::int32_t>({2, 1}, tokens), cache));
-        tape.reset();
-      }
-    };
-    fill_the_context();
-    const Requests before;
-    fill_the_context();
-    EXPECT_EQ(before, Requests()) << threads;
+  for (const TransformerConfig& config : {kTrainingConfig, kTrainingLlama}) {
+    for (const int threads : {1, 2}) {
+      const WithThreads some(threads, Work{0});
+      const TinyGpt model(config);
+      KeyValueCache cache = model.gpt.cache(2);
+      Tape tape(Recording::off);
+      const std::vector<std::int32_t> tokens = some_tokens(2, config.vocab_size);
+      const auto fill_the_context = [&] {
+        cache.clear();
+        while (cache.length() < cache.max_positions()) {
+          Pass pass{.tape = tape};
+          model.gpt.logits(pass, model.gpt.features(pass, tape.input<std::int32_t>({2, 1}, tokens), cache));
+          tape.reset();
+        }
+      };
+      fill_the_context();
+      const Requests before;
+      fill_the_context();
+      EXPECT_EQ(before, Requests()) << threads;
+    }
   }
 }
 

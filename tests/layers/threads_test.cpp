@@ -14,9 +14,9 @@ struct Outcome {
   std::vector<float> losses, weights, m, v;
 };
 
-Outcome train(int threads) {
+Outcome train(const TransformerConfig& config, int threads) {
   const WithThreads with(threads, Work{0});
-  Training training(kTrainingConfig);
+  Training training(config);
   Outcome outcome;
   for (index step = 1; step <= 3; ++step) {
     outcome.losses.push_back(training.step(step));
@@ -33,17 +33,20 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-TEST(Training, GivesTheSameBitsOnAnyNumberOfThreads) {
-  const Outcome one = train(1);
+void expect_the_same_bits(const TransformerConfig& config) {
+  const Outcome one = train(config, 1);
   EXPECT_LT(one.losses.back(), one.losses.front());
   for (const int threads : {1, 2, 4}) {
-    const Outcome other = train(threads);
+    const Outcome other = train(config, threads);
     EXPECT_TRUE(same_bits(one.losses, other.losses)) << threads;
     EXPECT_TRUE(same_bits(one.weights, other.weights)) << threads;
     EXPECT_TRUE(same_bits(one.m, other.m)) << threads;
     EXPECT_TRUE(same_bits(one.v, other.v)) << threads;
   }
 }
+
+TEST(Training, GivesTheSameBitsOnAnyNumberOfThreads) { expect_the_same_bits(kTrainingConfig); }
+TEST(Training, OfALlamaGivesTheSameBitsOnAnyNumberOfThreads) { expect_the_same_bits(kTrainingLlama); }
 
 }  // namespace
 }  // namespace dikkat

@@ -45,5 +45,25 @@ struct Training {
 /// Two tiles of attention, several of everything else; dropout everywhere.
 inline constexpr TransformerConfig kTrainingConfig{
     .n_layer = 2, .n_head = 2, .n_embd = 48, .block_size = 80, .vocab_size = 97, .dropout = 0.1};
+/// The same with every part of the Llama family: three heads of queries for each head of keys, heads of a size of their own.
+inline constexpr TransformerConfig kTrainingLlama{.n_layer = 2,
+                                                  .n_head = 6,
+                                                  .n_kv_head = 2,
+                                                  .n_embd = 48,
+                                                  .head_size = 10,
+                                                  .block_size = 80,
+                                                  .vocab_size = 97,
+                                                  .dropout = 0.1,
+                                                  .bias = false,
+                                                  .qkv_bias = true,
+                                                  .positions = Positions::rope,
+                                                  .norm = NormKind::rms_norm,
+                                                  .qk_norm = true,
+                                                  .rope_scaling = RopeScaling::llama3,
+                                                  .rope_factor = 4,
+                                                  .rope_original_context = 40,
+                                                  .activation = Activation::silu,
+                                                  .gated = true,
+                                                  .logit_softcap = 10};
 
 }  // namespace dikkat

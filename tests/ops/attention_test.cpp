@@ -32,18 +32,26 @@ struct Call {
   index query_offset = 0;
   std::vector<std::int32_t> key_begin{}, key_end{};
   double dropout = 0;
+  index key_heads = 0;
+  bool rotary = false;
 
   index width() const { return heads * head_size; }
+  index key_width() const { return (key_heads == 0 ? heads : key_heads) * head_size; }
   std::vector<float> q() const { return numbers(batch * queries * width(), 1, -2, 2); }
-  std::vector<float> k() const { return numbers(batch * keys * width(), 2, -2, 2); }
-  std::vector<float> v() const { return numbers(batch * keys * width(), 3, -2, 2); }
+  std::vector<float> k() const { return numbers(batch * keys * key_width(), 2, -2, 2); }
+  std::vector<float> v() const { return numbers(batch * keys * key_width(), 3, -2, 2); }
+  std::vector<float> angles() const { return rotary ? numbers(queries * head_size, 4) : std::vector<float>{}; }
 
+  /// T is the type that q is computed in.
+  template <class T>
   AttentionOptions options(Tape& tape) const {
     const auto bound = [&](const std::vector<std::int32_t>& keys_of) {
       return keys_of.empty() ? Tensor{} : tape.input<std::int32_t>({batch, queries}, keys_of);
     };
     return {.heads = heads,
             .head_size = head_size,
+            .key_heads = key_heads,
+            .rotation = rotary ? tape.input<T>({queries, head_size}, converted<T>(angles())) : Tensor{},
             .causal = causal,
             .query_offset = query_offset,
             .key_begin = bound(key_begin),
@@ -57,6 +65,7 @@ struct Call {
             .queries = queries,
             .keys = keys,
             .head_size = head_size,
+            .key_heads = key_heads,
             .scale = 1 / std::sqrt(static_cast<double>(head_size)),
             .causal = causal,
             .query_offset = query_offset,
@@ -90,14 +99,17 @@ std::vector<Call> calls() {
           {"windows", 1, 2, 30, 30, 8, false, 0, bounds(1, 30, [](index, index i) { return i / 2; }),
            bounds(1, 30, [](index, index i) { return i / 2 + 3; })},
           {"some see nothing", 2, 1, 9, 13, 4, false, 0, {}, bounds(2, 9, [](index b, index i) { return (b + i) % 3 == 0 ? 0 : 13; })},
-          {"dropped", 2, 2, 9, 21, 8, true, 12, {}, {}, 0.25}};
+          {"dropped", 2, 2, 9, 21, 8, true, 12, {}, {}, 0.25},
+          {"grouped", 2, 6, 9, 21, 4, true, 12, {}, {}, 0, 2},
+          {"rotated", 2, 2, 20, 20, 6, true, 0, {}, {}, 0, 0, true},
+          {"grouped and rotated", 2, 3, 70, 70, 10, true, 0, {}, {}, 0.25, 1, true}};
 }
 
 template <class T>
 std::vector<T> weights_of(const Call& c) {
   Tape tape(Recording::off);
   const Tensor w = attention_weights({tape.input<T>({c.batch, c.queries, c.width()}, converted<T>(c.q()))},
-                                     {tape.input<T>({c.batch, c.keys, c.width()}, converted<T>(c.k()))}, c.options(tape));
+                                     {tape.input<T>({c.batch, c.keys, c.key_width()}, converted<T>(c.k()))}, c.options<T>(tape));
   EXPECT_EQ(w.shape(), (Shape{c.batch, c.heads, c.queries, c.keys}));
   return {w.data<T>(), w.data<T>() + w.size()};
 }
@@ -109,13 +121,17 @@ std::vector<double> reference_weights(const Call& c) {
   const auto k = converted<double>(c.k());
   std::vector<double> y(q.size());
   std::vector<double> log2_sum(static_cast<std::size_t>(c.batch * c.heads * c.queries));
-  const kernels::Heads<const double> keys{k.data(), c.keys * c.width(), c.width()};
+  const auto angles = converted<double>(c.angles());
+  const double* rotation = c.rotary ? angles.data() : nullptr;
+  const kernels::Heads<const double> keys{k.data(), c.keys * c.key_width(), c.key_width()};
   const kernels::AttentionForward<double> p{.shape = s,
                                             .q = {q.data(), c.queries * c.width(), c.width()},
                                             .k = keys,
                                             .v = keys,
                                             .y = {y.data(), c.queries * c.width(), c.width()},
-                                            .log2_sum = log2_sum.data()};
+                                            .log2_sum = log2_sum.data(),
+                                            .q_rotation = rotation,
+                                            .k_rotation = rotation};
   kernels::reference::attention_forward(p);
   std::vector<double> weights;
   for (index row = 0; row < c.batch * c.heads * c.queries; ++row) {
@@ -123,9 +139,9 @@ std::vector<double> reference_weights(const Call& c) {
     const index h = row / c.queries % c.heads;
     const index i = row % c.queries;
     for (index j = 0; j < c.keys; ++j) {
-      using kernels::reference::row_of;
-      const double score =
-          s.scale * kernels::reference::dot(c.head_size, row_of<const double>(p.q, s, b, h, i), row_of<const double>(p.k, s, b, h, j));
+      using kernels::reference::rotated;
+      const double score = s.scale * kernels::reference::dot(c.head_size, rotated(p.q, s, b, h, i, rotation).data(),
+                                                             rotated(p.k, s, b, h / s.group(), j, rotation).data());
       weights.push_back(kernels::reference::sees(s, b, i, j)
                             ? std::exp(score - log2_sum[static_cast<std::size_t>(row)] * std::numbers::ln2) *
                                   kernels::reference::kept<double>(s, b, h, i, j)
@@ -164,22 +180,25 @@ TEST(AttentionWeights, AreThoseThatAttentionAppliesToValues) {
   for (const Call& c : calls()) {
     SCOPED_TRACE(c.name);
     Tape tape;
-    const auto input = [&](index time, const std::vector<float>& x) {
-      return tape.input<double>({c.batch, time, c.width()}, converted<double>(x));
+    const auto input = [&](index time, index width, const std::vector<float>& x) {
+      return tape.input<double>({c.batch, time, width}, converted<double>(x));
     };
     const auto v = c.v();
-    const Tensor y = attention({input(c.queries, c.q())}, {input(c.keys, c.k())}, {input(c.keys, v)}, c.options(tape));
+    const Tensor y = attention({input(c.queries, c.width(), c.q())}, {input(c.keys, c.key_width(), c.k())},
+                               {input(c.keys, c.key_width(), v)}, c.options<double>(tape));
     const auto weights = weights_of<double>(c);
     std::vector<double> expected;
     for (index at = 0; at < y.size(); ++at) {
       const index column = at % c.width();
       const index i = at / c.width() % c.queries;
       const index b = at / c.width() / c.queries;
-      const index row = (b * c.heads + column / c.head_size) * c.queries + i;
+      const index head = column / c.head_size;
+      const index row = (b * c.heads + head) * c.queries + i;
+      const index key_column = head / c.shape().group() * c.head_size + column % c.head_size;
       double total = 0;
       for (index j = 0; j < c.keys; ++j) {
         total += weights[static_cast<std::size_t>(row * c.keys + j)] *
-                 static_cast<double>(v[static_cast<std::size_t>((b * c.keys + j) * c.width() + column)]);
+                 static_cast<double>(v[static_cast<std::size_t>((b * c.keys + j) * c.key_width() + key_column)]);
       }
       expected.push_back(total);
     }
@@ -198,7 +217,7 @@ TEST(AttentionWeights, AreReadFromColumnsAndHaveNoGradient) {
   }
   Tape tape;
   const Tensor qkv = tape.input<float>({c.batch, c.queries, 3 * width}, packed, true);
-  const Tensor w = attention_weights({qkv, 0}, {qkv, width}, c.options(tape));
+  const Tensor w = attention_weights({qkv, 0}, {qkv, width}, c.options<float>(tape));
   EXPECT_FALSE(w.needs_gradient());
   EXPECT_TRUE(same_bits(std::vector<float>(w.data<float>(), w.data<float>() + w.size()), weights_of<float>(c)));
 }
@@ -260,22 +279,67 @@ TEST(AttentionWeights, RefuseWhatAttentionRefuses) {
   EXPECT_NE(error_with([](Tape&, AttentionOptions& o) { o.head_size = 3; }), "");
 }
 
-// Queries in pieces, each of which sees the keys of those before it.
-TEST(AttentionCache, GivesWhatAllQueriesAtOnceGive) {
-  const index heads = 3, size = 5, width = heads * size, time = 100, batch = 2;
-  const auto qkv = numbers(batch * time * 3 * width, 1, -2, 2);
+TEST(AttentionGroups, AreAsManyAsDivideTheHeads) {
+  const auto of = [](index heads, index key_heads, index key_columns) {
+    return error_of([&] {
+      Tape tape;
+      const HeadColumns q{tape.input<float>({1, 3, heads * 2}, numbers(6 * heads, 1))};
+      const HeadColumns k{tape.input<float>({1, 3, key_columns}, numbers(3 * key_columns, 2))};
+      attention(q, k, k, {.heads = heads, .head_size = 2, .key_heads = key_heads});
+    });
+  };
+  EXPECT_EQ(of(6, 3, 6), "");
+  EXPECT_EQ(of(6, 1, 2), "");
+  EXPECT_EQ(of(6, 4, 8), "attention: 4 heads of keys for 6 of queries, expected a number that divides it");
+  EXPECT_EQ(of(6, 12, 24), "attention: 12 heads of keys for 6 of queries, expected a number that divides it");
+  EXPECT_EQ(of(6, -1, 12), "attention: -1 heads of keys for 6 of queries, expected a number that divides it");
+  EXPECT_EQ(of(6, 3, 5), "attention: 6 columns from number 0 of [1, 3, 5], expected (batch, time, width) that contains them");
+}
+
+TEST(AttentionRotation, HasARowForEachQueryAndKey) {
+  const auto of = [](Shape shape, index keys, index size) {
+    return error_of([&] {
+      Tape tape;
+      const HeadColumns q{tape.input<float>({1, 3, size}, numbers(3 * size, 1))};
+      const HeadColumns k{tape.input<float>({1, keys, size}, numbers(keys * size, 2))};
+      attention(q, k, k, {.heads = 1, .head_size = size, .rotation = tape.input<float>(shape, numbers(shape.size(), 3))});
+    });
+  };
+  const std::string expected = ", expected as many queries as keys and a row for each, and an even size";
+  EXPECT_EQ(of({3, 4}, 3, 4), "");
+  EXPECT_EQ(of({3, 4}, 5, 4), "attention: rotation is [3, 4] for 3 queries and 5 keys with heads of 4" + expected);
+  EXPECT_EQ(of({5, 4}, 3, 4), "attention: rotation is [5, 4] for 3 queries and 3 keys with heads of 4" + expected);
+  EXPECT_EQ(of({3, 2}, 3, 4), "attention: rotation is [3, 2] for 3 queries and 3 keys with heads of 4" + expected);
+  EXPECT_EQ(of({3, 5}, 3, 5), "attention: rotation is [3, 5] for 3 queries and 3 keys with heads of 5" + expected);
+  Tape tape;
+  const HeadColumns x{tape.input<float>({1, 1, 2}, numbers(2, 1))};
+  EXPECT_NE(error_of([&] {
+              attention(x, x, x, {.heads = 1, .head_size = 2, .rotation = tape.input<double>({1, 2}, std::vector<double>{1, 0})});
+            }),
+            "")
+      << "angles of f64 for queries of f32";
+}
+
+// Queries in pieces, each of which sees the keys of those before it. The cache has heads of keys alone, rotated already.
+void expect_pieces_give_the_whole(index heads, index key_heads, index size, bool rotary) {
+  const index width = heads * size, key_width = key_heads * size, time = 100, batch = 2;
+  const auto qkv = numbers(batch * time * (width + 2 * key_width), 1, -2, 2);
+  const auto angles = numbers(time * size, 2);
   for (const bool causal : {true, false}) {
     for (const index piece : {1, 2, 33, 50, 100}) {
       Tape tape(Recording::off);
-      std::vector<float> memory(static_cast<std::size_t>(batch * time * 2 * width));
+      std::vector<float> memory(static_cast<std::size_t>(batch * time * 2 * key_width));
       for (index at = 0; at < time; at += piece) {
         const index count = std::min(piece, time - at);
-        const Tensor all = tape.input<float>({batch, time, 3 * width}, qkv);
-        AttentionOptions options{.heads = heads, .head_size = size, .causal = causal};
+        const Tensor all = tape.input<float>({batch, time, width + 2 * key_width}, qkv);
+        const Tensor rotations = tape.input<float>({time, size}, angles);
+        AttentionOptions options{.heads = heads, .head_size = size, .key_heads = key_heads, .causal = causal};
         const AttentionCache cache{.data = memory.data(), .batch = batch, .max_positions = time, .length = at};
         options.cache = &cache;
+        options.rotation = rotary ? slice(rotations, 0, at, count) : Tensor{};
         const Tensor found = self_attention(slice(all, 1, at, count), options);
         options.cache = nullptr;
+        options.rotation = rotary ? slice(rotations, 0, 0, at + count) : Tensor{};
         const Tensor expected = slice(self_attention(slice(all, 1, 0, at + count), options), 1, at, count);
         for (index i = 0; i < found.size(); ++i) {
           ASSERT_NEAR(found.data<float>()[i], expected.data<float>()[i], 2e-6) << at << ", " << piece;
@@ -284,6 +348,10 @@ TEST(AttentionCache, GivesWhatAllQueriesAtOnceGive) {
     }
   }
 }
+
+TEST(AttentionCache, GivesWhatAllQueriesAtOnceGive) { expect_pieces_give_the_whole(3, 3, 5, false); }
+TEST(AttentionCache, OfGroupsGivesWhatAllQueriesAtOnceGive) { expect_pieces_give_the_whole(6, 2, 5, false); }
+TEST(AttentionCache, OfRotatedKeysGivesWhatAllQueriesAtOnceGive) { expect_pieces_give_the_whole(3, 1, 6, true); }
 
 TEST(AttentionCache, IsForNothingElse) {
   Tape tape(Recording::off);

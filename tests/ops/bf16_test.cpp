@@ -1,3 +1,4 @@
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -5,8 +6,10 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/parallel.h"
+#include "autograd/ops/activation.h"
 #include "autograd/ops/attention.h"
 #include "autograd/ops/basic.h"
+#include "autograd/ops/head_norm.h"
 #include "autograd/ops/layer_norm.h"
 #include "autograd/ops/linear.h"
 #include "autograd/ops/loss.h"
@@ -122,9 +125,25 @@ void check(const std::vector<Operand>& operands, const Function& f, DType dtype_
 }
 
 TEST(Bf16Ops, Functions) {
-  for (const auto f : {gelu, relu, sigmoid, tanh}) {
+  for (const auto f : {gelu, relu, relu2, silu, sigmoid, tanh}) {
     check({operand({37, 65}, 1)}, [f](std::span<const Tensor> t) { return f(t[0]); });
   }
+}
+
+TEST(Bf16Ops, Gated) {
+  for (const Activation a : {Activation::gelu, Activation::relu, Activation::relu2, Activation::silu}) {
+    check({operand({37, 66}, 1)}, [a](std::span<const Tensor> t) { return gated(a, t[0]); });
+  }
+}
+
+TEST(Bf16Ops, RmsNormOfF32) {
+  check({parameter({37, 65}, 1), parameter({65}, 2)},
+        [](std::span<const Tensor> t) { return rms_norm(t[0], t[1], {.dtype = DType::bf16}); });
+}
+
+TEST(Bf16Ops, HeadNorm) {
+  check({operand({37, 100}, 1), parameter({20}, 2), parameter({20}, 3)},
+        [](std::span<const Tensor> t) { return head_norm(t[0], t[1], t[2], {.heads = 3, .key_heads = 1}); });
 }
 
 TEST(Bf16Ops, Dropout) {
@@ -191,6 +210,28 @@ TEST(Bf16Ops, Attention) {
   const double bound = kRounding * kTime * scale * 2 * (2 * kSize) / (1 - options.dropout);
   check({operand({2, kTime, 3 * kHeads * kSize}, 1)}, [&](std::span<const Tensor> t) { return self_attention(t[0], options); }, DType::bf16,
         {0, bound});
+}
+
+// The same bound, for three heads of queries of which each adds to one dk, from queries and keys that are rotated by up to 1.
+TEST(Bf16Ops, AttentionOfGroupsWithRotations) {
+  constexpr index kHeads = 3, kSize = 24, kTime = 70;
+  const double scale = 1 / std::sqrt(static_cast<double>(kSize));
+  const double bound = kHeads * kRounding * kTime * scale * 2 * (2 * kSize);
+  std::vector<float> angles;
+  for (index t = 0; t < kTime; ++t) {
+    for (index d = 0; d < kSize; ++d) {
+      const double angle = static_cast<double>(t) / static_cast<double>(1 + d % (kSize / 2));
+      angles.push_back(static_cast<float>(d < kSize / 2 ? std::cos(angle) : std::sin(angle)));
+    }
+  }
+  const auto f = [&](std::span<const Tensor> t) {
+    return self_attention(t[0], {.heads = kHeads,
+                                 .head_size = kSize,
+                                 .key_heads = 1,
+                                 .rotation = t[0].tape()->input<float>({kTime, kSize}, angles),
+                                 .causal = true});
+  };
+  check({operand({2, kTime, (kHeads + 2) * kSize}, 1)}, f, DType::bf16, {0, bound});
 }
 
 // The gradients of logits are rounded before their products. Those of a row have a sum of magnitudes of at most 2, over the normaliser;

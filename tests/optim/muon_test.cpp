@@ -73,6 +73,56 @@ TEST(MuonStep, UpdatesUnitsInAnyOrder) {
             }));
 }
 
+// c_attn of grouped queries, q | k | v, and c_fc of a gate, gate | up: each part is updated as if it were a matrix of its own.
+TEST(MuonStep, OfPartsIsThatOfMatricesApart) {
+  struct Part {
+    const char* name;
+    index rows;
+  };
+  const std::vector<Part> qkv = {{"attn.q", 60}, {"attn.k", 20}, {"attn.v", 20}};
+  const std::vector<Part> fc = {{"mlp.gate", 70}, {"mlp.up", 70}};
+  constexpr index kCols = 30;
+  ParameterStore together, apart;
+  together.add("attn", {100, kCols}, Init::normal(0.5), Decay::yes, Role::hidden, {60, 20, 20});
+  together.add("mlp", {140, kCols}, Init::normal(0.5), Decay::yes, Role::hidden, {70, 70});
+  for (const auto& parts : {qkv, fc}) {
+    for (const Part& part : parts) {
+      apart.add(part.name, {part.rows, kCols}, Init::normal(0.5), Decay::yes, Role::hidden);
+    }
+  }
+  together.allocate(3);
+  apart.allocate(3);
+  const auto for_each_part = [&](auto&& f) {  // f(entry together, its first element, entry apart)
+    for (const auto& [name, parts] : {std::pair("attn", qkv), {"mlp", fc}}) {
+      index at = 0;
+      for (const Part& part : parts) {
+        f(together.entry(name), at, apart.entry(part.name));
+        at += part.rows * kCols;
+      }
+    }
+  };
+  for_each_part([&](const ParameterStore::Entry& whole, index at, const ParameterStore::Entry& part) {
+    std::copy_n(together.weights<float>() + whole.offset + at, part.size(), apart.weights<float>() + part.offset);
+  });
+  Muon of_parts(together, {}), of_matrices(apart, {});
+  for (index step = 1; step <= 3; ++step) {
+    for (ParameterStore::Entry* entry : together.trainable()) {
+      write_gradient<float>(*entry, some_numbers(entry->size(), static_cast<std::uint64_t>(step)));
+    }
+    for_each_part([&](ParameterStore::Entry& whole, index at, ParameterStore::Entry& part) {
+      const auto* from = static_cast<const float*>(whole.gradient.data) + at;
+      write_gradient<float>(part, std::vector<double>(from, from + part.size()));
+    });
+    EXPECT_TRUE(of_parts.step(step, 0.01));
+    EXPECT_TRUE(of_matrices.step(step, 0.01));
+  }
+  for_each_part([&](const ParameterStore::Entry& whole, index at, const ParameterStore::Entry& part) {
+    EXPECT_TRUE(std::equal(together.weights<float>() + whole.offset + at, together.weights<float>() + whole.offset + at + part.size(),
+                           apart.weights<float>() + part.offset))
+        << part.path;
+  });
+}
+
 TEST(MuonUnits, AreTheMatricesAndWhatIsLeftForAdamW) {
   ParameterStore store;
   add_matrices(store);

@@ -30,7 +30,7 @@ void check_groups(const TransformerConfig& model, schema::Problems& problems) {
   const index of_keys = model.n_kv_head;
   if (heads % of_keys != 0) {
     problems.add(concat("model.n_kv_head is ", of_keys, ", which does not divide model.n_head = ", heads,
-                        ": each head of keys serves as many heads of queries; the nearest that work are ",
+                        ": each head of keys serves as many heads of queries; the nearest that work: ",
                         either(of_keys > heads ? heads : next_divisor(heads, of_keys, -1), next_divisor(heads, of_keys, 1), heads)));
   }
 }
@@ -39,10 +39,12 @@ void check_rope(const TransformerConfig& model, schema::Problems& problems) {
   if (model.positions != Positions::rope) {
     return;
   }
-  if (!model.head_size.is_open() && model.head_size % 2 != 0) {
-    problems.add(concat("model.head_size is ", *model.head_size,
-                        ", expected an even number with model.positions = \"rope\": numbers are rotated "
-                        "in pairs"));
+  const bool divides = model.n_embd % model.n_head == 0;  // or check_heads() tells
+  const index size = model.head_size.is_set() ? *model.head_size : model.n_embd / model.n_head;
+  if (size % 2 != 0 && (model.head_size.is_set() || divides)) {
+    const std::string origin = concat(" (model.n_embd = ", model.n_embd, " / model.n_head = ", model.n_head, ")");
+    problems.add(concat("model.head_size is ", size, model.head_size.is_set() ? "" : origin,
+                        ", expected an even number with model.positions = \"rope\": numbers are rotated in pairs"));
   }
   if (model.rope_scaling == RopeScaling::llama3 && model.rope_low_freq_factor >= model.rope_high_freq_factor) {
     problems.add(concat("model.rope_low_freq_factor is ", schema::to_toml(model.rope_low_freq_factor),

@@ -178,7 +178,8 @@ constexpr Key kKeys[] = {
         "Heads of keys and values: fewer than n_head is grouped-query attention, where each serves n_head / "
         "n_kv_head heads of queries; 1 is multi-query attention."),
     model<&TransformerConfig::n_embd>("n_embd", between(1, kMany), "Width of the model: numbers per token between blocks."),
-    model<&TransformerConfig::head_size>("head_size", derived(between(1, kMany), "n_embd / n_head"), "Width of an attention head."),
+    model<&TransformerConfig::head_size>("head_size", derived(between(1, kMany), "n_embd / n_head"),
+                                         "Width of an attention head; all heads together need not be as wide as n_embd."),
     model<&TransformerConfig::n_hidden>("n_hidden", derived(between(1, 4 * kMany), "4 n_embd, gated 8/3 n_embd in whole multiples of 64"),
                                         "Width inside the feed-forward, between its two layers."),
     model<&TransformerConfig::block_size>("block_size", between(1, kMany),
@@ -202,7 +203,7 @@ constexpr Key kKeys[] = {
                                           "Base of RoPE's frequencies; a larger one suits a longer context."),
     model<&TransformerConfig::rope_scaling>(
         "rope_scaling", where(has_rope, anything()),
-        "How RoPE's frequencies are changed for a longer context: all divided by rope_factor (linear), or the low ones (llama3)."),
+        "How RoPE's frequencies are changed for a longer context: all divided by rope_factor (linear), or the low ones alone (llama3)."),
     model<&TransformerConfig::rope_factor>("rope_factor", where(has_scaling, between(1, 1e6)), "What RoPE's frequencies are divided by."),
     model<&TransformerConfig::rope_low_freq_factor>(
         "rope_low_freq_factor", where(has_llama3_scaling, above_to(0, 1e6)),
@@ -218,7 +219,7 @@ constexpr Key kKeys[] = {
     model<&TransformerConfig::final_norm>("final_norm", derived(anything(), "true where norm_position is pre"),
                                           "Whether a norm follows the last block."),
     model<&TransformerConfig::norm>(
-        "norm", anything(), "Layer norm, as GPT-2; or RMSNorm, as Llama, which divides by the root of the mean square and has no bias."),
+        "norm", anything(), "Layer norm (GPT-2), or RMSNorm (Llama): divided by the root of the mean square alone, without a bias."),
     model<&TransformerConfig::norm_eps>("norm_eps", above_to(0, 1), "Added to the variance, or mean square, that a norm divides by."),
     model<&TransformerConfig::qk_norm>(
         "qk_norm", anything(), "Whether each head of queries and of keys is normalised (RMSNorm) before they are compared, as in Qwen3."),

@@ -48,6 +48,41 @@ TEST(Resolve, FollowsTheKindOfModel) {
   EXPECT_EQ(pre.model.final_norm, true);
 }
 
+TEST(Resolve, DerivesHeadsAndWidthsOfALlama) {
+  Config config;
+  config.model.n_head = 6;
+  config.model.n_embd = 192;
+  Config gated = config;
+  gated.model.gated = true;
+  Config grouped = config;
+  grouped.model.n_kv_head = 2;
+  grouped.model.head_size = 64;
+  for (Config* c : {&config, &gated, &grouped}) {
+    resolve(*c);
+    validate(*c);
+  }
+  EXPECT_EQ(config.model.n_kv_head, 6);
+  EXPECT_EQ(config.model.head_size, 32);
+  EXPECT_EQ(config.model.n_hidden, 4 * 192);
+  EXPECT_EQ(gated.model.n_hidden, 512) << "8/3 of 192";
+  EXPECT_EQ(grouped.model.n_kv_head, 2);
+  EXPECT_EQ(grouped.model.head_size, 64);
+  for (const auto& [width, hidden] : {std::pair<index, index>{24, 64}, {25, 128}, {576, 1536}, {4096, 10944}}) {
+    EXPECT_EQ(*with_defaults({.n_embd = width, .gated = true}).n_hidden, hidden) << width << ": 8/3 in whole multiples of 64";
+  }
+}
+
+// Keys that follow from n_head and n_embd follow them again when a recipe is read over another.
+TEST(Resolve, LetsHeadsFollowAgain) {
+  Config config;
+  resolve(config);
+  EXPECT_EQ(config.model.head_size, 32);
+  config.model.n_head = 8;
+  resolve(config);
+  EXPECT_EQ(config.model.n_kv_head, 8);
+  EXPECT_EQ(config.model.head_size, 16);
+}
+
 TEST(Validate, AnEncoderDecoderNeedsWords) {
   Config config;
   config.model.kind = ModelKind::encoder_decoder;
@@ -156,6 +191,82 @@ TEST(Validate, EveryAdviceOnHeadsWorks) {
       EXPECT_EQ(width % std::stoll(message.substr(numbers + 9)), 0) << message;
     }
   }
+}
+
+TEST(Validate, SaysWhichHeadsOfKeysWork) {
+  const auto of = [](index heads, index of_keys) {
+    Config config;
+    config.model.n_head = heads;
+    config.model.n_embd = 16 * heads;
+    config.model.n_kv_head = of_keys;
+    return input_error([&] { validate(config); });
+  };
+  const std::string why = ": each head of keys serves as many heads of queries; the nearest that work: ";
+  EXPECT_EQ(of(6, 4), "model.n_kv_head is 4, which does not divide model.n_head = 6" + why + "3 or 6");
+  EXPECT_EQ(of(12, 5), "model.n_kv_head is 5, which does not divide model.n_head = 12" + why + "4 or 6");
+  EXPECT_EQ(of(4, 9), "model.n_kv_head is 9, which does not divide model.n_head = 4" + why + "4");
+  expect_words(invalid([](Config& c) { c.model.n_kv_head = 0; }), {"model.n_kv_head is 0, expected an integer from 1"});
+  for (index heads = 1; heads <= 24; ++heads) {
+    for (index of_keys = 1; of_keys <= 30; ++of_keys) {
+      if (heads % of_keys != 0) {
+        const std::string message = of(heads, of_keys);
+        const std::size_t advice = message.find("work: ");
+        ASSERT_NE(advice, std::string::npos) << message;
+        EXPECT_EQ(heads % std::stoll(message.substr(advice + 6)), 0) << message;
+        if (const std::size_t other = message.find(" or ", advice); other != std::string::npos) {
+          EXPECT_EQ(heads % std::stoll(message.substr(other + 4)), 0) << message;
+        }
+      }
+    }
+  }
+}
+
+TEST(Validate, WantsHeadsThatRopeCanRotate) {
+  const auto rope = [](index heads, index width, index size) {
+    Config config;
+    config.model.positions = Positions::rope;
+    config.model.n_head = heads;
+    config.model.n_embd = width;
+    if (size > 0) {
+      config.model.head_size = size;
+    }
+    const std::string open = testing::error_of([&] { validate(config); });
+    resolve(config);
+    EXPECT_EQ(testing::error_of([&] { validate(config); }), open) << "resolved or not";
+    return open;
+  };
+  const std::string expected = ", expected an even number with model.positions = \"rope\": numbers are rotated in pairs";
+  EXPECT_EQ(rope(4, 64, 0), "");
+  EXPECT_EQ(rope(4, 60, 0), "model.head_size is 15 (model.n_embd = 60 / model.n_head = 4)" + expected);
+  EXPECT_EQ(rope(4, 60, 16), "");
+  EXPECT_EQ(rope(4, 64, 7), "model.head_size is 7" + expected);
+  EXPECT_EQ(rope(3, 64, 8), "") << "heads of a size of their own need not share the width";
+  const std::string uneven = rope(3, 100, 0);
+  EXPECT_NE(uneven.find("model.n_head = 3 does not divide"), std::string::npos);
+  EXPECT_EQ(uneven.find("rotated in pairs"), std::string::npos) << uneven << ": one thing is wrong";
+  Config learned;
+  learned.model.head_size = 7;
+  EXPECT_NO_THROW(validate(learned));
+}
+
+TEST(Validate, WantsLlama3sFactorsInOrder) {
+  const auto factors = [](double low, double high, RopeScaling scaling) {
+    Config config;
+    config.model.positions = Positions::rope;
+    config.model.rope_scaling = scaling;
+    config.model.rope_low_freq_factor = low;
+    config.model.rope_high_freq_factor = high;
+    return testing::error_of([&] { validate(config); });
+  };
+  EXPECT_EQ(factors(1, 4, RopeScaling::llama3), "");
+  EXPECT_EQ(factors(4, 4, RopeScaling::llama3), "model.rope_low_freq_factor is 4.0, expected less than model.rope_high_freq_factor = 4.0");
+  EXPECT_EQ(factors(5, 4, RopeScaling::llama3), "model.rope_low_freq_factor is 5.0, expected less than model.rope_high_freq_factor = 4.0");
+  EXPECT_EQ(factors(5, 4, RopeScaling::linear), "") << "which has none";
+  expect_words(invalid([](Config& c) { c.model.rope_theta = 0; }), {"model.rope_theta is 0.0, expected a number from 1"});
+  expect_words(invalid([](Config& c) { c.model.rope_factor = 0.5; }), {"model.rope_factor is 0.5, expected a number from 1"});
+  expect_words(invalid([](Config& c) { c.model.rope_original_context = 0; }), {"model.rope_original_context is 0, expected an integer"});
+  expect_words(invalid([](Config& c) { c.model.norm_eps = 0; }), {"model.norm_eps is 0.0, expected a number above 0"});
+  expect_words(invalid([](Config& c) { c.model.logit_softcap = 41; }), {"model.logit_softcap is 41.0, expected a number from 0 to 40"});
 }
 
 TEST(Validate, WantsTheRateToFall) {

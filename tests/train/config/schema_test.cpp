@@ -119,6 +119,18 @@ TEST(Schema, SetChangesThatKeyAndNoOther) {
   }
 }
 
+// Printed above its key by --help-config: one or two sentences in whole words.
+TEST(Schema, EveryKeySaysWhatItIs) {
+  for (const Key& key : keys()) {
+    const std::string_view about = key.help;
+    ASSERT_GE(about.size(), 20U) << key.path();
+    EXPECT_TRUE(std::isupper(static_cast<unsigned char>(about.front())) != 0 && about.back() == '.') << key.path() << ": " << about;
+    EXPECT_EQ(about.find("  "), std::string_view::npos) << key.path() << ": a string that was cut lost or doubled a space";
+    EXPECT_EQ(about.find('\n'), std::string_view::npos) << key.path();
+    EXPECT_TRUE(is_utf8(about)) << key.path();
+  }
+}
+
 TEST(Schema, RangesAreSaidInWords) {
   EXPECT_EQ((Range{.low = 1, .high = 1e6}.text()), "from 1 to 1000000");
   EXPECT_EQ((Range{.low = 0}.text()), "of at least 0");

@@ -17,7 +17,7 @@ using testing::error_of;
 
 struct Case {
   const char* name;
-  const char* keys;
+  std::string keys;
   index vocabulary;
   RowLengths lengths;
 };
@@ -40,6 +40,11 @@ Batch batch_of(const Case& c, index rows) {
   return batch;
 }
 
+/// Keys of [model] that make it a Llama.
+const std::string kLlama =
+    "n_layer = 2\nn_head = 6\nn_kv_head = 2\nn_embd = 64\nhead_size = 10\nbias = false\nnorm = \"rms_norm\"\nqk_norm = true\n"
+    "positions = \"rope\"\nactivation = \"silu\"\ngated = true\nlogit_softcap = 10.0\n";
+
 const Case kCases[] = {
     {"few classes", "[model]\nn_layer = 3\nn_embd = 64\nblock_size = 96\n[train]\nbatch_size = 7", 65, {96, 0}},
     {"dropout", "[model]\nn_layer = 2\nn_embd = 64\nblock_size = 48\ndropout = 0.2\n[train]\nbatch_size = 4", 65, {48, 0}},
@@ -53,6 +58,14 @@ const Case kCases[] = {
      "label_smoothing = 0.1",
      2000,
      {40, 40}},
+    {"llama", "[model]\nblock_size = 300\n" + kLlama + "[train]\nbatch_size = 3", 65, {300, 0}},
+    {"llama, many classes", "[model]\nblock_size = 128\n" + kLlama + "[train]\nbatch_size = 6", 5000, {128, 0}},
+    {"llama, cheap", "[model]\nblock_size = 96\n" + kLlama + "[train]\nbatch_size = 7\nrecompute = \"cheap\"", 65, {96, 0}},
+    {"llama, block", "[model]\nblock_size = 96\n" + kLlama + "[train]\nbatch_size = 7\nrecompute = \"block\"", 65, {96, 0}},
+    {"pairs of a llama",
+     "[model]\nkind = \"encoder_decoder\"\nblock_size = 40\n" + kLlama + "[train]\nbatch_size = 9\nrecompute = \"block\"",
+     2000,
+     {40, 33}},
 };
 
 TEST(MemoryPlan, OfAStepIsWhatTheStepTakes) {

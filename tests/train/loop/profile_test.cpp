@@ -102,15 +102,17 @@ void expect_formula(const TransformerConfig& config, Batch batch) {
   tape.observe(&counted);
   Pass pass{.tape = tape, .training = true};
   tape.backward(model.loss(pass, batch, 1));
+  const TransformerConfig resolved = with_defaults(config);
+  const index width = resolved.n_head * resolved.head_size;
   // Ops make the scores of attention twice, 14 in place of 12 a pair, and see the diagonal.
   const auto pairs_of = [&](bool causal, index queries, index keys) {
-    return static_cast<double>(causal ? queries * (queries + 1) / 2 : queries * keys) * static_cast<double>(batch.rows * config.n_embd);
+    return static_cast<double>(causal ? queries * (queries + 1) / 2 : queries * keys) * static_cast<double>(batch.rows * width);
   };
   const auto t = batch.lengths.cols, s = batch.lengths.source_cols;
   const double layers = static_cast<double>(config.n_layer),
                encoders = config.n_encoder_layer.is_set() ? static_cast<double>(config.n_encoder_layer) : 0.0;
   EXPECT_DOUBLE_EQ(counted.attention, 14 * (layers * (pairs_of(true, t, t) + pairs_of(false, t, s)) + encoders * pairs_of(false, s, s)));
-  const double halves = static_cast<double>(batch.rows * config.n_embd * t * t) / 2;
+  const double halves = static_cast<double>(batch.rows * width * t * t) / 2;
   const double pairs = layers * (halves + pairs_of(false, t, s)) + encoders * pairs_of(false, s, s);
   EXPECT_DOUBLE_EQ(training_flops(model, batch), counted.products + 12 * pairs);
 }
@@ -120,9 +122,27 @@ TEST(TrainingFlops, AreThoseOfTheProductsThatAreMade) {
   batch.reshape(3, {.cols = 6});
   expect_formula({.n_layer = 2, .n_head = 2, .n_embd = 8, .block_size = 6}, batch);
   expect_formula({.n_layer = 1, .n_head = 2, .n_embd = 8, .n_hidden = 12, .block_size = 7, .tie_embeddings = false}, batch);
+  TransformerConfig llama{.n_layer = 2,
+                          .n_head = 6,
+                          .n_kv_head = 2,
+                          .n_embd = 8,
+                          .head_size = 4,
+                          .n_hidden = 12,
+                          .block_size = 6,
+                          .bias = false,
+                          .norm = NormKind::rms_norm,
+                          .qk_norm = true,
+                          .activation = Activation::silu,
+                          .gated = true,
+                          .logit_softcap = 5};
+  llama.positions = Positions::rope;
+  expect_formula(llama, batch);
   batch.reshape(3, {.cols = 6, .source_cols = 4});
   expect_formula({.kind = ModelKind::encoder_decoder, .n_layer = 2, .n_encoder_layer = 1, .n_head = 2, .n_embd = 8, .block_size = 6},
                  batch);
+  llama.kind = ModelKind::encoder_decoder;
+  llama.n_encoder_layer = 1;
+  expect_formula(llama, batch);
 }
 
 TEST(TrainingFlops, LeavePaddingOut) {

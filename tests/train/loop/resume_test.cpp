@@ -12,6 +12,12 @@ class Resume : public ::testing::TestWithParam<const char*> {
     const bool pairs = kind.starts_with("encoder_decoder");
     write_file(corpus, pairs ? tiny_pairs() : tiny_text());
     config = pairs ? tiny_pairs_config(corpus) : tiny_config(corpus);
+    if (kind.find("llama") != std::string_view::npos) {
+      make_llama(config);
+    }
+    if (kind.ends_with("muon")) {
+      config.optim.kind = OptimizerKind::muon;
+    }
     if (kind.ends_with("bf16")) {
       config.train.precision = Precision::bf16;
       config.train.emulate_bf16 = true;
@@ -140,7 +146,10 @@ TEST_P(Resume, an_evaluation_that_was_cut_off_is_run) {
   expect_same_end(run);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, Resume, ::testing::Values("gpt", "encoder_decoder", "gpt_bf16", "encoder_decoder_bf16"), [](const auto& of) { return std::string(of.param); });
+INSTANTIATE_TEST_SUITE_P(Of, Resume,
+                         ::testing::Values("gpt", "encoder_decoder", "gpt_bf16", "encoder_decoder_bf16", "llama", "llama_muon",
+                                           "encoder_decoder_llama"),
+                         [](const auto& of) { return std::string(of.param); });
 
 }  // namespace
 }  // namespace dikkat

@@ -59,6 +59,25 @@ inline Config tiny_config(const std::filesystem::path& corpus) {
   return c;
 }
 
+/// Gives the model every part of the Llama family: three heads of queries for one of keys, of a size of their own.
+inline void make_llama(Config& c) {
+  c.model.n_head = 3;
+  c.model.n_kv_head = 1;
+  c.model.head_size = 6;
+  c.model.n_hidden = 40;
+  c.model.bias = false;
+  c.model.qkv_bias = true;
+  c.model.positions = Positions::rope;
+  c.model.rope_scaling = RopeScaling::llama3;
+  c.model.rope_original_context = 12;
+  c.model.norm = NormKind::rms_norm;
+  c.model.qk_norm = true;
+  c.model.activation = Activation::silu;
+  c.model.gated = true;
+  c.model.logit_softcap = 20;
+  resolve(c);
+}
+
 /// Pairs of lengths that differ, 60 of them.
 inline std::string tiny_pairs() {
   const std::vector<std::string> words = {"the", "lamp", "turns", "and", "ships", "go", "by"};

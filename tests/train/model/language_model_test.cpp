@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "autograd/base/pages.h"
 #include "tests/support/temporary_folder.h"
 #include "train/config/parse.h"
 
@@ -30,6 +31,31 @@ TEST(LanguageModel, Gpt2HasItsParameters) {
   };
   EXPECT_EQ(LanguageModel(recipe("gpt2-124m.toml"), 50257).parameters().parameter_count(), 124'439'808);
   EXPECT_EQ(LanguageModel(recipe("gpt-124m-untied.toml"), 50257).parameters().parameter_count(), 163'009'536);
+}
+
+// As their papers or model cards count them, without a byte of weights.
+TEST(LanguageModel, LlamaQwenAndSmolLmHaveTheirParameters) {
+  const auto count = [](const char* name) {
+    Config config = load_config(std::filesystem::path(DIKKAT_SOURCE_DIR) / "configs" / name);
+    resolve(config);
+    validate(config);
+    EXPECT_EQ(config.model.vocab_size, config.tokenizer.vocab_size) << name;
+    const std::int64_t pages = Pages::requests();
+    const index parameters = LanguageModel(config.model, config.model.vocab_size).parameters().parameter_count();
+    EXPECT_EQ(Pages::requests(), pages) << name << " takes memory";
+    return parameters;
+  };
+  EXPECT_EQ(count("smollm2-135m.toml"), 134'515'008);
+  EXPECT_EQ(count("qwen3-0.6b.toml"), 596'049'920);
+  EXPECT_EQ(count("llama-3.2-1b.toml"), 1'235'814'400);
+}
+
+TEST(LanguageModel, LlamaTinyHasItsParameters) {
+  Config config = load_config(std::filesystem::path(DIKKAT_SOURCE_DIR) / "configs/llama-tiny.toml");
+  resolve(config);
+  // 192 wide, 6 heads of 32 and 2 of keys; gated: 8/3 of 192 is 512.
+  const index block = 192 * (192 + 64 + 64) + 192 * 192 + 3 * 192 * 512 + 2 * 192;
+  EXPECT_EQ(LanguageModel(config.model, 1024).parameters().parameter_count(), 1024 * 192 + 4 * block + 192);
 }
 
 TEST(LanguageModel, SaysWhichKindItIs) {

@@ -92,6 +92,19 @@ TEST_F(Generate, ReadsTheEndOfAPromptThatIsTooLong) {
 }
 
 // The cache changes what is computed and not what comes out.
+void expect_the_same_without_a_cache(const TransformerConfig& config) {
+  const Model model(config, 7);
+  for (const Slide slide : {Slide::quarter, Slide::token}) {
+    for (const double temperature : {0.0, 1.0}) {
+      SampleOptions options{.max_new_tokens = 60, .num_samples = 2, .temperature = temperature, .slide = slide};
+      const auto with = tokens_of(generate(model.gpt, {.size = kModelVocabulary}, {1, 5, 2}, options));
+      options.cached = false;
+      EXPECT_EQ(tokens_of(generate(model.gpt, {.size = kModelVocabulary}, {1, 5, 2}, options)), with);
+      EXPECT_EQ(with[0].size(), 60U);
+    }
+  }
+}
+
 TEST(GenerateFromACache, SaysWhatIsSaidWithoutOneTokenForToken) {
   for (const NormPosition norm : {NormPosition::pre, NormPosition::post}) {
     for (const auto positions : {Positions::learned, Positions::sinusoidal}) {
@@ -100,17 +113,24 @@ TEST(GenerateFromACache, SaysWhatIsSaidWithoutOneTokenForToken) {
         config.norm_position = norm;
         config.positions = positions;
         config.bias = bias;
-        const Model model(config, 7);
-        for (const Slide slide : {Slide::quarter, Slide::token}) {
-          for (const double temperature : {0.0, 1.0}) {
-            SampleOptions options{.max_new_tokens = 60, .num_samples = 2, .temperature = temperature, .slide = slide};
-            const auto with = tokens_of(generate(model.gpt, {.size = kModelVocabulary}, {1, 5, 2}, options));
-            options.cached = false;
-            EXPECT_EQ(tokens_of(generate(model.gpt, {.size = kModelVocabulary}, {1, 5, 2}, options)), with);
-            EXPECT_EQ(with[0].size(), 60U);
-          }
-        }
+        expect_the_same_without_a_cache(config);
       }
+    }
+  }
+}
+
+// Keys lie in the cache as they were rotated. When the oldest are dropped, those that stay are rotated anew, from the first position on.
+TEST(GenerateFromACache, OfALlamaSaysWhatIsSaidWithoutOneTokenForToken) {
+  for (const index key_heads : {1, 2, 4}) {
+    for (const auto positions : {Positions::rope, Positions::none}) {
+      TransformerConfig config{.n_layer = 2, .n_head = 4, .n_embd = 32, .block_size = 40, .vocab_size = kModelVocabulary, .bias = false};
+      config.n_kv_head = key_heads;
+      config.positions = positions;
+      config.norm = NormKind::rms_norm;
+      config.qk_norm = key_heads == 2;
+      config.activation = Activation::silu;
+      config.gated = true;
+      expect_the_same_without_a_cache(config);
     }
   }
 }
