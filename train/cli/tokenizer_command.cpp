@@ -38,6 +38,7 @@ struct EncodeArguments {
   std::optional<std::string> text{};
   std::vector<std::string> corpus;  // in place of a text; none: standard input
   CorpusOptions reading;
+  bool special = false;
   bool json = false;
 };
 
@@ -162,10 +163,11 @@ int tokenizer_train_command(const TokenizerTrainArguments& arguments) {
 
 int encode_command(const EncodeArguments& arguments) {
   require_input(!arguments.text || arguments.corpus.empty(), "encode: --text and --corpus are both given, expected one of them");
+  require_input(arguments.text || !arguments.special, "encode: --special is for a --text; a corpus has no special tokens");
   const auto tokenizer = open_tokenizer(arguments.tokenizer);
   Printer printer(arguments.json);
   if (arguments.text) {
-    printer.append(Part::train, tokenizer->encode(*arguments.text));
+    printer.append(Part::train, arguments.special ? tokenizer->encode_for_model(*arguments.text) : tokenizer->encode(*arguments.text));
   } else {
     const std::vector<std::string> standard_input = {std::string(kStandardInput)};
     const auto& paths = arguments.corpus.empty() ? standard_input : arguments.corpus;
@@ -284,6 +286,8 @@ void add_tokenizer(Commands& program) {
     command.any_text("--text", a->text, "TEXT", "A text; by default what --corpus names, or standard input");
     command.texts("--corpus", a->corpus, "PATH", kCorpusHelp);
     add_reading(command, a->reading);
+    command.flag("--special", a->special,
+                 "Find special tokens in --text by their names, and add those that the tokenizer puts around a text");
     command.flag("--json", a->json, "An array");
   }
   {

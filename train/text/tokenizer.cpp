@@ -7,4 +7,16 @@ namespace dikkat {
 EncodeError::EncodeError(index offset, std::string problem, index document)
     : InputError(concat("byte ", offset, ": ", problem)), offset_(offset), document_(document), problem_(std::move(problem)) {}
 
+std::vector<Token> Tokenizer::encode_for_model(std::string_view text) const {
+  std::vector<Token> tokens = encode_with_special(text);
+  const TextTokens around = text_tokens();
+  if (around.before) {
+    tokens.insert(tokens.begin(), *around.before);
+  }
+  if (around.after) {
+    tokens.push_back(*around.after);
+  }
+  return tokens;
+}
+
 }  // namespace dikkat

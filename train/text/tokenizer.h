@@ -91,6 +91,8 @@ class Tokenizer {
   /// All tokens that encode() never gives, by rising id.
   virtual std::vector<SpecialToken> special_tokens() const { return {}; }
   virtual TextTokens text_tokens() const { return {}; }
+  /// What the tokenizer's owner gives a model for this text: encode_with_special(), between text_tokens().before and .after.
+  std::vector<Token> encode_for_model(std::string_view text) const;
   /// The special tokens for an encoder-decoder, if this kind has them.
   virtual std::optional<SequenceTokens> sequence_tokens() const { return std::nullopt; }
 };

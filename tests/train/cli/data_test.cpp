@@ -78,6 +78,31 @@ TEST(TokenizerCommand, ReadsThatOfARun) {
   EXPECT_EQ(json_of(here.run({"tokenizer", "inspect", "run/checkpoints/step-000000004.h5", "--json"}))["vocab_size"], 280);
 }
 
+TEST(TokenizerCommand, SplittersAreThoseOfTodaysModels) {
+  const Workspace here;
+  here.write("mixed.txt", mixed_text());
+  for (const char* splitter : {"smollm", "llama3", "qwen2"}) {
+    const std::string file = std::string(splitter) + ".json";
+    EXPECT_EQ(here.run({"tokenizer", "train", "--corpus", "mixed.txt", "--vocab-size", "280", "--splitter", splitter, "--out", file}).code,
+              0);
+    EXPECT_EQ(json_of(here.run({"tokenizer", "inspect", file, "--json"}))["splitter"], splitter);
+    EXPECT_TRUE(contains(here.run({"tokenizer", "inspect", file}).out, std::string("the rule of ") + splitter));
+    const Outcome trained =
+        here.run({"tokenizer", "train", "--corpus", "mixed.txt", "--vocab-size", "280", "--splitter", splitter, "--out", splitter});
+    EXPECT_EQ(trained.out, std::string(splitter) + "/tokenizer.json\n") << "GPT-2's files cannot name the splitter";
+
+    ASSERT_EQ(here.run(train(std::string("run-") + splitter,
+                             {"tokenizer.kind=bpe", "tokenizer.vocab_size=280", std::string("tokenizer.splitter=") + splitter}))
+                  .code,
+              0);
+    EXPECT_EQ(json_of(here.run({"tokenizer", "inspect", std::string("run-") + splitter, "--json"}))["splitter"], splitter);
+  }
+  EXPECT_EQ(here.run({"tokenizer", "decode", "qwen2"}, {.input = here.run({"tokenizer", "encode", "qwen2", "--text", "e\u0301"}).out}).out,
+            "\u00E9");
+  EXPECT_EQ(here.run({"tokenizer", "encode", "qwen2", "--text", "!<|endoftext|>", "--special"}).out, "0 279\n");
+  EXPECT_NE(here.run({"tokenizer", "encode", "qwen2", "--text", "!<|endoftext|>"}).out, "0 279\n");
+}
+
 TEST(CorpusCommand, CountsTheTokensOfARunsTokenizer) {
   const Workspace here;
   ASSERT_EQ(here.run(train("run", {"tokenizer.kind=bpe", "tokenizer.vocab_size=280"})).code, 0);
@@ -394,6 +419,11 @@ const RefusedData kRefusedData[] = {
     {"TokenizerCommandThatIsUnknown",
      {"tokenizer", "frobnicate"},
      {"unknown command frobnicate; the commands are train, encode, decode, inspect"}},
+    {"EncodeOfSpecialTokensInACorpus", {"tokenizer", "encode", "bytes.json", "--special"}, {"--special is for a --text"}},
+    {"UnknownSplitter", train("no", {"tokenizer.kind=bpe", "tokenizer.splitter=gpt4"}), {"tokenizer.splitter is \"gpt4\"", "\"qwen2\""}},
+    {"TokenizerTrainWithAnUnknownSplitter",
+     {"tokenizer", "train", "--corpus", "text.txt", "--splitter", "gpt4", "--out", "no"},
+     {"--splitter is gpt4, expected one of gpt2, smollm, llama3, qwen2"}},
     {"TokenizerTrainWithoutOut", {"tokenizer", "train", "--corpus", "text.txt"}, {"--out is required", "dikkat tokenizer train --help"}},
     {"InspectOfNothing", {"corpus", "inspect", "nowhere"}, {"nowhere does not exist"}},
 };
