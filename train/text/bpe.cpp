@@ -16,9 +16,12 @@ namespace {
 
 using Rank = std::uint32_t;
 constexpr Rank kNoRank = std::numeric_limits<Rank>::max();
+constexpr Token kNoToken = -1;
 constexpr std::size_t kShort = 64;  // bytes; up to this, scanning for the best merge is fastest; it takes O(n^2)
 
 std::string named(const std::string& bytes) { return concat('"', byte_level::to_text(bytes), '"'); }
+
+void require_tokens(Token all) { require_input(all >= 0, "bpe: the text has a byte for which the vocabulary has no token"); }
 
 }  // namespace
 
@@ -55,8 +58,11 @@ Bpe::Bpe(std::vector<std::string> tokens, std::vector<Merge> merges, bool ignore
   for (std::size_t byte = 0; byte < 256; ++byte) {
     const std::string one(1, static_cast<char>(byte));
     const auto id = ids.find(one);
-    require_input(id != ids.end(), "bpe: no token is the single byte ", byte, " (", named(one), "), expected one for each of the 256");
-    tables->of_byte[byte] = id->second;
+    const bool is_common = (' ' <= byte && byte <= '~') || byte == '\n';
+    require_input(id != ids.end() || !is_common, "bpe: no token is the single byte ", byte, " (", named(one),
+                  "), expected one for it, and for each byte of ASCII that prints");
+    tables->of_byte[byte] = id != ids.end() ? id->second : kNoToken;
+    missing_bytes_ += id != ids.end() ? "" : one;
   }
   tables->ranks.reserve(merges_.size());
   tables->made.reserve(merges_.size());
@@ -111,9 +117,12 @@ void Bpe::encode_short(std::string_view piece, std::vector<Token>& out) const {
   std::array<Rank, kShort> ranks;  // rank of each symbol with the next one. NOLINT(cppcoreguidelines-pro-type-member-init)
   std::size_t count = piece.size();
   const auto rank_at = [&](std::size_t i) { return i + 1 < count ? tables_->rank(symbols[i], symbols[i + 1]) : kNoRank; };
+  Token all = 0;  // negative if one is
   for (std::size_t i = 0; i < count; ++i) {
     symbols[i] = tables_->of_byte[static_cast<unsigned char>(piece[i])];
+    all |= symbols[i];
   }
+  require_tokens(all);
   for (std::size_t i = 0; i < count; ++i) {
     ranks[i] = rank_at(i);
   }
@@ -145,9 +154,12 @@ void Bpe::encode_long(std::string_view piece, std::vector<Token>& out) const {
   };
   constexpr Token kGone = -1;
   std::vector<Symbol> symbols(count);
+  Token all = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     symbols[i] = {tables_->of_byte[static_cast<unsigned char>(piece[i])], i == 0 ? kEnd : i - 1, i + 1 == count ? kEnd : i + 1};
+    all |= symbols[i].token;
   }
+  require_tokens(all);
   const auto rank_at = [&](std::uint32_t i) {
     const Symbol& s = symbols[i];
     return s.token == kGone || s.next == kEnd ? kNoRank : tables_->rank(s.token, symbols[s.next].token);

@@ -25,19 +25,22 @@ struct Merge {
 class Bpe {
  public:
   /// `tokens` are the bytes of ids 0, 1 ..., with a token for each single byte; `merges` are in the order of priority. A token without
-  /// bytes reserves its id and is never produced. Throws InputError if a byte has no token, two tokens are equal, or a merge has an unknown
-  /// id, gives bytes that are no token, or occurs twice.
+  /// bytes reserves its id and is never produced. Some vocabularies lack bytes that their corpus did not have (SmolLM 2's lacks 21), but
+  /// none lacks printable ASCII or the line break. Throws InputError if one of these has no token, two tokens are equal, or a merge has an
+  /// unknown id, gives bytes that are no token, or occurs twice.
   Bpe(std::vector<std::string> tokens, std::vector<Merge> merges, bool ignore_merges = false);
   ~Bpe();
   Bpe(Bpe&&) noexcept;
   Bpe& operator=(Bpe&&) noexcept;
 
-  /// Appends the tokens of a piece, which may be any bytes. Takes O(n log n).
+  /// Appends the tokens of a piece, which may be any bytes. Takes O(n log n). Throws InputError if it has a byte without a token.
   void encode(std::string_view piece, std::vector<Token>& out) const;
 
   const std::vector<std::string>& tokens() const { return tokens_; }
   const std::vector<Merge>& merges() const { return merges_; }
   bool ignores_merges() const { return ignore_merges_; }
+  /// The bytes that have no token.
+  const std::string& missing_bytes() const { return missing_bytes_; }
 
  private:
   struct Tables;
@@ -48,6 +51,7 @@ class Bpe {
   std::vector<std::string> tokens_;
   std::vector<Merge> merges_;
   bool ignore_merges_;
+  std::string missing_bytes_;
   std::unique_ptr<const Tables> tables_;
 };
 

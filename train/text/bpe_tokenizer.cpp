@@ -104,14 +104,30 @@ std::vector<Token> BpeTokenizer::encode(std::string_view text) const { return en
 std::vector<Token> BpeTokenizer::encode_with_special(std::string_view text) const { return encode(text, true); }
 
 void BpeTokenizer::encode_ordinary(std::string_view text, std::vector<Token>& out) const {
+  if (vocabulary_.nfc) {
+    require_known_bytes(text);  // some may be those of its normal form only
+  }
   PieceReader pieces(text, vocabulary_.splitter);
   for (std::string_view piece = pieces.next(); !piece.empty(); piece = pieces.next()) {
     bpe().encode(piece, out);
   }
 }
 
+void BpeTokenizer::require_known_bytes(std::string_view text) const {
+  if (const std::string& missing = bpe().missing_bytes(); !missing.empty()) {
+    if (const std::size_t at = text.find_first_of(missing); at != std::string_view::npos) {
+      const index start = utf8::snap(text, static_cast<index>(at));
+      throw EncodeError(start,
+                        concat("the character ", utf8::name_of(utf8::decode(text, start).code_point), " has the byte ",
+                               static_cast<int>(static_cast<unsigned char>(text[at])),
+                               ", for which the tokenizer has no token: its owner's program would leave it out; take it out of the text"));
+    }
+  }
+}
+
 std::vector<Token> BpeTokenizer::encode(std::string_view text, bool with_special) const {
   require_utf8(text);
+  require_known_bytes(text);
   std::vector<Token> tokens;
   tokens.reserve(text.size() / 3);
   added_.split(

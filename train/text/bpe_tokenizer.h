@@ -29,7 +29,7 @@ class BpeTokenizer : public Tokenizer {
 
   std::string_view kind() const override { return kKind; }
   index vocab_size() const override { return vocabulary_.size(); }
-  /// Throws EncodeError for text that is not UTF-8.
+  /// Throws EncodeError for text that is not UTF-8, and for a character with a byte that the vocabulary does not have.
   std::vector<Token> encode(std::string_view text) const override;
   std::vector<Token> encode_with_special(std::string_view text) const override;
   index stable_prefix(std::string_view text) const override;
@@ -43,6 +43,7 @@ class BpeTokenizer : public Tokenizer {
   TextTokens text_tokens() const override { return vocabulary_.all_text_tokens(); }
 
  private:
+  void require_known_bytes(std::string_view text) const;
   void encode_ordinary(std::string_view text, std::vector<Token>& out) const;
   std::vector<Token> encode(std::string_view text, bool with_special) const;
 

@@ -106,7 +106,7 @@ TEST(Bpe, RefusesVocabulariesThatDoNotGoTogether) {
   EXPECT_EQ(input_error_of([] {
               Bpe({"a", "b"}, {});
             }),
-            "bpe: no token is the single byte 0 (\"\u0100\"), expected one for each of the 256");
+            "bpe: no token is the single byte 10 (\"\u010A\"), expected one for it, and for each byte of ASCII that prints");
   EXPECT_EQ(input_error_of([] { Bpe(bytes_and({"ab", "ab"}), {}); }), "bpe: tokens 256 and 257 are both \"ab\", expected each once");
   EXPECT_EQ(input_error_of([] {
               Bpe(bytes_and({"ab"}), {{0, 300}});

@@ -232,6 +232,29 @@ TEST(HuggingFaceJson, IgnoredMergesLetATokenStandAlone) {
   EXPECT_EQ(tokenizer->encode("them").size(), 4U);
 }
 
+TEST(BpeTokenizer, SaysWhereATextHasAByteWithoutAToken) {
+  const auto tokenizer = tokenizer_from_json(changed([](json& f) {
+    // SmolLM 2's vocabulary has no tokens for bytes that its corpus did not have. Ids have no gaps all the same.
+    json vocabulary;
+    for (const auto& [text, id] : f["model"]["vocab"].items()) {
+      const auto old = id.get<Token>();
+      if (old != 189) {  // the byte 1
+        vocabulary[text] = old > 189 ? old - 1 : old;
+      }
+    }
+    f["model"]["vocab"] = vocabulary;
+    f["added_tokens"][0]["id"] = 262;
+  }));
+  EXPECT_EQ(dynamic_cast<BpeTokenizer&>(*tokenizer).bpe().missing_bytes(), "\x01");
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode("the cat\x02")), "the cat\x02");
+  EXPECT_EQ(
+      input_error_of([&] { tokenizer->encode("cat \x01 hat"); }),
+      "byte 4: the character U+0001 has the byte 1, for which the tokenizer has no token: its owner's program would leave it out; take "
+      "it out of the text");
+  EXPECT_THROW(tokenizer->encode(std::string(100, 'a') + '\x01'), EncodeError);
+  EXPECT_EQ(tokenizer_from_json(tokenizer->to_json())->encode("the cat"), tokenizer->encode("the cat"));
+}
+
 /// A file as Llama 3's owner has it: tokens before and after a text.
 std::string with_template() {
   return changed([](json& f) {
