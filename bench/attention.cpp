@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
@@ -17,13 +18,14 @@ namespace dikkat::bench {
 namespace {
 
 struct Arguments {
-  std::vector<index> batch = {1}, heads = {12}, head_size = {64}, time = {64, 256, 1024, 4096};
+  std::vector<index> batch = {1}, heads = {12}, key_heads = {0}, head_size = {64}, time = {64, 256, 1024, 4096};
   double dropout = 0, budget = 1;
-  bool whole = false, json = false;
+  bool whole = false, rope = false, json = false;
 };
 
 struct Case {
-  index batch, heads, head_size, time;
+  index batch, heads, key_heads, head_size, time;
+  bool rope;
   /// FLOPs of one product over the scores that queries see; a multiply-add counts as two.
   double product_flops(bool causal) const {
     const auto t = static_cast<double>(time);
@@ -31,14 +33,16 @@ struct Case {
   }
 };
 
-/// The operands of one layer's attention: q | k | v of a (B, T, 3C), y and dy of (B, T, C), and the gradients.
+/// The operands of one layer's attention: q | k | v of a (B, T, (H + 2 key heads) D), y and dy of (B, T, H D), and the gradients.
 class Operands {
  public:
   Operands(const Case& c, const Arguments& a)
       : c_(c),
         width_(c.heads * c.head_size),
+        key_width_(c.key_heads * c.head_size),
         rows_(c.batch * c.time),
-        qkv_(random(rows_ * 3 * width_, 1)),
+        rotation_(rotations(c)),
+        qkv_(random(rows_ * (width_ + 2 * key_width_), 1)),
         dqkv_(qkv_.size()),
         y_(static_cast<std::size_t>(rows_ * width_)),
         dy_(random(rows_ * width_, 2)),
@@ -48,6 +52,7 @@ class Operands {
                .queries = c.time,
                .keys = c.time,
                .head_size = c.head_size,
+               .key_heads = c.key_heads,
                .scale = 1 / std::sqrt(static_cast<double>(c.head_size)),
                .causal = !a.whole,
                .dropout = a.dropout,
@@ -59,7 +64,9 @@ class Operands {
                                        .k = part<const float>(qkv_.data(), 1),
                                        .v = part<const float>(qkv_.data(), 2),
                                        .y = whole<float>(y_.data()),
-                                       .log2_sum = log2_sum_.data()});
+                                       .log2_sum = log2_sum_.data(),
+                                       .q_rotation = angles(),
+                                       .k_rotation = angles()});
   }
   void backward() {
     kernels::attention_backward<float>({.shape = shape_,
@@ -71,7 +78,9 @@ class Operands {
                                         .log2_sum = log2_sum_.data(),
                                         .dq = {part<float>(dqkv_.data(), 0)},
                                         .dk = {part<float>(dqkv_.data(), 1)},
-                                        .dv = {part<float>(dqkv_.data(), 2)}});
+                                        .dv = {part<float>(dqkv_.data(), 2)},
+                                        .q_rotation = angles(),
+                                        .k_rotation = angles()});
   }
 
  private:
@@ -83,9 +92,24 @@ class Operands {
     }
     return numbers;
   }
+  /// Cosines and sines of each position, (T, D); empty without RoPE.
+  static std::vector<float> rotations(const Case& c) {
+    std::vector<float> rows;
+    for (index t = 0; c.rope && t < c.time; ++t) {
+      for (index d = 0; d < c.head_size; ++d) {
+        const double angle =
+            static_cast<double>(t) * std::pow(1e4, -2.0 * static_cast<double>(d % (c.head_size / 2)) / static_cast<double>(c.head_size));
+        rows.push_back(static_cast<float>(d < c.head_size / 2 ? std::cos(angle) : std::sin(angle)));
+      }
+    }
+    return rows;
+  }
+  const float* angles() const { return rotation_.empty() ? nullptr : rotation_.data(); }
+  /// q, k or v.
   template <class T>
   kernels::Heads<T> part(T* data, index which) const {
-    return {data + which * width_, c_.time * 3 * width_, 3 * width_};
+    const index row = width_ + 2 * key_width_;
+    return {data + (which == 0 ? 0 : width_ + (which - 1) * key_width_), c_.time * row, row};
   }
   template <class T>
   kernels::Heads<T> whole(T* data) const {
@@ -93,8 +117,8 @@ class Operands {
   }
 
   Case c_;
-  index width_, rows_;
-  std::vector<float> qkv_, dqkv_, y_, dy_, log2_sum_;
+  index width_, key_width_, rows_;
+  std::vector<float> rotation_, qkv_, dqkv_, y_, dy_, log2_sum_;
   kernels::AttentionShape shape_;
 };
 
@@ -106,25 +130,35 @@ Times timed(double budget, F&& f) {
 }
 
 void run(const Arguments& a) {
+  for (const index heads : a.heads) {
+    for (const index key_heads : a.key_heads) {
+      require_input(key_heads == 0 || heads % key_heads == 0, "--key-heads ", key_heads, " does not divide --heads ", heads);
+    }
+  }
+  for (const index size : a.head_size) {
+    require_input(!a.rope || size % 2 == 0, "--head-size ", size, ", expected an even one with --rope");
+  }
   const double peak = peak_flops();
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   if (!a.json) {
     fmt::print("{} threads, {:.0f} GFLOP/s of FMA at most; {}, dropout {}\n\n", thread_count(), peak, a.whole ? "all keys seen" : "causal",
                a.dropout);
-    fmt::print("{:>5} {:>5} {:>5} {:>6}  {:<8} {:>10} {:>10} {:>10} {:>9} {:>8}\n", "batch", "heads", "size", "time", "pass", "median ms",
-               "min", "max", "GFLOP/s", "of peak");
+    fmt::print("{:>5} {:>5} {:>5} {:>5} {:>6} {:>5}  {:<8} {:>10} {:>10} {:>10} {:>9} {:>8}\n", "batch", "heads", "keys'", "size", "time",
+               "rope", "pass", "median ms", "min", "max", "GFLOP/s", "of peak");
   }
   const auto report = [&](const Case& c, const char* pass, double products, const Times& t) {
     const double rate = products * c.product_flops(!a.whole) / t.median * 1e-6;
     if (!a.json) {
-      fmt::print("{:>5} {:>5} {:>5} {:>6}  {:<8} {:>10.4f} {:>10.4f} {:>10.4f} {:>9.1f} {:>7.1f}%\n", c.batch, c.heads, c.head_size, c.time,
-                 pass, t.median, t.min, t.max, rate, 100 * rate / peak);
+      fmt::print("{:>5} {:>5} {:>5} {:>5} {:>6} {:>5}  {:<8} {:>10.4f} {:>10.4f} {:>10.4f} {:>9.1f} {:>7.1f}%\n", c.batch, c.heads,
+                 c.key_heads, c.head_size, c.time, c.rope ? "yes" : "no", pass, t.median, t.min, t.max, rate, 100 * rate / peak);
       std::fflush(stdout);
     }
     rows.push_back({{"batch", c.batch},
                     {"heads", c.heads},
+                    {"key_heads", c.key_heads},
                     {"head_size", c.head_size},
                     {"time", c.time},
+                    {"rope", c.rope},
                     {"pass", pass},
                     {"median_ms", t.median},
                     {"min_ms", t.min},
@@ -132,14 +166,24 @@ void run(const Arguments& a) {
                     {"gflop_per_s", rate},
                     {"share_of_peak", rate / peak}});
   };
+  const auto time_both = [&](const Case& c) {
+    Operands operands(c, a);
+    report(c, "forward", 2, timed(a.budget, [&] { operands.forward(); }));
+    report(c, "backward", 5, timed(a.budget, [&] { operands.backward(); }));
+  };
   for (const index batch : a.batch) {
     for (const index heads : a.heads) {
       for (const index head_size : a.head_size) {
         for (const index time : a.time) {
-          const Case c{batch, heads, head_size, time};
-          Operands operands(c, a);
-          report(c, "forward", 2, timed(a.budget, [&] { operands.forward(); }));
-          report(c, "backward", 5, timed(a.budget, [&] { operands.backward(); }));
+          for (const index key_heads : a.key_heads) {
+            const Case plain{batch, heads, key_heads == 0 ? heads : key_heads, head_size, time, false};
+            time_both(plain);
+            if (a.rope) {
+              Case rotated = plain;
+              rotated.rope = true;
+              time_both(rotated);
+            }
+          }
         }
       }
     }
@@ -163,12 +207,17 @@ int main(int argc, char** argv) {
     app.add_option(name, to, what)->delimiter(',')->capture_default_str()->check(CLI::Range(1, 1 << 20));
   };
   sizes("--batch", a.batch, "Sequences");
-  sizes("--heads", a.heads, "Heads");
+  sizes("--heads", a.heads, "Heads of queries");
+  app.add_option("--key-heads", a.key_heads, "Heads of keys and values; 0: as many as of queries")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1 << 20));
   sizes("--head-size", a.head_size, "Columns of a head");
   sizes("--time", a.time, "Queries, and keys");
   app.add_option("--dropout", a.dropout, "Dropout probability of the attention weights")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 0.999));
+  app.add_flag("--rope", a.rope, "Also with queries and keys that are rotated");
   app.add_flag("--whole", a.whole, "Every query sees all keys (default: causal)");
   app.add_option("--budget", a.budget, "Seconds for each case and pass")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_flag("--json", a.json, "Print one JSON object");

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "autograd/ops/basic.h"
 #include "autograd/ops/linear.h"
 #include "autograd/tape/tape.h"
 #include "tests/support/compare.h"
@@ -41,6 +42,25 @@ TEST(AddLayerNorm, HasTheBitsOfItsParts) {
     EXPECT_TRUE(same_bits(values_of(call.made.sum.data<float>()), values_of(sum.data<float>()))) << probability;
     const Tensor norm = layer_norm(sum, call.gamma, call.beta);
     EXPECT_TRUE(same_bits(values_of(call.made.norm.data<float>()), values_of(norm.data<float>()))) << probability;
+  }
+}
+
+// The mean of the sum, which is not near 0 here, is left in it.
+TEST(AddRmsNorm, HasTheBitsOfItsParts) {
+  for (const double probability : {0.0, 0.3}) {
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      const DropoutOptions options{.probability = probability, .stream = RandomStream(1, "here", 2), .first = 3};
+      Tape tape;
+      const Tensor residual = tape.input<float>(kShape, numbers(kShape.size(), 1, 0, 3), true);
+      const Tensor branch = tape.input<float>(kShape, numbers(kShape.size(), 2), true);
+      const Tensor gamma = tape.input<float>({130}, numbers(130, 3), true);
+      const Tensor sum = add(residual, dropout(branch, options));
+      const Tensor norm = cast(rms_norm(sum, gamma, {.dtype = dtype}), DType::f32);
+      const SumAndNorm made = add_rms_norm(residual, branch, gamma, options, {.dtype = dtype});
+      const Tensor found = cast(made.norm, DType::f32);
+      EXPECT_TRUE(same_bits(values_of(made.sum.data<float>()), values_of(sum.data<float>()))) << probability;
+      EXPECT_TRUE(same_bits(values_of(found.data<float>()), values_of(norm.data<float>()))) << probability;
+    }
   }
 }
 
