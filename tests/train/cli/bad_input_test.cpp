@@ -108,7 +108,7 @@ const Case kCases[] = {
     {"UnknownFlag", of_run("eval", {"--jsn=1"}), {"unknown option --jsn=1; did you mean --json?"}},
     {"StrayArgument", of_run("eval", {"more"}), {"eval takes no argument more"}},
     {"NeitherConfigurationNorCorpus", {"train"}, {"data.corpus"}},
-    {"MissingArgument", {"eval", "--json"}, {"RUN_DIR|FILE.h5 is required", "dikkat eval --help"}},
+    {"MissingArgument", {"eval", "--json"}, {"MODEL is required", "dikkat eval --help"}},
     {"OptionWithoutAValue", {"train", "--config"}, {"--config takes one value"}},
     {"OptionGivenTwice", {"train", "--config", "tiny.toml", "--config", "tiny.toml"}, {"--config takes one value, once"}},
 };

@@ -1,0 +1,207 @@
+#include <cstring>
+#include <fstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/temporary_folder.h"
+#include "tests/support/throws.h"
+#include "train/exchange/export_model.h"
+#include "train/exchange/model_files.h"
+#include "train/io/file.h"
+#include "train/model/language_model.h"
+#include "train/text/bpe_tokenizer.h"
+#include "train/text/byte_level.h"
+
+// What is exported is read back: the same configuration, the same tokenizer, the same bits of weights.
+namespace dikkat {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::error_of;
+
+/// All bytes, two merges and an end of text.
+BpeTokenizer small_tokenizer(Splitter splitter) {
+  std::vector<std::string> tokens;
+  for (const unsigned char byte : byte_level::kOrder) {
+    tokens.emplace_back(1, static_cast<char>(byte));
+  }
+  const auto id = [&](std::string_view text) { return static_cast<Token>(std::find(tokens.begin(), tokens.end(), text) - tokens.begin()); };
+  tokens.emplace_back("th");
+  tokens.emplace_back("the");
+  std::vector<Merge> merges{{id("t"), id("h")}, {id("th"), id("e")}};
+  const auto end = static_cast<Token>(tokens.size());
+  return BpeTokenizer({.bpe = Bpe(std::move(tokens), std::move(merges), facts_of(splitter).ignore_merges),
+                       .added_tokens = {{end, {.name = std::string(kEndOfText), .normalized = true}}},
+                       .splitter = splitter,
+                       .nfc = facts_of(splitter).nfc});
+}
+
+struct Case {
+  const char* name;
+  TransformerConfig config;
+  Splitter splitter = Splitter::gpt2;
+};
+
+TransformerConfig llama_shape() {
+  return {.n_layer = 2,
+          .n_head = 4,
+          .n_kv_head = 2,
+          .n_embd = 32,
+          .block_size = 20,
+          .vocab_size = 270,
+          .bias = false,
+          .positions = Positions::rope,
+          .norm = NormKind::rms_norm,
+          .activation = Activation::silu,
+          .gated = true};
+}
+
+std::vector<Case> cases() {
+  const TransformerConfig gpt2{.n_layer = 2, .n_head = 2, .n_embd = 32, .block_size = 20, .vocab_size = 270};
+  std::vector<Case> all{{"gpt2", gpt2},
+                        {"gpt2_untied", gpt2},
+                        {"llama", llama_shape(), Splitter::llama3},
+                        {"llama_scaled", llama_shape()},
+                        {"llama_linear", llama_shape()},
+                        {"qwen2", llama_shape(), Splitter::qwen2},
+                        {"qwen3", llama_shape()}};
+  all[1].config.tie_embeddings = false;
+  all[3].config.rope_scaling = RopeScaling::llama3;
+  all[3].config.rope_original_context = 128;
+  all[3].config.rope_low_freq_factor = 0.5;
+  all[4].config.rope_scaling = RopeScaling::linear;
+  all[4].config.rope_factor = 3;
+  all[5].config.qkv_bias = true;
+  all[6].config.qk_norm = true;
+  all[6].config.head_size = 10;
+  all[6].config.norm_eps = 1e-6;
+  return all;
+}
+
+/// A model whose parameters are all different from one another and from their usual start.
+std::unique_ptr<LanguageModel> model_of(const TransformerConfig& config) {
+  auto model = std::make_unique<LanguageModel>(config, config.vocab_size);
+  model->parameters().allocate(1);
+  float* weights = model->parameters().weights<float>();
+  for (index i = 0; i < model->parameters().slab_size(); ++i) {
+    weights[i] += 0.001F * static_cast<float>(i % 997);
+  }
+  return model;
+}
+
+bool same_weights(const LanguageModel& a, const LanguageModel& b) {
+  const auto& of_a = a.parameters().entries();
+  const auto& of_b = b.parameters().entries();
+  bool same = of_a.size() == of_b.size();
+  for (std::size_t i = 0; same && i < of_a.size(); ++i) {
+    same = of_a[i]->path == of_b[i]->path && of_a[i]->shape() == of_b[i]->shape() &&
+           std::memcmp(a.parameters().weights<float>() + of_a[i]->offset, b.parameters().weights<float>() + of_b[i]->offset,
+                       static_cast<std::size_t>(of_a[i]->size()) * sizeof(float)) == 0;
+  }
+  return same;
+}
+
+class Exports : public ::testing::TestWithParam<Case> {};
+
+void expect_round_trip(const Case& c, ExportFormat format, const std::string& name) {
+  const TemporaryFolder to;
+  const BpeTokenizer tokenizer = small_tokenizer(c.splitter);
+  const auto model = model_of(c.config);
+  const ExportOptions options{.format = format};
+  export_model({model->config(), model->parameters(), tokenizer}, to / name, options);
+
+  const ModelFiles files(to / name, {.context = c.config.positions == Positions::rope ? c.config.block_size : 0});
+  EXPECT_EQ(files.whole_context(), c.config.block_size);
+  LanguageModel again(files.config(), tokenizer.vocab_size());
+  again.parameters().allocate(0);
+  files.load_weights(again.parameters());
+  EXPECT_TRUE(same_weights(*model, again));
+  TransformerConfig expected = model->config(), found = files.config();
+  EXPECT_EQ(*found.head_size, *expected.head_size);
+  found.head_size = expected.head_size;  // given where it was derived
+  found.n_kv_head = expected.n_kv_head;
+  found.n_hidden = expected.n_hidden;
+  found.qkv_bias = expected.qkv_bias;
+  found.final_norm = expected.final_norm;
+  found.positions = expected.positions;
+  found.norm_position = expected.norm_position;
+  found.activation = expected.activation;
+  found.scale_embeddings = expected.scale_embeddings;
+  EXPECT_EQ(found.rope_theta, expected.rope_theta);
+  EXPECT_EQ(found.norm_eps, expected.norm_eps);
+  EXPECT_TRUE(found == expected);
+
+  const auto read = files.open_tokenizer();
+  for (const char* text : {"the theme, then 1234 \r\n\n  x<|endoftext|>", "caf\u00e9 e\u0301"}) {
+    EXPECT_EQ(read->encode(text), tokenizer.encode(text)) << text;
+    EXPECT_EQ(read->encode_with_special(text), tokenizer.encode_with_special(text)) << text;
+  }
+  EXPECT_EQ(read->text_tokens(), tokenizer.text_tokens());
+
+  export_model({again.config(), again.parameters(), *read}, to / ("again-" + name), options);
+  const std::vector<std::string> written = format == ExportFormat::hf
+                                               ? std::vector<std::string>{"/model.safetensors", "/config.json", "/generation_config.json"}
+                                               : std::vector<std::string>{""};
+  for (const std::string& file : written) {
+    EXPECT_EQ(read_bytes(to.path(name) + file), read_bytes(to.path("again-" + name) + file)) << file;
+  }
+}
+
+TEST_P(Exports, ComeBackFromHuggingFacesFolders) { expect_round_trip(GetParam(), ExportFormat::hf, "model"); }
+TEST_P(Exports, ComeBackFromGguf) { expect_round_trip(GetParam(), ExportFormat::gguf, "model.gguf"); }
+
+INSTANTIATE_TEST_SUITE_P(Of, Exports, ::testing::ValuesIn(cases()), [](const auto& test) { return std::string(test.param.name); });
+
+TEST(ExportModel, ComesBackFromLlmc) {
+  const TemporaryFolder to;
+  const Case c = cases().front();
+  const auto model = model_of(c.config);
+  export_model({model->config(), model->parameters(), small_tokenizer(c.splitter)}, to / "model.bin", {.format = ExportFormat::llmc});
+  const ModelFiles files(to / "model.bin");
+  EXPECT_EQ(files.config().vocab_size, 270);
+  LanguageModel again(files.config(), 259);
+  again.parameters().allocate(0);
+  files.load_weights(again.parameters());
+  EXPECT_TRUE(same_weights(*model, again));
+  EXPECT_NE(error_of([&] { files.open_tokenizer(); }).find("holds no tokenizer, expected --tokenizer PATH"), std::string::npos);
+}
+
+TEST(ExportModel, WritesZerosForBiasesThatTheFamilyHas) {
+  const TemporaryFolder to;
+  TransformerConfig config = cases().front().config;
+  config.bias = false;
+  const auto model = model_of(config);
+  export_model({model->config(), model->parameters(), small_tokenizer(Splitter::gpt2)}, to / "hf");
+  LanguageModel again(ModelFiles(to / "hf").config(), 259);
+  again.parameters().allocate(1);
+  ModelFiles(to / "hf").load_weights(again.parameters());
+  for (const ParameterStore::Entry* entry : again.parameters().entries()) {
+    const float* values = again.parameters().weights<float>() + entry->offset;
+    EXPECT_EQ(entry->path.ends_with(".bias"), std::all_of(values, values + entry->size(), [](float v) { return v == 0; })) << entry->path;
+  }
+}
+
+TEST(ExportModel, RefusesWhatAFormatCannotSay) {
+  const TemporaryFolder to;
+  const auto refusal = [&](const std::function<void(TransformerConfig&)>& change, const ExportOptions& options = {}) {
+    TransformerConfig config = llama_shape();
+    change(config);
+    const auto model = model_of(config);
+    return error_of([&] { export_model({model->config(), model->parameters(), small_tokenizer(Splitter::gpt2)}, to / "x", options); });
+  };
+  const auto has = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  EXPECT_TRUE(has(refusal([](auto& c) { c.logit_softcap = 15; }), "model.logit_softcap is 15.0, expected 0.0 (llama, the nearest)"));
+  EXPECT_TRUE(has(refusal([](auto& c) { c.activation = Activation::relu2; }), "model.activation is \"relu2\", expected \"silu\""));
+  EXPECT_TRUE(has(refusal([](auto& c) { c.positions = Positions::none; }), "model.positions is \"none\""));
+  EXPECT_TRUE(has(refusal([](auto&) {}, {.format = ExportFormat::llmc}), "llm.c has no model of the family llama"));
+  EXPECT_TRUE(has(refusal([](auto&) {}, {.type = WeightType::q8_0}), "has no weights of q8_0, expected one of f32, f16, bf16"));
+  EXPECT_FALSE(fs::exists(to / "x"));
+
+  to.write("x/mine.txt", "mine");
+  EXPECT_TRUE(has(refusal([](auto&) {}), "exists, expected a new name"));
+  EXPECT_EQ(read_bytes(to / "x/mine.txt"), "mine");
+}
+
+}  // namespace
+}  // namespace dikkat
