@@ -18,7 +18,7 @@ using nlohmann::ordered_json;
 
 // Writing.
 
-ordered_json byte_level(bool prefix, bool trim, bool split) {
+ordered_json byte_level_step(bool prefix, bool trim, bool split) {
   return {{"type", "ByteLevel"}, {"add_prefix_space", prefix}, {"trim_offsets", trim}, {"use_regex", split}};
 }
 
@@ -32,7 +32,7 @@ ordered_json pre_tokenizer_of(Splitter splitter) {
   if (!is_gpt2) {
     steps.push_back({{"type", "Split"}, {"pattern", {{"Regex", facts.regex}}}, {"behavior", "Isolated"}, {"invert", false}});
   }
-  steps.push_back(byte_level(false, is_gpt2, is_gpt2));
+  steps.push_back(byte_level_step(false, is_gpt2, is_gpt2));
   return steps.size() == 1 ? steps.front() : ordered_json{{"type", "Sequence"}, {"pretokenizers", std::move(steps)}};
 }
 
@@ -53,7 +53,7 @@ ordered_json added_tokens_of(const BpeVocabulary& vocabulary) {
 
 ordered_json post_processor_of(const BpeVocabulary& vocabulary) {
   const auto [before, after] = std::pair(vocabulary.text_tokens.before, vocabulary.text_tokens.after);
-  ordered_json bytes = byte_level(true, false, true);
+  ordered_json bytes = byte_level_step(true, false, true);
   if (!before && !after) {
     return bytes;
   }
@@ -118,7 +118,7 @@ ordered_json file_of(const BpeVocabulary& vocabulary) {
           {"normalizer", vocabulary.nfc ? ordered_json{{"type", "NFC"}} : ordered_json()},
           {"pre_tokenizer", pre_tokenizer_of(vocabulary.splitter)},
           {"post_processor", post_processor_of(vocabulary)},
-          {"decoder", byte_level(true, true, true)},
+          {"decoder", byte_level_step(true, true, true)},
           {"model", model_of(vocabulary)}};
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-BpeTokenizer small(Splitter splitter = Splitter::gpt2) {
+BpeTokenizer small_with(Splitter splitter = Splitter::gpt2) {
   const std::string_view text = "the cat and the hat, the rat and that";
   const auto made = make_tokenizer({.kind = "bpe", .vocab_size = 264, .splitter = splitter}, std::span(&text, 1));
   return std::move(dynamic_cast<BpeTokenizer&>(*made));
@@ -26,7 +26,7 @@ BpeTokenizer small(Splitter splitter = Splitter::gpt2) {
 
 /// hugging_face_json() of a small tokenizer with one thing changed.
 std::string changed(const std::function<void(json&)>& change, Splitter splitter = Splitter::gpt2) {
-  json file = json::parse(hugging_face_json(small(splitter).vocabulary()));
+  json file = json::parse(hugging_face_json(small_with(splitter).vocabulary()));
   change(file);
   return file.dump();
 }
@@ -46,7 +46,7 @@ json bos_template(Token id) {
 TEST(HuggingFaceJson, ComesBackForEachSplitter) {
   const std::string text = "That hat, the CAT'S 12345  hats\n\n  and cafe\u0301 ";
   for (std::size_t s = 0; s < std::size(Names<Splitter>::of); ++s) {
-    const BpeTokenizer tokenizer = small(static_cast<Splitter>(s));
+    const BpeTokenizer tokenizer = small_with(static_cast<Splitter>(s));
     const BpeTokenizer again(from_hugging_face_json(hugging_face_json(tokenizer.vocabulary())));
     EXPECT_EQ(again.vocabulary().splitter, static_cast<Splitter>(s));
     EXPECT_EQ(again.vocabulary().nfc, facts_of(static_cast<Splitter>(s)).nfc);
@@ -70,7 +70,7 @@ TEST(HuggingFaceJson, MergesMayBePairsAndTheTypeOfTheModelMayBeAbsent) {
     file["model"].erase("type");
     file["pre_tokenizer"].erase("use_regex");
   });
-  EXPECT_EQ(tokenizer_from_json(pairs)->to_json(), small().to_json());
+  EXPECT_EQ(tokenizer_from_json(pairs)->to_json(), small_with().to_json());
 }
 
 TEST(HuggingFaceJson, SaysTheSameInSeveralWays) {
@@ -95,7 +95,7 @@ TEST(HuggingFaceJson, SaysTheSameInSeveralWays) {
       [](json& f) { f["model"]["vocab"].erase("<|endoftext|>"); },
   };
   for (const auto& way : ways) {
-    EXPECT_EQ(tokenizer_from_json(changed(way))->to_json(), small().to_json());
+    EXPECT_EQ(tokenizer_from_json(changed(way))->to_json(), small_with().to_json());
   }
 }
 
@@ -226,7 +226,7 @@ TEST(HuggingFaceJson, IgnoredMergesLetATokenStandAlone) {
   };
   EXPECT_NE(input_error_of([&] { tokenizer_from_json(file(false)); }).find("no merge gives"), std::string::npos);
   const auto tokenizer = tokenizer_from_json(file(true));
-  const auto the = small().encode(" the");
+  const auto the = small_with().encode(" the");
   ASSERT_EQ(the.size(), 1U);
   EXPECT_EQ(tokenizer->encode("a the"), (std::vector<Token>{64, the[0]}));
   EXPECT_EQ(tokenizer->encode("them").size(), 4U);
@@ -283,7 +283,7 @@ TEST(BpeTokenizer, KnowsTheTokensAroundATextAndKeepsThem) {
   EXPECT_EQ(tokenizer->text_tokens(), (TextTokens{.bos = 264, .eos = 263, .before = 264, .ends = {263}}));
   EXPECT_EQ(tokenizer->separator(), 263);
   EXPECT_EQ(tokenizer_from_json(tokenizer->to_json())->text_tokens(), tokenizer->text_tokens());
-  EXPECT_EQ(small().text_tokens(), (TextTokens{.bos = 263, .eos = 263, .ends = {263}}));
+  EXPECT_EQ(small_with().text_tokens(), (TextTokens{.bos = 263, .eos = 263, .ends = {263}}));
 
   BpeVocabulary given = from_hugging_face_json(with_template());
   given.text_tokens.eos = 264;
