@@ -91,6 +91,19 @@ for (const [name, keys] of Object.entries(families)) {
   }
   console.log(`${name}: largest difference of probabilities ${report.join(", ")} tokens`);
 }
+// Tokenizers of characters and of bytes: ids, and PyTorch on the weights.
+for (const kind of ["char", "byte"]) {
+  const run = join(work, kind), hf = join(work, `${kind}-hf`);
+  dikkat("train", "--config", join(repository, "configs/quickstart.toml"), "--corpus", join(repository, "data/tales.txt"), "--out", run,
+    "--quiet", "--set", `tokenizer.kind=${kind}`, "train.max_steps=30", "train.eval_tokens=128");
+  dikkat("export", run, "--out", hf);
+  const encode = await encoder(here, JSON.parse(readFileSync(join(hf, "tokenizer.json"), "utf8")), false);
+  const text = "The king said:\n\n  \"Who is there?\"";
+  check(same(encode(text), ids_of(run, text)), kind, "@huggingface/tokenizers: ids");
+  writeFileSync(join(work, "text.json"), JSON.stringify({ prompt: ids_of(run, kPrompt), ...greedy(run) }));
+  execFileSync("/usr/bin/python3", [join(repository, "tests/clients/torch_text.py"), hf, join(work, "text.json")]);
+  console.log(`${kind}: ids and PyTorch's text are equal`);
+}
 await llama_cpp.dispose();
 console.log(`${failures === 0 ? "no differences" : `${failures} differences`}; llama.cpp ${llama_cpp.build}`);
 process.exit(failures === 0 ? 0 : 1);

@@ -5,12 +5,12 @@
 #include "train/exchange/gguf_model.h"
 #include "train/exchange/hf_config.h"
 #include "train/exchange/tensor_map.h"
+#include "train/exchange/tokenizer_files.h"
 #include "train/formats/gguf.h"
 #include "train/formats/llmc.h"
 #include "train/formats/safetensors.h"
 #include "train/io/file.h"
 #include "train/text/bpe_tokenizer.h"
-#include "train/text/hugging_face_json.h"
 
 namespace dikkat {
 namespace {
@@ -49,10 +49,9 @@ std::string_view torch_name(WeightType type) {
 void export_hugging_face(const ModelToExport& m, const fs::path& path, WeightType type) {
   require_type(type, {WeightType::f32, WeightType::f16, WeightType::bf16}, "Hugging Face's safetensors");
   const Family& family = family_for(m.config, "Hugging Face");
-  const BpeTokenizer& tokenizer = bpe_of(m.tokenizer, "Hugging Face");
   const auto map = map_tensors(family.tensors, m.config, m.parameters, family.has_all_biases);
-  const TextTokens around = tokenizer.text_tokens();
-  const HuggingFaceFiles files = hugging_face_files(tokenizer.vocabulary(), {.context = m.config.block_size});
+  const TextTokens around = m.tokenizer.text_tokens();
+  const HuggingFaceFiles files = hugging_face_files_of(m.tokenizer, m.config.block_size);
 
   fs::path folder = path;
   folder += ".partial";

@@ -49,6 +49,15 @@ std::unique_ptr<Tokenizer> from_nano_gpt(const nlohmann::json& ids) {
   return std::make_unique<CharTokenizer>(std::move(characters));
 }
 
+/// Whether a tokenizer.json of Hugging Face splits a text into its characters: BPE without merges, of the text as it is.
+bool is_of_characters(const nlohmann::json& object) {
+  const auto is_null = [&](const char* key) { return !object.contains(key) || object[key].is_null(); };
+  const auto model = object.find("model");
+  const bool has_model = model != object.end() && model->is_object() && model->value("type", nlohmann::json()) == "BPE";
+  return has_model && is_null("pre_tokenizer") && is_null("normalizer") && model->value("merges", nlohmann::json()).empty() &&
+         object.value("added_tokens", nlohmann::json()).empty() && model->contains("vocab");
+}
+
 /// The result of f(). Its errors name the files.
 template <class F>
 std::unique_ptr<Tokenizer> named(const std::string& files, F&& f) {
@@ -87,6 +96,9 @@ std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& name) {
     const nlohmann::json object = parse_tokenizer(text);
     if (object.contains("stoi")) {
       return from_nano_gpt(object["stoi"]);
+    }
+    if (is_of_characters(object)) {
+      return from_nano_gpt(object["model"]["vocab"]);
     }
     const fs::path config = path.parent_path() / "tokenizer_config.json";
     if (!object.contains("model") || !is_there(config)) {

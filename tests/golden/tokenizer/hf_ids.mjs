@@ -18,8 +18,8 @@ export async function encoder(folder, description, special) {
   const mended = (pattern) => new RegExp(pattern.source
     .replaceAll("[^\\s", "[^\\p{White_Space}").replaceAll("\\s", "\\p{White_Space}").replaceAll("\\S", "\\P{White_Space}")
     .replaceAll("[^\\d]", "\\P{N}").replaceAll("\\d", "\\p{N}"), "gu");
-  for (const step of [tokenizer.pre_tokenizer, ...(tokenizer.pre_tokenizer.tokenizers ?? [])]) {
-    if (["ByteLevel", "Digits"].includes(step.config?.type) && step.pattern) {
+  for (const step of [tokenizer.pre_tokenizer, ...(tokenizer.pre_tokenizer?.tokenizers ?? [])]) {
+    if (["ByteLevel", "Digits"].includes(step?.config?.type) && step.pattern) {
       step.pattern = mended(step.pattern);
     }
   }

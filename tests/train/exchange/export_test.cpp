@@ -12,6 +12,8 @@
 #include "train/model/language_model.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/byte_level.h"
+#include "train/text/byte_tokenizer.h"
+#include "train/text/char_tokenizer.h"
 
 // What is exported is read back: the same configuration, the same tokenizer, the same bits of weights.
 namespace dikkat {
@@ -165,6 +167,22 @@ TEST(ExportModel, ComesBackFromLlmc) {
   files.load_weights(again.parameters());
   EXPECT_TRUE(same_weights(*model, again));
   EXPECT_NE(error_of([&] { files.open_tokenizer(); }).find("holds no tokenizer, expected --tokenizer PATH"), std::string::npos);
+}
+
+TEST(ExportModel, KeepsTokenizersOfCharactersAndBytes) {
+  const TemporaryFolder to;
+  const CharTokenizer characters(U"\n abcd\u00e9\u4e00");
+  const ByteTokenizer bytes;
+  for (const Tokenizer* tokenizer : {static_cast<const Tokenizer*>(&characters), static_cast<const Tokenizer*>(&bytes)}) {
+    const auto model = model_of(cases().front().config);
+    const fs::path folder = to / std::string(tokenizer->kind());
+    export_model({model->config(), model->parameters(), *tokenizer}, folder);
+    const auto read = ModelFiles(folder).open_tokenizer();
+    const std::string text = "a b\ncd \u00e9\u4e00";
+    EXPECT_EQ(read->encode(text), tokenizer->encode(text));
+    EXPECT_EQ(read->decode(read->encode(text)), text);
+    EXPECT_EQ(read->vocab_size(), tokenizer->vocab_size());
+  }
 }
 
 TEST(ExportModel, WritesZerosForBiasesThatTheFamilyHas) {

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "train/text/hugging_face_json.h"
+#include "train/text/tokenizer.h"
+
+namespace dikkat {
+
+/// The tokenizer's files in a folder of Hugging Face. Bytes are byte-level BPE without merges; characters are BPE without merges. Throws
+/// InputError for other kinds. context: the most tokens of a text.
+HuggingFaceFiles hugging_face_files_of(const Tokenizer& tokenizer, index context);
+
+}  // namespace dikkat
