@@ -45,6 +45,10 @@ TransformerConfig checked(TransformerConfig c, ModelKind kind) {
   require_size("head_size", c.head_size);
   require(c.n_head % c.n_kv_head == 0, name, ": n_kv_head ", *c.n_kv_head, " does not divide n_head ", c.n_head);
   require(c.positions != Positions::rope || c.head_size % 2 == 0, name, ": head_size ", *c.head_size, ", expected an even one for RoPE");
+  require(c.positions != Positions::rope || (c.rope_theta > 0 && c.rope_factor > 0), name, ": rope_theta ", c.rope_theta,
+          " and rope_factor ", c.rope_factor, ", expected more than 0");
+  require(c.rope_scaling != RopeScaling::llama3 || c.rope_low_freq_factor < c.rope_high_freq_factor, name, ": rope_low_freq_factor ",
+          c.rope_low_freq_factor, ", expected less than rope_high_freq_factor ", c.rope_high_freq_factor);
   require(c.norm_eps > 0, name, ": norm_eps ", c.norm_eps, ", expected more than 0");
   require(0 <= c.dropout && c.dropout < 1, name, ": dropout ", c.dropout, ", expected 0 <= p < 1");
   return c;

@@ -151,11 +151,13 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
     *y.mutable_data<T>() = kernels::sum(rows, problem.losses);
     tell_terms(problem.losses, rows, options.terms);
     rest.dweight_before = dweight;
-    // One product for the logits, and one for each gradient. Most chunks compute their gradients in forward.
-    const double product = 2 * static_cast<double>(rows) * static_cast<double>(classes * width);
+    // One product for the logits, and one for each gradient: in forward, but for those of the last chunk.
+    const double of_a_row = 2 * static_cast<double>(classes * width);
     const int gradients = problem.keep ? int{x.needs_gradient()} + int{weight.needs_gradient()} : 0;
+    const double in_forward = of_a_row * (static_cast<double>(rows) + gradients * static_cast<double>(last));
     const Tensor inputs[] = {x, weight};
-    const OpCost cost{cost_of({x, weight}, {y}, product * (1 + gradients)).forward, {.bytes = 2 * gradient_bytes_of(inputs)}};
+    const OpCost cost{cost_of({x, weight}, {y}, in_forward).forward,
+                      {.flops = of_a_row * gradients * static_cast<double>(rows - last), .bytes = 2 * gradient_bytes_of(inputs)}};
     tape.record({x, weight}, {y}, cost, [=](Gradients& g) {
       auto backward = rest;
       backward.dloss = *g.of<T>(y);

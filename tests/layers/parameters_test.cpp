@@ -242,6 +242,10 @@ TEST(TransformerConfigCheck, RefusesWhatMakesNoModel) {
   EXPECT_EQ(refusal([](TransformerConfig& c) { c.positions = Positions::rope; }), "gpt: head_size 3, expected an even one for RoPE");
   EXPECT_EQ(refusal([](TransformerConfig& c) { c.positions = Positions::rope, c.head_size = 4; }), "");
   EXPECT_EQ(refusal([](TransformerConfig& c) { c.norm_eps = 0; }), "gpt: norm_eps 0, expected more than 0");
+  const auto rope = [](TransformerConfig& c) { c.positions = Positions::rope, c.head_size = 4; };
+  EXPECT_EQ(refusal([&](TransformerConfig& c) { rope(c), c.rope_theta = 0; }), "gpt: rope_theta 0 and rope_factor 8, expected more than 0");
+  EXPECT_EQ(refusal([&](TransformerConfig& c) { rope(c), c.rope_scaling = RopeScaling::llama3, c.rope_low_freq_factor = 4; }),
+            "gpt: rope_low_freq_factor 4, expected less than rope_high_freq_factor 4");
 }
 
 TEST(SelfAttentionCheck, RefusesHeadsThatDoNotDivideTheWidth) {

@@ -1,4 +1,5 @@
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -7,6 +8,7 @@
 #include "autograd/ops/basic.h"
 #include "autograd/ops/embedding.h"
 #include "autograd/ops/linear.h"
+#include "autograd/ops/loss.h"
 #include "autograd/tape/tape.h"
 #include "tests/support/numbers.h"
 
@@ -37,6 +39,22 @@ TEST(Cost, OfLinear) {
   EXPECT_EQ(costs.backward.flops, 2 * costs.forward.flops);
   EXPECT_EQ(costs.forward.bytes, 4 * (30 + 35 + 7 + 42));
   EXPECT_EQ(costs.backward.bytes, 4 * (42 + 30 + 35 + 7 + 30 + 35 + 7));
+}
+
+// Each chunk of rows but the last has its gradients computed in forward.
+TEST(Cost, OfTheHeadIsWhereItsChunksAreComputed) {
+  constexpr index kRows = 200, kWidth = 8, kClasses = 1100;
+  const auto of = [](bool of_x, index at_once) {
+    Costs costs;
+    const std::vector<std::int32_t> targets(kRows, 3);
+    const Tensor x = costs.input({kRows, kWidth}, of_x), weight = costs.input({kClasses, kWidth});
+    costs.run(linear_cross_entropy(x, weight, costs.tape.input<std::int32_t>({kRows}, targets), {}, at_once));
+    return std::pair(costs.forward.flops, costs.backward.flops);
+  };
+  constexpr double kRow = 2.0 * kWidth * kClasses;
+  EXPECT_EQ(of(true, kLogitsAtOnce), std::pair(kRow * 200, 2 * kRow * 200)) << "one chunk";
+  EXPECT_EQ(of(true, 1), std::pair(kRow * (200 + 2 * 192), 2 * kRow * 8)) << "chunks of 96, 96 and 8 rows";
+  EXPECT_EQ(of(false, 1), std::pair(kRow * (200 + 192), kRow * 8)) << "no gradient of x";
 }
 
 TEST(Cost, CountsGradientsThatAreWanted) {
