@@ -95,7 +95,7 @@ for (const [name, keys] of Object.entries(families)) {
 for (const kind of ["char", "byte"]) {
   const run = join(work, kind), hf = join(work, `${kind}-hf`);
   dikkat("train", "--config", join(repository, "configs/quickstart.toml"), "--corpus", join(repository, "data/tales.txt"), "--out", run,
-    "--quiet", "--set", `tokenizer.kind=${kind}`, "train.max_steps=30", "train.eval_tokens=128");
+    "--quiet", "--set", `tokenizer.kind=${kind}`, "model.block_size=96", "train.max_steps=30", "train.eval_tokens=128");
   dikkat("export", run, "--out", hf);
   const encode = await encoder(here, JSON.parse(readFileSync(join(hf, "tokenizer.json"), "utf8")), false);
   const text = "The king said:\n\n  \"Who is there?\"";
