@@ -63,6 +63,12 @@ TEST_P(HuggingFaceFolders, GiveTheLogitsOfTheirOwners) {
 INSTANTIATE_TEST_SUITE_P(Of, HuggingFaceFolders, ::testing::Values("gpt2", "gpt2_hub", "llama", "llama_v5", "qwen2", "qwen3"),
                          [](const auto& test) { return std::string(test.param); });
 
+TEST(ModelFilesTest, ReadNanoGptsCheckpoint) {
+  const ModelFiles files(fs::path(DIKKAT_SOURCE_DIR) / "tests/golden/nanogpt.pt");
+  const auto [error, largest] = error_of_logits(*loaded(files), json_at(folder_of("gpt2") / "expected.json"));
+  EXPECT_LE(error, 1e-5 * largest);
+}
+
 TEST(ModelFilesTest, ReadTheConfiguration) {
   const TransformerConfig llama = ModelFiles(folder_of("llama")).config();
   EXPECT_EQ(llama.n_kv_head, 2);
