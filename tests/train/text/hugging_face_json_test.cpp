@@ -460,7 +460,7 @@ TEST_P(GoldenSplitter, RandomTextsHaveTheSameTokensInParts) {
       text += kParts[random() % std::size(kParts)];
     }
     const std::vector<Token> whole = tokenizer_->encode(text);
-    for (const std::size_t block : {1, 3, 7, 16}) {
+    for (const std::size_t block : {1U, 3U, 7U, 16U}) {
       std::vector<Token> tokens;
       std::string held;
       for (std::size_t at = 0; at < text.size() || !held.empty(); at += block) {

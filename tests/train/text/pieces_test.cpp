@@ -177,7 +177,7 @@ TEST(Pieces, OfRandomTextsAreTheSameInBlocks) {
     for (std::size_t s = 0; s < std::size(Names<Splitter>::of); ++s) {
       const auto splitter = static_cast<Splitter>(s);
       const Pieces whole = pieces_of(text, splitter);
-      for (const std::size_t block : {1, 2, 3, 5, 8}) {
+      for (const std::size_t block : {1U, 2U, 3U, 5U, 8U}) {
         ASSERT_EQ(pieces_by_blocks(text, block, splitter), whole) << block << ' ' << name_of(splitter) << " of " << text;
       }
     }
