@@ -224,7 +224,10 @@ TEST(EncoderDecoder, RotatesQueriesAndKeysOfTheSameTextAlone) {
     const Tensor y = tiny.model.features(pass, tape.input<std::int32_t>({1, 4}, std::span(tiny.inputs).first(4)), memory);
     return std::vector<float>(y.data<float>(), y.data<float>() + y.size());
   };
-  EXPECT_EQ(source_twice(0), source_twice(6));
+  const std::vector<float> alone = source_twice(0), padded = source_twice(6);
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    EXPECT_NEAR(alone[i], padded[i], 1e-5) << i;  // products of few rows have sums of their own
+  }
 
   // Turned around, a source gives other features, by the encoder's rotations; without them it is a bag of words.
   const auto features = [](const TransformerConfig& c, bool turned) {
