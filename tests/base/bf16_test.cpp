@@ -10,6 +10,7 @@
 #include "autograd/base/philox.h"
 #include "autograd/base/simd.h"
 #include "autograd/kernels/reference/gemm.h"
+#include "tests/support/sanitized.h"
 
 namespace dikkat {
 namespace {
@@ -103,7 +104,7 @@ TEST(Bf16, SumsOfProductsAreThoseOfTheReference) {
     return static_cast<std::uint64_t>(stream.word(drawn - 2)) << 32 | stream.word(drawn - 1);
   };
   for (const Regime& regime : kRegimes) {
-    for (int run = 0; run < 20'000; ++run) {
+    for (int run = 0; run < (testing::kSanitized ? 2'000 : 20'000); ++run) {
       simd::Vec<std::uint32_t> a{}, b{};
       simd::Vec<float> c{};
       bf16 pairs_a[kVector][2], pairs_b[kVector][2];
