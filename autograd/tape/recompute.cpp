@@ -10,12 +10,14 @@ namespace dikkat {
 
 Recomputation::Recomputation(Tape& tape, Recording recording)
     : outer_(tape), inner_(*(tape.inner_ ? tape.inner_ : tape.inner_ = std::unique_ptr<Tape>(new Tape(tape.pool_)))) {
-  require(&tape.pool_ == &tape.own_pool_, "recompute: called within another recompute(), expected one at a time");
+  require(!is_inner(tape), "recompute: called within another recompute(), expected one at a time");
   inner_.reset();
   inner_.observe(tape.observer_);
   inner_.enter(tape.region_);
   inner_.recording_ = recording;
 }
+
+bool Recomputation::is_inner(const Tape& tape) { return &tape.pool_ != &tape.own_pool_; }
 
 Tensor Recomputation::enter(Tensor x) {
   if (!x) {

@@ -15,6 +15,8 @@ class Recomputation {
   Recomputation(const Recomputation&) = delete;
   Recomputation& operator=(const Recomputation&) = delete;
 
+  /// Whether a tape is the inner tape of another.
+  static bool is_inner(const Tape& tape);
   Tape& tape() { return inner_; }
   /// x on the inner tape, in the same memory; null for null.
   Tensor enter(Tensor x);
@@ -30,13 +32,15 @@ class Recomputation {
 };
 
 /// Activation checkpointing: computes f(tape, inputs) and keeps only the outputs. Backward computes the rest again. Outputs and gradients
-/// have the same bits as without recomputation. All recomputed parts of a tape use the same memory, so they need that of the largest.
-/// Inputs and outputs may be absent (null). f may use parameters, but no other tensor of the outer tape; it is called twice, so it must be
-/// a function of its inputs. It lives in the tape's arena, as backward closures do. Throws Error when called within another recompute().
+/// have the same bits as without recomputation. On a tape that does not record, what f computes besides its outputs is gone too. All
+/// recomputed parts of a tape use the same memory, so they need that of the largest. Inputs and outputs may be absent (null). f may use
+/// parameters, but no other tensor of the outer tape; it is called twice, so it must be a function of its inputs. It lives in the tape's
+/// arena, as backward closures do. Throws Error when called within another recompute().
 template <std::size_t kOutputs, std::size_t kInputs, class F>
 std::array<Tensor, kOutputs> recompute(Tape& tape, const std::array<Tensor, kInputs>& inputs, F f) {
   const auto needs_gradient = [](Tensor x) { return x && x.needs_gradient(); };
-  if (!tape.recording() || std::none_of(inputs.begin(), inputs.end(), needs_gradient)) {
+  const bool has_gradients = std::any_of(inputs.begin(), inputs.end(), needs_gradient);
+  if (tape.recording() ? !has_gradients : Recomputation::is_inner(tape)) {
     return f(tape, inputs);
   }
   std::array<Tensor, kOutputs> outputs, present{};
@@ -50,6 +54,9 @@ std::array<Tensor, kOutputs> recompute(Tape& tape, const std::array<Tensor, kInp
     std::transform(made.begin(), made.end(), outputs.begin(), [&](Tensor y) { return inner.leave(y); });
     count = static_cast<std::size_t>(std::copy_if(outputs.begin(), outputs.end(), present.begin(), [](Tensor y) { return bool{y}; }) -
                                      present.begin());
+  }
+  if (!tape.recording()) {
+    return outputs;
   }
   const std::span<const Tensor> made_outputs(present.data(), count);
   tape.record(std::span<const Tensor>(inputs), made_outputs, cost_of(inputs, made_outputs), [=, outer = &tape](Gradients& gradients) {

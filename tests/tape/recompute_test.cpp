@@ -100,17 +100,29 @@ TEST(Recompute, AnOutputThatNothingNeedsAddsNothing) {
   }
 }
 
-TEST(Recompute, WithoutRecordingItIsTheFunction) {
-  Tape tape(Recording::off);
-  int calls = 0;
-  const Tensor a = tape.input<double>({kSize}, values(0.1));
-  const auto out = recompute<1>(tape, std::array{a}, [&](Tape& t, const std::array<Tensor, 1>& in) {
-    ++calls;
-    EXPECT_EQ(&t, &tape);
-    return std::array{squared(in[0])};
-  });
-  EXPECT_EQ(calls, 1);
-  EXPECT_EQ(out[0].data<double>()[1], a.data<double>()[1] * a.data<double>()[1]);
+TEST(Recompute, WithoutRecordingItRunsOnceAndKeepsOnlyWhatComesOut) {
+  const auto bytes_of = [](int times_squared) {
+    Tape tape(Recording::off);
+    int calls = 0;
+    const Tensor a = tape.input<double>({kSize}, values(0.1));
+    const auto link = [&](Tape&, const std::array<Tensor, 1>& in) {
+      ++calls;
+      Tensor y = squared(in[0]);
+      for (int i = 1; i < times_squared; ++i) {
+        y = times(y, 1);
+      }
+      return std::array{y};
+    };
+    Tensor out = recompute<1>(tape, std::array{a}, link)[0];
+    EXPECT_EQ(calls, 1);
+    EXPECT_EQ(out.data<double>()[1], a.data<double>()[1] * a.data<double>()[1]);
+    for (int i = 0; i < 9; ++i) {
+      out = recompute<1>(tape, std::array{out}, link)[0];
+    }
+    return tape.activation_bytes();
+  };
+  constexpr std::size_t kTensor = kSize * sizeof(double);
+  EXPECT_LT(bytes_of(9) - bytes_of(1), 9 * (kTensor + 1024)) << "ten parts use the memory of one";
 }
 
 TEST(Recompute, OneWithinAnotherIsRefused) {

@@ -27,7 +27,7 @@ double Evaluation::bits_per_byte(index bytes) const {
 
 /// Writes the losses of the batch's targets to terms_.
 void Evaluator::compute_losses(Tape& tape, index rows, const RowLengths& lengths) {
-  Pass pass{.tape = tape, .operands = operands_};
+  Pass pass{.tape = tape, .recompute = Recompute::block, .operands = operands_};  // nothing is kept of a block but its result
   terms_.resize(static_cast<std::size_t>(rows * lengths.cols));
   model_.loss(pass, batch_, 1, 0, terms_.data());
 }
