@@ -9,6 +9,7 @@
 #include "bench/model.h"
 #include "bench/program.h"
 #include "train/model/language_model.h"
+#include "train/model/pack_weights.h"
 #include "train/sample/generate.h"
 
 namespace dikkat::bench {
@@ -23,6 +24,7 @@ struct Arguments {
   std::vector<index> prompts = {16, 900};
   index tokens = 64;      // that are timed
   index vocab_size = 65;  // where the configuration leaves it to a tokenizer
+  std::string weights = "f32";
   bool json = false;
 };
 
@@ -38,7 +40,7 @@ Times sorted(std::vector<double> ms) {
   return {.median = ms[ms.size() / 2], .min = ms.front(), .max = ms.back()};
 }
 
-Result measure_one(LanguageModel& model, index samples, index prompt, index tokens) {
+Result measure_one(const LanguageModel& model, const Pages& memory, index samples, index prompt, index tokens) {
   const Gpt& gpt = model.gpt();
   const index vocabulary = gpt.config().vocab_size;
   std::vector<double> token_ms, weights_ms;
@@ -48,7 +50,7 @@ Result measure_one(LanguageModel& model, index samples, index prompt, index toke
     if (sample == 0) {
       const auto drawn = Clock::now();
       token_ms.push_back(ms(last, drawn));
-      read_all(model.parameters().weights<float>(), model.parameters().parameter_count());
+      read_all(reinterpret_cast<const float*>(memory.data()), static_cast<index>(memory.size() / sizeof(float)));
       last = Clock::now();
       weights_ms.push_back(ms(drawn, last));
     }
@@ -61,34 +63,51 @@ Result measure_one(LanguageModel& model, index samples, index prompt, index toke
   return {.prompt_ms = prompt_ms, .token = sorted(token_ms), .weights = sorted(weights_ms)};
 }
 
-/// The bytes that generating a token must read: all weights except the table of positions and, unless it is also the head, that of tokens;
-/// and the keys and values of each sample.
+/// The bytes of all weights that generating a token reads: all but the table of positions and, unless it is also the head, that of tokens.
+index bytes_of_weights(const LanguageModel& model) {
+  index bytes = 0;
+  for (const ParameterStore::Entry* entry : model.parameters().entries()) {
+    const bool is_table = entry->role == Role::embedding && (entry->path != "wte.weight" || !model.config().tie_embeddings);
+    const PackedType packing = entry->record.packing;
+    const Shape& shape = entry->shape();
+    const index own = packing == PackedType::none ? 4 * shape.size() : packed_bytes(packing, shape[0], shape[1]);
+    bytes += is_table ? 0 : own;
+  }
+  return bytes;
+}
+
+/// The bytes that generating a token must read: weights, and the keys and values of each sample.
 double bytes_of_a_token(const LanguageModel& model, index samples, index length) {
   const TransformerConfig& c = model.gpt().config();
-  index weights = model.parameters().parameter_count() - (c.positions == Positions::learned ? c.block_size * c.n_embd : 0);
-  weights -= c.tie_embeddings ? 0 : c.vocab_size * c.n_embd;
-  return static_cast<double>(sizeof(float)) * static_cast<double>(weights + samples * length * c.n_layer * 2 * c.n_embd);
+  return static_cast<double>(bytes_of_weights(model)) +
+         static_cast<double>(sizeof(float)) * static_cast<double>(samples * length * c.n_layer * 2 * c.n_kv_head * c.head_size);
 }
 
 void run(const Arguments& a) {
   const Config c = load_model_config(a.config, a.set, a.vocab_size);
   LanguageModel model(c.model, 1);
   model.parameters().allocate(1);
+  const auto packing = value_named<PackedType>(a.weights);
+  require_input(packing.has_value(), "--weights is ", a.weights, ", expected one of ", all_names<PackedType>());
+  pack_weights(model.parameters(), *packing);
+  // Memory as large as the weights, to be read beside them.
+  const Pages memory(static_cast<std::size_t>(bytes_of_weights(model)), "memory to be read");
+  touch_in_shares(memory.data(), memory.size());
 
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   if (!a.json) {
-    fmt::print("{}: {} threads, {:.1f} M parameters\n\n", a.config, thread_count(),
-               1e-6 * static_cast<double>(model.parameters().parameter_count()));
+    fmt::print("{}: {} threads, {:.1f} M parameters as {}\n\n", a.config, thread_count(),
+               1e-6 * static_cast<double>(model.parameters().parameter_count()), a.weights);
     fmt::print("{:>7} {:>7} {:>15} {:>10} {:>8} {:>8} {:>9} {:>7} {:>9} {:>9}\n", "samples", "prompt", "prompt tokens/s", "ms a token",
                "min", "max", "tokens/s", "GB/s", "can be", "share");
   }
   for (const index prompt : a.prompts) {
     for (const index samples : a.samples) {
-      const Result r = measure_one(model, samples, prompt, a.tokens);
+      const Result r = measure_one(model, memory, samples, prompt, a.tokens);
       const double prompt_rate = 1e3 * static_cast<double>(prompt) / r.prompt_ms;
       const double rate = 1e3 * static_cast<double>(samples) / r.token.median;
       const double read = bytes_of_a_token(model, samples, prompt + a.tokens / 2) / r.token.median * 1e-6;
-      const double can_be = sizeof(float) * static_cast<double>(model.parameters().parameter_count()) / r.weights.median * 1e-6;
+      const double can_be = static_cast<double>(memory.size()) / r.weights.median * 1e-6;
       if (!a.json) {
         fmt::print("{:>7} {:>7} {:>15.0f} {:>10.2f} {:>8.2f} {:>8.2f} {:>9.1f} {:>7.1f} {:>9.1f} {:>7.0f} %\n", samples, prompt,
                    prompt_rate, r.token.median, r.token.min, r.token.max, rate, read, can_be, 100 * read / can_be);
@@ -108,7 +127,8 @@ void run(const Arguments& a) {
     }
   }
   if (a.json) {
-    const nlohmann::ordered_json object{{"config", a.config}, {"threads", thread_count()}, {"tokens", a.tokens}, {"cases", list}};
+    const nlohmann::ordered_json object{
+        {"config", a.config}, {"weights", a.weights}, {"threads", thread_count()}, {"tokens", a.tokens}, {"cases", list}};
     fmt::print("{}\n", object.dump());
   }
 }
@@ -126,6 +146,7 @@ int main(int argc, char** argv) {
   app.add_option("--samples", a.samples, "Samples generated together")->delimiter(',')->check(CLI::Range(1, 8));
   app.add_option("--prompts", a.prompts, "Length of the prompt in tokens")->delimiter(',')->check(CLI::PositiveNumber);
   app.add_option("--tokens", a.tokens, "Timed tokens")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--weights", a.weights, "How weights lie in memory: f32, bf16, q8, q4")->capture_default_str();
   app.add_flag("--json", a.json, "Print one JSON object");
   return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
 }

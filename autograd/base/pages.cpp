@@ -69,6 +69,16 @@ Pages& Pages::operator=(Pages&& other) noexcept {
   return *this;
 }
 
+void Pages::release(std::size_t offset, std::size_t bytes) {
+  constexpr std::size_t kPage = 4096;
+  const auto start = reinterpret_cast<std::uintptr_t>(data_) + offset;
+  const std::uintptr_t first = (start + kPage - 1) / kPage * kPage;
+  const std::uintptr_t end = (start + bytes) / kPage * kPage;
+  if (first < end) {
+    ::madvise(data_ + (first - reinterpret_cast<std::uintptr_t>(data_)), end - first, MADV_DONTNEED);  // if it fails, they stay in use
+  }
+}
+
 void require_room(std::size_t bytes, const char* what) {
   void* room = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED) {

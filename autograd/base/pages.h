@@ -17,6 +17,8 @@ class Pages {
 
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
+  /// Gives the whole pages among `bytes` from `offset` on back to the system. They are zero when they are touched again.
+  void release(std::size_t offset, std::size_t bytes);
 
   /// How often this process has mapped pages. In a steady state the number does not change.
   static std::int64_t requests();

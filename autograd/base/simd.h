@@ -102,6 +102,41 @@ inline void store_bf16(bf16* to, Vec<float> v, index count = kLanes<float>) {
   std::memcpy(to, &rounded, static_cast<std::size_t>(count) * sizeof(bf16));
 }
 
+/// Numbers in memory as IEEE binary16, exactly.
+inline Vec<float> load_f16(const std::uint16_t* from) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_cvtph_ps(0xFFFF, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+#elif defined(__F16C__)
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+#else
+  typedef std::uint16_t Halves __attribute__((vector_size(kBytes / 2)));
+  Halves halves;
+  std::memcpy(&halves, from, sizeof halves);
+  const auto bits = __builtin_convertvector(halves, IntVec<float>);
+  const IntVec<float> magnitude = bits & 0x7FFF;
+  const IntVec<float> moved = (magnitude << 13) + (112 << 23);  // the exponents' biases are 15 and 127
+  const IntVec<float> normal = magnitude >= 0x7C00 ? moved + (112 << 23) : moved;
+  const Vec<float> small = __builtin_convertvector(magnitude, Vec<float>) * 0x1p-24F;  // denormal
+  return reinterpret_cast<Vec<float>>((magnitude < 0x0400 ? reinterpret_cast<IntVec<float>>(small) : normal) | (bits & 0x8000) << 16);
+#endif
+}
+
+/// Each lane of a and b holds two 16-bit integers: c plus both products of each lane's. Exact.
+inline IntVec<float> multiply_add_pairs(IntVec<float> a, IntVec<float> b, IntVec<float> c) {
+#if defined(__AVX512VNNI__)
+  return reinterpret_cast<IntVec<float>>(
+      _mm512_dpwssd_epi32(reinterpret_cast<__m512i>(c), reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+#elif defined(__AVX512BW__)
+  return c + reinterpret_cast<IntVec<float>>(_mm512_madd_epi16(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+#elif defined(__AVX2__)
+  return c + reinterpret_cast<IntVec<float>>(_mm256_madd_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+#else
+  return c + (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16);
+#endif
+}
+
+inline Vec<float> to_floats(IntVec<float> integers) { return __builtin_convertvector(integers, Vec<float>); }
+
 /// Loads a vector of To from memory that holds From, and stores it back, with conversion where the types differ. Lanes past the end are
 /// `rest`.
 template <class To, class From, class Lanes>

@@ -1,10 +1,12 @@
 #include "autograd/kernels/embedding.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
 #include "autograd/base/simd.h"
+#include "autograd/kernels/packed.h"
 
 namespace dikkat::kernels {
 namespace {
@@ -54,7 +56,12 @@ template <class T>
 void embedding_forward(const EmbeddingForward<T>& p) {
   parallel_blocks(p.batch * p.time, kRows, Work::elements(p.batch * p.time * p.cols), [&](index begin, index end) {
     for (index i = begin; i < end; ++i) {
-      const T* row = p.table + p.tokens[i] * p.cols;
+      const T* row = p.packed_table != nullptr ? p.y + i * p.cols : p.table + p.tokens[i] * p.cols;
+      if constexpr (std::is_same_v<T, float>) {
+        if (p.packed_table != nullptr) {
+          unpack_row(*p.packed_table, p.tokens[i], p.y + i * p.cols);
+        }
+      }
       const T* position = p.positions == nullptr ? nullptr : p.positions + (p.first_position + i % p.time) * p.cols;
       simd::for_vectors<T>(0, p.cols, [&](index at, auto lanes) {
         const Vec<T> v = p.scale * simd::load(row + at, lanes);

@@ -4,6 +4,7 @@
 
 #include "autograd/base/grad_out.h"
 #include "autograd/base/index.h"
+#include "autograd/base/packed_matrix.h"
 
 namespace dikkat::kernels {
 
@@ -12,8 +13,9 @@ template <class T>
 struct EmbeddingForward {
   index batch = 0, time = 0, cols = 0;
   const std::int32_t* tokens = nullptr;  // (batch, time), each a row of the table
-  const T* table = nullptr;              // (vocabulary, cols)
-  const T* positions = nullptr;          // (positions, cols), or null for none
+  const T* table = nullptr;              // (vocabulary, cols); or, of f32 alone, packed:
+  const PackedMatrix* packed_table = nullptr;
+  const T* positions = nullptr;  // (positions, cols), or null for none
   index first_position = 0;
   T scale{1};
   T* y = nullptr;  // (batch, time, cols)

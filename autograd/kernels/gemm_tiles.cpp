@@ -10,6 +10,7 @@
 #include "autograd/base/scratch.h"
 #include "autograd/base/simd.h"
 #include "autograd/kernels/gemm_pack.h"
+#include "autograd/kernels/packed_panels.h"
 
 // C = A B by tiles that stay in registers (Goto and van de Geijn 2008). A panel is kCols columns of C. Each thread computes an equal number
 // of tiles, panel after panel, and packs its part of B for each panel. Threads share nothing but A: a thread would wait long for what
@@ -56,7 +57,9 @@ Packed packed_a(const Bf16Gemm& p) {
   const bool has_words = p.a.is_bf16() && p.k % kInWord<bf16> == 0 && p.lda % kInWord<bf16> == 0;
   return p.transpose_a ? Packed::tiles : has_words ? Packed::in_place : Packed::rows;
 }
-bool is_b_packed(const Gemm<float>& p) { return p.transpose_b || p.k * p.n > kInPlace || p.n % kLanes<float> != 0; }
+bool is_b_packed(const Gemm<float>& p) {
+  return p.packed_b != nullptr || p.transpose_b || p.k * p.n > kInPlace || p.n % kLanes<float> != 0;
+}
 bool is_b_packed(const Bf16Gemm&) { return true; }
 /// Whether C is bf16: then a thread keeps the sums of all of k.
 bool rounds_c(const Gemm<float>&) { return false; }
@@ -72,7 +75,7 @@ struct Cut {
         tiles(ceil_div(p.m, index{kRows})),
         a(packed_a(p)),
         packs_b(is_b_packed(p)),
-        prefetches_b(packs_b && p.k * p.n > kInPlace),
+        prefetches_b(packs_b && p.packed_b == nullptr && p.k * p.n > kInPlace),
         groups(!p.lower && (!packs_b || panels < kFewPanels || (a == Packed::tiles && p.m >= p.n))
                    ? std::clamp<index>(thread_count() / kRowParts, 1, panels)
                    : panels),
@@ -259,6 +262,10 @@ class Product {
   void pack_b(index panel, Block block, Word<T>* to) const {
     const index first = panel * kCols;
     const index count = std::min(kCols, p_.n - first);
+    if (p_.packed_b != nullptr) {
+      unpack_panels<kCols>(*p_.packed_b, first, block.begin, block.end, to);
+      return;
+    }
     visit(p_.b, [&](const auto* b) {
       if (p_.transpose_b) {
         pack_rows<kCols>(b + first * p_.ldb + block.begin, p_.ldb, count, block.depth(), to);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <type_traits>
 
 #include "autograd/base/denormals.h"
 #include "autograd/base/exp.h"
@@ -12,6 +13,7 @@
 #include "autograd/base/simd.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/gemm.h"
+#include "autograd/kernels/packed.h"
 
 namespace dikkat::kernels {
 namespace {
@@ -204,11 +206,19 @@ void linear_cross_entropy_forward(const LinearCrossEntropy<X>& p) {
   const Workspace<T> w(p);
   for_panels(p.classes, [&](Panel panel) {
     T* logits = w.logits + (p.keep ? panel.first * p.rows : 0);
+    const bool is_packed = p.packed_weight.packing != PackedType::none;
+    const Scratch<T> unpacked(is_packed ? kPanel * p.width : 0);  // (width, kPanel)
+    if constexpr (std::is_same_v<T, float>) {
+      if (is_packed) {
+        unpack_transposed(p.packed_weight, panel.first, panel.count, unpacked, kPanel);
+      }
+    }
     gemm(GemmOn<X>{.m = panel.count,
                    .n = p.rows,
                    .k = p.width,
-                   .a = p.weight + panel.first * p.width,
-                   .lda = p.width,
+                   .a = is_packed ? unpacked.data() : p.weight + panel.first * p.width,
+                   .lda = is_packed ? kPanel : p.width,
+                   .transpose_a = is_packed,
                    .b = p.x,
                    .ldb = p.width,
                    .transpose_b = true,

@@ -4,6 +4,7 @@
 
 #include "autograd/base/grad_out.h"
 #include "autograd/base/index.h"
+#include "autograd/base/packed_matrix.h"
 
 namespace dikkat::kernels {
 
@@ -22,8 +23,9 @@ template <class X>
 struct LinearCrossEntropy {
   using T = Computed<X>;
   index rows = 0, width = 0, classes = 0;
-  const X* x = nullptr;                   // (rows, width)
-  const T* weight = nullptr;              // (classes, width)
+  const X* x = nullptr;       // (rows, width)
+  const T* weight = nullptr;  // (classes, width); or, without `keep` and of f32 alone, packed:
+  PackedMatrix packed_weight{};
   const std::int32_t* targets = nullptr;  // (rows), each in [0, classes)
   const float* weights = nullptr;         // (rows), or null: 1 each
   double normaliser = 1;

@@ -28,12 +28,14 @@ Tensor embedding(Tensor tokens, Tensor table, const EmbeddingOptions& options) {
     for (index i = 0; i < batch * time; ++i) {
       require(0 <= ids[i] && ids[i] < vocabulary, "embedding: token ", ids[i], ", expected 0 to ", vocabulary - 1);
     }
+    const PackedMatrix packed = table.packed();
     const Tensor y = tape.make({batch, time, cols}, table.dtype());
     kernels::embedding_forward<T>({.batch = batch,
                                    .time = time,
                                    .cols = cols,
                                    .tokens = ids,
-                                   .table = table.data<T>(),
+                                   .table = table.is_packed() ? nullptr : table.data<T>(),
+                                   .packed_table = table.is_packed() ? &packed : nullptr,
                                    .positions = positions ? positions.data<T>() : nullptr,
                                    .first_position = first_position,
                                    .scale = scale,

@@ -154,17 +154,19 @@ LinearShape checked(Op op, Tensor x, index in, Tensor weight, Tensor bias) {
 template <class X, class Y>
 void multiply(const LinearShape& s, const X* x, Tensor weight, Tensor bias, Y* y) {
   using T = Computed<X>;
+  const PackedMatrix packed = weight.packed();
   kernels::gemm(kernels::GemmOn<X>{.m = s.rows,
                                    .n = s.out,
                                    .k = s.in,
                                    .a = x,
                                    .lda = s.in,
-                                   .b = weight.data<T>(),
+                                   .b = weight.is_packed() ? nullptr : weight.data<T>(),
                                    .ldb = s.in,
                                    .transpose_b = true,
                                    .c = y,
                                    .ldc = s.out,
-                                   .bias = bias ? bias.data<T>() : nullptr});
+                                   .bias = bias ? bias.data<T>() : nullptr,
+                                   .packed_b = weight.is_packed() ? &packed : nullptr});
 }
 
 /// dx = dy weight.

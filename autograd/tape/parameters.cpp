@@ -112,6 +112,20 @@ void ParameterStore::initialise(std::uint64_t seed) {
   }
 }
 
+void ParameterStore::keep_packed(Entry& entry, PackedType packing, Pages packed) {
+  const Shape& shape = entry.shape();
+  require(dtype_ == DType::f32 && shape.rank() == 2 && packing != PackedType::none &&
+              packed.size() == static_cast<std::size_t>(packed_bytes(packing, shape[0], shape[1])),
+          "parameters: ", packed.size(), " bytes as ", name_of(packing), " for '", entry.path, "' ", shape, " of ", dtype_,
+          ", expected those of a matrix of f32");
+  entry.packed = std::move(packed);
+  entry.record.data = entry.packed.data();
+  entry.record.packing = packing;
+  entry.record.needs_gradient = false;
+  weights_.release(static_cast<std::size_t>(entry.offset) * size_of(dtype_), static_cast<std::size_t>(entry.size()) * size_of(dtype_));
+  has_packed_ = true;
+}
+
 index ParameterStore::parameter_count() const {
   index count = 0;
   for (const Entry& entry : entries_) {
@@ -132,6 +146,7 @@ ParameterStore::Entry& ParameterStore::entry(std::string_view path) const {
 void* ParameterStore::slab(const Pages& pages, DType asked) const {
   require(asked == dtype_, "parameters: hold ", dtype_, ", asked for as ", asked);
   require(allocated_, "parameters: no memory yet, expected allocate() before");
+  require(!has_packed_, "parameters: some are packed, expected all in the slab");
   return pages.data();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -75,11 +76,15 @@ class ParameterStore {
     index offset = 0;  // in the slab
     TensorRecord record;
     ParameterGradient gradient;
+    Pages packed{};  // in place of its part of the slab, after keep_packed()
 
     Tensor tensor() { return Tensor(&record); }
     const Shape& shape() const { return record.shape; }
     index size() const { return record.shape.size(); }
   };
+
+  /// Called for a parameter whose values have just been loaded.
+  using Loaded = std::function<void(Entry&)>;
 
   /// row_parts: see Entry. Throws Error for a path that exists already, for parts that do not add up to the matrix's rows, and after
   /// lay_out().
@@ -102,6 +107,11 @@ class ParameterStore {
   /// Gives every parameter its initial values, a function of (seed, path). Throws Error before reserve().
   void initialise(std::uint64_t seed);
 
+  /// From now on a matrix lies in `packed`, as PackedMatrix describes, and is not trained. The memory of its part of the slab goes back to
+  /// the system. Ops that multiply by it or look up its rows go on as before, on a tape that does not record. Throws Error for a vector,
+  /// for another size, and unless the store holds f32.
+  void keep_packed(Entry& entry, PackedType packing, Pages packed);
+
   DType dtype() const { return dtype_; }
   bool is_laid_out() const { return laid_out_; }
   /// Elements of all parameters.
@@ -117,6 +127,7 @@ class ParameterStore {
   index slab_size() const { return slab_size_; }
   /// Elements of the first part of the slab, that of the trained parameters. The slab of gradients has the same size.
   index trainable_size() const { return trainable_size_; }
+  /// Throws Error when T is not the element type, before reserve(), and when a matrix is packed.
   template <class T>
   const T* weights() const {
     return static_cast<const T*>(slab(weights_, kDType<T>));
@@ -147,7 +158,7 @@ class ParameterStore {
   index slab_size_ = 0;
   index trainable_size_ = 0;
   std::size_t trainable_ = 0;  // number of trained parameters
-  bool laid_out_ = false, allocated_ = false;
+  bool laid_out_ = false, allocated_ = false, has_packed_ = false;
 };
 
 }  // namespace dikkat

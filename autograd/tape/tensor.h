@@ -2,6 +2,7 @@
 
 #include "autograd/base/buffer_pool.h"
 #include "autograd/base/dtype.h"
+#include "autograd/base/packed_matrix.h"
 #include "autograd/base/shape.h"
 
 namespace dikkat {
@@ -23,11 +24,12 @@ struct TensorRecord {
   Shape shape;
   DType dtype = DType::f32;
   bool needs_gradient = false;
-  void* data = nullptr;                    // shape.size() elements, contiguous, row-major
+  void* data = nullptr;                    // shape.size() elements, contiguous, row-major; or packed
   Tape* tape = nullptr;                    // null for a parameter
   ParameterGradient* parameter = nullptr;  // null for anything else
   Buffer* gradient = nullptr;              // during backward, once a gradient has arrived
   bool released = false;                   // it was kept until it was read, and has been read
+  PackedType packing = PackedType::none;   // of data: a weight (rows, cols) that is not trained may be packed
   Buffer* storage = nullptr;               // of data, if it is kept until it is read (Keep::until_read); null: the tape's arena
 };
 
@@ -46,7 +48,17 @@ class Tensor {
   /// The tape that made it; null for a parameter.
   Tape* tape() const { return record_->tape; }
 
-  /// Throws Error when T is not the element type.
+  /// Whether it is a weight that lies in memory in fewer bytes. Its element type is then that in which ops compute with it.
+  bool is_packed() const { return record_->packing != PackedType::none; }
+  /// A packed weight's numbers.
+  PackedMatrix packed() const {
+    return {.packing = record_->packing,
+            .rows = record_->shape[0],
+            .cols = record_->shape[1],
+            .data = static_cast<const std::byte*>(record_->data)};
+  }
+
+  /// Throws Error when T is not the element type, and for a packed weight.
   template <class T>
   const T* data() const {
     return mutable_data<T>();
@@ -55,6 +67,7 @@ class Tensor {
   template <class T>
   T* mutable_data() const {
     require(record_->dtype == kDType<T>, "tensor: holds ", record_->dtype, ", asked for as ", kDType<T>);
+    require(!is_packed(), "tensor: is a weight packed as ", name_of(record_->packing), ", which this op does not read");
     return static_cast<T*>(record_->data);
   }
 

@@ -59,7 +59,8 @@ void CheckpointFile::read(std::string_view path, ElementType type, const Shape& 
   require(error == 0, path_.string(), ": cannot read tensor /", path, ": ", describe_errno(error));
 }
 
-void load_tensors(const CheckpointFile& checkpoint, std::string_view prefix, std::span<const TensorTarget> targets) {
+void load_tensors(const CheckpointFile& checkpoint, std::string_view prefix, std::span<const TensorTarget> targets,
+                  const std::function<void(std::size_t)>& loaded) {
   std::set<std::string> paths;
   for (const TensorTarget& target : targets) {
     const auto [path, is_new] = paths.insert(path_under(prefix, target.name));
@@ -70,8 +71,12 @@ void load_tensors(const CheckpointFile& checkpoint, std::string_view prefix, std
     require_input(!tensor.path.starts_with(path_under(prefix, "")) || paths.contains(tensor.path), checkpoint.path().string(),
                   " holds tensor /", tensor.path, ", which the ", prefix, " does not have");
   }
-  for (const TensorTarget& target : targets) {
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const TensorTarget& target = targets[i];
     checkpoint.read(path_under(prefix, target.name), target.type, target.shape, target.data);
+    if (loaded) {
+      loaded(i);
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -55,7 +56,9 @@ class CheckpointFile {
 };
 
 /// Loads all tensors whose path begins with `prefix` (such as "model" or "optimizer/m") and a slash. Throws InputError, before anything is
-/// written, unless these are exactly the targets, with these types and shapes.
-void load_tensors(const CheckpointFile& checkpoint, std::string_view prefix, std::span<const TensorTarget> targets);
+/// written, unless these are exactly the targets, with these types and shapes. `loaded` is called for each target, with its number, as soon
+/// as its memory is filled.
+void load_tensors(const CheckpointFile& checkpoint, std::string_view prefix, std::span<const TensorTarget> targets,
+                  const std::function<void(std::size_t)>& loaded = {});
 
 }  // namespace dikkat

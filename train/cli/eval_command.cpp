@@ -29,6 +29,7 @@ namespace {
 
 struct EvalArguments {
   ModelArguments model;
+  std::string weights = "f32";
   std::vector<std::string> corpus;
   index stride = 0;
   std::string unknown = "refuse";
@@ -135,7 +136,8 @@ int eval_command(const EvalArguments& arguments) {
   require_input(arguments.unknown == "refuse" || arguments.unknown == "skip", "--unknown is ", arguments.unknown,
                 ", expected refuse or skip");
   require_input(arguments.unknown == "refuse" || !arguments.corpus.empty(), "--unknown skip needs --corpus, expected both");
-  const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.best, arguments.model.import);
+  const TrainedModel trained =
+      load_trained_model(arguments.model.source, arguments.model.best, arguments.model.import, packing_named(arguments.weights));
   tell_of_a_better_checkpoint(arguments.model.source, arguments.model.best, trained.source);
   const SkippingTokenizer skipping(*trained.tokenizer);
   const Tokenizer& tokenizer = arguments.unknown == "skip" ? static_cast<const Tokenizer&>(skipping) : *trained.tokenizer;
@@ -213,11 +215,13 @@ void add_eval(Commands& program) {
   dikkat eval runs/mine --best --corpus another-text.txt --json
   dikkat eval runs/mine --corpus book.txt --stride 16
   dikkat eval runs/mine --corpus foreign.txt --unknown skip
+  dikkat eval runs/mine --weights q8
   dikkat eval runs/pairs --corpus unseen-pairs.tsv --exact-match)";
   const auto a = std::make_shared<EvalArguments>();
   Command command = program.add("eval", "Measure the loss over the validation part of the run's corpus, or over another text", kExamples,
                                 [a] { return eval_command(*a); });
   add_model(command, a->model);
+  add_weights(command, a->weights);
   command.texts("--corpus", a->corpus, "PATH", "Text files or folders to evaluate, all of them");
   command.number("--stride", a->stride, index{1}, index{1'000'000},
                  "Score only the last N tokens of each window, so that each has more context: slower, and usually a lower loss; by default "

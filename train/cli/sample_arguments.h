@@ -12,6 +12,7 @@ namespace dikkat {
 
 struct SampleArguments {
   ModelArguments model;
+  std::string weights = "f32";
   std::optional<std::string> prompt;  // "-": standard input
   std::string prompt_file;
   bool interactive = false;

@@ -210,7 +210,8 @@ int sample_command(const SampleArguments& arguments) {
   if (given.starts_with(kByteOrderMark)) {  // as of a corpus
     given.erase(0, kByteOrderMark.size());
   }
-  const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.best, arguments.model.import);
+  const TrainedModel trained =
+      load_trained_model(arguments.model.source, arguments.model.best, arguments.model.import, packing_named(arguments.weights));
   tell_of_a_better_checkpoint(arguments.model.source, arguments.model.best, trained.source);
   const bool is_gpt = trained.model->is_gpt();
   require_no(is_gpt ? arguments.encoder_decoder_options : arguments.gpt_options, trained, is_gpt ? "a GPT" : "an encoder-decoder",
@@ -240,6 +241,7 @@ void add_sample(Commands& program) {
   dikkat sample runs/mine --temperature 0.7 --top-p 0.9 --num-samples 3 --seed 7
   dikkat sample runs/mine --prompt "Q: why?" --stop "Q:" --temperature 0
   dikkat sample runs/mine --interactive --min-p 0.05 --repetition-penalty 1.2
+  dikkat sample models/smollm2 --weights q8 --prompt "The sea is"
   echo -n "Once upon" | dikkat sample runs/mine --prompt - --json --logprobs
 An encoder-decoder answers the prompt, or each line of it:
   dikkat sample runs/pairs --prompt "When you play game of thrones" --attention
@@ -255,6 +257,7 @@ message says so.)";
   const auto a = std::make_shared<SampleArguments>();
   Command command = program.add("sample", "Generate text", kExamples, [a] { return sample_command(*a); });
   add_model(command, a->model);
+  add_weights(command, a->weights);
   command.any_text("--prompt", a->prompt, "TEXT", "Text to continue; - reads it from standard input; by default a line break");
   command.text("--prompt-file", a->prompt_file, "FILE", "File with the text to continue");
   SampleOptions& o = a->options;

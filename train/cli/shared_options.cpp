@@ -24,6 +24,19 @@ void add_model(Command& command, ModelArguments& a) {
   add_import_options(command, a.import);
 }
 
+void add_weights(Command& command, std::string& weights) {
+  command.text(
+      "--weights", weights, "TYPE",
+      "How the weights lie in memory: f32 (by default); bf16, q8 or q4 take a half, a quarter or an eighth of it, and as much less "
+      "time for each token, but are rounded; dikkat eval --weights tells what that costs");
+}
+
+PackedType packing_named(const std::string& weights) {
+  const auto packing = value_named<PackedType>(weights);
+  require_input(packing.has_value(), "--weights is ", weights, ", expected one of ", all_names<PackedType>());
+  return *packing;
+}
+
 void add_import_options(Command& command, ImportOptions& import) {
   command.number("--context", import.context, index{1}, index{10'000'000},
                  "Of another program's model with rotary positions: the most tokens that it sees at once; by default what its files say, "

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "autograd/base/packed_matrix.h"
 #include "train/cli/command.h"
 #include "train/data/corpus.h"
 #include "train/exchange/model_files.h"
@@ -27,6 +28,10 @@ struct ModelArguments {
   ImportOptions import{};
 };
 void add_model(Command& command, ModelArguments& arguments);
+/// --weights: how the matrices of a model that is not trained are kept.
+void add_weights(Command& command, std::string& weights);
+/// The value of --weights. Throws InputError for another one.
+PackedType packing_named(const std::string& weights);
 /// How another program's model is read: --context and --tokenizer.
 void add_import_options(Command& command, ImportOptions& import);
 /// How texts are read: --text-field and --replace-invalid.

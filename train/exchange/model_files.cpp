@@ -221,13 +221,13 @@ std::unique_ptr<Tokenizer> ModelFiles::open_tokenizer() const {
   return tokenizer;
 }
 
-void ModelFiles::load_weights(ParameterStore& store) const {
+void ModelFiles::load_weights(ParameterStore& store, const ParameterStore::Loaded& loaded) const {
   const Contents& c = *contents_;
   auto map = map_tensors(c.rules, c.config.model, store);
   if (c.format == WeightFormat::llmc) {
     pad_rows(map, "wte", number(c.weights, "padded_vocab_size"));
   }
-  read_tensors(c.format == WeightFormat::torch ? nanogpt_weights(c.weights) : c.weights, map, c.names, store);
+  read_tensors(c.format == WeightFormat::torch ? nanogpt_weights(c.weights) : c.weights, map, c.names, store, loaded);
 }
 
 }  // namespace dikkat

@@ -47,7 +47,8 @@ class ModelFiles {
 
   /// Loads the weights into the store, which has memory and the parameters of config(). Throws InputError unless the files hold exactly
   /// these: what is missing, misshapen or left over is listed at once.
-  void load_weights(ParameterStore& store) const;
+  /// `loaded` is called for each parameter as soon as all of it is read.
+  void load_weights(ParameterStore& store, const ParameterStore::Loaded& loaded = {}) const;
 
  private:
   struct Contents;

@@ -1,6 +1,7 @@
 #include "train/exchange/tensor_map.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "autograd/base/error.h"
@@ -130,8 +131,8 @@ index our_row(const TensorPiece& piece, index row) {
 }
 
 /// Reads a piece, whose elements begin at `first` in the file's tensor.
-void read_piece(const WeightTensor& tensor, index first, const TensorPiece& piece, float* weights) {
-  float* ours = weights + piece.ours->offset + piece.first_row * piece.cols;
+void read_piece(const WeightTensor& tensor, index first, const TensorPiece& piece) {
+  float* ours = static_cast<float*>(piece.ours->record.data) + piece.first_row * piece.cols;
   if (piece.turn == Turn::none) {
     read_f32(tensor, first, piece.elements(), ours);
     return;
@@ -196,7 +197,8 @@ std::string list_of(const std::vector<std::string>& names) {
 
 }  // namespace
 
-void read_tensors(const WeightFile& file, const std::vector<MappedTensor>& map, const FileNames& names, ParameterStore& store) {
+void read_tensors(const WeightFile& file, const std::vector<MappedTensor>& map, const FileNames& names, ParameterStore& store,
+                  const ParameterStore::Loaded& loaded) {
   // A file as a whole has the prefix or lacks it.
   const auto has_prefix = [&](const WeightTensor& tensor) { return tensor.name.starts_with(names.prefix); };
   const bool lacks_prefix = !names.prefix.empty() && std::none_of(file.tensors().begin(), file.tensors().end(), has_prefix);
@@ -239,14 +241,18 @@ void read_tensors(const WeightFile& file, const std::vector<MappedTensor>& map, 
   add("tensors that the model does not have: ", other);
   require_input(problems.empty(), file.name(), " does not hold the model that its configuration describes: ", problems);
 
+  std::map<const ParameterStore::Entry*, index> left;  // elements of each parameter that are still to be read
   for (std::size_t i = 0; i < map.size(); ++i) {
     index first = 0;
     for (const TensorPiece& piece : map[i].pieces) {
-      if (piece.ours == nullptr) {
-        first += piece.elements();
-        continue;
+      if (piece.ours != nullptr) {
+        read_piece(*sources[i], first, piece);
+        index& rest = left.try_emplace(piece.ours, piece.ours->size()).first->second;
+        rest -= piece.elements();
+        if (rest == 0 && loaded) {
+          loaded(store.entry(piece.ours->path));
+        }
       }
-      read_piece(*sources[i], first, piece, store.weights<float>());
       first += piece.elements();
     }
     file.forget();

@@ -47,8 +47,10 @@ struct FileNames {
 };
 
 /// Reads the weights of the store, which has memory, from the file. Throws InputError before anything is written if tensors are missing or
-/// misshapen, if there are others than those, or if one is of a type that is not converted: all of them are listed.
-void read_tensors(const WeightFile& file, const std::vector<MappedTensor>& map, const FileNames& names, ParameterStore& store);
+/// misshapen, if there are others than those, or if one is of a type that is not converted: all of them are listed. `loaded` is called for
+/// each parameter as soon as all of it is read.
+void read_tensors(const WeightFile& file, const std::vector<MappedTensor>& map, const FileNames& names, ParameterStore& store,
+                  const ParameterStore::Loaded& loaded = {});
 
 /// The tensors to be written, each stored as `type_of` says. The store must outlive them.
 std::vector<NewTensor> new_tensors(const std::vector<MappedTensor>& map, const ParameterStore& store,

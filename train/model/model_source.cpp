@@ -35,11 +35,11 @@ const ModelFiles* ModelSource::files() const { return std::get_if<ModelFiles>(&f
 
 const std::filesystem::path& ModelSource::path() const { return files() != nullptr ? files()->path() : checkpoint()->path(); }
 
-void ModelSource::load_weights(ParameterStore& store) const {
+void ModelSource::load_weights(ParameterStore& store, const ParameterStore::Loaded& loaded) const {
   if (files() != nullptr) {
-    files()->load_weights(store);
+    files()->load_weights(store, loaded);
   } else {
-    dikkat::load_weights(*checkpoint(), store);
+    dikkat::load_weights(*checkpoint(), store, loaded);
   }
 }
 

@@ -33,7 +33,8 @@ class ModelSource {
   /// Of a checkpoint; of other files that of a run which has not begun.
   const TrainingState& state() const { return state_; }
   /// Loads the weights into the store, which has memory and the parameters of config(). Throws InputError unless there are exactly these.
-  void load_weights(ParameterStore& store) const;
+  /// `loaded` is called for each parameter as soon as all of it is read.
+  void load_weights(ParameterStore& store, const ParameterStore::Loaded& loaded = {}) const;
 
  private:
   using From = std::variant<CheckpointFile, ModelFiles>;

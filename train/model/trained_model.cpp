@@ -6,6 +6,7 @@
 
 #include "autograd/base/error.h"
 #include "train/config/parse.h"
+#include "train/model/pack_weights.h"
 
 namespace dikkat {
 
@@ -31,14 +32,18 @@ void require_known_groups(const CheckpointFile& checkpoint) {
 
 }  // namespace
 
-void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters) {
+void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters, const ParameterStore::Loaded& loaded) {
   require_known_groups(checkpoint);
   std::vector<TensorTarget> targets;
   for (const ParameterStore::Entry* entry : parameters.entries()) {
     float* const data = parameters.weights<float>() + entry->offset;
     targets.push_back({.name = entry->path, .type = ElementType::f32, .shape = entry->shape(), .data = data});
   }
-  load_tensors(checkpoint, "model", targets);
+  load_tensors(checkpoint, "model", targets, [&](std::size_t i) {
+    if (loaded) {
+      loaded(*parameters.entries()[i]);
+    }
+  });
 }
 
 std::vector<TensorView> weights_of(const ParameterStore& parameters) {
@@ -61,7 +66,7 @@ SavedCheckpoint save_model(const std::filesystem::path& directory, const Languag
       directory, {.state = state, .config = to_toml(config), .tokenizer = tokenizer.to_json(), .tensors = weights_of(model.parameters())});
 }
 
-TrainedModel load_trained_model(const std::string& name, bool best, const ImportOptions& options) {
+TrainedModel load_trained_model(const std::string& name, bool best, const ImportOptions& options, PackedType weights) {
   ModelSource source = ModelSource::open(name, best, options);
   Config config = source.config();
   validate(config);
@@ -76,8 +81,9 @@ TrainedModel load_trained_model(const std::string& name, bool best, const Import
     require_input(model->parameters().parameter_count() == stored, source.path().string(), " holds ", stored,
                   " parameters, but the model of its configuration has ", model->parameters().parameter_count());
   }
-  model->parameters().allocate(source.state().seed);
-  source.load_weights(model->parameters());
+  ParameterStore& parameters = model->parameters();
+  parameters.reserve();
+  source.load_weights(parameters, [&](ParameterStore::Entry& entry) { pack_weight(parameters, entry, weights); });
   return {std::move(source), std::move(config), std::move(tokenizer), std::move(model)};
 }
 

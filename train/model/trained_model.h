@@ -25,7 +25,10 @@ struct TrainedModel {
 
 /// Loads RUN_DIR (its newest checkpoint, or with `best` the one with the lowest validation loss), FILE.h5, or another program's files
 /// (train/exchange/model_files.h). Throws InputError as ModelSource::open() does.
-TrainedModel load_trained_model(const std::string& source, bool best = false, const ImportOptions& options = {});
+/// With a packing, matrices are kept so (not the table of positions): the model takes less memory, generates faster, and cannot be trained
+/// or saved.
+TrainedModel load_trained_model(const std::string& source, bool best = false, const ImportOptions& options = {},
+                                PackedType weights = PackedType::none);
 
 /// Saves a model as a checkpoint without optimizer state: `dikkat eval`, `sample`, `inspect` and `train --init-from` take it, and
 /// load_trained_model(). Writes `directory`/step-NNNNNNNNN.h5 for state.step, and makes the directory; the file has been read back and
@@ -40,7 +43,8 @@ SavedCheckpoint save_model(const std::filesystem::path& directory, const Languag
 Config config_of(const CheckpointFile& checkpoint);
 /// Reads the store's weights from a checkpoint. Throws InputError unless the checkpoint has exactly the store's parameters, and if it has
 /// tensors besides "model/..." and "optimizer/..." that must not be ignored (StoredTensor::required); load_tensors() reads any group.
-void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters);
+/// `loaded` is called for each parameter as soon as it is read.
+void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters, const ParameterStore::Loaded& loaded = {});
 /// The store's weights for a checkpoint, as "model/<parameter>". They stay where they are.
 std::vector<TensorView> weights_of(const ParameterStore& parameters);
 

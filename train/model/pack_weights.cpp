@@ -1,0 +1,32 @@
+#include "train/model/pack_weights.h"
+
+#include "autograd/ops/pack.h"
+#include "train/formats/convert.h"
+
+namespace dikkat {
+namespace {
+
+void encode_packed(PackedType packing, const float* numbers, index count, std::byte* out) {
+  switch (packing) {
+    case PackedType::none: return;
+    case PackedType::bf16: return encode(WeightType::bf16, numbers, count, out);
+    case PackedType::q8: return encode(WeightType::q8_0, numbers, count, out);
+    case PackedType::q4: return encode(WeightType::q4_0, numbers, count, out);
+  }
+}
+
+}  // namespace
+
+void pack_weight(ParameterStore& store, ParameterStore::Entry& entry, PackedType packing) {
+  if (packing != PackedType::none && entry.shape().rank() == 2 && !entry.path.ends_with("wpe.weight")) {
+    pack(store, entry, packing, encode_packed);
+  }
+}
+
+void pack_weights(ParameterStore& store, PackedType packing) {
+  for (ParameterStore::Entry* entry : store.entries()) {
+    pack_weight(store, *entry, packing);
+  }
+}
+
+}  // namespace dikkat
