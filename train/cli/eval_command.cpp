@@ -184,6 +184,7 @@ int eval_command(const EvalArguments& arguments) {
                                   {"perplexity", result->perplexity()},
                                   {"bits_per_byte", number_or_null(bits)},
                                   {"tokens", result->tokens},
+                                  {"weights", arguments.weights},
                                   {"step", trained.source.state().step},
                                   {"checkpoint", trained.source.path().string()}};
     if (match) {

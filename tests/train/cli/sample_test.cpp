@@ -36,6 +36,30 @@ TEST_F(SampleTest, AFileMayHoldThePrompt) {
   EXPECT_EQ(file.err, "");
 }
 
+TEST_F(SampleTest, WeightsMayLieInFewerBytes) {
+  const Words words = {"--prompt", "the lamp turns and ", "--max-new-tokens", "40", "--temperature", "0", "--logprobs"};
+  const Json plain = json(words)["samples"][0];
+  for (const char* type : {"f32", "bf16", "q8", "q4"}) {
+    SCOPED_TRACE(type);
+    Words as = words;
+    as.insert(as.end(), {"--weights", type});
+    const Json packed = json(as)["samples"][0];
+    EXPECT_EQ(packed == plain, std::string(type) == "f32") << "the first bits differ";
+    EXPECT_NEAR(packed["log_probabilities"][0].get<double>(), plain["log_probabilities"][0].get<double>(), 0.5);
+    Start one_thread;
+    one_thread.environment = {{"OMP_NUM_THREADS", "1"}};
+    as.push_back("--json");
+    EXPECT_EQ(Json::parse(sample(as, one_thread).out)["samples"][0], packed);
+
+    const Json evaluated = Json::parse(here_.run({"eval", "run", "--weights", type, "--json"}).out);
+    EXPECT_EQ(evaluated["weights"], type);
+    EXPECT_NEAR(evaluated["loss"].get<double>(), Json::parse(here_.run({"eval", "run", "--json"}).out)["loss"].get<double>(), 0.1);
+  }
+  const Outcome wrong = sample({"--weights", "q5"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_TRUE(contains(wrong.err, "--weights is q5, expected one of f32, bf16, q8, q4")) << wrong.err;
+}
+
 TEST_F(SampleTest, AStopStringEndsATextBeforeIt) {
   const Words words = {"--prompt", "the ", "--max-new-tokens", "60", "--seed", "3", "--num-samples", "3"};
   const Json plain = json(words);
