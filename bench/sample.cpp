@@ -1,5 +1,11 @@
 // How fast does a GPT generate? Tokens per second with the key/value cache, for a short prompt and for one that nearly fills the context,
 // and the share of the memory's read bandwidth: each token reads all weights once.
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -9,6 +15,7 @@
 #include "bench/model.h"
 #include "bench/program.h"
 #include "train/model/language_model.h"
+#include "train/model/trained_model.h"
 #include "train/sample/generate.h"
 
 namespace dikkat::bench {
@@ -19,6 +26,7 @@ using Clock = std::chrono::steady_clock;
 struct Arguments {
   std::string config = "configs/gpt2-124m.toml";
   std::vector<std::string> set;
+  std::string model{};  // a run, or another program's files, in place of a configuration
   std::vector<index> samples = {1, 4, 8};
   std::vector<index> prompts = {16, 900};
   index tokens = 64;      // that are timed
@@ -42,8 +50,7 @@ Result measure_one(LanguageModel& model, index samples, index prompt, index toke
   const Gpt& gpt = model.gpt();
   const index vocabulary = gpt.config().vocab_size;
   std::vector<double> token_ms, weights_ms;
-  const auto start = Clock::now();
-  auto last = start;
+  auto last = Clock::now();
   const auto on_token = [&](index sample, Token) {
     if (sample == 0) {
       const auto drawn = Clock::now();
@@ -54,8 +61,10 @@ Result measure_one(LanguageModel& model, index samples, index prompt, index toke
     }
     return true;
   };
-  generate(gpt, {.size = vocabulary}, random_tokens(prompt, vocabulary, 0), {.max_new_tokens = tokens + 1, .num_samples = samples},
-           {.token = on_token});
+  const std::vector<Token> text = random_tokens(prompt, vocabulary, 0);
+  generate(gpt, {.size = vocabulary}, text, {.max_new_tokens = 2, .num_samples = samples});  // warms up
+  last = Clock::now();
+  generate(gpt, {.size = vocabulary}, text, {.max_new_tokens = tokens + 1, .num_samples = samples}, {.token = on_token});
   const double prompt_ms = token_ms.front();
   token_ms.erase(token_ms.begin());
   return {.prompt_ms = prompt_ms, .token = sorted(token_ms), .weights = sorted(weights_ms)};
@@ -70,14 +79,24 @@ double bytes_of_a_token(const LanguageModel& model, index samples, index length)
   return static_cast<double>(sizeof(float)) * static_cast<double>(weights + samples * length * c.n_layer * 2 * c.n_embd);
 }
 
-void run(const Arguments& a) {
+std::unique_ptr<LanguageModel> model_of(const Arguments& a) {
+  if (!a.model.empty()) {
+    return load_trained_model(a.model).model;
+  }
   const Config c = load_model_config(a.config, a.set, a.vocab_size);
-  LanguageModel model(c.model, 1);
-  model.parameters().allocate(1);
+  auto model = std::make_unique<LanguageModel>(c.model, 1);
+  model->parameters().allocate(1);
+  return model;
+}
+
+void run(const Arguments& a) {
+  const std::unique_ptr<LanguageModel> made = model_of(a);
+  LanguageModel& model = *made;
+  const std::string& name = a.model.empty() ? a.config : a.model;
 
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   if (!a.json) {
-    fmt::print("{}: {} threads, {:.1f} M parameters\n\n", a.config, thread_count(),
+    fmt::print("{}: {} threads, {:.1f} M parameters\n\n", name, thread_count(),
                1e-6 * static_cast<double>(model.parameters().parameter_count()));
     fmt::print("{:>7} {:>7} {:>15} {:>10} {:>8} {:>8} {:>9} {:>7} {:>9} {:>9}\n", "samples", "prompt", "prompt tokens/s", "ms a token",
                "min", "max", "tokens/s", "GB/s", "can be", "share");
@@ -108,7 +127,8 @@ void run(const Arguments& a) {
     }
   }
   if (a.json) {
-    const nlohmann::ordered_json object{{"config", a.config}, {"threads", thread_count()}, {"tokens", a.tokens}, {"cases", list}};
+    const nlohmann::ordered_json object{
+        {a.model.empty() ? "config" : "model", name}, {"threads", thread_count()}, {"tokens", a.tokens}, {"cases", list}};
     fmt::print("{}\n", object.dump());
   }
 }
@@ -121,6 +141,7 @@ int main(int argc, char** argv) {
   CLI::App app{
       "Times sampling of the GPT in a configuration, of random weights, with the share of the read bandwidth measured in this process."};
   app.add_option("--config", a.config, "Configuration file (TOML)")->capture_default_str();
+  app.add_option("--model", a.model, "A run, or another program's model, in place of a configuration");
   app.add_option("--set", a.set, "section.key=value: overrides the configuration file");
   app.add_option("--vocab-size", a.vocab_size, "Vocabulary size if the configuration does not set model.vocab_size")->capture_default_str();
   app.add_option("--samples", a.samples, "Samples generated together")->delimiter(',')->check(CLI::Range(1, 8));

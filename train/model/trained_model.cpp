@@ -76,7 +76,7 @@ TrainedModel load_trained_model(const std::string& name, bool best, const Import
     require_input(model->parameters().parameter_count() == stored, source.path().string(), " holds ", stored,
                   " parameters, but the model of its configuration has ", model->parameters().parameter_count());
   }
-  model->parameters().allocate(source.state().seed);
+  model->parameters().reserve();  // without initial values: each weight comes from the source
   source.load_weights(model->parameters());
   return {std::move(source), std::move(config), std::move(tokenizer), std::move(model)};
 }
