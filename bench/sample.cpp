@@ -1,5 +1,11 @@
 // How fast does a GPT generate? Tokens per second with the key/value cache, for a short prompt and for one that nearly fills the context,
 // and the share of the memory's read bandwidth: each token reads all weights once.
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +16,7 @@
 #include "bench/program.h"
 #include "train/model/language_model.h"
 #include "train/model/pack_weights.h"
+#include "train/model/trained_model.h"
 #include "train/sample/generate.h"
 
 namespace dikkat::bench {
@@ -20,6 +27,7 @@ using Clock = std::chrono::steady_clock;
 struct Arguments {
   std::string config = "configs/gpt2-124m.toml";
   std::vector<std::string> set;
+  std::string model{};  // a run, or another program's files, in place of a configuration
   std::vector<index> samples = {1, 4, 8};
   std::vector<index> prompts = {16, 900};
   index tokens = 64;      // that are timed
@@ -44,8 +52,7 @@ Result measure_one(const LanguageModel& model, const Pages& memory, index sample
   const Gpt& gpt = model.gpt();
   const index vocabulary = gpt.config().vocab_size;
   std::vector<double> token_ms, weights_ms;
-  const auto start = Clock::now();
-  auto last = start;
+  auto last = Clock::now();
   const auto on_token = [&](index sample, Token) {
     if (sample == 0) {
       const auto drawn = Clock::now();
@@ -56,8 +63,10 @@ Result measure_one(const LanguageModel& model, const Pages& memory, index sample
     }
     return true;
   };
-  generate(gpt, {.size = vocabulary}, random_tokens(prompt, vocabulary, 0), {.max_new_tokens = tokens + 1, .num_samples = samples},
-           {.token = on_token});
+  const std::vector<Token> text = random_tokens(prompt, vocabulary, 0);
+  generate(gpt, {.size = vocabulary}, text, {.max_new_tokens = 2, .num_samples = samples});  // warms up
+  last = Clock::now();
+  generate(gpt, {.size = vocabulary}, text, {.max_new_tokens = tokens + 1, .num_samples = samples}, {.token = on_token});
   const double prompt_ms = token_ms.front();
   token_ms.erase(token_ms.begin());
   return {.prompt_ms = prompt_ms, .token = sorted(token_ms), .weights = sorted(weights_ms)};
@@ -83,20 +92,30 @@ double bytes_of_a_token(const LanguageModel& model, index samples, index length)
          static_cast<double>(sizeof(float)) * static_cast<double>(samples * length * c.n_layer * 2 * c.n_kv_head * c.head_size);
 }
 
-void run(const Arguments& a) {
+std::unique_ptr<LanguageModel> model_of(const Arguments& a, PackedType type) {
+  if (!a.model.empty()) {
+    return load_trained_model(a.model, false, {}, type).model;
+  }
   const Config c = load_model_config(a.config, a.set, a.vocab_size);
-  LanguageModel model(c.model, 1);
-  model.parameters().allocate(1);
-  const auto packing = value_named<PackedType>(a.weights);
-  require_input(packing.has_value(), "--weights is ", a.weights, ", expected one of ", all_names<PackedType>());
-  pack_weights(model.parameters(), *packing);
+  auto model = std::make_unique<LanguageModel>(c.model, 1);
+  model->parameters().allocate(1);
+  pack_weights(model->parameters(), type);
+  return model;
+}
+
+void run(const Arguments& a) {
+  const auto type = value_named<PackedType>(a.weights);
+  require_input(type.has_value(), "--weights is ", a.weights, ", expected one of ", all_names<PackedType>());
+  const std::unique_ptr<LanguageModel> made = model_of(a, *type);
+  LanguageModel& model = *made;
+  const std::string& name = a.model.empty() ? a.config : a.model;
   // Memory as large as the weights, to be read beside them.
   const Pages memory(static_cast<std::size_t>(bytes_of_weights(model)), "memory to be read");
   touch_in_shares(memory.data(), memory.size());
 
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   if (!a.json) {
-    fmt::print("{}: {} threads, {:.1f} M parameters as {}\n\n", a.config, thread_count(),
+    fmt::print("{}: {} threads, {:.1f} M parameters as {}\n\n", name, thread_count(),
                1e-6 * static_cast<double>(model.parameters().parameter_count()), a.weights);
     fmt::print("{:>7} {:>7} {:>15} {:>10} {:>8} {:>8} {:>9} {:>7} {:>9} {:>9}\n", "samples", "prompt", "prompt tokens/s", "ms a token",
                "min", "max", "tokens/s", "GB/s", "can be", "share");
@@ -127,8 +146,11 @@ void run(const Arguments& a) {
     }
   }
   if (a.json) {
-    const nlohmann::ordered_json object{
-        {"config", a.config}, {"weights", a.weights}, {"threads", thread_count()}, {"tokens", a.tokens}, {"cases", list}};
+    const nlohmann::ordered_json object{{a.model.empty() ? "config" : "model", name},
+                                        {"weights", a.weights},
+                                        {"threads", thread_count()},
+                                        {"tokens", a.tokens},
+                                        {"cases", list}};
     fmt::print("{}\n", object.dump());
   }
 }
@@ -141,6 +163,7 @@ int main(int argc, char** argv) {
   CLI::App app{
       "Times sampling of the GPT in a configuration, of random weights, with the share of the read bandwidth measured in this process."};
   app.add_option("--config", a.config, "Configuration file (TOML)")->capture_default_str();
+  app.add_option("--model", a.model, "A run, or another program's model, in place of a configuration");
   app.add_option("--set", a.set, "section.key=value: overrides the configuration file");
   app.add_option("--vocab-size", a.vocab_size, "Vocabulary size if the configuration does not set model.vocab_size")->capture_default_str();
   app.add_option("--samples", a.samples, "Samples generated together")->delimiter(',')->check(CLI::Range(1, 8));

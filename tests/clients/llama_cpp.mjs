@@ -5,12 +5,14 @@ const llama = await getLlama({ gpu: false, build: "never", logLevel: LlamaLogLev
 
 export const build = `${llama.llamaCppRelease.release}`;
 
-/// {ids: of each text, greedy: ids, probabilities: of these} of the model in a file.
+/// {ids: of each text, texts: of these ids, greedy: ids, probabilities: of these, end: its end token or null} of the model in a file.
 export async function run(file, texts, prompt, steps) {
   const model = await llama.loadModel({ modelPath: file });
   const context = await model.createContext({ contextSize: 128, threads: 2, flashAttention: false });
   const sequence = context.getSequence();
   const ids = texts.map((text) => [...model.tokenize(text, false)]);
+  const decoded = ids.map((tokens) => model.detokenize(tokens));
+  const end = model.tokens.eos;
   const greedy = [], probabilities = [];
   let tokens = [...model.tokenize(prompt, false)];
   for (let i = 0; i < steps; ++i) {
@@ -23,7 +25,7 @@ export async function run(file, texts, prompt, steps) {
   }
   await context.dispose();
   await model.dispose();
-  return { ids, greedy, probabilities };
+  return { ids, texts: decoded, greedy, probabilities, end };
 }
 
 export const dispose = () => llama.dispose();

@@ -91,7 +91,7 @@ for (const [name, keys] of Object.entries(families)) {
   }
   console.log(`${name}: largest difference of probabilities ${report.join(", ")} tokens`);
 }
-// Tokenizers of characters and of bytes: ids, and PyTorch on the weights.
+// Tokenizers of characters and of bytes: ids, PyTorch on the weights, and llama.cpp, for which no token may end a text.
 for (const kind of ["char", "byte"]) {
   const run = join(work, kind), hf = join(work, `${kind}-hf`);
   dikkat("train", "--config", join(repository, "configs/quickstart.toml"), "--corpus", join(repository, "data/tales.txt"), "--out", run,
@@ -99,10 +99,21 @@ for (const kind of ["char", "byte"]) {
   dikkat("export", run, "--out", hf);
   const encode = await encoder(here, JSON.parse(readFileSync(join(hf, "tokenizer.json"), "utf8")), false);
   const text = "The king said:\n\n  \"Who is there?\"";
+  const ours = greedy(run);
   check(same(encode(text), ids_of(run, text)), kind, "@huggingface/tokenizers: ids");
-  writeFileSync(join(work, "text.json"), JSON.stringify({ prompt: ids_of(run, kPrompt), ...greedy(run) }));
+  writeFileSync(join(work, "text.json"), JSON.stringify({ prompt: ids_of(run, kPrompt), ...ours }));
   execFileSync("/usr/bin/python3", [join(repository, "tests/clients/torch_text.py"), hf, join(work, "text.json")]);
-  console.log(`${kind}: ids and PyTorch's text are equal`);
+  const file = join(work, `${kind}.gguf`);
+  dikkat("export", run, "--out", file);
+  const kept = kind === "byte" ? [text, ...texts] : [text, kPrompt];  // texts of characters that the model knows
+  const theirs = await llama_cpp.run(file, kept, kPrompt, kSteps);
+  theirs.ids.forEach((ids, i) => check(same(ids, ids_of(run, kept[i])), kind, "llama.cpp: ids of text", i));
+  theirs.texts.forEach((decoded, i) => check(decoded === kept[i], kind, "llama.cpp: text of the ids of text", i));
+  const error = largest(theirs.probabilities, ours.probabilities);
+  check(theirs.end === null, kind, "llama.cpp: a token ends texts", theirs.end);
+  check(same(theirs.greedy, ours.tokens) && error <= dtypes.f32, kind, "llama.cpp: greedy text; probabilities differ by", error);
+  check(same(greedy(file), ours), kind, "dikkat's own text from the GGUF file");
+  console.log(`${kind}: ids and PyTorch's text are equal; llama.cpp's probabilities differ by ${error.toExponential(1)}`);
 }
 await llama_cpp.dispose();
 console.log(`${failures === 0 ? "no differences" : `${failures} differences`}; llama.cpp ${llama_cpp.build}`);

@@ -10,7 +10,6 @@
 #include "train/formats/llmc.h"
 #include "train/formats/safetensors.h"
 #include "train/io/file.h"
-#include "train/text/bpe_tokenizer.h"
 
 namespace dikkat {
 namespace {
@@ -22,12 +21,6 @@ const Family& family_for(const TransformerConfig& config, const char* format) {
   const Family* family = family_of(config, why);
   require_input(family != nullptr, format, " has no model of this kind: ", why);
   return *family;
-}
-
-const BpeTokenizer& bpe_of(const Tokenizer& tokenizer, const char* format) {
-  const auto* bpe = dynamic_cast<const BpeTokenizer*>(&tokenizer);
-  require_input(bpe != nullptr, format, " has no tokenizer of kind \"", tokenizer.kind(), "\", expected \"bpe\"");
-  return *bpe;
 }
 
 void require_type(WeightType type, std::initializer_list<WeightType> possible, const char* format) {
@@ -71,7 +64,6 @@ void export_hugging_face(const ModelToExport& m, const fs::path& path, WeightTyp
 std::vector<std::string> export_gguf(const ModelToExport& m, const fs::path& path, const ExportOptions& options) {
   require_type(options.type, {WeightType::f32, WeightType::f16, WeightType::bf16, WeightType::q8_0, WeightType::q4_0}, "GGUF");
   const Family& family = family_for(m.config, "GGUF");
-  const BpeTokenizer& tokenizer = bpe_of(m.tokenizer, "GGUF");
   const auto map = map_tensors(family.gguf_tensors, m.config, m.parameters, family.has_all_biases);
   index other = 0;
   const auto type_of = [&](const MappedTensor& tensor) {
@@ -86,7 +78,7 @@ std::vector<std::string> export_gguf(const ModelToExport& m, const fs::path& pat
   };
   std::vector<NewTensor> tensors = new_tensors(map, m.parameters, type_of);
   add_gguf_rope_divisors(m.config, tensors);
-  write_gguf(path.string(), gguf_metadata(family, m.config, tokenizer.vocabulary(), options), tensors);
+  write_gguf(path.string(), gguf_metadata(family, m.config, m.tokenizer, options), tensors);
   std::vector<std::string> remarks;
   if (other > 0) {
     remarks.push_back(concat(other, " matrices are stored as f16: their rows are no multiple of 32 numbers, the block of ", options.type));

@@ -98,7 +98,7 @@ std::uint32_t file_type_of(WeightType type) {
 
 }  // namespace
 
-std::vector<MetaEntry> gguf_metadata(const Family& family, const TransformerConfig& model, const BpeVocabulary& vocabulary,
+std::vector<MetaEntry> gguf_metadata(const Family& family, const TransformerConfig& model, const Tokenizer& tokenizer,
                                      const ExportOptions& options) {
   Config config;
   config.model = with_defaults(model);
@@ -128,7 +128,7 @@ std::vector<MetaEntry> gguf_metadata(const Family& family, const TransformerConf
       values.push_back({concat(kOwnPrefix, key), value_of(key)});
     }
   }
-  add_gguf_tokenizer(vocabulary, model.vocab_size, values);
+  add_gguf_tokenizer(tokenizer, model.vocab_size, values);
   return values;
 }
 

@@ -1,15 +1,24 @@
 #include <algorithm>
+#include <charconv>
+#include <functional>
 #include <unordered_map>
 
 #include "autograd/base/error.h"
 #include "train/exchange/gguf_model.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/byte_level.h"
+#include "train/text/byte_tokenizer.h"
+#include "train/text/char_tokenizer.h"
+#include "train/text/utf8.h"
 
 namespace dikkat {
 namespace {
 
 constexpr std::int32_t kUnused = 5;  // token type of rows that pad the token table
+
+// Kinds of tokenizers, by the names of the first models that had them.
+constexpr std::string_view kBpe = "gpt2";           // byte-level BPE
+constexpr std::string_view kLongestMatch = "rwkv";  // at each place of a text the longest token; no tokens begin or end a text
 
 std::vector<std::string_view> strings_of(const WeightFile& file, std::string_view key) {
   const MetaValue* value = file.value(key);
@@ -50,56 +59,148 @@ Splitter splitter_of(const WeightFile& file) {
   fail_input(file.name(), ": tokenizer.ggml.pre is ", in_quotes(pre), ", expected one of ", known);
 }
 
-}  // namespace
+void add(std::vector<MetaEntry>& metadata, const char* key, MetaValue value) {
+  metadata.push_back({concat("tokenizer.ggml.", key), std::move(value)});
+}
 
-void add_gguf_tokenizer(const BpeVocabulary& vocabulary, index rows, std::vector<MetaEntry>& metadata) {
-  std::vector<std::string> tokens, merges;
+/// The texts and types of a token table with `rows` rows, of which the last may be padding.
+void add_tokens(std::vector<MetaEntry>& metadata, index rows, index size, const std::function<std::string(Token)>& text_of,
+                const std::function<TokenType(Token)>& type_of, std::string_view padding) {
+  std::vector<std::string> tokens;
   std::vector<std::int32_t> types;
-  for (index id = 0; id < rows; ++id) {
-    const bool is_token = id < vocabulary.size();
-    tokens.push_back(is_token ? vocabulary.text_of(static_cast<Token>(id)) : concat("[PAD", id, ']'));
-    types.push_back(is_token ? static_cast<std::int32_t>(vocabulary.type_of(static_cast<Token>(id))) : kUnused);
+  for (index row = 0; row < rows; ++row) {
+    const auto id = static_cast<Token>(row);
+    tokens.push_back(row < size ? text_of(id) : concat(padding, "[PAD", row, ']'));
+    types.push_back(row < size ? static_cast<std::int32_t>(type_of(id)) : kUnused);
   }
+  add(metadata, "tokens", MetaValue(std::span<const std::string>(tokens)));
+  add(metadata, "token_type", MetaValue(std::span<const std::int32_t>(types)));
+}
+
+void add_bpe(const BpeVocabulary& vocabulary, index rows, std::vector<MetaEntry>& metadata) {
+  std::vector<std::string> merges;
   for (const auto& [left, right] : vocabulary.merge_texts()) {
     merges.push_back(concat(left, ' ', right));
   }
-  const auto add = [&](const char* key, MetaValue value) { metadata.push_back({concat("tokenizer.ggml.", key), std::move(value)}); };
-  add("model", MetaValue("gpt2"));
-  add("pre", MetaValue(facts_of(vocabulary.splitter).gguf));
-  add("tokens", MetaValue(std::span<const std::string>(tokens)));
-  add("token_type", MetaValue(std::span<const std::int32_t>(types)));
-  add("merges", MetaValue(std::span<const std::string>(merges)));
+  add(metadata, "model", MetaValue(kBpe));
+  add(metadata, "pre", MetaValue(facts_of(vocabulary.splitter).gguf));
+  add_tokens(
+      metadata, rows, vocabulary.size(), [&](Token id) { return vocabulary.text_of(id); }, [&](Token id) { return vocabulary.type_of(id); },
+      "");
+  add(metadata, "merges", MetaValue(std::span<const std::string>(merges)));
   const TextTokens around = vocabulary.all_text_tokens();
   const auto add_token = [&](const char* key, std::optional<Token> token) {
     if (token) {
-      add(key, MetaValue(static_cast<std::uint32_t>(*token)));
+      add(metadata, key, MetaValue(static_cast<std::uint32_t>(*token)));
     }
   };
   add_token("bos_token_id", around.bos);
   add_token("eos_token_id", around.eos);
-  add("add_bos_token", MetaValue(around.before.has_value()));
+  add(metadata, "add_bos_token", MetaValue(around.before.has_value()));
 }
 
-std::unique_ptr<Tokenizer> read_gguf_tokenizer(const WeightFile& file) {
-  const std::string_view model = text_of(file, "tokenizer.ggml.model");
-  require_input(model == "gpt2", file.name(), ": tokenizer.ggml.model is ", in_quotes(model),
-                ", expected gpt2, which is byte-level BPE; --tokenizer PATH gives another file");
-  const Splitter splitter = splitter_of(file);
-  const std::vector<std::string_view> tokens = strings_of(file, "tokenizer.ggml.tokens");
+/// A token of RWKV's kind, where a backslash begins \xHH and other escapes: in characters that can be seen, if it is UTF-8.
+std::string escaped(std::string_view bytes) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  const bool is_text = !utf8::first_invalid(bytes);
+  std::string text;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_plain = byte >= 0x80 ? is_text : byte >= 0x20 && byte != 0x7F && c != '\\';
+    text += is_plain ? std::string(1, c) : concat("\\x", kHex[byte >> 4], kHex[byte & 15]);
+  }
+  return text;
+}
+
+/// The bytes of such a token; nothing, if an escape is not complete.
+std::optional<std::string> unescaped(std::string_view text) {
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\') {
+      bytes += text[i];
+      continue;
+    }
+    if (++i == text.size()) {
+      return {};
+    }
+    constexpr std::string_view kNames = "tnr", kBytes = "\t\n\r";
+    if (const std::size_t named = kNames.find(text[i]); named != std::string_view::npos) {
+      bytes += kBytes[named];
+    } else if (text[i] == 'x') {
+      unsigned byte = 0;
+      const char* const digits = text.data() + i + 1;
+      if (text.size() - i < 3 || std::from_chars(digits, digits + 2, byte, 16).ptr != digits + 2) {
+        return {};
+      }
+      bytes += static_cast<char>(byte);
+      i += 2;
+    } else {
+      bytes += text[i];
+    }
+  }
+  return bytes;
+}
+
+/// Texts of llama.cpp's callers are UTF-8, so the padding's first byte keeps them from being found.
+constexpr std::string_view kUnreachable = "\\xff";
+
+void add_single(const Tokenizer& tokenizer, index rows, std::vector<MetaEntry>& metadata) {
+  add(metadata, "model", MetaValue(kLongestMatch));
+  add_tokens(
+      metadata, rows, tokenizer.vocab_size(), [&](Token id) { return escaped(tokenizer.decode(std::span(&id, 1))); },
+      [](Token) { return TokenType::text; }, kUnreachable);
+  add(metadata, "add_bos_token", MetaValue(false));
+}
+
+/// The tokens of a file, without rows at the end that only pad the token table, and their types.
+struct TokenTable {
+  std::vector<std::string_view> tokens;
+  std::vector<index> types;
+};
+
+TokenTable token_table_of(const WeightFile& file) {
+  std::vector<std::string_view> tokens = strings_of(file, "tokenizer.ggml.tokens");
   const MetaValue* type_value = file.value("tokenizer.ggml.token_type");
-  const auto types = type_value != nullptr && type_value->array() != nullptr ? type_value->array()->integers() : std::nullopt;
+  auto types = type_value != nullptr && type_value->array() != nullptr ? type_value->array()->integers() : std::nullopt;
   require_input(types && types->size() == tokens.size(), file.name(), ": tokenizer.ggml.token_type is ",
                 type_value != nullptr ? type_value->text() : "missing", ", expected a number for each of ", tokens.size(), " tokens");
-
-  std::size_t used = tokens.size();  // rows at the end only pad the token table
-  while (used > 0 && (*types)[used - 1] == kUnused) {
-    --used;
+  while (!tokens.empty() && types->back() == kUnused) {
+    tokens.pop_back();
+    types->pop_back();
   }
+  return {std::move(tokens), *std::move(types)};
+}
+
+/// RWKV's kind with tokens of one character or byte each.
+std::unique_ptr<Tokenizer> read_single(const WeightFile& file) {
+  const TokenTable table = token_table_of(file);
+  bool are_bytes = std::ssize(table.tokens) == ByteTokenizer().vocab_size();
+  std::u32string characters;
+  for (std::size_t i = 0; i < table.tokens.size(); ++i) {
+    const auto bytes = unescaped(table.tokens[i]);
+    const bool is_byte = bytes && bytes->size() == 1 && static_cast<unsigned char>((*bytes)[0]) == i;
+    are_bytes = are_bytes && is_byte;
+    const auto character = bytes && !bytes->empty() ? utf8::decode(*bytes, 0) : utf8::Character{};
+    const bool is_character = bytes && !bytes->empty() && character.fault == utf8::Fault::none && character.bytes == std::ssize(*bytes);
+    require_input(is_character || are_bytes, file.name(), ": token ", i, " is ", in_quotes(table.tokens[i]),
+                  ", expected single characters or the 256 bytes; --tokenizer PATH gives another file");
+    characters += character.code_point;
+  }
+  if (are_bytes) {
+    return std::make_unique<ByteTokenizer>();
+  }
+  return std::make_unique<CharTokenizer>(std::move(characters));
+}
+
+std::unique_ptr<Tokenizer> read_bpe(const WeightFile& file) {
+  const Splitter splitter = splitter_of(file);
+  const auto [tokens, types] = token_table_of(file);
+  const std::size_t used = tokens.size();
   std::vector<std::string> bytes(used);
   std::unordered_map<std::string, Token> ids;
   AddedTokens added;
   for (std::size_t i = 0; i < used; ++i) {
-    const auto type = (*types)[i];
+    const auto type = types[i];
     const auto id = static_cast<Token>(i);
     if (type == static_cast<index>(TokenType::text)) {
       auto text = byte_level::to_bytes(tokens[i]);
@@ -142,6 +243,25 @@ std::unique_ptr<Tokenizer> read_gguf_tokenizer(const WeightFile& file) {
                                                       .splitter = splitter,
                                                       .nfc = facts_of(splitter).nfc,
                                                       .text_tokens = std::move(around)});
+}
+
+}  // namespace
+
+void add_gguf_tokenizer(const Tokenizer& tokenizer, index rows, std::vector<MetaEntry>& metadata) {
+  if (const auto* bpe = dynamic_cast<const BpeTokenizer*>(&tokenizer)) {
+    add_bpe(bpe->vocabulary(), rows, metadata);
+    return;
+  }
+  require_input(tokenizer.kind() == CharTokenizer::kKind || tokenizer.kind() == ByteTokenizer::kKind, "GGUF has no tokenizer of kind \"",
+                tokenizer.kind(), "\", expected \"bpe\", \"char\" or \"byte\"");
+  add_single(tokenizer, rows, metadata);
+}
+
+std::unique_ptr<Tokenizer> read_gguf_tokenizer(const WeightFile& file) {
+  const std::string_view model = text_of(file, "tokenizer.ggml.model");
+  require_input(model == kBpe || model == kLongestMatch, file.name(), ": tokenizer.ggml.model is ", in_quotes(model), ", expected ", kBpe,
+                ", which is byte-level BPE, or ", kLongestMatch, " of single characters; --tokenizer PATH gives another file");
+  return model == kBpe ? read_bpe(file) : read_single(file);
 }
 
 }  // namespace dikkat

@@ -109,7 +109,7 @@ class Trainer {
 
   // Before the first step (trainer_start.cpp).
   void reserve();   // maps the memory of the run without touching it; throws InputError if the machine has less
-  void allocate();  // reserve(), and gives weights their first values
+  void allocate();  // reserve(), and touches the memory; weights have no values yet
   Snapshot snapshot() const;
   bool evaluates() const { return config_.train.eval_interval > 0 && data_.validation.samples != nullptr; }
   index evaluated_samples() const;

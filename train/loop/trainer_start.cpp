@@ -174,6 +174,8 @@ Trainer Trainer::start(Config config, const std::filesystem::path& out, const Lo
       origin->load_weights(run.model_.parameters());
       run.state_.overrides += concat("step 0: weights from ", origin->path().string(), ", step ", origin->state().step, "\n");
       run.state_.evaluation_pending = run.evaluates();  // its metrics begin with the loss of the weights that it starts from
+    } else {
+      run.model_.parameters().initialise(run.state_.seed);
     }
     require_space(out, run.snapshot());
     run.directory_.emplace(RunDirectory::create(out));
@@ -273,7 +275,6 @@ void Trainer::allocate() {
     for (const StateSlab* slab : optimizer_->state()) {
       touch_in_shares(slab->memory.data(), slab->bytes());
     }
-    parameters.initialise(state_.seed);
   });
 }
 

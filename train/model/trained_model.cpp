@@ -82,7 +82,7 @@ TrainedModel load_trained_model(const std::string& name, bool best, const Import
                   " parameters, but the model of its configuration has ", model->parameters().parameter_count());
   }
   ParameterStore& parameters = model->parameters();
-  parameters.reserve();
+  parameters.reserve();  // without initial values: each weight comes from the source
   source.load_weights(parameters, [&](ParameterStore::Entry& entry) { pack_weight(parameters, entry, weights); });
   return {std::move(source), std::move(config), std::move(tokenizer), std::move(model)};
 }

@@ -174,14 +174,17 @@ TEST(ExportModel, KeepsTokenizersOfCharactersAndBytes) {
   const CharTokenizer characters(U"\n abcd\u00e9\u4e00");
   const ByteTokenizer bytes;
   for (const Tokenizer* tokenizer : {static_cast<const Tokenizer*>(&characters), static_cast<const Tokenizer*>(&bytes)}) {
-    const auto model = model_of(cases().front().config);
-    const fs::path folder = to / std::string(tokenizer->kind());
-    export_model({model->config(), model->parameters(), *tokenizer}, folder);
-    const auto read = ModelFiles(folder).open_tokenizer();
-    const std::string text = "a b\ncd \u00e9\u4e00";
-    EXPECT_EQ(read->encode(text), tokenizer->encode(text));
-    EXPECT_EQ(read->decode(read->encode(text)), text);
-    EXPECT_EQ(read->vocab_size(), tokenizer->vocab_size());
+    for (const ExportFormat format : {ExportFormat::hf, ExportFormat::gguf}) {
+      const auto model = model_of(cases().front().config);
+      const fs::path path = to / concat(tokenizer->kind(), format == ExportFormat::gguf ? ".gguf" : "");
+      export_model({model->config(), model->parameters(), *tokenizer}, path, {.format = format});
+      const auto read = ModelFiles(path).open_tokenizer();
+      const std::string text = "a b\ncd \u00e9\u4e00";
+      EXPECT_EQ(read->encode(text), tokenizer->encode(text)) << path;
+      EXPECT_EQ(read->decode(read->encode(text)), text) << path;
+      EXPECT_EQ(read->vocab_size(), tokenizer->vocab_size()) << path;
+      EXPECT_EQ(read->text_tokens(), TextTokens{}) << path;
+    }
   }
 }
 

@@ -1,0 +1,79 @@
+#include <gtest/gtest.h>
+
+#include "tests/support/temporary_folder.h"
+#include "tests/support/throws.h"
+#include "train/exchange/gguf_model.h"
+#include "train/formats/gguf.h"
+#include "train/text/byte_tokenizer.h"
+#include "train/text/char_tokenizer.h"
+
+namespace dikkat {
+namespace {
+
+using testing::error_of;
+
+std::vector<std::string> texts_of(const std::vector<MetaEntry>& metadata, std::string_view key) {
+  for (const MetaEntry& entry : metadata) {
+    if (entry.key == key) {
+      const auto strings = entry.value.array()->strings();
+      return {strings->begin(), strings->end()};
+    }
+  }
+  return {};
+}
+
+WeightFile file_of(const TemporaryFolder& to, const std::vector<MetaEntry>& metadata) {
+  const std::string path = to / "tokenizer.gguf";
+  std::filesystem::remove(path);
+  write_gguf(path, metadata, {});
+  return open_weights(path);
+}
+
+WeightFile file_with(const TemporaryFolder& to, const std::vector<std::string>& tokens) {
+  const std::vector<std::int32_t> types(tokens.size(), 1);
+  return file_of(to, {{"tokenizer.ggml.model", MetaValue("rwkv")},
+                      {"tokenizer.ggml.tokens", MetaValue(std::span<const std::string>(tokens))},
+                      {"tokenizer.ggml.token_type", MetaValue(std::span<const std::int32_t>(types))}});
+}
+
+TEST(GgufTokenizer, WritesCharactersSoThatTheyCanBeSeen) {
+  std::vector<MetaEntry> metadata;
+  add_gguf_tokenizer(CharTokenizer(std::u32string(U"\0\n \\a\u007f\u00e9", 7)), 9, metadata);
+  EXPECT_EQ(texts_of(metadata, "tokenizer.ggml.tokens"),
+            (std::vector<std::string>{"\\x00", "\\x0a", " ", "\\x5c", "a", "\\x7f", "\u00e9", "\\xff[PAD7]", "\\xff[PAD8]"}));
+}
+
+TEST(GgufTokenizer, ReadsWhatItWrote) {
+  const TemporaryFolder to;
+  for (const index padding : {0, 3}) {
+    const CharTokenizer characters(std::u32string(U"\0\n \\ax\u007f\u00e9", 8));
+    std::vector<MetaEntry> metadata;
+    add_gguf_tokenizer(characters, characters.vocab_size() + padding, metadata);
+    EXPECT_EQ(read_gguf_tokenizer(file_of(to, metadata))->to_json(), characters.to_json());
+    metadata.clear();
+    add_gguf_tokenizer(ByteTokenizer(), 256 + padding, metadata);
+    EXPECT_EQ(read_gguf_tokenizer(file_of(to, metadata))->to_json(), ByteTokenizer().to_json());
+  }
+}
+
+TEST(GgufTokenizer, ReadsTheEscapesOfOtherWriters) {
+  const TemporaryFolder to;
+  EXPECT_EQ(read_gguf_tokenizer(file_with(to, {"\\t", "\\n", "\\r", "\\'", "\\\\"}))->to_json(), CharTokenizer(U"\t\n\r'\\").to_json());
+}
+
+TEST(GgufTokenizer, RefusesOtherVocabulariesOfThisKind) {
+  const TemporaryFolder to;
+  const auto refuses = [&](const std::vector<std::string>& tokens, const char* part) {
+    return error_of([&] { read_gguf_tokenizer(file_with(to, tokens)); }).find(part) != std::string::npos;
+  };
+  EXPECT_TRUE(refuses({"a", "bc"}, "token 1 is \"bc\", expected single characters or the 256 bytes"));
+  EXPECT_TRUE(refuses({"a", "\\x4"}, "token 1 is"));
+  EXPECT_TRUE(refuses({"a", "\\"}, "token 1 is"));
+  EXPECT_TRUE(refuses({"a", ""}, "token 1 is"));
+  EXPECT_TRUE(refuses({"a", "\\xe9"}, "token 1 is"));
+  EXPECT_TRUE(refuses({"b", "a"}, "rising order"));
+  EXPECT_TRUE(refuses({}, "its vocabulary is empty"));
+}
+
+}  // namespace
+}  // namespace dikkat
