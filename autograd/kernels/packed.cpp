@@ -70,7 +70,7 @@ struct Sums {
 
 /// Panels lie one after another, so this is the next one at the end of a panel. Into L2: A needs L1.
 void prefetch_ahead(const std::byte* at) {
-  constexpr index kAhead = 1024;
+  constexpr index kAhead = 4096;
   constexpr int kIntoL2 = 2;
   simd::prefetch<kIntoL2>(at, kAhead);
 }
@@ -278,10 +278,15 @@ void gemm_few_rows_packed(const Gemm<float>& p) {
   make_integers(p, integers);
   constexpr index kAsSlow = 8;  // reading B takes as long as that many rows' multiply-adds
   const Work work = Work::products(std::max(p.m, kAsSlow), p.n, p.k);
-  parallel_ranges(
-      ceil_div(p.n, kPanelRows), work, [] {},
-      [&](index begin, index end) {
-        for (index panel = begin; panel < end; ++panel) {
+  // Memory serves threads at rates that vary, so a thread takes one part of B after another; long ones, since the beginning of each is
+  // slow.
+  constexpr index kLeastBytes = 64 << 10, kMostBytes = 256 << 10, kPartsOfThread = 4;
+  const index panels = ceil_div(p.n, kPanelRows), bytes = packed_bytes(b.packing, p.n, p.k);
+  const index parts = ceil_div(bytes, std::clamp(bytes / (kPartsOfThread * thread_count()), kLeastBytes, kMostBytes));
+  parallel_for_uneven(
+      parts, work, [] {},
+      [&](index part) {
+        for (index panel = panels * part / parts; panel < panels * (part + 1) / parts; ++panel) {
           for (index row = 0; row < p.m; row += kMostRows) {
             Gemm<float> some = p;
             some.m = std::min<index>(kMostRows, p.m - row);

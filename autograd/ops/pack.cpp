@@ -1,7 +1,6 @@
 #include "autograd/ops/pack.h"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "autograd/kernels/packed.h"
@@ -13,7 +12,7 @@ void pack(ParameterStore& store, ParameterStore::Entry& entry, PackedType packin
   const float* weight = entry.tensor().data<float>();
   const index rows = entry.shape()[0];
   const index cols = entry.shape()[1];
-  Pages panels(static_cast<std::size_t>(packed_bytes(packing, rows, cols)), "packed weights");
+  std::byte* panels = store.packed_place(entry, packing);
   // Rows are encoded as whole blocks: where they end within one, as copies that are filled up with zeros.
   const index whole = packing == PackedType::bf16 ? cols : round_up(cols, kScaleBlock);
   const index some = std::clamp<index>(kAtOnce / std::max<index>(whole, 1), 1, rows);
@@ -29,9 +28,9 @@ void pack(ParameterStore& store, ParameterStore::Entry& entry, PackedType packin
       numbers = copies.data();
     }
     encode(packing, numbers, count * whole, encoded.data());
-    kernels::pack_rows(packing, cols, first, count, encoded.data(), panels.data());
+    kernels::pack_rows(packing, cols, first, count, encoded.data(), panels);
   }
-  store.keep_packed(entry, packing, std::move(panels));
+  store.keep_packed(entry, packing);
 }
 
 }  // namespace dikkat

@@ -112,18 +112,30 @@ void ParameterStore::initialise(std::uint64_t seed) {
   }
 }
 
-void ParameterStore::keep_packed(Entry& entry, PackedType packing, Pages packed) {
-  const Shape& shape = entry.shape();
-  require(dtype_ == DType::f32 && shape.rank() == 2 && packing != PackedType::none &&
-              packed.size() == static_cast<std::size_t>(packed_bytes(packing, shape[0], shape[1])),
-          "parameters: ", packed.size(), " bytes as ", name_of(packing), " for '", entry.path, "' ", shape, " of ", dtype_,
-          ", expected those of a matrix of f32");
-  entry.packed = std::move(packed);
-  entry.record.data = entry.packed.data();
+std::byte* ParameterStore::packed_place(const Entry& entry, PackedType packing) {
+  require(dtype_ == DType::f32 && entry.shape().rank() == 2 && packing != PackedType::none &&
+              (packing_ == PackedType::none || packing_ == packing),
+          "parameters: '", entry.path, "' ", entry.shape(), " of ", dtype_, " as ", name_of(packing), ", expected a matrix of f32",
+          packing_ == PackedType::none ? "" : concat(", as ", name_of(packing_)));
+  std::size_t size = 0, place = 0;
+  for (const Entry* other : sorted_) {
+    place = other == &entry ? size : place;
+    if (other->shape().rank() == 2) {
+      size += static_cast<std::size_t>(round_up(packed_bytes(packing, other->shape()[0], other->shape()[1]), 64));
+    }
+  }
+  if (packing_ == PackedType::none) {
+    packed_ = Pages(size, "packed weights");  // what is never packed takes no memory: it is not touched
+    packing_ = packing;
+  }
+  return packed_.data() + place;
+}
+
+void ParameterStore::keep_packed(Entry& entry, PackedType packing) {
+  entry.record.data = packed_place(entry, packing);
   entry.record.packing = packing;
   entry.record.needs_gradient = false;
   weights_.release(static_cast<std::size_t>(entry.offset) * size_of(dtype_), static_cast<std::size_t>(entry.size()) * size_of(dtype_));
-  has_packed_ = true;
 }
 
 index ParameterStore::parameter_count() const {
@@ -146,7 +158,7 @@ ParameterStore::Entry& ParameterStore::entry(std::string_view path) const {
 void* ParameterStore::slab(const Pages& pages, DType asked) const {
   require(asked == dtype_, "parameters: hold ", dtype_, ", asked for as ", asked);
   require(allocated_, "parameters: no memory yet, expected allocate() before");
-  require(!has_packed_, "parameters: some are packed, expected all in the slab");
+  require(packing_ == PackedType::none, "parameters: some are packed, expected all in the slab");
   return pages.data();
 }
 

@@ -76,7 +76,6 @@ class ParameterStore {
     index offset = 0;  // in the slab
     TensorRecord record;
     ParameterGradient gradient;
-    Pages packed{};  // in place of its part of the slab, after keep_packed()
 
     Tensor tensor() { return Tensor(&record); }
     const Shape& shape() const { return record.shape; }
@@ -107,10 +106,12 @@ class ParameterStore {
   /// Gives every parameter its initial values, a function of (seed, path). Throws Error before reserve().
   void initialise(std::uint64_t seed);
 
-  /// From now on a matrix lies in `packed`, as PackedMatrix describes, and is not trained. The memory of its part of the slab goes back to
-  /// the system. Ops that multiply by it or look up its rows go on as before, on a tape that does not record. Throws Error for a vector,
-  /// for another size, and unless the store holds f32.
-  void keep_packed(Entry& entry, PackedType packing, Pages packed);
+  /// Memory for a matrix that will be packed, packed_bytes() of zeros, in a slab of all packed matrices. Throws Error for a vector, for
+  /// another packing than that of the others, and unless the store holds f32.
+  std::byte* packed_place(const Entry& entry, PackedType packing);
+  /// From now on the matrix is what lies in its packed_place(), as PackedMatrix describes, and it is not trained. The memory of its part of
+  /// the slab goes back to the system. Ops that multiply by it or look up its rows go on as before, on a tape that does not record.
+  void keep_packed(Entry& entry, PackedType packing);
 
   DType dtype() const { return dtype_; }
   bool is_laid_out() const { return laid_out_; }
@@ -155,10 +156,12 @@ class ParameterStore {
   std::deque<Entry> entries_;  // a deque: addresses of entries do not change
   std::vector<Entry*> sorted_;
   Pages weights_, gradients_;
+  Pages packed_;  // by packed_place()
+  PackedType packing_ = PackedType::none;
   index slab_size_ = 0;
   index trainable_size_ = 0;
   std::size_t trainable_ = 0;  // number of trained parameters
-  bool laid_out_ = false, allocated_ = false, has_packed_ = false;
+  bool laid_out_ = false, allocated_ = false;
 };
 
 }  // namespace dikkat

@@ -181,6 +181,24 @@ TEST(ParameterStore, RefusesWhatCannotBe) {
   EXPECT_EQ(error_of([&] { store.weights<double>(); }), "parameters: hold f32, asked for as f64");
 }
 
+TEST(ParameterStore, PackedMatricesLieInOneSlab) {
+  ParameterStore store;
+  store.add("a", {20, 5}, Init::zeros(), Decay::yes, Role::hidden);
+  store.add("b", {3, 40}, Init::zeros(), Decay::yes, Role::hidden);
+  store.add("v", {7}, Init::zeros(), Decay::no, Role::vector);
+  store.allocate(1);
+  auto& a = store.entry("a");
+  auto& b = store.entry("b");
+  std::byte* const second = store.packed_place(b, PackedType::q8);  // in any order
+  EXPECT_EQ(second - store.packed_place(a, PackedType::q8), round_up(packed_bytes(PackedType::q8, 20, 5), 64));
+  store.keep_packed(b, PackedType::q8);
+  EXPECT_EQ(b.tensor().packed().data, second);
+  EXPECT_EQ(error_of([&] { store.packed_place(a, PackedType::bf16); }),
+            "parameters: 'a' [20, 5] of f32 as bf16, expected a matrix of f32, as q8");
+  EXPECT_EQ(error_of([&] { store.packed_place(store.entry("v"), PackedType::q8); }),
+            "parameters: 'v' [7] of f32 as q8, expected a matrix of f32, as q8");
+}
+
 TEST(ParameterStore, MayBeEmpty) {
   ParameterStore store;
   store.allocate(1);

@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/exchange/export_model.h"
+#include "train/exchange/model_files.h"
 #include "train/model/trained_model.h"
 
 namespace dikkat {
@@ -53,14 +55,27 @@ WeightType type_of(const std::string& name) {
   fail_input("--dtype is ", name, ", expected one of ", list);
 }
 
+/// The model with another context, which its files then name; 0: with its own.
+TransformerConfig with_context(TransformerConfig config, index context) {
+  const bool has_table = config.positions == Positions::learned || config.positions == Positions::sinusoidal;
+  require_input(context == 0 || context == config.block_size || !has_table, "--context is ", context, ", but the model has positions for ",
+                config.block_size, " tokens, expected no other context");
+  config.block_size = context == 0 ? config.block_size : context;
+  return config;
+}
+
 int export_command(const ExportArguments& arguments) {
   start_threads();
   ExportOptions options{.format = format_of(arguments), .type = type_of(arguments.dtype)};
   options.name = std::filesystem::path(arguments.model.source).filename().string();
   options.name = options.name.empty() ? "dikkat" : options.name;
-  const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.best, arguments.model.import);
+  ImportOptions import = arguments.model.import;
+  const bool is_foreign = ModelFiles::is_at(arguments.model.source);
+  const index context = is_foreign ? 0 : std::exchange(import.context, 0);
+  const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.best, import);
   tell_of_a_better_checkpoint(arguments.model.source, arguments.model.best, trained.source);
-  const ModelToExport model{trained.model->config(), trained.model->parameters(), *trained.tokenizer};
+  const TransformerConfig config = with_context(trained.model->config(), context);
+  const ModelToExport model{config, trained.model->parameters(), *trained.tokenizer};
   for (const std::string& remark : export_model(model, arguments.out, options)) {
     tell(remark);
   }
@@ -77,9 +92,11 @@ void add_export(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat export runs/mine --out mine-hf
   dikkat export runs/mine --out mine.gguf --dtype q8_0
   dikkat export runs/mine --format llm.c --out mine.bin --dtype bf16
+  dikkat export runs/tuned --out tuned.gguf --context 8192
 A folder of Hugging Face has config.json, model.safetensors, tokenizer.json, tokenizer_config.json and generation_config.json; a GGUF file
 has the tokenizer too, and runs in llama.cpp. A model that a format has no way to say is refused, with the keys of [model] that stand in the
-way. Nothing is overwritten.)";
+way. The files name the context that the model was trained with (model.block_size); --context names another, where positions are rotary or
+none. Nothing is overwritten.)";
   const auto a = std::make_shared<ExportArguments>();
   Command command = program.add("export", "Write a model for other programs: Hugging Face, GGUF (llama.cpp), llm.c", kExamples,
                                 [a] { return export_command(*a); });

@@ -60,6 +60,13 @@ TEST_F(Exchange, FilesServeAsModels) {
   }
 }
 
+TEST_F(Exchange, FilesMayNameAnotherContext) {
+  ASSERT_EQ(here.run({"export", "run", "--out", "long", "--context", "4096"}).code, 0);
+  EXPECT_EQ(Json::parse(contents(here / "long/config.json"))["max_position_embeddings"], 4096);
+  here.train("gpt2", {});
+  expect_refused({"export", "gpt2", "--out", "new", "--context", "4096"}, {"--context is 4096, but the model has positions for"});
+}
+
 TEST_F(Exchange, RefusalsChangeNothing) {
   expect_refused({"export", "run", "--out", "hf"}, {"hf exists"});
   expect_refused({"export", "run", "--out", "new", "--format", "onnx"}, {"--format is onnx, expected one of hf, gguf, llm.c"});
