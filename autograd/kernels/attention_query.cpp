@@ -54,6 +54,7 @@ struct Groups {
     index count = 0;
     for (index b = 0; b < batch; ++b) {
       const Interval see(s, b);
+      keys += std::max<index>(see.last - see.first, 0);
       count += std::max<index>(ceil_div(see.last, kGroup) - see.first / kGroup, 1);
       ends[b] = count;
     }
@@ -65,6 +66,7 @@ struct Groups {
   index batch_of(index group) const { return std::upper_bound(ends.data(), ends.data() + batch, group) - ends.data(); }
 
   index batch;
+  index keys = 0;  // that all batches see together
   Scratch<index> ends;
 };
 
@@ -186,7 +188,7 @@ void attention_one_query(const AttentionForward<T>& p) {
     q = {rotated, width, width};
   }
   const index all = groups.count();
-  parallel_for(all, Work::elements(all * kGroup * s.heads_of_keys() * s.head_size), [&](index group) {
+  parallel_for(all, Work::elements(groups.keys * s.heads_of_keys() * s.head_size), [&](index group) {
     const index b = groups.batch_of(group);
     const Interval see(s, b);
     const index begin = (see.first / kGroup + group - groups.begin(b)) * kGroup;
