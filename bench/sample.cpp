@@ -1,5 +1,5 @@
 // How fast does a GPT generate? Tokens per second with the key/value cache, for a short prompt and for one that nearly fills the context,
-// and the share of the memory's read bandwidth: each token reads all weights once.
+// or for different prompts together, and the share of the memory's read bandwidth: each token reads all weights once.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -33,6 +33,7 @@ struct Arguments {
   index tokens = 64;      // that are timed
   index vocab_size = 65;  // where the configuration leaves it to a tokenizer
   std::string weights = "f32";
+  bool different = false;  // prompts
   bool json = false;
 };
 
@@ -48,7 +49,17 @@ Times sorted(std::vector<double> ms) {
   return {.median = ms[ms.size() / 2], .min = ms.front(), .max = ms.back()};
 }
 
-Result measure_one(const LanguageModel& model, const Pages& memory, index samples, index prompt, index tokens) {
+/// A prompt for all samples; or one for each, of different lengths up to `longest`.
+std::vector<std::vector<Token>> prompts_of(index samples, index longest, bool different, index vocabulary) {
+  std::vector<std::vector<Token>> prompts;
+  for (index i = different ? 1 : samples; i <= samples; ++i) {
+    prompts.push_back(random_tokens(std::max<index>(longest * i / samples, 1), vocabulary, 0));
+  }
+  return prompts;
+}
+
+Result measure_one(const LanguageModel& model, const Pages& memory, const std::vector<std::vector<Token>>& prompts, index samples,
+                   index tokens) {
   const Gpt& gpt = model.gpt();
   const index vocabulary = gpt.config().vocab_size;
   std::vector<double> token_ms, weights_ms;
@@ -63,10 +74,10 @@ Result measure_one(const LanguageModel& model, const Pages& memory, index sample
     }
     return true;
   };
-  const std::vector<Token> text = random_tokens(prompt, vocabulary, 0);
-  generate(gpt, {.size = vocabulary}, text, {.max_new_tokens = 2, .num_samples = samples});  // warms up
+  const index each = samples / std::ssize(prompts);
+  generate(gpt, {.size = vocabulary}, prompts, {.max_new_tokens = 2, .num_samples = each});  // warms up
   last = Clock::now();
-  generate(gpt, {.size = vocabulary}, text, {.max_new_tokens = tokens + 1, .num_samples = samples}, {.token = on_token});
+  generate(gpt, {.size = vocabulary}, prompts, {.max_new_tokens = tokens + 1, .num_samples = each}, {.token = on_token});
   const double prompt_ms = token_ms.front();
   token_ms.erase(token_ms.begin());
   return {.prompt_ms = prompt_ms, .token = sorted(token_ms), .weights = sorted(weights_ms)};
@@ -85,11 +96,11 @@ index bytes_of_weights(const LanguageModel& model) {
   return bytes;
 }
 
-/// The bytes that generating a token must read: weights, and the keys and values of each sample.
-double bytes_of_a_token(const LanguageModel& model, index samples, index length) {
+/// The bytes that generating a token must read: weights, and the keys and values of `positions` positions of all samples together.
+double bytes_of_a_token(const LanguageModel& model, index positions) {
   const TransformerConfig& c = model.gpt().config();
   return static_cast<double>(bytes_of_weights(model)) +
-         static_cast<double>(sizeof(float)) * static_cast<double>(samples * length * c.n_layer * 2 * c.n_kv_head * c.head_size);
+         static_cast<double>(sizeof(float)) * static_cast<double>(positions * c.n_layer * 2 * c.n_kv_head * c.head_size);
 }
 
 std::unique_ptr<LanguageModel> model_of(const Arguments& a, PackedType type) {
@@ -122,10 +133,16 @@ void run(const Arguments& a) {
   }
   for (const index prompt : a.prompts) {
     for (const index samples : a.samples) {
-      const Result r = measure_one(model, memory, samples, prompt, a.tokens);
-      const double prompt_rate = 1e3 * static_cast<double>(prompt) / r.prompt_ms;
+      const auto prompts = prompts_of(samples, prompt, a.different, model.gpt().config().vocab_size);
+      index given = 0;
+      for (const std::vector<Token>& one : prompts) {
+        given += std::ssize(one);
+      }
+      const Result r = measure_one(model, memory, prompts, samples, a.tokens);
+      const double prompt_rate = 1e3 * static_cast<double>(given) / r.prompt_ms;
       const double rate = 1e3 * static_cast<double>(samples) / r.token.median;
-      const double read = bytes_of_a_token(model, samples, prompt + a.tokens / 2) / r.token.median * 1e-6;
+      const index positions = given * samples / std::ssize(prompts) + samples * a.tokens / 2;
+      const double read = bytes_of_a_token(model, positions) / r.token.median * 1e-6;
       const double can_be = static_cast<double>(memory.size()) / r.weights.median * 1e-6;
       if (!a.json) {
         fmt::print("{:>7} {:>7} {:>15.0f} {:>10.2f} {:>8.2f} {:>8.2f} {:>9.1f} {:>7.1f} {:>9.1f} {:>7.0f} %\n", samples, prompt,
@@ -150,6 +167,7 @@ void run(const Arguments& a) {
                                         {"weights", a.weights},
                                         {"threads", thread_count()},
                                         {"tokens", a.tokens},
+                                        {"different", a.different},
                                         {"cases", list}};
     fmt::print("{}\n", object.dump());
   }
@@ -170,6 +188,7 @@ int main(int argc, char** argv) {
   app.add_option("--prompts", a.prompts, "Length of the prompt in tokens")->delimiter(',')->check(CLI::PositiveNumber);
   app.add_option("--tokens", a.tokens, "Timed tokens")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--weights", a.weights, "How weights lie in memory: f32, bf16, q8, q4")->capture_default_str();
+  app.add_flag("--different", a.different, "A prompt for each sample, of different lengths up to that of --prompts");
   app.add_flag("--json", a.json, "Print one JSON object");
   return dikkat::bench::run_program(app, argc, argv, [&] { dikkat::bench::run(a); });
 }

@@ -19,7 +19,7 @@ struct Embedding {
 };
 
 /// The token's row, plus the position's row if positions are added to tokens, with dropout: tokens (B, T) of i32 to (B, T, C). Positions
-/// count from `first`.
+/// of a sequence count from `first`, i32 (B), or where it is absent from 0.
 struct InputEmbedding {
   Parameter tokens;  // (vocabulary, C); the caller's, since tables may be shared
   std::optional<Embedding> wpe;
@@ -36,16 +36,30 @@ struct InputEmbedding {
     }
   }
 
-  Tensor operator()(Pass& pass, Tensor ids, index first = 0) const {
+  Tensor operator()(Pass& pass, Tensor ids, Tensor first = {}) const {
     pass.tape.enter(Region::embedding);
     const Tensor table = tokens;
-    Tensor positions;  // absent: attention knows them
+    EmbeddingOptions options{.scale = scale};  // without positions: attention knows them
     if (wpe) {
-      positions = wpe->weight;
+      options.positions = wpe->weight;
+      options.first = first;
+    } else if (sinusoids && first) {
+      add_sinusoids(pass, first, ids.shape()[1], table, options);
     } else if (sinusoids) {
-      positions = (*sinusoids)(pass, first, ids.shape()[1], table.dtype());
+      options.positions = (*sinusoids)(pass, 0, ids.shape()[1], table.dtype());
     }
-    return drop(pass, embedding(ids, table, {.positions = positions, .first_position = wpe ? first : 0, .scale = scale}));
+    return drop(pass, embedding(ids, table, options));
+  }
+
+ private:
+  /// One table with the rows of all sequences, one sequence after another.
+  void add_sinusoids(Pass& pass, Tensor first, index time, Tensor table, EmbeddingOptions& options) const {
+    const index batch = first.size();
+    options.positions = reshape((*sinusoids)(pass, first, time, table.dtype()), {batch * time, table.shape()[1]});
+    options.first = pass.tape.make({batch}, DType::i32);
+    for (index b = 0; b < batch; ++b) {
+      options.first.mutable_data<std::int32_t>()[b] = static_cast<std::int32_t>(b * time);
+    }
   }
 };
 

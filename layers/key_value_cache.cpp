@@ -1,41 +1,64 @@
 #include "layers/key_value_cache.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace dikkat {
 
 KeyValueCache::KeyValueCache(index layers, index sequences, index max_positions, index width, DType dtype)
     : layers_(layers),
-      sequences_(sequences),
       max_positions_(max_positions),
       row_bytes_(static_cast<std::size_t>(2 * width) * size_of(dtype)),
       dtype_(dtype),
+      lengths_(static_cast<std::size_t>(sequences)),
       memory_(static_cast<std::size_t>(layers * sequences * max_positions) * row_bytes_, "the cache of keys and values") {}
 
 std::byte* KeyValueCache::row(index layer, index sequence) const {
-  return memory_.data() + static_cast<std::size_t>((layer * sequences_ + sequence) * max_positions_) * row_bytes_;
+  return memory_.data() + static_cast<std::size_t>((layer * sequences() + sequence) * max_positions_) * row_bytes_;
+}
+
+std::span<const std::int32_t> KeyValueCache::first(index sequences) const {
+  require(0 <= sequences && sequences <= this->sequences(), "cache: ", sequences, " sequences, expected at most ", this->sequences());
+  return std::span(lengths_).first(static_cast<std::size_t>(sequences));
+}
+
+index KeyValueCache::length(index sequence) const {
+  require(0 <= sequence && sequence < sequences(), "cache: sequence ", sequence, ", expected 0 to ", sequences() - 1);
+  return lengths_[static_cast<std::size_t>(sequence)];
+}
+
+Tensor KeyValueCache::lengths(Tape& tape, index sequences) const { return tape.input<std::int32_t>({sequences}, first(sequences)); }
+
+index KeyValueCache::longest(index sequences) const {
+  const auto some = first(sequences);
+  return some.empty() ? 0 : *std::max_element(some.begin(), some.end());
 }
 
 AttentionCache KeyValueCache::layer(index i) const {
   require(0 <= i && i < layers_, "cache: layer ", i, ", expected 0 to ", layers_ - 1);
-  return {.dtype = dtype_, .data = row(i, 0), .batch = sequences_, .max_positions = max_positions_, .length = length_};
+  return {.dtype = dtype_, .data = row(i, 0), .batch = sequences(), .max_positions = max_positions_, .lengths = lengths_.data()};
 }
 
-void KeyValueCache::advance(index time) {
-  require(0 <= time && time <= max_positions_ - length_, "cache: ", time, " positions after ", length_, ", expected at most ",
-          max_positions_ - length_);
-  length_ += time;
+void KeyValueCache::advance(index sequences, index time) {
+  const index left = max_positions_ - longest(sequences);
+  require(0 <= time && time <= left, "cache: ", time, " more positions, expected at most ", left);
+  for (index i = 0; i < sequences; ++i) {
+    lengths_[static_cast<std::size_t>(i)] += static_cast<std::int32_t>(time);
+  }
 }
+
+void KeyValueCache::clear() { std::fill(lengths_.begin(), lengths_.end(), 0); }
 
 void KeyValueCache::copy_sequence(index to, const KeyValueCache& from, index of) {
   require(from.layers_ == layers_ && from.max_positions_ == max_positions_ && from.row_bytes_ == row_bytes_ && from.dtype_ == dtype_,
           "cache: a sequence of another size, expected ", layers_, " layers and ", max_positions_, " positions of ", row_bytes_, " bytes");
-  require(0 <= to && to < sequences_ && 0 <= of && of < from.sequences_, "cache: copy of sequence ", of, " of ", from.sequences_,
-          " to sequence ", to, " of ", sequences_, ", expected numbers from 0");
-  length_ = from.length_;
+  require(0 <= to && to < sequences() && 0 <= of && of < from.sequences(), "cache: copy of sequence ", of, " of ", from.sequences(),
+          " to sequence ", to, " of ", sequences(), ", expected numbers from 0");
+  const index length = from.length(of);
+  lengths_[static_cast<std::size_t>(to)] = static_cast<std::int32_t>(length);
   if (from.row(0, of) != row(0, to)) {
     for (index i = 0; i < layers_; ++i) {
-      std::memcpy(row(i, to), from.row(i, of), static_cast<std::size_t>(length_) * row_bytes_);
+      std::memcpy(row(i, to), from.row(i, of), static_cast<std::size_t>(length) * row_bytes_);
     }
   }
 }

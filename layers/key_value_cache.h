@@ -1,12 +1,18 @@
 #pragma once
 
+#include <cstdint>
+#include <iterator>
+#include <span>
+#include <vector>
+
 #include "autograd/base/pages.h"
 #include "autograd/ops/attention.h"
+#include "autograd/tape/tape.h"
 
 namespace dikkat {
 
 /// Keys and values of earlier positions, for each layer of a stack with causal self-attention. A pass over the positions that follow then
-/// computes only those. All sequences have the same length.
+/// computes only those. Each sequence has a length of its own.
 class KeyValueCache {
  public:
   /// Memory for `sequences` sequences of `max_positions` positions, in a stack with this number of layers; keys have `width` numbers, and
@@ -14,29 +20,35 @@ class KeyValueCache {
   KeyValueCache(index layers, index sequences, index max_positions, index width, DType dtype = DType::f32);
 
   index layers() const { return layers_; }
-  index sequences() const { return sequences_; }
+  index sequences() const { return std::ssize(lengths_); }
   index max_positions() const { return max_positions_; }
-  /// Positions that each sequence has.
-  index length() const { return length_; }
+  /// Positions that a sequence has. Throws Error for a sequence number out of range.
+  index length(index sequence = 0) const;
+  /// Those of the first `sequences` sequences: i32 (sequences). Throws Error if there are fewer.
+  Tensor lengths(Tape& tape, index sequences) const;
+  /// The largest of them.
+  index longest(index sequences) const;
 
   /// The cache of layer i, for attention().
   AttentionCache layer(index i) const;
-  /// Call it when all layers have written `time` more positions. Throws Error if there is no room for them.
-  void advance(index time);
+  /// Call it when all layers have written `time` more positions of the first `sequences` sequences. Throws Error if there is no room for
+  /// them.
+  void advance(index sequences, index time);
   /// Removes all positions.
-  void clear() { length_ = 0; }
-  /// Copies sequence `of` of `from` to sequence `to`, and takes over the length of `from`. `from` is this cache, or another one of the same
+  void clear();
+  /// Copies sequence `of` of `from` to sequence `to`, with its length. `from` is this cache, or another one whose sequences have the same
   /// size. Throws Error for a sequence number out of range and for a cache of another size.
   void copy_sequence(index to, const KeyValueCache& from, index of);
 
  private:
   std::byte* row(index layer, index sequence) const;
+  std::span<const std::int32_t> first(index sequences) const;
 
-  index layers_, sequences_, max_positions_;
+  index layers_, max_positions_;
   std::size_t row_bytes_;  // k | v of one position
   DType dtype_;
-  Pages memory_;  // (layers, sequences, max_positions, 2 width)
-  index length_ = 0;
+  std::vector<std::int32_t> lengths_;  // (sequences)
+  Pages memory_;                       // (layers, sequences, max_positions, 2 width)
 };
 
 }  // namespace dikkat

@@ -37,6 +37,23 @@ double unscaled(index d, const TransformerConfig& c) {
   return std::pow(c.rope_theta, -2 * static_cast<double>(d) / static_cast<double>(c.head_size));
 }
 
+/// Rows (.., time, width): row t of sequence b is that of position first(b) + t, which write(position, row) computes.
+template <class First, class Write>
+Tensor rows_of(Pass& pass, Shape shape, DType dtype, const First& first, const Write& write) {
+  pass.tape.begin("positions");
+  const Tensor rows = pass.tape.make(shape, dtype);
+  const index width = shape[shape.rank() - 1];
+  const index time = shape[shape.rank() - 2];
+  for_float(dtype, "positions", [&](auto zero) {
+    using T = decltype(zero);
+    T* out = rows.mutable_data<T>();
+    constexpr index kSine = 4;  // takes as long as reading and writing so many elements
+    parallel_for(rows.size() / width, Work::elements(kSine * rows.size()),
+                 [&](index i) { write(first(i / time) + i % time, out + i * width); });
+  });
+  return rows;
+}
+
 }  // namespace
 
 SinusoidalPositions::SinusoidalPositions(index max_positions, index width) : max_positions_(max_positions) {
@@ -47,23 +64,34 @@ SinusoidalPositions::SinusoidalPositions(index max_positions, index width) : max
   }
 }
 
-Tensor SinusoidalPositions::operator()(Pass& pass, index first, index time, DType dtype) const {
+void SinusoidalPositions::require_positions(index first, index time) const {
   require(0 <= first && 0 <= time && first <= max_positions_ - time, "positions: found ", first, " to ", first + time - 1,
           ", expected 0 to ", max_positions_ - 1);
-  pass.tape.begin("positions");
-  const index width = std::ssize(frequencies_);
-  const Tensor rows = pass.tape.make({time, width}, dtype);
-  for_float(dtype, "positions", [&](auto zero) {
-    using T = decltype(zero);
-    T* out = rows.mutable_data<T>();
-    parallel_for(time, [&](index t) {
-      for (index c = 0; c < width; ++c) {
-        const double angle = static_cast<double>(first + t) * frequencies_[static_cast<std::size_t>(c)];
-        out[t * width + c] = static_cast<T>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
-      }
-    });
-  });
-  return rows;
+}
+
+template <class T>
+void SinusoidalPositions::write(index position, T* row) const {
+  for (index c = 0; c < std::ssize(frequencies_); ++c) {
+    const double angle = static_cast<double>(position) * frequencies_[static_cast<std::size_t>(c)];
+    row[c] = static_cast<T>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
+  }
+}
+
+Tensor SinusoidalPositions::operator()(Pass& pass, index first, index time, DType dtype) const {
+  require_positions(first, time);
+  return rows_of(
+      pass, {time, std::ssize(frequencies_)}, dtype, [=](index) { return first; },
+      [this](index position, auto* row) { write(position, row); });
+}
+
+Tensor SinusoidalPositions::operator()(Pass& pass, Tensor first, index time, DType dtype) const {
+  const auto* of = first.data<std::int32_t>();
+  for (index b = 0; b < first.size(); ++b) {
+    require_positions(of[b], time);
+  }
+  return rows_of(
+      pass, {first.size(), time, std::ssize(frequencies_)}, dtype, [=](index b) { return of[b]; },
+      [this](index position, auto* row) { write(position, row); });
 }
 
 std::vector<double> rope_divisors(const TransformerConfig& c) {
@@ -80,22 +108,27 @@ RotaryPositions::RotaryPositions(const TransformerConfig& c) {
   }
 }
 
-Tensor RotaryPositions::operator()(Pass& pass, index first, index time, DType dtype) const {
-  pass.tape.begin("positions");
+template <class T>
+void RotaryPositions::write(index position, T* row) const {
   const index half = std::ssize(frequencies_);
-  const Tensor rows = pass.tape.make({time, 2 * half}, dtype);
-  for_float(dtype, "positions", [&](auto zero) {
-    using T = decltype(zero);
-    T* out = rows.mutable_data<T>();
-    parallel_for(time, Work::elements(8 * time * half), [&](index t) {
-      for (index d = 0; d < half; ++d) {
-        const double angle = static_cast<double>(first + t) * frequencies_[static_cast<std::size_t>(d)];
-        out[2 * t * half + d] = static_cast<T>(std::cos(angle));
-        out[(2 * t + 1) * half + d] = static_cast<T>(std::sin(angle));
-      }
-    });
-  });
-  return rows;
+  for (index d = 0; d < half; ++d) {
+    const double angle = static_cast<double>(position) * frequencies_[static_cast<std::size_t>(d)];
+    row[d] = static_cast<T>(std::cos(angle));
+    row[half + d] = static_cast<T>(std::sin(angle));
+  }
+}
+
+Tensor RotaryPositions::operator()(Pass& pass, index first, index time, DType dtype) const {
+  return rows_of(
+      pass, {time, 2 * std::ssize(frequencies_)}, dtype, [=](index) { return first; },
+      [this](index position, auto* row) { write(position, row); });
+}
+
+Tensor RotaryPositions::operator()(Pass& pass, Tensor first, index time, DType dtype) const {
+  const auto* of = first.data<std::int32_t>();
+  return rows_of(
+      pass, {first.size(), time, 2 * std::ssize(frequencies_)}, dtype, [=](index b) { return of[b]; },
+      [this](index position, auto* row) { write(position, row); });
 }
 
 }  // namespace dikkat

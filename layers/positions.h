@@ -16,8 +16,14 @@ class SinusoidalPositions {
   /// Rows first to first + time - 1: (time, width), without gradient. Throws Error for a row beyond the last position.
   /// Nothing is stored between calls, so several threads may share a model.
   Tensor operator()(Pass& pass, index first, index time, DType dtype) const;
+  /// The same for sequences that begin at positions of their own, `first` i32 (B): (B, time, width).
+  Tensor operator()(Pass& pass, Tensor first, index time, DType dtype) const;
 
  private:
+  void require_positions(index first, index time) const;
+  template <class T>
+  void write(index position, T* row) const;
+
   index max_positions_;
   std::vector<double> frequencies_;  // (width): 10000^(-2i / C) twice for each i
 };
@@ -35,10 +41,15 @@ class RotaryPositions {
   /// Of positions first to first + time - 1: (time, D), a row of D / 2 cosines, then D / 2 sines, without gradient. Nothing is stored
   /// between calls.
   Tensor operator()(Pass& pass, index first, index time, DType dtype) const;
+  /// The same for sequences that begin at positions of their own, `first` i32 (B): (B, time, D).
+  Tensor operator()(Pass& pass, Tensor first, index time, DType dtype) const;
   /// f_d, (D / 2).
   const std::vector<double>& frequencies() const { return frequencies_; }
 
  private:
+  template <class T>
+  void write(index position, T* row) const;
+
   std::vector<double> frequencies_;
 };
 

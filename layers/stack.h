@@ -152,8 +152,7 @@ struct Stack {
     require(cache == nullptr || (cache->layers() == layers && pass.recompute == Recompute::none), "stack: the cache has ",
             cache != nullptr ? cache->layers() : 0, " layers, expected ", layers, ", and no recomputation");
     ResidualStream stream(pass, {x});
-    const index before = cache != nullptr ? cache->length() : 0;
-    const Tensor rotation = rotary ? (*rotary)(pass, before, x.shape()[1], x.dtype()) : Tensor{};
+    const Tensor rotation = rotary ? angles(pass, x, cache) : Tensor{};
     for (index i = 0; i < layers; ++i) {
       const Block& block = blocks[static_cast<std::size_t>(i)];
       require(!block.crossattention || inputs.memory, "stack: cross-attention has no memory, expected (B, S, C)");
@@ -167,6 +166,14 @@ struct Stack {
       }
     }
     return stream.sum();
+  }
+
+ private:
+  /// Rotary positions of x, which begins where the cache ends.
+  Tensor angles(Pass& pass, Tensor x, const KeyValueCache* cache) const {
+    const index time = x.shape()[1];
+    return cache == nullptr ? (*rotary)(pass, 0, time, x.dtype())
+                            : (*rotary)(pass, cache->lengths(pass.tape, x.shape()[0]), time, x.dtype());
   }
 };
 

@@ -55,9 +55,10 @@ struct AttentionForward {
   AttentionShape shape;
   Heads<const Operand> q, k, v;
   Heads<Operand> y;
-  Sum* log2_sum = nullptr;          // (batch, heads, queries)
-  const Sum* q_rotation = nullptr;  // (queries, head_size), or null: none
-  const Sum* k_rotation = nullptr;  // (keys, head_size), or null: none
+  Sum* log2_sum = nullptr;            // (batch, heads, queries)
+  const Sum* q_rotation = nullptr;    // (queries, head_size), or null: none
+  const Sum* k_rotation = nullptr;    // (keys, head_size), or null: none
+  index q_rotation_batch_stride = 0;  // from the rows of a batch to those of the next; 0: all batches have the same rows
 };
 template <class Operand, class Sum = Operand>
 void attention_forward(const AttentionForward<Operand, Sum>& p);

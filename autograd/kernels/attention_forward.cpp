@@ -108,7 +108,7 @@ void forward_block(const AttentionForward<Operand, T>& p, const GatheredHeads<T>
   const index width = m.width;
   const Intervals<T> see(s, b, query, count);
   const index key_head = h / s.group();
-  gather(p.q, s, p.q_rotation, b, h, query, count, see.columns, m.q);
+  gather(p.q, s, p.q_rotation + b * p.q_rotation_batch_stride, b, h, query, count, see.columns, m.q);
   tile_transpose(see.columns, width, static_cast<T>(s.scale * std::numbers::log2e), m.q, width, m.q_t, kBlock);
   std::fill_n(m.y, count * width, T(0));
   Sums<T> sums;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as far as it is used

@@ -23,11 +23,11 @@ constexpr T kInfinity = std::numeric_limits<T>::infinity();
 /// Partial results: those of one group of keys for the query of one batch. The memory is the caller's.
 template <class T>
 struct Parts {
-  Parts(const AttentionShape& s, index batch_groups)
+  Parts(const AttentionShape& s, index count)
       : heads(s.heads),
         width(round_up(s.heads * s.head_size, kLanes<T>)),
         padded(round_up(s.heads, kLanes<T>)),
-        memory(batch_groups * (width + 2 * padded)) {}
+        memory(count * (width + 2 * padded)) {}
 
   T* y(index i) const { return memory + i * (width + 2 * padded); }  // (heads, head_size), not yet divided by the totals
   T* highest(index i) const { return y(i) + width; }                 // (heads): score
@@ -46,6 +46,28 @@ struct Interval {
       last = std::min(last, s.query_offset + 1);
     }
   }
+};
+
+/// The groups that hold the keys which each batch sees, one batch after another; at least one for each batch.
+struct Groups {
+  explicit Groups(const AttentionShape& s) : batch(s.batch), ends(s.batch) {
+    index count = 0;
+    for (index b = 0; b < batch; ++b) {
+      const Interval see(s, b);
+      keys += std::max<index>(see.last - see.first, 0);
+      count += std::max<index>(ceil_div(see.last, kGroup) - see.first / kGroup, 1);
+      ends[b] = count;
+    }
+  }
+
+  index begin(index b) const { return b == 0 ? 0 : ends[b - 1]; }
+  index end(index b) const { return ends[b]; }
+  index count() const { return begin(batch); }
+  index batch_of(index group) const { return std::upper_bound(ends.data(), ends.data() + batch, group) - ends.data(); }
+
+  index batch;
+  index keys = 0;  // that all batches see together
+  Scratch<index> ends;
 };
 
 /// Scores, in base 2, of `count` keys (up to kLanes); -inf in the other lanes. Prefetches their values, which begin at v.
@@ -111,22 +133,22 @@ void one_group(const AttentionForward<T>& p, const T* q, index b, index begin, i
   }
 }
 
-/// Adds the parts of a batch, `first` to `first` + groups - 1, in order.
+/// Adds the parts of a batch, `first` to `last` - 1, in order.
 template <class T>
-void add_parts(const AttentionForward<T>& p, index b, const Parts<T>& parts, index first, index groups) {
+void add_parts(const AttentionForward<T>& p, index b, const Parts<T>& parts, index first, index last) {
   const AttentionShape& s = p.shape;
   T* y = p.y.data + b * p.y.batch_stride;
   simd::for_vectors<T>(0, s.heads, [&](index h, auto lanes) {
     Vec<T> top = simd::broadcast(-kInfinity<T>);
-    for (index g = 0; g < groups; ++g) {
-      top = simd::max<T>(simd::load(parts.highest(first + g) + h), top);
+    for (index g = first; g < last; ++g) {
+      top = simd::max<T>(simd::load(parts.highest(g) + h), top);
     }
     const Vec<T> base = top == -kInfinity<T> ? Vec<T>{} : top;
     Vec<T> total{};
-    for (index g = 0; g < groups; ++g) {
-      T* highest = parts.highest(first + g) + h;
+    for (index g = first; g < last; ++g) {
+      T* highest = parts.highest(g) + h;
       const Vec<T> factor = simd::exp2_of_negative(simd::load(highest) - base);
-      total += factor * simd::load(parts.total(first + g) + h);
+      total += factor * simd::load(parts.total(g) + h);
       simd::store(highest, factor);
     }
     const Vec<T> log = top + simd::log2_of_positive(total);
@@ -136,8 +158,8 @@ void add_parts(const AttentionForward<T>& p, index b, const Parts<T>& parts, ind
   for (index h = 0; h < s.heads; ++h) {
     simd::for_vectors<T>(h * s.head_size, (h + 1) * s.head_size, [&](index d, auto lanes) {
       Vec<T> mixed{};
-      for (index g = 0; g < groups; ++g) {
-        mixed += parts.highest(first + g)[h] * simd::load(parts.y(first + g) + d, lanes);
+      for (index g = first; g < last; ++g) {
+        mixed += parts.highest(g)[h] * simd::load(parts.y(g) + d, lanes);
       }
       simd::store(y + d, mixed * parts.total(first)[h], lanes);
     });
@@ -149,8 +171,8 @@ void add_parts(const AttentionForward<T>& p, index b, const Parts<T>& parts, ind
 template <class T>
 void attention_one_query(const AttentionForward<T>& p) {
   const AttentionShape& s = p.shape;
-  const index groups = std::max<index>(ceil_div(s.keys, kGroup), 1);
-  const Parts<T> parts(s, s.batch * groups);
+  const Groups groups(s);
+  const Parts<T> parts(s, groups.count());
   const index width = s.heads * s.head_size;
   const Scratch<T> rotated(p.q_rotation != nullptr ? s.batch * width : 0);
   Heads<const T> q = p.q;
@@ -160,18 +182,19 @@ void attention_one_query(const AttentionForward<T>& p) {
                        .heads = s.heads,
                        .head_size = s.head_size,
                        .from = p.q.data + b * p.q.batch_stride,
-                       .rotation = p.q_rotation,
+                       .rotation = p.q_rotation + b * p.q_rotation_batch_stride,
                        .to = rotated + b * width});
     }
     q = {rotated, width, width};
   }
-  parallel_for(s.batch * groups, Work::elements(s.batch * s.keys * s.heads_of_keys() * s.head_size), [&](index task) {
-    const index b = task / groups;
+  const index all = groups.count();
+  parallel_for(all, Work::elements(groups.keys * s.heads_of_keys() * s.head_size), [&](index group) {
+    const index b = groups.batch_of(group);
     const Interval see(s, b);
-    const index begin = task % groups * kGroup;
-    one_group(p, q.data + b * q.batch_stride, b, std::max(begin, see.first), std::min(begin + kGroup, see.last), parts, task);
+    const index begin = (see.first / kGroup + group - groups.begin(b)) * kGroup;
+    one_group(p, q.data + b * q.batch_stride, b, std::max(begin, see.first), std::min(begin + kGroup, see.last), parts, group);
   });
-  parallel_for(s.batch, Work::elements(s.batch * groups * width), [&](index b) { add_parts(p, b, parts, b * groups, groups); });
+  parallel_for(s.batch, Work::elements(all * width), [&](index b) { add_parts(p, b, parts, groups.begin(b), groups.end(b)); });
 }
 
 template void attention_one_query<float>(const AttentionForward<float>&);

@@ -62,7 +62,8 @@ void embedding_forward(const EmbeddingForward<T>& p) {
           unpack_row(*p.packed_table, p.tokens[i], p.y + i * p.cols);
         }
       }
-      const T* position = p.positions == nullptr ? nullptr : p.positions + (p.first_position + i % p.time) * p.cols;
+      const index at_position = (p.first == nullptr ? 0 : p.first[i / p.time]) + i % p.time;
+      const T* position = p.positions == nullptr ? nullptr : p.positions + at_position * p.cols;
       simd::for_vectors<T>(0, p.cols, [&](index at, auto lanes) {
         const Vec<T> v = p.scale * simd::load(row + at, lanes);
         simd::store(p.y + i * p.cols + at, position == nullptr ? v : v + simd::load(position + at, lanes), lanes);
@@ -109,12 +110,14 @@ void embedding_backward(const EmbeddingBackward<T>& p) {
   if (p.dpositions) {
     parallel_blocks(p.positions, kRows, Work::elements((n + p.positions) * p.cols), [&](index begin, index end) {
       for (index position = begin; position < end; ++position) {
-        const index t = position - p.first_position;
         T* out = p.dpositions.data + position * p.cols;
         simd::for_vectors<T>(0, p.cols, [&](index at, auto lanes) {
           Vec<T> total = p.dpositions.add ? simd::load(out + at, lanes) : Vec<T>{};
-          for (index b = 0; t >= 0 && t < p.time && b < p.batch; ++b) {
-            total += simd::load(p.dy + (b * p.time + t) * p.cols + at, lanes);
+          for (index b = 0; b < p.batch; ++b) {
+            const index t = position - (p.first == nullptr ? 0 : p.first[b]);
+            if (0 <= t && t < p.time) {
+              total += simd::load(p.dy + (b * p.time + t) * p.cols + at, lanes);
+            }
           }
           simd::store(out + at, total, lanes);
         });

@@ -8,15 +8,15 @@
 
 namespace dikkat::kernels {
 
-/// y[b, t] = scale * table[tokens[b, t]] + positions[first_position + t].
+/// y[b, t] = scale * table[tokens[b, t]] + positions[first[b] + t].
 template <class T>
 struct EmbeddingForward {
   index batch = 0, time = 0, cols = 0;
   const std::int32_t* tokens = nullptr;  // (batch, time), each a row of the table
   const T* table = nullptr;              // (vocabulary, cols); or, of f32 alone, packed:
   const PackedMatrix* packed_table = nullptr;
-  const T* positions = nullptr;  // (positions, cols), or null for none
-  index first_position = 0;
+  const T* positions = nullptr;         // (positions, cols), or null for none
+  const std::int32_t* first = nullptr;  // (batch): the row of `positions` for t = 0, or null: 0
   T scale{1};
   T* y = nullptr;  // (batch, time, cols)
 };
@@ -30,7 +30,7 @@ struct EmbeddingBackward {
   index batch = 0, time = 0, cols = 0;
   index vocabulary = 0, positions = 0;
   const std::int32_t* tokens = nullptr;  // (batch, time)
-  index first_position = 0;
+  const std::int32_t* first = nullptr;   // as in forward
   T scale{1};
   const T* dy = nullptr;    // (batch, time, cols)
   GradOut<T> dtable{};      // (vocabulary, cols)

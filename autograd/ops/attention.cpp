@@ -119,29 +119,46 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
     }
   }
   if (const Tensor rotation = options.rotation) {
-    require(rotation.shape() == Shape{queries, options.head_size} && queries == keys && options.head_size % 2 == 0,
-            "attention: rotation is ", rotation.shape(), " for ", queries, " queries and ", keys, " keys with heads of ", options.head_size,
+    const bool fits = rotation.shape() == Shape{queries, options.head_size} ||
+                      (options.cache != nullptr && rotation.shape() == Shape{batch, queries, options.head_size});
+    require(fits && queries == keys && options.head_size % 2 == 0, "attention: rotation is ", rotation.shape(), " for ", queries,
+            " queries and ", keys, " keys with heads of ", options.head_size,
             ", expected as many queries as keys and a row for each, and an even size");
   }
   require(0 <= options.dropout && options.dropout < 1, "attention: dropout ", options.dropout, ", expected 0 <= p < 1");
   require(options.cache == nullptr || !(options.key_begin || options.key_end),
           "attention: key bounds together with a cache, expected one of them");
-  const index before = options.cache != nullptr ? options.cache->length : 0;
-
   return {.batch = batch,
           .heads = options.heads,
           .queries = queries,
-          .keys = before + keys,
+          .keys = keys,
           .head_size = options.head_size,
           .key_heads = options.key_heads,
           .scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(options.head_size))),
           .causal = options.causal,
-          .query_offset = before + std::clamp(options.query_offset, -before - queries, keys),  // beyond these bounds it makes no difference
+          .query_offset = std::clamp(options.query_offset, -queries, keys),  // beyond these bounds it makes no difference
           .key_begin = options.key_begin ? options.key_begin.data<std::int32_t>() : nullptr,
           .key_end = options.key_end ? options.key_end.data<std::int32_t>() : nullptr,
           .dropout = options.dropout,
           .stream = options.stream,
           .first_batch = options.first_batch};
+}
+
+/// The same with the keys of a cache, in which each sequence has a length of its own. `ends` (B, queries): where a query stops seeing keys.
+kernels::AttentionShape with_cache(kernels::AttentionShape s, const AttentionCache& cache, index query_offset, std::int32_t* ends) {
+  const index added = s.keys;
+  for (index b = 0; b < s.batch; ++b) {
+    const index length = cache.lengths[b];
+    for (index i = 0; i < s.queries; ++i) {
+      const index end = s.causal ? length + std::clamp(query_offset, -length - s.queries, added) + i + 1 : length + added;
+      ends[b * s.queries + i] = static_cast<std::int32_t>(std::clamp<index>(end, 0, length + added));
+    }
+    s.keys = std::max(s.keys, length + added);
+  }
+  s.causal = false;
+  s.query_offset = 0;
+  s.key_end = ends;
+  return s;
 }
 
 /// Row 0 of the angles of rotary positions, or null.
@@ -150,27 +167,34 @@ const Computed<T>* angles_of(const AttentionOptions& options) {
   return options.rotation ? options.rotation.data<Computed<T>>() : nullptr;
 }
 
+/// From the angles of a sequence to those of the next; 0: all sequences have the same.
+index angle_stride_of(const AttentionOptions& options) {
+  return options.rotation && options.rotation.shape().rank() == 3 ? options.rotation.shape()[1] * options.head_size : 0;
+}
+
 /// Appends keys, rotated, and values to the cache. Throws Error where they do not fit.
 template <class T>
 void append(const AttentionCache& cache, const Operands& operands, const AttentionOptions& options) {
   const Shape& shape = operands.of[1].x.shape();
   const index width = operands.columns[1];
-  require(shape[0] <= cache.batch && shape[1] <= cache.max_positions - cache.length, "attention: ", shape[0], " batches of ", shape[1],
-          " keys for a cache of ", cache.batch, " by ", cache.max_positions, " that has ", cache.length, ", expected room for them");
+  require(shape[0] <= cache.batch, "attention: ", shape[0], " sequences for a cache of ", cache.batch, ", expected room for them");
   require(cache.dtype == kDType<T>, "attention: the cache is ", cache.dtype, ", expected ", kDType<T>);
   for (index b = 0; b < shape[0]; ++b) {
+    const index length = cache.lengths[b];
+    require(0 <= length && shape[1] <= cache.max_positions - length, "attention: ", shape[1], " keys for a cache of ", cache.max_positions,
+            " that has ", length, ", expected room for them");
     for (const bool is_value : {false, true}) {
       const HeadColumns& columns = operands.of[is_value ? 2 : 1];
       const auto from = heads_in(columns.x.data<T>(), columns);
       const T* rows = from.data + b * from.batch_stride;
-      T* to = static_cast<T*>(cache.data) + (b * cache.max_positions + cache.length) * 2 * width + (is_value ? width : 0);
+      T* to = static_cast<T*>(cache.data) + (b * cache.max_positions + length) * 2 * width + (is_value ? width : 0);
       if (options.rotation && !is_value) {
         kernels::rotate_heads<T>({.rows = shape[1],
                                   .heads = width / options.head_size,
                                   .head_size = options.head_size,
                                   .from = rows,
                                   .from_stride = from.row_stride,
-                                  .rotation = angles_of<T>(options),
+                                  .rotation = angles_of<T>(options) + b * angle_stride_of(options),
                                   .to = to,
                                   .to_stride = 2 * width});
       } else {
@@ -203,7 +227,7 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
     using Sum = Computed<T>;
     Tape& tape = begin_op(Op::attention, {q.x, k.x, v.x}, {options.key_begin, options.key_end, options.rotation});
     const Operands operands(q, k, v, options);
-    const kernels::AttentionShape shape = shape_of(operands, options);
+    kernels::AttentionShape shape = shape_of(operands, options);
     const index width = shape.heads * shape.head_size;
     const index key_width = operands.columns[1];
     const Sum* angles = angles_of<T>(options);
@@ -214,6 +238,7 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
     if (options.cache != nullptr) {
       require(!tape.recording(), "attention: a cache has no gradients, expected a tape that does not record");
       append<T>(*options.cache, operands, options);
+      shape = with_cache(shape, *options.cache, options.query_offset, tape.save<std::int32_t>(shape.batch * shape.queries));
       const T* rows = static_cast<const T*>(options.cache->data);
       seen_k = {rows, options.cache->max_positions * 2 * key_width, 2 * key_width};
       seen_v = {rows + key_width, options.cache->max_positions * 2 * key_width, 2 * key_width};
@@ -225,7 +250,8 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
                                         .y = heads_in(y.mutable_data<T>(), {y}),
                                         .log2_sum = log2_sum,
                                         .q_rotation = angles,
-                                        .k_rotation = options.cache != nullptr ? nullptr : angles});
+                                        .k_rotation = options.cache != nullptr ? nullptr : angles,
+                                        .q_rotation_batch_stride = angle_stride_of(options)});
     OpCost cost;
     if (tape.observed()) {  // counting the pairs takes a while
       const double product = 2 * visible_pairs(shape) * static_cast<double>(width);

@@ -16,21 +16,22 @@ struct HeadColumns {
 };
 
 /// Keys and values of earlier positions. A row is k | v, of key_heads * head_size columns each; keys are rotated already. attention()
-/// appends its own k and v, and its queries see both. The owner of the memory keeps `length` up to date.
+/// appends its own k and v, and its queries see both. The owner of the memory keeps the lengths up to date.
 struct AttentionCache {
   DType dtype = DType::f32;
-  void* data = nullptr;     // (batch, max_positions, 2 * key_heads * head_size)
-  index batch = 0;          // sequences that there is memory for; a call may have fewer
-  index max_positions = 0;  // rows of a sequence that there is memory for
-  index length = 0;         // rows that every sequence has
+  void* data = nullptr;                   // (batch, max_positions, 2 * key_heads * head_size)
+  index batch = 0;                        // sequences that there is memory for; a call may have fewer
+  index max_positions = 0;                // rows of a sequence that there is memory for
+  const std::int32_t* lengths = nullptr;  // (batch): rows that each sequence has
 };
 
 struct AttentionOptions {
   index heads = 1;  // of queries
   index head_size = 0;
   index key_heads = 0;  // of keys and values: each serves heads / key_heads heads of queries that follow each other; 0: as many as heads
-  /// Rotary positions: (T, head_size) of cosines | sines as rotary_positions() makes them, in the type that q is computed in; absent: none.
-  /// Query i and key i are rotated by row i, so there are as many of one as of the other. head_size is even.
+  /// Rotary positions: (T, head_size) of cosines | sines as RotaryPositions makes them, in the type that q is computed in; absent: none.
+  /// Query i and key i are rotated by row i, so there are as many of one as of the other. head_size is even. With a cache it may be (B, T,
+  /// head_size): each sequence has rows of its own.
   Tensor rotation{};
   std::optional<double> scale{};  // of the scores; by default 1 / sqrt(head_size)
   bool causal = false;            // query i sees keys up to query_offset + i

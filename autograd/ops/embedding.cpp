@@ -12,9 +12,8 @@ Tensor embedding(Tensor tokens, Tensor table, const EmbeddingOptions& options) {
             ", expected i32 (B, T)");
     require(table.shape().rank() == 2, "embedding: table is ", table.shape(), ", expected (vocabulary, width)");
     const Tensor positions = options.positions;
-    const index first_position = options.first_position;
     const T scale = static_cast<T>(options.scale);
-    Tape& tape = begin_op(Op::embedding, {table, positions}, {tokens});
+    Tape& tape = begin_op(Op::embedding, {table, positions}, {tokens, options.first});
     const index batch = tokens.shape()[0];
     const index time = tokens.shape()[1];
     const index vocabulary = table.shape()[0];
@@ -22,8 +21,15 @@ Tensor embedding(Tensor tokens, Tensor table, const EmbeddingOptions& options) {
     const index max_positions = positions ? positions.shape()[0] : 0;
     require(!positions || (positions.shape().rank() == 2 && positions.shape()[1] == cols), "embedding: positions are ",
             positions ? positions.shape() : Shape{}, ", expected (max_positions, ", cols, ")");
-    require(!positions || (0 <= first_position && first_position <= max_positions - time), "embedding: ", time, " positions from ",
-            first_position, " on, expected them among ", max_positions);
+    require(!options.first || (options.first.dtype() == DType::i32 && options.first.shape() == Shape{batch}),
+            "embedding: first positions are ", options.first ? options.first.dtype() : DType::i32, " ",
+            options.first ? options.first.shape() : Shape{}, ", expected i32 [", batch, "]");
+    const auto* first = options.first ? options.first.data<std::int32_t>() : nullptr;
+    for (index b = 0; positions && b < batch; ++b) {
+      const index from = first == nullptr ? 0 : first[b];
+      require(0 <= from && from <= max_positions - time, "embedding: ", time, " positions from ", from, " on, expected them among ",
+              max_positions);
+    }
     const auto* ids = tokens.data<std::int32_t>();
     for (index i = 0; i < batch * time; ++i) {
       require(0 <= ids[i] && ids[i] < vocabulary, "embedding: token ", ids[i], ", expected 0 to ", vocabulary - 1);
@@ -37,7 +43,7 @@ Tensor embedding(Tensor tokens, Tensor table, const EmbeddingOptions& options) {
                                    .table = table.is_packed() ? nullptr : table.data<T>(),
                                    .packed_table = table.is_packed() ? &packed : nullptr,
                                    .positions = positions ? positions.data<T>() : nullptr,
-                                   .first_position = first_position,
+                                   .first = first,
                                    .scale = scale,
                                    .y = y.mutable_data<T>()});
     const double rows = bytes_of(y);  // only the table's rows that occur count; backward reads and writes them, and reads dy
@@ -48,7 +54,7 @@ Tensor embedding(Tensor tokens, Tensor table, const EmbeddingOptions& options) {
                                       .vocabulary = vocabulary,
                                       .positions = max_positions,
                                       .tokens = ids,
-                                      .first_position = first_position,
+                                      .first = first,
                                       .scale = scale,
                                       .dy = g.of<T>(y),
                                       .dtable = g.into<T>(table),

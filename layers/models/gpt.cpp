@@ -15,14 +15,16 @@ Gpt::Gpt(const Scope& s, const TransformerConfig& config)
 }
 
 Tensor Gpt::features(Pass& pass, Tensor tokens, KeyValueCache* cache) const {
-  const index before = cache != nullptr ? cache->length() : 0;
-  if (tokens.shape().rank() != 2 || tokens.size() == 0 || tokens.shape()[1] > config_.block_size - before) {
+  const bool is_batch = tokens.shape().rank() == 2 && tokens.size() > 0;
+  const index before = cache != nullptr && is_batch ? cache->longest(tokens.shape()[0]) : 0;
+  if (!is_batch || tokens.shape()[1] > config_.block_size - before) {
     fail("gpt: tokens are ", tokens.shape(), ", expected (B, T) with T from 1 to ",
          before > 0 ? concat(config_.block_size - before, ", what is left of ") : "", "the block size ", config_.block_size);
   }
-  const Tensor x = h_(pass, embed_(pass, tokens, before), {.cache = cache});
+  const Tensor first = cache != nullptr ? cache->lengths(pass.tape, tokens.shape()[0]) : Tensor{};
+  const Tensor x = h_(pass, embed_(pass, tokens, first), {.cache = cache});
   if (cache != nullptr) {
-    cache->advance(tokens.shape()[1]);
+    cache->advance(tokens.shape()[0], tokens.shape()[1]);
   }
   return ln_f_ ? (*ln_f_)(pass, x, pass.operand_type(x)) : cast(x, pass.operand_type(x));
 }

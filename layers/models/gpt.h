@@ -22,8 +22,8 @@ class Gpt {
   /// features (..., C) to logits (..., V).
   Tensor features(Pass& pass, Tensor tokens) const { return features(pass, tokens, nullptr); }
   Tensor logits(Pass& pass, Tensor features) const;
-  /// The same for tokens that follow those in the cache; they are added to it. B is at most the number of its sequences, and T at most
-  /// block_size minus its length. The tape must not record.
+  /// The same for tokens that follow those in the cache, in its first B sequences; they are added to it. T is at most block_size minus the
+  /// longest of their lengths. The tape must not record.
   Tensor features(Pass& pass, Tensor tokens, KeyValueCache& cache) const { return features(pass, tokens, &cache); }
   /// An empty cache for `sequences` sequences. Throws Error if there is not enough memory.
   KeyValueCache cache(index sequences) const;

@@ -1,6 +1,7 @@
 #include "autograd/kernels/attention_query.h"
 
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numbers>
 #include <utility>
@@ -33,7 +34,7 @@ std::vector<float> keys_and_values(const AttentionShape& s, float range = 2) {
   return numbers(s.batch * s.keys * (2 * s.heads_of_keys() * s.head_size + kGap), 2, -range, range);
 }
 
-/// rotation: of the queries, (head_size), or empty.
+/// rotation: of the queries, (head_size) or (batch, head_size), or empty.
 template <class T, class F>
 Result<T> run(const AttentionShape& s, const std::vector<float>& kv32, const std::vector<float>& rotation32, F&& forward) {
   const index width = s.heads * s.head_size;
@@ -49,7 +50,8 @@ Result<T> run(const AttentionShape& s, const std::vector<float>& kv32, const std
                               .v = {kv.data() + key_width, s.keys * row, row},
                               .y = {r.y.data(), width, width},
                               .log2_sum = r.log2_sum.data(),
-                              .q_rotation = rotation.empty() ? nullptr : rotation.data()});
+                              .q_rotation = rotation.empty() ? nullptr : rotation.data(),
+                              .q_rotation_batch_stride = std::ssize(rotation) > s.head_size ? s.head_size : 0});
   return r;
 }
 template <class T>
@@ -106,7 +108,7 @@ TEST(AttentionOfOneQuery, EqualsPlainLoops) {
   }
 }
 
-// One rotation for the queries of all batches; the keys in a cache are rotated already.
+// One rotation for the queries of all batches, or one for each; the keys in a cache are rotated already.
 TEST(AttentionOfOneQuery, WithGroupsAndARotationEqualsPlainLoops) {
   for (const index head_size : {2, 6, 20, 64}) {
     for (const index keys : {1, 16, 33, 130}) {
@@ -114,10 +116,10 @@ TEST(AttentionOfOneQuery, WithGroupsAndARotationEqualsPlainLoops) {
         AttentionShape s = one_query(3, heads, keys, head_size);
         s.key_heads = key_heads;
         const auto kv = keys_and_values(s);
-        for (const bool rotates : {false, true}) {
+        for (const index rotations : {0, 1, 3}) {
           SCOPED_TRACE(::testing::Message() << heads << " heads, " << key_heads << " of " << keys << " keys, of " << head_size << ", "
-                                            << rotates);
-          const auto rotation = rotates ? numbers(head_size, 3) : std::vector<float>{};
+                                            << rotations);
+          const auto rotation = numbers(rotations * head_size, 3);
           const auto expected = by_reference(s, kv, rotation);
           expect_close(by_kernel<double>(s, kv, rotation), expected, 1e-13);
           expect_close(by_kernel<float>(s, kv, rotation), expected, 5e-6);
@@ -163,14 +165,17 @@ TEST(AttentionOfOneQuery, GivesTheSameBitsOnAnyNumberOfThreads) {
 }
 
 TEST(AttentionOfOneQuery, GivesABatchTheSameBitsBesideAnyOthersAndKeysItDoesNotSee) {
-  AttentionShape all = one_query(3, 2, 150, 16);
-  const std::vector<std::int32_t> last = {100, 150, 150};
-  all.key_end = last.data();
-  const auto kv = keys_and_values(all);
-  const auto together = by_kernel<float>(all, kv);
-  const AttentionShape alone = one_query(1, 2, 100, 16);
-  const auto first = by_kernel<float>(alone, kv);
-  EXPECT_TRUE(same_bits(first.y, {together.y.begin(), together.y.begin() + 32}));
+  for (const std::int32_t own : {1, 31, 32, 33, 100, 150}) {
+    for (const std::int32_t other : {0, 5, 150}) {
+      AttentionShape all = one_query(3, 2, 150, 16);
+      const std::vector<std::int32_t> last = {own, other, 77};
+      all.key_end = last.data();
+      const auto kv = keys_and_values(all);
+      const auto together = by_kernel<float>(all, kv);
+      const auto alone = by_kernel<float>(one_query(1, 2, own, 16), kv);
+      EXPECT_TRUE(same_bits(alone.y, {together.y.begin(), together.y.begin() + 32})) << own << " keys beside " << other;
+    }
+  }
 }
 
 TEST(AttentionOfOneQuery, LargeScoresDoNotOverflow) {

@@ -227,6 +227,28 @@ TEST(AttentionKernel, WithGroupsAndRotationsEqualsPlainLoops) {
   }
 }
 
+TEST(AttentionKernel, MayRotateTheQueriesOfEachBatchByAnglesOfItsOwn) {
+  const AttentionShape s{.batch = 3, .heads = 2, .queries = 70, .keys = 90, .head_size = 10, .scale = 0.3};
+  const Inputs in(s);
+  const auto rotation = numbers(s.batch * s.queries * s.head_size, 15);
+  const index width = s.heads * s.head_size;
+  const auto forward = [&](auto&& attention) {
+    std::vector<float> y(in.q.size()), log2_sum(static_cast<std::size_t>(s.batch * s.heads * s.queries));
+    attention(AttentionForward<float>{.shape = s,
+                                      .q = {in.q.data(), s.queries * width, width},
+                                      .k = {in.k.data(), s.keys * width, width},
+                                      .v = {in.v.data(), s.keys * width, width},
+                                      .y = {y.data(), s.queries * width, width},
+                                      .log2_sum = log2_sum.data(),
+                                      .q_rotation = rotation.data(),
+                                      .q_rotation_batch_stride = s.queries * s.head_size});
+    return y;
+  };
+  const auto found = forward([](const AttentionForward<float>& p) { attention_forward(p); });
+  const auto expected = forward([](const AttentionForward<float>& p) { reference::attention_forward(p); });
+  EXPECT_LE(relative_error(found, expected), 5e-6);
+}
+
 /// Columns of head h of `heads` from rows of all of them.
 std::vector<float> head_of(const std::vector<float>& rows, index heads, index size, index h) {
   std::vector<float> columns;

@@ -122,6 +122,76 @@ void expect_the_same_bits_beside_any_others(const TransformerConfig& config) {
 TEST(KeyValueCache, GivesASequenceTheSameBitsBesideAnyOthers) { expect_the_same_bits_beside_any_others(kCachedGpt); }
 TEST(KeyValueCache, OfALlamaGivesASequenceTheSameBitsBesideAnyOthers) { expect_the_same_bits_beside_any_others(kCachedLlama); }
 
+// Prompts of different lengths, read one by one, go on together as each does alone.
+TEST(KeyValueCache, HasSequencesOfDifferentLengths) {
+  const std::vector<index> given = {3, 60, 1, 17};
+  constexpr index kMore = 30;
+  for (const TransformerConfig& config : kinds()) {
+    const TinyGpt model(config);
+    const auto count = std::ssize(given);
+    KeyValueCache together = model.gpt.cache(count);
+    std::vector<KeyValueCache> alone;
+    Tape tape(Recording::off);
+    Pass pass{.tape = tape};
+    const auto read = [&](KeyValueCache& cache, index sequences, index time, const std::vector<std::int32_t>& tokens) {
+      const Tensor y = model.gpt.logits(pass, model.gpt.features(pass, tape.input<std::int32_t>({sequences, time}, tokens), cache));
+      std::vector<float> logits(y.data<float>(), y.data<float>() + y.size());
+      tape.reset();
+      return logits;
+    };
+    for (index s = 0; s < count; ++s) {
+      const index length = given[static_cast<std::size_t>(s)];
+      read(alone.emplace_back(model.gpt.cache(1)), 1, length, some_tokens(length, kCachedVocabulary, 7));
+      together.copy_sequence(s, alone.back(), 0);
+    }
+    const auto compare = [&](index time, std::uint64_t seed, double bound) {
+      const auto tokens = some_tokens(count * time, kCachedVocabulary, seed);
+      const auto found = read(together, count, time, tokens);
+      std::vector<float> expected;
+      for (index s = 0; s < count; ++s) {
+        const auto own = read(alone[static_cast<std::size_t>(s)], 1, time, {tokens.begin() + s * time, tokens.begin() + (s + 1) * time});
+        expected.insert(expected.end(), own.begin(), own.end());
+      }
+      if (bound == 0) {
+        EXPECT_EQ(found, expected);
+      } else {
+        EXPECT_LE(relative_error(found, expected), bound);
+      }
+    };
+    for (index i = 0; i < kMore; ++i) {
+      compare(1, static_cast<std::uint64_t>(10 + i), 0);
+    }
+    compare(20, 9, 1e-5);
+    for (index s = 0; s < count; ++s) {
+      EXPECT_EQ(together.length(s), given[static_cast<std::size_t>(s)] + kMore + 20);
+    }
+  }
+}
+
+TEST(KeyValueCache, GrowsInItsFirstSequences) {
+  KeyValueCache cache(1, 3, 10, 4);
+  cache.advance(2, 4);
+  cache.advance(1, 3);
+  EXPECT_EQ(cache.length(), 7);
+  EXPECT_EQ(cache.length(1), 4);
+  EXPECT_EQ(cache.length(2), 0);
+  EXPECT_EQ(cache.longest(3), 7);
+  EXPECT_EQ(cache.longest(0), 0);
+  cache.copy_sequence(2, cache, 1);
+  EXPECT_EQ(cache.length(2), 4);
+  Tape tape(Recording::off);
+  const Tensor lengths = cache.lengths(tape, 3);
+  EXPECT_EQ(std::vector<std::int32_t>(lengths.data<std::int32_t>(), lengths.data<std::int32_t>() + 3),
+            (std::vector<std::int32_t>{7, 4, 4}));
+  EXPECT_EQ(error_of([&] { cache.advance(3, 4); }), "cache: 4 more positions, expected at most 3");
+  EXPECT_EQ(cache.length(1), 4) << "nothing has changed";
+  EXPECT_EQ(error_of([&] { cache.advance(4, 1); }), "cache: 4 sequences, expected at most 3");
+  EXPECT_EQ(error_of([&] { cache.lengths(tape, 4); }), "cache: 4 sequences, expected at most 3");
+  EXPECT_EQ(error_of([&] { cache.length(3); }), "cache: sequence 3, expected 0 to 2");
+  cache.clear();
+  EXPECT_EQ(cache.longest(3), 0);
+}
+
 void expect_copies(const TransformerConfig& config) {
   const TinyGpt model(config);
   const std::vector<std::int32_t> tokens = some_tokens(41, kCachedVocabulary);
@@ -192,13 +262,13 @@ TEST(KeyValueCache, NamesWhatDoesNotFit) {
   };
   EXPECT_EQ(reading({1, 50}, 1), "");
   EXPECT_EQ(reading({1, 51}, 1), "gpt: tokens are [1, 51], expected (B, T) with T from 1 to 50, what is left of the block size 150");
-  EXPECT_EQ(reading({2, 5}, 1), "attention: 2 batches of 5 keys for a cache of 1 by 150 that has 100, expected room for them");
+  EXPECT_EQ(reading({2, 5}, 1), "cache: 2 sequences, expected at most 1");
   EXPECT_EQ(reading({1, 5}, 1, Recording::on), "attention: a cache has no gradients, expected a tape that does not record");
 
   KeyValueCache cache = model.gpt.cache(2), other(2, 2, 10, 32), deeper(3, 2, 150, 32);
   EXPECT_NE(error_of([&] { cache.copy_sequence(0, other, 0); }), "");
   EXPECT_NE(error_of([&] { cache.copy_sequence(2, cache, 0); }), "");
-  EXPECT_NE(error_of([&] { cache.advance(151); }), "");
+  EXPECT_NE(error_of([&] { cache.advance(1, 151); }), "");
   EXPECT_NE(error_of([&] { cache.layer(2); }), "");
   EXPECT_EQ(error_of([&] {
               Tape tape(Recording::off);

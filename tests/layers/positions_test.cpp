@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/throws.h"
+
 namespace dikkat {
 namespace {
 
@@ -142,6 +144,31 @@ TEST(RotaryPositions, CountOnFromTheFirst) {
   for (std::size_t i = 0; i < whole.size(); ++i) {
     EXPECT_EQ(rows.data<float>()[i], static_cast<float>(whole[i])) << "f32 has the angles of f64, rounded once";
   }
+}
+
+/// For each sequence the rows that begin at its own position.
+template <class P>
+void expect_rows_of_each(const P& positions, index width) {
+  Tape tape(Recording::off);
+  Pass pass{.tape = tape};
+  const std::vector<std::int32_t> first = {5, 0, 40};
+  const Tensor rows = positions(pass, tape.input<std::int32_t>({3}, first), 7, DType::f32);
+  ASSERT_EQ(rows.shape(), (Shape{3, 7, width}));
+  for (index b = 0; b < 3; ++b) {
+    const Tensor own = positions(pass, index{first[static_cast<std::size_t>(b)]}, 7, DType::f32);
+    EXPECT_TRUE(std::equal(own.data<float>(), own.data<float>() + own.size(), rows.data<float>() + b * own.size())) << b;
+  }
+}
+
+TEST(RotaryPositions, MayBeginElsewhereInEachSequence) { expect_rows_of_each(RotaryPositions(rotary(10, 10'000)), 10); }
+
+TEST(SinusoidalPositions, MayBeginElsewhereInEachSequence) {
+  const SinusoidalPositions waves(47, 6);
+  expect_rows_of_each(waves, 6);
+  Tape tape(Recording::off);
+  Pass pass{.tape = tape};
+  const Tensor first = tape.input<std::int32_t>({2}, std::vector<std::int32_t>{0, 41});
+  EXPECT_EQ(testing::error_of([&] { waves(pass, first, 7, DType::f32); }), "positions: found 41 to 47, expected 0 to 46");
 }
 
 }  // namespace

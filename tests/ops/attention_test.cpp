@@ -334,7 +334,8 @@ void expect_pieces_give_the_whole(index heads, index key_heads, index size, bool
         const Tensor all = tape.input<float>({batch, time, width + 2 * key_width}, qkv);
         const Tensor rotations = tape.input<float>({time, size}, angles);
         AttentionOptions options{.heads = heads, .head_size = size, .key_heads = key_heads, .causal = causal};
-        const AttentionCache cache{.data = memory.data(), .batch = batch, .max_positions = time, .length = at};
+        const std::vector<std::int32_t> lengths(static_cast<std::size_t>(batch), static_cast<std::int32_t>(at));
+        const AttentionCache cache{.data = memory.data(), .batch = batch, .max_positions = time, .lengths = lengths.data()};
         options.cache = &cache;
         options.rotation = rotary ? slice(rotations, 0, at, count) : Tensor{};
         const Tensor found = self_attention(slice(all, 1, at, count), options);
@@ -353,9 +354,68 @@ TEST(AttentionCache, GivesWhatAllQueriesAtOnceGive) { expect_pieces_give_the_who
 TEST(AttentionCache, OfGroupsGivesWhatAllQueriesAtOnceGive) { expect_pieces_give_the_whole(6, 2, 5, false); }
 TEST(AttentionCache, OfRotatedKeysGivesWhatAllQueriesAtOnceGive) { expect_pieces_give_the_whole(3, 1, 6, true); }
 
+// Each sequence's queries follow its own keys, at angles of its own, as if it were alone: bit by bit.
+TEST(AttentionCache, HasSequencesOfDifferentLengths) {
+  constexpr index kHeads = 4, kKeyHeads = 2, kSize = 6, kMost = 100, kBatch = 3;
+  constexpr index kWidth = (kHeads + 2 * kKeyHeads) * kSize, kRow = 2 * kKeyHeads * kSize;
+  const std::vector<std::int32_t> lengths = {7, 0, 90};
+  const auto before = numbers(kBatch * kMost * kRow, 3, -2, 2);
+  for (const bool causal : {true, false}) {
+    for (const index offset : {0, -1, -50}) {
+      for (const index count : {1, 5, 10}) {
+        SCOPED_TRACE(concat(count, " queries, ", causal, ", offset ", offset));
+        const auto qkv = numbers(kBatch * count * kWidth, 1, -2, 2);
+        const auto angles = numbers(kBatch * count * kSize, 2);
+        const auto attend = [&](index first, index batch, std::vector<float>& memory) {
+          Tape tape(Recording::off);
+          const auto rows = [&](const std::vector<float>& all, index width) {
+            return tape.input<float>({batch, count, width}, std::span(all).subspan(static_cast<std::size_t>(first * count * width),
+                                                                                   static_cast<std::size_t>(batch * count * width)));
+          };
+          const AttentionCache cache{
+              .data = memory.data() + first * kMost * kRow, .batch = batch, .max_positions = kMost, .lengths = lengths.data() + first};
+          const Tensor y = self_attention(rows(qkv, kWidth), {.heads = kHeads,
+                                                              .head_size = kSize,
+                                                              .key_heads = kKeyHeads,
+                                                              .rotation = rows(angles, kSize),
+                                                              .causal = causal,
+                                                              .query_offset = offset,
+                                                              .cache = &cache});
+          return std::vector<float>(y.data<float>(), y.data<float>() + y.size());
+        };
+        auto together_memory = before, alone_memory = before;
+        const auto together = attend(0, kBatch, together_memory);
+        std::vector<float> alone;
+        for (index b = 0; b < kBatch; ++b) {
+          const auto own = attend(b, 1, alone_memory);
+          alone.insert(alone.end(), own.begin(), own.end());
+        }
+        EXPECT_EQ(together, alone);
+        EXPECT_EQ(together_memory, alone_memory);
+      }
+    }
+  }
+}
+
+TEST(AttentionCache, NamesASequenceWithoutRoom) {
+  Tape tape(Recording::off);
+  std::vector<float> memory(2 * 8 * 4);
+  const std::vector<std::int32_t> lengths = {0, 7};
+  const AttentionCache cache{.data = memory.data(), .batch = 2, .max_positions = 8, .lengths = lengths.data()};
+  const auto reading = [&](index batch, index time) {
+    const HeadColumns x{tape.input<float>({batch, time, 2}, numbers(batch * time * 2, 1))};
+    return error_of([&] { attention(x, x, x, {.heads = 1, .head_size = 2, .cache = &cache}); });
+  };
+  EXPECT_EQ(reading(2, 1), "");
+  EXPECT_EQ(reading(1, 8), "");
+  EXPECT_EQ(reading(2, 2), "attention: 2 keys for a cache of 8 that has 7, expected room for them");
+  EXPECT_EQ(reading(3, 1), "attention: 3 sequences for a cache of 2, expected room for them");
+}
+
 TEST(AttentionCache, IsForNothingElse) {
   Tape tape(Recording::off);
-  const AttentionCache cache{.batch = 1, .max_positions = 1};
+  const std::int32_t length = 0;
+  const AttentionCache cache{.batch = 1, .max_positions = 1, .lengths = &length};
   const HeadColumns x{tape.input<float>({1, 1, 2}, numbers(2, 1))};
   AttentionOptions options{.heads = 1, .head_size = 2, .cache = &cache};
   EXPECT_EQ(error_of([&] { attention_weights(x, x, options); }), "attention: weights of cached keys are not computed, expected no cache");

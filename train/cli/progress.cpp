@@ -18,6 +18,10 @@ constexpr auto kMoment = std::chrono::milliseconds(1500);
 constexpr auto kQuietly = std::chrono::milliseconds(10000);
 constexpr int kLabel = 10;  // columns of what stands before a line's text
 
+std::string amount(double number, PassingLine::Unit unit) {
+  return unit == PassingLine::Unit::bytes ? short_bytes(number) : grouped_digits(static_cast<index>(number)) + " tokens";
+}
+
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -27,13 +31,16 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 PassingLine::PassingLine()
     : terminal_(terminal_columns() > 0), due_(std::chrono::steady_clock::now() + kMoment), start_(std::chrono::steady_clock::now()) {}
 
-PassingLine::~PassingLine() {
+PassingLine::~PassingLine() { clear(); }
+
+void PassingLine::clear() {
   if (shown_ && terminal_) {
     std::fputs("\r\x1b[K", stderr);
   }
+  shown_ = false;
 }
 
-void PassingLine::show(const std::string& what, double bytes, double share) {
+void PassingLine::show(const std::string& what, double done, double share, Unit unit) {
   const auto now = std::chrono::steady_clock::now();
   if (what != what_) {
     what_ = what;
@@ -46,9 +53,9 @@ void PassingLine::show(const std::string& what, double bytes, double share) {
   shown_ = true;
   const double seconds = seconds_since(start_);
   std::vector<LinePart> parts = {{what, 4}};
-  if (bytes > 0) {
-    parts.push_back({short_bytes(bytes), 2});
-    parts.push_back({short_bytes(bytes / std::max(seconds, 1e-3)) + "/s", 1});
+  if (done > 0) {
+    parts.push_back({amount(done, unit), 2});
+    parts.push_back({amount(done / std::max(seconds, 1e-3), unit) + "/s", 1});
   }
   if (share > 0) {
     parts.push_back({fmt::format("{:.0f}%  {} left", share * 100, clock_time(seconds * (1 - share) / share)), 3});

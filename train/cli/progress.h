@@ -18,8 +18,11 @@ class PassingLine {
   PassingLine(const PassingLine&) = delete;
   PassingLine& operator=(const PassingLine&) = delete;
 
-  /// `what` is what happens, `bytes` what is done so far (0: not shown), `share` the part of all that is done (below 0: not known).
-  void show(const std::string& what, double bytes, double share);
+  enum class Unit { bytes, tokens };
+  /// `what` is what happens, `done` how much is done so far (0: not shown), `share` the part of all that is done (0 or less: not known).
+  void show(const std::string& what, double done, double share, Unit unit = Unit::bytes);
+  /// Removes the line, so that something else can be written. It comes back with the next show().
+  void clear();
 
  private:
   bool terminal_, shown_ = false;

@@ -15,6 +15,7 @@ struct SampleArguments {
   std::string weights = "f32";
   std::optional<std::string> prompt;  // "-": standard input
   std::string prompt_file;
+  std::string prompts;  // a JSONL file of prompts; "-": standard input
   bool interactive = false;
   bool special = false;           // names of special tokens in the prompt are these tokens
   std::vector<std::string> stop;  // strings that end a text before them

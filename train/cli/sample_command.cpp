@@ -1,38 +1,29 @@
-#include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <iterator>
 #include <memory>
-#include <set>
-#include <sstream>
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "autograd/base/parallel.h"
 #include "train/cli/better_checkpoint.h"
 #include "train/cli/commands.h"
-#include "train/cli/json_output.h"
+#include "train/cli/sample_encoder_decoder.h"
 #include "train/cli/sample_gpt.h"
+#include "train/cli/sample_prompts.h"
 #include "train/cli/shared_options.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
-#include "train/cli/text.h"
 #include "train/data/corpus_files.h"
 #include "train/io/file.h"
-#include "train/text/word_tokenizer.h"
 
 namespace dikkat {
 namespace {
 
-std::string read_standard_input() {
-  announce_standard_input("the prompt");
+std::string read_standard_input(const char* what) {
+  announce_standard_input(what);
   std::string text;
   char block[4096];
   for (std::size_t count = 0; (count = std::fread(block, 1, sizeof block, stdin)) > 0;) {
     text.append(block, count);
   }
-  require(std::ferror(stdin) == 0, "the prompt cannot be read from standard input");
+  require(std::ferror(stdin) == 0, what, " cannot be read from standard input");
   return text;
 }
 
@@ -42,156 +33,21 @@ void require_no(const std::vector<std::string>& options, const TrainedModel& tra
   }
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) {
-    if (line.ends_with('\r')) {
-      line.pop_back();
-    }
-    lines.push_back(line);
-  }
-  return lines;
-}
-
-nlohmann::ordered_json json_of(const LayerAttention& layer) {
-  return {{"layer", layer.layer}, {"heads", layer.heads}, {"queries", layer.queries}, {"keys", layer.keys}, {"weights", layer.weights}};
-}
-
-/// The last layer's cross-attention, averaged over heads, in percent: a row per word of the answer, a column per word of the source.
-std::string table_of(const std::vector<LayerAttention>& layers, const Tokenizer& tokenizer, const std::vector<Token>& source,
-                     const std::vector<Token>& target) {
-  const auto word = [&](Token token) { return tokenizer.decode(std::span(&token, 1)); };
-  const LayerAttention& last = layers.back();
-  std::vector<std::string> columns;
-  columns.reserve(source.size());
-  for (const Token token : source) {
-    columns.push_back(word(token));
-  }
-  std::vector<Token> rows = target;
-  rows.push_back(tokenizer.sequence_tokens()->end);
-
-  std::string table =
-      "  attention of each word of the answer (rows) to the words of the source, percent (cross-attention of the last layer, mean of its "
-      "heads)\n";
-  table += fmt::format("  {:>14}", "");
-  for (const std::string& column : columns) {
-    table += fmt::format("  {:>5}", column);
-  }
-  for (index query = 0; query < last.queries; ++query) {
-    table += fmt::format("\n  {:>14}", word(rows[static_cast<std::size_t>(query)]));
-    for (index key = 0; key < last.keys; ++key) {
-      double mean = 0;
-      for (index head = 0; head < last.heads; ++head) {
-        mean += static_cast<double>(last.weights[static_cast<std::size_t>((head * last.queries + query) * last.keys + key)]);
-      }
-      const auto width = std::max<std::size_t>(5, columns[static_cast<std::size_t>(key)].size());
-      table += fmt::format("  {:>{}.0f}", 100 * mean / static_cast<double>(last.heads), width);
-    }
-  }
-  return table + '\n';
-}
-
-/// The words of a text that are not in the tokenizer's vocabulary, each once.
-std::string unknown_words(const Tokenizer& tokenizer, const std::string& text) {
-  std::string list;
-  std::set<std::string> told;
-  std::istringstream words(text);
-  if (tokenizer.kind() != WordTokenizer::kKind) {
-    return list;
-  }
-  for (std::string word; words >> word;) {
-    const std::vector<Token> tokens = tokenizer.encode(word);
-    if (std::find(tokens.begin(), tokens.end(), WordTokenizer::kUnknown) != tokens.end() && told.insert(word).second) {
-      list += (list.empty() ? "" : " ") + word;
-    }
-  }
-  return list;
-}
-
-/// Encodes the lines of a prompt. If there are several, a line that cannot be encoded gives a warning and no tokens.
-std::vector<std::vector<Token>> sources_of(const std::vector<std::string>& lines, const TrainedModel& trained) {
-  std::vector<std::vector<Token>> sources;
-  for (const std::string& line : lines) {
-    const std::string place = lines.size() > 1 ? concat("line ", sources.size() + 1, ": ") : "";
-    try {
-      sources.push_back(encode_source(*trained.tokenizer, line, trained.model->block_size()));
-      if (const std::string unknown = unknown_words(*trained.tokenizer, line); !unknown.empty()) {
-        warn(for_terminal(concat("prompt: ", place, "the model does not know these words and reads each as <unk>: ", unknown)));
-      }
-    } catch (const InputError& e) {
-      const std::string what = concat("prompt: ", place, e.what());
-      if (lines.size() == 1) {
-        fail_input(what);
-      }
-      warn(concat("dikkat: ", what));
-      sources.emplace_back();
-    }
-  }
-  return sources;
-}
-
-/// Answers every line of the prompt. False if a line could not be answered; its answer is an empty line.
-bool answer(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt) {
-  require_input(arguments.has_prompt(),
-                "an encoder-decoder answers a source; give one with --prompt TEXT, or one per line with --prompt -");
-  const EncoderDecoder& model = trained.model->encoder_decoder();
-  const Tokenizer& tokenizer = *trained.tokenizer;
-  const std::vector<std::string> lines = lines_of(prompt);
-  require_input(!lines.empty(), "the prompt is empty, expected one source per line");
-  const std::vector<std::vector<Token>> sources = sources_of(lines, trained);
-  std::vector<std::vector<Token>> usable;
-  std::copy_if(sources.begin(), sources.end(), std::back_inserter(usable), [](const auto& source) { return !source.empty(); });
-  TranslateOptions options = arguments.search;
-  options.max_new_tokens = arguments.length_options.empty() ? 0 : arguments.options.max_new_tokens;
-  stop_in_order();
-  const auto answers =
-      usable.empty() ? std::vector<Translation>() : translate(model, tokenizer, usable, options, [] { return stop_requested(); });
-  nlohmann::ordered_json object{{"prompt", prompt}, {"beam", options.beam}, {"samples", nlohmann::ordered_json::array()}};
-  auto next = answers.begin();
-  for (std::size_t i = 0; i < sources.size(); ++i) {
-    if (sources[i].empty()) {
-      if (arguments.json) {
-        object["samples"].push_back({{"source", lines[i]}, {"text", nullptr}});
-      } else {
-        put("\n");
-      }
-      continue;
-    }
-    if (next == answers.end()) {
-      break;  // interrupted
-    }
-    const Translation& found = *next++;
-    const std::string text = tokenizer.decode(found.tokens);
-    const auto layers = arguments.attention ? attention_of(model, tokenizer, sources[i], found.tokens) : std::vector<LayerAttention>();
-    if (!arguments.json) {
-      put_text(text + '\n' + (arguments.attention ? table_of(layers, tokenizer, sources[i], found.tokens) : ""));
-      continue;
-    }
-    nlohmann::ordered_json sample{
-        {"source", lines[i]}, {"text", text}, {"tokens", found.tokens}, {"log_probability", found.log_probability}, {"ended", found.ended}};
-    if (arguments.attention) {
-      sample["attention"] = nlohmann::ordered_json::array();
-      for (const LayerAttention& layer : layers) {
-        sample["attention"].push_back(json_of(layer));
-      }
-    }
-    object["samples"].push_back(std::move(sample));
-  }
-  if (arguments.json) {
-    put_json(object);
-  }
-  return usable.size() == sources.size();
-}
-
 /// Throws InputError for options that do not go together, before a model is loaded.
 void check(const SampleArguments& a) {
   check(a.options);
   require_input(!a.prompt || a.prompt_file.empty(), "--prompt and --prompt-file both give a prompt, expected one of them");
-  require_input(!a.options.log_probabilities || a.json, "--logprobs is for --json, expected both");
+  require_input(!a.options.log_probabilities || a.json || !a.prompts.empty(),
+                "--logprobs is for --json or --prompts, expected one of them");
+  if (!a.prompts.empty()) {
+    const char* name = a.has_prompt() ? (a.prompt ? "--prompt" : "--prompt-file") : a.json ? "--json" : nullptr;
+    require_input(name == nullptr, "--prompts reads prompts from a file and writes a JSON object for each, so it cannot be combined with ",
+                  name != nullptr ? name : "", "; drop one of the two");
+  }
   if (a.interactive) {
     const char* name = a.prompt                    ? "--prompt"
                        : !a.prompt_file.empty()    ? "--prompt-file"
+                       : !a.prompts.empty()        ? "--prompts"
                        : a.options.num_samples > 1 ? "--num-samples"
                        : a.json                    ? "--json"
                                                    : nullptr;
@@ -206,10 +62,10 @@ void check(const SampleArguments& a) {
 int sample_command(const SampleArguments& arguments) {
   start_threads();
   check(arguments);
-  std::string given = arguments.prompt_file.empty() ? "" : read_bytes(arguments.prompt_file);
-  if (given.starts_with(kByteOrderMark)) {  // as of a corpus
-    given.erase(0, kByteOrderMark.size());
-  }
+  const bool is_list = !arguments.prompts.empty();
+  const std::string& file = is_list ? arguments.prompts : arguments.prompt_file;
+  const bool is_piped = is_list ? file == "-" : arguments.prompt == "-";
+  std::string given = file.empty() || is_piped ? arguments.prompt.value_or("") : read_bytes(file);
   const TrainedModel trained =
       load_trained_model(arguments.model.source, arguments.model.best, arguments.model.import, packing_named(arguments.weights));
   tell_of_a_better_checkpoint(arguments.model.source, arguments.model.best, trained.source);
@@ -217,17 +73,20 @@ int sample_command(const SampleArguments& arguments) {
   require_no(is_gpt ? arguments.encoder_decoder_options : arguments.gpt_options, trained, is_gpt ? "a GPT" : "an encoder-decoder",
              is_gpt ? "an encoder-decoder" : "a GPT");
   bool all_answered = true;
+  if (is_piped) {
+    given = read_standard_input(is_list ? "the list of prompts" : "the prompt");
+  }
+  if (!file.empty() && given.starts_with(kByteOrderMark)) {  // as of a corpus
+    given.erase(0, kByteOrderMark.size());
+  }
   if (arguments.interactive) {
     all_answered = answer_lines(arguments, trained);
+  } else if (is_list) {
+    all_answered = answer_prompts(arguments, trained, is_piped ? "standard input" : file, given);
+  } else if (is_gpt) {
+    continue_text(arguments, trained, given);
   } else {
-    const std::string prompt = !arguments.prompt_file.empty() ? given
-                               : arguments.prompt == "-"      ? read_standard_input()
-                                                              : arguments.prompt.value_or("");
-    if (is_gpt) {
-      continue_text(arguments, trained, prompt);
-    } else {
-      all_answered = answer(arguments, trained, prompt);
-    }
+    all_answered = answer(arguments, trained, given);
   }
   flush_results();
   constexpr int kBadInput = 2;
@@ -247,6 +106,10 @@ An encoder-decoder answers the prompt, or each line of it:
   dikkat sample runs/pairs --prompt "When you play game of thrones" --attention
   dikkat sample runs/pairs --beam 4 --prompt - < sources.txt
 A line that cannot be answered (it is blank, or too long) gives a warning, an empty line as its answer, and exit code 2.
+Many prompts are answered together, each as it would be alone, in much less time:
+  dikkat sample runs/mine --prompts prompts.jsonl --num-samples 2 --max-new-tokens 100 > answers.jsonl
+A line of prompts.jsonl is an object with the field "prompt", or a string. Its answer is the same object with the field "samples", which holds
+what --json tells of each; all other fields are copied. One that cannot be answered has the field "error" instead, and the exit code is 2.
 Samples are shown while they are generated, one after another. Ctrl-C stops and keeps what is there; with --interactive it stops only this
 answer, Ctrl-D ends the session, and an empty line continues the last text. A text ends where the model ends a document, if its tokenizer has
 a token for that. A text may become longer than the model's context: whenever the context is full, its oldest quarter is dropped, and a
@@ -260,6 +123,8 @@ message says so.)";
   add_weights(command, a->weights);
   command.any_text("--prompt", a->prompt, "TEXT", "Text to continue; - reads it from standard input; by default a line break");
   command.text("--prompt-file", a->prompt_file, "FILE", "File with the text to continue");
+  command.text("--prompts", a->prompts, "FILE",
+               "JSONL with a prompt in each line, - for standard input: answers all, several at once, and writes a line for each");
   SampleOptions& o = a->options;
   command.number("--max-new-tokens", o.max_new_tokens, index{0}, kMost, "Tokens to generate; an encoder-decoder stops by itself")
       .note_in(a->length_options);
@@ -306,7 +171,7 @@ message says so.)";
       .note_in(encoder_decoder);
 
   command.flag("--json", a->json, "One object: prompt, seed, samples");
-  command.flag("--logprobs", o.log_probabilities, "With --json: the log probability of each token, in nats").note_in(gpt);
+  command.flag("--logprobs", o.log_probabilities, "With --json or --prompts: the log probability of each token, in nats").note_in(gpt);
 }
 
 }  // namespace dikkat

@@ -1,7 +1,9 @@
 #include "train/cli/sample_gpt.h"
 
-#include <deque>
+#include <functional>
+#include <map>
 #include <optional>
+#include <span>
 
 #include "train/cli/json_output.h"
 #include "train/cli/line_reader.h"
@@ -12,20 +14,6 @@
 
 namespace dikkat {
 namespace {
-
-/// The prompt as the tokenizer's owner encodes it: after the token that begins every text, if there is one.
-std::vector<Token> encode_prompt(const Tokenizer& tokenizer, const std::string& prompt, bool with_special) {
-  try {
-    std::vector<Token> tokens = with_special ? tokenizer.encode_with_special(prompt) : tokenizer.encode(prompt);
-    const std::optional<Token> before = tokenizer.text_tokens().before;
-    if (before && (tokens.empty() || tokens.front() != *before)) {
-      tokens.insert(tokens.begin(), *before);
-    }
-    return tokens;
-  } catch (const EncodeError& e) {
-    fail_input("prompt: ", e.what());
-  }
-}
 
 /// Without a prompt, text begins with the token that begins every text, or after a line break. A vocabulary without one begins with its
 /// separator of documents, or with its first token.
@@ -52,12 +40,6 @@ const char* name_of(Ending ending) {
   }
   return "";
 }
-
-/// Samples and their texts.
-struct Written {
-  std::vector<Sample> samples;
-  std::vector<std::string> texts;
-};
 
 const char* line_end_after(std::string_view text) { return text.ends_with('\n') ? "" : "\n"; }
 
@@ -105,7 +87,13 @@ class Queue {
   index first_ = 0;  // that is not complete
 };
 
-/// Generates samples. Prints them as they come, unless they are for JSON.
+/// What is told of the texts of samples while they are generated.
+struct TextEvents {
+  std::function<void(index number, const std::string& text)> token;                 // for each token: what has become certain
+  std::function<void(index number, const Sample& sample, TextStream& text)> ended;  // text.finish() gives what is held back
+};
+
+/// Generates samples and their texts.
 class Writer {
  public:
   Writer(const SampleArguments& arguments, const TrainedModel& trained)
@@ -119,55 +107,34 @@ class Writer {
     }
   }
 
-  /// `shown` is written before each text.
-  Written write(const std::vector<Token>& prompt, const std::string& shown, const SampleOptions& options) {
-    const index context = model_.config().block_size;
-    const auto given = static_cast<index>(prompt.size());
-    if (given > context) {
-      tell(concat("the prompt has ", grouped_digits(given), " tokens, more than the model's context of ", grouped_digits(context),
-                  ": the first ", grouped_digits(given - context), " are left out"));
-    }
-    std::deque<TextStream> streams;
-    for (index i = 0; i < options.num_samples; ++i) {
-      streams.emplace_back(tokenizer_, arguments_.stop, prompt.empty() ? Token{0} : prompt.back());
-    }
-    std::optional<Queue> queue;
-    if (!arguments_.json) {
-      queue.emplace(options.num_samples, shown);
-    }
+  std::vector<Sample> write(std::span<const std::vector<Token>> prompts, const SampleOptions& options, const TextEvents& texts) {
+    std::map<index, TextStream> streams;  // of samples that have begun
+    const auto stream_of = [&](index number) -> TextStream& {
+      const std::vector<Token>& prompt = prompts[static_cast<std::size_t>(number / options.num_samples)];
+      return streams.try_emplace(number, tokenizer_, arguments_.stop, prompt.back()).first->second;
+    };
     bool slides = false;
     const GenerationEvents events{.stop = [] { return stop_requested(); },
                                   .token =
-                                      [&](index sample, Token token) {
-                                        TextStream& stream = streams[static_cast<std::size_t>(sample)];
-                                        const std::string text = stream.add(token);
-                                        if (queue) {
-                                          queue->add(sample, text);
-                                        }
+                                      [&](index number, Token token) {
+                                        TextStream& stream = stream_of(number);
+                                        texts.token(number, stream.add(token));
                                         return !stream.stopped();
                                       },
                                   .ended =
-                                      [&](index sample) {
-                                        const std::string text = streams[static_cast<std::size_t>(sample)].finish();
-                                        if (queue) {
-                                          queue->add(sample, text);
-                                          queue->complete(sample);
-                                        }
+                                      [&](index number, const Sample& sample) {
+                                        texts.ended(number, sample, stream_of(number));
+                                        streams.erase(number);
                                       },
                                   .slide = [&] { slides = true; }};
-    Written written{.samples = generate(model_, vocabulary_, prompt, options, events), .texts = {}};
-    for (const TextStream& stream : streams) {
-      written.texts.push_back(stream.text());
-    }
+    std::vector<Sample> samples = generate(model_, vocabulary_, prompts, options, events);
     if (slides && !has_told_) {  // after the text, which may stand on the same terminal
-      tell(concat("the text outgrew the model's context of ", grouped_digits(context),
-                  " tokens: its oldest quarter was dropped whenever the context was full"));
+      tell(concat(samples.size() == 1 ? "the text" : "a text", " outgrew the model's context of ",
+                  grouped_digits(model_.config().block_size), " tokens: its oldest quarter was dropped whenever the context was full"));
       has_told_ = true;
     }
-    return written;
+    return samples;
   }
-
-  const Tokenizer& tokenizer() const { return tokenizer_; }
 
  private:
   const SampleArguments& arguments_;
@@ -177,25 +144,91 @@ class Writer {
   bool has_told_ = false;
 };
 
+void tell_of_a_long_prompt(const std::vector<Token>& prompt, const TrainedModel& trained) {
+  const auto given = std::ssize(prompt);
+  const index context = trained.model->block_size();
+  if (given > context) {
+    tell(concat("the prompt has ", grouped_digits(given), " tokens, more than the model's context of ", grouped_digits(context),
+                ": the first ", grouped_digits(given - context), " are left out"));
+  }
+}
+
+/// Prints the samples of a prompt as they come, `shown` before each.
+std::vector<Sample> print(Writer& writer, const std::vector<Token>& prompt, const std::string& shown, const SampleOptions& options) {
+  Queue queue(options.num_samples, shown);
+  return writer.write(std::span(&prompt, 1), options,
+                      {.token = [&](index number, const std::string& text) { queue.add(number, text); },
+                       .ended =
+                           [&](index number, const Sample&, TextStream& text) {
+                             queue.add(number, text.finish());
+                             queue.complete(number);
+                           }});
+}
+
+nlohmann::ordered_json json_of(const Sample& sample, const std::string& text, bool with_log_probabilities) {
+  nlohmann::ordered_json object{{"text", text}, {"tokens", sample.tokens}, {"ended", name_of(sample.ending)}};
+  if (with_log_probabilities) {
+    object["log_probabilities"] = sample.log_probabilities;
+  }
+  return object;
+}
+
 }  // namespace
 
+std::vector<Token> encode_prompt(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt) {
+  const Tokenizer& tokenizer = *trained.tokenizer;
+  try {
+    std::vector<Token> tokens = arguments.special ? tokenizer.encode_with_special(prompt) : tokenizer.encode(prompt);
+    const std::optional<Token> before = tokenizer.text_tokens().before;
+    if (before && (tokens.empty() || tokens.front() != *before)) {
+      tokens.insert(tokens.begin(), *before);
+    }
+    require_input(!tokens.empty(), "the prompt is empty, expected one token or more to go on from");
+    return tokens;
+  } catch (const EncodeError& e) {
+    fail_input("prompt: ", e.what());
+  }
+}
+
+void continue_all(const SampleArguments& arguments, const TrainedModel& trained, const std::vector<std::vector<Token>>& prompts,
+                  const AnswerEvents& events) {
+  struct Answer {
+    nlohmann::ordered_json samples;
+    index missing;
+    bool complete = true;
+  };
+  const index each = arguments.options.num_samples;
+  std::map<index, Answer> answers;  // of prompts that some samples are missing of
+  const auto token = [&](index, const std::string&) {
+    if (events.generated) {
+      events.generated(1);
+    }
+  };
+  const auto ended = [&](index number, const Sample& sample, const TextStream& text) {
+    const index prompt = number / each;
+    Answer& answer = answers.try_emplace(prompt, Answer{nlohmann::ordered_json::array_t(static_cast<std::size_t>(each)), each}).first->second;
+    answer.samples[static_cast<std::size_t>(number % each)] = json_of(sample, text.text(), arguments.options.log_probabilities);
+    answer.complete &= sample.ending != Ending::interrupted;
+    if (--answer.missing == 0) {
+      events.answered(prompt, std::move(answer.samples), answer.complete);
+      answers.erase(prompt);
+    }
+  };
+  Writer(arguments, trained).write(prompts, arguments.options, {.token = token, .ended = ended});
+}
+
 void continue_text(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt) {
-  const auto tokens =
-      arguments.has_prompt() ? encode_prompt(*trained.tokenizer, prompt, arguments.special) : default_prompt(*trained.tokenizer);
-  require_input(!tokens.empty(), "the prompt is empty, expected one token or more to go on from");
+  const std::vector<Token> tokens = arguments.has_prompt() ? encode_prompt(arguments, trained, prompt) : default_prompt(*trained.tokenizer);
+  tell_of_a_long_prompt(tokens, trained);
   stop_in_order();
-  const Written written = Writer(arguments, trained).write(tokens, prompt, arguments.options);
   if (!arguments.json) {
+    Writer writer(arguments, trained);
+    print(writer, tokens, prompt, arguments.options);
     return;
   }
-  nlohmann::ordered_json object{{"prompt", prompt}, {"seed", arguments.options.seed}, {"samples", nlohmann::ordered_json::array()}};
-  for (std::size_t i = 0; i < written.samples.size(); ++i) {
-    const Sample& sample = written.samples[i];
-    object["samples"].push_back({{"text", written.texts[i]}, {"tokens", sample.tokens}, {"ended", name_of(sample.ending)}});
-    if (arguments.options.log_probabilities) {
-      object["samples"].back()["log_probabilities"] = sample.log_probabilities;
-    }
-  }
+  nlohmann::ordered_json object{{"prompt", prompt}, {"seed", arguments.options.seed}};
+  continue_all(arguments, trained, {tokens},
+               {.answered = [&](index, nlohmann::ordered_json samples, bool) { object["samples"] = std::move(samples); }});
   put_json(object);
   flush_results();
 }
@@ -210,7 +243,7 @@ bool answer_lines(const SampleArguments& arguments, const TrainedModel& trained)
   for (auto line = lines.next(); line; line = lines.next()) {
     if (!line->empty()) {
       try {
-        text = encode_prompt(writer.tokenizer(), *line, arguments.special);
+        text = encode_prompt(arguments, trained, *line);
       } catch (const InputError& e) {
         warn(e.what());
         all_answered = false;
@@ -220,9 +253,9 @@ bool answer_lines(const SampleArguments& arguments, const TrainedModel& trained)
     if (text.empty()) {
       continue;
     }
-    const Written written = writer.write(text, "", options);
-    const auto& tokens = written.samples.front().tokens;
-    text.insert(text.end(), tokens.begin(), tokens.end());
+    tell_of_a_long_prompt(text, trained);
+    const std::vector<Token> answer = print(writer, text, "", options).front().tokens;
+    text.insert(text.end(), answer.begin(), answer.end());
     ++options.first_sample;
     forget_interrupt();
     if (stop_requested()) {

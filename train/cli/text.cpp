@@ -1,6 +1,7 @@
 #include "train/cli/text.h"
 
 #include <cmath>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -36,6 +37,18 @@ std::string for_terminal(std::string_view text) {
     }
   }
   return shown;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    if (line.ends_with('\r')) {
+      line.pop_back();
+    }
+    lines.push_back(line);
+  }
+  return lines;
 }
 
 }  // namespace dikkat

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "autograd/base/index.h"
 #include "train/io/digits.h"
@@ -16,5 +17,8 @@ std::string clock_time(double seconds);
 
 /// A text from somebody else, made safe to print on a terminal: control characters, except line breaks and tabs, are written as \u001B.
 std::string for_terminal(std::string_view text);
+
+/// The lines of a text, without their ends.
+std::vector<std::string> lines_of(const std::string& text);
 
 }  // namespace dikkat

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "autograd/base/parallel.h"
 #include "autograd/ops/basic.h"
@@ -14,18 +15,20 @@ constexpr index kRows = 8;  // samples generated together: a matrix product with
 
 /// A sample that is being generated.
 struct Row {
-  index sample;
+  index number;
   std::vector<Token> text;      // prompt first
   std::vector<Token> distinct;  // the tokens of the text, each once
   std::vector<bool> has;        // for each id, whether it is in `distinct`
   Draw draw;
   std::vector<float> logits;  // (vocabulary), after penalties
+  index begin;                // where the context begins, in the text
 
-  Row(index number, const std::vector<Token>& prompt, index model_vocabulary)
-      : sample(number),
-        has(static_cast<std::size_t>(model_vocabulary)),
-        draw(model_vocabulary),
-        logits(static_cast<std::size_t>(model_vocabulary)) {
+  Row(index sample, const std::vector<Token>& prompt, const TransformerConfig& model)
+      : number(sample),
+        has(static_cast<std::size_t>(model.vocab_size)),
+        draw(model.vocab_size),
+        logits(static_cast<std::size_t>(model.vocab_size)),
+        begin(std::max<index>(static_cast<index>(prompt.size()) - model.block_size, 0)) {
     for (const Token token : prompt) {
       add(token);
     }
@@ -37,6 +40,7 @@ struct Row {
       distinct.push_back(token);
     }
   }
+  std::span<const Token> context() const { return std::span(text).subspan(static_cast<std::size_t>(begin)); }
 };
 
 /// The token that a row has drawn.
@@ -45,203 +49,225 @@ struct Drawn {
   double log_probability = 0;
 };
 
+/// Generates samples in the order of their numbers, up to kRows together. All rows have read their context but for its last token, which
+/// they read together; a row that is new, or whose context begins elsewhere than before, reads its context by itself and comes last.
 class Generator {
  public:
-  Generator(const Gpt& model, const Vocabulary& vocabulary, const std::vector<Token>& prompt, const SampleOptions& options,
+  Generator(const Gpt& model, const Vocabulary& vocabulary, std::span<const std::vector<Token>> prompts, const SampleOptions& options,
             const GenerationEvents& events)
       : model_(model),
         vocabulary_(vocabulary),
-        prompt_(prompt),
+        prompts_(prompts),
         options_(options),
         events_(events),
         block_(model.config().block_size),
         width_(model.config().vocab_size),
         drawing_{.temperature = options.temperature, .top_k = options.top_k, .top_p = options.top_p, .min_p = options.min_p},
-        prompt_cache_(model.cache(options.cached ? 1 : 0)),
-        cache_(model.cache(options.cached ? std::min(options.num_samples, kRows) : 0)),
-        logits_(static_cast<std::size_t>(kRows * width_)),
-        samples_(static_cast<std::size_t>(options.num_samples)) {}
+        samples_(prompts.size() * static_cast<std::size_t>(options.num_samples)),
+        held_(model.cache(options.cached ? 1 : 0)),
+        cache_(model.cache(options.cached ? std::min(total(), kRows) : 0)),
+        held_logits_(static_cast<std::size_t>(width_)),
+        logits_(static_cast<std::size_t>(kRows * width_)) {}
 
   std::vector<Sample> run() {
-    for (index first = 0; first < options_.num_samples; first += kRows) {
-      run_block(first, std::min(options_.num_samples, first + kRows));
+    while (options_.max_new_tokens == 0 && next_ < total()) {
+      end(next_++, Ending::length);
+    }
+    while ((count() > 0 || next_ < total()) && continue_rows() && begin_rows()) {
+      draw();
+    }
+    for (const Row& one : rows_) {
+      end(one.number, Ending::interrupted);
+    }
+    while (next_ < total()) {
+      end(next_++, Ending::interrupted);
     }
     return std::move(samples_);
   }
 
  private:
-  float* logits_of(index row) { return logits_.data() + row * width_; }
-  Sample& sample_of(const Row& row) { return samples_[static_cast<std::size_t>(row.sample)]; }
+  index total() const { return std::ssize(samples_); }
+  index count() const { return std::ssize(rows_); }
+  Row& row(index at) { return rows_[static_cast<std::size_t>(at)]; }
+  float* logits_of(index at) { return logits_.data() + at * width_; }
+  Sample& sample(index number) { return samples_[static_cast<std::size_t>(number)]; }
+  bool stops() const { return events_.stop && events_.stop(); }
 
-  void run_block(index first, index end) {
-    rows_.clear();
-    for (index sample = first; sample < end; ++sample) {
-      rows_.emplace_back(sample, prompt_, width_);
-    }
-    begin_ = std::max<index>(static_cast<index>(prompt_.size()) - block_, 0);
-    for (index i = 0; i < options_.max_new_tokens && !rows_.empty(); ++i) {
-      if (events_.stop && events_.stop()) {
-        for (const Row& row : rows_) {
-          sample_of(row).ending = Ending::interrupted;
-        }
-        break;
-      }
-      read(i);
-      draw(i);
-    }
-    for (const Row& row : rows_) {
-      report_ended(row);
-    }
-  }
-
-  void report_ended(const Row& row) {
+  void end(index number, Ending ending) {
+    sample(number).ending = ending;
     if (events_.ended) {
-      events_.ended(row.sample);
+      events_.ended(number, sample(number));
     }
   }
 
-  /// Computes logits_ (rows, V) for the next tokens.
-  void read(index i) {
-    const auto length = static_cast<index>(rows_.front().text.size());
-    const bool full = length - begin_ > block_;
-    if (full) {
-      begin_ += options_.slide == Slide::token ? 1 : std::max<index>(block_ / 4, 1);
-      if (events_.slide && !has_slid_) {
-        events_.slide();
-      }
-      has_slid_ = true;
+  /// Computes the logits for the next token of every row. False if it is stopped.
+  bool continue_rows() {
+    if (count() > 0 && stops()) {
+      return false;
     }
-    if (i == 0) {  // all rows hold the prompt
-      read_window(0);
-      for (index row = 1; row < count(); ++row) {
-        std::copy_n(logits_of(0), width_, logits_of(row));
-        keep_window(row);
+    std::vector<Row> apart;
+    for (index at = count() - 1; at >= 0; --at) {
+      if (slid(row(at)) || !options_.cached) {
+        apart.push_back(take_out(at));
       }
-    } else if (full || !options_.cached) {
-      for (index row = 0; row < count(); ++row) {
-        read_window(row);
-      }
-    } else {
+    }
+    if (count() > 0) {
       read_last();
     }
+    for (Row& one : apart) {
+      read_context(one);
+      held_prompt_ = kNone;
+      enter(std::move(one));
+    }
+    return true;
   }
 
-  index count() const { return static_cast<index>(rows_.size()); }
+  /// Fills free rows with the samples that come next, and their logits. False if it is stopped.
+  bool begin_rows() {
+    for (; count() < kRows && next_ < total(); ++next_) {
+      const index prompt = next_ / options_.num_samples;
+      Row next(next_, prompts_[static_cast<std::size_t>(prompt)], model_.config());
+      if (prompt != held_prompt_) {
+        if (stops()) {
+          return false;
+        }
+        read_context(next);
+        held_prompt_ = prompt;
+      }
+      enter(std::move(next));
+    }
+    return true;
+  }
+
+  /// Whether the context was full, and has dropped tokens.
+  bool slid(Row& full) {
+    if (std::ssize(full.context()) <= block_) {
+      return false;
+    }
+    full.begin += options_.slide == Slide::token ? 1 : std::max<index>(block_ / 4, 1);
+    if (events_.slide && !has_slid_) {
+      events_.slide();
+    }
+    has_slid_ = true;
+    return true;
+  }
 
   /// Reads the whole context of one row by itself, so that its logits do not depend on the other rows.
-  void read_window(index row) {
-    const std::vector<Token>& text = rows_[static_cast<std::size_t>(row)].text;
-    const std::span window = std::span(text).subspan(static_cast<std::size_t>(begin_));
-    const auto time = static_cast<index>(window.size());
+  void read_context(const Row& alone) {
+    const auto context = alone.context();
     Pass pass{.tape = tape_};
-    const Tensor tokens = tape_.input<Token>({1, time}, window);
-    prompt_cache_.clear();
-    const Tensor features = options_.cached ? model_.features(pass, tokens, prompt_cache_) : model_.features(pass, tokens);
-    take_logits(model_.logits(pass, slice(features, 1, time - 1, 1)), row);
-    keep_window(row);
+    const Tensor tokens = tape_.input<Token>({1, std::ssize(context)}, context);
+    held_.clear();
+    const Tensor features = options_.cached ? model_.features(pass, tokens, held_) : model_.features(pass, tokens);
+    take_logits(model_.logits(pass, slice(features, 1, std::ssize(context) - 1, 1)), held_logits_.data());
   }
 
-  void keep_window(index row) {
+  /// Puts a row whose context is the one that was read last behind the others.
+  void enter(Row entering) {
+    std::copy(held_logits_.begin(), held_logits_.end(), logits_of(count()));
     if (options_.cached) {
-      cache_.copy_sequence(row, prompt_cache_, 0);
+      cache_.copy_sequence(count(), held_, 0);
     }
+    rows_.push_back(std::move(entering));
+  }
+
+  /// Removes a row. The last one takes its place, but for its logits.
+  Row take_out(index at) {
+    const index last = count() - 1;
+    if (at < last) {
+      if (options_.cached) {
+        cache_.copy_sequence(at, cache_, last);
+      }
+      std::swap(row(at), rows_.back());
+    }
+    Row taken = std::move(rows_.back());
+    rows_.pop_back();
+    return taken;
   }
 
   /// Reads the last token of all rows together.
   void read_last() {
     last_.clear();
-    for (const Row& row : rows_) {
-      last_.push_back(row.text.back());
+    for (const Row& one : rows_) {
+      last_.push_back(one.text.back());
     }
     Pass pass{.tape = tape_};
-    take_logits(model_.logits(pass, model_.features(pass, tape_.input<Token>({count(), 1}, last_), cache_)), 0);
+    take_logits(model_.logits(pass, model_.features(pass, tape_.input<Token>({count(), 1}, last_), cache_)), logits_.data());
   }
 
-  void take_logits(Tensor logits, index row) {
-    std::copy_n(logits.data<float>(), logits.size(), logits_of(row));
-    require(std::none_of(logits_of(row), logits_of(row) + logits.size(), [](float x) { return std::isnan(x); }),
+  void take_logits(Tensor logits, float* to) {
+    std::copy_n(logits.data<float>(), logits.size(), to);
+    require(std::none_of(to, to + logits.size(), [](float x) { return std::isnan(x); }),
             "sample: the model's logits are NaN, expected finite weights: take an earlier checkpoint");
     tape_.reset();
   }
 
-  /// Draws a token for every row, and removes the rows that have ended.
-  void draw(index i) {
+  /// Draws a token for every row, and removes the rows that end.
+  void draw() {
     drawn_.resize(rows_.size());
-    parallel_for(count(), [&](index row) { draw_for(row, i); });
+    parallel_for(count(), [&](index at) { draw_for(at); });
     for (index at = count() - 1; at >= 0; --at) {
-      Row& row = rows_[static_cast<std::size_t>(at)];
-      if (!take(row, drawn_[static_cast<std::size_t>(at)])) {
-        report_ended(row);
-        remove(at);
+      if (const auto ending = take(row(at), drawn_[static_cast<std::size_t>(at)])) {
+        end(take_out(at).number, *ending);
       }
     }
   }
 
-  void draw_for(index at, index i) {
-    Row& row = rows_[static_cast<std::size_t>(at)];
-    const auto size = static_cast<std::size_t>(vocabulary_.size);
-    std::copy_n(logits_of(at), vocabulary_.size, row.logits.begin());
-    const std::span<float> logits = std::span(row.logits).first(size);
+  void draw_for(index at) {
+    Row& one = row(at);
+    std::copy_n(logits_of(at), vocabulary_.size, one.logits.begin());
+    const std::span<float> logits = std::span(one.logits).first(static_cast<std::size_t>(vocabulary_.size));
     if (options_.repetition_penalty != 1) {
-      penalize(logits, row.distinct, options_.repetition_penalty);
+      penalize(logits, one.distinct, options_.repetition_penalty);
     }
     for (const Token token : vocabulary_.suppressed) {
       logits[static_cast<std::size_t>(token)] = -std::numeric_limits<float>::infinity();
     }
-    const RandomStream stream(options_.seed, "sample", static_cast<std::uint64_t>(options_.first_sample + row.sample));
+    const index of_prompt = one.number % options_.num_samples;
+    const RandomStream stream(options_.seed, "sample", static_cast<std::uint64_t>(options_.first_sample + of_prompt));
     Drawn& drawn = drawn_[static_cast<std::size_t>(at)];
-    drawn.token = static_cast<Token>(row.draw(logits, drawing_, stream.uniform(i)));
+    drawn.token = static_cast<Token>(one.draw(logits, drawing_, stream.uniform(std::ssize(sample(one.number).tokens))));
     if (options_.log_probabilities) {
       drawn.log_probability = log_probability(std::span(logits_of(at), static_cast<std::size_t>(width_)), drawn.token);
     }
   }
 
-  /// Returns false if the sample has ended.
-  bool take(Row& row, const Drawn& drawn) {
-    Sample& sample = sample_of(row);
+  /// Adds a token to a row's sample, unless it is an end. Returns why the sample ends, if it does.
+  std::optional<Ending> take(Row& one, const Drawn& drawn) {
     if (std::find(vocabulary_.ends.begin(), vocabulary_.ends.end(), drawn.token) != vocabulary_.ends.end()) {
-      sample.ending = Ending::end_token;
-      return false;
+      return Ending::end_token;
     }
-    row.add(drawn.token);
-    sample.tokens.push_back(drawn.token);
+    one.add(drawn.token);
+    Sample& own = sample(one.number);
+    own.tokens.push_back(drawn.token);
     if (options_.log_probabilities) {
-      sample.log_probabilities.push_back(drawn.log_probability);
+      own.log_probabilities.push_back(drawn.log_probability);
     }
-    if (events_.token && !events_.token(row.sample, drawn.token)) {
-      sample.ending = Ending::stopped;
-      return false;
+    if (events_.token && !events_.token(one.number, drawn.token)) {
+      return Ending::stopped;
     }
-    return true;
+    return std::ssize(own.tokens) == options_.max_new_tokens ? std::optional(Ending::length) : std::nullopt;
   }
 
-  /// Removes a row. The last row takes its place.
-  void remove(index row) {
-    const index last = count() - 1;
-    if (row < last) {
-      if (options_.cached) {
-        cache_.copy_sequence(row, cache_, last);
-      }
-      std::swap(rows_[static_cast<std::size_t>(row)], rows_.back());
-    }
-    rows_.pop_back();
-  }
+  static constexpr index kNone = -1;
 
   const Gpt& model_;
   const Vocabulary& vocabulary_;
-  const std::vector<Token>& prompt_;
+  std::span<const std::vector<Token>> prompts_;
   const SampleOptions& options_;
   const GenerationEvents& events_;
   index block_, width_;  // V
   DrawOptions drawing_;
   Tape tape_{Recording::off};
-  KeyValueCache prompt_cache_, cache_;  // of one context; of all rows
-  std::vector<float> logits_;           // (kRows, V)
+  std::vector<Sample> samples_;
+  index next_ = 0;                  // the number of the sample that begins next
+  KeyValueCache held_, cache_;      // of the context that was read last; of all rows
+  std::vector<float> held_logits_;  // (V), of that context
+  std::vector<float> logits_;       // (kRows, V)
+  index held_prompt_ = kNone;       // the prompt that this context is, or kNone
   std::vector<Token> last_;
   std::vector<Row> rows_;
   std::vector<Drawn> drawn_;
-  std::vector<Sample> samples_;
-  index begin_ = 0;  // where the context begins, in every text
   bool has_slid_ = false;
 };
 
@@ -255,13 +281,15 @@ void check(const SampleOptions& options) {
                 options.repetition_penalty, ", expected more than 0 (1: none)");
 }
 
-std::vector<Sample> generate(const Gpt& model, const Vocabulary& vocabulary, const std::vector<Token>& prompt, const SampleOptions& options,
-                             const GenerationEvents& events) {
+std::vector<Sample> generate(const Gpt& model, const Vocabulary& vocabulary, std::span<const std::vector<Token>> prompts,
+                             const SampleOptions& options, const GenerationEvents& events) {
   check(options);
   const index width = model.config().vocab_size;
-  require_input(!prompt.empty(), "the prompt is empty, expected one token or more to continue");
-  for (const Token token : prompt) {
-    require(0 <= token && token < width, "sample: the prompt has token ", token, ", expected 0 to ", width - 1);
+  for (const std::vector<Token>& prompt : prompts) {
+    require_input(!prompt.empty(), "the prompt is empty, expected one token or more to continue");
+    for (const Token token : prompt) {
+      require(0 <= token && token < width, "sample: the prompt has token ", token, ", expected 0 to ", width - 1);
+    }
   }
   const auto usable = [&](Token token) { return 0 <= token && token < vocabulary.size; };
   require(0 < vocabulary.size && vocabulary.size <= width &&
@@ -269,7 +297,12 @@ std::vector<Sample> generate(const Gpt& model, const Vocabulary& vocabulary, con
               static_cast<index>(vocabulary.suppressed.size()) < vocabulary.size,
           "sample: a vocabulary of ", vocabulary.size, " with ", vocabulary.suppressed.size(),
           " that are never drawn, expected at most the model's ", width, " with at least one that can be drawn");
-  return Generator(model, vocabulary, prompt, options, events).run();
+  return Generator(model, vocabulary, prompts, options, events).run();
+}
+
+std::vector<Sample> generate(const Gpt& model, const Vocabulary& vocabulary, const std::vector<Token>& prompt, const SampleOptions& options,
+                             const GenerationEvents& events) {
+  return generate(model, vocabulary, std::span(&prompt, 1), options, events);
 }
 
 }  // namespace dikkat

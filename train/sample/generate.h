@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
+#include <span>
 #include <vector>
 
 #include "layers/models/gpt.h"
@@ -20,14 +20,14 @@ enum class Slide {
 
 struct SampleOptions {
   index max_new_tokens = 500;
-  index num_samples = 1;
+  index num_samples = 1;     // of each prompt
   double temperature = 0.8;  // this and the next three as in DrawOptions
   index top_k = 0;
   double top_p = 1;
   double min_p = 0;
   double repetition_penalty = 1;  // for tokens that occur in the prompt or the text so far, see penalize()
   std::uint64_t seed = 1337;
-  index first_sample = 0;  // the number of the first sample, which selects its random numbers
+  index first_sample = 0;  // the number of each prompt's first sample, which selects its random numbers
   Slide slide = Slide::quarter;
   bool log_probabilities = false;
   bool cached = true;  // false: without the key/value cache, which is slower and gives the same up to rounding
@@ -54,19 +54,22 @@ struct Sample {
   Ending ending = Ending::length;
 };
 
-/// Callbacks. All are called on the thread that generates.
+/// Callbacks. All are called on the thread that generates. Sample s of prompt p has the number p * num_samples + s.
 struct GenerationEvents {
-  std::function<bool()> stop{};  // called before each token; true: all samples end here
-  std::function<bool(index sample, Token token)>
-      token{};                                // called for each token of a sample (numbered from 0); false: the sample ends with it
-  std::function<void(index sample)> ended{};  // called once for each sample, after its last token
-  std::function<void()> slide{};              // called once, when the context first drops tokens
+  std::function<bool()> stop{};                              // called before each token and prompt; true: all samples end here
+  std::function<bool(index number, Token token)> token{};    // called for each token of a sample; false: the sample ends with it
+  std::function<void(index number, const Sample&)> ended{};  // called once for each sample, after its last token
+  std::function<void()> slide{};                             // called once, when a context first drops tokens
 };
 
-/// Continues a prompt of one token or more. The random number for token i of sample s depends on (seed, s, i) alone, and a sample does not
-/// depend on the samples that are generated with it. The model reads the last block_size tokens of the prompt once for all samples, then
-/// one token at a time for up to eight samples together, with a key/value cache.
+/// Continues prompts of one token or more: num_samples samples of the first prompt, then those of the next. The random number for token i
+/// of sample s of a prompt depends on (seed, s, i) alone, and a sample does not depend on what is generated with it. The model reads the
+/// last block_size tokens of a prompt once for all its samples, then one token at a time for up to eight samples together, of any prompts,
+/// with a key/value cache. When a sample ends, the next one begins.
 /// Throws InputError for an option out of range or a prompt without tokens, and Error if the model gives logits that are NaN.
+std::vector<Sample> generate(const Gpt& model, const Vocabulary& vocabulary, std::span<const std::vector<Token>> prompts,
+                             const SampleOptions& options, const GenerationEvents& events = {});
+/// The same for one prompt.
 std::vector<Sample> generate(const Gpt& model, const Vocabulary& vocabulary, const std::vector<Token>& prompt, const SampleOptions& options,
                              const GenerationEvents& events = {});
 

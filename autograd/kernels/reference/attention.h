@@ -80,7 +80,7 @@ void attention_forward(const AttentionForward<T>& p) {
     for (index h = 0; h < s.heads; ++h) {
       for (index i = 0; i < s.queries; ++i) {
         const index key_head = h / s.group();
-        const auto q = rotated(p.q, s, b, h, i, p.q_rotation);
+        const auto q = rotated(p.q, s, b, h, i, p.q_rotation + b * p.q_rotation_batch_stride);
         std::vector<T> scores(static_cast<std::size_t>(s.keys), -std::numeric_limits<T>::infinity());
         for (index j = 0; j < s.keys; ++j) {
           if (sees(s, b, i, j)) {

@@ -328,16 +328,18 @@ struct GradCase<Op::embedding> {
     }
     return all;
   }
-  static Sample sample(std::string name, index batch, index time, index vocabulary, index cols, index places, index first_position,
-                       double scale = 1) {
+  /// first: the position of each sequence's first token; empty: 0.
+  static Sample sample(std::string name, index batch, index time, index vocabulary, index cols, index places,
+                       const std::vector<std::int32_t>& first, double scale = 1) {
     const auto own = tokens(batch * time, vocabulary);
     Sample s{std::move(name), {operand({vocabulary, cols}, 1)}, {}, {}, {}};
     if (places > 0) {
       s.operands.push_back(operand({places, cols}, 2));
     }
     s.op = [=](Tape& tape, std::span<const Tensor> t) {
-      return embedding(ids(tape, {batch, time}, own), t[0],
-                       {.positions = t.size() > 1 ? t[1] : Tensor{}, .first_position = first_position, .scale = scale});
+      return embedding(
+          ids(tape, {batch, time}, own), t[0],
+          {.positions = t.size() > 1 ? t[1] : Tensor{}, .first = first.empty() ? Tensor{} : ids(tape, {batch}, first), .scale = scale});
     };
     s.definition = [=](Tape& tape, std::span<const Tensor> t) {
       const index rows = batch * time;
@@ -346,7 +348,8 @@ struct GradCase<Op::embedding> {
       for (index i = 0; i < rows; ++i) {
         token[static_cast<std::size_t>(i * vocabulary + own[static_cast<std::size_t>(i)])] = scale;
         if (places > 0) {
-          place[static_cast<std::size_t>(i * places + first_position + i % time)] = 1;
+          const index from = first.empty() ? 0 : first[static_cast<std::size_t>(i / time)];
+          place[static_cast<std::size_t>(i * places + from + i % time)] = 1;
         }
       }
       Tensor y = matmul(constant(tape, t[0].dtype(), {rows, vocabulary}, token), t[0]);
@@ -358,19 +361,20 @@ struct GradCase<Op::embedding> {
     return s;
   }
   static std::vector<Sample> samples() {
-    return {sample("tokens alone", 2, 3, 7, 5, 0, 0),
-            sample("with positions", 2, 3, 7, 5, 3, 0),
-            sample("from a later position", 2, 3, 7, 5, 6, 2),
-            sample("as many places as tokens", 3, 4, 6, 3, 6, 1),
-            sample("scaled tokens alone", 2, 3, 7, 5, 0, 0, -2.5),
-            sample("scaled, with positions", 2, 3, 7, 5, 6, 2, std::sqrt(5.0))};
+    return {sample("tokens alone", 2, 3, 7, 5, 0, {}),
+            sample("with positions", 2, 3, 7, 5, 3, {}),
+            sample("from a later position", 2, 3, 7, 5, 6, {2, 2}),
+            sample("each from another position", 4, 3, 7, 5, 6, {3, 0, 1, 3}),
+            sample("as many places as tokens", 3, 4, 6, 3, 6, {1, 1, 1}),
+            sample("scaled tokens alone", 2, 3, 7, 5, 0, {}, -2.5),
+            sample("scaled, with positions", 2, 3, 7, 5, 6, {2, 0}, std::sqrt(5.0))};
   }
   static std::vector<Sample> ragged() {
     std::vector<Sample> samples;
     for (std::size_t i = 0; i < std::size(kRaggedSizes); ++i) {
       const index cols = kRaggedSizes[i];
       const index time = kRaggedSizes[(3 * i + 2) % std::size(kRaggedSizes)];
-      samples.push_back(sample(concat(time, " by ", cols), 3, time, 129, cols, time + 2, 1, i % 2 == 0 ? 1 : 11.3));
+      samples.push_back(sample(concat(time, " by ", cols), 3, time, 129, cols, time + 2, {1, 0, 2}, i % 2 == 0 ? 1 : 11.3));
     }
     return samples;
   }
@@ -401,14 +405,22 @@ struct GradCase<Op::embedding> {
              }},
             {"past the last position",
              [](Tape& t) {
-               embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), {.positions = some(t, {4, 3}), .first_position = 3});
+               embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), {.positions = some(t, {4, 3}), .first = ids(t, {1}, {3})});
              }},
             {"a position that overflows",
              [](Tape& t) {
-               embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), {.positions = some(t, {4, 3}), .first_position = INT64_MAX});
+               embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), {.positions = some(t, {4, 3}), .first = ids(t, {1}, {INT32_MAX})});
              }},
-            {"a negative position", [](Tape& t) {
-               embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), {.positions = some(t, {4, 3}), .first_position = -1});
+            {"a negative position of the second sequence",
+             [](Tape& t) {
+               embedding(ids(t, {2, 1}, {0, 1}), some(t, {7, 3}), {.positions = some(t, {4, 3}), .first = ids(t, {2}, {0, -1})});
+             }},
+            {"fewer first positions than sequences",
+             [](Tape& t) {
+               embedding(ids(t, {2, 1}, {0, 1}), some(t, {7, 3}), {.positions = some(t, {4, 3}), .first = ids(t, {1}, {0})});
+             }},
+            {"first positions of f32", [](Tape& t) {
+               embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), {.positions = some(t, {4, 3}), .first = some(t, {1})});
              }}};
   }
 };

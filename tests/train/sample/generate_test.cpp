@@ -183,6 +183,85 @@ TEST_F(Generate, ASampleIsTheSameOnAnyThreadsAndBesideAnyOthers) {
   EXPECT_NE(texts(other), all);
 }
 
+/// Of different lengths, one beyond the context, one twice.
+const std::vector<std::vector<Token>> kPrompts = {{1, 5, 2}, {7}, {3, 8, 1, 5, 2, 4, 7, 0}, {1, 5, 2}, {6, 6, 6, 6, 6}, {2, 3}};
+
+TEST_F(Generate, ContinuesManyPromptsAsEachAlone) {
+  const Vocabulary ends{.size = 9, .ends = {3}};  // so that samples end at different times
+  for (const bool cached : {true, false}) {
+    for (const Slide slide : {Slide::quarter, Slide::token}) {
+      for (const double temperature : {0.0, 3.0}) {
+        const SampleOptions options{.max_new_tokens = 30,
+                                    .num_samples = 3,
+                                    .temperature = temperature,
+                                    .repetition_penalty = 1.2,
+                                    .seed = 5,
+                                    .slide = slide,
+                                    .log_probabilities = true,
+                                    .cached = cached};
+        std::vector<Sample> alone;
+        for (const std::vector<Token>& one : kPrompts) {
+          const auto own = generate(model.gpt, ends, one, options);
+          alone.insert(alone.end(), own.begin(), own.end());
+        }
+        for (const int threads : {1, 2, 3}) {
+          const WithThreads with(threads, Work{0});
+          const auto together = generate(model.gpt, ends, kPrompts, options);
+          EXPECT_EQ(tokens_of(together), tokens_of(alone));
+          for (std::size_t i = 0; i < alone.size(); ++i) {
+            EXPECT_EQ(together[i].log_probabilities, alone[i].log_probabilities) << i;
+            EXPECT_EQ(together[i].ending, alone[i].ending) << i;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Generate, TellsOfEachSampleOfEachPrompt) {
+  std::vector<std::vector<Token>> told(12);
+  std::vector<Sample> ended(12);
+  const GenerationEvents events{.token =
+                                    [&](index number, Token token) {
+                                      told.at(static_cast<std::size_t>(number)).push_back(token);
+                                      return number != 4;
+                                    },
+                                .ended =
+                                    [&](index number, const Sample& sample) {
+                                      EXPECT_TRUE(ended.at(static_cast<std::size_t>(number)).tokens.empty()) << "once";
+                                      ended.at(static_cast<std::size_t>(number)) = sample;
+                                    }};
+  const auto samples = generate(model.gpt, kVocabulary, kPrompts, {.max_new_tokens = 9, .num_samples = 2, .temperature = 1}, events);
+  EXPECT_EQ(tokens_of(samples), told);
+  EXPECT_EQ(tokens_of(samples), tokens_of(ended));
+  EXPECT_EQ(samples[4].ending, Ending::stopped);
+  EXPECT_EQ(ended[4].ending, Ending::stopped);
+  EXPECT_EQ(samples[5].tokens.size(), 9U);
+}
+
+/// How often the model reads a prompt, or tokens that follow: it asks before whether to stop.
+index readings(const Gpt& gpt, const std::vector<std::vector<Token>>& prompts, const SampleOptions& options,
+               const std::function<bool(index, Token)>& token = {}) {
+  index count = 0;
+  generate(gpt, kVocabulary, prompts, options, {.stop = [&] { return ++count < 0; }, .token = token});
+  return count;
+}
+
+TEST(GenerateMany, ReadsWeightsOnceForAToken) {
+  TransformerConfig config = kConfig;
+  config.block_size = 64;
+  const Model model(config);
+  const auto first_ends_early = [](index number, Token) { return number > 0; };
+  const std::vector<std::vector<Token>> one = {{1, 5, 2}};
+  EXPECT_EQ(readings(model.gpt, one, {.max_new_tokens = 10}), 10) << "a prompt, then nine tokens";
+  EXPECT_EQ(readings(model.gpt, one, {.max_new_tokens = 10, .num_samples = 8}), 10) << "eight together";
+  EXPECT_EQ(readings(model.gpt, one, {.max_new_tokens = 10, .num_samples = 16}), 10 + 9) << "the prompt is read once";
+  EXPECT_EQ(readings(model.gpt, one, {.max_new_tokens = 10, .num_samples = 9}, first_ends_early), 10 + 1) << "the ninth takes its place";
+  EXPECT_EQ(readings(model.gpt, kPrompts, {.max_new_tokens = 10}), 6 + 9) << "different prompts together";
+  EXPECT_EQ(readings(model.gpt, kPrompts, {.max_new_tokens = 10, .num_samples = 2}), 6 + 2 * 9);
+  EXPECT_EQ(readings(model.gpt, kPrompts, {.max_new_tokens = 0}), 0);
+}
+
 TEST_F(Generate, NeverDrawsPaddingOrWhatNoTextHas) {
   const Vocabulary some{.size = 9, .suppressed = {0, 4}};
   for (const double temperature : {0.0, 5.0}) {
@@ -266,7 +345,7 @@ TEST_F(Generate, GivesLogProbabilitiesOfThePlainSoftmax) {
 }
 
 TEST_F(Generate, RefusesOptionsOutOfRange) {
-  EXPECT_THROW(generate(model.gpt, kVocabulary, {}, {}), InputError);
+  EXPECT_THROW(generate(model.gpt, kVocabulary, std::vector<Token>{}, {}), InputError);
   EXPECT_THROW(generate(model.gpt, kVocabulary, {99}, {}), Error);
   EXPECT_THROW(generate(model.gpt, {.size = 21}, prompt, {}), Error);
   EXPECT_THROW(generate(model.gpt, {.size = 1, .suppressed = {0}}, prompt, {}), Error);
@@ -279,6 +358,8 @@ TEST_F(Generate, RefusesOptionsOutOfRange) {
     EXPECT_NE(error_of([&] { texts({.repetition_penalty = penalty}); }).find("expected more than 0 (1: none)"), std::string::npos);
   }
   EXPECT_TRUE(texts({.max_new_tokens = 0})[0].empty());
+  EXPECT_TRUE(generate(model.gpt, kVocabulary, std::vector<std::vector<Token>>{}, {}).empty());
+  EXPECT_THROW(generate(model.gpt, kVocabulary, std::vector<std::vector<Token>>{{1}, {}}, {}), InputError);
 }
 
 TEST_F(Generate, RefusesLogitsThatAreNoNumbers) {
@@ -291,6 +372,18 @@ TEST_F(Generate, StopsWhenAsked) {
   const auto samples = generate(model.gpt, kVocabulary, prompt, {.max_new_tokens = 50}, {.stop = [&] { return ++asked > 10; }});
   EXPECT_EQ(samples[0].tokens.size(), 10U);
   EXPECT_EQ(samples[0].ending, Ending::interrupted);
+}
+
+TEST_F(Generate, StoppedIsEverySampleAlsoThoseThatHaveNotBegun) {
+  for (const int after : {0, 3, 12}) {
+    int asked = 0, ended = 0;
+    const auto samples = generate(
+        model.gpt, kVocabulary, kPrompts, {.max_new_tokens = 50, .num_samples = 4},
+        {.stop = [&] { return ++asked > after; }, .ended = [&](index, const Sample& s) { ended += s.ending == Ending::interrupted; }});
+    EXPECT_EQ(ended, 24);
+    EXPECT_EQ(std::count_if(samples.begin(), samples.end(), [](const Sample& s) { return s.ending == Ending::interrupted; }), 24);
+    EXPECT_EQ(samples[0].tokens.empty(), after < 3) << after;
+  }
 }
 
 }  // namespace
