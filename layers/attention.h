@@ -47,6 +47,7 @@ struct MultiHead {
   /// What one sequence's attention may see besides its operands.
   struct Context {
     Tensor key_end{};                       // i32 (B, queries), query i sees keys below key_end[b, i]; absent: all
+    Tensor key_batch{};                     // i32 (B), the row of keys and values that row b sees; absent: row b
     Tensor rotation{};                      // rotary positions of queries and keys, or absent
     const AttentionCache* cache = nullptr;  // earlier keys and values, or null
   };
@@ -59,6 +60,7 @@ struct MultiHead {
                                    .rotation = context.rotation,
                                    .causal = causal,
                                    .key_end = context.key_end,
+                                   .key_batch = context.key_batch,
                                    .dropout = pass.training ? dropout : 0,
                                    .stream = pass.stream(site),
                                    .first_batch = pass.first_sequence,
@@ -96,7 +98,15 @@ struct SelfAttention {
   }
 };
 
-/// Multi-head attention of x (B, T, C) to another sequence, memory (B, S, C): (B, T, C), which is kept until it is read.
+/// What cross-attention sees of another sequence.
+struct CrossInputs {
+  Tensor memory{};           // (B, S, C)
+  Tensor keys_and_values{};  // the memory's, computed before; absent: they are computed
+  Tensor key_end{};          // as in MultiHead::Context
+  Tensor key_batch{};
+};
+
+/// Multi-head attention of x (B, T, C) to another sequence: (B, T, C), which is kept until it is read.
 struct CrossAttention {
   MultiHead heads;
   Linear q_attn, c_attn, c_proj;  // rows of c_attn: k | v
@@ -113,12 +123,18 @@ struct CrossAttention {
     }
   }
 
-  Tensor operator()(Pass& pass, Tensor x, Tensor memory, Tensor key_end = {}) const {
-    const Tensor q_product = q_attn(pass, x);
-    const Tensor kv_product = c_attn(pass, memory);
-    const Tensor q = norm ? norm->of_queries(q_product) : q_product;
-    const Tensor kv = norm ? norm->of_keys(kv_product) : kv_product;
-    return c_proj(pass, heads(pass, {q, 0}, {kv, 0}, {kv, heads.key_width()}, false, {.key_end = key_end}), Keep::until_read);
+  /// Of a memory (B, S, C): k | v, (B, S, 2 key_width()).
+  Tensor keys_and_values(Pass& pass, Tensor memory) const {
+    const Tensor product = c_attn(pass, memory);
+    return norm ? norm->of_keys(product) : product;
+  }
+
+  Tensor operator()(Pass& pass, Tensor x, const CrossInputs& inputs) const {
+    const Tensor product = q_attn(pass, x);
+    const Tensor q = norm ? norm->of_queries(product) : product;
+    const Tensor kv = inputs.keys_and_values ? inputs.keys_and_values : keys_and_values(pass, inputs.memory);
+    const MultiHead::Context context{.key_end = inputs.key_end, .key_batch = inputs.key_batch};
+    return c_proj(pass, heads(pass, {q, 0}, {kv, 0}, {kv, heads.key_width()}, false, context), Keep::until_read);
   }
 };
 

@@ -63,4 +63,16 @@ void KeyValueCache::copy_sequence(index to, const KeyValueCache& from, index of)
   }
 }
 
+void KeyValueCache::set_rows(index i, index sequence, Tensor keys_and_values) {
+  const Shape& shape = keys_and_values.shape();
+  require(0 <= i && i < layers_ && 0 <= sequence && sequence < sequences(), "cache: layer ", i, " of sequence ", sequence,
+          ", expected one of ", layers_, " layers and of ", sequences(), " sequences");
+  require(shape == Shape{1, std::min(shape[1], max_positions_), width()} && keys_and_values.dtype() == dtype_,
+          "cache: keys and values are ", keys_and_values.dtype(), " ", shape, ", expected ", dtype_, " (1, up to ", max_positions_, ", ",
+          width(), ")");
+  std::memcpy(row(i, sequence), keys_and_values.record()->data, static_cast<std::size_t>(shape[1]) * row_bytes_);
+}
+
+Tensor KeyValueCache::rows(Tape& tape, index i) const { return tape.borrow({sequences(), max_positions_, width()}, dtype_, layer(i).data); }
+
 }  // namespace dikkat

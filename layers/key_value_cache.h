@@ -40,9 +40,17 @@ class KeyValueCache {
   /// size. Throws Error for a sequence number out of range and for a cache of another size.
   void copy_sequence(index to, const KeyValueCache& from, index of);
 
+  // For keys and values that are computed at once, as those of a memory. The caller knows how many a sequence has.
+
+  /// Takes over the first positions of a sequence in layer i: k | v, (1, positions, 2 width). Throws Error where they do not fit.
+  void set_rows(index i, index sequence, Tensor keys_and_values);
+  /// Layer i on this tape, without a copy: (sequences, max_positions, 2 width).
+  Tensor rows(Tape& tape, index i) const;
+
  private:
   std::byte* row(index layer, index sequence) const;
   std::span<const std::int32_t> first(index sequences) const;
+  index width() const { return static_cast<index>(row_bytes_ / size_of(dtype_)); }  // of k | v
 
   index layers_, max_positions_;
   std::size_t row_bytes_;  // k | v of one position

@@ -26,6 +26,8 @@ struct StackInputs {
   Tensor key_end{};                      // i32 (B, T): position t sees positions below key_end[b, t]; absent: all
   Tensor memory{};                       // (B, S, C), for a stack with cross-attention
   Tensor memory_key_end{};               // i32 (B, T): position t sees the memory's positions below memory_key_end[b, t]; absent: all
+  Tensor memory_row{};                   // i32 (B): the sequence of memory_cache that row b of x attends to
+  const KeyValueCache* memory_cache{};   // keys and values of memories, in place of `memory`
   const KeyValueCache* cache = nullptr;  // keys and values of the positions before x; those of x are appended
 };
 
@@ -105,12 +107,12 @@ struct Stack {
       }
     }
 
-    /// rotation: of the positions of x, or absent. cache: the cache of this block, or null.
+    /// rotation: of the positions of x, or absent. cache, and keys and values of memories: those of this block, or null and absent.
     void operator()(NormPosition where, Pass& pass, ResidualStream& x, const StackInputs& inputs, Tensor rotation,
-                    const AttentionCache* cache = nullptr) const {
+                    const AttentionCache* cache = nullptr, Tensor memory_keys = {}) const {
       attn(where, pass, x, MultiHead::Context{.key_end = inputs.key_end, .rotation = rotation, .cache = cache});
       if (crossattention) {
-        (*crossattention)(where, pass, x, inputs.memory, inputs.memory_key_end);
+        (*crossattention)(where, pass, x, CrossInputs{inputs.memory, memory_keys, inputs.memory_key_end, inputs.memory_row});
       }
       mlp(where, pass, x);
     }
@@ -149,20 +151,22 @@ struct Stack {
     pass.tape.enter(Region::blocks);
     const auto layers = static_cast<index>(blocks.size());
     const KeyValueCache* cache = inputs.cache;
-    require(cache == nullptr || (cache->layers() == layers && pass.recompute == Recompute::none), "stack: the cache has ",
-            cache != nullptr ? cache->layers() : 0, " layers, expected ", layers, ", and no recomputation");
+    for (const KeyValueCache* one : {cache, inputs.memory_cache}) {
+      require(one == nullptr || (one->layers() == layers && pass.recompute == Recompute::none), "stack: the cache has ",
+              one != nullptr ? one->layers() : 0, " layers, expected ", layers, ", and no recomputation");
+    }
     ResidualStream stream(pass, {x});
     const Tensor rotation = rotary ? angles(pass, x, cache) : Tensor{};
     for (index i = 0; i < layers; ++i) {
       const Block& block = blocks[static_cast<std::size_t>(i)];
-      require(!block.crossattention || inputs.memory, "stack: cross-attention has no memory, expected (B, S, C)");
+      require(!block.crossattention || inputs.memory || inputs.memory_cache != nullptr,
+              "stack: cross-attention has no memory, expected (B, S, C)");
       if (pass.recompute == Recompute::block) {
         block.recomputed(norm, pass, stream, inputs, rotation);
-      } else if (cache != nullptr) {
-        const AttentionCache own = cache->layer(i);
-        block(norm, pass, stream, inputs, rotation, &own);
       } else {
-        block(norm, pass, stream, inputs, rotation);
+        const auto own = cache != nullptr ? std::optional(cache->layer(i)) : std::nullopt;
+        const Tensor memory_keys = inputs.memory_cache != nullptr ? inputs.memory_cache->rows(pass.tape, i) : Tensor{};
+        block(norm, pass, stream, inputs, rotation, own ? &*own : nullptr, memory_keys);
       }
     }
     return stream.sum();

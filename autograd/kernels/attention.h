@@ -37,6 +37,7 @@ struct AttentionShape {
   index query_offset = 0;                   // the key at the same position as query 0
   const std::int32_t* key_begin = nullptr;  // (batch, queries), or null: 0
   const std::int32_t* key_end = nullptr;    // (batch, queries), or null: keys
+  const std::int32_t* key_batch = nullptr;  // (batch), or null: forward reads keys and values of batch key_batch[b], not b
   double dropout = 0;                       // probability that a weight becomes 0
   RandomStream stream{};
   index first_batch = 0;  // number of batch 0 in the step's whole batch
@@ -44,6 +45,8 @@ struct AttentionShape {
   constexpr index heads_of_keys() const { return key_heads == 0 ? heads : key_heads; }
   /// Heads of queries for each head of keys.
   constexpr index group() const { return heads / heads_of_keys(); }
+  /// The batch whose keys and values the queries of batch b see.
+  constexpr index keys_of(index b) const { return key_batch == nullptr ? b : key_batch[b]; }
 };
 
 /// y = softmax(scale q k^T) v for each head, in tiles with an online softmax, without a (queries, keys) matrix (Milakov and Gimelshein,

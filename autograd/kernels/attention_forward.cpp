@@ -28,7 +28,7 @@ struct GatheredHeads {
     if (data != nullptr) {
       return data + ((b * s.heads_of_keys() + h) * rows + first) * width;
     }
-    gather(heads, s, rotation, b, h, first, count, count, own);
+    gather(heads, s, rotation, s.keys_of(b), h, first, count, count, own);
     return own;
   }
 };
@@ -43,7 +43,8 @@ GatheredHeads<T> gather_heads(const Heads<const Operand>& heads, const Attention
     const index head = task / blocks;
     const index first = task % blocks * kBlock;
     const index count = std::min(kBlock, rows - first);
-    gather(heads, s, rotation, head / s.heads_of_keys(), head % s.heads_of_keys(), first, count, count, to + (head * rows + first) * width);
+    gather(heads, s, rotation, s.keys_of(head / s.heads_of_keys()), head % s.heads_of_keys(), first, count, count,
+           to + (head * rows + first) * width);
   });
   return {rotation, to, rows, width};
 }

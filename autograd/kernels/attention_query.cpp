@@ -108,8 +108,8 @@ void one_group(const AttentionForward<T>& p, const T* q, index b, index begin, i
   std::fill_n(total, parts.padded, T(0));
   for (index key = begin; key < end; key += kLanes<T>) {
     const index count = std::min(kLanes<T>, end - key);
-    const T* k = p.k.data + b * p.k.batch_stride + key * p.k.row_stride;
-    const T* v = p.v.data + b * p.v.batch_stride + key * p.v.row_stride;
+    const T* k = p.k.data + s.keys_of(b) * p.k.batch_stride + key * p.k.row_stride;
+    const T* v = p.v.data + s.keys_of(b) * p.v.batch_stride + key * p.v.row_stride;
     for (index h = 0; h < s.heads; ++h) {
       const index of_keys = h / s.group() * size;
       const Vec<T> scores = scores_of(s, q + h * size, k + of_keys, v + of_keys, p.k.row_stride, count);

@@ -108,8 +108,17 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
   const index batch = q.x.shape()[0];
   const index queries = q.x.shape()[1];
   const index keys = k.x.shape()[1];
-  require(k.x.shape()[0] == batch && v.x.shape()[0] == batch && v.x.shape()[1] == keys, "attention: q is ", q.x.shape(), ", k ",
+  const index key_batches = options.key_batch ? k.x.shape()[0] : batch;
+  require(k.x.shape()[0] == key_batches && v.x.shape()[0] == key_batches && v.x.shape()[1] == keys, "attention: q is ", q.x.shape(), ", k ",
           k.x.shape(), " and v ", v.x.shape(), ", expected one batch size, and as many values as keys");
+  if (const Tensor of = options.key_batch) {
+    require(of.dtype() == DType::i32 && of.shape() == Shape{batch} && options.cache == nullptr, "attention: batches of keys are ",
+            of.dtype(), " ", of.shape(), ", expected i32 [", batch, "], and no cache");
+    for (index b = 0; b < batch; ++b) {
+      const auto at = of.data<std::int32_t>()[b];
+      require(0 <= at && at < key_batches, "attention: batch ", at, " of keys, expected 0 to ", key_batches - 1);
+    }
+  }
   for (const Tensor bound : {options.key_begin, options.key_end}) {
     require(!bound || (bound.dtype() == DType::i32 && bound.shape() == Shape{batch, queries}), "attention: key bounds are ",
             bound ? bound.dtype() : DType::i32, " ", bound ? bound.shape() : Shape{}, ", expected i32 [", batch, ", ", queries, "]");
@@ -139,6 +148,7 @@ kernels::AttentionShape shape_of(const Operands& operands, const AttentionOption
           .query_offset = std::clamp(options.query_offset, -queries, keys),  // beyond these bounds it makes no difference
           .key_begin = options.key_begin ? options.key_begin.data<std::int32_t>() : nullptr,
           .key_end = options.key_end ? options.key_end.data<std::int32_t>() : nullptr,
+          .key_batch = options.key_batch ? options.key_batch.data<std::int32_t>() : nullptr,
           .dropout = options.dropout,
           .stream = options.stream,
           .first_batch = options.first_batch};
@@ -225,7 +235,8 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
   return for_stored(q.x.dtype(), "attention", [&](auto zero) {
     using T = decltype(zero);
     using Sum = Computed<T>;
-    Tape& tape = begin_op(Op::attention, {q.x, k.x, v.x}, {options.key_begin, options.key_end, options.rotation});
+    Tape& tape = begin_op(Op::attention, {q.x, k.x, v.x}, {options.key_begin, options.key_end, options.key_batch, options.rotation});
+    require(!options.key_batch || !tape.recording(), "attention: batches of keys have no gradients, expected a tape that does not record");
     const Operands operands(q, k, v, options);
     kernels::AttentionShape shape = shape_of(operands, options);
     const index width = shape.heads * shape.head_size;
@@ -279,7 +290,7 @@ Tensor attention(HeadColumns q, HeadColumns k, HeadColumns v, const AttentionOpt
 Tensor attention_weights(HeadColumns q, HeadColumns k, const AttentionOptions& options) {
   return for_float(q.x.dtype(), "attention", [&](auto zero) {
     using T = decltype(zero);
-    Tape& tape = begin_op(Op::attention, {q.x, k.x}, {options.key_begin, options.key_end, options.rotation});
+    Tape& tape = begin_op(Op::attention, {q.x, k.x}, {options.key_begin, options.key_end, options.key_batch, options.rotation});
     require(options.cache == nullptr, "attention: weights of cached keys are not computed, expected no cache");
     const kernels::AttentionShape shape = shape_of(Operands(q, k, k, options), options);
     const index heads = shape.heads;

@@ -37,6 +37,7 @@ struct AttentionOptions {
   bool causal = false;            // query i sees keys up to query_offset + i
   index query_offset = 0;
   Tensor key_begin{}, key_end{};          // i32 (B, queries), or absent: query i of batch b sees keys key_begin[b, i] to key_end[b, i] - 1
+  Tensor key_batch{};                     // for inference only: i32 (B), batch b sees keys and values of batch key_batch[b]; absent: b
   double dropout = 0;                     // probability that a weight becomes 0
   RandomStream stream{};                  // the random numbers of dropout
   index first_batch = 0;                  // number of the first sequence in the step's batch, where this is a part of it

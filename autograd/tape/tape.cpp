@@ -43,6 +43,13 @@ Tensor Tape::view(Tensor x, Shape shape) {
   return Tensor(record);
 }
 
+Tensor Tape::borrow(Shape shape, DType dtype, const void* data) {
+  op_ = "borrow";
+  TensorRecord* record = new_record(shape, dtype);
+  record->data = const_cast<void*>(data);  // a tensor is written only by the op that makes it
+  return Tensor(record);
+}
+
 Tensor Tape::use(Tensor parameter) {
   op_ = "use";
   TensorRecord* record = new_record(parameter.shape(), parameter.dtype());

@@ -71,6 +71,9 @@ class Tape {
     return copy_in(shape, kDType<T>, values.data(), static_cast<index>(values.size()), needs_gradient);
   }
 
+  /// A tensor without gradient that shows memory of the caller, which must not change until reset(). Nothing is copied.
+  Tensor borrow(Shape shape, DType dtype, const void* data);
+
   /// The parameter as a tensor of this tape. Needed when no other operand of an op is on a tape.
   Tensor use(Tensor parameter);
 

@@ -7,9 +7,12 @@ namespace {
 
 Embedding token_table(const Scope& s, const TransformerConfig& c) { return {s / "wte", c.vocab_size, c.n_embd, embedding_std(c)}; }
 
-void require_tokens(const char* what, Tensor tokens, Tensor lengths, index block_size) {
-  require(tokens.shape().rank() == 2 && tokens.size() > 0 && tokens.shape()[1] <= block_size, "encoder-decoder: ", what, " tokens are ",
-          tokens.shape(), ", expected (B, T) with T from 1 to the block size ", block_size);
+/// before: tokens that a cache has.
+void require_tokens(const char* what, Tensor tokens, Tensor lengths, index block_size, index before = 0) {
+  if (tokens.shape().rank() != 2 || tokens.size() == 0 || tokens.shape()[1] > block_size - before) {
+    fail("encoder-decoder: ", what, " tokens are ", tokens.shape(), ", expected (B, T) with T from 1 to ",
+         before > 0 ? concat(block_size - before, ", what is left of ") : "", "the block size ", block_size);
+  }
   require(!lengths || (lengths.dtype() == DType::i32 && lengths.shape() == Shape{tokens.shape()[0]}), "encoder-decoder: ", what,
           " lengths are ", lengths ? lengths.shape() : Shape{}, ", expected i32 [", tokens.shape()[0], "]");
 }
@@ -57,10 +60,51 @@ Tensor EncoderDecoder::features(Pass& pass, Tensor targets, const Memory& memory
   require(memory.x.shape()[0] == targets.shape()[0], "encoder-decoder: ", targets.shape()[0], " targets for a memory of ",
           memory.x.shape()[0], " sources, expected one source for each target");
   const index time = targets.shape()[1];
-  const Tensor x = decoder_(
-      pass, decoder_embed_(pass, targets),
+  return decode(
+      pass, targets,
       {.key_end = key_ends(pass, target_lengths, time), .memory = memory.x, .memory_key_end = key_ends(pass, memory.lengths, time)});
+}
+
+Tensor EncoderDecoder::decode(Pass& pass, Tensor targets, const StackInputs& inputs) const {
+  const Tensor first = inputs.cache != nullptr ? inputs.cache->lengths(pass.tape, targets.shape()[0]) : Tensor{};
+  const Tensor x = decoder_(pass, decoder_embed_(pass, targets, first), inputs);
   return decoder_ln_f_ ? (*decoder_ln_f_)(pass, x, pass.operand_type(x)) : cast(x, pass.operand_type(x));
+}
+
+EncoderDecoder::Cache EncoderDecoder::cache(index targets, index positions, index sources, index source_positions) const {
+  const index width = config_.n_kv_head * config_.head_size;
+  const DType dtype = Tensor(head_).dtype();
+  return {{config_.n_layer, targets, positions, width, dtype}, {config_.n_layer, sources, source_positions, width, dtype}};
+}
+
+void EncoderDecoder::add_source(Pass& pass, const Memory& memory, Cache& cache) const {
+  require(!memory.lengths, "encoder-decoder: a source with padding for the cache, expected one without");
+  pass.tape.enter(Region::blocks);
+  for (index i = 0; i < config_.n_layer; ++i) {
+    const CrossAttention& cross = decoder_.blocks[static_cast<std::size_t>(i)].crossattention->layer;
+    cache.memory.set_rows(i, std::ssize(cache.lengths), cross.keys_and_values(pass, memory.x));
+  }
+  cache.lengths.push_back(static_cast<std::int32_t>(memory.x.shape()[1]));
+}
+
+Tensor EncoderDecoder::features(Pass& pass, Tensor targets, std::span<const std::int32_t> sources, Cache& cache) const {
+  require_tokens("target", targets, {}, config_.block_size, cache.targets.longest(targets.shape()[0]));
+  const index batch = targets.shape()[0];
+  require(std::ssize(sources) == batch, "encoder-decoder: ", batch, " targets of ", sources.size(),
+          " sources, expected one for each target");
+  std::vector<std::int32_t> lengths;
+  for (const std::int32_t source : sources) {
+    require(0 <= source && source < std::ssize(cache.lengths), "encoder-decoder: source ", source, " of a cache of ", cache.lengths.size(),
+            ", expected a number from 0");
+    lengths.push_back(cache.lengths[static_cast<std::size_t>(source)]);
+  }
+  const Tensor y = decode(pass, targets,
+                          {.memory_key_end = key_ends(pass, pass.tape.input<std::int32_t>({batch}, lengths), targets.shape()[1]),
+                           .memory_row = pass.tape.input<std::int32_t>({batch}, sources),
+                           .memory_cache = &cache.memory,
+                           .cache = &cache.targets});
+  cache.targets.advance(batch, targets.shape()[1]);
+  return y;
 }
 
 Tensor EncoderDecoder::logits(Pass& pass, Tensor features) const {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "layers/embedding.h"
 #include "layers/stack.h"
@@ -28,6 +30,20 @@ class EncoderDecoder {
   /// Target tokens (B, T), which begin with the start token, to the features that the output head reads, (B, T, C). Row b of the targets
   /// attends to row b of the memory. Throws Error as encode() does.
   Tensor features(Pass& pass, Tensor targets, const Memory& memory, Tensor target_lengths = {}) const;
+  /// What the decoder keeps of targets that are generated token by token, and of their sources.
+  struct Cache {
+    KeyValueCache targets;                // of the tokens so far
+    KeyValueCache memory;                 // of each source, for cross-attention
+    std::vector<std::int32_t> lengths{};  // of each source in `memory`
+  };
+  /// An empty cache for so many targets of up to `positions` tokens, and sources of up to `source_positions`. Throws Error if there is not
+  /// enough memory.
+  Cache cache(index targets, index positions, index sources, index source_positions) const;
+  /// Computes the keys and values of a memory of one source without padding, and adds it to the cache. The tape must not record.
+  void add_source(Pass& pass, const Memory& memory, Cache& cache) const;
+  /// features() of tokens that follow those in the cache; they are added to it. Row b attends to source number sources[b] of the cache, so
+  /// targets may share a source. B is at most the number of its targets. The tape must not record.
+  Tensor features(Pass& pass, Tensor targets, std::span<const std::int32_t> sources, Cache& cache) const;
   /// (..., C) to logits (..., V).
   Tensor logits(Pass& pass, Tensor features) const;
   /// The output head's weight, (V, C).
@@ -37,6 +53,8 @@ class EncoderDecoder {
   const TransformerConfig& config() const { return config_; }
 
  private:
+  Tensor decode(Pass& pass, Tensor targets, const StackInputs& inputs) const;
+
   TransformerConfig config_;
   Embedding decoder_wte_;
   Parameter encoder_wte_;

@@ -108,6 +108,14 @@ TEST(AttentionOfOneQuery, EqualsPlainLoops) {
   }
 }
 
+TEST(AttentionOfOneQuery, OfKeysOfAnotherBatchEqualsPlainLoops) {
+  AttentionShape s = one_query(3, 2, 70, 16);
+  const std::vector<std::int32_t> of = {2, 0, 2};
+  const auto kv = keys_and_values(s);
+  s.key_batch = of.data();
+  expect_close(by_kernel<float>(s, kv), by_reference(s, kv), 5e-6);
+}
+
 // One rotation for the queries of all batches, or one for each; the keys in a cache are rotated already.
 TEST(AttentionOfOneQuery, WithGroupsAndARotationEqualsPlainLoops) {
   for (const index head_size : {2, 6, 20, 64}) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -188,6 +189,89 @@ TEST(EncoderDecoder, EveryParameterOfEachKeyIsUsed) {
       EXPECT_TRUE(std::any_of(gradient, gradient + entry->size(), [](float g) { return g != 0; })) << entry->path;
     }
   }
+}
+
+/// Features (targets, time, C) of targets with a source each, the targets being read in pieces of so many tokens, with a cache.
+std::vector<float> in_pieces(const TinyEncoderDecoder& tiny, const std::vector<std::int32_t>& source_of, index time,
+                             const std::vector<index>& pieces) {
+  const EncoderDecoder& model = tiny.model;
+  const index width = model.config().n_embd, targets = std::ssize(source_of);
+  EncoderDecoder::Cache cache = model.cache(targets, time, TinyEncoderDecoder::kRows, TinyEncoderDecoder::kSource);
+  Tape tape(Recording::off);
+  Pass pass{.tape = tape};
+  for (index s = 0; s < TinyEncoderDecoder::kRows; ++s) {
+    const index length = tiny.source_lengths[static_cast<std::size_t>(s)];
+    const std::span source = std::span(tiny.source).subspan(static_cast<std::size_t>(s * TinyEncoderDecoder::kSource));
+    model.add_source(pass, model.encode(pass, tape.input<std::int32_t>({1, length}, source.first(static_cast<std::size_t>(length)))),
+                     cache);
+    tape.reset();
+  }
+  std::vector<float> features(static_cast<std::size_t>(targets * time * width));
+  index at = 0;
+  for (const index piece : pieces) {
+    std::vector<std::int32_t> tokens;
+    for (index b = 0; b < targets; ++b) {
+      tokens.insert(tokens.end(), tiny.inputs.begin() + b * time + at, tiny.inputs.begin() + b * time + at + piece);
+    }
+    const Tensor y = model.features(pass, tape.input<std::int32_t>({targets, piece}, tokens), source_of, cache);
+    for (index b = 0; b < targets; ++b) {
+      std::copy_n(y.data<float>() + b * piece * width, piece * width, features.begin() + (b * time + at) * width);
+    }
+    tape.reset();
+    at += piece;
+  }
+  return features;
+}
+
+// A cache changes what is computed and not what comes out. Targets may share a source.
+TEST(EncoderDecoder, WithACacheGivesTheFeaturesOfOnePassForAnyPieces) {
+  const std::vector<std::int32_t> source_of = {2, 0, 2, 1};
+  const index targets = 4, time = 6, source = TinyEncoderDecoder::kSource;
+  for (const Variant& variant : variants()) {
+    SCOPED_TRACE(variant.name);
+    const TinyEncoderDecoder tiny(variant.config);
+    std::vector<std::int32_t> sources, lengths;
+    for (const std::int32_t s : source_of) {
+      sources.insert(sources.end(), tiny.source.begin() + s * source, tiny.source.begin() + (s + 1) * source);
+      lengths.push_back(tiny.source_lengths[static_cast<std::size_t>(s)]);
+    }
+    Tape tape(Recording::off);
+    Pass pass{.tape = tape};
+    const auto memory =
+        tiny.model.encode(pass, tape.input<std::int32_t>({targets, source}, sources), tape.input<std::int32_t>({targets}, lengths));
+    const Tensor y =
+        tiny.model.features(pass, tape.input<std::int32_t>({targets, time}, std::span(tiny.inputs).first(targets * time)), memory);
+    const std::vector<float> whole(y.data<float>(), y.data<float>() + y.size());
+    for (const std::vector<index>& pieces : {std::vector<index>{6}, {1, 1, 1, 1, 1, 1}, {2, 3, 1}}) {
+      EXPECT_LE(testing::relative_error(in_pieces(tiny, source_of, time, pieces), whole), 1e-5);
+    }
+  }
+}
+
+TEST(EncoderDecoder, ACacheRefusesWhatDoesNotFit) {
+  const TinyEncoderDecoder tiny(kTinyEncoderDecoder);
+  const EncoderDecoder& model = tiny.model;
+  Tape tape(Recording::off);
+  Pass pass{.tape = tape};
+  EncoderDecoder::Cache cache = model.cache(2, 12, 1, 5);
+  const auto ids = [&](Shape shape) {
+    return tape.input<std::int32_t>(shape, std::vector<std::int32_t>(static_cast<std::size_t>(shape.size()), 1));
+  };
+  const auto adding = [&](const EncoderDecoder::Memory& memory) { return error_of([&] { model.add_source(pass, memory, cache); }); };
+  const auto reading = [&](Shape shape, const std::vector<std::int32_t>& sources) {
+    return error_of([&] { model.features(pass, ids(shape), sources, cache); });
+  };
+  EXPECT_EQ(reading({1, 1}, {0}), "encoder-decoder: source 0 of a cache of 0, expected a number from 0");
+  EXPECT_EQ(adding(model.encode(pass, ids({1, 5}), ids({1}))),
+            "encoder-decoder: a source with padding for the cache, expected one without");
+  EXPECT_EQ(adding(model.encode(pass, ids({1, 6}))), "cache: keys and values are f32 [1, 6, 32], expected f32 (1, up to 5, 32)");
+  EXPECT_EQ(adding(model.encode(pass, ids({1, 5}))), "");
+  EXPECT_EQ(adding(model.encode(pass, ids({1, 5}))), "cache: layer 0 of sequence 1, expected one of 2 layers and of 1 sequences");
+  EXPECT_EQ(reading({2, 1}, {0, 1}), "encoder-decoder: source 1 of a cache of 1, expected a number from 0");
+  EXPECT_EQ(reading({2, 1}, {0}), "encoder-decoder: 2 targets of 1 sources, expected one for each target");
+  EXPECT_EQ(reading({2, 10}, {0, 0}), "");
+  EXPECT_EQ(reading({2, 3}, {0, 0}), "encoder-decoder: target tokens are [2, 3], expected (B, T) with T from 1 to 2, what is left of the block size 12");
+  EXPECT_EQ(reading({3, 1}, {0, 0, 0}), "cache: 3 sequences, expected at most 2");
 }
 
 TEST(EncoderDecoder, HasTheParametersOfItsKeys) {

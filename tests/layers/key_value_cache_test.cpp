@@ -2,6 +2,7 @@
 
 #include "layers/key_value_cache.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -276,6 +277,34 @@ TEST(KeyValueCache, NamesWhatDoesNotFit) {
               model.gpt.features(pass, tape.input<std::int32_t>({1, 1}, some_tokens(1, kCachedVocabulary)), deeper);
             }),
             "stack: the cache has 3 layers, expected 2, and no recomputation");
+}
+
+TEST(KeyValueCache, TakesKeysAndValuesThatAreComputedAtOnce) {
+  KeyValueCache cache(2, 3, 4, 5);
+  Tape tape(Recording::off);
+  std::vector<float> some(3 * 10);
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    some[i] = static_cast<float>(i + 1);
+  }
+  cache.set_rows(1, 2, tape.input<float>({1, 3, 10}, some));
+  const Tensor first = cache.rows(tape, 0), second = cache.rows(tape, 1);
+  ASSERT_EQ(second.shape(), (Shape{3, 4, 10}));
+  EXPECT_EQ(second.data<float>(), cache.layer(1).data) << "no copy";
+  EXPECT_EQ(std::vector<float>(second.data<float>() + 2 * 40, second.data<float>() + 2 * 40 + 30), some);
+  const auto is_nothing = [](float x) { return x == 0; };
+  EXPECT_TRUE(std::all_of(first.data<float>(), first.data<float>() + first.size(), is_nothing));
+  EXPECT_TRUE(std::all_of(second.data<float>(), second.data<float>() + 2 * 40, is_nothing));
+
+  const auto setting = [&](index layer, index sequence, Shape shape) {
+    return error_of(
+        [&] { cache.set_rows(layer, sequence, tape.input<float>(shape, std::vector<float>(static_cast<std::size_t>(shape.size())))); });
+  };
+  EXPECT_EQ(setting(1, 2, {1, 4, 10}), "");
+  EXPECT_EQ(setting(1, 2, {1, 5, 10}), "cache: keys and values are f32 [1, 5, 10], expected f32 (1, up to 4, 10)");
+  EXPECT_EQ(setting(1, 2, {1, 4, 9}), "cache: keys and values are f32 [1, 4, 9], expected f32 (1, up to 4, 10)");
+  EXPECT_EQ(setting(1, 2, {2, 4, 10}), "cache: keys and values are f32 [2, 4, 10], expected f32 (1, up to 4, 10)");
+  EXPECT_EQ(setting(2, 0, {1, 4, 10}), "cache: layer 2 of sequence 0, expected one of 2 layers and of 3 sequences");
+  EXPECT_EQ(setting(0, 3, {1, 4, 10}), "cache: layer 0 of sequence 3, expected one of 2 layers and of 3 sequences");
 }
 
 }  // namespace

@@ -105,6 +105,8 @@ std::vector<Call> calls() {
           {"grouped and rotated", 2, 3, 70, 70, 10, true, 0, {}, {}, 0.25, 1, true}};
 }
 
+std::vector<float> values(Tensor x) { return {x.data<float>(), x.data<float>() + x.size()}; }
+
 template <class T>
 std::vector<T> weights_of(const Call& c) {
   Tape tape(Recording::off);
@@ -421,6 +423,53 @@ TEST(AttentionCache, IsForNothingElse) {
   EXPECT_EQ(error_of([&] { attention_weights(x, x, options); }), "attention: weights of cached keys are not computed, expected no cache");
   options.key_end = tape.input<std::int32_t>({1, 1}, std::vector<std::int32_t>{1});
   EXPECT_EQ(error_of([&] { attention(x, x, x, options); }), "attention: key bounds together with a cache, expected one of them");
+}
+
+// Several batches of queries may see the keys of one, as the hypotheses of a beam do: the same bits as with a copy for each.
+TEST(AttentionOfSharedKeys, IsThatOfACopyForEach) {
+  const std::vector<std::int32_t> rows = {1, 0, 1, 2, 1};
+  const index batch = 5, heads = 4, key_heads = 2, size = 5, keys = 70, width = 2 * key_heads * size;
+  const auto kv = numbers(3 * keys * width, 2, -2, 2);
+  std::vector<float> copies;
+  for (const std::int32_t row : rows) {
+    copies.insert(copies.end(), kv.begin() + row * keys * width, kv.begin() + (row + 1) * keys * width);
+  }
+  for (const index queries : {1, 3, 70}) {  // each has its own way of reading keys
+    for (const int threads : {1, 3}) {
+      const WithThreads with(threads, Work{0});
+      Tape tape(Recording::off);
+      const Tensor q = tape.input<float>({batch, queries, heads * size}, numbers(batch * queries * heads * size, 1, -2, 2));
+      const auto ends = bounds(batch, queries, [&](index b, index i) { return keys - 9 * b - i % 3; });
+      AttentionOptions options{
+          .heads = heads, .head_size = size, .key_heads = key_heads, .key_end = tape.input<std::int32_t>({batch, queries}, ends)};
+      const auto seen = [&](Tensor all) { return values(attention({q}, {all, 0}, {all, key_heads * size}, options)); };
+      const auto weights = [&](Tensor all) { return values(attention_weights({q}, {all, 0}, options)); };
+      const Tensor each = tape.input<float>({batch, keys, width}, copies);
+      const std::vector<float> expected = seen(each), expected_weights = weights(each);
+      options.key_batch = tape.input<std::int32_t>({batch}, rows);
+      const Tensor shared = tape.input<float>({3, keys, width}, kv);
+      EXPECT_EQ(seen(shared), expected) << queries;
+      EXPECT_EQ(weights(shared), expected_weights) << queries;
+    }
+  }
+}
+
+TEST(AttentionOfSharedKeys, NamesWhatDoesNotFit) {
+  const auto of = [](const std::vector<std::int32_t>& rows, Recording recording = Recording::off, bool cached = false) {
+    return error_of([&] {
+      Tape tape(recording);
+      const AttentionCache cache{.batch = 2, .max_positions = 1};
+      const HeadColumns q{tape.input<float>({2, 1, 4}, numbers(8, 1))}, kv{tape.input<float>({3, 1, 4}, numbers(12, 2))};
+      const Tensor key_batch = tape.input<std::int32_t>({std::ssize(rows)}, rows);
+      attention(q, kv, kv, {.heads = 1, .head_size = 4, .key_batch = key_batch, .cache = cached ? &cache : nullptr});
+    });
+  };
+  EXPECT_EQ(of({0, 2}), "");
+  EXPECT_EQ(of({0, 3}), "attention: batch 3 of keys, expected 0 to 2");
+  EXPECT_EQ(of({-1, 0}), "attention: batch -1 of keys, expected 0 to 2");
+  EXPECT_EQ(of({0}), "attention: batches of keys are i32 [1], expected i32 [2], and no cache");
+  EXPECT_EQ(of({0, 1}, Recording::off, true), "attention: batches of keys are i32 [2], expected i32 [2], and no cache");
+  EXPECT_EQ(of({0, 1}, Recording::on), "attention: batches of keys have no gradients, expected a tape that does not record");
 }
 
 }  // namespace

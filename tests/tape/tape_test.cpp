@@ -177,6 +177,15 @@ TEST(Tape, InputsAreCopied) {
   EXPECT_EQ(error_of([&] { (void)x.data<float>(); }), "tensor: holds f64, asked for as f32");
 }
 
+TEST(Tape, BorrowedMemoryIsShownAndHasNoGradient) {
+  std::vector<double> values = {1, 2, 3};
+  Tape tape;
+  const Tensor x = tape.borrow({3}, DType::f64, values.data());
+  EXPECT_EQ(x.data<double>(), values.data()) << "no copy";
+  EXPECT_EQ(x.tape(), &tape);
+  EXPECT_FALSE(x.needs_gradient());
+}
+
 TEST(Tape, AGradientOfAnotherTypeIsRefused) {
   Tape tape;
   const Tensor x = input(tape, {1, 2});

@@ -114,14 +114,18 @@ void penalize(std::span<float> logits, std::span<const std::int32_t> ids, double
   }
 }
 
-double log_probability(std::span<const float> logits, index id) {
+double log_sum_exp(std::span<const float> logits) {
   const float highest = *std::max_element(logits.begin(), logits.end());
   double total = 0;
   simd::for_vectors<float>(0, static_cast<index>(logits.size()), [&](index at, auto lanes) {
     const float nothing = -std::numeric_limits<float>::infinity();
     total += static_cast<double>(simd::sum<float>(simd::exp(simd::load(logits.data() + at, lanes, nothing) - highest)));
   });
-  return static_cast<double>(logits[static_cast<std::size_t>(id)] - highest) - std::log(total);
+  return static_cast<double>(highest) + std::log(total);
+}
+
+double log_probability(std::span<const float> logits, index id) {
+  return static_cast<double>(logits[static_cast<std::size_t>(id)]) - log_sum_exp(logits);
 }
 
 }  // namespace dikkat

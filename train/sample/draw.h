@@ -40,6 +40,9 @@ class Draw {
 /// 0).
 void penalize(std::span<float> logits, std::span<const std::int32_t> ids, double penalty);
 
+/// log of the sum of e^logit, which is NaN if a logit is.
+double log_sum_exp(std::span<const float> logits);
+
 /// The log probability of an id under softmax(logits), in nats.
 double log_probability(std::span<const float> logits, index id);
 

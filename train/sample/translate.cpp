@@ -3,66 +3,37 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/base/parallel.h"
 #include "autograd/ops/basic.h"
+#include "train/sample/draw.h"
 
 namespace dikkat {
 namespace {
 
-constexpr index kBlockRows = 64;  // rows of a block: sources times beam width
+// Hypotheses that are extended together. Products with up to 16 rows read the weights once, and a row does not depend on the others.
+constexpr index kRows = 16;
 
 /// A target that is being generated.
 struct Hypothesis {
+  std::int32_t source = 0;    // its number in the block
+  index row = 0;              // of the cache, while it goes on
   std::vector<Token> tokens;  // start token first
   double log_probability = 0;
   bool ended = false;
 };
 
-/// The search for one source's target.
-struct Search {
-  index source = 0;  // row of the memory
-  std::vector<Hypothesis> beam;
-
-  bool done() const {
-    return std::all_of(beam.begin(), beam.end(), [](const Hypothesis& h) { return h.ended; });
-  }
-};
-
-/// A copy of the encoder's output for a block of sources, which outlives the tape's reset.
-struct Encoded {
-  index length = 0;  // S
-  index width = 0;   // C
-  std::vector<float> memory{};
-  std::vector<std::int32_t> lengths{};
-};
-
-Encoded encode(const EncoderDecoder& model, Token pad, std::span<const std::vector<Token>> sources, Tape& tape) {
-  Encoded out{.width = model.config().n_embd};
-  for (const auto& source : sources) {
-    out.length = std::max(out.length, static_cast<index>(source.size()));
-    out.lengths.push_back(static_cast<std::int32_t>(source.size()));
-  }
-  std::vector<Token> tokens;
-  for (const auto& source : sources) {
-    tokens.insert(tokens.end(), source.begin(), source.end());
-    tokens.resize(tokens.size() + static_cast<std::size_t>(out.length) - source.size(), pad);
-  }
-  const auto rows = static_cast<index>(sources.size());
-  Pass pass{.tape = tape};
-  const auto memory = model.encode(pass, tape.input<Token>({rows, out.length}, tokens), tape.input<std::int32_t>({rows}, out.lengths));
-  out.memory.assign(memory.x.data<float>(), memory.x.data<float>() + memory.x.size());
-  tape.reset();
-  return out;
-}
+/// The hypotheses for one source.
+using Beam = std::vector<Hypothesis>;
 
 double score(const Hypothesis& h, double alpha) {
   const auto length = static_cast<double>(h.tokens.size() - 1 + (h.ended ? 1 : 0));
   return h.log_probability / std::pow((5 + length) / 6, alpha);
 }
 
-/// A candidate: hypothesis `from`, extended by `token`.
+/// A hypothesis of a beam, extended by a token.
 struct Candidate {
   double log_probability;
-  std::size_t from;
+  const Hypothesis* from;
   Token token;
 };
 
@@ -78,75 +49,69 @@ void keep_best(std::vector<Candidate>& candidates, std::size_t k) {
   candidates.erase(end, candidates.end());
 }
 
-/// Adds a candidate for each token that may follow: all but the start token and padding.
-void add_candidates(const float* logits, index vocab, const SequenceTokens& special, const Hypothesis& h, std::size_t from,
-                    std::vector<Candidate>& candidates) {
-  const double highest = *std::max_element(logits, logits + vocab);
-  double total = 0;
-  for (index v = 0; v < vocab; ++v) {
-    total += std::exp(static_cast<double>(logits[v]) - highest);
+/// A hypothesis extended by each of the k likeliest of the tokens that may follow.
+std::vector<Candidate> likeliest(const Hypothesis& h, std::span<const float> logits, const std::vector<Token>& may_follow, std::size_t k) {
+  const double total = log_sum_exp(logits);
+  require(!std::isnan(total), "translate: the model gives logits that are NaN, expected numbers");
+  const auto logit = [&](Token token) { return logits[static_cast<std::size_t>(token)]; };
+  std::vector<Token> best(k);
+  std::partial_sort_copy(may_follow.begin(), may_follow.end(), best.begin(), best.end(),
+                         [&](Token a, Token b) { return logit(a) != logit(b) ? logit(a) > logit(b) : a < b; });
+  std::vector<Candidate> candidates;
+  for (const Token token : best) {
+    candidates.push_back({h.log_probability + static_cast<double>(logit(token)) - total, &h, token});
   }
-  const double log_total = highest + std::log(total);
-  for (index v = 0; v < vocab; ++v) {
-    if (v != special.pad && v != special.start) {
-      candidates.push_back({h.log_probability + static_cast<double>(logits[v]) - log_total, from, static_cast<Token>(v)});
-    }
-  }
+  return candidates;
 }
 
 /// Generates the targets of one block of sources.
 class Block {
  public:
-  Block(const EncoderDecoder& model, index vocab, const SequenceTokens& special, const TranslateOptions& options,
+  Block(const EncoderDecoder& model, index vocab, const SequenceTokens& special, const TranslateOptions& options, index most,
         std::span<const std::vector<Token>> sources, Tape& tape)
       : model_(model),
         vocab_(vocab),
         special_(special),
         options_(options),
+        sources_(sources),
         tape_(tape),
-        encoded_(encode(model, special.pad, sources, tape)) {
-    for (std::size_t i = 0; i < sources.size(); ++i) {
-      searches_.push_back({.source = static_cast<index>(i), .beam = {{.tokens = {special.start}}}});
+        cache_(model.cache(options.cached ? std::ssize(sources) * options.beam : 0, most, std::ssize(sources), longest(sources))) {
+    for (Token token = 0; token < vocab; ++token) {
+      if (token != special.pad && token != special.start) {
+        may_follow_.push_back(token);
+      }
     }
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      beams_.push_back({{.source = static_cast<std::int32_t>(i), .row = static_cast<index>(i), .tokens = {special.start}}});
+      if (options.cached) {
+        Pass pass{.tape = tape};
+        model.add_source(pass, encode(pass, i), cache_);
+        tape.reset();
+      }
+    }
+    arrange();
   }
 
-  bool done() const {
-    return std::all_of(searches_.begin(), searches_.end(), [](const Search& search) { return search.done(); });
-  }
+  bool done() const { return rows_.empty(); }
 
   /// Adds one token to every hypothesis that has not ended.
   void step() {
-    std::vector<Token> inputs;
-    std::vector<float> memory;
-    std::vector<std::int32_t> lengths;
-    const auto memory_size = static_cast<std::size_t>(encoded_.length * encoded_.width);
-    index time = 0;
-    for (const Search& search : searches_) {
-      for (const Hypothesis& h : search.beam) {
-        if (!h.ended) {
-          time = static_cast<index>(h.tokens.size());
-          inputs.insert(inputs.end(), h.tokens.begin(), h.tokens.end());
-          const auto at = encoded_.memory.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(search.source) * memory_size);
-          memory.insert(memory.end(), at, at + static_cast<std::ptrdiff_t>(memory_size));
-          lengths.push_back(encoded_.lengths[static_cast<std::size_t>(search.source)]);
-        }
+    candidates_.resize(rows_.size());
+    if (options_.cached) {
+      read_last();
+    } else {
+      for (std::size_t row = 0; row < rows_.size(); ++row) {
+        read_all(row);
       }
     }
-    const auto rows = static_cast<index>(lengths.size());
-    Pass pass{.tape = tape_};
-    const EncoderDecoder::Memory seen{tape_.input<float>({rows, encoded_.length, encoded_.width}, memory),
-                                      tape_.input<std::int32_t>({rows}, lengths)};
-    const Tensor features = model_.features(pass, tape_.input<Token>({rows, time}, inputs), seen);
-    const Tensor logits = model_.logits(pass, slice(features, 1, time - 1, 1));  // (rows, 1, V)
-    const float* row = logits.data<float>();
-    for (Search& search : searches_) {
-      row = advance(search, row);
+    for (Beam& beam : beams_) {
+      advance(beam);
     }
-    tape_.reset();
+    arrange();
   }
 
   Translation best(std::size_t i) const {
-    const auto& beam = searches_[i].beam;
+    const Beam& beam = beams_[i];
     const auto worse = [&](const Hypothesis& a, const Hypothesis& b) {
       return a.ended != b.ended ? b.ended : score(a, options_.length_penalty) < score(b, options_.length_penalty);
     };
@@ -155,21 +120,65 @@ class Block {
   }
 
  private:
-  /// Extends the hypotheses of one search by its rows of logits. Returns the first row of the next search.
-  const float* advance(Search& search, const float* row) {
+  static index longest(std::span<const std::vector<Token>> sources) {
+    const auto shorter = [](const auto& a, const auto& b) { return a.size() < b.size(); };
+    return std::ssize(*std::max_element(sources.begin(), sources.end(), shorter));
+  }
+
+  /// Each source by itself, so that a result does not depend on the others.
+  EncoderDecoder::Memory encode(Pass& pass, std::size_t i) const {
+    return model_.encode(pass, pass.tape.input<Token>({1, std::ssize(sources_[i])}, sources_[i]));
+  }
+
+  /// Reads the last token of all rows together.
+  void read_last() {
+    std::vector<Token> last;
+    std::vector<std::int32_t> sources;
+    for (const Hypothesis* h : rows_) {
+      last.push_back(h->tokens.back());
+      sources.push_back(h->source);
+    }
+    Pass pass{.tape = tape_};
+    const Tensor tokens = tape_.input<Token>({std::ssize(last), 1}, last);
+    take_logits(model_.logits(pass, model_.features(pass, tokens, sources, cache_)), 0);
+  }
+
+  /// Reads the source and the whole target of one row.
+  void read_all(std::size_t row) {
+    const Hypothesis& h = *rows_[row];
+    const index time = std::ssize(h.tokens);
+    Pass pass{.tape = tape_};
+    const auto memory = encode(pass, static_cast<std::size_t>(h.source));
+    const Tensor features = model_.features(pass, tape_.input<Token>({1, time}, h.tokens), memory);
+    take_logits(model_.logits(pass, slice(features, 1, time - 1, 1)), row);
+  }
+
+  /// Finds the candidates of rows from `first` on.
+  void take_logits(Tensor logits, std::size_t first) {
+    const index width = model_.config().vocab_size;
+    parallel_for(logits.size() / width, Work::elements(logits.size()), [&](index i) {
+      const std::size_t row = first + static_cast<std::size_t>(i);
+      const std::span of_row(logits.data<float>() + i * width, static_cast<std::size_t>(vocab_));
+      candidates_[row] = likeliest(*rows_[row], of_row, may_follow_, static_cast<std::size_t>(options_.beam));
+    });
+    tape_.reset();
+  }
+
+  /// Replaces the hypotheses of one source that have not ended by the likeliest of their candidates.
+  void advance(Beam& beam) {
     std::vector<Candidate> candidates;
-    std::vector<Hypothesis> next;
-    for (std::size_t i = 0; i < search.beam.size(); ++i) {
-      if (search.beam[i].ended) {
-        next.push_back(search.beam[i]);
+    Beam next;
+    for (const Hypothesis& h : beam) {
+      if (h.ended) {
+        next.push_back(h);
       } else {
-        add_candidates(row, vocab_, special_, search.beam[i], i, candidates);
-        row += model_.config().vocab_size;
+        const auto& of_row = candidates_[static_cast<std::size_t>(h.row)];
+        candidates.insert(candidates.end(), of_row.begin(), of_row.end());
       }
     }
     keep_best(candidates, static_cast<std::size_t>(options_.beam) - next.size());
     for (const Candidate& candidate : candidates) {
-      Hypothesis h = search.beam[candidate.from];
+      Hypothesis h = *candidate.from;
       h.log_probability = candidate.log_probability;
       if (candidate.token == special_.end) {
         h.ended = true;
@@ -178,17 +187,51 @@ class Block {
       }
       next.push_back(std::move(h));
     }
-    search.beam = std::move(next);
-    return row;
+    beam = std::move(next);
+  }
+
+  /// Gives each hypothesis that goes on a row of its own, from 0 on: that of the one it continues, or a copy of it.
+  void arrange() {
+    std::vector<Hypothesis*> going_on, others;
+    for (Beam& beam : beams_) {
+      for (Hypothesis& h : beam) {
+        if (!h.ended) {
+          going_on.push_back(&h);
+        }
+      }
+    }
+    rows_.assign(going_on.size(), nullptr);
+    for (Hypothesis* h : going_on) {
+      const auto row = static_cast<std::size_t>(h->row);
+      if (row < rows_.size() && rows_[row] == nullptr) {
+        rows_[row] = h;
+      } else {
+        others.push_back(h);
+      }
+    }
+    auto free = rows_.begin();  // no hypothesis that goes on continues what is there, so nothing is lost
+    for (Hypothesis* h : others) {
+      free = std::find(free, rows_.end(), nullptr);
+      const index to = free - rows_.begin();
+      if (options_.cached) {
+        cache_.targets.copy_sequence(to, cache_.targets, h->row);
+      }
+      h->row = to;
+      *free = h;
+    }
   }
 
   const EncoderDecoder& model_;
   index vocab_;
   SequenceTokens special_;
   TranslateOptions options_;
+  std::span<const std::vector<Token>> sources_;
   Tape& tape_;
-  Encoded encoded_;
-  std::vector<Search> searches_;
+  EncoderDecoder::Cache cache_;
+  std::vector<Token> may_follow_;  // all but the start token and padding
+  std::vector<Beam> beams_;
+  std::vector<Hypothesis*> rows_;                   // what each row of the cache holds
+  std::vector<std::vector<Candidate>> candidates_;  // of each row
 };
 
 SequenceTokens sequence_tokens_of(const Tokenizer& tokenizer) {
@@ -224,10 +267,10 @@ std::vector<Translation> translate(const EncoderDecoder& model, const Tokenizer&
 
   std::vector<Translation> translations;
   Tape tape(Recording::off);
-  const auto block_rows = static_cast<std::size_t>(std::max<index>(1, kBlockRows / options.beam));
+  const auto block_rows = static_cast<std::size_t>(std::max<index>(1, kRows / options.beam));
   for (std::size_t first = 0; first < sources.size(); first += block_rows) {
     const auto some = sources.subspan(first, std::min(block_rows, sources.size() - first));
-    Block block(model, vocab, special, options, some, tape);
+    Block block(model, vocab, special, options, most, some, tape);
     for (index t = 0; t < most && !block.done(); ++t) {
       if (stop && stop()) {
         return {};

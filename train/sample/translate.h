@@ -15,6 +15,7 @@ struct TranslateOptions {
   double length_penalty =
       0.6;                   // alpha: hypotheses are compared by log-probability / ((5 + length) / 6)^alpha (Wu et al., arXiv 1609.08144)
   index max_new_tokens = 0;  // most tokens of a target; 0: the model's block_size
+  bool cached = true;        // false: without the key/value cache, which is slower and gives the same up to rounding
 };
 
 /// A target that the decoder has generated.
@@ -29,10 +30,10 @@ struct Translation {
 std::vector<Token> encode_source(const Tokenizer& tokenizer, std::string_view text, index block_size);
 
 /// Generates a target for each source, one token at a time, from the start token to the end token. Beam search keeps the `beam` likeliest
-/// hypotheses; a finished one keeps its place among them, and the best finished one wins. Ties go to the lower token. Sources are processed
-/// in blocks of a fixed size; up to rounding, a result does not depend on the other sources.
-/// `stop` is called before each token; if it returns true, nothing is returned. `progress` gets the share that is done.
-/// Throws InputError for an option out of range.
+/// hypotheses; a finished one keeps its place among them, and the best finished one wins. Ties go to the lower token. Sources are read one
+/// by one, and the last tokens of up to 16 hypotheses together; a result does not depend on the other sources. `stop` is called before each
+/// token; if it returns true, nothing is returned. `progress` gets the share that is done. Throws InputError for an option out of range,
+/// and Error if the model gives logits that are NaN.
 std::vector<Translation> translate(const EncoderDecoder& model, const Tokenizer& tokenizer, std::span<const std::vector<Token>> sources,
                                    const TranslateOptions& options, const std::function<bool()>& stop = {},
                                    const std::function<void(double)>& progress = {});

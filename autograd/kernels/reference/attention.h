@@ -84,7 +84,7 @@ void attention_forward(const AttentionForward<T>& p) {
         std::vector<T> scores(static_cast<std::size_t>(s.keys), -std::numeric_limits<T>::infinity());
         for (index j = 0; j < s.keys; ++j) {
           if (sees(s, b, i, j)) {
-            const auto k = rotated(p.k, s, b, key_head, j, p.k_rotation);
+            const auto k = rotated(p.k, s, s.keys_of(b), key_head, j, p.k_rotation);
             scores[static_cast<std::size_t>(j)] = static_cast<T>(s.scale) * dot(s.head_size, q.data(), k.data());
           }
         }
@@ -103,7 +103,7 @@ void attention_forward(const AttentionForward<T>& p) {
         for (index j = 0; j < s.keys; ++j) {
           const T weight = std::exp(scores[static_cast<std::size_t>(j)] - log_sum) * kept<T>(s, b, h, i, j);
           for (index d = 0; d < s.head_size; ++d) {
-            y[d] += weight * row_of<const T>(p.v, s, b, key_head, j)[d];
+            y[d] += weight * row_of<const T>(p.v, s, s.keys_of(b), key_head, j)[d];
           }
         }
       }

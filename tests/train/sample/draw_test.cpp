@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -177,6 +178,16 @@ TEST(RepetitionPenalty, MakesTokensThatOccurLessLikely) {
   std::vector<float> logits = {2, -2, 1, 0};
   penalize(logits, std::vector<std::int32_t>{0, 1, 3}, 2);
   EXPECT_EQ(logits, (std::vector<float>{1, -4, 1, 0}));
+}
+
+TEST(LogSumExp, TellsOfLogitsThatAreNaN) {
+  std::vector<float> logits = {1, 2, 3};
+  EXPECT_NEAR(log_sum_exp(logits), std::log(std::exp(1.0) + std::exp(2.0) + std::exp(3.0)), 1e-6);
+  for (float& logit : logits) {
+    const float before = std::exchange(logit, std::nanf(""));
+    EXPECT_TRUE(std::isnan(log_sum_exp(logits)));
+    logit = before;
+  }
 }
 
 TEST(LogProbability, IsThatOfThePlainSoftmax) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -140,24 +141,95 @@ TEST_F(Translate, ABeamFollowsTheLikeliestTexts) {
 }
 
 TEST_F(Translate, AnAnswerDependsNeitherOnTheOthersNorOnThreads) {
-  const int before = thread_count();
   std::vector<std::vector<Token>> many;
   for (int i = 0; i < 30; ++i) {
     many.insert(many.end(), sources.begin(), sources.end());
   }
   for (const index beam : {1, 3}) {
-    const auto alone = translate(model, *tokenizer, std::span(sources).first(1), {.beam = beam}).front();
+    std::vector<Translation> alone;
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      alone.push_back(translate(model, *tokenizer, std::span(sources).subspan(i, 1), {.beam = beam}).front());
+    }
     for (const int threads : {1, 2, 4}) {
-      set_thread_count(threads);
+      const WithThreads with(threads, Work{0});
       const auto answers = translate(model, *tokenizer, many, {.beam = beam});
       ASSERT_EQ(answers.size(), many.size());
-      for (std::size_t i = 0; i < many.size(); i += sources.size()) {
-        EXPECT_EQ(answers[i].tokens, alone.tokens);
-        EXPECT_NEAR(answers[i].log_probability, alone.log_probability, 1e-5);
+      for (std::size_t i = 0; i < many.size(); ++i) {
+        EXPECT_EQ(answers[i].tokens, alone[i % sources.size()].tokens);
+        EXPECT_EQ(answers[i].log_probability, alone[i % sources.size()].log_probability) << "bits";
       }
     }
-    set_thread_count(before);
   }
+}
+
+// Every key of an encoder-decoder, with answers of several lengths: hypotheses end and leave, and others take their rows.
+TEST(TranslateCached, GivesWhatReadingEverythingAgainGives) {
+  const auto tokenizer = tokenizer_from_json(R"({"kind":"word","words":["a","b","c","d","e","f","g","h"]})");
+  const TransformerConfig plain{.n_layer = 2,
+                                .n_encoder_layer = 1,
+                                .n_head = 4,
+                                .n_embd = 16,
+                                .block_size = 40,
+                                .vocab_size = 12,
+                                .norm_position = NormPosition::post};
+  std::vector<TransformerConfig> kinds;
+  for (const auto positions : {Positions::sinusoidal, Positions::learned, Positions::rope, Positions::none}) {
+    for (const auto where : {NormPosition::pre, NormPosition::post}) {
+      kinds.push_back(plain);
+      kinds.back().positions = positions;
+      kinds.back().norm_position = where;
+    }
+  }
+  TransformerConfig llama = plain;
+  llama.n_kv_head = 2;
+  llama.head_size = 6;
+  llama.positions = Positions::rope;
+  llama.norm = NormKind::rms_norm;
+  llama.qk_norm = true;
+  llama.gated = true;
+  llama.activation = Activation::silu;
+  llama.bias = false;
+  llama.share_embeddings = false;
+  llama.tie_embeddings = false;
+  llama.logit_softcap = 5;
+  kinds.push_back(llama);
+  std::set<std::size_t> lengths;
+  std::set<bool> endings;
+  for (const TransformerConfig& kind : kinds) {
+    ParameterStore store;
+    const EncoderDecoder model(Scope(store), kind);
+    store.allocate(3);
+    for (ParameterStore::Entry* entry : store.entries()) {  // opinions that differ from source to source and from token to token
+      for (index i = 0; i < entry->size(); ++i) {
+        static_cast<float*>(entry->record.data)[i] *= 1.7F;
+      }
+    }
+    std::vector<std::vector<Token>> sources;
+    for (const char* text : {"a b", "c", "d d a b h g", "b c d", "a", "d c b a e f", "g h", "h", "e f e f e", "c c"}) {
+      sources.push_back(encode_source(*tokenizer, text, 40));
+    }
+    for (const index beam : {1, 3, 4, 9}) {
+      TranslateOptions options{.beam = beam};
+      const auto found = translate(model, *tokenizer, sources, options);
+      options.cached = false;
+      const auto expected = translate(model, *tokenizer, sources, options);
+      for (std::size_t i = 0; i < sources.size(); ++i) {
+        EXPECT_EQ(found[i].tokens, expected[i].tokens) << i << " beam " << beam;
+        EXPECT_EQ(found[i].ended, expected[i].ended);
+        EXPECT_NEAR(found[i].log_probability, expected[i].log_probability, 1e-3);
+        lengths.insert(found[i].tokens.size());
+        endings.insert(found[i].ended);
+      }
+    }
+  }
+  EXPECT_GT(lengths.size(), 5U) << "the case is void";
+  EXPECT_EQ(endings.size(), 2U) << "the case is void";
+}
+
+TEST_F(Translate, NamesLogitsThatAreNaN) {
+  *static_cast<float*>(store.entries().front()->record.data) = std::nanf("");
+  EXPECT_EQ(testing::error_of([&] { translate(model, *tokenizer, sources, {}); }),
+            "translate: the model gives logits that are NaN, expected numbers");
 }
 
 TEST_F(Translate, StopsWhenAskedAndTellsHowFarItIs) {
