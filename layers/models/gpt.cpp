@@ -7,8 +7,7 @@ Gpt::Gpt(const Scope& s, const TransformerConfig& config)
       wte_(s / "wte", config_.vocab_size, config_.n_embd, embedding_std(config_)),
       embed_(s, wte_.weight, config_),
       h_(s / "h", config_, {.layers = config_.n_layer}),
-      head_(config_.tie_embeddings ? wte_.weight
-                                   : output_layer(s / "lm_head", config_.n_embd, config_.vocab_size, embedding_std(config_))) {
+      head_(config_.tie_embeddings ? wte_.weight : output_layer(s / "lm_head", config_.n_embd, config_.vocab_size, head_std(config_))) {
   if (config_.final_norm) {
     ln_f_.emplace(s / "ln_f", config_);
   }
@@ -20,7 +19,7 @@ Tensor Gpt::features(Pass& pass, Tensor tokens, KeyValueCache* cache) const {
     fail("gpt: tokens are ", tokens.shape(), ", expected (B, T) with T from 1 to ",
          before > 0 ? concat(config_.block_size - before, ", what is left of ") : "", "the block size ", config_.block_size);
   }
-  const Tensor x = h_(pass, embed_(pass, tokens, before), {.cache = cache});
+  const Tensor x = h_(pass, embed_(pass, tokens, before), {.tokens = tokens, .cache = cache});
   if (cache != nullptr) {
     cache->advance(tokens.shape()[1]);
   }
