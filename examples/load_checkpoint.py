@@ -35,7 +35,8 @@ class Checkpoint:
             self.tokenizer = json.loads(file["tokenizer"].asstr()[()])
         model = self.config["model"]
         for key, expected in (("kind", "gpt"), ("norm_position", "pre"), ("positions", "learned"), ("activation", "gelu"),
-                              ("final_norm", True), ("scale_embeddings", False)):
+                              ("final_norm", True), ("scale_embeddings", False), ("embedding_norm", False),
+                              ("residual_scalars", False), ("value_embeddings", "none")):
             if model.get(key, expected) != expected:
                 raise ValueError(f"{path}: model.{key} is {model[key]}; this example computes GPT-2's, {expected}")
         self.n_head = model["n_head"]

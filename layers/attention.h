@@ -7,6 +7,7 @@
 #include "autograd/ops/head_norm.h"
 #include "layers/linear.h"
 #include "layers/transformer_config.h"
+#include "layers/value_embedding.h"
 
 namespace dikkat {
 
@@ -78,8 +79,9 @@ struct SelfAttention {
   bool causal;            // position t sees positions up to t
   Linear c_attn, c_proj;  // rows of c_attn: q | k | v
   std::optional<HeadNorm> norm;
+  std::optional<ValueEmbedding> values;
 
-  SelfAttention(const Scope& s, const TransformerConfig& c, bool is_causal)
+  SelfAttention(const Scope& s, const TransformerConfig& c, bool is_causal, bool value_embedding = false)
       : heads(s, c),
         causal(is_causal),
         c_attn(s / "c_attn", c.n_embd, heads.query_width() + 2 * heads.key_width(), c.qkv_bias,
@@ -88,11 +90,18 @@ struct SelfAttention {
     if (c.qk_norm) {
       norm.emplace(s, c);
     }
+    if (value_embedding) {
+      values.emplace(s, c);
+    }
   }
 
-  Tensor operator()(Pass& pass, Tensor x, const MultiHead::Context& context = {}) const {
-    const Tensor product = c_attn(pass, x);
-    const Tensor qkv = norm ? norm->of_all(product) : product;
+  /// tokens: of x, i32 (B, T); only value embeddings read them.
+  Tensor operator()(Pass& pass, Tensor x, const MultiHead::Context& context = {}, Tensor tokens = {}) const {
+    const Tensor read = cast(x, pass.operand_type(x));
+    const Tensor product = c_attn(pass, read);
+    const Tensor normed = norm ? norm->of_all(product) : product;
+    require(!values || tokens, heads.path, ": value embeddings without tokens, expected those of x, (B, T)");
+    const Tensor qkv = values ? (*values)(normed, read, tokens) : normed;
     const index q = heads.query_width();
     return c_proj(pass, heads(pass, {qkv, 0}, {qkv, q}, {qkv, q + heads.key_width()}, causal, context), Keep::until_read);
   }

@@ -5,6 +5,7 @@
 
 #include "autograd/ops/embedding.h"
 #include "layers/dropout.h"
+#include "layers/norm.h"
 #include "layers/positions.h"
 #include "layers/transformer_config.h"
 
@@ -18,13 +19,14 @@ struct Embedding {
       : weight(s.param("weight", {count, width}, Init::normal(std), Decay::yes, Role::embedding)) {}
 };
 
-/// The token's row, plus the position's row if positions are added to tokens, with dropout: tokens (B, T) of i32 to (B, T, C). Positions
-/// of a sequence count from `first`, i32 (B), or where it is absent from 0.
+/// The token's row, plus the position's row if positions are added to tokens, with a norm if the model has one there, and dropout: tokens
+/// (B, T) of i32 to (B, T, C). Positions of a sequence count from `first`, i32 (B), or where it is absent from 0.
 struct InputEmbedding {
   Parameter tokens;  // (vocabulary, C); the caller's, since tables may be shared
   std::optional<Embedding> wpe;
   std::optional<SinusoidalPositions> sinusoids;
   double scale;
+  std::optional<Norm> ln_emb;
   Dropout drop;
 
   InputEmbedding(const Scope& s, Parameter token_table, const TransformerConfig& c)
@@ -33,6 +35,9 @@ struct InputEmbedding {
       wpe.emplace(s / "wpe", c.block_size, c.n_embd, embedding_std(c));
     } else if (c.positions == Positions::sinusoidal) {
       sinusoids.emplace(c.block_size, c.n_embd);
+    }
+    if (c.embedding_norm) {
+      ln_emb.emplace(s / "ln_emb", c);
     }
   }
 
@@ -48,7 +53,8 @@ struct InputEmbedding {
     } else if (sinusoids) {
       options.positions = (*sinusoids)(pass, 0, ids.shape()[1], table.dtype());
     }
-    return drop(pass, embedding(ids, table, options));
+    const Tensor x = embedding(ids, table, options);
+    return drop(pass, ln_emb ? (*ln_emb)(pass, x) : x);
   }
 
  private:

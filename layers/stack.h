@@ -28,6 +28,7 @@ struct StackInputs {
   Tensor memory_key_end{};               // i32 (B, T): position t sees the memory's positions below memory_key_end[b, t]; absent: all
   Tensor memory_row{};                   // i32 (B): the sequence of memory_cache that row b of x attends to
   const KeyValueCache* memory_cache{};   // keys and values of memories, in place of `memory`
+  Tensor tokens{};                       // i32 (B, T): those that x was made from, for value embeddings
   const KeyValueCache* cache = nullptr;  // keys and values of the positions before x; those of x are appended
 };
 
@@ -39,9 +40,11 @@ class ResidualStream {
     Tensor branch{};  // the branch that is not added yet, or absent
     DropoutOptions dropout{};
   };
-  ResidualStream(Pass& pass, const State& state) : pass_(pass), state_(state) {}
+  /// `first` is x0: the stream as the first block reads it.
+  ResidualStream(Pass& pass, const State& state, Tensor first) : pass_(pass), state_(state), first_(first) {}
 
   const State& state() const { return state_; }
+  Tensor first() const { return first_; }
   void set_state(const State& state) { state_ = state; }
 
   /// The stream, with the branch added.
@@ -55,6 +58,8 @@ class ResidualStream {
   Tensor normalised(const Norm& norm) { return normalised(norm, pass_.operand_type(state_.x)); }
   void add(Tensor branch, const Dropout& drop) { state_ = {sum(), branch, drop.options(pass_, branch)}; }
   void normalise(const Norm& norm) { state_ = {normalised(norm, state_.x.dtype())}; }
+  /// x becomes a x + b x0.
+  void mix_with_first(Tensor a, Tensor b) { state_ = {weighted_sum(sum(), first_, a, b)}; }
 
  private:
   Tensor normalised(const Norm& norm, DType dtype) {
@@ -68,6 +73,16 @@ class ResidualStream {
 
   Pass& pass_;
   State state_;
+  Tensor first_;
+};
+
+/// What a block reads is resid_lambda x + x0_lambda x0, one number each (modded-nanogpt). They begin at 1 and 0: x.
+struct ResidualScalars {
+  Parameter resid_lambda, x0_lambda;  // (1) each
+
+  explicit ResidualScalars(const Scope& s)
+      : resid_lambda(s.param("resid_lambda", {1}, Init::ones(), Decay::no, Role::vector)),
+        x0_lambda(s.param("x0_lambda", {1}, Init::zeros(), Decay::no, Role::vector)) {}
 };
 
 /// [self-attention, cross-attention if asked for, feed-forward] x layers: (B, T, C) to (B, T, C), without a norm at the end.
@@ -96,12 +111,17 @@ struct Stack {
   };
 
   struct Block {
+    std::optional<ResidualScalars> scalars;
     Branch<SelfAttention> attn;
     std::optional<Branch<CrossAttention>> crossattention;
     Branch<FeedForward> mlp;
 
-    Block(const Scope& s, const TransformerConfig& c, const StackKind& kind)
-        : attn(s, "ln_1", "attn", c, kind.causal), mlp(s, "ln_2", "mlp", c) {
+    /// Block `number` of the stack.
+    Block(const Scope& s, const TransformerConfig& c, const StackKind& kind, index number)
+        : attn(s, "ln_1", "attn", c, kind.causal, has_value_embedding(c, number, kind.layers)), mlp(s, "ln_2", "mlp", c) {
+      if (c.residual_scalars) {
+        scalars.emplace(s);
+      }
       if (kind.cross) {
         crossattention.emplace(s, "ln_cross_attn", "crossattention", c);
       }
@@ -110,7 +130,10 @@ struct Stack {
     /// rotation: of the positions of x, or absent. cache, and keys and values of memories: those of this block, or null and absent.
     void operator()(NormPosition where, Pass& pass, ResidualStream& x, const StackInputs& inputs, Tensor rotation,
                     const AttentionCache* cache = nullptr, Tensor memory_keys = {}) const {
-      attn(where, pass, x, MultiHead::Context{.key_end = inputs.key_end, .rotation = rotation, .cache = cache});
+      if (scalars) {
+        x.mix_with_first(scalars->resid_lambda, scalars->x0_lambda);
+      }
+      attn(where, pass, x, MultiHead::Context{.key_end = inputs.key_end, .rotation = rotation, .cache = cache}, inputs.tokens);
       if (crossattention) {
         (*crossattention)(where, pass, x, CrossInputs{inputs.memory, memory_keys, inputs.memory_key_end, inputs.memory_row});
       }
@@ -119,13 +142,15 @@ struct Stack {
 
     /// The same with activation checkpointing: only inputs and outputs are stored.
     void recomputed(NormPosition where, Pass& pass, ResidualStream& x, const StackInputs& inputs, Tensor rotation) const {
-      const auto block = [this, where, pass, drop = x.state().dropout](Tape& tape, const std::array<Tensor, 6>& in) {
+      const auto block = [this, where, pass, drop = x.state().dropout](Tape& tape, const std::array<Tensor, 8>& in) {
         Pass inner = pass.on(tape);
-        ResidualStream stream(inner, {in[0], in[1], drop});
-        (*this)(where, inner, stream, {in[2], in[3], in[4]}, in[5]);
+        ResidualStream stream(inner, {in[0], in[1], drop}, in[7] ? in[7] : in[0]);
+        (*this)(where, inner, stream, {.key_end = in[2], .memory = in[3], .memory_key_end = in[4], .tokens = in[5]}, in[6]);
         return std::array{stream.state().x, stream.state().branch};
       };
-      const std::array in{x.state().x, x.state().branch, inputs.key_end, inputs.memory, inputs.memory_key_end, rotation};
+      const Tensor first = scalars && x.first() != x.state().x ? x.first() : Tensor{};  // the first block reads it as x: not twice
+      const std::array in{x.state().x,           x.state().branch, inputs.key_end, inputs.memory,
+                          inputs.memory_key_end, inputs.tokens,    rotation,       first};
       const auto out = recompute<2>(pass.tape, in, block);
       x.set_state({out[0], out[1], out[1] ? mlp.dropout.options(pass, out[1]) : DropoutOptions{}});
     }
@@ -142,7 +167,7 @@ struct Stack {
     }
     blocks.reserve(static_cast<std::size_t>(kind.layers));
     for (index i = 0; i < kind.layers; ++i) {
-      blocks.emplace_back(s / i, c, kind);
+      blocks.emplace_back(s / i, c, kind, i);
     }
   }
 
@@ -155,7 +180,7 @@ struct Stack {
       require(one == nullptr || (one->layers() == layers && pass.recompute == Recompute::none), "stack: the cache has ",
               one != nullptr ? one->layers() : 0, " layers, expected ", layers, ", and no recomputation");
     }
-    ResidualStream stream(pass, {x});
+    ResidualStream stream(pass, {x}, x);
     const Tensor rotation = rotary ? angles(pass, x, cache) : Tensor{};
     for (index i = 0; i < layers; ++i) {
       const Block& block = blocks[static_cast<std::size_t>(i)];

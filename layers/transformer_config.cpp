@@ -49,6 +49,8 @@ TransformerConfig checked(TransformerConfig c, ModelKind kind) {
           " and rope_factor ", c.rope_factor, ", expected more than 0");
   require(c.rope_scaling != RopeScaling::llama3 || c.rope_low_freq_factor < c.rope_high_freq_factor, name, ": rope_low_freq_factor ",
           c.rope_low_freq_factor, ", expected less than rope_high_freq_factor ", c.rope_high_freq_factor);
+  require(!(c.zero_head && c.tie_embeddings), name,
+          ": zero_head with tie_embeddings, expected tie_embeddings = false: a tied head is the token table, which does not begin at 0");
   require(c.norm_eps > 0, name, ": norm_eps ", c.norm_eps, ", expected more than 0");
   require(0 <= c.dropout && c.dropout < 1, name, ": dropout ", c.dropout, ", expected 0 <= p < 1");
   return c;
@@ -57,11 +59,30 @@ TransformerConfig checked(TransformerConfig c, ModelKind kind) {
 double weight_std(const TransformerConfig& c, index in, index out) { return c.kind == ModelKind::gpt ? kGpt2Std : glorot(in, out); }
 
 double branch_end_std(const TransformerConfig& c, index in, index out) {
+  if (c.zero_init_projections) {
+    return 0;
+  }
   return c.kind == ModelKind::gpt ? kGpt2Std / std::sqrt(2.0 * static_cast<double>(c.n_layer)) : glorot(in, out);
 }
 
 double embedding_std(const TransformerConfig& c) {
   return c.kind == ModelKind::gpt ? kGpt2Std : 1 / std::sqrt(static_cast<double>(c.n_embd));
+}
+
+double head_std(const TransformerConfig& c) { return c.zero_head ? 0 : embedding_std(c); }
+
+bool has_value_embedding(const TransformerConfig& c, index layer, index layers) {
+  switch (c.value_embeddings) {
+    case ValueEmbeddings::none: return false;
+    case ValueEmbeddings::alternate: return (layers - 1 - layer) % 2 == 0;
+    case ValueEmbeddings::all: return true;
+  }
+  fail("has_value_embedding: a choice that this program does not know");
+}
+
+index value_gate_channels(const TransformerConfig& c) {
+  constexpr index kChannels = 12;  // nanochat's
+  return std::min(kChannels, c.n_embd);
 }
 
 }  // namespace dikkat

@@ -50,6 +50,14 @@ struct Names<Activation> {
   static constexpr std::string_view of[] = {"gelu", "relu", "relu2", "silu"};
 };
 
+/// Which layers of a stack add rows of their tokens' own to the values of self-attention: none; every other one, the last among them; or
+/// all.
+enum class ValueEmbeddings { none, alternate, all };
+template <>
+struct Names<ValueEmbeddings> {
+  static constexpr std::string_view of[] = {"none", "alternate", "all"};
+};
+
 /// The description of a transformer. Gpt, EncoderDecoder and all their layers read it; it is also the [model] section of a configuration
 /// file. Defaults stand here, or in with_defaults() if they follow from other members. To add a key: a member here, a row in
 /// train/config/schema.cpp, and its use in a layer.
@@ -86,6 +94,13 @@ struct TransformerConfig {
   bool gated = false;                   // the feed-forward is c_proj(f(gate) * up), with gate | up from c_fc
   double logit_softcap = 0;             // logits z become softcap tanh(z / softcap); 0: they stay
 
+  // What helps small models (nanochat, modded-nanogpt).
+  bool embedding_norm = false;                               // the model's norm follows the embedding
+  bool residual_scalars = false;                             // x becomes l x + l0 x0 before each block, x0 what the first one reads
+  ValueEmbeddings value_embeddings = ValueEmbeddings::none;  // v becomes v + 2 sigmoid(W x[:12]) e[token], in each head
+  bool zero_init_projections = false;                        // the last layer of a branch begins at 0, so a block begins as x
+  bool zero_head = false;                                    // an output head of its own begins at 0
+
   bool operator==(const TransformerConfig&) const = default;
 };
 
@@ -97,14 +112,21 @@ TransformerConfig with_defaults(TransformerConfig config);
 TransformerConfig checked(TransformerConfig config, ModelKind kind);
 
 // Standard deviations of initial weights. For a GPT those of GPT-2: 0.02, and 0.02 / sqrt(2 n_layer) for the last layer of a branch. For an
-// encoder-decoder those of Glorot and Bengio (2010): variance 2 / (in + out).
+// encoder-decoder those of Glorot and Bengio (2010): variance 2 / (in + out). 0 where zero_init_projections or zero_head say so.
 
 /// Of a linear layer from `in` to `out`.
 double weight_std(const TransformerConfig& config, index in, index out);
 /// The same for the last layer of a branch, whose output is added to the residual stream.
 double branch_end_std(const TransformerConfig& config, index in, index out);
+/// Of an output head that is not the token table.
+double head_std(const TransformerConfig& config);
 /// Of rows of the tables of tokens and positions. For an encoder-decoder the variance is 1 / C; the rows are multiplied by sqrt(C), so the
 /// stack's input has variance 1.
 double embedding_std(const TransformerConfig& config);
+
+/// Whether self-attention in layer `layer` of a stack of `layers` has value embeddings.
+bool has_value_embedding(const TransformerConfig& config, index layer, index layers);
+/// How many of the first channels of x the gate of a value embedding reads.
+index value_gate_channels(const TransformerConfig& config);
 
 }  // namespace dikkat

@@ -297,6 +297,48 @@ void multiply_backward(const Binary<T>& p) {
 }
 
 template <class T>
+void weighted_sum_forward(const WeightedSum<T>& p) {
+  for_all<T>(p.n, [&](index at, auto lanes) {
+    simd::store(p.y + at, *p.a * simd::load(p.x + at, lanes) + *p.b * simd::load(p.z + at, lanes), lanes);
+  });
+}
+
+template <class T>
+void weighted_sum_backward(const WeightedSum<T>& p) {
+  const index blocks = ceil_div(p.n, kBlock);
+  const Scratch<T> partial(2 * blocks);  // per block: its <dy, x> and <dy, z>
+  parallel_blocks(p.n, kBlock, [&](index begin, index end) {
+    Vec<T> of_x{}, of_z{};
+    simd::for_vectors<T>(begin, end, [&](index at, auto lanes) {
+      const Vec<T> dy = simd::load(p.dy + at, lanes);
+      of_x += dy * simd::load(p.x + at, lanes);
+      of_z += dy * simd::load(p.z + at, lanes);
+      if (p.dx) {
+        put(p.dx, at, *p.a * dy, lanes);
+      }
+      if (p.dz) {
+        put(p.dz, at, *p.b * dy, lanes);
+      }
+    });
+    partial[2 * (begin / kBlock)] = simd::sum<T>(of_x);
+    partial[2 * (begin / kBlock) + 1] = simd::sum<T>(of_z);
+  });
+  const auto gather = [&](GradOut<T> out, index offset) {
+    T total = 0;
+    for (index block = 0; block < blocks; ++block) {
+      total += partial[2 * block + offset];
+    }
+    if (out) {
+      out.put(0, total);
+    }
+  };
+  parallel_for(1, Work::elements(2 * blocks), [&](index) {  // a loop, so that a dry run leaves it out
+    gather(p.da, 0);
+    gather(p.db, 1);
+  });
+}
+
+template <class T>
 void scaled_copy(index n, Computed<T> factor, const T* x, GradOut<T> out) {
   using C = Computed<T>;
   for_all<C>(n, [&](index at, auto lanes) { put(out, at, factor * simd::load_as<C>(x + at, lanes), lanes); });
@@ -374,6 +416,8 @@ void dropout(const Dropout<X, Y>& p) {
   template void add_forward<T>(const Binary<T>&);                \
   template void multiply_forward<T>(const Binary<T>&);           \
   template void multiply_backward<T>(const Binary<T>&);          \
+  template void weighted_sum_forward<T>(const WeightedSum<T>&);  \
+  template void weighted_sum_backward<T>(const WeightedSum<T>&); \
   template void scaled_copy<T>(index, T, const T*, GradOut<T>);  \
   template void fill<T>(index, T, GradOut<T>);                   \
   template T sum<T>(index, const T*);                            \

@@ -61,6 +61,26 @@ void multiply_forward(const Binary<T>& p);
 template <class T>
 void multiply_backward(const Binary<T>& p);
 
+/// y = a x + b z (n), with factors in memory.
+template <class T>
+struct WeightedSum {
+  index n = 0;
+  const T* a = nullptr;  // (1)
+  const T* b = nullptr;  // (1)
+  const T* x = nullptr;
+  const T* z = nullptr;
+  T* y = nullptr;         // forward only
+  const T* dy = nullptr;  // backward only
+  GradOut<T> dx{}, dz{};
+  GradOut<T> da{}, db{};  // (1)
+};
+template <class T>
+void weighted_sum_forward(const WeightedSum<T>& p);
+/// Let f = <dy, y>. Writes df/dx, df/dz, df/da and df/db in this order; a null output is skipped, and two may be the same memory. Sums have
+/// a fixed order.
+template <class T>
+void weighted_sum_backward(const WeightedSum<T>& p);
+
 /// out = factor * x (n).
 template <class T>
 void scaled_copy(index n, Computed<T> factor, const T* x, GradOut<T> out);

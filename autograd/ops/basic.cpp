@@ -119,6 +119,29 @@ Tensor scale(Tensor x, double factor) {
   });
 }
 
+Tensor weighted_sum(Tensor x, Tensor z, Tensor a, Tensor b) {
+  return for_float(x.dtype(), "weighted_sum", [&](auto zero) {
+    using T = decltype(zero);
+    Tape& tape = begin_op(Op::weighted_sum, {x, z, a, b});
+    require(z.shape() == x.shape(), "weighted_sum: z is ", z.shape(), ", expected x's shape ", x.shape());
+    require(a.size() == 1 && b.size() == 1, "weighted_sum: the factors are ", a.shape(), " and ", b.shape(), ", expected one number each");
+    const Tensor y = tape.make(x.shape(), x.dtype());
+    kernels::WeightedSum<T> problem{
+        .n = x.size(), .a = a.data<T>(), .b = b.data<T>(), .x = x.data<T>(), .z = z.data<T>(), .y = y.mutable_data<T>()};
+    kernels::weighted_sum_forward(problem);
+    tape.record({x, z, a, b}, {y}, cost_of({x, z}, {y}), [=](Gradients& g) {
+      auto backward = problem;
+      backward.dy = g.of<T>(y);
+      backward.dx = g.into<T>(x);
+      backward.dz = g.into<T>(z);
+      backward.da = g.into<T>(a);
+      backward.db = g.into<T>(b);
+      kernels::weighted_sum_backward(backward);
+    });
+    return y;
+  });
+}
+
 Tensor gelu(Tensor x) { return map(Op::gelu, kernels::Function::gelu, x); }
 Tensor relu(Tensor x) { return map(Op::relu, kernels::Function::relu, x); }
 Tensor relu2(Tensor x) { return map(Op::relu2, kernels::Function::relu2, x); }

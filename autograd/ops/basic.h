@@ -15,6 +15,8 @@ Tensor add(Tensor a, Tensor b);
 Tensor multiply(Tensor a, Tensor b);
 /// factor * x.
 Tensor scale(Tensor x, double factor);
+/// a x + b z, where z has x's shape, and a and b hold one number each, such as parameters [1].
+Tensor weighted_sum(Tensor x, Tensor z, Tensor a, Tensor b);
 
 /// 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), GPT-2's GELU.
 Tensor gelu(Tensor x);

@@ -29,17 +29,19 @@ Tape& begin_op(const char* op, std::span<const Tensor> operands, std::span<const
   return *tape;
 }
 
-Tape& begin_product(Op op, Tensor x, std::initializer_list<Tensor> parameters, std::initializer_list<Tensor> others) {
-  const DType expected = x.dtype() == DType::bf16 ? DType::f32 : x.dtype();
+Tape& begin_product(Op op, std::span<const Tensor> activations, std::initializer_list<Tensor> parameters,
+                    std::initializer_list<Tensor> others) {
+  const DType stored = activations.front().dtype();
+  const DType expected = stored == DType::bf16 ? DType::f32 : stored;
   std::array<Tensor, 8> rest;  // enough for all ops: nothing is allocated in a step
   std::copy(parameters.begin(), parameters.end(), rest.begin());
   std::copy(others.begin(), others.end(), rest.begin() + parameters.size());
   for (const Tensor parameter : parameters) {
     if (parameter && parameter.dtype() != expected) {
-      fail(op, ": x holds ", x.dtype(), " and a parameter ", parameter.dtype(), ", expected ", expected);
+      fail(op, ": x holds ", stored, " and a parameter ", parameter.dtype(), ", expected ", expected);
     }
   }
-  return begin_op(op, std::span(&x, 1), std::span(rest).first(parameters.size() + others.size()));
+  return begin_op(op, activations, std::span(rest).first(parameters.size() + others.size()));
 }
 
 }  // namespace dikkat

@@ -9,6 +9,7 @@ enum class Op : int {
   add,
   multiply,
   scale,
+  weighted_sum,
   matmul,
   linear,
   activated_linear,
@@ -28,6 +29,7 @@ enum class Op : int {
   rms_norm,
   add_rms_norm,
   head_norm,
+  add_value_embedding,
   dropout,
   embedding,
   attention,
@@ -47,6 +49,7 @@ constexpr const char* name_of(Op op) {
     case Op::add: return "add";
     case Op::multiply: return "multiply";
     case Op::scale: return "scale";
+    case Op::weighted_sum: return "weighted_sum";
     case Op::matmul: return "matmul";
     case Op::linear: return "linear";
     case Op::activated_linear: return "activated_linear";
@@ -66,6 +69,7 @@ constexpr const char* name_of(Op op) {
     case Op::rms_norm: return "rms_norm";
     case Op::add_rms_norm: return "add_rms_norm";
     case Op::head_norm: return "head_norm";
+    case Op::add_value_embedding: return "add_value_embedding";
     case Op::dropout: return "dropout";
     case Op::embedding: return "embedding";
     case Op::attention: return "attention";
@@ -98,7 +102,11 @@ inline Tape& begin_op(Op op, std::initializer_list<Tensor> operands, std::initia
   return begin_op(name_of(op), operands, others);
 }
 
-/// The same for an op of x and of parameters in the type that x is computed in, which is f32 for an x of bf16.
-Tape& begin_product(Op op, Tensor x, std::initializer_list<Tensor> parameters, std::initializer_list<Tensor> others = {});
+/// The same for an op of activations and of parameters in the type that they are computed in, which is f32 for bf16.
+Tape& begin_product(Op op, std::span<const Tensor> activations, std::initializer_list<Tensor> parameters,
+                    std::initializer_list<Tensor> others = {});
+inline Tape& begin_product(Op op, Tensor x, std::initializer_list<Tensor> parameters, std::initializer_list<Tensor> others = {}) {
+  return begin_product(op, std::span(&x, 1), parameters, others);
+}
 
 }  // namespace dikkat

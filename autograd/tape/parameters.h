@@ -20,7 +20,8 @@ struct Init {
 
   static constexpr Init zeros() { return {Kind::zeros, 0}; }
   static constexpr Init ones() { return {Kind::ones, 0}; }
-  static constexpr Init normal(double std) { return {Kind::normal, std}; }
+  /// With a standard deviation of 0: zeros.
+  static constexpr Init normal(double std) { return std == 0 ? zeros() : Init{Kind::normal, std}; }
 };
 
 /// Whether weight decay applies to a parameter.

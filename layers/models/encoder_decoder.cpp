@@ -42,7 +42,7 @@ EncoderDecoder::EncoderDecoder(const Scope& s, const TransformerConfig& config)
       encoder_(s / "encoder" / "h", config_, {.layers = config_.n_encoder_layer, .causal = false}),
       decoder_(s / "decoder" / "h", config_, {.layers = config_.n_layer, .cross = true}),
       head_(config_.tie_embeddings ? decoder_wte_.weight
-                                   : output_layer(s / "lm_head", config_.n_embd, config_.vocab_size, embedding_std(config_))) {
+                                   : output_layer(s / "lm_head", config_.n_embd, config_.vocab_size, head_std(config_))) {
   if (config_.final_norm) {
     encoder_ln_f_.emplace(s / "encoder" / "ln_f", config_);
     decoder_ln_f_.emplace(s / "decoder" / "ln_f", config_);
@@ -51,7 +51,7 @@ EncoderDecoder::EncoderDecoder(const Scope& s, const TransformerConfig& config)
 
 EncoderDecoder::Memory EncoderDecoder::encode(Pass& pass, Tensor source, Tensor lengths) const {
   require_tokens("source", source, lengths, config_.block_size);
-  const Tensor x = encoder_(pass, encoder_embed_(pass, source), {.key_end = key_ends(pass, lengths, source.shape()[1])});
+  const Tensor x = encoder_(pass, encoder_embed_(pass, source), {.key_end = key_ends(pass, lengths, source.shape()[1]), .tokens = source});
   return {encoder_ln_f_ ? (*encoder_ln_f_)(pass, x, pass.operand_type(x)) : cast(x, pass.operand_type(x)), lengths};
 }
 
@@ -60,9 +60,11 @@ Tensor EncoderDecoder::features(Pass& pass, Tensor targets, const Memory& memory
   require(memory.x.shape()[0] == targets.shape()[0], "encoder-decoder: ", targets.shape()[0], " targets for a memory of ",
           memory.x.shape()[0], " sources, expected one source for each target");
   const index time = targets.shape()[1];
-  return decode(
-      pass, targets,
-      {.key_end = key_ends(pass, target_lengths, time), .memory = memory.x, .memory_key_end = key_ends(pass, memory.lengths, time)});
+  return decode(pass, targets,
+                {.key_end = key_ends(pass, target_lengths, time),
+                 .memory = memory.x,
+                 .memory_key_end = key_ends(pass, memory.lengths, time),
+                 .tokens = targets});
 }
 
 Tensor EncoderDecoder::decode(Pass& pass, Tensor targets, const StackInputs& inputs) const {
@@ -102,6 +104,7 @@ Tensor EncoderDecoder::features(Pass& pass, Tensor targets, std::span<const std:
                           {.memory_key_end = key_ends(pass, pass.tape.input<std::int32_t>({batch}, lengths), targets.shape()[1]),
                            .memory_row = pass.tape.input<std::int32_t>({batch}, sources),
                            .memory_cache = &cache.memory,
+                           .tokens = targets,
                            .cache = &cache.targets});
   cache.targets.advance(batch, targets.shape()[1]);
   return y;

@@ -7,8 +7,7 @@ Gpt::Gpt(const Scope& s, const TransformerConfig& config)
       wte_(s / "wte", config_.vocab_size, config_.n_embd, embedding_std(config_)),
       embed_(s, wte_.weight, config_),
       h_(s / "h", config_, {.layers = config_.n_layer}),
-      head_(config_.tie_embeddings ? wte_.weight
-                                   : output_layer(s / "lm_head", config_.n_embd, config_.vocab_size, embedding_std(config_))) {
+      head_(config_.tie_embeddings ? wte_.weight : output_layer(s / "lm_head", config_.n_embd, config_.vocab_size, head_std(config_))) {
   if (config_.final_norm) {
     ln_f_.emplace(s / "ln_f", config_);
   }
@@ -22,7 +21,7 @@ Tensor Gpt::features(Pass& pass, Tensor tokens, KeyValueCache* cache) const {
          before > 0 ? concat(config_.block_size - before, ", what is left of ") : "", "the block size ", config_.block_size);
   }
   const Tensor first = cache != nullptr ? cache->lengths(pass.tape, tokens.shape()[0]) : Tensor{};
-  const Tensor x = h_(pass, embed_(pass, tokens, first), {.cache = cache});
+  const Tensor x = h_(pass, embed_(pass, tokens, first), {.tokens = tokens, .cache = cache});
   if (cache != nullptr) {
     cache->advance(tokens.shape()[0], tokens.shape()[1]);
   }

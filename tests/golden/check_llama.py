@@ -64,12 +64,17 @@ class Group:
         z = z * np.array([complex(math.cos(t * self.frequency(i)), math.sin(t * self.frequency(i))) for i in range(half)])
         return np.concatenate((z.real, z.imag))
 
-    def attention(self, name, inputs):
-        """For one sequence, a list of vectors."""
+    def attention(self, name, inputs, tokens):
+        """For one sequence, a list of vectors and their tokens."""
         heads, kv_heads, size = self.n_head, self.n_kv_head, self.head_size
         queries, keys, values = [], [], []
         for t, x in enumerate(inputs):
             row = self.linear(name + ".c_attn", x)
+            if name + ".value_gate.weight" in self.weights:
+                e, n = self.weights[name + ".value_embedding.weight"][tokens[t]], kv_heads * size
+                for i, w in enumerate(self.weights[name + ".value_gate.weight"]):
+                    gate = 2 / (1 + math.exp(-sum(w[c] * x[c] for c in range(len(w)))))
+                    row[len(row) - n + i * size:len(row) - n + (i + 1) * size] += gate * e[i * size:(i + 1) * size]
             cut = [row[i * size:(i + 1) * size] for i in range(heads + 2 * kv_heads)]
             q, k, v = cut[:heads], cut[heads:heads + kv_heads], cut[heads + kv_heads:]
             if self.qk_norm:
@@ -109,9 +114,16 @@ class Group:
     def logits(self, tokens):
         """Of one sequence: (T, V)."""
         stream = [self.weights["wte.weight"][token] + self.position(t) for t, token in enumerate(tokens)]
+        if self.embedding_norm:
+            stream = [self.norm("ln_emb", x) for x in stream]
+        embedded = list(stream)
         for layer in range(self.n_layer):
             h = f"h.{layer}."
-            attended = self.attention(h + "attn", [self.norm(h + "ln_1", x) for x in stream])
+            valued = h + "attn.value_gate.weight" in self.weights
+            assert valued == {"none": False, "all": True, "alternate": (self.n_layer - layer) % 2 == 1}[self.value_embeddings]
+            if self.residual_scalars:
+                stream = [self.weights[h + "resid_lambda"] * x + self.weights[h + "x0_lambda"] * x0 for x, x0 in zip(stream, embedded)]
+            attended = self.attention(h + "attn", [self.norm(h + "ln_1", x) for x in stream], tokens)
             stream = [x + y for x, y in zip(stream, attended)]
             stream = [x + self.feed_forward(h + "mlp", self.norm(h + "ln_2", x)) for x in stream]
         z = np.array([self.linear("wte" if self.tie_embeddings else "lm_head", self.norm("ln_f", x)) for x in stream])

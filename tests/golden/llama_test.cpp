@@ -76,6 +76,9 @@ TransformerConfig config_of(const Fixture& fixture, const std::string& at) {
   c.gated = flag("gated");
   c.qk_norm = flag("qk_norm");
   c.logit_softcap = number("logit_softcap");
+  c.embedding_norm = flag("embedding_norm");
+  c.residual_scalars = flag("residual_scalars");
+  choose("value_embeddings", c.value_embeddings);
   return c;
 }
 
@@ -273,7 +276,7 @@ TYPED_TEST(GoldenLlama, TakesPyTorchsStep) {
       EXPECT_LE(error_of(model.weight(name), this->fixture_.read(at + "adamw/weights/" + name)), Bounds<TypeParam>::kStep) << at << name;
     }
   });
-  EXPECT_EQ(stepped, 4);
+  EXPECT_EQ(stepped, 5);
 }
 
 TEST(GoldenLlamaText, IsPyTorchsTokenForToken) {

@@ -12,6 +12,10 @@ Models, each in a group of its name; the first four are families', the others mi
     relu2       no positions, squared ReLU, LayerNorm with biases, grouped-query attention 4/2
     odd         6 heads of 10 and 3 key/value heads, learned positions, norms of query and key, biases everywhere, gated ReLU, untied
     sines       sinusoidal positions, RMSNorm (which has no bias) with biases everywhere else, ReLU; 3 heads of 6, untied
+    normed      GPT-2 with a norm after the embedding
+    scaled      GPT-2 with scalars of the residual stream
+    valued      grouped-query attention 4/2, RoPE, value embeddings in the first and the last of three layers, whose gates read all 8 channels
+    nanochat    all three of these, value embeddings in both layers, 4/2 heads of 6 with norms, RoPE, squared ReLU, softcap, no biases, untied
     long        one layer, T = 150, 4/2 heads of 8, RoPE: several tiles of queries and keys
 
 Attributes of a group are the keys of dikkat's [model], as numbers and (norm, positions, rope_scaling, activation) strings. In each:
@@ -24,7 +28,7 @@ Attributes of a group are the keys of dikkat's [model], as numbers and (norm, po
     prompt, greedy        int32 (P), (T - P): the likeliest token, again and again, until prompt and text fill the context. No choice is
                           close: the best logit is more than 1e-3 of the largest magnitude above the second
 
-llama, qwen3, relu2 and odd also have
+llama, qwen3, relu2, odd and nanochat also have
 
     adamw/weights/<name>  after one AdamW step with these gradients, unclipped; attributes learning_rate, beta1, beta2, eps, weight_decay
 
@@ -67,9 +71,16 @@ CASES = {  # group: (configuration, batch size)
     "sines": (Config(n_layer=2, n_head=3, n_embd=18, n_hidden=40, block_size=14, vocab_size=50, norm="rms_norm", positions="sinusoidal", tie_embeddings=False,
                      activation="relu"), 2),
     "long": (Config(n_layer=1, n_head=4, n_kv_head=2, head_size=8, n_embd=16, n_hidden=24, block_size=150, vocab_size=50, **LLAMA), 1),
+    "normed": (Config(n_layer=2, n_head=2, n_embd=16, n_hidden=24, block_size=12, vocab_size=50, embedding_norm=True), 2),
+    "scaled": (Config(n_layer=3, n_head=2, n_embd=16, n_hidden=24, block_size=12, vocab_size=50, residual_scalars=True), 2),
+    "valued": (Config(n_layer=3, n_head=4, n_kv_head=2, n_embd=8, n_hidden=24, block_size=14, vocab_size=50, positions="rope",
+                      value_embeddings="alternate"), 2),
+    "nanochat": (Config(n_layer=2, n_head=4, n_kv_head=2, head_size=6, n_embd=18, n_hidden=30, block_size=15, vocab_size=50, bias=False,
+                        tie_embeddings=False, norm="rms_norm", norm_eps=1e-3, positions="rope", rope_theta=1000.0, activation="relu2",
+                        qk_norm=True, logit_softcap=15.0, embedding_norm=True, residual_scalars=True, value_embeddings="all"), 2),
 }
 ADAMW = dict(learning_rate=1e-2, beta1=0.9, beta2=0.99, eps=1e-3, weight_decay=0.1)
-STEPPED = ("llama", "qwen3", "relu2", "odd")  # between them they have every kind of parameter
+STEPPED = ("llama", "qwen3", "relu2", "odd", "nanochat")  # between them they have every kind of parameter
 PROMPT, PROMPTS = 4, 60
 CLEAR = 1e-3  # of the logits' largest magnitude
 
@@ -80,7 +91,7 @@ def fill(model):
     for name, p in model.named_parameters():
         if p.dim() >= 2:
             p.copy_(normal(*p.shape, std=0.3))
-        elif name.endswith("weight"):  # of a norm
+        elif name.endswith(("weight", "resid_lambda")):  # of a norm, of the residual stream
             p.copy_(normal(*p.shape, mean=1.0, std=0.25))
         else:
             p.copy_(normal(*p.shape, std=0.2))

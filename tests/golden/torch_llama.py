@@ -1,4 +1,4 @@
-"""Llama, Qwen2, Qwen3, and mixtures of their parts with GPT-2's, in plain PyTorch, written from the published definitions.
+"""Llama, Qwen2, Qwen3, nanochat, and mixtures of their parts with GPT-2's, in plain PyTorch, written from the published definitions.
 
 A pre-norm decoder: x + attention(norm(x)), x + feed_forward(norm(x)), a final norm and an output head without bias. What differs between the
 families is a member of `Config`. Members, parameter names and (out, in) layouts are those of dikkat's [model]:
@@ -10,6 +10,13 @@ families is a member of `Config`. Members, parameter names and (out, in) layouts
     h.N.attn.c_proj              .weight (C, H D), .bias
     h.N.mlp.c_fc                 .weight (n_hidden, C), or (2 n_hidden, C) with rows gate | up; .bias
     h.N.mlp.c_proj               .weight (C, n_hidden), .bias
+
+and of what nanochat and modded-nanogpt have besides:
+
+    ln_emb                       .weight, .bias (C), of a norm after the embedding
+    h.N.resid_lambda, x0_lambda  (1): block N reads resid_lambda x + x0_lambda x0, where x0 is what block 0 would read without them
+    h.N.attn.value_embedding     .weight (V, KV D): head h of a value v becomes v + 2 sigmoid(W_h x[:12]) e_h[token]; x is what c_attn reads
+    h.N.attn.value_gate          .weight (KV, 12): W; as many channels as x has, where it has fewer
 
 Needs Debian's python3-torch (1.13).
 """
@@ -49,6 +56,9 @@ class Config:
     gated: bool = False
     qk_norm: bool = False
     logit_softcap: float = 0.0  # 0: none
+    embedding_norm: bool = False
+    residual_scalars: bool = False
+    value_embeddings: str = "none"  # alternate: the last layer and every other one before it; all
 
     def __post_init__(self):
         for name, default in (("n_kv_head", self.n_head), ("head_size", self.n_embd // self.n_head), ("qkv_bias", self.bias)):
@@ -104,21 +114,29 @@ def rotated(x, frequencies):
 
 
 class Attention(nn.Module):
-    def __init__(self, c):
+    def __init__(self, c, has_value_embedding):
         super().__init__()
         self.c = c
         self.c_attn = nn.Linear(c.n_embd, (c.n_head + 2 * c.n_kv_head) * c.head_size, bias=c.qkv_bias)
         self.c_proj = nn.Linear(c.n_head * c.head_size, c.n_embd, bias=c.bias)
         if c.qk_norm:
             self.q_norm, self.k_norm = RMSNorm(c.head_size, c.norm_eps), RMSNorm(c.head_size, c.norm_eps)
+        self.has_value_embedding = has_value_embedding
+        if has_value_embedding:
+            self.value_embedding = nn.Embedding(c.vocab_size, c.n_kv_head * c.head_size)
+            self.value_gate = nn.Linear(min(c.n_embd, 12), c.n_kv_head, bias=False)
 
-    def forward(self, x):
+    def forward(self, x, tokens):
         c = self.c
         B, T, _ = x.shape
         heads = self.c_attn(x).view(B, T, c.n_head + 2 * c.n_kv_head, c.head_size).transpose(1, 2)
         q, k, v = heads.split((c.n_head, c.n_kv_head, c.n_kv_head), dim=1)  # (B, heads, T, D)
         if c.qk_norm:
             q, k = self.q_norm(q), self.k_norm(k)
+        if self.has_value_embedding:
+            e = self.value_embedding(tokens).view(B, T, c.n_kv_head, c.head_size)
+            gate = 2 * torch.sigmoid(self.value_gate(x[..., :12]))  # (B, T, KV)
+            v = v + (gate.unsqueeze(-1) * e).transpose(1, 2)
         if c.positions == "rope":
             frequencies = rope_frequencies(c)
             q, k = rotated(q, frequencies), rotated(k, frequencies)
@@ -152,13 +170,20 @@ class FeedForward(nn.Module):
 
 
 class Block(nn.Module):
-    def __init__(self, c):
+    def __init__(self, c, number):
         super().__init__()
-        self.ln_1, self.attn = norm_of(c), Attention(c)
+        counted_from_last = c.n_layer - 1 - number
+        has_value_embedding = c.value_embeddings == "all" or c.value_embeddings == "alternate" and counted_from_last % 2 == 0
+        self.residual_scalars = c.residual_scalars
+        if c.residual_scalars:
+            self.resid_lambda, self.x0_lambda = nn.Parameter(torch.ones(1)), nn.Parameter(torch.zeros(1))
+        self.ln_1, self.attn = norm_of(c), Attention(c, has_value_embedding)
         self.ln_2, self.mlp = norm_of(c), FeedForward(c)
 
-    def forward(self, x):
-        x = x + self.attn(self.ln_1(x))
+    def forward(self, x, x0, tokens):
+        if self.residual_scalars:
+            x = self.resid_lambda * x + self.x0_lambda * x0
+        x = x + self.attn(self.ln_1(x), tokens)
         return x + self.mlp(self.ln_2(x))
 
 
@@ -175,7 +200,9 @@ class Llama(nn.Module):
         self.wte = nn.Embedding(c.vocab_size, c.n_embd)
         if c.positions == "learned":
             self.wpe = nn.Embedding(c.block_size, c.n_embd)
-        self.h = nn.ModuleList(Block(c) for _ in range(c.n_layer))
+        if c.embedding_norm:
+            self.ln_emb = norm_of(c)
+        self.h = nn.ModuleList(Block(c, number) for number in range(c.n_layer))
         self.ln_f = norm_of(c)
         if not c.tie_embeddings:
             self.lm_head = nn.Linear(c.n_embd, c.vocab_size, bias=False)
@@ -188,7 +215,10 @@ class Llama(nn.Module):
             x = x + self.wpe(torch.arange(tokens.size(1)))
         elif c.positions == "sinusoidal":
             x = x + sinusoids(tokens.size(1), c.n_embd).to(x.dtype)
+        if c.embedding_norm:
+            x = self.ln_emb(x)
+        x0 = x
         for block in self.h:
-            x = block(x)
+            x = block(x, x0, tokens)
         logits = F.linear(self.ln_f(x), (self.wte if c.tie_embeddings else self.lm_head).weight)
         return c.logit_softcap * torch.tanh(logits / c.logit_softcap) if c.logit_softcap else logits

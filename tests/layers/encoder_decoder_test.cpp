@@ -95,7 +95,7 @@ TEST(EncoderDecoder, TellsWhatItLooksAt) {
   }
 }
 
-/// The tiny encoder-decoder with one of Llama's keys, or with all of them.
+/// The tiny encoder-decoder with one of Llama's or nanochat's keys, or with all of them.
 struct Variant {
   const char* name;
   TransformerConfig config;
@@ -115,6 +115,9 @@ std::vector<Variant> variants() {
   const auto gated = [](TransformerConfig& c) { c.gated = true, c.activation = Activation::silu; };
   const auto squared = [](TransformerConfig& c) { c.activation = Activation::relu2; };
   const auto capped = [](TransformerConfig& c) { c.logit_softcap = 5; };
+  const auto embedding_normed = [](TransformerConfig& c) { c.embedding_norm = true; };
+  const auto scaled = [](TransformerConfig& c) { c.residual_scalars = true; };
+  const auto valued = [](TransformerConfig& c) { c.value_embeddings = ValueEmbeddings::all; };
   with("grouped queries", grouped);
   with("one head of keys", [](TransformerConfig& c) { c.n_kv_head = 1; });
   with("head_size", sized);
@@ -125,8 +128,13 @@ std::vector<Variant> variants() {
   with("gated", gated);
   with("relu2", squared);
   with("softcap", capped);
+  with("embedding_norm", embedding_normed);
+  with("residual_scalars", scaled);
+  with("value_embeddings", valued);
+  with("value_embeddings, alternate", [](TransformerConfig& c) { c.value_embeddings = ValueEmbeddings::alternate; });
   const auto all_of_them = [&](TransformerConfig& c) {
     grouped(c), sized(c), rotary(c), normed(c), root(c), gated(c), capped(c);
+    embedding_normed(c), scaled(c), valued(c);
     c.bias = false;
   };
   with("all of them", all_of_them);
@@ -283,6 +291,9 @@ TEST(EncoderDecoder, HasTheParametersOfItsKeys) {
     EXPECT_EQ(shape_of(h + "attn.k_norm.weight"), (Shape{6}));
     EXPECT_EQ(shape_of(h + "mlp.c_fc.weight"), (Shape{128, 16}));
     EXPECT_EQ(shape_of(h + "mlp.c_proj.weight"), (Shape{16, 64}));
+    EXPECT_EQ(shape_of(h + "attn.value_embedding.weight"), (Shape{tiny.model.config().vocab_size, 12}));
+    EXPECT_EQ(shape_of(h + "attn.value_gate.weight"), (Shape{2, 12}));
+    EXPECT_EQ(shape_of(h + "x0_lambda"), (Shape{1}));
   }
   const std::string cross = "decoder.h.0.crossattention.";
   EXPECT_EQ(shape_of(cross + "q_attn.weight"), (Shape{24, 16}));

@@ -1,5 +1,6 @@
 // First values are a function of (seed, path).
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <string>
@@ -84,6 +85,56 @@ TEST(InitialValues, AreOneForNormsAndZeroForBiases) {
     }
     EXPECT_EQ(norms_of_heads, config.qk_norm ? 2 * 4 : 0);
   }
+}
+
+/// Logits of some tokens.
+std::vector<float> logits_of(const TransformerConfig& config) {
+  return TinyGpt(config, 7).logits(some_tokens(2 * 20, config.vocab_size), 2);
+}
+
+// A block that begins with projections of 0 passes on what it reads, so all depths are one model, and the head sees its norm alone.
+TEST(InitialValues, OfZeroProjectionsMakeABlockPassOnWhatItReads) {
+  for (const NormPosition where : {NormPosition::pre, NormPosition::post}) {
+    TransformerConfig config = kSmallLlama;
+    config.norm_position = where;
+    config.zero_init_projections = true;
+    TransformerConfig shallow = config;
+    shallow.n_layer = 1;
+    TinyGpt model(config, 7);
+    for (const ParameterStore::Entry* entry : model.store.entries()) {
+      const std::vector<float> values = values_of(model.store, entry->path);
+      const bool is_zero = std::all_of(values.begin(), values.end(), [](float value) { return value == 0; });
+      EXPECT_EQ(is_zero, entry->path.ends_with("c_proj.weight") || entry->path.ends_with("bias")) << entry->path;
+    }
+    EXPECT_EQ(where == NormPosition::pre, logits_of(config) == logits_of(shallow)) << "a norm after a norm has its eps";
+  }
+}
+
+TEST(InitialValues, OfAZeroHeadKnowNothingExactly) {
+  TransformerConfig config = kSmallGpt;
+  config.tie_embeddings = false;
+  EXPECT_NE(logits_of(config), std::vector<float>(40 * 200));
+  config.zero_head = true;
+  EXPECT_EQ(logits_of(config), std::vector<float>(40 * 200));
+  config.tie_embeddings = true;
+  EXPECT_EQ(
+      testing::error_of([&] { TinyGpt model(config); }),
+      "gpt: zero_head with tie_embeddings, expected tie_embeddings = false: a tied head is the token table, which does not begin at 0");
+}
+
+// With scalars at 1 and 0 a model begins as the one without them; gates begin at 1, so values begin with their tokens' rows.
+TEST(InitialValues, OfScalarsChangeNothingAndGatesAreOne) {
+  TransformerConfig config = kSmallLlama;
+  config.residual_scalars = true;
+  EXPECT_EQ(logits_of(config), logits_of(kSmallLlama));
+  config.value_embeddings = ValueEmbeddings::all;
+  EXPECT_NE(logits_of(config), logits_of(kSmallLlama));
+  TinyGpt model(config, 7);
+  EXPECT_EQ(values_of(model.store, "h.2.resid_lambda"), std::vector<float>{1});
+  EXPECT_EQ(values_of(model.store, "h.2.x0_lambda"), std::vector<float>{0});
+  EXPECT_EQ(values_of(model.store, "h.2.attn.value_gate.weight"), std::vector<float>(2 * 12));
+  const Moments m = moments_of(values_of(model.store, "h.2.attn.value_embedding.weight"));
+  EXPECT_NEAR(m.std, 0.02, 0.001);
 }
 
 // gate and up are rows of one matrix, but are drawn apart: equal halves would stay equal.

@@ -60,6 +60,14 @@ std::vector<TransformerConfig> kinds() {
       kinds.push_back(c);
     }
   }
+  for (const auto values : {ValueEmbeddings::none, ValueEmbeddings::alternate, ValueEmbeddings::all}) {
+    for (const bool others : {false, true}) {
+      TransformerConfig c = others ? kCachedLlama : kCachedGpt;
+      c.value_embeddings = values;
+      c.residual_scalars = c.embedding_norm = others;
+      kinds.push_back(c);
+    }
+  }
   return kinds;
 }
 

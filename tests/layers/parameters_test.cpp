@@ -129,6 +129,51 @@ TEST(LlamaParameters, AreNamedAndShapedAsTheirGroupsAndGatesWantThem) {
   EXPECT_EQ(found.size(), expected.size());
 }
 
+// A gate reads 12 channels, or all where there are fewer. Of three layers every other one has values, the last among them.
+TEST(NanochatParameters, AreNamedAndShapedAsTheirKeysSay) {
+  TransformerConfig config = kTinyLlama;
+  config.n_layer = 3;
+  config.embedding_norm = config.residual_scalars = true;
+  config.value_embeddings = ValueEmbeddings::alternate;
+  const Shapes plain = [&] {
+    TransformerConfig c = kTinyLlama;
+    c.n_layer = 3;
+    return shapes_of(c);
+  }();
+  Shapes expected{{"ln_emb.weight", {6}}};
+  for (const std::string h : {"h.0.", "h.1.", "h.2."}) {
+    expected[h + "resid_lambda"] = expected[h + "x0_lambda"] = Shape{1};
+    if (h != "h.1.") {
+      expected[h + "attn.value_embedding.weight"] = Shape{11, 20};
+      expected[h + "attn.value_gate.weight"] = Shape{2, 6};
+    }
+  }
+  expected.insert(plain.begin(), plain.end());
+  EXPECT_TRUE(shapes_of(config) == expected);
+  config.value_embeddings = ValueEmbeddings::all;
+  config.n_embd = 18;
+  EXPECT_EQ(shapes_of(config).at("h.1.attn.value_gate.weight"), (Shape{2, 12}));
+  config.n_layer = 2;
+  config.value_embeddings = ValueEmbeddings::alternate;
+  EXPECT_FALSE(shapes_of(config).contains("h.0.attn.value_gate.weight")) << "the last layer is one that has them";
+  EXPECT_TRUE(shapes_of(config).contains("h.1.attn.value_gate.weight"));
+}
+
+TEST(NanochatParameters, HaveTheirRoles) {
+  TransformerConfig config = kTinyLlama;
+  config.residual_scalars = true;
+  config.value_embeddings = ValueEmbeddings::all;
+  const TinyGpt model(config);
+  const auto has = [&](const char* path, Role role, Decay decay) {
+    const ParameterStore::Entry& entry = model.store.entry(path);
+    EXPECT_TRUE(entry.role == role && entry.decay == decay) << path;
+  };
+  has("h.0.resid_lambda", Role::vector, Decay::no);
+  has("h.0.x0_lambda", Role::vector, Decay::no);
+  has("h.0.attn.value_embedding.weight", Role::embedding, Decay::yes);
+  has("h.0.attn.value_gate.weight", Role::hidden, Decay::yes);
+}
+
 TEST(LlamaParameters, OfAnRmsNormHaveNoBias) {
   TransformerConfig config = kTinyLlama;
   config.bias = true;

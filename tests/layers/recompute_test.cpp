@@ -71,6 +71,9 @@ TEST(RecomputedLayers, GptTrainsToTheSameBitsInLessMemory) { expect_the_same_bit
 // A gate's operand is kept, gate | up, and is twice as wide as what is computed again.
 TEST(RecomputedLayers, LlamaTrainsToTheSameBitsInLessMemory) { expect_the_same_bits_in_less_memory(kTrainingLlama, 0.95, 0.7); }
 
+// Values are recomputed too; x0 is kept for all blocks, and the first one reads it as x.
+TEST(RecomputedLayers, NanochatTrainsToTheSameBitsInLessMemory) { expect_the_same_bits_in_less_memory(kTrainingNanochat, 0.95, 0.7); }
+
 TEST(RecomputedLayers, EncoderDecoderTrainsToTheSameBits) {
   for (const DType operands : {DType::f32, DType::bf16}) {
     const Result none = trained_encoder_decoder(Recompute::none, operands);

@@ -73,6 +73,7 @@ void expect_no_allocation(const TransformerConfig& config, const std::vector<int
 
 TEST(SteadyState, AllocatesNothingFromTheThirdStepOn) { expect_no_allocation(kTrainingConfig, {1, 2, 3}); }
 TEST(SteadyState, HoldsForALlama) { expect_no_allocation(kTrainingLlama, {1, 2}); }
+TEST(SteadyState, HoldsForANanochat) { expect_no_allocation(kTrainingNanochat, {1, 2}); }
 
 TEST(SteadyState, HoldsForAnEncoderDecoder) {
   const WithThreads two(2, Work{0});
@@ -153,7 +154,7 @@ TEST(SteadyState, HoldsForEvaluationToo) {
 }
 
 TEST(SteadyState, HoldsForSamplingFromACache) {
-  for (const TransformerConfig& config : {kTrainingConfig, kTrainingLlama}) {
+  for (const TransformerConfig& config : {kTrainingConfig, kTrainingLlama, kTrainingNanochat}) {
     for (const int threads : {1, 2}) {
       const WithThreads some(threads, Work{0});
       const TinyGpt model(config);

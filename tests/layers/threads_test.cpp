@@ -47,6 +47,7 @@ void expect_the_same_bits(const TransformerConfig& config) {
 
 TEST(Training, GivesTheSameBitsOnAnyNumberOfThreads) { expect_the_same_bits(kTrainingConfig); }
 TEST(Training, OfALlamaGivesTheSameBitsOnAnyNumberOfThreads) { expect_the_same_bits(kTrainingLlama); }
+TEST(Training, OfANanochatGivesTheSameBitsOnAnyNumberOfThreads) { expect_the_same_bits(kTrainingNanochat); }
 
 }  // namespace
 }  // namespace dikkat

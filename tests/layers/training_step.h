@@ -65,5 +65,26 @@ inline constexpr TransformerConfig kTrainingLlama{.n_layer = 2,
                                                   .activation = Activation::silu,
                                                   .gated = true,
                                                   .logit_softcap = 10};
+/// The same with what nanochat has for small models, and layers with and without value embeddings.
+inline constexpr TransformerConfig kTrainingNanochat{.n_layer = 3,
+                                                     .n_head = 4,
+                                                     .n_kv_head = 2,
+                                                     .n_embd = 48,
+                                                     .head_size = 10,
+                                                     .block_size = 80,
+                                                     .vocab_size = 97,
+                                                     .dropout = 0.1,
+                                                     .bias = false,
+                                                     .tie_embeddings = false,
+                                                     .positions = Positions::rope,
+                                                     .norm = NormKind::rms_norm,
+                                                     .qk_norm = true,
+                                                     .activation = Activation::relu2,
+                                                     .logit_softcap = 15,
+                                                     .embedding_norm = true,
+                                                     .residual_scalars = true,
+                                                     .value_embeddings = ValueEmbeddings::alternate,
+                                                     .zero_init_projections = true,
+                                                     .zero_head = true};
 
 }  // namespace dikkat

@@ -13,6 +13,7 @@
 #include "autograd/ops/layer_norm.h"
 #include "autograd/ops/linear.h"
 #include "autograd/ops/loss.h"
+#include "autograd/ops/value_embedding.h"
 #include "autograd/tape/tape.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
@@ -144,6 +145,11 @@ TEST(Bf16Ops, RmsNormOfF32) {
 TEST(Bf16Ops, HeadNorm) {
   check({operand({37, 100}, 1), parameter({20}, 2), parameter({20}, 3)},
         [](std::span<const Tensor> t) { return head_norm(t[0], t[1], t[2], {.heads = 3, .key_heads = 1}); });
+}
+
+TEST(Bf16Ops, AddValueEmbedding) {
+  check({operand({37, 100}, 1), operand({37, 33}, 2), parameter({37, 40}, 3), parameter({2, 12}, 4)},
+        [](std::span<const Tensor> t) { return add_value_embedding(t[0], t[1], t[2], t[3]); });
 }
 
 TEST(Bf16Ops, Dropout) {

@@ -66,6 +66,14 @@ void check_heads(const TransformerConfig& model, schema::Problems& problems) {
              ", or n_head = ", heads));
 }
 
+void check_head(const TransformerConfig& model, schema::Problems& problems) {
+  if (model.zero_head && model.tie_embeddings) {
+    problems.add(
+        "model.zero_head is true, expected false or model.tie_embeddings = false: a tied head is the token embedding, which does not begin "
+        "at 0");
+  }
+}
+
 void check_tokenizer(const Config& config, schema::Problems& problems) {
   if (config.model.kind == ModelKind::encoder_decoder && config.tokenizer.path.empty() && config.tokenizer.kind != "word") {
     problems.add(concat("tokenizer.kind is \"", config.tokenizer.kind,
@@ -119,6 +127,7 @@ void validate(const Config& config) {
   check_heads(config.model, problems);
   check_groups(config.model, problems);
   check_rope(config.model, problems);
+  check_head(config.model, problems);
   check_tokenizer(config, problems);
   check_rates(config.optim, problems);
   check_token_count(config, problems);

@@ -154,6 +154,7 @@ constexpr double kMostLayers = 1000;      // of a GPT, whose tensors a checkpoin
 constexpr double kMaxStep = 999'999'999;  // a checkpoint's name has nine digits
 constexpr double kMaxVocab = 2'147'483'647;
 
+bool has_head(const Config& c) { return !c.model.tie_embeddings; }
 bool has_muon(const Config& c) { return c.optim.kind == OptimizerKind::muon; }
 bool has_rope(const Config& c) { return c.model.positions == Positions::rope; }
 bool has_scaling(const Config& c) { return has_rope(c) && c.model.rope_scaling != RopeScaling::none; }
@@ -231,6 +232,21 @@ constexpr Key kKeys[] = {
         "gelu GeGLU."),
     model<&TransformerConfig::logit_softcap>("logit_softcap", between(0, 40),
                                              "Logits z become c tanh(z / c) for this c, as in Gemma 2; 0 is off."),
+    model<&TransformerConfig::embedding_norm>("embedding_norm", anything(),
+                                              "Whether a norm follows the embedding, before the first block."),
+    model<&TransformerConfig::residual_scalars>(
+        "residual_scalars", anything(),
+        "Whether each block reads a x + b x0 in place of x, where x0 is what the first block reads and a and b are learned, at first 1 and "
+        "0."),
+    model<&TransformerConfig::value_embeddings>(
+        "value_embeddings", anything(),
+        "Layers in which each token adds a learned row of its own to the values of self-attention, through a gate for each head: every "
+        "other layer and the last (alternate), or all. Each such layer has a table as wide as its keys."),
+    model<&TransformerConfig::zero_init_projections>(
+        "zero_init_projections", anything(),
+        "Whether the last layers of attention and of the feed-forward begin at 0, so that a new block passes on what it reads."),
+    model<&TransformerConfig::zero_head>("zero_head", where(has_head, anything()),
+                                         "Whether the output head begins at 0; it needs tie_embeddings = false."),
     model<&TransformerConfig::vocab_size>("vocab_size", derived(between(1, kMaxVocab), "the tokenizer's number of tokens"),
                                           "Rows of the token embedding: at least as many as the tokenizer has tokens."),
 

@@ -1,28 +1,52 @@
+#include <algorithm>
+#include <iterator>
+
 #include "train/exchange/family.h"
 
 namespace dikkat {
 namespace {
 
+/// What no family has otherwise.
+constexpr FixedKey kCommon[] = {
+    {"norm_position", "\"pre\""}, {"final_norm", "true"},        {"logit_softcap", "0.0"},         {"scale_embeddings", "false"},
+    {"embedding_norm", "false"},  {"residual_scalars", "false"}, {"value_embeddings", "\"none\""},
+};
+template <std::size_t n>
+constexpr std::array<FixedKey, n + std::size(kCommon)> with_common(const FixedKey (&own)[n]) {
+  std::array<FixedKey, n + std::size(kCommon)> all;
+  std::copy(std::begin(kCommon), std::end(kCommon), std::copy(std::begin(own), std::end(own), all.begin()));
+  return all;
+}
+
 // What all models of Llama's shape have in common.
 
-constexpr FixedKey kLlama[] = {
-    {"norm", "\"rms_norm\""},  {"norm_position", "\"pre\""},  {"final_norm", "true"},
-    {"positions", "\"rope\""}, {"activation", "\"silu\""},    {"gated", "true"},
-    {"bias", "false"},         {"qkv_bias", "false"},         {"qk_norm", "false"},
-    {"logit_softcap", "0.0"},  {"scale_embeddings", "false"},
-};
-constexpr FixedKey kQwen2[] = {
-    {"norm", "\"rms_norm\""},  {"norm_position", "\"pre\""},  {"final_norm", "true"},
-    {"positions", "\"rope\""}, {"activation", "\"silu\""},    {"gated", "true"},
-    {"bias", "false"},         {"qkv_bias", "true"},          {"qk_norm", "false"},
-    {"logit_softcap", "0.0"},  {"scale_embeddings", "false"},
-};
-constexpr FixedKey kQwen3[] = {
-    {"norm", "\"rms_norm\""},  {"norm_position", "\"pre\""},  {"final_norm", "true"},
-    {"positions", "\"rope\""}, {"activation", "\"silu\""},    {"gated", "true"},
-    {"bias", "false"},         {"qkv_bias", "false"},         {"qk_norm", "true"},
-    {"logit_softcap", "0.0"},  {"scale_embeddings", "false"},
-};
+constexpr auto kLlama = with_common({
+    {"norm", "\"rms_norm\""},
+    {"positions", "\"rope\""},
+    {"activation", "\"silu\""},
+    {"gated", "true"},
+    {"bias", "false"},
+    {"qkv_bias", "false"},
+    {"qk_norm", "false"},
+});
+constexpr auto kQwen2 = with_common({
+    {"norm", "\"rms_norm\""},
+    {"positions", "\"rope\""},
+    {"activation", "\"silu\""},
+    {"gated", "true"},
+    {"bias", "false"},
+    {"qkv_bias", "true"},
+    {"qk_norm", "false"},
+});
+constexpr auto kQwen3 = with_common({
+    {"norm", "\"rms_norm\""},
+    {"positions", "\"rope\""},
+    {"activation", "\"silu\""},
+    {"gated", "true"},
+    {"bias", "false"},
+    {"qkv_bias", "false"},
+    {"qk_norm", "true"},
+});
 
 // RoPE's own keys are read by hf_config.cpp and gguf_model.cpp: they have several forms.
 constexpr KeyName kLlamaConfig[] = {
@@ -107,19 +131,15 @@ constexpr TensorRule kGgufTensors[] = {
 
 // GPT-2.
 
-constexpr FixedKey kGpt2[] = {
+constexpr auto kGpt2 = with_common({
     {"norm", "\"layer_norm\""},
-    {"norm_position", "\"pre\""},
-    {"final_norm", "true"},
     {"positions", "\"learned\""},
     {"activation", "\"gelu\""},
     {"gated", "false"},
     {"bias", "true"},
     {"qkv_bias", "true"},
     {"qk_norm", "false"},
-    {"logit_softcap", "0.0"},
-    {"scale_embeddings", "false"},
-};
+});
 constexpr KeyName kGpt2Config[] = {
     {"vocab_size", "vocab_size", kRequired},
     {"n_embd", "n_embd", kRequired},

@@ -14,16 +14,27 @@ struct LayerWeights {
   double keys = 0;     // keys and values
   double feed_forward = 0;
   double query_width = 0;  // of all heads
+  double value_gate = 0;   // where there are value embeddings
 
   explicit LayerWeights(const TransformerConfig& c) {
     const auto width = static_cast<double>(c.n_embd);
     query_width = static_cast<double>(c.n_head * c.head_size);
     queries = 2 * width * query_width;
     keys = 2 * width * static_cast<double>(c.n_kv_head * c.head_size);
+    value_gate = static_cast<double>(c.n_kv_head * value_gate_channels(c));
     feed_forward = (c.gated ? 3 : 2) * width * static_cast<double>(c.n_hidden);
   }
   double attention() const { return queries + keys; }
 };
+
+/// Weights of all gates of value embeddings in a stack.
+double value_gates(const TransformerConfig& c, const LayerWeights& weights, index layers) {
+  double all = 0;
+  for (index layer = 0; layer < layers; ++layer) {
+    all += has_value_embedding(c, layer, layers) ? weights.value_gate : 0;
+  }
+  return all;
+}
 
 double gpt_flops(const TransformerConfig& c, const Batch& batch) {
   const LayerWeights weights(c);
@@ -31,7 +42,8 @@ double gpt_flops(const TransformerConfig& c, const Batch& batch) {
   const auto width = static_cast<double>(c.n_embd);
   const auto time = static_cast<double>(batch.lengths.cols);
   const double tokens = static_cast<double>(batch.rows) * time;
-  const double all = layers * (weights.attention() + weights.feed_forward) + width * static_cast<double>(c.vocab_size);
+  const double all = layers * (weights.attention() + weights.feed_forward) + value_gates(c, weights, c.n_layer) +
+                     width * static_cast<double>(c.vocab_size);
   return tokens * (kPerWeight * all + kPerPair / 2 * layers * weights.query_width * time);
 }
 
@@ -40,9 +52,10 @@ double encoder_decoder_flops(const TransformerConfig& c, const Batch& batch) {
   const auto width = static_cast<double>(c.n_embd);
   const auto encoders = static_cast<double>(c.n_encoder_layer);
   const auto decoders = static_cast<double>(c.n_layer);
-  const double a_source = encoders * (weights.attention() + weights.feed_forward) + decoders * weights.keys;  // keys of the memory
-  const double a_target =
-      decoders * (weights.attention() + weights.queries + weights.feed_forward) + width * static_cast<double>(c.vocab_size);
+  const double a_source = encoders * (weights.attention() + weights.feed_forward) + value_gates(c, weights, c.n_encoder_layer) +
+                          decoders * weights.keys;  // keys of the memory
+  const double a_target = decoders * (weights.attention() + weights.queries + weights.feed_forward) + value_gates(c, weights, c.n_layer) +
+                          width * static_cast<double>(c.vocab_size);
   double flops = 0;
   for (index row = 0; row < batch.rows; ++row) {
     const float* w = batch.weights.data() + row * batch.lengths.cols;

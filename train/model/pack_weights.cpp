@@ -15,10 +15,13 @@ void encode_packed(PackedType packing, const float* numbers, index count, std::b
   }
 }
 
+/// Ops read these number by number, and they are small: positions, and gates of value embeddings.
+bool stays_f32(const std::string& path) { return path.ends_with("wpe.weight") || path.ends_with("value_gate.weight"); }
+
 }  // namespace
 
 void pack_weight(ParameterStore& store, ParameterStore::Entry& entry, PackedType packing) {
-  if (packing != PackedType::none && entry.shape().rank() == 2 && !entry.path.ends_with("wpe.weight")) {
+  if (packing != PackedType::none && entry.shape().rank() == 2 && !stays_f32(entry.path)) {
     pack(store, entry, packing, encode_packed);
   }
 }

@@ -95,6 +95,45 @@ struct GradCase<Op::multiply> {
   }
 };
 
+template <>
+struct GradCase<Op::weighted_sum> {
+  static Tensor op(Tape&, std::span<const Tensor> t) { return weighted_sum(t[0], t[1], t[2], t[3]); }
+  static Sample sample(std::string name, Shape shape) {
+    return {std::move(name), {operand(shape, 1), operand(shape, 2), operand({1}, 3), operand({1}, 4)}, op, {}, {}};
+  }
+  static std::vector<Sample> samples() {
+    const Oracle oracle = [](std::span<const std::vector<double>> x) {
+      auto y = x[0];
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        y[i] = x[2][0] * y[i] + x[3][0] * x[1][i];
+      }
+      return y;
+    };
+    std::vector<Sample> all{sample("a matrix", {3, 7}), sample("rank 3", {2, 3, 5}), sample("one number", {1})};
+    for (Sample& each : all) {
+      each.oracle = oracle;
+    }
+    return all;
+  }
+  static std::vector<Sample> ragged() {
+    std::vector<Sample> all;
+    for (const index size : kRaggedSizes) {
+      all.push_back(sample(concat(size), {size}));
+    }
+    all.push_back(sample("several blocks", {257, 129}));
+    return all;
+  }
+  static std::vector<Misfit> misfits() {
+    return {{"two shapes",
+             [](Tape& t) {
+               weighted_sum(some(t, {3, 5}), some(t, {5, 3}), some(t, {1}), some(t, {1}));
+             }},
+            {"a factor for each column", [](Tape& t) {
+               weighted_sum(some(t, {3, 5}), some(t, {3, 5}), some(t, {5}), some(t, {1}));
+             }}};
+  }
+};
+
 inline std::vector<Sample> ragged_singles(const Function& op, float low = -3, float high = 3) {
   std::vector<Sample> samples;
   for (const index size : kRaggedSizes) {

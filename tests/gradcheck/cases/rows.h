@@ -8,6 +8,7 @@
 #include "autograd/ops/layer_norm.h"
 #include "autograd/ops/linear.h"
 #include "autograd/ops/loss.h"
+#include "autograd/ops/value_embedding.h"
 #include "tests/gradcheck/cases/elementwise.h"
 
 // Ops that work row by row: softmax, layer_norm, add_layer_norm, embedding, cross_entropy, linear_cross_entropy.
@@ -314,6 +315,83 @@ struct GradCase<Op::head_norm> {
              }},
             {"no heads", [](Tape& t) {
                head_norm(some(t, {3, 8}), some(t, {4}), some(t, {4}), {.heads = 0});
+             }}};
+  }
+};
+
+template <>
+struct GradCase<Op::add_value_embedding> {
+  struct Sizes {
+    index before, heads, size, width, channels;
+  };
+  static Tensor op(Tape&, std::span<const Tensor> t) { return add_value_embedding(t[0], t[1], t[2], t[3]); }
+  /// Head by head: the gate is a product of the first channels with one row, repeated over the head by a product with ones.
+  static Function definition(Sizes s) {
+    return [s](Tape& tape, std::span<const Tensor> t) {
+      const DType dtype = t[0].dtype();
+      const Tensor read = slice(t[1], -1, 0, s.channels);
+      std::vector<Tensor> parts;
+      if (s.before > 0) {
+        parts.push_back(slice(t[0], -1, 0, s.before));
+      }
+      for (index h = 0; h < s.heads; ++h) {
+        const Tensor gate = scale(sigmoid(linear(read, slice(t[3], 0, h, 1))), 2);  // (rows, 1)
+        const Tensor spread = matmul(gate, ones(tape, dtype, {1, s.size}));
+        const Tensor added = multiply(spread, slice(t[2], -1, h * s.size, s.size));
+        parts.push_back(add(slice(t[0], -1, s.before + h * s.size, s.size), added));
+      }
+      return dikkat::concat(std::span<const Tensor>(parts), -1);
+    };
+  }
+  static Sample sample(std::string name, index rows, Sizes s) {
+    const index values = s.heads * s.size;
+    return {std::move(name),
+            {operand({rows, s.before + values}, 1), operand({rows, s.width}, 2), operand({rows, values}, 3),
+             operand({s.heads, s.channels}, 4, -1, 1)},
+            op,
+            {},
+            {}};
+  }
+  static std::vector<Sample> samples() {
+    std::vector<Sample> all;
+    const auto add_sample = [&](std::string name, index rows, Sizes s) {
+      all.push_back(sample(std::move(name), rows, s));
+      all.back().definition = definition(s);
+    };
+    add_sample("two heads of values", 3, {8, 2, 3, 7, 5});
+    add_sample("all channels", 4, {5, 1, 4, 6, 6});
+    add_sample("values alone, as wide as x", 3, {0, 2, 4, 8, 3});
+    add_sample("more rows than a tile", 18, {3, 2, 2, 4, 2});
+    return all;
+  }
+  static std::vector<Sample> ragged() {
+    std::vector<Sample> all;
+    for (std::size_t i = 0; i < std::size(kRaggedSizes); ++i) {
+      const index size = kRaggedSizes[(3 * i + 2) % std::size(kRaggedSizes)];
+      all.push_back(
+          sample(concat(kRaggedSizes[i], " rows, heads of ", size), kRaggedSizes[i], {2 * size, 2, size, size + 1, (size + 2) / 2}));
+    }
+    return all;
+  }
+  static std::vector<Misfit> misfits() {
+    return {{"rows wider than qkv",
+             [](Tape& t) {
+               add_value_embedding(some(t, {3, 4}), some(t, {3, 8}), some(t, {3, 6}), some(t, {2, 5}));
+             }},
+            {"heads that do not divide the rows",
+             [](Tape& t) {
+               add_value_embedding(some(t, {3, 12}), some(t, {3, 8}), some(t, {3, 5}), some(t, {2, 5}));
+             }},
+            {"more channels than x",
+             [](Tape& t) {
+               add_value_embedding(some(t, {3, 12}), some(t, {3, 4}), some(t, {3, 6}), some(t, {2, 5}));
+             }},
+            {"a gate of rank 1",
+             [](Tape& t) {
+               add_value_embedding(some(t, {3, 12}), some(t, {3, 8}), some(t, {3, 6}), some(t, {5}));
+             }},
+            {"another number of rows", [](Tape& t) {
+               add_value_embedding(some(t, {3, 12}), some(t, {4, 8}), some(t, {3, 6}), some(t, {2, 5}));
              }}};
   }
 };

@@ -269,6 +269,15 @@ TEST(Validate, WantsLlama3sFactorsInOrder) {
   expect_words(invalid([](Config& c) { c.model.logit_softcap = 41; }), {"model.logit_softcap is 41.0, expected a number from 0 to 40"});
 }
 
+TEST(Validate, WantsAHeadOfItsOwnThatBeginsAtZero) {
+  expect_words(invalid([](Config& c) { c.model.zero_head = true; }),
+               {"model.zero_head is true", "expected false or model.tie_embeddings = false", "token embedding"});
+  Config config;
+  config.model.zero_head = true;
+  config.model.tie_embeddings = false;
+  EXPECT_NO_THROW(validate(config));
+}
+
 TEST(Validate, WantsTheRateToFall) {
   expect_words(invalid([](Config& c) { c.optim.min_lr = 2e-3; }), {"optim.min_lr is 0.002", "optim.learning_rate = 0.001"});
   Config config;

@@ -214,6 +214,13 @@ TEST(ExportModel, RefusesWhatAFormatCannotSay) {
   const auto has = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
   EXPECT_TRUE(has(refusal([](auto& c) { c.logit_softcap = 15; }), "model.logit_softcap is 15.0, expected 0.0 (llama, the nearest)"));
   EXPECT_TRUE(has(refusal([](auto& c) { c.activation = Activation::relu2; }), "model.activation is \"relu2\", expected \"silu\""));
+  for (const ExportFormat format : {ExportFormat::hf, ExportFormat::gguf, ExportFormat::llmc}) {
+    const ExportOptions to_it{.format = format};
+    EXPECT_TRUE(has(refusal([](auto& c) { c.embedding_norm = true; }, to_it), "model.embedding_norm is true, expected false (llama, the"));
+    EXPECT_TRUE(has(refusal([](auto& c) { c.residual_scalars = true; }, to_it), "model.residual_scalars is true, expected false"));
+    EXPECT_TRUE(has(refusal([](auto& c) { c.value_embeddings = ValueEmbeddings::alternate; }, to_it),
+                    "model.value_embeddings is \"alternate\", expected \"none\""));
+  }
   EXPECT_TRUE(has(refusal([](auto& c) { c.positions = Positions::none; }), "model.positions is \"none\""));
   EXPECT_TRUE(has(refusal([](auto&) {}, {.format = ExportFormat::llmc}), "llm.c has no model of the family llama"));
   EXPECT_TRUE(has(refusal([](auto&) {}, {.type = WeightType::q8_0}), "has no weights of q8_0, expected one of f32, f16, bf16"));

@@ -45,6 +45,11 @@ const std::string kLlama =
     "n_layer = 2\nn_head = 6\nn_kv_head = 2\nn_embd = 64\nhead_size = 10\nbias = false\nnorm = \"rms_norm\"\nqk_norm = true\n"
     "positions = \"rope\"\nactivation = \"silu\"\ngated = true\nlogit_softcap = 10.0\n";
 
+/// Keys of [model] that nanochat has for small models.
+const std::string kNanochat =
+    "n_layer = 3\nn_embd = 64\ntie_embeddings = false\nembedding_norm = true\nresidual_scalars = true\nvalue_embeddings = \"alternate\"\n"
+    "zero_init_projections = true\nzero_head = true\n";
+
 const Case kCases[] = {
     {"few classes", "[model]\nn_layer = 3\nn_embd = 64\nblock_size = 96\n[train]\nbatch_size = 7", 65, {96, 0}},
     {"dropout", "[model]\nn_layer = 2\nn_embd = 64\nblock_size = 48\ndropout = 0.2\n[train]\nbatch_size = 4", 65, {48, 0}},
@@ -62,6 +67,8 @@ const Case kCases[] = {
     {"llama, many classes", "[model]\nblock_size = 128\n" + kLlama + "[train]\nbatch_size = 6", 5000, {128, 0}},
     {"llama, cheap", "[model]\nblock_size = 96\n" + kLlama + "[train]\nbatch_size = 7\nrecompute = \"cheap\"", 65, {96, 0}},
     {"llama, block", "[model]\nblock_size = 96\n" + kLlama + "[train]\nbatch_size = 7\nrecompute = \"block\"", 65, {96, 0}},
+    {"nanochat", "[model]\nblock_size = 96\n" + kNanochat + "[train]\nbatch_size = 7", 65, {96, 0}},
+    {"nanochat, block", "[model]\nblock_size = 96\n" + kNanochat + "[train]\nbatch_size = 7\nrecompute = \"block\"", 5000, {96, 0}},
     {"pairs of a llama",
      "[model]\nkind = \"encoder_decoder\"\nblock_size = 40\n" + kLlama + "[train]\nbatch_size = 9\nrecompute = \"block\"",
      2000,

@@ -137,6 +137,9 @@ TEST(TrainingFlops, AreThoseOfTheProductsThatAreMade) {
                           .logit_softcap = 5};
   llama.positions = Positions::rope;
   expect_formula(llama, batch);
+  llama.residual_scalars = llama.embedding_norm = true;
+  llama.value_embeddings = ValueEmbeddings::alternate;
+  expect_formula(llama, batch);
   batch.reshape(3, {.cols = 6, .source_cols = 4});
   expect_formula({.kind = ModelKind::encoder_decoder, .n_layer = 2, .n_encoder_layer = 1, .n_head = 2, .n_embd = 8, .block_size = 6},
                  batch);

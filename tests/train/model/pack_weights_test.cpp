@@ -28,6 +28,7 @@ TransformerConfig config_of(ModelKind kind, bool tied) {
   c.block_size = 32;
   c.vocab_size = 1100;
   c.tie_embeddings = tied;
+  c.value_embeddings = ValueEmbeddings::alternate;
   return c;
 }
 
@@ -38,7 +39,7 @@ WeightType stored_as(PackedType type) {
 /// Replaces the matrices of a model by what the files' type makes of them.
 void round_weights(ParameterStore& store, PackedType type) {
   for (ParameterStore::Entry* entry : store.entries()) {
-    if (entry->shape().rank() != 2 || entry->path == "wpe.weight") {
+    if (entry->shape().rank() != 2 || entry->path == "wpe.weight" || entry->path.ends_with("value_gate.weight")) {
       continue;
     }
     float* weight = store.weights<float>() + entry->offset;

@@ -135,6 +135,19 @@ TEST(GenerateFromACache, OfALlamaSaysWhatIsSaidWithoutOneTokenForToken) {
   }
 }
 
+// Values lie in the cache as they were mixed, and x0 is that of the new tokens alone.
+TEST(GenerateFromACache, OfANanochatSaysWhatIsSaidWithoutOneTokenForToken) {
+  for (const auto values : {ValueEmbeddings::alternate, ValueEmbeddings::all}) {
+    TransformerConfig config{.n_layer = 3, .n_head = 4, .n_embd = 32, .block_size = 40, .vocab_size = kModelVocabulary, .bias = false};
+    config.positions = Positions::rope;
+    config.norm = NormKind::rms_norm;
+    config.activation = Activation::relu2;
+    config.embedding_norm = config.residual_scalars = true;
+    config.value_embeddings = values;
+    expect_the_same_without_a_cache(config);
+  }
+}
+
 TEST(GenerateFromACache, OfATrainedModelCounts) {
   ParameterStore store;
   const Gpt gpt(Scope(store), {.n_layer = 1, .n_head = 2, .n_embd = 32, .block_size = 16, .vocab_size = 10});
