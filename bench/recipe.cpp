@@ -63,9 +63,8 @@ Account train_once(const Arguments& a, const std::filesystem::path& out) {
   const TrainConfig& train = trainer.config().train;
   Batch batch;
   batch.reshape(train.batch_size, {.cols = trainer.model().block_size()});
-  account.gflop = trainer.model().is_gpt() ? training_flops(trainer.model(), batch) *
-                                                 static_cast<double>(train.gradient_accumulation_steps * train.max_steps) * 1e-9
-                                           : 0;
+  const auto passes = static_cast<double>(trainer.accumulation().passes(0, train.max_steps));
+  account.gflop = trainer.model().is_gpt() ? training_flops(trainer.model(), batch) * passes * 1e-9 : 0;
   return account;
 }
 

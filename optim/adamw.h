@@ -1,6 +1,6 @@
 #pragma once
 
-#include "optim/optimizer.h"
+#include "optim/element_ranges.h"
 
 namespace dikkat {
 
@@ -10,7 +10,8 @@ class AdamW : public Optimizer {
  public:
   struct Options {
     double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;
-    double weight_decay = 0.1;  // of parameters of Decay::yes
+    double weight_decay = 0.1;    // of parameters of Decay::yes
+    bool cautious_decay = false;  // only of weights that the update moves towards 0
   };
 
   /// Updates all trained parameters. Throws Error when the store has not been laid out.
@@ -24,16 +25,9 @@ class AdamW : public Optimizer {
   bool update(const Update& update, std::span<const Unit> units) override;
 
  private:
-  /// Parameters that lie next to each other in the slab and have the same settings.
-  struct Range {
-    index begin, end;    // in the store's slab
-    index state_offset;  // of its first element in m and v
-    double rate_factor, weight_decay;
-  };
-
   Options options_;
   StateSlab m_, v_;
-  std::vector<Range> ranges_;
+  std::vector<ElementRange> ranges_;
 };
 
 }  // namespace dikkat

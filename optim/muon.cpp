@@ -11,6 +11,20 @@
 namespace dikkat {
 namespace {
 
+std::vector<index> row_parts(const ParameterStore::Entry& entry) {
+  return entry.row_parts.empty() ? std::vector{entry.shape()[0]} : entry.row_parts;
+}
+
+/// Rows or columns, whatever there are more of, of each part of a matrix.
+index lines_of(index rows, index cols) { return std::max(rows, cols); }
+Shape lines_of(const ParameterStore::Entry& entry) {
+  index lines = 0;
+  for (const index rows : row_parts(entry)) {
+    lines += lines_of(rows, entry.shape()[1]);
+  }
+  return {lines};
+}
+
 bool is_hidden_matrix(const ParameterSettings& settings) {
   return settings.parameter->role == Role::hidden && settings.parameter->shape().rank() == 2;
 }
@@ -26,19 +40,29 @@ std::vector<ParameterSettings> chosen(std::span<const ParameterSettings> paramet
 
 Muon::Muon(ParameterStore& store, const Options& options, std::span<const ParameterSettings> parameters)
     : Optimizer(store),
-      momentum_factor_(options.momentum),
+      options_(options),
+      steps_(options.steps.value_or(usual_steps(options.coefficients))),
       momentum_(slab_of(chosen(parameters, true), "momentum", "momentum")),
+      lines_(slab_of(chosen(parameters, true), "lines", "mean squares of rows", lines_of)),
       others_(store, options.adamw, chosen(parameters, false)) {
+  const kernels::NewtonSchulz how = newton_schulz(options_.coefficients, steps_);
   std::size_t part = 0;
   for (const ParameterSettings& settings : chosen(parameters, true)) {
     const ParameterStore::Entry& entry = *settings.parameter;
     const index cols = entry.shape()[1];
-    index offset = 0;
-    for (const index rows : entry.row_parts.empty() ? std::vector{entry.shape()[0]} : entry.row_parts) {
+    index offset = 0, line = 0;
+    for (const index rows : row_parts(entry)) {
       const index begin = entry.offset + offset;
-      matrices_.push_back({begin, rows, cols, momentum_.parts[part].offset + offset, settings.rate_factor, settings.weight_decay});
-      units_.push_back({.begin = begin, .end = begin + rows * cols, .whole = true, .flops = kernels::muon_flops(rows, cols)});
+      matrices_.push_back({.begin = begin,
+                           .rows = rows,
+                           .cols = cols,
+                           .state_offset = momentum_.parts[part].offset + offset,
+                           .lines_offset = lines_.parts[part].offset + line,
+                           .rate_factor = settings.rate_factor,
+                           .weight_decay = settings.weight_decay});
+      units_.push_back({.begin = begin, .end = begin + rows * cols, .whole = true, .flops = kernels::newton_schulz_flops(how, rows, cols)});
       offset += rows * cols;
+      line += lines_of(rows, cols);
     }
     ++part;
   }
@@ -48,6 +72,9 @@ Muon::Muon(ParameterStore& store, const Options& options, std::span<const Parame
 
 std::vector<StateSlab*> Muon::state() {
   std::vector<StateSlab*> all{&momentum_};
+  if (has_lines()) {
+    all.push_back(&lines_);
+  }
   for (StateSlab* slab : others_.state()) {
     all.push_back(slab);
   }
@@ -56,8 +83,8 @@ std::vector<StateSlab*> Muon::state() {
 
 Cost Muon::cost() const {
   Cost cost = others_.cost();
-  for (const Matrix& matrix : matrices_) {
-    cost.flops += kernels::muon_flops(matrix.rows, matrix.cols);
+  for (const Unit& unit : units_) {
+    cost.flops += unit.flops;
   }
   cost.bytes += 5 * static_cast<double>(momentum_.bytes());  // weights and momentum read and written, gradients read
   return cost;
@@ -69,6 +96,7 @@ const Muon::Matrix* Muon::matrix_at(index begin) const {
 }
 
 bool Muon::update(const Update& u, std::span<const Unit> units) {
+  const kernels::NewtonSchulz how = newton_schulz(options_.coefficients, steps_);
   chosen_.clear();
   index workspace = 0;
   for (const Unit& unit : units) {
@@ -78,8 +106,9 @@ bool Muon::update(const Update& u, std::span<const Unit> units) {
     }
   }
   // The largest first, so that threads end at about the same time.
-  std::sort(chosen_.begin(), chosen_.end(), [](const Matrix* a, const Matrix* b) {
-    return std::pair(-kernels::muon_flops(a->rows, a->cols), a->begin) < std::pair(-kernels::muon_flops(b->rows, b->cols), b->begin);
+  std::sort(chosen_.begin(), chosen_.end(), [&](const Matrix* a, const Matrix* b) {
+    const auto rank = [&](const Matrix* m) { return std::pair(-kernels::newton_schulz_flops(how, m->rows, m->cols), m->begin); };
+    return rank(a) < rank(b);
   });
   std::atomic<bool> finite = true;
   for_float(store_.dtype(), "muon", [&](auto zero) {
@@ -92,10 +121,14 @@ bool Muon::update(const Update& u, std::span<const Unit> units) {
                                                .weight = store_.weights<T>() + matrix.begin,
                                                .gradient = store_.gradients<T>() + matrix.begin,
                                                .momentum = momentum_.at<T>(matrix.state_offset),
+                                               .line_squares = has_lines() ? lines_.at<T>(matrix.lines_offset) : nullptr,
                                                .learning_rate = u.learning_rate * matrix.rate_factor,
-                                               .beta = momentum_factor_,
-                                               .weight_decay = matrix.weight_decay,
+                                               .beta = u.momentum.value_or(options_.momentum),
+                                               .line_beta = options_.beta2.value_or(0),
+                                               .weight_decay = matrix.weight_decay * u.weight_decay_factor,
                                                .gradient_scale = u.gradient_scale,
+                                               .cautious = options_.adamw.cautious_decay,
+                                               .newton_schulz = how,
                                                .workspace = memory});
       if (!is_finite) {
         finite.store(false, std::memory_order_relaxed);

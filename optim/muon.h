@@ -1,16 +1,23 @@
 #pragma once
 
+#include <optional>
+
 #include "optim/adamw.h"
+#include "optim/newton_schulz.h"
 
 namespace dikkat {
 
 /// Muon (Keller Jordan 2024): the update of a hidden matrix is its momentum, made orthogonal (kernels/muon.h has the formulas). Each part
 /// of a matrix that is several (ParameterStore::Entry::row_parts) is made orthogonal by itself. AdamW updates all other parameters.
+/// Update::momentum, where it is given, takes the place of Options::momentum.
 class Muon : public Optimizer {
  public:
   struct Options {
     double momentum = 0.95;
-    AdamW::Options adamw{};  // of the other parameters; weight_decay is for both
+    MuonCoefficients coefficients = MuonCoefficients::jordan;
+    std::optional<index> steps{};   // absent: usual_steps()
+    std::optional<double> beta2{};  // NorMuon: of the running mean square of rows; absent: Muon, which has none
+    AdamW::Options adamw{};         // of the other parameters; weight_decay and cautious_decay are for both
   };
 
   /// Updates all trained parameters. Throws Error when the store has not been laid out.
@@ -28,13 +35,17 @@ class Muon : public Optimizer {
     index begin;  // in the store's slab
     index rows, cols;
     index state_offset;  // in momentum_
+    index lines_offset;  // in lines_
     double rate_factor, weight_decay;
   };
+  bool has_lines() const { return options_.beta2.has_value(); }
   /// The matrix that begins there, or null.
   const Matrix* matrix_at(index begin) const;
 
-  double momentum_factor_;
+  Options options_;
+  index steps_;
   StateSlab momentum_;
+  StateSlab lines_;  // of NorMuon
   AdamW others_;
   std::vector<Matrix> matrices_;       // as they lie in the slab
   std::vector<const Matrix*> chosen_;  // of an update

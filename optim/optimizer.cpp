@@ -17,23 +17,23 @@ void Optimizer::reserve() {
   }
 }
 
-bool Optimizer::step(index step, double learning_rate, double gradient_scale) {
-  require(step >= 1, "optimizer: step ", step, ", expected 1 or more");
+bool Optimizer::step(const Update& u) {
+  require(u.step >= 1, "optimizer: step ", u.step, ", expected 1 or more");
   if (!reserved_) {
     reserve();
   }
   store_.complete_gradients();
-  const bool finite = update({.step = step, .learning_rate = learning_rate, .gradient_scale = gradient_scale}, units_);
+  const bool finite = update(u, units_);
   store_.clear_gradients();
   return finite;
 }
 
-StateSlab Optimizer::slab_of(std::span<const ParameterSettings> parameters, std::string name, std::string meaning) const {
+StateSlab Optimizer::slab_of(std::span<const ParameterSettings> parameters, std::string name, std::string meaning, ShapeOf shape_of) const {
   StateSlab slab{.name = std::move(name), .meaning = std::move(meaning), .dtype = store_.dtype()};
   const auto unit = static_cast<index>(64 / size_of(slab.dtype));
   for (const ParameterSettings& settings : parameters) {
-    slab.parts.push_back({settings.parameter, slab.size});
-    slab.size += round_up(settings.parameter->size(), unit);
+    slab.parts.push_back({settings.parameter, shape_of(*settings.parameter), slab.size});
+    slab.size += round_up(slab.parts.back().shape.size(), unit);
   }
   return slab;
 }

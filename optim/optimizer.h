@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,11 +12,12 @@
 
 namespace dikkat {
 
-/// One kind of optimizer state, such as AdamW's first moments. It holds one tensor, of the parameter's shape and type, for each parameter
-/// that has such state.
+/// One kind of optimizer state, such as AdamW's first moments. It holds one tensor, of the parameter's type, for each parameter that has
+/// such state.
 struct StateSlab {
   struct Part {
     const ParameterStore::Entry* parameter;
+    Shape shape;   // of its tensor: mostly the parameter's
     index offset;  // of its tensor, in elements; a multiple of 64 bytes
   };
 
@@ -55,6 +57,8 @@ struct Update {
   index step = 1;            // counts from 1; updates that were left out do not count
   double learning_rate = 0;  // of the schedule
   double gradient_scale = 1;
+  double weight_decay_factor = 1;    // of its schedule: times the weight decay of each parameter
+  std::optional<double> momentum{};  // of its schedule, for optimizers that have one; absent: the one of their options
 };
 
 /// Changes the trained weights of a store by their gradients.
@@ -77,9 +81,12 @@ class Optimizer {
   /// enough.
   void reserve();
 
-  /// Updates all units by the store's gradients times gradient_scale, then clears the gradients; `step` counts from 1. Returns whether all
-  /// trained weights and all state are finite afterwards. Throws Error when the store has no memory yet.
-  bool step(index step, double learning_rate, double gradient_scale = 1);
+  /// Updates all units by the store's gradients times gradient_scale, then clears the gradients. Returns whether all trained weights and
+  /// all state are finite afterwards. Throws Error when the store has no memory yet.
+  bool step(const Update& update);
+  bool step(index step, double learning_rate, double gradient_scale = 1) {
+    return this->step({.step = step, .learning_rate = learning_rate, .gradient_scale = gradient_scale});
+  }
   /// Updates some of the units, or parts of them (Unit::kCut), so that several processes can share an update. All gradients must have been
   /// written, and they are not cleared. The bits do not depend on how units are cut or on which are updated together. Returns whether the
   /// updated weights and state are finite.
@@ -88,8 +95,11 @@ class Optimizer {
  protected:
   explicit Optimizer(ParameterStore& store);
 
-  /// A slab with a tensor for each of these parameters.
-  StateSlab slab_of(std::span<const ParameterSettings> parameters, std::string name, std::string meaning) const;
+  /// A slab with a tensor for each of these parameters, of the parameter's shape or of another one.
+  using ShapeOf = Shape (*)(const ParameterStore::Entry&);
+  StateSlab slab_of(
+      std::span<const ParameterSettings> parameters, std::string name, std::string meaning,
+      ShapeOf shape_of = [](const ParameterStore::Entry& entry) { return entry.shape(); }) const;
 
   ParameterStore& store_;
   std::vector<Unit> units_;

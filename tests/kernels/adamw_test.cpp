@@ -62,6 +62,34 @@ TEST(AdamWKernel, EqualsTheAlgorithmLineByLine) {
   }
 }
 
+TEST(AdamWKernel, DecaysCautiouslyWhatItMovesTowardsZero) {
+  const auto cautious = [](AdamW<double> p) {
+    p.cautious = true;
+    return p;
+  };
+  for (const index n : {1, 17, 40000}) {
+    const auto expected = ten_steps<double>(n, [&](const AdamW<double>& p) { reference::adamw(cautious(p)); });
+    const auto found = ten_steps<double>(n, [&](const AdamW<double>& p) { adamw(cautious(p)); });
+    EXPECT_LE(relative_error(found.weight, expected.weight), 1e-14);
+  }
+  // Towards 0, away from it, and a weight that is 0.
+  std::vector<double> weight = {1, 1, 0};
+  const std::vector<double> gradient = {1, -1, 1};
+  std::vector<double> m(3), v(3);
+  adamw(AdamW<double>{.n = 3,
+                      .weight = weight.data(),
+                      .gradient = gradient.data(),
+                      .m = m.data(),
+                      .v = v.data(),
+                      .learning_rate = 0.1,
+                      .eps = 0,
+                      .weight_decay = 0.5,
+                      .cautious = true});
+  EXPECT_NEAR(weight[0], 1 - 0.05 - 0.1, 1e-15);
+  EXPECT_NEAR(weight[1], 1 + 0.1, 1e-15);
+  EXPECT_NEAR(weight[2], -0.1, 1e-15);
+}
+
 TEST(AdamWKernel, SameBitsOnAnyNumberOfThreads) {
   const auto steps = [](int threads) {
     const WithThreads with(threads, Work{0});

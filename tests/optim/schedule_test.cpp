@@ -17,7 +17,7 @@ constexpr Schedule schedule_of(Kind kind) {
 }
 
 TEST(ScheduleWarmUp, RisesInALineWhateverComesAfterIt) {
-  for (const Kind kind : {Kind::constant, Kind::linear, Kind::cosine}) {
+  for (const Kind kind : {Kind::constant, Kind::linear, Kind::cosine, Kind::wsd}) {
     const Schedule schedule = schedule_of(kind);
     EXPECT_DOUBLE_EQ(schedule(0), 1e-2 / 11);  // not 0: the first step learns too
     EXPECT_DOUBLE_EQ(schedule(4), 1e-2 * 5 / 11);
@@ -27,7 +27,7 @@ TEST(ScheduleWarmUp, RisesInALineWhateverComesAfterIt) {
 }
 
 TEST(ScheduleWarmUp, MayBeAbsent) {
-  for (const Kind kind : {Kind::constant, Kind::linear, Kind::cosine}) {
+  for (const Kind kind : {Kind::constant, Kind::linear, Kind::cosine, Kind::wsd}) {
     Schedule schedule = schedule_of(kind);
     schedule.warmup_steps = 0;
     EXPECT_DOUBLE_EQ(schedule(0), 1e-2);
@@ -35,7 +35,7 @@ TEST(ScheduleWarmUp, MayBeAbsent) {
 }
 
 TEST(ScheduleWarmUp, MayBeLongerThanTheRun) {
-  for (const Kind kind : {Kind::constant, Kind::linear, Kind::cosine}) {
+  for (const Kind kind : {Kind::constant, Kind::linear, Kind::cosine, Kind::wsd}) {
     Schedule schedule = schedule_of(kind);
     schedule.warmup_steps = 500;
     for (const index step : {0, 109, 110, 111, 499}) {
@@ -46,7 +46,7 @@ TEST(ScheduleWarmUp, MayBeLongerThanTheRun) {
 }
 
 TEST(ScheduleWarmUp, MayEndWithTheDecay) {
-  for (const Kind kind : {Kind::linear, Kind::cosine}) {
+  for (const Kind kind : {Kind::linear, Kind::cosine, Kind::wsd}) {
     Schedule schedule = schedule_of(kind);
     schedule.warmup_steps = schedule.decay_steps;
     EXPECT_DOUBLE_EQ(schedule(109), 1e-2 * 110 / 111);
@@ -71,7 +71,7 @@ TEST(ScheduleDecay, IsALine) {
 }
 
 TEST(ScheduleDecay, NeverFallsBelowTheLowest) {
-  for (const Kind kind : {Kind::linear, Kind::cosine}) {
+  for (const Kind kind : {Kind::linear, Kind::cosine, Kind::wsd}) {
     const Schedule schedule = schedule_of(kind);
     for (index step = 11; step < 130; ++step) {
       EXPECT_LE(schedule(step), schedule(step - 1)) << step;
@@ -86,6 +86,62 @@ TEST(ScheduleDecay, IsAbsentFromAConstantRate) {
   const Schedule schedule = schedule_of(Kind::constant);
   for (const index step : {10, 60, 110, 1'000'000}) {
     EXPECT_EQ(schedule(step), 1e-2) << step;
+  }
+}
+
+constexpr Schedule wsd(double share, Schedule::DecayForm form = Schedule::DecayForm::linear) {
+  Schedule schedule = schedule_of(Kind::wsd);
+  schedule.decay_share = share;
+  schedule.decay_form = form;
+  return schedule;
+}
+
+TEST(ScheduleWsd, IsStableAndThenALine) {
+  const Schedule schedule = wsd(0.4);  // the last 44 of 110
+  EXPECT_DOUBLE_EQ(schedule(4), 1e-2 * 5 / 11);
+  for (const index step : {10, 11, 50, 65, 66}) {
+    EXPECT_EQ(schedule(step), 1e-2) << step;
+  }
+  EXPECT_EQ(schedule.decay_begin(), 66);
+  EXPECT_DOUBLE_EQ(schedule(77), 1e-2 - 0.25 * 8e-3);
+  EXPECT_DOUBLE_EQ(schedule(88), 6e-3);
+  EXPECT_DOUBLE_EQ(schedule(109), 2e-3 + 8e-3 / 44);
+  EXPECT_EQ(schedule(110), 2e-3);
+  EXPECT_EQ(schedule(1'000'000), 2e-3);
+}
+
+TEST(ScheduleWsd, FallsFastAtFirstAsOneMinusSqrt) {
+  const Schedule schedule = wsd(0.4, Schedule::DecayForm::sqrt);
+  EXPECT_EQ(schedule(66), 1e-2);
+  EXPECT_DOUBLE_EQ(schedule(77), 6e-3) << "half of it after a quarter of the steps";
+  EXPECT_DOUBLE_EQ(schedule(88), 2e-3 + (1 - std::sqrt(0.5)) * 8e-3);
+  EXPECT_EQ(schedule(110), 2e-3);
+}
+
+TEST(ScheduleWsd, OfTheWholeIsTheLinearSchedule) {
+  const Schedule schedule = wsd(1), linear = schedule_of(Kind::linear);
+  for (index step = 0; step < 120; ++step) {
+    EXPECT_EQ(schedule(step), linear(step)) << step;
+  }
+}
+
+TEST(ScheduleWsd, WaitsForTheWarmUp) {
+  Schedule schedule = wsd(0.9);
+  schedule.warmup_steps = 50;
+  EXPECT_EQ(schedule.decay_begin(), 50);
+  EXPECT_EQ(schedule(50), 1e-2);
+  EXPECT_DOUBLE_EQ(schedule(80), 6e-3);
+}
+
+TEST(ScheduleDecay, TellsHowMuchOfItIsOver) {
+  EXPECT_EQ(schedule_of(Kind::cosine).decayed(10), 0);
+  EXPECT_EQ(schedule_of(Kind::cosine).decayed(60), 0.5);
+  EXPECT_EQ(wsd(0.4).decayed(66), 0);
+  EXPECT_EQ(wsd(0.4).decayed(77), 0.25);
+  EXPECT_EQ(wsd(0.4).decayed(110), 1);
+  for (const Kind kind : {Kind::constant, Kind::inverse_sqrt}) {
+    EXPECT_EQ(schedule_of(kind).decayed(109), 0);
+    EXPECT_EQ(schedule_of(kind).decayed(500), 0);
   }
 }
 

@@ -37,6 +37,7 @@ constexpr index kSteps = 3;
 /// An estimate for the whole run, from the steps of a trial.
 struct Pace {
   double step_seconds;
+  double optimizer_seconds;  // of a step
   double tokens_per_second;
   double seconds;  // of all steps and evaluations
 };
@@ -45,10 +46,15 @@ Pace pace_of(const Trainer& trainer, const Trial& trial) {
   const TrainConfig& train = trainer.config().train;
   const auto fastest = std::min_element(trial.steps.begin(), trial.steps.end(),
                                         [](const StepReport& a, const StepReport& b) { return a.seconds < b.seconds; });
+  const Accumulation& accumulation = trainer.accumulation();
+  const double of_passes = (fastest->seconds - fastest->optimizer_seconds) / static_cast<double>(accumulation(fastest->step - 1)) *
+                           static_cast<double>(accumulation.passes(0, train.max_steps));
   const index evaluations = train.eval_interval > 0 ? ceil_div(train.max_steps, train.eval_interval) : 0;
   return {.step_seconds = fastest->seconds,
+          .optimizer_seconds = fastest->optimizer_seconds,
           .tokens_per_second = fastest->tokens_per_second(),
-          .seconds = fastest->seconds * static_cast<double>(train.max_steps) + trial.evaluation_seconds * static_cast<double>(evaluations)};
+          .seconds = of_passes + fastest->optimizer_seconds * static_cast<double>(train.max_steps) +
+                     trial.evaluation_seconds * static_cast<double>(evaluations)};
 }
 
 /// What this machine's matrix products reach now, FLOP/s; bf16 where the build has an instruction for it.
@@ -121,9 +127,13 @@ void put_object(const Trainer& trainer, const Trial& trial, const std::filesyste
                     {"metrics", disk.metrics},
                     {"total", disk.total()},
                     {"free", free ? Json(*free) : Json()}};
-  object["trial"] = {
-      {"steps", trial.steps.size()},       {"step_seconds", pace.step_seconds},       {"tokens_per_s", pace.tokens_per_second},
-      {"seconds_to_finish", pace.seconds}, {"planned_peak", planned_for_trial(plan)}, {"measured_peak", trial.peak}};
+  object["trial"] = {{"steps", trial.steps.size()},
+                     {"step_seconds", pace.step_seconds},
+                     {"optimizer_seconds", pace.optimizer_seconds},
+                     {"tokens_per_s", pace.tokens_per_second},
+                     {"seconds_to_finish", pace.seconds},
+                     {"planned_peak", planned_for_trial(plan)},
+                     {"measured_peak", trial.peak}};
   object["products"] = {{"f32_flop_per_s", rates.f32}, {"bf16_flop_per_s", rates.bf16 ? Json(*rates.bf16) : Json()}};
   put_json(object);
 }
@@ -143,6 +153,8 @@ void put_table(const Trainer& trainer, const Trial& trial, const std::filesystem
   put(fmt::format("trial of {} steps{}\n", trial.steps.size(), trial.evaluation_seconds > 0 ? " and some evaluation" : ""));
   put_row("a step", fmt::format("{:.1f} ms", pace.step_seconds * 1e3),
           fmt::format("{} tokens/s", grouped_digits(static_cast<index>(pace.tokens_per_second))));
+  put_row("the optimizer", fmt::format("{:.1f} ms", pace.optimizer_seconds * 1e3),
+          fmt::format("{:.0f}% of a step", 100 * pace.optimizer_seconds / pace.step_seconds));
   put_row(
       "to finish", clock_time(pace.seconds),
       fmt::format("{} steps{}", grouped_digits(trainer.config().train.max_steps), trial.evaluation_seconds > 0 ? " with evaluations" : ""));

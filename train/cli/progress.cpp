@@ -80,7 +80,8 @@ void LoadingLine::operator()(const LoadingReport& r) {
 }
 
 Progress::Progress(const Trainer& trainer)
-    : max_steps_(trainer.config().train.max_steps),
+    : accumulation_(trainer.accumulation()),
+      max_steps_(trainer.config().train.max_steps),
       log_interval_(trainer.config().train.log_interval),
       first_step_(trainer.state().step),
       terminal_(terminal_columns() > 0 && !is_quiet()),
@@ -103,7 +104,8 @@ void Progress::show(std::vector<LinePart> parts) {
 }
 
 std::vector<LinePart> Progress::line_of(const StepReport& r) const {
-  const double left = seconds_since(start_) / static_cast<double>(r.step - first_step_) * static_cast<double>(max_steps_ - r.step);
+  const double left = seconds_since(start_) / static_cast<double>(accumulation_.passes(first_step_, r.step)) *
+                      static_cast<double>(accumulation_.passes(r.step, max_steps_));
   std::vector<LinePart> parts = {{fmt::format("step {:>6}/{}", r.step, max_steps_), 9},
                                  {fmt::format("loss {:.4f}", r.loss), 8},
                                  {fmt::format("norm {:.3f}", r.gradient_norm), 5},
@@ -120,6 +122,8 @@ std::vector<LinePart> Progress::line_of(const StepReport& r) const {
 }
 
 void Progress::stepped(const StepReport& r) {
+  step_seconds_ += r.seconds;
+  optimizer_seconds_ += r.optimizer_seconds;
   const bool due = r.step == first_step_ + 1 || r.step == max_steps_ || r.step % log_interval_ == 0;
   const auto now = std::chrono::steady_clock::now();
   if (!due && (!terminal_ || now - shown_ < kRedrawn)) {

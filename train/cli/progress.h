@@ -64,12 +64,17 @@ class Progress : public TrainingEvents {
   void write_failed(const std::string& what) override;
   std::string stopped() override;
 
+  /// The share of the steps' time that the optimizer took, from 0 to 1; 0 before the first step.
+  double optimizer_share() const { return step_seconds_ > 0 ? optimizer_seconds_ / step_seconds_ : 0; }
+
  private:
   std::vector<LinePart> line_of(const StepReport& report) const;
   void show(std::vector<LinePart> parts);  // redraws the line below the others, on a terminal
   void clear();                            // removes that line
 
+  const Accumulation& accumulation_;
   index max_steps_, log_interval_, first_step_;
+  double step_seconds_ = 0, optimizer_seconds_ = 0;
   bool terminal_;
   std::chrono::steady_clock::time_point start_, shown_;
   LinePart last_;       // "step 7/100", of the last step

@@ -41,18 +41,33 @@ struct ResumeArguments {
   bool profile = false;
 };
 
-/// "2,000 steps of 768 tokens (1 x 12 x 64), 1.5 M tokens, 1.5 epochs"; of pairs "300 steps of 32 pairs (1 x 32), 9,600 pairs, 240.0
-/// epochs".
+/// "2,000 steps of 768 tokens (1 x 12 x 64), 1.5 M tokens, 1.5 epochs", or "768 to 1,536 tokens (1 to 2 x 12 x 64)"; of pairs "300 steps of
+/// 32 pairs (1 x 32), 9,600 pairs, 240.0 epochs".
 std::string training_plan(const Trainer& trainer) {
   const Config& c = trainer.config();
   const bool is_gpt = trainer.model().is_gpt();
-  const index samples = c.train.batch_size * c.train.gradient_accumulation_steps;
   const index size = is_gpt ? c.model.block_size : 1;
   const char* unit = is_gpt ? "tokens" : "pairs";
+  const TrainingState& state = trainer.state();
+  const Accumulation& passes = trainer.accumulation();
+  const index samples = state.samples_seen + c.train.batch_size * passes.passes(state.step, c.train.max_steps);
+  const auto from_to = [](const std::string& least, const std::string& most) { return least == most ? most : least + " to " + most; };
+  const index pass = c.train.batch_size * size;
   return fmt::format("{} steps of {} {} ({} x {}{}), {} {}, {:.1f} epochs", grouped_digits(c.train.max_steps),
-                     grouped_digits(samples * size), unit, c.train.gradient_accumulation_steps, c.train.batch_size,
-                     is_gpt ? fmt::format(" x {}", size) : "", short_count(samples * size * c.train.max_steps), unit,
-                     static_cast<double>(samples) * static_cast<double>(c.train.max_steps) / static_cast<double>(trainer.epoch_size()));
+                     from_to(grouped_digits(passes.fewest() * pass), grouped_digits(passes.most() * pass)), unit,
+                     from_to(fmt::to_string(passes.fewest()), fmt::to_string(passes.most())), c.train.batch_size,
+                     is_gpt ? fmt::format(" x {}", size) : "", short_count(samples * size), unit,
+                     static_cast<double>(samples) / static_cast<double>(trainer.epoch_size()));
+}
+
+/// A sentence at the end of a run whose optimizer took much of the time; empty otherwise.
+std::string remark_on_optimizer(double share) {
+  constexpr double kMuch = 0.15;
+  return share > kMuch ? fmt::format(
+                             "the optimizer took {:.0f}% of the time of the steps: larger ones (train.batch_size, "
+                             "train.gradient_accumulation_steps) spend less of it on that",
+                             100 * share)
+                       : "";
 }
 
 void introduce(const Trainer& trainer, double gemm_rate) {
@@ -110,9 +125,14 @@ int run(Trainer& trainer, bool with_profile) {
   trainer.set_profile(with_profile ? &profile : nullptr);
   introduce(trainer, rate);
   Trainer::Outcome outcome{};
+  std::string remark;
   {
     Progress progress(trainer);
     outcome = trainer.run(progress, [] { return stop_requested(); });
+    remark = remark_on_optimizer(progress.optimizer_share());
+  }
+  if (!remark.empty()) {
+    tell(remark);
   }
   if (with_profile) {
     tell(profile.table());

@@ -8,8 +8,9 @@
 #include "autograd/tape/parameters.h"
 #include "layers/pass.h"
 #include "layers/transformer_config.h"
+#include "optim/newton_schulz.h"
 #include "optim/parameter_group.h"
-#include "optim/schedule.h"
+#include "optim/update_schedule.h"
 #include "train/text/splitter.h"
 
 namespace dikkat {
@@ -54,24 +55,38 @@ struct DataConfig {
   bool operator==(const DataConfig&) const = default;
 };
 
-enum class OptimizerKind { adamw, muon };
+enum class OptimizerKind { adamw, muon, sgd };
 template <>
 struct Names<OptimizerKind> {
-  static constexpr std::string_view of[] = {"adamw", "muon"};
+  static constexpr std::string_view of[] = {"adamw", "muon", "sgd"};
 };
 
 struct OptimConfig {
   OptimizerKind kind = OptimizerKind::adamw;
   double learning_rate = 1e-3;
-  Derived<double> min_lr{};  // learning_rate / 10
+  Derived<double> min_lr{};        // learning_rate * min_lr_share
+  Derived<double> min_lr_share{};  // 0.1; min_lr / learning_rate where min_lr is set
   Schedule::Kind schedule = Schedule::Kind::cosine;
   index warmup_steps = 100;
-  Derived<index> decay_steps{};  // max_steps when the run starts
+  Derived<index> decay_steps{};                                  // max_steps when the run starts; of wsd always max_steps
+  double decay_share = 0.2;                                      // of wsd
+  Schedule::DecayForm decay_form = Schedule::DecayForm::linear;  // of wsd
   double weight_decay = 0.1;
+  UpdateSchedule::WeightDecay weight_decay_schedule = UpdateSchedule::WeightDecay::constant;
+  bool cautious_decay = false;
   double beta1 = 0.9;
   double beta2 = 0.95;
   double eps = 1e-8;
   double muon_momentum = 0.95;
+  Derived<double> muon_momentum_start{};  // muon_momentum
+  index muon_momentum_warmup_steps = 300;
+  Derived<double> muon_momentum_end{};  // muon_momentum
+  MuonCoefficients muon_coefficients = MuonCoefficients::jordan;
+  Derived<index> muon_steps{};  // usual_steps(muon_coefficients)
+  bool muon_normalize = false;
+  double muon_beta2 = 0.9;
+  double sgd_momentum = 0.9;
+  bool sgd_nesterov = false;
   double grad_clip = 1.0;              // 0: off
   std::vector<ParameterGroup> groups;  // [[optim.groups]]
 
@@ -102,6 +117,7 @@ struct Names<Precision> {
 struct TrainConfig {
   index batch_size = 12;
   index gradient_accumulation_steps = 1;
+  std::vector<std::string> accumulation_schedule;  // "STEP:COUNT"; accumulation.h
   index max_steps = 2000;
   index eval_interval = 250;
   index eval_tokens = 32768;  // 0: the whole validation part

@@ -26,7 +26,7 @@ std::string by_section(Text&& text_of) {
   return all;
 }
 
-/// "n_layer = 4", or as a comment "# min_lr = 1e-4  (learning_rate / 10)".
+/// "n_layer = 4", or as a comment "# min_lr = 1e-4  (learning_rate * min_lr_share)".
 std::string assignment(const Key& key, const Config& config, bool derived_is_comment) {
   const Value value = key.get(config);
   if (is_open(value)) {

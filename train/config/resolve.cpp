@@ -1,4 +1,5 @@
 #include "autograd/base/error.h"
+#include "train/config/accumulation.h"
 #include "train/config/parse.h"
 #include "train/config/problems.h"
 #include "train/config/schema.h"
@@ -86,6 +87,10 @@ void check_rates(const OptimConfig& optim, schema::Problems& problems) {
     problems.add(concat("optim.min_lr is ", schema::to_toml(double{optim.min_lr}), ", expected at most optim.learning_rate = ",
                         schema::to_toml(optim.learning_rate), ": the rate falls from learning_rate to min_lr"));
   }
+  if (optim.min_lr.is_set() && optim.min_lr_share.is_set()) {
+    problems.add(concat("optim.min_lr is ", schema::to_toml(double{optim.min_lr}), " and optim.min_lr_share is ",
+                        schema::to_toml(double{optim.min_lr_share}), ", expected one of them: leave the other one out"));
+  }
   if (optim.schedule == Schedule::Kind::inverse_sqrt && optim.warmup_steps == 0) {
     problems.add(
         "optim.warmup_steps is 0, expected 1 or more with optim.schedule = \"inverse_sqrt\": the rate is learning_rate at the end of the "
@@ -93,10 +98,23 @@ void check_rates(const OptimConfig& optim, schema::Problems& problems) {
   }
 }
 
+void check_muon(const OptimConfig& optim, schema::Problems& problems) {
+  const index most = most_steps(optim.muon_coefficients);
+  if (optim.kind == OptimizerKind::muon && !optim.muon_steps.is_open() && optim.muon_steps > most) {
+    problems.add(concat("optim.muon_steps is ", index{optim.muon_steps}, ", expected at most ", most, ": optim.muon_coefficients = \"",
+                        name_of(optim.muon_coefficients), "\" has no polynomials for more; \"jordan\" has one for all steps"));
+  }
+}
+
 void check_token_count(const Config& config, schema::Problems& problems) {
+  const std::string unread = problem_with_accumulation(config.train);
+  if (!unread.empty()) {
+    problems.add(unread);
+    return;
+  }
   index tokens = config.train.batch_size;
   bool too_many = false;
-  for (const index factor : {config.train.gradient_accumulation_steps, config.model.block_size, config.train.max_steps}) {
+  for (const index factor : {Accumulation(config.train).most(), config.model.block_size, config.train.max_steps}) {
     too_many = __builtin_mul_overflow(tokens, factor, &tokens) || too_many;
   }
   if (too_many) {
@@ -110,10 +128,15 @@ void check_token_count(const Config& config, schema::Problems& problems) {
 
 void resolve(Config& config) {
   config.model = with_defaults(config.model);
-  config.optim.min_lr.derive(config.optim.learning_rate / 10);
-  if (config.optim.decay_steps.is_open()) {  // a run that is extended keeps its schedule
-    config.optim.decay_steps.derive(config.train.max_steps);
+  OptimConfig& optim = config.optim;
+  optim.min_lr_share.derive(optim.min_lr.is_set() ? optim.min_lr / optim.learning_rate : 0.1);
+  optim.min_lr.derive(optim.learning_rate / (1 / optim.min_lr_share));         // to the bit what learning_rate / 10 is for 0.1
+  if (optim.decay_steps.is_open() || optim.schedule == Schedule::Kind::wsd) {  // a run that is extended keeps the other schedules
+    optim.decay_steps.derive(config.train.max_steps);
   }
+  optim.muon_momentum_start.derive(optim.muon_momentum);
+  optim.muon_momentum_end.derive(optim.muon_momentum);
+  optim.muon_steps.derive(usual_steps(optim.muon_coefficients));
 }
 
 void validate(const Config& config) {
@@ -130,6 +153,7 @@ void validate(const Config& config) {
   check_head(config.model, problems);
   check_tokenizer(config, problems);
   check_rates(config.optim, problems);
+  check_muon(config.optim, problems);
   check_token_count(config, problems);
   if (config.model.kind == ModelKind::encoder_decoder && !config.data.validation.empty()) {
     problems.add(

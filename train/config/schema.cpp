@@ -156,6 +156,11 @@ constexpr double kMaxVocab = 2'147'483'647;
 
 bool has_head(const Config& c) { return !c.model.tie_embeddings; }
 bool has_muon(const Config& c) { return c.optim.kind == OptimizerKind::muon; }
+bool has_adamw(const Config& c) { return c.optim.kind != OptimizerKind::sgd; }
+bool has_sgd(const Config& c) { return !has_adamw(c); }
+bool has_normuon(const Config& c) { return has_muon(c) && c.optim.muon_normalize; }
+bool has_wsd(const Config& c) { return c.optim.schedule == Schedule::Kind::wsd; }
+bool has_momentum_end(const Config& c) { return has_muon(c) && ends_at_min_lr(c.optim.schedule); }
 bool has_rope(const Config& c) { return c.model.positions == Positions::rope; }
 bool has_scaling(const Config& c) { return has_rope(c) && c.model.rope_scaling != RopeScaling::none; }
 bool has_llama3_scaling(const Config& c) { return has_rope(c) && c.model.rope_scaling == RopeScaling::llama3; }
@@ -289,30 +294,72 @@ constexpr Key kKeys[] = {
 
     optim<&OptimConfig::kind>("kind", fixed(anything()),
                               "The optimizer. muon makes the updates of hidden matrices orthogonal, and leaves all other parameters to "
-                              "AdamW; it needs fewer steps, each of which takes longer where batches are small."),
+                              "AdamW; it needs fewer steps, each of which takes longer where batches are small. sgd is gradient descent "
+                              "with momentum."),
     optim<&OptimConfig::learning_rate>("learning_rate", above_to(0, 1), "Highest learning rate, reached after the warm-up."),
-    optim<&OptimConfig::min_lr>("min_lr", derived(between(0, 1), "learning_rate / 10"),
-                                "Learning rate at the end of a linear or cosine schedule."),
+    optim<&OptimConfig::min_lr>("min_lr", derived(between(0, 1), "learning_rate * min_lr_share"),
+                                "Learning rate at the end of a linear, cosine or wsd schedule."),
+    optim<&OptimConfig::min_lr_share>(
+        "min_lr_share", derived(between(0, 1), "0.1, or min_lr / learning_rate"),
+        "The same as a share of learning_rate, in place of min_lr: it follows when the learning rate is changed."),
     optim<&OptimConfig::schedule>(
         "schedule", anything(),
-        "How the learning rate falls after the warm-up: not at all (constant), to min_lr (linear, cosine), or as 1 / sqrt(step)."),
+        "How the learning rate falls after the warm-up: not at all (constant), to min_lr (linear, cosine), as 1 / sqrt(step), or to min_lr "
+        "over the last decay_share of the steps (wsd: warm-up, stable, decay)."),
     optim<&OptimConfig::warmup_steps>("warmup_steps", between(0, kMaxStep),
                                       "Steps in which the learning rate rises linearly to its highest value; 0 is none."),
-    optim<&OptimConfig::decay_steps>("decay_steps", derived(between(1, kMaxStep), "max_steps when the run starts"),
-                                     "Step at which the schedule reaches min_lr; a longer run stays there."),
+    optim<&OptimConfig::decay_steps>(
+        "decay_steps", derived(between(1, kMaxStep), "max_steps when the run starts"),
+        "Step at which the schedule reaches min_lr; a longer run stays there. With wsd it follows max_steps: a "
+        "run that is extended goes back to the stable rate, and takes its decay at the new end."),
+    optim<&OptimConfig::decay_share>("decay_share", where(has_wsd, above_to(0, 1)), "Share of decay_steps in which wsd falls to min_lr."),
+    optim<&OptimConfig::decay_form>("decay_form", where(has_wsd, anything()),
+                                    "Whether wsd falls along a line, or as 1 - sqrt: fast at first (sqrt)."),
     optim<&OptimConfig::weight_decay>("weight_decay", between(0, 10),
                                       "Weight decay, times the learning rate; it applies to tensors with two or more dimensions."),
-    optim<&OptimConfig::beta1>("beta1", from_to_below(0, 1), "Decay rate of AdamW's running mean of gradients."),
-    optim<&OptimConfig::beta2>("beta2", from_to_below(0, 1), "Decay rate of AdamW's running mean of squared gradients."),
-    optim<&OptimConfig::eps>("eps", between(1e-30, 1), "Added to the denominator of AdamW's update, against division by 0."),
+    optim<&OptimConfig::weight_decay_schedule>(
+        "weight_decay_schedule", anything(),
+        "What weight_decay is multiplied by: 1 (constant), the learning rate as a share of its peak (with_rate), or what falls from 1 to 0 "
+        "at step decay_steps (linear, cosine)."),
+    optim<&OptimConfig::cautious_decay>("cautious_decay", where(has_adamw, anything()),
+                                        "Whether weight decay is for those weights alone that the update moves towards 0."),
+    optim<&OptimConfig::beta1>("beta1", where(has_adamw, from_to_below(0, 1)), "Decay rate of AdamW's running mean of gradients."),
+    optim<&OptimConfig::beta2>("beta2", where(has_adamw, from_to_below(0, 1)), "Decay rate of AdamW's running mean of squared gradients."),
+    optim<&OptimConfig::eps>("eps", where(has_adamw, between(1e-30, 1)),
+                             "Added to the denominator of AdamW's update, against division by 0."),
     optim<&OptimConfig::muon_momentum>("muon_momentum", where(has_muon, from_to_below(0, 1)),
                                        "Momentum of Muon: the decay rate of its running sum of gradients."),
+    optim<&OptimConfig::muon_momentum_start>("muon_momentum_start", where(has_muon, derived(from_to_below(0, 1), "muon_momentum")),
+                                             "Momentum of Muon's first step, from which it rises linearly to muon_momentum."),
+    optim<&OptimConfig::muon_momentum_warmup_steps>("muon_momentum_warmup_steps", where(has_muon, between(0, kMaxStep)),
+                                                    "Steps from muon_momentum_start to muon_momentum."),
+    optim<&OptimConfig::muon_momentum_end>(
+        "muon_momentum_end", where(has_momentum_end, derived(from_to_below(0, 1), "muon_momentum")),
+        "Momentum of Muon at step decay_steps: it moves there from muon_momentum while the learning rate falls to min_lr."),
+    optim<&OptimConfig::muon_coefficients>(
+        "muon_coefficients", where(has_muon, anything()),
+        "How Muon makes an update orthogonal: Keller Jordan's polynomial in every step, which leaves singular values between 0.7 and 1.2 "
+        "(jordan); a polynomial for each step (polar_express); or after its rows were balanced, which saves a step (turbo)."),
+    optim<&OptimConfig::muon_steps>("muon_steps", where(has_muon, derived(between(1, 10), "5, of turbo 4")),
+                                    "Newton-Schulz steps of an update of Muon; polar_express and turbo have polynomials for at most five."),
+    optim<&OptimConfig::muon_normalize>(
+        "muon_normalize", where(has_muon, fixed(anything())),
+        "Whether each row of Muon's orthogonal update, or each column of a wide matrix, is divided by the root of its running mean square "
+        "(NorMuon)."),
+    optim<&OptimConfig::muon_beta2>("muon_beta2", where(has_normuon, from_to_below(0, 1)), "Decay rate of that running mean."),
+    optim<&OptimConfig::sgd_momentum>("sgd_momentum", where(has_sgd, from_to_below(0, 1)),
+                                      "Momentum of SGD: the decay rate of its running sum of gradients; 0 is plain gradient descent."),
+    optim<&OptimConfig::sgd_nesterov>("sgd_nesterov", where(has_sgd, anything()), "Whether the momentum of SGD is Nesterov's."),
     optim<&OptimConfig::grad_clip>("grad_clip", at_least(0), "Gradients with a global norm above this are scaled down to it; 0 is off."),
 
     train<&TrainConfig::batch_size>("batch_size", between(1, kMany),
                                     "Windows of block_size tokens, or pairs, in one forward and backward pass."),
     train<&TrainConfig::gradient_accumulation_steps>("gradient_accumulation_steps", between(1, kMany),
                                                      "Forward and backward passes whose gradients are summed before each update."),
+    train<&TrainConfig::accumulation_schedule>("accumulation_schedule", anything(),
+                                               "Steps from which on another number of passes is summed, as STEP:COUNT, such as \"400:2\", "
+                                               "\"800:4\": the batch grows during the run. "
+                                               "Before the first of them it is gradient_accumulation_steps."),
     train<&TrainConfig::max_steps>("max_steps", between(1, kMaxStep), "Steps of the whole run; a step is one update of the weights."),
     train<&TrainConfig::eval_interval>("eval_interval", between(1, kMaxStep), "Steps from one evaluation to the next."),
     train<&TrainConfig::eval_tokens>(

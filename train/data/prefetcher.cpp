@@ -15,7 +15,7 @@ struct Prefetcher::State {
   const Loader& loader;
   index next_sample;
   index batch_size;
-  index step_size;
+  std::function<index()> next_step_batches;
   Loader::Step step;  // the step of the next batch
   Batch in_use;
   Batch in_work;
@@ -23,8 +23,8 @@ struct Prefetcher::State {
   Handover begun, ended;
   tbb::task_group task;
 
-  State(const Loader& from, index first_sample, index size, index step_batches)
-      : loader(from), next_sample(first_sample), batch_size(size), step_size(size * step_batches) {}
+  State(const Loader& from, index first_sample, index size, std::function<index()> step_batches)
+      : loader(from), next_sample(first_sample), batch_size(size), next_step_batches(std::move(step_batches)) {}
   ~State() { wait(); }
 
   void wait() {
@@ -36,7 +36,7 @@ struct Prefetcher::State {
     const auto fill = [this, first = next_sample] {
       try {
         if (first >= step.samples.first + step.samples.count) {
-          step = loader.step({first, step_size});
+          step = loader.step({first, batch_size * next_step_batches()});
         }
         loader.fill({first, batch_size}, step, in_work);
       } catch (...) {
@@ -49,9 +49,14 @@ struct Prefetcher::State {
 };
 
 Prefetcher::Prefetcher(const Loader& loader, index first_sample, index batch_size, index step_batches)
-    : state_(std::make_unique<State>(loader, first_sample, batch_size, step_batches)) {
-  require(first_sample >= 0 && batch_size >= 1 && step_batches >= 1, "prefetcher: steps of ", step_batches, " batches of ", batch_size,
-          " from sample ", first_sample, " on, expected 1 or more of each from 0 or more on");
+    : Prefetcher(loader, first_sample, batch_size, [step_batches] { return step_batches; }) {
+  require(step_batches >= 1, "prefetcher: steps of ", step_batches, " batches, expected 1 or more");
+}
+
+Prefetcher::Prefetcher(const Loader& loader, index first_sample, index batch_size, std::function<index()> next_step_batches)
+    : state_(std::make_unique<State>(loader, first_sample, batch_size, std::move(next_step_batches))) {
+  require(first_sample >= 0 && batch_size >= 1, "prefetcher: batches of ", batch_size, " from sample ", first_sample,
+          " on, expected 1 or more from 0 or more on");
   state_->start();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "train/data/loader.h"
@@ -12,6 +13,8 @@ class Prefetcher {
   /// Keeps a reference to the loader. Every `step_batches` batches make up a step. Throws Error unless first_sample >= 0 and the
   /// others >= 1.
   Prefetcher(const Loader& loader, index first_sample, index batch_size, index step_batches = 1);
+  /// The same where steps differ: next_step_batches() gives the number of each step in turn, and is called by the task.
+  Prefetcher(const Loader& loader, index first_sample, index batch_size, std::function<index()> next_step_batches);
   /// Waits for the task.
   ~Prefetcher();
   Prefetcher(const Prefetcher&) = delete;

@@ -56,8 +56,8 @@ NotFinite first_not_finite(ParameterStore& parameters, Optimizer& optimizer) {
     }
   }
   for (const StateSlab* slab : optimizer.state()) {
-    for (const auto& [parameter, offset] : slab->parts) {
-      if (!all_finite(slab->data<float>() + offset, parameter->size())) {
+    for (const auto& [parameter, shape, offset] : slab->parts) {
+      if (!all_finite(slab->data<float>() + offset, shape.size())) {
         return {.tensor = concat(slab->meaning, " of ", parameter->path)};
       }
     }

@@ -4,6 +4,7 @@
 
 #include "optim/adamw.h"
 #include "optim/muon.h"
+#include "optim/sgd.h"
 #include "train/config/advice.h"
 
 namespace dikkat {
@@ -23,6 +24,11 @@ std::string nearest_paths(const ParameterStore& store, const std::string& patter
   return text;
 }
 
+/// None where the configuration was made in code and not resolved.
+std::optional<index> steps_of(const OptimConfig& config) {
+  return config.muon_steps.is_open() ? std::nullopt : std::optional<index>(config.muon_steps);
+}
+
 }  // namespace
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimConfig& config, ParameterStore& store) {
@@ -36,12 +42,26 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimConfig& config, ParameterSt
   freeze(store, config.groups);
   store.lay_out();
   require_input(!store.trainable().empty(), "optim.groups freezes all parameters, expected some that are trained");
-  const AdamW::Options adamw{.beta1 = config.beta1, .beta2 = config.beta2, .eps = config.eps, .weight_decay = config.weight_decay};
+  const AdamW::Options adamw{.beta1 = config.beta1,
+                             .beta2 = config.beta2,
+                             .eps = config.eps,
+                             .weight_decay = config.weight_decay,
+                             .cautious_decay = config.cautious_decay};
   const auto settings = settings_of(store, config.weight_decay, config.groups, config.learning_rate);
   switch (config.kind) {
     case OptimizerKind::adamw: return std::make_unique<AdamW>(store, adamw, settings);
     case OptimizerKind::muon:
-      return std::make_unique<Muon>(store, Muon::Options{.momentum = config.muon_momentum, .adamw = adamw}, settings);
+      return std::make_unique<Muon>(store,
+                                    Muon::Options{.momentum = config.muon_momentum,
+                                                  .coefficients = config.muon_coefficients,
+                                                  .steps = steps_of(config),
+                                                  .beta2 = config.muon_normalize ? std::optional(config.muon_beta2) : std::nullopt,
+                                                  .adamw = adamw},
+                                    settings);
+    case OptimizerKind::sgd:
+      return std::make_unique<Sgd>(
+          store, Sgd::Options{.momentum = config.sgd_momentum, .nesterov = config.sgd_nesterov, .weight_decay = config.weight_decay},
+          settings);
   }
   fail("make_optimizer: unknown kind of optimizer");
 }

@@ -15,6 +15,7 @@ struct StepReport {
   bool skipped = false;  // the update was not applied
   index tokens = 0;      // targets of this step
   double seconds = 0;
+  double optimizer_seconds = 0;  // of that, the update of the weights
   /// MFU: the model's FLOP/s (model_flops.h) as a share of the FLOP/s of plain matrix products, measured on this machine; NaN if unknown.
   double mfu = std::numeric_limits<double>::quiet_NaN();
 

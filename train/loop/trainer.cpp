@@ -35,7 +35,7 @@ std::string shown(double value) { return std::isnan(value) ? "NaN" : concat(valu
 
 Trial Trainer::try_out(index steps) {
   model_.parameters().initialise(state_.seed);
-  Prefetcher batches(loader_, 0, config_.train.batch_size, config_.train.gradient_accumulation_steps);
+  Prefetcher batches(loader_, 0, config_.train.batch_size, passes_of_steps());
   TrainingEvents nobody;
   Trial trial;
   for (index i = 0; i < steps; ++i) {
@@ -105,7 +105,7 @@ Trainer::Outcome Trainer::train(TrainingEvents& events, const std::function<bool
   if (state_.evaluation_pending && !evaluate(events, stop)) {
     return Outcome::stopped;
   }
-  Prefetcher batches(loader_, state_.samples_seen, config_.train.batch_size, config_.train.gradient_accumulation_steps);
+  Prefetcher batches(loader_, state_.samples_seen, config_.train.batch_size, passes_of_steps());
   while (state_.step < config_.train.max_steps) {
     const StepReport report = naming_memory("training step", [&] { return step(batches, events); });
     attempt(events, IfFailed::as_configured, [&] { metrics_->write(report); });
@@ -129,16 +129,21 @@ Trainer::Outcome Trainer::train(TrainingEvents& events, const std::function<bool
   return Outcome::finished;
 }
 
-/// One update of the weights, from gradient_accumulation_steps batches that count as one.
+/// The number of batches of this step, of the next one, and so on.
+std::function<index()> Trainer::passes_of_steps() const {
+  return [this, step = state_.step]() mutable { return accumulation_(step++); };
+}
+
+/// One update of the weights, from accumulation() batches that count as one.
 StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
   const auto start = std::chrono::steady_clock::now();
   if (profile_ != nullptr) {
     profile_->step_begins();
   }
-  const index micro_batches = config_.train.gradient_accumulation_steps;
+  const index micro_batches = accumulation_(state_.step);
   const index rows = config_.train.batch_size;
 
-  StepReport report{.step = state_.step + 1, .learning_rate = schedule_(state_.step)};
+  StepReport report{.step = state_.step + 1, .learning_rate = schedule_.rate(state_.step)};
   double flops = 0;
   const auto next_batch = [&]() -> const Batch& {
     const Profile::Piece piece(profile_, "waiting for batches");
@@ -205,18 +210,22 @@ std::string Trainer::objection_to(const StepReport& report) const {
   return "";
 }
 
-void Trainer::apply(const StepReport& report, TrainingEvents& events) {
+void Trainer::apply(StepReport& report, TrainingEvents& events) {
   LossWatch watch = watch_of(state_);
   watch.take(report.loss);
   state_.losses_watched = watch.count;
   state_.loss_mean = watch.mean;
   state_.loss_variance = watch.variance;
 
+  Update update = schedule_.at(state_.step);
+  update.step = report.step - state_.steps_skipped;
+  update.gradient_scale = clip_factor(report.gradient_norm, config_.optim.grad_clip);
   bool finite = true;
   {
     const Profile::Piece piece(profile_, optimizer_->name(), optimizer_->cost());
-    finite = optimizer_->step(report.step - state_.steps_skipped, report.learning_rate,
-                              clip_factor(report.gradient_norm, config_.optim.grad_clip));
+    const auto start = std::chrono::steady_clock::now();
+    finite = optimizer_->step(update);
+    report.optimizer_seconds = seconds_since(start);
   }
   if (!finite) {
     collect(events, true);

@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "optim/optimizer.h"
-#include "optim/schedule.h"
+#include "optim/update_schedule.h"
 #include "train/checkpoint/run_directory.h"
+#include "train/config/accumulation.h"
 #include "train/config/parse.h"
 #include "train/data/loader.h"
 #include "train/data/prefetcher.h"
@@ -85,6 +86,8 @@ class Trainer {
   /// Known before the first step, from a dry run of a step and an evaluation.
   const MemoryPlan& memory_plan() const { return memory_; }
   DiskPlan disk_plan() const;
+  /// Forward and backward passes of each step.
+  const Accumulation& accumulation() const { return accumulation_; }
   /// Whether all steps and evaluations are done.
   bool finished() const { return state_.step >= config_.train.max_steps && !state_.evaluation_pending; }
 
@@ -118,9 +121,10 @@ class Trainer {
   void begin_metrics(TrainingEvents& events);
   Outcome train(TrainingEvents& events, const std::function<bool()>& stop);
   bool due(index interval) const { return interval > 0 && state_.step % interval == 0; }
+  std::function<index()> passes_of_steps() const;
   StepReport step(Prefetcher& batches, TrainingEvents& events);
   std::string objection_to(const StepReport& report) const;  // why the update must not be applied; empty: it may
-  void apply(const StepReport& report, TrainingEvents& events);
+  void apply(StepReport& report, TrainingEvents& events);
   void skip_or_fail(const StepReport& report, const std::string& objection, TrainingEvents& events);
   std::string last_good() const;
   bool evaluate(TrainingEvents& events, const std::function<bool()>& stop);  // false: stopped before the end, so it stays pending
@@ -138,7 +142,8 @@ class Trainer {
   TrainingData data_;
   LanguageModel model_;
   Loader loader_;
-  Schedule schedule_;
+  UpdateSchedule schedule_;
+  Accumulation accumulation_;
   Evaluator evaluator_;
   std::string config_text_;
   TrainingState state_;

@@ -86,8 +86,32 @@ std::string remark_on_edits(const std::filesystem::path& file, const Config& sto
   return list.empty() ? "" : concat(file.string(), " says ", list, ", which has no effect");
 }
 
+UpdateSchedule schedule_of(const OptimConfig& c) {
+  return {.rate = {.kind = c.schedule,
+                   .learning_rate = c.learning_rate,
+                   .min_lr = c.min_lr,
+                   .warmup_steps = c.warmup_steps,
+                   .decay_steps = c.decay_steps,
+                   .decay_share = c.decay_share,
+                   .decay_form = c.decay_form},
+          .weight_decay = c.weight_decay_schedule,
+          .momentum = {.start = c.muon_momentum_start,
+                       .peak = c.muon_momentum,
+                       .end = c.muon_momentum_end,
+                       .warmup_steps = c.muon_momentum_warmup_steps}};
+}
+
+/// A wsd schedule whose end has moved away: the rate that it goes back to, and where it falls now.
+std::string remark_on_stable_rate(const Schedule& before, const Schedule& now, index step) {
+  const std::string there = step > before.decay_begin() && now(step) != before(step)
+                                ? concat("the learning rate goes back from ", before(step), " to ", now(step), " at step ", step)
+                                : concat("the learning rate stays at ", now.learning_rate);
+  const index begin = std::max(now.decay_begin(), step);
+  return concat(there, ", and falls from step ", begin, " on to ", now.min_lr, " at step ", now.decay_steps, " (optim.schedule = \"wsd\")");
+}
+
 /// The keys that a resumed run changes. Adds remarks on them, and on consequences that may surprise.
-std::vector<ConfigDifference> add_changes(const Config& stored, const Config& now, std::vector<std::string>& remarks) {
+std::vector<ConfigDifference> add_changes(const Config& stored, const Config& now, index step, std::vector<std::string>& remarks) {
   std::vector<ConfigDifference> changes;
   for (const char* section : {"model", "tokenizer", "data", "optim", "train"}) {
     for (ConfigDifference& key : differences(stored, now, section)) {
@@ -96,6 +120,9 @@ std::vector<ConfigDifference> add_changes(const Config& stored, const Config& no
     }
   }
   const OptimConfig& optim = now.optim;
+  if (optim.schedule == Schedule::Kind::wsd && step > 0 && *optim.decay_steps > *stored.optim.decay_steps) {
+    remarks.push_back(remark_on_stable_rate(schedule_of(stored.optim).rate, schedule_of(optim).rate, step));
+  }
   if (const index decay_steps = optim.decay_steps;
       ends_at_min_lr(optim.schedule) && now.train.max_steps > std::max(stored.train.max_steps, decay_steps)) {
     remarks.push_back(concat("steps after ", std::max(index{decay_steps}, optim.warmup_steps),
@@ -132,14 +159,6 @@ TrainingState first_state(const Config& config) {
   return state;
 }
 
-Schedule schedule_of(const OptimConfig& c) {
-  return {.kind = c.schedule,
-          .learning_rate = c.learning_rate,
-          .min_lr = c.min_lr,
-          .warmup_steps = c.warmup_steps,
-          .decay_steps = c.decay_steps};
-}
-
 }  // namespace
 
 Trainer::Trainer(Config config, TrainingData data, TrainingState state, const std::function<void(Trainer&)>& prepare)
@@ -148,6 +167,7 @@ Trainer::Trainer(Config config, TrainingData data, TrainingState state, const st
       model_(config_.model, data_.tokenizer->vocab_size()),
       loader_(*data_.training, state.seed),
       schedule_(schedule_of(config_.optim)),
+      accumulation_(config_.train),
       evaluator_(model_, operand_type(config_.train)),
       state_(std::move(state)) {
   config_.model.vocab_size.derive(model_.vocab_size());
@@ -160,7 +180,7 @@ Trainer::Trainer(Config config, TrainingData data, TrainingState state, const st
   state_.compiler = info.compiler;
   state_.compiler_flags = info.flags;
   state_.instruction_set = info.instruction_set;
-  losses_.reserve(static_cast<std::size_t>(config_.train.gradient_accumulation_steps));
+  losses_.reserve(static_cast<std::size_t>(accumulation_.most()));
   prepare(*this);
 }
 
@@ -210,7 +230,7 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   }
   const std::filesystem::path config_file = directory.path() / "config.toml";
   const std::string edits = remark_on_edits(config_file, stored, config);
-  std::vector<ConfigDifference> changes = add_changes(stored, config, remarks);
+  std::vector<ConfigDifference> changes = add_changes(stored, config, state.step, remarks);
   make_absolute(config);
   require_input(config.train.max_steps >= state.step, "train.max_steps is ", config.train.max_steps, ", but the run is at step ",
                 state.step, " already; to train on, set it to more");

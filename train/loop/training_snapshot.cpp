@@ -10,10 +10,10 @@ Snapshot training_snapshot(const TrainingState& state, std::string config, std::
                            Optimizer& optimizer) {
   Snapshot snapshot{.state = state, .config = std::move(config), .tokenizer = std::move(tokenizer), .tensors = weights_of(parameters)};
   for (const StateSlab* slab : optimizer.state()) {
-    for (const auto& [parameter, offset] : slab->parts) {
+    for (const auto& [parameter, shape, offset] : slab->parts) {
       snapshot.tensors.push_back({.path = concat("optimizer/", slab->name, '/', parameter->path),
                                   .type = ElementType::f32,
-                                  .shape = parameter->shape(),
+                                  .shape = shape,
                                   .data = slab->data<float>() + offset});
     }
   }
@@ -23,10 +23,10 @@ Snapshot training_snapshot(const TrainingState& state, std::string config, std::
 void load_optimizer(const CheckpointFile& checkpoint, Optimizer& optimizer) {
   std::vector<TensorTarget> targets;
   for (const StateSlab* slab : optimizer.state()) {
-    for (const auto& [parameter, offset] : slab->parts) {
+    for (const auto& [parameter, shape, offset] : slab->parts) {
       targets.push_back({.name = concat(slab->name, '/', parameter->path),
                          .type = ElementType::f32,
-                         .shape = parameter->shape(),
+                         .shape = shape,
                          .data = slab->data<float>() + offset});
     }
   }

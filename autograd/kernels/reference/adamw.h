@@ -16,8 +16,9 @@ void adamw(const AdamW<T>& p) {
     p.v[i] = static_cast<T>(p.beta2) * p.v[i] + static_cast<T>(1 - p.beta2) * g * g;
     const T m_hat = p.m[i] / (1 - std::pow(static_cast<T>(p.beta1), step));
     const T v_hat = p.v[i] / (1 - std::pow(static_cast<T>(p.beta2), step));
-    p.weight[i] -= static_cast<T>(p.learning_rate) *
-                   (m_hat / (std::sqrt(v_hat) + static_cast<T>(p.eps)) + static_cast<T>(p.weight_decay) * p.weight[i]);
+    const T update = m_hat / (std::sqrt(v_hat) + static_cast<T>(p.eps));
+    const T decay = p.cautious && update * p.weight[i] < 0 ? 0 : static_cast<T>(p.weight_decay);
+    p.weight[i] -= static_cast<T>(p.learning_rate) * (update + decay * p.weight[i]);
   }
 }
 

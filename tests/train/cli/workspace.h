@@ -132,6 +132,7 @@ class Workspace {
     std::vector<Json> objects = metrics(run);
     for (Json& object : objects) {
       object.erase("ms");
+      object.erase("optimizer_ms");
       object.erase("tokens_per_s");
       object.erase("mfu");
       object.erase("time");

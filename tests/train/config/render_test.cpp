@@ -31,14 +31,16 @@ TEST(ToToml, HasEveryKeyOfAResolvedConfiguration) {
   EXPECT_TRUE(text.starts_with("derived = [\"model.n_encoder_layer\", \"model.n_kv_head\", \"model.head_size\", ")) << text;
 }
 
-TEST(ToToml, ShowsAnOpenKeyAsAComment) { EXPECT_NE(to_toml(Config{}).find("\n# min_lr  (learning_rate / 10)\n"), std::string::npos); }
+TEST(ToToml, ShowsAnOpenKeyAsAComment) {
+  EXPECT_NE(to_toml(Config{}).find("\n# min_lr  (learning_rate * min_lr_share)\n"), std::string::npos);
+}
 
 TEST(ToRecipe, PinsNothingThatFollowsFromOtherKeys) {
   Config config;
   config.model.vocab_size.derive(88);
   resolve(config);
   const std::string text = to_recipe(config);
-  expect_words(text, {"\n# vocab_size = 88  (the tokenizer's number of tokens)\n", "\n# min_lr = 1e-4  (learning_rate / 10)\n",
+  expect_words(text, {"\n# vocab_size = 88  (the tokenizer's number of tokens)\n", "\n# min_lr = 1e-4  (learning_rate * min_lr_share)\n",
                       "\n# decay_steps = 2000  (max_steps when the run starts)\n"});
   EXPECT_EQ(parse_config(text, "recipe"), Config{});
 }
@@ -85,8 +87,8 @@ TEST(ToCommentedToml, TellsTypeDefaultRangeAndPurposeAndIsToml) {
     expect_words(help, {concat("\n# ", key.name, ": ", key.expected()), std::string(key.help)});
   }
   expect_words(help, {"[model]\n", "\n[train]\n", "# n_layer: an integer from 1 to 1000; fixed when the run starts\nn_layer = 4\n",
-                      "# min_lr: a number from 0 to 1; default: learning_rate / 10\n# min_lr  (learning_rate / 10)\n",
-                      "# schedule: one of \"constant\", \"linear\", \"cosine\", \"inverse_sqrt\"\nschedule = \"cosine\"\n",
+                      "# min_lr: a number from 0 to 1; default: learning_rate * min_lr_share\n# min_lr  (learning_rate * min_lr_share)\n",
+                      "# schedule: one of \"constant\", \"linear\", \"cosine\", \"inverse_sqrt\", \"wsd\"\nschedule = \"cosine\"\n",
                       "# corpus: a list of strings\ncorpus = []\n", "current directory", "beside the configuration file"});
 }
 

@@ -113,6 +113,10 @@ TEST(Resolve, KeepsWhatIsSet) {
   config.model.qkv_bias = false;
   config.optim.min_lr = 0;
   config.optim.decay_steps = 5;
+  config.optim.min_lr_share = 0;
+  config.optim.muon_steps = 3;
+  config.optim.muon_momentum_start = 0.8;
+  config.optim.muon_momentum_end = 0.9;
   const Config before = config;
   resolve(config);
   EXPECT_EQ(config, before);
@@ -141,6 +145,84 @@ TEST(Resolve, LetsWhatFollowsFromAnotherKeyFollowItAgain) {
   apply_override(set, "optim.learning_rate=5e-4", RunStage::goes_on);
   resolve(set);
   EXPECT_EQ(set.optim.min_lr, 1e-4);
+}
+
+TEST(Resolve, LetsMinLrFollowItsShare) {
+  Config config;
+  resolve(config);
+  EXPECT_EQ(config.optim.min_lr_share, 0.1);
+  config.optim.min_lr_share = 0.05;
+  resolve(config);
+  EXPECT_DOUBLE_EQ(config.optim.min_lr, 5e-5);
+  apply_override(config, "optim.learning_rate=4e-3", RunStage::goes_on);
+  resolve(config);
+  EXPECT_DOUBLE_EQ(config.optim.min_lr, 2e-4);
+  config.optim.min_lr_share = 0;
+  resolve(config);
+  EXPECT_EQ(config.optim.min_lr, 0);
+  Config given;
+  given.optim.min_lr = 2e-4;
+  resolve(given);
+  EXPECT_DOUBLE_EQ(given.optim.min_lr_share, 0.2) << "what it is";
+  validate(given);
+}
+
+// Older configurations have a min_lr that is a tenth, to the bit.
+TEST(Resolve, DerivesATenthToTheBit) {
+  Dice dice(3);
+  for (int i = 0; i < 1000; ++i) {
+    Config config;
+    config.optim.learning_rate = dice.uniform();
+    resolve(config);
+    ASSERT_EQ(*config.optim.min_lr, config.optim.learning_rate / 10);
+  }
+}
+
+TEST(Resolve, LetsWsdEndWithTheRun) {
+  Config config;
+  config.optim.schedule = Schedule::Kind::wsd;
+  resolve(config);
+  EXPECT_EQ(config.optim.decay_steps, 2000);
+  apply_override(config, "train.max_steps=5000", RunStage::goes_on);
+  resolve(config);
+  EXPECT_EQ(config.optim.decay_steps, 5000);
+  config.optim.decay_steps = 3000;
+  config.train.max_steps = 6000;
+  resolve(config);
+  EXPECT_EQ(config.optim.decay_steps, 3000) << "what is written stays";
+}
+
+TEST(Resolve, GivesMuonItsUsualStepsAndOneMomentum) {
+  Config config;
+  resolve(config);
+  EXPECT_EQ(config.optim.muon_steps, 5);
+  EXPECT_EQ(config.optim.muon_momentum_start, 0.95);
+  EXPECT_EQ(config.optim.muon_momentum_end, 0.95);
+  config.optim.muon_coefficients = MuonCoefficients::turbo;
+  config.optim.muon_momentum = 0.9;
+  resolve(config);
+  EXPECT_EQ(config.optim.muon_steps, 4);
+  EXPECT_EQ(config.optim.muon_momentum_start, 0.9);
+  EXPECT_EQ(config.optim.muon_momentum_end, 0.9);
+}
+
+TEST(Validate, WantsOneMinLrAndNoMoreStepsThanThereAre) {
+  expect_words(invalid([](Config& c) { c.optim.min_lr = 1e-4, c.optim.min_lr_share = 0.2; }),
+               {"optim.min_lr is 1e-4 and optim.min_lr_share is 0.2, expected one of them: leave the other one out"});
+  const auto with_steps = [](OptimizerKind kind, MuonCoefficients coefficients, index steps) {
+    Config c;
+    c.optim.kind = kind;
+    c.optim.muon_coefficients = coefficients;
+    c.optim.muon_steps = steps;
+    return testing::error_of([&] { validate(c); });
+  };
+  EXPECT_EQ(
+      with_steps(OptimizerKind::muon, MuonCoefficients::polar_express, 6),
+      "optim.muon_steps is 6, expected at most 5: optim.muon_coefficients = \"polar_express\" has no polynomials for more; \"jordan\" "
+      "has one for all steps");
+  EXPECT_EQ(with_steps(OptimizerKind::muon, MuonCoefficients::turbo, 5), "");
+  EXPECT_EQ(with_steps(OptimizerKind::muon, MuonCoefficients::jordan, 6), "");
+  EXPECT_EQ(with_steps(OptimizerKind::adamw, MuonCoefficients::turbo, 6), "") << "which has no such steps";
 }
 
 TEST(Resolve, LeavesNoKeyOpenButTheTokenizers) {

@@ -302,6 +302,23 @@ TEST(Prefetcher, LooksThroughAStepOnceHoweverManyBatchesItHas) {
   EXPECT_EQ(windows.asked, 3 * 20);
 }
 
+TEST(Prefetcher, HasStepsOfAsManyBatchesAsItIsTold) {
+  const TokenStore store = counting(200);
+  const TrainingWindows windows(store, 8, 3);
+  const Loader loader(windows, 3);
+  index step = 0;
+  Prefetcher prefetcher(loader, 5, 2, [&] { return ++step; });
+  index sample = 5;
+  for (index batches = 1; batches <= 4; ++batches) {
+    for (index batch = 0; batch < batches; ++batch) {
+      const Batch& found = prefetcher.next();
+      EXPECT_EQ(found.step_weight, static_cast<double>(batches * 2 * 8)) << "the weight of the whole step";
+      EXPECT_EQ(found.inputs, filled(loader, sample, 2).inputs);
+      sample += 2;
+    }
+  }
+}
+
 TEST(Prefetcher, UsesTwoBatchesAgainAndAgain) {
   const TokenStore store = counting(200);
   const TrainingWindows windows(store, 8, 3);

@@ -65,8 +65,27 @@ TEST_F(Optimizers, MuonResumesToTheSameBytesOnOtherThreads) {
             (std::map<std::string, int>{{"model", all}, {"optimizer/momentum", 8}, {"optimizer/m", all - 8}, {"optimizer/v", all - 8}}));
 }
 
+TEST_F(Optimizers, NorMuonHasAStateOfItsOwn) {
+  Config c = config(OptimizerKind::muon);
+  c.optim.muon_normalize = true;
+  Trainer::start(c, folder / "run").run(quiet, after(3));
+  const CheckpointFile checkpoint = open_checkpoint(folder / "run");
+  std::map<std::string, Shape> shapes;
+  for (const StoredTensor& tensor : checkpoint.tensors()) {
+    if (tensor.path.starts_with("optimizer/lines/h.0.")) {
+      shapes[tensor.path] = tensor.shape;
+    }
+  }
+  EXPECT_EQ(shapes, (std::map<std::string, Shape>{{"optimizer/lines/h.0.attn.c_attn.weight", {3 * 16}},
+                                                  {"optimizer/lines/h.0.attn.c_proj.weight", {16}},
+                                                  {"optimizer/lines/h.0.mlp.c_fc.weight", {64}},
+                                                  {"optimizer/lines/h.0.mlp.c_proj.weight", {64}}}));
+  EXPECT_THROW(Trainer::resume(folder / "run", {.overrides = {"optim.muon_normalize=false"}}), InputError);
+  EXPECT_NO_THROW(Trainer::resume(folder / "run", {.overrides = {"optim.muon_coefficients=polar_express"}}));
+}
+
 TEST_F(Optimizers, FrozenParametersStayAsTheyAreAndHaveNoState) {
-  for (const std::string kind : {"adamw", "muon"}) {
+  for (const std::string kind : {"adamw", "muon", "sgd"}) {
     const auto run = folder / kind;
     Config c = config(*value_named<OptimizerKind>(kind));
     c.optim.groups = {{.match = "h.0.*", .frozen = true}, {.match = "wte.weight", .frozen = true}};

@@ -15,8 +15,23 @@ class Resume : public ::testing::TestWithParam<const char*> {
     if (kind.find("llama") != std::string_view::npos) {
       make_llama(config);
     }
-    if (kind.ends_with("muon")) {
+    if (kind.ends_with("muon")) {  // normuon too
       config.optim.kind = OptimizerKind::muon;
+    }
+    if (kind.ends_with("normuon")) {  // every state and schedule that an optimizer has
+      config.optim.muon_normalize = true;
+      config.optim.muon_coefficients = MuonCoefficients::turbo;
+      config.optim.muon_momentum_start = 0.8;
+      config.optim.muon_momentum_warmup_steps = 9;
+      config.optim.muon_momentum_end = 0.85;
+      config.optim.cautious_decay = true;
+      config.optim.weight_decay_schedule = UpdateSchedule::WeightDecay::cosine;
+      config.train.accumulation_schedule = {"4:1", "11:4"};
+      resolve(config);
+    }
+    if (kind.ends_with("sgd")) {
+      config.optim.kind = OptimizerKind::sgd;
+      config.optim.sgd_nesterov = true;
     }
     if (kind.ends_with("bf16")) {
       config.train.precision = Precision::bf16;
@@ -146,9 +161,80 @@ TEST_P(Resume, an_evaluation_that_was_cut_off_is_run) {
   expect_same_end(run);
 }
 
+/// A wsd run of 20 steps that falls from step 12 on.
+struct ResumeWsd : ::testing::Test {
+  ResumeWsd() {
+    write_file(folder / "corpus.txt", tiny_text());
+    config = tiny_config(folder / "corpus.txt");
+    config.optim.schedule = Schedule::Kind::wsd;
+    config.optim.decay_share = 0.4;
+  }
+  /// Steps from 0 on; the rates of those that were made.
+  std::vector<double> rates_of(Trainer& trainer, const std::function<bool()>& stop) const {
+    struct Rates : TrainingEvents {
+      void stepped(const StepReport& r) override { all.push_back(r.learning_rate); }
+      std::vector<double> all;
+    } rates;
+    trainer.run(rates, stop);
+    return rates.all;
+  }
+
+  TemporaryFolder folder;
+  Config config;
+};
+
+TEST_F(ResumeWsd, that_is_finished_goes_back_to_the_stable_rate_and_falls_at_the_new_end) {
+  {
+    Trainer trainer = Trainer::start(config, folder / "run");
+    const auto rates = rates_of(trainer, never);
+    EXPECT_EQ(rates[12], 1e-2);
+    EXPECT_LT(rates[13], 1e-2);
+    EXPECT_LT(rates[19], 3e-3);
+  }
+  Trainer trainer = Trainer::resume(folder / "run", {.overrides = {"train.max_steps=40"}});
+  EXPECT_EQ(trainer.config().optim.decay_steps, 40);
+  EXPECT_EQ(trainer.remarks(), (std::vector<std::string>{
+                                   "changed: optim.decay_steps is 40, and was 20", "changed: train.max_steps is 40, and was 20",
+                                   "the learning rate goes back from 0.001 to 0.01 at step 20, and falls from step 24 on to 0.001 at step "
+                                   "40 (optim.schedule = \"wsd\")"}));
+  const auto rates = rates_of(trainer, never);
+  ASSERT_EQ(rates.size(), 20U);
+  EXPECT_EQ(rates[0], 1e-2);
+  EXPECT_EQ(rates[4], 1e-2);
+  EXPECT_LT(rates[5], 1e-2);
+  EXPECT_LT(rates[19], 2e-3);
+}
+
+TEST_F(ResumeWsd, that_has_not_fallen_yet_is_the_run_that_was_long_from_the_start) {
+  {
+    Trainer trainer = Trainer::start(config, folder / "run");
+    rates_of(trainer, after(10));
+  }
+  Trainer trainer = Trainer::resume(folder / "run", {.overrides = {"train.max_steps=30"}});
+  EXPECT_EQ(trainer.remarks().back(),
+            "the learning rate stays at 0.01, and falls from step 18 on to 0.001 at step 30 (optim.schedule = \"wsd\")");
+  rates_of(trainer, never);
+  config.train.max_steps = 30;
+  resolve(config);
+  Trainer whole = Trainer::start(config, folder / "whole");
+  rates_of(whole, never);
+  EXPECT_EQ(timeless_metrics(folder / "run"), timeless_metrics(folder / "whole"));
+}
+
+TEST_F(ResumeWsd, whose_end_is_written_stays_at_the_lowest_rate) {
+  config.optim.decay_steps = 20;
+  {
+    Trainer trainer = Trainer::start(config, folder / "run");
+    rates_of(trainer, never);
+  }
+  Trainer trainer = Trainer::resume(folder / "run", {.overrides = {"train.max_steps=24"}});
+  EXPECT_EQ(trainer.remarks().back(),
+            "steps after 20 train at the lowest learning rate, optim.min_lr = 0.001: the schedule ends there (optim.decay_steps)");
+}
+
 INSTANTIATE_TEST_SUITE_P(Of, Resume,
                          ::testing::Values("gpt", "encoder_decoder", "gpt_bf16", "encoder_decoder_bf16", "llama", "llama_muon",
-                                           "encoder_decoder_llama"),
+                                           "encoder_decoder_llama", "gpt_normuon", "gpt_sgd"),
                          [](const auto& of) { return std::string(of.param); });
 
 }  // namespace

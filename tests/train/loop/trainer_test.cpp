@@ -123,6 +123,49 @@ TEST_F(Start, steps_at_the_rates_of_its_schedule) {
   }
 }
 
+TEST_F(Start, takes_as_many_batches_as_its_schedule_says) {
+  Config c = config();
+  c.train.accumulation_schedule = {"2:1", "5:4"};
+  c.train.max_steps = 8;
+  Recorder events;
+  Trainer trainer = Trainer::start(c, run());
+  trainer.run(events, never);
+  std::vector<index> tokens;
+  for (const StepReport& step : events.steps) {
+    tokens.push_back(step.tokens);
+    EXPECT_GT(step.optimizer_seconds, 0);
+    EXPECT_LT(step.optimizer_seconds, step.seconds);
+  }
+  const index pass = 5 * 24;
+  EXPECT_EQ(tokens, (std::vector<index>{3 * pass, 3 * pass, pass, pass, pass, 4 * pass, 4 * pass, 4 * pass}));
+  EXPECT_EQ(trainer.state().samples_seen, 5 * (2 * 3 + 3 * 1 + 3 * 4));
+  EXPECT_EQ(trainer.state().tokens_seen, 21 * pass);
+}
+
+TEST_F(Start, hands_the_optimizer_what_its_schedules_say) {
+  const auto weights_after = [&](const char* name, auto&& change) {
+    Config c = config();
+    c.optim.kind = OptimizerKind::muon;
+    c.train.max_steps = 6;
+    change(c.optim);
+    resolve(c);
+    TrainingEvents quiet;
+    Trainer::start(c, folder / name).run(quiet, never);
+    const auto trained = load_trained_model((folder / name).string(), false);
+    ParameterStore& store = trained.model->parameters();
+    return std::vector<float>(store.weights<float>(), store.weights<float>() + store.slab_size());
+  };
+  const auto plain = weights_after("plain", [](OptimConfig&) {});
+  EXPECT_NE(plain, weights_after("momentum", [](OptimConfig& o) { o.muon_momentum_start = 0.5; }));
+  EXPECT_NE(plain, weights_after("momentum end", [](OptimConfig& o) { o.muon_momentum_end = 0.5; }));
+  EXPECT_NE(plain, weights_after("decay", [](OptimConfig& o) { o.weight_decay_schedule = UpdateSchedule::WeightDecay::linear; }));
+  EXPECT_NE(plain, weights_after("cautious", [](OptimConfig& o) { o.cautious_decay = true; }));
+  EXPECT_NE(plain, weights_after("coefficients", [](OptimConfig& o) { o.muon_coefficients = MuonCoefficients::polar_express; }));
+  EXPECT_NE(plain, weights_after("steps", [](OptimConfig& o) { o.muon_steps = 4; }));
+  EXPECT_NE(plain, weights_after("normalize", [](OptimConfig& o) { o.muon_normalize = true; }));
+  EXPECT_EQ(plain, weights_after("same", [](OptimConfig& o) { o.muon_momentum_start = 0.95, o.muon_steps = 5, o.sgd_momentum = 0.1; }));
+}
+
 TEST_F(Start, micro_batches_make_one_batch) {
   Config whole = config();
   whole.train.batch_size = 15;

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "optim/optimizer.h"
+
+namespace dikkat {
+
+/// Elements that an optimizer updates one by one: those of parameters that lie next to each other in the slab and have the same settings.
+struct ElementRange {
+  index begin, end;    // in the store's slab
+  index state_offset;  // of its first element in a state slab
+  double rate_factor, weight_decay;
+};
+
+/// The ranges of parameters that stand in the order of the slab. `state` has a tensor of the parameter's shape for each of them.
+std::vector<ElementRange> element_ranges(std::span<const ParameterSettings> parameters, const StateSlab& state);
+
+/// Calls f(range, begin, count, state_offset) for what units and ranges have in common.
+template <class F>
+void for_ranges(std::span<const Unit> units, std::span<const ElementRange> ranges, F&& f) {
+  for (const Unit& unit : units) {
+    for (const ElementRange& range : ranges) {
+      const index begin = std::max(unit.begin, range.begin);
+      const index end = std::min(unit.end, range.end);
+      if (begin < end) {
+        f(range, begin, end - begin, range.state_offset + (begin - range.begin));
+      }
+    }
+  }
+}
+
+}  // namespace dikkat

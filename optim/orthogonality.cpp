@@ -1,0 +1,66 @@
+#include "optim/orthogonality.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "autograd/kernels/gemm.h"
+
+namespace dikkat {
+
+Orthogonality orthogonality(index rows, index cols, const float* x) {
+  const bool tall = rows > cols;
+  const index n = std::min(rows, cols), m = std::max(rows, cols);
+  const std::vector<double> wide(x, x + rows * cols);
+  std::vector<double> rest(static_cast<std::size_t>(n * n));
+  kernels::gemm<double>({.m = n,
+                         .n = n,
+                         .k = m,
+                         .a = wide.data(),
+                         .lda = cols,
+                         .transpose_a = tall,
+                         .b = wide.data(),
+                         .ldb = cols,
+                         .transpose_b = !tall,
+                         .c = rest.data(),
+                         .ldc = n});
+  double squares = 0;
+  for (index i = 0; i < n; ++i) {
+    rest[static_cast<std::size_t>(i * n + i)] -= 1;
+  }
+  for (const double value : rest) {
+    squares += value * value;
+  }
+  // Power iteration on the symmetric matrix: the length by which it stretches tends to its largest eigenvalue.
+  constexpr int kIterations = 100;
+  std::vector<double> v(static_cast<std::size_t>(n)), product(v.size());
+  for (index i = 0; i < n; ++i) {
+    v[static_cast<std::size_t>(i)] = std::cos(static_cast<double>(i * i));
+  }
+  double largest = 0;
+  for (int iteration = 0; iteration < kIterations; ++iteration) {
+    double length = 0;
+    for (const double value : v) {
+      length += value * value;
+    }
+    length = std::sqrt(length);
+    if (length == 0) {
+      break;
+    }
+    for (double& value : v) {
+      value /= length;
+    }
+    largest = iteration == 0 ? 0 : length;
+    for (index i = 0; i < n; ++i) {
+      double sum = 0;
+      for (index j = 0; j < n; ++j) {
+        sum += rest[static_cast<std::size_t>(i * n + j)] * v[static_cast<std::size_t>(j)];
+      }
+      product[static_cast<std::size_t>(i)] = sum;
+    }
+    std::swap(v, product);
+  }
+  return {.rms = std::sqrt(squares / static_cast<double>(n)), .largest = largest};
+}
+
+}  // namespace dikkat

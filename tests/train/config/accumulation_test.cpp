@@ -1,0 +1,66 @@
+#include "train/config/accumulation.h"
+
+#include "tests/support/throws.h"
+#include "tests/train/config/support.h"
+
+namespace dikkat {
+namespace {
+
+TrainConfig with(std::vector<std::string> schedule, index count = 3) {
+  TrainConfig config;
+  config.gradient_accumulation_steps = count;
+  config.max_steps = 1000;
+  config.accumulation_schedule = std::move(schedule);
+  return config;
+}
+
+TEST(Accumulation, IsOneNumberByDefault) {
+  const Accumulation passes(with({}));
+  for (const index step : {0, 1, 500, 999'999'999}) {
+    EXPECT_EQ(passes(step), 3);
+  }
+  EXPECT_EQ(passes.passes(10, 14), 12);
+  EXPECT_EQ(passes.fewest(), 3);
+  EXPECT_EQ(passes.most(), 3);
+}
+
+TEST(Accumulation, ChangesAtItsSteps) {
+  const Accumulation passes(with({"400:2", "800:4"}));
+  for (const auto& [step, count] : std::vector<std::pair<index, index>>{{0, 3}, {399, 3}, {400, 2}, {799, 2}, {800, 4}, {5000, 4}}) {
+    EXPECT_EQ(passes(step), count) << step;
+  }
+  EXPECT_EQ(passes.fewest(), 2);
+  EXPECT_EQ(passes.most(), 4);
+  for (const index from : {0, 1, 399, 400, 401, 900}) {
+    index sum = 0;
+    for (index to = from; to < 1000; ++to) {
+      ASSERT_EQ(passes.passes(from, to), sum) << from << ' ' << to;
+      sum += passes(to);
+    }
+  }
+  EXPECT_EQ(Accumulation(with({"0:5", "10:1"}))(0), 5);
+  EXPECT_EQ(Accumulation(with({"0:5", "10:1"})).most(), 5) << "gradient_accumulation_steps is never used";
+  EXPECT_EQ(Accumulation(with({"1000:9"})).most(), 3) << "after the end of the run";
+}
+
+TEST(Accumulation, IsReadFromTextAndRefusedInWords) {
+  for (const char* bad : {"400", "400:", ":2", "x:2", "400:2x", "-1:2", "400:0", "400:-1", "400: 2", "400:2000000", "", "1e3:2"}) {
+    EXPECT_NE(problem_with_accumulation(with({bad})).find("expected STEP:COUNT, such as \"400:2\""), std::string::npos) << bad;
+  }
+  EXPECT_EQ(problem_with_accumulation(with({"400:2", "400:3"})),
+            "train.accumulation_schedule has step 400 after step 400, expected steps that rise");
+  EXPECT_EQ(problem_with_accumulation(with({"400:2", "800:4"})), "");
+  Config config;
+  apply_override(config, "train.accumulation_schedule=400:2, 800:4");
+  EXPECT_EQ(config.train.accumulation_schedule, (std::vector<std::string>{"400:2", "800:4"}));
+  EXPECT_NO_THROW(validate(config));
+  config.train.accumulation_schedule = {"40:2", "4:2"};
+  EXPECT_NE(testing::error_of([&] { validate(config); }).find("expected steps that rise"), std::string::npos);
+  config.train.accumulation_schedule = {"40:1000000"};
+  config.train.batch_size = config.model.block_size = 1'000'000;
+  config.train.max_steps = 999'999'999;
+  EXPECT_NE(testing::error_of([&] { validate(config); }).find("more tokens than can be counted"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace dikkat
