@@ -18,6 +18,7 @@
 #include "train/cli/wanted_run.h"
 #include "train/io/free_space.h"
 #include "train/loop/machine_rate.h"
+#include "train/loop/pace.h"
 #include "train/loop/trainer.h"
 #include "train/machine/machine_memory.h"
 
@@ -33,23 +34,6 @@ struct PlanArguments {
 using Json = nlohmann::ordered_json;
 
 constexpr index kSteps = 3;
-
-/// An estimate for the whole run, from the steps of a trial.
-struct Pace {
-  double step_seconds;
-  double tokens_per_second;
-  double seconds;  // of all steps and evaluations
-};
-
-Pace pace_of(const Trainer& trainer, const Trial& trial) {
-  const TrainConfig& train = trainer.config().train;
-  const auto fastest = std::min_element(trial.steps.begin(), trial.steps.end(),
-                                        [](const StepReport& a, const StepReport& b) { return a.seconds < b.seconds; });
-  const index evaluations = train.eval_interval > 0 ? ceil_div(train.max_steps, train.eval_interval) : 0;
-  return {.step_seconds = fastest->seconds,
-          .tokens_per_second = fastest->tokens_per_second(),
-          .seconds = fastest->seconds * static_cast<double>(train.max_steps) + trial.evaluation_seconds * static_cast<double>(evaluations)};
-}
 
 /// What this machine's matrix products reach now, FLOP/s; bf16 where the build has an instruction for it.
 struct ProductRates {
@@ -107,7 +91,7 @@ void put_object(const Trainer& trainer, const Trial& trial, const std::filesyste
                 const ProductRates& rates) {
   const MemoryPlan& plan = trainer.memory_plan();
   const DiskPlan disk = trainer.disk_plan();
-  const Pace pace = pace_of(trainer, trial);
+  const Pace pace = pace_of(trainer.config().train, trial);
   const auto known = [](std::size_t bytes) { return bytes == kNoLimit ? Json() : Json(bytes); };
   Json object;
   for (const MemoryPlan::Row& row : plan.rows()) {
@@ -132,7 +116,7 @@ void put_table(const Trainer& trainer, const Trial& trial, const std::filesystem
                const ProductRates& rates) {
   const MemoryPlan& plan = trainer.memory_plan();
   const DiskPlan disk = trainer.disk_plan();
-  const Pace pace = pace_of(trainer, trial);
+  const Pace pace = pace_of(trainer.config().train, trial);
   put_memory(plan, machine);
   put("disk\n");
   put_row("per checkpoint", size_of(disk.checkpoint));
