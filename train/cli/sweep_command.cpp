@@ -54,9 +54,8 @@ double seconds_of_budget(const std::string& text) {
 
 /// Why a sweep cannot use runs of this configuration; empty if it can.
 std::string objection_to(const Config& c, bool halving, const std::vector<std::string>& vary) {
-  if (c.train.eval_interval == 0 || (c.data.val_fraction == 0 && c.data.validation.empty())) {
-    return "a sweep compares validation losses, but the run has no evaluations: set train.eval_interval, and data.val_fraction or "
-           "data.validation";
+  if (c.data.val_fraction == 0 && c.data.validation.empty()) {
+    return "a sweep compares validation losses, but there is nothing to validate on: set data.val_fraction or data.validation";
   }
   if (std::find(c.data.corpus.begin(), c.data.corpus.end(), kStandardInput) != c.data.corpus.end()) {
     return "the corpus is standard input, which can be read once: a sweep reads it for each run; give a file";
@@ -233,6 +232,13 @@ void introduce(const SweepDirectory& directory, const Forecast& left, const std:
   }
 }
 
+/// A leg is also stopped by the budget, which is no signal.
+class LegProgress : public Progress {
+ public:
+  using Progress::Progress;
+  std::string stopped() override { return stop_requested() ? Progress::stopped() : "budget"; }
+};
+
 /// "leg 2 of 5 at most  optim.learning_rate=0.01,seed=1  to step 20  at most 0:12 left"
 void announce(const Leg& leg, const SweepDescription& sweep, index number, const Forecast& left) {
   std::vector<LinePart> parts = {{fmt::format("leg {} of {} at most", number, number + left.legs - 1), 3},
@@ -293,9 +299,10 @@ int sweep_command(const SweepArguments& a) {
     announce(leg, sweep, ++number, clock.left(ended));
     LoadingLine loading;
     const auto began = Time::now();
-    auto result = train_leg(
-        leg, sweep.combinations[static_cast<std::size_t>(leg.combination)].config, directory.run_path(leg),
-        {.loading = std::ref(loading), .events = [](const Trainer& trainer) { return std::make_unique<Progress>(trainer); }, .stop = stop});
+    auto result = train_leg(leg, sweep.combinations[static_cast<std::size_t>(leg.combination)].config, directory.run_path(leg),
+                            {.loading = std::ref(loading),
+                             .events = [](const Trainer& trainer) { return std::make_unique<LegProgress>(trainer); },
+                             .stop = stop});
     if (!result) {
       interrupted = leg.combination;
       return result;

@@ -1,7 +1,6 @@
 #include "train/sweep/grid.h"
 
 #include <algorithm>
-#include <array>
 
 #include "train/config/advice.h"
 #include "train/config/problems.h"
