@@ -21,6 +21,7 @@ constexpr const char* kFooter = R"(Examples:
   dikkat plan --config quickstart --corpus my-text.txt
   dikkat train --config quickstart --corpus my-text.txt --out runs/mine
   dikkat resume runs/mine --set train.max_steps=4000
+  dikkat sweep --config quickstart --vary optim.learning_rate=1e-3,2e-3,4e-3 --out runs/rates
   dikkat eval runs/mine --json
   dikkat sample runs/mine --prompt "Once" --temperature 0.7 --num-samples 3
   dikkat inspect runs/mine
@@ -76,7 +77,7 @@ struct CommandLine {
     app.fallthrough();  // --threads may also stand after the command
     Commands program(app, chosen);
     for (const auto add : {add_train, add_resume, add_eval, add_sample, add_import, add_export, add_inspect, add_verify, add_plan,
-                           add_tokenizer, add_corpus, add_config, add_cache}) {
+                           add_sweep, add_tokenizer, add_corpus, add_config, add_cache}) {
       add(program);
     }
     app.footer(kFooter);

@@ -14,6 +14,7 @@ void add_export(Commands& program);
 void add_inspect(Commands& program);
 void add_verify(Commands& program);
 void add_plan(Commands& program);
+void add_sweep(Commands& program);
 void add_tokenizer(Commands& program);
 void add_corpus(Commands& program);
 void add_cache(Commands& program);

@@ -18,6 +18,7 @@
 #include "train/cli/wanted_run.h"
 #include "train/io/free_space.h"
 #include "train/loop/machine_rate.h"
+#include "train/loop/pace.h"
 #include "train/loop/trainer.h"
 #include "train/machine/machine_memory.h"
 
@@ -33,29 +34,6 @@ struct PlanArguments {
 using Json = nlohmann::ordered_json;
 
 constexpr index kSteps = 3;
-
-/// An estimate for the whole run, from the steps of a trial.
-struct Pace {
-  double step_seconds;
-  double optimizer_seconds;  // of a step
-  double tokens_per_second;
-  double seconds;  // of all steps and evaluations
-};
-
-Pace pace_of(const Trainer& trainer, const Trial& trial) {
-  const TrainConfig& train = trainer.config().train;
-  const auto fastest = std::min_element(trial.steps.begin(), trial.steps.end(),
-                                        [](const StepReport& a, const StepReport& b) { return a.seconds < b.seconds; });
-  const Accumulation& accumulation = trainer.accumulation();
-  const double of_passes = (fastest->seconds - fastest->optimizer_seconds) / static_cast<double>(accumulation(fastest->step - 1)) *
-                           static_cast<double>(accumulation.passes(0, train.max_steps));
-  const index evaluations = train.eval_interval > 0 ? ceil_div(train.max_steps, train.eval_interval) : 0;
-  return {.step_seconds = fastest->seconds,
-          .optimizer_seconds = fastest->optimizer_seconds,
-          .tokens_per_second = fastest->tokens_per_second(),
-          .seconds = of_passes + fastest->optimizer_seconds * static_cast<double>(train.max_steps) +
-                     trial.evaluation_seconds * static_cast<double>(evaluations)};
-}
 
 /// What this machine's matrix products reach now, FLOP/s; bf16 where the build has an instruction for it.
 struct ProductRates {

@@ -1,7 +1,9 @@
 #include "train/cli/text.h"
 
+#include <charconv>
 #include <cmath>
 #include <sstream>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -20,6 +22,15 @@ std::string short_count(index number) {
 std::string clock_time(double seconds) {
   const auto s = static_cast<index>(std::llround(seconds));
   return s >= 3600 ? fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60) : fmt::format("{}:{:02}", s / 60, s % 60);
+}
+
+std::optional<double> duration_in_seconds(std::string_view text) {
+  constexpr double kMost = 3600e3;
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  const double seconds = number * (unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0);
+  return error == std::errc() && seconds > 0 && seconds <= kMost ? std::optional(seconds) : std::nullopt;
 }
 
 std::string for_terminal(std::string_view text) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,9 @@ namespace dikkat {
 std::string short_count(index number);
 /// 1:02:03, 4:05
 std::string clock_time(double seconds);
+
+/// The seconds of "90s", "30m" or "1.5h", of a thousand hours at most; nullopt for another text.
+std::optional<double> duration_in_seconds(std::string_view text);
 
 /// A text from somebody else, made safe to print on a terminal: control characters, except line breaks and tabs, are written as \u001B.
 std::string for_terminal(std::string_view text);

@@ -7,8 +7,9 @@
 
 namespace dikkat {
 
-Config configuration_of(const WantedRun& run) {
-  const auto written_over = [&](const Config& base) {
+Config configuration_of(const WantedRun& run, const TrainConfig& defaults) {
+  const auto written_over = [&](Config base) {
+    base.train = defaults;
     Config config = run.config.empty() ? base : load_config(find_config(run.config), base);
     for (const std::string& assignment : run.set) {
       apply_override(config, assignment);

@@ -17,8 +17,9 @@ struct WantedRun {
 };
 
 /// The configuration of the run, resolved and valid. Where it starts from a checkpoint (train.init_from), keys of [model] and [tokenizer]
-/// that are not written take the checkpoint's values. Throws InputError otherwise.
-Config configuration_of(const WantedRun& run);
+/// that are not written take the checkpoint's values. `defaults` is what keys of [train] are that nobody gives. Throws InputError
+/// otherwise.
+Config configuration_of(const WantedRun& run, const TrainConfig& defaults = {});
 
 /// The file that --config names: a path, or the name of a configuration that comes with the program ("quickstart" or "quickstart.toml").
 /// A path that exists is preferred. A name that is found nowhere is returned as it is.

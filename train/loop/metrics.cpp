@@ -98,8 +98,13 @@ KeptMetrics keep_metrics(const std::string& text, index last_step) {
       kept.header = header_in(object, *step);
     }
     if (*step == last_step && is_event(object, "eval") && !std::isnan(number_in(object, "val_loss"))) {
-      kept.evaluation =
-          EvaluationReport{.step = last_step, .train_loss = number_in(object, "train_loss"), .val_loss = number_in(object, "val_loss")};
+      kept.evaluation = EvaluationReport{.step = last_step,
+                                         .train_loss = number_in(object, "train_loss"),
+                                         .val_loss = number_in(object, "val_loss"),
+                                         .val_standard_error = number_in(object, "val_standard_error")};
+    }
+    if (const double ms = number_in(object, "ms"); ms > 0) {
+      kept.seconds += ms / 1e3;
     }
   }
   return kept;
@@ -137,6 +142,14 @@ std::optional<EvaluationReport> read_evaluation(const std::filesystem::path& run
     return keep_metrics(contents_of(run_directory / "metrics.jsonl"), step).evaluation;
   } catch (const Error&) {
     return std::nullopt;
+  }
+}
+
+double read_seconds(const std::filesystem::path& run_directory, index step) {
+  try {
+    return keep_metrics(contents_of(run_directory / "metrics.jsonl"), step).seconds;
+  } catch (const Error&) {
+    return 0;
   }
 }
 

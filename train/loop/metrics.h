@@ -26,6 +26,7 @@ struct KeptMetrics {
   std::string text;  ///< whole lines about steps up to it
   std::optional<RunHeader> header;
   std::optional<EvaluationReport> evaluation;  ///< of that very step
+  double seconds = 0;                          ///< of the steps and evaluations
   index foreign = 0;  ///< other lines, which no run has written: they are no objects with a step, and were not cut off
 };
 
@@ -37,6 +38,9 @@ std::optional<RunHeader> read_run_header(const std::filesystem::path& run_direct
 
 /// The evaluation of RUN_DIR/metrics.jsonl at a step. None if there is no such line, or the file cannot be read.
 std::optional<EvaluationReport> read_evaluation(const std::filesystem::path& run_directory, index step);
+
+/// The seconds that steps and evaluations up to a step took, by RUN_DIR/metrics.jsonl; 0 if it cannot be read.
+double read_seconds(const std::filesystem::path& run_directory, index step);
 
 /// RUN_DIR/metrics.jsonl: one JSON object a line, numbers so that they read back to the same bits. Each line has the time of its writing.
 class MetricsLog {

@@ -229,8 +229,9 @@ void Trainer::apply(StepReport& report, TrainingEvents& events) {
   }
   if (!finite) {
     collect(events, true);
-    fail("step ", report.step, ": ", first_not_finite(model_.parameters(), *optimizer_).tensor,
-         " is not finite after the update, which is not saved. ", last_good(), "; ", kAdvice);
+    const std::string reason =
+        concat("step ", report.step, ": ", first_not_finite(model_.parameters(), *optimizer_).tensor, " is not finite after the update");
+    throw Diverged(reason, concat(reason, ", which is not saved. ", last_good(), "; ", kAdvice));
   }
 }
 
@@ -238,7 +239,10 @@ void Trainer::skip_or_fail(const StepReport& report, const std::string& objectio
   collect(events, true);  // the last good checkpoint may be being written
   const NotFinite found = first_not_finite(model_.parameters(), *optimizer_);
   const std::string reason = found.tensor.empty() ? objection : concat(objection, " (", found.tensor, " is not finite)");
-  require(directory_.has_value(), "step ", report.step, ": ", reason);  // of a trial, which writes nothing
+  const std::string told = concat("step ", report.step, ": ", reason);
+  if (!directory_) {  // of a trial, which writes nothing
+    throw Diverged(told, told);
+  }
   std::string batch;
   try {
     directory_->require_held();
@@ -248,7 +252,7 @@ void Trainer::skip_or_fail(const StepReport& report, const std::string& objectio
   } catch (const Error& error) {
     batch = error.what();
   }
-  const std::string what = concat("step ", report.step, ": ", reason, "; the update was not applied; ", batch);
+  const std::string what = concat(told, "; the update was not applied; ", batch);
   const bool may_skip = config_.train.on_nonfinite == OnNonfinite::skip && (found.tensor.empty() || found.in_gradients);
   if (may_skip && state_.steps_skipped < config_.train.max_skipped) {
     ++state_.steps_skipped;
@@ -256,8 +260,9 @@ void Trainer::skip_or_fail(const StepReport& report, const std::string& objectio
     events.skipped(concat(what, "; skipped, number ", state_.steps_skipped, " of at most ", config_.train.max_skipped));
     return;
   }
-  fail(what, ". ", may_skip ? concat(state_.steps_skipped, " steps were skipped before (train.max_skipped). ") : "", last_good(), "; ",
-       kAdvice, found.in_gradients && !may_skip ? ", or skip such steps with train.on_nonfinite=skip" : "");
+  const std::string skipped = may_skip ? concat(state_.steps_skipped, " steps were skipped before (train.max_skipped). ") : "";
+  throw Diverged(told, concat(what, ". ", skipped, last_good(), "; ", kAdvice,
+                              found.in_gradients && !may_skip ? ", or skip such steps with train.on_nonfinite=skip" : ""));
 }
 
 /// For errors that end the run: the checkpoint to resume from.

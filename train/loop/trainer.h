@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/base/error.h"
 #include "optim/optimizer.h"
 #include "optim/update_schedule.h"
 #include "train/checkpoint/run_directory.h"
@@ -39,6 +40,18 @@ class TrainingEvents {
   virtual void write_failed(const std::string&) {}
   /// The run was asked to stop, and is saved. Returns the reason for metrics.jsonl, such as "SIGINT"; empty if it has none.
   virtual std::string stopped() { return ""; }
+};
+
+/// Thrown by Trainer::run() when a loss, gradient or weight is not finite, or a loss is a spike, and the configuration does not say to
+/// continue. what() also says what to do.
+class Diverged : public Error {
+ public:
+  Diverged(std::string reason, const std::string& what) : Error(what), reason_(std::move(reason)) {}
+  /// "step 7: the loss is NaN and the gradient's norm NaN"
+  const std::string& reason() const { return reason_; }
+
+ private:
+  std::string reason_;
 };
 
 /// What the first steps of a run took, made only to measure them.
@@ -102,8 +115,8 @@ class Trainer {
 
   enum class Outcome { finished, stopped };
   /// Trains to train.max_steps, or until `stop` returns true: then it finishes the current step and saves. A run that has no checkpoint yet
-  /// begins by saving one. Throws Error when a loss or gradient is not finite (before it is applied, with its batch written to
-  /// RUN_DIR/bad-step-N.json) or a checkpoint cannot be saved, unless the configuration says to continue.
+  /// begins by saving one. Throws Diverged when a loss or gradient is not finite (before it is applied, with its batch written to
+  /// RUN_DIR/bad-step-N.json), and Error when a checkpoint cannot be saved, unless the configuration says to continue.
   Outcome run(TrainingEvents& events, const std::function<bool()>& stop);
 
  private:

@@ -5,7 +5,7 @@
 namespace dikkat::testing {
 namespace {
 
-const Words kCommands = {"plan", "train", "resume", "eval", "sample", "inspect", "verify"};
+const Words kCommands = {"plan", "train", "resume", "sweep", "eval", "sample", "inspect", "verify"};
 
 TEST(Help, OfTheProgramShowsEveryCommandAtWork) {
   const Outcome help = run({.arguments = {"--help"}});

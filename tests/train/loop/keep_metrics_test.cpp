@@ -47,6 +47,15 @@ const std::string kHeader =
     R"("host":"here","processor":"a 286","threads":2,"parameters":11072,"corpus":"abc","time":1795000000.5})"
     "\n";
 
+TEST(KeepMetrics, KnowsTheErrorAndTheTime) {
+  const std::string step = "{\"event\":\"step\",\"step\":2,\"ms\":500}\n";
+  const std::string evaluation = "{\"event\":\"eval\",\"step\":2,\"val_loss\":1.75,\"val_standard_error\":0.25,\"ms\":1500}\n";
+  const KeptMetrics kept = keep_metrics(kStep1 + step + evaluation + "{\"event\":\"step\",\"step\":3,\"ms\":9000}\n", 2);
+  ASSERT_TRUE(kept.evaluation);
+  EXPECT_EQ(kept.evaluation->val_standard_error, 0.25);
+  EXPECT_EQ(kept.seconds, 2) << "not of what happened later";
+}
+
 TEST(KeepMetrics, FindsTheHeader) {
   const KeptMetrics kept = keep_metrics(kHeader + kStep1, 0);
   EXPECT_EQ(kept.text, kHeader);

@@ -1,0 +1,82 @@
+#include "train/cli/sweep_table.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "train/cli/json_output.h"
+#include "train/cli/text.h"
+
+namespace dikkat {
+namespace {
+
+using State = Standing::State;
+
+constexpr const char* kStateNames[] = {"finished", "stopped", "unfinished", "waiting", "failed"};
+
+const std::string& name_of(const SweepDescription& sweep, const Standing& s) {
+  return sweep.combinations[static_cast<std::size_t>(s.combination)].name;
+}
+
+std::string state_text(const Standing& s) {
+  const std::string name = kStateNames[static_cast<std::size_t>(s.state)];
+  return s.state == State::stopped  ? fmt::format("{} at rung {}", name, s.rung)
+         : s.state == State::failed ? name + ": " + for_terminal(s.failure)
+                                    : name;
+}
+
+std::string loss_text(const Standing& s) {
+  if (s.seeds.empty()) {
+    return "-";
+  }
+  const std::string error = std::isnan(s.standard_error) ? "" : fmt::format(" +- {:.4f}", s.standard_error);
+  return fmt::format("{:.4f}{}{}", s.loss, error, s.seeds.size() == 1 && !error.empty() ? "*" : " ");
+}
+
+}  // namespace
+
+void put_sweep_table(const SweepDescription& sweep, const std::vector<Standing>& all) {
+  std::size_t width = std::string_view("combination").size();
+  for (const Standing& s : all) {
+    width = std::max(width, name_of(sweep, s).size());
+  }
+  const auto row = [&](const std::string& name, const std::string& seeds, const std::string& steps, const std::string& loss,
+                       const std::string& time, const std::string& state) {
+    put(fmt::format("{:<{}}  {:>5}  {:>8}  {:>18}  {:>8}  {}\n", name, width, seeds, steps, loss, time, state));
+  };
+  row("combination", "seeds", "steps", "validation loss ", "time", "state");
+  for (const Standing& s : all) {
+    row(name_of(sweep, s), fmt::format("{}/{}", s.seeds.size(), sweep.seeds.size()), grouped_digits(s.step), loss_text(s),
+        clock_time(s.seconds), state_text(s));
+  }
+  const bool some_alone = std::any_of(all.begin(), all.end(), [](const Standing& s) { return s.seeds.size() == 1; });
+  const bool some_several = std::any_of(all.begin(), all.end(), [](const Standing& s) { return s.seeds.size() > 1; });
+  put(some_several ? "+- is the standard error of the mean over seeds\n" : "");
+  put(some_alone ? "* of one seed: the standard error of its evaluation, as an estimate for more text\n" : "");
+}
+
+void put_sweep_object(const std::filesystem::path& out, const SweepDescription& sweep, const std::vector<Standing>& all, bool complete) {
+  using Json = nlohmann::ordered_json;
+  const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
+  Json rows = Json::array();
+  for (const Standing& s : all) {
+    rows.push_back({{"name", name_of(sweep, s)},
+                    {"state", kStateNames[static_cast<std::size_t>(s.state)]},
+                    {"rung", s.rung},
+                    {"steps", s.step},
+                    {"seeds", s.seeds},
+                    {"val_loss", number(s.loss)},
+                    {"val_standard_error", number(s.standard_error)},
+                    {"error_over", s.seeds.size() > 1 ? "seeds" : "text"},
+                    {"seconds", s.seconds},
+                    {"failure", s.failure}});
+  }
+  put_json({{"out", out.string()},
+            {"complete", complete},
+            {"best", has_winner(all) ? Json(name_of(sweep, all.front())) : Json()},
+            {"rungs", sweep.plan().rungs()},
+            {"combinations", std::move(rows)}});
+}
+
+}  // namespace dikkat
