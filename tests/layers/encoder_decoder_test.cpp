@@ -154,7 +154,7 @@ TEST(EncoderDecoder, TrainsWithEachKeyOfALlama) {
       AdamW adamw(tiny.store, {});
       Tape tape;
       std::vector<float> losses;
-      for (index step = 1; step <= 4; ++step) {
+      for (index step = 1; step <= 3; ++step) {
         Pass pass{.tape = tape,
                   .training = true,
                   .seed = 5,
@@ -174,8 +174,7 @@ TEST(EncoderDecoder, TrainsWithEachKeyOfALlama) {
     const auto same = [&, &expected = weights](const auto& run) {
       return std::memcmp(run.second.data(), expected.data(), expected.size() * sizeof(float)) == 0;
     };
-    EXPECT_TRUE(same(train(2, Recompute::none, DType::f32))) << "threads";
-    EXPECT_TRUE(same(train(1, Recompute::cheap, DType::f32))) << "cheap";
+    EXPECT_TRUE(same(train(2, Recompute::cheap, DType::f32))) << "threads, cheap";
     EXPECT_TRUE(same(train(1, Recompute::block, DType::f32))) << "block";
     const auto in_bf16 = train(1, Recompute::none, DType::bf16);
     EXPECT_NEAR(in_bf16.first.front(), losses.front(), 0x1p-8 * losses.front());
@@ -278,7 +277,8 @@ TEST(EncoderDecoder, ACacheRefusesWhatDoesNotFit) {
   EXPECT_EQ(reading({2, 1}, {0, 1}), "encoder-decoder: source 1 of a cache of 1, expected a number from 0");
   EXPECT_EQ(reading({2, 1}, {0}), "encoder-decoder: 2 targets of 1 sources, expected one for each target");
   EXPECT_EQ(reading({2, 10}, {0, 0}), "");
-  EXPECT_EQ(reading({2, 3}, {0, 0}), "encoder-decoder: target tokens are [2, 3], expected (B, T) with T from 1 to 2, what is left of the block size 12");
+  EXPECT_EQ(reading({2, 3}, {0, 0}),
+            "encoder-decoder: target tokens are [2, 3], expected (B, T) with T from 1 to 2, what is left of the block size 12");
   EXPECT_EQ(reading({3, 1}, {0, 0, 0}), "cache: 3 sequences, expected at most 2");
 }
 

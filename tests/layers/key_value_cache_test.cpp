@@ -41,32 +41,26 @@ std::vector<TransformerConfig> kinds() {
   std::vector<TransformerConfig> kinds;
   for (const NormPosition norm : {NormPosition::pre, NormPosition::post}) {
     for (const auto positions : {Positions::learned, Positions::sinusoidal}) {
-      for (const bool bias : {false, true}) {
-        TransformerConfig c = kCachedGpt;
-        c.norm_position = norm;
-        c.positions = positions;
-        c.bias = bias;
-        c.scale_embeddings = bias;
-        kinds.push_back(c);
-      }
+      TransformerConfig c = kCachedGpt;
+      c.norm_position = norm;
+      c.positions = positions;
+      c.scale_embeddings = c.bias = norm == NormPosition::post;
+      kinds.push_back(c);
     }
   }
   for (const index key_heads : {1, 2, 6}) {
-    for (const auto positions : {Positions::rope, Positions::none}) {
-      TransformerConfig c = kCachedLlama;
-      c.n_kv_head = key_heads;
-      c.positions = positions;
-      c.qk_norm = key_heads != 1;
-      kinds.push_back(c);
-    }
+    TransformerConfig c = kCachedLlama;
+    c.n_kv_head = key_heads;
+    c.positions = key_heads == 2 ? Positions::none : Positions::rope;
+    c.qk_norm = key_heads != 1;
+    kinds.push_back(c);
   }
   for (const auto values : {ValueEmbeddings::none, ValueEmbeddings::alternate, ValueEmbeddings::all}) {
-    for (const bool others : {false, true}) {
-      TransformerConfig c = others ? kCachedLlama : kCachedGpt;
-      c.value_embeddings = values;
-      c.residual_scalars = c.embedding_norm = others;
-      kinds.push_back(c);
-    }
+    const bool others = values != ValueEmbeddings::alternate;
+    TransformerConfig c = others ? kCachedLlama : kCachedGpt;
+    c.value_embeddings = values;
+    c.residual_scalars = c.embedding_norm = others;
+    kinds.push_back(c);
   }
   return kinds;
 }
@@ -104,9 +98,9 @@ TEST(KeyValueCache, GivesTheLogitsOfOnePassForAnyPieces) {
     const index sequences = 3;
     const std::vector<std::int32_t> tokens = some_tokens(sequences * 140, kCachedVocabulary);
     const std::vector<float> whole = model.logits(tokens, sequences);
-    std::vector<index> one_by_one = {70};
-    one_by_one.insert(one_by_one.end(), 70, 1);
-    for (const std::vector<index>& pieces : {std::vector<index>{140}, {1, 139}, {64, 1, 65, 10}, {17, 2, 1, 120}, one_by_one}) {
+    std::vector<index> one_by_one = {110};
+    one_by_one.insert(one_by_one.end(), 30, 1);
+    for (const std::vector<index>& pieces : {std::vector<index>{1, 139}, {64, 1, 65, 10}, one_by_one}) {
       EXPECT_LE(relative_error(in_pieces(model, tokens, sequences, pieces), whole), 1e-5);
     }
   }
