@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "autograd/base/error.h"
 #include "train/config/accumulation.h"
 #include "train/config/parse.h"
@@ -121,7 +123,7 @@ void check_token_count(const Config& config, schema::Problems& problems) {
 void resolve(Config& config) {
   config.model = with_defaults(config.model);
   OptimConfig& optim = config.optim;
-  optim.min_lr_share.derive(optim.min_lr.is_set() ? optim.min_lr / optim.learning_rate : 0.1);
+  optim.min_lr_share.derive(optim.min_lr.is_set() ? std::min(1.0, optim.min_lr / optim.learning_rate) : 0.1);
   optim.min_lr.derive(optim.learning_rate / (1 / optim.min_lr_share));         // to the bit what learning_rate / 10 is for 0.1
   if (optim.decay_steps.is_open() || optim.schedule == Schedule::Kind::wsd) {  // a run that is extended keeps the other schedules
     optim.decay_steps.derive(config.train.max_steps);

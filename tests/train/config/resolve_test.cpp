@@ -165,6 +165,11 @@ TEST(Resolve, LetsMinLrFollowItsShare) {
   resolve(given);
   EXPECT_DOUBLE_EQ(given.optim.min_lr_share, 0.2) << "what it is";
   validate(given);
+  given.optim.schedule = Schedule::Kind::constant;  // which min_lr has no effect on
+  given.optim.min_lr = 0.5;
+  resolve(given);
+  validate(given);
+  EXPECT_EQ(parse_config(to_toml(given), "written"), given);
 }
 
 // Older configurations have a min_lr that is a tenth, to the bit.
