@@ -86,22 +86,24 @@ bool normalise_lines(const Muon<T>& p, T* direction, T* factors) {
   constexpr double kLeast = 1e-10;
   const index lines = std::max(p.rows, p.cols), length = std::min(p.rows, p.cols);
   squares_of_lines(p.rows, p.cols, direction, factors);
-  double before = 0, after = 0;
   bool finite = true;
-  for (index i = 0; i < lines; ++i) {
-    const double squares = factors[i];
-    const double mean = p.line_beta * p.line_squares[i] + (1 - p.line_beta) * squares / static_cast<double>(length);
-    p.line_squares[i] = static_cast<T>(mean);
-    finite = finite && std::isfinite(p.line_squares[i]);
-    const double factor = 1 / std::sqrt(std::max(mean, kLeast));
-    factors[i] = static_cast<T>(factor);
-    before += squares;
-    after += squares * factor * factor;
-  }
-  const double back = after > 0 ? std::sqrt(before / after) : 1;
-  for (index i = 0; i < lines; ++i) {
-    factors[i] = static_cast<T>(factors[i] * back);
-  }
+  parallel_for(1, Work::elements(lines), [&](index) {  // one tile, in the order of lines: a loop, because a dry run must not change state
+    double before = 0, after = 0;
+    for (index i = 0; i < lines; ++i) {
+      const double squares = factors[i];
+      const double mean = p.line_beta * p.line_squares[i] + (1 - p.line_beta) * squares / static_cast<double>(length);
+      p.line_squares[i] = static_cast<T>(mean);
+      finite = finite && std::isfinite(p.line_squares[i]);
+      const double factor = 1 / std::sqrt(std::max(mean, kLeast));
+      factors[i] = static_cast<T>(factor);
+      before += squares;
+      after += squares * factor * factor;
+    }
+    const double back = after > 0 ? std::sqrt(before / after) : 1;
+    for (index i = 0; i < lines; ++i) {
+      factors[i] = static_cast<T>(factors[i] * back);
+    }
+  });
   parallel_blocks(p.rows, kLines, Work::elements(p.rows * p.cols), [&](index begin, index end) {
     for (index row = begin; row < end; ++row) {
       if (p.rows >= p.cols) {

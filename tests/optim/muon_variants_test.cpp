@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "autograd/base/dry_run.h"
 #include "autograd/base/parallel.h"
 #include "autograd/kernels/newton_schulz.h"
 #include "optim/muon.h"
@@ -343,6 +344,25 @@ TEST(MuonVariants, SayWhenTheirMeanSquaresAreNotFinite) {
   muon.state()[1]->data<float>()[7] = std::numeric_limits<float>::infinity();
   write_gradient<float>(store.entry("w"), some_numbers(600, 1));
   EXPECT_FALSE(muon.step(1, 0.1)) << "a row whose mean square stays infinite would never move again, and nothing would show it";
+}
+
+// The plan of a run's memory comes from a dry update, after the state has been mapped.
+TEST(MuonVariants, LeaveTheirStateAloneInADryRun) {
+  ParameterStore store;
+  store.add("w", {30, 20}, Init::normal(0.5), Decay::yes, Role::hidden);
+  store.allocate(3);
+  Muon muon(store, {.coefficients = MuonCoefficients::turbo, .beta2 = 0.9});
+  muon.reserve();
+  for (const StateSlab* slab : muon.state()) {
+    std::fill_n(slab->data<float>(), slab->size, 2.0F);
+  }
+  {
+    const DryRun dry;
+    muon.update({}, muon.units());
+  }
+  for (const StateSlab* slab : muon.state()) {
+    EXPECT_EQ(std::count(slab->data<float>(), slab->data<float>() + slab->size, 2.0F), slab->size) << slab->name;
+  }
 }
 
 TEST(MuonVariants, OfNoGradientIsNoUpdate) {

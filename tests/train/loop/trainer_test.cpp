@@ -146,6 +146,7 @@ TEST_F(Start, hands_the_optimizer_what_its_schedules_say) {
   const auto weights_after = [&](const char* name, auto&& change) {
     Config c = config();
     c.optim.kind = OptimizerKind::muon;
+    c.optim.warmup_steps = 2;
     c.train.max_steps = 6;
     change(c.optim);
     resolve(c);
