@@ -11,7 +11,7 @@ namespace dikkat {
 namespace {
 
 // Hypotheses that are extended together. Products with up to 16 rows read the weights once, and a row does not depend on the others.
-constexpr index kRows = 16;
+constexpr index kTogether = 16;
 
 /// A target that is being generated.
 struct Hypothesis {
@@ -267,7 +267,7 @@ std::vector<Translation> translate(const EncoderDecoder& model, const Tokenizer&
 
   std::vector<Translation> translations;
   Tape tape(Recording::off);
-  const auto block_rows = static_cast<std::size_t>(std::max<index>(1, kRows / options.beam));
+  const auto block_rows = static_cast<std::size_t>(std::max<index>(1, kTogether / options.beam));
   for (std::size_t first = 0; first < sources.size(); first += block_rows) {
     const auto some = sources.subspan(first, std::min(block_rows, sources.size() - first));
     Block block(model, vocab, special, options, most, some, tape);
