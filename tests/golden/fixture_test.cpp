@@ -149,16 +149,19 @@ index expected_llama_parameters(const Fixture& fixture, const std::string& at) {
   const index qkv = (key("n_head") + 2 * key("n_kv_head")) * D, up = (key("gated") + 1) * F;
   const index norm = (fixture.text(at + "norm") == "layer_norm" ? 1 + bias : 1) * C;
   const index attention = qkv * (C + key("qkv_bias")) + key("qk_norm") * 2 * D + C * (key("n_head") * D + bias);
-  const index block = 2 * norm + attention + up * (C + bias) + C * (F + bias);
+  const index block = 2 * norm + attention + up * (C + bias) + C * (F + bias) + key("residual_scalars") * 2;
+  const std::string valued = fixture.text(at + "value_embeddings");
+  const index valued_layers = valued == "all" ? key("n_layer") : valued == "alternate" ? (key("n_layer") + 1) / 2 : 0;
+  const index values = key("n_kv_head") * (D * key("vocab_size") + std::min<index>(C, 12));
   const index rows =
       (key("tie_embeddings") == 1 ? 1 : 2) * key("vocab_size") + (fixture.text(at + "positions") == "learned" ? key("block_size") : 0);
-  return rows * C + key("n_layer") * block + norm;
+  return rows * C + key("n_layer") * block + valued_layers * values + (1 + key("embedding_norm")) * norm;
 }
 
 TEST(LlamaFixture, HoldsEveryParameterOfItsModels) {
   const Fixture llama(golden("llama.h5"));
-  EXPECT_EQ(llama.names("/"),
-            (std::vector<std::string>{"gemma_like", "llama", "llama31", "long", "odd", "qwen2", "qwen3", "relu2", "sines"}));
+  EXPECT_EQ(llama.names("/"), (std::vector<std::string>{"gemma_like", "llama", "llama31", "long", "nanochat", "normed", "odd", "qwen2",
+                                                        "qwen3", "relu2", "scaled", "sines", "valued"}));
   for (const std::string& at : llama.names("/")) {
     EXPECT_EQ(parameter_count(llama, at + "/weights"), expected_llama_parameters(llama, at + "/")) << at;
     EXPECT_EQ(llama.names(at + "/gradients"), llama.names(at + "/weights")) << at;

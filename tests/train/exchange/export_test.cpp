@@ -203,6 +203,18 @@ TEST(ExportModel, WritesZerosForBiasesThatTheFamilyHas) {
   }
 }
 
+// What a model began with is in its weights.
+TEST(ExportModel, DoesNotAskHowAModelBegan) {
+  const TemporaryFolder to;
+  TransformerConfig config = llama_shape();
+  config.tie_embeddings = false;
+  config.zero_init_projections = config.zero_head = true;
+  const auto model = model_of(config);
+  EXPECT_NO_THROW(export_model({model->config(), model->parameters(), small_tokenizer(Splitter::llama3)}, to / "hf"));
+  const TransformerConfig again = ModelFiles(to / "hf").config();
+  EXPECT_FALSE(again.zero_init_projections || again.zero_head);
+}
+
 TEST(ExportModel, RefusesWhatAFormatCannotSay) {
   const TemporaryFolder to;
   const auto refusal = [&](const std::function<void(TransformerConfig&)>& change, const ExportOptions& options = {}) {
