@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A folder of this process that goes away with the test; the current directory during the test is its subfolder "here".
-class ConfigFile : public testing::Test {
+class ConfigFile : public ::testing::Test {
  protected:
   ConfigFile() {
     fs::create_directories(root_ / "here");
