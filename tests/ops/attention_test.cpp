@@ -356,7 +356,8 @@ TEST(AttentionCache, GivesWhatAllQueriesAtOnceGive) { expect_pieces_give_the_who
 TEST(AttentionCache, OfGroupsGivesWhatAllQueriesAtOnceGive) { expect_pieces_give_the_whole(6, 2, 5, false); }
 TEST(AttentionCache, OfRotatedKeysGivesWhatAllQueriesAtOnceGive) { expect_pieces_give_the_whole(3, 1, 6, true); }
 
-// Each sequence's queries follow its own keys, at angles of its own, as if it were alone: bit by bit.
+// Each sequence's queries follow its own keys, at angles of its own, as if it were alone. With one query each, as in generation, the bits
+// are the same; of several, tiles may end elsewhere.
 TEST(AttentionCache, HasSequencesOfDifferentLengths) {
   constexpr index kHeads = 4, kKeyHeads = 2, kSize = 6, kMost = 100, kBatch = 3;
   constexpr index kWidth = (kHeads + 2 * kKeyHeads) * kSize, kRow = 2 * kKeyHeads * kSize;
@@ -392,7 +393,11 @@ TEST(AttentionCache, HasSequencesOfDifferentLengths) {
           const auto own = attend(b, 1, alone_memory);
           alone.insert(alone.end(), own.begin(), own.end());
         }
-        EXPECT_EQ(together, alone);
+        if (count == 1) {
+          EXPECT_EQ(together, alone);
+        } else {
+          EXPECT_LE(relative_error(together, alone), 1e-6);
+        }
         EXPECT_EQ(together_memory, alone_memory);
       }
     }
