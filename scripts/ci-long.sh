@@ -12,6 +12,7 @@ cmake --preset dev >/dev/null
 cmake --build --preset dev
 
 say "sanitizers: the whole suite"
+cmake --build --preset asan-all
 ctest --preset asan-all -j "$(nproc)"
 
 say "resume from every step on 1, 2, 3, 4 and 8 threads; limited address spaces of all sizes"

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include "tests/support/sanitized.h"
 #include "tests/support/shared_data.h"
 #include "tests/support/temporary_folder.h"
 #include "train/data/fingerprint.h"
@@ -143,7 +144,7 @@ TEST(Tokenize, OfSeveralProblemsTheFirstIsNamed) {
     texts[i] = "b\xFF";
   }
   const Texts files(texts);
-  for (int run = 0; run < 20; ++run) {
+  for (int run = 0; run < (testing::kSanitized ? 2 : 20); ++run) {
     ASSERT_TRUE(input_error_of([&] { tokenizer_of({.kind = "char"}, files.corpus); }).starts_with(concat(files.name(37), ": byte 1")));
   }
 }

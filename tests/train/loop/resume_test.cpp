@@ -1,5 +1,6 @@
 // N steps in one go, and k steps, a stop and N - k more, end in the same bytes: checkpoint, losses and all.
 #include "autograd/base/parallel.h"
+#include "tests/support/sanitized.h"
 #include "tests/train/loop/tiny_run.h"
 
 namespace dikkat {
@@ -233,8 +234,11 @@ TEST_F(ResumeWsd, whose_end_is_written_stays_at_the_lowest_rate) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, Resume,
-                         ::testing::Values("gpt", "encoder_decoder", "gpt_bf16", "encoder_decoder_bf16", "llama", "llama_muon",
-                                           "encoder_decoder_llama", "gpt_normuon", "gpt_sgd"),
+                         ::testing::ValuesIn(testing::kSanitized
+                                                 ? std::vector<const char*>{"encoder_decoder_llama", "gpt_normuon"}  // others take long there
+                                                 : std::vector<const char*>{"gpt", "encoder_decoder", "gpt_bf16", "encoder_decoder_bf16",
+                                                                            "llama", "llama_muon", "encoder_decoder_llama", "gpt_normuon",
+                                                                            "gpt_sgd"}),
                          [](const auto& of) { return std::string(of.param); });
 
 }  // namespace
