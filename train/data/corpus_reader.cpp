@@ -10,7 +10,8 @@
 namespace dikkat {
 namespace {
 
-constexpr std::size_t kBlock = std::size_t{1} << 20;
+// A file is read in blocks that grow: a small one shall not cost the memory of a large one.
+constexpr std::size_t kFirstBlock = std::size_t{1} << 13, kLargestBlock = std::size_t{1} << 20;
 
 /// The text of a file, without a byte order mark. By the options, refuses NUL bytes and replaces invalid UTF-8.
 class TextSource {
@@ -36,8 +37,9 @@ class TextSource {
   bool read(std::string& text) {
     std::string block = std::exchange(held_, {});
     const std::size_t held = block.size();
-    block.resize(held + kBlock);
-    const std::size_t got = source_->read(block.data() + held, kBlock);
+    block.resize(held + block_);
+    const std::size_t got = source_->read(block.data() + held, block_);
+    block_ = std::min(2 * block_, kLargestBlock);
     block.resize(held + got);
     if (!options_.any_bytes) {
       require_text(block, static_cast<std::size_t>(bytes_), name_);
@@ -62,6 +64,7 @@ class TextSource {
   CorpusOptions options_;
   std::unique_ptr<ByteSource> source_;
   std::string held_;  // read but not returned yet
+  std::size_t block_ = kFirstBlock;
   index bytes_ = 0;
 };
 
@@ -207,7 +210,7 @@ struct CorpusReader::State {
   }
 
   void next_of_text(std::vector<Chunk>& out) {
-    const std::size_t wanted = std::max(kBlock, 2 * buffer.size());  // without a split point so far, read twice as much
+    const std::size_t wanted = std::max(kLargestBlock, 2 * buffer.size());  // without a split point so far, read twice as much
     while (buffer.size() < wanted && !source_ended) {
       source_ended = !source->read(buffer);
     }
@@ -240,7 +243,7 @@ std::vector<Chunk> CorpusReader::next() {
   State& s = *state_;
   std::vector<Chunk> chunks;
   std::size_t bytes = 0;
-  while (bytes < kBlock && s.file < s.corpus.files.size()) {
+  while (bytes < kLargestBlock && s.file < s.corpus.files.size()) {
     if (s.source == nullptr) {
       s.open();
     }

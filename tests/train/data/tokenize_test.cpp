@@ -144,7 +144,7 @@ TEST(Tokenize, OfSeveralProblemsTheFirstIsNamed) {
     texts[i] = "b\xFF";
   }
   const Texts files(texts);
-  for (int run = 0; run < (testing::kSanitized ? 2 : 20); ++run) {
+  for (int run = 0; run < 20; ++run) {
     ASSERT_TRUE(input_error_of([&] { tokenizer_of({.kind = "char"}, files.corpus); }).starts_with(concat(files.name(37), ": byte 1")));
   }
 }
@@ -153,7 +153,7 @@ TEST(Tokenize, OfSeveralProblemsTheFirstIsNamed) {
 std::string long_text() {
   std::mt19937 random(5);
   std::string text;
-  while (text.size() < 3'000'000) {
+  while (text.size() < (testing::kSanitized ? 2'100'000 : 3'000'000)) {
     for (auto left = 1 + random() % 7; left > 0; --left) {
       text += random() % 9 == 0 ? "\u3042" : std::string(1, "etaoinshrdlu'"[random() % 13]);
     }
@@ -353,10 +353,10 @@ TEST(TokenFile, DamageIsSeenAndTheFileMadeAnew) {
     EXPECT_GT(told, 0) << cut;
   }
   std::vector<std::streamoff> places = {256, static_cast<std::streamoff>(size - 1)};
-  for (std::streamoff at = 0; at < 208; at += 13) {
+  for (std::streamoff at = 0; at < 208; at += testing::kSanitized ? 52 : 13) {
     places.push_back(at);
   }
-  for (std::streamoff at = 257; at < static_cast<std::streamoff>(size); at += static_cast<std::streamoff>(size / 16)) {
+  for (std::streamoff at = 257; at < static_cast<std::streamoff>(size); at += static_cast<std::streamoff>(size / (testing::kSanitized ? 3 : 16))) {
     places.push_back(at);
   }
   for (const std::streamoff at : places) {
