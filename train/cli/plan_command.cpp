@@ -174,8 +174,8 @@ void add_plan(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat plan --config quickstart
   dikkat plan --config configs/gpt2-124m.toml --corpus texts/ --set train.batch_size=1 train.recompute=block
   dikkat plan --config quickstart --corpus my-text.txt --out /data/runs/mine --json
-The corpus is read and tokenized as for training, and three steps are run and timed. Nothing is written except the tokens of a
-large text, which training then finds (data.cache).)";
+The corpus is read and tokenized as for training, and its first steps are run and timed, at most three. Nothing is written except
+the tokens of a large text, which training then finds (data.cache).)";
   const auto a = std::make_shared<PlanArguments>();
   Command command = program.add("plan", "Estimate what training takes: memory, disk and time", kExamples, [a] { return plan_command(*a); });
   command.text("--config", a->run.config, "FILE|NAME", kConfigHelp);

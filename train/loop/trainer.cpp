@@ -28,6 +28,9 @@ LossWatch watch_of(const TrainingState& state) {
 constexpr const char* kAdvice =
     "resume from it with another optim.learning_rate, optim.warmup_steps or optim.grad_clip (dikkat resume --set)";
 
+// Seconds of steps after which a trial makes no other. It makes several because the first steps of small models vary.
+constexpr double kLongTrial = 10;
+
 /// A NaN without its sign.
 std::string shown(double value) { return std::isnan(value) ? "NaN" : concat(value); }
 
@@ -38,7 +41,7 @@ Trial Trainer::try_out(index steps) {
   Prefetcher batches(loader_, 0, config_.train.batch_size, passes_of_steps());
   TrainingEvents nobody;
   Trial trial;
-  for (index i = 0; i < steps; ++i) {
+  for (double seconds = 0; std::ssize(trial.steps) < steps && seconds < kLongTrial; seconds += trial.steps.back().seconds) {
     trial.steps.push_back(step(batches, nobody));
   }
   if (evaluates()) {

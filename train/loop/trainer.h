@@ -104,7 +104,8 @@ class Trainer {
   /// Whether all steps and evaluations are done.
   bool finished() const { return state_.step >= config_.train.max_steps && !state_.evaluation_pending; }
 
-  /// Of plan(): makes the run's first steps, and a block of an evaluation, and leaves nothing behind. Once.
+  /// Of plan(): makes the run's first steps, one or more and at most `steps`, for some seconds, and a block of an evaluation. Leaves nothing
+  /// behind. Once.
   Trial try_out(index steps);
 
   /// For StepReport::mfu: calls `measure` (gemm_rate(), machine_rate.h) now, and again after a step that was faster than the measured
