@@ -16,6 +16,7 @@ import itertools
 import json
 import math
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -68,10 +69,6 @@ def train(args, experiment, run, settings):
     return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
 
 
-def remove(run):
-    subprocess.run(["rm", "-rf", "--", str(run)], check=True)
-
-
 def measure_pace(args, experiment, out, pace):
     """Milliseconds of a step: the median of a run, of which the fastest of several counts; variants take turns."""
     for turn in range(PACE_ROUNDS):
@@ -80,14 +77,16 @@ def measure_pace(args, experiment, out, pace):
             if pace.values.get(key, {}).get("turns", 0) > turn:
                 continue
             run = out / "pace"
-            remove(run)
-            lines = train(args, experiment, run, [*settings, f"train.max_steps={PACE_STEPS}", f"train.eval_interval={PACE_STEPS}", "train.eval_tokens=64", "optim.warmup_steps=10", f"optim.decay_steps={PACE_STEPS}", "train.log_interval=1"])
+            shutil.rmtree(run, ignore_errors=True)
+            lines = train(args, experiment, run, [
+                *settings, f"train.max_steps={PACE_STEPS}", f"optim.decay_steps={PACE_STEPS}", f"optim.warmup_steps={WARMUP}",
+                f"train.eval_interval={PACE_STEPS}", "train.eval_tokens=64", "train.log_interval=1"])
             steps = [line for line in lines if line["event"] == "step" and line["step"] > WARMUP]
             ms = statistics.median(line["ms"] for line in steps)
             best = min(ms, pace.values.get(key, {}).get("ms", math.inf))
             pace.put(key, {"ms": best, "turns": turn + 1, "optimizer_ms": statistics.median(line["optimizer_ms"] for line in steps)})
             print(f"{name}: {ms:.2f} ms", file=sys.stderr)
-            remove(run)
+            shutil.rmtree(run, ignore_errors=True)
 
 
 def measure_loss(args, experiment, out, pace, losses):
@@ -100,14 +99,14 @@ def measure_loss(args, experiment, out, pace, losses):
                 raise SystemExit(f"ablation.py: {name} has no pace, expected one; run it with pace first")
             steps = round(1000 * experiment["seconds"] / pace.values[key]["ms"])
             run = out / "run"
-            remove(run)
+            shutil.rmtree(run, ignore_errors=True)
             lines = train(args, experiment, run, [
                 *settings, f"train.max_steps={steps}", f"optim.decay_steps={steps}", f"optim.warmup_steps={round(experiment['warmup'] * steps)}",
                 f"train.eval_interval={steps}", "train.eval_tokens=0", f"train.seed={seed}"])
             loss = next(line["val_loss"] for line in reversed(lines) if line["event"] == "eval")
             losses.put(result, {"loss": loss, "steps": steps, "seconds": sum(line["ms"] for line in lines if line["event"] == "step") / 1000})
             print(f"{name}, seed {seed}: {steps} steps, {loss:.4f}", file=sys.stderr)
-            remove(run)
+            shutil.rmtree(run, ignore_errors=True)
 
 
 def mean_and_error(values):
@@ -124,7 +123,7 @@ def print_table(experiment, pace, losses):
             continue
         of[name] = mean_and_error([one["loss"] for one in found])
         mean, error = of[name]
-        base, base_error = of["base"]
+        base, base_error = of.get("base", (math.nan, math.nan))
         difference = "" if name == "base" else f"{base - mean:+.4f} ± {math.hypot(error, base_error):.4f}"
         print(f"| {name} | {pace.values[key]['ms']:.2f} | {found[0]['steps']:,} | {mean:.4f} ± {error:.4f} | {difference} |")
 
