@@ -22,9 +22,9 @@ import subprocess
 import sys
 import tomllib
 
-PACE_ROUNDS = 3
-PACE_STEPS = 40
-WARMUP = 10  # steps of a pace run that do not count
+PACE_ROUNDS = 5
+PACE_STEPS = 30
+PACE_WARMUP = 10  # steps of them that do not count
 
 
 def variants(experiment):
@@ -69,24 +69,36 @@ def train(args, experiment, run, settings):
     return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
 
 
+def time_steps(args, experiment, out, settings):
+    """Medians of a short run: milliseconds of a step, and of the optimizer in it."""
+    run = out / "pace"
+    shutil.rmtree(run, ignore_errors=True)
+    lines = train(args, experiment, run, [
+        *settings, f"train.max_steps={PACE_STEPS}", f"optim.decay_steps={PACE_STEPS}", f"optim.warmup_steps={PACE_WARMUP}",
+        f"train.eval_interval={PACE_STEPS}", "train.eval_tokens=64", "train.log_interval=1"])
+    shutil.rmtree(run)
+    steps = [line for line in lines if line["event"] == "step" and line["step"] > PACE_WARMUP]
+    return statistics.median(line["ms"] for line in steps), statistics.median(line["optimizer_ms"] for line in steps)
+
+
 def measure_pace(args, experiment, out, pace):
-    """Milliseconds of a step: the median of a run, of which the fastest of several counts; variants take turns."""
+    """Milliseconds of a step: those of the base, undisturbed, times how much longer the variant takes. Each variant takes turns with the base,
+    because a shared machine is faster in one minute than in the next."""
     for turn in range(PACE_ROUNDS):
         for name, settings in variants(experiment).items():
             key = key_of(settings)
-            if pace.values.get(key, {}).get("turns", 0) > turn:
+            known = pace.values.get(key, {"ratios": [], "optimizer": []})
+            if len(known["ratios"]) > turn:
                 continue
-            run = out / "pace"
-            shutil.rmtree(run, ignore_errors=True)
-            lines = train(args, experiment, run, [
-                *settings, f"train.max_steps={PACE_STEPS}", f"optim.decay_steps={PACE_STEPS}", f"optim.warmup_steps={WARMUP}",
-                f"train.eval_interval={PACE_STEPS}", "train.eval_tokens=64", "train.log_interval=1"])
-            steps = [line for line in lines if line["event"] == "step" and line["step"] > WARMUP]
-            ms = statistics.median(line["ms"] for line in steps)
-            best = min(ms, pace.values.get(key, {}).get("ms", math.inf))
-            pace.put(key, {"ms": best, "turns": turn + 1, "optimizer_ms": statistics.median(line["optimizer_ms"] for line in steps)})
-            print(f"{name}: {ms:.2f} ms", file=sys.stderr)
-            shutil.rmtree(run, ignore_errors=True)
+            base, _ = time_steps(args, experiment, out, variants(experiment)["base"])
+            ms, optimizer = time_steps(args, experiment, out, settings)
+            pace.put("base ms", min(base, pace.values.get("base ms", math.inf)))
+            pace.put(key, {"ratios": known["ratios"] + [ms / base], "optimizer": known["optimizer"] + [optimizer / ms]})
+            print(f"{name}: {ms:.2f} ms, of the base {base:.2f}", file=sys.stderr)
+
+
+def ms_of(pace, key):
+    return pace.values["base ms"] * statistics.median(pace.values[key]["ratios"])
 
 
 def measure_loss(args, experiment, out, pace, losses):
@@ -97,7 +109,7 @@ def measure_loss(args, experiment, out, pace, losses):
                 continue
             if key not in pace.values:
                 raise SystemExit(f"ablation.py: {name} has no pace, expected one; run it with pace first")
-            steps = round(1000 * experiment["seconds"] / pace.values[key]["ms"])
+            steps = round(1000 * experiment["seconds"] / ms_of(pace, key))
             run = out / "run"
             shutil.rmtree(run, ignore_errors=True)
             lines = train(args, experiment, run, [
@@ -125,7 +137,7 @@ def print_table(experiment, pace, losses):
         mean, error = of[name]
         base, base_error = of.get("base", (math.nan, math.nan))
         difference = "" if name == "base" else f"{base - mean:+.4f} ± {math.hypot(error, base_error):.4f}"
-        print(f"| {name} | {pace.values[key]['ms']:.2f} | {found[0]['steps']:,} | {mean:.4f} ± {error:.4f} | {difference} |")
+        print(f"| {name} | {ms_of(pace, key):.2f} | {found[0]['steps']:,} | {mean:.4f} ± {error:.4f} | {difference} |")
 
 
 def main():
