@@ -4,7 +4,7 @@
   python3 bench/recipes.py configs/shakespeare-char.toml configs/shakespeare-char-fast.toml --corpus tinyshakespeare.txt
 
 The time is that of the whole process, from outside: start, evaluations and checkpoints included. Nothing else may run meanwhile. The loss is
-the last evaluation's. The runs stay in --out. Needs only Python 3.11 and build/release/dikkat.
+the last evaluation's. Runs and results stay in --out; what is there is not run again. Needs only Python 3.11 and build/release/dikkat.
 """
 
 import argparse
@@ -19,6 +19,9 @@ import time
 
 def train(args, config, seed):
     run = args.out / f"{config.stem}-{seed}"
+    result = run / "result.json"
+    if result.exists():
+        return json.loads(result.read_text())
     shutil.rmtree(run, ignore_errors=True)
     command = [args.program, "train", "--config", config, "--out", run, "--set", f"train.seed={seed}", *args.set]
     if args.corpus:
@@ -28,7 +31,9 @@ def train(args, config, seed):
     seconds = time.monotonic() - begin
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     last = [line for line in lines if line["event"] == "eval"][-1]
-    return {"seconds": seconds, "loss": last["val_loss"], "step": last["step"]}
+    found = {"seconds": seconds, "loss": last["val_loss"], "step": last["step"]}
+    result.write_text(json.dumps(found))
+    return found
 
 
 def with_error(values, digits):
