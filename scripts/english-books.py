@@ -20,7 +20,8 @@ TEST = ["dubliners", "the-time-machine"]
 BOOKS = [
     ("the-count-of-monte-cristo", "THE COUNT OF MONTE CRISTO"), ("les-miserables", "LES MISÉRABLES"), ("great-expectations", "GREAT EXPECTATIONS"),
     ("emma", "EMMA"), ("heart-of-darkness", "HEART OF DARKNESS"), ("the-jungle-book", "THE JUNGLE BOOK"),
-    ("a-study-in-scarlet", "A STUDY IN SCARLET"), ("crime-and-punishment", "CRIME AND PUNISHMENT"), ("grimms-fairy-tales", "FAIRY TALES\n\nBy The Brothers Grimm"),
+    ("a-study-in-scarlet", "A STUDY IN SCARLET"), ("crime-and-punishment", "CRIME AND PUNISHMENT"),
+    ("grimms-fairy-tales", "FAIRY TALES\n\nBy The Brothers Grimm"),
     ("war-and-peace", "WAR AND PEACE"), ("dubliners", "DUBLINERS"), ("montaigne", "ESSAYS OF MICHEL DE MONTAIGNE"),
     ("huckleberry-finn", "ADVENTURES\n\nOF\n\nHUCKLEBERRY FINN"), ("a-tale-of-two-cities", "A TALE OF TWO CITIES"),
     ("a-modest-proposal", "A MODEST PROPOSAL"), ("treasure-island", "TREASURE ISLAND"), ("the-prince", "THE PRINCE"),
