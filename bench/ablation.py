@@ -8,23 +8,21 @@
 FILE (bench/ablation/*.toml) has the configuration, the text, the seconds, the seeds and the ingredients. Results are kept in --out (by default
 runs/ablation/NAME); what is there is not run again, so that a run may be interrupted, and a new ingredient costs its own runs alone.
 The steps of a variant are seconds / (milliseconds of its step): the loss is then a function of the file and the pace alone, and what else
-runs on the machine while it trains does not matter. Needs only Python 3.11 and build/release/dikkat.
+runs on the machine while it trains does not matter.
 """
 
 import argparse
 import itertools
-import json
 import math
 import pathlib
 import shutil
 import statistics
-import subprocess
 import sys
 import tomllib
 
-PACE_ROUNDS = 5
-PACE_STEPS = 30
-PACE_WARMUP = 10  # steps of them that do not count
+from runs import Results, add_arguments, mean_and_error, of_length, train
+
+PACE = {"rounds": 5, "steps": 30, "warmup": 10}  # the first steps do not count; [pace] of the file has others
 
 
 def variants(experiment):
@@ -50,48 +48,27 @@ def key_of(settings):
     return ",".join(f"{key}={value}" for key, value in sorted(last.items())) or "base"
 
 
-class Results:
-    def __init__(self, path):
-        self.path = path
-        self.values = json.loads(path.read_text()) if path.exists() else {}
-
-    def put(self, key, value):
-        self.values[key] = value
-        self.path.write_text(json.dumps(self.values, indent=1, sort_keys=True) + "\n")
-
-
-def train(args, experiment, run, settings):
-    command = [args.program, "train", "--config", experiment["config"], "--corpus", *experiment["corpus"], "--out", run, "--threads", args.threads,
-               "--set", *settings]
-    done = subprocess.run([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    if done.returncode != 0:
-        raise SystemExit(f"ablation.py: dikkat ended with {done.returncode}: {done.stderr.splitlines()[-1]}\n  {' '.join(map(str, command))}")
-    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-
-
-def time_steps(args, experiment, out, settings):
+def time_steps(args, experiment, settings):
     """Medians of a short run: milliseconds of a step, and of the optimizer in it."""
-    run = out / "pace"
-    shutil.rmtree(run, ignore_errors=True)
-    lines = train(args, experiment, run, [
-        *settings, f"train.max_steps={PACE_STEPS}", f"optim.decay_steps={PACE_STEPS}", f"optim.warmup_steps={PACE_WARMUP}",
-        f"train.eval_interval={PACE_STEPS}", "train.eval_tokens=64", "train.log_interval=1"])
-    shutil.rmtree(run)
-    steps = [line for line in lines if line["event"] == "step" and line["step"] > PACE_WARMUP]
+    pace = PACE | experiment.get("pace", {})
+    run = train(args.program, experiment["config"], experiment["corpus"], args.out / "pace",
+                [*settings, *of_length(pace["steps"], pace["warmup"] / pace["steps"]), "train.eval_tokens=64", "train.log_interval=1"])
+    shutil.rmtree(args.out / "pace")
+    steps = run.steps(after=pace["warmup"])
     return statistics.median(line["ms"] for line in steps), statistics.median(line["optimizer_ms"] for line in steps)
 
 
-def measure_pace(args, experiment, out, pace):
+def measure_pace(args, experiment, pace):
     """Milliseconds of a step: those of the base, undisturbed, times how much longer the variant takes. Each variant takes turns with the base,
     because a shared machine is faster in one minute than in the next."""
-    for turn in range(PACE_ROUNDS):
+    for turn in range((PACE | experiment.get("pace", {}))["rounds"]):
         for name, settings in variants(experiment).items():
             key = key_of(settings)
             known = pace.values.get(key, {"ratios": [], "optimizer": []})
             if len(known["ratios"]) > turn:
                 continue
-            base, _ = time_steps(args, experiment, out, variants(experiment)["base"])
-            ms, optimizer = time_steps(args, experiment, out, settings)
+            base, _ = time_steps(args, experiment, variants(experiment)["base"])
+            ms, optimizer = time_steps(args, experiment, settings)
             pace.put("base ms", min(base, pace.values.get("base ms", math.inf)))
             pace.put(key, {"ratios": known["ratios"] + [ms / base], "optimizer": known["optimizer"] + [optimizer / ms]})
             print(f"{name}: {ms:.2f} ms, of the base {base:.2f}", file=sys.stderr)
@@ -101,7 +78,7 @@ def ms_of(pace, key):
     return pace.values["base ms"] * statistics.median(pace.values[key]["ratios"])
 
 
-def measure_loss(args, experiment, out, pace, losses):
+def measure_loss(args, experiment, pace, losses):
     for seed in experiment["seeds"]:
         for name, settings in variants(experiment).items():
             key, result = key_of(settings), f"{key_of(settings)} seed {seed}"
@@ -110,19 +87,11 @@ def measure_loss(args, experiment, out, pace, losses):
             if key not in pace.values:
                 raise SystemExit(f"ablation.py: {name} has no pace, expected one; run it with pace first")
             steps = round(1000 * experiment["seconds"] / ms_of(pace, key))
-            run = out / "run"
-            shutil.rmtree(run, ignore_errors=True)
-            lines = train(args, experiment, run, [
-                *settings, f"train.max_steps={steps}", f"optim.decay_steps={steps}", f"optim.warmup_steps={round(experiment['warmup'] * steps)}",
-                f"train.eval_interval={steps}", "train.eval_tokens=0", f"train.seed={seed}"])
-            loss = next(line["val_loss"] for line in reversed(lines) if line["event"] == "eval")
-            losses.put(result, {"loss": loss, "steps": steps, "seconds": sum(line["ms"] for line in lines if line["event"] == "step") / 1000})
-            print(f"{name}, seed {seed}: {steps} steps, {loss:.4f}", file=sys.stderr)
-            shutil.rmtree(run, ignore_errors=True)
-
-
-def mean_and_error(values):
-    return statistics.mean(values), statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+            run = train(args.program, experiment["config"], experiment["corpus"], args.out / "run",
+                        [*settings, *of_length(steps, experiment["warmup"]), f"train.seed={seed}"])
+            losses.put(result, {"loss": run.last_loss(), "steps": steps, "seconds": sum(line["ms"] for line in run.steps()) / 1000})
+            print(f"{name}, seed {seed}: {steps} steps, {run.last_loss():.4f}", file=sys.stderr)
+            shutil.rmtree(args.out / "run")
 
 
 def print_table(experiment, pace, losses):
@@ -144,19 +113,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["pace", "train", "table"])
     parser.add_argument("file", type=pathlib.Path)
-    parser.add_argument("--out", type=pathlib.Path)
-    parser.add_argument("--program", default="build/release/dikkat")
-    parser.add_argument("--threads", type=int, default=2, help="losses do not depend on it")
+    add_arguments(parser, out=None)
     parser.add_argument("--only", nargs="+", help="names of variants to train")
     args = parser.parse_args()
     experiment = tomllib.loads(args.file.read_text())
-    out = args.out or pathlib.Path("runs/ablation") / args.file.stem
-    out.mkdir(parents=True, exist_ok=True)
-    pace, losses = Results(out / "pace.json"), Results(out / "losses.json")
+    args.out = args.out or pathlib.Path("runs/ablation") / args.file.stem
+    args.out.mkdir(parents=True, exist_ok=True)
+    pace, losses = Results(args.out / "pace.json"), Results(args.out / "losses.json")
     if args.what == "pace":
-        measure_pace(args, experiment, out, pace)
+        measure_pace(args, experiment, pace)
     elif args.what == "train":
-        measure_loss(args, experiment, out, pace, losses)
+        measure_loss(args, experiment, pace, losses)
     else:
         print_table(experiment, pace, losses)
 
