@@ -1,0 +1,91 @@
+"""bench/ablation.py, recipes.py and predict.py on a model that trains in an instant: experiments_test.py DIKKAT SOURCE_DIR."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+program, bench = sys.argv[1], pathlib.Path(sys.argv[2]) / "bench"
+sys.path.insert(0, str(bench))
+import ablation  # noqa: E402
+import predict  # noqa: E402
+
+CONFIG = """
+[model]
+n_layer = 1
+n_head = 1
+n_embd = 16
+block_size = 16
+[tokenizer]
+kind = "char"
+[train]
+batch_size = 4
+max_steps = 64
+"""
+EXPERIMENT = """
+config = "{folder}/tiny.toml"
+corpus = ["{folder}/corpus.txt"]
+seconds = 0.02
+seeds = [1, 2]
+warmup = 0.05
+pace = {{rounds = 1, steps = 6, warmup = 2}}
+base = ["optim.kind=adamw"]
+[ingredients]
+muon = ["optim.kind=muon"]
+turbo = ["optim.muon_coefficients=turbo"]
+rope = ["model.positions=rope"]
+[needs]
+turbo = "muon"
+"""
+
+
+def run(script, *arguments):
+    done = subprocess.run([sys.executable, str(bench / script), *map(str, arguments), "--program", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def cells(table):
+    """The rows below a table's head."""
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+
+
+with tempfile.TemporaryDirectory() as folder:
+    folder = pathlib.Path(folder)
+    (folder / "corpus.txt").write_text("the baker baked, the cat slept, and the clock told the same hour to all who asked. " * 40)
+    (folder / "tiny.toml").write_text(CONFIG)
+    (folder / "tiny-experiment.toml").write_text(EXPERIMENT.format(folder=folder))
+
+    # An ablation: what an ingredient needs comes with it, alone and when it is left out.
+    out = ["--out", folder / "ablation"]
+    refused = subprocess.run([sys.executable, str(bench / "ablation.py"), "train", str(folder / "tiny-experiment.toml"), "--program", program,
+                              *map(str, out)], capture_output=True, text=True)
+    assert refused.returncode == 1 and "run it with pace first" in refused.stderr, refused.stderr
+    run("ablation.py", "pace", folder / "tiny-experiment.toml", *out)
+    trained = run("ablation.py", "train", folder / "tiny-experiment.toml", *out).stderr.splitlines()
+    assert len(trained) == 12, trained  # two of the eight variants are the same as others
+    assert run("ablation.py", "train", folder / "tiny-experiment.toml", *out).stderr == ""  # nothing twice
+    table = cells(run("ablation.py", "table", folder / "tiny-experiment.toml", *out).stdout)
+    assert [row[0] for row in table] == ["base", "muon", "muon + turbo", "rope", "all", "all but muon", "all but turbo", "all but rope"], table
+    losses = json.loads((folder / "ablation/losses.json").read_text())
+    two = [losses[f"optim.kind=adamw seed {seed}"]["loss"] for seed in (1, 2)]
+    assert table[0][3] == f"{sum(two) / 2:.4f} ± {abs(two[0] - two[1]) / 2:.4f}", (table[0], two)
+    assert table[3][3] == table[5][3] and table[2][3] == table[7][3], table
+
+    # Recipes: as many runs as seeds, and the loss that the run's own metrics have.
+    arguments = [folder / "tiny.toml", "--corpus", folder / "corpus.txt", "--seeds", 1, 2, "--out", folder / "recipes"]
+    row = cells(run("recipes.py", *arguments).stdout)[0]
+    last = [[json.loads(line) for line in (folder / f"recipes/tiny-{seed}/metrics.jsonl").read_text().splitlines()] for seed in (1, 2)]
+    two = [[line["val_loss"] for line in lines if line["event"] == "eval"][-1] for lines in last]
+    assert row[1] == "64" and row[3] == "1.000" and row[4] == f"{sum(two) / 2:.4f} ± {abs(two[0] - two[1]) / 2:.4f}", (row, two)
+
+    # A prediction: short runs of 1/64 to 1/8 of the steps, the whole run taken from the recipes.
+    row = cells(run("predict.py", *arguments[:3], "--out", folder / "recipes").stdout)[0]
+    assert row[1].startswith("1: ") and ", 8: " in row[1] and row[4] == f"{two[0]:.3f}", row
+
+# A law without noise is found, with a floor and without one.
+for floor, scale, exponent in [(1.2, 8.0, 0.5), (0.0, 5.0, 0.1)]:
+    points = [(steps, floor + scale * steps ** -exponent) for steps in (30, 60, 120, 240)]
+    assert abs(predict.predict(points, 2000) - (floor + scale * 2000 ** -exponent)) < 1e-6, (floor, scale, exponent)
+assert list(ablation.variants({"ingredients": {"a": ["x=1"]}})) == ["base", "a", "all", "all but a"]
+print("ok")
