@@ -21,6 +21,7 @@ kind = "char"
 [train]
 batch_size = 4
 max_steps = 64
+eval_interval = 32
 """
 EXPERIMENT = """
 config = "{folder}/tiny.toml"
@@ -87,5 +88,6 @@ with tempfile.TemporaryDirectory() as folder:
 for floor, scale, exponent in [(1.2, 8.0, 0.5), (0.0, 5.0, 0.1)]:
     points = [(steps, floor + scale * steps ** -exponent) for steps in (30, 60, 120, 240)]
     assert abs(predict.predict(points, 2000) - (floor + scale * 2000 ** -exponent)) < 1e-6, (floor, scale, exponent)
+assert predict.predict([(30, 4.0), (60, 3.4), (120, 2.6), (240, 1.5)], 100000) > 0  # no floor below 0
 assert list(ablation.variants({"ingredients": {"a": ["x=1"]}})) == ["base", "a", "all", "all but a"]
 print("ok")
