@@ -77,6 +77,15 @@ std::string remark_on_stable_rate(const Schedule& before, const Schedule& now, i
   return concat(there, ", and falls from step ", begin, " on to ", now.min_lr, " at step ", now.decay_steps, " (optim.schedule = \"wsd\")");
 }
 
+/// What a run says that ends before its warm-up does; empty for others.
+std::string remark_on_warmup(const Config& config) {
+  const index warmup = config.optim.warmup_steps;
+  const index steps = config.train.max_steps;
+  return warmup < steps ? ""
+                        : concat("the run ends before its warm-up (optim.warmup_steps = ", warmup, ", train.max_steps = ", steps,
+                                 "): the learning rate stays below optim.learning_rate");
+}
+
 /// The keys that a resumed run changes. Adds remarks on them, and on consequences that may surprise.
 std::vector<ConfigDifference> add_changes(const Config& stored, const Config& now, index step, std::vector<std::string>& remarks) {
   std::vector<ConfigDifference> changes;
@@ -86,13 +95,20 @@ std::vector<ConfigDifference> add_changes(const Config& stored, const Config& no
       changes.push_back(std::move(key));
     }
   }
+  if (changes.empty()) {
+    return changes;
+  }
+  if (const std::string remark = remark_on_warmup(now); !remark.empty()) {
+    remarks.push_back(remark);
+    return changes;
+  }
   const OptimConfig& optim = now.optim;
   if (optim.schedule == Schedule::Kind::wsd && step > 0 && *optim.decay_steps > *stored.optim.decay_steps) {
     remarks.push_back(remark_on_stable_rate(schedule_of(stored.optim).rate, schedule_of(optim).rate, step));
   }
   if (const index decay_steps = optim.decay_steps;
       ends_at_min_lr(optim.schedule) && now.train.max_steps > std::max(stored.train.max_steps, decay_steps)) {
-    remarks.push_back(concat("steps after ", std::max(index{decay_steps}, optim.warmup_steps),
+    remarks.push_back(concat("steps after ", std::max(decay_steps, optim.warmup_steps),
                              " train at the lowest learning rate, optim.min_lr = ", double{optim.min_lr},
                              ": the schedule ends there (optim.decay_steps)"));
   }
@@ -114,6 +130,9 @@ TrainingData data_of_new_run(Config& config, std::optional<ModelSource>& origin,
     return load_training_data(config, &known, progress);
   }();
   config.tokenizer.kind = data.tokenizer->kind();  // of tokenizer.path, if that is given
+  if (std::string remark = remark_on_warmup(config); !remark.empty()) {
+    data.notes.push_back(std::move(remark));
+  }
   if (!precision.empty()) {
     data.notes.push_back(concat("train.precision = \"auto\" is ", name_of(config.train.precision), " here: ", precision));
   }

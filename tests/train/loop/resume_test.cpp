@@ -222,6 +222,17 @@ TEST_F(ResumeWsd, that_has_not_fallen_yet_is_the_run_that_was_long_from_the_star
   EXPECT_EQ(timeless_metrics(folder / "run"), timeless_metrics(folder / "whole"));
 }
 
+TEST_F(ResumeWsd, to_an_end_within_its_warm_up_says_so) {
+  {
+    Trainer trainer = Trainer::start(config, folder / "run");
+    rates_of(trainer, after(2));
+  }
+  Trainer trainer = Trainer::resume(folder / "run", {.overrides = {"train.max_steps=30", "optim.warmup_steps=30"}});
+  EXPECT_EQ(trainer.remarks().back(),
+            "the run ends before its warm-up (optim.warmup_steps = 30, train.max_steps = 30): the learning rate stays below "
+            "optim.learning_rate");
+}
+
 TEST_F(ResumeWsd, whose_end_is_written_stays_at_the_lowest_rate) {
   config.optim.decay_steps = 20;
   {
