@@ -10,6 +10,7 @@ The error stated is the farthest of the predictions that leave out one of the sh
 import argparse
 import pathlib
 
+from recipes import measure
 from runs import Results, add_arguments, of_length, train
 
 SHARES = [64, 32, 16, 8]
@@ -52,7 +53,7 @@ def main():
     add_arguments(parser, out=pathlib.Path("runs/recipes"))
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    short, whole = Results(args.out / "short.json"), Results(args.out / "results.json")
+    short = Results(args.out / "short.json")
     print("| recipe | short runs: steps, loss | steps | predicted | measured | off by | stated error |\n|---|---|--:|--:|--:|--:|--:|")
     for config in args.configs:
         steps, points = steps_of(config, args.set), []
@@ -62,11 +63,7 @@ def main():
                 settings = [f"train.seed={args.seed}", *args.set, *of_length(few, 0.05)]
                 short.put(name, train(args.program, config, args.corpus, args.out / "short", settings).last_loss())
             points.append((few, short.values[name]))
-        name = f"{config.stem}-{args.seed}"
-        if name not in whole.values:
-            run = train(args.program, config, args.corpus, args.out / name, [f"train.seed={args.seed}", *args.set])
-            whole.put(name, {"seconds": run.seconds, "loss": run.last_loss(), "step": run.steps()[-1]["step"]})
-        measured, predicted = whole.values[name]["loss"], predict(points, steps)
+        measured, predicted = measure(args, config, args.seed)["loss"], predict(points, steps)
         stated = max(abs(predict(points[:i] + points[i + 1:], steps) - predicted) for i in range(len(points)))
         told = ", ".join(f"{few}: {loss:.3f}" for few, loss in points)
         print(f"| {config.name} | {told} | {steps:,} | {predicted:.3f} | {measured:.3f} | {predicted - measured:+.3f} | {stated:.3f} |")
