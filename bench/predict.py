@@ -63,7 +63,10 @@ def main():
                 settings = [f"train.seed={args.seed}", *args.set, *of_length(few, 0.05)]
                 short.put(name, train(args.program, config, args.corpus, args.out / "short", settings).last_loss())
             points.append((few, short.values[name]))
-        measured, predicted = measure(args, config, args.seed)["loss"], predict(points, steps)
+        whole = measure(args, config, args.seed)
+        if whole["step"] != steps:
+            raise SystemExit(f"predict.py: {args.out} has this run with {whole['step']} steps, expected {steps}; --set needs another --out")
+        measured, predicted = whole["loss"], predict(points, steps)
         stated = max(abs(predict(points[:i] + points[i + 1:], steps) - predicted) for i in range(len(points)))
         told = ", ".join(f"{few}: {loss:.3f}" for few, loss in points)
         print(f"| {config.name} | {told} | {steps:,} | {predicted:.3f} | {measured:.3f} | {predicted - measured:+.3f} | {stated:.3f} |")

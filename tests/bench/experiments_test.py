@@ -83,6 +83,9 @@ with tempfile.TemporaryDirectory() as folder:
     # A prediction: short runs of 1/64 to 1/8 of the steps, the whole run taken from the recipes.
     row = cells(run("predict.py", *arguments[:3], "--out", folder / "recipes").stdout)[0]
     assert row[1].startswith("1: ") and ", 8: " in row[1] and row[4] == f"{two[0]:.3f}", row
+    other = subprocess.run([sys.executable, str(bench / "predict.py"), *map(str, arguments[:3]), "--out", str(folder / "recipes"), "--program", program,
+                            "--set", "train.max_steps=128"], capture_output=True, text=True)
+    assert other.returncode == 1 and "expected 128" in other.stderr, other.stderr
 
 # A law without noise is found, with a floor and without one.
 for floor, scale, exponent in [(1.2, 8.0, 0.5), (0.0, 5.0, 0.1)]:
