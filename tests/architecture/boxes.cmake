@@ -18,9 +18,11 @@ set(boxes
   "train/exchange:autograd/base autograd/tape layers train/io train/text train/config train/formats"
   "train/model:autograd/base autograd/tape autograd/ops layers train/text train/data train/config train/formats train/checkpoint train/exchange"
   "train/sample:autograd/base autograd/tape autograd/ops layers train/text"
-  "train/loop:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/data train/config train/checkpoint train/exchange train/model train/sample"
-  "train/sweep:autograd/base train/io train/config train/checkpoint train/loop"
-  "train/cli:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/data train/config train/checkpoint train/exchange train/model train/sample train/loop train/sweep")
+  "train/metrics:autograd/base train/io"
+  "train/loop:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/data train/config train/checkpoint train/exchange train/model train/sample train/metrics"
+  "train/sweep:autograd/base train/io train/config train/checkpoint train/metrics train/loop"
+  "train/report:autograd/base train/config train/checkpoint train/metrics"
+  "train/cli:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/data train/config train/checkpoint train/exchange train/model train/sample train/metrics train/loop train/sweep train/report")
 
 # What is behind a seam: a pattern of includes, or of what may go wrong without being seen, then the files (patterns too) that alone may have it.
 set(seams

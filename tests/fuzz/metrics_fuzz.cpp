@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "tests/fuzz/fuzz.h"
-#include "train/loop/metrics.h"
+#include "train/metrics/read_metrics.h"
 
 namespace dikkat {
 

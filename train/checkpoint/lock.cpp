@@ -63,6 +63,11 @@ int take_lock(const fs::path& path) {
   return lock.release();
 }
 
+bool is_locked(const fs::path& path) {
+  const Descriptor lock(::open((path / kLockName).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  return lock.get() >= 0 && ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;  // closing gives a shared lock back
+}
+
 void sign_lock(int lock, const fs::path& path) {
   const std::string pid = concat(::getpid(), '\n');
   const bool written = ::ftruncate(lock, 0) == 0 && ::pwrite(lock, pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size());

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "train/cli/streams.h"
-#include "train/loop/metrics.h"
+#include "train/metrics/read_metrics.h"
 
 namespace dikkat {
 

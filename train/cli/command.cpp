@@ -96,4 +96,16 @@ Commands Commands::group(const char* name, const char* what) {
   return {*group, *chosen_};
 }
 
+Commands Commands::group(const char* name, const char* what, std::function<int()> action) {
+  CLI::App* group = app_->add_subcommand(name, what);
+  group->group("Commands");
+  group->require_subcommand(0, 1);
+  group->callback([group, chosen = chosen_, action = std::move(action)] {
+    if (group->get_subcommands().empty()) {
+      *chosen = action;
+    }
+  });
+  return {*group, *chosen_};
+}
+
 }  // namespace dikkat

@@ -61,6 +61,10 @@ class Commands {
   /// or Error (1).
   Command add(const char* name, const char* what, const char* examples, std::function<int()> action);
   Commands group(const char* name, const char* what);
+  /// A group that is a command too: `action` runs if none of its commands is named.
+  Commands group(const char* name, const char* what, std::function<int()> action);
+  /// The options of the group itself.
+  Command own() { return Command(*app_); }
 
  private:
   CLI::App* app_;

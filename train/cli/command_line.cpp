@@ -24,6 +24,7 @@ constexpr const char* kFooter = R"(Examples:
   dikkat sweep --config quickstart --vary optim.learning_rate=1e-3,2e-3,4e-3 --out runs/rates
   dikkat eval runs/mine --json
   dikkat sample runs/mine --prompt "Once" --temperature 0.7 --num-samples 3
+  dikkat report runs/mine
   dikkat inspect runs/mine
   dikkat verify runs/mine
   dikkat corpus inspect my-text.txt
@@ -76,8 +77,8 @@ struct CommandLine {
     app.require_subcommand(0, 1);
     app.fallthrough();  // --threads may also stand after the command
     Commands program(app, chosen);
-    for (const auto add : {add_train, add_resume, add_eval, add_sample, add_import, add_export, add_inspect, add_verify, add_plan,
-                           add_sweep, add_tokenizer, add_corpus, add_config, add_cache}) {
+    for (const auto add : {add_train, add_resume, add_eval, add_sample, add_import, add_export, add_inspect, add_report, add_runs,
+                           add_verify, add_plan, add_sweep, add_tokenizer, add_corpus, add_config, add_cache}) {
       add(program);
     }
     app.footer(kFooter);

@@ -12,6 +12,8 @@ void add_sample(Commands& program);
 void add_import(Commands& program);
 void add_export(Commands& program);
 void add_inspect(Commands& program);
+void add_report(Commands& program);
+void add_runs(Commands& program);
 void add_verify(Commands& program);
 void add_plan(Commands& program);
 void add_sweep(Commands& program);

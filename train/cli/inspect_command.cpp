@@ -12,7 +12,7 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/config/parse.h"
-#include "train/loop/metrics.h"
+#include "train/metrics/read_metrics.h"
 #include "train/model/trained_model.h"
 
 namespace dikkat {

@@ -7,7 +7,7 @@
 #include "autograd/tape/parameters.h"
 #include "optim/optimizer.h"
 #include "train/data/loader.h"
-#include "train/loop/reports.h"
+#include "train/metrics/reports.h"
 #include "train/text/tokenizer.h"
 
 namespace dikkat {

@@ -9,6 +9,7 @@
 #include "optim/clip.h"
 #include "train/loop/bad_step.h"
 #include "train/loop/loss_watch.h"
+#include "train/loop/own_provenance.h"
 #include "train/loop/precision.h"
 #include "train/machine/machine_memory.h"
 #include "train/machine/out_of_memory.h"
@@ -87,10 +88,17 @@ Trainer::Outcome Trainer::run(TrainingEvents& events, const std::function<bool()
 
 void Trainer::begin_metrics(TrainingEvents& events) {
   attempt(events, IfFailed::as_configured, [&] {
-    const Provenance by = provenance();
+    const Provenance by = own_provenance();
     if (!metrics_->has_header()) {
-      metrics_->write(RunHeader{
-          .by = by, .step = state_.step, .parameters = model_.parameters().parameter_count(), .corpus = state_.corpus_fingerprint});
+      metrics_->write(RunHeader{.by = by,
+                                .step = state_.step,
+                                .parameters = model_.parameters().parameter_count(),
+                                .tokenizer = data_.tokenizer->kind(),
+                                .vocab_size = data_.tokenizer->vocab_size(),
+                                .train_tokens = data_.train.tokens,
+                                .val_tokens = data_.validation.tokens,
+                                .corpus = state_.corpus_fingerprint,
+                                .bytes_per_token = data_.validation.bytes_per_target()});
     }
     if (saved_step_ >= 0) {
       metrics_->write_resume(state_.step, by);
@@ -333,7 +341,8 @@ bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop
                           .train_loss = train->loss,
                           .val_loss = val->loss,
                           .val_standard_error = val->standard_error,
-                          .seconds = seconds_since(start)};
+                          .seconds = seconds_since(start),
+                          .memory = static_cast<index>(process_memory().resident)};
   attempt(events, IfFailed::as_configured, [&] { report.best = record(report); });
   attempt(events, IfFailed::as_configured, [&] { metrics_->write(report); });
   events.evaluated(report);

@@ -19,7 +19,7 @@
 #include "train/loop/background_saver.h"
 #include "train/loop/evaluate.h"
 #include "train/loop/memory_plan.h"
-#include "train/loop/metrics.h"
+#include "train/metrics/metrics_log.h"
 #include "train/loop/profile.h"
 #include "train/loop/training_data.h"
 #include "train/model/language_model.h"

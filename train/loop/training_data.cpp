@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "autograd/base/error.h"
@@ -314,6 +315,14 @@ TrainingData load_pairs(const Config& config, const KnownCorpus* known) {
 }
 
 }  // namespace
+
+double EvaluationText::bytes_per_target() const {
+  double targets = 0;
+  for (index i = 0; samples && i < samples->count(); ++i) {
+    targets += samples->target_weight(i);
+  }
+  return targets > 0 ? static_cast<double>(predicted_bytes) / targets : std::numeric_limits<double>::quiet_NaN();
+}
 
 TrainingData load_training_data(const Config& config, const KnownCorpus* known, const LoadingProgress& progress) {
   require_input(!config.data.corpus.empty(), "no corpus was given; expected --corpus FILE_OR_FOLDER, or data.corpus in the configuration");

@@ -21,6 +21,9 @@ struct EvaluationText {
   index tokens = 0;                          // of all text; of pairs the predictions
   index predicted_bytes = 0;                 // of the predicted text: without its first token; the end of a pair counts as one byte
   std::vector<std::string> notes{};          // as TrainingData has them
+
+  /// Predicted bytes for each prediction, NaN if there is none: bits per byte are loss / ln 2 / this.
+  double bytes_per_target() const;
 };
 
 /// The corpus of a run as tokens, split for training and validation.

@@ -2,6 +2,7 @@
 
 #include "autograd/base/error.h"
 #include "train/io/file.h"
+#include "train/metrics/read_metrics.h"
 
 namespace dikkat {
 namespace {

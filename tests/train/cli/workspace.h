@@ -135,6 +135,7 @@ class Workspace {
       object.erase("optimizer_ms");
       object.erase("tokens_per_s");
       object.erase("mfu");
+      object.erase("memory");
       object.erase("time");
     }
     return objects;

@@ -8,39 +8,9 @@
 #include <utility>
 #include <variant>
 
-#include "train/loop/provenance.h"
-#include "train/loop/reports.h"
+#include "train/metrics/read_metrics.h"
 
 namespace dikkat {
-
-/// The first line of a run's metrics. docs/METRICS.md describes all lines.
-struct RunHeader {
-  Provenance by;
-  index step = 0;        ///< where the file begins: 0, unless the user removed what came before
-  index parameters = 0;  ///< of the model
-  std::string corpus{};  ///< sha256 of the corpus
-};
-
-/// What a run that is resumed at a step keeps of its metrics.
-struct KeptMetrics {
-  std::string text;  ///< whole lines about steps up to it
-  std::optional<RunHeader> header;
-  std::optional<EvaluationReport> evaluation;  ///< of that very step
-  double seconds = 0;                          ///< of the steps and evaluations
-  index foreign = 0;  ///< other lines, which no run has written: they are no objects with a step, and were not cut off
-};
-
-/// `text` is a metrics.jsonl, which may be damaged: lines that are no objects with a step are dropped.
-KeptMetrics keep_metrics(const std::string& text, index last_step);
-
-/// The first line of RUN_DIR/metrics.jsonl. None if there is no such file, or it cannot be read or begins otherwise.
-std::optional<RunHeader> read_run_header(const std::filesystem::path& run_directory);
-
-/// The evaluation of RUN_DIR/metrics.jsonl at a step. None if there is no such line, or the file cannot be read.
-std::optional<EvaluationReport> read_evaluation(const std::filesystem::path& run_directory, index step);
-
-/// The seconds that steps and evaluations up to a step took, by RUN_DIR/metrics.jsonl; 0 if it cannot be read.
-double read_seconds(const std::filesystem::path& run_directory, index step);
 
 /// RUN_DIR/metrics.jsonl: one JSON object a line, numbers so that they read back to the same bits. Each line has the time of its writing.
 class MetricsLog {

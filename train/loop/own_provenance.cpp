@@ -1,4 +1,4 @@
-#include "train/loop/provenance.h"
+#include "train/loop/own_provenance.h"
 
 #include <ctime>
 #include <fstream>
@@ -46,7 +46,7 @@ std::string processor_name() {
 
 }  // namespace
 
-Provenance provenance() {
+Provenance own_provenance() {
   return {.date = utc_date(),
           .version = build_info().version,
           .commit = build_info().commit,

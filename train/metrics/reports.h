@@ -28,6 +28,7 @@ struct EvaluationReport {
   double val_loss = 0;
   double val_standard_error = std::numeric_limits<double>::quiet_NaN();
   double seconds = 0;
+  index memory = 0;   // resident bytes of the process; 0 if unknown
   bool best = false;  // the lowest val_loss of the run so far
 };
 

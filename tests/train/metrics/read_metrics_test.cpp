@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "train/loop/metrics.h"
+#include "train/metrics/read_metrics.h"
 
 namespace dikkat {
 namespace {

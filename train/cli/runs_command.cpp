@@ -1,0 +1,217 @@
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <iostream>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "autograd/base/error.h"
+#include "train/checkpoint/run_directory.h"
+#include "train/cli/commands.h"
+#include "train/cli/json_output.h"
+#include "train/cli/streams.h"
+#include "train/cli/text.h"
+#include "train/io/digits.h"
+#include "train/io/file.h"
+#include "train/report/run_view.h"
+
+namespace dikkat {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+struct ListArguments {
+  std::string folder = "runs";
+  bool json = false;
+};
+
+struct DiffArguments {
+  std::vector<std::string> runs;
+  bool json = false;
+};
+
+struct RemoveArguments {
+  std::vector<std::string> runs;
+  bool yes = false;
+};
+
+std::string local_time(double seconds) {
+  const auto whole = static_cast<std::time_t>(seconds);
+  std::tm parts{};
+  ::localtime_r(&whole, &parts);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts)};
+}
+
+/// Lines of columns that are as wide as their longest cell; the numbers of `right` are aligned to the right.
+std::string table_of(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right) {
+  std::vector<std::size_t> widths(right.size());
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      line += right[i] ? fmt::format("{:>{}}  ", row[i], widths[i]) : fmt::format("{:<{}}  ", row[i], widths[i]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + '\n';
+  }
+  return text;
+}
+
+std::string loss_text(const RunHistory::Evaluation* best) {
+  if (best == nullptr) {
+    return "-";
+  }
+  const EvaluationReport& r = best->report;
+  return std::isnan(r.val_standard_error) ? fmt::format("{:.4f}", r.val_loss) : fmt::format("{:.4f} +- {:.4f}", r.val_loss, r.val_standard_error);
+}
+
+Json to_json(const RunView& run) {
+  const RunHistory::Evaluation* best = run.history.best();
+  const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
+  return {{"path", run.path.string()},
+          {"state", name_of(run.state)},
+          {"problem", run.problem},
+          {"step", run.history.last_step()},
+          {"best_step", best != nullptr ? Json(best->report.step) : Json()},
+          {"best_val_loss", best != nullptr ? Json(best->report.val_loss) : Json()},
+          {"val_standard_error", best != nullptr ? number(best->report.val_standard_error) : Json()},
+          {"bytes", run.bytes},
+          {"last_change", run.last_change}};
+}
+
+int list_command(const ListArguments& arguments) {
+  require_input(is_there(arguments.folder), arguments.folder, ": there is no such folder, expected one with run directories (--in FOLDER)");
+  std::vector<RunView> runs;
+  for (const fs::path& path : find_runs(arguments.folder)) {
+    runs.push_back(view_run(path));
+  }
+  if (arguments.json) {
+    Json list = Json::array();
+    for (const RunView& run : runs) {
+      list.push_back(to_json(run));
+    }
+    put_json({{"runs", std::move(list)}});
+    flush_results();
+    return 0;
+  }
+  if (runs.empty()) {
+    tell(concat("no run in ", arguments.folder));
+    return 0;
+  }
+  std::vector<std::vector<std::string>> rows = {{"run", "state", "step", "lowest validation loss", "at step", "size", "last change"}};
+  for (const RunView& run : runs) {
+    const RunHistory::Evaluation* best = run.history.best();
+    rows.push_back({for_terminal(run.path.string()), run.problem.empty() ? std::string(name_of(run.state)) : concat(name_of(run.state), ": ", run.problem),
+                    grouped_digits(run.history.last_step()), loss_text(best), best != nullptr ? grouped_digits(best->report.step) : "-",
+                    short_bytes(static_cast<double>(run.bytes)), run.last_change > 0 ? local_time(run.last_change) : "-"});
+  }
+  put(table_of(rows, {false, false, true, true, true, true, false}));
+  flush_results();
+  return 0;
+}
+
+int diff_command(const DiffArguments& arguments) {
+  std::vector<RunView> runs;
+  for (const std::string& path : arguments.runs) {
+    read_history(path);  // says what is wrong with it
+    runs.push_back(view_run(path));
+    require_input(runs.back().config.problem.empty(), path, ": its configuration cannot be read: ", runs.back().config.problem);
+  }
+  const std::vector<KeyOfRuns> keys = differing_keys(runs);
+  if (arguments.json) {
+    Json list = Json::array();
+    for (const RunView& run : runs) {
+      list.push_back(to_json(run));
+    }
+    Json differences = Json::object();
+    for (const KeyOfRuns& one : keys) {
+      differences[one.key] = one.values;
+    }
+    put_json({{"runs", std::move(list)}, {"differences", std::move(differences)}});
+    flush_results();
+    return 0;
+  }
+  std::vector<std::vector<std::string>> rows(1, {""});
+  std::vector<std::string> losses = {"lowest validation loss"}, steps = {"steps"};
+  for (const RunView& run : runs) {
+    rows[0].push_back(for_terminal(run.path.string()));
+    losses.push_back(loss_text(run.history.best()));
+    steps.push_back(grouped_digits(run.history.last_step()));
+  }
+  rows.push_back(losses);
+  rows.push_back(steps);
+  for (const KeyOfRuns& one : keys) {
+    rows.push_back({one.key});
+    for (const std::string& value : one.values) {
+      rows.back().push_back(value.empty() ? "-" : for_terminal(value));
+    }
+  }
+  put(table_of(rows, std::vector<bool>(runs.size() + 1, false)));
+  flush_results();
+  return 0;
+}
+
+bool confirmed(const std::string& question) {
+  tell(question + " [y/N]");
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "Y" || answer == "yes";
+}
+
+int remove_command(const RemoveArguments& arguments) {
+  std::vector<RunDirectory> held;  // locked until they are gone: nothing can resume them meanwhile
+  index bytes = 0;
+  for (const std::string& path : arguments.runs) {
+    held.push_back(RunDirectory::open(path));
+    bytes += view_run(path).bytes;
+  }
+  const std::string what = held.size() == 1 ? arguments.runs.front() : fmt::format("{} runs", held.size());
+  if (!arguments.yes) {
+    require_input(::isatty(STDIN_FILENO) != 0, "nothing was removed: standard input is no terminal, so nobody can be asked; --yes removes without asking");
+    if (!confirmed(fmt::format("Remove {} with all checkpoints ({})?", what, short_bytes(static_cast<double>(bytes))))) {
+      tell("nothing was removed");
+      return 1;
+    }
+  }
+  for (RunDirectory& run : held) {
+    run.require_held();
+    std::error_code failed;
+    fs::remove_all(run.path(), failed);
+    require(!failed, run.path().string(), " cannot be removed: ", failed.message());
+    tell(concat("removed ", run.path().string()));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_runs(Commands& program) {
+  const auto l = std::make_shared<ListArguments>();
+  Commands group = program.group("runs", "List, compare and remove runs", [l] { return list_command(*l); });
+  group.own().text("--in", l->folder, "FOLDER", "The folder of the run directories");
+  group.own().flag("--json", l->json, "One object: runs, each with path, state, step, best_val_loss, bytes, last_change");
+
+  const auto d = std::make_shared<DiffArguments>();
+  Command diff = group.add("diff", "Show the keys in which runs differ, and their losses", "  dikkat runs diff runs/mine runs/other",
+                           [d] { return diff_command(*d); });
+  diff.texts("RUN_DIR", d->runs, "", "Run directories, two or more").required();
+  diff.flag("--json", d->json, "One object: runs, and differences with a list of values for each key");
+
+  const auto r = std::make_shared<RemoveArguments>();
+  Command remove = group.add("rm", "Remove runs with their checkpoints, after a question; never one that is running",
+                             "  dikkat runs rm runs/mine runs/other", [r] { return remove_command(*r); });
+  remove.texts("RUN_DIR", r->runs, "", "Run directories").required();
+  remove.flag("--yes", r->yes, "Do not ask");
+}
+
+}  // namespace dikkat

@@ -1,0 +1,72 @@
+#include "train/metrics/line_fields.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace dikkat::metrics_line {
+
+std::optional<index> step_of(const Json& object) {
+  const auto step = object.is_object() ? object.find("step") : object.end();
+  const bool is_step = step != object.end() && step->is_number_integer() &&
+                       !(step->is_number_unsigned() && step->get<std::uint64_t>() > std::uint64_t{std::numeric_limits<index>::max()});
+  return is_step ? std::optional(step->get<index>()) : std::nullopt;
+}
+
+double number_in(const Json& object, const char* name) {
+  const auto number = object.find(name);
+  return number != object.end() && number->is_number() ? number->get<double>() : std::numeric_limits<double>::quiet_NaN();
+}
+
+std::string text_in(const Json& object, const char* name) {
+  const auto text = object.find(name);
+  return text != object.end() && text->is_string() ? text->get<std::string>() : "";
+}
+
+index count_in(const Json& object, const char* name) {
+  constexpr double kMost = 9007199254740992;
+  const double number = number_in(object, name);
+  return number >= 0 && number <= kMost ? static_cast<index>(number) : 0;
+}
+
+bool is_event(const Json& object, std::string_view name) {
+  const auto event = object.find("event");
+  return event != object.end() && *event == name;
+}
+
+Provenance provenance_in(const Json& object) {
+  Provenance by{.date = text_in(object, "date"),
+                .version = text_in(object, "version"),
+                .commit = text_in(object, "commit"),
+                .host = text_in(object, "host"),
+                .processor = text_in(object, "processor"),
+                .threads = static_cast<int>(std::min<index>(count_in(object, "threads"), std::numeric_limits<int>::max()))};
+  if (const auto command = object.find("command"); command != object.end() && command->is_array()) {
+    for (const Json& word : *command) {
+      by.command.push_back(word.is_string() ? word.get<std::string>() : "");
+    }
+  }
+  return by;
+}
+
+RunHeader header_in(const Json& object, index step) {
+  return {.by = provenance_in(object),
+          .step = step,
+          .parameters = count_in(object, "parameters"),
+          .tokenizer = text_in(object, "tokenizer"),
+          .vocab_size = count_in(object, "vocab_size"),
+          .train_tokens = count_in(object, "train_tokens"),
+          .val_tokens = count_in(object, "val_tokens"),
+          .corpus = text_in(object, "corpus"),
+          .bytes_per_token = number_in(object, "bytes_per_token")};
+}
+
+EvaluationReport evaluation_in(const Json& object, index step) {
+  return {.step = step,
+          .train_loss = number_in(object, "train_loss"),
+          .val_loss = number_in(object, "val_loss"),
+          .val_standard_error = number_in(object, "val_standard_error"),
+          .seconds = number_in(object, "ms") / 1e3,
+          .memory = count_in(object, "memory")};
+}
+
+}  // namespace dikkat::metrics_line

@@ -1,0 +1,138 @@
+#include "train/metrics/run_history.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include <sys/stat.h>
+
+#include "autograd/base/error.h"
+#include "train/io/file.h"
+#include "train/metrics/line_fields.h"
+
+namespace dikkat {
+
+using namespace metrics_line;  // NOLINT(google-build-using-namespace): its readers of fields
+
+namespace {
+
+StepReport step_in(const Json& object, index step) {
+  return {.step = step,
+          .loss = number_in(object, "loss"),
+          .gradient_norm = number_in(object, "grad_norm"),
+          .learning_rate = number_in(object, "learning_rate"),
+          .skipped = count_in(object, "skipped") > 0,
+          .tokens = count_in(object, "tokens"),
+          .seconds = number_in(object, "ms") / 1e3,
+          .optimizer_seconds = number_in(object, "optimizer_ms") / 1e3,
+          .mfu = number_in(object, "mfu")};
+}
+
+}  // namespace
+
+index RunHistory::last_step() const {
+  index last = header ? header->step : 0;
+  const auto look_at = [&](index step) { last = std::max(last, step); };
+  if (!steps.empty()) {
+    look_at(steps.back().report.step);
+  }
+  if (!evaluations.empty()) {
+    look_at(evaluations.back().report.step);
+  }
+  if (!events.empty()) {
+    look_at(events.back().step);
+  }
+  return last;
+}
+
+const RunHistory::Evaluation* RunHistory::best() const {
+  const Evaluation* best = nullptr;
+  for (const Evaluation& one : evaluations) {
+    if (!std::isnan(one.report.val_loss) && (best == nullptr || one.report.val_loss < best->report.val_loss)) {
+      best = &one;
+    }
+  }
+  return best;
+}
+
+bool RunHistory::finished() const { return !events.empty() && events.back().kind == "finish"; }
+
+HistoryReader::HistoryReader(const std::filesystem::path& run_directory) : file_(run_directory / "metrics.jsonl") {}
+
+void HistoryReader::add(std::string_view line) {
+  const Json object = Json::parse(line, nullptr, false);
+  const std::optional<index> step = step_of(object);
+  if (!step) {
+    return;
+  }
+  const double time = number_in(object, "time");
+  if (is_event(object, "step")) {
+    history_.steps.push_back({step_in(object, *step), time});
+  } else if (is_event(object, "eval")) {
+    history_.evaluations.push_back({evaluation_in(object, *step), time});
+  } else if (is_event(object, "save")) {
+    history_.saves.push_back({.step = *step, .time = time, .file = text_in(object, "file"), .bytes = count_in(object, "bytes")});
+  } else if (is_event(object, "sample")) {
+    history_.samples.push_back({.step = *step, .prompt = text_in(object, "prompt"), .text = text_in(object, "text")});
+  } else if (is_event(object, "header")) {
+    history_.header = header_in(object, *step);
+  } else {
+    for (const char* kind : {"resume", "change", "stop", "finish"}) {
+      if (is_event(object, kind)) {
+        history_.events.push_back({.kind = kind,
+                                   .step = *step,
+                                   .time = time,
+                                   .reason = text_in(object, "reason"),
+                                   .key = text_in(object, "key"),
+                                   .before = text_in(object, "before"),
+                                   .after = text_in(object, "after"),
+                                   .by = provenance_in(object)});
+      }
+    }
+  }
+}
+
+bool HistoryReader::update() {
+  try {
+    const File file = File::open_regular(file_);
+    struct stat info {};
+    const bool known = ::stat(file_.c_str(), &info) == 0;
+    const auto size = static_cast<std::uintmax_t>(file.size());
+    if (known && (info.st_ino != inode_ || size < read_)) {
+      history_ = {};
+      rest_.clear();
+      read_ = 0;
+      inode_ = info.st_ino;
+    }
+    if (size == read_) {
+      return false;
+    }
+    std::string text = std::move(rest_);
+    const std::size_t begin = text.size();
+    text.resize(begin + static_cast<std::size_t>(size - read_));
+    require_done(file.read(static_cast<index>(read_), std::as_writable_bytes(std::span(text)).subspan(begin)), Operation::read);
+    read_ = size;
+    std::size_t from = 0;
+    for (std::size_t end = 0; (end = text.find('\n', from)) != std::string::npos; from = end + 1) {
+      add(std::string_view(text).substr(from, end - from));
+    }
+    rest_ = text.substr(from);
+    return from > 0;
+  } catch (const Error&) {
+    inode_ = 0;  // begin anew next time
+    return false;
+  }
+}
+
+RunHistory read_history(const std::filesystem::path& run_directory) {
+  const std::filesystem::path file = run_directory / "metrics.jsonl";
+  require_input(is_there(run_directory), run_directory.string(), ": there is no such folder, expected a run directory");
+  require_input(is_there(file), run_directory.string(), " has no metrics.jsonl, expected a run directory");
+  HistoryReader reader(run_directory);
+  const bool any = reader.update();
+  require_input(any && (reader.history().header || reader.history().last_step() > 0), file.string(),
+                " has no line of a run: it cannot be read, or is empty");
+  return reader.history();
+}
+
+}  // namespace dikkat

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/metrics/read_metrics.h"
+
+namespace dikkat {
+
+/// All that metrics.jsonl says about a run, in the order in which it was written.
+struct RunHistory {
+  struct Step {
+    StepReport report;
+    double time = 0;  ///< seconds since 1970, when it was done
+  };
+  struct Evaluation {
+    EvaluationReport report;
+    double time = 0;
+  };
+  struct Save {
+    index step = 0;
+    double time = 0;
+    std::string file{};  ///< its name in checkpoints/
+    index bytes = 0;
+  };
+  /// What the model said to a prompt of train.sample_prompts.
+  struct Sample {
+    index step = 0;
+    std::string prompt{}, text{};
+  };
+  /// resume, change, stop, finish.
+  struct Event {
+    std::string kind;
+    index step = 0;
+    double time = 0;
+    std::string reason{};                     ///< of a stop: "SIGINT"
+    std::string key{}, before{}, after{};     ///< of a change: a key of the configuration, and its values as TOML
+    Provenance by{};                          ///< of a resume
+  };
+
+  std::optional<RunHeader> header;
+  std::vector<Step> steps;
+  std::vector<Evaluation> evaluations;
+  std::vector<Save> saves;
+  std::vector<Sample> samples;
+  std::vector<Event> events;
+
+  /// The last step that any line is about.
+  index last_step() const;
+  /// The evaluation with the lowest validation loss; null if there is none.
+  const Evaluation* best() const;
+  bool finished() const;  ///< its last event says so
+};
+
+/// Follows RUN_DIR/metrics.jsonl while it grows. A line that is not whole yet waits for the next look. A file that was replaced or cut (by a
+/// resume) is read anew.
+class HistoryReader {
+ public:
+  explicit HistoryReader(const std::filesystem::path& run_directory);
+
+  /// Reads what is new. Returns whether there was anything. A file that is missing, or cannot be read, has nothing new.
+  bool update();
+  const RunHistory& history() const { return history_; }
+
+ private:
+  void add(std::string_view line);
+
+  std::filesystem::path file_;
+  RunHistory history_;
+  std::uintmax_t read_ = 0;  // bytes
+  std::uint64_t inode_ = 0;
+  std::string rest_;         // the beginning of a line
+};
+
+/// All of RUN_DIR/metrics.jsonl. Throws InputError if there is no such file, or none of its lines is about a step.
+RunHistory read_history(const std::filesystem::path& run_directory);
+
+}  // namespace dikkat

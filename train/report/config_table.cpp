@@ -1,0 +1,60 @@
+#include "train/report/config_table.h"
+
+#include <fmt/format.h>
+
+#include "autograd/base/error.h"
+#include "train/config/parse.h"
+#include "train/config/schema.h"
+
+namespace dikkat {
+namespace {
+
+using schema::Key;
+using schema::Value;
+
+/// For people: 0.0003, where a computed value is 0.00030000000000000003.
+std::string shown(const Value& value) {
+  const double* number = std::get_if<double>(&value);
+  return number != nullptr ? fmt::format("{:.6g}", *number) : schema::to_toml(value);
+}
+
+/// `config` with what a line about a change says.
+Config changed(const Config& config, const RunHistory::Event& change) {
+  const std::size_t dot = change.key.find('.');
+  if (dot == std::string::npos || change.key == "optim.groups") {
+    return config;
+  }
+  return parse_config(concat('[', change.key.substr(0, dot), "]\n", change.key.substr(dot + 1), " = ", change.after, '\n'), "metrics.jsonl",
+                      config);
+}
+
+}  // namespace
+
+ConfigTable read_config_table(const std::filesystem::path& run_directory, const RunHistory& history) {
+  static const Config defaults;
+  ConfigTable table;
+  try {
+    Config config = load_config(run_directory / "config.toml");
+    for (const RunHistory::Event& event : history.events) {
+      if (event.kind == "change") {
+        config = changed(config, event);
+      }
+    }
+    if (history.header && history.header->vocab_size > 0) {
+      config.model.vocab_size.derive(history.header->vocab_size);
+    }
+    resolve(config);
+    for (const Key& key : schema::keys()) {
+      const Value value = key.get(config);
+      const bool is_changed = key.is_set(config) && value != key.get(defaults);
+      if (!std::holds_alternative<std::monostate>(value) && (is_changed || key.rule.has_effect == nullptr || key.rule.has_effect(config))) {
+        table.rows.push_back({.key = key.path(), .value = shown(value), .changed = is_changed});
+      }
+    }
+  } catch (const Error& error) {
+    table.problem = error.what();
+  }
+  return table;
+}
+
+}  // namespace dikkat

@@ -1,0 +1,453 @@
+// Draws the report. All text of runs, prompts and samples is put in with textContent, never as markup.
+"use strict";
+
+const COLORS = ["#0b76d1", "#d9480f", "#2b8a3e", "#9c36b5", "#b08900", "#0c8599", "#c2255c", "#5c5f66"];
+const NONE = "–";
+
+// ---- Text ----------------------------------------------------------------------------------------------------------------------------------
+
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === "class") made.className = value;
+    else if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (value !== false && value != null) made.setAttribute(key, value === true ? "" : value);
+  }
+  made.append(...children.filter((child) => child != null));
+  return made;
+}
+
+const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
+const count = (value) => (isNumber(value) ? value.toLocaleString("en") : NONE);
+const fixed = (value, digits = 4) => (isNumber(value) ? value.toFixed(digits) : NONE);
+const significant = (value) => (isNumber(value) ? String(Number(value.toPrecision(4))) : NONE);
+
+function scaled(value, units, base) {
+  if (!isNumber(value)) return NONE;
+  let at = 0;
+  while (Math.abs(value) >= base && at < units.length - 1) {
+    value /= base;
+    ++at;
+  }
+  return `${Number(value.toPrecision(at === 0 ? 6 : 3))}${units[at]}`;
+}
+const bytes = (value) => scaled(value, [" B", " kB", " MB", " GB", " TB"], 1000);
+const short = (value) => scaled(value, ["", "k", "M", "G"], 1000);
+
+function duration(seconds) {
+  if (!isNumber(seconds)) return NONE;
+  const whole = Math.round(seconds);
+  const two = (value) => String(value).padStart(2, "0");
+  const hours = Math.floor(whole / 3600);
+  return hours > 0 ? `${hours}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}` : `${Math.floor(whole / 60)}:${two(whole % 60)}`;
+}
+
+const date = (seconds) => (isNumber(seconds) ? new Date(seconds * 1000).toISOString().slice(0, 16).replace("T", " ") + " UTC" : NONE);
+
+function plusMinus(value, error) {
+  return isNumber(error) && isNumber(value) ? `${fixed(value)} ± ${fixed(error)}` : fixed(value);
+}
+
+// ---- What is computed from a run ------------------------------------------------------------------------------------------------------------
+
+function lowest(run) {
+  const { val, step, error } = run.evaluations;
+  let at = -1;
+  val.forEach((loss, i) => {
+    if (isNumber(loss) && (at < 0 || loss < val[at])) at = i;
+  });
+  return at < 0 ? null : { step: step[at], loss: val[at], error: error[at] };
+}
+
+function bitsPerByte(run, loss) {
+  const bytesPerToken = run.header && run.header.bytes_per_token;
+  return isNumber(bytesPerToken) && isNumber(loss) ? loss / Math.LN2 / bytesPerToken : null;
+}
+
+function median(values) {
+  const sorted = values.filter(isNumber).sort((a, b) => a - b);
+  return sorted.length ? sorted[Math.floor(sorted.length / 2)] : null;
+}
+
+const last = (values) => (values.length ? values[values.length - 1] : null);
+
+// ---- Charts ---------------------------------------------------------------------------------------------------------------------------------
+
+// What curves are drawn against.
+const AXES = {
+  steps: { label: "steps", of: (table) => table.step },
+  tokens: { label: "tokens", of: (table) => table.tokens },
+  hours: { label: "hours", of: (table) => table.seconds.map((seconds) => seconds / 3600) },
+};
+
+// One entry a panel. A curve is {table, column}: of a table of the run, with the values that it draws.
+const CHARTS = [
+  { title: "Loss", unit: "nats per token", wide: true, log: true, digits: 4, curves: [
+    { name: "training, each step", table: "steps", column: "loss", faint: true },
+    { name: "training, smoothed", table: "steps", column: "smooth" },
+    { name: "validation", table: "evaluations", column: "val", points: true, error: "error", dashed: true },
+  ] },
+  { title: "Learning rate", curves: [{ name: "rate", table: "steps", column: "rate" }] },
+  { title: "Gradient norm", log: true, curves: [{ name: "norm before clipping", table: "steps", column: "norm" }] },
+  { title: "Throughput", unit: "tokens/s", curves: [{ name: "tokens/s", table: "steps", column: "tokens_per_s" }] },
+  { title: "MFU", unit: "share of the machine's matrix products", curves: [{ name: "MFU", table: "steps", column: "mfu" }] },
+  { title: "Time of a step", unit: "ms", log: true, curves: [
+    { name: "whole", table: "steps", column: "ms" }, { name: "optimizer", table: "steps", column: "optimizer_ms", dashed: true },
+  ] },
+  { title: "Memory", unit: "bytes, at evaluations", format: bytes, curves: [{ name: "resident", table: "evaluations", column: "memory", points: true }] },
+  { title: "Checkpoints", unit: "bytes", format: bytes, curves: [{ name: "size", table: "saves", column: "bytes", points: true }] },
+];
+
+const view = { axis: "steps", logY: false, logX: false, range: null, plots: [] };
+
+function css(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+// uPlot wants one column of x for all curves.
+function aligned(tables) {
+  const data = uPlot.join(tables.map(([x, y]) => [x, y]), tables.map(() => [1, 1]));
+  return data.map((column) => Array.from(column, (value) => (value === undefined ? null : value)));
+}
+
+// Repeated and unordered x (an evaluation at the same time as the one before) would confuse the join.
+function ascending(x, ys) {
+  const rows = [];
+  x.forEach((value, i) => {
+    if (isNumber(value) && (!view.logX || value > 0) && (rows.length === 0 || value > x[rows[rows.length - 1]])) rows.push(i);
+  });
+  return [rows.map((i) => x[i]), ...ys.map((y) => rows.map((i) => y[i]))];
+}
+
+// Standard errors as bars, and what happened to runs as upright lines.
+function marks(errors, events) {
+  return (plot) => {
+    const context = plot.ctx;
+    context.save();
+    context.beginPath();
+    context.rect(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height);
+    context.clip();
+    const ratio = window.devicePixelRatio || 1;
+    for (const event of events) {
+      const x = Math.round(plot.valToPos(event.x, "x", true));
+      context.strokeStyle = event.kind === "skipped" ? css("--bad") : css("--faint");
+      context.lineWidth = ratio;
+      context.setLineDash([2 * ratio, 3 * ratio]);
+      context.beginPath();
+      context.moveTo(x, plot.bbox.top);
+      context.lineTo(x, plot.bbox.top + plot.bbox.height);
+      context.stroke();
+    }
+    context.setLineDash([]);
+    for (const { x, y, error, color } of errors) {
+      context.strokeStyle = color;
+      context.lineWidth = 1.5 * ratio;
+      x.forEach((at, i) => {
+        if (!isNumber(y[i]) || !isNumber(error[i])) return;
+        const left = plot.valToPos(at, "x", true);
+        const low = plot.valToPos(Math.max(y[i] - error[i], view.logY ? y[i] * 0.01 : -Infinity), "y", true);
+        const high = plot.valToPos(y[i] + error[i], "y", true);
+        context.beginPath();
+        context.moveTo(left, low);
+        context.lineTo(left, high);
+        for (const end of [low, high]) {
+          context.moveTo(left - 3 * ratio, end);
+          context.lineTo(left + 3 * ratio, end);
+        }
+        context.stroke();
+      });
+    }
+    context.restore();
+  };
+}
+
+function describe(chart, runs) {
+  const words = [];
+  for (const run of runs) {
+    for (const curve of chart.curves) {
+      const values = run[curve.table][curve.column].filter(isNumber);
+      if (values.length === 0) continue;
+      const show = chart.format || significant;
+      const low = values.reduce((a, b) => Math.min(a, b)), high = values.reduce((a, b) => Math.max(a, b));
+      words.push(`${run.name}, ${curve.name}: from ${show(values[0])} to ${show(last(values))}, lowest ${show(low)}, highest ${show(high)}`);
+    }
+  }
+  return `${chart.title}. ${words.join(". ")}.`;
+}
+
+function zoom(range) {
+  view.range = range;
+  for (const plot of view.plots) {
+    const x = plot.data[0];
+    if (x.length === 0) continue;
+    plot.setScale("x", range || { min: x[0], max: x[x.length - 1] });
+  }
+}
+
+// + and - zoom, arrows move, 0 or Escape shows all.
+function onKey(plot, event) {
+  const x = plot.data[0];
+  if (x.length < 2) return;
+  const { min, max } = plot.scales.x;
+  const width = max - min, lowest = x[0], highest = x[x.length - 1];
+  const within = (from, to) => ({ min: Math.max(lowest, from), max: Math.min(highest, to) });
+  const moves = {
+    "+": () => within(min + width / 4, max - width / 4), "=": () => within(min + width / 4, max - width / 4),
+    "-": () => within(min - width / 2, max + width / 2),
+    ArrowLeft: () => (min - width / 4 < lowest ? within(lowest, lowest + width) : within(min - width / 4, max - width / 4)),
+    ArrowRight: () => (max + width / 4 > highest ? within(highest - width, highest) : within(min + width / 4, max + width / 4)),
+    0: () => null, Escape: () => null,
+  };
+  if (moves[event.key]) {
+    event.preventDefault();
+    zoom(moves[event.key]());
+  }
+}
+
+function drawChart(chart, runs, holder, width) {
+  const axis = AXES[view.axis];
+  const tables = [], series = [{ label: axis.label, value: (plot, value) => (value == null ? NONE : view.axis === "hours" ? fixed(value, 3) : count(value)) }];
+  const errors = [], events = [];
+  const show = chart.format || (chart.digits ? (value) => fixed(value, chart.digits) : significant);
+  runs.forEach((run, number) => {
+    const color = COLORS[number % COLORS.length];
+    for (const curve of chart.curves) {
+      const table = run[curve.table];
+      const columns = [table[curve.column], ...(curve.error ? [table[curve.error]] : [])];
+      const [x, y, error] = ascending(axis.of(table), columns);
+      if (!y.some(isNumber)) continue;
+      tables.push([x, y]);
+      if (error) errors.push({ x, y, error, color });
+      series.push({
+        label: runs.length > 1 ? `${run.name}, ${curve.name}` : curve.name,
+        stroke: curve.faint ? color + "55" : color,
+        width: curve.faint ? 1 : 1.75,
+        dash: curve.dashed ? [6, 4] : undefined,
+        points: { show: curve.points === true, size: 7, fill: color },
+        spanGaps: curve.points === true || runs.length > 1 || chart.curves.length > 1,
+        value: (plot, value) => (value == null ? NONE : show(value)),
+      });
+    }
+    if (chart.wide) {
+      for (const event of run.events) {
+        const x = axis.of({ step: [event.step], tokens: [event.tokens], seconds: [event.seconds] })[0];
+        if (event.kind !== "finish" && event.kind !== "change" && isNumber(x)) events.push({ kind: event.kind, x });
+      }
+    }
+  });
+  if (tables.length === 0) return null;
+  const data = aligned(tables);
+  const tick = { stroke: css("--faint"), grid: { stroke: css("--grid"), width: 1 }, ticks: { stroke: css("--line"), width: 1 } };
+  const log = view.logY && chart.log;
+  const plot = new uPlot({
+    width, height: chart.wide ? 360 : 220,
+    scales: { x: { time: false, distr: view.logX ? 3 : 1 }, y: { distr: log ? 3 : 1 } },
+    axes: [
+      { ...tick, label: axis.label, labelSize: 22, values: (self, ticks) => ticks.map((value) => (value == null ? "" : view.axis === "hours" ? significant(value) : short(value))) },
+      { ...tick, size: 62, values: (self, ticks) => ticks.map((value) => (value == null ? "" : chart.format ? chart.format(value) : Math.abs(value) >= 1000 ? short(value) : significant(value))) },
+    ],
+    series,
+    cursor: { sync: { key: "dikkat", setSeries: false }, drag: { x: true, y: false } },
+    legend: { live: true },
+    hooks: {
+      draw: [marks(errors, events)],
+      setSelect: [(self) => {
+        if (self.select.width > 4) {
+          zoom({ min: self.posToVal(self.select.left, "x"), max: self.posToVal(self.select.left + self.select.width, "x") });
+        }
+      }],
+    },
+  }, data, holder);
+  plot.over.addEventListener("dblclick", () => zoom(null));
+  return plot;
+}
+
+function drawCharts(runs, place) {
+  for (const plot of view.plots) plot.destroy();
+  view.plots = [];
+  place.replaceChildren();
+  for (const chart of CHARTS) {
+    const plotHolder = element("div", { class: "plot" });
+    const panel = element("section", { class: chart.wide ? "chart wide" : "chart", tabindex: 0, role: "group", "aria-label": describe(chart, runs) },
+      element("h3", {}, chart.title, chart.unit ? element("span", { class: "faint" }, `, ${chart.unit}`) : null), plotHolder);
+    place.append(panel);
+    const plot = drawChart(chart, runs, plotHolder, Math.max(200, plotHolder.clientWidth));
+    if (plot === null) {
+      panel.remove();
+      continue;
+    }
+    panel.addEventListener("keydown", (event) => onKey(plot, event));
+    view.plots.push(plot);
+  }
+  if (view.range) zoom(view.range);
+}
+
+// ---- Tables ---------------------------------------------------------------------------------------------------------------------------------
+
+// columns: [heading, "number" | "text" | ""].
+function table(caption, columns, rows) {
+  return element("div", { class: "table" }, element("table", {},
+    caption ? element("caption", {}, caption) : null,
+    element("thead", {}, element("tr", {}, ...columns.map(([name, kind]) => element("th", { class: kind, scope: "col" }, name)))),
+    element("tbody", {}, ...rows.map(({ cells, style }) => element("tr", { class: style || "" },
+      ...cells.map((cell, i) => element("td", { class: columns[i][1] }, cell == null ? NONE : cell)))))));
+}
+
+function swatch(number) {
+  const spot = element("span", { class: "swatch", "aria-hidden": "true" });
+  spot.style.background = COLORS[number % COLORS.length];
+  return spot;
+}
+
+function summary(runs) {
+  const losses = runs.map((run) => lowest(run));
+  const least = Math.min(...losses.filter(Boolean).map((best) => best.loss));
+  const bits = runs.map((run, i) => bitsPerByte(run, losses[i] && losses[i].loss));
+  const leastBits = Math.min(...bits.filter(isNumber));
+  const vocabularies = new Set(runs.map((run) => run.header && `${run.header.tokenizer} ${run.header.vocab_size}`));
+  const comparable = vocabularies.size === 1;
+  const rows = runs.map((run, i) => ({ cells: [
+    element("span", {}, swatch(i), run.name),
+    element("span", { class: run.state === "broken" ? "broken" : "", title: run.problem }, run.problem ? `${run.state}: ${run.problem}` : run.state),
+    run.max_steps ? `${count(run.last_step)} of ${count(Number(run.max_steps))}` : count(run.last_step),
+    losses[i] ? element("span", { class: runs.length > 1 && comparable && losses[i].loss === least ? "best" : "" },
+      plusMinus(losses[i].loss, losses[i].error)) : NONE,
+    losses[i] ? count(losses[i].step) : NONE,
+    element("span", { class: runs.length > 1 && bits[i] === leastBits ? "best" : "" }, fixed(bits[i])),
+    count(run.header && run.header.parameters),
+    short(last(run.steps.tokens)),
+    duration(last(run.steps.seconds)),
+    count(Math.round(median(run.steps.tokens_per_s))),
+    bytes(run.bytes),
+  ] }));
+  const parts = [table(null, [["run", "text"], ["state", ""], ["steps", "number"], ["lowest validation loss", "number"], ["at step", "number"],
+    ["bits per byte", "number"], ["parameters", "number"], ["tokens", "number"], ["time", "number"], ["tokens/s", "number"], ["on disk", "number"]], rows)];
+  if (!comparable) parts.push(element("p", { class: "faint" }, "The runs have different vocabularies: compare their bits per byte, not their losses."));
+  return parts;
+}
+
+function differences(data) {
+  const heading = data.runs.map((run) => [run.name, "text"]);
+  if (data.differences.length === 0) return [element("p", {}, "Their configurations are equal.")];
+  return [table(null, [["key", ""], ...heading], data.differences.map((one) => ({ cells: [element("code", {}, one.key), ...one.values.map((value) => value || NONE)] })))];
+}
+
+function samplesOf(run) {
+  const steps = [...new Set(run.samples.map((sample) => sample.step))];
+  const shown = element("div", { "aria-live": "polite" });
+  const label = element("output");
+  const slider = element("input", { type: "range", min: 0, max: steps.length - 1, value: steps.length - 1, "aria-label": `step of the samples of ${run.name}` });
+  const show = () => {
+    const step = steps[slider.value];
+    label.textContent = `step ${count(step)}`;
+    shown.replaceChildren(...run.samples.filter((sample) => sample.step === step).map((sample) =>
+      element("pre", {}, element("span", { class: "prompt" }, sample.prompt), sample.text)));
+  };
+  slider.addEventListener("input", show);
+  show();
+  return [element("div", { class: "controls" }, steps.length > 1 ? slider : null, label), shown];
+}
+
+function facts(run) {
+  const header = run.header;
+  if (!header) return [];
+  const by = header.by;
+  const rows = [["directory", run.path], ["started", by.date], ["command", by.command], ["machine", `${by.host}: ${by.processor}, ${by.threads} threads`],
+    ["program", `dikkat ${by.version} (${by.commit})`], ["parameters", count(header.parameters)],
+    ["tokenizer", header.tokenizer ? `${header.tokenizer}, ${count(header.vocab_size)} tokens` : NONE],
+    ["corpus", `${count(header.train_tokens)} tokens for training, ${count(header.val_tokens)} for validation; sha256 ${header.corpus}`],
+    ["last change", date(run.last_change)]];
+  return [table(null, [["", ""], ["", "text"]], rows.map((cells) => ({ cells })))];
+}
+
+function configuration(run) {
+  if (run.config_problem) return [element("p", { class: "broken" }, run.config_problem)];
+  const box = element("input", { type: "checkbox" });
+  const place = element("div");
+  const show = () => place.replaceChildren(table("Marked keys differ from their defaults.", [["key", ""], ["value", "text"]],
+    run.config.filter((row) => !box.checked || row.changed).map((row) => ({ cells: [element("code", {}, row.key), row.value], style: row.changed ? "changed" : "" }))));
+  box.addEventListener("change", show);
+  show();
+  return [element("label", {}, box, " only these"), place];
+}
+
+function fold(title, parts, open = false) {
+  return parts.length === 0 ? null : element("details", { open }, element("summary", {}, title), ...parts);
+}
+
+function ofRun(run, number) {
+  const events = run.events.map((event) => ({ cells: [count(event.step), date(event.time), event.kind, event.text] }));
+  const files = run.checkpoints.map((one) => ({ cells: [count(one.step), one.file, bytes(one.bytes), one.best ? element("span", { class: "best" }, "lowest validation loss") : ""] }));
+  return element("section", { "aria-label": run.name },
+    element("h3", {}, swatch(number), run.name),
+    fold("Samples", run.samples.length ? samplesOf(run) : [], true),
+    fold("Where it comes from", facts(run)),
+    fold(`Configuration (${run.config.filter((row) => row.changed).length} keys set)`, configuration(run)),
+    fold(`Checkpoints (${files.length})`, files.length ? [table(null, [["step", "number"], ["file", ""], ["size", "number"], ["", ""]], files)] : []),
+    fold(`What happened (${events.length})`, events.length ? [table(null, [["step", "number"], ["when", ""], ["what", ""], ["", "text"]], events)] : []));
+}
+
+// ---- The page -------------------------------------------------------------------------------------------------------------------------------
+
+function choice(label, names, value, act) {
+  const select = element("select", { onchange: () => act(select.value) }, ...names.map((name) => element("option", { selected: name === value }, name)));
+  return element("label", {}, `${label} `, select);
+}
+
+function toggle(label, value, act) {
+  const box = element("input", { type: "checkbox", onchange: () => act(box.checked) });
+  box.checked = value;
+  return element("label", {}, box, ` ${label}`);
+}
+
+function draw(data) {
+  const { runs } = data;
+  document.title = runs.length === 1 ? `${runs[0].name} – dikkat` : `${runs.length} runs – dikkat`;
+  document.getElementById("title").textContent = runs.length === 1 ? runs[0].name : runs.map((run) => run.name).join(", ");
+  document.getElementById("made").textContent = data.live ? `live, ${date(data.made)}` : date(data.made);
+  const charts = element("div", { class: "charts" });
+  const again = (change) => (value) => {
+    change(value);
+    drawCharts(runs, charts);
+  };
+  document.getElementById("main").replaceChildren(
+    element("section", { "aria-label": "Runs" }, ...summary(runs)),
+    ...(runs.length > 1 ? [element("section", {}, element("h2", {}, "What differs between their configurations"), ...differences(data))] : []),
+    element("h2", {}, "Curves"),
+    element("div", { class: "controls" },
+      choice("Against", Object.keys(AXES), view.axis, again((value) => { view.axis = value; view.range = null; })),
+      toggle("log loss, norm and time", view.logY, again((value) => { view.logY = value; })),
+      toggle("log x", view.logX, again((value) => { view.logX = value; view.range = null; })),
+      element("button", { type: "button", onclick: () => zoom(null) }, "Show all"),
+      element("span", { class: "faint" }, "Drag to zoom; double click shows all. Keys: + − ← → 0")),
+    charts,
+    element("h2", {}, runs.length > 1 ? "Each run" : "The run"),
+    ...runs.map(ofRun));
+  drawCharts(runs, charts);
+}
+
+let data = JSON.parse(document.getElementById("data").textContent);
+draw(data);
+
+document.getElementById("theme").addEventListener("click", () => {
+  const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  document.documentElement.dataset.theme = dark ? "light" : "dark";
+  draw(data);
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw(data));
+addEventListener("resize", () => {
+  for (const plot of view.plots) plot.setSize({ width: Math.max(200, plot.root.parentElement.clientWidth), height: plot.height });
+});
+
+// `dikkat watch`: the server says when there is something new.
+if (data.live) {
+  const events = new EventSource("events");
+  events.addEventListener("message", async () => {
+    const scroll = [scrollX, scrollY];
+    data = await (await fetch("data.json")).json();
+    draw(data);
+    scrollTo(...scroll);
+  });
+  events.addEventListener("error", () => { document.getElementById("made").textContent = "the server has ended, or cannot be reached; this is what it said last"; });
+  events.addEventListener("open", () => { document.getElementById("made").textContent = `live, ${date(data.made)}`; });
+}

@@ -1,0 +1,153 @@
+#include "train/report/run_view.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "autograd/base/error.h"
+#include "train/checkpoint/checkpoint_list.h"
+#include "train/checkpoint/lock.h"
+
+namespace dikkat {
+namespace {
+
+namespace fs = std::filesystem;
+
+index size_of(const fs::path& file) {
+  std::error_code missing;
+  const std::uintmax_t size = fs::file_size(file, missing);
+  return missing ? 0 : static_cast<index>(size);
+}
+
+index size_of_files_in(const fs::path& folder) {
+  std::error_code failed;
+  index bytes = 0;
+  for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, failed), end; !failed && at != end;
+       at.increment(failed)) {
+    std::error_code gone;
+    bytes += at->is_regular_file(gone) ? size_of(at->path()) : 0;
+  }
+  return bytes;
+}
+
+double last_change_of(const fs::path& file) {
+  std::error_code missing;
+  const auto time = fs::last_write_time(file, missing);
+  return missing ? 0 : std::chrono::duration<double>(std::chrono::file_clock::to_sys(time).time_since_epoch()).count();
+}
+
+/// What is missing of a run; empty if it can go on or is finished.
+std::string problem_of(const RunView& run) {
+  std::error_code unreadable;
+  if (!fs::is_directory(run.path, unreadable)) {
+    return "there is no such folder";
+  }
+  if (!run.history.header && run.history.last_step() == 0) {
+    return "it has no metrics.jsonl that can be read";
+  }
+  return run.checkpoints.empty() ? "it has no checkpoint" : "";
+}
+
+RunState state_of(const RunView& run) {
+  if (is_locked(run.path)) {
+    return RunState::running;
+  }
+  return !run.problem.empty() ? RunState::broken : run.history.finished() ? RunState::finished : RunState::stopped;
+}
+
+bool is_run(const fs::path& folder) {
+  std::error_code no;
+  return fs::is_regular_file(folder / "metrics.jsonl", no) || fs::is_directory(checkpoint_directory(folder), no);
+}
+
+std::vector<fs::path> folders_in(const fs::path& folder) {
+  std::error_code failed;
+  std::vector<fs::path> folders;
+  for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
+    std::error_code gone;
+    if (at->is_directory(gone)) {
+      folders.push_back(at->path());
+    }
+  }
+  std::sort(folders.begin(), folders.end());
+  return folders;
+}
+
+}  // namespace
+
+std::string_view name_of(RunState state) {
+  constexpr std::string_view kNames[] = {"running", "finished", "stopped", "broken"};
+  return kNames[static_cast<std::size_t>(state)];
+}
+
+std::string RunView::value_of(std::string_view key) const {
+  const auto row = std::find_if(config.rows.begin(), config.rows.end(), [&](const ConfigRow& one) { return one.key == key; });
+  return row == config.rows.end() ? "" : row->value;
+}
+
+RunView view_run(const fs::path& run_directory) {
+  HistoryReader reader(run_directory);
+  reader.update();
+  return view_run(run_directory, reader.history());
+}
+
+RunView view_run(const fs::path& run_directory, RunHistory history) {
+  RunView run{.path = run_directory, .history = std::move(history)};
+  const fs::path whole = fs::absolute(run_directory).lexically_normal();
+  run.name = (whole.has_filename() ? whole.filename() : whole.parent_path().filename()).string();
+  try {
+    index best_step = -1;
+    if (const auto best = best_checkpoint(run_directory)) {
+      best_step = best->step;
+    }
+    for (const CheckpointEntry& entry : list_checkpoints(run_directory)) {
+      run.checkpoints.push_back({.step = entry.step,
+                                 .file = entry.path.filename().string(),
+                                 .bytes = size_of(entry.path),
+                                 .best = entry.step == best_step});
+    }
+  } catch (const Error&) {  // best names a file that is gone
+  }
+  run.config = read_config_table(run_directory, run.history);
+  run.bytes = size_of_files_in(run_directory);
+  run.last_change = last_change_of(run_directory / "metrics.jsonl");
+  run.problem = problem_of(run);
+  run.state = state_of(run);
+  return run;
+}
+
+std::vector<fs::path> find_runs(const fs::path& folder) {
+  std::vector<fs::path> runs;
+  for (const fs::path& one : folders_in(folder)) {
+    if (is_run(one)) {
+      runs.push_back(one);
+      continue;
+    }
+    for (const fs::path& inner : folders_in(one)) {  // such as the runs of a sweep
+      if (is_run(inner)) {
+        runs.push_back(inner);
+      }
+    }
+  }
+  return runs;
+}
+
+std::vector<KeyOfRuns> differing_keys(const std::vector<RunView>& runs) {
+  std::vector<KeyOfRuns> keys;
+  for (const RunView& run : runs) {
+    for (const ConfigRow& row : run.config.rows) {
+      const bool known = std::any_of(keys.begin(), keys.end(), [&](const KeyOfRuns& one) { return one.key == row.key; });
+      if (!known) {
+        keys.push_back({.key = row.key, .values = {}});
+        for (const RunView& other : runs) {
+          keys.back().values.push_back(other.value_of(row.key));
+        }
+      }
+    }
+  }
+  std::erase_if(keys, [](const KeyOfRuns& one) {
+    return std::all_of(one.values.begin(), one.values.end(), [&](const std::string& value) { return value == one.values.front(); });
+  });
+  return keys;
+}
+
+}  // namespace dikkat

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/metrics/run_history.h"
+#include "train/report/config_table.h"
+
+namespace dikkat {
+
+enum class RunState {
+  running,   ///< a process holds its lock
+  finished,  ///< all steps are done
+  stopped,   ///< `dikkat resume` goes on with it: it was asked to stop, or killed
+  broken,    ///< it has no metrics or no checkpoint
+};
+std::string_view name_of(RunState state);
+
+/// A run as people look at it.
+struct RunView {
+  struct Checkpoint {
+    index step = 0;
+    std::string file{};
+    index bytes = 0;
+    bool best = false;
+  };
+
+  std::filesystem::path path;
+  std::string name{};  ///< the last part of the path
+  RunState state = RunState::broken;
+  std::string problem{};  ///< of a broken run: what is missing
+  RunHistory history{};
+  ConfigTable config{};
+  std::vector<Checkpoint> checkpoints{};
+  index bytes = 0;         ///< of all its files
+  double last_change = 0;  ///< seconds since 1970, of its metrics
+
+  /// The value of a key of its configuration; empty if there is none.
+  std::string value_of(std::string_view key) const;
+};
+
+/// Reads a run directory. Nothing is locked, nothing written. A folder without a run gives a broken one.
+RunView view_run(const std::filesystem::path& run_directory);
+/// The same with a history that was read before.
+RunView view_run(const std::filesystem::path& run_directory, RunHistory history);
+
+/// The run directories in a folder: those of its folders, and of theirs, that have metrics.jsonl or checkpoints/. Sorted by name.
+std::vector<std::filesystem::path> find_runs(const std::filesystem::path& folder);
+
+/// A key in which the configurations of runs differ. A value is empty where a run does not have the key.
+struct KeyOfRuns {
+  std::string key;
+  std::vector<std::string> values;  ///< one for each run
+};
+std::vector<KeyOfRuns> differing_keys(const std::vector<RunView>& runs);
+
+}  // namespace dikkat
