@@ -5,10 +5,10 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config libeigen3-dev libhdf5-dev libtbb-dev libtomlplusplus-dev libcli11-dev
-          libfmt-dev nlohmann-json3-dev libssl-dev libpcre2-dev libutf8proc-dev libedit-dev robin-map-dev zlib1g-dev libzstd-dev)
+          libfmt-dev nlohmann-json3-dev libssl-dev libpcre2-dev libutf8proc-dev libedit-dev robin-map-dev zlib1g-dev libzstd-dev libcpp-httplib-dev)
 if [ "${1:-}" = --test ]; then
   packages+=(libgtest-dev clang libclang-rt-14-dev libomp-14-dev hdf5-tools strace ccache mold zstd python3 python3-h5py python3-numpy
-             python3-torch)
+             python3-torch chromium fonts-dejavu-core)
   command -v npm >/dev/null || packages+=(nodejs npm)
 elif [ "${1:-}" = --lint ]; then
   packages+=(clang libclang-rt-14-dev libomp-14-dev libgtest-dev clang-tidy)

@@ -35,6 +35,7 @@ set(seams
   "#include <(oneapi/)?tbb/=>train/[^/]+/[^/]+\\.cpp"
   "#include <pcre2=>train/text/pieces\\.cpp"
   "#include <utf8proc=>train/text/unicode\\.cpp"
+  "#include <httplib=>train/report/page_server\\.cpp"
   "#include <openssl/=>train/hash/sha256\\.cpp"
   "describe_errno\\(errno\\)=>autograd/base/error\\.h"
   "#include <nlohmann/=>train/[^/]+/[^/]+\\.(h|cpp)")

@@ -93,7 +93,7 @@ void Trainer::begin_metrics(TrainingEvents& events) {
       metrics_->write(RunHeader{.by = by,
                                 .step = state_.step,
                                 .parameters = model_.parameters().parameter_count(),
-                                .tokenizer = data_.tokenizer->kind(),
+                                .tokenizer = std::string(data_.tokenizer->kind()),
                                 .vocab_size = data_.tokenizer->vocab_size(),
                                 .train_tokens = data_.train.tokens,
                                 .val_tokens = data_.validation.tokens,

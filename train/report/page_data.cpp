@@ -36,10 +36,10 @@ Json column(const Column& values, const std::vector<std::size_t>& rows) {
   return drawn;
 }
 
-/// Exponential moving average of the losses, over about a hundredth of the run, without its bias towards 0 at the beginning.
+/// Exponential moving average of the losses, over a small part of the run, without its bias towards 0 at the beginning.
 Column smoothed(const Column& losses) {
   constexpr double kFewest = 10;
-  const double keep = 1 - 1 / std::max(kFewest, static_cast<double>(losses.size()) / 100);
+  const double keep = 1 - 1 / std::max(kFewest, static_cast<double>(losses.size()) / 400);
   Column smooth;
   double sum = 0, weight = 0;
   for (const double loss : losses) {

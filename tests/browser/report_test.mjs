@@ -1,0 +1,123 @@
+// `dikkat report` in a real browser: node report_test.mjs DIKKAT FOLDER. Screenshots stay in FOLDER, for people.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { rmSync, mkdirSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { openBrowser, openPage, near } from "./browser.mjs";
+import { HOSTILE, evaluationLine, makeRun, stepLine } from "./runs.mjs";
+
+const [program, folder] = process.argv.slice(2).map((path) => resolve(path));
+rmSync(folder, { recursive: true, force: true });
+mkdirSync(folder, { recursive: true });
+const report = (...words) => execFileSync(program, ["report", ...words], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
+
+const STEPS = 100_000, EVERY = 5000;
+const long = makeRun(folder, "long", { steps: STEPS, every: EVERY, extra: [
+  { event: "sample", step: EVERY, prompt: HOSTILE, text: "first" }, { event: "sample", step: STEPS, prompt: "The ", text: `${HOSTILE} last` },
+  { event: "stop", step: STEPS, reason: "SIGINT", time: 1795002000 }, { event: "resume", step: STEPS, host: HOSTILE, threads: 2, time: 1795002001 },
+  { event: "finish", step: STEPS, time: 1795002002 },
+] });
+const other = makeRun(folder, 'b<img src=x onerror="window.attacked=1">', { steps: 3000, every: 500, rate: 2e-3, shift: 0.5 });
+
+const page1 = report(long);
+assert.equal(page1, join(long, "report.html"));
+assert(statSync(page1).size < 2e6, `the page of ${STEPS} steps has ${statSync(page1).size} bytes, expected less than 2 MB`);
+const page2 = report(long, other, "--out", join(folder, "compare.html"));
+
+const browser = await openBrowser();
+try {
+  // One run: it is drawn soon, and its curves are those of metrics.jsonl.
+  const { page, errors } = await openPage(browser, `file://${page1}`);
+  const timing = await page.evaluate(() => {
+    const begin = performance.now();
+    draw(data);
+    return performance.now() - begin;
+  });
+  assert(timing < 1000, `${STEPS} steps were drawn in ${timing} ms, expected less than a second`);
+  const curves = await page.evaluate(() => view.plots.map((plot) => ({ labels: plot.series.map((one) => one.label), data: plot.data.map((column) => Array.from(column)) })));
+  const loss = curves[0];
+  assert.deepEqual(loss.labels, ["steps", "training, each step", "training, smoothed", "validation"]);
+  const [x, train, , validation] = loss.data;
+  let points = 0, evaluations = 0;
+  x.forEach((step, i) => {
+    if (train[i] != null) {
+      near(train[i], stepLine(step).loss, `loss of step ${step}`);
+      ++points;
+    }
+    if (validation[i] != null) {
+      near(validation[i], evaluationLine(step).val_loss, `validation loss of step ${step}`);
+      ++evaluations;
+    }
+  });
+  assert.equal(evaluations, STEPS / EVERY);
+  assert(points > 1000, `${points} points of the loss are drawn`);
+  const lossesOfAll = Array.from({ length: STEPS }, (_, i) => stepLine(i + 1).loss);
+  const least = (values) => values.reduce((a, b) => Math.min(a, b)), most = (values) => values.reduce((a, b) => Math.max(a, b));
+  const drawn = train.filter((value) => value != null);
+  near(least(drawn), least(lossesOfAll), "the lowest loss");
+  near(most(drawn), most(lossesOfAll), "the highest loss");
+  assert(curves.length >= 7, `${curves.length} panels are drawn`);
+  const text = await page.evaluate(() => document.body.innerText);
+  for (const expected of ["finished", "100,000 of 100,000", "1.1000 ± 0.0100", "1.5870", "11,072"]) {  // bits per byte: 1.1 / ln 2
+    assert(text.includes(expected), `the page does not say ${expected}`);
+  }
+
+  // The mouse shows values, a drag zooms, two clicks show all again, and so do keys.
+  const over = await page.$(".chart.wide .u-over");
+  const box = await over.boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  const legend = await page.$eval(".chart.wide .u-legend", (one) => one.innerText);
+  assert(/steps:?\s*(49|50|51),\d{3}/.test(legend), `the legend says ${legend}`);
+  const range = () => page.evaluate(() => ["min", "max"].map((end) => view.plots.map((plot) => plot.scales.x[end])));
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.75, box.y + box.height / 2, { steps: 5 });
+  await page.mouse.up();
+  const zoomed = await range();
+  assert(zoomed[0].every((min) => Math.abs(min - STEPS / 2) < STEPS / 50) && zoomed[1].every((max) => Math.abs(max - STEPS * 0.75) < STEPS / 50), `a drag zooms to ${zoomed}`);
+  await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2, { count: 2 });
+  assert.equal(Math.max(...(await range())[1]), STEPS, "two clicks show all");
+  await page.focus(".chart.wide");
+  await page.keyboard.press("+");
+  assert((await range())[1][0] < STEPS * 0.8, "+ zooms");
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("Escape");
+  assert.equal((await range())[1][0], STEPS, "Escape shows all");
+
+  // Other axes.
+  await page.select(".controls select", "hours");
+  const hours = await page.evaluate(() => view.plots[0].data[0][view.plots[0].data[0].length - 1]);
+  assert(Math.abs(hours - (STEPS * 0.02 + (STEPS / EVERY) * 0.1) / 3600) < 0.01, `the last step is at ${hours} hours`);
+  await page.select(".controls select", "tokens");
+  assert.equal(await page.evaluate(() => view.plots[0].data[0][view.plots[0].data[0].length - 1]), STEPS * 1024);
+  await page.evaluate(() => { for (const box of document.querySelectorAll(".controls input[type=checkbox]")) box.click(); });
+  assert.equal(await page.evaluate(() => view.plots[0].scales.y.distr), 3, "a logarithmic axis");
+  assert.deepEqual(errors, []);
+  assert.equal(await page.evaluate(() => window.attacked), undefined, "text of a run became markup");
+  assert.equal(await page.$$eval("img, iframe, object", (all) => all.length), 0, "text of a run became an element");
+  const samples = await page.$$eval("pre", (all) => all.map((one) => one.textContent));
+  assert(samples.some((sample) => sample === `The ${HOSTILE} last`), "the last sample is shown");
+  await page.close();
+
+  // Two runs: the better one is marked, and what differs is told.
+  const two = await openPage(browser, `file://${page2}`);
+  const words = await two.page.evaluate(() => document.body.innerText);
+  for (const expected of ["optim.learning_rate", "0.001", "0.002", "train.max_steps"]) assert(words.includes(expected), `the comparison does not say ${expected}`);
+  assert.equal(await two.page.$eval(".best", (one) => one.textContent), "1.1000 ± 0.0100");
+  assert.equal(await two.page.evaluate(() => view.plots[0].series.length), 7, "three curves of each run");
+  assert.deepEqual(two.errors, []);
+  assert.equal(await two.page.evaluate(() => window.attacked), undefined);
+  await two.page.screenshot({ path: join(folder, "compare-light.png"), fullPage: true });
+  await two.page.close();
+
+  for (const [name, options] of [["dark", { scheme: "dark" }], ["narrow", { width: 390, height: 844 }]]) {
+    const shown = await openPage(browser, `file://${page2}`, options);
+    const wide = await shown.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    assert(wide <= 0, `${name}: the page is ${wide} pixels wider than the window`);
+    assert.deepEqual(shown.errors, [], name);
+    await shown.page.screenshot({ path: join(folder, `compare-${name}.png`), fullPage: true });
+    await shown.page.close();
+  }
+} finally {
+  await browser.close();
+}
+console.log(`report: ${STEPS} steps, curves, hover, zoom, keys, axes and hostile texts are as expected`);

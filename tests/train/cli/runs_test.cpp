@@ -1,0 +1,118 @@
+#include "tests/train/cli/workspace.h"
+
+// Looking at runs: runs, report, export-metrics.
+namespace dikkat::testing {
+namespace {
+
+class Runs : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    here_ = new Workspace;
+    here_->train("runs/short", {"train.max_steps=6"});
+    here_->train("runs/long", {"train.max_steps=12", "optim.learning_rate=5e-3"});
+  }
+  static void TearDownTestSuite() { delete here_; }
+
+  static Workspace* here_;
+};
+Workspace* Runs::here_ = nullptr;
+
+TEST_F(Runs, AreListedWithTheirLossAndState) {
+  here_->write("runs/broken/metrics.jsonl", "a note\n");
+  const Outcome listed = here_->run({"runs"});
+  EXPECT_EQ(listed.code, 0) << listed.err;
+  std::istringstream lines(listed.out);
+  std::string heading, broken, longer, shorter;
+  std::getline(lines, heading);
+  std::getline(lines, broken);
+  std::getline(lines, longer);
+  std::getline(lines, shorter);
+  EXPECT_TRUE(broken.starts_with("runs/broken  broken: it has no metrics.jsonl that can be read")) << listed.out;
+  EXPECT_TRUE(contains(longer, "finished") && contains(longer, "+-")) << listed.out;
+  EXPECT_TRUE(shorter.starts_with("runs/short   finished")) << listed.out;
+
+  const Json runs = Json::parse(here_->run({"runs", "--json"}).out)["runs"];
+  ASSERT_EQ(runs.size(), 3U);
+  EXPECT_EQ(runs[1]["step"], 12);
+  const std::vector<Json> lines_of_long = here_->metrics("runs/long");
+  EXPECT_EQ(runs[1]["best_val_loss"], lines_of_long.back()["val_loss"]) << "the loss falls";
+  EXPECT_GT(runs[1]["bytes"], 10000);
+  std::filesystem::remove_all(*here_ / "runs/broken");
+  EXPECT_EQ(here_->run({"runs", "--in", "nowhere"}).code, 2);
+}
+
+TEST_F(Runs, DifferInTheKeysThatWereSet) {
+  const Json found = Json::parse(here_->run({"runs", "diff", "runs/short", "runs/long", "--json"}).out);
+  EXPECT_EQ(found["differences"]["optim.learning_rate"], (Json{"0.01", "0.005"}));
+  EXPECT_EQ(found["differences"]["train.max_steps"], (Json{"6", "12"}));
+  EXPECT_FALSE(found["differences"].contains("model.n_layer"));
+  const Outcome told = here_->run({"runs", "diff", "runs/short", "runs/long"});
+  EXPECT_TRUE(contains(told.out, "optim.learning_rate")) << told.out;
+  EXPECT_EQ(here_->run({"runs", "diff", "runs/short", "text.txt"}).code, 2);
+}
+
+TEST_F(Runs, WhatAResumeChangesIsTheConfigurationNow) {
+  here_->train("runs/changed", {"train.max_steps=6"});
+  EXPECT_EQ(here_->run({"resume", "runs/changed", "--set", "train.max_steps=8"}).code, 0);
+  const Json found = Json::parse(here_->run({"runs", "diff", "runs/short", "runs/changed", "--json"}).out);
+  EXPECT_EQ(found["differences"]["train.max_steps"], (Json{"6", "8"}));
+  std::filesystem::remove_all(*here_ / "runs/changed");
+}
+
+TEST_F(Runs, AreRemovedAfterAQuestionAndNeverWhileTheyRun) {
+  const Workspace here;
+  here.train("done", {"train.max_steps=4"});
+  const Outcome asked = here.run({"runs", "rm", "done"});
+  EXPECT_EQ(asked.code, 2) << "nobody can be asked";
+  EXPECT_TRUE(std::filesystem::exists(here / "done"));
+
+  Program running(here.here({"train", "--config", "tiny.toml", "--out", "busy", "--set", "train.max_steps=100000"}));
+  running.until([&] { return std::filesystem::exists(here / "busy/metrics.jsonl") && here.metric_lines("busy") > 2; });
+  const Outcome refused = here.run({"runs", "rm", "done", "busy", "--yes"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(contains(refused.err, "busy is in use by process")) << refused.err;
+  EXPECT_TRUE(std::filesystem::exists(here / "done")) << "all or none";
+  const Json runs = Json::parse(here.run({"runs", "--in", ".", "--json"}).out)["runs"];
+  EXPECT_EQ(runs[0]["state"], "running") << runs;
+  EXPECT_EQ(runs[1]["state"], "finished") << runs;
+  running.send(SIGTERM);
+  running.wait();
+
+  const Outcome removed = here.run({"runs", "rm", "done", "busy", "--yes"});
+  EXPECT_EQ(removed.code, 0) << removed.err;
+  EXPECT_FALSE(std::filesystem::exists(here / "done") || std::filesystem::exists(here / "busy"));
+  EXPECT_EQ(here.run({"runs", "rm", ".", "--yes"}).code, 2) << "it is not a run";
+  EXPECT_TRUE(std::filesystem::exists(here / "text.txt"));
+}
+
+TEST_F(Runs, AReportReplacesReportsAndNothingElse) {
+  const Outcome made = here_->run({"report", "runs/short"});
+  EXPECT_EQ(made.out, "runs/short/report.html\n");
+  EXPECT_EQ(here_->run({"report", "runs/short"}).code, 0) << "again";
+  const std::string page = contents(*here_ / "runs/short/report.html");
+  EXPECT_TRUE(page.starts_with("<!doctype html>"));
+  EXPECT_FALSE(contains(page, "{{"));
+  EXPECT_FALSE(contains(page, "http://") || contains(page, "src=\"")) << "it needs no other file";
+
+  const std::string text = contents(*here_ / "text.txt");
+  const Outcome refused = here_->run({"report", "runs/short", "--out", "text.txt"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(contains(refused.err, "text.txt is there already, and is not a report")) << refused.err;
+  EXPECT_EQ(contents(*here_ / "text.txt"), text);
+  const Outcome missing = here_->run({"report", "runs/nothing"});
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_TRUE(contains(missing.err, "runs/nothing: there is no such folder, expected a run directory")) << missing.err;
+}
+
+TEST_F(Runs, MetricsAreExported) {
+  const Outcome exported = here_->run({"export-metrics", "runs/long", "--csv", "long.csv", "--tensorboard", "boards/long"});
+  EXPECT_EQ(exported.out, "long.csv\nboards/long/events.out.tfevents.dikkat\n");
+  const std::string table = contents(*here_ / "long.csv");
+  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 13) << "a heading and 12 steps";
+  EXPECT_GT(contents(*here_ / "boards/long/events.out.tfevents.dikkat").size(), 1000U);
+  EXPECT_EQ(here_->run({"export-metrics", "runs/long"}).code, 2);
+  EXPECT_EQ(here_->run({"export-metrics", "runs/long", "--csv", "text.txt"}).code, 2);
+}
+
+}  // namespace
+}  // namespace dikkat::testing
