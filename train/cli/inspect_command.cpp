@@ -12,8 +12,9 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/config/parse.h"
-#include "train/metrics/read_metrics.h"
+#include "train/metrics/run_history.h"
 #include "train/model/trained_model.h"
+#include "train/report/sparkline.h"
 
 namespace dikkat {
 namespace {
@@ -73,9 +74,30 @@ std::string groups_of(const CheckpointFile& checkpoint) {
   return lines;
 }
 
-/// Of the run that the checkpoint lies in, as its metrics tell; none for a file elsewhere.
-std::optional<RunHeader> header_of(const CheckpointFile& checkpoint) {
-  return read_run_header(std::filesystem::absolute(checkpoint.path()).parent_path().parent_path());
+/// That the checkpoint lies in, if it does.
+std::filesystem::path run_directory_of(const CheckpointFile& checkpoint) {
+  return std::filesystem::absolute(checkpoint.path()).parent_path().parent_path();
+}
+
+/// "loss        █▅▃▂▁▁  4.2213 to 1.4012, validation 1.5020 at step 700": of the steps up to this one; empty without metrics.
+std::string curve_of(const CheckpointFile& checkpoint) {
+  constexpr int kWidth = 40;
+  HistoryReader reader(run_directory_of(checkpoint));
+  reader.update();
+  std::vector<double> losses;
+  for (const RunHistory::Step& one : reader.history().steps) {
+    if (one.report.step <= checkpoint.state().step) {
+      losses.push_back(one.report.loss);
+    }
+  }
+  const std::string line = sparkline(losses, kWidth);
+  if (line.empty()) {
+    return "";
+  }
+  const TrainingState& state = checkpoint.state();
+  const std::string validation =
+      state.best_step >= 0 ? fmt::format("; lowest validation loss {:.4f} at step {}", state.best_val_loss, state.best_step) : "";
+  return fmt::format("loss        {}  from {:.4f} to {:.4f}{}\n", line, losses.front(), losses.back(), validation);
 }
 
 Json to_json(const RunHeader& header) {
@@ -96,7 +118,7 @@ std::string started(const Provenance& by) {
 int inspect_command(const InspectArguments& arguments) {
   const CheckpointFile checkpoint = open_checkpoint(arguments.source, arguments.best ? Pick::best : Pick::newest);
   const auto tokenizer = tokenizer_from_json(checkpoint.tokenizer());
-  const auto header = header_of(checkpoint);
+  const auto header = read_run_header(run_directory_of(checkpoint));  // none for a file elsewhere
   if (arguments.json) {
     Json tensors = Json::array();
     for (const StoredTensor& tensor : checkpoint.tensors()) {
@@ -121,6 +143,7 @@ int inspect_command(const InspectArguments& arguments) {
     put(fmt::format("step        {}\n", checkpoint.state().step));
     put(fmt::format("parameters  {}\n", grouped_digits(parameter_count(checkpoint))));
     put(fmt::format("tokenizer   {}, {} tokens\n", tokenizer->kind(), grouped_digits(tokenizer->vocab_size())));
+    put(curve_of(checkpoint));
     if (header) {
       put(for_terminal(started(header->by)) + '\n');
     }

@@ -10,6 +10,7 @@
 
 #include "autograd/base/error.h"
 #include "train/checkpoint/run_directory.h"
+#include "train/cli/color.h"
 #include "train/cli/commands.h"
 #include "train/cli/json_output.h"
 #include "train/cli/streams.h"
@@ -47,21 +48,29 @@ std::string local_time(double seconds) {
   return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts)};
 }
 
-/// Lines of columns that are as wide as their longest cell; the numbers of `right` are aligned to the right.
-std::string table_of(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right) {
+struct Cell {
+  std::string text{};
+  Color color = Color::none;
+};
+using TableRow = std::vector<Cell>;
+
+/// Lines of columns that are as wide as their longest cell; those of `right` are aligned to the right.
+std::string table_of(const std::vector<TableRow>& rows, const std::vector<bool>& right) {
   std::vector<std::size_t> widths(right.size());
   for (const auto& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], row[i].size());
+      widths[i] = std::max(widths[i], row[i].text.size());
     }
   }
   std::string text;
   for (const auto& row : rows) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      line += right[i] ? fmt::format("{:>{}}  ", row[i], widths[i]) : fmt::format("{:<{}}  ", row[i], widths[i]);
+      const std::string blanks(widths[i] - row[i].text.size(), ' ');
+      line += right[i] ? blanks : "";
+      line += colored(row[i].text, row[i].color);
+      line += i + 1 == row.size() ? "" : (right[i] ? "" : blanks) + "  ";
     }
-    line.erase(line.find_last_not_of(' ') + 1);
     text += line + '\n';
   }
   return text;
@@ -73,6 +82,23 @@ std::string loss_text(const RunHistory::Evaluation* best) {
   }
   const EvaluationReport& r = best->report;
   return std::isnan(r.val_standard_error) ? fmt::format("{:.4f}", r.val_loss) : fmt::format("{:.4f} +- {:.4f}", r.val_loss, r.val_standard_error);
+}
+
+Color color_of(RunState state) {
+  constexpr Color kColors[] = {Color::active, Color::good, Color::attention, Color::bad};
+  return kColors[static_cast<std::size_t>(state)];
+}
+
+/// Which of the runs has the lowest loss; null if none has one.
+const RunView* lowest_of(const std::vector<RunView>& runs) {
+  const RunView* lowest = nullptr;
+  for (const RunView& run : runs) {
+    const RunHistory::Evaluation* best = run.history.best();
+    if (best != nullptr && (lowest == nullptr || best->report.val_loss < lowest->history.best()->report.val_loss)) {
+      lowest = &run;
+    }
+  }
+  return lowest;
 }
 
 Json to_json(const RunView& run) {
@@ -108,12 +134,17 @@ int list_command(const ListArguments& arguments) {
     tell(concat("no run in ", arguments.folder));
     return 0;
   }
-  std::vector<std::vector<std::string>> rows = {{"run", "state", "step", "lowest validation loss", "at step", "size", "last change"}};
+  std::vector<TableRow> rows = {{{"run"}, {"state"}, {"step"}, {"lowest validation loss"}, {"at step"}, {"size"}, {"last change"}}};
   for (const RunView& run : runs) {
     const RunHistory::Evaluation* best = run.history.best();
-    rows.push_back({for_terminal(run.path.string()), run.problem.empty() ? std::string(name_of(run.state)) : concat(name_of(run.state), ": ", run.problem),
-                    grouped_digits(run.history.last_step()), loss_text(best), best != nullptr ? grouped_digits(best->report.step) : "-",
-                    short_bytes(static_cast<double>(run.bytes)), run.last_change > 0 ? local_time(run.last_change) : "-"});
+    const std::string state = run.problem.empty() ? std::string(name_of(run.state)) : concat(name_of(run.state), ": ", run.problem);
+    rows.push_back({{for_terminal(run.path.string())},
+                    {state, color_of(run.state)},
+                    {grouped_digits(run.history.last_step())},
+                    {loss_text(best)},
+                    {best != nullptr ? grouped_digits(best->report.step) : "-"},
+                    {short_bytes(static_cast<double>(run.bytes))},
+                    {run.last_change > 0 ? local_time(run.last_change) : "-"}});
   }
   put(table_of(rows, {false, false, true, true, true, true, false}));
   flush_results();
@@ -141,19 +172,19 @@ int diff_command(const DiffArguments& arguments) {
     flush_results();
     return 0;
   }
-  std::vector<std::vector<std::string>> rows(1, {""});
-  std::vector<std::string> losses = {"lowest validation loss"}, steps = {"steps"};
+  std::vector<TableRow> rows(3);
+  rows[0] = {{}};
+  rows[1] = {{"lowest validation loss"}};
+  rows[2] = {{"steps"}};
   for (const RunView& run : runs) {
-    rows[0].push_back(for_terminal(run.path.string()));
-    losses.push_back(loss_text(run.history.best()));
-    steps.push_back(grouped_digits(run.history.last_step()));
+    rows[0].push_back({for_terminal(run.path.string())});
+    rows[1].push_back({loss_text(run.history.best()), &run == lowest_of(runs) ? Color::good : Color::none});
+    rows[2].push_back({grouped_digits(run.history.last_step())});
   }
-  rows.push_back(losses);
-  rows.push_back(steps);
   for (const KeyOfRuns& one : keys) {
-    rows.push_back({one.key});
+    rows.push_back({{one.key}});
     for (const std::string& value : one.values) {
-      rows.back().push_back(value.empty() ? "-" : for_terminal(value));
+      rows.back().push_back({value.empty() ? "-" : for_terminal(value)});
     }
   }
   put(table_of(rows, std::vector<bool>(runs.size() + 1, false)));

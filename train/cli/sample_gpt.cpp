@@ -10,6 +10,7 @@
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
 #include "train/io/digits.h"
+#include "train/sample/prompt.h"
 #include "train/sample/text_stream.h"
 
 namespace dikkat {
@@ -97,15 +98,10 @@ struct TextEvents {
 class Writer {
  public:
   Writer(const SampleArguments& arguments, const TrainedModel& trained)
-      : arguments_(arguments), model_(trained.model->gpt()), tokenizer_(*trained.tokenizer) {
-    vocabulary_ = {.size = tokenizer_.vocab_size(), .suppressed = tokenizer_.suppressed_tokens()};
-    if (!arguments.ignore_end) {
-      vocabulary_.ends = tokenizer_.text_tokens().ends;
-      if (const auto separator = tokenizer_.separator(); separator && vocabulary_.ends.empty()) {
-        vocabulary_.ends.push_back(*separator);
-      }
-    }
-  }
+      : arguments_(arguments),
+        model_(trained.model->gpt()),
+        tokenizer_(*trained.tokenizer),
+        vocabulary_(vocabulary_of(tokenizer_, !arguments.ignore_end)) {}
 
   std::vector<Sample> write(std::span<const std::vector<Token>> prompts, const SampleOptions& options, const TextEvents& texts) {
     std::map<index, TextStream> streams;  // of samples that have begun
@@ -176,18 +172,7 @@ nlohmann::ordered_json json_of(const Sample& sample, const std::string& text, bo
 }  // namespace
 
 std::vector<Token> encode_prompt(const SampleArguments& arguments, const TrainedModel& trained, const std::string& prompt) {
-  const Tokenizer& tokenizer = *trained.tokenizer;
-  try {
-    std::vector<Token> tokens = arguments.special ? tokenizer.encode_with_special(prompt) : tokenizer.encode(prompt);
-    const std::optional<Token> before = tokenizer.text_tokens().before;
-    if (before && (tokens.empty() || tokens.front() != *before)) {
-      tokens.insert(tokens.begin(), *before);
-    }
-    require_input(!tokens.empty(), "the prompt is empty, expected one token or more to go on from");
-    return tokens;
-  } catch (const EncodeError& e) {
-    fail_input("prompt: ", e.what());
-  }
+  return encode_prompt(*trained.tokenizer, prompt, arguments.special);
 }
 
 void continue_all(const SampleArguments& arguments, const TrainedModel& trained, const std::vector<std::vector<Token>>& prompts,

@@ -7,6 +7,7 @@
 #include "autograd/base/cores.h"
 #include "autograd/base/parallel.h"
 #include "train/cli/commands.h"
+#include "train/cli/on_end.h"
 #include "train/cli/plan_text.h"
 #include "train/cli/progress.h"
 #include "train/cli/shared_options.h"
@@ -126,10 +127,13 @@ int run(Trainer& trainer, bool with_profile) {
   introduce(trainer, rate);
   Trainer::Outcome outcome{};
   std::string remark;
-  {
+  try {
     Progress progress(trainer);
     outcome = trainer.run(progress, [] { return stop_requested(); });
     remark = remark_on_optimizer(progress.optimizer_share());
+  } catch (const std::exception& failure) {
+    run_on_end(trainer, "failed", failure.what());
+    throw;
   }
   if (!remark.empty()) {
     tell(remark);
@@ -141,6 +145,7 @@ int run(Trainer& trainer, bool with_profile) {
   const TrainingState& state = trainer.state();
   if (outcome == Trainer::Outcome::stopped) {
     tell(fmt::format("stopped at step {} and saved; continue with: dikkat resume {}", state.step, directory));
+    run_on_end(trainer, "stopped");
     return 128 + stop_signal();
   }
   if (state.best_step >= 0) {
@@ -150,6 +155,7 @@ int run(Trainer& trainer, bool with_profile) {
   }
   put(directory + '\n');
   flush_results();
+  run_on_end(trainer, "finished");
   return 0;
 }
 

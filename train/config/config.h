@@ -124,6 +124,8 @@ struct TrainConfig {
   index checkpoint_interval = 250;
   index keep_last = 3;
   index log_interval = 10;
+  std::vector<std::string> sample_prompts;  // continued at each evaluation
+  index sample_tokens = 100;                // of each
   double label_smoothing = 0.0;
   Recompute recompute = Recompute::none;
   Precision precision = Precision::f32;
@@ -134,6 +136,7 @@ struct TrainConfig {
   index max_skipped = 20;
   double spike_z = 0.0;  // 0: off
   index seed = 1337;
+  std::string on_end;     // a command for the shell, of this process alone: no checkpoint has it, since that would run a stranger's commands
   std::string init_from;  // of a fine-tuning run: the checkpoint (RUN_DIR or FILE.h5) whose model, weights and tokenizer it starts with
 
   bool operator==(const TrainConfig&) const = default;

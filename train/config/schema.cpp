@@ -157,6 +157,7 @@ constexpr double kMaxVocab = 2'147'483'647;
 bool has_head(const Config& c) { return !c.model.tie_embeddings; }
 bool has_muon(const Config& c) { return c.optim.kind == OptimizerKind::muon; }
 bool has_adamw(const Config& c) { return c.optim.kind != OptimizerKind::sgd; }
+bool has_sample_prompts(const Config& c) { return !c.train.sample_prompts.empty(); }
 bool has_sgd(const Config& c) { return !has_adamw(c); }
 bool has_normuon(const Config& c) { return has_muon(c) && c.optim.muon_normalize; }
 bool has_wsd(const Config& c) { return c.optim.schedule == Schedule::Kind::wsd; }
@@ -372,6 +373,10 @@ constexpr Key kKeys[] = {
     train<&TrainConfig::keep_last>("keep_last", between(1, kMany),
                                    "How many of the newest checkpoints are kept. The best one is kept too."),
     train<&TrainConfig::log_interval>("log_interval", between(1, kMaxStep), "Steps from one progress line to the next."),
+    train<&TrainConfig::sample_prompts>("sample_prompts", anything(),
+                                        "Beginnings of texts, such as \"Once\", \"The \": at each evaluation the model continues them, and "
+                                        "metrics.jsonl, `dikkat report` and `dikkat watch` show what it wrote."),
+    train<&TrainConfig::sample_tokens>("sample_tokens", where(has_sample_prompts, between(1, kMany)), "Tokens that it writes to each of them."),
     train<&TrainConfig::label_smoothing>("label_smoothing", from_to_below(0, 1),
                                          "Share of the target's probability that training spreads over all tokens; 0 is off."),
     train<&TrainConfig::recompute>(
@@ -403,6 +408,10 @@ constexpr Key kKeys[] = {
         "A loss is a spike if it is this many standard deviations above the mean of the last hundred steps or so; 0 is "
         "off, 6 is a good start."),
     train<&TrainConfig::seed>("seed", fixed(at_least(0)), "Seed of all random numbers: initial weights, order of the data, dropout."),
+    train<&TrainConfig::on_end>("on_end", anything(),
+                                "A command for the shell that runs when the run ends, with DIKKAT_STATE (finished, stopped, failed), "
+                                "DIKKAT_REASON, DIKKAT_RUN, DIKKAT_STEP, DIKKAT_BEST_LOSS and DIKKAT_BEST_STEP in its environment. "
+                                "Checkpoints do not keep it: `dikkat resume` runs it only if --set gives it again."),
     train<&TrainConfig::init_from>("init_from", fixed(anything()),
                                    "Fine-tuning: the run directory or checkpoint to start from (--init-from). The run takes over its "
                                    "weights, its tokenizer and every key of [model] that is not set."),
@@ -435,7 +444,7 @@ std::string problem_with_text(const std::string& key, std::string_view text) {
 
 std::string problem_with_path(const std::string& key, std::string_view text) {
   if (text.empty()) {
-    return concat(key, " holds an empty string, expected paths");
+    return concat(key, " holds an empty string, expected a text in each place");
   }
   if (text.find('\0') != std::string_view::npos) {
     return concat(key, " holds ", in_quotes(text), ", expected a path without a null character");

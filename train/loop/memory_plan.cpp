@@ -73,7 +73,7 @@ std::size_t MemoryPlan::optimizer_state() const {
 }
 
 std::size_t MemoryPlan::training() const {
-  return parameters() + activations + head + activation_gradients + recomputation + evaluation + save_copy + scratch + batches + stepping +
+  return parameters() + activations + head + activation_gradients + recomputation + evaluation + sampling + save_copy + scratch + batches + stepping +
          saving + tokens + program;
 }
 
@@ -89,6 +89,7 @@ std::vector<MemoryPlan::Row> MemoryPlan::rows() const {
   for (const Row& row : {Row{"activations", activations, "of one batch"}, Row{"head", head, "logits and the loss"},
                          Row{"activation gradients", activation_gradients, "buffers, which are reused"},
                          Row{"recomputation", recomputation, "of one block"}, Row{"evaluation", evaluation, ""},
+                         Row{"samples", sampling, "keys and values, for train.sample_prompts"},
                          Row{"copy to save from", save_copy, "weights and optimizer state; train.async_save = false does without"},
                          Row{"workspace of kernels", scratch, "of all threads"}, Row{"batches", batches, ""},
                          Row{"tokens", tokens, "in memory"}, Row{"program", program, "code, libraries, tokenizer"},

@@ -26,6 +26,7 @@ struct MemoryPlan {
   std::size_t activation_gradients = 0;  // buffers, which are reused
   std::size_t recomputation = 0;         // activations that the backward pass recomputes
   std::size_t evaluation = 0;
+  std::size_t sampling = 0;   // of train.sample_prompts
   std::size_t save_copy = 0;  // weights and optimizer state to save from while training
   std::size_t scratch = 0;    // workspace of kernels, all threads
   std::size_t batches = 0;

@@ -346,7 +346,15 @@ bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop
   attempt(events, IfFailed::as_configured, [&] { report.best = record(report); });
   attempt(events, IfFailed::as_configured, [&] { metrics_->write(report); });
   events.evaluated(report);
+  sample(events, stop);
   return true;
+}
+
+void Trainer::sample(TrainingEvents& events, const std::function<bool()>& stop) {
+  for (const PromptSampler::Continuation& one : naming_memory("sampling", [&] { return sampler_(state_.step, stop); })) {
+    attempt(events, IfFailed::as_configured, [&] { metrics_->write("sample", state_.step, {{"prompt", one.prompt}, {"text", one.text}}); });
+    events.sampled(one);
+  }
 }
 
 bool Trainer::record(const EvaluationReport& report) {

@@ -21,6 +21,7 @@
 #include "train/loop/memory_plan.h"
 #include "train/metrics/metrics_log.h"
 #include "train/loop/profile.h"
+#include "train/loop/prompt_sampler.h"
 #include "train/loop/training_data.h"
 #include "train/model/language_model.h"
 
@@ -33,6 +34,8 @@ class TrainingEvents {
   virtual void stepped(const StepReport&) {}
   virtual void evaluating(double /*share_done*/) {}
   virtual void evaluated(const EvaluationReport&) {}
+  /// What the model wrote to a prompt (train.sample_prompts), after an evaluation.
+  virtual void sampled(const PromptSampler::Continuation&) {}
   virtual void saved(const SavedCheckpoint&) {}
   /// An update was skipped (train.on_nonfinite = "skip"): a sentence that says which and why.
   virtual void skipped(const std::string&) {}
@@ -142,6 +145,7 @@ class Trainer {
   void skip_or_fail(const StepReport& report, const std::string& objection, TrainingEvents& events);
   std::string last_good() const;
   bool evaluate(TrainingEvents& events, const std::function<bool()>& stop);  // false: stopped before the end, so it stays pending
+  void sample(TrainingEvents& events, const std::function<bool()>& stop);
   bool record(const EvaluationReport& report);                               // in the state; whether it is the best so far
 
   // Saving (trainer.cpp).
@@ -159,6 +163,7 @@ class Trainer {
   UpdateSchedule schedule_;
   Accumulation accumulation_;
   Evaluator evaluator_;
+  PromptSampler sampler_;
   std::string config_text_;
   TrainingState state_;
   std::unique_ptr<Optimizer> optimizer_;

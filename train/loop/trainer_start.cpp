@@ -155,9 +155,12 @@ Trainer::Trainer(Config config, TrainingData data, TrainingState state, const st
       schedule_(schedule_of(config_.optim)),
       accumulation_(config_.train),
       evaluator_(model_, operand_type(config_.train)),
+      sampler_(config_.train, model_, *data_.tokenizer),
       state_(std::move(state)) {
   config_.model.vocab_size.derive(model_.vocab_size());
-  config_text_ = to_toml(config_);
+  Config kept = config_;
+  kept.train.on_end.clear();
+  config_text_ = to_toml(kept);
   state_.corpus_fingerprint = data_.fingerprint;
   state_.train_tokens = data_.train.tokens;
   state_.val_tokens = data_.validation.tokens;
@@ -270,6 +273,8 @@ void Trainer::reserve() {
                             .evaluator = evaluator_,
                             .longest = loader_.longest(),
                             .evaluated = evaluates() ? evaluated_samples() : 0});
+  memory_.sampling = evaluates() ? sampler_.bytes() : 0;
+  require_fits(memory_, machine_memory());
 }
 
 void Trainer::allocate() {

@@ -104,6 +104,12 @@ TEST_F(Runs, AReportReplacesReportsAndNothingElse) {
   EXPECT_TRUE(contains(missing.err, "runs/nothing: there is no such folder, expected a run directory")) << missing.err;
 }
 
+TEST_F(Runs, InspectShowsTheCurve) {
+  const Outcome shown = here_->run({"inspect", "runs/long"});
+  EXPECT_TRUE(contains(shown.out, "loss        █")) << "it begins at its highest\n" << shown.out.substr(0, 600);
+  EXPECT_TRUE(contains(shown.out, "; lowest validation loss ")) << shown.out.substr(0, 600);
+}
+
 TEST_F(Runs, MetricsAreExported) {
   const Outcome exported = here_->run({"export-metrics", "runs/long", "--csv", "long.csv", "--tensorboard", "boards/long"});
   EXPECT_EQ(exported.out, "long.csv\nboards/long/events.out.tfevents.dikkat\n");

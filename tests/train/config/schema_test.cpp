@@ -93,6 +93,8 @@ TEST(Schema, HasEveryKeyOfTheFiveSections) {
                                              "train.checkpoint_interval",
                                              "train.keep_last",
                                              "train.log_interval",
+                                             "train.sample_prompts",
+                                             "train.sample_tokens",
                                              "train.label_smoothing",
                                              "train.recompute",
                                              "train.precision",
@@ -103,6 +105,7 @@ TEST(Schema, HasEveryKeyOfTheFiveSections) {
                                              "train.max_skipped",
                                              "train.spike_z",
                                              "train.seed",
+                                             "train.on_end",
                                              "train.init_from"};
   std::vector<std::string> found;
   for (const Key& key : keys()) {

@@ -1,0 +1,34 @@
+#include "train/sample/prompt.h"
+
+#include <optional>
+
+#include "autograd/base/error.h"
+
+namespace dikkat {
+
+Vocabulary vocabulary_of(const Tokenizer& tokenizer, bool until_end) {
+  Vocabulary vocabulary{.size = tokenizer.vocab_size(), .suppressed = tokenizer.suppressed_tokens()};
+  if (until_end) {
+    vocabulary.ends = tokenizer.text_tokens().ends;
+    if (const auto separator = tokenizer.separator(); separator && vocabulary.ends.empty()) {
+      vocabulary.ends.push_back(*separator);
+    }
+  }
+  return vocabulary;
+}
+
+std::vector<Token> encode_prompt(const Tokenizer& tokenizer, const std::string& prompt, bool special) {
+  try {
+    std::vector<Token> tokens = special ? tokenizer.encode_with_special(prompt) : tokenizer.encode(prompt);
+    const std::optional<Token> before = tokenizer.text_tokens().before;
+    if (before && (tokens.empty() || tokens.front() != *before)) {
+      tokens.insert(tokens.begin(), *before);
+    }
+    require_input(!tokens.empty(), "the prompt is empty, expected one token or more to go on from");
+    return tokens;
+  } catch (const EncodeError& e) {
+    fail_input("prompt: ", e.what());
+  }
+}
+
+}  // namespace dikkat
