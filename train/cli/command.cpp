@@ -108,4 +108,8 @@ Commands Commands::group(const char* name, const char* what, std::function<int()
   return {*group, *chosen_};
 }
 
+std::function<CommandDescription()> Commands::describer() const {
+  return [app = app_] { return describe(*app); };
+}
+
 }  // namespace dikkat

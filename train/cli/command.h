@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "train/cli/description.h"
+
 namespace CLI {
 class App;
 class Option;
@@ -65,6 +67,8 @@ class Commands {
   Commands group(const char* name, const char* what, std::function<int()> action);
   /// The options of the group itself.
   Command own() { return Command(*app_); }
+  /// Describes the group, with what has been added when it is called.
+  std::function<CommandDescription()> describer() const;
 
  private:
   CLI::App* app_;

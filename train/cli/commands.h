@@ -23,5 +23,7 @@ void add_tokenizer(Commands& program);
 void add_corpus(Commands& program);
 void add_cache(Commands& program);
 void add_config(Commands& program);
+void add_completion(Commands& program);
+void add_man(Commands& program);  // in completion_command.cpp
 
 }  // namespace dikkat

@@ -1,3 +1,4 @@
+#include "tests/train/cli/terminal.h"
 #include "tests/train/cli/workspace.h"
 
 // Looking at runs: runs, report, export-metrics.
@@ -102,6 +103,19 @@ TEST_F(Runs, AReportReplacesReportsAndNothingElse) {
   const Outcome missing = here_->run({"report", "runs/nothing"});
   EXPECT_EQ(missing.code, 2);
   EXPECT_TRUE(contains(missing.err, "runs/nothing: there is no such folder, expected a run directory")) << missing.err;
+}
+
+TEST_F(Runs, HaveColorsOnATerminalOnly) {
+  const auto shown = [&](const std::map<std::string, std::string>& environment) {
+    Terminal terminal;
+    here_->run({"runs"}, {.environment = environment, .out = terminal.name()});
+    return terminal.shown();
+  };
+  const std::string kGreen = "\x1b[32mfinished\x1b[0m";
+  EXPECT_TRUE(contains(shown({{"TERM", "xterm"}, {"NO_COLOR", ""}}), kGreen));
+  EXPECT_FALSE(contains(shown({{"TERM", "xterm"}, {"NO_COLOR", "1"}}), "\x1b"));
+  EXPECT_FALSE(contains(shown({{"TERM", "dumb"}, {"NO_COLOR", ""}}), "\x1b"));
+  EXPECT_FALSE(contains(here_->run({"runs"}, {.environment = {{"TERM", "xterm"}}}).out, "\x1b"));
 }
 
 TEST_F(Runs, InspectShowsTheCurve) {

@@ -1,0 +1,49 @@
+#include "tests/train/cli/workspace.h"
+
+// What is made from the command line's own description.
+namespace dikkat::testing {
+namespace {
+
+/// What bash offers after these words.
+std::string offered(const Workspace& here, const std::string& words, int number) {
+  const std::string script = "source dikkat.bash; COMP_WORDS=(" + words + "); COMP_CWORD=" + std::to_string(number) +
+                             "; _dikkat; echo \"${COMPREPLY[@]}\" > offered.txt";
+  here.write("complete.sh", script);
+  EXPECT_EQ(std::system(("cd " + here.path() + " && bash complete.sh").c_str()), 0);
+  return contents(here / "offered.txt");
+}
+
+TEST(Completion, BashOffersCommandsAndTheirOptions) {
+  const Workspace here;
+  here.write("dikkat.bash", here.run({"completion", "bash"}).out);
+  EXPECT_EQ(offered(here, "dikkat ev", 1), "eval\n");
+  EXPECT_EQ(offered(here, "dikkat tokenizer enc", 2), "encode\n");
+  EXPECT_EQ(offered(here, "dikkat train --co", 2), "--config --corpus\n");
+  EXPECT_EQ(offered(here, "dikkat train --config train --init", 4), "--init-from\n") << "a value is no command";
+}
+
+TEST(Completion, OtherShellsKnowEveryCommand) {
+  const Workspace here;
+  const std::string zsh = here.run({"completion", "zsh"}).out, fish = here.run({"completion", "fish"}).out;
+  for (const char* command : {"train", "report", "watch", "export-metrics"}) {
+    EXPECT_TRUE(contains(zsh, "'" + std::string(command) + ":")) << command;
+    EXPECT_TRUE(contains(fish, "-a " + std::string(command) + " -d ")) << command;
+  }
+  const Outcome refused = here.run({"completion", "tcsh"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(contains(refused.err, "expected bash, zsh or fish")) << refused.err;
+}
+
+TEST(ManPages, ThereIsOneForEachCommandWithItsOptions) {
+  const Workspace here;
+  EXPECT_EQ(here.run({"man", "man1"}).code, 0);
+  const std::string page = contents(here / "man1/dikkat-train.1");
+  EXPECT_TRUE(page.starts_with(".TH DIKKAT-TRAIN 1 ")) << page.substr(0, 100);
+  EXPECT_TRUE(contains(page, "\\fB\\-\\-corpus\\fR \\fIPATH\\fR\n")) << page;
+  EXPECT_TRUE(contains(page, ".SH EXAMPLES\n.nf\n  dikkat train")) << page;
+  EXPECT_TRUE(contains(contents(here / "man1/dikkat.1"), ".TP\n\\fBwatch\\fR\n"));
+  EXPECT_TRUE(std::filesystem::exists(here / "man1/dikkat-tokenizer-encode.1"));
+}
+
+}  // namespace
+}  // namespace dikkat::testing
