@@ -17,6 +17,8 @@
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
+#include "train/cli/text_page.h"
+#include "train/cli/write_page.h"
 #include "train/data/corpus_files.h"
 #include "train/loop/evaluate.h"
 #include "train/loop/exact_match.h"
@@ -34,6 +36,7 @@ struct EvalArguments {
   index stride = 0;
   std::string unknown = "refuse";
   bool exact_match = false;
+  std::string html;  // a page to write
   bool json = false;
 };
 
@@ -156,7 +159,12 @@ int eval_command(const EvalArguments& arguments) {
     tell("stopped before the end: an unfinished evaluation gives no result");
     return 128 + stop_signal();
   };
+  LossPage page(tokenizer);
   Evaluator evaluator(*trained.model);
+  if (!arguments.html.empty()) {
+    require_page_name(arguments.html);
+    evaluator.listen([&](const Batch& batch, std::span<const double> losses) { page.add(batch, losses); });
+  }
   const std::size_t bytes = evaluator.reserve(*text.samples, text.samples->count());
   const std::size_t machine = machine_memory().total;
   require_input(bytes <= machine, "to evaluate ", trained.source.path().string(), " takes ", bytes >> 20,
@@ -168,6 +176,9 @@ int eval_command(const EvalArguments& arguments) {
   }();
   if (!result) {
     return stopped();
+  }
+  if (!arguments.html.empty()) {
+    page.write(arguments.html, arguments.corpus.empty() ? "The validation text" : names_of(arguments.corpus), trained.source.path().string());
   }
   std::optional<ExactMatch> match;
   if (arguments.exact_match) {
@@ -217,6 +228,7 @@ void add_eval(Commands& program) {
   dikkat eval runs/mine --corpus book.txt --stride 16
   dikkat eval runs/mine --corpus foreign.txt --unknown skip
   dikkat eval runs/mine --weights q8
+  dikkat eval runs/mine --corpus letter.txt --html letter.html
   dikkat eval runs/pairs --corpus unseen-pairs.tsv --exact-match)";
   const auto a = std::make_shared<EvalArguments>();
   Command command = program.add("eval", "Measure the loss over the validation part of the run's corpus, or over another text", kExamples,
@@ -232,6 +244,7 @@ void add_eval(Commands& program) {
                "says how many)");
   command.flag("--exact-match", a->exact_match,
                "For an encoder-decoder: also measure the share of sources that it answers with exactly the target");
+  command.text("--html", a->html, "FILE.html", "Also write a page that shows the text with the loss of each token, up to 20,000 tokens");
   command.flag("--json", a->json, "One object: loss (nats), standard_error, perplexity, bits_per_byte, tokens");
 }
 

@@ -1,10 +1,9 @@
 #include <memory>
 
-#include "autograd/base/error.h"
 #include "train/cli/commands.h"
 #include "train/cli/streams.h"
-#include "train/io/file.h"
-#include "train/report/page_data.h"
+#include "train/cli/write_page.h"
+#include "train/report/page.h"
 
 namespace dikkat {
 namespace {
@@ -25,28 +24,12 @@ std::vector<RunView> views_of(const std::vector<std::string>& paths) {
   return runs;
 }
 
-/// A file that is there is replaced only if it is a report.
-void require_replaceable(const fs::path& out) {
-  if (!is_there(out)) {
-    return;
-  }
-  constexpr std::string_view kBegin = "<!doctype html>\n<html lang=\"en\">";
-  std::string begin(kBegin.size(), '\0');
-  const int error = [&] {
-    const File file = File::open_regular(out);
-    return file.read(0, std::as_writable_bytes(std::span(begin)));
-  }();
-  require_input(error == 0 && begin == kBegin, out.string(), " is there already, and is not a report: choose another --out");
-}
-
 int report_command(const ReportArguments& arguments) {
   const fs::path out = !arguments.out.empty()         ? fs::path(arguments.out)
                        : arguments.runs.size() == 1 ? fs::path(arguments.runs.front()) / "report.html"
                                                     : fs::path("report.html");
   const std::vector<RunView> runs = views_of(arguments.runs);
-  require_replaceable(out);
-  replace_file(out, report_page(runs));
-  tell("Open it in a browser; it needs no network and no other file.");
+  write_page(out, report_page(runs));
   put(out.string() + '\n');
   flush_results();
   return 0;

@@ -26,6 +26,7 @@ struct SampleArguments {
   SampleOptions options;
   TranslateOptions search;
   bool attention = false;
+  std::string html;  // a page to write
   bool json = false;
 
   bool has_prompt() const { return prompt || !prompt_file.empty(); }

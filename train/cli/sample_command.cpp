@@ -10,6 +10,7 @@
 #include "train/cli/shared_options.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
+#include "train/cli/write_page.h"
 #include "train/data/corpus_files.h"
 #include "train/io/file.h"
 
@@ -43,6 +44,12 @@ void check(const SampleArguments& a) {
     const char* name = a.has_prompt() ? (a.prompt ? "--prompt" : "--prompt-file") : a.json ? "--json" : nullptr;
     require_input(name == nullptr, "--prompts reads prompts from a file and writes a JSON object for each, so it cannot be combined with ",
                   name != nullptr ? name : "", "; drop one of the two");
+  }
+  if (!a.html.empty()) {
+    const char* name = a.interactive ? "--interactive" : a.json ? "--json" : !a.prompts.empty() ? "--prompts" : nullptr;
+    require_input(name == nullptr, "--html shows the samples of one prompt, so it cannot be combined with ", name != nullptr ? name : "",
+                  "; drop one of the two");
+    require_page_name(a.html);
   }
   if (a.interactive) {
     const char* name = a.prompt                    ? "--prompt"
@@ -100,6 +107,7 @@ void add_sample(Commands& program) {
   dikkat sample runs/mine --temperature 0.7 --top-p 0.9 --num-samples 3 --seed 7
   dikkat sample runs/mine --prompt "Q: why?" --stop "Q:" --temperature 0
   dikkat sample runs/mine --interactive --min-p 0.05 --repetition-penalty 1.2
+  dikkat sample runs/mine --prompt "Once upon" --html once.html
   dikkat sample models/smollm2 --weights q8 --prompt "The sea is"
   echo -n "Once upon" | dikkat sample runs/mine --prompt - --json --logprobs
 An encoder-decoder answers the prompt, or each line of it:
@@ -170,6 +178,10 @@ message says so.)";
             "For an encoder-decoder: show how much each word of the answer attended to each word of the source; with --json all layers")
       .note_in(encoder_decoder);
 
+  command
+      .text("--html", a->html, "FILE.html",
+            "Also write a page that shows how likely each token was, what else the model thought of, and what it looked at")
+      .note_in(gpt);
   command.flag("--json", a->json, "One object: prompt, seed, samples");
   command.flag("--logprobs", o.log_probabilities, "With --json or --prompts: the log probability of each token, in nats").note_in(gpt);
 }

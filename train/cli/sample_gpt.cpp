@@ -9,6 +9,7 @@
 #include "train/cli/line_reader.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
+#include "train/cli/text_page.h"
 #include "train/io/digits.h"
 #include "train/sample/prompt.h"
 #include "train/sample/text_stream.h"
@@ -208,7 +209,15 @@ void continue_text(const SampleArguments& arguments, const TrainedModel& trained
   stop_in_order();
   if (!arguments.json) {
     Writer writer(arguments, trained);
-    print(writer, tokens, prompt, arguments.options);
+    const std::vector<Sample> samples = print(writer, tokens, prompt, arguments.options);
+    if (!arguments.html.empty()) {
+      std::vector<std::vector<Token>> texts;
+      for (const Sample& sample : samples) {
+        texts.push_back(tokens);
+        texts.back().insert(texts.back().end(), sample.tokens.begin(), sample.tokens.end());
+      }
+      write_sample_page(arguments.html, trained, texts, std::ssize(tokens));
+    }
     return;
   }
   nlohmann::ordered_json object{{"prompt", prompt}, {"seed", arguments.options.seed}};

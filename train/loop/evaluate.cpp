@@ -89,6 +89,9 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
       blocks_.back().first += sum;
       blocks_.back().second += text.target_weight(chosen(first + row));
     }
+    if (listener_) {
+      listener_(batch_, terms_);
+    }
     tape_.reset();
     if (progress) {
       progress(static_cast<double>(first + rows) / static_cast<double>(count));

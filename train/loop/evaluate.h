@@ -4,6 +4,8 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "train/data/batch.h"
@@ -44,6 +46,10 @@ class Evaluator {
   std::optional<Evaluation> operator()(const Samples& text, const SampleChoice& choice, const std::function<bool()>& stop = {},
                                        const std::function<void(double)>& progress = {});
 
+  /// Called after each block with its batch, whose `inputs`, `targets` and `weights` are (B, T), and the losses of its targets, (B, T).
+  using Listener = std::function<void(const Batch& batch, std::span<const double> losses)>;
+  void listen(Listener listener) { listener_ = std::move(listener); }
+
   /// Estimates the seconds that an evaluation of `count` samples takes, from the time of one block.
   double estimate(const Samples& text, index count);
 
@@ -58,6 +64,7 @@ class Evaluator {
   DType operands_;
   Tape tape_{Recording::off};
   Batch batch_;
+  Listener listener_;
   std::vector<double> terms_;                      // losses, one per position
   std::vector<std::pair<double, double>> blocks_;  // for each block: sum of its losses, and their weight
 };

@@ -9,6 +9,7 @@
 #include <httplib.h>
 
 #include "autograd/base/error.h"
+#include "train/report/page.h"
 #include "train/report/page_data.h"
 
 namespace dikkat {
@@ -117,7 +118,7 @@ class PageServer::Parts {
     });
     server.Get("/data.json", [this](const httplib::Request&, httplib::Response& response) {
       response.set_header("Cache-Control", "no-store");
-      response.set_content(page_data(runs.runs(), true), "application/json");
+      response.set_content(report_data(runs.runs(), true), "application/json");
     });
     server.Get("/events", [this](const httplib::Request&, httplib::Response& response) { listen(response); });
     bind(address.port);

@@ -98,7 +98,7 @@ TEST_F(Runs, AReportReplacesReportsAndNothingElse) {
   const std::string text = contents(*here_ / "text.txt");
   const Outcome refused = here_->run({"report", "runs/short", "--out", "text.txt"});
   EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(contains(refused.err, "text.txt is there already, and is not a report")) << refused.err;
+  EXPECT_TRUE(contains(refused.err, "text.txt is there already, and is not a page of dikkat")) << refused.err;
   EXPECT_EQ(contents(*here_ / "text.txt"), text);
   const Outcome missing = here_->run({"report", "runs/nothing"});
   EXPECT_EQ(missing.code, 2);

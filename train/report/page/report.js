@@ -2,51 +2,6 @@
 "use strict";
 
 const COLORS = ["#0b76d1", "#d9480f", "#2b8a3e", "#9c36b5", "#b08900", "#0c8599", "#c2255c", "#5c5f66"];
-const NONE = "–";
-
-// ---- Text ----------------------------------------------------------------------------------------------------------------------------------
-
-function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (key === "class") made.className = value;
-    else if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-    else if (value !== false && value != null) made.setAttribute(key, value === true ? "" : value);
-  }
-  made.append(...children.filter((child) => child != null));
-  return made;
-}
-
-const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
-const count = (value) => (isNumber(value) ? value.toLocaleString("en") : NONE);
-const fixed = (value, digits = 4) => (isNumber(value) ? value.toFixed(digits) : NONE);
-const significant = (value) => (isNumber(value) ? String(Number(value.toPrecision(4))) : NONE);
-
-function scaled(value, units, base) {
-  if (!isNumber(value)) return NONE;
-  let at = 0;
-  while (Math.abs(value) >= base && at < units.length - 1) {
-    value /= base;
-    ++at;
-  }
-  return `${Number(value.toPrecision(at === 0 ? 6 : 3))}${units[at]}`;
-}
-const bytes = (value) => scaled(value, [" B", " kB", " MB", " GB", " TB"], 1000);
-const short = (value) => scaled(value, ["", "k", "M", "G"], 1000);
-
-function duration(seconds) {
-  if (!isNumber(seconds)) return NONE;
-  const whole = Math.round(seconds);
-  const two = (value) => String(value).padStart(2, "0");
-  const hours = Math.floor(whole / 3600);
-  return hours > 0 ? `${hours}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}` : `${Math.floor(whole / 60)}:${two(whole % 60)}`;
-}
-
-const date = (seconds) => (isNumber(seconds) ? new Date(seconds * 1000).toISOString().slice(0, 16).replace("T", " ") + " UTC" : NONE);
-
-function plusMinus(value, error) {
-  return isNumber(error) && isNumber(value) ? `${fixed(value)} ± ${fixed(error)}` : fixed(value);
-}
 
 // ---- What is computed from a run ------------------------------------------------------------------------------------------------------------
 
@@ -99,10 +54,6 @@ const CHARTS = [
 ];
 
 const view = { axis: "steps", logY: false, logX: false, range: null, plots: [] };
-
-function css(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-}
 
 // uPlot wants one column of x for all curves.
 function aligned(tables) {
@@ -284,15 +235,6 @@ function drawCharts(runs, place) {
 
 // ---- Tables ---------------------------------------------------------------------------------------------------------------------------------
 
-// columns: [heading, "number" | "text" | ""].
-function table(caption, columns, rows) {
-  return element("div", { class: "table" }, element("table", {},
-    caption ? element("caption", {}, caption) : null,
-    element("thead", {}, element("tr", {}, ...columns.map(([name, kind]) => element("th", { class: kind, scope: "col" }, name)))),
-    element("tbody", {}, ...rows.map(({ cells, style }) => element("tr", { class: style || "" },
-      ...cells.map((cell, i) => element("td", { class: columns[i][1] }, cell == null ? NONE : cell)))))));
-}
-
 function swatch(number) {
   const spot = element("span", { class: "swatch", "aria-hidden": "true" });
   spot.style.background = COLORS[number % COLORS.length];
@@ -429,12 +371,7 @@ function draw(data) {
 let data = JSON.parse(document.getElementById("data").textContent);
 draw(data);
 
-document.getElementById("theme").addEventListener("click", () => {
-  const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  document.documentElement.dataset.theme = dark ? "light" : "dark";
-  draw(data);
-});
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw(data));
+onTheme(() => draw(data));
 addEventListener("resize", () => {
   for (const plot of view.plots) plot.setSize({ width: Math.max(200, plot.root.parentElement.clientWidth), height: plot.height });
 });

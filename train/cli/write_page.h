@@ -1,0 +1,14 @@
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+namespace dikkat {
+
+/// Throws InputError if there is something of this name that is not one of our pages: a page may be replaced, and nothing else.
+void require_page_name(const std::filesystem::path& out);
+
+/// Writes a page in place of an older one, and tells the user what to do with it.
+void write_page(const std::filesystem::path& out, std::string_view page);
+
+}  // namespace dikkat

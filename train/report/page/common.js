@@ -1,0 +1,70 @@
+// What all pages share. Texts of runs and models are put in with textContent, never as markup.
+"use strict";
+
+const NONE = "–";
+
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === "class") made.className = value;
+    else if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (value !== false && value != null) made.setAttribute(key, value === true ? "" : value);
+  }
+  made.append(...children.filter((child) => child != null));
+  return made;
+}
+
+const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
+const count = (value) => (isNumber(value) ? value.toLocaleString("en") : NONE);
+const fixed = (value, digits = 4) => (isNumber(value) ? value.toFixed(digits) : NONE);
+const significant = (value) => (isNumber(value) ? String(Number(value.toPrecision(4))) : NONE);
+
+function scaled(value, units, base) {
+  if (!isNumber(value)) return NONE;
+  let at = 0;
+  while (Math.abs(value) >= base && at < units.length - 1) {
+    value /= base;
+    ++at;
+  }
+  return `${Number(value.toPrecision(at === 0 ? 6 : 3))}${units[at]}`;
+}
+const bytes = (value) => scaled(value, [" B", " kB", " MB", " GB", " TB"], 1000);
+const short = (value) => scaled(value, ["", "k", "M", "G"], 1000);
+
+function duration(seconds) {
+  if (!isNumber(seconds)) return NONE;
+  const whole = Math.round(seconds);
+  const two = (value) => String(value).padStart(2, "0");
+  const hours = Math.floor(whole / 3600);
+  return hours > 0 ? `${hours}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}` : `${Math.floor(whole / 60)}:${two(whole % 60)}`;
+}
+
+const date = (seconds) => (isNumber(seconds) ? new Date(seconds * 1000).toISOString().slice(0, 16).replace("T", " ") + " UTC" : NONE);
+
+function plusMinus(value, error) {
+  return isNumber(error) && isNumber(value) ? `${fixed(value)} ± ${fixed(error)}` : fixed(value);
+}
+
+function css(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+// columns: [heading, "number" | "text" | ""].
+function table(caption, columns, rows) {
+  return element("div", { class: "table" }, element("table", {},
+    caption ? element("caption", {}, caption) : null,
+    element("thead", {}, element("tr", {}, ...columns.map(([name, kind]) => element("th", { class: kind, scope: "col" }, name)))),
+    element("tbody", {}, ...rows.map(({ cells, style }) => element("tr", { class: style || "" },
+      ...cells.map((cell, i) => element("td", { class: columns[i][1] }, cell == null ? NONE : cell)))))));
+}
+
+// The button that changes between dark and light; `act` draws again.
+function onTheme(act) {
+  document.getElementById("theme").addEventListener("click", () => {
+    const root = document.documentElement;
+    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = dark ? "light" : "dark";
+    act();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", act);
+}

@@ -1,0 +1,167 @@
+// Shows a text token by token: how likely each was, what else the model thought of, and what it looked at.
+//
+// data: {title, model, kind: "sample" or "eval", texts: [{name, tokens: [{t, p, given, a: [[text, p], ...]}], attention: {layers, heads, first, weights}}]}
+// p is a probability, null where nothing comes before. weights is base64 of bytes (layers, heads, T - first, T), weight times 255.
+"use strict";
+
+const HOT = { light: [[255, 255, 255], [255, 214, 120], [238, 96, 60], [150, 20, 60]], dark: [[28, 33, 40], [92, 74, 20], [150, 60, 30], [190, 30, 70]] };
+const MOST = 8;  // nats: the end of the colours
+
+const state = { text: 0, chosen: -1, layer: "mean", head: "mean", mode: "loss" };
+const spans = [];
+
+const isDark = () => (document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
+
+// share: from 0 to 1.
+function heat(share) {
+  const stops = HOT[isDark() ? "dark" : "light"];
+  const at = Math.min(Math.max(share, 0), 1) * (stops.length - 1);
+  const low = Math.min(Math.floor(at), stops.length - 2);
+  return `rgb(${stops[low].map((value, i) => Math.round(value + (stops[low + 1][i] - value) * (at - low))).join(",")})`;
+}
+
+const loss = (token) => (isNumber(token.p) ? -Math.log(Math.max(token.p, 1e-30)) : null);
+
+// What cannot be seen gets a sign.
+function visible(text) {
+  return text.replace(/\n/g, "↵\n").replace(/\t/g, "→\t");
+}
+const named = (text) => text.replace(/\n/g, "↵").replace(/\t/g, "→").replace(/ /g, "␣") || "(empty)";
+
+function weightsOf(text) {
+  if (!text.attention) return null;
+  if (!text.attention.bytes) {
+    const characters = atob(text.attention.weights);
+    text.attention.bytes = Uint8Array.from(characters, (one) => one.charCodeAt(0));
+  }
+  return text.attention.bytes;
+}
+
+// The weights with which the position before token `i` looked at each position; null if they were not kept.
+function lookOf(text, i) {
+  const bytes = weightsOf(text);
+  const query = i - 1;
+  if (!bytes || query < text.attention.first) return null;
+  const { layers, heads, first } = text.attention;
+  const time = text.tokens.length;
+  const pick = (choice, count) => (choice === "mean" ? Array.from({ length: count }, (_, k) => k) : [Number(choice)]);
+  const sums = new Array(time).fill(0);
+  const chosenLayers = pick(state.layer, layers), chosenHeads = pick(state.head, heads);
+  for (const layer of chosenLayers) {
+    for (const head of chosenHeads) {
+      const row = ((layer * heads + head) * (time - first) + (query - first)) * time;
+      for (let key = 0; key <= query; ++key) sums[key] += bytes[row + key] / 255;
+    }
+  }
+  return sums.map((sum) => sum / (chosenLayers.length * chosenHeads.length));
+}
+
+function paint() {
+  const text = data.texts[state.text];
+  const look = state.mode === "attention" && state.chosen > 0 ? lookOf(text, state.chosen) : null;
+  const most = look ? Math.max(...look, 1e-6) : 1;
+  text.tokens.forEach((token, i) => {
+    const value = look ? look[i] / most : loss(token) === null ? 0 : loss(token) / MOST;
+    spans[i].style.background = heat(value);
+    spans[i].classList.toggle("chosen", i === state.chosen);
+  });
+}
+
+function tell(i) {
+  const text = data.texts[state.text], token = text.tokens[i];
+  const place = document.getElementById("about");
+  const rows = (token.a || []).map(([words, p]) => ({ cells: [element("code", {}, named(words)), bar(p), `${(p * 100).toFixed(2)} %`], style: words === token.t ? "changed" : "" }));
+  place.replaceChildren(
+    element("h3", {}, `Token ${count(i)}: `, element("code", {}, named(token.t))),
+    isNumber(token.p) ? element("p", {}, `probability ${(token.p * 100).toFixed(2)} %, loss ${fixed(loss(token), 3)} nats${token.given ? " (part of the prompt)" : ""}`)
+      : element("p", {}, "Nothing comes before it."),
+    rows.length ? table("What the model thought most likely here", [["token", ""], ["", ""], ["probability", "number"]], rows) : "");
+}
+
+function bar(p) {
+  const made = element("span", { class: "bar" });
+  made.style.width = `${Math.max(1, p * 100)}px`;
+  return made;
+}
+
+function choose(i) {
+  state.chosen = i;
+  if (data.texts[state.text].attention) state.mode = "attention";
+  const box = document.getElementById("mode");
+  if (box) box.value = state.mode;
+  tell(i);
+  paint();
+}
+
+function onKey(event) {
+  const text = data.texts[state.text];
+  const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  if (!move && event.key !== "Escape") return;
+  event.preventDefault();
+  if (event.key === "Escape") {
+    state.mode = "loss";
+    state.chosen = -1;
+    paint();
+    return;
+  }
+  const here = spans.indexOf(event.target);
+  const next = Math.min(Math.max((here < 0 ? state.chosen : here) + move, 0), text.tokens.length - 1);
+  choose(next);
+  spans[next].focus();
+}
+
+function selection(label, id, values, value, act) {
+  const select = element("select", { id, onchange: () => act(select.value) }, ...values.map((one) => element("option", { value: one, selected: String(one) === String(value) }, String(one))));
+  return element("label", {}, `${label} `, select);
+}
+
+function hardest(text) {
+  const order = text.tokens.map((token, i) => [loss(token), i]).filter(([value]) => value !== null).sort((a, b) => b[0] - a[0]).slice(0, 15);
+  const around = (i) => text.tokens.slice(Math.max(0, i - 12), i).map((token) => token.t).join("");
+  return table("The most surprising tokens", [["loss", "number"], ["token", ""], ["after", "text"]], order.map(([value, i]) => ({ cells: [
+    fixed(value, 2), element("button", { type: "button", onclick: () => { choose(i); spans[i].scrollIntoView({ block: "center" }); } }, named(text.tokens[i].t)), `…${around(i)}`] })));
+}
+
+function draw() {
+  const text = data.texts[state.text];
+  document.title = `${data.title} – dikkat`;
+  document.getElementById("title").textContent = data.title;
+  document.getElementById("made").textContent = data.model;
+  const losses = text.tokens.filter((token) => !token.given).map(loss).filter(isNumber);
+  const mean = losses.reduce((a, b) => a + b, 0) / Math.max(losses.length, 1);
+  spans.length = 0;
+  const body = element("div", { class: "text", role: "group", "aria-label": "The text, token by token" });
+  text.tokens.forEach((token, i) => {
+    const value = loss(token);
+    const span = element("span", { class: token.given ? "token given" : "token", tabindex: i === 0 ? 0 : -1, role: "button",
+      "aria-label": `${named(token.t)}${value === null ? "" : `, loss ${fixed(value, 2)}`}`, onclick: () => choose(i), onfocus: () => tell(i), onmouseenter: () => tell(i) }, visible(token.t));
+    spans.push(span);
+    body.append(span);
+  });
+  body.addEventListener("keydown", onKey);
+  const scale = element("span", { class: "scale", "aria-hidden": "true" });
+  scale.style.background = `linear-gradient(to right, ${[0, 0.33, 0.67, 1].map(heat).join(",")})`;
+  const layers = text.attention ? ["mean", ...Array(text.attention.layers).keys()] : [];
+  const heads = text.attention ? ["mean", ...Array(text.attention.heads).keys()] : [];
+  document.getElementById("main").replaceChildren(
+    element("p", {}, `${count(losses.length)} tokens${data.kind === "sample" ? " written" : ""}, mean loss ${fixed(mean)} nats.${data.note ? ` ${data.note}` : ""}`),
+    element("div", { class: "controls" },
+      data.texts.length > 1 ? selection("Text", "which", data.texts.map((one) => one.name), text.name, (value) => {
+        state.text = data.texts.findIndex((one) => one.name === value);
+        state.chosen = -1;
+        state.mode = "loss";
+        draw();
+      }) : "",
+      text.attention ? selection("Colours show", "mode", ["loss", "attention"], state.mode, (value) => { state.mode = value; paint(); }) : "",
+      text.attention ? selection("layer", "layer", layers, state.layer, (value) => { state.layer = value; paint(); }) : "",
+      text.attention ? selection("head", "head", heads, state.head, (value) => { state.head = value; paint(); }) : "",
+      element("span", { class: "faint" }, "0", scale, `${MOST} nats`),
+      element("span", { class: "faint" }, text.attention ? "Click a token to see what the model looked at before it wrote it; ← → move, Esc ends." : "Point at a token, or move with ← →.")),
+    element("div", { class: "beside" }, body, element("aside", { id: "about", "aria-live": "polite" }, element("p", { class: "faint" }, "Nothing is chosen yet."))),
+    element("h2", {}, "Where it was wrong"), hardest(text));
+  paint();
+}
+
+const data = JSON.parse(document.getElementById("data").textContent);
+draw();
+onTheme(paint);
