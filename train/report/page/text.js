@@ -130,7 +130,7 @@ function draw() {
   const losses = text.tokens.filter((token) => !token.given).map(loss).filter(isNumber);
   const mean = losses.reduce((a, b) => a + b, 0) / Math.max(losses.length, 1);
   spans.length = 0;
-  const body = element("div", { class: "text", role: "group", "aria-label": "The text, token by token" });
+  const body = element("div", { class: "tokens", role: "group", "aria-label": "The text, token by token" });
   text.tokens.forEach((token, i) => {
     const value = loss(token);
     const span = element("span", { class: token.given ? "token given" : "token", tabindex: i === 0 ? 0 : -1, role: "button",
