@@ -17,6 +17,9 @@ const long = makeRun(folder, "long", { steps: STEPS, every: EVERY, extra: [
   { event: "stop", step: STEPS, reason: "SIGINT", time: 1795002000 }, { event: "resume", step: STEPS, host: HOSTILE, threads: 2, time: 1795002001 },
   { event: "finish", step: STEPS, time: 1795002002 },
 ] });
+// Losses that are not finite are a gap.
+const gap = makeRun(folder, "gap", { steps: 5, every: 5, extra: [
+  ...[6, 7].map((step) => ({ ...stepLine(step), loss: null })), stepLine(8), { ...stepLine(9), time: 1e300, learning_rate: 1e-310 }] });
 const other = makeRun(folder, 'b<img src=x onerror="window.attacked=1">', { steps: 3000, every: 500, rate: 2e-3, shift: 0.5 });
 
 const page1 = report(long);
@@ -97,6 +100,13 @@ try {
   const samples = await page.$$eval("pre", (all) => all.map((one) => one.textContent));
   assert(samples.some((sample) => sample === `The ${HOSTILE} last`), "the last sample is shown");
   await page.close();
+
+  const broken = await openPage(browser, `file://${report(gap)}`);
+  const [steps, losses] = await broken.page.evaluate(() => [Array.from(view.plots[0].data[0]), Array.from(view.plots[0].data[1])]);
+  assert.deepEqual(steps.map((step, i) => losses[i] === null), [false, false, false, false, false, true, true, false, false], "null is a gap");
+  assert.equal(await broken.page.evaluate(() => view.plots[0].series[1].spanGaps), false);
+  assert.deepEqual(broken.errors, []);
+  await broken.page.close();
 
   // Two runs: the better one is marked, and what differs is told.
   const two = await openPage(browser, `file://${page2}`);

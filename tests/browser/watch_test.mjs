@@ -28,6 +28,20 @@ try {
   appendFileSync(join(run, "metrics.jsonl"), next.slice(30) + line(stepLine(102)) + line(evaluationLine(102)));
   await until("step 102", async () => (await lastStep()) === 102);
 
+  // What somebody has opened stays open, and a zoom stays.
+  await page.evaluate(() => { document.querySelector("details[data-name=configuration]").open = true; zoom({ min: 10, max: 20 }); });
+  appendFileSync(join(run, "metrics.jsonl"), line(stepLine(103)) + line({ event: "stop", step: 103, reason: "SIGINT", time: 1795000009 }));
+  await until("step 103", async () => (await lastStep()) === 103);
+  assert(await page.evaluate(() => document.querySelector("details[data-name=configuration]").open), "an opened part was closed");
+  assert.equal(await page.evaluate(() => view.plots[0].scales.x.max), 20, "the zoom was lost");
+
+  // A second server gets a port of its own.
+  const another = spawn(program, ["watch", run], { stdio: ["ignore", "pipe", "ignore"] });
+  const second_url = await new Promise((done) => createInterface(another.stdout).once("line", done));
+  assert.notEqual(second_url, url);
+  another.kill("SIGINT");
+  assert.equal(await new Promise((done) => another.once("exit", done)), 0);
+
   // A resume cuts the file, and goes on.
   let text = line(header());
   for (let step = 1; step <= 60; ++step) text += line(stepLine(step));

@@ -11,7 +11,7 @@ inline constexpr const char* kLockName = ".lock";
 /// recreated file could be locked twice. O_NOFOLLOW, because it will be written to. Throws InputError if it cannot be written, or is
 /// locked; the message has the id of the process that holds it.
 int take_lock(const std::filesystem::path& folder);
-/// Whether some process holds the folder's lock now. Takes nothing and writes nothing.
+/// Whether some process holds the folder's lock now. Writes nothing; holds a shared lock for a moment.
 bool is_locked(const std::filesystem::path& folder);
 /// Writes this process's id to the lock file.
 void sign_lock(int lock, const std::filesystem::path& folder);

@@ -1,5 +1,6 @@
 #include "train/cli/on_end.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <vector>
@@ -15,21 +16,16 @@
 namespace dikkat {
 namespace {
 
-std::vector<std::string> environment_of(const Trainer& trainer, const char* state, const std::string& reason) {
-  std::vector<std::string> all;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    if (!std::string_view(*variable).starts_with("DIKKAT_")) {
-      all.emplace_back(*variable);
+/// This process's environment, with these variables in place of those of the same names.
+std::vector<std::string> environment_with(const std::vector<std::string>& variables) {
+  std::vector<std::string> all = variables;
+  for (char** one = environ; *one != nullptr; ++one) {
+    const std::string_view text = *one;
+    const std::string_view name = text.substr(0, text.find('=') + 1);
+    if (std::none_of(variables.begin(), variables.end(), [&](const std::string& ours) { return ours.starts_with(name); })) {
+      all.emplace_back(text);
     }
   }
-  const TrainingState& s = trainer.state();
-  const bool has_best = s.best_step >= 0;
-  all.push_back(concat("DIKKAT_STATE=", state));
-  all.push_back(concat("DIKKAT_REASON=", reason));
-  all.push_back(concat("DIKKAT_RUN=", std::filesystem::absolute(trainer.directory()).string()));
-  all.push_back(concat("DIKKAT_STEP=", s.step));
-  all.push_back(has_best ? concat("DIKKAT_BEST_LOSS=", s.best_val_loss) : "DIKKAT_BEST_LOSS=");
-  all.push_back(has_best ? concat("DIKKAT_BEST_STEP=", s.best_step) : "DIKKAT_BEST_STEP=");
   return all;
 }
 
@@ -66,12 +62,23 @@ pid_t start_shell(const std::string& command, std::vector<std::string> environme
 
 }  // namespace
 
-void run_on_end(const Trainer& trainer, const char* state, const std::string& reason) {
-  const std::string& command = trainer.config().train.on_end;
-  if (command.empty()) {
+void OnEnd::ended(const Trainer& trainer, const char* state, const std::string& reason) {
+  command_ = trainer.config().train.on_end;
+  const TrainingState& s = trainer.state();
+  const bool has_best = s.best_step >= 0;
+  variables_ = {concat("DIKKAT_STATE=", state),
+                concat("DIKKAT_REASON=", reason),
+                concat("DIKKAT_RUN=", std::filesystem::absolute(trainer.directory()).string()),
+                concat("DIKKAT_STEP=", s.step),
+                has_best ? concat("DIKKAT_BEST_LOSS=", s.best_val_loss) : "DIKKAT_BEST_LOSS=",
+                has_best ? concat("DIKKAT_BEST_STEP=", s.best_step) : "DIKKAT_BEST_STEP="};
+}
+
+OnEnd::~OnEnd() {
+  if (command_.empty()) {
     return;
   }
-  const pid_t child = start_shell(command, environment_of(trainer, state, reason));
+  const pid_t child = start_shell(command_, environment_with(variables_));
   if (child < 0) {
     warn(concat("warning   train.on_end could not be started: ", errno_text));
     return;
@@ -88,7 +95,7 @@ void run_on_end(const Trainer& trainer, const char* state, const std::string& re
     std::this_thread::sleep_for(kMoment);
   }
   if (status != 0) {
-    warn(concat("warning   train.on_end ended with ", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), ": ", command));
+    warn(concat("warning   train.on_end ended with ", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), ": ", command_));
   }
 }
 

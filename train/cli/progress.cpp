@@ -169,6 +169,11 @@ void Progress::skipped(const std::string& what) {
   warn("warning   " + what, kLabel);
 }
 
+void Progress::not_sampled(const std::string& what) {
+  clear();
+  warn("warning   no samples were drawn: " + what, kLabel);
+}
+
 std::string Progress::stopped() { return std::string("SIG") + ::sigabbrev_np(stop_signal()); }
 
 void Progress::write_failed(const std::string& what) {

@@ -61,6 +61,7 @@ class Progress : public TrainingEvents {
   void evaluated(const EvaluationReport& report) override;
   void saved(const SavedCheckpoint& saved) override;
   void skipped(const std::string& what) override;
+  void not_sampled(const std::string& what) override;
   void write_failed(const std::string& what) override;
   std::string stopped() override;
 

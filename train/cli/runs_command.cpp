@@ -173,12 +173,13 @@ int diff_command(const DiffArguments& arguments) {
     return 0;
   }
   std::vector<TableRow> rows(3);
+  const RunView* lowest = comparable(runs) ? lowest_of(runs) : nullptr;
   rows[0] = {{}};
   rows[1] = {{"lowest validation loss"}};
   rows[2] = {{"steps"}};
   for (const RunView& run : runs) {
     rows[0].push_back({for_terminal(run.path.string())});
-    rows[1].push_back({loss_text(run.history.best()), &run == lowest_of(runs) ? Color::good : Color::none});
+    rows[1].push_back({loss_text(run.history.best()), &run == lowest ? Color::good : Color::none});
     rows[2].push_back({grouped_digits(run.history.last_step())});
   }
   for (const KeyOfRuns& one : keys) {
@@ -190,6 +191,19 @@ int diff_command(const DiffArguments& arguments) {
   put(table_of(rows, std::vector<bool>(runs.size() + 1, false)));
   flush_results();
   return 0;
+}
+
+/// Throws InputError unless all that is in the folder is a run's.
+void require_nothing_but_a_run(const fs::path& path) {
+  require_input(!fs::is_symlink(path), path.string(), " is a link, expected a run directory itself");
+  require_input(is_there(path / "metrics.jsonl") || is_there(path / "config.toml"), path.string(),
+                " is not the directory of a run: it has neither metrics.jsonl nor config.toml");
+  for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
+    const std::string name = entry.path().filename().string();
+    const bool ours = name == "config.toml" || name == "metrics.jsonl" || name == "checkpoints" || name == "report.html" || name == ".lock" ||
+                      name.starts_with("bad-step-") || name.starts_with(".tmp-") || name.find(".aside") != std::string::npos;
+    require_input(ours, path.string(), " has ", name, ", which no run has written: move it away before you remove the run");
+  }
 }
 
 bool confirmed(const std::string& question) {
@@ -204,6 +218,7 @@ int remove_command(const RemoveArguments& arguments) {
   index bytes = 0;
   for (const std::string& path : arguments.runs) {
     held.push_back(RunDirectory::open(path));
+    require_nothing_but_a_run(path);
     bytes += view_run(path).bytes;
   }
   const std::string what = held.size() == 1 ? arguments.runs.front() : fmt::format("{} runs", held.size());

@@ -1,6 +1,7 @@
 #include "train/cli/text_page.h"
 
 #include <cmath>
+#include <cstdlib>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -32,7 +33,7 @@ std::string base64(std::span<const std::uint8_t> bytes) {
   return text;
 }
 
-Json probability(double value) { return std::isfinite(value) ? Json(std::stod(fmt::format("{:.4g}", value))) : Json(); }
+Json probability(double value) { return std::isfinite(value) ? Json(std::strtod(fmt::format("{:.4g}", value).c_str(), nullptr)) : Json(); }
 
 std::string text_of(const Tokenizer& tokenizer, Token token) { return tokenizer.decode(std::span(&token, 1)); }
 

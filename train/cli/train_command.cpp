@@ -119,7 +119,7 @@ void introduce(const Trainer& trainer, double gemm_rate) {
   }
 }
 
-int run(Trainer& trainer, bool with_profile) {
+int run(Trainer& trainer, bool with_profile, OnEnd& on_end) {
   stop_in_order();
   const double rate = trainer.measure_gemm_rate([&] { return gemm_rate(operand_type(trainer.config().train)); });
   Profile profile;
@@ -132,7 +132,7 @@ int run(Trainer& trainer, bool with_profile) {
     outcome = trainer.run(progress, [] { return stop_requested(); });
     remark = remark_on_optimizer(progress.optimizer_share());
   } catch (const std::exception& failure) {
-    run_on_end(trainer, "failed", failure.what());
+    on_end.ended(trainer, "failed", failure.what());
     throw;
   }
   if (!remark.empty()) {
@@ -145,7 +145,7 @@ int run(Trainer& trainer, bool with_profile) {
   const TrainingState& state = trainer.state();
   if (outcome == Trainer::Outcome::stopped) {
     tell(fmt::format("stopped at step {} and saved; continue with: dikkat resume {}", state.step, directory));
-    run_on_end(trainer, "stopped");
+    on_end.ended(trainer, "stopped");
     return 128 + stop_signal();
   }
   if (state.best_step >= 0) {
@@ -153,9 +153,9 @@ int run(Trainer& trainer, bool with_profile) {
   } else {
     tell(fmt::format("finished at step {}", state.step));
   }
+  on_end.ended(trainer, "finished");
   put(directory + '\n');
   flush_results();
-  run_on_end(trainer, "finished");
   return 0;
 }
 
@@ -198,6 +198,7 @@ int train_command(const TrainArguments& arguments) {
   if (arguments.verify_resume) {
     return verify(config, out);
   }
+  OnEnd on_end;
   Trainer trainer = [&] {
     LoadingLine line;
     return Trainer::start(std::move(config), out, std::ref(line));
@@ -207,11 +208,12 @@ int train_command(const TrainArguments& arguments) {
         "the text gives a vocabulary of {} tokens instead of {}: no pair of tokens occurs twice, so there is nothing left to merge",
         grouped_digits(made), grouped_digits(wanted_tokens)));
   }
-  return run(trainer, arguments.profile);
+  return run(trainer, arguments.profile, on_end);
 }
 
 int resume_command(const ResumeArguments& arguments) {
   start_threads();
+  OnEnd on_end;
   Trainer trainer = [&] {
     LoadingLine line;
     try {
@@ -231,7 +233,7 @@ int resume_command(const ResumeArguments& arguments) {
                      state.step, trainer.config().train.max_steps, arguments.run_directory));
     return 0;
   }
-  return run(trainer, arguments.profile);
+  return run(trainer, arguments.profile, on_end);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ int watch_command(const WatchArguments& arguments) {
     read_history(path);  // says what is wrong with it
   }
   PageServer server({arguments.runs.begin(), arguments.runs.end()}, arguments.address);
-  if (arguments.address.host != "127.0.0.1" && arguments.address.host != "localhost") {
+  if (!is_loopback(arguments.address.host)) {
     warn("anybody who reaches this machine can now read these runs: their texts, configurations and samples");
   }
   stop_in_order();

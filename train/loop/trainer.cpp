@@ -98,7 +98,8 @@ void Trainer::begin_metrics(TrainingEvents& events) {
                                 .train_tokens = data_.train.tokens,
                                 .val_tokens = data_.validation.tokens,
                                 .corpus = state_.corpus_fingerprint,
-                                .bytes_per_token = data_.validation.bytes_per_target()});
+                                .bytes_per_token = data_.tokenizer->is_lossless() ? data_.validation.bytes_per_target()
+                                                                                          : std::numeric_limits<double>::quiet_NaN()});
     }
     if (saved_step_ >= 0) {
       metrics_->write_resume(state_.step, by);
@@ -351,7 +352,13 @@ bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop
 }
 
 void Trainer::sample(TrainingEvents& events, const std::function<bool()>& stop) {
-  for (const PromptSampler::Continuation& one : naming_memory("sampling", [&] { return sampler_(state_.step, stop); })) {
+  std::vector<PromptSampler::Continuation> texts;
+  try {
+    texts = naming_memory("sampling", [&] { return sampler_(state_.step, stop); });
+  } catch (const Error& error) {  // such as logits that are NaN: whether a run goes on, its steps decide
+    events.not_sampled(error.what());
+  }
+  for (const PromptSampler::Continuation& one : texts) {
     attempt(events, IfFailed::as_configured, [&] { metrics_->write("sample", state_.step, {{"prompt", one.prompt}, {"text", one.text}}); });
     events.sampled(one);
   }

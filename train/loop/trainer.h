@@ -36,6 +36,8 @@ class TrainingEvents {
   virtual void evaluated(const EvaluationReport&) {}
   /// What the model wrote to a prompt (train.sample_prompts), after an evaluation.
   virtual void sampled(const PromptSampler::Continuation&) {}
+  /// It could not be sampled: a sentence that says why. The run goes on.
+  virtual void not_sampled(const std::string&) {}
   virtual void saved(const SavedCheckpoint&) {}
   /// An update was skipped (train.on_nonfinite = "skip"): a sentence that says which and why.
   virtual void skipped(const std::string&) {}

@@ -77,6 +77,12 @@ std::string remark_on_stable_rate(const Schedule& before, const Schedule& now, i
   return concat(there, ", and falls from step ", begin, " on to ", now.min_lr, " at step ", now.decay_steps, " (optim.schedule = \"wsd\")");
 }
 
+/// The part of a configuration that a run keeps: without train.on_end, which is this process's alone.
+Config lasting(Config config) {
+  config.train.on_end.clear();
+  return config;
+}
+
 /// What a run says that ends before its warm-up does; empty for others.
 std::string remark_on_warmup(const Config& config) {
   const index warmup = config.optim.warmup_steps;
@@ -158,9 +164,7 @@ Trainer::Trainer(Config config, TrainingData data, TrainingState state, const st
       sampler_(config_.train, model_, *data_.tokenizer),
       state_(std::move(state)) {
   config_.model.vocab_size.derive(model_.vocab_size());
-  Config kept = config_;
-  kept.train.on_end.clear();
-  config_text_ = to_toml(kept);
+  config_text_ = to_toml(lasting(config_));
   state_.corpus_fingerprint = data_.fingerprint;
   state_.train_tokens = data_.train.tokens;
   state_.val_tokens = data_.validation.tokens;
@@ -188,7 +192,7 @@ Trainer Trainer::start(Config config, const std::filesystem::path& out, const Lo
     }
     require_space(out, run.snapshot());
     run.directory_.emplace(RunDirectory::create(out));
-    replace_file(run.directory() / "config.toml", to_recipe(run.config_));
+    replace_file(run.directory() / "config.toml", to_recipe(lasting(run.config_)));
     run.metrics_.emplace(run.directory() / "metrics.jsonl", 0);
   });
 }
@@ -209,7 +213,9 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   TrainingState state = checkpoint.state();
   for (const std::string& assignment : options.overrides) {
     apply_override(config, assignment, RunStage::goes_on);
-    state.overrides += concat("step ", state.step, ": ", assignment, "\n");
+    if (!assignment.starts_with("train.on_end=")) {
+      state.overrides += concat("step ", state.step, ": ", assignment, "\n");
+    }
   }
   resolve(config);
   settle_precision(config.train);
@@ -219,7 +225,7 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   }
   const std::filesystem::path config_file = directory.path() / "config.toml";
   const std::string edits = remark_on_edits(config_file, stored, config);
-  std::vector<ConfigDifference> changes = add_changes(stored, config, state.step, remarks);
+  std::vector<ConfigDifference> changes = add_changes(stored, lasting(config), state.step, remarks);
   make_absolute(config);
   require_input(config.train.max_steps >= state.step, "train.max_steps is ", config.train.max_steps, ", but the run is at step ",
                 state.step, " already; to train on, set it to more");
@@ -241,7 +247,7 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
                                has_steps_left ? concat(" (kept as ", set_aside(config_file).filename().string(), ')') : ""));
     }
     if (has_steps_left) {  // a finished run keeps the configuration that its last checkpoint has
-      replace_file(config_file, to_recipe(run.config_));
+      replace_file(config_file, to_recipe(lasting(run.config_)));
     }
     run.metrics_.emplace(run.directory() / "metrics.jsonl", state.step);
     if (!run.metrics_->remark().empty()) {

@@ -93,35 +93,38 @@ void HistoryReader::add(std::string_view line) {
 }
 
 bool HistoryReader::update() {
+  constexpr std::uintmax_t kPiece = std::uintmax_t{1} << 22;  // bytes; no line of ours is as long
+  bool any = false;
   try {
-    const File file = File::open_regular(file_);
+    // Looked at before the file is opened: if it is replaced in between, the next look sees another one.
     struct stat info {};
-    const bool known = ::stat(file_.c_str(), &info) == 0;
+    const std::uint64_t identity = ::stat(file_.c_str(), &info) == 0 ? info.st_ino : 0;
+    const File file = File::open_regular(file_);
     const auto size = static_cast<std::uintmax_t>(file.size());
-    if (known && (info.st_ino != inode_ || size < read_)) {
+    if (identity != identity_ || size < read_) {
       history_ = {};
       rest_.clear();
       read_ = 0;
-      inode_ = info.st_ino;
+      identity_ = identity;
     }
-    if (size == read_) {
-      return false;
+    while (read_ < size) {
+      const auto count = static_cast<std::size_t>(std::min(kPiece, size - read_));
+      std::string text = std::move(rest_);
+      const std::size_t begin = text.size();
+      text.resize(begin + count);
+      require_done(file.read(static_cast<index>(read_), std::as_writable_bytes(std::span(text)).subspan(begin)), Operation::read);
+      read_ += count;
+      std::size_t from = 0;
+      for (std::size_t end = 0; (end = text.find('\n', from)) != std::string::npos; from = end + 1) {
+        add(std::string_view(text).substr(from, end - from));
+        any = true;
+      }
+      rest_ = text.size() - from > kPiece ? "" : text.substr(from);
     }
-    std::string text = std::move(rest_);
-    const std::size_t begin = text.size();
-    text.resize(begin + static_cast<std::size_t>(size - read_));
-    require_done(file.read(static_cast<index>(read_), std::as_writable_bytes(std::span(text)).subspan(begin)), Operation::read);
-    read_ = size;
-    std::size_t from = 0;
-    for (std::size_t end = 0; (end = text.find('\n', from)) != std::string::npos; from = end + 1) {
-      add(std::string_view(text).substr(from, end - from));
-    }
-    rest_ = text.substr(from);
-    return from > 0;
   } catch (const Error&) {
-    inode_ = 0;  // begin anew next time
-    return false;
+    identity_ = 0;  // begin anew next time
   }
+  return any;
 }
 
 RunHistory read_history(const std::filesystem::path& run_directory) {

@@ -70,7 +70,7 @@ class HistoryReader {
   std::filesystem::path file_;
   RunHistory history_;
   std::uintmax_t read_ = 0;  // bytes
-  std::uint64_t inode_ = 0;
+  std::uint64_t identity_ = 0;  // of the file: its inode
   std::string rest_;         // the beginning of a line
 };
 

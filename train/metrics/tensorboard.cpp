@@ -93,22 +93,25 @@ std::string to_tensorboard(const RunHistory& history) {
     }
   };
   auto evaluation = history.evaluations.begin();
-  const auto add_evaluations_before = [&](index step) {
-    for (; evaluation != history.evaluations.end() && evaluation->report.step < step; ++evaluation) {
-      add(evaluation->time, evaluation->report.step, "loss/validation", evaluation->report.val_loss);
-      add(evaluation->time, evaluation->report.step, "loss/train_evaluated", evaluation->report.train_loss);
-    }
+  const auto add_evaluation = [&] {
+    add(evaluation->time, evaluation->report.step, "loss/validation", evaluation->report.val_loss);
+    add(evaluation->time, evaluation->report.step, "loss/train_evaluated", evaluation->report.train_loss);
+    ++evaluation;
   };
   for (const RunHistory::Step& one : history.steps) {
     const StepReport& r = one.report;
-    add_evaluations_before(r.step);
+    while (evaluation != history.evaluations.end() && evaluation->report.step < r.step) {
+      add_evaluation();
+    }
     add(one.time, r.step, "loss/train", r.loss);
     add(one.time, r.step, "grad_norm", r.gradient_norm);
     add(one.time, r.step, "learning_rate", r.learning_rate);
     add(one.time, r.step, "tokens_per_s", r.tokens_per_second());
     add(one.time, r.step, "mfu", r.mfu);
   }
-  add_evaluations_before(history.last_step() + 1);
+  while (evaluation != history.evaluations.end()) {
+    add_evaluation();
+  }
   return file;
 }
 

@@ -16,6 +16,6 @@ std::string page_of(std::string_view html, std::string_view data);
 std::string report_page(const std::vector<RunView>& runs, bool live = false);
 
 /// The first bytes of every page, by which a file is known to be one.
-inline constexpr std::string_view kPageBegin = "<!doctype html>\n<html lang=\"en\">";
+inline constexpr std::string_view kPageBegin = "<!doctype html>\n<!-- a page of dikkat -->\n";
 
 }  // namespace dikkat

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -25,7 +26,7 @@ Json number(double value) {
   if (value == std::trunc(value) && std::abs(value) < 1e15) {
     return static_cast<std::int64_t>(value);
   }
-  return std::stod(fmt::format("{:.6g}", value));
+  return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
 }
 
 Json column(const Column& values, const std::vector<std::size_t>& rows) {
@@ -222,6 +223,7 @@ std::string report_data(const std::vector<RunView>& runs, bool live) {
   const Json data{{"made", number(std::floor(std::chrono::duration<double>(now).count()))},
                   {"live", live},
                   {"runs", std::move(all)},
+                  {"comparable", comparable(runs)},
                   {"differences", std::move(differences)}};
   return data.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

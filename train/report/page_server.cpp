@@ -7,6 +7,7 @@
 #include <thread>
 
 #include <httplib.h>
+#include <sys/socket.h>
 
 #include "autograd/base/error.h"
 #include "train/report/page.h"
@@ -87,7 +88,11 @@ class WatchedRuns {
   bool ended_ = false;
 };
 
+}  // namespace
+
 bool is_loopback(const std::string& host) { return host == "127.0.0.1" || host == "localhost" || host == "::1"; }
+
+namespace {
 
 /// The host that a browser asked for. Another one than ours on a loopback address means that a page of somebody else wants to read ours.
 std::string host_of(const httplib::Request& request) {
@@ -105,6 +110,10 @@ class PageServer::Parts {
   Parts(std::vector<fs::path> paths, Address address) : runs(std::move(paths)), host(std::move(address.host)) {
     server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
     server.set_payload_max_length(kLargestBody);
+    server.set_socket_options([](int socket) {  // not the library's own, by which two servers would share a port
+      const int yes = 1;
+      ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    });
     server.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
       if (is_loopback(host) && !is_loopback(host_of(request))) {
         response.status = 403;
@@ -144,8 +153,7 @@ class PageServer::Parts {
       return;
     }
     response.set_header("Cache-Control", "no-store");
-    // It knows what the page that asks was drawn from only roughly, so the first version is told anew if it comes soon after.
-    const auto seen = std::make_shared<std::uint64_t>(runs.wait_after(0));
+    const auto seen = std::make_shared<std::uint64_t>(0);  // the first answer is at once: there may be news since the page was drawn
     response.set_chunked_content_provider(
         "text/event-stream",
         [this, seen](std::size_t, httplib::DataSink& sink) {
@@ -181,6 +189,9 @@ void PageServer::serve(const std::function<bool()>& stop) {
   std::thread server([&] { parts_->server.listen_after_bind(); });
   constexpr auto kMoment = std::chrono::milliseconds(100);
   constexpr auto kLook = std::chrono::seconds(1);
+  while (!parts_->server.is_running()) {  // before that, stop() would do nothing
+    std::this_thread::sleep_for(kMoment / 10);
+  }
   auto looked = std::chrono::steady_clock::now();
   while (!stop()) {
     std::this_thread::sleep_for(kMoment);

@@ -94,18 +94,21 @@ RunView view_run(const fs::path& run_directory, RunHistory history) {
   RunView run{.path = run_directory, .history = std::move(history)};
   const fs::path whole = fs::absolute(run_directory).lexically_normal();
   run.name = (whole.has_filename() ? whole.filename() : whole.parent_path().filename()).string();
+  index best_step = -1;
   try {
-    index best_step = -1;
     if (const auto best = best_checkpoint(run_directory)) {
       best_step = best->step;
     }
+  } catch (const Error&) {  // it names a file that is gone
+  }
+  try {
     for (const CheckpointEntry& entry : list_checkpoints(run_directory)) {
       run.checkpoints.push_back({.step = entry.step,
                                  .file = entry.path.filename().string(),
                                  .bytes = size_of(entry.path),
                                  .best = entry.step == best_step});
     }
-  } catch (const Error&) {  // best names a file that is gone
+  } catch (const Error&) {  // a folder that cannot be read
   }
   run.config = read_config_table(run_directory, run.history);
   run.bytes = size_of_files_in(run_directory);
@@ -129,6 +132,14 @@ std::vector<fs::path> find_runs(const fs::path& folder) {
     }
   }
   return runs;
+}
+
+bool comparable(const std::vector<RunView>& runs) {
+  return std::all_of(runs.begin(), runs.end(), [&](const RunView& run) {
+    const auto& a = run.history.header;
+    const auto& b = runs.front().history.header;
+    return a && b && a->tokenizer == b->tokenizer && a->vocab_size == b->vocab_size && a->corpus == b->corpus && a->val_tokens == b->val_tokens;
+  });
 }
 
 std::vector<KeyOfRuns> differing_keys(const std::vector<RunView>& runs) {

@@ -49,6 +49,9 @@ RunView view_run(const std::filesystem::path& run_directory, RunHistory history)
 /// The run directories in a folder: those of its folders, and of theirs, that have metrics.jsonl or checkpoints/. Sorted by name.
 std::vector<std::filesystem::path> find_runs(const std::filesystem::path& folder);
 
+/// Whether the losses of the runs are of the same text in the same tokens. Otherwise their bits per byte may be compared, if anything.
+bool comparable(const std::vector<RunView>& runs);
+
 /// A key in which the configurations of runs differ. A value is empty where a run does not have the key.
 struct KeyOfRuns {
   std::string key;

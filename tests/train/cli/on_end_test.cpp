@@ -4,7 +4,7 @@
 namespace dikkat::testing {
 namespace {
 
-const std::string kTell = "train.on_end=env | grep ^DIKKAT_ | sort > told.txt; echo heard";
+const std::string kTell = "train.on_end=env | grep -E '^DIKKAT_(STATE|REASON|RUN|STEP|BEST_)' | sort > told.txt; echo heard";
 
 TEST(OnEnd, ARunThatFinishesTellsItsBestLoss) {
   const Workspace here;
@@ -24,6 +24,20 @@ TEST(OnEnd, ACheckpointDoesNotRunCommands) {
   EXPECT_FALSE(std::filesystem::exists(here / "told.txt"));
   EXPECT_EQ(here.run({"resume", "run", "--set", "train.max_steps=12", kTell}).code, 0);
   EXPECT_TRUE(contains(contents(here / "told.txt"), "DIKKAT_STEP=12\n"));
+  for (const std::string& kept : {here.checkpoint("run", 12), contents(here / "run/config.toml"), contents(here / "run/metrics.jsonl")}) {
+    EXPECT_FALSE(contains(kept, "told.txt") && !contains(kept, "\"event\":\"resume\"")) << "a command was kept";
+  }
+  std::filesystem::remove(here / "told.txt");
+  const Outcome resumed = here.run({"resume", "run", "--set", "train.max_steps=16"});
+  EXPECT_FALSE(std::filesystem::exists(here / "told.txt"));
+  EXPECT_FALSE(contains(resumed.err, "on_end")) << resumed.err;
+}
+
+TEST(OnEnd, TheRunIsFreeWhenItRuns) {
+  const Workspace here;
+  const Outcome trained = here.train("run", {std::string("train.on_end=") + DIKKAT_PROGRAM + " runs --in . ; echo $DIKKAT_MINE", "train.max_steps=4"});
+  EXPECT_TRUE(contains(trained.err, "finished")) << trained.err;
+  EXPECT_FALSE(contains(trained.err, "running")) << trained.err;
 }
 
 TEST(OnEnd, ARunThatIsStoppedOrFailsTellsTheReason) {

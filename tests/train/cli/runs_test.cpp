@@ -83,6 +83,14 @@ TEST_F(Runs, AreRemovedAfterAQuestionAndNeverWhileTheyRun) {
   EXPECT_EQ(removed.code, 0) << removed.err;
   EXPECT_FALSE(std::filesystem::exists(here / "done") || std::filesystem::exists(here / "busy"));
   EXPECT_EQ(here.run({"runs", "rm", ".", "--yes"}).code, 2) << "it is not a run";
+  here.write("project/checkpoints/mine.bin", "not of a run");
+  EXPECT_EQ(here.run({"runs", "rm", "project", "--yes"}).code, 2) << "a folder of that name is no sign of a run";
+  EXPECT_TRUE(std::filesystem::exists(here / "project/checkpoints/mine.bin"));
+  here.train("noted", {"train.max_steps=4"});
+  here.write("noted/notes.md", "mine");
+  const Outcome kept = here.run({"runs", "rm", "noted", "--yes"});
+  EXPECT_TRUE(contains(kept.err, "noted has notes.md, which no run has written")) << kept.err;
+  EXPECT_TRUE(std::filesystem::exists(here / "noted/notes.md"));
   EXPECT_TRUE(std::filesystem::exists(here / "text.txt"));
 }
 
@@ -95,6 +103,8 @@ TEST_F(Runs, AReportReplacesReportsAndNothingElse) {
   EXPECT_FALSE(contains(page, "{{"));
   EXPECT_FALSE(contains(page, "http://") || contains(page, "src=\"")) << "it needs no other file";
 
+  here_->write("foreign.html", "<!doctype html>\n<html lang=\"en\">\n<p>mine</p>\n");
+  EXPECT_EQ(here_->run({"report", "runs/short", "--out", "foreign.html"}).code, 2) << "a page of somebody else";
   const std::string text = contents(*here_ / "text.txt");
   const Outcome refused = here_->run({"report", "runs/short", "--out", "text.txt"});
   EXPECT_EQ(refused.code, 2);

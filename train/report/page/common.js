@@ -39,7 +39,7 @@ function duration(seconds) {
   return hours > 0 ? `${hours}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}` : `${Math.floor(whole / 60)}:${two(whole % 60)}`;
 }
 
-const date = (seconds) => (isNumber(seconds) ? new Date(seconds * 1000).toISOString().slice(0, 16).replace("T", " ") + " UTC" : NONE);
+const date = (seconds) => (isNumber(seconds) && Math.abs(seconds) < 8e12 ? new Date(seconds * 1000).toISOString().slice(0, 16).replace("T", " ") + " UTC" : NONE);
 
 function plusMinus(value, error) {
   return isNumber(error) && isNumber(value) ? `${fixed(value)} ± ${fixed(error)}` : fixed(value);

@@ -55,10 +55,9 @@ const CHARTS = [
 
 const view = { axis: "steps", logY: false, logX: false, range: null, plots: [] };
 
-// uPlot wants one column of x for all curves.
+// uPlot wants one column of x for all curves. Where a curve has no row it is undefined, and is drawn across; null is a gap.
 function aligned(tables) {
-  const data = uPlot.join(tables.map(([x, y]) => [x, y]), tables.map(() => [1, 1]));
-  return data.map((column) => Array.from(column, (value) => (value === undefined ? null : value)));
+  return uPlot.join(tables, tables.map(() => [1, 1]));
 }
 
 // Repeated and unordered x (an evaluation at the same time as the one before) would confuse the join.
@@ -71,45 +70,44 @@ function ascending(x, ys) {
 }
 
 // Standard errors as bars, and what happened to runs as upright lines.
-function marks(errors, events) {
-  return (plot) => {
-    const context = plot.ctx;
-    context.save();
+function drawMarks(plot) {
+  const { errors, events } = plot.marks || { errors: [], events: [] };
+  const context = plot.ctx;
+  context.save();
+  context.beginPath();
+  context.rect(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height);
+  context.clip();
+  const ratio = window.devicePixelRatio || 1;
+  for (const event of events) {
+    const x = Math.round(plot.valToPos(event.x, "x", true));
+    context.strokeStyle = event.kind === "skipped" ? css("--bad") : css("--faint");
+    context.lineWidth = ratio;
+    context.setLineDash([2 * ratio, 3 * ratio]);
     context.beginPath();
-    context.rect(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height);
-    context.clip();
-    const ratio = window.devicePixelRatio || 1;
-    for (const event of events) {
-      const x = Math.round(plot.valToPos(event.x, "x", true));
-      context.strokeStyle = event.kind === "skipped" ? css("--bad") : css("--faint");
-      context.lineWidth = ratio;
-      context.setLineDash([2 * ratio, 3 * ratio]);
+    context.moveTo(x, plot.bbox.top);
+    context.lineTo(x, plot.bbox.top + plot.bbox.height);
+    context.stroke();
+  }
+  context.setLineDash([]);
+  for (const { x, y, error, color } of errors) {
+    context.strokeStyle = color;
+    context.lineWidth = 1.5 * ratio;
+    x.forEach((at, i) => {
+      if (!isNumber(y[i]) || !isNumber(error[i])) return;
+      const left = plot.valToPos(at, "x", true);
+      const low = plot.valToPos(Math.max(y[i] - error[i], view.logY ? y[i] * 0.01 : -Infinity), "y", true);
+      const high = plot.valToPos(y[i] + error[i], "y", true);
       context.beginPath();
-      context.moveTo(x, plot.bbox.top);
-      context.lineTo(x, plot.bbox.top + plot.bbox.height);
+      context.moveTo(left, low);
+      context.lineTo(left, high);
+      for (const end of [low, high]) {
+        context.moveTo(left - 3 * ratio, end);
+        context.lineTo(left + 3 * ratio, end);
+      }
       context.stroke();
-    }
-    context.setLineDash([]);
-    for (const { x, y, error, color } of errors) {
-      context.strokeStyle = color;
-      context.lineWidth = 1.5 * ratio;
-      x.forEach((at, i) => {
-        if (!isNumber(y[i]) || !isNumber(error[i])) return;
-        const left = plot.valToPos(at, "x", true);
-        const low = plot.valToPos(Math.max(y[i] - error[i], view.logY ? y[i] * 0.01 : -Infinity), "y", true);
-        const high = plot.valToPos(y[i] + error[i], "y", true);
-        context.beginPath();
-        context.moveTo(left, low);
-        context.lineTo(left, high);
-        for (const end of [low, high]) {
-          context.moveTo(left - 3 * ratio, end);
-          context.lineTo(left + 3 * ratio, end);
-        }
-        context.stroke();
-      });
-    }
-    context.restore();
-  };
+    });
+  }
+  context.restore();
 }
 
 function describe(chart, runs) {
@@ -155,7 +153,8 @@ function onKey(plot, event) {
   }
 }
 
-function drawChart(chart, runs, holder, width) {
+// What a chart draws of the runs: data and series for uPlot, and marks.
+function contentOf(chart, runs) {
   const axis = AXES[view.axis];
   const tables = [], series = [{ label: axis.label, value: (plot, value) => (value == null ? NONE : view.axis === "hours" ? fixed(value, 3) : count(value)) }];
   const errors = [], events = [];
@@ -175,7 +174,7 @@ function drawChart(chart, runs, holder, width) {
         width: curve.faint ? 1 : 1.75,
         dash: curve.dashed ? [6, 4] : undefined,
         points: { show: curve.points === true, size: 7, fill: color },
-        spanGaps: curve.points === true || runs.length > 1 || chart.curves.length > 1,
+        spanGaps: curve.points === true,
         value: (plot, value) => (value == null ? NONE : show(value)),
       });
     }
@@ -186,8 +185,11 @@ function drawChart(chart, runs, holder, width) {
       }
     }
   });
-  if (tables.length === 0) return null;
-  const data = aligned(tables);
+  return tables.length === 0 ? null : { data: aligned(tables), series, marks: { errors, events } };
+}
+
+function drawChart(chart, content, holder, width) {
+  const axis = AXES[view.axis];
   const tick = { stroke: css("--faint"), grid: { stroke: css("--grid"), width: 1 }, ticks: { stroke: css("--line"), width: 1 } };
   const log = view.logY && chart.log;
   const plot = new uPlot({
@@ -197,18 +199,19 @@ function drawChart(chart, runs, holder, width) {
       { ...tick, label: axis.label, labelSize: 22, values: (self, ticks) => ticks.map((value) => (value == null ? "" : view.axis === "hours" ? significant(value) : short(value))) },
       { ...tick, size: 62, values: (self, ticks) => ticks.map((value) => (value == null ? "" : chart.format ? chart.format(value) : Math.abs(value) >= 1000 ? short(value) : significant(value))) },
     ],
-    series,
+    series: content.series,
     cursor: { sync: { key: "dikkat", setSeries: false }, drag: { x: true, y: false } },
     legend: { live: true },
     hooks: {
-      draw: [marks(errors, events)],
+      draw: [drawMarks],
       setSelect: [(self) => {
         if (self.select.width > 4) {
           zoom({ min: self.posToVal(self.select.left, "x"), max: self.posToVal(self.select.left + self.select.width, "x") });
         }
       }],
     },
-  }, data, holder);
+  }, content.data, holder);
+  plot.marks = content.marks;
   plot.over.addEventListener("dblclick", () => zoom(null));
   return plot;
 }
@@ -218,19 +221,35 @@ function drawCharts(runs, place) {
   view.plots = [];
   place.replaceChildren();
   for (const chart of CHARTS) {
-    const plotHolder = element("div", { class: "plot" });
+    const content = contentOf(chart, runs);
+    if (content === null) continue;
+    const holder = element("div", { class: "plot" });
     const panel = element("section", { class: chart.wide ? "chart wide" : "chart", tabindex: 0, role: "group", "aria-label": describe(chart, runs) },
-      element("h3", {}, chart.title, chart.unit ? element("span", { class: "faint" }, `, ${chart.unit}`) : null), plotHolder);
+      element("h3", {}, chart.title, chart.unit ? element("span", { class: "faint" }, `, ${chart.unit}`) : null), holder);
     place.append(panel);
-    const plot = drawChart(chart, runs, plotHolder, Math.max(200, plotHolder.clientWidth));
-    if (plot === null) {
-      panel.remove();
-      continue;
-    }
+    const plot = drawChart(chart, content, holder, Math.max(200, holder.clientWidth));
+    plot.chart = chart;
+    plot.panel = panel;
     panel.addEventListener("keydown", (event) => onKey(plot, event));
     view.plots.push(plot);
   }
   if (view.range) zoom(view.range);
+}
+
+// New values in the charts that are there; all charts anew where there are others now.
+function renewCharts(runs, place) {
+  const contents = CHARTS.map((chart) => contentOf(chart, runs)).filter((content) => content !== null);
+  const same = contents.length === view.plots.length && contents.every((content, i) => content.series.length === view.plots[i].series.length);
+  if (!same) {
+    drawCharts(runs, place);
+    return;
+  }
+  view.plots.forEach((plot, i) => {
+    plot.marks = contents[i].marks;
+    plot.setData(contents[i].data, view.range === null);
+    if (view.range !== null) plot.redraw();
+    plot.panel.setAttribute("aria-label", describe(plot.chart, runs));
+  });
 }
 
 // ---- Tables ---------------------------------------------------------------------------------------------------------------------------------
@@ -241,13 +260,13 @@ function swatch(number) {
   return spot;
 }
 
-function summary(runs) {
+function summary(data) {
+  const { runs } = data;
   const losses = runs.map((run) => lowest(run));
   const least = Math.min(...losses.filter(Boolean).map((best) => best.loss));
   const bits = runs.map((run, i) => bitsPerByte(run, losses[i] && losses[i].loss));
   const leastBits = Math.min(...bits.filter(isNumber));
-  const vocabularies = new Set(runs.map((run) => run.header && `${run.header.tokenizer} ${run.header.vocab_size}`));
-  const comparable = vocabularies.size === 1;
+  const { comparable } = data;
   const rows = runs.map((run, i) => ({ cells: [
     element("span", {}, swatch(i), run.name),
     element("span", { class: run.state === "broken" ? "broken" : "", title: run.problem }, run.problem ? `${run.state}: ${run.problem}` : run.state),
@@ -259,12 +278,12 @@ function summary(runs) {
     count(run.header && run.header.parameters),
     short(last(run.steps.tokens)),
     duration(last(run.steps.seconds)),
-    count(Math.round(median(run.steps.tokens_per_s))),
+    isNumber(median(run.steps.tokens_per_s)) ? count(Math.round(median(run.steps.tokens_per_s))) : NONE,
     bytes(run.bytes),
   ] }));
   const parts = [table(null, [["run", "text"], ["state", ""], ["steps", "number"], ["lowest validation loss", "number"], ["at step", "number"],
     ["bits per byte", "number"], ["parameters", "number"], ["tokens", "number"], ["time", "number"], ["tokens/s", "number"], ["on disk", "number"]], rows)];
-  if (!comparable) parts.push(element("p", { class: "faint" }, "The runs have different vocabularies: compare their bits per byte, not their losses."));
+  if (!comparable) parts.push(element("p", { class: "faint" }, "The runs have different texts or tokens, so their losses cannot be compared. Of the same validation text, bits per byte can."));
   return parts;
 }
 
@@ -313,8 +332,9 @@ function configuration(run) {
   return [element("label", {}, box, " only these"), place];
 }
 
-function fold(title, parts, open = false) {
-  return parts.length === 0 ? null : element("details", { open }, element("summary", {}, title), ...parts);
+// name: the same for new data.
+function fold(name, title, parts, open = false) {
+  return parts.length === 0 ? null : element("details", { open, "data-name": name }, element("summary", {}, title), ...parts);
 }
 
 function ofRun(run, number) {
@@ -322,11 +342,11 @@ function ofRun(run, number) {
   const files = run.checkpoints.map((one) => ({ cells: [count(one.step), one.file, bytes(one.bytes), one.best ? element("span", { class: "best" }, "lowest validation loss") : ""] }));
   return element("section", { "aria-label": run.name },
     element("h3", {}, swatch(number), run.name),
-    fold("Samples", run.samples.length ? samplesOf(run) : [], true),
-    fold("Where it comes from", facts(run)),
-    fold(`Configuration (${run.config.filter((row) => row.changed).length} keys set)`, configuration(run)),
-    fold(`Checkpoints (${files.length})`, files.length ? [table(null, [["step", "number"], ["file", ""], ["size", "number"], ["", ""]], files)] : []),
-    fold(`What happened (${events.length})`, events.length ? [table(null, [["step", "number"], ["when", ""], ["what", ""], ["", "text"]], events)] : []));
+    fold("samples", "Samples", run.samples.length ? samplesOf(run) : [], true),
+    fold("origin", "Where it comes from", facts(run)),
+    fold("configuration", `Configuration (${run.config.filter((row) => row.changed).length} keys set)`, configuration(run)),
+    fold("checkpoints", `Checkpoints (${files.length})`, files.length ? [table(null, [["step", "number"], ["file", ""], ["size", "number"], ["", ""]], files)] : []),
+    fold("events", `What happened (${events.length})`, events.length ? [table(null, [["step", "number"], ["when", ""], ["what", ""], ["", "text"]], events)] : []));
 }
 
 // ---- The page -------------------------------------------------------------------------------------------------------------------------------
@@ -342,18 +362,36 @@ function toggle(label, value, act) {
   return element("label", {}, box, ` ${label}`);
 }
 
-function draw(data) {
+// What of a run is shown below the curves; it is made anew only when it has changed, so that nobody is disturbed in reading.
+const detailsOf = (run) => JSON.stringify([run.header, run.samples, run.config, run.checkpoints, run.events]);
+
+function drawDetails(run, number, old) {
+  const made = ofRun(run, number);
+  made.dataset.content = detailsOf(run);
+  if (old) {
+    const open = new Set([...old.querySelectorAll("details[open]")].map((one) => one.dataset.name));
+    for (const one of made.querySelectorAll("details")) one.open = open.has(one.dataset.name);
+  }
+  return made;
+}
+
+function drawHead(data) {
   const { runs } = data;
   document.title = runs.length === 1 ? `${runs[0].name} – dikkat` : `${runs.length} runs – dikkat`;
   document.getElementById("title").textContent = runs.length === 1 ? runs[0].name : runs.map((run) => run.name).join(", ");
   document.getElementById("made").textContent = data.live ? `live, ${date(data.made)}` : date(data.made);
-  const charts = element("div", { class: "charts" });
+  document.getElementById("summary").replaceChildren(...summary(data));
+}
+
+function draw(data) {
+  const { runs } = data;
+  const charts = element("div", { class: "charts", id: "charts" });
   const again = (change) => (value) => {
     change(value);
-    drawCharts(runs, charts);
+    drawCharts(data.runs, charts);
   };
   document.getElementById("main").replaceChildren(
-    element("section", { "aria-label": "Runs" }, ...summary(runs)),
+    element("section", { "aria-label": "Runs", id: "summary" }),
     ...(runs.length > 1 ? [element("section", {}, element("h2", {}, "What differs between their configurations"), ...differences(data))] : []),
     element("h2", {}, "Curves"),
     element("div", { class: "controls" },
@@ -364,11 +402,23 @@ function draw(data) {
       element("span", { class: "faint" }, "Drag to zoom; double click shows all. Keys: + − ← → 0")),
     charts,
     element("h2", {}, runs.length > 1 ? "Each run" : "The run"),
-    ...runs.map(ofRun));
+    element("div", { id: "details" }, ...runs.map((run, number) => drawDetails(run, number))));
+  drawHead(data);
   drawCharts(runs, charts);
 }
 
-let data = JSON.parse(document.getElementById("data").textContent);
+// Shows new data of the same runs.
+function renew(data) {
+  drawHead(data);
+  renewCharts(data.runs, document.getElementById("charts"));
+  const details = document.getElementById("details");
+  data.runs.forEach((run, number) => {
+    const old = details.children[number];
+    if (old.dataset.content !== detailsOf(run)) old.replaceWith(drawDetails(run, number, old));
+  });
+}
+
+const data = JSON.parse(document.getElementById("data").textContent);
 draw(data);
 
 onTheme(() => draw(data));
@@ -379,12 +429,23 @@ addEventListener("resize", () => {
 // `dikkat watch`: the server says when there is something new.
 if (data.live) {
   const events = new EventSource("events");
-  events.addEventListener("message", async () => {
-    const scroll = [scrollX, scrollY];
-    data = await (await fetch("data.json")).json();
-    draw(data);
-    scrollTo(...scroll);
-  });
+  let busy = false, waiting = false;
+  const look = async () => {
+    waiting = true;
+    if (busy) return;
+    busy = true;
+    while (waiting) {
+      waiting = false;
+      try {
+        Object.assign(data, await (await fetch("data.json")).json());
+        renew(data);
+      } catch {
+        // The server has ended: the next event tells.
+      }
+    }
+    busy = false;
+  };
+  events.addEventListener("message", look);
   events.addEventListener("error", () => { document.getElementById("made").textContent = "the server has ended, or cannot be reached; this is what it said last"; });
   events.addEventListener("open", () => { document.getElementById("made").textContent = `live, ${date(data.made)}`; });
 }

@@ -84,12 +84,21 @@ function bar(p) {
   return made;
 }
 
-function choose(i) {
-  state.chosen = i;
-  if (data.texts[state.text].attention) state.mode = "attention";
+function setMode(mode) {
+  state.mode = mode;
   const box = document.getElementById("mode");
-  if (box) box.value = state.mode;
+  if (box) box.value = mode;
+}
+
+function choose(i) {
+  const text = data.texts[state.text];
+  state.chosen = i;
+  const kept = text.attention && i > 0 && i - 1 >= text.attention.first;
+  setMode(kept ? "attention" : "loss");
   tell(i);
+  if (text.attention && i > 0 && !kept) {
+    document.getElementById("about").append(element("p", { class: "faint" }, "What the model looked at here is not in the page, which keeps the latest tokens of a long text."));
+  }
   paint();
 }
 
@@ -99,7 +108,7 @@ function onKey(event) {
   if (!move && event.key !== "Escape") return;
   event.preventDefault();
   if (event.key === "Escape") {
-    state.mode = "loss";
+    setMode("loss");
     state.chosen = -1;
     paint();
     return;
