@@ -17,7 +17,6 @@ WRAPPER = f"""#!/bin/bash
 case $1 in
   train) exec {program} "$@" --set {SHORT} ;;
   sweep) exec {program} "$@" --set {SHORT} --no-halving ;;
-  plan) exec {program} "$@" ;;
   resume) exec {program} "$@" --set train.max_steps=24 ;;
   *) exec {program} "$@" ;;
 esac
