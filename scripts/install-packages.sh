@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages for a build; with --test also those for the tests, with --lint also those for scripts/tidy.sh, with --long
-# also those for other processors (scripts/ci-long.sh).
+# Installs the Debian packages for a build; with --test also those for the tests, with --package those for
+# scripts/package.sh, with --lint those for scripts/tidy.sh, with --long those for other processors (scripts/ci-long.sh).
 # Does nothing if all are installed.
 set -euo pipefail
 
@@ -8,8 +8,10 @@ packages=(g++ cmake ninja-build pkg-config libeigen3-dev libhdf5-dev libtbb-dev 
           libfmt-dev nlohmann-json3-dev libssl-dev libpcre2-dev libutf8proc-dev libedit-dev robin-map-dev zlib1g-dev libzstd-dev libcpp-httplib-dev)
 if [ "${1:-}" = --test ]; then
   packages+=(libgtest-dev clang libclang-rt-14-dev libomp-14-dev hdf5-tools strace ccache mold zstd python3 python3-h5py python3-numpy
-             python3-torch chromium fonts-dejavu-core mkdocs doxygen)
+             python3-torch chromium fonts-dejavu-core mkdocs doxygen dpkg-dev file lintian)
   command -v npm >/dev/null || packages+=(nodejs npm)
+elif [ "${1:-}" = --package ]; then
+  packages+=(dpkg-dev file lintian)
 elif [ "${1:-}" = --lint ]; then
   packages+=(clang libclang-rt-14-dev libomp-14-dev libgtest-dev clang-tidy)
 elif [ "${1:-}" = --long ]; then

@@ -4,11 +4,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-train=(train --config configs/quickstart.toml)
+train=(train --config configs/quickstart.toml --set 'train.sample_prompts=["The "]')
 if [[ $# -eq 3 && $1 == --trial ]]; then
   dikkat=$2
   rm -rf -- "$3"
-  train+=(--out "$3" --set train.max_steps=20 train.eval_interval=10 train.log_interval=10)
+  train+=(train.max_steps=20 train.eval_interval=10 train.log_interval=10 --out "$3")
 elif [[ $# -eq 0 ]]; then
   dikkat=build/release/dikkat
   scripts/install-packages.sh
@@ -35,6 +35,7 @@ cat >&2 <<TEXT
 The run is in $run. What to type next:
 
   $dikkat sample $run --prompt "Once there was"
+  $dikkat report $run    # a page with curves and with what the model wrote as it learnt
   $dikkat resume $run --set train.max_steps=4000
   $dikkat train --config configs/quickstart.toml --corpus YOUR-TEXT.txt --out runs/mine
   $dikkat --help

@@ -33,7 +33,7 @@ set(seams
   "#include <CLI/=>train/cli/[^/]+\\.(h|cpp)"
   "#include <histedit=>train/cli/line_reader\\.cpp"
   "#include <(oneapi/)?tbb/=>train/[^/]+/[^/]+\\.cpp"
-  "#include <pcre2=>train/text/pieces\\.cpp"
+  "#include <pcre2=>train/text/(pieces|scripts)\\.cpp"
   "#include <utf8proc=>train/text/unicode\\.cpp"
   "#include <httplib=>train/report/page_server\\.cpp"
   "#include <openssl/=>train/hash/sha256\\.cpp"

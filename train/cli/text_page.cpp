@@ -52,7 +52,7 @@ Json to_json(const Look& look, const Tokenizer& tokenizer, std::size_t given) {
 }
 
 void write(const std::filesystem::path& out, const Json& data) {
-  write_page(out, page_of("text.html", data.dump(-1, ' ', false, Json::error_handler_t::replace)));
+  write_page(out, page_of(PageKind::text, data.dump(-1, ' ', false, Json::error_handler_t::replace)));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,9 +9,12 @@
 
 namespace dikkat {
 
-/// A page that needs no other file and no network: one of page/*.html, with the files that it names as {{NAME}}, and `data`, a JSON object, as
-/// {{data}}. No text in the data can end it or become markup.
-std::string page_of(std::string_view html, std::string_view data);
+/// What a page shows: each has a script of its own in page/.
+enum class PageKind : std::uint8_t { report, text, corpus };
+
+/// A page that needs no other file and no network: page/page.html with the scripts of its kind and `data`, a JSON object. No text in the data
+/// can end it or become markup.
+std::string page_of(PageKind kind, std::string_view data);
 
 /// The report of runs. `live`: the page asks its server for new data.
 std::string report_page(const std::vector<RunView>& runs, bool live = false);

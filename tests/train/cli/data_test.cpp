@@ -192,6 +192,38 @@ TEST(CorpusCommand, TellsWhatIsInACorpus) {
   EXPECT_TRUE(contains(latin.out, "byte tokenizer")) << latin.out;
 }
 
+TEST(CorpusCommand, TellsOfLengthsCopiesScriptsAndLongLines) {
+  const Workspace here;
+  here.write("d.jsonl", "{\"text\":\"one two\"}\n{\"text\":\"\u3053\u3053\u308D\u3053\u3053\u308D\u3053\u3053\"}\n{\"text\":\"one two\"}\n");
+  const Json json = json_of(here.run({"corpus", "inspect", "d.jsonl", "--json"}));
+  EXPECT_EQ(json["lengths"]["median"], 7);
+  EXPECT_EQ(json["lengths"]["longest"], 24);
+  EXPECT_EQ(json["lengths"]["histogram"], (Json::array({{{"from", 5}, {"below", 10}, {"documents", 2}, {"bytes", 14}},
+                                                       {{"from", 10}, {"below", 20}, {"documents", 0}, {"bytes", 0}},
+                                                       {{"from", 20}, {"below", 50}, {"documents", 1}, {"bytes", 24}}})));
+  EXPECT_EQ(json["duplicates"]["documents"], 1);
+  EXPECT_EQ(json["duplicates"]["most"][0]["second"], (Json{{"file", here / "d.jsonl"}, {"line", 3}}));
+  EXPECT_EQ(json["scripts"][0], (Json{{"script", "Latin"}, {"characters", 12}}));
+  EXPECT_EQ(json["longest_lines"][0]["line"], 2);
+  const std::string text = here.run({"corpus", "inspect", "d.jsonl"}).out;
+  EXPECT_TRUE(contains(text, "duplicates  1 (7 bytes) equal an earlier document:\n")) << text;
+  EXPECT_TRUE(contains(text, "2 times 7 bytes: " + (here / "d.jsonl").string() + ":1 and ")) << text;
+  EXPECT_TRUE(contains(text, "scripts     Latin 54.5 %, Hiragana 36.4 %, Common 9.09 % (spaces, digits, signs)\n")) << text;
+  EXPECT_TRUE(contains(text, "long lines  24 bytes at " + (here / "d.jsonl").string() + ":2: ")) << text;
+}
+
+TEST(CorpusCommand, WritesAPageAndReplacesNothingElse) {
+  const Workspace here;
+  EXPECT_EQ(here.run({"corpus", "inspect", "text.txt", "--html", "c.html"}).code, 0);
+  EXPECT_TRUE(contents(here / "c.html").starts_with("<!doctype html>"));
+  EXPECT_EQ(here.run({"corpus", "inspect", "text.txt", "--html", "c.html"}).code, 0);
+  const std::string text = contents(here / "text.txt");
+  const Outcome refused = here.run({"corpus", "inspect", "text.txt", "--html", "text.txt"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(contains(refused.err, "text.txt is there already, and is not a page of dikkat")) << refused.err;
+  EXPECT_EQ(contents(here / "text.txt"), text);
+}
+
 /// Losses of the steps, which say that tokens, split and order are the same.
 std::vector<Json> losses(const Workspace& here, const std::string& run) {
   std::vector<Json> found;

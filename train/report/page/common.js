@@ -49,6 +49,13 @@ function css(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
+// share: from 0 to 1 of `width` pixels.
+function bar(share, width = 100) {
+  const made = element("span", { class: "bar", "aria-hidden": "true" });
+  made.style.width = `${Math.max(1, share * width)}px`;
+  return made;
+}
+
 // columns: [heading, "number" | "text" | ""].
 function table(caption, columns, rows) {
   return element("div", { class: "table" }, element("table", {},

@@ -78,12 +78,6 @@ function tell(i) {
     rows.length ? table("What the model thought most likely here", [["token", ""], ["", ""], ["probability", "number"]], rows) : "");
 }
 
-function bar(p) {
-  const made = element("span", { class: "bar" });
-  made.style.width = `${Math.max(1, p * 100)}px`;
-  return made;
-}
-
 function setMode(mode) {
   state.mode = mode;
   const box = document.getElementById("mode");

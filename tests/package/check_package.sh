@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# check_package.sh BUILD WORK: packages a build, and looks at what is in the packages. scripts/package.sh packages what users install.
+set -euo pipefail
+build=$(realpath "$1")
+work=$2
+source=$(cd "$(dirname "$0")/../.." && pwd)
+rm -rf "$work"
+mkdir -p "$work"
+work=$(realpath "$work")
+
+fail() {
+  echo "package: $*" >&2
+  exit 1
+}
+
+cpack --config "$build/CPackConfig.cmake" -G DEB -B "$work" -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip >"$work/cpack.log" || fail "$(cat "$work/cpack.log")"
+deb=$(echo "$work"/dikkat_*.deb)
+lintian --allow-root --fail-on error "$deb" || fail "lintian finds errors"
+
+# What is installed works from where it lies.
+dpkg-deb -x "$deb" "$work/root"
+usr=$work/root/usr
+[ "$(cd "$work" && "$usr/bin/dikkat" --version)" = "$("$build/dikkat" --version)" ] || fail "the program says another version"
+(cd "$work" && "$usr/bin/dikkat" plan --config quickstart --set train.batch_size=1 --json) >/dev/null || fail "the recipes are not found"
+for file in share/man/man1/dikkat.1.gz share/man/man1/dikkat-train.1.gz share/bash-completion/completions/dikkat share/zsh/vendor-completions/_dikkat \
+            share/fish/vendor_completions.d/dikkat.fish share/doc/dikkat/copyright share/doc/dikkat/changelog.gz share/doc/dikkat/docs/TUTORIAL.md; do
+  [ -s "$usr/$file" ] || fail "the package has no $file"
+done
+dpkg-deb -f "$deb" Depends | grep -q libhdf5 || fail "the package does not ask for its libraries: $(dpkg-deb -f "$deb" Depends)"
+
+# The archive has what git has.
+cpack --config "$build/CPackSourceConfig.cmake" -G TGZ -B "$work" >"$work/cpack.log" || fail "$(cat "$work/cpack.log")"
+archive=$(echo "$work"/dikkat-*-source.tar.gz)
+tar -tzf "$archive" | grep -v '/$' | cut -d / -f 2- | sort >"$work/archived"
+grep -qx CMakeLists.txt "$work/archived" || fail "the archive has no CMakeLists.txt"
+if git -C "$source" rev-parse --show-toplevel 2>/dev/null | grep -qx "$source"; then
+  git -C "$source" ls-files -co --exclude-standard | while read -r file; do [ -e "$source/$file" ] && echo "$file"; done | sort >"$work/known"
+  diff "$work/known" "$work/archived" || fail "the archive (>) differs from what git knows (<)"
+fi
