@@ -110,6 +110,12 @@ try {
 
   // Two runs: the better one is marked, and what differs is told.
   const two = await openPage(browser, `file://${page2}`);
+  // Which is better, by how much, and how surely; moments are whole seconds.
+  const [better, verdict, changed] = await two.page.evaluate(() => [data.better, document.getElementById("better").textContent, data.runs.map((run) => run.last_change)]);
+  const [a, b] = await two.page.evaluate(() => data.runs.map((run) => Math.min(...run.evaluations.val)));
+  assert(better.startsWith(`${long} is better than ${other} by ${(b - a).toFixed(4)} +- 0.0141 nats.`), better);
+  assert.equal(verdict, better.replace("+-", "±"));
+  changed.forEach((seconds) => assert(Math.abs(seconds - Date.now() / 1000) < 600, `changed at ${seconds}`));
   const words = await two.page.evaluate(() => document.body.innerText);
   for (const expected of ["optim.learning_rate", "0.001", "0.002", "train.max_steps"]) assert(words.includes(expected), `the comparison does not say ${expected}`);
   assert.equal(await two.page.$eval(".best", (one) => one.textContent), "1.1000 ± 0.0100");

@@ -45,7 +45,7 @@ try {
     assert(Math.abs(look.reduce((a, b) => a + b, 0) - 1) < 0.03, `layer ${layer}, head ${head}: weights add up to ${look.reduce((a, b) => a + b, 0)}`);
   }
   const ahead = await page.evaluate(() => {
-    const text = data.texts[0], time = text.tokens.length;
+    const text = data.texts[0], time = text.tokens.length;  // shorter than the context
     return weightsOf(text).filter((weight, i) => i % time > Math.floor(i / time) % time && weight > 0).length;
   });
   assert.equal(ahead, 0, "no position looks ahead");

@@ -105,8 +105,9 @@ CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, Pick pick,
   }
   const std::vector<CheckpointEntry> checkpoints = list_checkpoints(run_directory_or_file);
   require_input(!checkpoints.empty(), run_directory_or_file.string(),
-                " has no checkpoint: give a run directory that has checkpoints/step-NNNNNNNNN.h5; if its run was killed before the first "
-                "save, remove it and train again");
+                is_there(run_directory_or_file / "metrics.jsonl")
+                    ? " has no checkpoint yet: its run was killed before the first save; remove it and train again"
+                    : " has no checkpoint, expected a run directory, which has checkpoints/step-NNNNNNNNN.h5 (`dikkat runs` lists those in runs/)");
   if (pick == Pick::best) {
     const auto best = best_checkpoint(run_directory_or_file);
     require_input(best.has_value(), run_directory_or_file.string(),

@@ -59,8 +59,9 @@ void require_empty(const fs::path& path) {
   std::error_code error;
   require_input(!fs::exists(path / "config.toml", error) || !list_checkpoints(path).empty(), path.string(),
                 " has a run that ended before its first checkpoint and cannot be continued: remove it, or choose another --out");
-  require_input(contents.empty(), path.string(), " is not empty (it has ", contents,
-                "): choose another --out, or continue its run with `dikkat resume ", path.string(), "`");
+  const bool is_run = !list_checkpoints(path).empty();
+  require_input(contents.empty(), path.string(), " is not empty (it has ", contents, "): choose another --out",
+                is_run ? concat(", or continue its run with `dikkat resume ", path.string(), "`") : "");
 }
 
 /// Creates a folder and those above it, and removes them again in the destructor unless keep() was called.

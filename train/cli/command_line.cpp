@@ -93,6 +93,15 @@ std::string guess(const std::vector<std::string>& words, const std::string& word
   return nearest.empty() ? otherwise : concat("; did you mean ", nearest, "?");
 }
 
+/// "train, resume, eval".
+std::string names_of_commands(const CLI::App& command) {
+  std::string list;
+  for (const CLI::App* one : command.get_subcommands([](const CLI::App*) { return true; })) {
+    list += concat(list.empty() ? "" : ", ", one->get_name());
+  }
+  return list;
+}
+
 /// Explains an argument that no command and no option takes.
 std::string describe_stray(const CLI::App& app, const CLI::App& command, const std::string& stray) {
   if (stray.starts_with('-')) {
@@ -109,12 +118,10 @@ std::string describe_stray(const CLI::App& app, const CLI::App& command, const s
     return concat(command.get_name(), " takes no argument ", stray);
   }
   std::vector<std::string> commands;
-  std::string list;
   for (const CLI::App* sub : subcommands) {
     commands.push_back(sub->get_name());
-    list += concat(list.empty() ? "" : ", ", sub->get_name());
   }
-  return concat("unknown command ", stray, guess(commands, stray, concat("; the commands are ", list)));
+  return concat("unknown command ", stray, guess(commands, stray, concat("; the commands are ", names_of_commands(command))));
 }
 
 [[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error, std::span<char*> arguments) {
@@ -132,6 +139,9 @@ std::string describe_stray(const CLI::App& app, const CLI::App& command, const s
     if (std::find(strays.begin(), strays.end(), argument) != strays.end()) {
       fail_input(describe_stray(app, command, argument), advice);
     }
+  }
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !command.get_subcommands([](const CLI::App*) { return true; }).empty()) {
+    fail_input("dikkat ", path, "needs one of its commands: ", names_of_commands(command), advice);
   }
   const std::string what = error.what();
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {

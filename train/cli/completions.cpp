@@ -1,6 +1,8 @@
 #include "train/cli/completions.h"
 
+#include <algorithm>
 #include <functional>
+#include <string_view>
 
 #include "autograd/base/error.h"
 
@@ -27,41 +29,75 @@ std::string in_single_quotes(const std::string& text) {
   return out + "'";
 }
 
-/// Commands and options that may come next.
-std::string next_words(const CommandDescription& command) {
+/// Options whose values the program lists: recipes and keys.
+constexpr std::string_view kTakesRecipe = "--config";
+constexpr std::string_view kTakesKeys[] = {"--set", "--vary"};
+
+bool takes_keys(const std::string& option) { return std::ranges::find(kTakesKeys, option) != std::end(kTakesKeys); }
+
+/// An option's names; none of an argument.
+std::vector<std::string> names_of(const OptionDescription& option) { return option.is_argument ? std::vector<std::string>() : option.names; }
+
+std::string command_names(const CommandDescription& command) {
   std::string words;
   for (const CommandDescription& one : command.commands) {
     words += one.name + " ";
   }
+  return words;
+}
+
+std::string option_names(const CommandDescription& command) {
+  std::string words;
   for (const OptionDescription& option : command.options) {
-    for (const std::string& name : option.is_argument ? std::vector<std::string>() : option.names) {
+    for (const std::string& name : names_of(option)) {
       words += name + " ";
     }
   }
   return words;
 }
 
+/// All sequences of words that lead to a command, as a pattern of a shell's case: 'train'|'tokenizer'|'tokenizer train'.
+std::string paths_of(const CommandDescription& program) {
+  std::string paths;
+  for_each_command(program, [&](const std::string& words, const CommandDescription&) {
+    paths += words.empty() ? "" : concat(paths.empty() ? "" : "|", in_single_quotes(words));
+  });
+  return paths;
+}
+
+/// Where no option is wanted and no command can follow, bash completes file names (-o default).
 std::string for_bash(const CommandDescription& program) {
   std::string cases;
-  std::string paths;
   for_each_command(program, [&](const std::string& words, const CommandDescription& command) {
-    cases += concat("    ", in_single_quotes(words), ") words=", in_single_quotes(next_words(command)), " ;;\n");
-    paths += words.empty() ? "" : concat("|", in_single_quotes(words));
+    cases += concat("    ", in_single_quotes(words), ") commands=", in_single_quotes(command_names(command)), " options=", in_single_quotes(option_names(command)), " ;;\n");
   });
   return "# bash completion for dikkat, made by: dikkat completion bash\n"
          "_dikkat() {\n"
-         "  local current=${COMP_WORDS[COMP_CWORD]} path= words= i next\n"
+         "  local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} path= option= commands= options= words= i next\n"
          "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
          "    next=\"${path:+$path }${COMP_WORDS[i]}\"\n"
          "    case $next in\n"
          "    " +
-         paths.substr(1) +
+         paths_of(program) +
          ") path=$next ;;\n"
          "    esac\n"
+         "    if [[ ${COMP_WORDS[i]} == -* ]]; then option=${COMP_WORDS[i]}; fi\n"
          "  done\n"
          "  case $path in\n" +
          cases +
          "  esac\n"
+         "  if [[ $current == -* ]]; then\n"
+         "    words=$options\n"
+         "  elif [[ $option == --config && $before == --config ]]; then\n"
+         "    words=$(\"${COMP_WORDS[0]}\" config list --names 2>/dev/null)\n"
+         "  elif [[ $option == --set || $option == --vary ]]; then\n"
+         "    if [[ $before != = && $current != = ]]; then  # bash takes key=value apart\n"
+         "      words=$(\"${COMP_WORDS[0]}\" config keys 2>/dev/null | sed 's/$/=/')\n"
+         "      compopt -o nospace 2>/dev/null\n"
+         "    fi\n"
+         "  else\n"
+         "    words=$commands\n"
+         "  fi\n"
          "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
          "}\n"
          "complete -o default -F _dikkat dikkat\n";
@@ -70,37 +106,46 @@ std::string for_bash(const CommandDescription& program) {
 /// In "name:text" of zsh's _describe, a colon in the name ends it; a text is one line.
 std::string for_zsh(const CommandDescription& program) {
   std::string cases;
-  std::string paths;
   for_each_command(program, [&](const std::string& words, const CommandDescription& command) {
-    std::string list;
+    std::string commands, options;
     for (const CommandDescription& one : command.commands) {
-      list += concat(" ", in_single_quotes(one.name + ":" + one.what));
+      commands += concat(" ", in_single_quotes(one.name + ":" + one.what));
     }
     for (const OptionDescription& option : command.options) {
-      for (const std::string& name : option.is_argument ? std::vector<std::string>() : option.names) {
-        list += concat(" ", in_single_quotes(name + ":" + option.help));
+      for (const std::string& name : names_of(option)) {
+        options += concat(" ", in_single_quotes(name + ":" + option.help));
       }
     }
-    cases += concat("    ", in_single_quotes(words), ") next=(", list, " ) ;;\n");
-    paths += words.empty() ? "" : concat("|", in_single_quotes(words));
+    cases += concat("    ", in_single_quotes(words), ") commands=(", commands, " ) options=(", options, " ) ;;\n");
   });
   return "#compdef dikkat\n# zsh completion for dikkat, made by: dikkat completion zsh\n"
          "_dikkat() {\n"
-         "  local path_= i word\n"
-         "  local -a next\n"
+         "  local path_= option= i word\n"
+         "  local -a commands options\n"
          "  for ((i = 2; i < CURRENT; i++)); do\n"
          "    word=\"${path_:+$path_ }${words[i]}\"\n"
          "    case $word in\n"
          "    " +
-         paths.substr(1) +
+         paths_of(program) +
          ") path_=$word ;;\n"
          "    esac\n"
+         "    if [[ ${words[i]} == -* ]]; then option=${words[i]}; fi\n"
          "  done\n"
          "  case $path_ in\n" +
          cases +
          "  esac\n"
-         "  _describe 'dikkat' next\n"
-         "  _files\n"
+         "  if [[ ${words[CURRENT]} == -* ]]; then\n"
+         "    _describe 'option' options\n"
+         "  elif [[ $option == --config && ${words[CURRENT-1]} == --config ]]; then\n"
+         "    compadd -- ${(f)\"$(${words[1]} config list --names 2>/dev/null)\"}\n"
+         "    _files\n"
+         "  elif [[ $option == --set || $option == --vary ]]; then\n"
+         "    compadd -S '' -- ${(f)\"$(${words[1]} config keys 2>/dev/null | sed 's/$/=/')\"}\n"
+         "  elif (( $#commands )); then\n"
+         "    _describe 'command' commands\n"
+         "  else\n"
+         "    _files\n"
+         "  fi\n"
          "}\n"
          "_dikkat \"$@\"\n";
 }
@@ -127,9 +172,13 @@ std::string for_fish(const CommandDescription& program) {
       lines += concat(begin, " -f -a ", one.name, " -d ", in_single_quotes(one.what), "\n");
     }
     for (const OptionDescription& option : command.options) {
-      for (const std::string& name : option.is_argument ? std::vector<std::string>() : option.names) {
+      for (const std::string& name : names_of(option)) {
         const bool is_long = name.starts_with("--");
-        lines += concat(begin, is_long ? " -l " : " -s ", name.substr(is_long ? 2 : 1), option.type.empty() ? "" : " -r", " -d ", in_single_quotes(option.help), "\n");
+        const char* values = name == kTakesRecipe ? " -a '(dikkat config list --names 2>/dev/null)'"
+                             : takes_keys(name)   ? " -f -a '(dikkat config keys 2>/dev/null | string replace -r \"$\" =)'"
+                                                  : "";
+        lines += concat(begin, is_long ? " -l " : " -s ", name.substr(is_long ? 2 : 1), option.type.empty() ? "" : " -r", values, " -d ",
+                        in_single_quotes(option.help), "\n");
       }
     }
   });

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 
 #include "autograd/base/error.h"
@@ -7,6 +9,7 @@
 #include "train/cli/streams.h"
 #include "train/cli/wanted_run.h"
 #include "train/config/parse.h"
+#include "train/config/schema.h"
 #include "train/io/file.h"
 
 namespace dikkat {
@@ -48,10 +51,53 @@ int config_init_command(const ConfigInitArguments& arguments) {
   return 0;
 }
 
+/// The first sentence of the comment at a file's beginning.
+std::string first_sentence(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  std::string text;
+  for (std::string line; std::getline(in, line) && line.starts_with("# ");) {
+    text += text.empty() ? "" : " ";
+    text += line.substr(2);
+  }
+  std::size_t end = 0;  // a point before a capital letter; "et al. (2017)" has none
+  while ((end = text.find(". ", end)) != std::string::npos && (text[end + 2] < 'A' || text[end + 2] > 'Z')) {
+    ++end;
+  }
+  text.resize(std::min(text.size(), end));
+  return text.ends_with('.') ? text.substr(0, text.size() - 1) : text;
+}
+
+int config_list_command(bool only_names) {
+  std::size_t width = 0;
+  for (const std::filesystem::path& file : recipes()) {
+    width = std::max(width, file.stem().string().size());
+  }
+  for (const std::filesystem::path& file : recipes()) {
+    const std::string name = file.stem().string();
+    put(only_names ? name + '\n' : concat(name, std::string(width - name.size() + 2, ' '), first_sentence(file), '\n'));
+  }
+  flush_results();
+  return 0;
+}
+
+int config_keys_command() {
+  for (const schema::Key& key : schema::keys()) {
+    put(key.path() + '\n');
+  }
+  flush_results();
+  return 0;
+}
+
 }  // namespace
 
 void add_config(Commands& program) {
-  Commands config = program.group("config", "Show a configuration, or write one to begin with");
+  Commands config = program.group("config", "List the recipes, show a configuration, or write one to begin with");
+  {
+    const auto only_names = std::make_shared<bool>();
+    Command command = config.add("list", "List the recipes that --config takes by name", "  dikkat config list", [only_names] { return config_list_command(*only_names); });
+    command.flag("--names", *only_names, "Print the names alone");
+  }
+  config.add("keys", "List all keys; dikkat --help-config explains them", "  dikkat config keys | grep muon", [] { return config_keys_command(); });
   {
     constexpr const char* kExamples = R"(  dikkat config show --config quickstart
   dikkat config show --config quickstart --set model.n_layer=6 --only-changed > mine.toml)";

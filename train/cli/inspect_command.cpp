@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -94,9 +95,15 @@ std::string curve_of(const CheckpointFile& checkpoint) {
   if (line.empty()) {
     return "";
   }
-  const TrainingState& state = checkpoint.state();
-  const std::string validation =
-      state.best_step >= 0 ? fmt::format("; lowest validation loss {:.4f} at step {}", state.best_val_loss, state.best_step) : "";
+  // The checkpoint of a step is saved before its evaluation, which metrics.jsonl has.
+  std::string validation;
+  double lowest = std::numeric_limits<double>::infinity();
+  for (const RunHistory::Evaluation& one : reader.history().evaluations) {
+    if (one.report.step <= checkpoint.state().step && one.report.val_loss < lowest) {
+      lowest = one.report.val_loss;
+      validation = fmt::format("; lowest validation loss {:.4f} at step {}", lowest, one.report.step);
+    }
+  }
   return fmt::format("loss        {}  from {:.4f} to {:.4f}{}\n", line, losses.front(), losses.back(), validation);
 }
 
@@ -107,12 +114,8 @@ Json to_json(const RunHeader& header) {
 }
 
 std::string started(const Provenance& by) {
-  std::string command;
-  for (const std::string& word : by.command) {
-    command += ' ' + word;
-  }
-  return fmt::format("run started {} on {} ({}, {} threads) with dikkat {} ({}):{}", by.date, by.host, by.processor, by.threads, by.version,
-                     by.commit, command);
+  return fmt::format("run started {} on {} ({}, {} threads) with dikkat {} ({}): {}", by.date, by.host, by.processor, by.threads, by.version,
+                     by.commit, command_line_of(by));
 }
 
 int inspect_command(const InspectArguments& arguments) {

@@ -89,18 +89,6 @@ Color color_of(RunState state) {
   return kColors[static_cast<std::size_t>(state)];
 }
 
-/// Which of the runs has the lowest loss; null if none has one.
-const RunView* lowest_of(const std::vector<RunView>& runs) {
-  const RunView* lowest = nullptr;
-  for (const RunView& run : runs) {
-    const RunHistory::Evaluation* best = run.history.best();
-    if (best != nullptr && (lowest == nullptr || best->report.val_loss < lowest->history.best()->report.val_loss)) {
-      lowest = &run;
-    }
-  }
-  return lowest;
-}
-
 Json to_json(const RunView& run) {
   const RunHistory::Evaluation* best = run.history.best();
   const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
@@ -152,6 +140,7 @@ int list_command(const ListArguments& arguments) {
 }
 
 int diff_command(const DiffArguments& arguments) {
+  require_input(arguments.runs.size() >= 2, "runs diff: found one run, expected two or more");
   std::vector<RunView> runs;
   for (const std::string& path : arguments.runs) {
     read_history(path);  // says what is wrong with it
@@ -159,6 +148,7 @@ int diff_command(const DiffArguments& arguments) {
     require_input(runs.back().config.problem.empty(), path, ": its configuration cannot be read: ", runs.back().config.problem);
   }
   const std::vector<KeyOfRuns> keys = differing_keys(runs);
+  const std::optional<Better> better = better_of(runs);
   if (arguments.json) {
     Json list = Json::array();
     for (const RunView& run : runs) {
@@ -168,18 +158,24 @@ int diff_command(const DiffArguments& arguments) {
     for (const KeyOfRuns& one : keys) {
       differences[one.key] = one.values;
     }
-    put_json({{"runs", std::move(list)}, {"differences", std::move(differences)}});
+    Json verdict;
+    if (better) {
+      verdict = {{"best", runs[better->best].path.string()},
+                 {"next", runs[better->next].path.string()},
+                 {"difference", better->difference},
+                 {"standard_error", std::isfinite(better->error) ? Json(better->error) : Json()}};
+    }
+    put_json({{"runs", std::move(list)}, {"differences", std::move(differences)}, {"better", std::move(verdict)}});
     flush_results();
     return 0;
   }
   std::vector<TableRow> rows(3);
-  const RunView* lowest = comparable(runs) ? lowest_of(runs) : nullptr;
   rows[0] = {{}};
   rows[1] = {{"lowest validation loss"}};
   rows[2] = {{"steps"}};
   for (const RunView& run : runs) {
     rows[0].push_back({for_terminal(run.path.string())});
-    rows[1].push_back({loss_text(run.history.best()), &run == lowest ? Color::good : Color::none});
+    rows[1].push_back({loss_text(run.history.best()), better && &run == &runs[better->best] ? Color::good : Color::none});
     rows[2].push_back({grouped_digits(run.history.last_step())});
   }
   for (const KeyOfRuns& one : keys) {
@@ -189,6 +185,11 @@ int diff_command(const DiffArguments& arguments) {
     }
   }
   put(table_of(rows, std::vector<bool>(runs.size() + 1, false)));
+  if (better) {
+    put("\n" + for_terminal(in_words(*better, runs)) + "\n");
+  } else if (!comparable(runs)) {
+    put("\nThe runs have different texts or tokens, so their losses cannot be compared; of the same validation text, bits per byte can (dikkat eval).\n");
+  }
   flush_results();
   return 0;
 }
@@ -251,7 +252,7 @@ void add_runs(Commands& program) {
   Command diff = group.add("diff", "Show the keys in which runs differ, and their losses", "  dikkat runs diff runs/mine runs/other",
                            [d] { return diff_command(*d); });
   diff.texts("RUN_DIR", d->runs, "", "Run directories, two or more").required();
-  diff.flag("--json", d->json, "One object: runs, and differences with a list of values for each key");
+  diff.flag("--json", d->json, "One object: runs, differences with a list of values for each key, and better");
 
   const auto r = std::make_shared<RemoveArguments>();
   Command remove = group.add("rm", "Remove runs with their checkpoints, after a question; never one that is running",

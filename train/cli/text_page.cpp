@@ -16,6 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostTokens = 20'000;  // of an evaluation: what a browser shows at once
+constexpr std::size_t kMostSampled = 4'000;  // of a sample, whose tokens have alternatives
 
 std::string base64(std::span<const std::uint8_t> bytes) {
   constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -48,7 +49,7 @@ Json to_json(const Look& look, const Tokenizer& tokenizer, std::size_t given) {
     tokens.push_back({{"t", text_of(tokenizer, one.token)}, {"p", probability(one.probability)}, {"given", i < given}, {"a", std::move(alternatives)}});
   }
   return {{"tokens", std::move(tokens)},
-          {"attention", {{"layers", look.layers}, {"heads", look.heads}, {"first", look.first_query}, {"weights", base64(look.attention)}}}};
+          {"attention", {{"layers", look.layers}, {"heads", look.heads}, {"first", look.first_query}, {"begin", look.first_key}, {"weights", base64(look.attention)}}}};
 }
 
 void write(const std::filesystem::path& out, const Json& data) {
@@ -62,7 +63,7 @@ void write_sample_page(const std::filesystem::path& out, const TrainedModel& tra
   Json all = Json::array();
   bool cut = false;
   for (const std::vector<Token>& text : texts) {
-    const auto shown = std::min<std::size_t>(text.size(), static_cast<std::size_t>(trained.model->block_size()));
+    const std::size_t shown = std::min(text.size(), kMostSampled);
     const std::size_t left_out = text.size() - shown;
     cut |= left_out > 0;
     const Look look = look_at(model, std::span(text).subspan(left_out), {.ids = trained.tokenizer->vocab_size()});
@@ -74,7 +75,7 @@ void write_sample_page(const std::filesystem::path& out, const TrainedModel& tra
   write(out, {{"title", "What the model wrote"},
               {"model", trained.source.path().string()},
               {"kind", "sample"},
-              {"note", cut ? "The text is longer than the model's context: this is its end." : ""},
+              {"note", cut ? "The text is long: this is its end." : ""},
               {"texts", std::move(all)}});
 }
 

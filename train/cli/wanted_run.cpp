@@ -1,11 +1,16 @@
 #include "train/cli/wanted_run.h"
 
+#include <algorithm>
+
 #include "autograd/base/error.h"
 #include "autograd/base/index.h"
+#include "train/config/advice.h"
 #include "train/config/parse.h"
 #include "train/loop/origin.h"
 
 namespace dikkat {
+
+namespace fs = std::filesystem;
 
 Config configuration_of(const WantedRun& run, const TrainConfig& defaults) {
   const auto written_over = [&](Config base) {
@@ -30,26 +35,49 @@ Config configuration_of(const WantedRun& run, const TrainConfig& defaults) {
   return config;
 }
 
-std::filesystem::path find_config(const std::string& name) {
-  namespace fs = std::filesystem;
+std::vector<fs::path> recipes() {
+  std::error_code none;
+  const fs::path program = fs::read_symlink("/proc/self/exe", none).parent_path();
+  std::vector<fs::path> files;
+  for (const char* folder : {"../share/dikkat/configs", "../../configs"}) {  // installed; in a build folder of the repository
+    for (const fs::directory_entry& entry : fs::directory_iterator((program / folder).lexically_normal(), none)) {
+      if (entry.path().extension() == ".toml") {
+        files.push_back(entry.path());
+      }
+    }
+    if (!files.empty()) {
+      break;
+    }
+  }
+  std::ranges::sort(files, {}, [](const fs::path& file) { return file.stem().string(); });
+  return files;
+}
+
+fs::path find_config(const std::string& name) {
   std::error_code none;
   if (fs::exists(name, none) || fs::path(name).has_parent_path()) {
     return name;
   }
-  const fs::path program = fs::read_symlink("/proc/self/exe", none).parent_path();
-  const fs::path file = fs::path(name).extension() == ".toml" ? name : name + ".toml";
-  for (const char* folder : {"../share/dikkat/configs", "../../configs"}) {  // installed; in a build folder of the repository
-    if (fs::path found = (program / folder / file).lexically_normal(); fs::is_regular_file(found, none)) {
-      return found;
+  const std::string wanted = fs::path(name).extension() == ".toml" ? fs::path(name).stem().string() : name;
+  std::vector<std::string> names;
+  std::string list;
+  for (const fs::path& file : recipes()) {
+    if (file.stem() == wanted) {
+      return file;
     }
+    names.push_back(file.stem().string());
+    list += concat(list.empty() ? "" : ", ", names.back());
   }
-  return name;
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  const std::string_view nearest = schema::nearest_word(views, wanted);
+  fail_input(name, ": there is no such file, expected a configuration in TOML, or the name of one that comes with dikkat",
+             nearest.empty() ? concat(": ", list) : concat("; did you mean ", nearest, "? (`dikkat config list` lists them)"));
 }
 
-std::filesystem::path free_run_directory(const std::filesystem::path& config) {
-  const std::filesystem::path base = std::filesystem::path("runs") / (config.empty() ? "default" : config.stem());
-  std::filesystem::path path = base;
-  for (index number = 2; std::filesystem::exists(path); ++number) {
+fs::path free_run_directory(const fs::path& config) {
+  const fs::path base = fs::path("runs") / (config.empty() ? "default" : config.stem());
+  fs::path path = base;
+  for (index number = 2; fs::exists(path); ++number) {
     path = concat(base.string(), '-', number);
   }
   return path;

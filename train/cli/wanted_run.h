@@ -21,8 +21,11 @@ struct WantedRun {
 /// otherwise.
 Config configuration_of(const WantedRun& run, const TrainConfig& defaults = {});
 
+/// The configurations that come with the program, sorted by name.
+std::vector<std::filesystem::path> recipes();
+
 /// The file that --config names: a path, or the name of a configuration that comes with the program ("quickstart" or "quickstart.toml").
-/// A path that exists is preferred. A name that is found nowhere is returned as it is.
+/// A path that exists is preferred. Throws InputError for a name that is found nowhere, with the names that there are.
 std::filesystem::path find_config(const std::string& name);
 
 /// runs/NAME after the configuration's file (runs/default without one), or the first of runs/NAME-2, runs/NAME-3 ... that does not exist.

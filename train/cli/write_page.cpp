@@ -1,7 +1,10 @@
 #include "train/cli/write_page.h"
 
+#include <cerrno>
 #include <span>
 #include <string>
+
+#include <unistd.h>
 
 #include "train/cli/streams.h"
 #include "train/io/file.h"
@@ -10,6 +13,13 @@
 namespace dikkat {
 
 void require_page_name(const std::filesystem::path& out) {
+  namespace fs = std::filesystem;
+  const fs::path folder = out.has_parent_path() ? out.parent_path() : fs::path(".");
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  require_path(failed.value(), folder.string(), " cannot be created");
+  require_path(::access(folder.c_str(), W_OK) == 0 ? 0 : errno, folder.string(), " takes no files");
+  require_input(!fs::is_directory(out, failed), out.string(), " is a folder, expected the name of a file, such as ", (out / "page.html").string());
   if (!is_there(out)) {
     return;
   }

@@ -221,7 +221,7 @@ std::string located(std::string_view source_name, toml::source_position where, s
 toml::table parse_toml(std::string_view text, std::string_view source_name) {
   require_input(static_cast<index>(text.size()) <= kMaxBytes, source_name, ": more than ", kMaxBytes,
                 " bytes, expected a configuration; is this the text to train on? That is given by --corpus or data.corpus");
-  require_input(!nests_too_deep(text), source_name, ": sections nest too deep, expected lines such as n_layer = 4 under [model]");
+  require_input(!nests_too_deep(text), source_name, ": is no configuration: brackets or sections nest too deep; expected lines such as n_layer = 4 under [model]");
   try {
     return toml::parse(text);
   } catch (const toml::parse_error& error) {

@@ -14,4 +14,7 @@ struct Provenance {
   int threads = 0;
 };
 
+/// The command line as it can be typed into a shell again.
+std::string command_line_of(const Provenance& by);
+
 }  // namespace dikkat

@@ -130,7 +130,9 @@ bool HistoryReader::update() {
 RunHistory read_history(const std::filesystem::path& run_directory) {
   const std::filesystem::path file = run_directory / "metrics.jsonl";
   require_input(is_there(run_directory), run_directory.string(), ": there is no such folder, expected a run directory");
-  require_input(is_there(file), run_directory.string(), " has no metrics.jsonl, expected a run directory");
+  std::error_code none;
+  require_input(std::filesystem::is_directory(run_directory, none), run_directory.string(), " is a file, expected a run directory");
+  require_input(is_there(file), run_directory.string(), " has no metrics.jsonl, expected a run directory (`dikkat runs` lists those in runs/)");
   HistoryReader reader(run_directory);
   const bool any = reader.update();
   require_input(any && (reader.history().header || reader.history().last_step() > 0), file.string(),

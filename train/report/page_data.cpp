@@ -29,6 +29,9 @@ Json number(double value) {
   return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
 }
 
+/// Seconds since 1970, whole ones.
+Json moment(double seconds) { return number(std::floor(seconds)); }
+
 Json column(const Column& values, const std::vector<std::size_t>& rows) {
   Json drawn = Json::array();
   for (const std::size_t row : rows) {
@@ -126,16 +129,8 @@ Json saves_of(const RunHistory& history, const Progress& progress) {
   return of;
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& word : words) {
-    line += (line.empty() ? "" : " ") + word;
-  }
-  return line;
-}
-
 Json to_json(const Provenance& by) {
-  return {{"date", by.date}, {"version", by.version},     {"commit", by.commit},  {"command", joined(by.command)},
+  return {{"date", by.date}, {"version", by.version},     {"commit", by.commit},  {"command", command_line_of(by)},
           {"host", by.host}, {"processor", by.processor}, {"threads", by.threads}};
 }
 
@@ -146,7 +141,7 @@ Json events_of(const RunHistory& history, const Progress& progress) {
                       {"step", step},
                       {"tokens", number(progress.at(step, progress.tokens))},
                       {"seconds", number(progress.at(step, progress.seconds))},
-                      {"time", number(time)},
+                      {"time", moment(time)},
                       {"text", text}});
   };
   for (const RunHistory::Event& e : history.events) {
@@ -196,7 +191,7 @@ Json to_json(const RunView& run) {
           {"last_step", run.history.last_step()},
           {"max_steps", run.value_of("train.max_steps")},
           {"bytes", run.bytes},
-          {"last_change", number(run.last_change)},
+          {"last_change", moment(run.last_change)},
           {"header", run.history.header ? header_of(*run.history.header) : Json()},
           {"steps", steps_of(run.history, progress)},
           {"evaluations", evaluations_of(run.history, progress)},
@@ -219,11 +214,13 @@ std::string report_data(const std::vector<RunView>& runs, bool live) {
   for (const KeyOfRuns& one : differing_keys(runs)) {
     differences.push_back({{"key", one.key}, {"values", one.values}});
   }
+  const std::optional<Better> better = better_of(runs);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const Json data{{"made", number(std::floor(std::chrono::duration<double>(now).count()))},
+  const Json data{{"made", moment(std::chrono::duration<double>(now).count())},
                   {"live", live},
                   {"runs", std::move(all)},
                   {"comparable", comparable(runs)},
+                  {"better", better ? Json(in_words(*better, runs)) : Json()},
                   {"differences", std::move(differences)}};
   return data.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+
+#include <fmt/format.h>
 
 #include "autograd/base/error.h"
 #include "train/checkpoint/checkpoint_list.h"
@@ -140,6 +143,36 @@ bool comparable(const std::vector<RunView>& runs) {
     const auto& b = runs.front().history.header;
     return a && b && a->tokenizer == b->tokenizer && a->vocab_size == b->vocab_size && a->corpus == b->corpus && a->val_tokens == b->val_tokens;
   });
+}
+
+std::optional<Better> better_of(const std::vector<RunView>& runs) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i].history.best() != nullptr) {
+      order.push_back(i);
+    }
+  }
+  if (order.size() < 2 || !comparable(runs)) {
+    return {};
+  }
+  const auto of = [&](std::size_t i) { return runs[i].history.best()->report; };
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return of(i).val_loss; });
+  const EvaluationReport best = of(order[0]), next = of(order[1]);
+  return Better{.best = order[0],
+                .next = order[1],
+                .difference = next.val_loss - best.val_loss,
+                .error = std::hypot(best.val_standard_error, next.val_standard_error)};
+}
+
+std::string in_words(const Better& better, const std::vector<RunView>& runs) {
+  const std::string best = runs[better.best].path.string(), next = runs[better.next].path.string();
+  if (std::isnan(better.error)) {
+    return fmt::format("{} is better than {} by {:.4f} nats.", best, next, better.difference);
+  }
+  const std::string by = fmt::format("{:.4f} +- {:.4f} nats", better.difference, better.error);
+  return concat(better.difference < 2 * better.error ? concat(best, " and ", next, " cannot be told apart: their losses differ by ", by, ".")
+                                                     : concat(best, " is better than ", next, " by ", by, "."),
+                " The error is that of the validation text; how much another seed would change, only runs with other seeds tell.");
 }
 
 std::vector<KeyOfRuns> differing_keys(const std::vector<RunView>& runs) {

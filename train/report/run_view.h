@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,19 @@ std::vector<std::filesystem::path> find_runs(const std::filesystem::path& folder
 
 /// Whether the losses of the runs are of the same text in the same tokens. Otherwise their bits per byte may be compared, if anything.
 bool comparable(const std::vector<RunView>& runs);
+
+/// The run with the lowest validation loss, and the next.
+struct Better {
+  std::size_t best = 0, next = 0;  ///< their places in the list
+  double difference = 0;           ///< of their losses, in nats
+  /// Standard error of the difference, as if each had been evaluated on a text of its own; on the same text it is less. NaN if the errors are not known.
+  double error = 0;
+};
+/// nullopt unless the runs are comparable() and two have a loss.
+std::optional<Better> better_of(const std::vector<RunView>& runs);
+/// "b is better than a by 0.0124 +- 0.0030 nats", or that they cannot be told apart (a difference below two standard errors), and what the error
+/// leaves out.
+std::string in_words(const Better& better, const std::vector<RunView>& runs);
 
 /// A key in which the configurations of runs differ. A value is empty where a run does not have the key.
 struct KeyOfRuns {

@@ -27,13 +27,13 @@ std::vector<std::pair<Token, double>> likeliest(std::span<const float> logits, c
   return found;
 }
 
-/// Appends the rows of the queries from look.first_query on, of each head.
-void append_weights(Tensor weights, index time, Look& look) {
+/// Appends the rows of the last `rows` queries of a window of `time` tokens, of each head.
+void append_weights(Tensor weights, index time, index rows, Look& look) {
   constexpr float kWhole = 255;
   const float* row = weights.data<float>();  // (1, heads, time, time)
   for (index head = 0; head < look.heads; ++head) {
     for (index query = 0; query < time; ++query, row += time) {
-      for (index key = 0; key < time && query >= look.first_query; ++key) {
+      for (index key = 0; key < time && query >= time - rows; ++key) {
         look.attention.push_back(key <= query ? static_cast<std::uint8_t>(std::lround(std::clamp(row[key], 0.0F, 1.0F) * kWhole)) : 0);
       }
     }
@@ -44,23 +44,31 @@ void append_weights(Tensor weights, index time, Look& look) {
 
 Look look_at(const Gpt& model, std::span<const Token> text, const LookOptions& options) {
   const TransformerConfig& c = model.config();
-  const index time = std::ssize(text);
-  require(time >= 1 && time <= c.block_size, "look_at: ", time, " tokens, expected 1 to ", index{c.block_size});
+  const index all = std::ssize(text), window = c.block_size;
+  require(all >= 1, "look_at: no tokens, expected 1 or more");
   Look look{.layers = c.n_layer, .heads = c.n_head};
-  const index rows = std::min(time, options.attention / (look.layers * look.heads * time));
-  look.first_query = time - rows;
-  Tape tape{Recording::off};
-  const AttentionObserver observer = [&](std::string_view, Tensor weights) { append_weights(weights, time, look); };
-  Pass pass{.tape = tape, .attention_observer = &observer};
-  const Tensor logits = model(pass, tape.input<Token>({1, time}, text));
-  const auto vocabulary = static_cast<std::size_t>(logits.shape()[2]);
   look.tokens.push_back({.token = text.front(), .probability = std::numeric_limits<double>::quiet_NaN()});
-  for (std::size_t i = 1; i < text.size(); ++i) {
-    const std::span<const float> row(logits.data<float>() + (i - 1) * vocabulary, vocabulary);
-    look.tokens.push_back(
-        {.token = text[i], .probability = std::exp(log_probability(row, text[i])), .alternatives = likeliest(row, options)});
+  const index stride = std::max<index>(1, window / 2);
+  for (index begin = 0;; begin += stride) {
+    const index time = std::min(window, all - begin);
+    const bool is_last = begin + time == all;
+    const index rows = is_last ? std::min(time, options.attention / (look.layers * look.heads * time)) : 0;
+    Tape tape{Recording::off};
+    const AttentionObserver observer = [&](std::string_view, Tensor weights) { append_weights(weights, time, rows, look); };
+    Pass pass{.tape = tape, .attention_observer = is_last ? &observer : nullptr};
+    const Tensor logits = model(pass, tape.input<Token>({1, time}, text.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(time))));
+    const auto vocabulary = static_cast<std::size_t>(logits.shape()[2]);
+    for (auto i = std::ssize(look.tokens); i < begin + time; ++i) {
+      const std::span<const float> row(logits.data<float>() + static_cast<std::size_t>(i - begin - 1) * vocabulary, vocabulary);
+      const Token token = text[static_cast<std::size_t>(i)];
+      look.tokens.push_back({.token = token, .probability = std::exp(log_probability(row, token)), .alternatives = likeliest(row, options)});
+    }
+    if (is_last) {
+      look.first_query = all - rows;
+      look.first_key = begin;
+      return look;
+    }
   }
-  return look;
 }
 
 }  // namespace dikkat

@@ -20,8 +20,9 @@ struct Look {
   std::vector<Seen> tokens{};  ///< T
 
   index layers = 0, heads = 0;
-  index first_query = 0;                   ///< attention is kept from this position on
-  std::vector<std::uint8_t> attention{};   ///< (layers, heads, T - first_query, T): weights of a position's attention, times 255
+  index first_query = 0;                   ///< attention is kept from this position on,
+  index first_key = 0;                     ///< to positions from here on: those of the last window
+  std::vector<std::uint8_t> attention{};   ///< (layers, heads, T - first_query, T - first_key): weights of a position's attention, times 255
 };
 
 struct LookOptions {
@@ -29,7 +30,8 @@ struct LookOptions {
   index alternatives = 10;       ///< how many of the likeliest tokens are told
   index attention = 8'000'000;   ///< bytes of Look::attention at most; the latest positions are kept
 };
-/// One pass over a text of 1 to block_size tokens. Throws Error for another length.
+/// Reads a text of one token or more. What is longer than block_size is read in windows of that length, each half a window after the one before: a
+/// token has the probability that the first of its windows gives it in which it has half a window before it. Throws Error for an empty text.
 Look look_at(const Gpt& model, std::span<const Token> text, const LookOptions& options);
 
 }  // namespace dikkat

@@ -6,7 +6,7 @@ namespace {
 
 /// What bash offers after these words.
 std::string offered(const Workspace& here, const std::string& words, int number) {
-  const std::string script = "source dikkat.bash; COMP_WORDS=(" + words + "); COMP_CWORD=" + std::to_string(number) +
+  const std::string script = "dikkat() { " DIKKAT_PROGRAM " \"$@\"; }; source dikkat.bash; COMP_WORDS=(" + words + "); COMP_CWORD=" + std::to_string(number) +
                              "; _dikkat; echo \"${COMPREPLY[@]}\" > offered.txt";
   here.write("complete.sh", script);
   EXPECT_EQ(std::system(("cd " + here.path() + " && bash complete.sh").c_str()), 0);
@@ -20,6 +20,18 @@ TEST(Completion, BashOffersCommandsAndTheirOptions) {
   EXPECT_EQ(offered(here, "dikkat tokenizer enc", 2), "encode\n");
   EXPECT_EQ(offered(here, "dikkat train --co", 2), "--config --corpus\n");
   EXPECT_EQ(offered(here, "dikkat train --config train --init", 4), "--init-from\n") << "a value is no command";
+  EXPECT_EQ(offered(here, "dikkat tokenizer ''", 2), "train encode decode inspect\n");
+  EXPECT_EQ(offered(here, "dikkat report ''", 2), "\n") << "file names, then";
+}
+
+TEST(Completion, BashOffersRecipesAndKeys) {
+  const Workspace here;
+  here.write("dikkat.bash", here.run({"completion", "bash"}).out);
+  EXPECT_EQ(offered(here, "dikkat train --config shakespeare-b", 3), "shakespeare-best\n");
+  EXPECT_EQ(offered(here, "dikkat train --config quickstart --set model.n_emb", 5), "model.n_embd=\n");
+  EXPECT_EQ(offered(here, "dikkat train --set train.seed=1 model.gate", 4), "model.gated=\n") << "another key";
+  EXPECT_EQ(offered(here, "dikkat train --set model.positions = ro", 5), "\n") << "a value";
+  EXPECT_EQ(offered(here, "dikkat train --config quickstart ''", 4), "\n");
 }
 
 TEST(Completion, OtherShellsKnowEveryCommand) {

@@ -14,6 +14,14 @@ TEST(Config, ShowPrintsARecipeThatReadsBackToItself) {
   EXPECT_EQ(here.run({"config", "show", "--config", "shown.toml"}).out, shown.out);
 }
 
+TEST(Config, ListsRecipesWithWhatTheyAreAndKeys) {
+  const Workspace here;
+  const std::string list = here.run({"config", "list"}).out;
+  EXPECT_TRUE(contains(list, "quickstart             A small GPT that learns to write like the tales in data/")) << list;
+  EXPECT_TRUE(contains(here.run({"config", "list", "--names"}).out, "\nllama-tiny\nquickstart\n"));
+  EXPECT_TRUE(contains(here.run({"config", "keys"}).out, "\nmodel.n_layer\n"));
+}
+
 TEST(Config, ShowOfChangesLeavesOutDefaults) {
   const Workspace here;
   const Outcome shown = here.run({"config", "show", "--only-changed", "--set", "train.max_steps=7"});

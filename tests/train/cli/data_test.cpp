@@ -447,7 +447,7 @@ const RefusedData kRefusedData[] = {
      {"--text and --corpus are both given"}},
     {"DecodeOfAWord", {"tokenizer", "decode", "bytes.json", "12", "lamp"}, {"\"lamp\" is no id, expected numbers from 0 to 255"}},
     {"DecodeOutOfRange", {"tokenizer", "decode", "bytes.json", "256"}, {"\"256\" is no id"}},
-    {"TokenizerWithoutACommand", {"tokenizer"}, {"dikkat tokenizer --help"}},
+    {"TokenizerWithoutACommand", {"tokenizer"}, {"needs one of its commands: train, encode", "dikkat tokenizer --help"}},
     {"TokenizerCommandThatIsUnknown",
      {"tokenizer", "frobnicate"},
      {"unknown command frobnicate; the commands are train, encode, decode, inspect"}},

@@ -74,10 +74,25 @@ TEST_F(LookAt, keeps_the_latest_positions_where_it_may_not_keep_all) {
   EXPECT_EQ(some.attention[5], all.attention[4 * 5]) << "the last position of the first head";
 }
 
-TEST_F(LookAt, refuses_more_than_the_model_sees) {
-  EXPECT_THROW(look_at(gpt, std::vector<Token>(7), {.ids = 9}), Error);
-  EXPECT_THROW(look_at(gpt, {}, {.ids = 9}), Error);
+TEST_F(LookAt, reads_a_longer_text_in_windows_that_overlap_by_half) {
+  const std::vector<Token> longer = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5};  // windows from 0, 3 and 6; the last has five tokens
+  const Look look = look_at(gpt, longer, {.ids = 20});
+  ASSERT_EQ(look.tokens.size(), longer.size());
+  const auto window = [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+    return look_at(gpt, std::vector<Token>(longer.begin() + begin, longer.begin() + end), {.ids = 20});
+  };
+  const Look first = window(0, 6), second = window(3, 9), third = window(6, 11);
+  EXPECT_EQ(look.tokens[5].probability, first.tokens[5].probability);
+  EXPECT_EQ(look.tokens[6].probability, second.tokens[3].probability);
+  EXPECT_EQ(look.tokens[8].probability, second.tokens[5].probability);
+  EXPECT_EQ(look.tokens[9].probability, third.tokens[3].probability);
+  EXPECT_EQ(look.tokens[10].alternatives, third.tokens[4].alternatives);
+  EXPECT_EQ(look.first_key, 6);
+  EXPECT_EQ(look.first_query, 6);
+  EXPECT_EQ(look.attention, third.attention);
 }
+
+TEST_F(LookAt, refuses_a_text_of_nothing) { EXPECT_THROW(look_at(gpt, {}, {.ids = 9}), Error); }
 
 }  // namespace
 }  // namespace dikkat

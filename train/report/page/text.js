@@ -1,7 +1,8 @@
 // Shows a text token by token: how likely each was, what else the model thought of, and what it looked at.
 //
-// data: {title, model, kind: "sample" or "eval", texts: [{name, tokens: [{t, p, given, a: [[text, p], ...]}], attention: {layers, heads, first, weights}}]}
-// p is a probability, null where nothing comes before. weights is base64 of bytes (layers, heads, T - first, T), weight times 255.
+// data: {title, model, kind: "sample" or "eval", texts: [{name, tokens: [{t, p, given, a: [[text, p], ...]}], attention: {layers, heads, first, begin, weights}}]}
+// p is a probability, null where nothing comes before. weights is base64 of bytes (layers, heads, T - first, T - begin), weight times 255: of the
+// positions from `first` on, to those from `begin` on.
 "use strict";
 
 const HOT = { light: [[255, 255, 255], [255, 214, 120], [238, 96, 60], [150, 20, 60]], dark: [[28, 33, 40], [92, 74, 20], [150, 60, 30], [190, 30, 70]] };
@@ -42,15 +43,15 @@ function lookOf(text, i) {
   const bytes = weightsOf(text);
   const query = i - 1;
   if (!bytes || query < text.attention.first) return null;
-  const { layers, heads, first } = text.attention;
-  const time = text.tokens.length;
+  const { layers, heads, first, begin } = text.attention;
+  const time = text.tokens.length, keys = time - begin;
   const pick = (choice, count) => (choice === "mean" ? Array.from({ length: count }, (_, k) => k) : [Number(choice)]);
   const sums = new Array(time).fill(0);
   const chosenLayers = pick(state.layer, layers), chosenHeads = pick(state.head, heads);
   for (const layer of chosenLayers) {
     for (const head of chosenHeads) {
-      const row = ((layer * heads + head) * (time - first) + (query - first)) * time;
-      for (let key = 0; key <= query; ++key) sums[key] += bytes[row + key] / 255;
+      const row = ((layer * heads + head) * (time - first) + (query - first)) * keys;
+      for (let key = begin; key <= query; ++key) sums[key] += bytes[row + key - begin] / 255;
     }
   }
   return sums.map((sum) => sum / (chosenLayers.length * chosenHeads.length));
