@@ -14,7 +14,7 @@ for (const [name, options] of [["light", { height: 1000 }], ["dark", { height: 1
   await page.screenshot({ path: join(out, `report-${name}.png`) });
 }
 const sample = await open("sample.html", { height: 640 });
-await sample.evaluate(() => choose(Math.floor(data.texts[0].tokens.length * 0.8)));
+await sample.evaluate(() => choose(Math.floor(data.texts[0].tokens.length * 0.97)));
 await sample.screenshot({ path: join(out, "sample.png") });
 const corpus = await open("corpus.html", { height: 1000 });
 await corpus.screenshot({ path: join(out, "corpus.png") });
