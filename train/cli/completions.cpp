@@ -175,7 +175,7 @@ std::string for_fish(const CommandDescription& program) {
       for (const std::string& name : names_of(option)) {
         const bool is_long = name.starts_with("--");
         const char* values = name == kTakesRecipe ? " -a '(dikkat config list --names 2>/dev/null)'"
-                             : takes_keys(name)   ? " -f -a '(dikkat config keys 2>/dev/null | string replace -r \"$\" =)'"
+                             : takes_keys(name)   ? " -f -a '(dikkat config keys 2>/dev/null | string replace -r \"\\$\" =)'"
                                                   : "";
         lines += concat(begin, is_long ? " -l " : " -s ", name.substr(is_long ? 2 : 1), option.type.empty() ? "" : " -r", values, " -d ",
                         in_single_quotes(option.help), "\n");

@@ -46,6 +46,27 @@ TEST(Completion, OtherShellsKnowEveryCommand) {
   EXPECT_TRUE(contains(refused.err, "expected bash, zsh or fish")) << refused.err;
 }
 
+TEST(Completion, FishOffersCommandsRecipesAndKeys) {
+  const Workspace here;
+  here.write("bin/dikkat", "#!/bin/sh\nexec " DIKKAT_PROGRAM " \"$@\"\n");
+  std::filesystem::permissions(here / "bin/dikkat", std::filesystem::perms::owner_all);
+  here.write("dikkat.fish", here.run({"completion", "fish"}).out);
+  const auto offered = [&](const std::string& words) {
+    const std::string command = "cd " + here.path() + " && HOME=$PWD PATH=$PWD/bin:$PATH fish -c 'source dikkat.fish; complete -C \"" + words + "\"' > offered.txt 2>&1";
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    return contents(here / "offered.txt");
+  };
+  EXPECT_TRUE(offered("dikkat ev").starts_with("eval\t"));
+  EXPECT_TRUE(offered("dikkat train --config quicks").starts_with("quickstart"));
+  EXPECT_TRUE(offered("dikkat train --set model.n_emb").starts_with("model.n_embd=")) << contents(here / "offered.txt");
+}
+
+TEST(Completion, ZshReadsItsScript) {
+  const Workspace here;
+  here.write("_dikkat", here.run({"completion", "zsh"}).out);
+  EXPECT_EQ(std::system(("zsh -n " + here.path() + "/_dikkat").c_str()), 0);
+}
+
 TEST(ManPages, ThereIsOneForEachCommandWithItsOptions) {
   const Workspace here;
   EXPECT_EQ(here.run({"man", "man1"}).code, 0);
