@@ -22,7 +22,7 @@ struct FeedForward {
 
   Tensor operator()(Pass& pass, Tensor x) const {
     const Tensor h = c_fc(pass, x);
-    if (pass.recompute != Recompute::none) {
+    if (pass.recompute != Recompute::none && !c_proj.adapter) {
       return activated_linear(nonlinearity, h, c_proj.weight, c_proj.bias, Keep::until_read);
     }
     return c_proj(pass, activate(nonlinearity, h), Keep::until_read);

@@ -2,22 +2,27 @@
 
 #include "autograd/ops/basic.h"
 #include "autograd/ops/linear.h"
+#include "layers/lora.h"
 #include "layers/pass.h"
 #include "layers/scope.h"
 
 namespace dikkat {
 
 /// x weight^T + bias: (..., in) to (..., out), between hidden layers. Initial weights are normal with standard deviation `std`, which may
-/// be 0, biases zero. Several layers that read the same x can be one, with their outputs side by side: row_parts has the width of each.
+/// be 0, biases zero. Several layers that read the same x can be one, with their outputs side by side: row_parts has the width of each; they share an adapter, if
+/// the scope has those.
 struct Linear {
   Parameter weight, bias;  // (out, in), (out)
+  std::optional<Adapter> adapter;
 
   Linear(const Scope& s, index in, index out, bool with_bias, double std, std::vector<index> row_parts = {})
       : weight(s.param("weight", {out, in}, Init::normal(std), Decay::yes, Role::hidden, std::move(row_parts))),
-        bias(with_bias ? s.param("bias", {out}, Init::zeros(), Decay::no, Role::vector) : Parameter{}) {}
+        bias(with_bias ? s.param("bias", {out}, Init::zeros(), Decay::no, Role::vector) : Parameter{}),
+        adapter(adapter_of(s, in, out)) {}
 
   Tensor operator()(Pass& pass, Tensor x, Keep keep = Keep::until_reset) const {
-    return linear(cast(x, pass.operand_type(x)), weight, bias, {.keep = keep});
+    const Tensor read = cast(x, pass.operand_type(x));
+    return adapter ? linear_sum(read, weight, adapter->low(pass, read), adapter->b, bias, keep) : linear(read, weight, bias, {.keep = keep});
   }
 };
 

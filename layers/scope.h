@@ -10,13 +10,16 @@
 
 namespace dikkat {
 
+struct LoraConfig;
+
 /// A place in a model, such as "h.0.attn". A layer is constructed with a scope and adds its parameters to it, under the scope's path.
 class Scope {
  public:
-  explicit Scope(ParameterStore& store) : store_(&store) {}
+  /// With `lora`, linear layers have the adapters that it describes; it must live while the model is made.
+  explicit Scope(ParameterStore& store, const LoraConfig* lora = nullptr) : store_(&store), lora_(lora) {}
 
   /// "h.0" / "attn" is "h.0.attn".
-  Scope operator/(std::string_view name) const { return {*store_, join(name)}; }
+  Scope operator/(std::string_view name) const { return {*store_, lora_, join(name)}; }
   Scope operator/(index number) const { return *this / std::to_string(number); }
 
   /// As ParameterStore::add(), with this scope's path before the name.
@@ -26,12 +29,15 @@ class Scope {
   /// Identifies the random numbers that are drawn here.
   std::uint64_t site() const { return hash_of(path_); }
   const std::string& path() const { return path_; }
+  /// The adapters of linear layers; null: none.
+  const LoraConfig* lora() const { return lora_; }
 
  private:
-  Scope(ParameterStore& store, std::string path) : store_(&store), path_(std::move(path)) {}
+  Scope(ParameterStore& store, const LoraConfig* lora, std::string path) : store_(&store), lora_(lora), path_(std::move(path)) {}
   std::string join(std::string_view name) const { return path_.empty() ? std::string(name) : path_ + '.' + std::string(name); }
 
   ParameterStore* store_;
+  const LoraConfig* lora_;
   std::string path_;
 };
 

@@ -150,9 +150,9 @@ LinearShape checked(Op op, Tensor x, index in, Tensor weight, Tensor bias) {
 
 // Products of x (X) and a weight in the type that X is computed in. y may have either type.
 
-/// y = x weight^T + bias.
+/// y = x weight^T + bias, plus the previous y if `add`.
 template <class X, class Y>
-void multiply(const LinearShape& s, const X* x, Tensor weight, Tensor bias, Y* y) {
+void multiply(const LinearShape& s, const X* x, Tensor weight, Tensor bias, Y* y, bool add = false) {
   using T = Computed<X>;
   const PackedMatrix packed = weight.packed();
   kernels::gemm(kernels::GemmOn<X>{.m = s.rows,
@@ -165,6 +165,7 @@ void multiply(const LinearShape& s, const X* x, Tensor weight, Tensor bias, Y* y
                                    .transpose_b = true,
                                    .c = y,
                                    .ldc = s.out,
+                                   .add = add,
                                    .bias = bias ? bias.data<T>() : nullptr,
                                    .packed_b = weight.is_packed() ? &packed : nullptr});
 }
@@ -280,6 +281,34 @@ Tensor activated_linear(const Nonlinearity& nonlinearity, Tensor x, Tensor weigh
         p.dx = q.dx = dx;
         is_gated ? kernels::gated_backward(q) : kernels::map_backward(p);
       }
+      bias_gradient<T>(s, dy, bias, g);
+    });
+    return y;
+  });
+}
+
+Tensor linear_sum(Tensor x, Tensor weight, Tensor h, Tensor factor, Tensor bias, Keep keep) {
+  return for_stored(x.dtype(), "linear_sum", [&](auto zero) {
+    using T = decltype(zero);
+    const Tensor read[] = {x, h};
+    Tape& tape = begin_product(Op::linear_sum, read, {weight, factor, bias});
+    const LinearShape s = checked(Op::linear_sum, x, x.shape().cols(), weight, bias);
+    const LinearShape low = checked(Op::linear_sum, h, h.shape().cols(), factor, bias);
+    require(low.rows == s.rows && low.out == s.out, "linear_sum: h is ", h.shape(), " and factor ", factor.shape(), ", expected [..., r] with ", s.rows,
+            " rows and [", s.out, ", r]");
+    const Tensor y = tape.make(x.shape().with_cols(s.out), x.dtype(), keep);
+    multiply<T, T>(s, x.data<T>(), weight, bias, y.mutable_data<T>());
+    multiply<T, T>(low, h.data<T>(), factor, {}, y.mutable_data<T>(), true);
+    const auto products = [](const LinearShape& of, Tensor a, Tensor b) { return of.flops() * (int{a.needs_gradient()} + int{b.needs_gradient()}); };
+    const Tensor inputs[] = {x, weight, h, factor, bias};
+    const Tensor outputs[] = {y};
+    const OpCost cost = cost_of(std::span(inputs), outputs, s.flops() + low.flops(), products(s, x, weight) + products(low, h, factor));
+    tape.record({x, weight, h, factor, bias}, {y}, cost, [=](Gradients& g) {
+      const T* dy = g.of<T>(y);
+      input_gradient<T, T>(low, dy, factor, g.into<T>(h));
+      weight_gradient<T, T>(low, dy, h.data<T>(), g.into<Computed<T>>(factor));
+      input_gradient<T, T>(s, dy, weight, g.into<T>(x));
+      weight_gradient<T, T>(s, dy, x.data<T>(), g.into<Computed<T>>(weight));
       bias_gradient<T>(s, dy, bias, g);
     });
     return y;

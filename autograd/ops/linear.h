@@ -24,4 +24,8 @@ Tensor linear(Tensor x, Tensor weight, Tensor bias = {}, const LinearOptions& op
 /// linear(activate(nonlinearity, x), weight, bias). The activation is not stored: backward recomputes it.
 Tensor activated_linear(const Nonlinearity& nonlinearity, Tensor x, Tensor weight, Tensor bias = {}, Keep keep = Keep::until_reset);
 
+/// x weight^T + h factor^T + bias: x (..., in), h (..., r), weight (out, in), factor (out, r), bias (out) or absent. With an h of x it is a linear layer with an
+/// adapter of low rank (Hu et al. 2021, arXiv 2106.09685). As in linear(), an x and h of bf16 are multiplied by weights of f32.
+Tensor linear_sum(Tensor x, Tensor weight, Tensor h, Tensor factor, Tensor bias = {}, Keep keep = Keep::until_reset);
+
 }  // namespace dikkat

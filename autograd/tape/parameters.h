@@ -33,10 +33,11 @@ enum class Role {
   hidden,     // a matrix between two hidden layers
   embedding,  // a table with a row for each token or position, even if the output layer shares it
   head,       // the output layer's weight, if the embedding does not share it
+  adapter,    // a factor of what is added to a matrix (LoRA)
 };
 template <>
 struct Names<Role> {
-  static constexpr std::string_view of[] = {"vector", "hidden", "embedding", "head"};
+  static constexpr std::string_view of[] = {"vector", "hidden", "embedding", "head", "adapter"};
 };
 
 /// A weight with a name. Converts to a Tensor that has no tape.

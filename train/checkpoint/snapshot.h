@@ -37,6 +37,7 @@ struct TrainingState {
   std::string compiler_flags;
   std::string instruction_set;
   std::string overrides;  ///< keys that were changed when the run was resumed, one line each
+  std::string base_hash;  ///< of a run that trains adapters: that of the weights they belong to
 };
 
 /// What a checkpoint says of a member of TrainingState.
@@ -53,7 +54,7 @@ requires std::same_as<std::remove_const_t<State>, TrainingState>
 void for_each_field(State& state, F&& f) {
   auto& [step, tokens_seen, samples_seen, epoch, seed, random_algorithm, evaluation_pending, best_val_loss, best_step, steps_skipped,
          losses_watched, loss_mean, loss_variance, corpus_fingerprint, train_tokens, val_tokens, program_version, compiler, compiler_flags,
-         instruction_set, overrides] = state;
+         instruction_set, overrides, base_hash] = state;
   f(StateField{.name = "step"}, step);
   f(StateField{.name = "tokens_seen"}, tokens_seen);
   f(StateField{.name = "samples_seen"}, samples_seen);
@@ -75,6 +76,7 @@ void for_each_field(State& state, F&& f) {
   f(StateField{.name = "compiler_flags", .required = false}, compiler_flags);
   f(StateField{.name = "instruction_set", .required = false}, instruction_set);
   f(StateField{.name = "overrides", .required = false}, overrides);
+  f(StateField{.name = "base_hash", .required = false}, base_hash);
 }
 
 /// Bitwise equality: a NaN equals itself, -0.0 does not equal 0.0.

@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include "autograd/base/parallel.h"
-#include "train/checkpoint/run_directory.h"
 #include "train/cli/commands.h"
+#include "train/cli/save_run.h"
 #include "train/cli/shared_options.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
-#include "train/config/parse.h"
-#include "train/io/file.h"
 #include "train/model/trained_model.h"
 
 namespace dikkat {
@@ -25,7 +23,7 @@ int import_command(const ImportArguments& arguments) {
   start_threads();
   require_input(ModelFiles::is_at(arguments.source), arguments.source,
                 " is no model of another program, expected a folder with a config.json, or a file that ends in .gguf, .bin or .pt");
-  TrainedModel model = load_trained_model(arguments.source, false, arguments.options);
+  const TrainedModel model = load_trained_model(arguments.source, false, arguments.options);
   const ModelFiles& files = *model.source.files();
   tell(fmt::format("{}: {}", for_terminal(files.path().string()), files.description()));
   tell(fmt::format("{} parameters, {} tokens in the tokenizer", grouped_digits(model.model->parameters().parameter_count()),
@@ -34,12 +32,7 @@ int import_command(const ImportArguments& arguments) {
     tell(fmt::format("context: {} tokens of {}; --context N for another", grouped_digits(files.config().block_size),
                      grouped_digits(files.whole_context())));
   }
-  RunDirectory directory = RunDirectory::create(arguments.out);
-  const SavedCheckpoint saved = save_model(directory.checkpoints_path(), *model.model, *model.tokenizer, model.config);
-  Config config = model.config;
-  resolve(config);
-  replace_file(directory.path() / "config.toml", to_recipe(config));
-  put(fmt::format("{}\n", saved.path().string()));
+  put(save_run(model, arguments.out) + '\n');
   flush_results();
   return 0;
 }

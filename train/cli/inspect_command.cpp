@@ -43,12 +43,13 @@ std::vector<index> extents_of(const Shape& shape) {
   return extents;
 }
 
-constexpr std::string_view kModel = "model/";
+/// Whether the tensor is a parameter of the model, or of its adapters.
+bool is_parameter(const StoredTensor& tensor) { return tensor.path.starts_with("model/") || tensor.path.starts_with("adapter/"); }
 
 index parameter_count(const CheckpointFile& checkpoint) {
   index count = 0;
   for (const StoredTensor& tensor : checkpoint.tensors()) {
-    count += tensor.path.starts_with(kModel) ? tensor.shape.size() : 0;
+    count += is_parameter(tensor) ? tensor.shape.size() : 0;
   }
   return count;
 }
@@ -153,8 +154,8 @@ int inspect_command(const InspectArguments& arguments) {
     put("\ngroups of tensors\n" + groups_of(checkpoint));
     put("\ntensors of model\n");
     for (const StoredTensor& tensor : checkpoint.tensors()) {
-      if (tensor.path.starts_with(kModel)) {
-        put(fmt::format("  {:<28} {} {}\n", tensor.path.substr(kModel.size()), name_of(tensor.type), concat(tensor.shape)));
+      if (is_parameter(tensor)) {
+        put(fmt::format("  {:<28} {} {}\n", tensor.path.substr(tensor.path.find('/') + 1), name_of(tensor.type), concat(tensor.shape)));
       }
     }
     put("\nstate\n");

@@ -91,6 +91,13 @@ void introduce(const Trainer& trainer, double gemm_rate) {
   line("model", fmt::format("{} with {} layers, {} heads, width {}, block {}, vocabulary {}: {} parameters", name_of(c.model.kind),
                             c.model.n_layer, c.model.n_head, c.model.n_embd, c.model.block_size, grouped_digits(c.model.vocab_size),
                             short_count(trainer.model().parameters().parameter_count())));
+  if (c.lora.rank > 0) {
+    index trained = 0;
+    for (const ParameterStore::Entry* entry : trainer.model().parameters().trainable()) {
+      trained += entry->size();
+    }
+    line("adapters", fmt::format("of rank {}: {} parameters are trained; those of {} stay as they are", c.lora.rank, short_count(trained), c.train.init_from));
+  }
   line("corpus", names_of(c.data.corpus) + (c.data.validation.empty() ? "" : ", validated on " + names_of(c.data.validation)));
   line("data", fmt::format("{} bytes in {} file{}{}; {} tokens for training, {} for validation ({} tokenizer)", grouped_digits(data.bytes),
                            grouped_digits(data.files), data.files == 1 ? "" : "s",

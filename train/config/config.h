@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograd/tape/parameters.h"
+#include "layers/lora.h"
 #include "layers/pass.h"
 #include "layers/transformer_config.h"
 #include "optim/newton_schulz.h"
@@ -148,6 +149,7 @@ struct Config {
   DataConfig data;
   OptimConfig optim;
   TrainConfig train;
+  LoraConfig lora;
 
   bool operator==(const Config&) const = default;
 };

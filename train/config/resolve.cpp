@@ -77,6 +77,15 @@ void check_head(const TransformerConfig& model, schema::Problems& problems) {
   }
 }
 
+void check_lora(const Config& config, schema::Problems& problems) {
+  if (config.lora.rank > 0 && config.train.init_from.empty()) {
+    problems.add(concat("lora.rank is ", config.lora.rank, ", but there is no model to adapt: name one with --init-from (train.init_from)"));
+  }
+  if (config.lora.rank > 0 && config.lora.targets.empty()) {
+    problems.add("lora.targets is empty, expected \"attention\", \"feed_forward\", \"all\", or patterns");
+  }
+}
+
 void check_tokenizer(const Config& config, schema::Problems& problems) {
   if (config.model.kind == ModelKind::encoder_decoder && config.tokenizer.path.empty() && config.tokenizer.kind != "word") {
     problems.add(concat("tokenizer.kind is \"", config.tokenizer.kind,
@@ -130,6 +139,7 @@ void check_token_count(const Config& config, schema::Problems& problems) {
 
 void resolve(Config& config) {
   config.model = with_defaults(config.model);
+  config.lora = with_defaults(config.lora);
   OptimConfig& optim = config.optim;
   optim.min_lr_share.derive(optim.min_lr.is_set() ? std::min(1.0, optim.min_lr / optim.learning_rate) : 0.1);
   optim.min_lr.derive(optim.learning_rate / (1 / optim.min_lr_share));         // to the bit what learning_rate / 10 is for 0.1
@@ -153,6 +163,7 @@ void validate(const Config& config) {
   check_groups(config.model, problems);
   check_rope(config.model, problems);
   check_head(config.model, problems);
+  check_lora(config, problems);
   check_tokenizer(config, problems);
   check_rates(config.optim, problems);
   check_muon(config.optim, problems);

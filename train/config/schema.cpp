@@ -124,6 +124,12 @@ constexpr Key train(std::string_view name, Rule rule, std::string_view help) {
   return row<&Config::train, Member>("train", name, rule, help);
 }
 
+template <auto Member>
+constexpr Key lora(std::string_view name, Rule rule, std::string_view help) {
+  rule.fixed = true;
+  return row<&Config::lora, Member>("lora", name, rule, help);
+}
+
 constexpr Rule anything() { return {}; }
 constexpr Rule at_least(double low) { return {.range = {.low = low}}; }
 constexpr Rule between(double low, double high) { return {.range = {.low = low, .high = high}}; }
@@ -154,6 +160,7 @@ constexpr double kMostLayers = 1000;      // of a GPT, whose tensors a checkpoin
 constexpr double kMaxStep = 999'999'999;  // a checkpoint's name has nine digits
 constexpr double kMaxVocab = 2'147'483'647;
 
+bool has_adapters(const Config& c) { return c.lora.rank > 0; }
 bool has_head(const Config& c) { return !c.model.tie_embeddings; }
 bool has_muon(const Config& c) { return c.optim.kind == OptimizerKind::muon; }
 bool has_adamw(const Config& c) { return c.optim.kind != OptimizerKind::sgd; }
@@ -415,6 +422,16 @@ constexpr Key kKeys[] = {
     train<&TrainConfig::init_from>("init_from", fixed(anything()),
                                    "Fine-tuning: the run directory or checkpoint to start from (--init-from). The run takes over its "
                                    "weights, its tokenizer and every key of [model] that is not set."),
+
+    lora<&LoraConfig::rank>("rank", between(0, 1e4),
+                            "Rank of the adapters (LoRA) that are trained in place of the model's own weights, which stay as they are: a linear layer x W^T "
+                            "becomes x W^T + scale (x A^T) B^T, and rank is the number of A's rows. 0 trains the model itself. Adapters need init_from."),
+    lora<&LoraConfig::alpha>("alpha", where(has_adapters, derived(above_to(0, 1e6), "2 rank")), "What adapters add is multiplied by alpha / rank."),
+    lora<&LoraConfig::dropout>("dropout", where(has_adapters, from_to_below(0, 1)), "Share of what adapters read that training sets to 0."),
+    lora<&LoraConfig::rank_stabilized>("rank_stabilized", where(has_adapters, anything()),
+                                       "Whether what adapters add is multiplied by alpha / sqrt(rank) instead (rsLoRA), so that a higher rank learns as fast."),
+    lora<&LoraConfig::targets>("targets", where(has_adapters, anything()),
+                               "Which linear layers have adapters: attention, feed_forward, all, or patterns of their weights' paths, such as h.*.attn.c_attn.weight."),
 };
 
 std::string bound(double value) {

@@ -103,7 +103,7 @@ std::vector<MappedTensor> map_tensors(std::span<const TensorRule> rules, const T
     }
   }
   for (const ParameterStore::Entry* entry : store.entries()) {
-    require(named.contains(entry->path), "exchange: the layout has no name for ", entry->path);
+    require(named.contains(entry->path) || entry->role == Role::adapter, "exchange: the layout has no name for ", entry->path);
   }
   return map;
 }

@@ -4,6 +4,7 @@
 #include "autograd/base/pages.h"
 #include "train/checkpoint/save.h"
 #include "train/config/parse.h"
+#include "train/config/schema.h"
 #include "train/data/corpus_files.h"
 #include "train/io/file.h"
 #include "train/io/free_space.h"
@@ -16,6 +17,7 @@
 #include "train/loop/training_snapshot.h"
 #include "train/machine/machine_memory.h"
 #include "train/machine/out_of_memory.h"
+#include "train/model/adapters.h"
 #include "train/model/trained_model.h"
 
 namespace dikkat {
@@ -39,7 +41,7 @@ std::string remark_on_edits(const std::filesystem::path& file, const Config& sto
   try {
     Config written = load_config(file, stored);
     resolve(written);
-    for (const char* section : {"model", "tokenizer", "data", "optim", "train"}) {
+    for (const std::string_view section : schema::sections()) {
       const auto of_now = differences(now, written, section);
       for (const ConfigDifference& difference : differences(stored, written, section)) {
         if (std::any_of(of_now.begin(), of_now.end(), [&](const ConfigDifference& other) { return other.path == difference.path; })) {
@@ -95,7 +97,7 @@ std::string remark_on_warmup(const Config& config) {
 /// The keys that a resumed run changes. Adds remarks on them, and on consequences that may surprise.
 std::vector<ConfigDifference> add_changes(const Config& stored, const Config& now, index step, std::vector<std::string>& remarks) {
   std::vector<ConfigDifference> changes;
-  for (const char* section : {"model", "tokenizer", "data", "optim", "train"}) {
+  for (const std::string_view section : schema::sections()) {
     for (ConfigDifference& key : differences(stored, now, section)) {
       remarks.push_back(concat("changed: ", key.path, " is ", key.theirs, ", and was ", key.ours));
       changes.push_back(std::move(key));
@@ -131,6 +133,8 @@ TrainingData data_of_new_run(Config& config, std::optional<ModelSource>& origin,
       return load_training_data(config, nullptr, progress);
     }
     origin.emplace(ModelSource::open(config.train.init_from));
+    require_input(config.lora.rank == 0 || origin->config().lora.rank == 0, config.train.init_from,
+                  " holds adapters itself; make a model of it first: dikkat merge ", config.train.init_from, " --out MERGED");
     adopt_model(config, *origin);
     const KnownCorpus known{.tokenizer = origin->tokenizer()};
     return load_training_data(config, &known, progress);
@@ -156,7 +160,7 @@ TrainingState first_state(const Config& config) {
 Trainer::Trainer(Config config, TrainingData data, TrainingState state, const std::function<void(Trainer&)>& prepare)
     : config_(std::move(config)),
       data_(std::move(data)),
-      model_(config_.model, data_.tokenizer->vocab_size()),
+      model_(config_.model, data_.tokenizer->vocab_size(), config_.lora),
       loader_(*data_.training, state.seed),
       schedule_(schedule_of(config_.optim)),
       accumulation_(config_.train),
@@ -183,12 +187,17 @@ Trainer Trainer::start(Config config, const std::filesystem::path& out, const Lo
   TrainingState state = first_state(config);
   return Trainer(std::move(config), std::move(data), std::move(state), [&](Trainer& run) {
     run.allocate();
+    ParameterStore& parameters = run.model_.parameters();
+    if (run.config_.lora.rank > 0) {
+      parameters.initialise(run.state_.seed);  // the adapters; the others are loaded
+    }
     if (origin) {
-      origin->load_weights(run.model_.parameters());
+      origin->load_weights(parameters);
+      run.state_.base_hash = run.config_.lora.rank > 0 ? hash_of_base(parameters) : "";
       run.state_.overrides += concat("step 0: weights from ", origin->path().string(), ", step ", origin->state().step, "\n");
       run.state_.evaluation_pending = run.evaluates();  // its metrics begin with the loss of the weights that it starts from
     } else {
-      run.model_.parameters().initialise(run.state_.seed);
+      parameters.initialise(run.state_.seed);
     }
     require_space(out, run.snapshot());
     run.directory_.emplace(RunDirectory::create(out));
@@ -234,7 +243,7 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   TrainingData data = load_training_data(config, &known, progress);
   return Trainer(std::move(config), std::move(data), state, [&](Trainer& run) {
     run.allocate();
-    load_weights(checkpoint, run.model_.parameters());
+    load_model(checkpoint, run.config_, run.model_.parameters());
     load_optimizer(checkpoint, *run.optimizer_);
     const bool has_steps_left = state.step < run.config_.train.max_steps;
     if (has_steps_left) {

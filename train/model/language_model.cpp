@@ -22,8 +22,28 @@ LanguageModel::Model LanguageModel::make(const Scope& s, const TransformerConfig
   fail("the model is of a kind that this program does not know");
 }
 
-LanguageModel::LanguageModel(const TransformerConfig& config, index tokenizer_vocab_size)
-    : model_(make(Scope(parameters_), for_tokenizer(config, tokenizer_vocab_size))) {}
+LanguageModel::LanguageModel(const TransformerConfig& config, index tokenizer_vocab_size, const LoraConfig& lora)
+    : model_(make(Scope(parameters_, &lora), for_tokenizer(config, tokenizer_vocab_size))) {
+  if (lora.rank == 0) {
+    return;
+  }
+  bool adapts = false;
+  for (const ParameterStore::Entry* entry : parameters_.entries()) {
+    if (entry->role == Role::adapter) {
+      adapts = true;
+    } else {
+      parameters_.freeze(entry->path);
+    }
+  }
+  if (!adapts) {
+    std::string targets;
+    for (const std::string& target : lora.targets) {
+      targets += concat(targets.empty() ? "" : ", ", target);
+    }
+    fail_input("lora.targets is ", targets, ", which no linear layer's weight matches, expected \"attention\", \"feed_forward\", \"all\", or a pattern such as "
+               "h.*.attn.c_attn.weight");
+  }
+}
 
 const TransformerConfig& LanguageModel::config() const {
   return std::visit([](const auto& model) -> const TransformerConfig& { return model.config(); }, model_);

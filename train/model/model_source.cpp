@@ -2,6 +2,7 @@
 
 #include "autograd/base/error.h"
 #include "train/config/parse.h"
+#include "train/model/adapters.h"
 #include "train/model/trained_model.h"
 
 namespace dikkat {
@@ -39,7 +40,7 @@ void ModelSource::load_weights(ParameterStore& store, const ParameterStore::Load
   if (files() != nullptr) {
     files()->load_weights(store, loaded);
   } else {
-    dikkat::load_weights(*checkpoint(), store, loaded);
+    load_model(*checkpoint(), config_, store, loaded);
   }
 }
 

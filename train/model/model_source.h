@@ -19,6 +19,7 @@ class ModelSource {
   /// `options`. Throws InputError if there is none, it is damaged, or cannot be computed.
   static ModelSource open(const std::string& source, bool best = false, const ImportOptions& options = {});
 
+
   /// The checkpoint, or null for another program's files.
   const CheckpointFile* checkpoint() const;
   /// The other program's files, or null for a checkpoint.
@@ -32,7 +33,9 @@ class ModelSource {
   const std::string& tokenizer() const { return tokenizer_; }
   /// Of a checkpoint; of other files that of a run which has not begun.
   const TrainingState& state() const { return state_; }
-  /// Loads the weights into the store, which has memory and the parameters of config(). Throws InputError unless there are exactly these.
+  /// Loads the weights into the store, which has memory and the parameters of config(). Adapters of the store are loaded from a checkpoint that has them, and
+  /// left alone otherwise; a checkpoint's adapters are added to the weights of a store without them (adapters.h). Throws InputError unless there are exactly
+  /// these parameters.
   /// `loaded` is called for each parameter as soon as all of it is read.
   void load_weights(ParameterStore& store, const ParameterStore::Loaded& loaded = {}) const;
 

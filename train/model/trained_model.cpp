@@ -20,7 +20,7 @@ Config config_of(const CheckpointFile& checkpoint) {
 namespace {
 
 /// The groups of tensors that this program reads: the first name of a tensor's path.
-constexpr std::string_view kKnownGroups[] = {"model", "optimizer"};
+constexpr std::string_view kKnownGroups[] = {"model", "optimizer", "adapter"};
 
 void require_known_groups(const CheckpointFile& checkpoint) {
   for (const StoredTensor& tensor : checkpoint.tensors()) {
@@ -36,21 +36,30 @@ void require_known_groups(const CheckpointFile& checkpoint) {
 void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters, const ParameterStore::Loaded& loaded) {
   require_known_groups(checkpoint);
   std::vector<TensorTarget> targets;
-  for (const ParameterStore::Entry* entry : parameters.entries()) {
+  std::vector<ParameterStore::Entry*> entries;
+  for (ParameterStore::Entry* entry : parameters.entries()) {
+    if (entry->role == Role::adapter) {
+      continue;
+    }
+    entries.push_back(entry);
     float* const data = parameters.weights<float>() + entry->offset;
     targets.push_back({.name = entry->path, .type = ElementType::f32, .shape = entry->shape(), .data = data});
   }
   load_tensors(checkpoint, "model", targets, [&](std::size_t i) {
     if (loaded) {
-      loaded(*parameters.entries()[i]);
+      loaded(*entries[i]);
     }
   });
 }
 
 std::vector<TensorView> weights_of(const ParameterStore& parameters) {
+  const bool adapts = std::ranges::any_of(parameters.entries(), [](const auto* entry) { return entry->role == Role::adapter; });
   std::vector<TensorView> tensors;
   for (const ParameterStore::Entry* entry : parameters.entries()) {
-    tensors.push_back({.path = concat("model/", entry->path),
+    if (adapts && entry->role != Role::adapter) {
+      continue;
+    }
+    tensors.push_back({.path = concat(adapts ? "adapter/" : "model/", entry->path),
                        .type = ElementType::f32,
                        .shape = entry->shape(),
                        .data = parameters.weights<float>() + entry->offset});
@@ -79,12 +88,13 @@ TrainedModel load_trained_model(const std::string& name, bool best, const Import
     for (const StoredTensor& tensor : checkpoint->tensors()) {
       stored += tensor.path.starts_with("model/") ? tensor.shape.size() : 0;
     }
-    require_input(model->parameters().parameter_count() == stored, source.path().string(), " holds ", stored,
+    require_input(config.lora.rank > 0 || model->parameters().parameter_count() == stored, source.path().string(), " holds ", stored,
                   " parameters, but the model of its configuration has ", model->parameters().parameter_count());
   }
   ParameterStore& parameters = model->parameters();
   parameters.reserve();  // without initial values: each weight comes from the source
   source.load_weights(parameters, [&](ParameterStore::Entry& entry) { pack_weight(parameters, entry, weights); });
+  config.lora = {};  // adapters are a part of the weights now
   return {std::move(source), std::move(config), std::move(tokenizer), std::move(model)};
 }
 

@@ -18,7 +18,7 @@ namespace dikkat {
 /// A model with its weights, and what belongs to it. All of it has been checked.
 struct TrainedModel {
   ModelSource source;
-  Config config;
+  Config config;  // without [lora]: adapters have been added to the weights
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<LanguageModel> model;  // with its weights
 };
@@ -45,7 +45,7 @@ Config config_of(const CheckpointFile& checkpoint);
 /// tensors besides "model/..." and "optimizer/..." that must not be ignored (StoredTensor::required); load_tensors() reads any group.
 /// `loaded` is called for each parameter as soon as it is read.
 void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters, const ParameterStore::Loaded& loaded = {});
-/// The store's weights for a checkpoint, as "model/<parameter>". They stay where they are.
+/// The store's weights for a checkpoint, as "model/<parameter>"; of a store with adapters these alone, as "adapter/<parameter>". They stay where they are.
 std::vector<TensorView> weights_of(const ParameterStore& parameters);
 
 }  // namespace dikkat

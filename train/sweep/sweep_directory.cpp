@@ -10,6 +10,7 @@
 #include "autograd/base/error.h"
 #include "train/checkpoint/lock.h"
 #include "train/config/parse.h"
+#include "train/config/schema.h"
 #include "train/io/file.h"
 
 namespace dikkat {
@@ -147,7 +148,7 @@ std::string difference_between(const SweepDescription& found, const SweepDescrip
   }
   std::string list;
   for (std::size_t i = 0; i < found.combinations.size() && list.empty(); ++i) {
-    for (const char* section : {"model", "tokenizer", "data", "optim", "train"}) {
+    for (const std::string_view section : schema::sections()) {
       for (const ConfigDifference& key : differences(found.combinations[i].config, wanted.combinations[i].config, section)) {
         list += concat(list.empty() ? "" : ", ", "its ", key.path, " is ", key.ours, ", not ", key.theirs);
       }

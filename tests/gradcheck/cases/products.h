@@ -172,4 +172,42 @@ struct GradCase<Op::activated_linear> {
   }
 };
 
+template <>
+struct GradCase<Op::linear_sum> {
+  static Tensor op(Tape&, std::span<const Tensor> t) { return linear_sum(t[0], t[1], t[2], t[3], t.size() > 4 ? t[4] : Tensor{}); }
+  static Tensor definition(Tape&, std::span<const Tensor> t) {
+    return add(linear(t[0], t[1], t.size() > 4 ? t[4] : Tensor{}), linear(t[2], t[3]));
+  }
+  static std::vector<Sample> samples() {
+    return {{"with bias", {operand({3, 4}, 1), operand({5, 4}, 2), operand({3, 2}, 3), operand({5, 2}, 4), operand({5}, 5)}, op, definition, {}},
+            {"without bias", {operand({3, 4}, 1), operand({5, 4}, 2), operand({3, 2}, 3), operand({5, 2}, 4)}, op, definition, {}},
+            {"of rank 3", {operand({2, 3, 4}, 1), operand({5, 4}, 2), operand({2, 3, 1}, 3), operand({5, 1}, 4), operand({5}, 5)}, op, definition, {}},
+            {"square", {operand({4, 4}, 1), operand({4, 4}, 2), operand({4, 4}, 3), operand({4, 4}, 4), operand({4}, 5)}, op, definition, {}}};
+  }
+  static std::vector<Sample> ragged() {
+    std::vector<Sample> samples;
+    for (const Sizes& s : ragged_sizes()) {
+      samples.push_back({concat(s.m, " by ", s.n, " by ", s.k),
+                         {operand({s.m, s.k}, 1), operand({s.n, s.k}, 2), operand({s.m, 3}, 3), operand({s.n, 3}, 4), operand({s.n}, 5)},
+                         op,
+                         {},
+                         {}});
+    }
+    return samples;
+  }
+  static std::vector<Misfit> misfits() {
+    return {{"a factor of another width",
+             [](Tape& t) {
+               linear_sum(some(t, {3, 4}), some(t, {5, 4}), some(t, {3, 2}), some(t, {4, 2}));
+             }},
+            {"a factor of another rank",
+             [](Tape& t) {
+               linear_sum(some(t, {3, 4}), some(t, {5, 4}), some(t, {3, 2}), some(t, {5, 3}));
+             }},
+            {"h with other rows", [](Tape& t) {
+               linear_sum(some(t, {3, 4}), some(t, {5, 4}), some(t, {2, 2}), some(t, {5, 2}));
+             }}};
+  }
+};
+
 }  // namespace dikkat::gradcheck

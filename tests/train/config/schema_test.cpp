@@ -9,7 +9,7 @@
 namespace dikkat::schema {
 namespace {
 
-TEST(Schema, HasEveryKeyOfTheFiveSections) {
+TEST(Schema, HasEveryKeyOfEverySection) {
   const std::vector<std::string> expected = {"model.kind",
                                              "model.n_layer",
                                              "model.n_encoder_layer",
@@ -106,13 +106,18 @@ TEST(Schema, HasEveryKeyOfTheFiveSections) {
                                              "train.spike_z",
                                              "train.seed",
                                              "train.on_end",
-                                             "train.init_from"};
+                                             "train.init_from",
+                                             "lora.rank",
+                                             "lora.alpha",
+                                             "lora.dropout",
+                                             "lora.rank_stabilized",
+                                             "lora.targets"};
   std::vector<std::string> found;
   for (const Key& key : keys()) {
     found.push_back(key.path());
   }
   EXPECT_EQ(found, expected);
-  EXPECT_EQ(sections(), (std::vector<std::string_view>{"model", "tokenizer", "data", "optim", "train"}));
+  EXPECT_EQ(sections(), (std::vector<std::string_view>{"model", "tokenizer", "data", "optim", "train", "lora"}));
 }
 
 TEST(Schema, EveryRowIsSound) {

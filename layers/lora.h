@@ -1,0 +1,52 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autograd/ops/basic.h"
+#include "autograd/ops/linear.h"
+#include "layers/derived.h"
+#include "layers/dropout.h"
+#include "layers/scope.h"
+
+namespace dikkat {
+
+/// Adapters of low rank (LoRA; Hu et al. 2021, arXiv 2106.09685): a linear layer x W^T becomes x W^T + scale (x A^T) B^T with a W that stays as it is. It is
+/// also the [lora] section of a configuration file.
+struct LoraConfig {
+  index rank = 0;          // rows of A, columns of B; 0: no adapters
+  Derived<double> alpha{};  // 2 rank
+  double dropout = 0;      // of what A reads, in training
+  bool rank_stabilized = false;  // scale is alpha / sqrt(rank) (Kalajdzievski 2023, arXiv 2312.03732) instead of alpha / rank
+  std::vector<std::string> targets = {"all"};  // the layers: "attention", "feed_forward", "all", or patterns of their weights' paths
+
+  bool operator==(const LoraConfig&) const = default;
+};
+
+/// Computes alpha's default.
+LoraConfig with_defaults(LoraConfig config);
+double scale_of(const LoraConfig& config);
+/// Whether the linear layer whose weight has this path has an adapter.
+bool is_target(const LoraConfig& config, std::string_view weight_path);
+
+/// The adapter of a layer from `in` to `out`. B begins at 0, so the layer begins as it was. A is normal with the variance 1 / (3 in), which is that of
+/// PEFT's uniform initial values.
+struct Adapter {
+  Parameter a, b;  // (rank, in), (out, rank)
+  Dropout dropout;
+  double scale;
+
+  Adapter(const Scope& s, const LoraConfig& config, index in, index out);
+
+  /// scale (x A^T), which B multiplies, in x's element type.
+  Tensor low(Pass& pass, Tensor x) const {
+    return cast(dikkat::scale(linear(dropout(pass, x), a, {}, {.dtype = Tensor(a).dtype()}), scale), x.dtype());
+  }
+};
+
+/// The adapter of the layer in this scope, if the scope's adapters (Scope::lora()) include it.
+std::optional<Adapter> adapter_of(const Scope& s, index in, index out);
+
+}  // namespace dikkat

@@ -1,0 +1,113 @@
+#include "tests/train/cli/workspace.h"
+
+// Fine-tuning with adapters: the checkpoint has these alone, and the base is found by its path and hash.
+namespace dikkat::testing {
+namespace {
+
+constexpr const char* kTune = R"([data]
+corpus = ["new.txt"]
+[optim]
+learning_rate = 1e-2
+warmup_steps = 0
+[lora]
+rank = 2
+[train]
+batch_size = 5
+max_steps = 8
+eval_interval = 4
+checkpoint_interval = 4
+)";
+
+class Lora : public ::testing::Test {
+ protected:
+  Lora() {
+    here.write("tune.toml", kTune);
+    here.write("new.txt", tiny_text(1200).substr(3));
+    here.train("base", {"tokenizer.kind=char", "model.n_embd=32"});
+  }
+  Outcome tune(const std::string& out, const Words& more = {}) const {
+    Words arguments = {"train", "--config", "tune.toml", "--init-from", "base", "--out", out};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return here.run(arguments);
+  }
+  double loss(const std::string& run) const { return Json::parse(here.run({"eval", run, "--json"}).out)["loss"].get<double>(); }
+
+  Workspace here;
+};
+
+TEST_F(Lora, TrainsSmallCheckpointsThatEvaluateAndSample) {
+  const Outcome tuned = tune("tuned");
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  EXPECT_TRUE(contains(tuned.err, "adapters  of rank 2: ")) << tuned.err;
+  const auto metrics = here.metrics("tuned");
+  EXPECT_LT(metrics.back()["val_loss"], metrics.front()["val_loss"]) << "it learns";
+  // Its adapters are in the weights that eval computes with.
+  EXPECT_NEAR(loss("tuned"), metrics.back()["val_loss"].get<double>(), 1e-5);
+  const Json inspected = Json::parse(here.run({"inspect", "tuned", "--json"}).out);
+  EXPECT_EQ(inspected["state"]["base_hash"].get<std::string>().size(), 64U);
+  for (const Json& tensor : inspected["tensors"]) {
+    EXPECT_FALSE(tensor["path"].get<std::string>().starts_with("model/")) << tensor["path"];
+  }
+  EXPECT_EQ(here.run({"sample", "tuned", "--prompt", "the ", "--max-new-tokens", "5"}).code, 0);
+}
+
+TEST_F(Lora, ResumesToTheSameBits) {
+  ASSERT_EQ(tune("whole").code, 0);
+  ASSERT_EQ(tune("parts", {"--set", "train.max_steps=4", "optim.decay_steps=8"}).code, 0);
+  const Outcome resumed = here.run({"resume", "parts", "--set", "train.max_steps=8"});
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  const auto tensors_hash = [&](const std::string& run) { return here.metrics(run).back()["val_loss"]; };
+  EXPECT_EQ(tensors_hash("parts"), tensors_hash("whole"));
+}
+
+TEST_F(Lora, MergesIntoAnOrdinaryModel) {
+  ASSERT_EQ(tune("tuned").code, 0);
+  const Outcome merged = here.run({"merge", "tuned", "--out", "merged"});
+  ASSERT_EQ(merged.code, 0) << merged.err;
+  std::filesystem::remove_all(here / "base");
+  EXPECT_EQ(here.run({"eval", "merged", "--corpus", "new.txt"}).code, 0);
+  EXPECT_EQ(here.run({"export", "merged", "--out", "merged-hf"}).code, 0);
+  const Outcome again = here.run({"merge", "merged", "--out", "no"});
+  EXPECT_EQ(again.code, 2);
+  EXPECT_TRUE(contains(again.err, "merged has no adapters")) << again.err;
+}
+
+TEST_F(Lora, ABaseThatIsMissingOrChangedIsRefused) {
+  ASSERT_EQ(tune("tuned").code, 0);
+  const double before = loss("tuned");
+  std::filesystem::rename(here / "base", here / "kept");
+  for (const Words& command : {Words{"eval", "tuned"}, Words{"resume", "tuned", "--set", "train.max_steps=12"}}) {
+    const Outcome missing = here.run(command);
+    EXPECT_EQ(missing.code, 2);
+    EXPECT_TRUE(contains(missing.err, "holds adapters of " + (here / "base").string() + ", which cannot be opened")) << missing.err;
+  }
+  here.train("base", {"tokenizer.kind=char", "model.n_embd=32", "train.seed=2"});
+  for (const Words& command : {Words{"eval", "tuned"}, Words{"resume", "tuned", "--set", "train.max_steps=12"}}) {
+    const Outcome changed = here.run(command);
+    EXPECT_EQ(changed.code, 2);
+    EXPECT_TRUE(contains(changed.err, "whose weights are others now")) << changed.err;
+  }
+  std::filesystem::remove_all(here / "base");
+  std::filesystem::rename(here / "kept", here / "base");
+  EXPECT_EQ(loss("tuned"), before);
+}
+
+TEST_F(Lora, AdaptersNeedAModelThatHasNone) {
+  const Outcome alone = here.run({"train", "--config", "tune.toml", "--out", "no"});
+  EXPECT_EQ(alone.code, 2);
+  EXPECT_TRUE(contains(alone.err, "lora.rank is 2, but there is no model to adapt")) << alone.err;
+  ASSERT_EQ(tune("tuned").code, 0);
+  const Outcome twice = here.run({"train", "--config", "tune.toml", "--init-from", "tuned", "--out", "no"});
+  EXPECT_EQ(twice.code, 2);
+  EXPECT_TRUE(contains(twice.err, "dikkat merge tuned") || contains(twice.err, "dikkat merge " + (here / "tuned").string())) << twice.err;
+  // All weights may be trained from there: the adapters become a part of them.
+  const Outcome full = here.run({"train", "--config", "tune.toml", "--init-from", "tuned", "--out", "full", "--set", "lora.rank=0"});
+  EXPECT_EQ(full.code, 0) << full.err;
+  EXPECT_NEAR(here.metrics("full").front()["val_loss"].get<double>(), here.metrics("tuned").back()["val_loss"].get<double>(), 1e-5);
+  const Outcome nothing = tune("no", {"--set", "lora.targets=[\"h.9.*\"]"});
+  EXPECT_EQ(nothing.code, 2);
+  EXPECT_TRUE(contains(nothing.err, "lora.targets is h.9.*, which no linear layer's weight matches")) << nothing.err;
+}
+
+}  // namespace
+}  // namespace dikkat::testing
