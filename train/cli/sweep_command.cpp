@@ -60,6 +60,9 @@ std::string objection_to(const Config& c, bool halving, const std::vector<std::s
   if (std::find(c.data.corpus.begin(), c.data.corpus.end(), kStandardInput) != c.data.corpus.end()) {
     return "the corpus is standard input, which can be read once: a sweep reads it for each run; give a file";
   }
+  if (c.train.patience > 0) {
+    return "train.patience ends runs early, but a sweep compares them after equal steps and stops the worse itself: leave it out";
+  }
   if (halving && std::any_of(vary.begin(), vary.end(), [](const std::string& v) { return v.starts_with("train.max_steps="); })) {
     return "train.max_steps varies, but halving compares runs after equal steps: add --no-halving";
   }

@@ -155,6 +155,10 @@ int run(Trainer& trainer, bool with_profile, OnEnd& on_end) {
     on_end.ended(trainer, "stopped");
     return 128 + stop_signal();
   }
+  if (trainer.out_of_patience() && state.step < trainer.config().train.max_steps) {
+    tell(fmt::format("ended early at step {} of {}: the validation loss was not lower in the last {} evaluations (train.patience)", state.step,
+                     trainer.config().train.max_steps, trainer.config().train.patience));
+  }
   if (state.best_step >= 0) {
     tell(fmt::format("finished at step {}; best validation loss {:.4f} at step {}", state.step, state.best_val_loss, state.best_step));
   } else {
@@ -236,8 +240,9 @@ int resume_command(const ResumeArguments& arguments) {
   }
   const TrainingState& state = trainer.state();
   if (trainer.finished()) {
-    tell(fmt::format("{} is finished: step {} of {}. To train on: dikkat resume {} --set train.max_steps=N", arguments.run_directory,
-                     state.step, trainer.config().train.max_steps, arguments.run_directory));
+    tell(fmt::format("{} is finished: step {} of {}. To train on: dikkat resume {} --set {}", arguments.run_directory, state.step,
+                     trainer.config().train.max_steps, arguments.run_directory,
+                     trainer.out_of_patience() ? fmt::format("train.patience=N (it is {} now)", trainer.config().train.patience) : "train.max_steps=N"));
     return 0;
   }
   return run(trainer, arguments.profile, on_end);

@@ -122,6 +122,7 @@ struct TrainConfig {
   index max_steps = 2000;
   index eval_interval = 250;
   index eval_tokens = 32768;  // 0: the whole validation part
+  index patience = 0;         // evaluations without a lower loss; 0: off
   index checkpoint_interval = 250;
   index keep_last = 3;
   index log_interval = 10;

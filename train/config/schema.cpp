@@ -376,6 +376,9 @@ constexpr Key kKeys[] = {
         "whole "
         "validation part. The number is fixed by default, so that an evaluation takes the same time whatever the size of the corpus; "
         "`dikkat eval` always measures everything."),
+    train<&TrainConfig::patience>("patience", between(0, kMaxStep),
+                                  "Evaluations in a row without a lower validation loss after which the run ends (early stopping); 0 is off. The best checkpoint "
+                                  "is kept in any case. With few eval_tokens losses are noisy: use more, or more patience."),
     train<&TrainConfig::checkpoint_interval>("checkpoint_interval", between(1, kMaxStep), "Steps from one checkpoint to the next."),
     train<&TrainConfig::keep_last>("keep_last", between(1, kMany),
                                    "How many of the newest checkpoints are kept. The best one is kept too."),

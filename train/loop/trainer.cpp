@@ -118,7 +118,7 @@ Trainer::Outcome Trainer::train(TrainingEvents& events, const std::function<bool
     return Outcome::stopped;
   }
   Prefetcher batches(loader_, state_.samples_seen, config_.train.batch_size, passes_of_steps());
-  while (state_.step < config_.train.max_steps) {
+  while (!finished()) {
     const StepReport report = naming_memory("training step", [&] { return step(batches, events); });
     attempt(events, IfFailed::as_configured, [&] { metrics_->write(report); });
     events.stepped(report);
@@ -139,6 +139,12 @@ Trainer::Outcome Trainer::train(TrainingEvents& events, const std::function<bool
     }
   }
   return Outcome::finished;
+}
+
+bool Trainer::out_of_patience() const {
+  const index interval = config_.train.eval_interval;
+  return config_.train.patience > 0 && evaluates() && state_.best_step >= 0 && !state_.evaluation_pending &&
+         state_.step / interval - state_.best_step / interval >= config_.train.patience;
 }
 
 /// The number of batches of this step, of the next one, and so on.

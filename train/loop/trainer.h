@@ -106,8 +106,9 @@ class Trainer {
   DiskPlan disk_plan() const;
   /// Forward and backward passes of each step.
   const Accumulation& accumulation() const { return accumulation_; }
-  /// Whether all steps and evaluations are done.
-  bool finished() const { return state_.step >= config_.train.max_steps && !state_.evaluation_pending; }
+  /// Whether all steps and evaluations are done, or the validation loss has not fallen for train.patience evaluations.
+  bool finished() const { return (state_.step >= config_.train.max_steps || out_of_patience()) && !state_.evaluation_pending; }
+  bool out_of_patience() const;
 
   /// Of plan(): makes the run's first steps, one or more and at most `steps`, for some seconds, and a block of an evaluation. Leaves nothing
   /// behind. Once.

@@ -90,6 +90,7 @@ TEST(Schema, HasEveryKeyOfEverySection) {
                                              "train.max_steps",
                                              "train.eval_interval",
                                              "train.eval_tokens",
+                                             "train.patience",
                                              "train.checkpoint_interval",
                                              "train.keep_last",
                                              "train.log_interval",

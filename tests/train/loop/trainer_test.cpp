@@ -296,6 +296,35 @@ TEST_F(Start, from_a_checkpoint_begins_with_an_evaluation_that_a_resumed_run_mak
   }
 }
 
+TEST_F(Start, ends_early_when_its_patience_is_over_and_goes_on_with_more) {
+  Config c = config();
+  c.optim.learning_rate = 1;  // so that the loss rises
+  c.optim.warmup_steps = 0;
+  c.optim.schedule = Schedule::Kind::constant;
+  c.train.eval_tokens = 0;
+  c.train.eval_interval = 2;
+  c.train.patience = 3;
+  Recorder events;
+  index best = 0;
+  {
+    Trainer trainer = Trainer::start(c, run());
+    EXPECT_EQ(trainer.run(events, never), Trainer::Outcome::finished);
+    best = trainer.state().best_step;
+    EXPECT_EQ(trainer.state().step, best + 6) << "three evaluations later";
+    EXPECT_LT(trainer.state().step, 20);
+    EXPECT_TRUE(trainer.finished());
+  }
+  for (const EvaluationReport& report : events.evaluations) {
+    EXPECT_GE(report.val_loss, events.evaluations[static_cast<std::size_t>(best / 2 - 1)].val_loss);
+  }
+  EXPECT_EQ(events.saves.back(), best + 6) << "the last step is saved";
+  EXPECT_TRUE(Trainer::resume(run(), {}).finished());
+  Trainer more = Trainer::resume(run(), {.overrides = {"train.patience=4"}});
+  EXPECT_FALSE(more.finished());
+  more.run(events, never);
+  EXPECT_EQ(more.state().step, best + 8);
+}
+
 TEST_F(Start, takes_a_model_that_a_program_has_saved) {
   TrainingEvents quiet;
   Config other = config();
