@@ -14,7 +14,7 @@
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
-#include "train/cli/wanted_run.h"
+#include "train/cli/train_command.h"
 #include "train/data/corpus_files.h"
 #include "train/loop/build_info.h"
 #include "train/loop/machine_rate.h"
@@ -27,13 +27,6 @@ namespace dikkat {
 namespace {
 
 constexpr const char* kProfileHelp = "At the end, print a table of the time spent in each op";
-
-struct TrainArguments {
-  WantedRun run;
-  std::string out;  // empty: runs/<name of the configuration>, with a number if that exists
-  bool profile = false;
-  bool verify_resume = false;
-};
 
 struct ResumeArguments {
   std::string run_directory;
@@ -201,6 +194,8 @@ int verify(const Config& config, const std::filesystem::path& out) {
   return 0;
 }
 
+}  // namespace
+
 int train_command(const TrainArguments& arguments) {
   start_threads();
   Config config = configuration_of(arguments.run);
@@ -221,6 +216,8 @@ int train_command(const TrainArguments& arguments) {
   }
   return run(trainer, arguments.profile, on_end);
 }
+
+namespace {
 
 int resume_command(const ResumeArguments& arguments) {
   start_threads();

@@ -78,9 +78,6 @@ void check_head(const TransformerConfig& model, schema::Problems& problems) {
 }
 
 void check_lora(const Config& config, schema::Problems& problems) {
-  if (config.lora.rank > 0 && config.train.init_from.empty()) {
-    problems.add(concat("lora.rank is ", config.lora.rank, ", but there is no model to adapt: name one with --init-from (train.init_from)"));
-  }
   if (config.lora.rank > 0 && config.lora.targets.empty()) {
     problems.add("lora.targets is empty, expected \"attention\", \"feed_forward\", \"all\", or patterns");
   }

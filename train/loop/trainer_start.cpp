@@ -130,7 +130,10 @@ TrainingData data_of_new_run(Config& config, std::optional<ModelSource>& origin,
   make_absolute(config);
   TrainingData data = [&] {
     if (config.train.init_from.empty()) {
-      return load_training_data(config, nullptr, progress);
+      TrainingData loaded = load_training_data(config, nullptr, progress);
+      require_input(config.lora.rank == 0, "lora.rank is ", config.lora.rank,
+                    ", but there is no model to adapt: name one with --init-from (train.init_from)");
+      return loaded;
     }
     origin.emplace(ModelSource::open(config.train.init_from));
     require_input(config.lora.rank == 0 || origin->config().lora.rank == 0, config.train.init_from,

@@ -80,6 +80,7 @@ void load_adapted(const CheckpointFile& checkpoint, const Config& config, Parame
       fail_input(name, " holds adapters of ", path, ", which cannot be opened: ", error.what());
     }
   }();
+  require_input(base.config().lora.rank == 0, name, " holds adapters of ", path, ", which holds adapters itself, expected a whole model");
   std::vector<TensorTarget> targets;
   for (const ParameterStore::Entry* entry : store.entries()) {
     if (entry->role == Role::adapter) {

@@ -55,9 +55,7 @@ TEST(RunDirectoryCreate, RefusesWhatIsInUseAndLeavesItAlone) {
     write_file(scratch.path() / "full" / name, name);
   }
   const std::string text = text_of<InputError>([&] { RunDirectory::create(scratch / "full"); });
-  EXPECT_NE(text.find("is not empty (it has a, b, c, ...): choose another --out, or continue its run with `dikkat resume "),
-            std::string::npos)
-      << text;
+  EXPECT_TRUE(text.ends_with("is not empty (it has a, b, c, ...): choose another --out")) << text;
   EXPECT_EQ(names_in(scratch / "full"), (Names{"a", "b", "c", "d"}));
 
   write_file(scratch / "full/.lock", "of another program");
@@ -68,6 +66,10 @@ TEST(RunDirectoryCreate, RefusesWhatIsInUseAndLeavesItAlone) {
   EXPECT_NE(text_of<InputError>([&] { RunDirectory::create(scratch / "file"); }).find("is a file"), std::string::npos);
   EXPECT_NE(text_of<InputError>([&] { RunDirectory::create("/proc/no/such"); }).find("cannot be created"), std::string::npos);
   EXPECT_NE(text_of<InputError>([&] { RunDirectory::create(scratch / "file/below"); }), "");
+
+  save_step(RunDirectory::create(scratch / "done"), 1);
+  const std::string of_a_run = text_of<InputError>([&] { RunDirectory::create(scratch / "done"); });
+  EXPECT_NE(of_a_run.find("choose another --out, or continue its run with `dikkat resume "), std::string::npos) << of_a_run;
 
   const RunDirectory run = RunDirectory::create(scratch / "run");
   save_step(run, 1);

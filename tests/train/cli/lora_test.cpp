@@ -92,6 +92,23 @@ TEST_F(Lora, ABaseThatIsMissingOrChangedIsRefused) {
   EXPECT_EQ(loss("tuned"), before);
 }
 
+TEST_F(Lora, FinetuneIsTheShortForm) {
+  const Words steps = {"--set", "train.max_steps=4", "train.eval_interval=2", "train.batch_size=2", "optim.warmup_steps=1"};
+  const auto finetune = [&](const std::string& out, const Words& more) {
+    Words words = {"finetune", "base", "--data", "new.txt", "--out", out};
+    words.insert(words.end(), more.begin(), more.end());
+    words.insert(words.end(), steps.begin(), steps.end());
+    return here.run(words);
+  };
+  const Outcome adapters = finetune("adapters", {});
+  ASSERT_EQ(adapters.code, 0) << adapters.err;
+  EXPECT_TRUE(contains(adapters.err, "adapters  of rank 16")) << adapters.err;
+  const Outcome full = finetune("full", {"--full"});
+  ASSERT_EQ(full.code, 0) << full.err;
+  EXPECT_FALSE(contains(full.err, "adapters  of")) << full.err;
+  EXPECT_TRUE(contains(contents(here / "full/config.toml"), "learning_rate = 2e-5\n")) << contents(here / "full/config.toml");
+}
+
 TEST_F(Lora, AdaptersNeedAModelThatHasNone) {
   const Outcome alone = here.run({"train", "--config", "tune.toml", "--out", "no"});
   EXPECT_EQ(alone.code, 2);

@@ -1,0 +1,54 @@
+#include <memory>
+
+#include "train/cli/commands.h"
+#include "train/cli/shared_options.h"
+#include "train/cli/train_command.h"
+#include "train/model/model_source.h"
+
+namespace dikkat {
+namespace {
+
+struct FinetuneArguments {
+  TrainArguments train;
+  bool full = false;
+};
+
+/// Longer windows than that take much memory for activations; a model whose positions have no table can be trained with shorter ones.
+constexpr index kUsualWindow = 512;
+
+int finetune_command(FinetuneArguments arguments) {
+  WantedRun& run = arguments.train.run;
+  const TransformerConfig model = ModelSource::open(run.init_from).config().model;
+  std::vector<std::string> first;  // what the user sets comes later, and counts
+  if ((model.positions == Positions::rope || model.positions == Positions::none) && model.block_size > kUsualWindow) {
+    first.push_back(concat("model.block_size=", kUsualWindow));
+  }
+  if (arguments.full) {
+    first.insert(first.end(), {"lora.rank=0", "optim.learning_rate=2e-5"});
+  }
+  run.set.insert(run.set.begin(), first.begin(), first.end());
+  return train_command(arguments.train);
+}
+
+}  // namespace
+
+void add_finetune(Commands& program) {
+  constexpr const char* kExamples = R"(  dikkat finetune SmolLM2-135M --data my-texts/
+  dikkat finetune runs/base --data letters.txt --out runs/letters --set train.max_steps=1000 lora.rank=32
+  dikkat finetune runs/base --data letters.txt --full
+The run is an ordinary one: resume, eval, sample, report and runs take it. It is short for
+  dikkat train --config finetune --init-from MODEL --corpus PATH)";
+  const auto a = std::make_shared<FinetuneArguments>();
+  a->train.run.config = "finetune";
+  Command command = program.add("finetune", "Adapt a trained model to other texts, with adapters (LoRA) or as a whole", kExamples,
+                                [a] { return finetune_command(*a); });
+  command.text("MODEL", a->train.run.init_from, "", "A run, FILE.h5, a folder of Hugging Face, or a GGUF file").required();
+  command.texts("--data", a->train.run.corpus, "PATH", kCorpusHelp).required();
+  command.text("--config", a->train.run.config, "FILE|NAME", kConfigHelp);
+  command.text("--out", a->train.out, "DIR", "Run directory to create; by default runs/finetune, or runs/finetune-2 ...");
+  command.texts("--set", a->train.run.set, "KEY=VALUE", kSetHelp);
+  command.flag("--full", a->full, "Train all weights, with a lower learning rate, in place of adapters");
+  command.flag("--profile", a->train.profile, "At the end, print a table of the time spent in each op");
+}
+
+}  // namespace dikkat
