@@ -6,9 +6,11 @@ const llama = await getLlama({ gpu: false, build: "never", logLevel: LlamaLogLev
 export const build = `${llama.llamaCppRelease.release}`;
 
 /// {ids: of each text, texts: of these ids, greedy: ids, probabilities: of these, end: its end token or null} of the model in a file.
-export async function run(file, texts, prompt, steps) {
+/// `adapter`: a GGUF file of adapters to add, if there is one.
+export async function run(file, texts, prompt, steps, adapter) {
   const model = await llama.loadModel({ modelPath: file });
-  const context = await model.createContext({ contextSize: 128, threads: 2, flashAttention: false });
+  const lora = adapter ? { adapters: [{ filePath: adapter, scale: 1 }] } : undefined;
+  const context = await model.createContext({ contextSize: 128, threads: 2, flashAttention: false, lora });
   const sequence = context.getSequence();
   const ids = texts.map((text) => [...model.tokenize(text, false)]);
   const decoded = ids.map((tokens) => model.detokenize(tokens));

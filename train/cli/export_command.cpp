@@ -10,8 +10,10 @@
 #include "train/cli/shared_options.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
+#include "train/exchange/export_adapters.h"
 #include "train/exchange/export_model.h"
 #include "train/exchange/model_files.h"
+#include "train/model/adapters.h"
 #include "train/model/trained_model.h"
 
 namespace dikkat {
@@ -22,6 +24,7 @@ struct ExportArguments {
   std::string format;  // empty: by the name of `out`
   std::string out;
   std::string dtype = "f32";
+  bool adapter = false;
 };
 
 /// "hf, gguf, llm.c".
@@ -64,8 +67,28 @@ TransformerConfig with_context(TransformerConfig config, index context) {
   return config;
 }
 
+/// Adapters alone, without the weights of their base.
+int export_adapters_command(const ExportArguments& arguments) {
+  const ModelSource source = ModelSource::open(arguments.model.source, arguments.model.best);
+  const Config& config = source.config();
+  require_input(config.lora.rank > 0, arguments.model.source, " has no adapters, expected a run that was trained with lora.rank above 0");
+  require_input(arguments.dtype == "f32", "--dtype is ", arguments.dtype, ", expected f32: adapters are small");
+  LanguageModel model(config.model, tokenizer_from_json(source.tokenizer())->vocab_size(), config.lora);
+  model.parameters().reserve();
+  load_adapters(*source.checkpoint(), model.parameters());
+  export_adapters({.config = model.config(), .lora = config.lora, .parameters = model.parameters(), .base = config.train.init_from}, arguments.out,
+                  format_of(arguments));
+  tell(fmt::format("the adapters of {}, which belong to {}", for_terminal(source.path().string()), for_terminal(config.train.init_from)));
+  put(fmt::format("{}\n", arguments.out));
+  flush_results();
+  return 0;
+}
+
 int export_command(const ExportArguments& arguments) {
   start_threads();
+  if (arguments.adapter) {
+    return export_adapters_command(arguments);
+  }
   ExportOptions options{.format = format_of(arguments), .type = type_of(arguments.dtype)};
   options.name = std::filesystem::path(arguments.model.source).filename().string();
   options.name = options.name.empty() ? "dikkat" : options.name;
@@ -93,9 +116,11 @@ void add_export(Commands& program) {
   dikkat export runs/mine --out mine.gguf --dtype q8_0
   dikkat export runs/mine --format llm.c --out mine.bin --dtype bf16
   dikkat export runs/tuned --out tuned.gguf --context 8192
+  dikkat export runs/tuned --adapter --out adapter.gguf
 A folder of Hugging Face has config.json, model.safetensors, tokenizer.json, tokenizer_config.json and generation_config.json; a GGUF file
 has the tokenizer too, and runs in llama.cpp. A model that a format has no way to say is refused, with the keys of [model] that stand in the
-way. The files name the context that the model was trained with (model.block_size); --context names another, where positions are rotary or
+way. Of a run that trained adapters, the model with the adapters added is written, or with --adapter they alone: a folder for PEFT, or a GGUF file
+for llama.cpp's --lora. The files name the context that the model was trained with (model.block_size); --context names another, where positions are rotary or
 none. Nothing is overwritten.)";
   const auto a = std::make_shared<ExportArguments>();
   Command command = program.add("export", "Write a model for other programs: Hugging Face, GGUF (llama.cpp), llm.c", kExamples,
@@ -103,6 +128,7 @@ none. Nothing is overwritten.)";
   add_model(command, a->model);
   command.text("--out", a->out, "PATH", "The folder (hf) or file to write, which must not exist").required();
   command.text("--format", a->format, "WORD", "hf, gguf or llm.c; by default by the name of --out: .gguf, .bin, or else a folder (hf)");
+  command.flag("--adapter", a->adapter, "Of a run that trained adapters: write these without the model");
   command.text("--dtype", a->dtype, "TYPE",
                "What weights are stored as: f32, f16, bf16; in GGUF also q8_0 and q4_0; in llm.c f32 and bf16");
 }

@@ -108,6 +108,38 @@ std::vector<MappedTensor> map_tensors(std::span<const TensorRule> rules, const T
   return map;
 }
 
+std::vector<MappedTensor> map_adapters(std::span<const TensorRule> rules, const TransformerConfig& config, const ParameterStore& store,
+                                       const AdapterNames& names) {
+  constexpr std::string_view kWeight = ".weight";
+  std::vector<MappedTensor> map;
+  for (const TensorRule& rule : rules) {
+    for (index layer = 0; layer < (is_per_layer(rule.ours) ? config.n_layer : 1); ++layer) {
+      const std::string path = with_layer(rule.ours, layer);
+      const std::string ours = path.ends_with(kWeight) ? path.substr(0, path.size() - kWeight.size()) : path;
+      const ParameterStore::Entry* a = find(store, ours + ".lora_a");
+      const ParameterStore::Entry* b = find(store, ours + ".lora_b");
+      if (a == nullptr || b == nullptr || !path.ends_with(kWeight)) {
+        continue;
+      }
+      const std::size_t parts = count_of(rule);
+      const std::vector<index> rows = rows_of_parts(store.entry(path), store, parts);
+      const index rank = a->shape()[0], in = a->shape()[1];
+      index first = 0;
+      for (std::size_t i = 0; i < parts; ++i) {
+        std::string name = with_layer(rule.parts[i].name, layer);
+        name.resize(name.ends_with(names.cut) ? name.size() - names.cut.size() : name.size());
+        const Turn turn = rule.parts[i].turn == Turn::rotary_pairs ? Turn::rotary_pairs : Turn::none;  // B's rows are the matrix's rows
+        map.push_back({concat(names.before, name, names.a), {rank, in}, {{.ours = a, .rows = rank, .cols = in}}});
+        map.push_back({concat(names.before, name, names.b),
+                       {rows[i], rank},
+                       {{.ours = b, .first_row = first, .rows = rows[i], .cols = rank, .turn = turn, .head_size = config.head_size}}});
+        first += rows[i];
+      }
+    }
+  }
+  return map;
+}
+
 void pad_rows(std::vector<MappedTensor>& map, std::string_view name, index rows) {
   const auto found = std::find_if(map.begin(), map.end(), [&](const MappedTensor& tensor) { return tensor.name == name; });
   require(found != map.end() && found->shape.size() == 2 && found->shape[0] <= rows, "exchange: ", name, " is no matrix of fewer rows");

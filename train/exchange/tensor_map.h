@@ -35,6 +35,15 @@ struct MappedTensor {
 std::vector<MappedTensor> map_tensors(std::span<const TensorRule> rules, const TransformerConfig& config, const ParameterStore& store,
                                       bool with_zeros = false);
 
+/// How a layout of adapters names the factors of a matrix: `before`, the matrix's name without `cut` at its end, then `a` or `b`.
+struct AdapterNames {
+  std::string_view before, cut, a, b;
+};
+/// The adapters in the store (layers/lora.h) of the matrices of a layout. A matrix of ours that is several in the file shares its A, so each of these has A,
+/// (rank, in), and its own rows of B, (rows, rank).
+std::vector<MappedTensor> map_adapters(std::span<const TensorRule> rules, const TransformerConfig& config, const ParameterStore& store,
+                                       const AdapterNames& names);
+
 /// Adds rows of zeros to the matrix of this name, so that it has `rows`. They are written as zeros, and left out when they are read.
 void pad_rows(std::vector<MappedTensor>& map, std::string_view name, index rows);
 

@@ -70,6 +70,16 @@ std::string hash_of_base(const ParameterStore& store) {
   return join(parameters);
 }
 
+void load_adapters(const CheckpointFile& checkpoint, ParameterStore& store) {
+  std::vector<TensorTarget> targets;
+  for (const ParameterStore::Entry* entry : store.entries()) {
+    if (entry->role == Role::adapter) {
+      targets.push_back({.name = entry->path, .type = ElementType::f32, .shape = entry->shape(), .data = store.weights<float>() + entry->offset});
+    }
+  }
+  load_tensors(checkpoint, "adapter", targets);
+}
+
 void load_adapted(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded) {
   const std::string& path = config.train.init_from;
   const std::string name = checkpoint.path().string();
@@ -81,20 +91,15 @@ void load_adapted(const CheckpointFile& checkpoint, const Config& config, Parame
     }
   }();
   require_input(base.config().lora.rank == 0, name, " holds adapters of ", path, ", which holds adapters itself, expected a whole model");
-  std::vector<TensorTarget> targets;
-  for (const ParameterStore::Entry* entry : store.entries()) {
-    if (entry->role == Role::adapter) {
-      targets.push_back({.name = entry->path, .type = ElementType::f32, .shape = entry->shape(), .data = store.weights<float>() + entry->offset});
-    }
-  }
-  if (!targets.empty()) {
-    load_tensors(checkpoint, "adapter", targets);
+  const bool has_adapters = std::ranges::any_of(store.entries(), [](const auto* entry) { return entry->role == Role::adapter; });
+  if (has_adapters) {
+    load_adapters(checkpoint, store);
   }
   std::map<std::string, Digest> parameters;
   base.load_weights(store, [&](ParameterStore::Entry& entry) {
     parameters[entry.path] = hash_of(store, entry);
     const bool is_matrix = entry.path.ends_with(kWeight) && entry.role == Role::hidden;
-    if (targets.empty() && is_matrix && is_target(config.lora, entry.path)) {
+    if (!has_adapters && is_matrix && is_target(config.lora, entry.path)) {
       const Factors factors = read_factors(checkpoint, entry.path.substr(0, entry.path.size() - kWeight.size()), entry, config.lora.rank);
       add_product(factors, scale_of(config.lora), store.weights<float>() + entry.offset);
     }

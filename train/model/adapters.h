@@ -18,6 +18,8 @@ std::string hash_of_base(const ParameterStore& store);
 /// Loads what a checkpoint of adapters describes: into a store with adapters, base and adapters; into one without, the base with the adapters added to its
 /// weights, which is the same model. Throws InputError if the base is missing, or its weights have another hash.
 void load_adapted(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded = {});
+/// Loads the adapters of a checkpoint into a store that has them, without their base.
+void load_adapters(const CheckpointFile& checkpoint, ParameterStore& store);
 /// The weights of any checkpoint with this configuration: load_adapted() or load_weights().
 void load_model(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded = {});
 

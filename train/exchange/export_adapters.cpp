@@ -1,0 +1,96 @@
+#include "train/exchange/export_adapters.h"
+
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/error.h"
+#include "train/exchange/foreign_config.h"
+#include "train/exchange/tensor_map.h"
+#include "train/formats/gguf.h"
+#include "train/formats/safetensors.h"
+#include "train/io/file.h"
+
+namespace dikkat {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr AdapterNames kPeft{.before = "base_model.model.", .cut = ".weight", .a = ".lora_A.weight", .b = ".lora_B.weight"};
+constexpr AdapterNames kGguf{.before = "", .cut = "", .a = ".lora_a", .b = ".lora_b"};
+
+std::vector<NewTensor> in_f32(const std::vector<MappedTensor>& map, const ParameterStore& store) {
+  return new_tensors(map, store, [](const MappedTensor&) { return WeightType::f32; });
+}
+
+std::string last_name(const std::string& module) { return module.substr(module.rfind('.') + 1); }
+
+/// PEFT's target_modules: the adapted modules' last names ("q_proj"), if no other module of the model has one of them; or else their whole names.
+std::vector<std::string> modules_of(const std::vector<MappedTensor>& adapters, const std::vector<MappedTensor>& model) {
+  std::set<std::string> whole, last;
+  for (const MappedTensor& tensor : adapters) {
+    if (tensor.name.ends_with(kPeft.a)) {
+      const std::string module = tensor.name.substr(kPeft.before.size(), tensor.name.size() - kPeft.before.size() - kPeft.a.size());
+      whole.insert(module);
+      last.insert(last_name(module));
+    }
+  }
+  for (const MappedTensor& tensor : model) {
+    const std::string module = tensor.name.substr(0, tensor.name.size() - std::min(tensor.name.size(), kPeft.cut.size()));
+    if (tensor.name.ends_with(kPeft.cut) && last.contains(last_name(module)) && !whole.contains(module)) {
+      return {whole.begin(), whole.end()};
+    }
+  }
+  return {last.begin(), last.end()};
+}
+
+void export_peft(const AdaptersToExport& adapters, const Family& family, const fs::path& path) {
+  const std::vector<MappedTensor> map = map_adapters(family.tensors, adapters.config, adapters.parameters, kPeft);
+  const LoraConfig& lora = adapters.lora;
+  const nlohmann::ordered_json config{{"peft_type", "LORA"},
+                                      {"task_type", "CAUSAL_LM"},
+                                      {"base_model_name_or_path", adapters.base},
+                                      {"r", lora.rank},
+                                      {"lora_alpha", *lora.alpha},
+                                      {"lora_dropout", lora.dropout},
+                                      {"use_rslora", lora.rank_stabilized},
+                                      {"use_dora", false},
+                                      {"bias", "none"},
+                                      {"fan_in_fan_out", family.name == "gpt2"},  // Conv1D
+                                      {"target_modules", modules_of(map, map_tensors(family.tensors, adapters.config, adapters.parameters, family.has_all_biases))},
+                                      {"modules_to_save", nullptr},
+                                      {"inference_mode", true}};
+  fs::path folder = path;
+  folder += ".partial";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  write_safetensors((folder / "adapter_model.safetensors").string(), in_f32(map, adapters.parameters));
+  replace_file(folder / "adapter_config.json", config.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  require_done(sync_directory(folder, nullptr), Operation::sync);
+  require_done(rename_file(folder, path, nullptr), Operation::rename);
+  require_done(sync_directory(fs::absolute(path).parent_path(), nullptr), Operation::sync);
+}
+
+}  // namespace
+
+void export_adapters(const AdaptersToExport& adapters, const fs::path& path, ExportFormat format) {
+  require_input(!is_there(path), path.string(), " exists, expected a new name: nothing is overwritten");
+  require_input(format != ExportFormat::llmc, "llm.c has no adapters, expected hf (PEFT) or gguf; dikkat merge makes an ordinary model");
+  std::string why;
+  const Family* family = family_of(adapters.config, why);
+  require_input(family != nullptr, format == ExportFormat::hf ? "Hugging Face" : "GGUF", " has no model of this kind: ", why);
+  if (format == ExportFormat::hf) {
+    export_peft(adapters, *family, path);
+    return;
+  }
+  // llama.cpp multiplies by alpha / rank.
+  const auto alpha = static_cast<float>(scale_of(adapters.lora) * static_cast<double>(adapters.lora.rank));
+  write_gguf(path.string(),
+             {{"general.type", MetaValue("adapter")},
+              {"general.architecture", MetaValue(family->name)},
+              {"adapter.type", MetaValue("lora")},
+              {"adapter.lora.alpha", MetaValue(alpha)}},
+             in_f32(map_adapters(family->gguf_tensors, adapters.config, adapters.parameters, kGguf), adapters.parameters));
+}
+
+}  // namespace dikkat
