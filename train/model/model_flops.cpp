@@ -67,10 +67,28 @@ double encoder_decoder_flops(const TransformerConfig& c, const Batch& batch) {
   return flops;
 }
 
+/// What is different, for each token, where parameters are frozen, which need no gradient of their own, or are adapters.
+double difference_of_frozen(const LanguageModel& model) {
+  double flops = 0;
+  for (const ParameterStore::Entry* entry : model.parameters().entries()) {
+    const bool is_tied_head = model.config().tie_embeddings && entry->path == "wte.weight";
+    const auto size = static_cast<double>(entry->size());
+    if (entry->frozen && (entry->role == Role::hidden || entry->role == Role::head || is_tied_head)) {
+      flops -= kPerWeight / 3 * size;
+    } else if (entry->role == Role::adapter) {
+      flops += kPerWeight * size;
+    }
+  }
+  return flops;
+}
+
 }  // namespace
 
 double training_flops(const LanguageModel& model, const Batch& batch) {
-  return model.is_gpt() ? gpt_flops(model.config(), batch) : encoder_decoder_flops(model.config(), batch);
+  if (!model.is_gpt()) {
+    return encoder_decoder_flops(model.config(), batch);
+  }
+  return gpt_flops(model.config(), batch) + static_cast<double>(batch.rows * batch.lengths.cols) * difference_of_frozen(model);
 }
 
 }  // namespace dikkat

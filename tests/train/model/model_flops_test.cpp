@@ -35,5 +35,15 @@ TEST(TrainingFlops, OfRecipesAreThoseOfAHandCount) {
   EXPECT_DOUBLE_EQ(flops_of("gpt2-124m.toml", 1, 1024), 1024 * (6 * (12 * gpt2_block + 50257.0 * 768) + 6.0 * 12 * 768 * 1024));
 }
 
+TEST(TrainingFlops, FrozenWeightsNeedNoGradientOfTheirOwn) {
+  const TransformerConfig config{.n_layer = 2, .n_head = 2, .n_embd = 16, .block_size = 8, .vocab_size = 11};
+  Batch batch;
+  batch.reshape(3, {.cols = 8});
+  std::fill(batch.weights.begin(), batch.weights.end(), 1.0F);
+  const double block = 16.0 * 48 + 16 * 16 + 2 * 16.0 * 64, adapters = 2 * ((16 + 48) + (16 + 16) + (16 + 64) + (64 + 16));  // of rank 2
+  const double all = training_flops(LanguageModel(config, 11), batch);
+  EXPECT_DOUBLE_EQ(training_flops(LanguageModel(config, 11, {.rank = 2}), batch), all + 24 * (-2 * (2 * block + 11 * 16) + 6 * 2 * adapters));
+}
+
 }  // namespace
 }  // namespace dikkat
