@@ -111,7 +111,7 @@ const Case kCases[] = {
     {"NoThreads", of_run("eval", {"--threads", "0"}), {"--threads is 0, expected an integer from 1"}},
 
     {"UnknownCommand", {"tarin", "--config", "tiny.toml"}, {"unknown command tarin; did you mean train?", "dikkat --help"}},
-    {"FarFetchedCommand", {"paint"}, {"unknown command paint; the commands are train, resume"}},
+    {"FarFetchedCommand", {"paint"}, {"unknown command paint; the commands are train, finetune, resume"}},
     {"UnknownOption", train({"--copus", "text.txt"}), {"unknown option --copus; did you mean --corpus?", "dikkat train --help"}},
     {"UnknownFlag", of_run("eval", {"--jsn=1"}), {"unknown option --jsn=1; did you mean --json?"}},
     {"StrayArgument", of_run("eval", {"more"}), {"eval takes no argument more"}},
