@@ -73,6 +73,8 @@ int export_adapters_command(const ExportArguments& arguments) {
   const Config& config = source.config();
   require_input(config.lora.rank > 0, arguments.model.source, " has no adapters, expected a run that was trained with lora.rank above 0");
   require_input(arguments.dtype == "f32", "--dtype is ", arguments.dtype, ", expected f32: adapters are small");
+  validate(config);
+  tell_of_a_better_checkpoint(arguments.model.source, arguments.model.best, source);
   LanguageModel model(config.model, tokenizer_from_json(source.tokenizer())->vocab_size(), config.lora);
   model.parameters().reserve();
   load_adapters(*source.checkpoint(), model.parameters());

@@ -16,15 +16,21 @@ struct FinetuneArguments {
 /// Longer windows than that take much memory for activations; a model whose positions have no table can be trained with shorter ones.
 constexpr index kUsualWindow = 512;
 
+constexpr const char* kRecipe = "finetune";
+
 int finetune_command(FinetuneArguments arguments) {
   WantedRun& run = arguments.train.run;
   const TransformerConfig model = ModelSource::open(run.init_from).config().model;
   std::vector<std::string> first;  // what the user sets comes later, and counts
-  if ((model.positions == Positions::rope || model.positions == Positions::none) && model.block_size > kUsualWindow) {
+  const bool is_own_recipe = run.config == kRecipe;  // another file says these keys itself
+  if (is_own_recipe && (model.positions == Positions::rope || model.positions == Positions::none) && model.block_size > kUsualWindow) {
     first.push_back(concat("model.block_size=", kUsualWindow));
   }
   if (arguments.full) {
-    first.insert(first.end(), {"lora.rank=0", "optim.learning_rate=2e-5"});
+    first.emplace_back("lora.rank=0");
+    if (is_own_recipe) {
+      first.emplace_back("optim.learning_rate=2e-5");
+    }
   }
   run.set.insert(run.set.begin(), first.begin(), first.end());
   return train_command(arguments.train);
@@ -37,9 +43,10 @@ void add_finetune(Commands& program) {
   dikkat finetune runs/base --data letters.txt --out runs/letters --set train.max_steps=1000 lora.rank=32
   dikkat finetune runs/base --data letters.txt --full
 The run is an ordinary one: resume, eval, sample, report and runs take it. It is short for
-  dikkat train --config finetune --init-from MODEL --corpus PATH)";
+  dikkat train --config finetune --init-from MODEL --corpus PATH
+with windows of at most 512 tokens (model.block_size) where positions are rotary.)";
   const auto a = std::make_shared<FinetuneArguments>();
-  a->train.run.config = "finetune";
+  a->train.run.config = kRecipe;
   Command command = program.add("finetune", "Adapt a trained model to other texts, with adapters (LoRA) or as a whole", kExamples,
                                 [a] { return finetune_command(*a); });
   command.text("MODEL", a->train.run.init_from, "", "A run, FILE.h5, a folder of Hugging Face, or a GGUF file").required();

@@ -10,6 +10,7 @@
 #include "autograd/ops/linear.h"
 #include "layers/lora.h"
 #include "train/hash/sha256.h"
+#include "train/model/language_model.h"
 #include "train/model/trained_model.h"
 
 namespace dikkat {
@@ -39,8 +40,36 @@ struct Factors {
   std::vector<float> a, b;  // (rank, in), (out, rank)
 };
 
-Factors read_factors(const CheckpointFile& checkpoint, const std::string& layer, const ParameterStore::Entry& weight, index rank) {
-  Factors factors{.shape_a = {rank, weight.shape()[1]}, .shape_b = {weight.shape()[0], rank}, .a = {}, .b = {}};
+/// The shapes of A and B by the path of the layer's weight. Throws InputError unless the checkpoint has exactly these, before any memory is asked for.
+std::map<std::string, std::pair<Shape, Shape>> adapted_layers(const CheckpointFile& checkpoint, const Config& config) {
+  require_known_groups(checkpoint);
+  std::map<std::string, Shape> stored;
+  for (const StoredTensor& tensor : checkpoint.tensors()) {
+    if (tensor.path.starts_with("adapter/")) {
+      stored[tensor.path.substr(std::string_view("adapter/").size())] = tensor.shape;
+    }
+  }
+  const LanguageModel model(config.model, config.model.vocab_size, config.lora);  // its parameters have no memory
+  std::map<std::string, std::pair<Shape, Shape>> layers;
+  for (const ParameterStore::Entry* entry : model.parameters().entries()) {
+    if (entry->role != Role::adapter) {
+      continue;
+    }
+    const auto found = stored.find(entry->path);
+    require_input(found != stored.end() && found->second == entry->shape(), checkpoint.path().string(), " has no ", entry->path, " of shape ",
+                  entry->shape(), ", which its configuration describes");
+    stored.erase(found);
+    constexpr std::size_t kEnd = std::string_view(".lora_a").size();
+    auto& [a, b] = layers[entry->path.substr(0, entry->path.size() - kEnd) + std::string(kWeight)];
+    (entry->path.ends_with(".lora_a") ? a : b) = entry->shape();
+  }
+  require_input(stored.empty(), checkpoint.path().string(), " has ", stored.empty() ? "" : stored.begin()->first,
+                ", which the model of its configuration does not have");
+  return layers;
+}
+
+Factors read_factors(const CheckpointFile& checkpoint, const std::string& layer, const std::pair<Shape, Shape>& shapes) {
+  Factors factors{.shape_a = shapes.first, .shape_b = shapes.second, .a = {}, .b = {}};
   factors.a.resize(static_cast<std::size_t>(factors.shape_a.size()));
   factors.b.resize(static_cast<std::size_t>(factors.shape_b.size()));
   checkpoint.read(concat("adapter/", layer, ".lora_a"), ElementType::f32, factors.shape_a, factors.a.data());
@@ -71,6 +100,7 @@ std::string hash_of_base(const ParameterStore& store) {
 }
 
 void load_adapters(const CheckpointFile& checkpoint, ParameterStore& store) {
+  require_known_groups(checkpoint);
   std::vector<TensorTarget> targets;
   for (const ParameterStore::Entry* entry : store.entries()) {
     if (entry->role == Role::adapter) {
@@ -95,12 +125,12 @@ void load_adapted(const CheckpointFile& checkpoint, const Config& config, Parame
   if (has_adapters) {
     load_adapters(checkpoint, store);
   }
+  const auto layers = adapted_layers(checkpoint, config);
   std::map<std::string, Digest> parameters;
   base.load_weights(store, [&](ParameterStore::Entry& entry) {
     parameters[entry.path] = hash_of(store, entry);
-    const bool is_matrix = entry.path.ends_with(kWeight) && entry.role == Role::hidden;
-    if (!has_adapters && is_matrix && is_target(config.lora, entry.path)) {
-      const Factors factors = read_factors(checkpoint, entry.path.substr(0, entry.path.size() - kWeight.size()), entry, config.lora.rank);
+    if (const auto layer = layers.find(entry.path); !has_adapters && layer != layers.end()) {
+      const Factors factors = read_factors(checkpoint, entry.path.substr(0, entry.path.size() - kWeight.size()), layer->second);
       add_product(factors, scale_of(config.lora), store.weights<float>() + entry.offset);
     }
     if (loaded) {

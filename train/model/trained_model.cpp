@@ -22,6 +22,8 @@ namespace {
 /// The groups of tensors that this program reads: the first name of a tensor's path.
 constexpr std::string_view kKnownGroups[] = {"model", "optimizer", "adapter"};
 
+}  // namespace
+
 void require_known_groups(const CheckpointFile& checkpoint) {
   for (const StoredTensor& tensor : checkpoint.tensors()) {
     const std::string_view group = std::string_view(tensor.path).substr(0, tensor.path.find('/'));
@@ -30,8 +32,6 @@ void require_known_groups(const CheckpointFile& checkpoint) {
                   ", which this version does not know");
   }
 }
-
-}  // namespace
 
 void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters, const ParameterStore::Loaded& loaded) {
   require_known_groups(checkpoint);

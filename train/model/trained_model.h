@@ -41,6 +41,8 @@ SavedCheckpoint save_model(const std::filesystem::path& directory, const Languag
 
 /// The configuration in a checkpoint, resolved. Throws InputError if it cannot be understood; whether it can be used, validate() tells.
 Config config_of(const CheckpointFile& checkpoint);
+/// Throws InputError if the checkpoint has tensors of a group that this program does not know and that must not be ignored.
+void require_known_groups(const CheckpointFile& checkpoint);
 /// Reads the store's weights from a checkpoint. Throws InputError unless the checkpoint has exactly the store's parameters, and if it has
 /// tensors besides "model/..." and "optimizer/..." that must not be ignored (StoredTensor::required); load_tensors() reads any group.
 /// `loaded` is called for each parameter as soon as it is read.

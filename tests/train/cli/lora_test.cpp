@@ -92,6 +92,12 @@ TEST_F(Lora, ABaseThatIsMissingOrChangedIsRefused) {
   EXPECT_EQ(loss("tuned"), before);
 }
 
+TEST_F(Lora, OfAModelWithOtherHiddenMatrices) {
+  here.train("gated", {"tokenizer.kind=char", "model.value_embeddings=all"});
+  ASSERT_EQ(here.run({"train", "--config", "tune.toml", "--init-from", "gated", "--out", "tuned"}).code, 0);
+  EXPECT_NEAR(loss("tuned"), here.metrics("tuned").back()["val_loss"].get<double>(), 1e-5) << "the gates of value embeddings have no adapters";
+}
+
 TEST_F(Lora, FinetuneIsTheShortForm) {
   const Words steps = {"--set", "train.max_steps=4", "train.eval_interval=2", "train.batch_size=2", "optim.warmup_steps=1"};
   const auto finetune = [&](const std::string& out, const Words& more) {
