@@ -18,8 +18,8 @@ deb=$(echo "$work"/dikkat_*.deb)
 lintian --allow-root --fail-on error "$deb" || fail "lintian finds errors"
 
 # What is installed works from where it lies.
-dpkg-deb -x "$deb" "$work/root"
-usr=$work/root/usr
+dpkg-deb -x "$deb" "$work/unpacked"
+usr=$work/unpacked/usr
 [ "$(cd "$work" && "$usr/bin/dikkat" --version)" = "$("$build/dikkat" --version)" ] || fail "the program says another version"
 (cd "$work" && "$usr/bin/dikkat" plan --config quickstart --set train.batch_size=1 --json) >/dev/null || fail "the recipes are not found"
 for file in share/man/man1/dikkat.1.gz share/man/man1/dikkat-train.1.gz share/bash-completion/completions/dikkat share/zsh/vendor-completions/_dikkat \

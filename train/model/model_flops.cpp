@@ -67,7 +67,7 @@ double encoder_decoder_flops(const TransformerConfig& c, const Batch& batch) {
   return flops;
 }
 
-/// What is different, for each token, where parameters are frozen, which need no gradient of their own, or are adapters.
+/// To be added for each token: a frozen weight has no gradient of its own, which saves a third; an adapter's weights are not in the counts above.
 double difference_of_frozen(const LanguageModel& model) {
   double flops = 0;
   for (const ParameterStore::Entry* entry : model.parameters().entries()) {
