@@ -47,6 +47,7 @@ struct MultiHead {
 
   /// What one sequence's attention may see besides its operands.
   struct Context {
+    Tensor key_begin{};                     // i32 (B, queries), query i sees keys from key_begin[b, i] on; absent: all
     Tensor key_end{};                       // i32 (B, queries), query i sees keys below key_end[b, i]; absent: all
     Tensor key_batch{};                     // i32 (B), the row of keys and values that row b sees; absent: row b
     Tensor rotation{};                      // rotary positions of queries and keys, or absent
@@ -60,6 +61,7 @@ struct MultiHead {
                                    .key_heads = key_heads,
                                    .rotation = context.rotation,
                                    .causal = causal,
+                                   .key_begin = context.key_begin,
                                    .key_end = context.key_end,
                                    .key_batch = context.key_batch,
                                    .dropout = pass.training ? dropout : 0,

@@ -20,7 +20,8 @@ struct Embedding {
 };
 
 /// The token's row, plus the position's row if positions are added to tokens, with a norm if the model has one there, and dropout: tokens
-/// (B, T) of i32 to (B, T, C). Positions of a sequence count from `first`, i32 (B), or where it is absent from 0.
+/// (B, T) of i32 to (B, T, C). Positions of a sequence count from `first`, i32 (B), or where it is absent from 0; or `first` has the position of each
+/// token, i32 (B, T).
 struct InputEmbedding {
   Parameter tokens;  // (vocabulary, C); the caller's, since tables may be shared
   std::optional<Embedding> wpe;
@@ -43,6 +44,21 @@ struct InputEmbedding {
 
   Tensor operator()(Pass& pass, Tensor ids, Tensor first = {}) const {
     pass.tape.enter(Region::embedding);
+    if (first && first.shape().rank() == 2) {  // as sequences of one token each
+      if (!wpe && !sinusoids) {
+        return (*this)(pass, ids);
+      }
+      const index tokens_in_all = ids.size();
+      const Tensor x = looked_up(pass, reshape(ids, {tokens_in_all, 1}), reshape(first, {tokens_in_all}));
+      return finished(pass, reshape(x, {ids.shape()[0], ids.shape()[1], x.shape()[2]}));
+    }
+    return finished(pass, looked_up(pass, ids, first));
+  }
+
+ private:
+  Tensor finished(Pass& pass, Tensor x) const { return drop(pass, ln_emb ? (*ln_emb)(pass, x) : x); }
+
+  Tensor looked_up(Pass& pass, Tensor ids, Tensor first) const {
     const Tensor table = tokens;
     EmbeddingOptions options{.scale = scale};  // without positions: attention knows them
     if (wpe) {
@@ -53,11 +69,9 @@ struct InputEmbedding {
     } else if (sinusoids) {
       options.positions = (*sinusoids)(pass, 0, ids.shape()[1], table.dtype());
     }
-    const Tensor x = embedding(ids, table, options);
-    return drop(pass, ln_emb ? (*ln_emb)(pass, x) : x);
+    return embedding(ids, table, options);
   }
 
- private:
   /// One table with the rows of all sequences, one sequence after another.
   void add_sinusoids(Pass& pass, Tensor first, index time, Tensor table, EmbeddingOptions& options) const {
     const index batch = first.size();

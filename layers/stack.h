@@ -23,6 +23,7 @@ struct StackKind {
 
 /// What a stack reads besides x (B, T, C).
 struct StackInputs {
+  Tensor key_begin{};                    // i32 (B, T): position t sees positions from key_begin[b, t] on; absent: all
   Tensor key_end{};                      // i32 (B, T): position t sees positions below key_end[b, t]; absent: all
   Tensor memory{};                       // (B, S, C), for a stack with cross-attention
   Tensor memory_key_end{};               // i32 (B, T): position t sees the memory's positions below memory_key_end[b, t]; absent: all
@@ -133,7 +134,7 @@ struct Stack {
       if (scalars) {
         x.mix_with_first(scalars->resid_lambda, scalars->x0_lambda);
       }
-      attn(where, pass, x, MultiHead::Context{.key_end = inputs.key_end, .rotation = rotation, .cache = cache}, inputs.tokens);
+      attn(where, pass, x, MultiHead::Context{.key_begin = inputs.key_begin, .key_end = inputs.key_end, .rotation = rotation, .cache = cache}, inputs.tokens);
       if (crossattention) {
         (*crossattention)(where, pass, x, CrossInputs{inputs.memory, memory_keys, inputs.memory_key_end, inputs.memory_row});
       }
@@ -142,15 +143,17 @@ struct Stack {
 
     /// The same with activation checkpointing: only inputs and outputs are stored.
     void recomputed(NormPosition where, Pass& pass, ResidualStream& x, const StackInputs& inputs, Tensor rotation) const {
-      const auto block = [this, where, pass, drop = x.state().dropout](Tape& tape, const std::array<Tensor, 8>& in) {
+      const auto block = [this, where, pass, drop = x.state().dropout](Tape& tape, const std::array<Tensor, 9>& in) {
         Pass inner = pass.on(tape);
         ResidualStream stream(inner, {in[0], in[1], drop}, in[7] ? in[7] : in[0]);
-        (*this)(where, inner, stream, {.key_end = in[2], .memory = in[3], .memory_key_end = in[4], .tokens = in[5]}, in[6]);
+        (*this)(where, inner, stream, {.key_begin = in[8], .key_end = in[2], .memory = in[3], .memory_key_end = in[4], .tokens = in[5]},
+                in[6]);
         return std::array{stream.state().x, stream.state().branch};
       };
       const Tensor first = scalars && x.first() != x.state().x ? x.first() : Tensor{};  // the first block reads it as x: not twice
       const std::array in{x.state().x,           x.state().branch, inputs.key_end, inputs.memory,
-                          inputs.memory_key_end, inputs.tokens,    rotation,       first};
+                          inputs.memory_key_end, inputs.tokens,    rotation,       first,
+                          inputs.key_begin};
       const auto out = recompute<2>(pass.tape, in, block);
       x.set_state({out[0], out[1], out[1] ? mlp.dropout.options(pass, out[1]) : DropoutOptions{}});
     }

@@ -13,19 +13,35 @@ Gpt::Gpt(const Scope& s, const TransformerConfig& config)
   }
 }
 
-Tensor Gpt::features(Pass& pass, Tensor tokens, KeyValueCache* cache) const {
-  const bool is_batch = tokens.shape().rank() == 2 && tokens.size() > 0;
-  const index before = cache != nullptr && is_batch ? cache->longest(tokens.shape()[0]) : 0;
-  if (!is_batch || tokens.shape()[1] > config_.block_size - before) {
+void Gpt::require_tokens(Tensor tokens, index before) const {
+  if (tokens.shape().rank() != 2 || tokens.size() == 0 || tokens.shape()[1] > config_.block_size - before) {
     fail("gpt: tokens are ", tokens.shape(), ", expected (B, T) with T from 1 to ",
          before > 0 ? concat(config_.block_size - before, ", what is left of ") : "", "the block size ", config_.block_size);
   }
+}
+
+Tensor Gpt::normed(Pass& pass, Tensor x) const { return ln_f_ ? (*ln_f_)(pass, x, pass.operand_type(x)) : cast(x, pass.operand_type(x)); }
+
+Tensor Gpt::features(Pass& pass, Tensor tokens, Tensor starts) const {
+  require_tokens(tokens, 0);
+  require(starts.shape() == tokens.shape() && starts.dtype() == DType::i32, "gpt: starts are ", starts.shape(), ", expected i32 ", tokens.shape());
+  const Tensor positions = pass.tape.make(tokens.shape(), DType::i32);
+  for (index i = 0; i < tokens.size(); ++i) {
+    positions.mutable_data<std::int32_t>()[i] = static_cast<std::int32_t>(i % tokens.shape()[1]) - starts.data<std::int32_t>()[i];
+  }
+  return normed(pass, h_(pass, embed_(pass, tokens, positions), {.key_begin = starts, .tokens = tokens}));
+}
+
+Tensor Gpt::features(Pass& pass, Tensor tokens, KeyValueCache* cache) const {
+  const bool is_batch = tokens.shape().rank() == 2 && tokens.size() > 0;
+  const index before = cache != nullptr && is_batch ? cache->longest(tokens.shape()[0]) : 0;
+  require_tokens(tokens, before);
   const Tensor first = cache != nullptr ? cache->lengths(pass.tape, tokens.shape()[0]) : Tensor{};
   const Tensor x = h_(pass, embed_(pass, tokens, first), {.tokens = tokens, .cache = cache});
   if (cache != nullptr) {
     cache->advance(tokens.shape()[0], tokens.shape()[1]);
   }
-  return ln_f_ ? (*ln_f_)(pass, x, pass.operand_type(x)) : cast(x, pass.operand_type(x));
+  return normed(pass, x);
 }
 
 KeyValueCache Gpt::cache(index sequences) const {

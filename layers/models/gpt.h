@@ -20,8 +20,11 @@ class Gpt {
   Tensor operator()(Pass& pass, Tensor tokens) const { return logits(pass, features(pass, tokens)); }
   /// Its two halves: tokens (B, T) to the features that the output head reads, (B, T, C), in the element type that products read; and
   /// features (..., C) to logits (..., V).
-  Tensor features(Pass& pass, Tensor tokens) const { return features(pass, tokens, nullptr); }
+  Tensor features(Pass& pass, Tensor tokens) const { return features(pass, tokens, static_cast<KeyValueCache*>(nullptr)); }
   Tensor logits(Pass& pass, Tensor features) const;
+  /// The same for rows that hold several sequences: `starts`, i32 (B, T), has the position in the row where each token's sequence begins. A token sees its own
+  /// sequence alone, and its position counts from there.
+  Tensor features(Pass& pass, Tensor tokens, Tensor starts) const;
   /// The same for tokens that follow those in the cache, in its first B sequences; they are added to it. T is at most block_size minus the
   /// longest of their lengths. The tape must not record.
   Tensor features(Pass& pass, Tensor tokens, KeyValueCache& cache) const { return features(pass, tokens, &cache); }
@@ -35,6 +38,8 @@ class Gpt {
 
  private:
   Tensor features(Pass& pass, Tensor tokens, KeyValueCache* cache) const;
+  void require_tokens(Tensor tokens, index before) const;
+  Tensor normed(Pass& pass, Tensor x) const;
 
   TransformerConfig config_;
   Embedding wte_;

@@ -12,17 +12,18 @@ set(boxes
   "train/hash:autograd/base train/tasks"
   "train/text:autograd/base train/io"
   "train/formats:autograd/base train/io"
-  "train/data:autograd/base train/io train/tasks train/hash train/text"
-  "train/config:autograd/base autograd/tape layers optim train/io train/text"
+  "train/chat:autograd/base train/hash train/text"
+  "train/data:autograd/base train/io train/tasks train/hash train/text train/chat"
+  "train/config:autograd/base autograd/tape layers optim train/io train/text train/chat"
   "train/checkpoint:autograd/base train/io train/hash"
   "train/exchange:autograd/base autograd/tape layers train/io train/text train/config train/formats"
   "train/model:autograd/base train/hash autograd/tape autograd/ops layers train/text train/data train/config train/formats train/checkpoint train/exchange"
   "train/sample:autograd/base autograd/tape autograd/ops layers train/text"
   "train/metrics:autograd/base train/io"
-  "train/loop:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/data train/config train/checkpoint train/exchange train/model train/sample train/metrics"
+  "train/loop:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/chat train/data train/config train/checkpoint train/exchange train/model train/sample train/metrics"
   "train/sweep:autograd/base train/io train/config train/checkpoint train/metrics train/loop"
   "train/report:autograd/base train/config train/checkpoint train/metrics"
-  "train/cli:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/data train/config train/checkpoint train/exchange train/model train/sample train/metrics train/loop train/sweep train/report")
+  "train/cli:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/chat train/data train/config train/checkpoint train/exchange train/model train/sample train/metrics train/loop train/sweep train/report")
 
 # What is behind a seam: a pattern of includes, or of what may go wrong without being seen, then the files (patterns too) that alone may have it.
 set(seams

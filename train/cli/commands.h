@@ -11,6 +11,7 @@ void add_resume(Commands& program);  // in train_command.cpp
 void add_eval(Commands& program);
 void add_sample(Commands& program);
 void add_import(Commands& program);
+void add_chat(Commands& program);
 void add_merge(Commands& program);
 void add_export(Commands& program);
 void add_export_metrics(Commands& program);

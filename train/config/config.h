@@ -12,6 +12,7 @@
 #include "optim/newton_schulz.h"
 #include "optim/parameter_group.h"
 #include "optim/update_schedule.h"
+#include "train/chat/chat_template.h"
 #include "train/text/splitter.h"
 
 namespace dikkat {
@@ -30,11 +31,12 @@ struct TokenizerConfig {
   bool operator==(const TokenizerConfig&) const = default;
 };
 
-/// How windows are cut: from the stream of all documents, or so that none crosses from one document into the next.
-enum class Packing { stream, document };
+/// How windows are cut: from the stream of all documents; so that none crosses from one document into the next; or so that short ones share a window and
+/// do not see each other.
+enum class Packing { stream, document, best_fit };
 template <>
 struct Names<Packing> {
-  static constexpr std::string_view of[] = {"stream", "document"};
+  static constexpr std::string_view of[] = {"stream", "document", "best_fit"};
 };
 
 /// What happens with bytes that are not UTF-8: the text is refused, or each byte becomes U+FFFD.
@@ -144,6 +146,15 @@ struct TrainConfig {
   bool operator==(const TrainConfig&) const = default;
 };
 
+/// Conversations.
+struct ChatConfig {
+  TemplateName template_name = TemplateName::automatic;
+  std::string system;
+  ScoredText loss = ScoredText::answers;
+
+  bool operator==(const ChatConfig&) const = default;
+};
+
 struct Config {
   TransformerConfig model;
   TokenizerConfig tokenizer;
@@ -151,6 +162,7 @@ struct Config {
   OptimConfig optim;
   TrainConfig train;
   LoraConfig lora;
+  ChatConfig chat;
 
   bool operator==(const Config&) const = default;
 };

@@ -130,6 +130,11 @@ constexpr Key lora(std::string_view name, Rule rule, std::string_view help) {
   return row<&Config::lora, Member>("lora", name, rule, help);
 }
 
+template <auto Member>
+constexpr Key chat(std::string_view name, std::string_view help) {
+  return row<&Config::chat, Member>("chat", name, {.fixed = true}, help);
+}
+
 constexpr Rule anything() { return {}; }
 constexpr Rule at_least(double low) { return {.range = {.low = low}}; }
 constexpr Rule between(double low, double high) { return {.range = {.low = low, .high = high}}; }
@@ -291,8 +296,9 @@ constexpr Key kKeys[] = {
                                     "if validation is given."),
     data<&DataConfig::text_field>("text_field", fixed(not_empty()), "The field of a JSONL line that has the text."),
     data<&DataConfig::pack>("pack", fixed(anything()),
-                            "How windows are cut: from the stream of all documents (stream), or so that none crosses from one document "
-                            "into the next (document)."),
+                            "How windows are cut: from the stream of all documents (stream); so that none crosses from one document into the next "
+                            "(document); or so that short documents share a window without seeing each other (best_fit). Conversations are "
+                            "always packed by best fit."),
     data<&DataConfig::invalid_utf8>("invalid_utf8", fixed(anything()),
                                     "What to do with bytes that are not UTF-8: refuse the text, or replace each by U+FFFD."),
     data<&DataConfig::cache>(
@@ -435,6 +441,13 @@ constexpr Key kKeys[] = {
                                        "Whether what adapters add is multiplied by alpha / sqrt(rank) instead (rsLoRA), so that a higher rank learns as fast."),
     lora<&LoraConfig::targets>("targets", where(has_adapters, anything()),
                                "Which linear layers have adapters: attention, feed_forward, all, or patterns of their weights' paths, such as h.*.attn.c_attn.weight."),
+
+    chat<&ChatConfig::template_name>(
+        "template", "How a conversation is written as a text: ChatML, Llama 3's form, or in words (User: ..., Assistant: ...), each message with an end token. "
+        "auto: the model's own template, if it is one that dikkat knows; without one, ChatML or Llama 3's if the tokenizer has their tokens, else plain."),
+    chat<&ChatConfig::system>("system", "The system message of conversations that have none; empty: none."),
+    chat<&ChatConfig::loss>("loss", "What the loss is over: the answers with their end tokens (answers), the last answer of each conversation (last_answer), "
+                            "or everything (all)."),
 };
 
 std::string bound(double value) {

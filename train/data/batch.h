@@ -13,13 +13,14 @@ namespace dikkat {
 struct RowLengths {
   index cols = 0;         // T
   index source_cols = 0;  // S, for an encoder's source; 0 for GPT
+  bool packed = false;    // whether a row may have several sequences
 
   bool operator==(const RowLengths&) const = default;
 };
 
 /// Lengths of rows that are long enough for both.
 inline RowLengths longer(const RowLengths& a, const RowLengths& b) {
-  return {.cols = std::max(a.cols, b.cols), .source_cols = std::max(a.source_cols, b.source_cols)};
+  return {.cols = std::max(a.cols, b.cols), .source_cols = std::max(a.source_cols, b.source_cols), .packed = a.packed || b.packed};
 }
 
 /// The input of one forward pass: B rows of T positions, row-major. The vectors are reused: filling a batch of the same shape again does
@@ -32,6 +33,7 @@ struct Batch {
   std::vector<float> weights;  // (B, T): the weight of each target in the loss; 0 for padding
   double target_weight = 0;    // sum of the weights
   double step_weight = 0;      // sum of the weights of all batches of the step; losses are divided by it
+  std::vector<std::int32_t> starts;  // (B, T) where rows are packed: the position where its sequence begins; otherwise empty
 
   // The encoder's source; empty for GPT.
   std::vector<Token> source;                 // (B, S), padded at the end
@@ -47,6 +49,7 @@ struct Batch {
     weights.resize(size);
     target_weight = 0;
     step_weight = 0;
+    starts.resize(new_lengths.packed ? size : 0);
     source.resize(static_cast<std::size_t>(new_rows * new_lengths.source_cols));
     source_lengths.resize(new_lengths.source_cols > 0 ? static_cast<std::size_t>(new_rows) : 0);
   }

@@ -269,6 +269,11 @@ void require_text(std::string_view text, std::size_t offset, const std::string& 
   }
 }
 
+bool is_jsonl(const std::string& path) {
+  const std::string extension = extension_of(path);
+  return extension == ".jsonl" || extension == ".ndjson";
+}
+
 std::string read_text_file(const CorpusFile& file) {
   const auto source = open_bytes(file.path, file.name);
   std::string text;

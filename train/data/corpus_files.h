@@ -61,6 +61,8 @@ std::vector<CorpusFile> find_corpus_files(std::span<const std::string> paths,
 
 /// The extension of a file in lower case, without a final .gz or .zst.
 std::string extension_of(const std::string& path);
+/// Whether a file has a JSON object on each line, judged by its name.
+bool is_jsonl(const std::string& path);
 
 /// Reads a whole file. Throws InputError if it is not a regular file, cannot be read, is larger than memory, or is binary (has a NUL byte).
 std::string read_text_file(const CorpusFile& file);

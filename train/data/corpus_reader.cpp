@@ -68,11 +68,6 @@ class TextSource {
   index bytes_ = 0;
 };
 
-bool is_jsonl(const std::string& name) {
-  const std::string extension = extension_of(name);
-  return extension == ".jsonl" || extension == ".ndjson";
-}
-
 /// The text in a line of JSONL.
 std::string text_of_line(const std::string& name, index line, std::string_view json, const CorpusOptions& options) {
   const std::string& field = options.text_field;

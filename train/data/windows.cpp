@@ -97,6 +97,13 @@ DocumentWindows::Window DocumentWindows::window(index sample) const {
 
 double DocumentWindows::target_weight(index sample) const { return static_cast<double>(window(sample).tokens); }
 
+void DocumentWindows::read(index sample, Token* inputs, Token* targets, float* weights) const {
+  const Window w = window(sample);
+  store_.read(w.begin, w.tokens, inputs);
+  store_.read(w.begin + 1, w.tokens, targets);
+  std::fill_n(weights, w.tokens, 1.0F);
+}
+
 void DocumentWindows::fill(index, index sample, index row, Batch& batch) const {
   const Window w = window(sample);
   fill_window(store_, w.begin, w.tokens, row, batch);

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "train/data/packed_samples.h"
 #include "train/data/samples.h"
 #include "train/data/token_store.h"
 
@@ -61,7 +62,7 @@ class SequentialWindows : public Samples {
 /// Windows that do not cross document boundaries, for training and for evaluation: each document is split into windows of T tokens; the
 /// last one may be shorter. The separators before and after a document belong to it, so that the model sees its beginning and learns its
 /// end. No other token of another document is seen or predicted.
-class DocumentWindows : public Samples {
+class DocumentWindows : public Samples, public Sequences {
  public:
   /// Keeps a reference to the store. Throws InputError if no document has 2 tokens, and Error unless block_size >= 1.
   DocumentWindows(const TokenStore& store, index block_size, bool with_separators);
@@ -71,6 +72,9 @@ class DocumentWindows : public Samples {
   RowLengths longest() const override { return {.cols = block_size_}; }
   double target_weight(index sample) const override;
   void fill(index epoch, index sample, index row, Batch& batch) const override;
+  // As sequences: to pack several into a row.
+  index length(index sample) const override { return window(sample).tokens; }
+  void read(index sample, Token* inputs, Token* targets, float* weights) const override;
 
  private:
   /// A window predicts, from inputs `begin` to `begin + tokens - 1`, the token after each.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include <nlohmann/json.hpp>
+
 #include "autograd/base/error.h"
 #include "train/config/parse.h"
 #include "train/exchange/gguf_model.h"
@@ -219,6 +221,27 @@ std::unique_ptr<Tokenizer> ModelFiles::open_tokenizer() const {
   require_input(tokenizer->vocab_size() <= c.config.model.vocab_size, "the tokenizer of ", c.path.string(), " has ",
                 tokenizer->vocab_size(), " tokens, but the model ", *c.config.model.vocab_size, ", expected at most as many");
   return tokenizer;
+}
+
+std::string ModelFiles::chat_template() const {
+  const Contents& c = *contents_;
+  if (c.format == WeightFormat::gguf) {
+    const MetaValue* value = c.weights.value("tokenizer.chat_template");
+    return std::string(value != nullptr ? value->string().value_or("") : "");
+  }
+  if (c.format != WeightFormat::safetensors) {
+    return "";
+  }
+  if (const fs::path file = c.path / "chat_template.jinja"; is_there(file)) {
+    return read_bytes(file, 2 << 20);
+  }
+  if (const fs::path file = c.path / "tokenizer_config.json"; is_there(file)) {
+    const nlohmann::json config = nlohmann::json::parse(read_bytes(file, 16 << 20), nullptr, false);
+    if (config.is_object() && config.contains("chat_template") && config["chat_template"].is_string()) {
+      return config["chat_template"].get<std::string>();
+    }
+  }
+  return "";
 }
 
 void ModelFiles::load_weights(ParameterStore& store, const ParameterStore::Loaded& loaded) const {

@@ -45,6 +45,10 @@ class ModelFiles {
   /// The tokenizer of the files, or of the options. Throws InputError where there is none, and for one whose ids ours would not equal.
   std::unique_ptr<Tokenizer> open_tokenizer() const;
 
+  /// The template of conversations in Jinja's language that comes with the model (tokenizer_config.json, chat_template.jinja, or GGUF's
+  /// tokenizer.chat_template); empty if there is none.
+  std::string chat_template() const;
+
   /// Loads the weights into the store, which has memory and the parameters of config(). Throws InputError unless the files hold exactly
   /// these: what is missing, misshapen or left over is listed at once.
   /// `loaded` is called for each parameter as soon as all of it is read.

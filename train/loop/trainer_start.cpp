@@ -123,6 +123,27 @@ std::vector<ConfigDifference> add_changes(const Config& stored, const Config& no
   return changes;
 }
 
+/// The template that comes with the model that the run starts from, unless the configuration names one. Throws InputError for one that we do not know.
+void adopt_template(Config& config, const ModelSource& origin) {
+  const ChatConfig& theirs = origin.config().chat;
+  if (config.chat.template_name != TemplateName::automatic ||
+      !are_conversations(config.data.corpus, config.data.text_field)) {
+    return;
+  }
+  std::string system = theirs.system;
+  config.chat.template_name = theirs.template_name;
+  if (const ModelFiles* files = origin.files(); files != nullptr && !files->chat_template().empty()) {
+    const auto known = known_template(files->chat_template(), *tokenizer_from_json(origin.tokenizer()));
+    require_input(known.has_value(), "the template of conversations that comes with ", files->path().string(),
+                  " is none that dikkat knows: name the one that is nearest to it, chat.template = \"chatml\", \"llama3\" or \"plain\"");
+    config.chat.template_name = known->name;
+    system = known->system;
+  }
+  if (config.chat.system.empty()) {
+    config.chat.system = system;
+  }
+}
+
 /// Makes the configuration's paths absolute and loads the corpus. With train.init_from, opens that model as `origin`, and the
 /// configuration adopts its model and tokenizer.
 TrainingData data_of_new_run(Config& config, std::optional<ModelSource>& origin, const LoadingProgress& progress) {
@@ -139,10 +160,14 @@ TrainingData data_of_new_run(Config& config, std::optional<ModelSource>& origin,
     require_input(config.lora.rank == 0 || origin->config().lora.rank == 0, config.train.init_from,
                   " holds adapters itself; make a model of it first: dikkat merge ", config.train.init_from, " --out MERGED");
     adopt_model(config, *origin);
+    adopt_template(config, *origin);
     const KnownCorpus known{.tokenizer = origin->tokenizer()};
     return load_training_data(config, &known, progress);
   }();
   config.tokenizer.kind = data.tokenizer->kind();  // of tokenizer.path, if that is given
+  if (data.chat) {
+    config.chat.template_name = data.chat->name;
+  }
   if (std::string remark = remark_on_warmup(config); !remark.empty()) {
     data.notes.push_back(std::move(remark));
   }

@@ -6,8 +6,10 @@
 #include <numeric>
 
 #include "autograd/base/error.h"
+#include "train/data/conversations.h"
 #include "train/data/corpus.h"
 #include "train/data/fingerprint.h"
+#include "train/data/packed_samples.h"
 #include "train/data/pair_samples.h"
 #include "train/data/pairs.h"
 #include "train/data/split.h"
@@ -26,7 +28,7 @@ namespace {
 constexpr index kWorthKeeping = index{8} << 20;  // bytes of text; fewer are tokenized in about a second
 
 bool reads_pairs(const Config& config) { return config.model.kind == ModelKind::encoder_decoder; }
-bool by_document(const Config& config) { return config.data.pack == Packing::document; }
+bool by_document(const Config& config) { return config.data.pack != Packing::stream; }
 
 /// `tokenizer`: the one that there is, or nullptr.
 CorpusOptions corpus_options(const Config& config, const Tokenizer* tokenizer) {
@@ -74,7 +76,13 @@ EvaluationText evaluation_text(const Config& config, const Tokenizer& tokenizer,
   text.tokens = text.text->size();
   if (text.tokens > 1) {
     if (by_document(config)) {
-      text.samples = std::make_unique<DocumentWindows>(*text.text, config.model.block_size, tokenizer.separator().has_value());
+      auto documents = std::make_unique<DocumentWindows>(*text.text, config.model.block_size, tokenizer.separator().has_value());
+      if (config.data.pack == Packing::best_fit) {
+        text.samples = std::make_unique<PackedSamples>(*documents, config.model.block_size);
+        text.sequences = std::move(documents);
+      } else {
+        text.samples = std::move(documents);
+      }
     } else {
       text.samples = std::make_unique<SequentialWindows>(*text.text, config.model.block_size);
     }
@@ -83,8 +91,11 @@ EvaluationText evaluation_text(const Config& config, const Tokenizer& tokenizer,
   return text;
 }
 
-std::unique_ptr<const Samples> training_windows(const Config& config, const Tokenizer& tokenizer, const TokenStore& store) {
+std::unique_ptr<const Samples> training_windows(const Config& config, const Tokenizer& tokenizer, const TokenStore& store, const Sequences* packed) {
   try {
+    if (packed != nullptr) {
+      return std::make_unique<PackedSamples>(*packed, config.model.block_size);
+    }
     if (by_document(config)) {
       return std::make_unique<DocumentWindows>(store, config.model.block_size, tokenizer.separator().has_value());
     }
@@ -281,6 +292,77 @@ TrainingData load_shards(const Config& config, const KnownCorpus* known) {
   return data;
 }
 
+// Conversations.
+
+/// What the user is told of packed rows.
+std::string note_on_padding(const PackedSamples& samples, const char* what, index count) {
+  return concat(grouped_digits(count), ' ', what, " in ", grouped_digits(samples.count()), samples.count() == 1 ? " window; " : " windows; ",
+                static_cast<index>(std::lround(100 * samples.padding())), " % of the positions are padding");
+}
+
+EvaluationText evaluation_text(const Config& config, const Tokenizer& tokenizer, const ChatTemplate& form, const ConversationCorpus& corpus, index first,
+                               index count) {
+  const index window = config.model.block_size;
+  EvaluationText text{.conversations = std::make_unique<ConversationStore>(corpus, first, count, tokenizer, form, config.chat.loss, window)};
+  const ConversationStore& store = *text.conversations;
+  text.tokens = store.tokens();
+  text.predicted_bytes = store.scored_bytes();
+  if (store.count() > 0) {
+    auto samples = std::make_unique<PackedSamples>(store, window);
+    text.notes.push_back(note_on_padding(*samples, "examples", store.count()));
+    text.samples = std::move(samples);
+  }
+  if (store.cut() > 0) {
+    text.notes.push_back(concat(grouped_digits(store.cut()), " of ", grouped_digits(count), " examples have more than ", grouped_digits(window),
+                                " tokens (model.block_size) and are cut at their end"));
+  }
+  if (store.left_out() > 0) {
+    text.notes.push_back(concat(grouped_digits(store.left_out()), " of ", grouped_digits(count),
+                                " examples are left out: within the window they have no token to learn (chat.loss)"));
+  }
+  return text;
+}
+
+ChatTemplate template_of(const Config& config, const Tokenizer& tokenizer) {
+  ChatTemplate form = chat_template(config.chat.template_name, tokenizer);
+  form.system = config.chat.system;
+  return form;
+}
+
+TrainingData load_conversations(const Config& config, const KnownCorpus* known) {
+  TrainingData data{.tokenizer = known_tokenizer(config, known)};
+  require_input(data.tokenizer != nullptr, config.data.corpus.front(),
+                " holds conversations, which are for a model that knows language already: start from one with --init-from (train.init_from), or set "
+                "tokenizer.path");
+  const ConversationCorpus corpus = read_conversations(config.data.corpus, config.data.text_field);
+  const bool has_validation = !config.data.validation.empty();
+  const ConversationCorpus held_out =
+      has_validation ? read_conversations(config.data.validation, config.data.text_field) : ConversationCorpus();
+  data.fingerprint = has_validation ? to_hex(sha256(corpus.fingerprint + held_out.fingerprint)) : corpus.fingerprint;
+  require_known(config, known, data.fingerprint);
+  const auto all = static_cast<index>(corpus.examples.size());
+  const index training = has_validation ? all : training_share(all, config.data.val_fraction);
+  const ConversationCorpus& others = has_validation ? held_out : corpus;
+  const index first = has_validation ? 0 : training;
+  data.chat = template_of(config, *data.tokenizer);
+  data.files = corpus.files + held_out.files;
+  data.documents = all + static_cast<index>(held_out.examples.size());
+  data.bytes = corpus.bytes + held_out.bytes;
+  data.train = evaluation_text(config, *data.tokenizer, *data.chat, corpus, 0, training);
+  data.validation =
+      evaluation_text(config, *data.tokenizer, *data.chat, others, first, static_cast<index>(others.examples.size()) - first);
+  require_input(data.train.samples != nullptr, "no example of ", config.data.corpus.front(),
+                " has a token to learn within model.block_size = ", index{config.model.block_size}, "; raise it, or give shorter examples");
+  data.training = std::make_unique<PackedSamples>(*data.train.conversations, config.model.block_size);
+  data.notes = std::exchange(data.train.notes, {});
+  data.notes.push_back(concat("conversations are written in the template ", name_of(data.chat->name), " (chat.template), and the loss is over ",
+                              config.chat.loss == ScoredText::answers       ? "the answers"
+                              : config.chat.loss == ScoredText::last_answer ? "the last answers"
+                                                                            : "everything",
+                              " (chat.loss)"));
+  return data;
+}
+
 // Pairs.
 
 EvaluationText evaluation_text(const Config& config, const Tokenizer& tokenizer, std::span<const Pair> pairs) {
@@ -332,10 +414,13 @@ TrainingData load_training_data(const Config& config, const KnownCorpus* known, 
   if (reads_pairs(config)) {
     return naming_memory("reading the pairs", [&] { return load_pairs(config, known); });
   }
+  if (!are_token_shards(config.data.corpus) && are_conversations(config.data.corpus, config.data.text_field)) {
+    return naming_memory("reading the conversations", [&] { return load_conversations(config, known); });
+  }
   TrainingData data = naming_memory("loading the corpus", [&] {
     return are_token_shards(config.data.corpus) ? load_shards(config, known) : load_text(config, known, progress);
   });
-  data.training = training_windows(config, *data.tokenizer, *data.train.text);
+  data.training = training_windows(config, *data.tokenizer, *data.train.text, data.train.sequences.get());
   require_input(data.validation.tokens != 1,
                 "the validation part has 1 token, expected 2 or more; raise data.val_fraction, or set it to 0 to train without validation");
   return data;
@@ -348,6 +433,13 @@ EvaluationText load_evaluation_text(const Config& config, const Tokenizer& token
     return evaluation_text(config, tokenizer, corpus.pairs);
   }
   EvaluationText text;
+  if (!are_token_shards(paths) && are_conversations(paths, config.data.text_field)) {
+    const ConversationCorpus corpus = read_conversations(paths, config.data.text_field);
+    text = evaluation_text(config, tokenizer, template_of(config, tokenizer), corpus, 0, static_cast<index>(corpus.examples.size()));
+    require_input(text.samples != nullptr, "no example of ", paths.front(), " has a token to predict within model.block_size = ",
+                  index{config.model.block_size});
+    return text;
+  }
   if (are_token_shards(paths)) {
     TokenStore tokens = open_token_shards(find_corpus_files(paths, kTokenExtensions), tokenizer.vocab_size(), tokenizer.separator());
     const index bytes = bytes_of(tokens, tokenizer);
@@ -367,7 +459,7 @@ EvaluationText load_evaluation_text(const Config& config, const Tokenizer& token
 
 void set_stride(EvaluationText& text, const Config& config, index stride) {
   require_input(text.text != nullptr && !by_document(config), "a stride is for windows of a stream of text, but the model reads ",
-                text.text == nullptr ? "pairs" : "documents by themselves (data.pack)");
+                text.text == nullptr ? "pairs or conversations" : "documents by themselves (data.pack)");
   text.samples = std::make_unique<SequentialWindows>(*text.text, config.model.block_size, stride);
 }
 

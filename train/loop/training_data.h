@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "train/config/config.h"
+#include "train/data/conversations.h"
 #include "train/data/pair_store.h"
 #include "train/data/samples.h"
 #include "train/data/token_store.h"
@@ -17,6 +18,8 @@ namespace dikkat {
 struct EvaluationText {
   std::unique_ptr<const TokenStore> text{};  // of a GPT
   std::unique_ptr<const PairStore> pairs{};  // of an encoder-decoder
+  std::unique_ptr<const ConversationStore> conversations{};  // examples, in place of `text`
+  std::unique_ptr<const Sequences> sequences{};              // what `samples` packs
   std::unique_ptr<const Samples> samples{};  // null if there is nothing to predict
   index tokens = 0;                          // of all text; of pairs the predictions
   index predicted_bytes = 0;                 // of the predicted text: without its first token; the end of a pair counts as one byte
@@ -35,6 +38,7 @@ struct TrainingData {
   index documents = 0;
   index bytes = 0;                   // of all text
   std::string fingerprint{};         // of the corpus: equal text, equal fingerprint
+  std::optional<ChatTemplate> chat{};  // of conversations
   std::vector<std::string> notes{};  // sentences for the user: files that were skipped, what the cache of tokens has grown to
 };
 
@@ -53,7 +57,7 @@ struct LoadingReport {
 };
 using LoadingProgress = std::function<void(const LoadingReport&)>;
 
-/// Reads, splits and tokenizes the corpus that the configuration names: text, tokens, or for an encoder-decoder pairs. The tokenizer is the
+/// Reads, splits and tokenizes the corpus that the configuration names: text, tokens, conversations, or for an encoder-decoder pairs. The tokenizer is the
 /// known one, or what tokenizer.path has, or made from the corpus. Throws InputError for a corpus that cannot be read, is not the known
 /// one, has too few tokens for one window of block_size, or a pair that is longer.
 TrainingData load_training_data(const Config& config, const KnownCorpus* known = nullptr, const LoadingProgress& progress = {});

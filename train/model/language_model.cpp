@@ -67,7 +67,8 @@ Tensor LanguageModel::loss(Pass& pass, const Batch& batch, double normaliser, do
     return linear_cross_entropy(features, head, targets, options);
   };
   if (is_gpt()) {
-    return loss_of(gpt().features(pass, inputs), gpt().head());
+    return loss_of(batch.lengths.packed ? gpt().features(pass, inputs, tape.input<std::int32_t>(shape, batch.starts)) : gpt().features(pass, inputs),
+                   gpt().head());
   }
   const EncoderDecoder& model = encoder_decoder();
   const auto memory = model.encode(pass, tape.input<Token>({batch.rows, batch.lengths.source_cols}, batch.source),

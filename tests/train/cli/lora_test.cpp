@@ -4,7 +4,7 @@
 namespace dikkat::testing {
 namespace {
 
-constexpr const char* kTune = R"([data]
+constexpr const char* kTuneAdapters = R"([data]
 corpus = ["new.txt"]
 [optim]
 learning_rate = 1e-2
@@ -21,7 +21,7 @@ checkpoint_interval = 4
 class Lora : public ::testing::Test {
  protected:
   Lora() {
-    here.write("tune.toml", kTune);
+    here.write("tune.toml", kTuneAdapters);
     here.write("new.txt", tiny_text(1200).substr(3));
     here.train("base", {"tokenizer.kind=char", "model.n_embd=32"});
   }

@@ -112,7 +112,10 @@ TEST(Schema, HasEveryKeyOfEverySection) {
                                              "lora.alpha",
                                              "lora.dropout",
                                              "lora.rank_stabilized",
-                                             "lora.targets"};
+                                             "lora.targets",
+                                             "chat.template",
+                                             "chat.system",
+                                             "chat.loss"};
   std::vector<std::string> found;
   for (const Key& key : keys()) {
     found.push_back(key.path());

@@ -1,0 +1,94 @@
+#include "tests/train/cli/workspace.h"
+
+// Fine-tuning on conversations, and talking with the result.
+namespace dikkat::testing {
+namespace {
+
+constexpr const char* kChats =
+    R"({"messages": [{"role": "user", "content": "the lamp"}, {"role": "assistant", "content": "turns"}]}
+{"messages": [{"role": "user", "content": "ships"}, {"role": "assistant", "content": "go by"}, {"role": "user", "content": "and"}, {"role": "assistant", "content": "at night"}]}
+
+{"prompt": "ships", "completion": "go by"}
+{"text": "the ships go by at night."}
+{"prompt": "the lamp turns and ships go by the lamp turns and ships go by the lamp turns and ships go by the lamp turns", "completion": "cut"}
+{"prompt": "the lamp", "completion": "turns"}
+{"prompt": "ships", "completion": "go by"}
+{"prompt": "the lamp", "completion": "turns"}
+)";
+
+class Chat : public ::testing::Test {
+ protected:
+  Chat() {
+    here.write("chats.jsonl", kChats);
+    here.train("base", {"tokenizer.kind=bpe", "tokenizer.vocab_size=300", "model.n_embd=32", "model.block_size=32"});
+  }
+  Outcome tune(const std::string& out, const Words& more = {}) const {
+    Words words = {"train", "--init-from", "base", "--corpus", "chats.jsonl", "--out", out, "--set", "train.max_steps=40", "train.batch_size=4",
+                   "train.eval_interval=20", "train.checkpoint_interval=20", "data.val_fraction=0.3", "optim.learning_rate=1e-2",
+                   "optim.warmup_steps=1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return here.run(words);
+  }
+  Workspace here;
+};
+
+TEST_F(Chat, LearnsAnswersAloneAndSaysWhatItDid) {
+  const Outcome tuned = tune("tuned");
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  EXPECT_TRUE(contains(tuned.err, "written in the template plain (chat.template), and the loss is over the answers (chat.loss)")) << tuned.err;
+  EXPECT_TRUE(contains(tuned.err, " examples in ")) << tuned.err;
+  EXPECT_TRUE(contains(tuned.err, "2 of 5 examples have more than 32 tokens (model.block_size) and are cut at their end")) << tuned.err;
+  EXPECT_TRUE(contains(tuned.err, "1 of 5 examples are left out: within the window they have no token to learn (chat.loss)")) << tuned.err;
+  const auto metrics = here.metrics("tuned");
+  EXPECT_LT(metrics.back()["val_loss"].get<double>(), metrics.front()["val_loss"].get<double>());
+  EXPECT_TRUE(contains(contents(here / "tuned/config.toml"), "template = \"plain\""));
+  const Json evaluated = Json::parse(here.run({"eval", "tuned", "--json"}).out);
+  EXPECT_NEAR(evaluated["loss"].get<double>(), metrics.back()["val_loss"].get<double>(), 1e-6);
+  EXPECT_EQ(here.run({"eval", "tuned", "--corpus", "chats.jsonl"}).code, 0);
+}
+
+TEST_F(Chat, ResumesToTheSameBits) {
+  ASSERT_EQ(tune("whole").code, 0);
+  ASSERT_EQ(tune("parts", {"train.max_steps=20", "optim.decay_steps=40"}).code, 0);
+  const Outcome resumed = here.run({"resume", "parts", "--set", "train.max_steps=40"});
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_EQ(here.metrics("parts").back()["val_loss"], here.metrics("whole").back()["val_loss"]);
+}
+
+TEST_F(Chat, NamesTheLineThatItRefuses) {
+  here.write("chats.jsonl", std::string(kChats) + "{\"messages\": 7}\n");
+  const Outcome refused = tune("no");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(contains(refused.err, "chats.jsonl: line 10: \"messages\" is a JSON number, expected a list")) << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(here / "no"));
+}
+
+TEST_F(Chat, NeedsAModel) {
+  const Outcome refused = here.run({"train", "--corpus", "chats.jsonl", "--out", "no"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(contains(refused.err, "holds conversations, which are for a model that knows language already: start from one with --init-from")) << refused.err;
+}
+
+TEST_F(Chat, Answers) {
+  ASSERT_EQ(tune("tuned", {"train.max_steps=150", "train.eval_interval=150"}).code, 0);
+  const Outcome answered = here.run({"chat", "tuned", "--temperature", "0"}, {.input = "the lamp\nships\n"});
+  ASSERT_EQ(answered.code, 0) << answered.err;
+  EXPECT_TRUE(answered.out.starts_with("turns\n")) << answered.out;
+}
+
+TEST_F(Chat, CommandsAreNoMessages) {
+  const Outcome talked = here.run({"chat", "base", "--max-new-tokens", "3"}, {.input = "/help\n/nothing\n/system be kind\n/history\n/clear\n/exit\nnever\n"});
+  ASSERT_EQ(talked.code, 0) << talked.err;
+  EXPECT_TRUE(contains(talked.err, "/clear")) << talked.err;
+  EXPECT_TRUE(contains(talked.err, "/nothing is no command")) << talked.err;
+  EXPECT_TRUE(contains(talked.out, "system: be kind")) << talked.out;
+}
+
+TEST_F(Chat, DropsTheOldestTurns) {
+  const Outcome talked = here.run({"chat", "base", "--max-new-tokens", "4"}, {.input = "one two three\nfour five six\nseven eight nine\n"});
+  ASSERT_EQ(talked.code, 0) << talked.err;
+  EXPECT_TRUE(contains(talked.err, "the oldest")) << talked.err;
+}
+
+}  // namespace
+}  // namespace dikkat::testing

@@ -1,0 +1,227 @@
+#include <memory>
+
+#include "autograd/base/parallel.h"
+#include "train/chat/chat_template.h"
+#include "train/cli/better_checkpoint.h"
+#include "train/cli/commands.h"
+#include "train/cli/line_reader.h"
+#include "train/cli/shared_options.h"
+#include "train/cli/signals.h"
+#include "train/cli/streams.h"
+#include "train/model/trained_model.h"
+#include "train/sample/prompt.h"
+#include "train/sample/text_stream.h"
+
+namespace dikkat {
+namespace {
+
+struct ChatArguments {
+  ModelArguments model;
+  std::string weights = "f32";
+  std::string form = "auto";
+  std::optional<std::string> system;
+  SampleOptions options;
+};
+
+constexpr const char* kCommands =
+    "  /system TEXT   begin again with this system message\n"
+    "  /retry         answer the last message once more\n"
+    "  /history       show the conversation\n"
+    "  /clear         begin again\n"
+    "  /exit          end (Ctrl-D too)\n"
+    "Ctrl-C stops an answer. Anything else is a message.";
+
+/// The template to talk in: the one that was asked for, that of the run, or the model's own.
+ChatTemplate template_of(const ChatArguments& arguments, const TrainedModel& trained) {
+  const auto wanted = value_named<TemplateName>(arguments.form);
+  require_input(wanted.has_value(), "--template is ", arguments.form, ", expected auto, chatml, llama3 or plain");
+  const ChatConfig& of_run = trained.source.config().chat;
+  ChatTemplate form;
+  const ModelFiles* files = trained.source.files();
+  if (*wanted == TemplateName::automatic && files != nullptr && !files->chat_template().empty()) {
+    const auto known = known_template(files->chat_template(), *trained.tokenizer);
+    require_input(known.has_value(), "the template of conversations that comes with ", files->path().string(),
+                  " is none that dikkat knows: name the one that is nearest to it with --template chatml, llama3 or plain");
+    form = *known;
+  } else {
+    form = chat_template(*wanted == TemplateName::automatic ? of_run.template_name : *wanted, *trained.tokenizer);
+    form.system = of_run.system;
+  }
+  if (arguments.system) {
+    form.system = *arguments.system;
+  }
+  return form;
+}
+
+/// A conversation with a model, and what the user may do with it.
+class Talk {
+ public:
+  Talk(const ChatArguments& arguments, const TrainedModel& trained)
+      : trained_(trained),
+        options_(arguments.options),
+        form_(template_of(arguments, trained)),
+        vocabulary_(vocabulary_of(*trained.tokenizer)) {
+    const std::vector<Token> end = trained.tokenizer->encode_with_special(form_.end);
+    if (end.size() == 1) {
+      vocabulary_.ends.push_back(end.front());
+    }
+  }
+
+  /// Handles a line; false: the conversation ends.
+  bool take(const std::string& line) {
+    if (line.starts_with('/')) {
+      return obey(line);
+    }
+    if (!line.empty()) {
+      messages_.push_back({"user", line});
+      answer();
+    }
+    return true;
+  }
+
+ private:
+  bool obey(const std::string& line) {
+    const std::size_t blank = std::min(line.find(' '), line.size());
+    const std::string command = line.substr(0, blank);
+    if (command == "/exit" || command == "/quit" || command == "/bye") {
+      return false;
+    }
+    if (command == "/clear") {
+      messages_.clear();
+    } else if (command == "/system") {
+      messages_.clear();
+      form_.system = line.substr(std::min(blank + 1, line.size()));
+    } else if (command == "/history") {
+      show_history();
+    } else if (command == "/retry") {
+      retry();
+    } else {
+      tell(concat(command == "/help" || command == "/?" ? "" : concat(command, " is no command. "), "Commands:\n", kCommands));
+    }
+    return true;
+  }
+
+  void show_history() const {
+    if (!form_.system.empty()) {
+      put(concat("system: ", form_.system, '\n'));
+    }
+    for (const Message& message : messages_) {
+      put(concat(message.role, ": ", message.content, '\n'));
+    }
+    flush_results();
+  }
+
+  void retry() {
+    if (!messages_.empty() && messages_.back().role == "assistant") {
+      messages_.pop_back();
+    }
+    if (messages_.empty()) {
+      tell("there is no message to answer yet");
+      return;
+    }
+    answer();
+  }
+
+  /// The tokens of the conversation. The oldest turns are dropped while it leaves no room for an answer.
+  std::vector<Token> prompt() {
+    const index context = trained_.model->block_size();
+    const index room = std::min(options_.max_new_tokens, context / 4);
+    index dropped = 0;
+    for (;;) {
+      std::vector<Token> tokens = encode(*trained_.tokenizer, form_.write(messages_, ScoredText::answers, true)).tokens;
+      if (std::ssize(tokens) + room <= context || messages_.size() == 1) {
+        if (dropped > 0) {
+          tell(concat("the context of ", context, " tokens is full: the oldest ", dropped == 1 ? "message was" : concat(dropped, " messages were"),
+                      " dropped"));
+        }
+        return tokens;
+      }
+      do {  // what remains begins with a message of the user
+        messages_.erase(messages_.begin());
+        ++dropped;
+      } while (messages_.size() > 1 && messages_.front().role != "user");
+    }
+  }
+
+  void answer() {
+    std::vector<Token> tokens;
+    try {
+      tokens = prompt();
+    } catch (const EncodeError& error) {
+      warn(concat("the message cannot be encoded: ", error.what()));
+      messages_.pop_back();
+      return;
+    }
+    const std::vector<std::string> stops;
+    TextStream text(*trained_.tokenizer, stops, tokens.back());
+    const auto show = [](const std::string& part) {
+      if (!part.empty()) {
+        put_text(part);
+        flush_results();
+      }
+    };
+    generate(trained_.model->gpt(), vocabulary_, tokens, options_,
+             {.stop = [] { return stop_requested(); },
+              .token =
+                  [&](index, Token token) {
+                    show(text.add(token));
+                    return true;
+                  }});
+    show(text.finish());
+    show(text.text().ends_with('\n') ? "" : "\n");
+    messages_.push_back({"assistant", text.text()});
+    ++options_.first_sample;  // another answer draws other numbers
+    forget_interrupt();
+  }
+
+  const TrainedModel& trained_;
+  SampleOptions options_;
+  ChatTemplate form_;
+  Vocabulary vocabulary_;
+  std::vector<Message> messages_;
+};
+
+int chat_command(const ChatArguments& arguments) {
+  start_threads();
+  check(arguments.options);
+  const TrainedModel trained =
+      load_trained_model(arguments.model.source, arguments.model.best, arguments.model.import, packing_named(arguments.weights));
+  tell_of_a_better_checkpoint(arguments.model.source, arguments.model.best, trained.source);
+  Talk talk(arguments, trained);
+  stop_in_order();
+  tell("a message for the model, or /help");
+  LineReader lines;
+  for (auto line = lines.next(); line && talk.take(*line) && !stop_requested(); line = lines.next()) {
+  }
+  flush_results();
+  return stop_requested() ? 128 + stop_signal() : 0;
+}
+
+}  // namespace
+
+void add_chat(Commands& program) {
+  constexpr const char* kExamples = R"(  dikkat chat runs/tuned
+  dikkat chat models/qwen2.5-0.5b-instruct --weights q8 --system "You answer in one sentence."
+  echo "What is a tape?" | dikkat chat runs/tuned --temperature 0
+Lines of standard input are messages, and answers go to standard output. The conversation is written in the template that the run was trained in
+(chat.template), or in the model's own. When it outgrows the model's context, its oldest turns are dropped, and a message says so.
+/help lists what else a line can say.)";
+  const auto a = std::make_shared<ChatArguments>();
+  a->options.temperature = 0.7;
+  Command command = program.add("chat", "Talk with a model", kExamples, [a] { return chat_command(*a); });
+  add_model(command, a->model);
+  add_weights(command, a->weights);
+  command.text("--template", a->form, "NAME", "How the conversation is written: auto, chatml, llama3, plain");
+  command.any_text("--system", a->system, "TEXT", "The system message that the conversation begins with");
+  SampleOptions& o = a->options;
+  constexpr index kMost = 1'000'000'000;
+  command.number("--max-new-tokens", o.max_new_tokens, index{0}, kMost, "The most tokens of an answer");
+  command.number("--temperature", o.temperature, 0.0, 1000.0, "0: always the likeliest token; higher: more random");
+  command.number("--top-k", o.top_k, index{0}, kMost, "Draw among the K likeliest tokens; 0: among all");
+  command.number("--top-p", o.top_p, 0.0, 1.0, "Draw among the smallest set of likeliest tokens whose probabilities add up to X; 1: among all");
+  command.number("--min-p", o.min_p, 0.0, 1.0, "Draw among tokens at least X times as likely as the likeliest; 0: among all");
+  command.number("--repetition-penalty", o.repetition_penalty, 0.0, 1000.0, "Above 1: makes tokens less likely that are in the text already");
+  command.number("--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(), "The same seed gives the same answers");
+}
+
+}  // namespace dikkat

@@ -1,0 +1,153 @@
+#include "train/data/conversations.h"
+
+#include <algorithm>
+
+#include "autograd/base/error.h"
+#include "train/data/byte_source.h"
+#include "train/data/corpus_files.h"
+#include "train/data/fingerprint.h"
+#include "train/tasks/tasks.h"
+
+namespace dikkat {
+namespace {
+
+constexpr index kExamplesOfATask = 64;
+
+/// Calls f(line, number) for each line of a text that is not blank, until it returns false.
+template <class F>
+void for_lines(std::string_view text, F&& f) {
+  if (text.starts_with(kByteOrderMark)) {
+    text.remove_prefix(kByteOrderMark.size());
+  }
+  index number = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    ++number;
+    if (line.find_first_not_of(" \t\r") != std::string_view::npos && !f(line, number)) {
+      return;
+    }
+  }
+}
+
+/// The first line that is not blank, or what its first megabytes hold.
+std::string first_line(const CorpusFile& file) {
+  constexpr std::size_t kBlock = std::size_t{1} << 16;
+  constexpr std::size_t kLongest = std::size_t{64} << 20;
+  const auto source = open_bytes(file.path, file.name);
+  std::string text;
+  std::string line;
+  for (bool ended = false; !ended && line.empty() && text.size() < kLongest;) {
+    const std::size_t had = text.size();
+    text.resize(had + kBlock);
+    const std::size_t got = source->read(text.data() + had, kBlock);
+    text.resize(had + got);
+    ended = got == 0;
+    const std::size_t whole = ended ? text.size() : text.rfind('\n') + 1;  // 0 if there is no line yet
+    for_lines(std::string_view(text).substr(0, whole), [&](std::string_view found, index) {
+      line = found;
+      return false;
+    });
+  }
+  return line;
+}
+
+}  // namespace
+
+bool are_conversations(std::span<const std::string> paths, const std::string& text_field) {
+  if (std::ranges::find(paths, kStandardInput) != paths.end()) {
+    return false;
+  }
+  const std::vector<CorpusFile> files = find_corpus_files(paths);
+  const auto file = std::ranges::find_if(files, [](const CorpusFile& one) { return is_jsonl(one.name); });
+  return file != files.end() && is_conversation(first_line(*file), text_field);
+}
+
+ConversationCorpus read_conversations(std::span<const std::string> paths, const std::string& text_field) {
+  ConversationCorpus corpus;
+  Fingerprint fingerprint;
+  for (const CorpusFile& file : find_corpus_files(paths)) {
+    require_input(is_jsonl(file.name), "corpus: ", file.name, " is no .jsonl file, as the other files of conversations are; train on one kind at a time");
+    const std::string text = read_text_file(file);
+    corpus.bytes += static_cast<index>(text.size());
+    ++corpus.files;
+    for_lines(text, [&](std::string_view line, index number) {
+      std::string place = concat(file.name, ": line ", number);
+      try {
+        corpus.examples.push_back(read_conversation(line, text_field));
+      } catch (const InputError& error) {
+        fail_input("corpus: ", place, ": ", error.what());
+      }
+      corpus.places.push_back(std::move(place));
+      fingerprint.add(line);
+      fingerprint.end_document();
+      return true;
+    });
+  }
+  require_input(!corpus.examples.empty(), "corpus: ", paths.front(), " has no example, expected a JSON object on each line");
+  corpus.fingerprint = fingerprint.finish();
+  return corpus;
+}
+
+ConversationStore::ConversationStore(const ConversationCorpus& corpus, index first, index count, const Tokenizer& tokenizer, const ChatTemplate& form,
+                                     ScoredText scored, index window)
+    : tokens_(tokenizer.vocab_size()) {
+  std::vector<ChatTokens> encoded(static_cast<std::size_t>(count));
+  run_tasks(ceil_div(count, kExamplesOfATask), [&](index task) {
+    for (index i = task * kExamplesOfATask; i < std::min(count, (task + 1) * kExamplesOfATask); ++i) {
+      const auto at = static_cast<std::size_t>(first + i);
+      try {
+        encoded[static_cast<std::size_t>(i)] = encode(tokenizer, form, corpus.examples[at], scored);
+      } catch (const EncodeError& error) {
+        fail_input("corpus: ", corpus.places[at], ": ", error.what());
+      }
+    }
+  });
+  for (ChatTokens& example : encoded) {
+    if (std::ssize(example.tokens) > window + 1) {
+      example.tokens.resize(static_cast<std::size_t>(window) + 1);
+      example.scored.resize(example.tokens.size());
+      ++cut_;
+    }
+    if (example.tokens.size() < 2 || std::find(example.scored.begin() + 1, example.scored.end(), true) == example.scored.end()) {
+      ++left_out_;
+      continue;
+    }
+    std::vector<Token> targets;
+    for (std::size_t i = 1; i < example.tokens.size(); ++i) {
+      if (example.scored[i]) {
+        targets.push_back(example.tokens[i]);
+      }
+    }
+    scored_bytes_ += static_cast<index>(tokenizer.decode(targets).size());
+    tokens_.append(example.tokens);
+    scored_.insert(scored_.end(), example.scored.begin(), example.scored.end());
+    starts_.push_back(tokens_.size());
+    example = {};  // frees its memory before the next ones are copied
+  }
+}
+
+index ConversationStore::start(index sequence) const {
+  require(0 <= sequence && sequence < count(), "conversations: example ", sequence, ", expected 0 to ", count() - 1);
+  return starts_[static_cast<std::size_t>(sequence)];
+}
+
+index ConversationStore::length(index sequence) const { return starts_[static_cast<std::size_t>(sequence) + 1] - start(sequence) - 1; }
+
+double ConversationStore::target_weight(index sequence) const {
+  const auto begin = scored_.begin() + start(sequence) + 1;
+  return static_cast<double>(std::count(begin, begin + length(sequence), true));
+}
+
+void ConversationStore::read(index sequence, Token* inputs, Token* targets, float* weights) const {
+  const index begin = start(sequence);
+  const index count = length(sequence);
+  tokens_.read(begin, count, inputs);
+  tokens_.read(begin + 1, count, targets);
+  for (index i = 0; i < count; ++i) {
+    weights[i] = scored_[static_cast<std::size_t>(begin + 1 + i)] ? 1.0F : 0.0F;
+  }
+}
+
+}  // namespace dikkat

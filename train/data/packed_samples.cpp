@@ -1,0 +1,110 @@
+#include "train/data/packed_samples.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "autograd/base/error.h"
+
+namespace dikkat {
+namespace {
+
+constexpr index kRowGrain = 8;  // rows are whole multiples of so many positions, but not longer than a window
+
+std::vector<index> lengths_of(const Sequences& sequences) {
+  std::vector<index> lengths;
+  lengths.reserve(static_cast<std::size_t>(sequences.count()));
+  for (index i = 0; i < sequences.count(); ++i) {
+    lengths.push_back(sequences.length(i));
+  }
+  return lengths;
+}
+
+}  // namespace
+
+std::vector<std::vector<index>> pack_best_fit(std::span<const index> lengths, index row_length) {
+  const auto length_of = [&](index sequence) { return lengths[static_cast<std::size_t>(sequence)]; };
+  std::vector<index> order(lengths.size());
+  std::iota(order.begin(), order.end(), index{0});
+  std::ranges::stable_sort(order, [&](index a, index b) { return length_of(a) > length_of(b); });
+
+  std::vector<std::vector<index>> rows;
+  std::set<std::pair<index, index>> open;  // room, row
+  for (const index sequence : order) {
+    const index length = length_of(sequence);
+    require(1 <= length && length <= row_length, "packing: sequence ", sequence, " has ", length, " tokens, expected 1 to ", row_length);
+    index room = row_length;
+    auto row = static_cast<index>(rows.size());
+    if (const auto best = open.lower_bound({length, 0}); best != open.end()) {
+      std::tie(room, row) = *best;
+      open.erase(best);
+    } else {
+      rows.emplace_back();
+    }
+    rows[static_cast<std::size_t>(row)].push_back(sequence);
+    if (room > length) {
+      open.emplace(room - length, row);
+    }
+  }
+  return rows;
+}
+
+PackedSamples::PackedSamples(const Sequences& sequences, index row_length) : sequences_(sequences), row_length_(row_length) {
+  const std::vector<index> lengths = lengths_of(sequences);
+  require_input(!lengths.empty(), "there is no text to pack");
+  rows_ = pack_best_fit(lengths, row_length);
+  index longest = 0;
+  for (const std::vector<index>& of_row : rows_) {
+    index used = 0;
+    for (const index sequence : of_row) {
+      used += sequences.length(sequence);
+    }
+    longest = std::max(longest, used);
+  }
+  row_length_ = std::min(row_length, round_up(longest, kRowGrain));
+}
+
+double PackedSamples::padding() const {
+  index tokens = 0;
+  for (index i = 0; i < sequences_.count(); ++i) {
+    tokens += sequences_.length(i);
+  }
+  return 1 - static_cast<double>(tokens) / static_cast<double>(count() * row_length_);
+}
+
+const std::vector<index>& PackedSamples::row(index sample) const {
+  require(0 <= sample && sample < count(), "packing: row ", sample, ", expected 0 to ", count() - 1);
+  return rows_[static_cast<std::size_t>(sample)];
+}
+
+double PackedSamples::target_weight(index sample) const {
+  double sum = 0;
+  for (const index sequence : row(sample)) {
+    sum += sequences_.target_weight(sequence);
+  }
+  return sum;
+}
+
+void PackedSamples::fill(index, index sample, index row_of_batch, Batch& batch) const {
+  const index cols = batch.lengths.cols;
+  Token* inputs = batch.inputs.data() + row_of_batch * cols;
+  Token* targets = batch.targets.data() + row_of_batch * cols;
+  float* weights = batch.weights.data() + row_of_batch * cols;
+  std::int32_t* starts = batch.starts.data() + row_of_batch * cols;
+  index at = 0;
+  for (const index sequence : row(sample)) {
+    const index length = sequences_.length(sequence);
+    sequences_.read(sequence, inputs + at, targets + at, weights + at);
+    std::fill_n(starts + at, length, static_cast<std::int32_t>(at));
+    batch.target_weight += sequences_.target_weight(sequence);
+    at += length;
+  }
+  std::fill(inputs + at, inputs + cols, 0);
+  std::fill(targets + at, targets + cols, 0);
+  std::fill(weights + at, weights + cols, 0.0F);
+  std::iota(starts + at, starts + cols, static_cast<std::int32_t>(at));  // each position of padding sees itself
+}
+
+}  // namespace dikkat
