@@ -45,7 +45,7 @@ ChatTemplate plain(const Tokenizer& tokenizer) {
                 " tokenizer has none: train with tokenizer.kind = \"bpe\", or start from another model");
   return {.name = TemplateName::plain,
           .begin = tokens.before ? name_of_token(tokenizer, *tokens.before) : "",
-          .after_role = ": ",
+          .after_role = ":\n",
           .capitalizes = true,
           .end = name_of_token(tokenizer, *end),
           .after_end = "\n"};

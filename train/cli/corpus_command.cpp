@@ -6,11 +6,13 @@
 #include "train/cli/corpus_summary.h"
 #include "train/cli/json_output.h"
 #include "train/cli/progress.h"
+#include "train/cli/show_chat.h"
 #include "train/cli/shared_options.h"
 #include "train/cli/streams.h"
 #include "train/cli/write_page.h"
 #include "train/data/split.h"
 #include "train/data/tokenize.h"
+#include "train/exchange/model_files.h"
 #include "train/model/open_tokenizer.h"
 #include "train/report/page.h"
 #include "train/text/tokenizer_kinds.h"
@@ -27,7 +29,39 @@ struct CorpusInspectArguments {
   double val_fraction = 0.1;
   std::string html;  // the page to write, or empty
   bool json = false;
+  bool chat = false;
+  std::string form = "auto", loss = "answers";  // of conversations
+  index examples = 3;
 };
+
+int inspect_chat(const CorpusInspectArguments& arguments) {
+  require_input(!arguments.tokenizer.empty(), "--chat shows conversations as a model learns them, so it needs the model's tokenizer: --tokenizer PATH");
+  require_input(arguments.html.empty(), "--chat shows examples as text, so it cannot be combined with --html; drop one of the two");
+  const auto name = value_named<TemplateName>(arguments.form);
+  require_input(name.has_value(), "--template is ", arguments.form, ", expected auto, chatml, llama3 or plain");
+  const auto scored = value_named<ScoredText>(arguments.loss);
+  require_input(scored.has_value(), "--loss is ", arguments.loss, ", expected answers, last_answer or all");
+  const auto tokenizer = open_tokenizer(arguments.tokenizer);
+  ChatTemplate form = chat_template(*name, *tokenizer);
+  if (const std::string own = chat_template_in(arguments.tokenizer); *name == TemplateName::automatic && !own.empty()) {
+    const auto known = known_template(own, *tokenizer);
+    require_input(known.has_value(), "the template of conversations in ", arguments.tokenizer,
+                  " is none that dikkat knows: name the one that is nearest to it with --template chatml, llama3 or plain");
+    form = *known;
+  }
+  const ChatToShow wanted{.paths = arguments.corpus,
+                          .text_field = arguments.reading.text_field,
+                          .form = std::move(form),
+                          .scored = *scored,
+                          .examples = arguments.examples};
+  if (arguments.json) {
+    put_json(chat_to_json(wanted, *tokenizer));
+  } else {
+    put(show_chat(wanted, *tokenizer));
+  }
+  flush_results();
+  return 0;
+}
 
 /// Counts tokens and documents.
 class Counter : public TokenSink {
@@ -53,6 +87,9 @@ std::string sample_of(const Corpus& corpus) {
 }
 
 int corpus_inspect_command(const CorpusInspectArguments& arguments) {
+  if (arguments.chat) {
+    return inspect_chat(arguments);
+  }
   announce_corpus(arguments.corpus);
   if (!arguments.html.empty()) {
     require_page_name(arguments.html);
@@ -109,7 +146,8 @@ int corpus_inspect_command(const CorpusInspectArguments& arguments) {
 void add_corpus(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat corpus inspect my-text.txt
   dikkat corpus inspect texts/ --html corpus.html
-  dikkat corpus inspect dump.jsonl.zst --text-field body --tokenizer gpt2/ --json)";
+  dikkat corpus inspect dump.jsonl.zst --text-field body --tokenizer gpt2/ --json
+  dikkat corpus inspect chats.jsonl --chat --tokenizer models/smollm2)";
   Commands corpus = program.group("corpus", "Look at texts before training on them");
   const auto a = std::make_shared<CorpusInspectArguments>();
   Command command =
@@ -123,6 +161,10 @@ void add_corpus(Commands& program) {
   command.number("--val-fraction", a->val_fraction, 0.0, 0.999999, "Share of the text for validation");
   add_reading(command, a->reading);
   command.text("--html", a->html, "FILE.html", "Also write a page to look at");
+  command.flag("--chat", a->chat, "Show conversations as a model learns them, token by token, and what the loss is over");
+  command.text("--template", a->form, "NAME", "With --chat: how conversations are written: auto, chatml, llama3, plain");
+  command.text("--loss", a->loss, "NAME", "With --chat: what the loss is over: answers, last_answer, all");
+  command.number("--examples", a->examples, index{0}, index{1'000'000}, "With --chat: how many are shown");
   command.flag("--json", a->json, "One object");
 }
 

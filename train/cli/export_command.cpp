@@ -10,6 +10,7 @@
 #include "train/cli/shared_options.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
+#include "train/config/parse.h"
 #include "train/exchange/export_adapters.h"
 #include "train/exchange/export_model.h"
 #include "train/exchange/model_files.h"
@@ -86,6 +87,21 @@ int export_adapters_command(const ExportArguments& arguments) {
   return 0;
 }
 
+/// The template that comes with the model, or that of a run on conversations.
+void add_chat_template(const TrainedModel& trained, ModelToExport& model) {
+  const ChatConfig& chat = trained.source.config().chat;
+  if (const ModelFiles* files = trained.source.files(); files != nullptr) {
+    model.chat_template = files->chat_template();
+  } else if (chat.template_name != TemplateName::automatic) {
+    ChatTemplate form = chat_template(chat.template_name, *trained.tokenizer);
+    form.system = chat.system;
+    model.chat_template = form.jinja();
+    if (const auto end = trained.tokenizer->encode_with_special(form.end); end.size() == 1) {
+      model.answer_end = end.front();
+    }
+  }
+}
+
 int export_command(const ExportArguments& arguments) {
   start_threads();
   if (arguments.adapter) {
@@ -100,7 +116,8 @@ int export_command(const ExportArguments& arguments) {
   const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.best, import);
   tell_of_a_better_checkpoint(arguments.model.source, arguments.model.best, trained.source);
   const TransformerConfig config = with_context(trained.model->config(), context);
-  const ModelToExport model{config, trained.model->parameters(), *trained.tokenizer};
+  ModelToExport model{config, trained.model->parameters(), *trained.tokenizer};
+  add_chat_template(trained, model);
   for (const std::string& remark : export_model(model, arguments.out, options)) {
     tell(remark);
   }

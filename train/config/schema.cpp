@@ -443,7 +443,7 @@ constexpr Key kKeys[] = {
                                "Which linear layers have adapters: attention, feed_forward, all, or patterns of their weights' paths, such as h.*.attn.c_attn.weight."),
 
     chat<&ChatConfig::template_name>(
-        "template", "How a conversation is written as a text: ChatML, Llama 3's form, or in words (User: ..., Assistant: ...), each message with an end token. "
+        "template", "How a conversation is written as a text: ChatML, Llama 3's form, or in words (User:, Assistant:), each message with an end token. "
         "auto: the model's own template, if it is one that dikkat knows; without one, ChatML or Llama 3's if the tokenizer has their tokens, else plain."),
     chat<&ChatConfig::system>("system", "The system message of conversations that have none; empty: none."),
     chat<&ChatConfig::loss>("loss", "What the loss is over: the answers with their end tokens (answers), the last answer of each conversation (last_answer), "

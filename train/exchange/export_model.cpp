@@ -43,8 +43,11 @@ void export_hugging_face(const ModelToExport& m, const fs::path& path, WeightTyp
   require_type(type, {WeightType::f32, WeightType::f16, WeightType::bf16}, "Hugging Face's safetensors");
   const Family& family = family_for(m.config, "Hugging Face");
   const auto map = map_tensors(family.tensors, m.config, m.parameters, family.has_all_biases);
-  const TextTokens around = m.tokenizer.text_tokens();
-  const HuggingFaceFiles files = hugging_face_files_of(m.tokenizer, m.config.block_size);
+  TextTokens around = m.tokenizer.text_tokens();
+  if (m.answer_end && std::find(around.ends.begin(), around.ends.end(), *m.answer_end) == around.ends.end()) {
+    around.ends.push_back(*m.answer_end);
+  }
+  const HuggingFaceFiles files = hugging_face_files_of(m.tokenizer, {.context = m.config.block_size, .chat_template = m.chat_template});
 
   fs::path folder = path;
   folder += ".partial";
@@ -78,7 +81,11 @@ std::vector<std::string> export_gguf(const ModelToExport& m, const fs::path& pat
   };
   std::vector<NewTensor> tensors = new_tensors(map, m.parameters, type_of);
   add_gguf_rope_divisors(m.config, tensors);
-  write_gguf(path.string(), gguf_metadata(family, m.config, m.tokenizer, options), tensors);
+  std::vector<MetaEntry> metadata = gguf_metadata(family, m.config, m.tokenizer, options);
+  if (!m.chat_template.empty()) {
+    metadata.push_back({"tokenizer.chat_template", MetaValue(m.chat_template)});
+  }
+  write_gguf(path.string(), metadata, tensors);
   std::vector<std::string> remarks;
   if (other > 0) {
     remarks.push_back(concat(other, " matrices are stored as f16: their rows are no multiple of 32 numbers, the block of ", options.type));

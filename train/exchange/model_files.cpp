@@ -223,25 +223,26 @@ std::unique_ptr<Tokenizer> ModelFiles::open_tokenizer() const {
   return tokenizer;
 }
 
-std::string ModelFiles::chat_template() const {
-  const Contents& c = *contents_;
-  if (c.format == WeightFormat::gguf) {
-    const MetaValue* value = c.weights.value("tokenizer.chat_template");
-    return std::string(value != nullptr ? value->string().value_or("") : "");
-  }
-  if (c.format != WeightFormat::safetensors) {
-    return "";
-  }
-  if (const fs::path file = c.path / "chat_template.jinja"; is_there(file)) {
+std::string chat_template_in(const fs::path& folder) {
+  if (const fs::path file = folder / "chat_template.jinja"; is_there(file)) {
     return read_bytes(file, 2 << 20);
   }
-  if (const fs::path file = c.path / "tokenizer_config.json"; is_there(file)) {
+  if (const fs::path file = folder / "tokenizer_config.json"; is_there(file)) {
     const nlohmann::json config = nlohmann::json::parse(read_bytes(file, 16 << 20), nullptr, false);
     if (config.is_object() && config.contains("chat_template") && config["chat_template"].is_string()) {
       return config["chat_template"].get<std::string>();
     }
   }
   return "";
+}
+
+std::string ModelFiles::chat_template() const {
+  const Contents& c = *contents_;
+  if (c.format == WeightFormat::gguf) {
+    const MetaValue* value = c.weights.value("tokenizer.chat_template");
+    return std::string(value != nullptr ? value->string().value_or("") : "");
+  }
+  return c.format == WeightFormat::safetensors ? chat_template_in(c.path) : "";
 }
 
 void ModelFiles::load_weights(ParameterStore& store, const ParameterStore::Loaded& loaded) const {

@@ -19,6 +19,9 @@ struct ImportOptions {
 };
 inline constexpr index kUsualContext = 2048;
 
+/// The template of conversations in a folder of Hugging Face, in Jinja's language (chat_template.jinja, or tokenizer_config.json); empty if there is none.
+std::string chat_template_in(const std::filesystem::path& folder);
+
 /// A model in other programs' files: a folder of Hugging Face (config.json, safetensors, tokenizer.json), a GGUF file, llm.c's .bin, or
 /// nanoGPT's ckpt.pt. Weights stay in the mapped files until they are loaded.
 class ModelFiles {

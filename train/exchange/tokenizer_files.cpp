@@ -49,16 +49,16 @@ BpeVocabulary vocabulary_of_bytes(const Tokenizer& tokenizer) {
 
 }  // namespace
 
-HuggingFaceFiles hugging_face_files_of(const Tokenizer& tokenizer, index context) {
+HuggingFaceFiles hugging_face_files_of(const Tokenizer& tokenizer, const HuggingFaceModel& model) {
   if (const auto* bpe = dynamic_cast<const BpeTokenizer*>(&tokenizer)) {
-    return hugging_face_files(bpe->vocabulary(), {.context = context});
+    return hugging_face_files(bpe->vocabulary(), model);
   }
   if (tokenizer.kind() == CharTokenizer::kKind) {
-    return files_of_characters(tokenizer, context);
+    return files_of_characters(tokenizer, model.context);
   }
   require_input(tokenizer.kind() == ByteTokenizer::kKind, "Hugging Face has no tokenizer of kind \"", tokenizer.kind(),
                 "\", expected \"bpe\", \"char\" or \"byte\"");
-  return hugging_face_files(vocabulary_of_bytes(tokenizer), {.context = context});
+  return hugging_face_files(vocabulary_of_bytes(tokenizer), model);
 }
 
 }  // namespace dikkat

@@ -71,7 +71,7 @@ TEST(ChatTemplate, WhatAUserWritesIsNeverMarkup) {
 TEST(ChatTemplate, OfATokenizerWithoutTokensForChats) {
   const BpeTokenizer tokenizer = with_special({"<|endoftext|>"});
   const ChatTemplate form = chat_template(TemplateName::automatic, tokenizer);
-  EXPECT_EQ(text_of(form.write(std::span(kTalk).first(2))), "User: Hi<|endoftext|>\nAssistant: Yes?<|endoftext|>\n");
+  EXPECT_EQ(text_of(form.write(std::span(kTalk).first(2))), "User:\nHi<|endoftext|>\nAssistant:\nYes?<|endoftext|>\n");
   EXPECT_EQ(input_error_of([&] { chat_template(TemplateName::chatml, tokenizer); }),
             "chat.template is \"chatml\", but the tokenizer has no special tokens <|im_start|> and <|im_end|>; expected \"plain\", which needs none, or a "
             "model whose tokenizer has them");

@@ -121,7 +121,7 @@ TEST(Schema, HasEveryKeyOfEverySection) {
     found.push_back(key.path());
   }
   EXPECT_EQ(found, expected);
-  EXPECT_EQ(sections(), (std::vector<std::string_view>{"model", "tokenizer", "data", "optim", "train", "lora"}));
+  EXPECT_EQ(sections(), (std::vector<std::string_view>{"model", "tokenizer", "data", "optim", "train", "lora", "chat"}));
 }
 
 TEST(Schema, EveryRowIsSound) {

@@ -1,0 +1,101 @@
+#include "train/cli/show_chat.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/error.h"
+#include "train/cli/color.h"
+#include "train/cli/text.h"
+#include "train/data/conversations.h"
+#include "train/io/digits.h"
+
+namespace dikkat {
+namespace {
+
+struct Example {
+  std::string place;
+  ChatTokens tokens;
+};
+
+struct Shown {
+  std::vector<Example> first{};
+  index examples = 0, files = 0, tokens = 0, longest = 0, scored = 0;
+};
+
+Shown read(const ChatToShow& options, const Tokenizer& tokenizer) {
+  require_input(are_conversations(options.paths, options.text_field), options.paths.front(),
+                " holds no conversations, expected JSONL whose first line has \"messages\", or \"prompt\" and \"completion\"");
+  const ConversationCorpus corpus = read_conversations(options.paths, options.text_field);
+  Shown shown{.examples = std::ssize(corpus.examples), .files = corpus.files};
+  for (std::size_t i = 0; i < corpus.examples.size(); ++i) {
+    ChatTokens example;
+    try {
+      example = encode(tokenizer, options.form, corpus.examples[i], options.scored);
+    } catch (const EncodeError& error) {
+      fail_input("corpus: ", corpus.places[i], ": ", error.what());
+    }
+    const auto count = static_cast<index>(example.tokens.size());
+    shown.tokens += count;
+    shown.longest = std::max(shown.longest, count);
+    shown.scored += count == 0 ? 0 : std::count(example.scored.begin() + 1, example.scored.end(), true);
+    if (static_cast<index>(i) < options.examples) {
+      shown.first.push_back({corpus.places[i], std::move(example)});
+    }
+  }
+  return shown;
+}
+
+/// A line break is shown, and breaks the line.
+std::string for_people(const std::string& text) {
+  std::string shown;
+  for (const char c : text) {
+    shown += c == '\n' ? std::string("\\n") : std::string(1, c);
+  }
+  return for_terminal(shown);
+}
+
+std::string text_of(const ChatTokens& example, const Tokenizer& tokenizer) {
+  const bool has_color = colored("x", Color::good) != "x";
+  std::string text;
+  for (std::size_t i = 0; i < example.tokens.size(); ++i) {
+    const std::string token = tokenizer.decode(std::span(&example.tokens[i], 1));
+    const bool is_scored = i > 0 && example.scored[i];
+    if (is_scored) {
+      append_to(text, has_color ? colored(for_people(token), Color::good) : concat('[', for_people(token), ']'));
+    } else {
+      append_to(text, for_people(token));
+    }
+    append_to(text, token.find('\n') != std::string::npos ? "\n" : is_scored && !has_color ? "" : "|");
+  }
+  return text.ends_with('\n') ? text : text + '\n';
+}
+
+}  // namespace
+
+std::string show_chat(const ChatToShow& options, const Tokenizer& tokenizer) {
+  const Shown shown = read(options, tokenizer);
+  std::string text;
+  for (const Example& example : shown.first) {
+    append_to(text, concat(example.place, ", ", example.tokens.tokens.size(), " tokens:\n", text_of(example.tokens, tokenizer), '\n'));
+  }
+  append_to(text, concat("examples  ", grouped_digits(shown.examples), " in ", shown.files, shown.files == 1 ? " file\n" : " files\n", "template  ",
+                         name_of(options.form.name), "\ntokens    ", grouped_digits(shown.tokens), "; the longest example has ",
+                         grouped_digits(shown.longest), "\nscored    ", grouped_digits(shown.scored), " tokens (", name_of(options.scored), ")\n"));
+  return text;
+}
+
+nlohmann::ordered_json chat_to_json(const ChatToShow& options, const Tokenizer& tokenizer) {
+  const Shown shown = read(options, tokenizer);
+  nlohmann::ordered_json examples = nlohmann::ordered_json::array();
+  for (const Example& example : shown.first) {
+    examples.push_back({{"place", example.place},
+                        {"text", tokenizer.decode(example.tokens.tokens)},
+                        {"tokens", example.tokens.tokens},
+                        {"scored", example.tokens.scored}});
+  }
+  return {{"template", name_of(options.form.name)}, {"count", shown.examples}, {"tokens", shown.tokens}, {"longest", shown.longest},
+          {"scored", shown.scored},                 {"examples", examples}};
+}
+
+}  // namespace dikkat
