@@ -105,7 +105,7 @@ double bytes_of_a_token(const LanguageModel& model, index positions) {
 
 std::unique_ptr<LanguageModel> model_of(const Arguments& a, PackedType type) {
   if (!a.model.empty()) {
-    return load_trained_model(a.model, false, {}, type).model;
+    return load_trained_model(a.model, {}, type).model;
   }
   const Config c = load_model_config(a.config, a.set, a.vocab_size);
   auto model = std::make_unique<LanguageModel>(c.model, 1);

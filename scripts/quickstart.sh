@@ -24,11 +24,11 @@ run=$("$dikkat" "${train[@]}")
 
 echo >&2
 echo "The loss over the whole validation split, which the model was not trained on:" >&2
-"$dikkat" eval "$run" --best
+"$dikkat" eval "$run"
 
 echo >&2
 echo "Two samples:" >&2
-"$dikkat" sample "$run" --best --prompt "The " --max-new-tokens 300 --num-samples 2
+"$dikkat" sample "$run" --prompt "The " --max-new-tokens 300 --num-samples 2
 
 cat >&2 <<TEXT
 

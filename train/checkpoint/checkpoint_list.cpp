@@ -114,6 +114,16 @@ CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, Pick pick,
                   " has no best checkpoint: there was no evaluation yet, or its file checkpoints/best was removed");
     return open_entry(*best);
   }
+  if (pick == Pick::best_or_newest) {
+    try {
+      if (const auto best = best_checkpoint(run_directory_or_file)) {
+        return open_entry(*best);
+      }
+    } catch (const InputError& error) {
+      fail_input(error.what(), ". It has the run's lowest validation loss, so it is used by default; --newest takes the newest, of step ",
+                 checkpoints.back().step, ", and any checkpoint may be named by its path");
+    }
+  }
   if (pick == Pick::latest_good) {
     for (auto entry = checkpoints.rbegin(); entry != checkpoints.rend(); ++entry) {
       // A file that cannot be opened is not known to be damaged: it may belong to another user, or be on a disk that is not mounted.

@@ -31,9 +31,10 @@ std::vector<CheckpointEntry> list_checkpoints(const std::filesystem::path& run_d
 std::optional<CheckpointEntry> best_checkpoint(const std::filesystem::path& run_directory);
 
 enum class Pick {
-  newest,       ///< the newest; if it is damaged, an InputError names it and the older ones that are intact
-  best,         ///< the one with the lowest validation loss
-  latest_good,  ///< the newest that is intact
+  newest,          ///< the newest; if it is damaged, an InputError names it and the older ones that are intact
+  best,            ///< the one with the lowest validation loss; an InputError if there was no evaluation
+  best_or_newest,  ///< the one with the lowest validation loss; if there was no evaluation, the newest
+  latest_good,     ///< the newest that is intact
 };
 
 /// Opens FILE.h5, or the checkpoint of RUN_DIR that `pick` selects. Throws InputError if there is none, and as CheckpointFile::open().

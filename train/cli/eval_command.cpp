@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/parallel.h"
-#include "train/cli/better_checkpoint.h"
+#include "train/cli/chosen_checkpoint.h"
 #include "train/cli/commands.h"
 #include "train/cli/json_output.h"
 #include "train/cli/progress.h"
@@ -139,9 +139,8 @@ int eval_command(const EvalArguments& arguments) {
   require_input(arguments.unknown == "refuse" || arguments.unknown == "skip", "--unknown is ", arguments.unknown,
                 ", expected refuse or skip");
   require_input(arguments.unknown == "refuse" || !arguments.corpus.empty(), "--unknown skip needs --corpus, expected both");
-  const TrainedModel trained =
-      load_trained_model(arguments.model.source, arguments.model.best, arguments.model.import, packing_named(arguments.weights));
-  tell_of_a_better_checkpoint(arguments.model.source, arguments.model.best, trained.source);
+  const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.options(), packing_named(arguments.weights));
+  tell_of_the_checkpoint(arguments.model, trained.source);
   const SkippingTokenizer skipping(*trained.tokenizer);
   const Tokenizer& tokenizer = arguments.unknown == "skip" ? static_cast<const Tokenizer&>(skipping) : *trained.tokenizer;
   EvaluationText text = text_of(arguments, trained, tokenizer);
@@ -224,7 +223,7 @@ int eval_command(const EvalArguments& arguments) {
 
 void add_eval(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat eval runs/mine
-  dikkat eval runs/mine --best --corpus another-text.txt --json
+  dikkat eval runs/mine --newest --corpus another-text.txt --json
   dikkat eval runs/mine --corpus book.txt --stride 16
   dikkat eval runs/mine --corpus foreign.txt --unknown skip
   dikkat eval runs/mine --weights q8

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "autograd/base/parallel.h"
-#include "train/cli/better_checkpoint.h"
+#include "train/cli/chosen_checkpoint.h"
 #include "train/cli/commands.h"
 #include "train/cli/shared_options.h"
 #include "train/cli/streams.h"
@@ -70,12 +70,12 @@ TransformerConfig with_context(TransformerConfig config, index context) {
 
 /// Adapters alone, without the weights of their base.
 int export_adapters_command(const ExportArguments& arguments) {
-  const ModelSource source = ModelSource::open(arguments.model.source, arguments.model.best);
+  const ModelSource source = ModelSource::open(arguments.model.source, arguments.model.options());
   const Config& config = source.config();
   require_input(config.lora.rank > 0, arguments.model.source, " has no adapters, expected a run that was trained with lora.rank above 0");
   require_input(arguments.dtype == "f32", "--dtype is ", arguments.dtype, ", expected f32: adapters are small");
   validate(config);
-  tell_of_a_better_checkpoint(arguments.model.source, arguments.model.best, source);
+  tell_of_the_checkpoint(arguments.model, source);
   LanguageModel model(config.model, tokenizer_from_json(source.tokenizer())->vocab_size(), config.lora);
   model.parameters().reserve();
   load_adapters(*source.checkpoint(), model.parameters());
@@ -110,11 +110,11 @@ int export_command(const ExportArguments& arguments) {
   ExportOptions options{.format = format_of(arguments), .type = type_of(arguments.dtype)};
   options.name = std::filesystem::path(arguments.model.source).filename().string();
   options.name = options.name.empty() ? "dikkat" : options.name;
-  ImportOptions import = arguments.model.import;
+  ModelOptions opening = arguments.model.options();
   const bool is_foreign = ModelFiles::is_at(arguments.model.source);
-  const index context = is_foreign ? 0 : std::exchange(import.context, 0);
-  const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.best, import);
-  tell_of_a_better_checkpoint(arguments.model.source, arguments.model.best, trained.source);
+  const index context = is_foreign ? 0 : std::exchange(opening.import.context, 0);
+  const TrainedModel trained = load_trained_model(arguments.model.source, opening);
+  tell_of_the_checkpoint(arguments.model, trained.source);
   const TransformerConfig config = with_context(trained.model->config(), context);
   ModelToExport model{config, trained.model->parameters(), *trained.tokenizer};
   add_chat_template(trained, model);

@@ -49,7 +49,7 @@ with windows of at most 512 tokens (model.block_size) where positions are rotary
   a->train.run.config = kRecipe;
   Command command = program.add("finetune", "Adapt a trained model to other texts, with adapters (LoRA) or as a whole", kExamples,
                                 [a] { return finetune_command(*a); });
-  command.text("MODEL", a->train.run.init_from, "", "A run, FILE.h5, a folder of Hugging Face, or a GGUF file").required();
+  command.text("MODEL", a->train.run.init_from, "", "A run (its checkpoint with the lowest validation loss), FILE.h5, a folder of Hugging Face, or a GGUF file").required();
   command.texts("--data", a->train.run.corpus, "PATH", kCorpusHelp).required();
   command.text("--config", a->train.run.config, "FILE|NAME", kConfigHelp);
   command.text("--out", a->train.out, "DIR", "Run directory to create; by default runs/finetune, or runs/finetune-2 ...");

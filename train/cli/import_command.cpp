@@ -23,7 +23,7 @@ int import_command(const ImportArguments& arguments) {
   start_threads();
   require_input(ModelFiles::is_at(arguments.source), arguments.source,
                 " is no model of another program, expected a folder with a config.json, or a file that ends in .gguf, .bin or .pt");
-  const TrainedModel model = load_trained_model(arguments.source, false, arguments.options);
+  const TrainedModel model = load_trained_model(arguments.source, {.import = arguments.options});
   const ModelFiles& files = *model.source.files();
   tell(fmt::format("{}: {}", for_terminal(files.path().string()), files.description()));
   tell(fmt::format("{} parameters, {} tokens in the tokenizer", grouped_digits(model.model->parameters().parameter_count()),

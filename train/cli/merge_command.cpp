@@ -1,7 +1,7 @@
 #include <memory>
 
 #include "autograd/base/parallel.h"
-#include "train/cli/better_checkpoint.h"
+#include "train/cli/chosen_checkpoint.h"
 #include "train/cli/commands.h"
 #include "train/cli/save_run.h"
 #include "train/cli/shared_options.h"
@@ -11,16 +11,15 @@ namespace dikkat {
 namespace {
 
 struct MergeArguments {
-  std::string source;
+  ModelArguments model;
   std::string out;
-  bool best = false;
 };
 
 int merge_command(const MergeArguments& arguments) {
   start_threads();
-  TrainedModel model = load_trained_model(arguments.source, arguments.best);
-  require_input(model.source.config().lora.rank > 0, arguments.source, " has no adapters, expected a run that was trained with lora.rank above 0");
-  tell_of_a_better_checkpoint(arguments.source, arguments.best, model.source);
+  TrainedModel model = load_trained_model(arguments.model.source, arguments.model.options());
+  require_input(model.source.config().lora.rank > 0, arguments.model.source, " has no adapters, expected a run that was trained with lora.rank above 0");
+  tell_of_the_checkpoint(arguments.model, model.source);
   tell(concat("the adapters are added to the weights of ", model.config.train.init_from));
   model.config.train.init_from.clear();
   put(save_run(model, arguments.out) + '\n');
@@ -31,11 +30,11 @@ int merge_command(const MergeArguments& arguments) {
 }  // namespace
 
 void add_merge(Commands& program) {
-  constexpr const char* kExamples = R"(  dikkat merge runs/tuned --best --out runs/merged
+  constexpr const char* kExamples = R"(  dikkat merge runs/tuned --out runs/merged
   dikkat export runs/merged --out merged.gguf --dtype q8_0)";
   const auto a = std::make_shared<MergeArguments>();
   Command command = program.add("merge", "Make an ordinary model of a run that trained adapters (LoRA)", kExamples, [a] { return merge_command(*a); });
-  add_source(command, a->source, a->best);
+  add_model(command, a->model);
   command.text("--out", a->out, "RUN_DIR", "The run directory to create").required();
 }
 

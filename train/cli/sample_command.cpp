@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "autograd/base/parallel.h"
-#include "train/cli/better_checkpoint.h"
+#include "train/cli/chosen_checkpoint.h"
 #include "train/cli/commands.h"
 #include "train/cli/sample_encoder_decoder.h"
 #include "train/cli/sample_gpt.h"
@@ -73,9 +73,8 @@ int sample_command(const SampleArguments& arguments) {
   const std::string& file = is_list ? arguments.prompts : arguments.prompt_file;
   const bool is_piped = is_list ? file == "-" : arguments.prompt == "-";
   std::string given = file.empty() || is_piped ? arguments.prompt.value_or("") : read_bytes(file);
-  const TrainedModel trained =
-      load_trained_model(arguments.model.source, arguments.model.best, arguments.model.import, packing_named(arguments.weights));
-  tell_of_a_better_checkpoint(arguments.model.source, arguments.model.best, trained.source);
+  const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.options(), packing_named(arguments.weights));
+  tell_of_the_checkpoint(arguments.model, trained.source);
   const bool is_gpt = trained.model->is_gpt();
   require_no(is_gpt ? arguments.encoder_decoder_options : arguments.gpt_options, trained, is_gpt ? "a GPT" : "an encoder-decoder",
              is_gpt ? "an encoder-decoder" : "a GPT");

@@ -5,6 +5,8 @@ namespace dikkat {
 namespace {
 
 constexpr const char* kBestHelp = "Use the run directory's checkpoint with the lowest validation loss";
+constexpr const char* kBestOrNothingHelp =
+    "Of a run directory: the checkpoint with the lowest validation loss, as by default, but refuse a run that was never evaluated";
 
 }  // namespace
 
@@ -17,11 +19,17 @@ void add_model(Command& command, ModelArguments& a) {
   command
       .text(
           "MODEL", a.source, "",
-          "A run directory (its newest checkpoint is used), a checkpoint, or another program's model: a folder of Hugging Face, a file of "
-          "GGUF, llm.c or nanoGPT")
+          "A run directory (its checkpoint with the lowest validation loss is used, or the newest if there was no evaluation), a checkpoint, or another "
+          "program's model: a folder of Hugging Face, a file of GGUF, llm.c or nanoGPT")
       .required();
-  command.flag("--best", a.best, kBestHelp);
+  command.flag("--newest", a.newest, "Of a run directory: the newest checkpoint");
+  command.flag("--best", a.best, kBestOrNothingHelp);
   add_import_options(command, a.import);
+}
+
+ModelOptions ModelArguments::options() const {
+  require_input(!best || !newest, "--best and --newest both choose a checkpoint, expected one of them");
+  return {.pick = best ? Pick::best : newest ? Pick::newest : Pick::best_or_newest, .import = import};
 }
 
 void add_weights(Command& command, std::string& weights) {

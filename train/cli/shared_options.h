@@ -5,7 +5,7 @@
 #include "autograd/base/packed_matrix.h"
 #include "train/cli/command.h"
 #include "train/data/corpus.h"
-#include "train/exchange/model_files.h"
+#include "train/model/model_source.h"
 
 // Options that several commands share.
 namespace dikkat {
@@ -15,17 +15,20 @@ inline constexpr const char* kCorpusHelp = "Text files, folders, patterns, .json
 inline constexpr const char* kConfigHelp =
     "Configuration, TOML: a file, or the name of a recipe that comes with dikkat (quickstart); without it, the defaults";
 inline constexpr const char* kInitFromHelp =
-    "Fine-tuning: start with the weights, model and tokenizer of another run, or of another program's model (a folder of Hugging Face, a "
+    "Fine-tuning: start with the weights, model and tokenizer of another run (its checkpoint with the lowest validation loss), or of another program's model (a folder of Hugging Face, a "
     "GGUF file); keys of [model] and [tokenizer] may be left out, and must not contradict it";
 inline constexpr const char* kSetHelp = "section.key=value: sets a key of the configuration, in place of the file's value";
 
-/// A checkpoint: RUN_DIR or FILE.h5, and --best.
+/// A checkpoint: RUN_DIR (its newest) or FILE.h5, and --best.
 void add_source(Command& command, std::string& source, bool& best);
 /// The model that a command uses.
 struct ModelArguments {
   std::string source{};  // RUN_DIR, FILE.h5, or another program's files
-  bool best = false;
+  bool best = false, newest = false;  // of RUN_DIR; neither: the best one, or the newest if there was no evaluation
   ImportOptions import{};
+
+  /// Throws InputError for options that contradict each other.
+  ModelOptions options() const;
 };
 void add_model(Command& command, ModelArguments& arguments);
 /// --weights: how the matrices of a model that is not trained are kept.

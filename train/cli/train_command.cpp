@@ -6,6 +6,7 @@
 
 #include "autograd/base/cores.h"
 #include "autograd/base/parallel.h"
+#include "train/cli/chosen_checkpoint.h"
 #include "train/cli/commands.h"
 #include "train/cli/on_end.h"
 #include "train/cli/plan_text.h"
@@ -199,6 +200,7 @@ int verify(const Config& config, const std::filesystem::path& out) {
 int train_command(const TrainArguments& arguments) {
   start_threads();
   Config config = configuration_of(arguments.run);
+  tell_of_the_origin(config.train.init_from);
   const index wanted_tokens = config.tokenizer.path.empty() && config.train.init_from.empty() ? config.tokenizer.vocab_size : 0;
   const std::filesystem::path out = arguments.out.empty() ? free_run_directory(arguments.run.config) : std::filesystem::path(arguments.out);
   if (arguments.verify_resume) {

@@ -429,7 +429,7 @@ constexpr Key kKeys[] = {
                                 "DIKKAT_REASON, DIKKAT_RUN, DIKKAT_STEP, DIKKAT_BEST_LOSS and DIKKAT_BEST_STEP in its environment. "
                                 "Checkpoints do not keep it: `dikkat resume` runs it only if --set gives it again."),
     train<&TrainConfig::init_from>("init_from", fixed(anything()),
-                                   "Fine-tuning: the run directory or checkpoint to start from (--init-from). The run takes over its "
+                                   "Fine-tuning: the run directory (its checkpoint with the lowest validation loss) or checkpoint to start from (--init-from). The run takes over its "
                                    "weights, its tokenizer and every key of [model] that is not set."),
 
     lora<&LoraConfig::rank>("rank", between(0, 1e4),

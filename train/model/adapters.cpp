@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <map>
+#include <optional>
 #include <string_view>
 
 #include "autograd/base/error.h"
@@ -24,6 +26,15 @@ Digest hash_of(const ParameterStore& store, const ParameterStore::Entry& entry) 
                    [&](index offset, std::span<std::byte> out) { std::memcpy(out.data(), bytes + offset, out.size()); });
 }
 
+/// The same of a stored tensor.
+Digest hash_of(const CheckpointFile& checkpoint, const StoredTensor& tensor) {
+  std::vector<float> values(static_cast<std::size_t>(tensor.shape.size()));
+  checkpoint.read(tensor.path, ElementType::f32, tensor.shape, values.data());
+  const auto* bytes = reinterpret_cast<const std::byte*>(values.data());
+  return root_hash(tensor.shape.size() * index{sizeof(float)},
+                   [&](index offset, std::span<std::byte> out) { std::memcpy(out.data(), bytes + offset, out.size()); });
+}
+
 /// By path, so that it does not depend on how a store is laid out.
 std::string join(const std::map<std::string, Digest>& parameters) {
   Sha256 all;
@@ -32,6 +43,47 @@ std::string join(const std::map<std::string, Digest>& parameters) {
     all.add(std::as_bytes(std::span(digest)));
   }
   return to_hex(all.finish());
+}
+
+/// hash_of_base() of the model in a checkpoint.
+std::string hash_of_model(const CheckpointFile& checkpoint) {
+  constexpr std::string_view kGroup = "model/";
+  std::map<std::string, Digest> parameters;
+  for (const StoredTensor& tensor : checkpoint.tensors()) {
+    if (tensor.path.starts_with(kGroup)) {
+      parameters[tensor.path.substr(kGroup.size())] = hash_of(checkpoint, tensor);
+    }
+  }
+  return join(parameters);
+}
+
+/// The base of adapters. Of a run with several checkpoints the one whose weights have this hash: which has the lowest loss, or is the newest, may have
+/// changed since. If none has it, the one that is used by default.
+ModelSource open_base(const std::string& path, const std::string& hash) {
+  std::error_code missing;
+  const bool is_run = std::filesystem::is_directory(path, missing) && !ModelFiles::is_at(path);
+  const auto checkpoints = is_run ? list_checkpoints(path) : std::vector<CheckpointEntry>{};
+  if (checkpoints.size() < 2) {
+    return ModelSource::open(path);
+  }
+  std::optional<ModelSource> usual;
+  try {
+    usual.emplace(ModelSource::open(path));
+    if (hash_of_model(*usual->checkpoint()) == hash) {
+      return std::move(*usual);
+    }
+  } catch (const InputError&) {  // another one may still fit
+  }
+  for (auto entry = checkpoints.rbegin(); entry != checkpoints.rend(); ++entry) {
+    try {
+      CheckpointFile checkpoint = CheckpointFile::open(entry->path);
+      if (hash_of_model(checkpoint) == hash) {
+        return ModelSource(std::move(checkpoint));
+      }
+    } catch (const InputError&) {
+    }
+  }
+  return usual ? std::move(*usual) : ModelSource::open(path);
 }
 
 /// The two factors of a layer's adapter.
@@ -115,7 +167,7 @@ void load_adapted(const CheckpointFile& checkpoint, const Config& config, Parame
   const std::string name = checkpoint.path().string();
   const auto base = [&] {
     try {
-      return ModelSource::open(path);
+      return open_base(path, checkpoint.state().base_hash);
     } catch (const InputError& error) {
       fail_input(name, " holds adapters of ", path, ", which cannot be opened: ", error.what());
     }

@@ -10,7 +10,8 @@
 namespace dikkat {
 
 // Runs that train adapters (lora.rank above 0). Their checkpoints hold the adapters as "adapter/<parameter>" and not the weights of the model that these
-// adapt, the base: its path (train.init_from) and its hash (TrainingState::base_hash) name it.
+// adapt, the base: its path (train.init_from) and its hash (TrainingState::base_hash) name it. Where the path is a run directory, the hash says which of its
+// checkpoints is the base.
 
 /// The sha256 of the weights that are no adapters, of 64 hexadecimal digits: equal for equal weights, whatever files they come from.
 std::string hash_of_base(const ParameterStore& store);

@@ -21,14 +21,15 @@ ModelSource::ModelSource(ModelFiles files) : from_(std::move(files)) {
   tokenizer_ = tokenizer->to_json();
 }
 
-ModelSource ModelSource::open(const std::string& source, bool best, const ImportOptions& options) {
+ModelSource ModelSource::open(const std::string& source, const ModelOptions& options) {
   if (ModelFiles::is_at(source)) {
-    require_input(!best, source, " is another program's model, expected a run directory with --best");
-    return ModelSource(ModelFiles(source, options));
+    require_input(options.pick == Pick::best_or_newest, source, " is another program's model, expected a run directory with ",
+                  options.pick == Pick::best ? "--best" : "--newest");
+    return ModelSource(ModelFiles(source, options.import));
   }
-  require_input(options.context == 0 && options.tokenizer.empty(), source,
+  require_input(options.import.context == 0 && options.import.tokenizer.empty(), source,
                 " is a run or checkpoint, which has a context and a tokenizer; --context and --tokenizer are for other programs' files");
-  return ModelSource(open_checkpoint(source, best ? Pick::best : Pick::newest));
+  return ModelSource(open_checkpoint(source, options.pick));
 }
 
 const CheckpointFile* ModelSource::checkpoint() const { return std::get_if<CheckpointFile>(&from_); }

@@ -11,14 +11,20 @@
 
 namespace dikkat {
 
+/// How a model is opened.
+struct ModelOptions {
+  Pick pick = Pick::best_or_newest;  // which checkpoint of a run directory
+  ImportOptions import{};            // how another program's files are read
+};
+
 /// Where a model comes from: a checkpoint of ours, which has been verified, or another program's files. Weights are loaded when they are
 /// asked for.
 class ModelSource {
  public:
-  /// Opens RUN_DIR (its newest checkpoint, or with `best` the one with the lowest validation loss), FILE.h5, or what ModelFiles reads, with
-  /// `options`. Throws InputError if there is none, it is damaged, or cannot be computed.
-  static ModelSource open(const std::string& source, bool best = false, const ImportOptions& options = {});
-
+  /// Opens RUN_DIR, FILE.h5, or what ModelFiles reads. Throws InputError if there is none, it is damaged, or cannot be computed.
+  static ModelSource open(const std::string& source, const ModelOptions& options = {});
+  /// Opens a checkpoint that has been chosen.
+  explicit ModelSource(CheckpointFile checkpoint);
 
   /// The checkpoint, or null for another program's files.
   const CheckpointFile* checkpoint() const;
@@ -41,7 +47,6 @@ class ModelSource {
 
  private:
   using From = std::variant<CheckpointFile, ModelFiles>;
-  explicit ModelSource(CheckpointFile checkpoint);
   explicit ModelSource(ModelFiles files);
 
   From from_;

@@ -76,8 +76,8 @@ SavedCheckpoint save_model(const std::filesystem::path& directory, const Languag
       directory, {.state = state, .config = to_toml(config), .tokenizer = tokenizer.to_json(), .tensors = weights_of(model.parameters())});
 }
 
-TrainedModel load_trained_model(const std::string& name, bool best, const ImportOptions& options, PackedType weights) {
-  ModelSource source = ModelSource::open(name, best, options);
+TrainedModel load_trained_model(const std::string& name, const ModelOptions& options, PackedType weights) {
+  ModelSource source = ModelSource::open(name, options);
   Config config = source.config();
   validate(config);
   auto tokenizer = tokenizer_from_json(source.tokenizer());

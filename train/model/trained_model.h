@@ -23,12 +23,11 @@ struct TrainedModel {
   std::unique_ptr<LanguageModel> model;  // with its weights
 };
 
-/// Loads RUN_DIR (its newest checkpoint, or with `best` the one with the lowest validation loss), FILE.h5, or another program's files
+/// Loads RUN_DIR (by default its checkpoint with the lowest validation loss), FILE.h5, or another program's files
 /// (train/exchange/model_files.h). Throws InputError as ModelSource::open() does.
 /// With a packing, matrices are kept so (not the table of positions): the model takes less memory, generates faster, and cannot be trained
 /// or saved.
-TrainedModel load_trained_model(const std::string& source, bool best = false, const ImportOptions& options = {},
-                                PackedType weights = PackedType::none);
+TrainedModel load_trained_model(const std::string& source, const ModelOptions& options = {}, PackedType weights = PackedType::none);
 
 /// Saves a model as a checkpoint without optimizer state: `dikkat eval`, `sample`, `inspect` and `train --init-from` take it, and
 /// load_trained_model(). Writes `directory`/step-NNNNNNNNN.h5 for state.step, and makes the directory; the file has been read back and

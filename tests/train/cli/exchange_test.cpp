@@ -76,6 +76,7 @@ TEST_F(Exchange, RefusalsChangeNothing) {
   expect_refused({"import", "hf", "--out", "run"}, {"run is not empty"});
   expect_refused({"eval", "hf"}, {"name the text to be evaluated with --corpus"});
   expect_refused({"sample", "hf", "--best"}, {"expected a run directory with --best"});
+  expect_refused({"sample", "hf", "--newest"}, {"expected a run directory with --newest"});
   expect_refused({"sample", "run", "--context", "5"}, {"--context and --tokenizer are for other programs' files"});
   here.write("broken.gguf", "GGUF and nothing else");
   expect_refused({"import", "broken.gguf", "--out", "new"}, {"broken.gguf"});

@@ -64,6 +64,17 @@ TEST_F(InitFrom, AdoptsModelAndTokenizerAndBeginsWithTheLossOfItsSource) {
   EXPECT_TRUE(contains(here.run({"inspect", "tuned", "--json"}).out, "weights from " + (here / "first").string()));
 }
 
+TEST_F(InitFrom, StartsFromTheBestCheckpoint) {
+  here.write("first/checkpoints/best", "step-000000018.h5\n");
+  const Outcome tuned = tune("tuned");
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  EXPECT_TRUE(contains(tuned.err, "starting from step 18 of first, whose validation loss is the lowest (") &&
+              contains(tuned.err, "); for step 20, name first/checkpoints/step-000000020.h5\n"))
+      << tuned.err;
+  const Outcome best = here.run({"eval", "first/checkpoints/step-000000018.h5", "--corpus", "held-out.txt", "--json"});
+  EXPECT_EQ(here.metrics("tuned").front()["val_loss"], Json::parse(best.out)["loss"]);
+}
+
 TEST_F(InitFrom, TakesTheSameValuesWrittenOutAndAnotherDropout) {
   const Outcome same =
       tune("same", {"--set", "model.n_layer=2", "model.n_embd=16", "model.n_hidden=40", "tokenizer.kind=char", "tokenizer.path=first"});

@@ -121,25 +121,53 @@ TEST(Interface, VerifyGivesJson) {
   EXPECT_TRUE(contains(bad["error"], "step-000000008.h5")) << bad;
 }
 
-TEST(Interface, SaysThatAnEarlierCheckpointIsBetter) {
+TEST(Interface, UsesTheBestCheckpointByDefault) {
   const Workspace here;
   here.train("run", {"train.max_steps=18"});
-  const int best = 16;  // as after overfitting
-  here.write("run/checkpoints/best", "step-000000016.h5\n");
-  for (const Words& command : {Words{"sample", "run", "--max-new-tokens", "1"}, Words{"eval", "run"}}) {
-    const Outcome newest = here.run(command);
-    EXPECT_TRUE(contains(newest.err, "the newest checkpoint, of step 18 (validation loss ")) << newest.err;
-    EXPECT_TRUE(contains(newest.err, "the checkpoint of step " + std::to_string(best) + " has the lowest")) << newest.err;
-    EXPECT_TRUE(contains(newest.err, "--best")) << newest.err;
-    Words of_best = command;
-    of_best.emplace_back("--best");
-    EXPECT_FALSE(contains(here.run(of_best).err, "newest"));
+  here.write("run/checkpoints/best", "step-000000016.h5\n");  // as after overfitting
+  const auto step_of_eval = [&](const Words& more) {
+    Words words = {"eval", "run", "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return Json::parse(here.run(words).out)["step"].get<int>();
+  };
+  EXPECT_EQ(step_of_eval({}), 16);
+  EXPECT_EQ(step_of_eval({"--best"}), 16);
+  EXPECT_EQ(step_of_eval({"--newest"}), 18);
+  const std::string line = "using step 16, whose validation loss is the lowest; --newest takes step 18\n";  // there was no evaluation at 16
+  for (const Words& command : {Words{"sample", "run", "--max-new-tokens", "1"}, Words{"eval", "run"}, Words{"export", "run", "--out", "hf"}}) {
+    EXPECT_TRUE(contains(here.run(command).err, line));
+    std::filesystem::remove_all(here / "hf");
+    for (const char* choice : {"--best", "--newest"}) {
+      Words chosen = command;
+      chosen.emplace_back(choice);
+      EXPECT_FALSE(contains(here.run(chosen).err, "whose validation loss"));
+      std::filesystem::remove_all(here / "hf");
+    }
   }
+  EXPECT_FALSE(contains(here.run({"eval", "run/checkpoints/step-000000016.h5"}).err, "whose validation loss")) << "a file is taken as it is";
+  const Outcome both = here.run({"eval", "run", "--best", "--newest"});
+  EXPECT_EQ(both.code, 2);
+  EXPECT_TRUE(contains(both.err, "--best and --newest both choose a checkpoint")) << both.err;
+  here.write("run/checkpoints/best", "step-000000004.h5\n");
+  const Outcome gone = here.run({"eval", "run"});
+  EXPECT_EQ(gone.code, 2);
+  EXPECT_TRUE(contains(gone.err, "step-000000004.h5, which does not exist") && contains(gone.err, "--newest takes the newest, of step 18")) << gone.err;
+  here.write("run/checkpoints/best", "step-000000016.h5\n");
   std::filesystem::remove(here / "run/metrics.jsonl");
   ASSERT_EQ(::mkfifo((here / "run/metrics.jsonl").c_str(), 0600), 0);
-  EXPECT_TRUE(contains(here.run({"eval", "run"}).err, "of step 18; the checkpoint of step 16 has")) << "a FIFO nobody writes to";
+  EXPECT_TRUE(contains(here.run({"eval", "run"}).err, line)) << "a FIFO nobody writes to";
   here.train("better", {"train.max_steps=6"});
   EXPECT_FALSE(contains(here.run({"eval", "better"}).err, "newest")) << "the newest is the best";
+  here.train("unmeasured", {"train.max_steps=6", "data.val_fraction=0"});
+  EXPECT_EQ(here.run({"eval", "unmeasured", "--corpus", "text.txt"}).code, 0) << "without an evaluation the newest";
+  EXPECT_EQ(here.run({"eval", "unmeasured", "--corpus", "text.txt", "--best"}).code, 2) << "there is no best one";
+}
+
+TEST(Interface, SaysTheLossOfTheBestCheckpoint) {
+  const Workspace here;
+  here.train("run", {"train.max_steps=20", "train.keep_last=9"});
+  here.write("run/checkpoints/best", "step-000000018.h5\n");
+  EXPECT_TRUE(contains(here.run({"eval", "run"}).err, "using step 18, whose validation loss is the lowest (")) << here.run({"eval", "run"}).err;
 }
 
 TEST(Interface, SaysWhatToDoAboutACorpusThatMoved) {

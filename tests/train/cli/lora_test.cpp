@@ -30,7 +30,13 @@ class Lora : public ::testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return here.run(arguments);
   }
-  double loss(const std::string& run) const { return Json::parse(here.run({"eval", run, "--json"}).out)["loss"].get<double>(); }
+  double loss(const std::string& run, const Words& more = {}) const {
+    Words words = {"eval", run, "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = here.run(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.code == 0 ? Json::parse(outcome.out)["loss"].get<double>() : 0;
+  }
 
   Workspace here;
 };
@@ -42,7 +48,7 @@ TEST_F(Lora, TrainsSmallCheckpointsThatEvaluateAndSample) {
   const auto metrics = here.metrics("tuned");
   EXPECT_LT(metrics.back()["val_loss"], metrics.front()["val_loss"]) << "it learns";
   // Its adapters are in the weights that eval computes with.
-  EXPECT_NEAR(loss("tuned"), metrics.back()["val_loss"].get<double>(), 1e-5);
+  EXPECT_NEAR(loss("tuned", {"--newest"}), metrics.back()["val_loss"].get<double>(), 1e-5);
   const Json inspected = Json::parse(here.run({"inspect", "tuned", "--json"}).out);
   EXPECT_EQ(inspected["state"]["base_hash"].get<std::string>().size(), 64U);
   for (const Json& tensor : inspected["tensors"]) {
@@ -98,10 +104,28 @@ TEST_F(Lora, ABaseThatIsMissingOrChangedIsRefused) {
   EXPECT_EQ(loss("tuned"), before);
 }
 
+TEST_F(Lora, TheHashSaysWhichCheckpointOfARunIsTheBase) {
+  here.train("long", {"tokenizer.kind=char", "model.n_embd=32", "train.keep_last=20"});
+  here.write("long/checkpoints/best", "step-000000012.h5\n");
+  ASSERT_EQ(here.run({"train", "--config", "tune.toml", "--init-from", "long", "--out", "of-long"}).code, 0);
+  const double before = loss("of-long");
+  EXPECT_TRUE(contains(here.run({"inspect", "of-long", "--json"}).out, "step-000000012.h5, step 12"));
+  here.write("long/checkpoints/best", "step-000000020.h5\n");  // as if a later one had become the best
+  EXPECT_EQ(loss("of-long"), before);
+  EXPECT_EQ(here.run({"resume", "of-long", "--set", "train.max_steps=12"}).code, 0);
+  here.write("long/checkpoints/step-000000016.h5", "damaged");  // another checkpoint does not matter
+  std::filesystem::remove(here / "long/checkpoints/best");
+  EXPECT_EQ(here.run({"eval", "of-long"}).code, 0);
+  std::filesystem::remove(here / "long/checkpoints/step-000000012.h5");
+  const Outcome gone = here.run({"eval", "of-long"});
+  EXPECT_EQ(gone.code, 2);
+  EXPECT_TRUE(contains(gone.err, "whose weights are others now")) << gone.err;
+}
+
 TEST_F(Lora, OfAModelWithOtherHiddenMatrices) {
   here.train("gated", {"tokenizer.kind=char", "model.value_embeddings=all"});
   ASSERT_EQ(here.run({"train", "--config", "tune.toml", "--init-from", "gated", "--out", "tuned"}).code, 0);
-  EXPECT_NEAR(loss("tuned"), here.metrics("tuned").back()["val_loss"].get<double>(), 1e-5) << "the gates of value embeddings have no adapters";
+  EXPECT_NEAR(loss("tuned", {"--newest"}), here.metrics("tuned").back()["val_loss"].get<double>(), 1e-5) << "the gates of value embeddings have no adapters";
 }
 
 TEST_F(Lora, FinetuneIsTheShortForm) {
@@ -132,7 +156,7 @@ TEST_F(Lora, AdaptersNeedAModelThatHasNone) {
   // All weights may be trained from there: the adapters become a part of them.
   const Outcome full = here.run({"train", "--config", "tune.toml", "--init-from", "tuned", "--out", "full", "--set", "lora.rank=0"});
   EXPECT_EQ(full.code, 0) << full.err;
-  EXPECT_NEAR(here.metrics("full").front()["val_loss"].get<double>(), here.metrics("tuned").back()["val_loss"].get<double>(), 1e-5);
+  EXPECT_NEAR(here.metrics("full").front()["val_loss"].get<double>(), loss("tuned"), 1e-5);
   const Outcome nothing = tune("no", {"--set", "lora.targets=[\"h.9.*\"]"});
   EXPECT_EQ(nothing.code, 2);
   EXPECT_TRUE(contains(nothing.err, "lora.targets is h.9.*, which no linear layer's weight matches")) << nothing.err;

@@ -152,7 +152,7 @@ TEST_F(Start, hands_the_optimizer_what_its_schedules_say) {
     resolve(c);
     TrainingEvents quiet;
     Trainer::start(c, folder / name).run(quiet, never);
-    const auto trained = load_trained_model((folder / name).string(), false);
+    const auto trained = load_trained_model((folder / name).string(), {.pick = Pick::newest});
     ParameterStore& store = trained.model->parameters();
     return std::vector<float>(store.weights<float>(), store.weights<float>() + store.slab_size());
   };

@@ -133,7 +133,7 @@ TEST(LoadTrainedModel, PacksWeightsAsTheyAreRead) {
   model.parameters().allocate(7);
   const std::string saved = save_model(folder.path(), model, tokenizer, config).path().string();
   for (const PackedType type : kTypes) {
-    const TrainedModel loaded = load_trained_model(saved, false, {}, type);
+    const TrainedModel loaded = load_trained_model(saved, {}, type);
     LanguageModel expected(config.model, tokenizer.vocab_size());
     expected.parameters().allocate(7);
     pack_weights(expected.parameters(), type);

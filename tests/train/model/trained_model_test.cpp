@@ -62,7 +62,7 @@ TEST(SaveModel, LeavesAnotherCheckpointOfThatNameAlone) {
 // The first checkpoint that every later version reads (tests/train/checkpoint/fixtures).
 TEST(TrainedModel, TheFixtureOfFormat3IsUsable) {
   const auto path = std::filesystem::path(DIKKAT_SOURCE_DIR) / "tests/train/checkpoint/fixtures/format-3.h5";
-  TrainedModel trained = load_trained_model(path.string(), false);
+  TrainedModel trained = load_trained_model(path.string());
   EXPECT_EQ(trained.config.model.norm_position, NormPosition::pre);
   EXPECT_EQ(trained.config.model.vocab_size, trained.tokenizer->vocab_size());
   EXPECT_EQ(trained.model->parameters().entry("wte.weight").shape(), (Shape{trained.tokenizer->vocab_size(), 4}));

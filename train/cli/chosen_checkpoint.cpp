@@ -1,0 +1,44 @@
+#include "train/cli/chosen_checkpoint.h"
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "autograd/base/error.h"
+#include "train/cli/streams.h"
+#include "train/cli/text.h"
+#include "train/metrics/read_metrics.h"
+
+namespace dikkat {
+namespace {
+
+/// "whose validation loss is the lowest (1.3403)".
+std::string reason(const std::string& run_directory, index step) {
+  const auto evaluation = read_evaluation(run_directory, step);
+  return concat("whose validation loss is the lowest", evaluation ? fmt::format(" ({:.4f})", evaluation->val_loss) : "");
+}
+
+}  // namespace
+
+void tell_of_the_checkpoint(const ModelArguments& arguments, const ModelSource& taken) {
+  if (arguments.best || arguments.newest || taken.checkpoint() == nullptr || !std::filesystem::is_directory(arguments.source)) {
+    return;
+  }
+  const index step = taken.state().step;
+  if (const auto checkpoints = list_checkpoints(arguments.source); !checkpoints.empty() && checkpoints.back().step > step) {
+    tell(fmt::format("using step {}, {}; --newest takes step {}", step, reason(arguments.source, step), checkpoints.back().step));
+  }
+}
+
+void tell_of_the_origin(const std::string& source) {
+  if (source.empty() || ModelFiles::is_at(source) || !std::filesystem::is_directory(source)) {
+    return;
+  }
+  const auto best = best_checkpoint(source);
+  if (const auto checkpoints = list_checkpoints(source); best && !checkpoints.empty() && checkpoints.back().step > best->step) {
+    tell(for_terminal(fmt::format("starting from step {} of {}, {}; for step {}, name {}", best->step, source, reason(source, best->step),
+                                  checkpoints.back().step, checkpoints.back().path.string())));
+  }
+}
+
+}  // namespace dikkat
