@@ -78,7 +78,11 @@ int export_adapters_command(const ExportArguments& arguments) {
   tell_of_the_checkpoint(arguments.model, source);
   LanguageModel model(config.model, tokenizer_from_json(source.tokenizer())->vocab_size(), config.lora);
   model.parameters().reserve();
-  load_adapters(*source.checkpoint(), model.parameters());
+  if (arguments.model.base.empty()) {
+    load_adapters(*source.checkpoint(), model.parameters());
+  } else {
+    source.load_weights(model.parameters());  // so that a base which the files are to name is the right one
+  }
   export_adapters({.config = model.config(), .lora = config.lora, .parameters = model.parameters(), .base = config.train.init_from}, arguments.out,
                   format_of(arguments));
   tell(fmt::format("the adapters of {}, which belong to {}", for_terminal(source.path().string()), for_terminal(config.train.init_from)));

@@ -24,12 +24,13 @@ void add_model(Command& command, ModelArguments& a) {
       .required();
   command.flag("--newest", a.newest, "Of a run directory: the newest checkpoint");
   command.flag("--best", a.best, kBestOrNothingHelp);
+  command.text("--base", a.base, "PATH", kBaseHelp);
   add_import_options(command, a.import);
 }
 
 ModelOptions ModelArguments::options() const {
   require_input(!best || !newest, "--best and --newest both choose a checkpoint, expected one of them");
-  return {.pick = best ? Pick::best : newest ? Pick::newest : Pick::best_or_newest, .import = import};
+  return {.pick = best ? Pick::best : newest ? Pick::newest : Pick::best_or_newest, .import = import, .base = base};
 }
 
 void add_weights(Command& command, std::string& weights) {

@@ -19,6 +19,9 @@ inline constexpr const char* kInitFromHelp =
     "GGUF file); keys of [model] and [tokenizer] may be left out, and must not contradict it";
 inline constexpr const char* kSetHelp = "section.key=value: sets a key of the configuration, in place of the file's value";
 
+/// Of --base PATH.
+inline constexpr const char* kBaseHelp = "Of a run of adapters: where the model that they adapt is now, if it has moved; it must have the same weights";
+
 /// A checkpoint: RUN_DIR (its newest) or FILE.h5, and --best.
 void add_source(Command& command, std::string& source, bool& best);
 /// The model that a command uses.
@@ -26,6 +29,7 @@ struct ModelArguments {
   std::string source{};  // RUN_DIR, FILE.h5, or another program's files
   bool best = false, newest = false;  // of RUN_DIR; neither: the best one, or the newest if there was no evaluation
   ImportOptions import{};
+  std::string base{};  // of adapters
 
   /// Throws InputError for options that contradict each other.
   ModelOptions options() const;

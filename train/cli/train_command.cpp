@@ -32,6 +32,7 @@ constexpr const char* kProfileHelp = "At the end, print a table of the time spen
 struct ResumeArguments {
   std::string run_directory;
   std::vector<std::string> set;
+  std::string base;
   bool latest_good = false;
   bool profile = false;
 };
@@ -228,7 +229,9 @@ int resume_command(const ResumeArguments& arguments) {
     LoadingLine line;
     try {
       return Trainer::resume(arguments.run_directory,
-                             {.overrides = arguments.set, .pick = arguments.latest_good ? Pick::latest_good : Pick::newest},
+                             {.overrides = arguments.set,
+                              .pick = arguments.latest_good ? Pick::latest_good : Pick::newest,
+                              .base = arguments.base},
                              std::ref(line));
     } catch (const MissingCorpus& missing) {
       fail_input(missing.what(), ". If the text has moved: dikkat resume ", arguments.run_directory, " --set data.corpus=NEW_PATH");
@@ -242,6 +245,9 @@ int resume_command(const ResumeArguments& arguments) {
     tell(fmt::format("{} is finished: step {} of {}. To train on: dikkat resume {} --set {}", arguments.run_directory, state.step,
                      trainer.config().train.max_steps, arguments.run_directory,
                      trainer.out_of_patience() ? fmt::format("train.patience=N (it is {} now)", trainer.config().train.patience) : "train.max_steps=N"));
+    if (!arguments.base.empty()) {
+      tell("its checkpoints stay as they are, so the new place of the base is not kept: eval, sample, export and merge need --base too");
+    }
     return 0;
   }
   return run(trainer, arguments.profile, on_end);
@@ -278,6 +284,7 @@ void add_resume(Commands& program) {
   command.text("RUN_DIR", a->run_directory, "", "The directory of a run").required();
   command.texts("--set", a->set, "KEY=VALUE",
                 "section.key=value to change, such as train.max_steps=4000; changes are recorded in the checkpoint");
+  command.text("--base", a->base, "PATH", kBaseHelp);
   command.flag("--latest-good", a->latest_good, "If the newest checkpoint is damaged, continue from the newest good one");
   command.flag("--profile", a->profile, kProfileHelp);
 }

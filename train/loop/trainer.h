@@ -81,9 +81,10 @@ class Trainer {
   struct ResumeOptions {
     std::vector<std::string> overrides;  // "section.key=value"
     Pick pick = Pick::newest;
+    std::string base{};  // of adapters whose base has moved: where it is, which later checkpoints say
   };
-  /// Continues a run from one of its checkpoints. Throws InputError if the checkpoint is damaged, the corpus has changed, or an override
-  /// sets a key that is fixed when a run starts.
+  /// Continues a run from one of its checkpoints. Throws InputError if the checkpoint is damaged, the corpus has changed, an override
+  /// sets a key that is fixed when a run starts, or there is a base but no adapters.
   static Trainer resume(const std::filesystem::path& run_directory, const ResumeOptions& options, const LoadingProgress& progress = {});
 
   Trainer(const Trainer&) = delete;

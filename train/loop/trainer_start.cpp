@@ -256,6 +256,12 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   }
   resolve(config);
   settle_precision(config.train);
+  if (!options.base.empty()) {
+    require_input(config.lora.rank > 0, run_directory.string(), " has no adapters, expected a run of adapters with --base");
+    config.train.init_from = options.base;
+    make_absolute(config);
+    state.overrides += concat("step ", state.step, ": train.init_from=", config.train.init_from, "\n");
+  }
   if (!state.instruction_set.empty() && state.instruction_set != build_info().instruction_set) {
     remarks.push_back(concat("kernels are those for ", build_info().instruction_set, " from here on, and were for ", state.instruction_set,
                              ": the run goes on, with other bits than there"));

@@ -19,6 +19,7 @@ namespace dikkat {
 namespace {
 
 constexpr std::string_view kWeight = ".weight";
+constexpr const char* kMoved = ". If that model has moved, resume, eval, sample, export and merge take its new place: --base PATH";
 
 Digest hash_of(const ParameterStore& store, const ParameterStore::Entry& entry) {
   const auto* bytes = reinterpret_cast<const std::byte*>(store.weights<float>() + entry.offset);
@@ -169,7 +170,7 @@ void load_adapted(const CheckpointFile& checkpoint, const Config& config, Parame
     try {
       return open_base(path, checkpoint.state().base_hash);
     } catch (const InputError& error) {
-      fail_input(name, " holds adapters of ", path, ", which cannot be opened: ", error.what());
+      fail_input(name, " holds adapters of ", path, ", which cannot be opened: ", error.what(), kMoved);
     }
   }();
   require_input(base.config().lora.rank == 0, name, " holds adapters of ", path, ", which holds adapters itself, expected a whole model");
@@ -190,7 +191,7 @@ void load_adapted(const CheckpointFile& checkpoint, const Config& config, Parame
     }
   });
   require_input(join(parameters) == checkpoint.state().base_hash, name, " holds adapters of ", path,
-                ", whose weights are others now: expected those with the hash ", checkpoint.state().base_hash);
+                ", whose weights are others now: expected those with the hash ", checkpoint.state().base_hash, kMoved);
 }
 
 void load_model(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded) {

@@ -21,15 +21,45 @@ ModelSource::ModelSource(ModelFiles files) : from_(std::move(files)) {
   tokenizer_ = tokenizer->to_json();
 }
 
+namespace {
+
+/// Where the base of a run's adapters is, as its newest checkpoint says: `dikkat resume --base` may have named another place since `taken` was saved.
+/// Empty if that has another base, or cannot be read.
+std::string newest_place_of_base(const std::string& run_directory, const CheckpointFile& taken) {
+  const auto checkpoints = list_checkpoints(run_directory);
+  if (checkpoints.empty() || checkpoints.back().path == taken.path()) {
+    return "";
+  }
+  try {
+    const CheckpointFile newest = CheckpointFile::open(checkpoints.back().path);
+    return newest.state().base_hash == taken.state().base_hash ? config_of(newest).train.init_from : "";
+  } catch (const InputError&) {  // it is damaged, which does not matter to the one that was taken
+    return "";
+  }
+}
+
+}  // namespace
+
 ModelSource ModelSource::open(const std::string& source, const ModelOptions& options) {
   if (ModelFiles::is_at(source)) {
     require_input(options.pick == Pick::best_or_newest, source, " is another program's model, expected a run directory with ",
                   options.pick == Pick::best ? "--best" : "--newest");
+    require_input(options.base.empty(), source, " is a whole model, expected a run of adapters with --base");
     return ModelSource(ModelFiles(source, options.import));
   }
   require_input(options.import.context == 0 && options.import.tokenizer.empty(), source,
                 " is a run or checkpoint, which has a context and a tokenizer; --context and --tokenizer are for other programs' files");
-  return ModelSource(open_checkpoint(source, options.pick));
+  ModelSource opened(open_checkpoint(source, options.pick));
+  const bool has_adapters = opened.config_.lora.rank > 0;
+  require_input(options.base.empty() || has_adapters, source, " is a whole model, expected a run of adapters with --base");
+  std::error_code missing;
+  if (!options.base.empty()) {
+    opened.config_.train.init_from = options.base;
+  } else if (has_adapters && std::filesystem::is_directory(source, missing)) {
+    const std::string place = newest_place_of_base(source, *opened.checkpoint());
+    opened.config_.train.init_from = place.empty() ? opened.config_.train.init_from : place;
+  }
+  return opened;
 }
 
 const CheckpointFile* ModelSource::checkpoint() const { return std::get_if<CheckpointFile>(&from_); }

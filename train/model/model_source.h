@@ -15,13 +15,15 @@ namespace dikkat {
 struct ModelOptions {
   Pick pick = Pick::best_or_newest;  // which checkpoint of a run directory
   ImportOptions import{};            // how another program's files are read
+  std::string base{};                // of adapters: the model that they adapt, if it is no longer where train.init_from says
 };
 
 /// Where a model comes from: a checkpoint of ours, which has been verified, or another program's files. Weights are loaded when they are
 /// asked for.
 class ModelSource {
  public:
-  /// Opens RUN_DIR, FILE.h5, or what ModelFiles reads. Throws InputError if there is none, it is damaged, or cannot be computed.
+  /// Opens RUN_DIR, FILE.h5, or what ModelFiles reads. Throws InputError if there is none, it is damaged, or cannot be computed, and for a base where there
+  /// are no adapters. config().train.init_from is where the base of adapters is: options.base, or else what the run's newest checkpoint says.
   static ModelSource open(const std::string& source, const ModelOptions& options = {});
   /// Opens a checkpoint that has been chosen.
   explicit ModelSource(CheckpointFile checkpoint);

@@ -122,6 +122,59 @@ TEST_F(Lora, TheHashSaysWhichCheckpointOfARunIsTheBase) {
   EXPECT_TRUE(contains(gone.err, "whose weights are others now")) << gone.err;
 }
 
+TEST_F(Lora, ABaseThatHasMovedIsNamed) {
+  ASSERT_EQ(tune("tuned").code, 0);
+  const double best = loss("tuned"), newest = loss("tuned", {"--newest"});
+  std::filesystem::rename(here / "base", here / "moved");
+  for (const Words& command : {Words{"eval", "tuned"}, Words{"resume", "tuned", "--set", "train.max_steps=12"}, Words{"merge", "tuned", "--out", "no"}}) {
+    const Outcome refused = here.run(command);
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_TRUE(contains(refused.err, "take its new place: --base PATH")) << refused.err;
+  }
+  EXPECT_EQ(loss("tuned", {"--base", "moved"}), best);
+  EXPECT_EQ(loss("tuned/checkpoints/step-000000008.h5", {"--base", (here / "moved").string()}), newest);
+  EXPECT_EQ(here.run({"sample", "tuned", "--base", "moved", "--max-new-tokens", "2"}).code, 0);
+  EXPECT_EQ(here.run({"export", "tuned", "--base", "moved", "--out", "whole"}).code, 0);
+  EXPECT_EQ(here.run({"merge", "tuned", "--base", "moved", "--out", "merged"}).code, 0);
+  EXPECT_EQ(here.run({"export", "tuned", "--base", "moved", "--adapter", "--out", "peft"}).code, 0);
+  EXPECT_EQ(Json::parse(contents(here / "peft/adapter_config.json"))["base_model_name_or_path"], "moved");
+
+  here.train("other", {"tokenizer.kind=char", "model.n_embd=32", "train.seed=2"});
+  const auto before = here.tree();
+  for (const Words& command : {Words{"eval", "tuned"}, Words{"resume", "tuned", "--set", "train.max_steps=12"}, Words{"merge", "tuned", "--out", "no"},
+                               Words{"export", "tuned", "--adapter", "--out", "no"}}) {
+    Words with_other = command;
+    with_other.insert(with_other.begin() + 2, {"--base", "other"});
+    const Outcome refused = here.run(with_other);
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_TRUE(contains(refused.err, "holds adapters of ") && contains(refused.err, "other, whose weights are others now")) << refused.err;
+  }
+  const Outcome whole = here.run({"eval", "moved", "--base", "other"});
+  EXPECT_EQ(whole.code, 2);
+  EXPECT_TRUE(contains(whole.err, "moved is a whole model, expected a run of adapters with --base")) << whole.err;
+  const Outcome no_adapters = here.run({"resume", "moved", "--base", "other", "--set", "train.max_steps=30"});
+  EXPECT_EQ(no_adapters.code, 2);
+  EXPECT_TRUE(contains(no_adapters.err, "moved has no adapters")) << no_adapters.err;
+  EXPECT_TRUE(here.tree() == before) << "a refused command writes nothing";
+}
+
+TEST_F(Lora, AResumedRunKeepsTheNewPlaceOfItsBase) {
+  ASSERT_EQ(tune("tuned").code, 0);
+  std::filesystem::rename(here / "base", here / "moved");
+  const Outcome finished = here.run({"resume", "tuned", "--base", "moved"});
+  EXPECT_EQ(finished.code, 0);
+  EXPECT_TRUE(contains(finished.err, "the new place of the base is not kept")) << finished.err;
+  const Outcome resumed = here.run({"resume", "tuned", "--base", "moved", "--set", "train.max_steps=12"});
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_TRUE(contains(resumed.err, "changed: train.init_from is \"" + (here / "moved").string())) << resumed.err;
+  EXPECT_TRUE(contains(contents(here / "tuned/config.toml"), "init_from = \"" + (here / "moved").string() + "\"\n"));
+  EXPECT_TRUE(contains(here.run({"inspect", "tuned"}).out, "train.init_from=" + (here / "moved").string()));
+  loss("tuned", {"--newest"});
+  here.write("tuned/checkpoints/best", "step-000000008.h5\n");  // which was saved before
+  loss("tuned");
+  EXPECT_EQ(here.run({"resume", "tuned", "--set", "train.max_steps=14"}).code, 0);
+}
+
 TEST_F(Lora, OfAModelWithOtherHiddenMatrices) {
   here.train("gated", {"tokenizer.kind=char", "model.value_embeddings=all"});
   ASSERT_EQ(here.run({"train", "--config", "tune.toml", "--init-from", "gated", "--out", "tuned"}).code, 0);
