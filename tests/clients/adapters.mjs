@@ -25,6 +25,7 @@ for (const [family, ...keys] of [["gpt2"], ["llama", "lora.rank_stabilized=true"
   dikkat("export", run, "--out", `${run}-hf`);
   const ours = greedy(run);
   assert.notDeepEqual(ours.tokens, greedy(base).tokens, `${family}: the adapters change the text`);
+  assert.deepEqual(greedy(peft).tokens, ours.tokens, `${family}: the exported folder of PEFT is the same model again`);
   const theirs = await llama_cpp.run(`${base}-f32.gguf`, [], kPrompt, kSteps, file);
   assert.deepEqual(theirs.greedy, ours.tokens, `${family}: llama.cpp's text with base and adapter`);
   const error = Math.max(...ours.probabilities.map((p, i) => Math.abs(p - theirs.probabilities[i])));

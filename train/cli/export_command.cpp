@@ -115,7 +115,7 @@ int export_command(const ExportArguments& arguments) {
   options.name = std::filesystem::path(arguments.model.source).filename().string();
   options.name = options.name.empty() ? "dikkat" : options.name;
   ModelOptions opening = arguments.model.options();
-  const bool is_foreign = ModelFiles::is_at(arguments.model.source);
+  const bool is_foreign = ModelFiles::is_at(arguments.model.source) || PeftFiles::is_at(arguments.model.source);
   const index context = is_foreign ? 0 : std::exchange(opening.import.context, 0);
   const TrainedModel trained = load_trained_model(arguments.model.source, opening);
   tell_of_the_checkpoint(arguments.model, trained.source);

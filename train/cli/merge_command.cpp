@@ -18,9 +18,11 @@ struct MergeArguments {
 int merge_command(const MergeArguments& arguments) {
   start_threads();
   TrainedModel model = load_trained_model(arguments.model.source, arguments.model.options());
-  require_input(model.source.config().lora.rank > 0, arguments.model.source, " has no adapters, expected a run that was trained with lora.rank above 0");
+  const ModelSource* base = model.source.base();
+  require_input(base != nullptr || model.source.config().lora.rank > 0, arguments.model.source,
+                " has no adapters, expected a run that was trained with lora.rank above 0, or a folder of PEFT");
   tell_of_the_checkpoint(arguments.model, model.source);
-  tell(concat("the adapters are added to the weights of ", model.config.train.init_from));
+  tell(concat("the adapters are added to the weights of ", base != nullptr ? base->path().string() : model.config.train.init_from));
   model.config.train.init_from.clear();
   put(save_run(model, arguments.out) + '\n');
   flush_results();
@@ -31,9 +33,10 @@ int merge_command(const MergeArguments& arguments) {
 
 void add_merge(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat merge runs/tuned --out runs/merged
+  dikkat merge adapter-peft --base SmolLM2-135M --out runs/merged
   dikkat export runs/merged --out merged.gguf --dtype q8_0)";
   const auto a = std::make_shared<MergeArguments>();
-  Command command = program.add("merge", "Make an ordinary model of a run that trained adapters (LoRA)", kExamples, [a] { return merge_command(*a); });
+  Command command = program.add("merge", "Make an ordinary model of adapters (LoRA): of a run that trained them, or a folder of PEFT", kExamples, [a] { return merge_command(*a); });
   add_model(command, a->model);
   command.text("--out", a->out, "RUN_DIR", "The run directory to create").required();
 }

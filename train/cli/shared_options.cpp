@@ -20,7 +20,7 @@ void add_model(Command& command, ModelArguments& a) {
       .text(
           "MODEL", a.source, "",
           "A run directory (its checkpoint with the lowest validation loss is used, or the newest if there was no evaluation), a checkpoint, or another "
-          "program's model: a folder of Hugging Face, a file of GGUF, llm.c or nanoGPT")
+          "program's model: a folder of Hugging Face or PEFT, a file of GGUF, llm.c or nanoGPT")
       .required();
   command.flag("--newest", a.newest, "Of a run directory: the newest checkpoint");
   command.flag("--best", a.best, kBestOrNothingHelp);

@@ -20,7 +20,7 @@ inline constexpr const char* kInitFromHelp =
 inline constexpr const char* kSetHelp = "section.key=value: sets a key of the configuration, in place of the file's value";
 
 /// Of --base PATH.
-inline constexpr const char* kBaseHelp = "Of a run of adapters: where the model that they adapt is now, if it has moved; it must have the same weights";
+inline constexpr const char* kBaseHelp = "Of adapters: the model that they adapt, if it is not where they say; for those of a run, which know its hash, it must have the same weights";
 
 /// A checkpoint: RUN_DIR (its newest) or FILE.h5, and --best.
 void add_source(Command& command, std::string& source, bool& best);

@@ -6,6 +6,7 @@
 
 #include "autograd/base/error.h"
 #include "train/exchange/foreign_config.h"
+#include "train/exchange/peft_files.h"
 #include "train/exchange/tensor_map.h"
 #include "train/formats/gguf.h"
 #include "train/formats/safetensors.h"
@@ -16,7 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr AdapterNames kPeft{.before = "base_model.model.", .cut = ".weight", .a = ".lora_A.weight", .b = ".lora_B.weight"};
 constexpr AdapterNames kGguf{.before = "", .cut = "", .a = ".lora_a", .b = ".lora_b"};
 
 std::vector<NewTensor> in_f32(const std::vector<MappedTensor>& map, const ParameterStore& store) {
@@ -29,15 +29,15 @@ std::string last_name(const std::string& module) { return module.substr(module.r
 std::vector<std::string> modules_of(const std::vector<MappedTensor>& adapters, const std::vector<MappedTensor>& model) {
   std::set<std::string> whole, last;
   for (const MappedTensor& tensor : adapters) {
-    if (tensor.name.ends_with(kPeft.a)) {
-      const std::string module = tensor.name.substr(kPeft.before.size(), tensor.name.size() - kPeft.before.size() - kPeft.a.size());
+    if (tensor.name.ends_with(kPeftNames.a)) {
+      const std::string module = tensor.name.substr(kPeftNames.before.size(), tensor.name.size() - kPeftNames.before.size() - kPeftNames.a.size());
       whole.insert(module);
       last.insert(last_name(module));
     }
   }
   for (const MappedTensor& tensor : model) {
-    const std::string module = tensor.name.substr(0, tensor.name.size() - std::min(tensor.name.size(), kPeft.cut.size()));
-    if (tensor.name.ends_with(kPeft.cut) && last.contains(last_name(module)) && !whole.contains(module)) {
+    const std::string module = tensor.name.substr(0, tensor.name.size() - std::min(tensor.name.size(), kPeftNames.cut.size()));
+    if (tensor.name.ends_with(kPeftNames.cut) && last.contains(last_name(module)) && !whole.contains(module)) {
       return {whole.begin(), whole.end()};
     }
   }
@@ -45,7 +45,7 @@ std::vector<std::string> modules_of(const std::vector<MappedTensor>& adapters, c
 }
 
 void export_peft(const AdaptersToExport& adapters, const Family& family, const fs::path& path) {
-  const std::vector<MappedTensor> map = map_adapters(family.tensors, adapters.config, adapters.parameters, kPeft);
+  const std::vector<MappedTensor> map = map_adapters(family.tensors, adapters.config, adapters.parameters, kPeftNames);
   const LoraConfig& lora = adapters.lora;
   const nlohmann::ordered_json config{{"peft_type", "LORA"},
                                       {"task_type", "CAUSAL_LM"},

@@ -8,6 +8,7 @@
 #include "autograd/base/error.h"
 #include "train/config/parse.h"
 #include "train/config/schema.h"
+#include "train/exchange/untrusted_json.h"
 
 namespace dikkat {
 namespace {
@@ -57,11 +58,7 @@ class Reader {
     return found == object.end() || found->is_null() ? nullptr : &*found;
   }
 
-  std::string text_of(const json& value) const {
-    const std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
-    constexpr std::size_t kMost = 60;
-    return text.size() <= kMost ? text : text.substr(0, kMost) + " ...";
-  }
+  std::string text_of(const json& value) const { return short_text(value); }
 
   /// Sets a key of [model] to a JSON value.
   void set(Config& config, std::string_view ours, std::string_view theirs, const json& value) const {
@@ -141,34 +138,10 @@ std::vector<Token> end_tokens_of(const Reader& reader, index vocab_size) {
   return tokens;
 }
 
-/// Parses a text that may come from anybody: not too long, and not nested deeper than a parser's stack likes.
-json parse(std::string_view text, const std::string& name) {
-  constexpr std::size_t kMostBytes = 1 << 20;
-  constexpr int kMostLevels = 32;
-  require_input(text.size() <= kMostBytes, name, " has ", text.size(), " bytes, expected at most ", kMostBytes);
-  int levels = 0, deepest = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      i += c == '\\' ? 1U : 0U;
-      in_string = c != '"';
-    } else {
-      in_string = c == '"';
-      levels += c == '{' || c == '[' ? 1 : c == '}' || c == ']' ? -1 : 0;
-      deepest = std::max(deepest, levels);
-    }
-  }
-  require_input(deepest <= kMostLevels, name, " is nested too deeply, expected at most ", kMostLevels, " levels");
-  json object = json::parse(text, nullptr, false);
-  require_input(object.is_object(), name, " is not a JSON object, expected a config.json of Hugging Face");
-  return object;
-}
-
 }  // namespace
 
 ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
-  const json object = parse(text, name);
+  const json object = parse_untrusted_object(text, name, "a config.json of Hugging Face");
   const Reader reader(object, name);
   const json* type = reader.find("model_type");
   require_input(type != nullptr && type->is_string(), name, " has no model_type, expected a config.json of Hugging Face");
@@ -212,7 +185,7 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
 }
 
 void add_hf_end_tokens(std::string_view text, const std::string& name, ForeignConfig& config) {
-  const json object = parse(text, name);
+  const json object = parse_untrusted_object(text, name, "a config.json of Hugging Face");
   for (const Token end : end_tokens_of(Reader(object, name), config.model.vocab_size)) {
     if (std::find(config.end_tokens.begin(), config.end_tokens.end(), end) == config.end_tokens.end()) {
       config.end_tokens.push_back(end);

@@ -229,6 +229,28 @@ std::string list_of(const std::vector<std::string>& names) {
 
 }  // namespace
 
+void TensorProblems::compare(const WeightTensor& tensor, const std::vector<index>& shape) {
+  if (tensor.type == WeightType::other) {
+    unknown.push_back(concat(tensor.name, " (", tensor.type_name, ')'));
+  } else if (tensor.shape != shape) {
+    misshapen.push_back(concat(tensor.name, " is ", shape_text(tensor.shape), ", expected ", shape_text(shape)));
+  }
+}
+
+std::string TensorProblems::text(const char* others) const {
+  std::string all;
+  const auto add = [&](const char* what, const std::vector<std::string>& list) {
+    if (!list.empty()) {
+      all += concat(all.empty() ? "" : "; ", what, list_of(list));
+    }
+  };
+  add("it lacks ", missing);
+  add("", misshapen);
+  add("tensors of types that are not converted: ", unknown);
+  add(others, other);
+  return all;
+}
+
 void read_tensors(const WeightFile& file, const std::vector<MappedTensor>& map, const FileNames& names, ParameterStore& store,
                   const ParameterStore::Loaded& loaded) {
   // A file as a whole has the prefix or lacks it.
@@ -237,41 +259,28 @@ void read_tensors(const WeightFile& file, const std::vector<MappedTensor>& map, 
   const auto in_file = [&](const std::string& name) {
     return lacks_prefix && name.starts_with(names.prefix) ? name.substr(names.prefix.size()) : name;
   };
-  std::vector<std::string> missing, misshapen, unknown, other;
+  TensorProblems problems;
   std::set<std::string_view> wanted;
   std::vector<const WeightTensor*> sources;
   for (const MappedTensor& tensor : map) {
     const WeightTensor* source = file.find(in_file(tensor.name));
     sources.push_back(source);
     if (source == nullptr) {
-      missing.push_back(in_file(tensor.name));
+      problems.missing.push_back(in_file(tensor.name));
       continue;
     }
     wanted.insert(source->name);
-    if (source->type == WeightType::other) {
-      unknown.push_back(concat(source->name, " (", source->type_name, ')'));
-    } else if (source->shape != tensor.shape) {
-      misshapen.push_back(concat(source->name, " is ", shape_text(source->shape), ", expected ", shape_text(tensor.shape)));
-    }
+    problems.compare(*source, tensor.shape);
   }
   for (const WeightTensor& tensor : file.tensors()) {
     const bool is_buffer = std::any_of(names.buffers.begin(), names.buffers.end(), [&](auto end) { return tensor.name.ends_with(end); });
     const bool is_head = names.ignores_head && (tensor.name == "lm_head.weight" || tensor.name == "output.weight");
     if (!wanted.contains(tensor.name) && !is_buffer && !is_head) {
-      other.push_back(tensor.name);
+      problems.other.push_back(tensor.name);
     }
   }
-  std::string problems;
-  const auto add = [&](const char* what, const std::vector<std::string>& list) {
-    if (!list.empty()) {
-      problems += concat(problems.empty() ? "" : "; ", what, list_of(list));
-    }
-  };
-  add("it lacks ", missing);
-  add("", misshapen);
-  add("tensors of types that are not converted: ", unknown);
-  add("tensors that the model does not have: ", other);
-  require_input(problems.empty(), file.name(), " does not hold the model that its configuration describes: ", problems);
+  const std::string text = problems.text("tensors that the model does not have: ");
+  require_input(text.empty(), file.name(), " does not hold the model that its configuration describes: ", text);
 
   std::map<const ParameterStore::Entry*, index> left;  // elements of each parameter that are still to be read
   for (std::size_t i = 0; i < map.size(); ++i) {

@@ -55,6 +55,16 @@ struct FileNames {
   bool ignores_head = false;  // a tied model's file may repeat the token table as its head
 };
 
+/// What is wrong with the tensors of a file, which is told at once.
+struct TensorProblems {
+  std::vector<std::string> missing, misshapen, unknown, other;  // other: tensors that nothing takes
+
+  /// Notes a type that is not converted, or another shape than this one.
+  void compare(const WeightTensor& tensor, const std::vector<index>& shape);
+  /// "it lacks a; b is [2], expected [3]; tensors that the model does not have: c", where `others` says what these are; empty: nothing is wrong.
+  std::string text(const char* others) const;
+};
+
 /// Reads the weights of the store, which has memory, from the file. Throws InputError before anything is written if tensors are missing or
 /// misshapen, if there are others than those, or if one is of a type that is not converted: all of them are listed. `loaded` is called for
 /// each parameter as soon as all of it is read.

@@ -8,11 +8,10 @@
 #include <string_view>
 
 #include "autograd/base/error.h"
-#include "autograd/ops/basic.h"
-#include "autograd/ops/linear.h"
 #include "layers/lora.h"
 #include "train/hash/sha256.h"
 #include "train/model/language_model.h"
+#include "train/model/low_rank.h"
 #include "train/model/trained_model.h"
 
 namespace dikkat {
@@ -87,12 +86,6 @@ ModelSource open_base(const std::string& path, const std::string& hash) {
   return usual ? std::move(*usual) : ModelSource::open(path);
 }
 
-/// The two factors of a layer's adapter.
-struct Factors {
-  Shape shape_a, shape_b;
-  std::vector<float> a, b;  // (rank, in), (out, rank)
-};
-
 /// The shapes of A and B by the path of the layer's weight. Throws InputError unless the checkpoint has exactly these, before any memory is asked for.
 std::map<std::string, std::pair<Shape, Shape>> adapted_layers(const CheckpointFile& checkpoint, const Config& config) {
   require_known_groups(checkpoint);
@@ -121,23 +114,14 @@ std::map<std::string, std::pair<Shape, Shape>> adapted_layers(const CheckpointFi
   return layers;
 }
 
-Factors read_factors(const CheckpointFile& checkpoint, const std::string& layer, const std::pair<Shape, Shape>& shapes) {
-  Factors factors{.shape_a = shapes.first, .shape_b = shapes.second, .a = {}, .b = {}};
-  factors.a.resize(static_cast<std::size_t>(factors.shape_a.size()));
-  factors.b.resize(static_cast<std::size_t>(factors.shape_b.size()));
-  checkpoint.read(concat("adapter/", layer, ".lora_a"), ElementType::f32, factors.shape_a, factors.a.data());
-  checkpoint.read(concat("adapter/", layer, ".lora_b"), ElementType::f32, factors.shape_b, factors.b.data());
+LowRank read_factors(const CheckpointFile& checkpoint, const std::string& layer, const std::pair<Shape, Shape>& shapes) {
+  const auto& [a, b] = shapes;
+  LowRank factors{.out = b[0], .rank = a[0], .in = a[1]};
+  factors.a.resize(static_cast<std::size_t>(a.size()));
+  factors.b.resize(static_cast<std::size_t>(b.size()));
+  checkpoint.read(concat("adapter/", layer, ".lora_a"), ElementType::f32, a, factors.a.data());
+  checkpoint.read(concat("adapter/", layer, ".lora_b"), ElementType::f32, b, factors.b.data());
   return factors;
-}
-
-/// weight += scale B A.
-void add_product(const Factors& factors, double factor, float* weight) {
-  Tape tape{Recording::off};
-  const Tensor product = scale(matmul(tape.input<float>(factors.shape_b, factors.b), tape.input<float>(factors.shape_a, factors.a)), factor);
-  const float* more = product.data<float>();
-  for (index i = 0; i < product.size(); ++i) {
-    weight[i] += more[i];
-  }
 }
 
 }  // namespace
@@ -183,7 +167,7 @@ void load_adapted(const CheckpointFile& checkpoint, const Config& config, Parame
   base.load_weights(store, [&](ParameterStore::Entry& entry) {
     parameters[entry.path] = hash_of(store, entry);
     if (const auto layer = layers.find(entry.path); !has_adapters && layer != layers.end()) {
-      const Factors factors = read_factors(checkpoint, entry.path.substr(0, entry.path.size() - kWeight.size()), layer->second);
+      const LowRank factors = read_factors(checkpoint, entry.path.substr(0, entry.path.size() - kWeight.size()), layer->second);
       add_product(factors, scale_of(config.lora), store.weights<float>() + entry.offset);
     }
     if (loaded) {

@@ -2,7 +2,9 @@
 
 #include "autograd/base/error.h"
 #include "train/config/parse.h"
+#include "train/formats/convert.h"
 #include "train/model/adapters.h"
+#include "train/model/low_rank.h"
 #include "train/model/trained_model.h"
 
 namespace dikkat {
@@ -21,7 +23,24 @@ ModelSource::ModelSource(ModelFiles files) : from_(std::move(files)) {
   tokenizer_ = tokenizer->to_json();
 }
 
+ModelSource::ModelSource(Adapted adapted) : from_(std::move(adapted)) {
+  config_.model = base()->config().model;
+  config_.tokenizer.kind = base()->config().tokenizer.kind;
+  resolve(config_);
+  tokenizer_ = base()->tokenizer();
+}
+
 namespace {
+
+/// Reads the factors, which have the shapes that PeftFiles has checked.
+LowRank read_factors(const PeftFactors& from) {
+  LowRank factors{.out = from.rows, .rank = from.a->shape[0], .in = from.a->shape[1]};
+  factors.a.resize(static_cast<std::size_t>(from.a->elements));
+  factors.b.resize(static_cast<std::size_t>(from.b->elements));
+  read_f32(*from.a, 0, from.a->elements, factors.a.data());
+  read_f32(*from.b, 0, from.b->elements, factors.b.data());
+  return factors;
+}
 
 /// Where the base of a run's adapters is, as its newest checkpoint says: `dikkat resume --base` may have named another place since `taken` was saved.
 /// Empty if that has another base, or cannot be read.
@@ -40,10 +59,27 @@ std::string newest_place_of_base(const std::string& run_directory, const Checkpo
 
 }  // namespace
 
+ModelSource ModelSource::open_peft(const std::string& folder, const ModelOptions& options) {
+  PeftFiles adapters(folder);
+  const std::string& place = options.base.empty() ? adapters.base() : options.base;
+  std::error_code missing;
+  require_input(!place.empty() && std::filesystem::exists(place, missing), folder, " holds adapters of ", place.empty() ? "a model that it does not name" : place,
+                place.empty() ? "" : ", which is not here", ", expected the model that they adapt: --base MODEL");
+  require_input(!PeftFiles::is_at(place), folder, " holds adapters of ", place, ", which holds adapters itself, expected a whole model with --base");
+  auto base = std::make_shared<const ModelSource>(open(place, {.import = options.import}));
+  require_input(base->config().lora.rank == 0, folder, " holds adapters of ", place, ", which holds adapters itself; make a model of it first: dikkat merge ",
+                place, " --out MERGED");
+  return ModelSource(Adapted{std::move(adapters), std::move(base)});
+}
+
 ModelSource ModelSource::open(const std::string& source, const ModelOptions& options) {
-  if (ModelFiles::is_at(source)) {
+  const bool is_peft = PeftFiles::is_at(source);
+  if (is_peft || ModelFiles::is_at(source)) {
     require_input(options.pick == Pick::best_or_newest, source, " is another program's model, expected a run directory with ",
                   options.pick == Pick::best ? "--best" : "--newest");
+    if (is_peft) {
+      return open_peft(source, options);
+    }
     require_input(options.base.empty(), source, " is a whole model, expected a run of adapters with --base");
     return ModelSource(ModelFiles(source, options.import));
   }
@@ -65,10 +101,30 @@ ModelSource ModelSource::open(const std::string& source, const ModelOptions& opt
 const CheckpointFile* ModelSource::checkpoint() const { return std::get_if<CheckpointFile>(&from_); }
 const ModelFiles* ModelSource::files() const { return std::get_if<ModelFiles>(&from_); }
 
-const std::filesystem::path& ModelSource::path() const { return files() != nullptr ? files()->path() : checkpoint()->path(); }
+const ModelSource* ModelSource::base() const {
+  const auto* adapted = std::get_if<Adapted>(&from_);
+  return adapted != nullptr ? adapted->base.get() : nullptr;
+}
+
+const std::filesystem::path& ModelSource::path() const {
+  return files() != nullptr ? files()->path() : checkpoint() != nullptr ? checkpoint()->path() : std::get<Adapted>(from_).adapters.path();
+}
 
 void ModelSource::load_weights(ParameterStore& store, const ParameterStore::Loaded& loaded) const {
-  if (files() != nullptr) {
+  if (const auto* adapted = std::get_if<Adapted>(&from_)) {
+    const std::vector<PeftFactors> all = adapted->adapters.factors(config_.model, store);
+    adapted->base->load_weights(store, [&](ParameterStore::Entry& entry) {
+      for (const PeftFactors& factors : all) {
+        if (factors.weight->path == entry.path) {
+          const LowRank read = read_factors(factors);
+          add_product(read, adapted->adapters.scale(), store.weights<float>() + entry.offset + factors.first_row * read.in);
+        }
+      }
+      if (loaded) {
+        loaded(entry);
+      }
+    });
+  } else if (files() != nullptr) {
     files()->load_weights(store, loaded);
   } else {
     load_model(*checkpoint(), config_, store, loaded);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <variant>
 
@@ -8,6 +9,7 @@
 #include "train/checkpoint/checkpoint_list.h"
 #include "train/config/config.h"
 #include "train/exchange/model_files.h"
+#include "train/exchange/peft_files.h"
 
 namespace dikkat {
 
@@ -15,23 +17,25 @@ namespace dikkat {
 struct ModelOptions {
   Pick pick = Pick::best_or_newest;  // which checkpoint of a run directory
   ImportOptions import{};            // how another program's files are read
-  std::string base{};                // of adapters: the model that they adapt, if it is no longer where train.init_from says
+  std::string base{};                // of adapters: the model that they adapt, if it is not where they say (train.init_from, base_model_name_or_path)
 };
 
-/// Where a model comes from: a checkpoint of ours, which has been verified, or another program's files. Weights are loaded when they are
+/// Where a model comes from: a checkpoint of ours, which has been verified, another program's files, or adapters of PEFT and their base. Weights are loaded when they are
 /// asked for.
 class ModelSource {
  public:
-  /// Opens RUN_DIR, FILE.h5, or what ModelFiles reads. Throws InputError if there is none, it is damaged, or cannot be computed, and for a base where there
+  /// Opens RUN_DIR, FILE.h5, or what ModelFiles or PeftFiles read. Throws InputError if there is none, it is damaged, or cannot be computed, and for a base where there
   /// are no adapters. config().train.init_from is where the base of adapters is: options.base, or else what the run's newest checkpoint says.
   static ModelSource open(const std::string& source, const ModelOptions& options = {});
   /// Opens a checkpoint that has been chosen.
   explicit ModelSource(CheckpointFile checkpoint);
 
-  /// The checkpoint, or null for another program's files.
+  /// The checkpoint, or null for other programs' files.
   const CheckpointFile* checkpoint() const;
-  /// The other program's files, or null for a checkpoint.
+  /// The other program's model, or null.
   const ModelFiles* files() const;
+  /// Of a folder of PEFT: the model that its adapters are added to; else null.
+  const ModelSource* base() const;
 
   /// Of the file or folder.
   const std::filesystem::path& path() const;
@@ -48,8 +52,14 @@ class ModelSource {
   void load_weights(ParameterStore& store, const ParameterStore::Loaded& loaded = {}) const;
 
  private:
-  using From = std::variant<CheckpointFile, ModelFiles>;
+  struct Adapted {
+    PeftFiles adapters;
+    std::shared_ptr<const ModelSource> base;
+  };
+  using From = std::variant<CheckpointFile, ModelFiles, Adapted>;
   explicit ModelSource(ModelFiles files);
+  explicit ModelSource(Adapted adapted);
+  static ModelSource open_peft(const std::string& folder, const ModelOptions& options);
 
   From from_;
   Config config_;

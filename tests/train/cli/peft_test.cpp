@@ -1,0 +1,237 @@
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+
+#include "tests/train/cli/workspace.h"
+
+// Adapters in folders of PEFT come in: what was exported is the same model again, and what cannot be computed is refused by its name.
+namespace dikkat::testing {
+namespace {
+
+constexpr const char* kPeftTune = R"([data]
+corpus = ["new.txt"]
+[optim]
+learning_rate = 3e-2
+warmup_steps = 0
+[lora]
+rank = 2
+alpha = 6
+[train]
+batch_size = 5
+max_steps = 8
+eval_interval = 4
+)";
+
+/// Rewrites a safetensors file with the tensors that `kept` names (empty: not this one).
+void rewrite(const std::filesystem::path& file, const std::function<std::string(const std::string&)>& kept) {
+  const std::string text = contents(file);
+  std::uint64_t length = 0;
+  std::memcpy(&length, text.data(), sizeof length);
+  const Json header = Json::parse(text.substr(8, length));
+  Json made = Json::object();
+  std::string data;
+  for (const auto& [name, tensor] : header.items()) {
+    const std::string as = name == "__metadata__" ? "" : kept(name);
+    if (as.empty()) {
+      continue;
+    }
+    const std::size_t begin = tensor["data_offsets"][0], end = tensor["data_offsets"][1];
+    made[as] = tensor;
+    made[as]["data_offsets"] = {data.size(), data.size() + end - begin};
+    data += text.substr(8 + length + begin, end - begin);
+  }
+  const std::string head = made.dump();
+  length = head.size();
+  std::ofstream(file, std::ios::binary) << std::string(reinterpret_cast<const char*>(&length), sizeof length) << head << data;
+}
+
+class Peft : public ::testing::TestWithParam<const char*> {
+ protected:
+  Peft() {
+    here.write("tune.toml", kPeftTune);
+    here.write("new.txt", tiny_text(1200).substr(3));
+    Words model = {"tokenizer.kind=char", "model.n_embd=32", "model.dropout=0"};
+    if (is_llama()) {
+      model.insert(model.end(), {"model.norm=rms_norm", "model.positions=rope", "model.n_kv_head=1", "model.activation=silu", "model.gated=true",
+                                 "model.bias=false", "model.tie_embeddings=false"});
+    }
+    here.train("base", model);
+  }
+  bool is_llama() const { return GetParam() == std::string("llama"); }
+
+  void tune(const Words& more = {}) const {
+    Words words = {"train", "--config", "tune.toml", "--init-from", "base", "--out", "tuned"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome tuned = here.run(words);
+    ASSERT_EQ(tuned.code, 0) << tuned.err;
+    here.write("tuned/checkpoints/best", "step-000000008.h5\n");  // at step 0 adapters add nothing
+    const Json base = sample({"base"}), run = sample({"tuned"});
+    ASSERT_NE(base["log_probabilities"], run["log_probabilities"]) << "the case is void: the adapters change nothing";
+    ASSERT_EQ(here.run({"export", "tuned", "--adapter", "--out", "peft"}).code, 0);
+  }
+  Json sample(const Words& model) const {
+    Words words = {"sample", "--prompt", "the ", "--temperature", "0", "--max-new-tokens", "20", "--json", "--logprobs"};
+    words.insert(words.begin() + 1, model.begin(), model.end());
+    const Outcome outcome = here.run(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.code == 0 ? Json::parse(outcome.out)["samples"][0] : Json();
+  }
+  /// Two models write the same, with the same log probabilities to 1e-5.
+  void expect_equal(const Words& model, const Words& other) const {
+    const Json a = sample(model), b = sample(other);
+    ASSERT_EQ(a["tokens"], b["tokens"]);
+    for (std::size_t i = 0; i < a["log_probabilities"].size(); ++i) {
+      EXPECT_NEAR(a["log_probabilities"][i].get<double>(), b["log_probabilities"][i].get<double>(), 1e-5) << i;
+    }
+  }
+  void set(const std::string& key, const Json& value) const {
+    Json config = Json::parse(contents(here / "peft/adapter_config.json"));
+    config[key] = value;
+    here.write("peft/adapter_config.json", config.dump());
+  }
+  void expect_refused(const Words& arguments, const Words& words) const {
+    const auto before = here.tree();
+    const Outcome outcome = here.run(arguments);
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    for (const std::string& word : words) {
+      EXPECT_TRUE(contains(outcome.err, word)) << word << " is not in\n" << outcome.err;
+    }
+    EXPECT_TRUE(here.tree() == before) << "what is refused leaves nothing";
+  }
+
+  Workspace here;
+};
+INSTANTIATE_TEST_SUITE_P(Families, Peft, ::testing::Values("gpt2", "llama"), [](const auto& at) { return std::string(at.param); });
+
+TEST_P(Peft, IsTheModelThatWasExported) {
+  tune();
+  expect_equal({"peft"}, {"tuned"});  // the files name the base
+  ASSERT_EQ(here.run({"export", "base", "--out", "base-hf"}).code, 0);
+  std::filesystem::rename(here / "base", here / "moved");
+  expect_refused({"sample", "peft"}, {"peft holds adapters of " + (here / "base").string() + ", which is not here", "--base MODEL"});
+  expect_equal({"peft", "--base", "moved"}, {"tuned", "--base", "moved"});
+
+  const Outcome merged = here.run({"merge", "peft", "--base", "moved", "--out", "merged"});
+  ASSERT_EQ(merged.code, 0) << merged.err;
+  EXPECT_TRUE(contains(merged.err, "added to the weights of moved/checkpoints/step-")) << merged.err;
+  expect_equal({"merged"}, {"tuned", "--base", "moved"});
+  const Outcome exported = here.run({"export", "peft", "--base", "moved", "--out", "whole.gguf"});
+  ASSERT_EQ(exported.code, 0) << exported.err;
+  expect_equal({"whole.gguf"}, {"merged"});
+  EXPECT_EQ(here.run({"eval", "peft", "--base", "moved", "--corpus", "text.txt"}).code, 0);
+  expect_equal({"peft", "--base", "base-hf"}, {"merged"});  // another program's model as the base
+  expect_refused({"eval", "peft", "--base", "moved"}, {"name the text to be evaluated with --corpus"});
+  expect_refused({"sample", "peft", "--base", "moved", "--newest"}, {"expected a run directory with --newest"});
+  expect_refused({"import", "peft", "--out", "no"}, {"peft holds adapters of PEFT", "dikkat merge peft --base MODEL --out no"});
+  expect_refused({"sample", "peft", "--base", "peft"}, {"peft holds adapters of peft, which holds adapters itself"});
+  expect_refused({"sample", "peft", "--base", "tuned"}, {"holds adapters of tuned, which holds adapters itself"});
+}
+
+TEST_P(Peft, ItsScaleIsRead) {
+  tune({"--set", "lora.rank_stabilized=true", "lora.targets=[\"attention\"]"});
+  expect_equal({"peft"}, {"tuned"});
+}
+
+TEST_P(Peft, LayersMayBeAdaptedApart) {
+  tune();
+  // Ours share one A in query, key and value; other programs adapt some of these alone. Two halves make the whole.
+  std::filesystem::copy(here / "peft", here / "other");
+  const std::string first = is_llama() ? "q_proj" : "c_attn";
+  const auto is_first = [&](const std::string& name) { return contains(name, "." + first + "."); };
+  Json targets = Json::parse(contents(here / "peft/adapter_config.json"))["target_modules"];
+  rewrite(here / "peft/adapter_model.safetensors", [&](const std::string& name) { return is_first(name) ? name : ""; });
+  rewrite(here / "other/adapter_model.safetensors", [&](const std::string& name) { return is_first(name) ? "" : name; });
+  expect_refused({"sample", "peft"}, {"peft/adapter_model.safetensors does not hold adapters", "it lacks base_model.model."});
+  set("target_modules", {first});
+  ASSERT_EQ(here.run({"merge", "peft", "--out", "half"}).code, 0);
+  expect_refused({"sample", "other", "--base", "half"}, {"it lacks base_model.model.", first + ".lora_A.weight"});
+  Json config = Json::parse(contents(here / "other/adapter_config.json"));
+  config["exclude_modules"] = {first};
+  here.write("other/adapter_config.json", config.dump());
+  expect_equal({"other", "--base", "half"}, {"tuned"});
+  config.erase("exclude_modules");
+  config["target_modules"] = "all-linear";  // or a regular expression: then what is there counts
+  here.write("other/adapter_config.json", config.dump());
+  expect_equal({"other", "--base", "half"}, {"tuned"});
+}
+
+TEST_P(Peft, NamesMayLackTheHeadsModel) {
+  tune();
+  const std::string prefix = is_llama() ? "base_model.model.model." : "base_model.model.transformer.";
+  rewrite(here / "peft/adapter_model.safetensors", [&](const std::string& name) { return "base_model.model." + name.substr(prefix.size()); });
+  expect_equal({"peft"}, {"tuned"});
+}
+
+TEST_P(Peft, WhatCannotBeComputedIsRefusedByName) {
+  tune();
+  const std::string good = contents(here / "peft/adapter_config.json"), tensors = contents(here / "peft/adapter_model.safetensors");
+  const std::pair<const char*, Json> values[] = {
+      {"peft_type", "IA3"},
+      {"modules_to_save", {"lm_head"}},
+      {"bias", "lora_only"},
+      {"use_dora", true},
+      {"rank_pattern", {{"q_proj", 4}}},
+      {"alpha_pattern", {{"q_proj", 4}}},
+      {"fan_in_fan_out", is_llama()},
+      {"layers_to_transform", {0}},
+      {"layers_to_transform", 7},
+      {"layers_to_transform", {{"a", 1}}},
+      {"init_lora_weights", "pissa"},
+      {"trainable_token_indices", {1, 2}},
+      {"r", 0},
+      {"r", 2.5},
+      {"r", "2"},
+      {"r", nullptr},
+      {"r", 1e300},
+      {"lora_alpha", nullptr},
+      {"lora_alpha", -1},
+      {"use_rslora", 1},
+  };
+  for (const auto& [key, value] : values) {
+    here.write("peft/adapter_config.json", good);
+    set(key, value);
+    expect_refused({"merge", "peft", "--out", "no"}, {std::string("peft/adapter_config.json: ") + key + " is "});
+  }
+  here.write("peft/adapter_config.json", good);
+  set("layers_to_transform", {1, 0});
+  set("modules_to_save", Json::array());
+  set("rank_pattern", Json::object());
+  EXPECT_EQ(here.run({"sample", "peft", "--max-new-tokens", "1"}).code, 0) << "none, and all layers";
+
+  here.write("peft/adapter_config.json", good);
+  set("r", 3);
+  expect_refused({"sample", "peft"}, {".lora_A.weight is [2, 32], expected [3, 32]", ".lora_B.weight is ["});
+  here.write("peft/adapter_config.json", good);
+  set("target_modules", {"nothing"});
+  expect_refused({"sample", "peft"}, {"tensors that are of no linear layer in target_modules: base_model.model."});
+  here.write("peft/adapter_config.json", good);
+  rewrite(here / "peft/adapter_model.safetensors", [](const std::string& name) { return contains(name, "layers.1.") || contains(name, "h.1.") ? "x." + name : name; });
+  expect_refused({"sample", "peft"}, {"it lacks base_model.model.", "target_modules: x.base_model.model."});
+  here.write("peft/adapter_model.safetensors", tensors.substr(0, tensors.size() - 4));
+  expect_refused({"sample", "peft"}, {"peft/adapter_model.safetensors"});
+  std::filesystem::remove(here / "peft/adapter_model.safetensors");
+  expect_refused({"sample", "peft"}, {"peft has an adapter_config.json but no adapter_model.safetensors"});
+  for (const char* text : {"", "[]", "{\"r\":", "null"}) {
+    here.write("peft/adapter_config.json", text);
+    expect_refused({"sample", "peft"}, {"peft/adapter_config.json is not a JSON object, expected an adapter_config.json of PEFT"});
+  }
+  here.write("peft/adapter_model.safetensors", tensors);
+  here.write("peft/adapter_config.json", good);
+  set("base_model_name_or_path", nullptr);
+  expect_refused({"sample", "peft"}, {"peft holds adapters of a model that it does not name, expected the model that they adapt: --base MODEL"});
+  here.train("larger", {"tokenizer.kind=char", "model.n_embd=64", "model.n_layer=1"});
+  expect_refused({"sample", "peft", "--base", "larger"}, {"peft"});
+}
+
+TEST_P(Peft, IsAModelToTrainFrom) {
+  tune();
+  const Outcome again = here.run({"train", "--config", "tune.toml", "--init-from", "peft", "--out", "again"});
+  ASSERT_EQ(again.code, 0) << again.err;
+  const Outcome resumed = here.run({"resume", "again", "--set", "train.max_steps=9"});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_NEAR(here.metrics("again").front()["val_loss"].get<double>(), Json::parse(here.run({"eval", "tuned", "--json"}).out)["loss"].get<double>(), 1e-5);
+}
+
+}  // namespace
+}  // namespace dikkat::testing

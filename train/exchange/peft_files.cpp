@@ -1,0 +1,197 @@
+#include "train/exchange/peft_files.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include "autograd/base/error.h"
+#include "train/exchange/foreign_config.h"
+#include "train/exchange/untrusted_json.h"
+#include "train/formats/safetensors.h"
+#include "train/io/file.h"
+
+namespace dikkat {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct PeftFiles::Contents {
+  fs::path path;
+  WeightFile tensors;
+  json config{};
+  std::string base{};
+  index rank = 0;
+  double scale = 0;
+};
+
+namespace {
+
+/// Keys that make of adapters more than B A beside linear layers, unless they are null, false or empty.
+constexpr const char* kUnknown[] = {"modules_to_save",         "rank_pattern",      "alpha_pattern", "use_dora",   "lora_bias",  "layer_replication",
+                                    "trainable_token_indices", "target_parameters", "use_qalora",    "use_bdlora", "arrow_config",
+                                    "alora_invocation_tokens", "megatron_config"};
+
+/// The value of a key; null if it is absent or null.
+const json* find(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() || found->is_null() ? nullptr : &*found;
+}
+
+bool is_nothing(const json& value) { return value == false || ((value.is_structured() || value.is_string()) && value.empty()) || value == ""; }
+
+bool flag(const json& object, const std::string& name, const char* key) {
+  const json* value = find(object, key);
+  require_input(value == nullptr || value->is_boolean(), name, ": ", key, " is ", value != nullptr ? short_text(*value) : "",
+                ", expected true or false");
+  return value != nullptr && value->get<bool>();
+}
+
+double number(const json& object, const std::string& name, const char* key) {
+  constexpr double kMost = 1e6;
+  const json* value = find(object, key);
+  require_input(value != nullptr && value->is_number() && value->get<double>() > 0 && value->get<double>() <= kMost, name, ": ", key, " is ",
+                value != nullptr ? short_text(*value) : "missing", ", expected a number above 0");
+  return value->get<double>();
+}
+
+/// Whether a module's name is one of these, or ends with one of them; none: it is not known.
+std::optional<bool> is_among(const json* names, std::string_view module) {
+  if (names == nullptr || !names->is_array()) {
+    return std::nullopt;  // a regular expression of Python's, or "all-linear"
+  }
+  return std::ranges::any_of(*names, [&](const json& entry) {
+    const std::string name = entry.is_string() ? entry.get<std::string>() : "";
+    return !name.empty() && (module == name || module.ends_with("." + name));
+  });
+}
+
+/// Throws InputError for what this program does not compute.
+void check(const json& config, const std::string& name) {
+  const auto refuse_unless = [&](bool ok, const char* key, const char* expected) {
+    const json* value = find(config, key);
+    require_input(ok, name, ": ", key, " is ", value != nullptr ? short_text(*value) : "missing", ", expected ", expected);
+  };
+  const json* type = find(config, "peft_type");
+  refuse_unless(type != nullptr && *type == "LORA", "peft_type", "\"LORA\"");
+  for (const char* key : kUnknown) {
+    const json* value = find(config, key);
+    refuse_unless(value == nullptr || is_nothing(*value), key, "none: this program has no such adapters");
+  }
+  const json* bias = find(config, "bias");
+  refuse_unless(bias == nullptr || *bias == "none", "bias", "\"none\"");
+  // Others (PiSSA, OLoRA, LoftQ, CorDA) change the weights of the base, which then are not those of its files.
+  const json* first = find(config, "init_lora_weights");
+  refuse_unless(first == nullptr || first->is_boolean() || *first == "gaussian" || *first == "orthogonal" || *first == "eva", "init_lora_weights",
+                "true, false, \"gaussian\", \"orthogonal\" or \"eva\", which leave the base as it is");
+}
+
+/// Throws InputError unless adapters belong to all layers.
+void check_layers(const json& config, const std::string& name, index n_layer) {
+  const json* layers = find(config, "layers_to_transform");
+  if (layers == nullptr) {
+    return;
+  }
+  std::set<json> listed;
+  for (const json& layer : layers->is_array() ? *layers : json::array({*layers})) {
+    listed.insert(layer);
+  }
+  std::set<json> all;
+  for (index layer = 0; layer < n_layer; ++layer) {
+    all.insert(json(layer));
+  }
+  require_input(listed == all, name, ": layers_to_transform is ", short_text(*layers), ", expected none, or all ", n_layer, " layers");
+}
+
+}  // namespace
+
+bool PeftFiles::is_at(const fs::path& path) {
+  std::error_code none;
+  return fs::is_directory(path, none) && fs::exists(path / "adapter_config.json", none);
+}
+
+PeftFiles::PeftFiles(const fs::path& path) {
+  constexpr std::size_t kMostBytes = 1 << 20;
+  const fs::path file = path / "adapter_config.json";
+  const fs::path tensors = path / "adapter_model.safetensors";
+  json config = parse_untrusted_object(read_bytes(file, kMostBytes), file.string(), "an adapter_config.json of PEFT");
+  check(config, file.string());
+  require_input(is_there(tensors), path.string(), " has an adapter_config.json but no adapter_model.safetensors, expected the adapters beside it");
+  contents_ = std::make_unique<Contents>(Contents{.path = path, .tensors = open_safetensors(tensors.string()), .config = std::move(config)});
+  Contents& c = *contents_;
+  if (const json* base = find(c.config, "base_model_name_or_path"); base != nullptr && base->is_string()) {
+    c.base = base->get<std::string>();
+  }
+  const double rank = number(c.config, file.string(), "r");
+  require_input(rank == std::floor(rank), file.string(), ": r is ", rank, ", expected an integer");
+  c.rank = static_cast<index>(rank);
+  c.scale = number(c.config, file.string(), "lora_alpha") / (flag(c.config, file.string(), "use_rslora") ? std::sqrt(rank) : rank);
+}
+
+PeftFiles::~PeftFiles() = default;
+PeftFiles::PeftFiles(PeftFiles&&) noexcept = default;
+PeftFiles& PeftFiles::operator=(PeftFiles&&) noexcept = default;
+
+const fs::path& PeftFiles::path() const { return contents_->path; }
+const std::string& PeftFiles::base() const { return contents_->base; }
+double PeftFiles::scale() const { return contents_->scale; }
+
+std::vector<PeftFactors> PeftFiles::factors(const TransformerConfig& config, const ParameterStore& store) const {
+  const Contents& c = *contents_;
+  const std::string name = (c.path / "adapter_config.json").string();
+  std::string why;
+  const Family* family = family_of(config, why);
+  require_input(family != nullptr, c.path.string(), " holds adapters of PEFT, but Hugging Face has no model of their base's kind: ", why);
+  const bool transposes = family->name == "gpt2";  // Conv1D
+  require_input(flag(c.config, name, "fan_in_fan_out") == transposes, name, ": fan_in_fan_out is ", !transposes, ", expected ", transposes,
+                " of the family ", family->name);
+  check_layers(c.config, name, config.n_layer);
+  // Of a model without its head, names lack the prefix.
+  const std::string whole = concat(kPeftNames.before, family->prefix);
+  const bool lacks_prefix = std::ranges::none_of(c.tensors.tensors(), [&](const WeightTensor& tensor) { return tensor.name.starts_with(whole); });
+  TensorProblems problems;
+  std::set<std::string_view> taken;
+  std::vector<PeftFactors> factors;
+  for (const MappedTensor& tensor : map_tensors(family->tensors, config, store)) {
+    const TensorPiece& piece = tensor.pieces.front();
+    const bool is_linear = piece.ours->role == Role::hidden || piece.ours->role == Role::head;
+    if (!is_linear || tensor.shape.size() != 2 || !tensor.name.ends_with(kPeftNames.cut)) {
+      continue;
+    }
+    std::string module = tensor.name.substr(0, tensor.name.size() - kPeftNames.cut.size());
+    module.erase(0, lacks_prefix && module.starts_with(family->prefix) ? family->prefix.size() : 0);
+    const std::string name_a = concat(kPeftNames.before, module, kPeftNames.a), name_b = concat(kPeftNames.before, module, kPeftNames.b);
+    const WeightTensor *a = c.tensors.find(name_a), *b = c.tensors.find(name_b);
+    const std::optional<bool> targeted = is_among(find(c.config, "target_modules"), module);
+    const json* excluding = find(c.config, "exclude_modules");
+    const std::optional<bool> excluded = excluding != nullptr && !is_nothing(*excluding) ? is_among(excluding, module) : false;
+    if (a == nullptr && b == nullptr && (!targeted.value_or(false) || excluded.value_or(true))) {
+      continue;
+    }
+    if (targeted == false) {
+      continue;  // its tensors are left over
+    }
+    const auto check_one = [&](const WeightTensor* found, const std::string& wanted, const std::vector<index>& shape) {
+      if (found == nullptr) {
+        problems.missing.push_back(wanted);
+        return;
+      }
+      taken.insert(found->name);
+      problems.compare(*found, shape);
+    };
+    check_one(a, name_a, {c.rank, piece.cols});
+    check_one(b, name_b, {piece.rows, c.rank});
+    factors.push_back({.weight = piece.ours, .first_row = piece.first_row, .rows = piece.rows, .a = a, .b = b});
+  }
+  for (const WeightTensor& tensor : c.tensors.tensors()) {
+    if (!taken.contains(tensor.name)) {
+      problems.other.push_back(tensor.name);
+    }
+  }
+  const std::string text = problems.text("tensors that are of no linear layer in target_modules: ");
+  require_input(text.empty(), c.tensors.name(), " does not hold adapters of this model as its configuration describes them: ", text);
+  require_input(!factors.empty(), c.tensors.name(), " holds no adapters");
+  return factors;
+}
+
+}  // namespace dikkat

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <vector>
+
+#include "autograd/base/index.h"
+
+namespace dikkat {
+
+/// The two factors of what an adapter adds to a matrix (out, in).
+struct LowRank {
+  index out = 0, rank = 0, in = 0;
+  std::vector<float> a{}, b{};  // (rank, in), (out, rank)
+};
+
+/// weight += scale B A; `weight` is (out, in).
+void add_product(const LowRank& factors, double scale, float* weight);
+
+}  // namespace dikkat
