@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "autograd/base/packed_matrix.h"
 #include "autograd/ops/basic.h"
 #include "autograd/ops/linear.h"
 #include "layers/derived.h"
@@ -21,6 +22,7 @@ struct LoraConfig {
   double dropout = 0;      // of what A reads, in training
   bool rank_stabilized = false;  // scale is alpha / sqrt(rank) (Kalajdzievski 2023, arXiv 2312.03732) instead of alpha / rank
   std::vector<std::string> targets = {"all"};  // the layers: "attention", "feed_forward", "all", or patterns of their weights' paths
+  PackedType base = PackedType::none;          // how the matrices that are not trained lie in memory
 
   bool operator==(const LoraConfig&) const = default;
 };

@@ -33,6 +33,7 @@ struct PackedMatrix {
   PackedType packing = PackedType::none;
   index rows = 0, cols = 0;
   const std::byte* data = nullptr;
+  bool keeps_f32 = false;  // many rows of f32 are multiplied by it in f32, whatever the processor could do faster
 };
 
 /// Bytes of one row of a panel, with its scales.

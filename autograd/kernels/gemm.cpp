@@ -12,13 +12,14 @@ namespace {
 void gemm_packed(const Gemm<float>& p) {
   if (is_few_rows(p)) {
     gemm_few_rows_packed(p);
-  } else if (has_bf16_products()) {
+  } else if (has_bf16_products() && !p.packed_b->keeps_f32) {
     gemm_tiles(Bf16Gemm{.m = p.m,
                         .n = p.n,
                         .k = p.k,
                         .a = p.a,
                         .lda = p.lda,
-                        .transpose_b = true,
+                        .transpose_a = p.transpose_a,
+                        .transpose_b = p.transpose_b,
                         .c = p.c,
                         .ldc = p.ldc,
                         .add = p.add,

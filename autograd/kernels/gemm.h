@@ -25,7 +25,7 @@ struct GemmOf {
   index ldc = 0;
   bool add = false;
   const Sum* bias = nullptr;
-  const PackedMatrix* packed_b = nullptr;  // B as (n, k) in fewer bytes, in place of b. Of f32 and bf16 alone, with transpose_b
+  const PackedMatrix* packed_b = nullptr;  // B in fewer bytes, in place of b: (n, k) with transpose_b, else (k, n). Of f32 and bf16 alone
   bool lower = false;                      // C is symmetric: elements above the diagonal need not be computed, and are undefined then
 };
 
@@ -35,7 +35,7 @@ using Gemm = GemmOf<const Operand*, Sum*, Sum>;
 
 /// f32: our own product. f64, and f64 sums of f32 operands: Eigen. An element's bits depend on its row of op(A), its column of op(B) and k
 /// alone, and not on the number of threads. Few rows times a transposed B go to gemm_few_rows(), which reads B in place. Many rows of f32
-/// times a packed B are rounded to bf16, and so is B, where the processor multiplies that (vdpbf16ps).
+/// times a packed B are rounded to bf16, and so is B, where the processor multiplies that (vdpbf16ps), unless it keeps f32.
 template <class Operand, class Sum = Operand>
 void gemm(const Gemm<Operand, Sum>& problem);
 

@@ -263,7 +263,8 @@ class Product {
     const index first = panel * kCols;
     const index count = std::min(kCols, p_.n - first);
     if (p_.packed_b != nullptr) {
-      unpack_panels<kCols>(*p_.packed_b, first, block.begin, block.end, to);
+      p_.transpose_b ? unpack_panels<kCols>(*p_.packed_b, first, block.begin, block.end, to)
+                     : unpack_rows<kCols>(*p_.packed_b, first, block.begin, block.end, to);
       return;
     }
     visit(p_.b, [&](const auto* b) {

@@ -193,6 +193,30 @@ void make_dlogits(const LinearCrossEntropy<X>& p, const Workspace<T>& w, index t
   }
 }
 
+/// Panels of the weight as products read them: rows lda apart; or, if it is packed, transposed.
+template <class T>
+struct WeightPanels {
+  template <class X>
+  explicit WeightPanels(const LinearCrossEntropy<X>& p)
+      : is_packed(p.packed_weight.packing != PackedType::none), lda(is_packed ? kApart : p.width), unpacked(is_packed ? p.width * kApart : 0) {}
+
+  template <class X>
+  const T* operator()(const LinearCrossEntropy<X>& p, Panel panel) const {
+    if constexpr (std::is_same_v<T, float>) {
+      if (is_packed) {
+        unpack_transposed(p.packed_weight, panel.first, panel.count, unpacked, kApart);
+        return unpacked;
+      }
+    }
+    return p.weight + panel.first * p.width;
+  }
+
+  static constexpr index kApart = kPanel + 16;  // a power of two would put all rows of a tile into one set of a cache
+  bool is_packed;
+  index lda;
+  Scratch<T> unpacked;  // (width, kApart)
+};
+
 }  // namespace
 
 template <class X>
@@ -204,21 +228,15 @@ template <class X>
 void linear_cross_entropy_forward(const LinearCrossEntropy<X>& p) {
   using T = Computed<X>;
   const Workspace<T> w(p);
+  const WeightPanels<T> weight(p);
   for_panels(p.classes, [&](Panel panel) {
     T* logits = w.logits + (p.keep ? panel.first * p.rows : 0);
-    const bool is_packed = p.packed_weight.packing != PackedType::none;
-    const Scratch<T> unpacked(is_packed ? kPanel * p.width : 0);  // (width, kPanel)
-    if constexpr (std::is_same_v<T, float>) {
-      if (is_packed) {
-        unpack_transposed(p.packed_weight, panel.first, panel.count, unpacked, kPanel);
-      }
-    }
     gemm(GemmOn<X>{.m = panel.count,
                    .n = p.rows,
                    .k = p.width,
-                   .a = is_packed ? unpacked.data() : p.weight + panel.first * p.width,
-                   .lda = is_packed ? kPanel : p.width,
-                   .transpose_a = is_packed,
+                   .a = weight(p, panel),
+                   .lda = weight.lda,
+                   .transpose_a = weight.is_packed,
                    .b = p.x,
                    .ldb = p.width,
                    .transpose_b = true,
@@ -256,6 +274,7 @@ void linear_cross_entropy_backward(const LinearCrossEntropy<X>& p) {
     w.slopes[row] = scale == T(0) ? T(0) : p.dloss * scale;  // the target of a row of weight 0 may be out of range
   }
   const Scratch<T> dx_transposed(p.dx ? p.width * p.rows : 0);
+  const WeightPanels<T> weight(p);
   for_panels(p.classes, [&](Panel panel) {
     T* dlogits = w.logits + panel.first * p.rows;
     for_tiles(panel, p.rows, [&](index first, index count, index begin, index end) {
@@ -281,9 +300,9 @@ void linear_cross_entropy_backward(const LinearCrossEntropy<X>& p) {
       gemm(GemmOn<X>{.m = p.width,
                      .n = p.rows,
                      .k = panel.count,
-                     .a = p.weight + at,
-                     .lda = p.width,
-                     .transpose_a = true,
+                     .a = weight(p, panel),
+                     .lda = weight.lda,
+                     .transpose_a = !weight.is_packed,
                      .b = dlogits,
                      .ldb = p.rows,
                      .c = dx_transposed.data(),

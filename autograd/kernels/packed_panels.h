@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 
 #include "autograd/base/packed_matrix.h"
 #include "autograd/base/simd.h"
+#include "autograd/kernels/transpose_block.h"
 
 // The numbers of a packed weight as vectors: each holds numbers of one column, for rows of a panel that follow each other.
 namespace dikkat::kernels {
@@ -125,6 +127,52 @@ void unpack_panels(const PackedMatrix& w, index first, index begin, index end, s
       }
     }
   }
+}
+
+/// Calls put(row - begin, rows) with eight rows (8, kWidth) of the weight after another, from `begin` to end - 1, columns first to first + kWidth - 1; zero past
+/// the last column, and past the last row of the last panel's. `begin` is a multiple of 8.
+template <index kWidth, class F>
+void for_eight_rows(const PackedMatrix& w, index first, index begin, index end, F&& put) {
+  static_assert(kWidth % kTransposeSize == 0 && kPanelRows % kTransposeSize == 0);
+  float columns[kWidth][kPanelRows];
+  float rows[kTransposeSize][kWidth];
+  const index count = std::clamp<index>(w.cols - first, 0, kWidth);
+  std::fill(columns[0] + count * kPanelRows, columns[0] + kWidth * kPanelRows, 0.0F);
+  for (index row = begin; row < end; row += kTransposeSize) {
+    const index in_panel = row % kPanelRows;
+    if (row == begin || in_panel == 0) {
+      for_packing(w.packing, [&](auto packing) {
+        for (int v = 0; v < kPanelVectors; ++v) {
+          for_columns<packing>(panel_at(w, row / kPanelRows), first, first + count, v,
+                               [&](index k, simd::Vec<float> values) { simd::store(columns[k - first] + v * simd::kLanes<float>, values); });
+        }
+      });
+    }
+    for (index col = 0; col < kWidth; col += kTransposeSize) {
+      transpose_block(columns[col] + in_panel, kPanelRows, kTransposeSize, rows[0] + col, kWidth);
+    }
+    put(row - begin, rows);
+  }
+}
+
+/// `words` (end - begin, kWidth) = rows begin to end - 1 of the weight, columns first to first + kWidth - 1; zero past the last column. `begin` is a multiple of
+/// 8, and `words` has room for rows up to the next one from `end` on.
+template <index kWidth>
+void unpack_rows(const PackedMatrix& w, index first, index begin, index end, float* words) {
+  for_eight_rows<kWidth>(w, first, begin, end,
+                         [&](index at, const float (&rows)[kTransposeSize][kWidth]) { std::memcpy(words + at * kWidth, rows, sizeof rows); });
+}
+/// The same as words of bf16, (ceil((end - begin) / 2), kWidth), of two rows each; what is missing in the last one is zero.
+template <index kWidth>
+void unpack_rows(const PackedMatrix& w, index first, index begin, index end, std::uint32_t* words) {
+  for_eight_rows<kWidth>(w, first, begin, end, [&](index at, const float (&rows)[kTransposeSize][kWidth]) {
+    for (index pair = 0; pair < kTransposeSize / 2; ++pair) {
+      for (index col = 0; col < kWidth; col += simd::kLanes<float>) {
+        simd::store(words + (at / 2 + pair) * kWidth + col,
+                    simd::bf16_words(simd::load(rows[2 * pair] + col), simd::load(rows[2 * pair + 1] + col)));
+      }
+    }
+  });
 }
 
 }  // namespace dikkat::kernels

@@ -174,16 +174,18 @@ void multiply(const LinearShape& s, const X* x, Tensor weight, Tensor bias, Y* y
 template <class X, class Y>
 void input_gradient(const LinearShape& s, const Y* dy, Tensor weight, GradOut<X> dx) {
   if (dx) {
+    const PackedMatrix packed = weight.packed();
     kernels::gemm(kernels::GemmOn<X>{.m = s.rows,
                                      .n = s.in,
                                      .k = s.out,
                                      .a = dy,
                                      .lda = s.out,
-                                     .b = weight.data<Computed<X>>(),
+                                     .b = weight.is_packed() ? nullptr : weight.data<Computed<X>>(),
                                      .ldb = s.in,
                                      .c = dx.data,
                                      .ldc = s.in,
-                                     .add = dx.add});
+                                     .add = dx.add,
+                                     .packed_b = weight.is_packed() ? &packed : nullptr});
   }
 }
 

@@ -9,7 +9,7 @@ namespace dikkat {
 
 void pack(ParameterStore& store, ParameterStore::Entry& entry, PackedType packing, const EncodeNumbers& encode) {
   constexpr index kAtOnce = 1 << 20;  // numbers
-  const float* weight = entry.tensor().data<float>();
+  const auto* weight = static_cast<const float*>(entry.values);
   const index rows = entry.shape()[0];
   const index cols = entry.shape()[1];
   std::byte* panels = store.packed_place(entry, packing);

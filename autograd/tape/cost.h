@@ -18,8 +18,13 @@ struct OpCost {
   Cost forward, backward;
 };
 
-/// Bytes of the elements; 0 for an absent tensor.
-inline double bytes_of(Tensor x) { return x ? static_cast<double>(x.size()) * static_cast<double>(size_of(x.dtype())) : 0; }
+/// Bytes of the elements, as they lie in memory; 0 for an absent tensor.
+inline double bytes_of(Tensor x) {
+  if (x && x.is_packed()) {
+    return static_cast<double>(packed_bytes(x.packed().packing, x.shape()[0], x.shape()[1]));
+  }
+  return x ? static_cast<double>(x.size()) * static_cast<double>(size_of(x.dtype())) : 0;
+}
 
 inline double bytes_of(std::span<const Tensor> tensors) {
   double bytes = 0;

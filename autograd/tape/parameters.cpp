@@ -31,8 +31,8 @@ void draw_normal(index n, double std, const RandomStream& stream, T* out) {
 }
 
 template <class T>
-void set_initial_values(const ParameterStore::Entry& entry, std::uint64_t seed) {
-  auto* data = static_cast<T*>(entry.record.data);
+void draw_initial_values(const ParameterStore::Entry& entry, std::uint64_t seed) {
+  auto* data = static_cast<T*>(entry.values);
   switch (entry.init.kind) {
     case Init::Kind::zeros: std::fill_n(data, entry.size(), T(0)); break;
     case Init::Kind::ones: std::fill_n(data, entry.size(), T(1)); break;
@@ -65,10 +65,13 @@ Parameter ParameterStore::add(std::string_view path, Shape shape, Init init, Dec
   return Parameter(&entry.record);
 }
 
-void ParameterStore::freeze(std::string_view path) {
+void ParameterStore::freeze(std::string_view path, PackedType packing) {
   require(!laid_out_, "parameters: '", path, "': freeze() after lay_out(), expected it before");
   Entry& entry = this->entry(path);
+  require(packing == PackedType::none || (dtype_ == DType::f32 && entry.shape().rank() == 2), "parameters: '", path, "' ", entry.shape(), " of ", dtype_,
+          " as ", name_of(packing), ", expected a matrix of f32");
   entry.frozen = true;
+  entry.packing = packing;
   entry.record.needs_gradient = false;
 }
 
@@ -98,19 +101,48 @@ void ParameterStore::reserve() {
   weights_ = Pages(static_cast<std::size_t>(slab_size_) * element, "weights");
   gradients_ = Pages(static_cast<std::size_t>(trainable_size_) * element, "gradients");
   for (Entry* entry : sorted_) {
-    entry->record.data = weights_.data() + static_cast<std::size_t>(entry->offset) * element;
+    entry->values = weights_.data() + static_cast<std::size_t>(entry->offset) * element;
+    entry->record.data = entry->values;
     if (!entry->frozen) {
       entry->gradient.data = gradients_.data() + static_cast<std::size_t>(entry->offset) * element;
     }
   }
-}
-
-void ParameterStore::initialise(std::uint64_t seed) {
-  require(allocated_, "parameters: no memory yet, expected reserve() before");
   for (Entry* entry : sorted_) {
-    for_float(dtype_, "parameters", [&](auto zero) { set_initial_values<decltype(zero)>(*entry, seed); });
+    if (entry->packing != PackedType::none) {
+      keep_packed(*entry, entry->packing);
+    }
   }
 }
+
+void ParameterStore::initialise(std::uint64_t seed, const Loaded& loaded) {
+  require(is_whole_, "parameters: initialise() when some are packed, expected it before");
+  for (Entry* entry : sorted_) {
+    set_initial_values(*entry, seed);
+    if (loaded) {
+      loaded(*entry);
+    }
+  }
+}
+
+void ParameterStore::initialise_trained(std::uint64_t seed) {
+  for (Entry* entry : trainable()) {
+    set_initial_values(*entry, seed);
+  }
+}
+
+void ParameterStore::set_initial_values(const Entry& entry, std::uint64_t seed) const {
+  require(allocated_, "parameters: no memory yet, expected reserve() before");
+  for_float(dtype_, "parameters", [&](auto zero) { draw_initial_values<decltype(zero)>(entry, seed); });
+}
+
+namespace {
+
+/// Bytes of the slab of packed matrices that one takes.
+std::size_t packed_slab_bytes(const ParameterStore::Entry& entry, PackedType packing) {
+  return static_cast<std::size_t>(round_up(packed_bytes(packing, entry.shape()[0], entry.shape()[1]), 64));
+}
+
+}  // namespace
 
 std::byte* ParameterStore::packed_place(const Entry& entry, PackedType packing) {
   require(dtype_ == DType::f32 && entry.shape().rank() == 2 && packing != PackedType::none &&
@@ -120,8 +152,8 @@ std::byte* ParameterStore::packed_place(const Entry& entry, PackedType packing) 
   std::size_t size = 0, place = 0;
   for (const Entry* other : sorted_) {
     place = other == &entry ? size : place;
-    if (other->shape().rank() == 2) {
-      size += static_cast<std::size_t>(round_up(packed_bytes(packing, other->shape()[0], other->shape()[1]), 64));
+    if (other->shape().rank() == 2 && (entry.packing == PackedType::none || other->packing != PackedType::none)) {
+      size += packed_slab_bytes(*other, packing);
     }
   }
   if (packing_ == PackedType::none) {
@@ -134,8 +166,21 @@ std::byte* ParameterStore::packed_place(const Entry& entry, PackedType packing) 
 void ParameterStore::keep_packed(Entry& entry, PackedType packing) {
   entry.record.data = packed_place(entry, packing);
   entry.record.packing = packing;
+  entry.record.keeps_f32 = entry.packing != PackedType::none;
   entry.record.needs_gradient = false;
+  is_whole_ = is_whole_ && entry.packing != PackedType::none;
   weights_.release(static_cast<std::size_t>(entry.offset) * size_of(dtype_), static_cast<std::size_t>(entry.size()) * size_of(dtype_));
+}
+
+std::size_t ParameterStore::weight_bytes() const {
+  std::size_t bytes = static_cast<std::size_t>(slab_size_) * size_of(dtype_);
+  for (const Entry& entry : entries_) {
+    if (entry.packing != PackedType::none) {
+      bytes -= static_cast<std::size_t>(entry.size()) * size_of(dtype_);
+      bytes += packed_slab_bytes(entry, entry.packing);
+    }
+  }
+  return bytes;
 }
 
 index ParameterStore::parameter_count() const {
@@ -158,7 +203,7 @@ ParameterStore::Entry& ParameterStore::entry(std::string_view path) const {
 void* ParameterStore::slab(const Pages& pages, DType asked) const {
   require(asked == dtype_, "parameters: hold ", dtype_, ", asked for as ", asked);
   require(allocated_, "parameters: no memory yet, expected allocate() before");
-  require(packing_ == PackedType::none, "parameters: some are packed, expected all in the slab");
+  require(is_whole_, "parameters: some are packed, expected all in the slab");
   return pages.data();
 }
 

@@ -75,7 +75,9 @@ class ParameterStore {
     Role role = Role::vector;
     std::vector<index> row_parts;  // of a matrix that stacks several (q, k, v): the rows of each; empty: it is one matrix
     bool frozen = false;
-    index offset = 0;  // in the slab
+    PackedType packing = PackedType::none;  // a frozen matrix lies so from reserve() on
+    index offset = 0;                       // in the slab
+    void* values = nullptr;                 // its part of the slab: of a frozen packed matrix, where the numbers are loaded that pack() reads
     TensorRecord record;
     ParameterGradient gradient;
 
@@ -91,9 +93,10 @@ class ParameterStore {
   /// lay_out().
   Parameter add(std::string_view path, Shape shape, Init init, Decay decay, Role role, std::vector<index> row_parts = {});
 
-  /// The parameter will not be trained: it has no gradient and no optimizer state. Throws Error if there is no such path, and after
-  /// lay_out().
-  void freeze(std::string_view path);
+  /// The parameter will not be trained: it has no gradient and no optimizer state. With a packing it is a matrix that lies packed from reserve() on, as zeros
+  /// until pack() is called for the numbers in Entry::values; gradients flow through it, and products of f32 with it are computed in f32. Throws Error if there
+  /// is no such path, and after lay_out().
+  void freeze(std::string_view path, PackedType packing = PackedType::none);
 
   /// Gives every parameter its memory and its initial values: reserve() and initialise().
   void allocate(std::uint64_t seed) {
@@ -105,14 +108,17 @@ class ParameterStore {
   /// Maps the memory without touching it. Calls lay_out() if that was not done. Throws Error when there is not enough memory, or when
   /// called twice.
   void reserve();
-  /// Gives every parameter its initial values, a function of (seed, path). Throws Error before reserve().
-  void initialise(std::uint64_t seed);
+  /// Gives every parameter its initial values, a function of (seed, path), one after the other; `loaded` must pack those that were frozen so. Throws Error
+  /// before reserve(), and when another matrix is packed.
+  void initialise(std::uint64_t seed, const Loaded& loaded = {});
+  /// The trained ones alone: the others are loaded.
+  void initialise_trained(std::uint64_t seed);
 
-  /// Memory for a matrix that will be packed, packed_bytes() of zeros, in a slab of all packed matrices. Throws Error for a vector, for
-  /// another packing than that of the others, and unless the store holds f32.
+  /// Memory for a matrix that will be packed, packed_bytes() of zeros, in a slab of all matrices; or, if it was frozen so, of all that were. Throws Error for a
+  /// vector, for another packing than that of the others, and unless the store holds f32.
   std::byte* packed_place(const Entry& entry, PackedType packing);
   /// From now on the matrix is what lies in its packed_place(), as PackedMatrix describes, and it is not trained. The memory of its part of
-  /// the slab goes back to the system. Ops that multiply by it or look up its rows go on as before, on a tape that does not record.
+  /// the slab goes back to the system. Ops that multiply by it or look up its rows go on as before.
   void keep_packed(Entry& entry, PackedType packing);
 
   DType dtype() const { return dtype_; }
@@ -128,9 +134,11 @@ class ParameterStore {
 
   /// Elements of the slab. Each parameter is padded to a multiple of 64 bytes; the padding is zero.
   index slab_size() const { return slab_size_; }
+  /// Bytes of all weights as they lie in memory in the end: of packed ones what packed_place() gives, of others their part of the slab.
+  std::size_t weight_bytes() const;
   /// Elements of the first part of the slab, that of the trained parameters. The slab of gradients has the same size.
   index trainable_size() const { return trainable_size_; }
-  /// Throws Error when T is not the element type, before reserve(), and when a matrix is packed.
+  /// Throws Error when T is not the element type, before reserve(), and when a matrix is packed that was not frozen so (freeze()).
   template <class T>
   const T* weights() const {
     return static_cast<const T*>(slab(weights_, kDType<T>));
@@ -153,6 +161,7 @@ class ParameterStore {
 
  private:
   void* slab(const Pages& pages, DType asked) const;
+  void set_initial_values(const Entry& entry, std::uint64_t seed) const;
 
   DType dtype_;
   std::deque<Entry> entries_;  // a deque: addresses of entries do not change
@@ -164,6 +173,7 @@ class ParameterStore {
   index trainable_size_ = 0;
   std::size_t trainable_ = 0;  // number of trained parameters
   bool laid_out_ = false, allocated_ = false;
+  bool is_whole_ = true;  // no matrix is packed but those that were frozen so
 };
 
 }  // namespace dikkat

@@ -30,6 +30,7 @@ struct TensorRecord {
   Buffer* gradient = nullptr;              // during backward, once a gradient has arrived
   bool released = false;                   // it was kept until it was read, and has been read
   PackedType packing = PackedType::none;   // of data: a weight (rows, cols) that is not trained may be packed
+  bool keeps_f32 = false;                  // of packed data: PackedMatrix::keeps_f32
   Buffer* storage = nullptr;               // of data, if it is kept until it is read (Keep::until_read); null: the tape's arena
 };
 
@@ -55,7 +56,8 @@ class Tensor {
     return {.packing = record_->packing,
             .rows = record_->shape[0],
             .cols = record_->shape[1],
-            .data = static_cast<const std::byte*>(record_->data)};
+            .data = static_cast<const std::byte*>(record_->data),
+            .keeps_f32 = record_->keeps_f32};
   }
 
   /// Throws Error when T is not the element type, and for a packed weight.

@@ -11,6 +11,7 @@
 #include "autograd/kernels/gemm_tiles.h"
 #include "autograd/kernels/instruction_set.h"
 #include "autograd/kernels/reference/gemm.h"
+#include "autograd/kernels/reference/packed.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
 
@@ -24,14 +25,6 @@ using testing::same_bits;
 
 constexpr PackedType kTypes[] = {PackedType::bf16, PackedType::q8, PackedType::q4};
 constexpr index kColumnCounts[] = {1, 2, 31, 32, 33, 63, 96, 129};
-
-float f16_value(std::uint16_t bits) {
-  const int exponent = bits >> 10 & 31;
-  const int fraction = bits & 1023;
-  const float magnitude =
-      exponent == 0 ? std::ldexp(static_cast<float>(fraction), -24) : std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
-  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
-}
 
 /// A random weight: its rows as pack_rows() takes them, its numbers by their definition, and packed.
 struct Weight {
@@ -80,7 +73,7 @@ struct Weight {
       const bool is_denormal = first % 96 == 64;
       const auto bits = static_cast<std::uint16_t>((is_denormal ? 0U : 0x1C00U) + (random() & 0x83FFU));
       std::memcpy(at, &bits, sizeof bits);
-      const float scale = f16_value(bits);
+      const float scale = reference::f16_value(bits);
       for (index i = 0; i < count; ++i) {
         const auto byte = static_cast<std::uint8_t>(random());
         at[2 + i] = std::byte{byte};
@@ -103,6 +96,7 @@ TEST(Packed, UnpacksTheNumbersThatItsFormatsDefine) {
       for (const index cols : kColumnCounts) {
         SCOPED_TRACE(::testing::Message() << name_of(type) << ", " << rows << " by " << cols);
         const Weight w(type, rows, cols);
+        ASSERT_TRUE(same_bits(reference::unpacked(w.packed()), w.values));
         std::vector<float> found(w.values.size());
         for (index row = 0; row < rows; ++row) {
           unpack_row(w.packed(), row, found.data() + row * cols);
@@ -266,6 +260,82 @@ TEST(PackedGemm, OfManyRowsHasTheBitsOfTheUnpackedWeight) {
       }
     }
   }
+}
+
+/// C (m, cols) of random numbers = A times the weight itself, which is what a gradient is; in f32, or in bf16.
+template <class T>
+std::vector<float> product_with_itself(index m, const Weight& w, bool add, bool by_reference) {
+  const index lda = w.rows + 3;
+  const auto random = numbers(m * lda, 1);
+  std::vector<T> a, b;
+  for (const float x : random) {
+    if constexpr (std::is_same_v<T, bf16>) {
+      a.push_back(to_bf16(x));
+    } else {
+      a.push_back(x);
+    }
+  }
+  PackedMatrix packed = w.packed();
+  packed.keeps_f32 = true;
+  for (const float x : reference::unpacked(packed)) {
+    if constexpr (std::is_same_v<T, bf16>) {
+      b.push_back(to_bf16(x));
+    } else {
+      b.push_back(x);
+    }
+  }
+  auto c = numbers(m * w.cols, 4);
+  GemmOn<T> p{.m = m, .n = w.cols, .k = w.rows, .a = a.data(), .lda = lda, .ldb = w.cols, .c = c.data(), .ldc = w.cols, .add = add, .packed_b = &packed};
+  if (by_reference) {
+    GemmOf<const T*, float*, float> q{.m = p.m, .n = p.n, .k = p.k, .lda = p.lda, .ldb = p.ldb, .c = c.data(), .ldc = p.ldc, .add = p.add};
+    reference::gemm_in_blocks(q, a.data(), b.data(), gemm_block_depth(p.k));
+  } else {
+    gemm(p);
+  }
+  return c;
+}
+
+// Blocks of k begin within a panel of 16 rows, and columns within a block of scales.
+TEST(PackedGemm, ByTheWeightItselfHasTheBitsOfTheReference) {
+  for (const PackedType type : kTypes) {
+    for (const index rows : {1, 8, 15, 40, 200, 777, 1600}) {
+      for (const index cols : {1, 31, 48, 65, 130}) {
+        SCOPED_TRACE(::testing::Message() << name_of(type) << ", " << rows << " by " << cols);
+        const Weight w(type, rows, cols);
+        for (const index m : {1, 37}) {
+          const bool add = cols % 2 == 0;
+          ASSERT_TRUE(same_bits(product_with_itself<float>(m, w, add, false), product_with_itself<float>(m, w, add, true))) << m;
+          ASSERT_TRUE(same_bits(product_with_itself<bf16>(m, w, add, false), product_with_itself<bf16>(m, w, add, true))) << m;
+        }
+      }
+    }
+  }
+}
+
+TEST(PackedGemm, ByTheWeightItselfGivesTheSameBitsOnAnyNumberOfThreads) {
+  for (const PackedType type : kTypes) {
+    const Weight w(type, 330, 200);
+    const auto on = [&](int threads) {
+      const WithThreads with(threads, Work{0});
+      return product_with_itself<float>(40, w, true, false);
+    };
+    const auto one = on(1);
+    EXPECT_TRUE(same_bits(on(2), one));
+    EXPECT_TRUE(same_bits(on(3), one));
+  }
+}
+
+// What a model is trained through is multiplied as train.precision says.
+TEST(PackedGemm, KeepsF32WhereTheWeightSaysSo) {
+  const Weight w(PackedType::bf16, 70, 200);
+  const auto by_unpacked = product<float>(37, w, {}, [](const Gemm<float>& p) { gemm_tiles(p); });
+  const auto by_packed = product<float>(37, w, {}, [&](Gemm<float> p) {
+    PackedMatrix packed = w.packed();
+    packed.keeps_f32 = true;
+    p.packed_b = &packed;
+    gemm(p);
+  });
+  EXPECT_TRUE(same_bits(by_packed, by_unpacked));
 }
 
 }  // namespace

@@ -199,6 +199,30 @@ TEST(ParameterStore, PackedMatricesLieInOneSlab) {
             "parameters: 'v' [7] of f32 as q8, expected a matrix of f32, as q8");
 }
 
+TEST(ParameterStore, AFrozenMatrixLiesPackedFromTheBeginning) {
+  ParameterStore store;
+  store.add("a", {20, 64}, Init::normal(1), Decay::yes, Role::hidden);
+  store.add("b", {3, 40}, Init::normal(1), Decay::yes, Role::adapter);
+  store.add("v", {7}, Init::ones(), Decay::no, Role::vector);
+  EXPECT_EQ(error_of([&] { store.freeze("v", PackedType::q8); }), "parameters: 'v' [7] of f32 as q8, expected a matrix of f32");
+  store.freeze("a", PackedType::q8);
+  store.freeze("v");
+  store.reserve();
+  EXPECT_EQ(store.weight_bytes(), static_cast<std::size_t>(packed_bytes(PackedType::q8, 20, 64)) + 4 * (128 + 16));
+  auto& a = store.entry("a");
+  EXPECT_TRUE(a.tensor().is_packed());
+  EXPECT_TRUE(a.tensor().packed().keeps_f32);
+  store.initialise_trained(1);
+  EXPECT_NE(store.weights<float>()[store.entry("b").offset], 0) << "what is trained lies in the slab as ever";
+  EXPECT_EQ(store.weights<float>()[store.entry("v").offset], 0) << "what is not trained is loaded";
+  std::vector<std::string> loaded;
+  store.initialise(1, [&](ParameterStore::Entry& entry) {
+    loaded.push_back(entry.path);
+    EXPECT_NE(static_cast<const float*>(entry.values)[0], 0);
+  });
+  EXPECT_EQ(loaded, (std::vector<std::string>{"b", "a", "v"}));
+}
+
 TEST(ParameterStore, MayBeEmpty) {
   ParameterStore store;
   store.allocate(1);

@@ -2,7 +2,7 @@
 
 #include "autograd/base/parallel.h"
 #include "train/chat/chat_template.h"
-#include "train/cli/better_checkpoint.h"
+#include "train/cli/chosen_checkpoint.h"
 #include "train/cli/commands.h"
 #include "train/cli/line_reader.h"
 #include "train/cli/shared_options.h"
@@ -184,9 +184,8 @@ class Talk {
 int chat_command(const ChatArguments& arguments) {
   start_threads();
   check(arguments.options);
-  const TrainedModel trained =
-      load_trained_model(arguments.model.source, arguments.model.best, arguments.model.import, packing_named(arguments.weights));
-  tell_of_a_better_checkpoint(arguments.model.source, arguments.model.best, trained.source);
+  const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.options(), packing_named(arguments.weights));
+  tell_of_the_checkpoint(arguments.model, trained.source);
   Talk talk(arguments, trained);
   stop_in_order();
   tell("a message for the model, or /help");

@@ -91,7 +91,8 @@ void introduce(const Trainer& trainer, double gemm_rate) {
     for (const ParameterStore::Entry* entry : trainer.model().parameters().trainable()) {
       trained += entry->size();
     }
-    line("adapters", fmt::format("of rank {}: {} parameters are trained; those of {} stay as they are", c.lora.rank, short_count(trained), c.train.init_from));
+    line("adapters", fmt::format("of rank {}: {} parameters are trained; those of {} stay as they are{}", c.lora.rank, short_count(trained), c.train.init_from,
+                                 c.lora.base == PackedType::none ? "" : fmt::format(", packed as {}", name_of(c.lora.base))));
   }
   line("corpus", names_of(c.data.corpus) + (c.data.validation.empty() ? "" : ", validated on " + names_of(c.data.validation)));
   line("data", fmt::format("{} bytes in {} file{}{}; {} tokens for training, {} for validation ({} tokenizer)", grouped_digits(data.bytes),

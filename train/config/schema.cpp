@@ -441,6 +441,10 @@ constexpr Key kKeys[] = {
                                        "Whether what adapters add is multiplied by alpha / sqrt(rank) instead (rsLoRA), so that a higher rank learns as fast."),
     lora<&LoraConfig::targets>("targets", where(has_adapters, anything()),
                                "Which linear layers have adapters: attention, feed_forward, all, or patterns of their weights' paths, such as h.*.attn.c_attn.weight."),
+    lora<&LoraConfig::base>("base", where(has_adapters, anything()),
+                            "How the matrices of the model lie in memory while its adapters are trained: f32 as they are, bf16 in half of that, q8 in 8 bits with "
+                            "a scale for each 32 (a bit more than a quarter), q4 in 4 bits (a seventh, and coarse). Adapters are trained for the rounded matrices, "
+                            "and merged into those that are not."),
 
     chat<&ChatConfig::template_name>(
         "template", "How a conversation is written as a text: ChatML, Llama 3's form, or in words (User:, Assistant:), each message with an end token. "

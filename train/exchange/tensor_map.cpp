@@ -164,7 +164,7 @@ index our_row(const TensorPiece& piece, index row) {
 
 /// Reads a piece, whose elements begin at `first` in the file's tensor.
 void read_piece(const WeightTensor& tensor, index first, const TensorPiece& piece) {
-  float* ours = static_cast<float*>(piece.ours->record.data) + piece.first_row * piece.cols;
+  float* ours = static_cast<float*>(piece.ours->values) + piece.first_row * piece.cols;
   if (piece.turn == Turn::none) {
     read_f32(tensor, first, piece.elements(), ours);
     return;

@@ -51,7 +51,7 @@ OrderedJson rows_of(const Batch& batch, const Tokenizer& tokenizer) {
 
 NotFinite first_not_finite(ParameterStore& parameters, Optimizer& optimizer) {
   for (const ParameterStore::Entry* entry : parameters.entries()) {
-    if (!all_finite(parameters.weights<float>() + entry->offset, entry->size())) {
+    if (entry->packing == PackedType::none && !all_finite(parameters.weights<float>() + entry->offset, entry->size())) {
       return {.tensor = concat("weight ", entry->path)};
     }
   }

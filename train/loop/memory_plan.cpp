@@ -77,7 +77,7 @@ std::size_t MemoryPlan::training() const {
          saving + tokens + program;
 }
 
-std::size_t MemoryPlan::peak() const { return std::max(before, training()); }
+std::size_t MemoryPlan::peak() const { return std::max({before, training(), parameters() + loading + tokens + program}); }
 
 std::size_t MemoryPlan::to_come() const { return training() - tokens - program; }
 
@@ -123,13 +123,33 @@ MemoryPlan plan_step(LanguageModel& model, Optimizer& optimizer, const TrainConf
   return plan;
 }
 
+namespace {
+
+/// Bytes of the weights that a checkpoint has: all, or adapters alone.
+std::size_t saved_bytes(const ParameterStore& parameters) {
+  const bool adapts = std::ranges::any_of(parameters.entries(), [](const auto* entry) { return entry->role == Role::adapter; });
+  return static_cast<std::size_t>(adapts ? parameters.trainable_size() : parameters.slab_size()) * sizeof(float);
+}
+
+/// Bytes of the largest matrix that is packed, before it is.
+std::size_t largest_to_pack(const ParameterStore& parameters) {
+  index size = 0;
+  for (const ParameterStore::Entry* entry : parameters.entries()) {
+    size = entry->packing == PackedType::none ? size : std::max(size, entry->size());
+  }
+  return static_cast<std::size_t>(size) * sizeof(float);
+}
+
+}  // namespace
+
 MemoryPlan plan_parameters(const ParameterStore& parameters, Optimizer& optimizer, const TrainConfig& config) {
-  MemoryPlan plan{.weights = static_cast<std::size_t>(parameters.slab_size()) * sizeof(float),
+  MemoryPlan plan{.weights = parameters.weight_bytes(),
                   .gradients = static_cast<std::size_t>(parameters.trainable_size()) * sizeof(float)};
   for (const StateSlab* slab : optimizer.state()) {
     plan.optimizer.push_back({slab->meaning, slab->bytes()});
   }
-  plan.save_copy = config.async_save ? plan.weights + plan.optimizer_state() : 0;
+  plan.save_copy = config.async_save ? saved_bytes(parameters) + plan.optimizer_state() : 0;
+  plan.loading = largest_to_pack(parameters);
   return plan;
 }
 
@@ -143,6 +163,7 @@ MemoryPlan reserve_memory(const Reserved& run) {
   plan.gradients = parameters.gradients;
   plan.optimizer = std::move(parameters.optimizer);
   plan.save_copy = parameters.save_copy;
+  plan.loading = parameters.loading;
   count_tokens(run.data.train, plan);
   count_tokens(run.data.validation, plan);
   note_process(plan);

@@ -28,6 +28,7 @@ struct MemoryPlan {
   std::size_t evaluation = 0;
   std::size_t sampling = 0;   // of train.sample_prompts
   std::size_t save_copy = 0;  // weights and optimizer state to save from while training
+  std::size_t loading = 0;    // the largest matrix that is packed, as it is loaded: before training begins
   std::size_t scratch = 0;    // workspace of kernels, all threads
   std::size_t batches = 0;
   std::size_t tokens = 0;     // in memory
@@ -43,7 +44,7 @@ struct MemoryPlan {
   std::size_t parameters() const { return weights + gradients + optimizer_state(); }
   /// The sum of all parts.
   std::size_t training() const;
-  /// The highest use of the process: training() or, if that was more, `before`.
+  /// The highest use of the process: training(), or what was or is needed before, if that is more.
   std::size_t peak() const;
   /// What is not in use yet.
   std::size_t to_come() const;

@@ -14,6 +14,7 @@
 #include "train/machine/machine_memory.h"
 #include "train/machine/out_of_memory.h"
 #include "train/model/model_flops.h"
+#include "train/model/pack_weights.h"
 
 namespace dikkat {
 namespace {
@@ -38,7 +39,8 @@ std::string shown(double value) { return std::isnan(value) ? "NaN" : concat(valu
 }  // namespace
 
 Trial Trainer::try_out(index steps) {
-  model_.parameters().initialise(state_.seed);
+  ParameterStore& parameters = model_.parameters();
+  parameters.initialise(state_.seed, [&](ParameterStore::Entry& entry) { pack_frozen(parameters, entry); });
   Prefetcher batches(loader_, 0, config_.train.batch_size, passes_of_steps());
   TrainingEvents nobody;
   Trial trial;

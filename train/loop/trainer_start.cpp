@@ -18,6 +18,7 @@
 #include "train/machine/machine_memory.h"
 #include "train/machine/out_of_memory.h"
 #include "train/model/adapters.h"
+#include "train/model/pack_weights.h"
 #include "train/model/trained_model.h"
 
 namespace dikkat {
@@ -216,12 +217,19 @@ Trainer Trainer::start(Config config, const std::filesystem::path& out, const Lo
   return Trainer(std::move(config), std::move(data), std::move(state), [&](Trainer& run) {
     run.allocate();
     ParameterStore& parameters = run.model_.parameters();
-    if (run.config_.lora.rank > 0) {
-      parameters.initialise(run.state_.seed);  // the adapters; the others are loaded
+    const bool adapts = run.config_.lora.rank > 0;
+    if (adapts) {
+      parameters.initialise_trained(run.state_.seed);
     }
     if (origin) {
-      origin->load_weights(parameters);
-      run.state_.base_hash = run.config_.lora.rank > 0 ? hash_of_base(parameters) : "";
+      HashOfBase hash;
+      origin->load_weights(parameters, [&](ParameterStore::Entry& entry) {
+        if (adapts) {
+          hash.add(entry);
+        }
+        pack_frozen(parameters, entry);
+      });
+      run.state_.base_hash = adapts ? hash.finish() : "";
       run.state_.overrides += concat("step 0: weights from ", origin->path().string(), ", step ", origin->state().step, "\n");
       run.state_.evaluation_pending = run.evaluates();  // its metrics begin with the loss of the weights that it starts from
     } else {
@@ -277,7 +285,8 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   TrainingData data = load_training_data(config, &known, progress);
   return Trainer(std::move(config), std::move(data), state, [&](Trainer& run) {
     run.allocate();
-    load_model(checkpoint, run.config_, run.model_.parameters());
+    load_model(checkpoint, run.config_, run.model_.parameters(),
+               [&](ParameterStore::Entry& entry) { pack_frozen(run.model_.parameters(), entry); });
     load_optimizer(checkpoint, *run.optimizer_);
     const bool has_steps_left = state.step < run.config_.train.max_steps;
     if (has_steps_left) {
@@ -330,8 +339,8 @@ void Trainer::allocate() {
   naming_memory("making the model", [&] {
     reserve();
     ParameterStore& parameters = model_.parameters();
-    touch_in_shares(reinterpret_cast<std::byte*>(parameters.weights<float>()),
-                    static_cast<std::size_t>(parameters.slab_size()) * sizeof(float));
+    const index touched = config_.lora.base == PackedType::none ? parameters.slab_size() : parameters.trainable_size();
+    touch_in_shares(reinterpret_cast<std::byte*>(parameters.weights<float>()), static_cast<std::size_t>(touched) * sizeof(float));
     for (const StateSlab* slab : optimizer_->state()) {
       touch_in_shares(slab->memory.data(), slab->bytes());
     }

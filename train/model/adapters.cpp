@@ -9,7 +9,6 @@
 
 #include "autograd/base/error.h"
 #include "layers/lora.h"
-#include "train/hash/sha256.h"
 #include "train/model/language_model.h"
 #include "train/model/low_rank.h"
 #include "train/model/trained_model.h"
@@ -20,8 +19,8 @@ namespace {
 constexpr std::string_view kWeight = ".weight";
 constexpr const char* kMoved = ". If that model has moved, resume, eval, sample, export and merge take its new place: --base PATH";
 
-Digest hash_of(const ParameterStore& store, const ParameterStore::Entry& entry) {
-  const auto* bytes = reinterpret_cast<const std::byte*>(store.weights<float>() + entry.offset);
+Digest hash_of(const ParameterStore::Entry& entry) {
+  const auto* bytes = static_cast<const std::byte*>(entry.values);
   return root_hash(entry.size() * index{sizeof(float)},
                    [&](index offset, std::span<std::byte> out) { std::memcpy(out.data(), bytes + offset, out.size()); });
 }
@@ -126,15 +125,9 @@ LowRank read_factors(const CheckpointFile& checkpoint, const std::string& layer,
 
 }  // namespace
 
-std::string hash_of_base(const ParameterStore& store) {
-  std::map<std::string, Digest> parameters;
-  for (const ParameterStore::Entry* entry : store.entries()) {
-    if (entry->role != Role::adapter) {
-      parameters[entry->path] = hash_of(store, *entry);
-    }
-  }
-  return join(parameters);
-}
+void HashOfBase::add(const ParameterStore::Entry& entry) { parameters_[entry.path] = hash_of(entry); }
+
+std::string HashOfBase::finish() const { return join(parameters_); }
 
 void load_adapters(const CheckpointFile& checkpoint, ParameterStore& store) {
   require_known_groups(checkpoint);
@@ -163,18 +156,18 @@ void load_adapted(const CheckpointFile& checkpoint, const Config& config, Parame
     load_adapters(checkpoint, store);
   }
   const auto layers = adapted_layers(checkpoint, config);
-  std::map<std::string, Digest> parameters;
+  HashOfBase hash;
   base.load_weights(store, [&](ParameterStore::Entry& entry) {
-    parameters[entry.path] = hash_of(store, entry);
+    hash.add(entry);
     if (const auto layer = layers.find(entry.path); !has_adapters && layer != layers.end()) {
       const LowRank factors = read_factors(checkpoint, entry.path.substr(0, entry.path.size() - kWeight.size()), layer->second);
-      add_product(factors, scale_of(config.lora), store.weights<float>() + entry.offset);
+      add_product(factors, scale_of(config.lora), static_cast<float*>(entry.values));
     }
     if (loaded) {
       loaded(entry);
     }
   });
-  require_input(join(parameters) == checkpoint.state().base_hash, name, " holds adapters of ", path,
+  require_input(hash.finish() == checkpoint.state().base_hash, name, " holds adapters of ", path,
                 ", whose weights are others now: expected those with the hash ", checkpoint.state().base_hash, kMoved);
 }
 

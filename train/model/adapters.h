@@ -1,10 +1,12 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "train/checkpoint/load.h"
 #include "train/checkpoint/snapshot.h"
+#include "train/hash/sha256.h"
 #include "train/model/model_source.h"
 
 namespace dikkat {
@@ -13,8 +15,17 @@ namespace dikkat {
 // adapt, the base: its path (train.init_from) and its hash (TrainingState::base_hash) name it. Where the path is a run directory, the hash says which of its
 // checkpoints is the base.
 
-/// The sha256 of the weights that are no adapters, of 64 hexadecimal digits: equal for equal weights, whatever files they come from.
-std::string hash_of_base(const ParameterStore& store);
+/// The hash of a base's weights, before they are packed: equal for equal weights, whatever files they come from.
+class HashOfBase {
+ public:
+  /// A parameter whose values have just been loaded; in any order.
+  void add(const ParameterStore::Entry& entry);
+  /// The sha256 of all, of 64 hexadecimal digits.
+  std::string finish() const;
+
+ private:
+  std::map<std::string, Digest> parameters_;  // by path, so that it does not depend on how a store is laid out
+};
 
 /// Loads what a checkpoint of adapters describes: into a store with adapters, base and adapters; into one without, the base with the adapters added to its
 /// weights, which is the same model. Throws InputError if the base is missing, or its weights have another hash.

@@ -1,6 +1,7 @@
 #include "train/model/language_model.h"
 
 #include "autograd/ops/loss.h"
+#include "train/model/pack_weights.h"
 
 namespace dikkat {
 namespace {
@@ -32,7 +33,7 @@ LanguageModel::LanguageModel(const TransformerConfig& config, index tokenizer_vo
     if (entry->role == Role::adapter) {
       adapts = true;
     } else {
-      parameters_.freeze(entry->path);
+      parameters_.freeze(entry->path, can_be_packed(*entry) ? lora.base : PackedType::none);
     }
   }
   if (!adapts) {

@@ -20,11 +20,15 @@ bool stays_f32(const std::string& path) { return path.ends_with("wpe.weight") ||
 
 }  // namespace
 
+bool can_be_packed(const ParameterStore::Entry& entry) { return entry.shape().rank() == 2 && !stays_f32(entry.path); }
+
 void pack_weight(ParameterStore& store, ParameterStore::Entry& entry, PackedType packing) {
-  if (packing != PackedType::none && entry.shape().rank() == 2 && !stays_f32(entry.path)) {
+  if (packing != PackedType::none && can_be_packed(entry)) {
     pack(store, entry, packing, encode_packed);
   }
 }
+
+void pack_frozen(ParameterStore& store, ParameterStore::Entry& entry) { pack_weight(store, entry, entry.packing); }
 
 void pack_weights(ParameterStore& store, PackedType packing) {
   for (ParameterStore::Entry* entry : store.entries()) {

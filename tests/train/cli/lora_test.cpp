@@ -72,6 +72,44 @@ TEST_F(Lora, ResumesToTheSameBits) {
   EXPECT_EQ(losses("parts"), losses("whole")) << "of each step and evaluation, to the last digit";
 }
 
+TEST_F(Lora, KeepsItsBasePacked) {
+  ASSERT_EQ(tune("plain").code, 0);
+  const auto hash = [&](const std::string& run) { return Json::parse(here.run({"inspect", run, "--json"}).out)["state"]["base_hash"]; };
+  for (const std::string base : {"bf16", "q8", "q4"}) {
+    SCOPED_TRACE(base);
+    const std::string key = "lora.base=" + base;
+    const Outcome tuned = tune(base, {"--set", key});
+    ASSERT_EQ(tuned.code, 0) << tuned.err;
+    EXPECT_TRUE(contains(tuned.err, "packed as " + base)) << tuned.err;
+    const auto metrics = here.metrics(base);
+    const auto plain = here.metrics("plain");
+    EXPECT_NE(metrics.front()["val_loss"], plain.front()["val_loss"]) << "the base is rounded";
+    EXPECT_NEAR(metrics.front()["val_loss"].get<double>(), plain.front()["val_loss"].get<double>(), 0.1);
+    EXPECT_LT(metrics.back()["val_loss"], metrics.front()["val_loss"]) << "it learns";
+    EXPECT_EQ(hash(base), hash("plain")) << "that of the base before it is packed";
+    EXPECT_NEAR(loss(base), metrics.back()["val_loss"].get<double>(), 0.1) << "eval adds the adapters to the base as it is";
+    EXPECT_EQ(here.run({"merge", base, "--out", "merged-" + base}).code, 0);
+
+    ASSERT_EQ(tune("parts-" + base, {"--set", key, "train.max_steps=4", "optim.decay_steps=8"}).code, 0);
+    const Outcome resumed = here.run({"resume", "parts-" + base, "--set", "train.max_steps=8"});
+    ASSERT_EQ(resumed.code, 0) << resumed.err;
+    const auto again = here.metrics("parts-" + base);
+    EXPECT_EQ(again.back()["val_loss"], metrics.back()["val_loss"]) << "to the last digit";
+    EXPECT_EQ(here.run({"sample", base, "--weights", base, "--prompt", "the ", "--max-new-tokens", "5"}).code, 0)
+        << "adapters are added to a matrix before it is packed";
+  }
+  const Outcome changed = here.run({"resume", "q8", "--set", "train.max_steps=12", "lora.base=bf16"});
+  EXPECT_EQ(changed.code, 2);
+  EXPECT_TRUE(contains(changed.err, "lora.base")) << changed.err;
+  const Outcome planned = here.run({"plan", "--config", "tune.toml", "--init-from", "base", "--set", "lora.base=q8"});
+  EXPECT_EQ(planned.code, 0) << planned.err;
+  std::filesystem::remove_all(here / "base");
+  here.train("base", {"tokenizer.kind=char", "model.n_embd=32", "train.seed=2"});
+  const Outcome other = here.run({"resume", "q8", "--set", "train.max_steps=12"});
+  EXPECT_EQ(other.code, 2);
+  EXPECT_TRUE(contains(other.err, "whose weights are others now")) << other.err;
+}
+
 TEST_F(Lora, MergesIntoAnOrdinaryModel) {
   ASSERT_EQ(tune("tuned").code, 0);
   const Outcome merged = here.run({"merge", "tuned", "--out", "merged"});

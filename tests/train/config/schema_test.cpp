@@ -113,6 +113,7 @@ TEST(Schema, HasEveryKeyOfEverySection) {
                                              "lora.dropout",
                                              "lora.rank_stabilized",
                                              "lora.targets",
+                                             "lora.base",
                                              "chat.template",
                                              "chat.system",
                                              "chat.loss"};

@@ -8,6 +8,7 @@
 #include "tests/train/loop/tiny_run.h"
 #include "train/config/parse.h"
 #include "train/loop/trainer.h"
+#include "train/model/pack_weights.h"
 #include "train/model/trained_model.h"
 
 namespace dikkat {
@@ -98,6 +99,34 @@ TEST(MemoryPlan, OfAStepIsWhatTheStepTakes) {
     EXPECT_GT(plan.scratch, 0U);
     tape.reset();
   }
+}
+
+// The base lies packed before its values are loaded, so the plan is that of the steps.
+TEST(MemoryPlan, OfAdaptersCountsAPackedBase) {
+  const Case c = {"adapters", "[model]\nblock_size = 96\n" + kLlama + "[train]\nbatch_size = 3", 5000, {96, 0}};
+  const Config config = config_of(c);
+  std::size_t weights[2] = {};
+  for (const PackedType base : {PackedType::none, PackedType::q8}) {
+    SCOPED_TRACE(name_of(base));
+    LanguageModel model(config.model, c.vocabulary, {.rank = 4, .base = base});
+    ParameterStore& parameters = model.parameters();
+    parameters.reserve();
+    AdamW adamw(parameters, {});
+    Tape dry, tape;
+    const MemoryPlan step = plan_step(model, adamw, config.train, c.lengths, dry);
+    const MemoryPlan plan = plan_parameters(parameters, adamw, config.train);
+    weights[base != PackedType::none] = plan.weights;
+    EXPECT_EQ(plan.save_copy, plan.gradients + plan.optimizer_state()) << "a checkpoint has the adapters alone";
+    EXPECT_EQ(plan.loading, base == PackedType::none ? 0U : 5000U * 64 * sizeof(float)) << "the embedding";
+    parameters.initialise(1, [&](ParameterStore::Entry& entry) { pack_frozen(parameters, entry); });
+    const Batch batch = batch_of(c, config.train.batch_size);
+    Pass pass{.tape = tape, .training = true};
+    tape.backward(model.loss(pass, batch, 1));
+    EXPECT_EQ(step.activations + step.head, tape.activation_bytes());
+    EXPECT_EQ(step.activation_gradients, tape.gradient_bytes());
+    tape.reset();
+  }
+  EXPECT_LT(3 * weights[1], weights[0]) << "a bit more than a quarter of the matrices";
 }
 
 TEST(MemoryPlan, TouchesNoMemory) {
