@@ -168,7 +168,7 @@ std::vector<PeftFactors> PeftFiles::factors(const TransformerConfig& config, con
     if (a == nullptr && b == nullptr && (!targeted.value_or(false) || excluded.value_or(true))) {
       continue;
     }
-    if (targeted == false) {
+    if (targeted == false || excluded == true) {
       continue;  // its tensors are left over
     }
     const auto check_one = [&](const WeightTensor* found, const std::string& wanted, const std::vector<index>& shape) {

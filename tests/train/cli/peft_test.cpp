@@ -150,6 +150,9 @@ TEST_P(Peft, LayersMayBeAdaptedApart) {
   config["exclude_modules"] = {first};
   here.write("other/adapter_config.json", config.dump());
   expect_equal({"other", "--base", "half"}, {"tuned"});
+  config["exclude_modules"] = Json::array({is_llama() ? "o_proj" : "c_fc"});
+  here.write("other/adapter_config.json", config.dump());
+  expect_refused({"sample", "other", "--base", "half"}, {"it lacks base_model.model.", "tensors that are of no linear layer in target_modules: base_model."});
   config.erase("exclude_modules");
   config["target_modules"] = "all-linear";  // or a regular expression: then what is there counts
   here.write("other/adapter_config.json", config.dump());
