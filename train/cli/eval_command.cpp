@@ -11,6 +11,7 @@
 #include "autograd/base/parallel.h"
 #include "train/cli/chosen_checkpoint.h"
 #include "train/cli/commands.h"
+#include "train/cli/eval_tasks.h"
 #include "train/cli/json_output.h"
 #include "train/cli/progress.h"
 #include "train/cli/shared_options.h"
@@ -36,7 +37,8 @@ struct EvalArguments {
   index stride = 0;
   std::string unknown = "refuse";
   bool exact_match = false;
-  std::string html;  // a page to write
+  std::string tasks;  // a file of questions
+  std::string html;   // a page to write
   bool json = false;
 };
 
@@ -141,6 +143,12 @@ int eval_command(const EvalArguments& arguments) {
   require_input(arguments.unknown == "refuse" || !arguments.corpus.empty(), "--unknown skip needs --corpus, expected both");
   const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.options(), packing_named(arguments.weights));
   tell_of_the_checkpoint(arguments.model, trained.source);
+  if (!arguments.tasks.empty()) {
+    require_input(arguments.corpus.empty() && arguments.html.empty() && arguments.stride == 0 && !arguments.exact_match,
+                  "--tasks asks questions instead of measuring the loss of a text: drop --corpus, --html, --stride and --exact-match");
+    stop_in_order();
+    return eval_tasks(trained, arguments.tasks, arguments.json);
+  }
   const SkippingTokenizer skipping(*trained.tokenizer);
   const Tokenizer& tokenizer = arguments.unknown == "skip" ? static_cast<const Tokenizer&>(skipping) : *trained.tokenizer;
   EvaluationText text = text_of(arguments, trained, tokenizer);
@@ -228,7 +236,10 @@ void add_eval(Commands& program) {
   dikkat eval runs/mine --corpus foreign.txt --unknown skip
   dikkat eval runs/mine --weights q8
   dikkat eval runs/mine --corpus letter.txt --html letter.html
-  dikkat eval runs/pairs --corpus unseen-pairs.tsv --exact-match)";
+  dikkat eval runs/pairs --corpus unseen-pairs.tsv --exact-match
+  dikkat eval runs/tuned --tasks questions.jsonl
+A line of questions.jsonl is {"prompt": "...", "choices": ["...", "..."], "answer": 0}: the likeliest choice must be the right one, counted from 0; or
+{"prompt": "...", "answer": "..."}: the model must write exactly that. Shares come with their 95 % confidence intervals.)";
   const auto a = std::make_shared<EvalArguments>();
   Command command = program.add("eval", "Measure the loss over the validation part of the run's corpus, or over another text", kExamples,
                                 [a] { return eval_command(*a); });
@@ -243,6 +254,7 @@ void add_eval(Commands& program) {
                "says how many)");
   command.flag("--exact-match", a->exact_match,
                "For an encoder-decoder: also measure the share of sources that it answers with exactly the target");
+  command.text("--tasks", a->tasks, "FILE.jsonl", "Ask the questions in a file instead: multiple choice by likelihood, and exact answers");
   command.text("--html", a->html, "FILE.html", "Also write a page that shows the text with the loss of each token, up to 20,000 tokens");
   command.flag("--json", a->json, "One object: loss (nats), standard_error, perplexity, bits_per_byte, tokens");
 }

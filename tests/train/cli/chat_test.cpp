@@ -71,9 +71,30 @@ TEST_F(Chat, NeedsAModel) {
 
 TEST_F(Chat, Answers) {
   ASSERT_EQ(tune("tuned", {"train.max_steps=150", "train.eval_interval=150"}).code, 0);
-  const Outcome answered = here.run({"chat", "tuned", "--temperature", "0"}, {.input = "the lamp\nships\n"});
+  const Outcome answered = here.run({"chat", "tuned", "--newest", "--temperature", "0"}, {.input = "the lamp\nships\n"});
   ASSERT_EQ(answered.code, 0) << answered.err;
   EXPECT_TRUE(answered.out.starts_with("turns\n")) << answered.out;
+}
+
+TEST_F(Chat, IsAskedQuestions) {
+  ASSERT_EQ(tune("tuned", {"train.max_steps=150", "train.eval_interval=150"}).code, 0);
+  here.write("tasks.jsonl", R"({"prompt": "the lamp", "choices": ["turns", "go by", "night"], "answer": 0}
+{"prompt": "ships", "choices": ["turns", "go by"], "answer": 1}
+{"prompt": "the lamp", "answer": "turns"}
+{"prompt": "ships", "answer": "something else"}
+)");
+  const Outcome asked = here.run({"eval", "tuned", "--newest", "--tasks", "tasks.jsonl", "--json"});
+  ASSERT_EQ(asked.code, 0) << asked.err;
+  const Json answers = Json::parse(asked.out);
+  EXPECT_EQ(answers["choices"]["right"], 2) << asked.out;
+  EXPECT_EQ(answers["choices"]["questions"], 2);
+  EXPECT_EQ(answers["exact_match"]["right"], 1) << asked.out;
+  EXPECT_NEAR(answers["exact_match"]["low"].get<double>(), 0.0945, 1e-3) << "Wilson's interval of 1 in 2";
+  EXPECT_NEAR(answers["exact_match"]["high"].get<double>(), 0.9055, 1e-3);
+  here.write("tasks.jsonl", "{\"prompt\": \"x\", \"choices\": [\"a\", \"b\"], \"answer\": 2}\n");
+  const Outcome refused = here.run({"eval", "tuned", "--tasks", "tasks.jsonl"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(contains(refused.err, "tasks.jsonl: line 1 has no \"answer\" from 0 to 1, the number of the right choice")) << refused.err;
 }
 
 TEST_F(Chat, CommandsAreNoMessages) {

@@ -1,0 +1,88 @@
+#include "train/cli/eval_tasks.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/error.h"
+#include "train/chat/chat_template.h"
+#include "train/cli/json_output.h"
+#include "train/cli/progress.h"
+#include "train/cli/signals.h"
+#include "train/cli/streams.h"
+#include "train/cli/text.h"
+#include "train/io/file.h"
+#include "train/sample/prompt.h"
+#include "train/sample/questions.h"
+
+namespace dikkat {
+namespace {
+
+std::vector<Question> read_questions(const std::string& file) {
+  std::vector<Question> questions;
+  index number = 0;
+  for (const std::string& line : lines_of(read_bytes(file))) {
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string::npos) {
+      continue;
+    }
+    try {
+      questions.push_back(read_question(line));
+    } catch (const InputError& error) {
+      fail_input(file, ": line ", number, ' ', error.what());
+    }
+  }
+  require_input(!questions.empty(), file, " has no questions, expected a JSON object on each line");
+  return questions;
+}
+
+void add(nlohmann::ordered_json& object, std::string& text, const char* name, const Share& share) {
+  if (share.all == 0) {
+    return;
+  }
+  const auto [low, high] = share.interval();
+  object[name] = {{"share", share.value()}, {"right", share.right}, {"questions", share.all}, {"low", low}, {"high", high}};
+  append_to(text, fmt::format("{:<16}  {:.4f}  ({:.3f} to {:.3f}; {} of {})\n", name, share.value(), low, high, share.right, share.all));
+}
+
+}  // namespace
+
+int eval_tasks(const TrainedModel& trained, const std::string& file, bool json) {
+  const std::vector<Question> questions = read_questions(file);
+  const Tokenizer& tokenizer = *trained.tokenizer;
+  Vocabulary vocabulary = vocabulary_of(tokenizer);
+  EncodePrompt encoded = [&](const std::string& prompt) { return encode_prompt(tokenizer, prompt); };
+  ChatTemplate form;
+  if (const ChatConfig& chat = trained.source.config().chat; chat.template_name != TemplateName::automatic) {
+    form = chat_template(chat.template_name, tokenizer);
+    form.system = chat.system;
+    if (const auto end = tokenizer.encode_with_special(form.end); end.size() == 1) {
+      vocabulary.ends.push_back(end.front());
+    }
+    encoded = [&](const std::string& prompt) {
+      const std::vector<Message> messages = {{"user", prompt}};
+      return encode(tokenizer, form.write(messages, ScoredText::answers, true)).tokens;
+    };
+  }
+  const auto answers = [&] {
+    ShareLine line("asking");
+    return ask(trained.model->gpt(), tokenizer, vocabulary, questions, encoded,
+               [&](index done) { line(static_cast<double>(done) / static_cast<double>(questions.size())); }, [] { return stop_requested(); });
+  }();
+  if (!answers) {
+    return 128 + stop_signal();
+  }
+  nlohmann::ordered_json object{{"step", trained.source.state().step}, {"checkpoint", trained.source.path().string()}};
+  std::string text;
+  add(object, text, "choices", answers->choices);
+  add(object, text, "choices_per_byte", answers->choices_per_byte);
+  add(object, text, "exact_match", answers->texts);
+  if (json) {
+    put_json(object);
+  } else {
+    put(text);
+  }
+  flush_results();
+  return 0;
+}
+
+}  // namespace dikkat

@@ -1,0 +1,130 @@
+#include "train/sample/questions.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/error.h"
+#include "train/sample/draw.h"
+
+namespace dikkat {
+namespace {
+
+std::string text_field(const nlohmann::json& object, const char* name) {
+  const auto field = object.find(name);
+  require_input(field != object.end() && field->is_string(), "has no text \"", name, "\"");
+  return field->get<std::string>();
+}
+
+std::string trimmed(const std::string& text) {
+  constexpr std::string_view kWhiteSpace = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kWhiteSpace);
+  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(kWhiteSpace) + 1 - first);
+}
+
+/// The log probability of `choice` after `prompt`.
+double log_probability_of(const Gpt& model, const std::vector<Token>& prompt, const std::vector<Token>& choice) {
+  std::vector<Token> text = prompt;
+  text.insert(text.end(), choice.begin(), choice.end() - 1);
+  const auto time = static_cast<index>(text.size());
+  require_input(time <= model.config().block_size, "a prompt with a choice has ", time + 1, " tokens, expected at most ",
+                model.config().block_size + 1, " (model.block_size + 1)");
+  Tape tape{Recording::off};
+  Pass pass{.tape = tape};
+  const Tensor logits = model(pass, tape.input<Token>({1, time}, text));
+  const auto vocabulary = static_cast<std::size_t>(logits.shape()[2]);
+  double sum = 0;
+  for (std::size_t i = 0; i < choice.size(); ++i) {
+    sum += log_probability({logits.data<float>() + (prompt.size() - 1 + i) * vocabulary, vocabulary}, choice[i]);
+  }
+  return sum;
+}
+
+void choose(const Gpt& model, const Tokenizer& tokenizer, const Question& question, const std::vector<Token>& prompt, Answers& answers) {
+  std::vector<double> sums, per_byte;
+  for (const std::string& choice : question.choices) {
+    const double sum = log_probability_of(model, prompt, tokenizer.encode(choice));
+    sums.push_back(sum);
+    per_byte.push_back(sum / static_cast<double>(choice.size()));
+  }
+  const auto is_right = [&](const std::vector<double>& scores) { return std::ranges::max_element(scores) - scores.begin() == question.right; };
+  answers.choices.right += is_right(sums) ? 1 : 0;
+  answers.choices_per_byte.right += is_right(per_byte) ? 1 : 0;
+  ++answers.choices.all;
+  ++answers.choices_per_byte.all;
+}
+
+bool writes(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& vocabulary, const Question& question, const std::vector<Token>& prompt,
+            const std::function<bool()>& stop) {
+  constexpr index kMore = 8;  // tokens beyond those of the answer, to see whether it ends
+  const std::string wanted = trimmed(question.answer);
+  const bool has_lines = wanted.find('\n') != std::string::npos;
+  std::string text;
+  const SampleOptions options{.max_new_tokens = static_cast<index>(tokenizer.encode(question.answer).size()) + kMore, .temperature = 0};
+  generate(model, vocabulary, prompt, options, {.stop = stop, .token = [&](index, Token token) {
+                                                  text += tokenizer.decode(std::span(&token, 1));
+                                                  return has_lines || trimmed(text).empty() || text.find('\n', text.find_first_not_of(" \t\r\n")) == std::string::npos;
+                                                }});
+  return trimmed(text) == wanted;
+}
+
+}  // namespace
+
+Question read_question(std::string_view json) {
+  const nlohmann::json object = nlohmann::json::parse(json, nullptr, false);
+  require_input(object.is_object(), "is not a JSON object, expected one on each line");
+  Question question{.prompt = text_field(object, "prompt")};
+  const auto choices = object.find("choices");
+  if (choices == object.end()) {
+    question.answer = text_field(object, "answer");
+    require_input(!trimmed(question.answer).empty(), "has an empty \"answer\"");
+    return question;
+  }
+  require_input(choices->is_array() && choices->size() >= 2, "has \"choices\" that are no list of two or more texts");
+  for (const nlohmann::json& choice : *choices) {
+    require_input(choice.is_string() && !choice.get<std::string>().empty(), "has a choice that is no text");
+    question.choices.push_back(choice.get<std::string>());
+  }
+  const auto answer = object.find("answer");
+  require_input(answer != object.end() && answer->is_number_unsigned() && answer->get<std::uint64_t>() < choices->size(),
+                "has no \"answer\" from 0 to ", choices->size() - 1, ", the number of the right choice");
+  question.right = answer->get<index>();
+  return question;
+}
+
+double Share::value() const { return all == 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(right) / static_cast<double>(all); }
+
+std::pair<double, double> Share::interval() const {
+  constexpr double kZ = 1.959963984540054;  // 95 % of a normal distribution lie within
+  const auto n = static_cast<double>(all);
+  const double centre = (value() + kZ * kZ / (2 * n)) / (1 + kZ * kZ / n);
+  const double half = kZ / (1 + kZ * kZ / n) * std::sqrt(value() * (1 - value()) / n + kZ * kZ / (4 * n * n));
+  return {std::max(0.0, centre - half), std::min(1.0, centre + half)};
+}
+
+std::optional<Answers> ask(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& vocabulary, const std::vector<Question>& questions,
+                           const EncodePrompt& encode, const std::function<void(index done)>& answered, const std::function<bool()>& stop) {
+  Answers answers;
+  index done = 0;
+  for (const Question& question : questions) {
+    if (stop && stop()) {
+      return std::nullopt;
+    }
+    const std::vector<Token> prompt = encode(question.prompt);
+    if (question.choices.empty()) {
+      answers.texts.right += writes(model, tokenizer, vocabulary, question, prompt, stop) ? 1 : 0;
+      ++answers.texts.all;
+    } else {
+      choose(model, tokenizer, question, prompt, answers);
+    }
+    ++done;
+    if (answered) {
+      answered(done);
+    }
+  }
+  return answers;
+}
+
+}  // namespace dikkat
