@@ -76,6 +76,33 @@ TEST_F(Chat, Answers) {
   EXPECT_TRUE(answered.out.starts_with("turns\n")) << answered.out;
 }
 
+TEST_F(Chat, GoesOutWithItsTemplate) {
+  ASSERT_EQ(tune("tuned").code, 0);
+  const auto answers = [&](const std::string& model, const Words& more = {}) {
+    Words words = {"chat", model, "--temperature", "0", "--max-new-tokens", "8"};
+    words.insert(words.end(), more.begin(), more.end());
+    return here.run(words, {.input = "the lamp\nships\n"});
+  };
+  const std::string own = answers("tuned").out;
+  for (const std::string out : {"tuned-hf", "tuned.gguf"}) {
+    ASSERT_EQ(here.run({"export", "tuned", "--out", out}).code, 0);
+    const Outcome foreign = answers(out);
+    EXPECT_EQ(foreign.code, 0) << foreign.err;
+    EXPECT_EQ(foreign.out, own) << out;
+  }
+  Json config = Json::parse(contents(here / "tuned-hf/tokenizer_config.json"));
+  ASSERT_TRUE(config.contains("chat_template"));
+  config["chat_template"] = "{{ something_else }}";
+  here.write("tuned-hf/tokenizer_config.json", config.dump());
+  const Outcome unknown = answers("tuned-hf");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_TRUE(contains(unknown.err, "is none that dikkat knows: name the one that is nearest to it with --template chatml, llama3 or plain")) << unknown.err;
+  EXPECT_EQ(answers("tuned-hf", {"--template", "plain"}).out, own);
+  const Outcome tuned = here.run({"finetune", "tuned-hf", "--data", "chats.jsonl", "--out", "no"});
+  EXPECT_EQ(tuned.code, 2);
+  EXPECT_TRUE(contains(tuned.err, "is none that dikkat knows: name the one that is nearest to it, chat.template = \"chatml\"")) << tuned.err;
+}
+
 TEST_F(Chat, IsAskedQuestions) {
   ASSERT_EQ(tune("tuned", {"train.max_steps=150", "train.eval_interval=150"}).code, 0);
   here.write("tasks.jsonl", R"({"prompt": "the lamp", "choices": ["turns", "go by", "night"], "answer": 0}
