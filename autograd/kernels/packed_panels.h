@@ -134,22 +134,22 @@ void unpack_panels(const PackedMatrix& w, index first, index begin, index end, s
 template <index kWidth, class F>
 void for_eight_rows(const PackedMatrix& w, index first, index begin, index end, F&& put) {
   static_assert(kWidth % kTransposeSize == 0 && kPanelRows % kTransposeSize == 0);
-  float columns[kWidth][kPanelRows];
+  float columns[kWidth * kPanelRows];
   float rows[kTransposeSize][kWidth];
   const index count = std::clamp<index>(w.cols - first, 0, kWidth);
-  std::fill(columns[0] + count * kPanelRows, columns[0] + kWidth * kPanelRows, 0.0F);
+  std::fill(columns + count * kPanelRows, std::end(columns), 0.0F);
   for (index row = begin; row < end; row += kTransposeSize) {
     const index in_panel = row % kPanelRows;
     if (row == begin || in_panel == 0) {
       for_packing(w.packing, [&](auto packing) {
         for (int v = 0; v < kPanelVectors; ++v) {
           for_columns<packing>(panel_at(w, row / kPanelRows), first, first + count, v,
-                               [&](index k, simd::Vec<float> values) { simd::store(columns[k - first] + v * simd::kLanes<float>, values); });
+                               [&](index k, simd::Vec<float> values) { simd::store(columns + (k - first) * kPanelRows + v * simd::kLanes<float>, values); });
         }
       });
     }
     for (index col = 0; col < kWidth; col += kTransposeSize) {
-      transpose_block(columns[col] + in_panel, kPanelRows, kTransposeSize, rows[0] + col, kWidth);
+      transpose_block(columns + col * kPanelRows + in_panel, kPanelRows, kTransposeSize, rows[0] + col, kWidth);
     }
     put(row - begin, rows);
   }
