@@ -124,6 +124,25 @@ TEST_F(Chat, IsAskedQuestions) {
   EXPECT_TRUE(contains(refused.err, "tasks.jsonl: line 1 has no \"answer\" from 0 to 1, the number of the right choice")) << refused.err;
 }
 
+TEST_F(Chat, ShortDocumentsThatShareAWindowHaveTheLossThatTheyHaveAlone) {
+  std::string lines;
+  for (const char* text : {"the lamp turns", "ships go by at night", "and", "at night the ships go by", "turns and turns and turns", "go"}) {
+    for (int i = 0; i < 5; ++i) {
+      lines += Json{{"text", std::string(text) + tiny_text(i)}}.dump() + '\n';
+    }
+  }
+  here.write("short.jsonl", lines);
+  const auto first_loss = [&](const std::string& pack) {
+    const Outcome run = here.run({"train", "--init-from", "base", "--corpus", "short.jsonl", "--out", pack, "--set", "data.pack=" + pack, "train.max_steps=1",
+                                  "train.batch_size=2", "train.eval_tokens=0", "data.val_fraction=0.5"});
+    EXPECT_EQ(run.code, 0) << run.err;
+    return here.metrics(pack).front()["val_loss"].get<double>();
+  };
+  const double alone = first_loss("document");
+  EXPECT_NEAR(first_loss("best_fit"), alone, 1e-5 * alone);
+  EXPECT_GT(std::abs(first_loss("stream") - alone), 1e-3) << "there they see each other";
+}
+
 TEST_F(Chat, CommandsAreNoMessages) {
   const Outcome talked = here.run({"chat", "base", "--max-new-tokens", "3"}, {.input = "/help\n/nothing\n/system be kind\n/history\n/clear\n/exit\nnever\n"});
   ASSERT_EQ(talked.code, 0) << talked.err;
