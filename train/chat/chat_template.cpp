@@ -117,6 +117,11 @@ std::vector<ChatSpan> ChatTemplate::write(std::span<const Message> messages, Sco
   return spans;
 }
 
+std::optional<Token> ChatTemplate::end_token(const Tokenizer& tokenizer) const {
+  const std::vector<Token> tokens = tokenizer.encode_with_special(end);
+  return tokens.size() == 1 ? std::optional(tokens.front()) : std::nullopt;
+}
+
 std::string ChatTemplate::jinja() const {
   const std::string role = capitalizes ? "message['role'] | capitalize" : "message['role']";
   const std::string content = trims ? "message['content'] | trim" : "message['content']";
@@ -168,6 +173,12 @@ std::optional<ChatTemplate> known_template(std::string_view jinja, const Tokeniz
   }
   const auto found = std::ranges::find_if(own, [&](const ChatTemplate& form) { return form.jinja() == jinja; });
   return found == own.end() ? std::nullopt : std::optional(chat_template(found->name, tokenizer));
+}
+
+ChatTemplate known_template(std::string_view jinja, const Tokenizer& tokenizer, const std::string& where, const char* how) {
+  const auto known = known_template(jinja, tokenizer);
+  require_input(known.has_value(), "the template of conversations in ", where, " is none that dikkat knows: name the one that is nearest to it", how);
+  return *known;
 }
 
 ChatTokens encode(const Tokenizer& tokenizer, std::span<const ChatSpan> spans) {

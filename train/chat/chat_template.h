@@ -48,6 +48,8 @@ struct ChatTemplate {
 
   /// The text of a conversation, span by span. With `asks`, it ends with the beginning of an answer.
   std::vector<ChatSpan> write(std::span<const Message> messages, ScoredText scored = ScoredText::answers, bool asks = false) const;
+  /// The token that ends an answer, if `end` is one token.
+  std::optional<Token> end_token(const Tokenizer& tokenizer) const;
   /// The template in Jinja's language, for tokenizer_config.json and GGUF files.
   std::string jinja() const;
 };
@@ -58,6 +60,9 @@ ChatTemplate chat_template(TemplateName name, const Tokenizer& tokenizer);
 
 /// The template whose text in Jinja's language this is, with its system message; nullopt if it is none that we know.
 std::optional<ChatTemplate> known_template(std::string_view jinja, const Tokenizer& tokenizer);
+
+/// The same. Throws InputError for one that we do not know: it names `where` the text is from, and `how` to name a template instead.
+ChatTemplate known_template(std::string_view jinja, const Tokenizer& tokenizer, const std::string& where, const char* how);
 
 /// Tokens, and for each whether the loss is over it.
 struct ChatTokens {

@@ -39,10 +39,7 @@ ChatTemplate template_of(const ChatArguments& arguments, const TrainedModel& tra
   ChatTemplate form;
   const ModelFiles* files = trained.source.files();
   if (*wanted == TemplateName::automatic && files != nullptr && !files->chat_template().empty()) {
-    const auto known = known_template(files->chat_template(), *trained.tokenizer);
-    require_input(known.has_value(), "the template of conversations that comes with ", files->path().string(),
-                  " is none that dikkat knows: name the one that is nearest to it with --template chatml, llama3 or plain");
-    form = *known;
+    form = known_template(files->chat_template(), *trained.tokenizer, files->path().string(), " with --template chatml, llama3 or plain");
   } else {
     form = chat_template(*wanted == TemplateName::automatic ? of_run.template_name : *wanted, *trained.tokenizer);
     form.system = of_run.system;
@@ -61,9 +58,8 @@ class Talk {
         options_(arguments.options),
         form_(template_of(arguments, trained)),
         vocabulary_(vocabulary_of(*trained.tokenizer)) {
-    const std::vector<Token> end = trained.tokenizer->encode_with_special(form_.end);
-    if (end.size() == 1) {
-      vocabulary_.ends.push_back(end.front());
+    if (const auto end = form_.end_token(*trained.tokenizer)) {
+      vocabulary_.ends.push_back(*end);
     }
   }
 

@@ -44,10 +44,7 @@ int inspect_chat(const CorpusInspectArguments& arguments) {
   const auto tokenizer = open_tokenizer(arguments.tokenizer);
   ChatTemplate form = chat_template(*name, *tokenizer);
   if (const std::string own = chat_template_in(arguments.tokenizer); *name == TemplateName::automatic && !own.empty()) {
-    const auto known = known_template(own, *tokenizer);
-    require_input(known.has_value(), "the template of conversations in ", arguments.tokenizer,
-                  " is none that dikkat knows: name the one that is nearest to it with --template chatml, llama3 or plain");
-    form = *known;
+    form = known_template(own, *tokenizer, arguments.tokenizer, " with --template chatml, llama3 or plain");
   }
   const ChatToShow wanted{.paths = arguments.corpus,
                           .text_field = arguments.reading.text_field,

@@ -55,8 +55,8 @@ int eval_tasks(const TrainedModel& trained, const std::string& file, bool json) 
   if (const ChatConfig& chat = trained.source.config().chat; chat.template_name != TemplateName::automatic) {
     form = chat_template(chat.template_name, tokenizer);
     form.system = chat.system;
-    if (const auto end = tokenizer.encode_with_special(form.end); end.size() == 1) {
-      vocabulary.ends.push_back(end.front());
+    if (const auto end = form.end_token(tokenizer)) {
+      vocabulary.ends.push_back(*end);
     }
     encoded = [&](const std::string& prompt) {
       const std::vector<Message> messages = {{"user", prompt}};

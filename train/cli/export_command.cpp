@@ -100,9 +100,7 @@ void add_chat_template(const TrainedModel& trained, ModelToExport& model) {
     ChatTemplate form = chat_template(chat.template_name, *trained.tokenizer);
     form.system = chat.system;
     model.chat_template = form.jinja();
-    if (const auto end = trained.tokenizer->encode_with_special(form.end); end.size() == 1) {
-      model.answer_end = end.front();
-    }
+    model.answer_end = form.end_token(*trained.tokenizer);
   }
 }
 

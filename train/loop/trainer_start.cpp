@@ -134,11 +134,10 @@ void adopt_template(Config& config, const ModelSource& origin) {
   std::string system = theirs.system;
   config.chat.template_name = theirs.template_name;
   if (const ModelFiles* files = origin.files(); files != nullptr && !files->chat_template().empty()) {
-    const auto known = known_template(files->chat_template(), *tokenizer_from_json(origin.tokenizer()));
-    require_input(known.has_value(), "the template of conversations that comes with ", files->path().string(),
-                  " is none that dikkat knows: name the one that is nearest to it, chat.template = \"chatml\", \"llama3\" or \"plain\"");
-    config.chat.template_name = known->name;
-    system = known->system;
+    const ChatTemplate own = known_template(files->chat_template(), *tokenizer_from_json(origin.tokenizer()), files->path().string(),
+                                            ", chat.template = \"chatml\", \"llama3\" or \"plain\"");
+    config.chat.template_name = own.name;
+    system = own.system;
   }
   if (config.chat.system.empty()) {
     config.chat.system = system;
