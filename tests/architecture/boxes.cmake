@@ -20,10 +20,11 @@ set(boxes
   "train/model:autograd/base train/hash autograd/tape autograd/ops layers train/text train/data train/config train/formats train/checkpoint train/exchange"
   "train/sample:autograd/base autograd/tape autograd/ops layers train/text"
   "train/metrics:autograd/base train/io"
-  "train/loop:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/chat train/data train/config train/checkpoint train/exchange train/model train/sample train/metrics"
+  "train/sources:autograd/base train/io train/machine train/hash train/text train/chat train/data train/config train/model"
+  "train/loop:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/chat train/data train/config train/checkpoint train/exchange train/model train/sources train/sample train/metrics"
   "train/sweep:autograd/base train/io train/config train/checkpoint train/metrics train/loop"
   "train/report:autograd/base train/config train/checkpoint train/metrics"
-  "train/cli:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/chat train/data train/config train/checkpoint train/exchange train/model train/sample train/metrics train/loop train/sweep train/report")
+  "train/cli:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/chat train/data train/config train/checkpoint train/exchange train/model train/sample train/metrics train/sources train/loop train/sweep train/report")
 
 # What is behind a seam: a pattern of includes, or of what may go wrong without being seen, then the files (patterns too) that alone may have it.
 set(seams

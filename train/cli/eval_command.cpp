@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <numbers>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -23,7 +24,7 @@
 #include "train/data/corpus_files.h"
 #include "train/loop/evaluate.h"
 #include "train/loop/exact_match.h"
-#include "train/loop/training_data.h"
+#include "train/sources/training_data.h"
 #include "train/machine/machine_memory.h"
 #include "train/model/trained_model.h"
 
@@ -101,11 +102,18 @@ class SkippingTokenizer : public Tokenizer {
   mutable std::map<std::string, index> skipped_;
 };
 
-/// The text of --corpus, or the validation part of the run's own corpus, which must not have changed.
-EvaluationText text_of(const EvalArguments& arguments, const TrainedModel& trained, const Tokenizer& tokenizer) {
+/// A text to evaluate; of several sources of a run, one.
+struct TextPart {
+  std::string name{};
+  double share = 1;
+  EvaluationText text;
+};
+
+/// The text of --corpus, or the validation parts of the run's own sources, which must not have changed.
+std::vector<TextPart> texts_of(const EvalArguments& arguments, const TrainedModel& trained, const Tokenizer& tokenizer) {
   require_input(!arguments.corpus.empty() || trained.source.checkpoint() != nullptr, trained.source.path().string(),
                 " is another program's model, which has no corpus of its own; name the text to be evaluated with --corpus");
-  announce_corpus(arguments.corpus.empty() ? trained.config.data.corpus : arguments.corpus);
+  announce_corpus(arguments.corpus.empty() ? trained.config.data.training_paths() : arguments.corpus);
   LoadingLine line;
   if (!arguments.corpus.empty()) {
     Config config = trained.config;
@@ -117,7 +125,9 @@ EvaluationText text_of(const EvalArguments& arguments, const TrainedModel& train
       for (const std::string& note : text.notes) {
         tell(note);
       }
-      return text;
+      std::vector<TextPart> one;
+      one.push_back({.text = std::move(text)});
+      return one;
     } catch (const RefusedText& refused) {
       fail_input(refused.what(), "; --unknown skip leaves such characters out, and counts them");
     }
@@ -131,9 +141,38 @@ EvaluationText text_of(const EvalArguments& arguments, const TrainedModel& train
       fail_input(missing.what(), ". If the text has moved, name what to evaluate: dikkat eval ", arguments.model.source, " --corpus PATH");
     }
   }();
-  require_input(data.validation.samples != nullptr, "the run has no validation part (data.val_fraction is ",
+  require_input(data.has_validation(), "the run has no validation part (data.val_fraction is ",
                 trained.config.data.val_fraction, "); name the text to be evaluated with --corpus");
-  return std::move(data.validation);
+  std::vector<TextPart> parts;
+  for (SplitText& source : data.sources) {
+    if (source.validation.samples != nullptr) {
+      parts.push_back({.name = source.name, .share = source.share, .text = std::move(source.validation)});
+    }
+  }
+  return parts;
+}
+
+/// Bytes for each prediction, of several texts in the mean by their shares.
+double bytes_per_target(const std::vector<TextPart>& parts) {
+  double bytes = 0, shares = 0;
+  for (const TextPart& part : parts) {
+    bytes += part.share * part.text.bytes_per_target();
+    shares += part.share;
+  }
+  return bytes / shares;
+}
+
+/// The loss over each of several texts, for scripts.
+nlohmann::ordered_json losses_by_name(const std::vector<TextPart>& parts, const std::vector<WeightedEvaluation>& results) {
+  nlohmann::ordered_json object;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    object[parts[i].name] = {{"loss", results[i].of.loss}, {"standard_error", number_or_null(results[i].of.standard_error)}, {"tokens", results[i].of.tokens}};
+  }
+  return object;
+}
+
+std::string error_text(const Evaluation& result) {
+  return std::isnan(result.standard_error) ? "" : fmt::format(" +- {:.4f}", result.standard_error);
 }
 
 int eval_command(const EvalArguments& arguments) {
@@ -151,15 +190,18 @@ int eval_command(const EvalArguments& arguments) {
   }
   const SkippingTokenizer skipping(*trained.tokenizer);
   const Tokenizer& tokenizer = arguments.unknown == "skip" ? static_cast<const Tokenizer&>(skipping) : *trained.tokenizer;
-  EvaluationText text = text_of(arguments, trained, tokenizer);
+  std::vector<TextPart> parts = texts_of(arguments, trained, tokenizer);
   const std::string skipped = skipping.skipped();
   if (!skipped.empty()) {
     warn("characters that the model does not know were left out: " + skipped);
   }
-  if (arguments.stride > 0) {
-    set_stride(text, trained.config, arguments.stride);
+  for (TextPart& part : parts) {
+    if (arguments.stride > 0) {
+      set_stride(part.text, trained.config, arguments.stride);
+    }
   }
-  require_input(!arguments.exact_match || text.pairs != nullptr, "--exact-match is for an encoder-decoder, but ",
+  const PairStore* const pairs = parts.front().text.pairs.get();
+  require_input(!arguments.exact_match || pairs != nullptr, "--exact-match is for an encoder-decoder, but ",
                 trained.source.path().string(), " holds a GPT");
   stop_in_order();
   const auto stopped = [] {
@@ -172,39 +214,50 @@ int eval_command(const EvalArguments& arguments) {
     require_page_name(arguments.html);
     evaluator.listen([&](const Batch& batch, std::span<const double> losses) { page.add(batch, losses); });
   }
-  const std::size_t bytes = evaluator.reserve(*text.samples, text.samples->count());
+  std::size_t bytes = 0;
+  for (const TextPart& part : parts) {
+    bytes = std::max(bytes, evaluator.reserve(*part.text.samples, part.text.samples->count()));
+  }
   const std::size_t machine = machine_memory().total;
   require_input(bytes <= machine, "to evaluate ", trained.source.path().string(), " takes ", bytes >> 20,
                 " MiB of memory for activations, and there are ", machine >> 20, " MiB, swap space included");
-  const auto result = [&] {
-    ShareLine line("evaluating");
-    return evaluator(
-        *text.samples, {}, [] { return stop_requested(); }, std::ref(line));
-  }();
-  if (!result) {
-    return stopped();
+  std::vector<WeightedEvaluation> results;
+  for (const TextPart& part : parts) {
+    ShareLine line(part.name.empty() ? "evaluating" : "evaluating " + for_terminal(part.name));
+    const auto one = evaluator(
+        *part.text.samples, {}, [] { return stop_requested(); }, std::ref(line));
+    if (!one) {
+      return stopped();
+    }
+    results.push_back({.of = *one, .share = part.share});
   }
+  const Evaluation result = mean(results);
   if (!arguments.html.empty()) {
     page.write(arguments.html, arguments.corpus.empty() ? "The validation text" : names_of(arguments.corpus), trained.source.path().string());
   }
   std::optional<ExactMatch> match;
   if (arguments.exact_match) {
-    match = exact_match(*trained.model, *trained.tokenizer, *text.pairs, {}, [] { return stop_requested(); });
+    match = exact_match(*trained.model, *trained.tokenizer, *pairs, {}, [] { return stop_requested(); });
     if (!match) {
       return stopped();
     }
   }
   // Where the tokenizer drops something of the text, its tokens do not stand for all bytes.
-  const double bits = tokenizer.is_lossless() ? result->bits_per_byte(text.predicted_bytes) : std::numeric_limits<double>::quiet_NaN();
+  const double bits = !tokenizer.is_lossless() ? std::numeric_limits<double>::quiet_NaN()
+                      : parts.size() == 1        ? result.bits_per_byte(parts.front().text.predicted_bytes)
+                                                 : result.loss / std::numbers::ln2 / bytes_per_target(parts);
   if (arguments.json) {
-    nlohmann::ordered_json object{{"loss", result->loss},
-                                  {"standard_error", number_or_null(result->standard_error)},
-                                  {"perplexity", result->perplexity()},
+    nlohmann::ordered_json object{{"loss", result.loss},
+                                  {"standard_error", number_or_null(result.standard_error)},
+                                  {"perplexity", result.perplexity()},
                                   {"bits_per_byte", number_or_null(bits)},
-                                  {"tokens", result->tokens},
+                                  {"tokens", result.tokens},
                                   {"weights", arguments.weights},
                                   {"step", trained.source.state().step},
                                   {"checkpoint", trained.source.path().string()}};
+    if (parts.size() > 1) {
+      object["losses"] = losses_by_name(parts, results);
+    }
     if (match) {
       object["exact_match"] = match->share();
       object["pairs"] = match->pairs;
@@ -212,13 +265,18 @@ int eval_command(const EvalArguments& arguments) {
     put_json(object);
   } else {
     tell(trained.source.path().string() + (arguments.corpus.empty()
-                                               ? ", the whole validation part of " + names_of(trained.config.data.corpus)
+                                               ? ", the whole validation part of " + names_of(trained.config.data.training_paths())
                                                : ", all of " + names_of(arguments.corpus)));
-    const std::string error = std::isnan(result->standard_error) ? "" : fmt::format(" +- {:.4f}", result->standard_error);
-    put(fmt::format("loss           {:.4f}{}\nperplexity     {}\nbits_per_byte  {}\ntokens         {}\n", result->loss, error,
-                    result->perplexity() < 1e6 ? fmt::format("{:.4f}", result->perplexity()) : fmt::format("{:.3e}", result->perplexity()),
+    const std::string error = error_text(result);
+    for (std::size_t i = 0; parts.size() > 1 && i < parts.size(); ++i) {
+      const Evaluation& one = results[i].of;
+      put(fmt::format("{:<15}{:.4f}{} ({} tokens, {:.3g} of the windows)\n", "loss of " + for_terminal(parts[i].name) + ' ', one.loss, error_text(one),
+                      grouped_digits(one.tokens), parts[i].share));
+    }
+    put(fmt::format("loss           {:.4f}{}\nperplexity     {}\nbits_per_byte  {}\ntokens         {}\n", result.loss, error,
+                    result.perplexity() < 1e6 ? fmt::format("{:.4f}", result.perplexity()) : fmt::format("{:.3e}", result.perplexity()),
                     std::isfinite(bits) ? fmt::format("{:.4f}", bits) : "-  (the tokens do not stand for all bytes of the text)",
-                    grouped_digits(result->tokens)));
+                    grouped_digits(result.tokens)));
     if (match) {
       put(fmt::format("exact_match    {:.4f} ({} of {} pairs)\n", match->share(), match->exact, match->pairs));
     }

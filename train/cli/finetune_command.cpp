@@ -20,6 +20,8 @@ constexpr const char* kRecipe = "finetune";
 
 int finetune_command(FinetuneArguments arguments) {
   WantedRun& run = arguments.train.run;
+  require_input(!run.corpus.empty() || run.config != kRecipe,
+                "--data was not given, expected the texts to learn from (or --config FILE with data.corpus or data.sources)");
   const TransformerConfig model = ModelSource::open(run.init_from).config().model;
   std::vector<std::string> first;  // what the user sets comes later, and counts
   const bool is_own_recipe = run.config == kRecipe;  // another file says these keys itself
@@ -42,6 +44,7 @@ void add_finetune(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat finetune SmolLM2-135M --data my-texts/
   dikkat finetune runs/base --data letters.txt --out runs/letters --set train.max_steps=1000 lora.rank=32
   dikkat finetune runs/base --data letters.txt --full
+  dikkat finetune runs/base --data chats.jsonl --replay books/ --evaluate books=held-out.txt
 The run is an ordinary one: resume, eval, sample, report and runs take it. It is short for
   dikkat train --config finetune --init-from MODEL --corpus PATH
 with windows of at most 512 tokens (model.block_size) where positions are rotary.)";
@@ -50,7 +53,11 @@ with windows of at most 512 tokens (model.block_size) where positions are rotary
   Command command = program.add("finetune", "Adapt a trained model to other texts, with adapters (LoRA) or as a whole", kExamples,
                                 [a] { return finetune_command(*a); });
   command.text("MODEL", a->train.run.init_from, "", "A run (its checkpoint with the lowest validation loss), FILE.h5, a folder of Hugging Face, or a GGUF file").required();
-  command.texts("--data", a->train.run.corpus, "PATH", kCorpusHelp).required();
+  command.texts("--data", a->train.run.corpus, "PATH", kCorpusHelp);
+  command.texts("--replay", a->train.run.replay, "PATH",
+                "Texts of the kind that the model knows already, mixed into the data so that it forgets less (two sources, data and replay, in data.sources)");
+  command.number("--replay-share", a->train.run.replay_share, 0.001, 0.999, "Their part of all windows");
+  add_evaluate(command, a->train.run.evaluate);
   command.text("--config", a->train.run.config, "FILE|NAME", kConfigHelp);
   command.text("--out", a->train.out, "DIR", "Run directory to create; by default runs/finetune, or runs/finetune-2 ...");
   command.texts("--set", a->train.run.set, "KEY=VALUE", kSetHelp);

@@ -151,8 +151,12 @@ void Progress::evaluated(const EvaluationReport& r) {
   constexpr int kIndent = 2;
   const std::string error = std::isnan(r.val_standard_error) ? "" : fmt::format(" +- {:.4f}", r.val_standard_error);
   clear();
-  tell(fmt::format("step {:>6}/{}  train loss {:.4f}  validation loss {:.4f}{}{}", r.step, max_steps_, r.train_loss, r.val_loss, error,
-                   r.best ? "  (best so far)" : ""),
+  std::string named;
+  for (const NamedLoss& one : r.losses) {
+    named += fmt::format("  {} {:.4f}", for_terminal(one.name), one.loss) + (one.is_source() ? fmt::format(" (epoch {:.2f})", one.epochs) : "");
+  }
+  tell(fmt::format("step {:>6}/{}  train loss {:.4f}  validation loss {:.4f}{}{}{}", r.step, max_steps_, r.train_loss, r.val_loss, error,
+                   r.best ? "  (best so far)" : "", named),
        kIndent, "  ");
 }
 

@@ -10,6 +10,11 @@ constexpr const char* kBestOrNothingHelp =
 
 }  // namespace
 
+void add_evaluate(Command& command, std::vector<std::string>& texts) {
+  command.texts("--evaluate", texts, "NAME=PATH",
+                "A text whose loss is measured at each evaluation too, and told by its name (data.evaluations), such as one of the kind that the model knew before");
+}
+
 void add_source(Command& command, std::string& source, bool& best) {
   command.text("RUN_DIR|FILE.h5", source, "", "A run directory (its newest checkpoint is used), or a checkpoint").required();
   command.flag("--best", best, kBestHelp);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "autograd/base/packed_matrix.h"
 #include "train/cli/command.h"
@@ -22,6 +23,8 @@ inline constexpr const char* kSetHelp = "section.key=value: sets a key of the co
 /// Of --base PATH.
 inline constexpr const char* kBaseHelp = "Of adapters: the model that they adapt, if it is not where they say; for those of a run, which know its hash, it must have the same weights";
 
+/// --evaluate: texts that a run measures beside its validation part.
+void add_evaluate(Command& command, std::vector<std::string>& texts);
 /// A checkpoint: RUN_DIR (its newest) or FILE.h5, and --best.
 void add_source(Command& command, std::string& source, bool& best);
 /// The model that a command uses.

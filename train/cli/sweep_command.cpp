@@ -54,10 +54,12 @@ double seconds_of_budget(const std::string& text) {
 
 /// Why a sweep cannot use runs of this configuration; empty if it can.
 std::string objection_to(const Config& c, bool halving, const std::vector<std::string>& vary) {
-  if (c.data.val_fraction == 0 && c.data.validation.empty()) {
+  const std::vector<DataSource> sources = c.data.all_sources();
+  if (c.data.val_fraction == 0 && std::ranges::all_of(sources, [](const DataSource& source) { return source.validation.empty(); })) {
     return "a sweep compares validation losses, but there is nothing to validate on: set data.val_fraction or data.validation";
   }
-  if (std::find(c.data.corpus.begin(), c.data.corpus.end(), kStandardInput) != c.data.corpus.end()) {
+  const std::vector<std::string> corpus = c.data.training_paths();
+  if (std::ranges::find(corpus, kStandardInput) != corpus.end()) {
     return "the corpus is standard input, which can be read once: a sweep reads it for each run; give a file";
   }
   if (c.train.patience > 0) {

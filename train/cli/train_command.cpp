@@ -53,7 +53,19 @@ std::string training_plan(const Trainer& trainer) {
                      from_to(grouped_digits(passes.fewest() * pass), grouped_digits(passes.most() * pass)), unit,
                      from_to(fmt::to_string(passes.fewest()), fmt::to_string(passes.most())), c.train.batch_size,
                      is_gpt ? fmt::format(" x {}", size) : "", short_count(samples * size), unit,
-                     static_cast<double>(samples) / static_cast<double>(trainer.epoch_size()));
+                     static_cast<double>(samples) / static_cast<double>(trainer.loader().epoch_size()));
+}
+
+/// "stories: a.txt, 0.75 of all windows; 12,345 tokens for training, 1,234 for validation; 2.1 epochs".
+std::string source_line(const Trainer& trainer, std::size_t i) {
+  const DataSource& named = trainer.config().data.sources[i];
+  const SplitText& source = trainer.data().sources[i];
+  const TrainingState& state = trainer.state();
+  const index samples = state.samples_seen + trainer.config().train.batch_size * trainer.accumulation().passes(state.step, trainer.config().train.max_steps);
+  return fmt::format("{}: {}{}, {:.3g} of all windows; {} tokens for training, {} for validation; {:.1f} epochs", for_terminal(named.name),
+                     names_of(named.corpus), named.validation.empty() ? "" : ", validated on " + names_of(named.validation), source.share,
+                     grouped_digits(source.train.tokens), grouped_digits(source.validation.tokens),
+                     trainer.loader().epochs(static_cast<index>(i), samples));
 }
 
 /// A sentence at the end of a run whose optimizer took much of the time; empty otherwise.
@@ -94,11 +106,19 @@ void introduce(const Trainer& trainer, double gemm_rate) {
     line("adapters", fmt::format("of rank {}: {} parameters are trained; those of {} stay as they are{}", c.lora.rank, short_count(trained), c.train.init_from,
                                  c.lora.base == PackedType::none ? "" : fmt::format(", packed as {}", name_of(c.lora.base))));
   }
-  line("corpus", names_of(c.data.corpus) + (c.data.validation.empty() ? "" : ", validated on " + names_of(c.data.validation)));
+  if (c.data.sources.empty()) {
+    line("corpus", names_of(c.data.corpus) + (c.data.validation.empty() ? "" : ", validated on " + names_of(c.data.validation)));
+  }
+  for (std::size_t i = 0; i < c.data.sources.size(); ++i) {
+    line("source", source_line(trainer, i));
+  }
+  for (const EvaluationSource& text : c.data.evaluations) {
+    line("evaluates", fmt::format("{}: {}", for_terminal(text.name), names_of(text.corpus)));
+  }
   line("data", fmt::format("{} bytes in {} file{}{}; {} tokens for training, {} for validation ({} tokenizer)", grouped_digits(data.bytes),
                            grouped_digits(data.files), data.files == 1 ? "" : "s",
                            data.documents == data.files ? "" : fmt::format(", {} documents", grouped_digits(data.documents)),
-                           grouped_digits(data.train.tokens), grouped_digits(data.validation.tokens), data.tokenizer->kind()));
+                           grouped_digits(data.train_tokens()), grouped_digits(data.validation_tokens()), data.tokenizer->kind()));
   for (const std::string& note : data.notes) {
     line("note", note);
   }
@@ -170,7 +190,7 @@ int run(Trainer& trainer, bool with_profile, OnEnd& on_end) {
 int verify(const Config& config, const std::filesystem::path& out) {
   constexpr index kSteps = 6;
   stop_in_order();
-  announce_corpus(config.data.corpus);
+  announce_corpus(config.data.training_paths());
   struct StoppedWhileLoading {};
   const LoadingProgress loading = [](const LoadingReport&) {
     if (stop_requested()) {
@@ -267,6 +287,7 @@ void add_train(Commands& program) {
   Command command = program.add("train", "Train a model on a corpus", kExamples, [a] { return train_command(*a); });
   command.text("--config", a->run.config, "FILE|NAME", kConfigHelp);
   command.texts("--corpus", a->run.corpus, "PATH", "Text files and folders, or pairs (.tsv) for an encoder-decoder; replaces data.corpus");
+  add_evaluate(command, a->run.evaluate);
   command.text("--out", a->out, "DIR", "Run directory to create; by default runs/NAME after the configuration's file, or runs/NAME-2 ...");
   command.texts("--set", a->run.set, "KEY=VALUE", kSetHelp);
   command.text("--init-from", a->run.init_from, "RUN_DIR|FILE.h5", kInitFromHelp);

@@ -6,11 +6,38 @@
 #include "autograd/base/index.h"
 #include "train/config/advice.h"
 #include "train/config/parse.h"
+#include "train/config/value.h"
 #include "train/loop/origin.h"
 
 namespace dikkat {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+/// "NAME=PATH". Several of one name are one text of several files.
+void add_evaluation(DataConfig& data, const std::string& text) {
+  const std::size_t mark = text.find('=');
+  require_input(mark != std::string::npos && mark > 0 && mark + 1 < text.size(), "--evaluate is ", schema::in_quotes(text),
+                ", expected NAME=PATH: a name for the text, and its files or folder");
+  const std::string name = text.substr(0, mark);
+  auto named = std::ranges::find(data.evaluations, name, &EvaluationSource::name);
+  if (named == data.evaluations.end()) {
+    named = data.evaluations.insert(named, {.name = name});
+  }
+  named->corpus.push_back(text.substr(mark + 1));
+}
+
+void add_replay(DataConfig& data, const WantedRun& run) {
+  require_input(data.sources.empty() && !data.corpus.empty(), "--replay mixes a text into the corpus, but ",
+                data.sources.empty() ? "there is no corpus, expected one" : "data.sources says what is mixed already; add the text there");
+  data.sources = {{.name = "data", .corpus = data.corpus, .validation = data.validation, .weight = 1 - run.replay_share},
+                  {.name = "replay", .corpus = run.replay, .weight = run.replay_share}};
+  data.corpus.clear();
+  data.validation.clear();
+}
+
+}  // namespace
 
 Config configuration_of(const WantedRun& run, const TrainConfig& defaults) {
   const auto written_over = [&](Config base) {
@@ -21,6 +48,12 @@ Config configuration_of(const WantedRun& run, const TrainConfig& defaults) {
     }
     config.data.corpus = run.corpus.empty() ? config.data.corpus : run.corpus;
     config.train.init_from = run.init_from.empty() ? config.train.init_from : run.init_from;
+    for (const std::string& one : run.evaluate) {
+      add_evaluation(config.data, one);
+    }
+    if (!run.replay.empty()) {
+      add_replay(config.data, run);
+    }
     return config;
   };
   Config config = written_over({});

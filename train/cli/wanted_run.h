@@ -14,6 +14,9 @@ struct WantedRun {
   std::vector<std::string> set{};     // --set, "section.key=value"
   std::vector<std::string> corpus{};  // --corpus, in place of data.corpus; empty: not given
   std::string init_from{};            // --init-from, in place of train.init_from; empty: not given
+  std::vector<std::string> evaluate{};  // --evaluate, "NAME=PATH": more texts of data.evaluations
+  std::vector<std::string> replay{};    // --replay: a second source beside the corpus
+  double replay_share = 0.2;            // its part of all windows
 };
 
 /// The configuration of the run, resolved and valid. Where it starts from a checkpoint (train.init_from), keys of [model] and [tokenizer]

@@ -6,6 +6,7 @@
 #include "autograd/base/error.h"
 #include "train/config/foreign_names.h"
 #include "train/config/schema.h"
+#include "train/config/tables.h"
 
 namespace dikkat::schema {
 namespace {
@@ -148,8 +149,8 @@ std::string unknown_key(std::string_view section, std::string_view name) {
     return concat(owner, "here it is ", foreign->ours, foreign->note.empty() ? "" : concat(" (", foreign->note, ")"));
   }
   const std::string path = section.empty() ? shown(name) : concat(shown(section), '.', shown(name));
-  if (path == "optim.groups") {
-    return "optim.groups is a list of tables: give it in the file, as [[optim.groups]]";
+  if (find_table(section, name) != nullptr) {
+    return concat(path, " is a list of tables: give it in the file, as [[", path, "]]");
   }
   if (const std::string nearest = nearest_key(section, name); !nearest.empty()) {
     return concat("unknown key ", path, "; did you mean ", nearest, "?");
@@ -158,6 +159,18 @@ std::string unknown_key(std::string_view section, std::string_view name) {
     return concat("unknown key ", path, "; the keys of [", section, "] are ", list_of_keys(section));
   }
   return concat("unknown key ", path, "; a key is in one of the sections ", list_of_sections());
+}
+
+std::string unknown_key(const Table& list, std::string_view name) {
+  std::vector<std::string_view> names;
+  std::string all;
+  for (const TableKey& key : list.keys) {
+    names.push_back(key.name);
+    all += concat(all.empty() ? "" : key.name == list.keys.back().name ? " and " : ", ", key.name);
+  }
+  const std::string_view nearest = nearest_word(names, name);
+  return concat("a ", list.one, " of ", list.path(), " has no key ", shown(name),
+                nearest.empty() ? concat("; it has ", all) : concat("; did you mean ", nearest, '?'));
 }
 
 std::string unknown_section(std::string_view name) {

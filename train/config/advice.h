@@ -6,6 +6,8 @@
 
 namespace dikkat::schema {
 
+struct Table;
+
 /// Edits (a letter more, less or other, or two neighbours swapped) that turn one word into the other.
 int edit_distance(std::string_view a, std::string_view b);
 /// The word that was probably meant; empty if none is near. Case, underscores and hyphens count for nothing.
@@ -15,6 +17,8 @@ std::string nearest_key(std::string_view section, std::string_view name);
 
 /// The sentence that answers a key which the schema lacks; section is empty for a key outside of all sections.
 std::string unknown_key(std::string_view section, std::string_view name);
+/// The same for a key of the tables in a list.
+std::string unknown_key(const Table& list, std::string_view name);
 /// The sentence that answers a section which the schema lacks.
 std::string unknown_section(std::string_view name);
 

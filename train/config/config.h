@@ -46,6 +46,24 @@ struct Names<InvalidUtf8> {
   static constexpr std::string_view of[] = {"refuse", "replace"};
 };
 
+/// One of several texts to learn from: a table of [[data.sources]].
+struct DataSource {
+  std::string name{};
+  std::vector<std::string> corpus{};
+  std::vector<std::string> validation{};  // in place of data.val_fraction
+  double weight = 1;                      // its part of all windows, beside the other weights
+
+  bool operator==(const DataSource&) const = default;
+};
+
+/// A text that is only evaluated: a table of [[data.evaluations]].
+struct EvaluationSource {
+  std::string name{};
+  std::vector<std::string> corpus{};
+
+  bool operator==(const EvaluationSource&) const = default;
+};
+
 struct DataConfig {
   std::vector<std::string> corpus;      // files and folders
   std::vector<std::string> validation;  // in place of val_fraction
@@ -54,6 +72,15 @@ struct DataConfig {
   Packing pack = Packing::stream;
   InvalidUtf8 invalid_utf8 = InvalidUtf8::refuse;
   std::string cache = "auto";
+  std::vector<DataSource> sources;            // in place of corpus and validation
+  std::vector<EvaluationSource> evaluations;
+
+  /// The sources; without any, corpus and validation as one without a name.
+  std::vector<DataSource> all_sources() const;
+  /// The files and folders that training reads, of all sources.
+  std::vector<std::string> training_paths() const;
+  /// Every member that holds files and folders.
+  std::vector<std::vector<std::string>*> all_paths();
 
   bool operator==(const DataConfig&) const = default;
 };

@@ -27,19 +27,19 @@ std::from_chars_result read_whole(std::string_view text, Number& value) {
   return result;
 }
 
-Reading rejected(const Key& key, std::string_view text, std::string_view advice = "") {
+Reading rejected(const Setting& key, std::string_view text, std::string_view advice = "") {
   return {.value = {}, .problem = mismatch(key, in_quotes(text), advice)};
 }
-Reading accepted(const Key& key, Value value) {
+Reading accepted(const Setting& key, Value value) {
   std::string problem = key.problem_with(value);
   return {.value = std::move(value), .problem = std::move(problem)};
 }
 
-Reading read_boolean(const Key& key, std::string_view text) {
+Reading read_boolean(const Setting& key, std::string_view text) {
   return text == "true" || text == "false" ? accepted(key, text == "true") : rejected(key, text);
 }
 
-Reading read_integer(const Key& key, std::string_view text) {
+Reading read_integer(const Setting& key, std::string_view text) {
   index value = 0;
   if (read_whole(text, value).ec == std::errc()) {
     return accepted(key, value);
@@ -49,7 +49,7 @@ Reading read_integer(const Key& key, std::string_view text) {
   return rejected(key, text, is_whole ? concat("write ", static_cast<index>(number)) : "");
 }
 
-Reading read_number(const Key& key, std::string_view text) {
+Reading read_number(const Setting& key, std::string_view text) {
   double value = 0;
   const std::errc error = read_whole(text, value).ec;
   if (error == std::errc::result_out_of_range) {
@@ -60,7 +60,7 @@ Reading read_number(const Key& key, std::string_view text) {
 
 bool is_quoted(std::string_view text) { return text.starts_with('"') || text.starts_with('\''); }
 
-Reading read_list(const Key& key, std::string_view text) {
+Reading read_list(const Setting& key, std::string_view text) {
   std::vector<std::string> items;
   while (true) {
     const std::size_t comma = text.find(',');
@@ -74,7 +74,7 @@ Reading read_list(const Key& key, std::string_view text) {
 
 }  // namespace
 
-Reading read_text(const Key& key, std::string_view text) {
+Reading read_text(const Setting& key, std::string_view text) {
   text = trimmed(text);
   switch (key.type) {
     case Type::boolean: return read_boolean(key, text);

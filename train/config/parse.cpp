@@ -11,6 +11,7 @@
 #include "train/config/problems.h"
 #include "train/config/reading.h"
 #include "train/config/syntax.h"
+#include "train/config/tables.h"
 #include "train/io/file.h"
 
 namespace dikkat {
@@ -32,7 +33,7 @@ std::string describe(const toml::node& node) {
 }
 
 /// What to write instead, where that is plain.
-std::string advice_for(const Key& key, const toml::node& node) {
+std::string advice_for(const Setting& key, const toml::node& node) {
   if (const auto* text = node.as_string()) {
     if (key.type == Type::list) {
       return concat("write ", key.name, " = [", toml_string(text->get()), "]");
@@ -48,7 +49,7 @@ std::string advice_for(const Key& key, const toml::node& node) {
   return is_word ? "a string needs quotes" : "";
 }
 
-Reading read_list(const Key& key, const toml::array& array) {
+Reading read_list(const Setting& key, const toml::array& array) {
   std::vector<std::string> items;
   for (const toml::node& node : array) {
     const auto* text = node.as_string();
@@ -60,7 +61,7 @@ Reading read_list(const Key& key, const toml::array& array) {
   return {.value = items, .problem = key.problem_with(items)};
 }
 
-Reading read_node(const Key& key, const toml::node& node) {
+Reading read_node(const Setting& key, const toml::node& node) {
   Value value;
   if (key.type == Type::list && node.is_array()) {
     return read_list(key, *node.as_array());
@@ -140,8 +141,8 @@ class Reader {
       return;
     }
     for (auto&& [name, node] : table) {
-      if (section == "optim" && name.str() == "groups") {
-        read_groups(node, name.source().begin);
+      if (const Table* list = find_table(section, name.str())) {
+        read_tables(*list, node, name.source().begin);
         continue;
       }
       const Key* key = find_key(section, name.str());
@@ -159,51 +160,36 @@ class Reader {
     }
   }
 
-  void read_groups(const toml::node& node, toml::source_position where) {
-    const toml::array* list = node.as_array();
-    if (list == nullptr || !std::ranges::all_of(*list, [](const toml::node& item) { return item.is_table(); })) {
-      add(where, "optim.groups is not a list of tables, expected [[optim.groups]] on a line of its own before each group");
+  void read_tables(const Table& list, const toml::node& node, toml::source_position where) {
+    const toml::array* items = node.as_array();
+    if (items == nullptr || !std::ranges::all_of(*items, [](const toml::node& item) { return item.is_table(); })) {
+      add(where, concat(list.path(), " is not a list of tables, expected [[", list.path(), "]] on a line of its own before each ", list.one));
       return;
     }
-    config_.optim.groups.clear();
-    for (const toml::node& item : *list) {
-      read_group(*item.as_table(), config_.optim.groups.emplace_back());
+    list.resize(config_, 0);
+    list.resize(config_, items->size());
+    for (std::size_t item = 0; item < items->size(); ++item) {
+      const toml::table& table = *(*items)[item].as_table();
+      read_table(list, item, table);
+      if (const std::string problem = list.problem(config_, item); !problem.empty()) {
+        add(table.source().begin, problem);
+      }
     }
   }
 
-  void read_group(const toml::table& table, ParameterGroup& group) {
-    constexpr std::string_view kNames[] = {"match", "role", "learning_rate", "weight_decay", "frozen"};
+  void read_table(const Table& list, std::size_t item, const toml::table& table) {
     for (auto&& [name, node] : table) {
-      const std::string_view key = name.str();
-      const auto number = node.is_number() ? node.value<double>() : std::nullopt;
-      std::string expected;
-      if (key == "match") {
-        group.match = node.value<std::string>().value_or("");
-        expected = group.match.empty() ? "a pattern such as \"h.0.*\"" : "";
-      } else if (key == "role") {
-        group.role = value_named<Role>(node.value<std::string>().value_or(""));
-        expected = group.role ? "" : concat("one of ", all_names<Role>());
-      } else if (key == "learning_rate") {
-        group.learning_rate = number;
-        expected = number && 0 < *number && *number <= 1 ? "" : "a number above 0 and at most 1";
-      } else if (key == "weight_decay") {
-        group.weight_decay = number;
-        expected = number && 0 <= *number && *number <= 10 ? "" : "a number from 0 to 10";
-      } else if (key == "frozen") {
-        group.frozen = node.is_boolean() ? node.value<bool>() : std::nullopt;
-        expected = group.frozen ? "" : "true or false";
+      const TableKey* key = list.find(name.str());
+      if (key == nullptr) {
+        add(name.source().begin, unknown_key(list, name.str()));
+        continue;
+      }
+      const Reading reading = read_node(*key, node);
+      if (reading.problem.empty()) {
+        key->set(config_, item, reading.value);
       } else {
-        const std::string_view near = nearest_word(kNames, key);
-        add(name.source().begin,
-            concat("a group of optim.groups has no key ", key, near.empty() ? "" : concat("; did you mean ", near, '?'),
-                   near.empty() ? "; it has" : " It has match, role, learning_rate, weight_decay and frozen"));
+        add(name.source().begin, reading.problem);
       }
-      if (!expected.empty()) {
-        add(name.source().begin, concat("optim.groups: ", key, " is ", describe(node), ", expected ", expected));
-      }
-    }
-    if (!table.contains("match") && !table.contains("role")) {
-      add(table.source().begin, "optim.groups: a group has neither match nor role, expected one of them to say what it holds");
     }
   }
 
@@ -252,7 +238,7 @@ void find_beside(const std::filesystem::path& file, std::string& entry) {
 
 }  // namespace
 
-Reading read_toml(const Key& key, std::string_view text) {
+Reading read_toml(const Setting& key, std::string_view text) {
   const auto bad = [&](std::string_view why) { return Reading{.value = {}, .problem = mismatch(key, in_quotes(text), why)}; };
   if (static_cast<index>(text.size()) > kMaxBytes || text.find('\n') != std::string_view::npos || nests_too_deep(text)) {
     return bad("write it on one line");
@@ -265,7 +251,7 @@ Reading read_toml(const Key& key, std::string_view text) {
   }
 }
 
-std::string mismatch(const Key& key, std::string_view given, std::string_view advice) {
+std::string mismatch(const Setting& key, std::string_view given, std::string_view advice) {
   return concat(key.path(), " is ", given, ", expected ", key.expected(), advice.empty() ? "" : "; ", advice);
 }
 
@@ -285,7 +271,7 @@ Config parse_config(std::string_view toml, std::string_view source_name, const C
 
 Config load_config(const std::filesystem::path& path, const Config& base) {
   Config config = parse_config(schema::configuration_in(path), path.string(), base);
-  for (std::vector<std::string>* paths : {&config.data.corpus, &config.data.validation}) {
+  for (std::vector<std::string>* paths : config.data.all_paths()) {
     for (std::string& entry : *paths) {
       schema::find_beside(path, entry);
     }

@@ -15,6 +15,12 @@ class Problems {
       append_to(text_, concat(text_.empty() ? "" : "\n", problem));
     }
   }
+  /// Nothing is wrong where the text is empty.
+  void add_if_any(std::string_view problem) {
+    if (!problem.empty()) {
+      add(problem);
+    }
+  }
   void throw_if_any() const {
     if (count_ > kMost) {
       fail_input(text_, "\nand ", count_ - kMost, " more");

@@ -14,11 +14,11 @@ struct Reading {
 };
 
 /// From bare text, as the command line has it.
-Reading read_text(const Key& key, std::string_view text);
+Reading read_text(const Setting& key, std::string_view text);
 /// From a value as TOML writes it.
-Reading read_toml(const Key& key, std::string_view text);
+Reading read_toml(const Setting& key, std::string_view text);
 
 /// "KEY is GIVEN, expected WHAT", with advice where there is any.
-std::string mismatch(const Key& key, std::string_view given, std::string_view advice = "");
+std::string mismatch(const Setting& key, std::string_view given, std::string_view advice = "");
 
 }  // namespace dikkat::schema

@@ -1,6 +1,7 @@
 #include "autograd/base/error.h"
 #include "train/config/parse.h"
 #include "train/config/schema.h"
+#include "train/config/tables.h"
 
 namespace dikkat {
 namespace {
@@ -38,39 +39,35 @@ std::string assignment(const Key& key, const Config& config, bool derived_is_com
   return concat(key.name, " = ", schema::to_toml(value), '\n');
 }
 
-/// In the form that parse_config() reads.
-std::string groups_text(const Config& config) {
+/// The tables of a list, in the form that parse_config() reads.
+std::string text_of(const schema::Table& list, const Config& config) {
   std::string text;
-  for (const ParameterGroup& group : config.optim.groups) {
-    const auto line = [&](const char* name, const Value& value) { text += concat(name, " = ", schema::to_toml(value), '\n'); };
-    text += "\n[[optim.groups]]\n";
-    if (!group.match.empty()) {
-      line("match", group.match);
-    }
-    if (group.role) {
-      line("role", std::string(name_of(*group.role)));
-    }
-    if (group.learning_rate) {
-      line("learning_rate", *group.learning_rate);
-    }
-    if (group.weight_decay) {
-      line("weight_decay", *group.weight_decay);
-    }
-    if (group.frozen) {
-      line("frozen", *group.frozen);
+  for (std::size_t item = 0; item < list.size(config); ++item) {
+    text += concat("\n[[", list.path(), "]]\n");
+    for (const schema::TableKey& key : list.keys) {
+      if (const Value value = key.get(config, item); !is_open(value)) {
+        text += concat(key.name, " = ", schema::to_toml(value), '\n');
+      }
     }
   }
   return text;
 }
 
-constexpr const char* kAboutGroups = R"(
-# Groups of parameters with settings of their own. A group selects parameters by a pattern for their paths (match), by their role (hidden,
-# embedding, head, vector), or by both, and sets learning_rate, weight_decay or frozen. If several groups select a parameter, the last one
-# that sets a value counts.
-# [[optim.groups]]
-# match = "h.0.*"
-# frozen = true
-)";
+std::string tables_text(const Config& config) {
+  std::string text;
+  for (const schema::Table& list : schema::tables()) {
+    text += text_of(list, config);
+  }
+  return text;
+}
+
+std::string commented_tables_text(const Config& config) {
+  std::string text;
+  for (const schema::Table& list : schema::tables()) {
+    text += concat('\n', list.about, text_of(list, config));
+  }
+  return text;
+}
 
 bool has_effect(const Key& key, const Config& config) { return key.rule.has_effect == nullptr || key.rule.has_effect(config); }
 
@@ -89,14 +86,14 @@ std::string to_toml(const Config& config) {
     }
   }
   return concat(derived.empty() ? "" : concat("derived = [", derived, "]\n\n"),
-                by_section([&](const Key& key) { return assignment(key, config, false); }), groups_text(config));
+                by_section([&](const Key& key) { return assignment(key, config, false); }), tables_text(config));
 }
 
 std::string to_recipe(const Config& config) {
   return by_section([&](const Key& key) {
            return has_effect(key, config) || is_changed(key, config) ? assignment(key, config, true) : std::string();
          }) +
-         groups_text(config);
+         tables_text(config);
 }
 
 std::string to_commented_toml(const Config& config) {
@@ -105,12 +102,12 @@ std::string to_commented_toml(const Config& config) {
                          key.rule.derived.empty() ? "" : "; default: ", key.rule.derived,
                          key.rule.fixed ? "; fixed when the run starts" : "", '\n', assignment(key, config, true));
          }) +
-         kAboutGroups + groups_text(config);
+         commented_tables_text(config);
 }
 
 std::string to_toml_of_changes(const Config& config) {
   return by_section([&](const Key& key) { return is_changed(key, config) ? assignment(key, config, true) : std::string(); }) +
-         groups_text(config);
+         tables_text(config);
 }
 
 std::vector<ConfigDifference> differences(const Config& ours, const Config& theirs, std::string_view section) {
@@ -122,8 +119,11 @@ std::vector<ConfigDifference> differences(const Config& ours, const Config& thei
       found.push_back({key.path(), schema::to_toml(a), schema::to_toml(b)});
     }
   }
-  if (section == "optim" && ours.optim.groups != theirs.optim.groups) {
-    found.push_back({"optim.groups", groups_text(ours), groups_text(theirs)});
+  for (const schema::Table& list : schema::tables()) {
+    std::string a = text_of(list, ours), b = text_of(list, theirs);
+    if (list.section == section && a != b) {
+      found.push_back({list.path(), std::move(a), std::move(b)});
+    }
   }
   return found;
 }

@@ -5,6 +5,7 @@
 #include "train/config/parse.h"
 #include "train/config/problems.h"
 #include "train/config/schema.h"
+#include "train/config/tables.h"
 
 namespace dikkat {
 namespace {
@@ -90,6 +91,39 @@ void check_tokenizer(const Config& config, schema::Problems& problems) {
   }
 }
 
+void check_sources(const Config& config, schema::Problems& problems) {
+  const DataConfig& data = config.data;
+  if (!data.sources.empty() && (!data.corpus.empty() || !data.validation.empty())) {
+    problems.add(concat("data.sources is given beside ", data.corpus.empty() ? "data.validation" : "data.corpus (--corpus)",
+                        ", expected one of them: give each text to learn from as a source, and texts that are only evaluated as data.evaluations"));
+  }
+  if (config.model.kind == ModelKind::encoder_decoder && !(data.sources.empty() && data.evaluations.empty())) {
+    problems.add("data.sources and data.evaluations are for texts, but an encoder-decoder reads pairs: give them as data.corpus");
+  }
+  std::vector<std::string_view> names;
+  const auto add = [&](std::string_view list, std::string_view name) {
+    if (std::ranges::find(names, name) != names.end()) {
+      problems.add(concat(list, " has the name ", schema::in_quotes(name), " a second time, expected another for each source and each text"));
+    }
+    names.push_back(name);
+  };
+  double sum = 0;
+  for (const DataSource& source : data.sources) {
+    add("data.sources", source.name);
+    sum += source.weight;
+  }
+  for (const EvaluationSource& text : data.evaluations) {
+    add("data.evaluations", text.name);
+  }
+  constexpr double kLeast = 1e-5;
+  for (const DataSource& source : data.sources) {
+    if (source.weight < kLeast * sum) {
+      problems.add(concat("data.sources.weight is ", schema::to_toml(source.weight), " for ", schema::in_quotes(source.name), ", expected at least ",
+                          schema::to_toml(kLeast), " of the sum of all weights, ", schema::to_toml(sum)));
+    }
+  }
+}
+
 void check_rates(const OptimConfig& optim, schema::Problems& problems) {
   if (ends_at_min_lr(optim.schedule) && !optim.min_lr.is_open() && optim.min_lr > optim.learning_rate) {
     problems.add(concat("optim.min_lr is ", schema::to_toml(double{optim.min_lr}), ", expected at most optim.learning_rate = ",
@@ -155,6 +189,14 @@ void validate(const Config& config) {
       problems.add(problem);
     }
   }
+  for (const schema::Table& list : schema::tables()) {
+    for (std::size_t item = 0; item < list.size(config); ++item) {
+      for (const schema::TableKey& key : list.keys) {
+        problems.add_if_any(key.problem_with(key.get(config, item)));
+      }
+      problems.add_if_any(list.problem(config, item));
+    }
+  }
   problems.throw_if_any();
   check_heads(config.model, problems);
   check_groups(config.model, problems);
@@ -162,6 +204,7 @@ void validate(const Config& config) {
   check_head(config.model, problems);
   check_lora(config, problems);
   check_tokenizer(config, problems);
+  check_sources(config, problems);
   check_rates(config.optim, problems);
   check_muon(config.optim, problems);
   check_token_count(config, problems);

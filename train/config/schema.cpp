@@ -2,72 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
 
 #include "autograd/base/error.h"
 #include "train/config/advice.h"
 #include "train/config/foreign_names.h"
+#include "train/config/members.h"
+#include "train/config/rules.h"
 #include "train/text/tokenizer_kinds.h"
 
 namespace dikkat::schema {
 namespace {
-
-template <class T>
-struct IsDerived : std::false_type {};
-template <class T>
-struct IsDerived<Derived<T>> : std::true_type {
-  using Value = T;
-};
-
-template <class T>
-constexpr Type type_of() {
-  if constexpr (IsDerived<T>::value) {
-    return type_of<typename IsDerived<T>::Value>();
-  } else if constexpr (std::is_same_v<T, bool>) {
-    return Type::boolean;
-  } else if constexpr (std::is_same_v<T, index>) {
-    return Type::integer;
-  } else if constexpr (std::is_same_v<T, double>) {
-    return Type::number;
-  } else if constexpr (std::is_same_v<T, std::string> || std::is_enum_v<T>) {
-    return Type::text;
-  } else {
-    static_assert(std::is_same_v<T, std::vector<std::string>>, "a key of a new type: extend Value");
-    return Type::list;
-  }
-}
-
-/// The names of an enumeration; empty for other types.
-template <class T>
-constexpr std::span<const std::string_view> choices_of() {
-  if constexpr (IsDerived<T>::value) {
-    return choices_of<typename IsDerived<T>::Value>();
-  } else if constexpr (std::is_enum_v<T>) {
-    return Names<T>::of;
-  } else {
-    return {};
-  }
-}
-
-template <class T>
-Value to_value(const T& member) {
-  if constexpr (std::is_enum_v<T>) {
-    return std::string(name_of(member));
-  } else {
-    return member;
-  }
-}
-
-template <class T>
-T from_value(const Value& value) {
-  if constexpr (std::is_enum_v<T>) {
-    const auto found = value_named<T>(std::get<std::string>(value));
-    require(found.has_value(), "from_value: ", to_toml(value), " is not a name of the enumeration");
-    return *found;
-  } else {
-    return std::get<T>(value);
-  }
-}
 
 /// A row of the table. `Section` is the member of Config, `Member` the one of the section.
 template <auto Section, auto Member>
@@ -76,15 +20,9 @@ constexpr Key row(std::string_view section, std::string_view name, Rule rule, st
   if (rule.choices.empty()) {
     rule.choices = choices_of<Field>();
   }
-  Key key{.section = section,
-          .name = name,
-          .help = help,
-          .type = type_of<Field>(),
-          .rule = rule,
-          .get = nullptr,
-          .set = nullptr,
-          .is_set = [](const Config&) { return true; },
-          .derive = nullptr};
+  Key key;
+  static_cast<Setting&>(key) = {.section = section, .name = name, .help = help, .type = type_of<Field>(), .rule = rule};
+  key.is_set = [](const Config&) { return true; };
   if constexpr (IsDerived<Field>::value) {
     using T = typename IsDerived<Field>::Value;
     key.get = [](const Config& config) {
@@ -135,13 +73,6 @@ constexpr Key chat(std::string_view name, std::string_view help) {
   return row<&Config::chat, Member>("chat", name, {.fixed = true}, help);
 }
 
-constexpr Rule anything() { return {}; }
-constexpr Rule at_least(double low) { return {.range = {.low = low}}; }
-constexpr Rule between(double low, double high) { return {.range = {.low = low, .high = high}}; }
-constexpr Rule from_to_below(double low, double high) { return {.range = {.low = low, .high = high, .high_open = true}}; }
-constexpr Rule above_to(double low, double high) { return {.range = {.low = low, .high = high, .low_open = true}}; }
-constexpr Rule one_of(std::span<const std::string_view> choices) { return {.choices = choices}; }
-constexpr Rule not_empty() { return {.not_empty = true}; }
 /// The default follows from other keys as `text` says; resolve() computes it.
 constexpr Rule derived(Rule rule, std::string_view text) {
   rule.derived = text;
@@ -459,7 +390,7 @@ std::string bound(double value) {
   return static_cast<double>(whole) == value ? concat(whole) : concat(value);
 }
 
-std::string problem_with_choice(const Key& key, std::string_view text) {
+std::string problem_with_choice(const Setting& key, std::string_view text) {
   if (std::ranges::find(key.rule.choices, text) != key.rule.choices.end()) {
     return "";
   }
@@ -512,9 +443,9 @@ std::string Range::text() const {
   return from + to;
 }
 
-std::string Key::path() const { return concat(section, '.', name); }
+std::string Setting::path() const { return concat(section, '.', name); }
 
-std::string Key::expected() const {
+std::string Setting::expected() const {
   if (!rule.choices.empty()) {
     std::string text = rule.choices.size() == 1 ? "" : "one of ";
     for (const std::string_view choice : rule.choices) {
@@ -526,7 +457,7 @@ std::string Key::expected() const {
   return concat(name_of(type), range.empty() ? "" : " ", range);
 }
 
-std::string Key::problem_with(const Value& value) const {
+std::string Setting::problem_with(const Value& value) const {
   bool is_accepted = true;
   if (const auto* integer = std::get_if<index>(&value)) {
     is_accepted = rule.range.contains(static_cast<double>(*integer));

@@ -33,24 +33,28 @@ struct Rule {
   bool (*has_effect)(const Config&) = nullptr;  // whether the key has an effect, given the others; null: always
 };
 
-/// A key of the configuration. This is the only description of it: parsing, --set, rendering, help and advice read it.
-struct Key {
-  std::string_view section;
-  std::string_view name;
-  std::string_view help;
-  Type type;
-  Rule rule;
-  Value (*get)(const Config&);            // empty: its default follows from other keys and is not computed yet
-  void (*set)(Config&, const Value&);     // a value that the key accepts
-  bool (*is_set)(const Config&);          // false where the value follows from other keys
-  void (*derive)(Config&, const Value&);  // gives a key with a derived default that value, unless it is set
+/// What a file gives a value to.
+struct Setting {
+  std::string_view section = {};
+  std::string_view name = {};
+  std::string_view help = {};
+  Type type = Type::unset;
+  Rule rule = {};
 
   /// "section.name".
   std::string path() const;
   /// "an integer from 1 to 100", "one of constant, linear, cosine".
   std::string expected() const;
-  /// Why the key does not accept a value of its own type, as a sentence; empty if it does.
+  /// Why it does not accept a value of its own type, as a sentence; empty if it does.
   std::string problem_with(const Value& value) const;
+};
+
+/// A key of the configuration. This is the only description of it: parsing, --set, rendering, help and advice read it.
+struct Key : Setting {
+  Value (*get)(const Config&) = nullptr;              // empty: its default follows from other keys and is not computed yet
+  void (*set)(Config&, const Value&) = nullptr;       // a value that the key accepts
+  bool (*is_set)(const Config&) = nullptr;            // false where the value follows from other keys
+  void (*derive)(Config&, const Value&) = nullptr;    // gives a key with a derived default that value, unless it is set
 };
 
 /// Every key, section by section, in the order in which files are written.

@@ -1,21 +1,33 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "train/data/mixture.h"
 #include "train/data/samples.h"
 
 namespace dikkat {
 
-/// The order in which training sees its samples, a pure function of (samples, seed). Each epoch sees every sample once, in the order of a
-/// keyed permutation. The p-th sample of a run is number p mod W of epoch p / W, where W = samples.count().
+/// Samples, and how often they are seen beside others.
+struct WeightedSamples {
+  const Samples* samples = nullptr;
+  double weight = 1;
+};
+
+/// The order in which training sees its samples, a pure function of (samples, weights, seed). Each position of a run belongs to a source (mixture.h). Each
+/// epoch of a source sees every sample of it once, in the order of a keyed permutation: its p-th sample is number p mod W of epoch p / W, where it has W
+/// samples. So a source is seen in the order that it has alone.
 class Loader {
  public:
-  /// Keeps a reference to the samples. Throws Error when there are none.
-  Loader(const Samples& samples, std::uint64_t seed);
+  /// Keeps references to the samples. Throws Error when a source has none.
+  Loader(std::vector<WeightedSamples> sources, std::uint64_t seed);
+  Loader(const Samples& samples, std::uint64_t seed) : Loader(std::vector<WeightedSamples>{{.samples = &samples}}, seed) {}
 
-  /// W.
-  index epoch_size() const { return samples_.count(); }
-  RowLengths longest() const { return samples_.longest(); }
+  /// The samples of all sources.
+  index epoch_size() const;
+  /// How often a source has been seen after the first `samples` of a run.
+  double epochs(index source, index samples) const;
+  RowLengths longest() const;
 
   /// A range of samples, counted from the start of the run. It may cross the end of an epoch.
   struct Range {
@@ -39,7 +51,8 @@ class Loader {
   template <class F>
   void for_samples(Range range, F&& f) const;
 
-  const Samples& samples_;
+  std::vector<WeightedSamples> sources_;
+  Mixture mixture_;
   std::uint64_t seed_;
 };
 

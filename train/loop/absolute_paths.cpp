@@ -29,7 +29,7 @@ std::string absolute(const std::string& path, bool is_pattern) {
 }  // namespace
 
 void make_absolute(Config& config) {
-  for (std::vector<std::string>* texts : {&config.data.corpus, &config.data.validation}) {
+  for (std::vector<std::string>* texts : config.data.all_paths()) {
     for (std::string& path : *texts) {
       if (!path.empty() && path != kStandardInput) {
         path = absolute(path, true);

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "autograd/base/dry_run.h"
+#include "autograd/base/error.h"
 #include "train/data/permutation.h"
 
 namespace dikkat {
@@ -23,6 +24,20 @@ double Evaluation::perplexity() const { return std::exp(loss); }
 
 double Evaluation::bits_per_byte(index bytes) const {
   return loss / std::numbers::ln2 * static_cast<double>(tokens) / static_cast<double>(bytes);
+}
+
+Evaluation mean(std::span<const WeightedEvaluation> evaluations) {
+  require(!evaluations.empty(), "mean of evaluations: there are none, expected 1 or more");
+  double shares = 0, loss = 0, variance = 0;
+  index tokens = 0;
+  for (const auto& [of, share] : evaluations) {
+    shares += share;
+    loss += share * of.loss;
+    variance += share * share * of.standard_error * of.standard_error;
+    tokens += of.tokens;
+  }
+  return evaluations.size() == 1 ? evaluations.front().of
+                                 : Evaluation{.loss = loss / shares, .tokens = tokens, .standard_error = std::sqrt(variance) / shares};
 }
 
 /// Writes the losses of the batch's targets to terms_.

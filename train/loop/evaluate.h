@@ -27,6 +27,13 @@ struct Evaluation {
   double bits_per_byte(index bytes) const;
 };
 
+/// The mean of evaluations by their shares, for texts that were drawn one apart from the other. Throws Error if there are none.
+struct WeightedEvaluation {
+  Evaluation of;
+  double share = 1;
+};
+Evaluation mean(std::span<const WeightedEvaluation> evaluations);
+
 /// Which samples of a text to evaluate.
 struct SampleChoice {
   index count = 0;  // 0, or more than there are: all of them

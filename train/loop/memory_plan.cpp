@@ -164,15 +164,19 @@ MemoryPlan reserve_memory(const Reserved& run) {
   plan.optimizer = std::move(parameters.optimizer);
   plan.save_copy = parameters.save_copy;
   plan.loading = parameters.loading;
-  count_tokens(run.data.train, plan);
-  count_tokens(run.data.validation, plan);
+  for (const SplitText& source : run.data.sources) {
+    count_tokens(source.train, plan);
+    count_tokens(source.validation, plan);
+  }
+  for (const auto& [name, text] : run.data.evaluations) {
+    count_tokens(text, plan);
+  }
   note_process(plan);
   require_fits(plan, machine_memory());
 
   run.tape.reserve(dry);
-  if (run.evaluated > 0) {
-    plan.evaluation = std::max(run.evaluator.reserve(*run.data.validation.samples, run.evaluated),
-                               run.evaluator.reserve(*run.data.train.samples, run.evaluated));
+  if (run.evaluator.evaluates()) {
+    plan.evaluation = run.evaluator.reserve();
     require_fits(plan, machine_memory());
   }
   note_process(plan);

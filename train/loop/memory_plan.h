@@ -6,8 +6,8 @@
 #include "autograd/base/error.h"
 #include "optim/optimizer.h"
 #include "train/checkpoint/snapshot.h"
-#include "train/loop/evaluate.h"
-#include "train/loop/training_data.h"
+#include "train/loop/run_evaluator.h"
+#include "train/sources/training_data.h"
 #include "train/machine/machine_memory.h"
 
 namespace dikkat {
@@ -76,9 +76,8 @@ struct Reserved {
   LanguageModel& model;
   Optimizer& optimizer;
   Tape& tape;
-  Evaluator& evaluator;
+  RunEvaluator& evaluator;
   RowLengths longest;
-  index evaluated = 0;  // samples of an evaluation; 0: there is none
 };
 /// Finds out by dry runs what the largest step and an evaluation take, and maps that memory. Throws DoesNotFit if the machine has less, and
 /// Error if it cannot be mapped.

@@ -48,8 +48,7 @@ Trial Trainer::try_out(index steps) {
     trial.steps.push_back(step(batches, nobody));
   }
   if (evaluates()) {
-    trial.evaluation_seconds = evaluator_.estimate(*data_.validation.samples, evaluated_samples()) +
-                               evaluator_.estimate(*data_.train.samples, evaluated_samples());
+    trial.evaluation_seconds = evaluator_.estimate();
   }
   trial.peak = process_memory().peak;
   return trial;
@@ -97,10 +96,10 @@ void Trainer::begin_metrics(TrainingEvents& events) {
                                 .parameters = model_.parameters().parameter_count(),
                                 .tokenizer = std::string(data_.tokenizer->kind()),
                                 .vocab_size = data_.tokenizer->vocab_size(),
-                                .train_tokens = data_.train.tokens,
-                                .val_tokens = data_.validation.tokens,
+                                .train_tokens = data_.train_tokens(),
+                                .val_tokens = data_.validation_tokens(),
                                 .corpus = state_.corpus_fingerprint,
-                                .bytes_per_token = data_.tokenizer->is_lossless() ? data_.validation.bytes_per_target()
+                                .bytes_per_token = data_.tokenizer->is_lossless() ? data_.bytes_per_target()
                                                                                           : std::numeric_limits<double>::quiet_NaN()});
     }
     if (saved_step_ >= 0) {
@@ -335,23 +334,22 @@ void Trainer::record(const SavedCheckpoint& saved, TrainingEvents& events) {
 
 bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop) {
   const auto start = std::chrono::steady_clock::now();
-  const SampleChoice choice{.count = evaluated_samples(), .seed = state_.seed, .draw = static_cast<std::uint64_t>(state_.step)};
-  const auto look_at = [&](const Samples& text, double share_before) {
-    return naming_memory("evaluation",
-                         [&] { return evaluator_(text, choice, stop, [&](double done) { events.evaluating(share_before + done / 2); }); });
-  };
-  const auto val = look_at(*data_.validation.samples, 0);
-  const auto train = val ? look_at(*data_.train.samples, 0.5) : std::nullopt;
-  if (!train) {
+  auto measured = naming_memory("evaluation", [&] {
+    return evaluator_(state_.seed, state_.step, stop, [&](double done) { events.evaluating(done); });
+  });
+  if (!measured) {
     return false;
   }
+  EvaluationReport& report = *measured;
+  for (std::size_t source = 0; source < data_.sources.size(); ++source) {
+    const auto named = std::ranges::find(report.losses, data_.sources[source].name, &NamedLoss::name);
+    if (named != report.losses.end()) {
+      named->epochs = loader_.epochs(static_cast<index>(source), state_.samples_seen);
+    }
+  }
   collect(events, true);  // a checkpoint must be on the disk before it is named the best
-  EvaluationReport report{.step = state_.step,
-                          .train_loss = train->loss,
-                          .val_loss = val->loss,
-                          .val_standard_error = val->standard_error,
-                          .seconds = seconds_since(start),
-                          .memory = static_cast<index>(process_memory().resident)};
+  report.seconds = seconds_since(start);
+  report.memory = static_cast<index>(process_memory().resident);
   attempt(events, IfFailed::as_configured, [&] { report.best = record(report); });
   attempt(events, IfFailed::as_configured, [&] { metrics_->write(report); });
   events.evaluated(report);

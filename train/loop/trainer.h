@@ -17,13 +17,13 @@
 #include "train/data/loader.h"
 #include "train/data/prefetcher.h"
 #include "train/loop/background_saver.h"
-#include "train/loop/evaluate.h"
 #include "train/loop/memory_plan.h"
 #include "train/metrics/metrics_log.h"
 #include "train/loop/profile.h"
 #include "train/loop/prompt_sampler.h"
-#include "train/loop/training_data.h"
+#include "train/loop/run_evaluator.h"
 #include "train/model/language_model.h"
+#include "train/sources/training_data.h"
 
 namespace dikkat {
 
@@ -100,8 +100,8 @@ class Trainer {
   /// Sentences for the user, from resume(): keys whose values changed and what follows from that, newer checkpoints that are damaged and
   /// their new names (Pick::latest_good), and edits of config.toml, which have no effect.
   const std::vector<std::string>& remarks() const { return remarks_; }
-  /// Samples (windows of block_size tokens, or pairs) in an epoch.
-  index epoch_size() const { return loader_.epoch_size(); }
+  /// The order of the samples (windows of block_size tokens, or pairs).
+  const Loader& loader() const { return loader_; }
   /// Known before the first step, from a dry run of a step and an evaluation.
   const MemoryPlan& memory_plan() const { return memory_; }
   DiskPlan disk_plan() const;
@@ -135,8 +135,7 @@ class Trainer {
   void reserve();   // maps the memory of the run without touching it; throws InputError if the machine has less
   void allocate();  // reserve(), and touches the memory; weights have no values yet
   Snapshot snapshot() const;
-  bool evaluates() const { return config_.train.eval_interval > 0 && data_.validation.samples != nullptr; }
-  index evaluated_samples() const;
+  bool evaluates() const { return evaluator_.evaluates(); }
 
   // Training (trainer.cpp).
   void begin_metrics(TrainingEvents& events);
@@ -166,7 +165,7 @@ class Trainer {
   Loader loader_;
   UpdateSchedule schedule_;
   Accumulation accumulation_;
-  Evaluator evaluator_;
+  RunEvaluator evaluator_;
   PromptSampler sampler_;
   std::string config_text_;
   TrainingState state_;

@@ -127,8 +127,7 @@ std::vector<ConfigDifference> add_changes(const Config& stored, const Config& no
 /// The template that comes with the model that the run starts from, unless the configuration names one. Throws InputError for one that we do not know.
 void adopt_template(Config& config, const ModelSource& origin) {
   const ChatConfig& theirs = origin.config().chat;
-  if (config.chat.template_name != TemplateName::automatic ||
-      !are_conversations(config.data.corpus, config.data.text_field)) {
+  if (config.chat.template_name != TemplateName::automatic || !reads_conversations(config)) {
     return;
   }
   std::string system = theirs.system;
@@ -165,8 +164,8 @@ TrainingData data_of_new_run(Config& config, std::optional<ModelSource>& origin,
     return load_training_data(config, &known, progress);
   }();
   config.tokenizer.kind = data.tokenizer->kind();  // of tokenizer.path, if that is given
-  if (data.chat) {
-    config.chat.template_name = data.chat->name;
+  if (const ChatTemplate* form = data.chat()) {
+    config.chat.template_name = form->name;
   }
   if (std::string remark = remark_on_warmup(config); !remark.empty()) {
     data.notes.push_back(std::move(remark));
@@ -189,17 +188,17 @@ Trainer::Trainer(Config config, TrainingData data, TrainingState state, const st
     : config_(std::move(config)),
       data_(std::move(data)),
       model_(config_.model, data_.tokenizer->vocab_size(), config_.lora),
-      loader_(*data_.training, state.seed),
+      loader_(data_.training(), state.seed),
       schedule_(schedule_of(config_.optim)),
       accumulation_(config_.train),
-      evaluator_(model_, operand_type(config_.train)),
+      evaluator_(model_, data_, config_.train),
       sampler_(config_.train, model_, *data_.tokenizer),
       state_(std::move(state)) {
   config_.model.vocab_size.derive(model_.vocab_size());
   config_text_ = to_toml(lasting(config_));
   state_.corpus_fingerprint = data_.fingerprint;
-  state_.train_tokens = data_.train.tokens;
-  state_.val_tokens = data_.validation.tokens;
+  state_.train_tokens = data_.train_tokens();
+  state_.val_tokens = data_.validation_tokens();
   const BuildInfo& info = build_info();
   state_.program_version = info.version;
   state_.compiler = info.compiler;
@@ -328,8 +327,7 @@ void Trainer::reserve() {
                             .optimizer = *optimizer_,
                             .tape = tape_,
                             .evaluator = evaluator_,
-                            .longest = loader_.longest(),
-                            .evaluated = evaluates() ? evaluated_samples() : 0});
+                            .longest = loader_.longest()});
   memory_.sampling = evaluates() ? sampler_.bytes() : 0;
   require_fits(memory_, machine_memory());
 }
@@ -344,16 +342,6 @@ void Trainer::allocate() {
       touch_in_shares(slab->memory.data(), slab->bytes());
     }
   });
-}
-
-index Trainer::evaluated_samples() const {
-  const EvaluationText& text = data_.validation;
-  const index all = text.samples->count();
-  if (config_.train.eval_tokens == 0 || config_.train.eval_tokens >= text.tokens) {
-    return all;
-  }
-  const double share = static_cast<double>(config_.train.eval_tokens) / static_cast<double>(text.tokens);
-  return static_cast<index>(std::ceil(share * static_cast<double>(all)));
 }
 
 Snapshot Trainer::snapshot() const {

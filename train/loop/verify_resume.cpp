@@ -54,7 +54,7 @@ std::string difference_between(const CheckpointFile& a, const CheckpointFile& b)
 std::optional<ResumeProof> verify_resume(Config config, index steps, const std::filesystem::path& folder, const LoadingProgress& loading,
                                          const std::function<bool()>& stop, const std::function<void(double)>& progress) {
   require_input(steps >= 2, "verifying a resume needs 2 steps or more, got ", steps);
-  const auto& corpus = config.data.corpus;
+  const std::vector<std::string> corpus = config.data.training_paths();
   require_input(std::find(corpus.begin(), corpus.end(), kStandardInput) == corpus.end(),
                 "verifying a resume reads the corpus several times, which is impossible with standard input: give a file");
   ResumeProof proof{.steps = steps, .stop = steps / 2, .other_threads = thread_count() > 1 ? 1 : 2};

@@ -1,6 +1,9 @@
 #include "train/metrics/csv.h"
 
+#include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -28,14 +31,55 @@ std::string cells_of(const RunHistory::Evaluation* evaluation) {
                      r.memory > 0 ? fmt::to_string(r.memory) : "");
 }
 
+/// The texts whose losses are told by name, in the order in which they came.
+std::vector<std::string> names_of_texts(const RunHistory& history) {
+  std::vector<std::string> names;
+  for (const RunHistory::Evaluation& one : history.evaluations) {
+    for (const NamedLoss& text : one.report.losses) {
+      if (std::ranges::find(names, text.name) == names.end()) {
+        names.push_back(text.name);
+      }
+    }
+  }
+  return names;
+}
+
+/// ",1.5,": of each text the loss.
+std::string cells_of(const std::vector<std::string>& names, const RunHistory::Evaluation* evaluation) {
+  std::string cells;
+  for (const std::string& name : names) {
+    cells += ',';
+    if (evaluation != nullptr) {
+      const auto text = std::ranges::find(evaluation->report.losses, name, &NamedLoss::name);
+      cells += text != evaluation->report.losses.end() && std::isfinite(text->loss) ? fmt::to_string(text->loss) : "";
+    }
+  }
+  return cells;
+}
+
+/// A field of RFC 4180: in quotes, with each quote twice.
+std::string csv_field(const std::string& field) {
+  std::string text = "\"";
+  for (const char c : field) {
+    text += c == '"' ? "\"\"" : std::string(1, c);
+  }
+  return text + '"';
+}
+
 }  // namespace
 
 std::string to_csv(const RunHistory& history) {
+  const std::vector<std::string> names = names_of_texts(history);
   std::string table =
-      "step,loss,grad_norm,learning_rate,skipped,tokens,ms,optimizer_ms,tokens_per_s,mfu,train_loss,val_loss,val_standard_error,eval_ms,memory,time\r\n";
+      "step,loss,grad_norm,learning_rate,skipped,tokens,ms,optimizer_ms,tokens_per_s,mfu,train_loss,val_loss,val_standard_error,eval_ms,memory,time";
+  for (const std::string& name : names) {
+    table += ',' + csv_field("loss of " + name);
+  }
+  table += "\r\n";
   const auto row = [&](index step, const RunHistory::Step* trained, const RunHistory::Evaluation* evaluated) {
     const double time = evaluated != nullptr ? evaluated->time : trained->time;
-    table += fmt::format("{},{}{}{}\r\n", step, cells_of(trained), cells_of(evaluated), std::isfinite(time) ? fmt::to_string(time) : "");
+    table += fmt::format("{},{}{}{}{}\r\n", step, cells_of(trained), cells_of(evaluated), std::isfinite(time) ? fmt::to_string(time) : "",
+                         cells_of(names, evaluated));
   };
   auto evaluation = history.evaluations.begin();
   const auto none_left = [&] { return evaluation == history.evaluations.end(); };

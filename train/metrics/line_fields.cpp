@@ -61,12 +61,23 @@ RunHeader header_in(const Json& object, index step) {
 }
 
 EvaluationReport evaluation_in(const Json& object, index step) {
-  return {.step = step,
-          .train_loss = number_in(object, "train_loss"),
-          .val_loss = number_in(object, "val_loss"),
-          .val_standard_error = number_in(object, "val_standard_error"),
-          .seconds = number_in(object, "ms") / 1e3,
-          .memory = count_in(object, "memory")};
+  EvaluationReport report{.step = step,
+                          .train_loss = number_in(object, "train_loss"),
+                          .val_loss = number_in(object, "val_loss"),
+                          .val_standard_error = number_in(object, "val_standard_error"),
+                          .seconds = number_in(object, "ms") / 1e3,
+                          .memory = count_in(object, "memory")};
+  if (const auto losses = object.find("losses"); losses != object.end() && losses->is_array()) {
+    for (const Json& of : *losses) {
+      if (of.is_object()) {
+        report.losses.push_back({.name = text_in(of, "name"),
+                                 .loss = number_in(of, "loss"),
+                                 .standard_error = number_in(of, "standard_error"),
+                                 .epochs = number_in(of, "epochs")});
+      }
+    }
+  }
+  return report;
 }
 
 }  // namespace dikkat::metrics_line

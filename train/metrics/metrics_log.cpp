@@ -59,6 +59,19 @@ MetricsLog::~MetricsLog() { ::close(descriptor_); }
 
 namespace {
 
+/// [{"name": "stories", "loss": 1.2, "standard_error": 0.01, "epochs": 0.5}, ...]; NaN is null, as in other fields.
+nlohmann::ordered_json losses_as_json(const std::vector<NamedLoss>& losses) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  const auto number = [](double value) { return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(); };
+  for (const NamedLoss& one : losses) {
+    list.push_back({{"name", one.name}, {"loss", number(one.loss)}, {"standard_error", number(one.standard_error)}});
+    if (one.is_source()) {
+      list.back()["epochs"] = number(one.epochs);
+    }
+  }
+  return list;
+}
+
 /// A line of JSON, built in place: training writes one every step, and allocates nothing in its steady state.
 class Line {
  public:
@@ -73,7 +86,9 @@ class Line {
     }
   }
   /// JSON is UTF-8: other bytes are replaced.
-  void add(const char* name, const Json& value) {
+  template <class AnyJson>
+    requires requires(const AnyJson& json) { json.dump(); }
+  void add(const char* name, const AnyJson& value) {
     fmt::format_to(std::back_inserter(text_), ",\"{}\":{}", name, value.dump(-1, ' ', false, Json::error_handler_t::replace));
   }
   void add(const char* name, const std::string& value) { add(name, Json(value)); }
@@ -141,6 +156,9 @@ void MetricsLog::write(const EvaluationReport& r) {
   line.add("val_standard_error", r.val_standard_error);
   line.add("ms", r.seconds * 1e3);
   line.add("memory", r.memory);
+  if (!r.losses.empty()) {
+    line.add("losses", losses_as_json(r.losses));
+  }
   append(line.finish());
 }
 

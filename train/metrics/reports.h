@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cmath>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "autograd/base/index.h"
 
@@ -22,14 +25,25 @@ struct StepReport {
   double tokens_per_second() const { return static_cast<double>(tokens) / seconds; }
 };
 
+/// The loss over one text of several: a source's validation part, or a text of data.evaluations.
+struct NamedLoss {
+  std::string name;
+  double loss = 0;
+  double standard_error = std::numeric_limits<double>::quiet_NaN();
+  double epochs = std::numeric_limits<double>::quiet_NaN();  // how often training has seen the source; NaN of other texts
+
+  bool is_source() const { return !std::isnan(epochs); }
+};
+
 struct EvaluationReport {
   index step = 0;
-  double train_loss = 0;
+  double train_loss = 0;  // of several sources the mean, by their share in training
   double val_loss = 0;
   double val_standard_error = std::numeric_limits<double>::quiet_NaN();
   double seconds = 0;
   index memory = 0;   // resident bytes of the process; 0 if unknown
   bool best = false;  // the lowest val_loss of the run so far
+  std::vector<NamedLoss> losses{};
 };
 
 }  // namespace dikkat

@@ -96,6 +96,9 @@ std::string to_tensorboard(const RunHistory& history) {
   const auto add_evaluation = [&] {
     add(evaluation->time, evaluation->report.step, "loss/validation", evaluation->report.val_loss);
     add(evaluation->time, evaluation->report.step, "loss/train_evaluated", evaluation->report.train_loss);
+    for (const NamedLoss& one : evaluation->report.losses) {
+      add(evaluation->time, evaluation->report.step, "loss_of/" + one.name, one.loss);
+    }
     ++evaluation;
   };
   for (const RunHistory::Step& one : history.steps) {

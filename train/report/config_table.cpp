@@ -5,6 +5,7 @@
 #include "autograd/base/error.h"
 #include "train/config/parse.h"
 #include "train/config/schema.h"
+#include "train/config/tables.h"
 
 namespace dikkat {
 namespace {
@@ -18,10 +19,21 @@ std::string shown(const Value& value) {
   return number != nullptr ? fmt::format("{:.6g}", *number) : schema::to_toml(value);
 }
 
+/// A table of a list: name = "stories", weight = 3.
+std::string shown(const schema::Table& list, const Config& config, std::size_t item) {
+  std::string text;
+  for (const schema::TableKey& key : list.keys) {
+    if (const Value value = key.get(config, item); !std::holds_alternative<std::monostate>(value)) {
+      text += concat(text.empty() ? "" : ", ", key.name, " = ", shown(value));
+    }
+  }
+  return text;
+}
+
 /// `config` with what a line about a change says.
 Config changed(const Config& config, const RunHistory::Event& change) {
   const std::size_t dot = change.key.find('.');
-  if (dot == std::string::npos || change.key == "optim.groups") {
+  if (dot == std::string::npos || schema::find_table(change.key.substr(0, dot), change.key.substr(dot + 1)) != nullptr) {
     return config;
   }
   return parse_config(concat('[', change.key.substr(0, dot), "]\n", change.key.substr(dot + 1), " = ", change.after, '\n'), "metrics.jsonl",
@@ -49,6 +61,11 @@ ConfigTable read_config_table(const std::filesystem::path& run_directory, const 
       const bool is_changed = key.is_set(config) && value != key.get(defaults);
       if (!std::holds_alternative<std::monostate>(value) && (is_changed || key.rule.has_effect == nullptr || key.rule.has_effect(config))) {
         table.rows.push_back({.key = key.path(), .value = shown(value), .changed = is_changed});
+      }
+    }
+    for (const schema::Table& list : schema::tables()) {
+      for (std::size_t item = 0; item < list.size(config); ++item) {
+        table.rows.push_back({.key = list.path(), .value = shown(list, config, item), .changed = true});
       }
     }
   } catch (const Error& error) {

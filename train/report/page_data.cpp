@@ -118,6 +118,31 @@ Json evaluations_of(const RunHistory& history, const Progress& progress) {
   return of;
 }
 
+/// The losses of texts by name, each as a table.
+Json texts_of(const RunHistory& history, const Progress& progress) {
+  Json texts = Json::array();
+  for (const RunHistory::Evaluation& one : history.evaluations) {
+    for (const NamedLoss& named : one.report.losses) {
+      auto text = std::find_if(texts.begin(), texts.end(), [&](const Json& known) { return known["name"] == named.name; });
+      if (text == texts.end()) {
+        texts.push_back({{"name", named.name}});
+        for (const char* empty : {"step", "tokens", "seconds", "loss", "error", "epochs"}) {
+          texts.back()[empty] = Json::array();
+        }
+        text = std::prev(texts.end());
+      }
+      const index step = one.report.step;
+      (*text)["step"].push_back(step);
+      (*text)["tokens"].push_back(number(progress.at(step, progress.tokens)));
+      (*text)["seconds"].push_back(number(progress.at(step, progress.seconds)));
+      (*text)["loss"].push_back(number(named.loss));
+      (*text)["error"].push_back(number(named.standard_error));
+      (*text)["epochs"].push_back(number(named.epochs));
+    }
+  }
+  return texts;
+}
+
 Json saves_of(const RunHistory& history, const Progress& progress) {
   Json of{{"step", Json::array()}, {"tokens", Json::array()}, {"seconds", Json::array()}, {"bytes", Json::array()}};
   for (const RunHistory::Save& save : history.saves) {
@@ -195,6 +220,7 @@ Json to_json(const RunView& run) {
           {"header", run.history.header ? header_of(*run.history.header) : Json()},
           {"steps", steps_of(run.history, progress)},
           {"evaluations", evaluations_of(run.history, progress)},
+          {"texts", texts_of(run.history, progress)},
           {"saves", saves_of(run.history, progress)},
           {"events", events_of(run.history, progress)},
           {"samples", std::move(samples)},

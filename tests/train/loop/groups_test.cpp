@@ -168,7 +168,7 @@ TEST_F(Optimizers, GroupsAreInTheConfigurationOfARun) {
   const auto error = [](const char* group) { return testing::error_of([&] { parse_config(concat("[[optim.groups]]\n", group), "t"); }); };
   EXPECT_NE(error("frozen = true").find("neither match nor role"), std::string::npos);
   EXPECT_NE(error("match = \"*\"\nfrosen = true").find("did you mean frozen?"), std::string::npos);
-  EXPECT_NE(error("role = \"hiden\"").find("expected one of vector, hidden, embedding, head"), std::string::npos);
+  EXPECT_NE(error("role = \"hiden\"").find("expected one of \"vector\", \"hidden\", \"embedding\", \"head\""), std::string::npos);
   EXPECT_NE(error("match = \"*\"\nlearning_rate = -1").find("a number above 0"), std::string::npos);
 }
 

@@ -269,7 +269,7 @@ TEST_F(Start, an_evaluation_measures_as_many_tokens_as_configured) {
     ASSERT_EQ(events.evaluations.size(), 1U);
     Evaluator evaluator(trainer.model());
     const SampleChoice choice{.count = samples, .seed = trainer.state().seed, .draw = 2};
-    EXPECT_EQ(events.evaluations[0].val_loss, evaluator(*trainer.data().validation.samples, choice)->loss) << tokens;
+    EXPECT_EQ(events.evaluations[0].val_loss, evaluator(*trainer.data().sources.front().validation.samples, choice)->loss) << tokens;
   }
 }
 
@@ -344,7 +344,7 @@ TEST_F(Start, takes_a_model_that_a_program_has_saved) {
   const Trainer again = Trainer::resume(run(), {});
   EXPECT_EQ(again.config().model.n_hidden, 24) << "what is not set is taken over";
   EXPECT_EQ(again.config().model.activation, Activation::relu);
-  EXPECT_EQ(events.evaluations.front().val_loss, evaluator(*again.data().validation.samples, {.seed = 1337, .draw = 0})->loss);
+  EXPECT_EQ(events.evaluations.front().val_loss, evaluator(*again.data().sources.front().validation.samples, {.seed = 1337, .draw = 0})->loss);
 }
 
 TEST_F(Start, a_larger_vocabulary_than_the_tokenizers_is_padding) {

@@ -35,13 +35,16 @@ const AXES = {
   hours: { label: "hours", of: (table) => table.seconds.map((seconds) => seconds / 3600) },
 };
 
-// One entry a panel. A curve is {table, column}: of a table of the run, with the values that it draws.
+// One entry a panel. A curve is {table, column}: of a table of the run, with the values that it draws. Where curves differ from run to run,
+// curves is a function of the run.
 const CHARTS = [
   { title: "Loss", unit: "nats per token", wide: true, log: true, digits: 4, curves: [
     { name: "training, each step", table: "steps", column: "loss", faint: true },
     { name: "training, smoothed", table: "steps", column: "smooth" },
     { name: "validation", table: "evaluations", column: "val", points: true, error: "error", dashed: true },
   ] },
+  { title: "Loss of each text", unit: "nats per token", log: true, digits: 4, curves: (run) => run.texts.map((text, number) => (
+    { name: text.name, table: text, column: "loss", points: true, error: "error", dashed: true, number })) },
   { title: "Learning rate", curves: [{ name: "rate", table: "steps", column: "rate" }] },
   { title: "Gradient norm", log: true, curves: [{ name: "norm before clipping", table: "steps", column: "norm" }] },
   { title: "Throughput", unit: "tokens/s", curves: [{ name: "tokens/s", table: "steps", column: "tokens_per_s" }] },
@@ -54,6 +57,9 @@ const CHARTS = [
 ];
 
 const view = { axis: "steps", logY: false, logX: false, range: null, plots: [] };
+
+const curvesOf = (chart, run) => (typeof chart.curves === "function" ? chart.curves(run) : chart.curves)
+  .map((curve) => ({ ...curve, table: typeof curve.table === "string" ? run[curve.table] : curve.table }));
 
 // uPlot wants one column of x for all curves. Where a curve has no row it is undefined, and is drawn across; null is a gap.
 function aligned(tables) {
@@ -113,8 +119,8 @@ function drawMarks(plot) {
 function describe(chart, runs) {
   const words = [];
   for (const run of runs) {
-    for (const curve of chart.curves) {
-      const values = run[curve.table][curve.column].filter(isNumber);
+    for (const curve of curvesOf(chart, run)) {
+      const values = curve.table[curve.column].filter(isNumber);
       if (values.length === 0) continue;
       const show = chart.format || significant;
       const low = values.reduce((a, b) => Math.min(a, b)), high = values.reduce((a, b) => Math.max(a, b));
@@ -160,9 +166,9 @@ function contentOf(chart, runs) {
   const errors = [], events = [];
   const show = chart.format || (chart.digits ? (value) => fixed(value, chart.digits) : significant);
   runs.forEach((run, number) => {
-    const color = COLORS[number % COLORS.length];
-    for (const curve of chart.curves) {
-      const table = run[curve.table];
+    for (const curve of curvesOf(chart, run)) {
+      const color = COLORS[(number + (curve.number || 0)) % COLORS.length];
+      const table = curve.table;
       const columns = [table[curve.column], ...(curve.error ? [table[curve.error]] : [])];
       const [x, y, error] = ascending(axis.of(table), columns);
       if (!y.some(isNumber)) continue;

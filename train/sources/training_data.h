@@ -8,6 +8,7 @@
 #include "train/config/config.h"
 #include "train/data/conversations.h"
 #include "train/data/pair_store.h"
+#include "train/data/loader.h"
 #include "train/data/samples.h"
 #include "train/data/token_store.h"
 #include "train/text/tokenizer.h"
@@ -29,17 +30,39 @@ struct EvaluationText {
   double bytes_per_target() const;
 };
 
-/// The corpus of a run as tokens, split for training and validation.
-struct TrainingData {
-  std::unique_ptr<Tokenizer> tokenizer;
+/// One of the texts that a run learns from, split for training and validation.
+struct SplitText {
+  std::string name{};                         // of the source; empty where there is only data.corpus
+  double share = 1;                           // of all windows that a run learns from
   EvaluationText train{}, validation{};
   std::unique_ptr<const Samples> training{};  // of the training part, as training sees it
+  std::optional<ChatTemplate> chat{};         // of conversations
+};
+
+/// The corpus of a run as tokens.
+struct TrainingData {
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::vector<SplitText> sources{};  // one or more
+  struct NamedText {
+    std::string name;
+    EvaluationText text;
+  };
+  std::vector<NamedText> evaluations{};  // data.evaluations
   index files = 0;
   index documents = 0;
   index bytes = 0;                   // of all text
   std::string fingerprint{};         // of the corpus: equal text, equal fingerprint
-  std::optional<ChatTemplate> chat{};  // of conversations
   std::vector<std::string> notes{};  // sentences for the user: files that were skipped, what the cache of tokens has grown to
+
+  index train_tokens() const;
+  index validation_tokens() const;
+  bool has_validation() const;
+  /// Of the validation loss, which is the mean of the sources' by share: EvaluationText::bytes_per_target().
+  double bytes_per_target() const;
+  /// What a Loader takes.
+  std::vector<WeightedSamples> training() const;
+  /// The template of conversations; null if there are none.
+  const ChatTemplate* chat() const;
 };
 
 /// What is known before the corpus is read, in a run that is resumed, fine-tuned or evaluated.
@@ -57,8 +80,11 @@ struct LoadingReport {
 };
 using LoadingProgress = std::function<void(const LoadingReport&)>;
 
-/// Reads, splits and tokenizes the corpus that the configuration names: text, tokens, conversations, or for an encoder-decoder pairs. The tokenizer is the
-/// known one, or what tokenizer.path has, or made from the corpus. Throws InputError for a corpus that cannot be read, is not the known
+/// Whether the configuration names conversations, as a source or for evaluation.
+bool reads_conversations(const Config& config);
+
+/// Reads, splits and tokenizes the corpus that the configuration names: text, tokens, conversations, or for an encoder-decoder pairs; or several of these
+/// (data.sources), each split by itself. The tokenizer is the known one, or what tokenizer.path has, or made from all texts. Throws InputError for a corpus that cannot be read, is not the known
 /// one, has too few tokens for one window of block_size, or a pair that is longer.
 TrainingData load_training_data(const Config& config, const KnownCorpus* known = nullptr, const LoadingProgress& progress = {});
 

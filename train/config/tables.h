@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "train/config/schema.h"
+
+namespace dikkat::schema {
+
+/// A key of the tables in a list.
+struct TableKey : Setting {
+  Value (*get)(const Config&, std::size_t item) = nullptr;  // empty: not given
+  void (*set)(Config&, std::size_t item, const Value&) = nullptr;
+};
+
+/// A list of tables, such as [[data.sources]]. Like Key, this is its only description.
+struct Table {
+  std::string_view section, name;
+  std::string_view one;    // what a table of it is: "source"
+  std::string_view about;  // for a commented file: lines that begin with #, with an example
+  std::span<const TableKey> keys;
+  std::size_t (*size)(const Config&);
+  void (*resize)(Config&, std::size_t);
+  /// What is wrong with a table whose keys are fine each; empty if nothing is.
+  std::string (*problem)(const Config&, std::size_t item);
+
+  /// "section.name".
+  std::string path() const;
+  /// Null if there is no such key.
+  const TableKey* find(std::string_view key) const;
+};
+
+std::span<const Table> tables();
+/// Null if there is no such list.
+const Table* find_table(std::string_view section, std::string_view name);
+
+}  // namespace dikkat::schema

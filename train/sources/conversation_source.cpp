@@ -1,0 +1,100 @@
+#include <cmath>
+
+#include "autograd/base/error.h"
+#include "train/data/conversations.h"
+#include "train/data/split.h"
+#include "train/io/digits.h"
+#include "train/sources/source.h"
+
+namespace dikkat {
+namespace {
+
+/// What the user is told of packed rows.
+std::string note_on_padding(const PackedSamples& samples, const char* what, index count) {
+  return concat(grouped_digits(count), ' ', what, " in ", grouped_digits(samples.count()), samples.count() == 1 ? " window; " : " windows; ",
+                static_cast<index>(std::lround(100 * samples.padding())), " % of the positions are padding");
+}
+
+EvaluationText evaluation_text(const Config& config, const Tokenizer& tokenizer, const ChatTemplate& form, const ConversationCorpus& corpus, index first,
+                               index count) {
+  const index window = config.model.block_size;
+  EvaluationText text{.conversations = std::make_unique<ConversationStore>(corpus, first, count, tokenizer, form, config.chat.loss, window)};
+  const ConversationStore& store = *text.conversations;
+  text.tokens = store.tokens();
+  text.predicted_bytes = store.scored_bytes();
+  if (store.count() > 0) {
+    auto samples = std::make_unique<PackedSamples>(store, window);
+    text.notes.push_back(note_on_padding(*samples, "examples", store.count()));
+    text.samples = std::move(samples);
+  }
+  if (store.cut() > 0) {
+    text.notes.push_back(concat(grouped_digits(store.cut()), " of ", grouped_digits(count), " examples have more than ", grouped_digits(window),
+                                " tokens (model.block_size) and are cut at their end"));
+  }
+  if (store.left_out() > 0) {
+    text.notes.push_back(concat(grouped_digits(store.left_out()), " of ", grouped_digits(count),
+                                " examples are left out: within the window they have no token to learn (chat.loss)"));
+  }
+  return text;
+}
+
+ChatTemplate template_of(const Config& config, const Tokenizer& tokenizer) {
+  ChatTemplate form = chat_template(config.chat.template_name, tokenizer);
+  form.system = config.chat.system;
+  return form;
+}
+
+class ConversationSource : public Source {
+ public:
+  ConversationSource(const Config& config, const SourceReading& reading) : Source(config) {
+    require_input(reading.tokenizer != nullptr, config.data.corpus.front(),
+                  " holds conversations, which are for a model that knows language already: start from one with --init-from (train.init_from), or set "
+                  "tokenizer.path");
+    corpus_ = read_conversations(config.data.corpus, config.data.text_field);
+    held_out_ = has_validation() ? read_conversations(config.data.validation, config.data.text_field) : ConversationCorpus();
+    set_facts(facts_of(corpus_), facts_of(held_out_));
+  }
+
+  SplitText tokens(const Tokenizer& tokenizer, const LoadingProgress&, std::vector<std::string>& notes) override {
+    const auto all = static_cast<index>(corpus_.examples.size());
+    const index training = has_validation() ? all : training_share(all, config_.data.val_fraction);
+    const ConversationCorpus& others = has_validation() ? held_out_ : corpus_;
+    const index first = has_validation() ? 0 : training;
+    SplitText split{.chat = template_of(config_, tokenizer)};
+    split.train = evaluation_text(config_, tokenizer, *split.chat, corpus_, 0, training);
+    split.validation = evaluation_text(config_, tokenizer, *split.chat, others, first, static_cast<index>(others.examples.size()) - first);
+    require_input(split.train.samples != nullptr, "no example of ", config_.data.corpus.front(),
+                  " has a token to learn within model.block_size = ", index{config_.model.block_size}, "; raise it, or give shorter examples");
+    split.training = std::make_unique<PackedSamples>(*split.train.conversations, config_.model.block_size);
+    notes.insert(notes.end(), split.train.notes.begin(), split.train.notes.end());
+    notes.push_back(concat("conversations are written in the template ", name_of(split.chat->name), " (chat.template), and the loss is over ",
+                           config_.chat.loss == ScoredText::answers       ? "the answers"
+                           : config_.chat.loss == ScoredText::last_answer ? "the last answers"
+                                                                          : "everything",
+                           " (chat.loss)"));
+    return split;
+  }
+
+ private:
+  static SourceFacts facts_of(const ConversationCorpus& corpus) {
+    return {.files = corpus.files, .documents = static_cast<index>(corpus.examples.size()), .bytes = corpus.bytes, .fingerprint = corpus.fingerprint};
+  }
+
+  ConversationCorpus corpus_, held_out_;
+};
+
+}  // namespace
+
+std::unique_ptr<Source> open_conversations(const Config& config, const SourceReading& reading) {
+  return std::make_unique<ConversationSource>(config, reading);
+}
+
+EvaluationText evaluation_of_conversations(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths) {
+  const ConversationCorpus corpus = read_conversations(paths, config.data.text_field);
+  EvaluationText text = evaluation_text(config, tokenizer, template_of(config, tokenizer), corpus, 0, static_cast<index>(corpus.examples.size()));
+  require_input(text.samples != nullptr, "no example of ", paths.front(), " has a token to predict within model.block_size = ",
+                index{config.model.block_size});
+  return text;
+}
+
+}  // namespace dikkat
