@@ -92,6 +92,12 @@ class Optimizer {
   /// updated weights and state are finite.
   virtual bool update(const Update& update, std::span<const Unit> units) = 0;
 
+  // Of an average of the weights (averaged.h); nothing without one.
+  /// The weights have their first values, with which the average begins.
+  virtual void start_average() {}
+  /// Exchanges the weights and their average, until it is called again.
+  virtual void exchange_average() {}
+
  protected:
   explicit Optimizer(ParameterStore& store);
 

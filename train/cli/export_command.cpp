@@ -79,7 +79,7 @@ int export_adapters_command(const ExportArguments& arguments) {
   LanguageModel model(config.model, tokenizer_from_json(source.tokenizer())->vocab_size(), config.lora);
   model.parameters().reserve();
   if (arguments.model.base.empty()) {
-    load_adapters(*source.checkpoint(), model.parameters());
+    load_adapters(*source.checkpoint(), model.parameters(), Weights::used);
   } else {
     source.load_weights(model.parameters());  // so that a base which the files are to name is the right one
   }

@@ -118,6 +118,7 @@ struct OptimConfig {
   double sgd_momentum = 0.9;
   bool sgd_nesterov = false;
   double grad_clip = 1.0;              // 0: off
+  double ema_decay = 0.0;              // of the average of the weights; 0: there is none
   std::vector<ParameterGroup> groups;  // [[optim.groups]]
 
   bool operator==(const OptimConfig&) const = default;

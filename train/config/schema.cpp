@@ -296,6 +296,9 @@ constexpr Key kKeys[] = {
                                       "Momentum of SGD: the decay rate of its running sum of gradients; 0 is plain gradient descent."),
     optim<&OptimConfig::sgd_nesterov>("sgd_nesterov", where(has_sgd, anything()), "Whether the momentum of SGD is Nesterov's."),
     optim<&OptimConfig::grad_clip>("grad_clip", at_least(0), "Gradients with a global norm above this are scaled down to it; 0 is off."),
+    optim<&OptimConfig::ema_decay>("ema_decay", fixed(from_to_below(0, 1)),
+                                   "Keeps a moving average of the weights (EMA), of which each step leaves this share, such as 0.999: evaluations, samples, exports and "
+                                   "fine-tuning take the average, and training goes on from the weights themselves; 0 is off."),
 
     train<&TrainConfig::batch_size>("batch_size", between(1, kMany),
                                     "Windows of block_size tokens, or pairs, in one forward and backward pass."),

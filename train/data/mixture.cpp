@@ -20,7 +20,7 @@ index to_the_left(index n, index share) { return (n * share + (index{1} << (kSha
 Mixture::Mixture(std::span<const double> weights) {
   require(!weights.empty(), "mixture: no weights, expected 1 or more");
   double rest = std::accumulate(weights.begin(), weights.end(), 0.0);
-  for (const double weight : weights) {
+  for (const double& weight : weights) {
     require(weight > 0 && weight >= 1e-6 * rest && std::isfinite(rest), "mixture: a weight of ", weight, ", expected at least 1e-6 of the sum of those from it on");
     if (&weight != &weights.back()) {
       shares_.push_back(std::llround(std::ldexp(weight / rest, kShareBits)));

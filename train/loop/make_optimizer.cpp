@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "optim/adamw.h"
+#include "optim/averaged.h"
 #include "optim/muon.h"
 #include "optim/sgd.h"
 #include "train/config/advice.h"
@@ -29,9 +30,7 @@ std::optional<index> steps_of(const OptimConfig& config) {
   return config.muon_steps.is_open() ? std::nullopt : std::optional<index>(config.muon_steps);
 }
 
-}  // namespace
-
-std::unique_ptr<Optimizer> make_optimizer(const OptimConfig& config, ParameterStore& store) {
+std::unique_ptr<Optimizer> make_plain(const OptimConfig& config, ParameterStore& store) {
   for (const ParameterGroup& group : config.groups) {
     const bool holds_any = std::any_of(store.entries().begin(), store.entries().end(),
                                        [&](const ParameterStore::Entry* entry) { return group.contains(*entry); });
@@ -64,6 +63,13 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimConfig& config, ParameterSt
           settings);
   }
   fail("make_optimizer: unknown kind of optimizer");
+}
+
+}  // namespace
+
+std::unique_ptr<Optimizer> make_optimizer(const OptimConfig& config, ParameterStore& store) {
+  auto optimizer = make_plain(config, store);
+  return config.ema_decay > 0 ? std::make_unique<Averaged>(std::move(optimizer), store, config.ema_decay) : std::move(optimizer);
 }
 
 }  // namespace dikkat

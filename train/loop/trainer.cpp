@@ -332,7 +332,24 @@ void Trainer::record(const SavedCheckpoint& saved, TrainingEvents& events) {
   });
 }
 
+namespace {
+
+/// While it lives, the weights are their average, if the run keeps one.
+class WithAverage {
+ public:
+  explicit WithAverage(Optimizer& optimizer) : optimizer_(optimizer) { optimizer_.exchange_average(); }
+  ~WithAverage() { optimizer_.exchange_average(); }
+  WithAverage(const WithAverage&) = delete;
+  WithAverage& operator=(const WithAverage&) = delete;
+
+ private:
+  Optimizer& optimizer_;
+};
+
+}  // namespace
+
 bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop) {
+  const WithAverage average(*optimizer_);
   const auto start = std::chrono::steady_clock::now();
   auto measured = naming_memory("evaluation", [&] {
     return evaluator_(state_.seed, state_.step, stop, [&](double done) { events.evaluating(done); });

@@ -233,6 +233,7 @@ Trainer Trainer::start(Config config, const std::filesystem::path& out, const Lo
     } else {
       parameters.initialise(run.state_.seed);
     }
+    run.optimizer_->start_average();
     require_space(out, run.snapshot());
     run.directory_.emplace(RunDirectory::create(out));
     replace_file(run.directory() / "config.toml", to_recipe(lasting(run.config_)));
@@ -284,7 +285,7 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   return Trainer(std::move(config), std::move(data), state, [&](Trainer& run) {
     run.allocate();
     load_model(checkpoint, run.config_, run.model_.parameters(),
-               [&](ParameterStore::Entry& entry) { pack_frozen(run.model_.parameters(), entry); });
+               [&](ParameterStore::Entry& entry) { pack_frozen(run.model_.parameters(), entry); }, Weights::trained);
     load_optimizer(checkpoint, *run.optimizer_);
     const bool has_steps_left = state.step < run.config_.train.max_steps;
     if (has_steps_left) {

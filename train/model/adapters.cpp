@@ -25,12 +25,12 @@ Digest hash_of(const ParameterStore::Entry& entry) {
                    [&](index offset, std::span<std::byte> out) { std::memcpy(out.data(), bytes + offset, out.size()); });
 }
 
-/// The same of a stored tensor.
-Digest hash_of(const CheckpointFile& checkpoint, const StoredTensor& tensor) {
-  std::vector<float> values(static_cast<std::size_t>(tensor.shape.size()));
-  checkpoint.read(tensor.path, ElementType::f32, tensor.shape, values.data());
+/// The same of a parameter in a checkpoint.
+Digest hash_of(const CheckpointFile& checkpoint, const std::string& path, const Shape& shape) {
+  std::vector<float> values(static_cast<std::size_t>(shape.size()));
+  read_weight(checkpoint, "model", path, shape, Weights::used, values.data());
   const auto* bytes = reinterpret_cast<const std::byte*>(values.data());
-  return root_hash(tensor.shape.size() * index{sizeof(float)},
+  return root_hash(shape.size() * index{sizeof(float)},
                    [&](index offset, std::span<std::byte> out) { std::memcpy(out.data(), bytes + offset, out.size()); });
 }
 
@@ -50,7 +50,8 @@ std::string hash_of_model(const CheckpointFile& checkpoint) {
   std::map<std::string, Digest> parameters;
   for (const StoredTensor& tensor : checkpoint.tensors()) {
     if (tensor.path.starts_with(kGroup)) {
-      parameters[tensor.path.substr(kGroup.size())] = hash_of(checkpoint, tensor);
+      const std::string path = tensor.path.substr(kGroup.size());
+      parameters[path] = hash_of(checkpoint, path, tensor.shape);
     }
   }
   return join(parameters);
@@ -118,8 +119,8 @@ LowRank read_factors(const CheckpointFile& checkpoint, const std::string& layer,
   LowRank factors{.out = b[0], .rank = a[0], .in = a[1]};
   factors.a.resize(static_cast<std::size_t>(a.size()));
   factors.b.resize(static_cast<std::size_t>(b.size()));
-  checkpoint.read(concat("adapter/", layer, ".lora_a"), ElementType::f32, a, factors.a.data());
-  checkpoint.read(concat("adapter/", layer, ".lora_b"), ElementType::f32, b, factors.b.data());
+  read_weight(checkpoint, "adapter", layer + ".lora_a", a, Weights::used, factors.a.data());
+  read_weight(checkpoint, "adapter", layer + ".lora_b", b, Weights::used, factors.b.data());
   return factors;
 }
 
@@ -129,7 +130,7 @@ void HashOfBase::add(const ParameterStore::Entry& entry) { parameters_[entry.pat
 
 std::string HashOfBase::finish() const { return join(parameters_); }
 
-void load_adapters(const CheckpointFile& checkpoint, ParameterStore& store) {
+void load_adapters(const CheckpointFile& checkpoint, ParameterStore& store, Weights weights) {
   require_known_groups(checkpoint);
   std::vector<TensorTarget> targets;
   for (const ParameterStore::Entry* entry : store.entries()) {
@@ -137,10 +138,14 @@ void load_adapters(const CheckpointFile& checkpoint, ParameterStore& store) {
       targets.push_back({.name = entry->path, .type = ElementType::f32, .shape = entry->shape(), .data = store.weights<float>() + entry->offset});
     }
   }
-  load_tensors(checkpoint, "adapter", targets);
+  load_tensors(checkpoint, "adapter", targets, [&](std::size_t i) {
+    if (weights == Weights::used) {
+      read_weight(checkpoint, "adapter", targets[i].name, targets[i].shape, weights, static_cast<float*>(targets[i].data));
+    }
+  });
 }
 
-void load_adapted(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded) {
+void load_adapted(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded, Weights weights) {
   const std::string& path = config.train.init_from;
   const std::string name = checkpoint.path().string();
   const auto base = [&] {
@@ -153,7 +158,7 @@ void load_adapted(const CheckpointFile& checkpoint, const Config& config, Parame
   require_input(base.config().lora.rank == 0, name, " holds adapters of ", path, ", which holds adapters itself, expected a whole model");
   const bool has_adapters = std::ranges::any_of(store.entries(), [](const auto* entry) { return entry->role == Role::adapter; });
   if (has_adapters) {
-    load_adapters(checkpoint, store);
+    load_adapters(checkpoint, store, weights);
   }
   const auto layers = adapted_layers(checkpoint, config);
   HashOfBase hash;
@@ -171,11 +176,11 @@ void load_adapted(const CheckpointFile& checkpoint, const Config& config, Parame
                 ", whose weights are others now: expected those with the hash ", checkpoint.state().base_hash, kMoved);
 }
 
-void load_model(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded) {
+void load_model(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded, Weights weights) {
   if (config.lora.rank > 0) {
-    load_adapted(checkpoint, config, store, loaded);
+    load_adapted(checkpoint, config, store, loaded, weights);
   } else {
-    load_weights(checkpoint, store, loaded);
+    load_weights(checkpoint, store, loaded, weights);
   }
 }
 

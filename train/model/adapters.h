@@ -8,6 +8,7 @@
 #include "train/checkpoint/snapshot.h"
 #include "train/hash/sha256.h"
 #include "train/model/model_source.h"
+#include "train/model/used_weights.h"
 
 namespace dikkat {
 
@@ -29,10 +30,12 @@ class HashOfBase {
 
 /// Loads what a checkpoint of adapters describes: into a store with adapters, base and adapters; into one without, the base with the adapters added to its
 /// weights, which is the same model. Throws InputError if the base is missing, or its weights have another hash.
-void load_adapted(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded = {});
+void load_adapted(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded = {},
+                  Weights weights = Weights::used);
 /// Loads the adapters of a checkpoint into a store that has them, without their base.
-void load_adapters(const CheckpointFile& checkpoint, ParameterStore& store);
+void load_adapters(const CheckpointFile& checkpoint, ParameterStore& store, Weights weights);
 /// The weights of any checkpoint with this configuration: load_adapted() or load_weights().
-void load_model(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded = {});
+void load_model(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded = {},
+                Weights weights = Weights::used);
 
 }  // namespace dikkat

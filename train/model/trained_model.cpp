@@ -33,7 +33,7 @@ void require_known_groups(const CheckpointFile& checkpoint) {
   }
 }
 
-void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters, const ParameterStore::Loaded& loaded) {
+void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters, const ParameterStore::Loaded& loaded, Weights weights) {
   require_known_groups(checkpoint);
   std::vector<TensorTarget> targets;
   std::vector<ParameterStore::Entry*> entries;
@@ -46,6 +46,10 @@ void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters, 
     targets.push_back({.name = entry->path, .type = ElementType::f32, .shape = entry->shape(), .data = data});
   }
   load_tensors(checkpoint, "model", targets, [&](std::size_t i) {
+    const TensorTarget& target = targets[i];
+    if (weights == Weights::used) {
+      read_weight(checkpoint, "model", target.name, target.shape, weights, static_cast<float*>(target.data));
+    }
     if (loaded) {
       loaded(*entries[i]);
     }

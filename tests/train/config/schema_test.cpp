@@ -84,6 +84,7 @@ TEST(Schema, HasEveryKeyOfEverySection) {
                                              "optim.sgd_momentum",
                                              "optim.sgd_nesterov",
                                              "optim.grad_clip",
+                                             "optim.ema_decay",
                                              "train.batch_size",
                                              "train.gradient_accumulation_steps",
                                              "train.accumulation_schedule",

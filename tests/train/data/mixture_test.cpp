@@ -19,6 +19,7 @@ const std::vector<std::vector<double>> kWeights = {{1}, {1, 1}, {3, 1}, {0.2, 0.
 TEST(Mixture, EachSourceIsSeenInOrderAndCounted) {
   for (const std::vector<double>& weights : kWeights) {
     const Mixture mixture(weights);
+    ASSERT_EQ(mixture.sources(), static_cast<index>(weights.size()));
     std::vector<index> seen(weights.size(), 0);
     for (index position = 0; position < 5000; ++position) {
       for (std::size_t source = 0; source < seen.size(); ++source) {
