@@ -62,7 +62,7 @@ std::string source_line(const Trainer& trainer, std::size_t i) {
   const SplitText& source = trainer.data().sources[i];
   const TrainingState& state = trainer.state();
   const index samples = state.samples_seen + trainer.config().train.batch_size * trainer.accumulation().passes(state.step, trainer.config().train.max_steps);
-  return fmt::format("{}: {}{}, {:.3g} of all windows; {} tokens for training, {} for validation; {:.1f} epochs", for_terminal(named.name),
+  return fmt::format("{}: {}{}, {:.3g} of all windows; {} tokens for training, {} for validation; {:.3g} epochs", for_terminal(named.name),
                      names_of(named.corpus), named.validation.empty() ? "" : ", validated on " + names_of(named.validation), source.share,
                      grouped_digits(source.train.tokens), grouped_digits(source.validation.tokens),
                      trainer.loader().epochs(static_cast<index>(i), samples));
