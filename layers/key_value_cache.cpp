@@ -49,6 +49,12 @@ void KeyValueCache::advance(index sequences, index time) {
 
 void KeyValueCache::clear() { std::fill(lengths_.begin(), lengths_.end(), 0); }
 
+void KeyValueCache::truncate(index sequence, index length) {
+  require(0 <= length && length <= this->length(sequence), "cache: sequence ", sequence, " has ", this->length(sequence), " positions, expected at least ",
+          length, " to keep");
+  lengths_[static_cast<std::size_t>(sequence)] = static_cast<std::int32_t>(length);
+}
+
 void KeyValueCache::copy_sequence(index to, const KeyValueCache& from, index of) {
   require(from.layers_ == layers_ && from.max_positions_ == max_positions_ && from.row_bytes_ == row_bytes_ && from.dtype_ == dtype_,
           "cache: a sequence of another size, expected ", layers_, " layers and ", max_positions_, " positions of ", row_bytes_, " bytes");

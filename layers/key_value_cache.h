@@ -36,6 +36,8 @@ class KeyValueCache {
   void advance(index sequences, index time);
   /// Removes all positions.
   void clear();
+  /// Removes the positions of a sequence from `length` on. Throws Error for one that has fewer.
+  void truncate(index sequence, index length);
   /// Copies sequence `of` of `from` to sequence `to`, with its length. `from` is this cache, or another one whose sequences have the same
   /// size. Throws Error for a sequence number out of range and for a cache of another size.
   void copy_sequence(index to, const KeyValueCache& from, index of);

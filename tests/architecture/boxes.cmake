@@ -23,8 +23,10 @@ set(boxes
   "train/sources:autograd/base train/io train/machine train/hash train/text train/chat train/data train/config train/model"
   "train/loop:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/chat train/data train/config train/checkpoint train/exchange train/model train/sources train/sample train/metrics"
   "train/sweep:autograd/base train/io train/config train/checkpoint train/metrics train/loop"
-  "train/report:autograd/base train/config train/checkpoint train/metrics"
-  "train/cli:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/chat train/data train/config train/checkpoint train/exchange train/model train/sample train/metrics train/sources train/loop train/sweep train/report")
+  "train/http:autograd/base"
+  "train/report:autograd/base train/config train/checkpoint train/metrics train/http"
+  "train/serve:autograd/base layers train/text train/chat train/exchange train/sample train/http"
+  "train/cli:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/chat train/data train/config train/checkpoint train/exchange train/model train/sample train/metrics train/sources train/loop train/sweep train/report train/http train/serve")
 
 # What is behind a seam: a pattern of includes, or of what may go wrong without being seen, then the files (patterns too) that alone may have it.
 set(seams
@@ -37,7 +39,7 @@ set(seams
   "#include <(oneapi/)?tbb/=>train/[^/]+/[^/]+\\.cpp"
   "#include <pcre2=>train/text/(pieces|scripts)\\.cpp"
   "#include <utf8proc=>train/text/unicode\\.cpp"
-  "#include <httplib=>train/report/page_server\\.cpp"
+  "#include <httplib=>train/http/http_server\\.cpp"
   "#include <openssl/=>train/hash/sha256\\.cpp"
   "describe_errno\\(errno\\)=>autograd/base/error\\.h"
   "#include <nlohmann/=>train/[^/]+/[^/]+\\.(h|cpp)")

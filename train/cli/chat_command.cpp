@@ -1,14 +1,13 @@
 #include <memory>
 
 #include "autograd/base/parallel.h"
-#include "train/chat/chat_template.h"
 #include "train/cli/chosen_checkpoint.h"
+#include "train/cli/chosen_template.h"
 #include "train/cli/commands.h"
 #include "train/cli/line_reader.h"
 #include "train/cli/shared_options.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
-#include "train/model/trained_model.h"
 #include "train/sample/prompt.h"
 #include "train/sample/text_stream.h"
 
@@ -18,8 +17,7 @@ namespace {
 struct ChatArguments {
   ModelArguments model;
   std::string weights = "f32";
-  std::string form = "auto";
-  std::optional<std::string> system;
+  TemplateArguments form;
   SampleOptions options;
 };
 
@@ -31,32 +29,13 @@ constexpr const char* kCommands =
     "  /exit          end (Ctrl-D too)\n"
     "Ctrl-C stops an answer. Anything else is a message.";
 
-/// The template to talk in: the one that was asked for, that of the run, or the model's own.
-ChatTemplate template_of(const ChatArguments& arguments, const TrainedModel& trained) {
-  const auto wanted = value_named<TemplateName>(arguments.form);
-  require_input(wanted.has_value(), "--template is ", arguments.form, ", expected auto, chatml, llama3 or plain");
-  const ChatConfig& of_run = trained.source.config().chat;
-  ChatTemplate form;
-  const ModelFiles* files = trained.source.files();
-  if (*wanted == TemplateName::automatic && files != nullptr && !files->chat_template().empty()) {
-    form = known_template(files->chat_template(), *trained.tokenizer, files->path().string(), " with --template chatml, llama3 or plain");
-  } else {
-    form = chat_template(*wanted == TemplateName::automatic ? of_run.template_name : *wanted, *trained.tokenizer);
-    form.system = of_run.system;
-  }
-  if (arguments.system) {
-    form.system = *arguments.system;
-  }
-  return form;
-}
-
 /// A conversation with a model, and what the user may do with it.
 class Talk {
  public:
   Talk(const ChatArguments& arguments, const TrainedModel& trained)
       : trained_(trained),
         options_(arguments.options),
-        form_(template_of(arguments, trained)),
+        form_(template_of(arguments.form, trained)),
         vocabulary_(vocabulary_of(*trained.tokenizer)) {
     if (const auto end = form_.end_token(*trained.tokenizer)) {
       vocabulary_.ends.push_back(*end);
@@ -206,8 +185,7 @@ Lines of standard input are messages, and answers go to standard output. The con
   Command command = program.add("chat", "Talk with a model", kExamples, [a] { return chat_command(*a); });
   add_model(command, a->model);
   add_weights(command, a->weights);
-  command.text("--template", a->form, "NAME", "How the conversation is written: auto, chatml, llama3, plain");
-  command.any_text("--system", a->system, "TEXT", "The system message that the conversation begins with");
+  add_template(command, a->form);
   SampleOptions& o = a->options;
   constexpr index kMost = 1'000'000'000;
   command.number("--max-new-tokens", o.max_new_tokens, index{0}, kMost, "The most tokens of an answer");

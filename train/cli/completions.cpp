@@ -36,7 +36,7 @@ constexpr std::string_view kTakesKeys[] = {"--set", "--vary"};
 bool takes_keys(const std::string& option) { return std::ranges::find(kTakesKeys, option) != std::end(kTakesKeys); }
 
 /// An option's names; none of an argument.
-std::vector<std::string> names_of(const OptionDescription& option) { return option.is_argument ? std::vector<std::string>() : option.names; }
+std::vector<std::string> own_names(const OptionDescription& option) { return option.is_argument ? std::vector<std::string>() : option.names; }
 
 std::string command_names(const CommandDescription& command) {
   std::string words;
@@ -49,7 +49,7 @@ std::string command_names(const CommandDescription& command) {
 std::string option_names(const CommandDescription& command) {
   std::string words;
   for (const OptionDescription& option : command.options) {
-    for (const std::string& name : names_of(option)) {
+    for (const std::string& name : own_names(option)) {
       words += name + " ";
     }
   }
@@ -112,7 +112,7 @@ std::string for_zsh(const CommandDescription& program) {
       commands += concat(" ", in_single_quotes(one.name + ":" + one.what));
     }
     for (const OptionDescription& option : command.options) {
-      for (const std::string& name : names_of(option)) {
+      for (const std::string& name : own_names(option)) {
         options += concat(" ", in_single_quotes(name + ":" + option.help));
       }
     }
@@ -172,7 +172,7 @@ std::string for_fish(const CommandDescription& program) {
       lines += concat(begin, " -f -a ", one.name, " -d ", in_single_quotes(one.what), "\n");
     }
     for (const OptionDescription& option : command.options) {
-      for (const std::string& name : names_of(option)) {
+      for (const std::string& name : own_names(option)) {
         const bool is_long = name.starts_with("--");
         const char* values = name == kTakesRecipe ? " -a '(dikkat config list --names 2>/dev/null)'"
                              : takes_keys(name)   ? " -f -a '(dikkat config keys 2>/dev/null | string replace -r \"\\$\" =)'"

@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <map>
-#include <optional>
 #include <span>
 
 #include "train/cli/json_output.h"
@@ -16,22 +15,6 @@
 
 namespace dikkat {
 namespace {
-
-/// Without a prompt, text begins with the token that begins every text, or after a line break. A vocabulary without one begins with its
-/// separator of documents, or with its first token.
-std::vector<Token> default_prompt(const Tokenizer& tokenizer) {
-  if (const std::optional<Token> before = tokenizer.text_tokens().before) {
-    return {*before};
-  }
-  try {
-    std::vector<Token> line_break = tokenizer.encode("\n");
-    if (tokenizer.decode(line_break) == "\n") {
-      return line_break;
-    }
-  } catch (const EncodeError&) {
-  }
-  return {tokenizer.separator().value_or(0)};
-}
 
 const char* name_of(Ending ending) {
   switch (ending) {

@@ -8,11 +8,10 @@ namespace dikkat {
 
 using nlohmann::json;
 
-json parse_untrusted_object(std::string_view text, const std::string& name, const char* expected) {
-  constexpr std::size_t kMostBytes = 1 << 20;
-  constexpr int kMostLevels = 32;
-  require_input(text.size() <= kMostBytes, name, " has ", text.size(), " bytes, expected at most ", kMostBytes);
+json parse_untrusted_object(std::string_view text, const std::string& name, const char* expected, const JsonLimits& limits) {
+  require_input(text.size() <= limits.bytes, name, " has ", text.size(), " bytes, expected at most ", limits.bytes);
   int levels = 0, deepest = 0;
+  std::size_t values = 0;
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -23,11 +22,22 @@ json parse_untrusted_object(std::string_view text, const std::string& name, cons
       in_string = c == '"';
       levels += c == '{' || c == '[' ? 1 : c == '}' || c == ']' ? -1 : 0;
       deepest = std::max(deepest, levels);
+      values += c == '{' || c == '[' || c == ',' ? 1U : 0U;
     }
   }
-  require_input(deepest <= kMostLevels, name, " is nested too deeply, expected at most ", kMostLevels, " levels");
-  json object = json::parse(text, nullptr, false);
-  require_input(object.is_object(), name, " is not a JSON object, expected ", expected);
+  require_input(deepest <= limits.levels, name, " is nested too deeply, expected at most ", limits.levels, " levels");
+  require_input(values <= limits.values, name, " has more than ", limits.values, " values, which is more than expected");
+  json object;
+  std::size_t wrong = 0;  // the byte, from 1
+  try {
+    object = json::parse(text);
+  } catch (const json::parse_error& error) {
+    wrong = std::max<std::size_t>(error.byte, 1);
+  } catch (const json::out_of_range&) {
+    fail_input(name, " has a number beyond those of f64, up to 1.8e308");
+  }
+  require_input(object.is_object(), name, " is not a JSON object, expected ", expected,
+                wrong > text.size() ? "; it breaks off" : wrong > 0 ? concat("; what is wrong is near byte ", wrong) : "");
   return object;
 }
 

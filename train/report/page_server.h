@@ -35,7 +35,4 @@ class PageServer {
   std::unique_ptr<Parts> parts_;
 };
 
-/// Whether only this machine can reach the address.
-bool is_loopback(const std::string& host);
-
 }  // namespace dikkat

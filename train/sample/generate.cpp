@@ -64,7 +64,8 @@ class Generator {
         width_(model.config().vocab_size),
         drawing_{.temperature = options.temperature, .top_k = options.top_k, .top_p = options.top_p, .min_p = options.min_p},
         samples_(prompts.size() * static_cast<std::size_t>(options.num_samples)),
-        held_(model.cache(options.cached ? 1 : 0)),
+        own_(model.cache(options.cached && options.prompts == nullptr ? 1 : 0)),
+        held_(options.cached && options.prompts != nullptr ? options.prompts->keys_and_values() : own_),
         cache_(model.cache(options.cached ? std::min(total(), kRows) : 0)),
         held_logits_(static_cast<std::size_t>(width_)),
         logits_(static_cast<std::size_t>(kRows * width_)) {}
@@ -114,12 +115,17 @@ class Generator {
     if (count() > 0) {
       read_last();
     }
+    bool stopped = false;
     for (Row& one : apart) {
-      read_context(one);
+      stopped = stopped || !read_context(one);
+      if (stopped) {
+        rows_.push_back(std::move(one));  // it is interrupted with the others
+        continue;
+      }
       held_prompt_ = kNone;
       enter(std::move(one));
     }
-    return true;
+    return !stopped;
   }
 
   /// Fills free rows with the samples that come next, and their logits. False if it is stopped.
@@ -128,10 +134,9 @@ class Generator {
       const index prompt = next_ / options_.num_samples;
       Row next(next_, prompts_[static_cast<std::size_t>(prompt)], model_.config());
       if (prompt != held_prompt_) {
-        if (stops()) {
+        if (stops() || !read_context(next)) {
           return false;
         }
-        read_context(next);
         held_prompt_ = prompt;
       }
       enter(std::move(next));
@@ -152,14 +157,44 @@ class Generator {
     return true;
   }
 
-  /// Reads the whole context of one row by itself, so that its logits do not depend on the other rows.
-  void read_context(const Row& alone) {
+  /// Reads the whole context of one row by itself, so that its logits do not depend on the other rows. False if it is stopped.
+  bool read_context(const Row& alone) {
     const auto context = alone.context();
-    Pass pass{.tape = tape_};
-    const Tensor tokens = tape_.input<Token>({1, std::ssize(context)}, context);
+    if (options_.cached && options_.prompts != nullptr) {
+      return read_chunks(context);
+    }
     held_.clear();
-    const Tensor features = options_.cached ? model_.features(pass, tokens, held_) : model_.features(pass, tokens);
-    take_logits(model_.logits(pass, slice(features, 1, std::ssize(context) - 1, 1)), held_logits_.data());
+    take_logits(of_last(context), held_logits_.data());
+    return true;
+  }
+
+  /// The same, pass by pass, but for what was read before.
+  bool read_chunks(std::span<const Token> context) {
+    PromptCache& prompts = *options_.prompts;
+    const auto size = std::ssize(context);
+    for (index begin = prompts.begin(context); begin < size; begin += PromptCache::kChunk) {
+      if (begin > 0 && stops()) {
+        return false;
+      }
+      const auto chunk = context.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(std::min(PromptCache::kChunk, size - begin)));
+      if (begin + PromptCache::kChunk < size) {
+        Pass pass{.tape = tape_};
+        model_.features(pass, tape_.input<Token>({1, std::ssize(chunk)}, chunk), held_);
+        tape_.reset();
+      } else {
+        take_logits(of_last(chunk), held_logits_.data());
+      }
+      prompts.add(chunk);
+    }
+    return true;
+  }
+
+  /// The logits after the last of these tokens.
+  Tensor of_last(std::span<const Token> tokens) {
+    Pass pass{.tape = tape_};
+    const Tensor input = tape_.input<Token>({1, std::ssize(tokens)}, tokens);
+    const Tensor features = options_.cached ? model_.features(pass, input, held_) : model_.features(pass, input);
+    return model_.logits(pass, slice(features, 1, std::ssize(tokens) - 1, 1));
   }
 
   /// Puts a row whose context is the one that was read last behind the others.
@@ -207,7 +242,8 @@ class Generator {
     drawn_.resize(rows_.size());
     parallel_for(count(), [&](index at) { draw_for(at); });
     for (index at = count() - 1; at >= 0; --at) {
-      if (const auto ending = take(row(at), drawn_[static_cast<std::size_t>(at)])) {
+      const Drawn& drawn = drawn_[static_cast<std::size_t>(at)];
+      if (const auto ending = take(row(at), drawn, std::span(logits_of(at), static_cast<std::size_t>(width_)))) {
         end(take_out(at).number, *ending);
       }
     }
@@ -233,7 +269,7 @@ class Generator {
   }
 
   /// Adds a token to a row's sample, unless it is an end. Returns why the sample ends, if it does.
-  std::optional<Ending> take(Row& one, const Drawn& drawn) {
+  std::optional<Ending> take(Row& one, const Drawn& drawn, std::span<const float> logits) {
     if (std::find(vocabulary_.ends.begin(), vocabulary_.ends.end(), drawn.token) != vocabulary_.ends.end()) {
       return Ending::end_token;
     }
@@ -242,6 +278,9 @@ class Generator {
     own.tokens.push_back(drawn.token);
     if (options_.log_probabilities) {
       own.log_probabilities.push_back(drawn.log_probability);
+    }
+    if (events_.drawn) {
+      events_.drawn(one.number, drawn.token, logits);
     }
     if (events_.token && !events_.token(one.number, drawn.token)) {
       return Ending::stopped;
@@ -261,7 +300,9 @@ class Generator {
   Tape tape_{Recording::off};
   std::vector<Sample> samples_;
   index next_ = 0;                  // the number of the sample that begins next
-  KeyValueCache held_, cache_;      // of the context that was read last; of all rows
+  KeyValueCache own_;               // for a context, unless SampleOptions::prompts has one
+  KeyValueCache& held_;             // of the context that was read last
+  KeyValueCache cache_;             // of all rows
   std::vector<float> held_logits_;  // (V), of that context
   std::vector<float> logits_;       // (kRows, V)
   index held_prompt_ = kNone;       // the prompt that this context is, or kNone
@@ -272,6 +313,16 @@ class Generator {
 };
 
 }  // namespace
+
+index PromptCache::begin(std::span<const Token> prompt) {
+  const index usable = std::min(std::ssize(prompt) - 1, keys_and_values_.length());  // what a pass that was broken off has written is not used
+  const auto known = std::span<const Token>(tokens_).first(static_cast<std::size_t>(std::min(std::ssize(tokens_), std::max<index>(usable, 0))));
+  const index same = std::ranges::mismatch(known, prompt).in1 - known.begin();
+  const index kept = same / kChunk * kChunk;
+  keys_and_values_.truncate(0, kept);
+  tokens_.resize(static_cast<std::size_t>(kept));
+  return kept;
+}
 
 void check(const SampleOptions& options) {
   require_input(options.max_new_tokens >= 0, "max-new-tokens is ", options.max_new_tokens, ", expected 0 or more");

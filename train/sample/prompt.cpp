@@ -17,6 +17,20 @@ Vocabulary vocabulary_of(const Tokenizer& tokenizer, bool until_end) {
   return vocabulary;
 }
 
+std::vector<Token> default_prompt(const Tokenizer& tokenizer) {
+  if (const std::optional<Token> before = tokenizer.text_tokens().before) {
+    return {*before};
+  }
+  try {
+    std::vector<Token> line_break = tokenizer.encode("\n");
+    if (tokenizer.decode(line_break) == "\n") {
+      return line_break;
+    }
+  } catch (const EncodeError&) {
+  }
+  return {tokenizer.separator().value_or(0)};
+}
+
 std::vector<Token> encode_prompt(const Tokenizer& tokenizer, const std::string& prompt, bool special) {
   try {
     std::vector<Token> tokens = special ? tokenizer.encode_with_special(prompt) : tokenizer.encode(prompt);

@@ -12,6 +12,10 @@ namespace dikkat {
 /// documents, if the vocabulary has one.
 Vocabulary vocabulary_of(const Tokenizer& tokenizer, bool until_end = true);
 
+/// Without a prompt, text begins with the token that begins every text, or after a line break. A vocabulary without one begins with its
+/// separator of documents, or with its first token.
+std::vector<Token> default_prompt(const Tokenizer& tokenizer);
+
 /// The tokens of a prompt, after the token that begins every text, if there is one. `special`: names of special tokens stand for them. Throws
 /// InputError for a text that the tokenizer cannot encode, and for one without tokens.
 std::vector<Token> encode_prompt(const Tokenizer& tokenizer, const std::string& prompt, bool special = false);

@@ -399,5 +399,91 @@ TEST_F(Generate, StoppedIsEverySampleAlsoThoseThatHaveNotBegun) {
   }
 }
 
+/// What follows a prompt.
+struct Followed {
+  std::vector<Token> tokens;
+  std::vector<float> logits;
+
+  bool operator==(const Followed&) const = default;
+};
+
+TEST(PromptCache, GivesTheSameBitsWhateverWasReadBefore) {
+  TransformerConfig config = kConfig;
+  config.block_size = 700;
+  const Model model(config);
+  std::vector<Token> text(600);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    text[i] = static_cast<Token>((i * i + i / 7) % 9);
+  }
+  index asked = 0;
+  const auto follow = [&](const std::vector<Token>& prompt, PromptCache& prompts) {
+    Followed followed;
+    asked = 0;
+    GenerationEvents events{.stop = [&] { return ++asked < 0; },
+                            .drawn = [&](index, Token, std::span<const float> logits) { followed.logits.insert(followed.logits.end(), logits.begin(), logits.end()); }};
+    followed.tokens = generate(model.gpt, kVocabulary, prompt, {.max_new_tokens = 8, .num_samples = 2, .temperature = 1, .prompts = &prompts}, events)[1].tokens;
+    EXPECT_EQ(followed.logits.size(), static_cast<std::size_t>(2 * 8 * kModelVocabulary));
+    return followed;
+  };
+  const auto alone = [&](const std::vector<Token>& prompt) {
+    PromptCache empty(model.gpt);
+    return follow(prompt, empty);
+  };
+  const auto first = [&](std::ptrdiff_t count) { return std::vector<Token>(text.begin(), text.begin() + count); };
+  std::vector<Token> other = first(400);
+  other[200] = (other[200] + 1) % 9;
+
+  PromptCache kept(model.gpt);
+  constexpr index kTokensAfter = 7;  // reads after the prompt's
+  for (const std::vector<Token>& prompt : {first(300), first(500), first(500), first(512), first(130), other, first(400), first(5), first(600), first(129)}) {
+    EXPECT_EQ(follow(prompt, kept), alone(prompt)) << prompt.size();
+  }
+  // It reads no more than it must: it asks before each pass whether to stop.
+  PromptCache counted(model.gpt);
+  follow(first(300), counted);
+  EXPECT_EQ(asked, 3 + kTokensAfter);
+  follow(first(300), counted);
+  EXPECT_EQ(asked, 2 + kTokensAfter) << "the last 44 tokens; it asks once more before a pass that is not the first";
+  follow(first(500), counted);
+  EXPECT_EQ(asked, 3 + kTokensAfter) << "from token 256 on";
+}
+
+TEST(PromptCache, SurvivesAPromptThatIsBrokenOff) {
+  TransformerConfig config = kConfig;
+  config.block_size = 400;
+  const Model model(config);
+  std::vector<Token> text(390);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    text[i] = static_cast<Token>(i * 5 % 9);
+  }
+  const SampleOptions options{.max_new_tokens = 5, .temperature = 1};
+  SampleOptions with = options;
+  PromptCache fresh(model.gpt), kept(model.gpt);
+  with.prompts = &fresh;
+  const auto expected = tokens_of(generate(model.gpt, kVocabulary, text, with));
+  with.prompts = &kept;
+  int asked = 0;
+  const auto broken = generate(model.gpt, kVocabulary, text, with, {.stop = [&] { return ++asked > 2; }});
+  EXPECT_EQ(broken[0].ending, Ending::interrupted);
+  EXPECT_TRUE(broken[0].tokens.empty());
+  EXPECT_EQ(tokens_of(generate(model.gpt, kVocabulary, text, with)), expected);
+}
+
+TEST_F(Generate, TellsTheLogitsThatATokenIsDrawnFrom) {
+  const SampleOptions options{.max_new_tokens = 12, .num_samples = 11, .temperature = 1, .log_probabilities = true};
+  std::vector<std::vector<double>> told(11);
+  const GenerationEvents events{
+      .drawn =
+          [&](index number, Token token, std::span<const float> logits) {
+            EXPECT_EQ(std::ssize(logits), kModelVocabulary);
+            told[static_cast<std::size_t>(number)].push_back(log_probability(logits, token));
+          },
+      .token = [&](index number, Token) { return number != 2 || told[2].size() < 4; }};
+  const auto samples = generate(model.gpt, {.size = 9, .ends = {3}}, prompt, options, events);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    EXPECT_EQ(samples[i].log_probabilities, told[i]) << i;
+  }
+}
+
 }  // namespace
 }  // namespace dikkat
