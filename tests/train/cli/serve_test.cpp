@@ -1,0 +1,109 @@
+#include "tests/support/http_client.h"
+#include "tests/train/cli/workspace.h"
+
+namespace dikkat::testing {
+namespace {
+
+/// `dikkat serve` of a run, from its start to its end.
+class Serving {
+ public:
+  Serving(const Workspace& here, const Words& more = {}, Start start = {}) : program_(here.here(words(more), std::move(start))) {
+    EXPECT_TRUE(program_.until([&] { return contains(program_.out(), "\n"); })) << program_.err();
+    said_ = Json::parse(program_.out(), nullptr, false);
+  }
+  std::string url() const { return said_.value("url", ""); }
+  const Json& said() const { return said_; }
+  HttpReply post(const std::string& path, const Json& body, const std::string& headers = {}) const { return ask(url(), post_request(path, body.dump(), headers)); }
+  Program& program() { return program_; }
+  Outcome end(int signal = SIGINT) {
+    program_.send(signal);
+    return program_.wait();
+  }
+
+ private:
+  static Words words(const Words& more) {
+    Words all = {"serve", "run", "--port", "0", "--json"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  Program program_;
+  Json said_;
+};
+
+TEST(Serve, AnswersUntilItIsInterrupted) {
+  const Workspace here;
+  here.train("run", {"tokenizer.kind=bpe", "tokenizer.vocab_size=270", "model.block_size=48"});
+  for (const int signal : {SIGINT, SIGTERM}) {
+    Serving serving(here, {"--newest"});
+    EXPECT_EQ(serving.said()["model"], "run");
+    EXPECT_EQ(serving.said()["base_url"], serving.url() + "v1");
+    const HttpReply text = serving.post("/v1/completions", {{"prompt", "the lamp"}, {"max_tokens", 5}, {"temperature", 0}});
+    EXPECT_EQ(text.status, 200) << text.body;
+    const Json answer = Json::parse(text.body);
+    EXPECT_TRUE(answer["system_fingerprint"].get<std::string>().find("-step-20-") != std::string::npos) << text.body;
+    const Json sampled = Json::parse(here.run({"sample", "run", "--newest", "--prompt", "the lamp", "--max-new-tokens", "5", "--temperature", "0", "--json"}).out);
+    EXPECT_EQ(answer["choices"][0]["text"], sampled["samples"][0]["text"]) << "as dikkat sample continues it";
+    const HttpReply chat = serving.post("/v1/chat/completions", {{"messages", {{{"role", "user"}, {"content", "ships"}}}}, {"max_tokens", 4}});
+    EXPECT_EQ(chat.status, 200) << chat.body;
+    EXPECT_EQ(ask(serving.url(), get_request("/\x1b[31m")).status, 404);
+    const Outcome ended = serving.end(signal);
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    EXPECT_TRUE(contains(ended.err, "serving run at " + serving.url())) << ended.err;
+    EXPECT_TRUE(contains(ended.err, "\nPOST /v1/completions 200, ") && contains(ended.err, " 5 generated, ")) << ended.err;
+    EXPECT_FALSE(contains(ended.err, "\x1b[31m")) << "what strangers send is made harmless for the terminal";
+  }
+}
+
+TEST(Serve, WithoutATokenThatEndsTextsContinuesThem) {
+  const Workspace here;
+  here.train("run", {"train.max_steps=1"});  // of bytes
+  Serving serving(here, {"--name", "mine", "--quiet"});
+  EXPECT_EQ(serving.said()["model"], "mine");
+  EXPECT_EQ(serving.post("/v1/completions", {{"model", "mine"}, {"prompt", "the"}}).status, 200);
+  const HttpReply chat = serving.post("/v1/chat/completions", {{"messages", {{{"role", "user"}, {"content", "ships"}}}}});
+  EXPECT_EQ(chat.status, 400);
+  EXPECT_TRUE(contains(chat.body, "this model takes no conversations: conversations need a tokenizer with a token that ends a text")) << chat.body;
+  const Outcome ended = serving.end();
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_TRUE(contains(ended.err, "conversations are refused, texts are continued")) << ended.err;
+  EXPECT_FALSE(contains(ended.err, "POST")) << "--quiet: " << ended.err;
+}
+
+TEST(Serve, WantsTheKeyThatItIsGiven) {
+  const Workspace here;
+  here.train("run", {"train.max_steps=1"});
+  Serving option(here, {"--api-key", "secret"}), variable(here, {}, {.environment = {{"DIKKAT_API_KEY", "hidden"}}}), open(here, {"--host", "0.0.0.0"});
+  const Json body = {{"prompt", "a"}};
+  EXPECT_EQ(option.post("/v1/completions", body).status, 401);
+  EXPECT_EQ(option.post("/v1/completions", body, "Authorization: Bearer secret\r\n").status, 200);
+  EXPECT_EQ(variable.post("/v1/completions", body, "Authorization: Bearer hidden\r\n").status, 200);
+  EXPECT_EQ(variable.post("/v1/completions", body, "Authorization: Bearer secret\r\n").status, 401);
+  EXPECT_TRUE(contains(open.end().err, "anybody who reaches this machine can now use this model: --api-key"));
+  EXPECT_FALSE(contains(option.end().err, "anybody"));
+}
+
+TEST(Serve, RefusesWhatItCannotServe) {
+  const Workspace here;
+  here.train("run", {"train.max_steps=1"});
+  const auto refused = [&](const Words& more, const std::string& sentence) {
+    Words words = {"serve"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = here.run(words);
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_TRUE(contains(outcome.err, sentence)) << outcome.err;
+  };
+  refused({"nothing"}, "nothing");
+  refused({"run", "--weights", "f8"}, "--weights is f8, expected one of");
+  refused({"run", "--template", "other"}, "--template is other, expected auto, chatml, llama3 or plain");
+  refused({"run", "--template", "chatml"}, "chat.template is \"chatml\", but the tokenizer has no special tokens");
+  refused({"run", "--port", "70000"}, "--port");
+  refused({"run", "--host", "203.0.113.7"}, "cannot listen on 203.0.113.7");
+  refused({"run", "--best", "--newest"}, "--best and --newest both choose a checkpoint");
+  Serving first(here);
+  const std::string port = first.url().substr(first.url().rfind(':') + 1);
+  refused({"run", "--port", port.substr(0, port.size() - 1)}, "is it taken?");
+}
+
+}  // namespace
+}  // namespace dikkat::testing
