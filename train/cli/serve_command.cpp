@@ -117,7 +117,7 @@ min_p and repetition_penalty; a response has the seed with which the same reques
   command.number("--port", a->server.port, 0, 65535, "Port to listen on; 0: any that is free");
   command.text("--api-key", a->server.api_key, "KEY",
                "What clients must send as their API key; the variable DIKKAT_API_KEY says it too, and does not show it to who lists processes");
-  command.number("--max-waiting", a->most_waiting, 0, 10'000, "Requests that may wait for their turn; more are refused");
+  command.number("--max-waiting", a->most_waiting, 1, 10'000, "Requests that may wait for their turn; more are refused");
   command.flag("--json", a->json, "Also print a line of JSON with the URL, when it listens");
 }
 
