@@ -1,5 +1,5 @@
-// How fast are matrix products? Times those of the linear layers of GPT-2 and of the character model: forward, gradient of x, gradient of
-// the weights.
+// How fast are matrix products? Times those of the linear layers of GPT-2, of the character model, and of SmolLM2-135M with adapters:
+// forward, gradient of x, gradient of the weights.
 #include "autograd/kernels/gemm.h"
 
 #include <map>
@@ -38,6 +38,9 @@ constexpr Linear kLinears[] = {
     {"gpt2", "down", 1024, 3072, 768}, {"gpt2", "head", 1024, 768, 50257}, {"char", "qkv", 768, 128, 384},
     {"char", "proj", 768, 128, 128},   {"char", "up", 768, 128, 512},      {"char", "down", 768, 512, 128},
     {"char", "head", 768, 128, 65},
+    {"lora", "qkv", 512, 576, 960},        {"lora", "qkv a", 512, 576, 16},      {"lora", "qkv b", 512, 16, 960},
+    {"lora", "up", 512, 576, 3072},        {"lora", "up a", 512, 576, 16},       {"lora", "up b", 512, 16, 3072},
+    {"lora", "down", 512, 1536, 576},      {"lora", "down a", 512, 1536, 16},    {"lora", "down b", 512, 16, 576},
 };
 
 std::vector<float> numbers(index count, const char* what) {
@@ -184,9 +187,9 @@ void run(const Arguments& a) {
 int main(int argc, char** argv) {
   dikkat::bench::Arguments a;
   CLI::App app{"Times the matrix products of linear layers, and their share of the peak measured in this process."};
-  app.add_option("--model", a.models, "Model whose products are timed: gpt2, char, or both")
+  app.add_option("--model", a.models, "Models whose products are timed; lora is SmolLM2-135M with adapters of rank 16")
       ->delimiter(',')
-      ->check(CLI::IsMember({"gpt2", "char"}));
+      ->check(CLI::IsMember({"gpt2", "char", "lora"}));
   app.add_option("--library", a.libraries,
                  "Library; several are timed in turn. With bf16, f32 is rounded by the product, or operands are stored as bf16. onednn: if "
                  "it was found at build time")

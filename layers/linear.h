@@ -22,7 +22,7 @@ struct Linear {
 
   Tensor operator()(Pass& pass, Tensor x, Keep keep = Keep::until_reset) const {
     const Tensor read = cast(x, pass.operand_type(x));
-    return adapter ? linear_sum(read, weight, adapter->low(pass, read), adapter->b, bias, keep) : linear(read, weight, bias, {.keep = keep});
+    return adapter ? adapted_linear(read, weight, adapter->low_rank(pass, read), bias, keep) : linear(read, weight, bias, {.keep = keep});
   }
 };
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "autograd/base/packed_matrix.h"
-#include "autograd/ops/basic.h"
 #include "autograd/ops/linear.h"
 #include "layers/derived.h"
 #include "layers/dropout.h"
@@ -42,10 +41,8 @@ struct Adapter {
 
   Adapter(const Scope& s, const LoraConfig& config, index in, index out);
 
-  /// scale (x A^T), which B multiplies, in x's element type.
-  Tensor low(Pass& pass, Tensor x) const {
-    return cast(dikkat::scale(linear(dropout(pass, x), a, {}, {.dtype = Tensor(a).dtype()}), scale), x.dtype());
-  }
+  /// What is added to the layer of x.
+  LowRankProduct low_rank(Pass& pass, Tensor x) const { return {.a = a, .b = b, .scale = scale, .read = dropout(pass, x)}; }
 };
 
 /// The adapter of the layer in this scope, if the scope's adapters (Scope::lora()) include it.

@@ -30,27 +30,54 @@ void gemm_packed(const Gemm<float>& p) {
   }
 }
 
+/// The product without what is added to it.
+void gemm_alone(const Gemm<float>& p) {
+  if (p.packed_b != nullptr) {
+    gemm_packed(p);
+  } else {
+    is_few_rows(p) ? gemm_few_rows(p) : gemm_tiles(p);
+  }
+}
+void gemm_alone(const Bf16Gemm& p) { gemm_tiles(p); }
+
+bool is_for_tiles(const Gemm<float>& p) { return p.packed_b == nullptr && !is_few_rows(p); }
+bool is_for_tiles(const Bf16Gemm&) { return true; }
+
+/// Both products of p and p.plus: one after the other, unless one pass over C can compute them.
+template <class Problem>
+void gemm_both(const Problem& p) {
+  if (p.plus != nullptr && is_for_tiles(p) && is_for_tiles(*p.plus) && gemm_tiles_of_both(p, *p.plus)) {
+    return;
+  }
+  gemm_alone(p);
+  if (p.plus != nullptr) {
+    gemm_both(*p.plus);
+  }
+}
+
 }  // namespace
 
 template <>
 void gemm<float>(const Gemm<float>& problem) {
-  if (problem.packed_b != nullptr) {
-    gemm_packed(problem);
-  } else {
-    is_few_rows(problem) ? gemm_few_rows(problem) : gemm_tiles(problem);
-  }
+  gemm_both(problem);
 }
 
-void gemm(const Bf16Gemm& problem) { gemm_tiles(problem); }
+void gemm(const Bf16Gemm& problem) { gemm_both(problem); }
 
 template <>
 void gemm<double>(const Gemm<double>& problem) {
   gemm_eigen(problem);
+  if (problem.plus != nullptr) {
+    gemm(*problem.plus);
+  }
 }
 
 template <>
 void gemm<float, double>(const Gemm<float, double>& problem) {
   gemm_eigen(problem);
+  if (problem.plus != nullptr) {
+    gemm<float, double>(*problem.plus);
+  }
 }
 
 }  // namespace dikkat::kernels

@@ -9,7 +9,7 @@
 
 namespace dikkat::kernels {
 
-/// C (m, n) = op(A) (m, k) * op(B) (k, n), plus bias (n) in every row, plus the previous C if `add`.
+/// C (m, n) = op(A) (m, k) * op(B) (k, n), plus bias (n) in every row, plus the previous C if `add`, plus the product `plus`.
 /// op(A) is A, row-major (m, k) with lda elements from row to row; or, if transpose_a, A transposed, where A is (k, m). The same for B.
 /// Operand, Target and Sum are the types of A's and B's pointers, of C's, and of sums.
 template <class Operand, class Target, class Sum>
@@ -27,6 +27,7 @@ struct GemmOf {
   const Sum* bias = nullptr;
   const PackedMatrix* packed_b = nullptr;  // B in fewer bytes, in place of b: (n, k) with transpose_b, else (k, n). Of f32 and bf16 alone
   bool lower = false;                      // C is symmetric: elements above the diagonal need not be computed, and are undefined then
+  const GemmOf* plus = nullptr;            // a product that is added to this one: of the same m, n, c and ldc, with `add`
 };
 
 /// A and B are stored as Operand. Sums are computed, and stored in C, as Sum.

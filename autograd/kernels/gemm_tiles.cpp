@@ -168,7 +168,10 @@ struct Rows {
 template <class T>
 class Product {
  public:
-  explicit Product(const Problem<T>& p) : p_(p), cut_(p) {}
+  explicit Product(const Problem<T>& p, const Product* plus = nullptr) : p_(p), cut_(p), plus_(plus) {}
+
+  /// Whether it can be computed panel by panel beside another product.
+  bool can_be_added() const { return cut_.a == Packed::in_place && !p_.lower; }
 
   void compute() {
     for (index begin = 0; begin == 0 || begin < p_.k; begin += cut_.chunk_depth) {
@@ -297,7 +300,13 @@ class Product {
   }
 
   void multiply(Block chunk, index first, index end) {
-    auto on_thread = [&] { const OwnPanel asked(cut_); };
+    const bool adds = plus_ != nullptr && chunk.end == p_.k;
+    auto on_thread = [&] {
+      { const OwnPanel asked(cut_); }
+      if (adds) {
+        const OwnPanel asked(plus_->cut_);
+      }
+    };
     const Work work = Work::products(std::min((end - first) * kRows, p_.m), p_.n, chunk.depth());
     const auto first_panel = [&](index group) { return cut_.panels * group / cut_.groups; };
     const auto panels_in = [&](index group) { return first_panel(group + 1) - first_panel(group); };
@@ -316,6 +325,9 @@ class Product {
         };
         for (index panel = first_panel(group); panel < first_panel(group + 1); ++panel) {
           multiply_panel(chunk, first, end, tile_at(from), tile_at(to), panel);
+          if (adds) {
+            plus_->multiply_panel({0, plus_->p_.k}, 0, cut_.tiles, tile_at(from), tile_at(to), panel);
+          }
         }
       }
     });
@@ -459,6 +471,7 @@ class Product {
 
   const Problem<T>& p_;
   Cut cut_;
+  const Product* plus_;
   Word<T>* a_ = nullptr;  // A packed, of one chunk
 };
 
@@ -470,16 +483,30 @@ index gemm_block_depth(index k) noexcept {
   return std::max(kUnit, round_up(ceil_div(k, std::max<index>(1, ceil_div(k, kMost))), kUnit));
 }
 
-void gemm_tiles(const Gemm<float>& p) {
+namespace {
+
+template <class T>
+void compute(const Problem<T>& p) {
   if (p.m > 0 && p.n > 0) {
-    Product<float>(p).compute();
+    Product<T>(p).compute();
   }
 }
 
-void gemm_tiles(const Bf16Gemm& p) {
-  if (p.m > 0 && p.n > 0) {
-    Product<bf16>(p).compute();
+template <class T>
+bool compute_both(const Problem<T>& p, const Problem<T>& plus) {
+  const Product<T> second(plus);
+  if (p.m == 0 || p.n == 0 || p.lower || plus.plus != nullptr || !second.can_be_added()) {
+    return false;
   }
+  Product<T>(p, &second).compute();
+  return true;
 }
+
+}  // namespace
+
+void gemm_tiles(const Gemm<float>& p) { compute<float>(p); }
+void gemm_tiles(const Bf16Gemm& p) { compute<bf16>(p); }
+bool gemm_tiles_of_both(const Gemm<float>& p, const Gemm<float>& plus) { return compute_both<float>(p, plus); }
+bool gemm_tiles_of_both(const Bf16Gemm& p, const Bf16Gemm& plus) { return compute_both<bf16>(p, plus); }
 
 }  // namespace dikkat::kernels

@@ -152,40 +152,50 @@ LinearShape checked(Op op, Tensor x, index in, Tensor weight, Tensor bias) {
 
 /// y = x weight^T + bias, plus the previous y if `add`.
 template <class X, class Y>
-void multiply(const LinearShape& s, const X* x, Tensor weight, Tensor bias, Y* y, bool add = false) {
+kernels::GemmOn<X> product(const LinearShape& s, const X* x, Tensor weight, Tensor bias, Y* y, bool add = false) {
   using T = Computed<X>;
-  const PackedMatrix packed = weight.packed();
-  kernels::gemm(kernels::GemmOn<X>{.m = s.rows,
-                                   .n = s.out,
-                                   .k = s.in,
-                                   .a = x,
-                                   .lda = s.in,
-                                   .b = weight.is_packed() ? nullptr : weight.data<T>(),
-                                   .ldb = s.in,
-                                   .transpose_b = true,
-                                   .c = y,
-                                   .ldc = s.out,
-                                   .add = add,
-                                   .bias = bias ? bias.data<T>() : nullptr,
-                                   .packed_b = weight.is_packed() ? &packed : nullptr});
+  return {.m = s.rows,
+          .n = s.out,
+          .k = s.in,
+          .a = x,
+          .lda = s.in,
+          .b = weight.is_packed() ? nullptr : weight.data<T>(),
+          .ldb = s.in,
+          .transpose_b = true,
+          .c = y,
+          .ldc = s.out,
+          .add = add,
+          .bias = bias ? bias.data<T>() : nullptr};
 }
 
 /// dx = dy weight.
-template <class X, class Y>
-void input_gradient(const LinearShape& s, const Y* dy, Tensor weight, GradOut<X> dx) {
+template <class X, class Y, class D>
+kernels::GemmOn<X> input_product(const LinearShape& s, const Y* dy, Tensor weight, GradOut<D> dx) {
+  return {.m = s.rows,
+          .n = s.in,
+          .k = s.out,
+          .a = dy,
+          .lda = s.out,
+          .b = weight.is_packed() ? nullptr : weight.data<Computed<X>>(),
+          .ldb = s.in,
+          .c = dx.data,
+          .ldc = s.in,
+          .add = dx.add};
+}
+
+/// Computes a product with a weight that may be packed, and the one that is added to it.
+template <class Problem>
+void multiply(Problem product, Tensor weight, const Problem* plus = nullptr) {
+  const PackedMatrix packed = weight.packed();
+  product.packed_b = weight.is_packed() ? &packed : nullptr;
+  product.plus = plus;
+  kernels::gemm(product);
+}
+
+template <class X, class Y, class D>
+void input_gradient(const LinearShape& s, const Y* dy, Tensor weight, GradOut<D> dx) {
   if (dx) {
-    const PackedMatrix packed = weight.packed();
-    kernels::gemm(kernels::GemmOn<X>{.m = s.rows,
-                                     .n = s.in,
-                                     .k = s.out,
-                                     .a = dy,
-                                     .lda = s.out,
-                                     .b = weight.is_packed() ? nullptr : weight.data<Computed<X>>(),
-                                     .ldb = s.in,
-                                     .c = dx.data,
-                                     .ldc = s.in,
-                                     .add = dx.add,
-                                     .packed_b = weight.is_packed() ? &packed : nullptr});
+    multiply(input_product<X>(s, dy, weight, dx), weight);
   }
 }
 
@@ -222,10 +232,10 @@ Tensor linear_of(Tensor x, Tensor weight, Tensor bias, Keep keep) {
   Tape& tape = begin_product(Op::linear, x, {weight, bias});
   const LinearShape s = checked(Op::linear, x, x.shape().cols(), weight, bias);
   const Tensor y = tape.make(x.shape().with_cols(s.out), kDType<Y>, keep);
-  multiply<X, Y>(s, x.data<X>(), weight, bias, y.mutable_data<Y>());
+  multiply(product(s, x.data<X>(), weight, bias, y.mutable_data<Y>()), weight);
   tape.record({x, weight, bias}, {y}, product_cost({x, weight, bias}, y, s.flops()), [=](Gradients& g) {
     const Y* dy = g.of<Y>(y);
-    input_gradient<X, Y>(s, dy, weight, g.into<X>(x));
+    input_gradient<X>(s, dy, weight, g.into<X>(x));
     weight_gradient<X, Y>(s, dy, x.data<X>(), g.into<Computed<X>>(weight));
     bias_gradient<Y>(s, dy, bias, g);
   });
@@ -265,7 +275,7 @@ Tensor activated_linear(const Nonlinearity& nonlinearity, Tensor x, Tensor weigh
     {
       const Scratch<T> a(s.rows * s.in);
       activate(a);
-      multiply<T, T>(s, a.data(), weight, bias, y.mutable_data<T>());
+      multiply(product<T>(s, a.data(), weight, bias, y.mutable_data<T>()), weight);
     }
     tape.record({x, weight, bias}, {y}, product_cost({x, weight, bias}, y, s.flops()), [=](Gradients& g) {
       const T* dy = g.of<T>(y);
@@ -276,7 +286,7 @@ Tensor activated_linear(const Nonlinearity& nonlinearity, Tensor x, Tensor weigh
       }
       if (auto dx = g.into<T>(x)) {
         const Scratch<T> da(s.rows * s.in);
-        input_gradient<T, T>(s, dy, weight, {da, false});
+        input_gradient<T>(s, dy, weight, GradOut<T>{da, false});
         auto p = plain;
         auto q = gate;
         p.dy = q.dy = da;
@@ -289,29 +299,69 @@ Tensor activated_linear(const Nonlinearity& nonlinearity, Tensor x, Tensor weigh
   });
 }
 
-Tensor linear_sum(Tensor x, Tensor weight, Tensor h, Tensor factor, Tensor bias, Keep keep) {
-  return for_stored(x.dtype(), "linear_sum", [&](auto zero) {
+namespace {
+
+/// `out`, of X, = scale times a product, which `multiply` writes to where it is told to, in the type that it is summed in.
+template <class X, class F>
+void scaled_product(index count, double scale, X* out, F&& multiply) {
+  using T = Computed<X>;
+  const auto factor = static_cast<T>(scale);
+  if constexpr (std::is_same_v<X, T>) {
+    multiply(out);
+    kernels::scaled_copy<T>(count, factor, out, {out});
+  } else {
+    const Scratch<T> sums(count);
+    multiply(sums.data());
+    kernels::scaled_copy<T>(count, factor, sums.data(), {sums.data()});
+    kernels::convert<T, X>(count, sums.data(), {out});
+  }
+}
+
+}  // namespace
+
+Tensor adapted_linear(Tensor x, Tensor weight, const LowRankProduct& low, Tensor bias, Keep keep) {
+  return for_stored(x.dtype(), "adapted_linear", [&](auto zero) {
     using T = decltype(zero);
-    const Tensor read[] = {x, h};
-    Tape& tape = begin_product(Op::linear_sum, read, {weight, factor, bias});
-    const LinearShape s = checked(Op::linear_sum, x, x.shape().cols(), weight, bias);
-    const LinearShape low = checked(Op::linear_sum, h, h.shape().cols(), factor, bias);
-    require(low.rows == s.rows && low.out == s.out, "linear_sum: h is ", h.shape(), " and factor ", factor.shape(), ", expected [..., r] with ", s.rows,
-            " rows and [", s.out, ", r]");
+    const Tensor read = low.read ? low.read : x, a = low.a, b = low.b;
+    const double scale = low.scale;
+    const Tensor activations[] = {x, read};
+    Tape& tape = begin_product(Op::adapted_linear, activations, {weight, a, b, bias});
+    require(read.shape() == x.shape(), "adapted_linear: a reads ", read.shape(), ", expected x's shape ", x.shape());
+    const LinearShape s = checked(Op::adapted_linear, x, x.shape().cols(), weight, bias);
+    const LinearShape down = checked(Op::adapted_linear, x, s.in, a, {});
+    require(b.shape() == Shape{s.out, down.out}, "adapted_linear: b is ", b.shape(), ", expected [", s.out, ", ", down.out, "] for a of ", a.shape());
+    const LinearShape up{s.rows, down.out, s.out};
+    const Tensor h = tape.make(x.shape().with_cols(down.out), x.dtype());
     const Tensor y = tape.make(x.shape().with_cols(s.out), x.dtype(), keep);
-    multiply<T, T>(s, x.data<T>(), weight, bias, y.mutable_data<T>());
-    multiply<T, T>(low, h.data<T>(), factor, {}, y.mutable_data<T>(), true);
-    const auto products = [](const LinearShape& of, Tensor a, Tensor b) { return of.flops() * (int{a.needs_gradient()} + int{b.needs_gradient()}); };
-    const Tensor inputs[] = {x, weight, h, factor, bias};
+    scaled_product(h.size(), scale, h.mutable_data<T>(), [&](auto* to) { multiply(product(down, read.data<T>(), a, {}, to), a); });
+    const auto through_b = product(up, h.data<T>(), b, {}, y.mutable_data<T>(), true);
+    multiply(product(s, x.data<T>(), weight, bias, y.mutable_data<T>()), weight, &through_b);
+
+    const auto products = [](const LinearShape& of, bool first, bool second) { return of.flops() * (int{first} + int{second}); };
+    const bool goes_on = read.needs_gradient() || a.needs_gradient();
+    const Tensor inputs[] = {x, weight, read, a, b, bias};
     const Tensor outputs[] = {y};
-    const OpCost cost = cost_of(std::span(inputs), outputs, s.flops() + low.flops(), products(s, x, weight) + products(low, h, factor));
-    tape.record({x, weight, h, factor, bias}, {y}, cost, [=](Gradients& g) {
+    const OpCost cost = cost_of(std::span(inputs), outputs, s.flops() + down.flops() + up.flops(),
+                                products(s, x.needs_gradient(), weight.needs_gradient()) + products(up, goes_on, b.needs_gradient()) +
+                                    products(down, read.needs_gradient(), a.needs_gradient()));
+    tape.record({x, weight, read, a, b, bias}, {y}, cost, [=](Gradients& g) {
       const T* dy = g.of<T>(y);
-      input_gradient<T, T>(low, dy, factor, g.into<T>(h));
-      weight_gradient<T, T>(low, dy, h.data<T>(), g.into<Computed<T>>(factor));
-      input_gradient<T, T>(s, dy, weight, g.into<T>(x));
+      weight_gradient<T, T>(up, dy, h.data<T>(), g.into<Computed<T>>(b));
       weight_gradient<T, T>(s, dy, x.data<T>(), g.into<Computed<T>>(weight));
       bias_gradient<T>(s, dy, bias, g);
+      const Scratch<T> dh(goes_on ? h.size() : 0);
+      if (goes_on) {
+        scaled_product(h.size(), scale, dh.data(), [&](auto* to) { input_gradient<T>(up, dy, b, GradOut<Computed<T>>{to}); });
+        weight_gradient<T, T>(down, dh.data(), read.data<T>(), g.into<Computed<T>>(a));
+      }
+      const bool is_shared = read == x;
+      if (const auto dx = g.into<T>(x)) {
+        const auto through_a = input_product<T>(down, dh.data(), a, GradOut<T>{dx.data, true});
+        multiply(input_product<T>(s, dy, weight, dx), weight, is_shared ? &through_a : nullptr);
+      }
+      if (!is_shared) {
+        input_gradient<T>(down, dh.data(), a, g.into<T>(read));
+      }
     });
     return y;
   });

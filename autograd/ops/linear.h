@@ -24,8 +24,15 @@ Tensor linear(Tensor x, Tensor weight, Tensor bias = {}, const LinearOptions& op
 /// linear(activate(nonlinearity, x), weight, bias). The activation is not stored: backward recomputes it.
 Tensor activated_linear(const Nonlinearity& nonlinearity, Tensor x, Tensor weight, Tensor bias = {}, Keep keep = Keep::until_reset);
 
-/// x weight^T + h factor^T + bias: x (..., in), h (..., r), weight (out, in), factor (out, r), bias (out) or absent. With an h of x it is a linear layer with an
-/// adapter of low rank (Hu et al. 2021, arXiv 2106.09685). As in linear(), an x and h of bf16 are multiplied by weights of f32.
-Tensor linear_sum(Tensor x, Tensor weight, Tensor h, Tensor factor, Tensor bias = {}, Keep keep = Keep::until_reset);
+/// A product through few columns: scale (read a^T) b^T. a (r, in), b (out, r). `read` (..., in) is x unless it is given, say with dropout.
+struct LowRankProduct {
+  Tensor a, b;
+  double scale = 1;
+  Tensor read{};
+};
+
+/// x weight^T + bias + scale (read a^T) b^T: a linear layer with an adapter of low rank (Hu et al. 2021, arXiv 2106.09685). As in linear(), an x of bf16 is
+/// multiplied by weights of f32.
+Tensor adapted_linear(Tensor x, Tensor weight, const LowRankProduct& low, Tensor bias = {}, Keep keep = Keep::until_reset);
 
 }  // namespace dikkat

@@ -13,7 +13,7 @@ enum class Op : int {
   matmul,
   linear,
   activated_linear,
-  linear_sum,
+  adapted_linear,
   gelu,
   relu,
   relu2,
@@ -54,7 +54,7 @@ constexpr const char* name_of(Op op) {
     case Op::matmul: return "matmul";
     case Op::linear: return "linear";
     case Op::activated_linear: return "activated_linear";
-    case Op::linear_sum: return "linear_sum";
+    case Op::adapted_linear: return "adapted_linear";
     case Op::gelu: return "gelu";
     case Op::relu: return "relu";
     case Op::relu2: return "relu2";

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
 #include "autograd/kernels/gemm_eigen.h"
 #include "autograd/kernels/gemm_tiles.h"
@@ -156,6 +157,57 @@ TEST(Gemm, OfBf16EqualsPlainLoopsInItsOrderBitForBit) {
           EXPECT_TRUE(same_bits(product<float>(p, [&](const Gemm<float>& g) { gemm(as_bf16(g, a_source, b_source, g.c)); }), expected))
               << (a_source.is_bf16() ? "a of bf16 " : "") << (b_source.is_bf16() ? "b of bf16 " : "") << threads << " threads";
         }
+      }
+    }
+  }
+}
+
+// A product that is added to another one has the bits that it has by itself, whether one pass over C computes both or not.
+TEST(Gemm, PlusAnotherProductEqualsOneAfterTheOther) {
+  for (const Problem& p : large_problems_too()) {
+    const bool a_is_transposed = p.m % 2 == 0, b_is_transposed = p.m % 3 == 0;
+    const index k = p.k % 3 == 0 ? 16 : 5;
+    const auto a = numbers(p.m * k, 5), b = numbers(p.n * k, 6);
+    const auto bf16_a = rounded(a), bf16_b = rounded(b);
+    const auto added = [&](const Gemm<float>& g) {
+      return Gemm<float>{.m = g.m,
+                         .n = g.n,
+                         .k = k,
+                         .a = a.data(),
+                         .lda = a_is_transposed ? g.m : k,
+                         .transpose_a = a_is_transposed,
+                         .b = b.data(),
+                         .ldb = b_is_transposed ? k : g.n,
+                         .transpose_b = b_is_transposed,
+                         .c = g.c,
+                         .ldc = g.ldc,
+                         .add = true};
+    };
+    const auto both = [](const auto& first, const auto& second, bool at_once) {
+      auto g = first;
+      g.plus = at_once ? &second : nullptr;
+      gemm(g);
+      if (!at_once) {
+        gemm(second);
+      }
+    };
+    for (const int threads : {1, 3}) {
+      SCOPED_TRACE(concat(::testing::PrintToString(p), ", plus k = ", k, ", ", threads, " threads"));
+      const WithThreads with(threads, Work{0});
+      const auto f32 = [&](bool at_once) { return product<float>(p, [&](const Gemm<float>& g) { both(g, added(g), at_once); }); };
+      EXPECT_TRUE(same_bits(f32(true), f32(false)));
+      const auto of_bf16 = [&](bool at_once, bool rounds) {
+        return product<float>(p, [&](const Gemm<float>& g) {
+          std::vector<bf16> to(static_cast<std::size_t>(g.m * g.ldc));
+          const Bf16Target c = rounds ? Bf16Target(to.data()) : Bf16Target(g.c);
+          both(as_bf16(g, g.a, g.b, c), as_bf16(added(g), bf16_a.data(), bf16_b.data(), c), at_once);
+          for (std::size_t i = 0; i < to.size() && rounds; ++i) {
+            g.c[i] = to_float(to[i]);
+          }
+        });
+      };
+      for (const bool rounds : {false, true}) {
+        EXPECT_TRUE(same_bits(of_bf16(true, rounds), of_bf16(false, rounds))) << (rounds ? "into bf16" : "");
       }
     }
   }

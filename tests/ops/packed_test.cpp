@@ -94,10 +94,10 @@ struct Named {
 
 std::vector<Named> ops() {
   return {{"linear", kIn, [](Tape&, Tensor x, Tensor w) { return linear(x, w); }},
-          {"linear_sum", kIn,
+          {"adapted_linear", kIn,
            [](Tape& tape, Tensor x, Tensor w) {
-             const Tensor h = cast(tape.input<float>({kRows, 3}, numbers(kRows * 3, 3)), x.dtype());
-             return linear_sum(x, w, h, tape.input<float>({kOut, 3}, numbers(kOut * 3, 4), true));
+             const LowRankProduct low{.a = tape.input<float>({3, kIn}, numbers(3 * kIn, 3), true), .b = tape.input<float>({kOut, 3}, numbers(kOut * 3, 4), true)};
+             return adapted_linear(x, w, low);
            }},
           {"activated_linear", kIn, [](Tape&, Tensor x, Tensor w) { return activated_linear({Activation::gelu}, x, w); }},
           {"activated_linear, gated", 2 * kIn, [](Tape&, Tensor x, Tensor w) { return activated_linear({Activation::silu, true}, x, w); }},

@@ -172,41 +172,53 @@ struct GradCase<Op::activated_linear> {
   }
 };
 
+/// Operands: x, weight, a, b, then `read` if kReads, and bias if it is there.
 template <>
-struct GradCase<Op::linear_sum> {
-  static Tensor op(Tape&, std::span<const Tensor> t) { return linear_sum(t[0], t[1], t[2], t[3], t.size() > 4 ? t[4] : Tensor{}); }
+struct GradCase<Op::adapted_linear> {
+  static constexpr double kScale = 1.5;
+
+  template <bool kReads>
+  static Tensor op(Tape&, std::span<const Tensor> t) {
+    constexpr std::size_t kBias = kReads ? 5 : 4;
+    return adapted_linear(t[0], t[1], {.a = t[2], .b = t[3], .scale = kScale, .read = kReads ? t[4] : Tensor{}}, t.size() > kBias ? t[kBias] : Tensor{});
+  }
+  template <bool kReads>
   static Tensor definition(Tape&, std::span<const Tensor> t) {
-    return add(linear(t[0], t[1], t.size() > 4 ? t[4] : Tensor{}), linear(t[2], t[3]));
+    constexpr std::size_t kBias = kReads ? 5 : 4;
+    const Tensor low = scale(linear(t[kReads ? 4 : 0], t[2]), kScale);
+    return add(linear(t[0], t[1], t.size() > kBias ? t[kBias] : Tensor{}), linear(low, t[3]));
   }
   static std::vector<Sample> samples() {
-    return {{"with bias", {operand({3, 4}, 1), operand({5, 4}, 2), operand({3, 2}, 3), operand({5, 2}, 4), operand({5}, 5)}, op, definition, {}},
-            {"without bias", {operand({3, 4}, 1), operand({5, 4}, 2), operand({3, 2}, 3), operand({5, 2}, 4)}, op, definition, {}},
-            {"of rank 3", {operand({2, 3, 4}, 1), operand({5, 4}, 2), operand({2, 3, 1}, 3), operand({5, 1}, 4), operand({5}, 5)}, op, definition, {}},
-            {"square", {operand({4, 4}, 1), operand({4, 4}, 2), operand({4, 4}, 3), operand({4, 4}, 4), operand({4}, 5)}, op, definition, {}}};
+    const auto x = operand({3, 4}, 1), weight = operand({5, 4}, 2), a = operand({2, 4}, 3), b = operand({5, 2}, 4), bias = operand({5}, 5);
+    return {{"with bias", {x, weight, a, b, bias}, op<false>, definition<false>, {}},
+            {"without bias", {x, weight, a, b}, op<false>, definition<false>, {}},
+            {"of another x", {x, weight, a, b, operand({3, 4}, 6), bias}, op<true>, definition<true>, {}},
+            {"of rank 3", {operand({2, 3, 4}, 1), weight, operand({1, 4}, 3), operand({5, 1}, 4), bias}, op<false>, definition<false>, {}},
+            {"square",
+             {operand({4, 4}, 1), operand({4, 4}, 2), operand({4, 4}, 3), operand({4, 4}, 4), operand({4, 4}, 6), operand({4}, 5)},
+             op<true>,
+             definition<true>,
+             {}}};
   }
   static std::vector<Sample> ragged() {
     std::vector<Sample> samples;
     for (const Sizes& s : ragged_sizes()) {
       samples.push_back({concat(s.m, " by ", s.n, " by ", s.k),
-                         {operand({s.m, s.k}, 1), operand({s.n, s.k}, 2), operand({s.m, 3}, 3), operand({s.n, 3}, 4), operand({s.n}, 5)},
-                         op,
+                         {operand({s.m, s.k}, 1), operand({s.n, s.k}, 2), operand({3, s.k}, 3), operand({s.n, 3}, 4), operand({s.n}, 5)},
+                         op<false>,
                          {},
                          {}});
     }
     return samples;
   }
   static std::vector<Misfit> misfits() {
-    return {{"a factor of another width",
-             [](Tape& t) {
-               linear_sum(some(t, {3, 4}), some(t, {5, 4}), some(t, {3, 2}), some(t, {4, 2}));
-             }},
-            {"a factor of another rank",
-             [](Tape& t) {
-               linear_sum(some(t, {3, 4}), some(t, {5, 4}), some(t, {3, 2}), some(t, {5, 3}));
-             }},
-            {"h with other rows", [](Tape& t) {
-               linear_sum(some(t, {3, 4}), some(t, {5, 4}), some(t, {2, 2}), some(t, {5, 2}));
-             }}};
+    const auto of = [](Shape read, Shape a, Shape b) {
+      return [=](Tape& t) { adapted_linear(some(t, {3, 4}), some(t, {5, 4}), {.a = some(t, a), .b = some(t, b), .read = some(t, read)}); };
+    };
+    return {{"b of another width", of({3, 4}, {2, 4}, {4, 2})},
+            {"b of another rank", of({3, 4}, {2, 4}, {5, 3})},
+            {"a of another width", of({3, 4}, {2, 3}, {5, 2})},
+            {"another x with other rows", of({2, 4}, {2, 4}, {5, 2})}};
   }
 };
 
