@@ -207,6 +207,14 @@ void* ParameterStore::slab(const Pages& pages, DType asked) const {
   return pages.data();
 }
 
+void ParameterStore::redirect_gradients(void* slab, bool holds_sums) {
+  auto* const first = slab == nullptr ? gradients_.data() : static_cast<std::byte*>(slab);
+  for (Entry* entry : trainable()) {
+    entry->gradient.data = first + static_cast<std::size_t>(entry->offset) * size_of(dtype_);
+    entry->gradient.written = holds_sums;
+  }
+}
+
 void ParameterStore::complete_gradients() {
   for (Entry* entry : trainable()) {
     if (!entry->gradient.written) {

@@ -154,6 +154,9 @@ class ParameterStore {
     return static_cast<T*>(slab(gradients_, kDType<T>));
   }
 
+  /// From now on backward passes write gradients to `slab`, of trainable_size() elements, or to the store's own if it is null. `holds_sums`: they add to what is
+  /// there.
+  void redirect_gradients(void* slab, bool holds_sums = false);
   /// Sets gradients that no backward pass has written to zero.
   void complete_gradients();
   /// The next backward pass overwrites the gradients.

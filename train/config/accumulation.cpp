@@ -1,7 +1,9 @@
 #include "train/config/accumulation.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -42,6 +44,26 @@ std::string problem_with_accumulation(const TrainConfig& config) {
       return concat("train.accumulation_schedule has step ", piece->first, " after step ", last, ", expected steps that rise");
     }
     last = piece->first;
+  }
+  return "";
+}
+
+std::string problem_with_lanes(const TrainConfig& config) {
+  const index lanes = config.lanes;
+  if (!std::has_single_bit(static_cast<std::uint64_t>(lanes))) {
+    return concat("train.lanes is ", lanes, ", expected a power of two: ", std::bit_floor(static_cast<std::uint64_t>(lanes)), " or ",
+                  std::bit_ceil(static_cast<std::uint64_t>(lanes)));
+  }
+  const auto refused = [&](const char* key, index passes) {
+    return concat("train.lanes is ", lanes, ", which does not divide ", key, " = ", passes, ", expected a power of two that does: a step's passes are shared out evenly");
+  };
+  if (config.gradient_accumulation_steps % lanes != 0) {
+    return refused("train.gradient_accumulation_steps", config.gradient_accumulation_steps);
+  }
+  for (const std::string& text : config.accumulation_schedule) {
+    if (const index passes = piece_in(text)->second; passes % lanes != 0) {
+      return refused("a count of train.accumulation_schedule", passes);
+    }
   }
   return "";
 }

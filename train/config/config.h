@@ -149,6 +149,7 @@ struct TrainConfig {
   index batch_size = 12;
   index gradient_accumulation_steps = 1;
   std::vector<std::string> accumulation_schedule;  // "STEP:COUNT"; accumulation.h
+  Derived<index> lanes{};                          // 1; of a new run the number of processes
   index max_steps = 2000;
   index eval_interval = 250;
   index eval_tokens = 32768;  // 0: the whole validation part

@@ -154,6 +154,9 @@ void check_token_count(const Config& config, schema::Problems& problems) {
     problems.add(unread);
     return;
   }
+  if (!config.train.lanes.is_open()) {
+    problems.add_if_any(problem_with_lanes(config.train));
+  }
   index tokens = config.train.batch_size;
   bool too_many = false;
   for (const index factor : {Accumulation(config.train).most(), config.model.block_size, config.train.max_steps}) {
@@ -176,6 +179,9 @@ void resolve(Config& config) {
   optim.min_lr.derive(optim.learning_rate / (1 / optim.min_lr_share));         // to the bit what learning_rate / 10 is for 0.1
   if (optim.decay_steps.is_open() || optim.schedule == Schedule::Kind::wsd) {  // a run that is extended keeps the other schedules
     optim.decay_steps.derive(config.train.max_steps);
+  }
+  if (config.train.lanes.is_open()) {  // a run that goes on keeps its lanes
+    config.train.lanes.derive(1);
   }
   optim.muon_momentum_start.derive(optim.muon_momentum);
   optim.muon_momentum_end.derive(optim.muon_momentum);

@@ -91,6 +91,7 @@ constexpr Rule fixed(Rule rule) {
   return rule;
 }
 
+constexpr double kMostLanes = 1024;
 constexpr double kMany = 1e6;             // keeps the product of three counts within an index
 constexpr double kMostLayers = 1000;      // of a GPT, whose tensors a checkpoint still holds
 constexpr double kMaxStep = 999'999'999;  // a checkpoint's name has nine digits
@@ -308,6 +309,9 @@ constexpr Key kKeys[] = {
                                                "Steps from which on another number of passes is summed, as STEP:COUNT, such as \"400:2\", "
                                                "\"800:4\": the batch grows during the run. "
                                                "Before the first of them it is gradient_accumulation_steps."),
+    train<&TrainConfig::lanes>("lanes", derived(between(1, kMostLanes), "1, or the processes of the run when it starts"),
+                               "Equal parts of a step's passes. Gradients are summed in each, and the parts by a fixed tree, so a run has the same bits on any number of "
+                               "processes that divides the lanes. A power of two that divides gradient_accumulation_steps."),
     train<&TrainConfig::max_steps>("max_steps", between(1, kMaxStep), "Steps of the whole run; a step is one update of the weights."),
     train<&TrainConfig::eval_interval>("eval_interval", between(1, kMaxStep), "Steps from one evaluation to the next."),
     train<&TrainConfig::eval_tokens>(

@@ -8,6 +8,7 @@
 #include "train/checkpoint/save.h"
 #include "train/io/digits.h"
 #include "train/loop/precision.h"
+#include "train/parallel/lane_sum.h"
 
 namespace dikkat {
 namespace {
@@ -144,7 +145,7 @@ std::size_t largest_to_pack(const ParameterStore& parameters) {
 
 MemoryPlan plan_parameters(const ParameterStore& parameters, Optimizer& optimizer, const TrainConfig& config) {
   MemoryPlan plan{.weights = parameters.weight_bytes(),
-                  .gradients = static_cast<std::size_t>(parameters.trainable_size()) * sizeof(float)};
+                  .gradients = static_cast<std::size_t>(parameters.trainable_size() * (1 + LaneSum::slabs(config.lanes))) * sizeof(float)};
   for (const StateSlab* slab : optimizer.state()) {
     plan.optimizer.push_back({slab->meaning, slab->bytes()});
   }

@@ -169,7 +169,11 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
     return batches.next();
   };
   losses_.clear();
+  const index of_lane = micro_batches / config_.train.lanes;
   for (index micro = 0; micro < micro_batches; ++micro) {
+    if (micro % of_lane == 0) {
+      lanes_->begin(micro / of_lane);
+    }
     const Batch& batch = next_batch();
     flops += training_flops(model_, batch);
     Pass pass{.tape = tape_,
@@ -187,6 +191,9 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
     tape_.reset();
     if (batch.lengths == loader_.longest()) {
       tape_.freeze();  // no batch of the run is larger
+    }
+    if ((micro + 1) % of_lane == 0) {
+      lanes_->end(micro / of_lane);
     }
   }
   {

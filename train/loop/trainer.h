@@ -23,6 +23,7 @@
 #include "train/loop/prompt_sampler.h"
 #include "train/loop/run_evaluator.h"
 #include "train/model/language_model.h"
+#include "train/parallel/lane_sum.h"
 #include "train/sources/training_data.h"
 
 namespace dikkat {
@@ -170,6 +171,7 @@ class Trainer {
   std::string config_text_;
   TrainingState state_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::optional<LaneSum> lanes_;
   std::optional<RunDirectory> directory_;
   std::optional<BackgroundSaver> saver_;               // after the directory: the directory's lock must be held until the save has ended
   index saved_step_ = -1;                              // of the newest checkpoint; -1: there is none

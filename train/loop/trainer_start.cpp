@@ -322,6 +322,7 @@ void Trainer::reserve() {
   require_fits(plan_parameters(model_.parameters(), *optimizer_, config_.train), machine_memory());
   model_.parameters().reserve();
   optimizer_->reserve();
+  lanes_.emplace(model_.parameters(), config_.train.lanes).reserve();
   memory_ = reserve_memory({.config = config_,
                             .data = data_,
                             .model = model_,

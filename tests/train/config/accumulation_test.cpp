@@ -43,6 +43,24 @@ TEST(Accumulation, ChangesAtItsSteps) {
   EXPECT_EQ(Accumulation(with({"1000:9"})).most(), 3) << "after the end of the run";
 }
 
+TEST(Accumulation, IsDividedByItsLanes) {
+  const auto problem = [](index lanes, std::vector<std::string> schedule = {}) {
+    TrainConfig config = with(std::move(schedule), 12);
+    config.lanes = lanes;
+    return problem_with_lanes(config);
+  };
+  EXPECT_EQ(problem(1), "");
+  EXPECT_EQ(problem(4), "");
+  EXPECT_EQ(problem(3), "train.lanes is 3, expected a power of two: 2 or 4");
+  EXPECT_EQ(problem(8), "train.lanes is 8, which does not divide train.gradient_accumulation_steps = 12, expected a power of two that does: a step's passes "
+                        "are shared out evenly");
+  EXPECT_NE(problem(4, {"400:16", "500:6"}).find("a count of train.accumulation_schedule = 6"), std::string::npos);
+  Config config;
+  config.train.lanes = 2;
+  EXPECT_NE(testing::error_of([&] { validate(config); }).find("train.lanes is 2, which does not divide train.gradient_accumulation_steps = 1"),
+            std::string::npos);
+}
+
 TEST(Accumulation, IsReadFromTextAndRefusedInWords) {
   for (const char* bad : {"400", "400:", ":2", "x:2", "400:2x", "-1:2", "400:0", "400:-1", "400: 2", "400:2000000", "", "1e3:2"}) {
     EXPECT_NE(problem_with_accumulation(with({bad})).find("expected STEP:COUNT, such as \"400:2\""), std::string::npos) << bad;

@@ -88,6 +88,7 @@ TEST(Schema, HasEveryKeyOfEverySection) {
                                              "train.batch_size",
                                              "train.gradient_accumulation_steps",
                                              "train.accumulation_schedule",
+                                             "train.lanes",
                                              "train.max_steps",
                                              "train.eval_interval",
                                              "train.eval_tokens",

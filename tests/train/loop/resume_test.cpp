@@ -30,6 +30,10 @@ class Resume : public ::testing::TestWithParam<const char*> {
       config.train.accumulation_schedule = {"4:1", "11:4"};
       resolve(config);
     }
+    if (kind.ends_with("lanes")) {
+      config.train.gradient_accumulation_steps = 4;
+      config.train.lanes = 4;
+    }
     if (kind.ends_with("sgd")) {
       config.optim.kind = OptimizerKind::sgd;
       config.optim.sgd_nesterov = true;
@@ -249,7 +253,7 @@ INSTANTIATE_TEST_SUITE_P(Of, Resume,
                                                  ? std::vector<const char*>{"encoder_decoder_llama", "gpt_normuon"}  // others take long there
                                                  : std::vector<const char*>{"gpt", "encoder_decoder", "gpt_bf16", "encoder_decoder_bf16",
                                                                             "llama", "llama_muon", "encoder_decoder_llama", "gpt_normuon",
-                                                                            "gpt_sgd"}),
+                                                                            "gpt_sgd", "gpt_lanes"}),
                          [](const auto& of) { return std::string(of.param); });
 
 }  // namespace

@@ -142,6 +142,28 @@ TEST_F(Start, takes_as_many_batches_as_its_schedule_says) {
   EXPECT_EQ(trainer.state().tokens_seen, 21 * pass);
 }
 
+TEST_F(Start, sums_its_lanes_by_a_tree) {
+  const auto steps_with = [&](index lanes) {
+    Config c = config();
+    c.train.gradient_accumulation_steps = 8;
+    c.train.max_steps = 3;
+    c.train.lanes = lanes;
+    Recorder events;
+    Trainer::start(c, folder / concat("lanes-", lanes)).run(events, never);
+    return events.steps;
+  };
+  const auto one = steps_with(1), four = steps_with(4);
+  EXPECT_EQ(four[0].loss, one[0].loss) << "losses are added in the order of the passes";
+  EXPECT_NE(four[0].gradient_norm, one[0].gradient_norm) << "the order of a sum shows in its last bits";
+  EXPECT_NEAR(four[0].gradient_norm, one[0].gradient_norm, 1e-6);
+  EXPECT_NEAR(four[2].loss, one[2].loss, 1e-5);
+  Trainer plain = Trainer::plan(config());
+  Config laned = config();
+  laned.train.gradient_accumulation_steps = 8;
+  laned.train.lanes = 8;
+  EXPECT_EQ(Trainer::plan(laned).memory_plan().gradients, 4 * plain.memory_plan().gradients) << "one slab for each level of the tree";
+}
+
 TEST_F(Start, hands_the_optimizer_what_its_schedules_say) {
   const auto weights_after = [&](const char* name, auto&& change) {
     Config c = config();

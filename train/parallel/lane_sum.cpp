@@ -1,0 +1,67 @@
+#include "train/parallel/lane_sum.h"
+
+#include <bit>
+
+#include "autograd/base/parallel.h"
+
+namespace dikkat {
+namespace {
+
+index power_of_two(index lanes) {
+  require(lanes >= 1 && std::has_single_bit(static_cast<std::uint64_t>(lanes)), "lane sum: ", lanes, " lanes, expected a power of two");
+  return lanes;
+}
+
+/// The sums that are open before a lane: of the lanes before it, one for each bit of its number.
+index open_sums(index lane) { return std::popcount(static_cast<std::uint64_t>(lane)); }
+
+template <class T>
+void add(index n, const T* __restrict from, T* __restrict to) {
+  constexpr index kBlock = 1 << 14;
+  parallel_blocks(n, kBlock, [&](index begin, index end) {
+    for (index i = begin; i < end; ++i) {
+      to[i] += from[i];
+    }
+  });
+}
+
+}  // namespace
+
+LaneSum::LaneSum(ParameterStore& store, index lanes) : store_(store), lanes_(power_of_two(lanes)) {}
+
+index LaneSum::slabs(index lanes) { return static_cast<index>(std::bit_width(static_cast<std::uint64_t>(lanes))) - 1; }
+
+void LaneSum::reserve() {
+  for (index slab = 0; slab < slabs(lanes_); ++slab) {
+    slabs_.emplace_back(static_cast<std::size_t>(store_.trainable_size()) * size_of(store_.dtype()), "gradients of lanes");
+  }
+}
+
+// As a binary counter: sum 0 is in the store's own slab, and sum i + 1 in slabs_[i].
+void LaneSum::begin(index lane) {
+  if (lanes_ == 1) {
+    return;
+  }
+  const index open = open_sums(lane);
+  store_.redirect_gradients(open == 0 ? nullptr : slabs_[static_cast<std::size_t>(open - 1)].data());
+}
+
+void LaneSum::end(index lane) {
+  if (lanes_ == 1) {
+    return;
+  }
+  store_.complete_gradients();
+  store_.redirect_gradients(nullptr, true);
+  for_float(store_.dtype(), "lane sum", [&](auto zero) {
+    using T = decltype(zero);
+    index newest = open_sums(lane);
+    for (; (lane & 1) != 0; lane >>= 1, --newest) {
+      const auto slab = [&](index sum) {
+        return sum == 0 ? store_.gradients<T>() : reinterpret_cast<T*>(slabs_[static_cast<std::size_t>(sum - 1)].data());
+      };
+      add<T>(store_.trainable_size(), slab(newest), slab(newest - 1));
+    }
+  });
+}
+
+}  // namespace dikkat
