@@ -21,7 +21,7 @@ set(boxes
   "train/sample:autograd/base autograd/tape autograd/ops layers train/text"
   "train/metrics:autograd/base train/io"
   "train/sources:autograd/base train/io train/machine train/hash train/text train/chat train/data train/config train/model"
-  "train/parallel:autograd/base autograd/tape"
+  "train/parallel:autograd/base autograd/kernels autograd/tape optim"
   "train/loop:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/chat train/data train/config train/checkpoint train/exchange train/model train/sources train/sample train/metrics train/parallel"
   "train/sweep:autograd/base train/io train/config train/checkpoint train/metrics train/loop"
   "train/http:autograd/base"

@@ -113,6 +113,7 @@ TEST(Resolve, KeepsWhatIsSet) {
   config.model.qkv_bias = false;
   config.optim.min_lr = 0;
   config.optim.decay_steps = 5;
+  config.train.lanes = 1;
   config.optim.min_lr_share = 0;
   config.optim.muon_steps = 3;
   config.optim.muon_momentum_start = 0.8;

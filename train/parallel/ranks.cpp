@@ -1,0 +1,166 @@
+#include "train/parallel/ranks.h"
+
+#include <algorithm>
+#include <bit>
+#include <thread>
+#include <utility>
+
+#include "autograd/base/parallel.h"
+
+namespace dikkat {
+namespace {
+
+constexpr index kAtOnce = 1 << 24;  // elements on their way, about: the memory of what a rank receives to add
+
+/// Calls f for runs of parts that have about kAtOnce elements together.
+template <class F>
+void for_windows(std::span<const Owned> parts, F&& f) {
+  for (std::size_t begin = 0; begin < parts.size();) {
+    std::size_t end = begin;
+    for (index elements = 0; end < parts.size() && (end == begin || elements + parts[end].size() <= kAtOnce); ++end) {
+      elements += parts[end].size();
+    }
+    f(parts.subspan(begin, end - begin));
+    begin = end;
+  }
+}
+
+void add(index n, const float* __restrict from, float* __restrict to) {
+  constexpr index kBlock = 1 << 14;
+  parallel_blocks(n, kBlock, [&](index begin, index end) {
+    for (index i = begin; i < end; ++i) {
+      to[i] += from[i];
+    }
+  });
+}
+
+}  // namespace
+
+Ranks::Ranks(std::unique_ptr<Engine> engine, double timeout) : engine_(std::move(engine)), timeout_(timeout) {
+  require(std::has_single_bit(static_cast<unsigned>(size())), "ranks: ", size(), ", expected a power of two");
+  constexpr std::size_t kName = 64;
+  std::vector<char> hosts(static_cast<std::size_t>(size()) * kName);
+  const std::string host = engine_->host().substr(0, kName - 1);
+  std::copy(host.begin(), host.end(), hosts.begin() + rank() * static_cast<std::ptrdiff_t>(kName));
+  names_.clear();
+  for (int rank = 0; rank < size(); ++rank) {
+    names_.push_back(concat("rank ", rank));  // until the hosts are known
+  }
+  share_equally<char>(hosts);
+  for (int rank = 0; rank < size(); ++rank) {
+    names_[static_cast<std::size_t>(rank)] = concat("rank ", rank, " on ", &hosts[static_cast<std::size_t>(rank) * kName]);
+  }
+}
+
+void Ranks::wait(Messages& messages) {
+  using Clock = std::chrono::steady_clock;
+  auto last = Clock::now();
+  while (!messages.empty()) {
+    const auto arrived = std::remove_if(messages.begin(), messages.end(), [&](auto& message) { return engine_->done(message.first); });
+    if (arrived != messages.end()) {
+      messages.erase(arrived, messages.end());
+      last = Clock::now();
+    } else if (Clock::now() - last > timeout_) {
+      fail(name_of(messages.front().second), " has not answered for ", timeout_.count(), " seconds (train.rank_timeout)");
+    } else {
+      std::this_thread::yield();
+    }
+  }
+}
+
+void Ranks::move(std::span<const Owned> parts, std::byte* elements, std::size_t size_of_element, Receiver receiver) {
+  if (!engine_) {
+    return;
+  }
+  for_windows(parts, [&](std::span<const Owned> window) {
+    for (const Owned& part : window) {
+      std::byte* const at = elements + static_cast<std::size_t>(part.begin) * size_of_element;
+      const std::size_t bytes = static_cast<std::size_t>(part.size()) * size_of_element;
+      const int others = receiver == Receiver::first ? 1 : size();
+      if (part.owner == rank()) {
+        for (int to = 0; to < others; ++to) {
+          if (to != rank()) {
+            messages_.emplace_back(engine_->send(to, at, bytes), to);
+          }
+        }
+      } else if (rank() < others) {
+        messages_.emplace_back(engine_->receive(part.owner, at, bytes), part.owner);
+      }
+    }
+    wait(messages_);
+  });
+}
+
+void Ranks::sum(std::span<const Owned> parts, float* elements) {
+  if (!engine_) {
+    return;
+  }
+  std::vector<float*> of_rank(static_cast<std::size_t>(size()));
+  for_windows(parts, [&](std::span<const Owned> window) {
+    index own = 0;
+    for (const Owned& part : window) {
+      own += part.owner == rank() ? part.size() : 0;
+    }
+    partials_.resize(std::max(partials_.size(), static_cast<std::size_t>(own * (size() - 1))));
+    float* to = partials_.data();
+    for (const Owned& part : window) {
+      const std::size_t bytes = static_cast<std::size_t>(part.size()) * sizeof(float);
+      if (part.owner != rank()) {
+        messages_.emplace_back(engine_->send(part.owner, elements + part.begin, bytes), part.owner);
+        continue;
+      }
+      for (int from = 0; from < size(); ++from) {
+        if (from != rank()) {
+          messages_.emplace_back(engine_->receive(from, to, bytes), from);
+          to += part.size();
+        }
+      }
+    }
+    wait(messages_);
+    to = partials_.data();
+    for (const Owned& part : window) {
+      if (part.owner != rank()) {
+        continue;
+      }
+      for (int from = 0; from < size(); ++from) {
+        of_rank[static_cast<std::size_t>(from)] = from == rank() ? elements + part.begin : std::exchange(to, to + part.size());
+      }
+      for (int distance = 1; distance < size(); distance *= 2) {
+        for (int left = 0; left < size(); left += 2 * distance) {
+          add(part.size(), of_rank[static_cast<std::size_t>(left + distance)], of_rank[static_cast<std::size_t>(left)]);
+        }
+      }
+      if (rank() != 0) {
+        std::copy_n(of_rank[0], part.size(), elements + part.begin);
+      }
+    }
+  });
+}
+
+bool Ranks::any(bool mine) {
+  if (!engine_) {
+    return mine;
+  }
+  std::vector<char> all(static_cast<std::size_t>(size()));
+  all[static_cast<std::size_t>(rank())] = static_cast<char>(mine);
+  share_equally<char>(all);
+  return std::any_of(all.begin(), all.end(), [](char one) { return one != 0; });
+}
+
+std::string Ranks::from_first(std::string text) {
+  if (!engine_) {
+    return text;
+  }
+  auto size = static_cast<index>(text.size());
+  share<index>(std::vector<Owned>{{0, 1, 0}}, &size);
+  text.resize(static_cast<std::size_t>(size));
+  constexpr index kMost = 1 << 24;
+  std::vector<Owned> parts;
+  for (index begin = 0; begin < size; begin += kMost) {
+    parts.push_back({begin, std::min(size, begin + kMost), 0});
+  }
+  share<char>(parts, text.data());
+  return text;
+}
+
+}  // namespace dikkat

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "train/parallel/engine.h"
+#include "train/parallel/ownership.h"
+
+namespace dikkat {
+
+/// The processes that train one model. Every rank calls the same functions in the same order; each returns when this rank's part is done. Additions are a fixed
+/// tree over the ranks. Rank 0 is the first: it alone reads and writes the run directory, and speaks.
+class Ranks {
+ public:
+  /// This process alone.
+  Ranks() = default;
+  /// `timeout`: seconds without an answer after which a function throws Error, which names who is silent.
+  Ranks(std::unique_ptr<Engine> engine, double timeout);
+
+  int rank() const { return engine_ ? engine_->rank() : 0; }
+  int size() const { return engine_ ? engine_->size() : 1; }
+  bool is_first() const { return rank() == 0; }
+  Engine* engine() const { return engine_.get(); }
+  /// "rank 3 on node17".
+  const std::string& name_of(int rank) const { return names_[static_cast<std::size_t>(rank)]; }
+
+  /// Each rank's elements become known to all. `parts` cover what is exchanged, in the same way on all ranks.
+  template <class T>
+  void share(std::span<const Owned> parts, T* elements) {
+    move(parts, reinterpret_cast<std::byte*>(elements), sizeof(T), Receiver::all);
+  }
+  /// Each rank's elements become known to the first.
+  template <class T>
+  void gather(std::span<const Owned> parts, T* elements) {
+    move(parts, reinterpret_cast<std::byte*>(elements), sizeof(T), Receiver::first);
+  }
+  /// Each owner's elements become the sum of all ranks': (0 + 1) + (2 + 3) + ... The others' are left as they are. The ranks are a power of two.
+  void sum(std::span<const Owned> parts, float* elements);
+
+  /// `values` has an equal number for each rank, of which this rank's are set; the others' are received.
+  template <class T>
+  void share_equally(std::span<T> values) {
+    const auto each = static_cast<index>(values.size()) / size();
+    std::vector<Owned> parts;
+    for (int rank = 0; rank < size(); ++rank) {
+      parts.push_back({rank * each, (rank + 1) * each, rank});
+    }
+    share<T>(parts, values.data());
+  }
+  /// Whether it holds on any rank.
+  bool any(bool mine);
+  /// The first's text, on all ranks.
+  std::string from_first(std::string text);
+
+ private:
+  enum class Receiver { all, first };
+  using Messages = std::vector<std::pair<Engine::Message, int>>;  // with the other rank
+  void move(std::span<const Owned> parts, std::byte* elements, std::size_t size_of_element, Receiver receiver);
+  void wait(Messages& messages);
+
+  std::unique_ptr<Engine> engine_;
+  std::chrono::duration<double> timeout_{};
+  std::vector<std::string> names_{"rank 0"};
+  Messages messages_;
+  std::vector<float> partials_;
+};
+
+}  // namespace dikkat
