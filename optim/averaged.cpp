@@ -65,8 +65,9 @@ void Averaged::start_average() {
   for_blocks(units_, [](const auto* weights, auto* averages, index count) { std::copy_n(weights, count, averages); });
 }
 
-void Averaged::exchange_average() {
+bool Averaged::exchange_average() {
   for_blocks(units_, [](auto* weights, auto* averages, index count) { std::swap_ranges(weights, weights + count, averages); });
+  return true;
 }
 
 }  // namespace dikkat

@@ -22,7 +22,7 @@ class Averaged : public Optimizer {
   Cost cost() const override;
   bool update(const Update& update, std::span<const Unit> units) override;
   void start_average() override;
-  void exchange_average() override;
+  bool exchange_average() override;
 
  private:
   /// Calls f(weights, averages, count) for blocks of elements, in parallel.

@@ -95,8 +95,8 @@ class Optimizer {
   // Of an average of the weights (averaged.h); nothing without one.
   /// The weights have their first values, with which the average begins.
   virtual void start_average() {}
-  /// Exchanges the weights and their average, until it is called again.
-  virtual void exchange_average() {}
+  /// Exchanges the weights and their average, until it is called again. Returns whether there is an average.
+  virtual bool exchange_average() { return false; }
 
  protected:
   explicit Optimizer(ParameterStore& store);

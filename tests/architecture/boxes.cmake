@@ -27,7 +27,7 @@ set(boxes
   "train/http:autograd/base"
   "train/report:autograd/base train/config train/checkpoint train/metrics train/http"
   "train/serve:autograd/base layers train/text train/chat train/exchange train/sample train/http"
-  "train/cli:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/chat train/data train/config train/checkpoint train/exchange train/model train/sample train/metrics train/sources train/loop train/sweep train/report train/http train/serve")
+  "train/cli:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/chat train/data train/config train/checkpoint train/exchange train/model train/sample train/metrics train/sources train/parallel train/loop train/sweep train/report train/http train/serve")
 
 # What is behind a seam: a pattern of includes, or of what may go wrong without being seen, then the files (patterns too) that alone may have it.
 set(seams

@@ -16,6 +16,7 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/cli/train_command.h"
+#include "train/cli/with_ranks.h"
 #include "train/data/corpus_files.h"
 #include "train/loop/build_info.h"
 #include "train/loop/machine_rate.h"
@@ -78,7 +79,27 @@ std::string remark_on_optimizer(double share) {
                        : "";
 }
 
-void introduce(const Trainer& trainer, double gemm_rate) {
+/// "1, 2, 4 or 8".
+std::string numbers_of_ranks(index lanes) {
+  std::string list = "1";
+  for (index ranks = 2; ranks <= lanes; ranks *= 2) {
+    list += (ranks == lanes ? " or " : ", ") + fmt::to_string(ranks);
+  }
+  return list;
+}
+
+/// "node1", or "node1, node2 and 6 others".
+std::string hosts_of(const Ranks& ranks) {
+  std::vector<std::string> hosts;
+  for (int rank = 0; rank < ranks.size(); ++rank) {
+    const std::string& name = ranks.name_of(rank);
+    hosts.push_back(name.substr(name.rfind(' ') + 1));
+  }
+  hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
+  return hosts.size() <= 2 ? fmt::to_string(fmt::join(hosts, " and ")) : fmt::format("{}, {} and {} others", hosts[0], hosts[1], hosts.size() - 2);
+}
+
+void introduce(const Trainer& trainer, double gemm_rate, const Ranks* ranks) {
   const Config& c = trainer.config();
   const TrainingData& data = trainer.data();
   static constexpr int kLabel = 10;
@@ -137,17 +158,32 @@ void introduce(const Trainer& trainer, double gemm_rate) {
     line("weights", "from " + c.train.init_from);
   }
   line("run", trainer.directory().string());
+  if (ranks != nullptr) {
+    line("ranks", fmt::format("{} on {}, {} threads each, {} lanes: the same bits on {} ranks (train.lanes); {}", ranks->size(), hosts_of(*ranks), thread_count(),
+                              index{c.train.lanes}, numbers_of_ranks(c.train.lanes), ranks->engine()->name()));
+  }
   if (trainer.state().step > 0) {
     line("resumed", fmt::format("from step {} of {}", trainer.state().step, c.train.max_steps));
   }
 }
 
-int run(Trainer& trainer, bool with_profile, OnEnd& on_end) {
+/// On another rank than the first, which speaks for all.
+int help(Trainer& trainer) {
+  stop_in_order();
+  trainer.measure_gemm_rate([&] { return gemm_rate(operand_type(trainer.config().train)); });
+  TrainingEvents nobody;
+  return trainer.run(nobody, [] { return stop_requested(); }) == Trainer::Outcome::stopped ? 128 + stop_signal() : 0;
+}
+
+int run(Trainer& trainer, bool with_profile, OnEnd& on_end, const Ranks* ranks = nullptr) {
+  if (ranks != nullptr && !ranks->is_first()) {
+    return help(trainer);
+  }
   stop_in_order();
   const double rate = trainer.measure_gemm_rate([&] { return gemm_rate(operand_type(trainer.config().train)); });
   Profile profile;
   trainer.set_profile(with_profile ? &profile : nullptr);
-  introduce(trainer, rate);
+  introduce(trainer, rate, ranks);
   Trainer::Outcome outcome{};
   std::string remark;
   try {
@@ -219,45 +255,76 @@ int verify(const Config& config, const std::filesystem::path& out) {
 
 }  // namespace
 
-int train_command(const TrainArguments& arguments) {
+namespace {
+
+/// The trainer that make(line) returns, on all ranks or on none.
+template <class F>
+std::unique_ptr<Trainer> made(Ranks* ranks, F&& make) {
+  std::unique_ptr<Trainer> trainer;
+  const auto work = [&] {
+    LoadingLine line;
+    trainer.reset(new Trainer(make(line)));  // NOLINT(modernize-make-unique): it cannot be moved
+  };
+  ranks != nullptr ? ranks->together(work) : work();
+  return trainer;
+}
+
+int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) {
   start_threads();
-  Config config = configuration_of(arguments.run);
+  Config config;
+  const auto read = [&] {
+    config = configuration_of(arguments.run);
+    if (ranks) {
+      config.train.lanes.derive(ranks->size());
+      validate(config);
+      ranks->set_timeout(config.train.rank_timeout);
+    }
+  };
+  ranks ? ranks->together(read) : read();
   tell_of_the_origin(config.train.init_from);
   const index wanted_tokens = config.tokenizer.path.empty() && config.train.init_from.empty() ? config.tokenizer.vocab_size : 0;
   const std::filesystem::path out = arguments.out.empty() ? free_run_directory(arguments.run.config) : std::filesystem::path(arguments.out);
   if (arguments.verify_resume) {
+    require_input(!ranks, "--verify-resume is for one process, expected no mpirun: with train.lanes=N it tries the sums of N processes");
     return verify(config, out);
   }
   OnEnd on_end;
-  Trainer trainer = [&] {
-    LoadingLine line;
-    return Trainer::start(std::move(config), out, std::ref(line));
-  }();
+  const auto trainer_there = made(ranks.get(), [&](LoadingLine& line) { return Trainer::start(std::move(config), out, std::ref(line), ranks); });
+  Trainer& trainer = *trainer_there;
   if (const index made = trainer.data().tokenizer->vocab_size(); trainer.data().tokenizer->kind() == "bpe" && made < wanted_tokens) {
     tell(fmt::format(
         "the text gives a vocabulary of {} tokens instead of {}: no pair of tokens occurs twice, so there is nothing left to merge",
         grouped_digits(made), grouped_digits(wanted_tokens)));
   }
-  return run(trainer, arguments.profile, on_end);
+  return run(trainer, arguments.profile, on_end, ranks.get());
+}
+
+}  // namespace
+
+int train_command(const TrainArguments& arguments) {
+  return with_ranks([&](const std::shared_ptr<Ranks>& ranks) { return train(arguments, ranks); });
 }
 
 namespace {
 
-int resume_command(const ResumeArguments& arguments) {
+int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks) {
   start_threads();
   OnEnd on_end;
-  Trainer trainer = [&] {
-    LoadingLine line;
+  const auto trainer_there = made(ranks.get(), [&](LoadingLine& line) {
     try {
       return Trainer::resume(arguments.run_directory,
                              {.overrides = arguments.set,
                               .pick = arguments.latest_good ? Pick::latest_good : Pick::newest,
                               .base = arguments.base},
-                             std::ref(line));
+                             std::ref(line), ranks);
     } catch (const MissingCorpus& missing) {
       fail_input(missing.what(), ". If the text has moved: dikkat resume ", arguments.run_directory, " --set data.corpus=NEW_PATH");
     }
-  }();
+  });
+  Trainer& trainer = *trainer_there;
+  if (ranks) {
+    ranks->set_timeout(trainer.config().train.rank_timeout);
+  }
   for (const std::string& what : trainer.remarks()) {
     tell(what);
   }
@@ -271,7 +338,11 @@ int resume_command(const ResumeArguments& arguments) {
     }
     return 0;
   }
-  return run(trainer, arguments.profile, on_end);
+  return run(trainer, arguments.profile, on_end, ranks.get());
+}
+
+int resume_command(const ResumeArguments& arguments) {
+  return with_ranks([&](const std::shared_ptr<Ranks>& ranks) { return resume(arguments, ranks); });
 }
 
 }  // namespace

@@ -150,6 +150,7 @@ struct TrainConfig {
   index gradient_accumulation_steps = 1;
   std::vector<std::string> accumulation_schedule;  // "STEP:COUNT"; accumulation.h
   Derived<index> lanes{};                          // 1; of a new run the number of processes
+  double rank_timeout = 600;                       // seconds
   index max_steps = 2000;
   index eval_interval = 250;
   index eval_tokens = 32768;  // 0: the whole validation part

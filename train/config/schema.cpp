@@ -312,6 +312,8 @@ constexpr Key kKeys[] = {
     train<&TrainConfig::lanes>("lanes", derived(between(1, kMostLanes), "1, or the processes of the run when it starts"),
                                "Equal parts of a step's passes. Gradients are summed in each, and the parts by a fixed tree, so a run has the same bits on any number of "
                                "processes that divides the lanes. A power of two that divides gradient_accumulation_steps."),
+    train<&TrainConfig::rank_timeout>("rank_timeout", between(1, 1e6),
+                                      "Of several processes (mpirun): seconds without an answer from another one after which the run ends."),
     train<&TrainConfig::max_steps>("max_steps", between(1, kMaxStep), "Steps of the whole run; a step is one update of the weights."),
     train<&TrainConfig::eval_interval>("eval_interval", between(1, kMaxStep), "Steps from one evaluation to the next."),
     train<&TrainConfig::eval_tokens>(

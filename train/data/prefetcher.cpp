@@ -13,18 +13,20 @@ namespace dikkat {
 
 struct Prefetcher::State {
   const Loader& loader;
-  index next_sample;
+  index first_of_step;  // the first sample of the step after `step`
+  index next = 0, end = 0;  // samples of the part of `step` that are still to come
   index batch_size;
   std::function<index()> next_step_batches;
-  Loader::Step step;  // the step of the next batch
+  Part part;
+  Loader::Step step;
   Batch in_use;
   Batch in_work;
   std::exception_ptr failure;  // the task's exception; it stays, so that a caller that continues gets no stale batch
   Handover begun, ended;
   tbb::task_group task;
 
-  State(const Loader& from, index first_sample, index size, std::function<index()> step_batches)
-      : loader(from), next_sample(first_sample), batch_size(size), next_step_batches(std::move(step_batches)) {}
+  State(const Loader& from, index first_sample, index size, std::function<index()> step_batches, Part own)
+      : loader(from), first_of_step(first_sample), batch_size(size), next_step_batches(std::move(step_batches)), part(own) {}
   ~State() { wait(); }
 
   void wait() {
@@ -33,12 +35,18 @@ struct Prefetcher::State {
   }
 
   void start() {
-    const auto fill = [this, first = next_sample] {
+    const auto fill = [this] {
       try {
-        if (first >= step.samples.first + step.samples.count) {
-          step = loader.step({first, batch_size * next_step_batches()});
+        if (next == end) {
+          const index batches = next_step_batches();
+          step = loader.step({first_of_step, batch_size * batches});
+          first_of_step += batch_size * batches;
+          const index of_part = batches / part.of * batch_size;
+          next = step.samples.first + part.number * of_part;
+          end = next + of_part;
         }
-        loader.fill({first, batch_size}, step, in_work);
+        loader.fill({next, batch_size}, step, in_work);
+        next += batch_size;
       } catch (...) {
         failure = std::current_exception();
       }
@@ -53,8 +61,8 @@ Prefetcher::Prefetcher(const Loader& loader, index first_sample, index batch_siz
   require(step_batches >= 1, "prefetcher: steps of ", step_batches, " batches, expected 1 or more");
 }
 
-Prefetcher::Prefetcher(const Loader& loader, index first_sample, index batch_size, std::function<index()> next_step_batches)
-    : state_(std::make_unique<State>(loader, first_sample, batch_size, std::move(next_step_batches))) {
+Prefetcher::Prefetcher(const Loader& loader, index first_sample, index batch_size, std::function<index()> next_step_batches, Part part)
+    : state_(std::make_unique<State>(loader, first_sample, batch_size, std::move(next_step_batches), part)) {
   require(first_sample >= 0 && batch_size >= 1, "prefetcher: batches of ", batch_size, " from sample ", first_sample,
           " on, expected 1 or more from 0 or more on");
   state_->start();
@@ -69,7 +77,6 @@ const Batch& Prefetcher::next() {
     std::rethrow_exception(state.failure);
   }
   std::swap(state.in_use, state.in_work);
-  state.next_sample += state.batch_size;
   state.start();
   return state.in_use;
 }

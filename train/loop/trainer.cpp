@@ -41,7 +41,7 @@ std::string shown(double value) { return std::isnan(value) ? "NaN" : concat(valu
 Trial Trainer::try_out(index steps) {
   ParameterStore& parameters = model_.parameters();
   parameters.initialise(state_.seed, [&](ParameterStore::Entry& entry) { pack_frozen(parameters, entry); });
-  Prefetcher batches(loader_, 0, config_.train.batch_size, passes_of_steps());
+  Prefetcher batches = this->batches();
   TrainingEvents nobody;
   Trial trial;
   for (double seconds = 0; std::ssize(trial.steps) < steps && seconds < kLongTrial; seconds += trial.steps.back().seconds) {
@@ -66,25 +66,47 @@ void Trainer::set_profile(Profile* profile) {
 }
 
 Trainer::Outcome Trainer::run(TrainingEvents& events, const std::function<bool()>& stop) {
-  if (config_.train.async_save) {
+  if (config_.train.async_save && directory_) {
     naming_memory("saving", [&] { saver_.emplace(directory_->checkpoints_path()); });
   }
-  begin_metrics(events);
-  const Outcome outcome = train(events, stop);
+  if (directory_) {
+    begin_metrics(events);
+  }
+  agree();
+  const Outcome outcome = train(events, [&] { return ranks_->any(stop()); });
   collect(events, true);
+  agree();
   if (saved_step_ != state_.step) {
     save(events, IfFailed::end);  // the run had continued after a save that failed, and is stopped before the next one
     collect(events, true);
   }
   saver_.reset();
-  attempt(events, IfFailed::as_configured, [&] {
-    if (outcome == Outcome::stopped) {
-      metrics_->write("stop", state_.step, {{"reason", events.stopped()}});
-    } else {
-      metrics_->write("finish", state_.step);
-    }
-  });
+  if (outcome == Outcome::stopped) {
+    log(events, "stop", state_.step, MetricsLog::Fields{{"reason", events.stopped()}});
+  } else {
+    log(events, "finish", state_.step);
+  }
   return outcome;
+}
+
+template <class... Line>
+void Trainer::log(TrainingEvents& events, const Line&... line) {
+  if (metrics_) {
+    attempt(events, IfFailed::as_configured, [&] { metrics_->write(line...); });
+  }
+}
+
+void Trainer::agree() {
+  double values[] = {static_cast<double>(saved_step_), static_cast<double>(state_.best_step), state_.best_val_loss, static_cast<double>(state_.evaluation_pending)};
+  ranks_->share<double>(std::vector<Owned>{{0, std::ssize(values), 0}}, values);
+  saved_step_ = static_cast<index>(values[0]);
+  state_.best_step = static_cast<index>(values[1]);
+  state_.best_val_loss = values[2];
+  state_.evaluation_pending = values[3] != 0;
+}
+
+Prefetcher Trainer::batches() const {
+  return {loader_, state_.samples_seen, config_.train.batch_size, passes_of_steps(), {.number = ranks_->rank(), .of = ranks_->size()}};
 }
 
 void Trainer::begin_metrics(TrainingEvents& events) {
@@ -118,10 +140,10 @@ Trainer::Outcome Trainer::train(TrainingEvents& events, const std::function<bool
   if (state_.evaluation_pending && !evaluate(events, stop)) {
     return Outcome::stopped;
   }
-  Prefetcher batches(loader_, state_.samples_seen, config_.train.batch_size, passes_of_steps());
+  Prefetcher batches = this->batches();
   while (!finished()) {
     const StepReport report = naming_memory("training step", [&] { return step(batches, events); });
-    attempt(events, IfFailed::as_configured, [&] { metrics_->write(report); });
+    log(events, report);
     events.stepped(report);
     collect(events, false);
 
@@ -168,38 +190,37 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
     const Profile::Piece piece(profile_, "waiting for batches");
     return batches.next();
   };
-  losses_.clear();
-  const index of_lane = micro_batches / config_.train.lanes;
-  for (index micro = 0; micro < micro_batches; ++micro) {
-    if (micro % of_lane == 0) {
-      lanes_->begin(micro / of_lane);
-    }
+  const index own = share_->count(micro_batches), first = share_->first(micro_batches);
+  losses_.assign(static_cast<std::size_t>(micro_batches), 0);
+  for (index i = 0; i < own; ++i) {
+    share_->begin_pass(i, micro_batches);
     const Batch& batch = next_batch();
     flops += training_flops(model_, batch);
     Pass pass{.tape = tape_,
               .training = true,
               .seed = state_.seed,
               .step = static_cast<std::uint64_t>(state_.step),
-              .first_sequence = micro * rows,
+              .first_sequence = (first + i) * rows,
               .recompute = config_.train.recompute,
               .operands = operand_type(config_.train)};
     const Tensor loss = model_.loss(pass, batch, batch.step_weight, config_.train.label_smoothing);
     report.tokens = static_cast<index>(batch.step_weight);
-    losses_.push_back(static_cast<double>(*loss.data<float>()));
-    report.loss += losses_.back();
+    losses_[static_cast<std::size_t>(first + i)] = static_cast<double>(*loss.data<float>());
     tape_.backward(loss);
     tape_.reset();
     if (batch.lengths == loader_.longest()) {
       tape_.freeze();  // no batch of the run is larger
     }
-    if ((micro + 1) % of_lane == 0) {
-      lanes_->end(micro / of_lane);
-    }
+    share_->end_pass(i, micro_batches);
+  }
+  ranks_->share_equally<double>(losses_);
+  for (const double loss : losses_) {
+    report.loss += loss;
   }
   {
     const Profile::Piece piece(profile_, "norm of the gradient",
                                {.bytes = static_cast<double>(model_.parameters().trainable_size()) * sizeof(float)});
-    report.gradient_norm = gradient_norm(model_.parameters());
+    report.gradient_norm = share_->gradient_norm();
   }
   if (std::string objection = objection_to(report); !objection.empty()) {
     skip_or_fail(report, objection, events);
@@ -250,11 +271,15 @@ void Trainer::apply(StepReport& report, TrainingEvents& events) {
   {
     const Profile::Piece piece(profile_, optimizer_->name(), optimizer_->cost());
     const auto start = std::chrono::steady_clock::now();
-    finite = optimizer_->step(update);
+    finite = share_->update(update);
     report.optimizer_seconds = seconds_since(start);
   }
   if (!finite) {
     collect(events, true);
+    share_->gather_state();
+    if (!ranks_->is_first()) {
+      throw EndedByFirst();
+    }
     const std::string reason =
         concat("step ", report.step, ": ", first_not_finite(model_.parameters(), *optimizer_).tensor, " is not finite after the update");
     throw Diverged(reason, concat(reason, ", which is not saved. ", last_good(), "; ", kAdvice));
@@ -263,7 +288,19 @@ void Trainer::apply(StepReport& report, TrainingEvents& events) {
 
 void Trainer::skip_or_fail(const StepReport& report, const std::string& objection, TrainingEvents& events) {
   collect(events, true);  // the last good checkpoint may be being written
+  share_->gather_gradients();
+  share_->gather_state();
   const NotFinite found = first_not_finite(model_.parameters(), *optimizer_);
+  const bool may_skip = config_.train.on_nonfinite == OnNonfinite::skip && (found.tensor.empty() || found.in_gradients);
+  const bool skips = ranks_->from_first(may_skip ? "skip" : "") == "skip" && state_.steps_skipped < config_.train.max_skipped;
+  if (!ranks_->is_first()) {
+    if (!skips) {
+      throw EndedByFirst();
+    }
+    ++state_.steps_skipped;
+    model_.parameters().clear_gradients();
+    return;
+  }
   const std::string reason = found.tensor.empty() ? objection : concat(objection, " (", found.tensor, " is not finite)");
   const std::string told = concat("step ", report.step, ": ", reason);
   if (!directory_) {  // of a trial, which writes nothing
@@ -279,8 +316,7 @@ void Trainer::skip_or_fail(const StepReport& report, const std::string& objectio
     batch = error.what();
   }
   const std::string what = concat(told, "; the update was not applied; ", batch);
-  const bool may_skip = config_.train.on_nonfinite == OnNonfinite::skip && (found.tensor.empty() || found.in_gradients);
-  if (may_skip && state_.steps_skipped < config_.train.max_skipped) {
+  if (skips) {
     ++state_.steps_skipped;
     model_.parameters().clear_gradients();
     events.skipped(concat(what, "; skipped, number ", state_.steps_skipped, " of at most ", config_.train.max_skipped));
@@ -311,6 +347,11 @@ void Trainer::attempt(TrainingEvents& events, IfFailed if_failed, const std::fun
 
 void Trainer::save(TrainingEvents& events, IfFailed if_failed) {
   collect(events, true);  // one after another
+  share_->gather_state();
+  if (!directory_) {
+    saved_step_ = state_.step;
+    return;
+  }
   if_save_failed_ = if_failed;
   attempt(events, if_failed, [&] {
     directory_->require_held();
@@ -320,6 +361,7 @@ void Trainer::save(TrainingEvents& events, IfFailed if_failed) {
       record(save_checkpoint(directory_->checkpoints_path(), snapshot()), events);
     }
   });
+  share_->release_foreign_state();
 }
 
 void Trainer::collect(TrainingEvents& events, bool wait) {
@@ -344,19 +386,24 @@ namespace {
 /// While it lives, the weights are their average, if the run keeps one.
 class WithAverage {
  public:
-  explicit WithAverage(Optimizer& optimizer) : optimizer_(optimizer) { optimizer_.exchange_average(); }
-  ~WithAverage() { optimizer_.exchange_average(); }
+  explicit WithAverage(StepShare& share) : share_(share) { share_.exchange_average(); }
+  ~WithAverage() {
+    try {
+      share_.exchange_average();
+    } catch (const Error&) {  // a rank is silent: whatever comes next says so
+    }
+  }
   WithAverage(const WithAverage&) = delete;
   WithAverage& operator=(const WithAverage&) = delete;
 
  private:
-  Optimizer& optimizer_;
+  StepShare& share_;
 };
 
 }  // namespace
 
 bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop) {
-  const WithAverage average(*optimizer_);
+  const WithAverage average(*share_);
   const auto start = std::chrono::steady_clock::now();
   auto measured = naming_memory("evaluation", [&] {
     return evaluator_(state_.seed, state_.step, stop, [&](double done) { events.evaluating(done); });
@@ -374,8 +421,10 @@ bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop
   collect(events, true);  // a checkpoint must be on the disk before it is named the best
   report.seconds = seconds_since(start);
   report.memory = static_cast<index>(process_memory().resident);
+  agree();  // on what is saved
   attempt(events, IfFailed::as_configured, [&] { report.best = record(report); });
-  attempt(events, IfFailed::as_configured, [&] { metrics_->write(report); });
+  agree();  // and on which is the best
+  log(events, report);
   events.evaluated(report);
   sample(events, stop);
   return true;
@@ -383,13 +432,17 @@ bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop
 
 void Trainer::sample(TrainingEvents& events, const std::function<bool()>& stop) {
   std::vector<PromptSampler::Continuation> texts;
+  if (!ranks_->is_first()) {
+    return;
+  }
   try {
-    texts = naming_memory("sampling", [&] { return sampler_(state_.step, stop); });
+    const bool may_stop = ranks_->size() == 1;  // the others do not sample, and are not asked
+    texts = naming_memory("sampling", [&] { return sampler_(state_.step, may_stop ? stop : [] { return false; }); });
   } catch (const Error& error) {  // such as logits that are NaN: whether a run goes on, its steps decide
     events.not_sampled(error.what());
   }
   for (const PromptSampler::Continuation& one : texts) {
-    attempt(events, IfFailed::as_configured, [&] { metrics_->write("sample", state_.step, {{"prompt", one.prompt}, {"text", one.text}}); });
+    log(events, "sample", state_.step, MetricsLog::Fields{{"prompt", one.prompt}, {"text", one.text}});
     events.sampled(one);
   }
 }
@@ -399,7 +452,9 @@ bool Trainer::record(const EvaluationReport& report) {
   if (!(report.val_loss < state_.best_val_loss) || saved_step_ != report.step) {
     return false;  // not better, or not saved (train.on_failed_save)
   }
-  directory_->record_best(report.step);
+  if (directory_) {
+    directory_->record_best(report.step);
+  }
   state_.best_val_loss = report.val_loss;
   state_.best_step = report.step;
   return true;

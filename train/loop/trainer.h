@@ -23,7 +23,8 @@
 #include "train/loop/prompt_sampler.h"
 #include "train/loop/run_evaluator.h"
 #include "train/model/language_model.h"
-#include "train/parallel/lane_sum.h"
+#include "train/parallel/ranks.h"
+#include "train/parallel/step_share.h"
 #include "train/sources/training_data.h"
 
 namespace dikkat {
@@ -68,13 +69,14 @@ struct Trial {
 };
 
 /// A training run: one object from the first step to the last. start(), plan() and resume() make it; they read and check everything
-/// that the run needs before anything is written. It stays where it was made, because its parts refer to each other.
+/// that the run needs before anything is written. It stays where it was made, because its parts refer to each other. Several ranks train one run: each has a
+/// Trainer and calls the same functions of it, and the first rank's alone has a directory.
 class Trainer {
  public:
   /// A new run in the folder `out`, which is made. The configuration is resolved. With train.init_from, the run takes over that
   /// checkpoint's model, weights and tokenizer (adopt_model(), origin.h), and run() evaluates before the first step. Throws InputError for
   /// a corpus, configuration or folder that cannot be used.
-  static Trainer start(Config config, const std::filesystem::path& out, const LoadingProgress& progress = {});
+  static Trainer start(Config config, const std::filesystem::path& out, const LoadingProgress& progress = {}, std::shared_ptr<Ranks> ranks = nullptr);
 
   /// The same without a folder: for memory_plan(), disk_plan() and try_out(). Memory is mapped, and not filled.
   static Trainer plan(Config config, const LoadingProgress& progress = {});
@@ -86,7 +88,8 @@ class Trainer {
   };
   /// Continues a run from one of its checkpoints. Throws InputError if the checkpoint is damaged, the corpus has changed, an override
   /// sets a key that is fixed when a run starts, or there is a base but no adapters.
-  static Trainer resume(const std::filesystem::path& run_directory, const ResumeOptions& options, const LoadingProgress& progress = {});
+  static Trainer resume(const std::filesystem::path& run_directory, const ResumeOptions& options, const LoadingProgress& progress = {},
+                        std::shared_ptr<Ranks> ranks = nullptr);
 
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
@@ -96,7 +99,7 @@ class Trainer {
   const TrainingData& data() const { return data_; }
   const LanguageModel& model() const { return model_; }
   const TrainingState& state() const { return state_; }
-  /// Not of plan(), which has none.
+  /// Not of plan() and of other ranks than the first, which have none.
   const std::filesystem::path& directory() const { return directory_->path(); }
   /// Sentences for the user, from resume(): keys whose values changed and what follows from that, newer checkpoints that are damaged and
   /// their new names (Pick::latest_good), and edits of config.toml, which have no effect.
@@ -130,7 +133,7 @@ class Trainer {
 
  private:
   /// `prepare` runs at the end of construction: a Trainer cannot be moved out of the function that makes it.
-  Trainer(Config config, TrainingData data, TrainingState state, const std::function<void(Trainer&)>& prepare);
+  Trainer(Config config, TrainingData data, TrainingState state, std::shared_ptr<Ranks> ranks, const std::function<void(Trainer&)>& prepare);
 
   // Before the first step (trainer_start.cpp).
   void reserve();   // maps the memory of the run without touching it; throws InputError if the machine has less
@@ -148,13 +151,17 @@ class Trainer {
   void apply(StepReport& report, TrainingEvents& events);
   void skip_or_fail(const StepReport& report, const std::string& objection, TrainingEvents& events);
   std::string last_good() const;
+  Prefetcher batches() const;  // of the coming steps
   bool evaluate(TrainingEvents& events, const std::function<bool()>& stop);  // false: stopped before the end, so it stays pending
   void sample(TrainingEvents& events, const std::function<bool()>& stop);
   bool record(const EvaluationReport& report);                               // in the state; whether it is the best so far
+  void agree();  // all ranks know what the first has saved and evaluated
 
   // Saving (trainer.cpp).
   enum class IfFailed { as_configured, end };
   void attempt(TrainingEvents& events, IfFailed if_failed, const std::function<void()>& write);
+  template <class... Line>
+  void log(TrainingEvents& events, const Line&... line);  // a line of metrics.jsonl, by the first rank
   void save(TrainingEvents& events, IfFailed if_failed = IfFailed::as_configured);
   void collect(TrainingEvents& events, bool wait);  // the save that runs in the background, if it is done; `wait`: when it is done
   void record(const SavedCheckpoint& saved, TrainingEvents& events);
@@ -171,7 +178,8 @@ class Trainer {
   std::string config_text_;
   TrainingState state_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::optional<LaneSum> lanes_;
+  std::shared_ptr<Ranks> ranks_;
+  std::optional<StepShare> share_;
   std::optional<RunDirectory> directory_;
   std::optional<BackgroundSaver> saver_;               // after the directory: the directory's lock must be held until the save has ended
   index saved_step_ = -1;                              // of the newest checkpoint; -1: there is none

@@ -184,7 +184,7 @@ TrainingState first_state(const Config& config) {
 
 }  // namespace
 
-Trainer::Trainer(Config config, TrainingData data, TrainingState state, const std::function<void(Trainer&)>& prepare)
+Trainer::Trainer(Config config, TrainingData data, TrainingState state, std::shared_ptr<Ranks> ranks, const std::function<void(Trainer&)>& prepare)
     : config_(std::move(config)),
       data_(std::move(data)),
       model_(config_.model, data_.tokenizer->vocab_size(), config_.lora),
@@ -193,7 +193,8 @@ Trainer::Trainer(Config config, TrainingData data, TrainingState state, const st
       accumulation_(config_.train),
       evaluator_(model_, data_, config_.train),
       sampler_(config_.train, model_, *data_.tokenizer),
-      state_(std::move(state)) {
+      state_(std::move(state)),
+      ranks_(ranks ? std::move(ranks) : std::make_shared<Ranks>()) {
   config_.model.vocab_size.derive(model_.vocab_size());
   config_text_ = to_toml(lasting(config_));
   state_.corpus_fingerprint = data_.fingerprint;
@@ -208,11 +209,11 @@ Trainer::Trainer(Config config, TrainingData data, TrainingState state, const st
   prepare(*this);
 }
 
-Trainer Trainer::start(Config config, const std::filesystem::path& out, const LoadingProgress& progress) {
+Trainer Trainer::start(Config config, const std::filesystem::path& out, const LoadingProgress& progress, std::shared_ptr<Ranks> ranks) {
   std::optional<ModelSource> origin;
   TrainingData data = data_of_new_run(config, origin, progress);
   TrainingState state = first_state(config);
-  return Trainer(std::move(config), std::move(data), std::move(state), [&](Trainer& run) {
+  return Trainer(std::move(config), std::move(data), std::move(state), std::move(ranks), [&](Trainer& run) {
     run.allocate();
     ParameterStore& parameters = run.model_.parameters();
     const bool adapts = run.config_.lora.rank > 0;
@@ -234,6 +235,9 @@ Trainer Trainer::start(Config config, const std::filesystem::path& out, const Lo
       parameters.initialise(run.state_.seed);
     }
     run.optimizer_->start_average();
+    if (!run.ranks_->is_first()) {
+      return;
+    }
     require_space(out, run.snapshot());
     run.directory_.emplace(RunDirectory::create(out));
     replace_file(run.directory() / "config.toml", to_recipe(lasting(run.config_)));
@@ -245,13 +249,29 @@ Trainer Trainer::plan(Config config, const LoadingProgress& progress) {
   std::optional<ModelSource> origin;
   TrainingData data = data_of_new_run(config, origin, progress);
   TrainingState state = first_state(config);
-  return Trainer(std::move(config), std::move(data), std::move(state), [](Trainer& run) { run.reserve(); });
+  return Trainer(std::move(config), std::move(data), std::move(state), nullptr, [](Trainer& run) { run.reserve(); });
 }
 
-Trainer Trainer::resume(const std::filesystem::path& run_directory, const ResumeOptions& options, const LoadingProgress& progress) {
-  RunDirectory directory = RunDirectory::open(run_directory);
+Trainer Trainer::resume(const std::filesystem::path& run_directory, const ResumeOptions& options, const LoadingProgress& progress,
+                        std::shared_ptr<Ranks> ranks) {
+  const bool is_first = !ranks || ranks->is_first();
+  std::optional<RunDirectory> directory;
   std::vector<std::string> remarks;
-  const CheckpointFile checkpoint = open_checkpoint(directory.path(), options.pick, &remarks);
+  std::optional<CheckpointFile> chosen;
+  const auto open = [&] {
+    if (is_first) {
+      directory = RunDirectory::open(run_directory);
+      chosen = open_checkpoint(directory->path(), options.pick, &remarks);
+    }
+  };
+  ranks ? ranks->together(open) : open();
+  if (ranks) {  // which one it is, the first says
+    const std::string path = ranks->from_first(chosen ? chosen->path().string() : "");
+    if (!is_first) {
+      chosen = CheckpointFile::open(path);
+    }
+  }
+  const CheckpointFile& checkpoint = *chosen;
   const Config stored = config_of(checkpoint);
   Config config = stored;
   TrainingState state = checkpoint.state();
@@ -273,7 +293,7 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
     remarks.push_back(concat("kernels are those for ", build_info().instruction_set, " from here on, and were for ", state.instruction_set,
                              ": the run goes on, with other bits than there"));
   }
-  const std::filesystem::path config_file = directory.path() / "config.toml";
+  const std::filesystem::path config_file = (directory ? directory->path() : run_directory) / "config.toml";
   const std::string edits = remark_on_edits(config_file, stored, config);
   std::vector<ConfigDifference> changes = add_changes(stored, lasting(config), state.step, remarks);
   make_absolute(config);
@@ -282,17 +302,21 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
 
   const KnownCorpus known{.tokenizer = checkpoint.tokenizer(), .fingerprint = state.corpus_fingerprint};
   TrainingData data = load_training_data(config, &known, progress);
-  return Trainer(std::move(config), std::move(data), state, [&](Trainer& run) {
+  return Trainer(std::move(config), std::move(data), state, ranks, [&](Trainer& run) {
     run.allocate();
     load_model(checkpoint, run.config_, run.model_.parameters(),
                [&](ParameterStore::Entry& entry) { pack_frozen(run.model_.parameters(), entry); }, Weights::trained);
     load_optimizer(checkpoint, *run.optimizer_);
+    run.share_->release_foreign_state();
+    run.saved_step_ = state.step;
+    if (!is_first) {
+      return;
+    }
     const bool has_steps_left = state.step < run.config_.train.max_steps;
     if (has_steps_left) {
-      require_space(directory.path(), run.snapshot());
+      require_space(directory->path(), run.snapshot());
     }
-    run.directory_.emplace(std::move(directory));
-    run.saved_step_ = state.step;
+    run.directory_ = std::move(directory);
     if (!edits.empty()) {
       remarks.push_back(concat(edits, ": a resumed run takes its configuration from the checkpoint; change it with --set",
                                has_steps_left ? concat(" (kept as ", set_aside(config_file).filename().string(), ')') : ""));
@@ -322,7 +346,8 @@ void Trainer::reserve() {
   require_fits(plan_parameters(model_.parameters(), *optimizer_, config_.train), machine_memory());
   model_.parameters().reserve();
   optimizer_->reserve();
-  lanes_.emplace(model_.parameters(), config_.train.lanes).reserve();
+  share_.emplace(model_.parameters(), *optimizer_, *ranks_, config_.train.lanes);
+  share_->reserve();
   memory_ = reserve_memory({.config = config_,
                             .data = data_,
                             .model = model_,
@@ -341,6 +366,9 @@ void Trainer::allocate() {
     const index touched = config_.lora.base == PackedType::none ? parameters.slab_size() : parameters.trainable_size();
     touch_in_shares(reinterpret_cast<std::byte*>(parameters.weights<float>()), static_cast<std::size_t>(touched) * sizeof(float));
     for (const StateSlab* slab : optimizer_->state()) {
+      if (ranks_->size() > 1) {
+        break;  // a rank has its own part alone
+      }
       touch_in_shares(slab->memory.data(), slab->bytes());
     }
   });

@@ -35,7 +35,8 @@ class MetricsLog {
   void write_resume(index step, const Provenance& by);
   /// Anything else that happens to a run at a step.
   using Field = std::pair<const char*, std::variant<index, std::string>>;
-  void write(const char* event, index step, std::initializer_list<Field> fields = {});
+  using Fields = std::initializer_list<Field>;
+  void write(const char* event, index step, Fields fields = {});
 
  private:
   void append(std::string_view line);

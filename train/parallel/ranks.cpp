@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -145,6 +146,40 @@ bool Ranks::any(bool mine) {
   all[static_cast<std::size_t>(rank())] = static_cast<char>(mine);
   share_equally<char>(all);
   return std::any_of(all.begin(), all.end(), [](char one) { return one != 0; });
+}
+
+void Ranks::together(const std::function<void()>& work) {
+  if (!engine_) {
+    work();
+    return;
+  }
+  constexpr std::size_t kText = 2048;  // of a rank's error: what it is, a text, and its end
+  std::vector<char> texts(static_cast<std::size_t>(size()) * kText);
+  const auto of_rank = [&](int rank) { return texts.data() + static_cast<std::size_t>(rank) * kText; };
+  const auto keep = [&](char kind, const char* what) {
+    *of_rank(rank()) = kind;
+    std::strncpy(of_rank(rank()) + 1, what, kText - 2);
+  };
+  try {
+    work();
+  } catch (const Agreed&) {
+    throw;
+  } catch (const EndedByFirst&) {
+    throw;
+  } catch (const InputError& error) {
+    keep('i', error.what());
+  } catch (const std::exception& error) {
+    keep('e', error.what());
+  }
+  share_equally<char>(texts);
+  for (int rank = 0; rank < size(); ++rank) {
+    if (const char kind = *of_rank(rank); kind != 0) {
+      if (!is_first()) {
+        throw EndedByFirst(kind == 'i');
+      }
+      throw Agreed(concat(rank == 0 ? "" : name_of(rank) + ": ", of_rank(rank) + 1), kind == 'i');
+    }
+  }
 }
 
 std::string Ranks::from_first(std::string text) {

@@ -12,6 +12,26 @@
 
 namespace dikkat {
 
+/// An error that ends all ranks in order, because all know of it: what the first says, which is the text of the rank that met it.
+class Agreed : public Error {
+ public:
+  Agreed(const std::string& what, bool is_input_error) : Error(what), is_input_error_(is_input_error) {}
+  bool is_input_error() const { return is_input_error_; }
+
+ private:
+  bool is_input_error_;
+};
+
+/// The same on the other ranks, which say nothing.
+class EndedByFirst : public Error {
+ public:
+  explicit EndedByFirst(bool is_input_error = false) : Error("the first rank has ended the run"), is_input_error_(is_input_error) {}
+  bool is_input_error() const { return is_input_error_; }
+
+ private:
+  bool is_input_error_;
+};
+
 /// The processes that train one model. Every rank calls the same functions in the same order; each returns when this rank's part is done. Additions are a fixed
 /// tree over the ranks. Rank 0 is the first: it alone reads and writes the run directory, and speaks.
 class Ranks {
@@ -25,6 +45,7 @@ class Ranks {
   int size() const { return engine_ ? engine_->size() : 1; }
   bool is_first() const { return rank() == 0; }
   Engine* engine() const { return engine_.get(); }
+  void set_timeout(double seconds) { timeout_ = std::chrono::duration<double>(seconds); }
   /// "rank 3 on node17".
   const std::string& name_of(int rank) const { return names_[static_cast<std::size_t>(rank)]; }
 
@@ -44,6 +65,9 @@ class Ranks {
   /// `values` has an equal number for each rank, of which this rank's are set; the others' are received.
   template <class T>
   void share_equally(std::span<T> values) {
+    if (!engine_) {
+      return;
+    }
     const auto each = static_cast<index>(values.size()) / size();
     std::vector<Owned> parts;
     for (int rank = 0; rank < size(); ++rank) {
@@ -53,6 +77,9 @@ class Ranks {
   }
   /// Whether it holds on any rank.
   bool any(bool mine);
+  /// Does something that may fail, and in which nothing is exchanged but by another together(). If it fails on any rank, the first throws Agreed, and the others EndedByFirst. Alone: throws
+  /// what it throws.
+  void together(const std::function<void()>& work);
   /// The first's text, on all ranks.
   std::string from_first(std::string text);
 

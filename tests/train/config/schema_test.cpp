@@ -89,6 +89,7 @@ TEST(Schema, HasEveryKeyOfEverySection) {
                                              "train.gradient_accumulation_steps",
                                              "train.accumulation_schedule",
                                              "train.lanes",
+                                             "train.rank_timeout",
                                              "train.max_steps",
                                              "train.eval_interval",
                                              "train.eval_tokens",

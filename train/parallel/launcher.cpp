@@ -1,0 +1,115 @@
+#include "train/parallel/launcher.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include <dlfcn.h>
+
+#include "autograd/base/error.h"
+#include "train/parallel/engine_table.h"
+
+namespace dikkat {
+namespace {
+
+int number(const char* text) {
+  int value = 0;
+  if (text != nullptr) {
+    std::from_chars(text, text + std::strlen(text), value);
+  }
+  return value;
+}
+
+class Plugin : public Engine {
+ public:
+  explicit Plugin(const std::filesystem::path& file) {
+    // Open MPI loads its own parts, which look for its symbols among the global ones.
+    void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    require_input(library != nullptr, "the engine ", file.string(), " cannot be loaded: ", library == nullptr ? ::dlerror() : "");  // NOLINT(concurrency-mt-unsafe)
+    void* const symbol = ::dlsym(library, "dikkat_engine_table");
+    require_input(symbol != nullptr, file.string(), " is no engine of dikkat: it has no dikkat_engine_table");
+    table_ = reinterpret_cast<const DikkatEngineTable* (*)()>(symbol)();
+    require_input(table_->version == kDikkatEngineVersion, file.string(), " is an engine of version ", table_->version, ", expected ",
+                  int{kDikkatEngineVersion}, ": build it with this program");
+    const char* const problem = table_->start();
+    require_input(problem == nullptr, file.string(), ": ", problem == nullptr ? "" : problem);
+  }
+  ~Plugin() override { table_->finish(); }
+  Plugin(const Plugin&) = delete;
+  Plugin& operator=(const Plugin&) = delete;
+
+  int rank() const override { return table_->rank(); }
+  int size() const override { return table_->size(); }
+  std::string name() const override { return table_->name(); }
+  std::string host() const override { return table_->host(); }
+  Message send(int to, const void* from, std::size_t bytes) override { return table_->send(to, from, bytes); }
+  Message receive(int from, void* to, std::size_t bytes) override { return table_->receive(from, to, bytes); }
+  bool done(Message& message) override {
+    if (message != nullptr && table_->done(message) != 0) {
+      message = nullptr;
+    }
+    return message == nullptr;
+  }
+  [[noreturn]] void abort(int exit_code) override {
+    table_->abort(exit_code);
+    std::_Exit(exit_code);
+  }
+
+ private:
+  const DikkatEngineTable* table_ = nullptr;
+};
+
+std::filesystem::path plugin_for(const std::string& engine) {
+  if (const char* chosen = std::getenv("DIKKAT_ENGINE"); chosen != nullptr && *chosen != '\0') {  // NOLINT(concurrency-mt-unsafe)
+    return chosen;
+  }
+  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const std::string name = "dikkat-" + engine + ".so";
+  const std::vector<std::filesystem::path> places{folder / name, folder / ".." / "lib" / "dikkat" / name};
+  for (const std::filesystem::path& place : places) {
+    if (std::filesystem::exists(place)) {
+      return place;
+    }
+  }
+  fail_input("this program was built without ", engine == "openmpi" ? "Open MPI" : "MPICH", " (", places.front().string(),
+             " does not exist): install ", engine == "openmpi" ? "libopenmpi-dev" : "libmpich-dev", " and build again, or start one process");
+}
+
+}  // namespace
+
+std::optional<Launcher> launcher(const std::function<const char*(const char*)>& variable) {
+  const auto of = [](const char* engine, int ranks) { return ranks > 1 ? std::optional(Launcher{engine, ranks}) : std::nullopt; };
+  if (const char* ranks = variable("OMPI_COMM_WORLD_SIZE")) {
+    return of("openmpi", number(ranks));
+  }
+  if (const char* ranks = variable("PMI_SIZE")) {
+    return of("mpich", number(ranks));
+  }
+  // SLURM_NTASKS stands in batch scripts too, where there is one process.
+  return of(variable("PMIX_RANK") != nullptr ? "openmpi" : "", number(variable("SLURM_STEP_NUM_TASKS")));
+}
+
+std::unique_ptr<Engine> connect_ranks() {
+  const auto found = launcher([](const char* name) -> const char* { return std::getenv(name); });  // NOLINT(concurrency-mt-unsafe)
+  if (!found) {
+    return nullptr;
+  }
+  const auto separate = [&] {
+    fail_input("srun started ", found->ranks, " tasks, and MPI connects none of them: use srun --mpi=pmix, or mpirun inside the allocation");
+  };
+  if (found->engine.empty()) {
+    separate();
+  }
+  auto engine = std::make_unique<Plugin>(plugin_for(found->engine));
+  if (engine->size() != found->ranks) {
+    if (engine->size() == 1) {
+      separate();
+    }
+    fail_input("the launcher asked for ", found->ranks, " ranks, and ", engine->name(), " connects ", engine->size());
+  }
+  return engine;
+}
+
+}  // namespace dikkat
