@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <memory>
 #include <thread>
 
 #include <arpa/inet.h>
 #include <httplib.h>
+#include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -241,6 +244,47 @@ bool is_loopback(const std::string& host) {
   return ::inet_pton(AF_INET6, host.c_str(), &six) == 1 ? IN6_IS_ADDR_LOOPBACK(&six) : lower(host) == "localhost";
 }
 
+namespace {
+
+/// Why nobody can listen there, as the system says when it is asked once more: the library does not keep it. 0 where it works now.
+struct Obstacle {
+  int error = 0;
+  std::string text{};  // a sentence's end
+};
+
+Obstacle obstacle_at(const std::string& host, int port) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  wanted.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  if (const int failed = ::getaddrinfo(host.c_str(), concat(port).c_str(), &wanted, &found); failed != 0) {
+    return {EADDRNOTAVAIL, concat("no address of this name is found (", ::gai_strerror(failed), "), expected one of this machine, such as 127.0.0.1")};
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, ::freeaddrinfo);
+  int error = 0;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    const int socket = ::socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC, one->ai_protocol);
+    const int yes = 1;
+    const bool works = socket >= 0 && ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+                       ::bind(socket, one->ai_addr, one->ai_addrlen) == 0 && ::listen(socket, 1) == 0;
+    error = works ? 0 : errno;
+    if (socket >= 0) {
+      ::close(socket);
+    }
+    if (works) {
+      return {};
+    }
+  }
+  switch (error) {
+    case EADDRINUSE: return {error, "another program listens there already: choose another port, or end that program"};
+    case EADDRNOTAVAIL: return {error, "this machine has no such address, expected one of its own, 127.0.0.1, or 0.0.0.0 for all of them"};
+    case EACCES: return {error, "the system does not permit it; ports below 1024 are for the administrator: choose a higher one"};
+    default: return {error, describe_errno(error)};
+  }
+}
+
+}  // namespace
+
 class HttpServer::Parts {
  public:
   Parts(std::vector<HttpRoute> routes, HttpOptions options)
@@ -313,16 +357,21 @@ class HttpServer::Parts {
   void bind() {
     if (options_.port == 0) {
       port_ = listener_.bind_to_any_port(options_.host);
-      require_input(port_ > 0, "cannot listen on ", options_.host, ": is it an address of this machine?");
+      require_input(port_ > 0, "cannot listen on ", options_.host, ": ", obstacle_at(options_.host, 0).text);
       return;
     }
+    const auto refuse = [&](const Obstacle& obstacle) {
+      fail_input("cannot listen on ", options_.host, ", port ", port_, ": ", obstacle.error == 0 ? "it was taken for a moment; try again" : obstacle.text);
+    };
     for (port_ = options_.port; port_ < options_.port + options_.ports; ++port_) {
       if (listener_.bind_to_port(options_.host, port_)) {
         return;
       }
+      if (const Obstacle obstacle = obstacle_at(options_.host, port_); options_.ports == 1 || (obstacle.error != EADDRINUSE && obstacle.error != 0)) {
+        refuse(obstacle);
+      }
     }
-    fail_input("cannot listen on ", options_.host,
-               options_.ports == 1 ? concat(", port ", options_.port, ": is it taken?") : concat(": no port from ", options_.port, " on is free"));
+    fail_input("cannot listen on ", options_.host, ": none of the ports from ", options_.port, " to ", options_.port + options_.ports - 1, " is free");
   }
 
   /// The response, unless the body has to be read for it.
@@ -344,10 +393,11 @@ class HttpServer::Parts {
       }
     }
     if (found == nullptr) {
-      HttpResponse response = refusal(allowed.empty() ? 404 : 405);
-      if (!allowed.empty()) {
-        response.headers.emplace_back("Allow", allowed);
+      if (allowed.empty()) {
+        return refusal(404);
       }
+      HttpResponse response = options_.refusal(405, concat("this address takes ", allowed, ", and the request is ", request.method));
+      response.headers.emplace_back("Allow", allowed);
       return response;
     }
     if (options_.admit) {
@@ -359,9 +409,11 @@ class HttpServer::Parts {
       return answer(*found);
     }
     const std::string type = lower(request.get_header_value("Content-Type"));
-    if (type.substr(0, std::min(type.find(';'), type.find(' '))) != "application/json" ||
-        !(request.get_header_value("Content-Encoding").empty() || lower(request.get_header_value("Content-Encoding")) == "identity")) {
-      return refusal(415);
+    if (type.substr(0, std::min(type.find(';'), type.find(' '))) != "application/json") {
+      return options_.refusal(415, concat("the request has ", type.empty() ? "no Content-Type" : "another Content-Type", ", expected Content-Type: application/json"));
+    }
+    if (const std::string coding = lower(request.get_header_value("Content-Encoding")); !coding.empty() && coding != "identity") {
+      return options_.refusal(415, "the body is compressed (Content-Encoding), expected one that is not");
     }
     if (!request.has_header("Content-Length") && !request.has_header("Transfer-Encoding")) {
       return refusal(411);
@@ -383,12 +435,11 @@ class HttpServer::Parts {
         case 400: return "the request is not HTTP/1.1, or broke off";
         case 403: return "this server answers to localhost alone: the Host of the request is another one";
         case 404: return concat("there is nothing at this address; ", addresses());
-        case 405: return "this address takes another method: the header Allow says which";
         case 408: return "the request did not arrive in time";
         case 411: return "the request has no Content-Length";
         case 413: return concat("the body has more than ", options_.largest_body, " bytes, the most that this server takes: send less");
         case 414: return "the address of the request is too long, expected at most 8192 bytes";
-        case 415: return "expected a body that is not compressed, with Content-Type: application/json";
+        case 415: return "the body is in a form that this server does not take, expected application/json that is not compressed";
         case 431: return concat("the headers have more than ", kLargestHead, " bytes");
         case 503: return "too many connections are open: try again in a moment";
         default: return concat("the request failed with status ", status);

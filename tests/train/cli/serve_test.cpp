@@ -98,11 +98,11 @@ TEST(Serve, RefusesWhatItCannotServe) {
   refused({"run", "--template", "other"}, "--template is other, expected auto, chatml, llama3 or plain");
   refused({"run", "--template", "chatml"}, "chat.template is \"chatml\", but the tokenizer has no special tokens");
   refused({"run", "--port", "70000"}, "--port");
-  refused({"run", "--host", "203.0.113.7"}, "cannot listen on 203.0.113.7");
+  refused({"run", "--host", "203.0.113.7"}, "cannot listen on 203.0.113.7, port 8080: this machine has no such address");
   refused({"run", "--best", "--newest"}, "--best and --newest both choose a checkpoint");
   Serving first(here);
   const std::string port = first.url().substr(first.url().rfind(':') + 1);
-  refused({"run", "--port", port.substr(0, port.size() - 1)}, "is it taken?");
+  refused({"run", "--port", port.substr(0, port.size() - 1)}, "another program listens there already");
 }
 
 }  // namespace

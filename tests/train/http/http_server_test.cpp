@@ -99,6 +99,7 @@ TEST_F(HttpServerTest, RefusesOtherAddressesMethodsAndKeys) {
   const HttpReply wrong = asked(get_request("/echo"));
   EXPECT_EQ(wrong.status, 405);
   EXPECT_NE(wrong.head.find("Allow: POST"), std::string::npos) << wrong.head;
+  EXPECT_EQ(wrong.body, "this address takes POST, and the request is GET");
   EXPECT_EQ(asked("OPTIONS /echo HTTP/1.1\r\nHost: localhost\r\n\r\n").status, 405);
   EXPECT_EQ(asked(get_request("/", "Authorization: bad\r\n")).status, 401);
   EXPECT_EQ(asked(post_request("/echo", "{}", "Authorization: bad\r\n")).status, 401);
@@ -123,7 +124,11 @@ TEST_F(HttpServerTest, RefusesBodiesThatAreNotPlainJson) {
   EXPECT_EQ(asked("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}").status, 415)
       << "what a page of somebody else can send without asking";
   EXPECT_EQ(asked("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}").status, 415);
-  EXPECT_EQ(asked(post_request("/echo", "{}", "Content-Encoding: gzip\r\n")).status, 415);
+  EXPECT_EQ(asked("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}").body,
+            "the request has no Content-Type, expected Content-Type: application/json");
+  const HttpReply compressed = asked(post_request("/echo", "{}", "Content-Encoding: gzip\r\n"));
+  EXPECT_EQ(compressed.status, 415);
+  EXPECT_EQ(compressed.body, "the body is compressed (Content-Encoding), expected one that is not");
   EXPECT_EQ(asked("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: 2\r\n\r\n{}").body, "{}");
   EXPECT_EQ(asked("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\r\n").status, 411);
   EXPECT_EQ(asked("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n").body, "{}");
@@ -213,10 +218,16 @@ TEST(HttpServerPorts, AreNotShared) {
   const std::string url = first.url();
   const int port = std::atoi(url.c_str() + url.rfind(':') + 1);
   EXPECT_GT(port, 0);
-  EXPECT_EQ(input_error_of([&] { HttpServer({}, {.port = port, .refusal = refuse}); }), concat("cannot listen on 127.0.0.1, port ", port, ": is it taken?"));
+  EXPECT_EQ(input_error_of([&] { HttpServer({}, {.port = port, .refusal = refuse}); }), concat("cannot listen on 127.0.0.1, port ", port, ": another program listens there already: choose another port, or end that program"));
+  EXPECT_NE(input_error_of([&] { HttpServer({}, {.host = "203.0.113.7", .port = port, .refusal = refuse}); }).find("this machine has no such address"), std::string::npos);
+  EXPECT_NE(input_error_of([&] { HttpServer({}, {.host = "203.0.113.7", .port = port, .ports = 50, .refusal = refuse}); }).find("this machine has no such address"),
+            std::string::npos)
+      << "other ports would not help";
+  EXPECT_NE(input_error_of([&] { HttpServer({}, {.host = "nowhere.invalid", .port = port, .refusal = refuse}); }).find("no address of this name is found"),
+            std::string::npos);
   const HttpServer next({}, {.port = port, .ports = 50, .refusal = refuse});
   EXPECT_NE(next.url(), url);
-  EXPECT_NE(input_error_of([&] { HttpServer({}, {.host = "203.0.113.7", .refusal = refuse}); }).find("is it an address of this machine"), std::string::npos);
+  EXPECT_NE(input_error_of([&] { HttpServer({}, {.host = "203.0.113.7", .refusal = refuse}); }).find("this machine has no such address"), std::string::npos);
 }
 
 }  // namespace
