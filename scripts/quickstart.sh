@@ -2,6 +2,7 @@
 # From an empty clone to a trained model and its samples: packages, build, half a minute of training, evaluation, samples.
 # The tests run everything except the build: quickstart.sh --trial PROGRAM RUN_DIR uses PROGRAM, trains for a few steps and replaces RUN_DIR.
 set -euo pipefail
+from=$PWD
 cd "$(dirname "$0")/.."
 
 train=(train --config configs/quickstart.toml --set 'train.sample_prompts=["The "]')
@@ -12,9 +13,10 @@ if [[ $# -eq 3 && $1 == --trial ]]; then
 elif [[ $# -eq 0 ]]; then
   dikkat=build/release/dikkat
   scripts/install-packages.sh
-  echo "building the program (once)" >&2
+  log=build/release/build.log
+  echo "building the program, once: some minutes, about 5 on two cores. What the compiler says is in $log" >&2
   cmake --preset release >/dev/null
-  cmake --build --preset release >/dev/null
+  scripts/show-build.sh "$log" cmake --build --preset release
 else
   echo "quickstart.sh: found $1, expected no arguments; at its end it prints how to train on your own text" >&2
   exit 2
@@ -30,13 +32,22 @@ echo >&2
 echo "Two samples:" >&2
 "$dikkat" sample "$run" --prompt "The " --max-new-tokens 300 --num-samples 2
 
+here=
+if [[ $from != "$PWD" ]]; then
+  here=" in the folder $PWD"
+fi
+# The tests run each of these lines.
 cat >&2 <<TEXT
 
-The run is in $run. What to type next:
+The run is in $run. What to type next$here:
 
   $dikkat sample $run --prompt "Once there was"
   $dikkat report $run    # a page with curves and with what the model wrote as it learnt
   $dikkat resume $run --set train.max_steps=4000
   $dikkat train --config configs/quickstart.toml --corpus YOUR-TEXT.txt --out runs/mine
+  $dikkat finetune MODEL --data chats.jsonl
   $dikkat --help
+
+This run's tokenizer knows characters only, so it cannot learn conversations. MODEL is a folder of Hugging Face, such as one of SmolLM2-135M-Instruct, or
+a run of a recipe with a byte-level BPE tokenizer (tokenizer.kind = "bpe").
 TEXT
