@@ -17,7 +17,7 @@ set(boxes
   "train/config:autograd/base autograd/tape layers optim train/io train/text train/chat"
   "train/checkpoint:autograd/base train/io train/hash"
   "train/exchange:autograd/base autograd/tape layers train/io train/text train/config train/formats"
-  "train/model:autograd/base train/hash autograd/tape autograd/ops layers optim train/text train/data train/config train/formats train/checkpoint train/exchange"
+  "train/model:autograd/base train/io train/hash autograd/tape autograd/ops layers optim train/text train/data train/config train/formats train/checkpoint train/exchange"
   "train/sample:autograd/base autograd/tape autograd/ops layers train/text"
   "train/metrics:autograd/base train/io"
   "train/sources:autograd/base train/io train/machine train/hash train/text train/chat train/data train/config train/model"

@@ -8,12 +8,17 @@
 
 namespace dikkat {
 
-Header pass_gate(const File& file, index bytes) {
+Header read_header(const File& file, index bytes) {
   std::string block(static_cast<std::size_t>(std::min(bytes, kHeaderBytes)), '\0');
   require_done(file.read(0, std::as_writable_bytes(std::span(block))), Operation::read);
   const Header header = parse_header(block);
   require_input(bytes >= header.length, "is truncated: ", grouped_digits(bytes), " bytes, its header says ", grouped_digits(header.length));
   require_input(bytes == header.length, "was altered: ", grouped_digits(bytes), " bytes, its header says ", grouped_digits(header.length));
+  return header;
+}
+
+Header pass_gate(const File& file, index bytes) {
+  const Header header = read_header(file, bytes);
   const Digest found = root_hash(bytes - kHeaderBytes, [&](index offset, std::span<std::byte> out) {
     require_done(file.read(kHeaderBytes + offset, out), Operation::read);
   });

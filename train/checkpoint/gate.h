@@ -9,4 +9,7 @@ namespace dikkat {
 /// message to put after the file's name, if they differ; Error if the disk fails.
 Header pass_gate(const File& file, index bytes);
 
+/// Reads the header alone, and compares the file's length with it. Throws as pass_gate().
+Header read_header(const File& file, index bytes);
+
 }  // namespace dikkat

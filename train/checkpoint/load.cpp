@@ -53,6 +53,18 @@ CheckpointFile CheckpointFile::open(const std::filesystem::path& path) {
   return checkpoint;
 }
 
+Contents read_index(const std::filesystem::path& path) {
+  try {
+    const File file = File::open_regular(path);
+    const Header header = read_header(file, file.size());
+    return read_contents(file, header.index_begin, file.size());
+  } catch (const InputError& error) {
+    fail_input(path.string(), ' ', error.what());
+  } catch (const Error& error) {
+    fail(path.string(), ": ", error.what());
+  }
+}
+
 void CheckpointFile::read(std::string_view path, ElementType type, const Shape& shape, void* out) const {
   const StoredTensor& tensor = require_tensor(*this, path, type, shape);
   const int error = file_.read(tensor.offset, {static_cast<std::byte*>(out), static_cast<std::size_t>(tensor.bytes)});

@@ -55,6 +55,10 @@ class CheckpointFile {
   Contents contents_;
 };
 
+/// What a checkpoint says about itself. Only its header and index are read, which takes no time even where the file is large; that its tensors are
+/// intact is not known. Throws as CheckpointFile::open() for what it does read.
+Contents read_index(const std::filesystem::path& path);
+
 /// Loads all tensors whose path begins with `prefix` (such as "model" or "optimizer/m") and a slash. Throws InputError, before anything is
 /// written, unless these are exactly the targets, with these types and shapes. `loaded` is called for each target, with its number, as soon
 /// as its memory is filled.

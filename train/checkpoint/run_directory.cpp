@@ -59,7 +59,7 @@ void require_empty(const fs::path& path) {
   std::error_code error;
   require_input(!fs::exists(path / "config.toml", error) || !list_checkpoints(path).empty(), path.string(),
                 " has a run that ended before its first checkpoint and cannot be continued: remove it, or choose another --out");
-  const bool is_run = !list_checkpoints(path).empty();
+  const bool is_run = !list_checkpoints(path).empty() && fs::exists(path / "metrics.jsonl", error);  // not a model that merge or import made
   require_input(contents.empty(), path.string(), " is not empty (it has ", contents, "): choose another --out",
                 is_run ? concat(", or continue its run with `dikkat resume ", path.string(), "`") : "");
 }
@@ -101,6 +101,17 @@ class NewDirectories {
 };
 
 }  // namespace
+
+void RunDirectory::require_free(const fs::path& path) {
+  std::error_code missing;
+  if (!fs::exists(path, missing)) {
+    return;
+  }
+  require_input(fs::is_directory(path, missing), path.string(), " is a file, expected a folder or a new name: choose another --out");
+  if (!is_locked(path)) {  // create() says who has it
+    require_empty(path);
+  }
+}
 
 RunDirectory RunDirectory::create(const fs::path& path) {
   NewDirectories new_ones;

@@ -15,6 +15,8 @@ class RunDirectory {
   /// For a new run: creates the folder, or uses an empty one. Throws InputError if it is not empty, cannot be written or is in use; then
   /// the folder is not changed.
   static RunDirectory create(const std::filesystem::path& path);
+  /// Throws InputError as create() would for a folder that has something, before other work is done. Writes nothing.
+  static void require_free(const std::filesystem::path& path);
   /// For an existing run: removes leftover temporary files. Throws InputError if the folder is missing, is not a run directory, cannot be
   /// written, or is in use; the message has the id of the process that uses it.
   static RunDirectory open(const std::filesystem::path& path);

@@ -29,7 +29,7 @@ struct TrainingState {
   index losses_watched = 0;  ///< this and the next two: statistics of losses, to find spikes
   double loss_mean = 0;
   double loss_variance = 0;
-  std::string corpus_fingerprint;  ///< sha256 of the corpus, hex
+  std::string corpus_fingerprint;  ///< sha256 of the corpus, hex; empty of a model that no run trained here: merge and import make such
   index train_tokens = 0;
   index val_tokens = 0;
   std::string program_version;  ///< this and the next three describe the build, which the bits of a run depend on
@@ -39,6 +39,9 @@ struct TrainingState {
   std::string overrides;  ///< keys that were changed when the run was resumed, one line each
   std::string base_hash;  ///< of a run that trains adapters: that of the weights they belong to
 };
+
+/// Whether a run wrote it, which can be resumed. Otherwise it is a model alone.
+inline bool is_of_a_run(const TrainingState& state) { return !state.corpus_fingerprint.empty(); }
 
 /// What a checkpoint says of a member of TrainingState.
 struct StateField {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "autograd/base/parallel.h"
+#include "train/checkpoint/run_directory.h"
 #include "train/cli/commands.h"
 #include "train/cli/save_run.h"
 #include "train/cli/shared_options.h"
@@ -25,6 +26,7 @@ int import_command(const ImportArguments& arguments) {
                 " --base MODEL --out ", arguments.out);
   require_input(ModelFiles::is_at(arguments.source), arguments.source,
                 " is no model of another program, expected a folder with a config.json, or a file that ends in .gguf, .bin or .pt");
+  RunDirectory::require_free(arguments.out);
   const TrainedModel model = load_trained_model(arguments.source, {.import = arguments.options});
   const ModelFiles& files = *model.source.files();
   tell(fmt::format("{}: {}", for_terminal(files.path().string()), files.description()));

@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "autograd/base/parallel.h"
+#include "train/checkpoint/run_directory.h"
 #include "train/cli/chosen_checkpoint.h"
 #include "train/cli/commands.h"
 #include "train/cli/save_run.h"
@@ -17,6 +18,7 @@ struct MergeArguments {
 
 int merge_command(const MergeArguments& arguments) {
   start_threads();
+  RunDirectory::require_free(arguments.out);
   TrainedModel model = load_trained_model(arguments.model.source, arguments.model.options());
   const ModelSource* base = model.source.base();
   require_input(base != nullptr || model.source.config().lora.rank > 0, arguments.model.source,

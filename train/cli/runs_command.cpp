@@ -85,8 +85,21 @@ std::string loss_text(const RunHistory::Evaluation* best) {
 }
 
 Color color_of(RunState state) {
-  constexpr Color kColors[] = {Color::active, Color::good, Color::attention, Color::bad};
+  constexpr Color kColors[] = {Color::active, Color::good, Color::attention, Color::bad, Color::none};
   return kColors[static_cast<std::size_t>(state)];
+}
+
+/// The last step that is known.
+index step_of(const RunView& run) {
+  return run.state == RunState::model ? run.checkpoints.back().step : run.history.last_step();
+}
+
+/// "finished", "broken: it has no checkpoint", "model, 1.2 M parameters".
+std::string state_text(const RunView& run) {
+  const std::string name(name_of(run.state));
+  return run.state == RunState::model ? concat(name, ", ", short_count(run.parameters), " parameters")
+         : run.problem.empty()        ? name
+                                      : concat(name, ": ", run.problem);
 }
 
 Json to_json(const RunView& run) {
@@ -95,7 +108,8 @@ Json to_json(const RunView& run) {
   return {{"path", run.path.string()},
           {"state", name_of(run.state)},
           {"problem", run.problem},
-          {"step", run.history.last_step()},
+          {"step", step_of(run)},
+          {"parameters", run.parameters > 0 ? Json(run.parameters) : Json()},
           {"best_step", best != nullptr ? Json(best->report.step) : Json()},
           {"best_val_loss", best != nullptr ? Json(best->report.val_loss) : Json()},
           {"val_standard_error", best != nullptr ? number(best->report.val_standard_error) : Json()},
@@ -125,10 +139,9 @@ int list_command(const ListArguments& arguments) {
   std::vector<TableRow> rows = {{{"run"}, {"state"}, {"step"}, {"lowest validation loss"}, {"at step"}, {"size"}, {"last change"}}};
   for (const RunView& run : runs) {
     const RunHistory::Evaluation* best = run.history.best();
-    const std::string state = run.problem.empty() ? std::string(name_of(run.state)) : concat(name_of(run.state), ": ", run.problem);
     rows.push_back({{for_terminal(run.path.string())},
-                    {state, color_of(run.state)},
-                    {grouped_digits(run.history.last_step())},
+                    {state_text(run), color_of(run.state)},
+                    {grouped_digits(step_of(run))},
                     {loss_text(best)},
                     {best != nullptr ? grouped_digits(best->report.step) : "-"},
                     {short_bytes(static_cast<double>(run.bytes))},
@@ -246,7 +259,7 @@ void add_runs(Commands& program) {
   const auto l = std::make_shared<ListArguments>();
   Commands group = program.group("runs", "List, compare and remove runs", [l] { return list_command(*l); });
   group.own().text("--in", l->folder, "FOLDER", "The folder of the run directories");
-  group.own().flag("--json", l->json, "One object: runs, each with path, state, step, best_val_loss, bytes, last_change");
+  group.own().flag("--json", l->json, "One object: runs, each with path, state, step, parameters, best_val_loss, bytes, last_change");
 
   const auto d = std::make_shared<DiffArguments>();
   Command diff = group.add("diff", "Show the keys in which runs differ, and their losses", "  dikkat runs diff runs/mine runs/other",

@@ -272,6 +272,9 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
     }
   }
   const CheckpointFile& checkpoint = *chosen;
+  require_input(is_of_a_run(checkpoint.state()), run_directory.string(),
+                " is a model without a run's history, as dikkat merge and import make it, so there is nothing to resume; to train it on: dikkat finetune ",
+                run_directory.string(), " --data PATH, or dikkat train --init-from ", run_directory.string());
   const Config stored = config_of(checkpoint);
   Config config = stored;
   TrainingState state = checkpoint.state();
@@ -285,6 +288,7 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   settle_precision(config.train);
   if (!options.base.empty()) {
     require_input(config.lora.rank > 0, run_directory.string(), " has no adapters, expected a run of adapters with --base");
+    require_base_at(options.base, run_directory.string());
     config.train.init_from = options.base;
     make_absolute(config);
     state.overrides += concat("step ", state.step, ": train.init_from=", config.train.init_from, "\n");

@@ -132,6 +132,8 @@ RunHistory read_history(const std::filesystem::path& run_directory) {
   require_input(is_there(run_directory), run_directory.string(), ": there is no such folder, expected a run directory");
   std::error_code none;
   require_input(std::filesystem::is_directory(run_directory, none), run_directory.string(), " is a file, expected a run directory");
+  require_input(is_there(file) || !is_there(run_directory / "checkpoints"), run_directory.string(),
+                " is a model without a run's history, as dikkat merge and import make it: sample, chat, eval, serve, finetune and export take it");
   require_input(is_there(file), run_directory.string(), " has no metrics.jsonl, expected a run directory (`dikkat runs` lists those in runs/)");
   HistoryReader reader(run_directory);
   const bool any = reader.update();

@@ -74,7 +74,8 @@ class HistoryReader {
   std::string rest_;         // the beginning of a line
 };
 
-/// All of RUN_DIR/metrics.jsonl. Throws InputError if there is no such file, or none of its lines is about a step.
+/// All of RUN_DIR/metrics.jsonl. Throws InputError if there is no such file, as of a model that merge or import made,
+/// or none of its lines is about a step.
 RunHistory read_history(const std::filesystem::path& run_directory);
 
 }  // namespace dikkat

@@ -9,6 +9,7 @@
 
 #include "autograd/base/error.h"
 #include "layers/lora.h"
+#include "train/io/file.h"
 #include "train/model/language_model.h"
 #include "train/model/low_rank.h"
 #include "train/model/trained_model.h"
@@ -17,7 +18,7 @@ namespace dikkat {
 namespace {
 
 constexpr std::string_view kWeight = ".weight";
-constexpr const char* kMoved = ". If that model has moved, resume, eval, sample, export and merge take its new place: --base PATH";
+constexpr const char* kMoved = ". If that model has moved, name its new place with --base PATH, which resume, eval, sample, chat, serve, export and merge take";
 
 Digest hash_of(const ParameterStore::Entry& entry) {
   const auto* bytes = static_cast<const std::byte*>(entry.values);
@@ -148,6 +149,7 @@ void load_adapters(const CheckpointFile& checkpoint, ParameterStore& store, Weig
 void load_adapted(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded, Weights weights) {
   const std::string& path = config.train.init_from;
   const std::string name = checkpoint.path().string();
+  require_input(is_there(path), name, " holds adapters of ", path, ", and there is nothing at that path", kMoved);
   const auto base = [&] {
     try {
       return open_base(path, checkpoint.state().base_hash);
@@ -172,8 +174,10 @@ void load_adapted(const CheckpointFile& checkpoint, const Config& config, Parame
       loaded(entry);
     }
   });
-  require_input(hash.finish() == checkpoint.state().base_hash, name, " holds adapters of ", path,
-                ", whose weights are others now: expected those with the hash ", checkpoint.state().base_hash, kMoved);
+  const bool is_its_own = path == config_of(checkpoint).train.init_from;  // and not --base
+  require_input(hash.finish() == checkpoint.state().base_hash, name, " holds adapters of ", is_its_own ? path : "another model",
+                is_its_own ? ", whose weights are others now" : concat(" than ", path, ", which has other weights"), ": expected those with the hash ",
+                checkpoint.state().base_hash, is_its_own ? kMoved : "");
 }
 
 void load_model(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded, Weights weights) {

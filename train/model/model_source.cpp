@@ -3,6 +3,7 @@
 #include "autograd/base/error.h"
 #include "train/config/parse.h"
 #include "train/formats/convert.h"
+#include "train/io/file.h"
 #include "train/model/adapters.h"
 #include "train/model/low_rank.h"
 #include "train/model/trained_model.h"
@@ -59,8 +60,20 @@ std::string newest_place_of_base(const std::string& run_directory, const Checkpo
 
 }  // namespace
 
+void require_model_at(const std::string& source) {
+  require_input(is_there(source), source,
+                ": there is nothing at this path, expected a run directory, a checkpoint in one, a folder of Hugging Face or PEFT, or a file of GGUF, llm.c or "
+                "nanoGPT; nothing is downloaded: get the model's folder first");
+}
+
+void require_base_at(const std::string& base, const std::string& source) {
+  require_input(base.empty() || is_there(base), "--base ", base, ": there is nothing at this path, expected the model that the adapters of ", source,
+                " belong to");
+}
+
 ModelSource ModelSource::open_peft(const std::string& folder, const ModelOptions& options) {
   PeftFiles adapters(folder);
+  require_base_at(options.base, folder);
   const std::string& place = options.base.empty() ? adapters.base() : options.base;
   std::error_code missing;
   require_input(!place.empty() && std::filesystem::exists(place, missing), folder, " holds adapters of ", place.empty() ? "a model that it does not name" : place,
@@ -73,6 +86,7 @@ ModelSource ModelSource::open_peft(const std::string& folder, const ModelOptions
 }
 
 ModelSource ModelSource::open(const std::string& source, const ModelOptions& options) {
+  require_model_at(source);
   const bool is_peft = PeftFiles::is_at(source);
   if (is_peft || ModelFiles::is_at(source)) {
     require_input(options.pick == Pick::best_or_newest, source, " is another program's model, expected a run directory with ",
@@ -88,6 +102,7 @@ ModelSource ModelSource::open(const std::string& source, const ModelOptions& opt
   ModelSource opened(open_checkpoint(source, options.pick));
   const bool has_adapters = opened.config_.lora.rank > 0;
   require_input(options.base.empty() || has_adapters, source, " is a whole model, expected a run of adapters with --base");
+  require_base_at(options.base, source);
   std::error_code missing;
   if (!options.base.empty()) {
     opened.config_.train.init_from = options.base;

@@ -20,12 +20,17 @@ struct ModelOptions {
   std::string base{};                // of adapters: the model that they adapt, if it is not where they say (train.init_from, base_model_name_or_path)
 };
 
+/// Throws InputError, which says what is accepted, unless something is at the path of a model.
+void require_model_at(const std::string& source);
+/// The same of options.base, for the adapters of `source`; an empty one is none.
+void require_base_at(const std::string& base, const std::string& source);
+
 /// Where a model comes from: a checkpoint of ours, which has been verified, another program's files, or adapters of PEFT and their base. Weights are loaded when they are
 /// asked for.
 class ModelSource {
  public:
   /// Opens RUN_DIR, FILE.h5, or what ModelFiles or PeftFiles read. Throws InputError if there is none, it is damaged, or cannot be computed, and for a base where there
-  /// are no adapters. config().train.init_from is where the base of adapters is: options.base, or else what the run's newest checkpoint says.
+  /// are no adapters or nothing at its path. config().train.init_from is where the base of adapters is: options.base, or else what the run's newest checkpoint says.
   static ModelSource open(const std::string& source, const ModelOptions& options = {});
   /// Opens a checkpoint that has been chosen.
   explicit ModelSource(CheckpointFile checkpoint);

@@ -8,6 +8,7 @@
 
 #include "autograd/base/error.h"
 #include "train/checkpoint/checkpoint_list.h"
+#include "train/checkpoint/load.h"
 #include "train/checkpoint/lock.h"
 
 namespace dikkat {
@@ -50,6 +51,23 @@ std::string problem_of(const RunView& run) {
   return run.checkpoints.empty() ? "it has no checkpoint" : "";
 }
 
+/// Whether it is a model that merge or import made, and how many parameters that has: from the index of its checkpoint.
+std::optional<index> parameters_of_model(const RunView& run) {
+  try {
+    if (run.checkpoints.empty() || is_there(run.path / "metrics.jsonl")) {
+      return {};
+    }
+    const Contents contents = read_index(checkpoint_directory(run.path) / run.checkpoints.back().file);
+    index parameters = 0;
+    for (const StoredTensor& tensor : contents.tensors) {
+      parameters += tensor.path.starts_with("model/") ? tensor.shape.size() : 0;
+    }
+    return is_of_a_run(contents.state) ? std::nullopt : std::optional(parameters);
+  } catch (const Error&) {  // it is damaged, or cannot be read
+    return {};
+  }
+}
+
 RunState state_of(const RunView& run) {
   if (is_locked(run.path)) {
     return RunState::running;
@@ -78,7 +96,7 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
 }  // namespace
 
 std::string_view name_of(RunState state) {
-  constexpr std::string_view kNames[] = {"running", "finished", "stopped", "broken"};
+  constexpr std::string_view kNames[] = {"running", "finished", "stopped", "broken", "model"};
   return kNames[static_cast<std::size_t>(state)];
 }
 
@@ -116,6 +134,13 @@ RunView view_run(const fs::path& run_directory, RunHistory history) {
   run.config = read_config_table(run_directory, run.history);
   run.bytes = size_of_files_in(run_directory);
   run.last_change = last_change_of(run_directory / "metrics.jsonl");
+  if (const auto parameters = parameters_of_model(run)) {
+    run.parameters = *parameters;
+    run.last_change = last_change_of(checkpoint_directory(run_directory) / run.checkpoints.back().file);
+    run.state = is_locked(run.path) ? RunState::running : RunState::model;
+    return run;
+  }
+  run.parameters = run.history.header ? run.history.header->parameters : 0;
   run.problem = problem_of(run);
   run.state = state_of(run);
   return run;

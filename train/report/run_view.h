@@ -16,6 +16,7 @@ enum class RunState {
   finished,  ///< all steps are done
   stopped,   ///< `dikkat resume` goes on with it: it was asked to stop, or killed
   broken,    ///< it has no metrics or no checkpoint
+  model,     ///< a model without a run's history, made by merge or import
 };
 std::string_view name_of(RunState state);
 
@@ -35,8 +36,9 @@ struct RunView {
   RunHistory history{};
   ConfigTable config{};
   std::vector<Checkpoint> checkpoints{};
+  index parameters = 0;    ///< of the model; 0 if that is not known
   index bytes = 0;         ///< of all its files
-  double last_change = 0;  ///< seconds since 1970, of its metrics
+  double last_change = 0;  ///< seconds since 1970, of its metrics; of a model, of its checkpoint
 
   /// The value of a key of its configuration; empty if there is none.
   std::string value_of(std::string_view key) const;

@@ -41,6 +41,33 @@ TEST(Gate, RefusesAFlippedBitInEveryByte) {
   EXPECT_EQ(refusal(saved.path), "");
 }
 
+TEST(Gate, TheIndexIsReadWithoutTheRest) {
+  const SavedSample saved;
+  const Contents contents = read_index(saved.path);
+  EXPECT_EQ(contents.state.step, 7);
+  EXPECT_EQ(contents.tensors.size(), CheckpointFile::open(saved.path).tensors().size());
+  std::string damaged = saved.bytes;
+  const index offset = contents.tensors.front().offset;
+  damaged[static_cast<std::size_t>(offset)] ^= 1;
+  write_file(saved.path, damaged);
+  EXPECT_NE(refusal(saved.path), "");
+  EXPECT_EQ(read_index(saved.path).tensors.size(), contents.tensors.size()) << "tensors are not looked at";
+  const auto refused = [&](const std::string& bytes) {
+    write_file(saved.path, bytes);
+    try {
+      read_index(saved.path);
+      return std::string();
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_TRUE(refused(saved.bytes.substr(0, saved.bytes.size() - 1)).starts_with(saved.path.string() + " is truncated: "));
+  damaged = saved.bytes;
+  damaged[30] ^= 1;
+  EXPECT_NE(refused(damaged), "") << "the header";
+  EXPECT_NE(refused("text").find("is not a dikkat checkpoint"), std::string::npos);
+}
+
 TEST(Gate, RefusesEveryTruncation) {
   const SavedSample saved;
   for (std::size_t size = saved.bytes.size(); size-- > 0;) {

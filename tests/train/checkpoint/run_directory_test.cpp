@@ -48,6 +48,24 @@ TEST(RunDirectoryCreate, MakesFoldersAndTakesEmptyOnes) {
   RunDirectory::create(scratch / "empty");
 }
 
+TEST(RunDirectoryCreate, CanBeAskedBeforehand) {
+  const ScratchDirectory scratch;
+  RunDirectory::require_free(scratch / "a/b");
+  EXPECT_TRUE(names_in(scratch.path()).empty()) << "it makes nothing";
+  write_file(scratch / "file", "text");
+  const std::string file = text_of<InputError>([&] { RunDirectory::require_free(scratch / "file"); });
+  EXPECT_TRUE(file.ends_with("is a file, expected a folder or a new name: choose another --out")) << file;
+  { save_step(RunDirectory::create(scratch / "model"), 0); }
+  const std::string model = text_of<InputError>([&] { RunDirectory::require_free(scratch / "model"); });
+  EXPECT_TRUE(model.ends_with("is not empty (it has checkpoints): choose another --out")) << "there is no run to go on with: " << model;
+  write_file(scratch / "model/metrics.jsonl", "{}");
+  const std::string run = text_of<InputError>([&] { RunDirectory::require_free(scratch / "model"); });
+  EXPECT_TRUE(run.ends_with("or continue its run with `dikkat resume " + (scratch / "model").string() + "`")) << run;
+  const RunDirectory held = RunDirectory::create(scratch / "held");
+  write_file(scratch / "held/config.toml", "a run that begins");
+  RunDirectory::require_free(scratch / "held");  // create() says which process has it
+}
+
 TEST(RunDirectoryCreate, RefusesWhatIsInUseAndLeavesItAlone) {
   const ScratchDirectory scratch;
   std::filesystem::create_directory(scratch / "full");
@@ -68,6 +86,7 @@ TEST(RunDirectoryCreate, RefusesWhatIsInUseAndLeavesItAlone) {
   EXPECT_NE(text_of<InputError>([&] { RunDirectory::create(scratch / "file/below"); }), "");
 
   save_step(RunDirectory::create(scratch / "done"), 1);
+  write_file(scratch / "done/metrics.jsonl", "{}");
   const std::string of_a_run = text_of<InputError>([&] { RunDirectory::create(scratch / "done"); });
   EXPECT_NE(of_a_run.find("choose another --out, or continue its run with `dikkat resume "), std::string::npos) << of_a_run;
 

@@ -84,7 +84,10 @@ const Case kCases[] = {
      of_run("resume", {"--set", "data.corpus=other.txt", "train.max_steps=8"}),
      {"the corpus has changed", "other.txt"}},
 
-    {"EvalOfNothing", {"eval", "nowhere"}, {"nowhere cannot be read: no such file", "expected a run directory"}},
+    {"EvalOfNothing", {"eval", "nowhere"}, {"nowhere: there is nothing at this path", "a folder of Hugging Face", "nothing is downloaded"}},
+    {"FinetuneOfNothing", {"finetune", "some-model", "--data", "text.txt"}, {"some-model: there is nothing at this path", "get the model's folder first"}},
+    {"TrainFromNothing", train({"--init-from", "some-model"}), {"some-model: there is nothing at this path"}},
+    {"MissingGguf", {"sample", "model.gguf"}, {"model.gguf: there is nothing at this path"}},
     {"EvalOfAnotherFolder", {"eval", "pictures"}, {"pictures has no checkpoint"}},
     {"EvalOfAText", {"eval", "text.txt"}, {"text.txt is not a dikkat checkpoint"}},
     {"EvalOfAPipe", {"eval", "pipe"}, {"pipe is not a regular file"}},

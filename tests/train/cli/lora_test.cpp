@@ -117,9 +117,49 @@ TEST_F(Lora, MergesIntoAnOrdinaryModel) {
   std::filesystem::remove_all(here / "base");
   EXPECT_EQ(here.run({"eval", "merged", "--corpus", "new.txt"}).code, 0);
   EXPECT_EQ(here.run({"export", "merged", "--out", "merged-hf"}).code, 0);
+  const Outcome twice = here.run({"merge", "tuned", "--out", "merged"});  // refused before the missing base is seen
+  EXPECT_EQ(twice.code, 2);
+  EXPECT_TRUE(twice.err.starts_with("dikkat: merged is not empty (it has checkpoints, config.toml): choose another --out\n")) << twice.err;
   const Outcome again = here.run({"merge", "merged", "--out", "no"});
   EXPECT_EQ(again.code, 2);
   EXPECT_TRUE(contains(again.err, "merged has no adapters")) << again.err;
+}
+
+TEST_F(Lora, AMergedModelIsKnownToBeNoRun) {
+  ASSERT_EQ(tune("runs/tuned").code, 0);
+  ASSERT_EQ(here.run({"merge", "runs/tuned", "--out", "runs/merged"}).code, 0);
+  const Outcome listed = here.run({"runs"});
+  EXPECT_EQ(listed.code, 0) << listed.err;
+  EXPECT_TRUE(listed.out.find("runs/merged  model, ") != std::string::npos && contains(listed.out, " parameters")) << listed.out;
+  const Json model = Json::parse(here.run({"runs", "--json"}).out)["runs"][0];
+  EXPECT_EQ(model["state"], "model");
+  EXPECT_EQ(model["problem"], "");
+  EXPECT_EQ(model["step"], 0);
+  EXPECT_GT(model["last_change"], 1e9);
+  long parameters = 0;
+  const Json inspected = Json::parse(here.run({"inspect", "runs/merged", "--json"}).out);
+  for (const Json& tensor : inspected["tensors"]) {
+    parameters += tensor["bytes"].get<long>() / 4;
+  }
+  EXPECT_EQ(model["parameters"], parameters);
+  const auto before = here.tree();
+  for (const Words& command : {Words{"report", "runs/merged"}, Words{"watch", "runs/merged"}, Words{"runs", "diff", "runs/merged", "runs/tuned"}}) {
+    const Outcome refused = here.run(command);
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_EQ(refused.err,
+              "dikkat: runs/merged is a model without a run's history, as dikkat merge and import make it: sample, chat, eval, serve, finetune and export take it\n");
+  }
+  const Outcome resumed = here.run({"resume", "runs/merged"});
+  EXPECT_EQ(resumed.code, 2);
+  EXPECT_TRUE(contains(resumed.err, "runs/merged is a model without a run's history, as dikkat merge and import make it, so there is nothing to resume; to train "
+                                    "it on: dikkat finetune runs/merged --data PATH, or dikkat train --init-from runs/merged"))
+      << resumed.err;
+  EXPECT_TRUE(here.tree() == before) << "what is refused leaves nothing";
+  std::filesystem::remove(here / "runs/tuned/metrics.jsonl");
+  EXPECT_TRUE(contains(here.run({"runs"}).out, "runs/tuned   broken: it has no metrics.jsonl")) << "a run that has lost it is no such model";
+  EXPECT_EQ(here.run({"resume", "runs/tuned", "--set", "train.max_steps=9"}).code, 0);
+  here.write("runs/merged/checkpoints/step-000000000.h5", "damaged");
+  EXPECT_TRUE(contains(here.run({"runs"}).out, "runs/merged  broken"));
 }
 
 TEST_F(Lora, ABaseThatIsMissingOrChangedIsRefused) {
@@ -129,7 +169,14 @@ TEST_F(Lora, ABaseThatIsMissingOrChangedIsRefused) {
   for (const Words& command : {Words{"eval", "tuned"}, Words{"resume", "tuned", "--set", "train.max_steps=12"}}) {
     const Outcome missing = here.run(command);
     EXPECT_EQ(missing.code, 2);
-    EXPECT_TRUE(contains(missing.err, "holds adapters of " + (here / "base").string() + ", which cannot be opened")) << missing.err;
+    EXPECT_TRUE(contains(missing.err, "holds adapters of " + (here / "base").string() + ", and there is nothing at that path. If that model has moved, name its new place with "
+                                                  "--base PATH, which resume, eval, sample, chat, serve, export and merge take"))
+        << missing.err;
+    Words wrong = command;
+    wrong.insert(wrong.begin() + 2, {"--base", "wrong"});
+    const Outcome misled = here.run(wrong);
+    EXPECT_EQ(misled.code, 2);
+    EXPECT_EQ(misled.err, "dikkat: --base wrong: there is nothing at this path, expected the model that the adapters of tuned belong to\n");
   }
   here.train("base", {"tokenizer.kind=char", "model.n_embd=32", "train.seed=2"});
   for (const Words& command : {Words{"eval", "tuned"}, Words{"resume", "tuned", "--set", "train.max_steps=12"}}) {
@@ -167,7 +214,7 @@ TEST_F(Lora, ABaseThatHasMovedIsNamed) {
   for (const Words& command : {Words{"eval", "tuned"}, Words{"resume", "tuned", "--set", "train.max_steps=12"}, Words{"merge", "tuned", "--out", "no"}}) {
     const Outcome refused = here.run(command);
     EXPECT_EQ(refused.code, 2);
-    EXPECT_TRUE(contains(refused.err, "take its new place: --base PATH")) << refused.err;
+    EXPECT_TRUE(contains(refused.err, "name its new place with --base PATH")) << refused.err;
   }
   EXPECT_EQ(loss("tuned", {"--base", "moved"}), best);
   EXPECT_EQ(loss("tuned/checkpoints/step-000000008.h5", {"--base", (here / "moved").string()}), newest);
@@ -185,7 +232,7 @@ TEST_F(Lora, ABaseThatHasMovedIsNamed) {
     with_other.insert(with_other.begin() + 2, {"--base", "other"});
     const Outcome refused = here.run(with_other);
     EXPECT_EQ(refused.code, 2);
-    EXPECT_TRUE(contains(refused.err, "holds adapters of ") && contains(refused.err, "other, whose weights are others now")) << refused.err;
+    EXPECT_TRUE(contains(refused.err, " holds adapters of another model than ") && contains(refused.err, "other, which has other weights")) << refused.err;
   }
   const Outcome whole = here.run({"eval", "moved", "--base", "other"});
   EXPECT_EQ(whole.code, 2);

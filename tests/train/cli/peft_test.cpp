@@ -110,6 +110,7 @@ TEST_P(Peft, IsTheModelThatWasExported) {
   ASSERT_EQ(here.run({"export", "base", "--out", "base-hf"}).code, 0);
   std::filesystem::rename(here / "base", here / "moved");
   expect_refused({"sample", "peft"}, {"peft holds adapters of " + (here / "base").string() + ", which is not here", "--base MODEL"});
+  expect_refused({"sample", "peft", "--base", "wrong"}, {"--base wrong: there is nothing at this path, expected the model that the adapters of peft belong to"});
   expect_equal({"peft", "--base", "moved"}, {"tuned", "--base", "moved"});
 
   const Outcome merged = here.run({"merge", "peft", "--base", "moved", "--out", "merged"});
