@@ -1,6 +1,8 @@
 #include "train/cli/command_line.h"
 
+#include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <functional>
 #include <sstream>
 
@@ -13,6 +15,7 @@
 #include "train/cli/version.h"
 #include "train/config/advice.h"
 #include "train/config/parse.h"
+#include "train/config/schema.h"
 
 namespace dikkat {
 namespace {
@@ -102,17 +105,77 @@ std::string names_of_commands(const CLI::App& command) {
   return list;
 }
 
-/// Explains an argument that no command and no option takes.
-std::string describe_stray(const CLI::App& app, const CLI::App& command, const std::string& stray) {
-  if (stray.starts_with('-')) {
-    std::vector<std::string> options;
-    for (const CLI::App* part : {&command, &app}) {
-      for (const CLI::Option* option : part->get_options([](const CLI::Option* o) { return o->nonpositional(); })) {
-        options.push_back(option->get_name());
-      }
+/// An argument that no command and no option takes.
+struct Stray {
+  std::string text;
+  std::string next;  // the argument after it; empty if there is none
+};
+
+std::vector<std::string> options_of(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options([](const CLI::Option* o) { return o->nonpositional(); })) {
+    for (const std::string& name : option->get_lnames()) {
+      names.push_back("--" + name);
     }
-    return concat("unknown option ", stray, guess(options, stray.substr(0, stray.find('=')), ""));
   }
+  return names;
+}
+
+bool has_option(const CLI::App& command, const std::string& name) { return std::ranges::count(options_of(command), name) > 0; }
+
+/// The words of the first command below `from` that has the option, "finetune" or "tokenizer train"; empty if none has it.
+std::string command_with(const CLI::App& from, const std::string& option) {
+  for (const CLI::App* one : from.get_subcommands([](const CLI::App*) { return true; })) {
+    if (has_option(*one, option)) {
+      return one->get_name();
+    }
+    if (const std::string inner = command_with(*one, option); !inner.empty()) {
+      return concat(one->get_name(), ' ', inner);
+    }
+  }
+  return "";
+}
+
+/// "--set train.max_steps=40" for --max-steps 40, which is the name of a key; empty for another name.
+std::string setting_for(const std::string& option, const std::string& value) {
+  std::string name = option.substr(std::min(option.find_first_not_of('-'), option.size()));
+  std::ranges::replace(name, '-', '_');
+  std::string list;
+  for (const schema::Key& key : schema::keys()) {
+    if (key.name == name || key.path() == name) {
+      append_to(list, concat(list.empty() ? "--set " : " or ", key.path(), '=', value.empty() ? "VALUE" : value));
+    }
+  }
+  return list;
+}
+
+std::string describe_unknown_option(const CLI::App& app, const CLI::App& command, const std::string& path, const Stray& stray) {
+  const std::size_t end = std::min(stray.text.find('='), stray.text.size());
+  const std::string name = stray.text.substr(0, end);
+  const bool is_named = &command != &app;
+  if (const std::string words = is_named ? path : command_with(app, name) + ' '; words.size() > 1 && (!is_named || has_option(command, name))) {
+    return concat(name, " belongs after ", is_named ? "the" : "a", " command: dikkat ", words, "... ", name, " ...");
+  }
+  if (has_option(command, "--set")) {
+    const bool is_value = !stray.next.starts_with('-') && stray.next.find('/') == std::string::npos;
+    const std::string value = end < stray.text.size() ? stray.text.substr(end + 1) : is_value ? stray.next : "";
+    if (const std::string setting = setting_for(name, value); !setting.empty()) {
+      return concat("unknown option ", stray.text, "; a key of the configuration is set with ", setting);
+    }
+  }
+  std::vector<std::string> options = options_of(command);
+  for (std::string& option : options_of(app)) {
+    options.push_back(std::move(option));
+  }
+  return concat("unknown option ", stray.text, guess(options, name, ""));
+}
+
+/// `path`: the words of the command that was named, each with a blank after it.
+std::string describe_stray(const CLI::App& app, const CLI::App& command, const std::string& path, const Stray& one) {
+  if (one.text.starts_with('-')) {
+    return describe_unknown_option(app, command, path, one);
+  }
+  const std::string& stray = one.text;
   const auto subcommands = command.get_subcommands([](const CLI::App*) { return true; });
   if (subcommands.empty()) {
     return concat(command.get_name(), " takes no argument ", stray);
@@ -120,6 +183,10 @@ std::string describe_stray(const CLI::App& app, const CLI::App& command, const s
   std::vector<std::string> commands;
   for (const CLI::App* sub : subcommands) {
     commands.push_back(sub->get_name());
+  }
+  std::error_code none;
+  if (has_option(command, "--in") && std::filesystem::exists(stray, none)) {
+    return concat("unknown command ", stray, "; a folder is named with --in: dikkat ", path, "--in ", stray);
   }
   return concat("unknown command ", stray, guess(commands, stray, concat("; the commands are ", names_of_commands(command))));
 }
@@ -135,9 +202,10 @@ std::string describe_stray(const CLI::App& app, const CLI::App& command, const s
   const std::string advice = concat(" (see dikkat ", path, "--help)");
 
   const auto strays = app.remaining(true);
-  for (const char* argument : arguments) {
-    if (std::find(strays.begin(), strays.end(), argument) != strays.end()) {
-      fail_input(describe_stray(app, command, argument), advice);
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (std::find(strays.begin(), strays.end(), arguments[i]) != strays.end()) {
+      const Stray stray{.text = arguments[i], .next = i + 1 < arguments.size() ? arguments[i + 1] : ""};
+      fail_input(describe_stray(app, command, path, stray), advice);
     }
   }
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !command.get_subcommands([](const CLI::App*) { return true; }).empty()) {

@@ -1,8 +1,15 @@
 #include <memory>
 
+#include <fmt/format.h>
+
+#include "optim/schedule.h"
 #include "train/cli/commands.h"
 #include "train/cli/shared_options.h"
+#include "train/cli/streams.h"
+#include "train/cli/text.h"
 #include "train/cli/train_command.h"
+#include "train/config/parse.h"
+#include "train/loop/trainer.h"
 #include "train/model/model_source.h"
 
 namespace dikkat {
@@ -18,6 +25,32 @@ constexpr index kUsualWindow = 512;
 
 constexpr const char* kRecipe = "finetune";
 
+/// --full and a rank of adapters contradict each other.
+void require_no_adapters(const std::vector<std::string>& settings) {
+  Config config;
+  for (const std::string& setting : settings) {
+    if (setting.starts_with("lora.rank")) {
+      apply_override(config, setting);
+      require_input(config.lora.rank == 0, "--full trains all weights, and lora.rank = ", config.lora.rank, " trains adapters: leave one of them out");
+    }
+  }
+}
+
+/// What can be done with the run next.
+void tell_what_next(const Trainer& trainer, bool losses_fall) {
+  const std::string run = trainer.directory().string();
+  const Config& config = trainer.config();
+  if (losses_fall && trainer.state().step == config.train.max_steps) {
+    // A schedule that has ended at its lowest rate must end later too: with the longer run, only wsd does by itself.
+    const index more = 2 * config.train.max_steps;
+    const bool has_ended = ends_at_min_lr(config.optim.schedule) && config.optim.schedule != Schedule::Kind::wsd;
+    tell(for_terminal(fmt::format("Both losses were still falling at the last evaluation, so more steps may do better (dikkat resume {} --set train.max_steps={}{}){}", run,
+                                  more, has_ended ? fmt::format(" optim.decay_steps={}", more) : "",
+                                  config.lora.rank > 0 ? ", or all weights in place of adapters (--full)." : ".")));
+  }
+  tell(for_terminal(trainer.data().chat() != nullptr ? concat("next: dikkat chat ", run) : concat("next: dikkat sample ", run, " --prompt \"...\"")));
+}
+
 int finetune_command(FinetuneArguments arguments) {
   WantedRun& run = arguments.train.run;
   require_input(!run.corpus.empty() || run.config != kRecipe,
@@ -29,36 +62,38 @@ int finetune_command(FinetuneArguments arguments) {
     first.push_back(concat("model.block_size=", kUsualWindow));
   }
   if (arguments.full) {
+    require_no_adapters(run.set);
     first.emplace_back("lora.rank=0");
     if (is_own_recipe) {
       first.emplace_back("optim.learning_rate=2e-5");
     }
   }
   run.set.insert(run.set.begin(), first.begin(), first.end());
+  arguments.train.finished = tell_what_next;
   return train_command(arguments.train);
 }
 
 }  // namespace
 
 void add_finetune(Commands& program) {
-  constexpr const char* kExamples = R"(  dikkat finetune SmolLM2-135M --data my-texts/
+  constexpr const char* kExamples = R"(  dikkat finetune SmolLM2-135M --data my-texts/          # a folder of Hugging Face; nothing is downloaded
   dikkat finetune runs/base --data letters.txt --out runs/letters --set train.max_steps=1000 lora.rank=32
   dikkat finetune runs/base --data letters.txt --full
   dikkat finetune runs/base --data chats.jsonl --replay books/ --evaluate books=held-out.txt
 The run is an ordinary one: resume, eval, sample, report and runs take it. It is short for
   dikkat train --config finetune --init-from MODEL --corpus PATH
-with windows of at most 512 tokens (model.block_size) where positions are rotary.)";
+with windows of at most 512 tokens (model.block_size) for models whose positions are rotary, as those of Llama, Qwen and SmolLM2.)";
   const auto a = std::make_shared<FinetuneArguments>();
   a->train.run.config = kRecipe;
   Command command = program.add("finetune", "Adapt a trained model to other texts, with adapters (LoRA) or as a whole", kExamples,
                                 [a] { return finetune_command(*a); });
   command.text("MODEL", a->train.run.init_from, "", "A run (its checkpoint with the lowest validation loss), FILE.h5, a folder of Hugging Face, or a GGUF file").required();
-  command.texts("--data", a->train.run.corpus, "PATH", kCorpusHelp);
+  command.texts("--data,--corpus", a->train.run.corpus, "PATH", kCorpusHelp);
   command.texts("--replay", a->train.run.replay, "PATH",
                 "Texts of the kind that the model knows already, mixed into the data so that it forgets less (two sources, data and replay, in data.sources)");
   command.number("--replay-share", a->train.run.replay_share, 0.001, 0.999, "Their part of all windows");
   add_evaluate(command, a->train.run.evaluate);
-  command.text("--config", a->train.run.config, "FILE|NAME", kConfigHelp);
+  command.text("--config", a->train.run.config, "FILE|NAME", "Configuration, TOML: a file, or the name of a recipe that comes with dikkat");
   command.text("--out", a->train.out, "DIR", "Run directory to create; by default runs/finetune, or runs/finetune-2 ...");
   command.texts("--set", a->train.run.set, "KEY=VALUE", kSetHelp);
   command.flag("--full", a->full, "Train all weights, with a lower learning rate, in place of adapters");

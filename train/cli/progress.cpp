@@ -149,6 +149,8 @@ void Progress::evaluating(double share_done) {
 
 void Progress::evaluated(const EvaluationReport& r) {
   constexpr int kIndent = 2;
+  losses_fall_ = r.best && r.train_loss < train_loss_;  // not at the first one
+  train_loss_ = r.train_loss;
   const std::string error = std::isnan(r.val_standard_error) ? "" : fmt::format(" +- {:.4f}", r.val_standard_error);
   clear();
   std::string named;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,8 @@ class Progress : public TrainingEvents {
 
   /// The share of the steps' time that the optimizer took, from 0 to 1; 0 before the first step.
   double optimizer_share() const { return step_seconds_ > 0 ? optimizer_seconds_ / step_seconds_ : 0; }
+  /// Whether both losses were lower at the last evaluation than at the one before, and the validation loss lower than ever.
+  bool losses_fall() const { return losses_fall_; }
 
  private:
   std::vector<LinePart> line_of(const StepReport& report) const;
@@ -76,6 +79,8 @@ class Progress : public TrainingEvents {
   const Accumulation& accumulation_;
   index max_steps_, log_interval_, first_step_;
   double step_seconds_ = 0, optimizer_seconds_ = 0;
+  double train_loss_ = std::numeric_limits<double>::quiet_NaN();  // at the last evaluation
+  bool losses_fall_ = false;
   bool terminal_;
   std::chrono::steady_clock::time_point start_, shown_;
   LinePart last_;       // "step 7/100", of the last step

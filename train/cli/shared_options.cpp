@@ -41,7 +41,7 @@ ModelOptions ModelArguments::options() const {
 void add_weights(Command& command, std::string& weights) {
   command.text(
       "--weights", weights, "TYPE",
-      "How the weights lie in memory: f32 (by default); bf16, q8 or q4 take a half, a quarter or an eighth of it, and as much less "
+      "How the weights lie in memory: f32 (by default); bf16, q8 or q4 take a half, a bit more than a quarter, or a seventh of it, and as much less "
       "time for each token, but are rounded; dikkat eval --weights tells what that costs");
 }
 

@@ -175,7 +175,7 @@ int help(Trainer& trainer) {
   return trainer.run(nobody, [] { return stop_requested(); }) == Trainer::Outcome::stopped ? 128 + stop_signal() : 0;
 }
 
-int run(Trainer& trainer, bool with_profile, OnEnd& on_end, const Ranks* ranks = nullptr) {
+int run(Trainer& trainer, bool with_profile, OnEnd& on_end, const Ranks* ranks, const TrainArguments::Finished& finished = {}) {
   if (ranks != nullptr && !ranks->is_first()) {
     return help(trainer);
   }
@@ -186,10 +186,12 @@ int run(Trainer& trainer, bool with_profile, OnEnd& on_end, const Ranks* ranks =
   introduce(trainer, rate, ranks);
   Trainer::Outcome outcome{};
   std::string remark;
+  bool losses_fall = false;
   try {
     Progress progress(trainer);
     outcome = trainer.run(progress, [] { return stop_requested(); });
     remark = remark_on_optimizer(progress.optimizer_share());
+    losses_fall = progress.losses_fall();
   } catch (const std::exception& failure) {
     on_end.ended(trainer, "failed", failure.what());
     throw;
@@ -217,6 +219,9 @@ int run(Trainer& trainer, bool with_profile, OnEnd& on_end, const Ranks* ranks =
     tell(fmt::format("finished at step {}", state.step));
   }
   on_end.ended(trainer, "finished");
+  if (finished) {
+    finished(trainer, losses_fall);
+  }
   put(directory + '\n');
   flush_results();
   return 0;
@@ -296,7 +301,7 @@ int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) 
         "the text gives a vocabulary of {} tokens instead of {}: no pair of tokens occurs twice, so there is nothing left to merge",
         grouped_digits(made), grouped_digits(wanted_tokens)));
   }
-  return run(trainer, arguments.profile, on_end, ranks.get());
+  return run(trainer, arguments.profile, on_end, ranks.get(), arguments.finished);
 }
 
 }  // namespace
@@ -334,7 +339,7 @@ int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks
                      trainer.config().train.max_steps, arguments.run_directory,
                      trainer.out_of_patience() ? fmt::format("train.patience=N (it is {} now)", trainer.config().train.patience) : "train.max_steps=N"));
     if (!arguments.base.empty()) {
-      tell("its checkpoints stay as they are, so the new place of the base is not kept: eval, sample, export and merge need --base too");
+      tell("its checkpoints stay as they are, so the new place of the base is not kept: eval, sample, chat, serve, export and merge need --base too");
     }
     return 0;
   }

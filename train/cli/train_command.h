@@ -1,10 +1,13 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "train/cli/wanted_run.h"
 
 namespace dikkat {
+
+class Trainer;
 
 /// A new run, as `dikkat train` and `dikkat finetune` make it.
 struct TrainArguments {
@@ -12,6 +15,9 @@ struct TrainArguments {
   std::string out{};  ///< empty: runs/<name of the configuration>, with a number if that exists
   bool profile = false;
   bool verify_resume = false;
+  /// Called when it has finished, before its path is printed. `losses_fall`: Progress::losses_fall().
+  using Finished = std::function<void(const Trainer& trainer, bool losses_fall)>;
+  Finished finished{};
 };
 
 /// Trains it to its end, or until a signal. Returns the exit code.

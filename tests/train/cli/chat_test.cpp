@@ -47,6 +47,13 @@ TEST_F(Chat, LearnsAnswersAloneAndSaysWhatItDid) {
   EXPECT_EQ(here.run({"eval", "tuned", "--corpus", "chats.jsonl"}).code, 0);
 }
 
+TEST_F(Chat, ComesNextAfterFinetune) {
+  const Outcome tuned = here.run({"finetune", "base", "--data", "chats.jsonl", "--out", "tuned", "--set", "train.max_steps=2", "optim.warmup_steps=1", "data.val_fraction=0.3"});
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  EXPECT_TRUE(contains(tuned.err, "next: dikkat chat tuned\n")) << tuned.err;
+  EXPECT_EQ(tuned.out, "tuned\n");
+}
+
 TEST_F(Chat, ResumesToTheSameBits) {
   ASSERT_EQ(tune("whole").code, 0);
   ASSERT_EQ(tune("parts", {"train.max_steps=20", "optim.decay_steps=40"}).code, 0);

@@ -33,6 +33,18 @@ TEST(Help, TellsDefaults) {
   EXPECT_TRUE(contains(help, "--max-new-tokens N=500 ") && contains(help, "--temperature X=0.8 ")) << help;
 }
 
+TEST(Help, SaysTheSameOfWeightsEverywhere) {
+  EXPECT_TRUE(contains(run({.arguments = {"eval", "--help"}}).out, "a seventh")) << "18 bytes for 32 numbers, which take 128";
+  EXPECT_TRUE(contains(run({.arguments = {"--help-config"}}).out, "(a seventh, and coarse)"));
+}
+
+TEST(Help, OfFinetuneNamesItsRecipe) {
+  const std::string help = run({.arguments = {"finetune", "--help"}}).out;
+  EXPECT_TRUE(contains(help, "FILE|NAME=finetune")) << help;
+  EXPECT_FALSE(contains(help, "without it, the defaults")) << help;
+  EXPECT_TRUE(contains(help, "Llama, Qwen and SmolLM2")) << help;
+}
+
 TEST(Help, TellsAboutEveryKey) {
   const Outcome keys = run({.arguments = {"--help-config"}});
   EXPECT_EQ(keys.code, 0);

@@ -281,6 +281,46 @@ TEST_F(Lora, FinetuneIsTheShortForm) {
   ASSERT_EQ(full.code, 0) << full.err;
   EXPECT_FALSE(contains(full.err, "adapters  of")) << full.err;
   EXPECT_TRUE(contains(contents(here / "full/config.toml"), "learning_rate = 2e-5\n")) << contents(here / "full/config.toml");
+  const Outcome both = finetune("both", {"--full", "--set", "lora.rank=8"});
+  EXPECT_EQ(both.code, 2);
+  EXPECT_EQ(both.err, "dikkat: --full trains all weights, and lora.rank = 8 trains adapters: leave one of them out\n");
+  EXPECT_EQ(finetune("none", {"--full", "--set", "lora.rank=0"}).code, 0) << "which say the same";
+}
+
+TEST_F(Lora, FinetuneTakesACorpusToo) {
+  const Outcome named = here.run({"finetune", "base", "--corpus", "new.txt", "--out", "named", "--set", "train.max_steps=2", "optim.warmup_steps=1"});
+  EXPECT_EQ(named.code, 0) << named.err;
+  EXPECT_TRUE(contains(here.run({"finetune", "--help"}).out, "--data,--corpus PATH")) << here.run({"finetune", "--help"}).out;
+}
+
+TEST_F(Lora, FinetuneSaysWhatComesNext) {
+  const auto finetune = [&](const std::string& out, const Words& settings, const Words& flags = {}) {
+    Words words = {"finetune", "base", "--data", "new.txt", "--out", out};
+    words.insert(words.end(), flags.begin(), flags.end());
+    words.insert(words.end(), {"--set", "optim.warmup_steps=1", "optim.learning_rate=1e-2", "lora.dropout=0"});
+    words.insert(words.end(), settings.begin(), settings.end());
+    const Outcome outcome = here.run(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, out + "\n");
+    return outcome.err;
+  };
+  const std::string more = "more steps may do better (dikkat resume short --set train.max_steps=16 optim.decay_steps=16), or all weights in place of adapters (--full).";
+  const std::string said = finetune("short", {"train.max_steps=8", "train.eval_interval=4"});
+  EXPECT_TRUE(contains(said, "Both losses were still falling at the last evaluation, so " + more + "\nnext: dikkat sample short --prompt \"...\"\n")) << said;
+  const Outcome resumed = here.run({"resume", "short", "--set", "train.max_steps=16", "optim.decay_steps=16"});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  for (const Json& line : here.metrics("short")) {
+    if (line["event"] == "step" && line["step"] == 9) {
+      EXPECT_GT(line["learning_rate"].get<double>(), 1e-3) << "it learns on";
+    }
+  }
+  EXPECT_EQ(here.metrics("short").back()["step"], 16);
+  const std::string stuck = finetune("stuck", {"train.max_steps=4", "train.eval_interval=2", "optim.learning_rate=1e-30"});
+  EXPECT_FALSE(contains(stuck, "Both losses")) << stuck;
+  EXPECT_TRUE(contains(stuck, "next: dikkat sample stuck")) << stuck;
+  const std::string full = finetune("full", {"train.max_steps=8", "train.eval_interval=4", "optim.schedule=constant"}, {"--full"});
+  EXPECT_TRUE(contains(full, "(dikkat resume full --set train.max_steps=16).\n")) << full;
+  EXPECT_EQ(finetune("quiet", {"train.max_steps=2"}, {"--quiet"}), "");
 }
 
 TEST_F(Lora, AdaptersNeedAModelThatHasNone) {
