@@ -8,7 +8,8 @@ packages=(g++ cmake ninja-build pkg-config libeigen3-dev libhdf5-dev libtbb-dev 
           libfmt-dev nlohmann-json3-dev libssl-dev libpcre2-dev libutf8proc-dev libedit-dev robin-map-dev zlib1g-dev libzstd-dev libcpp-httplib-dev)
 if [ "${1:-}" = --test ]; then
   packages+=(libgtest-dev clang libclang-rt-14-dev libomp-14-dev hdf5-tools strace ccache mold zstd python3 python3-h5py python3-numpy
-             python3-torch chromium fonts-dejavu-core mkdocs doxygen dpkg-dev file lintian fish zsh)
+             python3-torch chromium fonts-dejavu-core mkdocs doxygen dpkg-dev file lintian fish zsh
+             openmpi-bin libopenmpi-dev mpich libmpich-dev)
   command -v npm >/dev/null || packages+=(nodejs npm)
 elif [ "${1:-}" = --package ]; then
   packages+=(dpkg-dev file lintian)

@@ -180,7 +180,7 @@ void Progress::not_sampled(const std::string& what) {
   warn("warning   no samples were drawn: " + what, kLabel);
 }
 
-std::string Progress::stopped() { return std::string("SIG") + ::sigabbrev_np(stop_signal()); }
+std::string Progress::stopped() { return stop_signal() == 0 ? "a signal to another rank" : std::string("SIG") + ::sigabbrev_np(stop_signal()); }
 
 void Progress::write_failed(const std::string& what) {
   if (what != failed_) {

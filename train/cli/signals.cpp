@@ -90,6 +90,7 @@ void handle_signals() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGUSR1, &action, nullptr);  // what mpirun passes on at once, and what Slurm sends before the end if it is asked to (--signal=USR1@300)
   struct sigaction hangup {};
   if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) {  // nohup ignores it, and so do we then
     sigaction(SIGHUP, &action, nullptr);

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <csignal>
 #include <memory>
 
 #include <fmt/format.h>
@@ -167,12 +168,15 @@ void introduce(const Trainer& trainer, double gemm_rate, const Ranks* ranks) {
   }
 }
 
+/// Of a run that was stopped: by this process's signal, or by another rank's.
+int exit_code_of_stop() { return 128 + (stop_requested() ? stop_signal() : SIGTERM); }
+
 /// On another rank than the first, which speaks for all.
 int help(Trainer& trainer) {
   stop_in_order();
   trainer.measure_gemm_rate([&] { return gemm_rate(operand_type(trainer.config().train)); });
   TrainingEvents nobody;
-  return trainer.run(nobody, [] { return stop_requested(); }) == Trainer::Outcome::stopped ? 128 + stop_signal() : 0;
+  return trainer.run(nobody, [] { return stop_requested(); }) == Trainer::Outcome::stopped ? exit_code_of_stop() : 0;
 }
 
 int run(Trainer& trainer, bool with_profile, OnEnd& on_end, const Ranks* ranks, const TrainArguments::Finished& finished = {}) {
@@ -207,7 +211,7 @@ int run(Trainer& trainer, bool with_profile, OnEnd& on_end, const Ranks* ranks, 
   if (outcome == Trainer::Outcome::stopped) {
     tell(fmt::format("stopped at step {} and saved; continue with: dikkat resume {}", state.step, directory));
     on_end.ended(trainer, "stopped");
-    return 128 + stop_signal();
+    return exit_code_of_stop();
   }
   if (trainer.out_of_patience() && state.step < trainer.config().train.max_steps) {
     tell(fmt::format("ended early at step {} of {}: the validation loss was not lower in the last {} evaluations (train.patience)", state.step,
@@ -280,6 +284,9 @@ int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) 
   const auto read = [&] {
     config = configuration_of(arguments.run);
     if (ranks) {
+      const index passes = config.train.gradient_accumulation_steps;
+      require_input(config.train.lanes.is_set() || passes % ranks->size() == 0, ranks->size(), " processes share the passes of a step, and train.gradient_accumulation_steps is ",
+                    passes, ", which they do not divide: --set train.gradient_accumulation_steps=", round_up(passes, ranks->size()));
       config.train.lanes.derive(ranks->size());
       validate(config);
       ranks->set_timeout(config.train.rank_timeout);

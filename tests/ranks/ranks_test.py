@@ -1,0 +1,160 @@
+"""Trains one model on several ranks under a launcher, and compares with one process: ranks_test.py DIKKAT SOURCE_DIR MPIRUN [PART...]. Equal means the same bytes of
+the last checkpoint, and the same metrics but for times. Without parts, all are run: bits, resume, refusals, death."""
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+program, source, mpirun = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve(), shutil.which(sys.argv[3])
+is_open_mpi = "openmpi" in sys.argv[3]
+failures = []
+
+STEPS = 6
+COMMON = ["model.n_layer=2", "model.n_head=2", "model.n_embd=32", "model.block_size=24", "train.batch_size=2", "train.gradient_accumulation_steps=8",
+          "train.lanes=8", f"train.max_steps={STEPS}", "train.eval_interval=3", "train.eval_tokens=480", "train.checkpoint_interval=2", "train.keep_last=9",
+          "optim.warmup_steps=2", "model.dropout=0.1"]
+TALES = ["--corpus", str(source / "data/tales.txt")]
+KINDS = {
+    "adamw": TALES,
+    "muon": [*TALES, "--set", "optim.kind=muon", "optim.muon_normalize=true", "optim.ema_decay=0.9", "train.recompute=block"],
+    "bpe": [*TALES, "--set", "tokenizer.kind=bpe", "tokenizer.vocab_size=300", "train.precision=bf16", "train.emulate_bf16=true", "train.async_save=false",
+            "train.accumulation_schedule=3:16"],
+    "pairs": ["--config", "frozen.toml", "--corpus", str(source / "data/pairs.tsv"), "--set", "optim.kind=sgd"],
+}
+
+
+def environment(threads):
+    return {**os.environ, "OMP_NUM_THREADS": str(threads), "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def command_of(ranks, words):
+    if ranks == 0:
+        return [program, *words]
+    options = ["--oversubscribe", "--bind-to", "none"] if is_open_mpi else []
+    return [mpirun, *options, "-n", str(ranks), program, *words]
+
+
+def run(ranks, *words, threads=1, check=True):
+    done = subprocess.run(command_of(ranks, words), env=environment(threads), capture_output=True, text=True, timeout=300, cwd=folder)
+    if check and done.returncode != 0:
+        sys.exit(f"{ranks} ranks, {' '.join(map(str, words))}: exit code {done.returncode}\n{done.stderr}")
+    return done
+
+
+def train(ranks, out, kind="adamw", more=(), **options):
+    words = KINDS[kind]
+    cut = words.index("--set") if "--set" in words else len(words)
+    return run(ranks, "train", *words[:cut], "--out", out, "--quiet", "--set", *COMMON, *words[cut + 1:], *more, **options)
+
+
+def sha256(out, step=STEPS):
+    return hashlib.sha256((folder / out / f"checkpoints/step-{step:09}.h5").read_bytes()).hexdigest()
+
+
+def metrics(out):
+    """Without what depends on the clock or the machine."""
+    lines = []
+    for line in map(json.loads, (folder / out / "metrics.jsonl").read_text().splitlines()):
+        if line["event"] in ("step", "eval"):
+            lines.append({key: value for key, value in line.items() if key not in ("ms", "tokens_per_s", "mfu", "optimizer_ms", "memory", "time", "exchange_ms")})
+    return lines
+
+
+def expect(holds, what):
+    print(("ok     " if holds else "FAILED ") + what, flush=True)
+    if not holds:
+        failures.append(what)
+
+
+def expect_same(out, other, what):
+    expect(sha256(out) == sha256(other), f"{what}: the same checkpoint")
+    expect(metrics(out) == metrics(other), f"{what}: the same metrics")
+
+
+def bits():
+    for kind in KINDS:
+        train(0, f"{kind}-alone", kind)
+        for ranks, threads in ((2, 1), (8, 1)) if kind == "adamw" else ((4, 2),):
+            train(ranks, f"{kind}-{ranks}", kind, threads=threads)
+            expect_same(f"{kind}-{ranks}", f"{kind}-alone", f"{kind} on {ranks} ranks of {threads} threads")
+    run(0, "train", *TALES, "--out", "base", "--quiet", "--set", *COMMON, "train.max_steps=2")
+    tune = ["finetune", "base", "--data", source / "data/tales.txt", "--quiet", "--set", *COMMON, "model.dropout=0", "lora.rank=4", "train.patience=0"]
+    run(0, *tune, "--out", "tuned-alone")
+    run(2, *tune, "--out", "tuned-2")
+    expect_same("tuned-2", "tuned-alone", "adapters on 2 ranks")
+
+
+def resume():
+    train(0, "whole")
+    train(0, "parts", more=["train.max_steps=2", f"optim.decay_steps={STEPS}"])
+    run(4, "resume", "parts", "--quiet", "--set", "train.max_steps=4")
+    run(2, "resume", "parts", "--quiet", "--set", f"train.max_steps={STEPS}")
+    weights = lambda out: json.loads(run(0, "eval", out, "--newest", "--json").stdout)["loss"]
+    expect(weights("parts") == weights("whole"), "2 steps in one process, 2 on four ranks and 2 on two: the weights of one go")
+
+
+def refusals():
+    done = train(2, "refused", more=["train.lanes=1"], check=False)
+    expect(done.returncode == 2 and "train.lanes is 1, which 2 processes do not divide" in done.stderr, f"too few lanes are refused in a sentence: {done.stderr}")
+    expect(done.stderr.count("dikkat:") == 1, "and by one rank alone")
+    done = run(2, "train", "--corpus", "missing.txt", "--out", "refused", "--set", *COMMON, check=False)
+    expect(done.returncode == 2 and "missing.txt" in done.stderr and done.stderr.count("dikkat:") == 1, f"a missing corpus is told once: {done.stderr}")
+    done = run(2, "train", *TALES, "--out", "refused", check=False)
+    expect(done.returncode == 2 and "--set train.gradient_accumulation_steps=2" in done.stderr, f"a step that cannot be shared is told with what works: {done.stderr}")
+    done = run(2, "resume", "nowhere", check=False)
+    expect(done.returncode == 2 and done.stderr.count("dikkat:") == 1, f"a missing run is told once: {done.stderr}")
+    done = subprocess.run([program, "train", *TALES, "--out", "refused"], env={**environment(1), "SLURM_STEP_NUM_TASKS": "4"}, capture_output=True, text=True, cwd=folder)
+    expect(done.returncode == 2 and "srun started 4 tasks, and MPI connects none of them: use srun --mpi=pmix" in done.stderr, f"tasks of their own: {done.stderr}")
+    libraries = subprocess.run(["ldd", program], capture_output=True, text=True).stdout
+    expect("libmpi" not in libraries, "the program links no MPI")
+    expect(not (folder / "refused").exists(), "nothing is written")
+
+
+def processes_of(out):
+    return [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and out.encode() in command_line(pid) and str(program).encode() == command_line(pid).split(b"\0")[0]]
+
+
+def command_line(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def death():
+    train(0, "unbroken", more=["train.max_steps=400", "train.eval_interval=1000", "train.checkpoint_interval=20"])
+    words = ["train", *TALES, "--out", "killed", "--quiet", "--set", *COMMON, "train.max_steps=400", "train.eval_interval=1000", "train.checkpoint_interval=20"]
+    for end in (signal.SIGKILL, signal.SIGUSR1):
+        shutil.rmtree(folder / "killed", ignore_errors=True)
+        job = subprocess.Popen([str(word) for word in command_of(2, words)], env=environment(1), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
+        while not (folder / "killed/checkpoints/step-000000040.h5").exists():
+            time.sleep(0.05)
+            if job.poll() is not None:
+                sys.exit(job.stderr.read())
+        ranks = processes_of("killed")
+        expect(len(ranks) == 2, f"two ranks run: {ranks}")
+        os.kill(ranks[-1], end)
+        stderr = job.communicate(timeout=120)[1]
+        time.sleep(0.5)
+        expect(processes_of("killed") == [], f"{end.name}: no process is left")
+        if end == signal.SIGUSR1:
+            last = json.loads((folder / "killed/metrics.jsonl").read_text().splitlines()[-1])
+            expect(last["event"] == "stop", f"one rank's signal stops all in order: {last}, {stderr}")
+        run(0, "verify", "killed")
+        run(2, "resume", "killed", "--quiet")
+        expect(sha256("killed", 400) == sha256("unbroken", 400), f"{end.name}: the last checkpoint goes on to the bits of an unbroken run")
+
+
+with tempfile.TemporaryDirectory() as name:
+    folder = pathlib.Path(name)
+    recipe = (source / "configs/encoder-decoder-tiny.toml").read_text()
+    (folder / "frozen.toml").write_text(recipe + "\n[[optim.groups]]\nmatch = \"*.bias\"\nfrozen = true\n")
+    for part in sys.argv[4:] or ("bits", "resume", "refusals", "death"):
+        globals()[part]()
+sys.exit(f"{len(failures)} failed" if failures else 0)
