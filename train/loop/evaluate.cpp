@@ -58,7 +58,8 @@ std::size_t Evaluator::reserve(const Samples& text, index count) {
   }
   tape_.reserve(tape);
   blocks_.reserve(static_cast<std::size_t>(std::min(count, text.count())));
-  return tape.activation_bytes() + blocks_.capacity() * sizeof blocks_[0];
+  sums_.reserve(blocks_.capacity());
+  return tape.activation_bytes() + blocks_.capacity() * (sizeof blocks_[0] + sizeof sums_[0]);
 }
 
 double Evaluator::estimate(const Samples& text, index count) {
@@ -78,11 +79,20 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
   const auto chosen = [&](index i) { return all ? i : order(i); };
   const index block = block_of(text);
 
-  blocks_.clear();
-  for (index first = 0; first < count; first += block) {
+  // Each rank takes a run of blocks.
+  const index blocks = ceil_div(count, block), ranks = ranks_ == nullptr ? 1 : ranks_->size();
+  const auto first_block = [&](index rank) { return blocks * rank / ranks; };
+  const index begin = first_block(ranks_ == nullptr ? 0 : ranks_->rank()), end = first_block(1 + (ranks_ == nullptr ? 0 : ranks_->rank()));
+  const index rounds = ceil_div(blocks, ranks);
+  sums_.assign(static_cast<std::size_t>(count), 0);
+  for (index round = 0; round < rounds; ++round) {
     if (stop && stop()) {
       return std::nullopt;
     }
+    if (begin + round >= end) {
+      continue;
+    }
+    const index first = (begin + round) * block;
     const index rows = std::min(block, count - first);
     RowLengths lengths;
     for (index row = 0; row < rows; ++row) {
@@ -94,23 +104,32 @@ std::optional<Evaluation> Evaluator::operator()(const Samples& text, const Sampl
     }
     compute_losses(tape_, rows, lengths);
     for (index row = 0; row < rows; ++row) {
-      const auto begin = terms_.begin() + row * lengths.cols;
-      const double sum = std::accumulate(begin, begin + lengths.cols, 0.0);
-      // With a stride, a window has fewer predictions than tokens: the next windows belong to the same block.
-      if (const auto whole = static_cast<double>(text.lengths(chosen(first + row)).cols);
-          blocks_.empty() || blocks_.back().second >= whole) {
-        blocks_.emplace_back(0.0, 0.0);
-      }
-      blocks_.back().first += sum;
-      blocks_.back().second += text.target_weight(chosen(first + row));
+      const auto of_row = terms_.begin() + row * lengths.cols;
+      sums_[static_cast<std::size_t>(first + row)] = std::accumulate(of_row, of_row + lengths.cols, 0.0);
     }
     if (listener_) {
       listener_(batch_, terms_);
     }
     tape_.reset();
     if (progress) {
-      progress(static_cast<double>(first + rows) / static_cast<double>(count));
+      progress(static_cast<double>(round + 1) / static_cast<double>(rounds));
     }
+  }
+  if (ranks > 1) {
+    std::vector<Owned> parts;
+    for (int rank = 0; rank < ranks; ++rank) {
+      parts.push_back({std::min(count, first_block(rank) * block), std::min(count, first_block(rank + 1) * block), rank});
+    }
+    ranks_->share<double>(parts, sums_.data());
+  }
+  blocks_.clear();
+  for (index i = 0; i < count; ++i) {
+    // With a stride, a window has fewer predictions than tokens: the next windows belong to the same block.
+    if (const auto whole = static_cast<double>(text.lengths(chosen(i)).cols); blocks_.empty() || blocks_.back().second >= whole) {
+      blocks_.emplace_back(0.0, 0.0);
+    }
+    blocks_.back().first += sums_[static_cast<std::size_t>(i)];
+    blocks_.back().second += text.target_weight(chosen(i));
   }
   double total = 0, weight = 0;
   for (const auto& [sum, of_block] : blocks_) {

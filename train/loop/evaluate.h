@@ -11,6 +11,7 @@
 #include "train/data/batch.h"
 #include "train/data/samples.h"
 #include "train/model/language_model.h"
+#include "train/parallel/ranks.h"
 
 namespace dikkat {
 
@@ -53,6 +54,9 @@ class Evaluator {
   std::optional<Evaluation> operator()(const Samples& text, const SampleChoice& choice, const std::function<bool()>& stop = {},
                                        const std::function<void(double)>& progress = {});
 
+  /// The blocks are shared out over ranks, which call this together and get the same result. Keeps a reference.
+  void share_with(Ranks& ranks) { ranks_ = &ranks; }
+
   /// Called after each block with its batch, whose `inputs`, `targets` and `weights` are (B, T), and the losses of its targets, (B, T).
   using Listener = std::function<void(const Batch& batch, std::span<const double> losses)>;
   void listen(Listener listener) { listener_ = std::move(listener); }
@@ -72,7 +76,9 @@ class Evaluator {
   Tape tape_{Recording::off};
   Batch batch_;
   Listener listener_;
+  Ranks* ranks_ = nullptr;
   std::vector<double> terms_;                      // losses, one per position
+  std::vector<double> sums_;                       // of the windows
   std::vector<std::pair<double, double>> blocks_;  // for each block: sum of its losses, and their weight
 };
 

@@ -23,6 +23,9 @@ class RunEvaluator {
   /// Whether there is something to validate on, and the configuration asks for that.
   bool evaluates() const { return !validation_.empty(); }
 
+  /// As Evaluator::share_with().
+  void share_with(Ranks& ranks) { evaluator_.share_with(ranks); }
+
   /// The report of a step, without NamedLoss::epochs, `memory` and `best`. `stop` is asked between blocks: if it returns true, there is none.
   std::optional<EvaluationReport> operator()(std::uint64_t seed, index step, const std::function<bool()>& stop = {},
                                              const std::function<void(double)>& progress = {});

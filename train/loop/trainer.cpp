@@ -185,6 +185,7 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
   const index rows = config_.train.batch_size;
 
   StepReport report{.step = state_.step + 1, .learning_rate = schedule_.rate(state_.step)};
+  ranks_->take_exchange_seconds();  // what was exchanged before
   double flops = 0;
   const auto next_batch = [&]() -> const Batch& {
     const Profile::Piece piece(profile_, "waiting for batches");
@@ -234,6 +235,7 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
   state_.tokens_seen += report.tokens;
   state_.epoch = state_.samples_seen / loader_.epoch_size();
   report.seconds = seconds_since(start);
+  report.exchange_seconds = ranks_->take_exchange_seconds();
   const double rate = flops / report.seconds;
   if (rate > gemm_rate_) {
     gemm_rate_ = std::max(rate, measure_gemm_rate_());

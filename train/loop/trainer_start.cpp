@@ -206,6 +206,7 @@ Trainer::Trainer(Config config, TrainingData data, TrainingState state, std::sha
   state_.compiler_flags = info.flags;
   state_.instruction_set = info.instruction_set;
   losses_.reserve(static_cast<std::size_t>(accumulation_.most()));
+  evaluator_.share_with(*ranks_);
   prepare(*this);
 }
 

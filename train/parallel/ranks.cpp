@@ -26,6 +26,19 @@ void for_windows(std::span<const Owned> parts, F&& f) {
   }
 }
 
+/// Adds the time in which it lives to `seconds`.
+class Timed {
+ public:
+  explicit Timed(double& seconds) : seconds_(seconds) {}
+  ~Timed() { seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+
+ private:
+  double& seconds_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
 void add(index n, const float* __restrict from, float* __restrict to) {
   constexpr index kBlock = 1 << 14;
   parallel_blocks(n, kBlock, [&](index begin, index end) {
@@ -73,6 +86,7 @@ void Ranks::move(std::span<const Owned> parts, std::byte* elements, std::size_t 
   if (!engine_) {
     return;
   }
+  const Timed timed(exchange_seconds_);
   for_windows(parts, [&](std::span<const Owned> window) {
     for (const Owned& part : window) {
       std::byte* const at = elements + static_cast<std::size_t>(part.begin) * size_of_element;
@@ -96,6 +110,7 @@ void Ranks::sum(std::span<const Owned> parts, float* elements) {
   if (!engine_) {
     return;
   }
+  const Timed timed(exchange_seconds_);
   std::vector<float*> of_rank(static_cast<std::size_t>(size()));
   for_windows(parts, [&](std::span<const Owned> window) {
     index own = 0;

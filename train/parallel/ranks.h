@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "train/parallel/engine.h"
@@ -46,6 +47,8 @@ class Ranks {
   bool is_first() const { return rank() == 0; }
   Engine* engine() const { return engine_.get(); }
   void set_timeout(double seconds) { timeout_ = std::chrono::duration<double>(seconds); }
+  /// Seconds that this rank has exchanged, and waited, since the last call.
+  double take_exchange_seconds() { return std::exchange(exchange_seconds_, 0.0); }
   /// "rank 3 on node17".
   const std::string& name_of(int rank) const { return names_[static_cast<std::size_t>(rank)]; }
 
@@ -91,6 +94,7 @@ class Ranks {
 
   std::unique_ptr<Engine> engine_;
   std::chrono::duration<double> timeout_{};
+  double exchange_seconds_ = 0;
   std::vector<std::string> names_{"rank 0"};
   Messages messages_;
   std::vector<float> partials_;
