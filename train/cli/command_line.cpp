@@ -13,9 +13,9 @@
 #include "train/cli/commands.h"
 #include "train/cli/streams.h"
 #include "train/cli/version.h"
-#include "train/config/advice.h"
 #include "train/config/parse.h"
 #include "train/config/schema.h"
+#include "train/text/nearest_word.h"
 
 namespace dikkat {
 namespace {
@@ -92,7 +92,7 @@ struct CommandLine {
 /// "; did you mean WORD?" where one of the words is similar, else `otherwise`.
 std::string guess(const std::vector<std::string>& words, const std::string& word, const std::string& otherwise) {
   const std::vector<std::string_view> views(words.begin(), words.end());
-  const std::string_view nearest = schema::nearest_word(views, word);
+  const std::string_view nearest = nearest_word(views, word);
   return nearest.empty() ? otherwise : concat("; did you mean ", nearest, "?");
 }
 

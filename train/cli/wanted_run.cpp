@@ -4,10 +4,10 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/index.h"
-#include "train/config/advice.h"
 #include "train/config/parse.h"
 #include "train/config/value.h"
 #include "train/loop/origin.h"
+#include "train/text/nearest_word.h"
 
 namespace dikkat {
 
@@ -102,7 +102,7 @@ fs::path find_config(const std::string& name) {
     list += concat(list.empty() ? "" : ", ", names.back());
   }
   const std::vector<std::string_view> views(names.begin(), names.end());
-  const std::string_view nearest = schema::nearest_word(views, wanted);
+  const std::string_view nearest = nearest_word(views, wanted);
   fail_input(name, ": there is no such file, expected a configuration in TOML, or the name of one that comes with dikkat",
              nearest.empty() ? concat(": ", list) : concat("; did you mean ", nearest, "? (`dikkat config list` lists them)"));
 }

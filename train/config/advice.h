@@ -1,6 +1,5 @@
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -8,10 +7,6 @@ namespace dikkat::schema {
 
 struct Table;
 
-/// Edits (a letter more, less or other, or two neighbours swapped) that turn one word into the other.
-int edit_distance(std::string_view a, std::string_view b);
-/// The word that was probably meant; empty if none is near. Case, underscores and hyphens count for nothing.
-std::string_view nearest_word(std::span<const std::string_view> words, std::string_view word);
 /// The key that was probably meant, as "section.name"; empty if none is near. Keys of `section` come first.
 std::string nearest_key(std::string_view section, std::string_view name);
 

@@ -6,7 +6,7 @@
 #include "optim/averaged.h"
 #include "optim/muon.h"
 #include "optim/sgd.h"
-#include "train/config/advice.h"
+#include "train/text/nearest_word.h"
 
 namespace dikkat {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 std::string nearest_paths(const ParameterStore& store, const std::string& pattern) {
   std::vector<std::pair<int, std::string_view>> paths;
   for (const ParameterStore::Entry* entry : store.entries()) {
-    paths.emplace_back(schema::edit_distance(pattern, entry->path), entry->path);
+    paths.emplace_back(edit_distance(pattern, entry->path), entry->path);
   }
   std::sort(paths.begin(), paths.end());
   std::string text;

@@ -6,14 +6,6 @@
 namespace dikkat::schema {
 namespace {
 
-TEST(EditDistance, CountsEdits) {
-  EXPECT_EQ(edit_distance("", ""), 0);
-  EXPECT_EQ(edit_distance("abc", ""), 3);
-  EXPECT_EQ(edit_distance("abc", "abc"), 0);
-  EXPECT_EQ(edit_distance("abc", "acb"), 1);
-  EXPECT_EQ(edit_distance("kitten", "sitting"), 3);
-}
-
 TEST(NearestKey, FindsEveryKeyWithALetterMissingOrSwapped) {
   for (const Key& key : keys()) {
     const std::string name(key.name);
