@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
+#include "train/text/json_line.h"
+#include "train/text/nearest_word.h"
 
 namespace dikkat {
 namespace {
@@ -10,9 +12,15 @@ namespace {
 using nlohmann::json;
 
 std::string names_of_fields(const json& object) {
+  constexpr std::size_t kMost = 10;
   std::string names;
+  std::size_t shown = 0;
   for (const auto& [key, value] : object.items()) {
-    append_to(names, concat(names.empty() ? "" : ", ", key));
+    if (shown++ == kMost) {
+      append_to(names, concat(" and ", object.size() - kMost, " more"));
+      break;
+    }
+    append_to(names, concat(names.empty() ? "" : ", ", json(key).dump()));
   }
   return names.empty() ? "none" : names;
 }
@@ -42,9 +50,22 @@ bool is_conversation(std::string_view text, const std::string& text_field) {
          (object.contains("messages") || (object.contains("prompt") && object.contains("completion")));
 }
 
-Conversation read_conversation(std::string_view text, const std::string& text_field) {
+std::string unknown_fields(std::string_view text, const std::string& text_field) {
   const json object = json::parse(text, nullptr, false);
-  require_input(object.is_object(), "is not a JSON object, expected one on each line");
+  const std::string_view known[] = {"messages", "prompt", "completion", text_field};
+  std::string meant;
+  for (const auto& [key, value] : object.items()) {
+    if (const std::string_view nearest = nearest_word(known, key); meant.empty() && !nearest.empty() && nearest != key) {
+      meant = concat("; did you mean \"", nearest, "\"?");
+    }
+  }
+  return concat(object.size() == 1 ? "has the field " : object.empty() ? "has no fields" : "has the fields ", object.empty() ? "" : names_of_fields(object),
+                "; expected \"messages\", \"prompt\" and \"completion\", or \"", text_field, "\" (data.text_field)", meant);
+}
+
+Conversation read_conversation(std::string_view text, const std::string& text_field) {
+  const json object = parse_json_line(text);
+  require_input(object.is_object(), "is a JSON ", object.type_name(), ", expected an object on each line");
   Conversation conversation;
   if (const auto messages = object.find("messages"); messages != object.end()) {
     require_input(messages->is_array(), "\"messages\" is a JSON ", messages->type_name(), ", expected a list");
@@ -61,8 +82,7 @@ Conversation read_conversation(std::string_view text, const std::string& text_fi
   } else if (object.contains(text_field)) {
     conversation.text = text_of(object, text_field.c_str(), "the line");
   } else {
-    fail_input("has the fields ", names_of_fields(object), ", expected \"messages\", \"prompt\" and \"completion\", or \"", text_field,
-               "\" (data.text_field)");
+    fail_input(unknown_fields(text, text_field));
   }
   return conversation;
 }

@@ -13,6 +13,7 @@
 #include "train/io/file.h"
 #include "train/sample/prompt.h"
 #include "train/sample/questions.h"
+#include "train/text/json_line.h"
 
 namespace dikkat {
 namespace {
@@ -27,6 +28,8 @@ std::vector<Question> read_questions(const std::string& file) {
     }
     try {
       questions.push_back(read_question(line));
+    } catch (const BadJson& error) {
+      fail_input(file, ": line ", number, ", ", error.what());
     } catch (const InputError& error) {
       fail_input(file, ": line ", number, ' ', error.what());
     }

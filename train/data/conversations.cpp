@@ -7,6 +7,7 @@
 #include "train/data/corpus_files.h"
 #include "train/data/fingerprint.h"
 #include "train/tasks/tasks.h"
+#include "train/text/json_line.h"
 
 namespace dikkat {
 namespace {
@@ -76,6 +77,8 @@ ConversationCorpus read_conversations(std::span<const std::string> paths, const 
       std::string place = concat(file.name, ": line ", number);
       try {
         corpus.examples.push_back(read_conversation(line, text_field));
+      } catch (const BadJson& error) {
+        fail_input("corpus: ", place, ", ", error.what());
       } catch (const InputError& error) {
         fail_input("corpus: ", place, ": ", error.what());
       }

@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
+#include "train/chat/conversation.h"
 #include "train/data/corpus.h"
+#include "train/text/json_line.h"
 #include "train/text/utf8.h"
 
 namespace dikkat {
@@ -71,21 +73,25 @@ class TextSource {
 /// The text in a line of JSONL.
 std::string text_of_line(const std::string& name, index line, std::string_view json, const CorpusOptions& options) {
   const std::string& field = options.text_field;
-  const nlohmann::json object = nlohmann::json::parse(json, nullptr, false);
   const auto refuse = [&](const auto&... parts) { fail_input("corpus: ", name, ": line ", line, parts...); };
-  if (object.is_discarded()) {
-    refuse(" is not valid JSON, expected an object on each line");
+  nlohmann::json object;
+  try {
+    object = parse_json_line(json);
+  } catch (const BadJson& error) {
+    refuse(", ", error.what());
+  } catch (const InputError& error) {
+    refuse(": ", error.what());
   }
   if (!object.is_object()) {
     refuse(" is a JSON ", object.type_name(), ", expected an object");
   }
   const auto text = object.find(field);
+  if (text == object.end() && is_conversation(json, field)) {
+    refuse(" is a conversation, expected a text in the field \"", field, "\" (data.text_field)",
+           line > 1 ? "; give conversations in files of their own" : "");
+  }
   if (text == object.end()) {
-    std::string names;
-    for (const auto& [key, value] : object.items()) {
-      names += concat(names.empty() ? "" : ", ", key);
-    }
-    refuse(" has no field \"", field, "\" (data.text_field), only: ", names.empty() ? "none" : names);
+    refuse(": ", unknown_fields(json, field));
   }
   if (!text->is_string()) {
     refuse(": its field \"", field, "\" is a JSON ", text->type_name(), ", expected a string");

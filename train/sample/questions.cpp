@@ -8,6 +8,7 @@
 
 #include "autograd/base/error.h"
 #include "train/sample/draw.h"
+#include "train/text/json_line.h"
 
 namespace dikkat {
 namespace {
@@ -73,8 +74,8 @@ bool writes(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& voca
 }  // namespace
 
 Question read_question(std::string_view json) {
-  const nlohmann::json object = nlohmann::json::parse(json, nullptr, false);
-  require_input(object.is_object(), "is not a JSON object, expected one on each line");
+  const nlohmann::json object = parse_json_line(json);
+  require_input(object.is_object(), "is a JSON ", object.type_name(), ", expected an object on each line");
   Question question{.prompt = text_field(object, "prompt")};
   const auto choices = object.find("choices");
   if (choices == object.end()) {

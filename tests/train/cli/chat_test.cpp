@@ -67,6 +67,9 @@ TEST_F(Chat, NamesTheLineThatItRefuses) {
   const Outcome refused = tune("no");
   EXPECT_EQ(refused.code, 2);
   EXPECT_TRUE(contains(refused.err, "chats.jsonl: line 10: \"messages\" is a JSON number, expected a list")) << refused.err;
+  here.write("chats.jsonl", std::string(kChats) + "{\"messages\": [}\n");
+  const Outcome broken = tune("no");
+  EXPECT_TRUE(contains(broken.err, "chats.jsonl: line 10, column 15: not valid JSON: unexpected '}'; expected ")) << broken.err;
   EXPECT_FALSE(std::filesystem::exists(here / "no"));
 }
 
@@ -129,6 +132,8 @@ TEST_F(Chat, IsAskedQuestions) {
   const Outcome refused = here.run({"eval", "tuned", "--tasks", "tasks.jsonl"});
   EXPECT_EQ(refused.code, 2);
   EXPECT_TRUE(contains(refused.err, "tasks.jsonl: line 1 has no \"answer\" from 0 to 1, the number of the right choice")) << refused.err;
+  here.write("tasks.jsonl", "{\"prompt\": \"x\"");
+  EXPECT_TRUE(contains(here.run({"eval", "tuned", "--tasks", "tasks.jsonl"}).err, "tasks.jsonl: line 1, column 15: not valid JSON: unexpected end of the line"));
 }
 
 TEST_F(Chat, ShortDocumentsThatShareAWindowHaveTheLossThatTheyHaveAlone) {

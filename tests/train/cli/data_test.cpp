@@ -425,8 +425,8 @@ void PrintTo(const RefusedData& c, std::ostream* out) { *out << c.name; }
 const RefusedData kRefusedData[] = {
     {"JsonlWithoutTheField",
      train("no", {"--corpus", "d.jsonl", "--set", "data.text_field=body"}),
-     {"d.jsonl: line 1 has no field \"body\"", "only: n, text"}},
-    {"JsonlThatIsDamaged", train("no", {"--corpus", "bad.jsonl"}), {"bad.jsonl: line 2 is not valid JSON"}},
+     {"d.jsonl: line 1: has the fields \"n\", \"text\"; expected ", "or \"body\" (data.text_field)"}},
+    {"JsonlThatIsDamaged", train("no", {"--corpus", "bad.jsonl"}), {"bad.jsonl: line 2, column 9: not valid JSON: unexpected end of the line"}},
     {"GzipThatIsCut", train("no", {"--corpus", "cut.gz"}), {"cut.gz is cut off"}},
     {"APatternOfNothing", train("no", {"--corpus", "*.nothing"}), {"no file matches the pattern ", "*.nothing, expected a text file"}},
     {"AVocabularyThatIsTooSmall",

@@ -375,9 +375,16 @@ TEST(Corpus, JsonlHasADocumentALine) {
   EXPECT_NE(
       error_of_text("{\"text\":\"a\"}\n{\"text\": 3}").find("bad.jsonl: line 2: its field \"text\" is a JSON number, expected a string"),
       std::string::npos);
-  EXPECT_NE(error_of_text("{\"body\":\"a\"}").find("line 1 has no field \"text\" (data.text_field), only: body"), std::string::npos);
+  EXPECT_NE(error_of_text("{\"body\":\"a\"}")
+                .find("line 1: has the field \"body\"; expected \"messages\", \"prompt\" and \"completion\", or \"text\" (data.text_field)"),
+            std::string::npos);
+  EXPECT_NE(error_of_text("{\"text\":\"a\"}\n{\"messages\": []}")
+                .find("line 2 is a conversation, expected a text in the field \"text\" (data.text_field); give conversations in files of their own"),
+            std::string::npos);
+  EXPECT_TRUE(error_of_text("{\"messages\": []}").ends_with("line 1 is a conversation, expected a text in the field \"text\" (data.text_field)"));
   EXPECT_NE(error_of_text("{\"text\":\"a\"}\n\n[1]").find("line 3 is a JSON array, expected an object"), std::string::npos);
-  EXPECT_NE(error_of_text("{\"text\":").find("line 1 is not valid JSON"), std::string::npos);
+  EXPECT_NE(error_of_text("{\"text\":").find("bad.jsonl: line 1, column 9: not valid JSON: unexpected end of the line"), std::string::npos);
+  EXPECT_NE(error_of_text("{\"text\": 1e999}").find("bad.jsonl: line 1: has a number beyond those of f64"), std::string::npos);
   const std::string body[] = {folder.write("body.jsonl", "{\"body\":\"a\"}")};
   EXPECT_EQ(documents_of(open_corpus(body, {.text_field = "body"}))[0].text, "a");
 }
