@@ -125,6 +125,9 @@ int corpus_inspect_command(const CorpusInspectArguments& arguments) {
   summary.tokenizer_kind = tokenizer->kind();
   summary.vocab_size = tokenizer->vocab_size();
   summary.sample = sample_of(summary.corpus);
+  if (!summary.facts.note.empty()) {
+    tell(summary.facts.note);
+  }
 
   if (!arguments.html.empty()) {
     write_page(arguments.html, page_of(PageKind::corpus, to_json(summary).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)));

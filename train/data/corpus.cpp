@@ -1,7 +1,10 @@
 #include "train/data/corpus.h"
 
+#include <utility>
+
 #include "autograd/base/error.h"
 #include "train/data/fingerprint.h"
+#include "train/data/json_beginning.h"
 #include "train/tasks/tasks.h"
 
 namespace dikkat {
@@ -24,6 +27,8 @@ CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::funct
       corpus, [&](std::string_view text) { return maker != nullptr ? maker->stable_prefix(text) : static_cast<index>(text.size()); });
   CorpusFacts facts;
   Fingerprint fingerprint;
+  std::pair misread(JsonBeginning::none, std::size_t{0});  // the first such file
+  int misread_files = 0;
   struct Read {
     std::vector<Chunk> chunks;
     std::unique_ptr<TokenizerMaker> maker;  // has read the chunks
@@ -48,6 +53,10 @@ CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::funct
       [&](const Read& read) {
         for (const Chunk& chunk : read.chunks) {
           facts.documents += chunk.begins ? 1 : 0;
+          if (const auto looks = chunk.begins && chunk.line == 0 ? json_beginning(chunk.text, corpus.options.text_field) : JsonBeginning::none;
+              looks != JsonBeginning::none && misread_files++ == 0) {
+            misread = {looks, chunk.file};
+          }
           facts.bytes += static_cast<index>(chunk.text.size());
           fingerprint.add(chunk.text);
           if (chunk.ends) {
@@ -65,6 +74,8 @@ CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::funct
                 corpus.files.size() == 1 ? " is" : concat(" and all other files (", corpus.files.size(), " in all) are"),
                 " empty, expected text");
   facts.fingerprint = fingerprint.finish();
+  const CorpusFile& file = corpus.files[misread.second];
+  facts.note = note_on_json(misread.first, file.name, file.copy.use_count() == 0, misread_files - 1);
   return facts;
 }
 

@@ -23,8 +23,8 @@ CorpusOptions corpus_options(const Config& config, const Tokenizer* tokenizer) {
           .any_bytes = tokenizer_kind(tokenizer != nullptr ? tokenizer->kind() : config.tokenizer.kind, "tokenizer.kind").any_bytes};
 }
 
-void note_skipped(const Corpus& corpus, std::vector<std::string>& notes) {
-  if (std::string note = describe(corpus.skipped); !note.empty()) {
+void add_note(std::vector<std::string>& notes, std::string note) {
+  if (!note.empty()) {
     notes.push_back(std::move(note));
   }
 }
@@ -91,13 +91,15 @@ class TextSource : public Source {
     const CorpusOptions options = corpus_options(config, reading.tokenizer);
     corpus_ = open_corpus(config.data.corpus, options);
     held_out_ = has_validation() ? open_corpus(config.data.validation, options) : Corpus();
-    note_skipped(corpus_, reading.notes);
-    note_skipped(held_out_, reading.notes);
+    add_note(reading.notes, describe(corpus_.skipped));
+    add_note(reading.notes, describe(held_out_.skipped));
     const auto read = [&](const Corpus& some) {
       return naming_memory("reading the corpus", [&] { return survey(some, reading.maker, telling_of_reading(reading.progress)); });
     };
     of_corpus_ = read(corpus_);
     of_held_out_ = has_validation() ? read(held_out_) : CorpusFacts();
+    add_note(reading.notes, of_corpus_.note);
+    add_note(reading.notes, of_held_out_.note);
     set_facts(facts_of(corpus_, of_corpus_), facts_of(held_out_, of_held_out_));
   }
 
@@ -131,7 +133,8 @@ EvaluationText evaluation_of_text(const Config& config, const Tokenizer& tokeniz
   const Corpus corpus = open_corpus(paths, corpus_options(config, &tokenizer));
   const CorpusFacts facts = survey(corpus, nullptr, telling_of_reading(progress));
   std::vector<std::string> notes;
-  note_skipped(corpus, notes);
+  add_note(notes, describe(corpus.skipped));
+  add_note(notes, facts.note);
   TokenizedCorpus tokens = tokens_of(config, false, corpus, facts, tokenizer, {}, progress, notes);
   EvaluationText text = evaluation_of_tokens(config, tokenizer, std::move(tokens.parts[0]), tokens.bytes[0]);
   text.notes = std::move(notes);

@@ -389,6 +389,20 @@ TEST(Corpus, JsonlHasADocumentALine) {
   EXPECT_EQ(documents_of(open_corpus(body, {.text_field = "body"}))[0].text, "a");
 }
 
+TEST(Corpus, SaysWhichFilesOfPlainTextLookLikeJson) {
+  const TemporaryFolder folder;
+  const std::string plain = folder.write("plain.txt", "{ is a brace");
+  const std::string chats = folder.write("chats.txt", "\xEF\xBB\xBF{\"messages\": []}\n");
+  const std::string list = folder.write("list.json", "[{\"messages\": []}]");
+  const std::string named = folder.write("named.jsonl", "{\"text\": \"a\"}\n");
+  EXPECT_EQ(survey(open({plain, named}), nullptr).note, "");
+  EXPECT_EQ(survey(open({named, plain, chats}), nullptr).note,
+            chats + " is read as plain text, but its first line is a JSON object: name it .jsonl if it holds conversations or documents");
+  EXPECT_EQ(survey(open({list, chats}), nullptr).note,
+            list + " is read as plain text, but it begins with a JSON array: write one object a line, in a file named .jsonl, if it holds "
+                   "conversations or documents (so is 1 other file)");
+}
+
 TEST(Corpus, WhatIsNotUtf8IsReplacedWhenAsked) {
   const TemporaryFolder folder;
   // Table 3-11 of the Unicode standard, and characters cut by the blocks that are read.
