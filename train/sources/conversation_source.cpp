@@ -10,13 +10,14 @@ namespace dikkat {
 namespace {
 
 /// What the user is told of packed rows.
-std::string note_on_padding(const PackedSamples& samples, const char* what, index count) {
-  return concat(grouped_digits(count), ' ', what, " in ", grouped_digits(samples.count()), samples.count() == 1 ? " window; " : " windows; ",
+std::string note_on_padding(const PackedSamples& samples, const std::string& what, index count) {
+  return concat(grouped_digits(count), what, " in ", grouped_digits(samples.count()), samples.count() == 1 ? " window; " : " windows; ",
                 static_cast<index>(std::lround(100 * samples.padding())), " % of the positions are padding");
 }
 
+/// `part` is what the examples are for: " for training", or nothing.
 EvaluationText evaluation_text(const Config& config, const Tokenizer& tokenizer, const ChatTemplate& form, const ConversationCorpus& corpus, index first,
-                               index count) {
+                               index count, const std::string& part) {
   const index window = config.model.block_size;
   EvaluationText text{.conversations = std::make_unique<ConversationStore>(corpus, first, count, tokenizer, form, config.chat.loss, window)};
   const ConversationStore& store = *text.conversations;
@@ -24,16 +25,17 @@ EvaluationText evaluation_text(const Config& config, const Tokenizer& tokenizer,
   text.predicted_bytes = store.scored_bytes();
   if (store.count() > 0) {
     auto samples = std::make_unique<PackedSamples>(store, window);
-    text.notes.push_back(note_on_padding(*samples, "examples", store.count()));
+    text.notes.push_back(note_on_padding(*samples, concat(store.count() == 1 ? " example" : " examples", part), store.count()));
     text.samples = std::move(samples);
   }
-  if (store.cut() > 0) {
-    text.notes.push_back(concat(grouped_digits(store.cut()), " of ", grouped_digits(count), " examples have more than ", grouped_digits(window),
-                                " tokens (model.block_size) and are cut at their end"));
+  const auto of_all = [&](index some) { return concat(grouped_digits(some), " of ", grouped_digits(count), count == 1 ? " example" : " examples", part); };
+  if (const index cut = store.cut(); cut > 0) {
+    text.notes.push_back(concat(of_all(cut), cut == 1 ? " has" : " have", " more than ", grouped_digits(window), " tokens (model.block_size) and ",
+                                cut == 1 ? "is cut at its end" : "are cut at their end"));
   }
-  if (store.left_out() > 0) {
-    text.notes.push_back(concat(grouped_digits(store.left_out()), " of ", grouped_digits(count),
-                                " examples are left out: within the window they have no token to learn (chat.loss)"));
+  if (const index left_out = store.left_out(); left_out > 0) {
+    text.notes.push_back(concat(of_all(left_out), left_out == 1 ? " is" : " are", " left out: within the window ", left_out == 1 ? "it has" : "they have",
+                                " no token to learn (chat.loss)"));
   }
   return text;
 }
@@ -61,12 +63,17 @@ class ConversationSource : public Source {
     const ConversationCorpus& others = has_validation() ? held_out_ : corpus_;
     const index first = has_validation() ? 0 : training;
     SplitText split{.chat = template_of(config_, tokenizer)};
-    split.train = evaluation_text(config_, tokenizer, *split.chat, corpus_, 0, training);
-    split.validation = evaluation_text(config_, tokenizer, *split.chat, others, first, static_cast<index>(others.examples.size()) - first);
-    require_input(split.train.samples != nullptr, "no example of ", config_.data.corpus.front(),
+    require_input(training > 0, config_.data.corpus.front(), " has ", all, all == 1 ? " example, which is" : " examples, which are",
+                  " for validation (data.val_fraction = ", config_.data.val_fraction, "), so none is left to learn from; give more examples, or set ",
+                  "data.val_fraction=0");
+    split.train = evaluation_text(config_, tokenizer, *split.chat, corpus_, 0, training, " for training");
+    split.validation =
+        evaluation_text(config_, tokenizer, *split.chat, others, first, static_cast<index>(others.examples.size()) - first, " for validation");
+    require_input(split.train.samples != nullptr, "no example of ", config_.data.corpus.front(), training < all ? " for training" : "",
                   " has a token to learn within model.block_size = ", index{config_.model.block_size}, "; raise it, or give shorter examples");
     split.training = std::make_unique<PackedSamples>(*split.train.conversations, config_.model.block_size);
     notes.insert(notes.end(), split.train.notes.begin(), split.train.notes.end());
+    notes.insert(notes.end(), split.validation.notes.begin(), split.validation.notes.end());
     notes.push_back(concat("conversations are written in the template ", name_of(split.chat->name), " (chat.template), and the loss is over ",
                            config_.chat.loss == ScoredText::answers       ? "the answers"
                            : config_.chat.loss == ScoredText::last_answer ? "the last answers"
@@ -91,7 +98,7 @@ std::unique_ptr<Source> open_conversations(const Config& config, const SourceRea
 
 EvaluationText evaluation_of_conversations(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths) {
   const ConversationCorpus corpus = read_conversations(paths, config.data.text_field);
-  EvaluationText text = evaluation_text(config, tokenizer, template_of(config, tokenizer), corpus, 0, static_cast<index>(corpus.examples.size()));
+  EvaluationText text = evaluation_text(config, tokenizer, template_of(config, tokenizer), corpus, 0, static_cast<index>(corpus.examples.size()), "");
   require_input(text.samples != nullptr, "no example of ", paths.front(), " has a token to predict within model.block_size = ",
                 index{config.model.block_size});
   return text;

@@ -56,6 +56,17 @@ auto naming_source(const DataSource& source, F&& f) {
   }
 }
 
+/// Says so where the loss of a validation part is that of a few tokens.
+void note_on_validation(const EvaluationText& validation, bool has_own_files, std::vector<std::string>& notes) {
+  constexpr double kEnough = 64;
+  const double targets = validation.targets();
+  if (validation.samples != nullptr && targets < kEnough) {
+    notes.push_back(concat("the validation part has ", static_cast<index>(targets), targets == 1 ? " token" : " tokens",
+                           " to predict, so its loss says little; give more text",
+                           has_own_files ? " in data.validation" : ", or raise data.val_fraction"));
+  }
+}
+
 TrainingData load_sources(const Config& config, const KnownCorpus* known, std::unique_ptr<Tokenizer> tokenizer, const LoadingProgress& progress) {
   TrainingData data{.tokenizer = std::move(tokenizer)};
   const std::vector<DataSource> named = config.data.all_sources();
@@ -88,6 +99,7 @@ TrainingData load_sources(const Config& config, const KnownCorpus* known, std::u
   for (std::size_t i = 0; i < named.size(); ++i) {
     std::vector<std::string> notes;
     SplitText split = naming_source(named[i], [&] { return sources[i]->tokens(*data.tokenizer, progress, notes); });
+    note_on_validation(split.validation, !named[i].validation.empty(), notes);
     for (const std::string& note : notes) {
       data.notes.push_back(is_one ? note : concat(named[i].name, ": ", note));
     }
@@ -122,12 +134,17 @@ TokenizerOptions tokenizer_options(const TokenizerConfig& config) {
   return {.kind = config.kind, .vocab_size = config.vocab_size, .splitter = config.splitter, .min_count = config.min_count};
 }
 
-double EvaluationText::bytes_per_target() const {
-  double targets = 0;
+double EvaluationText::targets() const {
+  double sum = 0;
   for (index i = 0; samples && i < samples->count(); ++i) {
-    targets += samples->target_weight(i);
+    sum += samples->target_weight(i);
   }
-  return targets > 0 ? static_cast<double>(predicted_bytes) / targets : std::numeric_limits<double>::quiet_NaN();
+  return sum;
+}
+
+double EvaluationText::bytes_per_target() const {
+  const double count = targets();
+  return count > 0 ? static_cast<double>(predicted_bytes) / count : std::numeric_limits<double>::quiet_NaN();
 }
 
 index TrainingData::train_tokens() const {
@@ -180,7 +197,9 @@ TrainingData load_training_data(const Config& config, const KnownCorpus* known, 
   }
   auto tokenizer = known_tokenizer(config, known);
   if (reads_pairs(config)) {
-    return naming_memory("reading the pairs", [&] { return load_pairs(config, known, std::move(tokenizer)); });
+    TrainingData data = naming_memory("reading the pairs", [&] { return load_pairs(config, known, std::move(tokenizer)); });
+    note_on_validation(data.sources.front().validation, false, data.notes);
+    return data;
   }
   TrainingData data = naming_memory("loading the corpus", [&] { return load_sources(config, known, std::move(tokenizer), progress); });
   require_input(config.data.evaluations.empty() || data.has_validation(),

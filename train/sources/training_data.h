@@ -26,6 +26,8 @@ struct EvaluationText {
   index predicted_bytes = 0;                 // of the predicted text: without its first token; the end of a pair counts as one byte
   std::vector<std::string> notes{};          // as TrainingData has them
 
+  /// The number of predictions, or of packed or scored text the sum of their weights.
+  double targets() const;
   /// Predicted bytes for each prediction, NaN if there is none: bits per byte are loss / ln 2 / this.
   double bytes_per_target() const;
 };

@@ -36,9 +36,9 @@ TEST_F(Chat, LearnsAnswersAloneAndSaysWhatItDid) {
   const Outcome tuned = tune("tuned");
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_TRUE(contains(tuned.err, "written in the template plain (chat.template), and the loss is over the answers (chat.loss)")) << tuned.err;
-  EXPECT_TRUE(contains(tuned.err, " examples in ")) << tuned.err;
-  EXPECT_TRUE(contains(tuned.err, "2 of 5 examples have more than 32 tokens (model.block_size) and are cut at their end")) << tuned.err;
-  EXPECT_TRUE(contains(tuned.err, "1 of 5 examples are left out: within the window they have no token to learn (chat.loss)")) << tuned.err;
+  EXPECT_TRUE(contains(tuned.err, "4 examples for training in 3 windows; ")) << tuned.err;
+  EXPECT_TRUE(contains(tuned.err, "2 of 5 examples for training have more than 32 tokens (model.block_size) and are cut at their end")) << tuned.err;
+  EXPECT_TRUE(contains(tuned.err, "1 of 5 examples for training is left out: within the window it has no token to learn (chat.loss)")) << tuned.err;
   const auto metrics = here.metrics("tuned");
   EXPECT_LT(metrics.back()["val_loss"].get<double>(), metrics.front()["val_loss"].get<double>());
   EXPECT_TRUE(contains(contents(here / "tuned/config.toml"), "template = \"plain\""));
@@ -52,6 +52,28 @@ TEST_F(Chat, ComesNextAfterFinetune) {
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_TRUE(contains(tuned.err, "next: dikkat chat tuned\n")) << tuned.err;
   EXPECT_EQ(tuned.out, "tuned\n");
+}
+
+TEST_F(Chat, SaysWhatItCutsOfTheExamplesForValidationToo) {
+  here.write("chats.jsonl", std::string(kChats) + R"({"prompt": "the lamp turns and ships go by the lamp turns and ships go by the lamp turns and ships go by", "completion": "x"})");
+  const Outcome tuned = tune("tuned", {"train.max_steps=1"});
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  EXPECT_TRUE(contains(tuned.err, "1 of 3 examples for validation has more than 32 tokens (model.block_size) and is cut at its end")) << tuned.err;
+  EXPECT_TRUE(contains(tuned.err, "1 of 3 examples for validation is left out")) << tuned.err;
+  EXPECT_TRUE(contains(tuned.err, "1 of 6 examples for training is left out")) << tuned.err;
+}
+
+TEST_F(Chat, AValidationPartThatTakesAllExamplesIsNamed) {
+  here.write("chats.jsonl", R"({"prompt": "the lamp", "completion": "turns"})");
+  const Outcome refused = tune("no");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(contains(refused.err, "chats.jsonl has 1 example, which is for validation (data.val_fraction = 0.3), so none is left to learn from; give more "
+                                    "examples, or set data.val_fraction=0"))
+      << refused.err;
+  EXPECT_EQ(here.run({"train", "--init-from", "base", "--corpus", "chats.jsonl", "--out", "one", "--set", "train.max_steps=1", "data.val_fraction=0"}).code, 0);
+  here.write("chats.jsonl", Json{{"prompt", tiny_text()}, {"completion", "x"}}.dump() + "\n" + R"({"prompt": "the lamp", "completion": "turns"})");
+  const Outcome longer = tune("no");
+  EXPECT_TRUE(contains(longer.err, "chats.jsonl for training has a token to learn within model.block_size = 32; raise it")) << longer.err;
 }
 
 TEST_F(Chat, ResumesToTheSameBits) {

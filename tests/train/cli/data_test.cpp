@@ -433,6 +433,24 @@ TEST(Data, AFileOfJsonWithAnotherNameIsTold) {
   EXPECT_FALSE(contains(here.run(train("text", {})).err, "is read as plain text"));
 }
 
+TEST(Data, AValidationPartOfAFewTokensIsTold) {
+  const Workspace here;
+  here.write("short.txt", tiny_text(60));
+  const auto said = [&](const char* out, Words more) {
+    more.insert(more.end(), {"--corpus", "short.txt"});
+    const Outcome trained = here.run(train(out, more));
+    EXPECT_EQ(trained.code, 0) << trained.err;
+    return trained.err;
+  };
+  const std::string few = said("few", {"data.val_fraction=0.1"});
+  EXPECT_TRUE(contains(few, " tokens to predict, so its loss says little; give more text, or raise data.val_fraction")) << few;
+  EXPECT_FALSE(contains(said("enough", {"data.val_fraction=0.5"}), "says little"));
+  EXPECT_FALSE(contains(said("none", {"data.val_fraction=0"}), "says little"));
+  here.write("held.txt", "the lamp");
+  const std::string own = said("own", {"data.validation=[\"held.txt\"]"});
+  EXPECT_TRUE(contains(own, "the validation part has 7 tokens to predict, so its loss says little; give more text in data.validation")) << own;
+}
+
 struct RefusedData {
   const char* name;
   Words arguments;
