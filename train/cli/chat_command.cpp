@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <memory>
+
+#include <unistd.h>
 
 #include "autograd/base/parallel.h"
 #include "train/cli/chosen_checkpoint.h"
@@ -8,6 +11,8 @@
 #include "train/cli/shared_options.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
+#include "train/cli/text.h"
+#include "train/io/digits.h"
 #include "train/sample/prompt.h"
 #include "train/sample/text_stream.h"
 
@@ -26,7 +31,7 @@ constexpr const char* kCommands =
     "  /retry         answer the last message once more\n"
     "  /history       show the conversation\n"
     "  /clear         begin again\n"
-    "  /exit          end (Ctrl-D too)\n"
+    "  /exit, /quit   end (Ctrl-D too)\n"
     "Ctrl-C stops an answer. Anything else is a message.";
 
 /// A conversation with a model, and what the user may do with it.
@@ -40,7 +45,12 @@ class Talk {
     if (const auto end = form_.end_token(*trained.tokenizer)) {
       vocabulary_.ends.push_back(*end);
     }
+    if (const std::string problem = problem_with_system(form_); !problem.empty()) {
+      fail_input(problem, " (--system)");
+    }
   }
+
+  const ChatTemplate& form() const { return form_; }
 
   /// Handles a line; false: the conversation ends.
   bool take(const std::string& line) {
@@ -63,9 +73,9 @@ class Talk {
     }
     if (command == "/clear") {
       messages_.clear();
+      tell("cleared");
     } else if (command == "/system") {
-      messages_.clear();
-      form_.system = line.substr(std::min(blank + 1, line.size()));
+      begin_with(line.substr(std::min(blank + 1, line.size())));
     } else if (command == "/history") {
       show_history();
     } else if (command == "/retry") {
@@ -97,25 +107,63 @@ class Talk {
     answer();
   }
 
-  /// The tokens of the conversation. The oldest turns are dropped while it leaves no room for an answer.
+  void begin_with(const std::string& system) {
+    ChatTemplate form = form_;
+    form.system = system;
+    if (const std::string problem = problem_with_system(form); !problem.empty()) {
+      warn(concat(problem, "; the conversation stays as it was"));
+      return;
+    }
+    form_ = std::move(form);
+    messages_.clear();
+    tell(system.empty() ? "cleared, without a system message" : "cleared, with this system message");
+  }
+
+  index context() const { return trained_.model->block_size(); }
+  /// The most tokens of a conversation that leave room for an answer.
+  index most_tokens() const { return context() - std::min(options_.max_new_tokens, context() / 4); }
+  std::vector<Token> tokens_of(const ChatTemplate& form, std::span<const Message> messages) const {
+    return encode(*trained_.tokenizer, form.write(messages, ScoredText::answers, true)).tokens;
+  }
+  /// "has 1,601 tokens, but 192 fit ..."
+  std::string too_many(index tokens) const {
+    return concat(" has ", grouped_digits(tokens), " tokens in its template, but ", grouped_digits(most_tokens()), " fit into the model's context of ",
+                  grouped_digits(context()), " with room for an answer: shorten it");
+  }
+
+  /// Why no conversation can begin with the system message; empty if one can.
+  std::string problem_with_system(const ChatTemplate& form) const {
+    if (form.system.empty()) {
+      return {};
+    }
+    try {
+      const Message shortest[] = {{"user", ""}};
+      const index tokens = std::ssize(tokens_of(form, shortest));
+      return tokens <= most_tokens() ? "" : concat("the system message", too_many(tokens));
+    } catch (const EncodeError& error) {
+      return concat("the system message cannot be encoded: ", error.what());
+    }
+  }
+
+  /// The tokens of the conversation. The oldest turns are dropped while it leaves no room for an answer. Throws InputError, and drops none, where the newest
+  /// message alone leaves none.
   std::vector<Token> prompt() {
-    const index context = trained_.model->block_size();
-    const index room = std::min(options_.max_new_tokens, context / 4);
+    std::vector<Token> tokens = tokens_of(form_, messages_);
+    if (std::ssize(tokens) <= most_tokens()) {
+      return tokens;
+    }
+    const index alone = std::ssize(tokens_of(form_, std::span(messages_).last(1)));
+    require_input(alone <= most_tokens(), "the message", form_.system.empty() ? "" : " with the system message", too_many(alone));
     index dropped = 0;
-    for (;;) {
-      std::vector<Token> tokens = encode(*trained_.tokenizer, form_.write(messages_, ScoredText::answers, true)).tokens;
-      if (std::ssize(tokens) + room <= context || messages_.size() == 1) {
-        if (dropped > 0) {
-          tell(concat("the context of ", context, " tokens is full: the oldest ", dropped == 1 ? "message was" : concat(dropped, " messages were"),
-                      " dropped"));
-        }
-        return tokens;
-      }
+    while (std::ssize(tokens) > most_tokens()) {
       do {  // what remains begins with a message of the user
         messages_.erase(messages_.begin());
         ++dropped;
       } while (messages_.size() > 1 && messages_.front().role != "user");
+      tokens = tokens_of(form_, messages_);
     }
+    tell(concat("the context of ", context(), " tokens is full: the oldest ", dropped == 1 ? "message was" : concat(dropped, " messages were"), " dropped"));
+    return tokens;
   }
 
   void answer() {
@@ -124,6 +172,10 @@ class Talk {
       tokens = prompt();
     } catch (const EncodeError& error) {
       warn(concat("the message cannot be encoded: ", error.what()));
+      messages_.pop_back();
+      return;
+    } catch (const InputError& error) {
+      warn(error.what());
       messages_.pop_back();
       return;
     }
@@ -135,15 +187,18 @@ class Talk {
         flush_results();
       }
     };
-    generate(trained_.model->gpt(), vocabulary_, tokens, options_,
-             {.stop = [] { return stop_requested(); },
-              .token =
-                  [&](index, Token token) {
-                    show(text.add(token));
-                    return true;
-                  }});
+    const std::vector<Sample> answers = generate(trained_.model->gpt(), vocabulary_, tokens, options_,
+                                                 {.stop = [] { return stop_requested(); },
+                                                  .token =
+                                                      [&](index, Token token) {
+                                                        show(text.add(token));
+                                                        return true;
+                                                      }});
     show(text.finish());
     show(text.text().ends_with('\n') ? "" : "\n");
+    if (answers.front().ending == Ending::length) {
+      tell(concat("(cut at ", grouped_digits(options_.max_new_tokens), options_.max_new_tokens == 1 ? " token)" : " tokens)"));
+    }
     messages_.push_back({"assistant", text.text()});
     ++options_.first_sample;  // another answer draws other numbers
     forget_interrupt();
@@ -156,12 +211,21 @@ class Talk {
   std::vector<Message> messages_;
 };
 
+/// "runs/tuned, step 150; template plain; context of 256 tokens".
+std::string description_of(const std::string& source, const TrainedModel& trained, const ChatTemplate& form) {
+  return concat(source, trained.source.checkpoint() == nullptr ? "" : concat(", step ", trained.source.state().step), "; template ", name_of(form.name),
+                "; context of ", grouped_digits(trained.model->block_size()), " tokens");
+}
+
 int chat_command(const ChatArguments& arguments) {
   start_threads();
   check(arguments.options);
   const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.options(), packing_named(arguments.weights));
   tell_of_the_checkpoint(arguments.model, trained.source);
   Talk talk(arguments, trained);
+  if (::isatty(STDIN_FILENO) == 1) {
+    tell(for_terminal(description_of(arguments.model.source, trained, talk.form())));
+  }
   stop_in_order();
   tell("a message for the model, or /help");
   LineReader lines;
@@ -178,7 +242,8 @@ void add_chat(Commands& program) {
   dikkat chat models/qwen2.5-0.5b-instruct --weights q8 --system "You answer in one sentence."
   echo "What is a tape?" | dikkat chat runs/tuned --temperature 0
 Lines of standard input are messages, and answers go to standard output. The conversation is written in the template that the run was trained in
-(chat.template), or in the model's own. When it outgrows the model's context, its oldest turns are dropped, and a message says so.
+(chat.template), or in the model's own. When it outgrows the model's context, its oldest turns are dropped, and a message says so. A message that leaves no room for an answer is
+refused, and the conversation stays as it was.
 /help lists what else a line can say.)";
   const auto a = std::make_shared<ChatArguments>();
   a->options.temperature = 0.7;

@@ -1,3 +1,4 @@
+#include "tests/train/cli/terminal.h"
 #include "tests/train/cli/workspace.h"
 
 // Fine-tuning on conversations, and talking with the result.
@@ -22,6 +23,8 @@ class Chat : public ::testing::Test {
     here.write("chats.jsonl", kChats);
     here.train("base", {"tokenizer.kind=bpe", "tokenizer.vocab_size=300", "model.n_embd=32", "model.block_size=32"});
   }
+  /// A run whose context has room for talking.
+  void train_wide() const { here.train("wide", {"tokenizer.kind=bpe", "tokenizer.vocab_size=300", "model.n_embd=32", "model.block_size=96"}); }
   Outcome tune(const std::string& out, const Words& more = {}) const {
     Words words = {"train", "--init-from", "base", "--corpus", "chats.jsonl", "--out", out, "--set", "train.max_steps=40", "train.batch_size=4",
                    "train.eval_interval=20", "train.checkpoint_interval=20", "data.val_fraction=0.3", "optim.learning_rate=1e-2",
@@ -178,17 +181,65 @@ TEST_F(Chat, ShortDocumentsThatShareAWindowHaveTheLossThatTheyHaveAlone) {
 }
 
 TEST_F(Chat, CommandsAreNoMessages) {
-  const Outcome talked = here.run({"chat", "base", "--max-new-tokens", "3"}, {.input = "/help\n/nothing\n/system be kind\n/history\n/clear\n/exit\nnever\n"});
+  train_wide();
+  const Outcome talked = here.run({"chat", "wide", "--max-new-tokens", "3"}, {.input = "/help\n/nothing\n/system be kind\n/history\n/system\n/clear\n/quit\nnever\n"});
   ASSERT_EQ(talked.code, 0) << talked.err;
   EXPECT_TRUE(contains(talked.err, "/clear")) << talked.err;
+  EXPECT_TRUE(contains(talked.err, "/exit, /quit")) << talked.err;
   EXPECT_TRUE(contains(talked.err, "/nothing is no command")) << talked.err;
-  EXPECT_TRUE(contains(talked.out, "system: be kind")) << talked.out;
+  EXPECT_TRUE(contains(talked.err, "cleared, with this system message\ncleared, without a system message\ncleared\n")) << talked.err;
+  EXPECT_EQ(talked.out, "system: be kind\n");
+}
+
+TEST_F(Chat, RefusesAMessageThatDoesNotFitAndGoesOn) {
+  train_wide();
+  std::string line = tiny_text(100);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  const Outcome talked =
+      here.run({"chat", "wide", "--max-new-tokens", "4", "--quiet"}, {.input = "the lamp\n" + line + "\n/system " + line + "\n/history\nships\n/history\n"});
+  ASSERT_EQ(talked.code, 0) << talked.err;
+  EXPECT_TRUE(talked.err.starts_with("the message has ")) << talked.err;
+  EXPECT_TRUE(contains(talked.err, " tokens in its template, but 92 fit into the model's context of 96 with room for an answer: shorten it\nthe system message has "))
+      << talked.err;
+  EXPECT_TRUE(talked.err.ends_with(" with room for an answer: shorten it; the conversation stays as it was\n")) << talked.err;
+  EXPECT_FALSE(contains(talked.out, line.substr(0, 20)));
+  EXPECT_FALSE(contains(talked.out, "system: "));
+  const std::size_t first = talked.out.find("user: the lamp\nassistant: ");
+  ASSERT_NE(first, std::string::npos) << talked.out;
+  EXPECT_NE(talked.out.find("user: the lamp\nassistant: ", first + 1), std::string::npos) << "and with the next message it goes on: " << talked.out;
+  const Outcome refused = here.run({"chat", "wide", "--system", line});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(refused.err.starts_with("dikkat: the system message has ")) << refused.err;
+  EXPECT_TRUE(contains(refused.err, " but 72 fit into the model's context of 96 with room for an answer: shorten it (--system)")) << refused.err;
+}
+
+TEST_F(Chat, SaysThatAnAnswerWasCut) {
+  train_wide();
+  const Words words = {"chat", "wide", "--max-new-tokens", "2"};
+  EXPECT_TRUE(contains(here.run(words, {.input = "the lamp\n"}).err, "(cut at 2 tokens)\n"));
+  EXPECT_EQ(here.run({"chat", "wide", "--max-new-tokens", "2", "--quiet"}, {.input = "the lamp\n"}).err, "");
+  ASSERT_EQ(tune("tuned", {"train.max_steps=150", "train.eval_interval=150"}).code, 0);
+  EXPECT_FALSE(contains(here.run({"chat", "tuned", "--newest", "--temperature", "0"}, {.input = "the lamp\n"}).err, "(cut at")) << "it ended itself";
+}
+
+TEST_F(Chat, AtATerminalSaysWhichModelItIs) {
+  train_wide();
+  Terminal terminal;
+  Program program(here.here({"chat", "wide", "--newest"}, {.environment = {{"TERM", "dumb"}, {"XDG_STATE_HOME", here.path() + "/state"}},
+                                                           .in = terminal.name(),
+                                                           .err = terminal.name()}));
+  ASSERT_TRUE(program.until([&] { return terminal.prompts() >= 1; })) << terminal.shown();
+  EXPECT_TRUE(contains(terminal.shown(), "wide, step 20; template plain; context of 96 tokens")) << terminal.shown();
+  terminal.type("/exit\r");
+  EXPECT_EQ(program.wait().code, 0);
+  EXPECT_FALSE(contains(here.run({"chat", "wide"}, {.input = ""}).err, "step 20; template")) << "without a terminal nobody needs it";
 }
 
 TEST_F(Chat, DropsTheOldestTurns) {
-  const Outcome talked = here.run({"chat", "base", "--max-new-tokens", "4"}, {.input = "one two three\nfour five six\nseven eight nine\n"});
+  train_wide();
+  const Outcome talked = here.run({"chat", "wide", "--max-new-tokens", "4"}, {.input = "one two three\nfour five six\nseven eight nine\nten eleven\n"});
   ASSERT_EQ(talked.code, 0) << talked.err;
-  EXPECT_TRUE(contains(talked.err, "the oldest")) << talked.err;
+  EXPECT_TRUE(contains(talked.err, "the context of 96 tokens is full: the oldest 2 messages were dropped")) << talked.err;
 }
 
 }  // namespace
