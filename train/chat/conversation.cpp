@@ -59,7 +59,7 @@ std::string unknown_fields(std::string_view text, const std::string& text_field)
       meant = concat("; did you mean \"", nearest, "\"?");
     }
   }
-  return concat(object.size() == 1 ? "has the field " : object.empty() ? "has no fields" : "has the fields ", object.empty() ? "" : names_of_fields(object),
+  return concat(object.empty() ? "has no fields" : concat(object.size() == 1 ? "has the field " : "has the fields ", names_of_fields(object)),
                 "; expected \"messages\", \"prompt\" and \"completion\", or \"", text_field, "\" (data.text_field)", meant);
 }
 

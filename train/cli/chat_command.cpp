@@ -127,8 +127,8 @@ class Talk {
   }
   /// "has 1,601 tokens, but 192 fit ..."
   std::string too_many(index tokens) const {
-    return concat(" has ", grouped_digits(tokens), " tokens in its template, but ", grouped_digits(most_tokens()), " fit into the model's context of ",
-                  grouped_digits(context()), " with room for an answer: shorten it");
+    return concat(" has ", grouped_digits(tokens), " tokens in its template, but ", grouped_digits(most_tokens()),
+                  " fit into the model's context of ", grouped_digits(context()), " with room for an answer: shorten it");
   }
 
   /// Why no conversation can begin with the system message; empty if one can.
@@ -145,8 +145,8 @@ class Talk {
     }
   }
 
-  /// The tokens of the conversation. The oldest turns are dropped while it leaves no room for an answer. Throws InputError, and drops none, where the newest
-  /// message alone leaves none.
+  /// The tokens of the conversation. The oldest turns are dropped while it leaves no room for an answer. Throws InputError, and drops none, where the
+  /// newest message alone leaves none.
   std::vector<Token> prompt() {
     std::vector<Token> tokens = tokens_of(form_, messages_);
     if (std::ssize(tokens) <= most_tokens()) {
@@ -162,7 +162,8 @@ class Talk {
       } while (messages_.size() > 1 && messages_.front().role != "user");
       tokens = tokens_of(form_, messages_);
     }
-    tell(concat("the context of ", context(), " tokens is full: the oldest ", dropped == 1 ? "message was" : concat(dropped, " messages were"), " dropped"));
+    tell(concat("the context of ", context(), " tokens is full: the oldest ", dropped == 1 ? "message was" : concat(dropped, " messages were"),
+                " dropped"));
     return tokens;
   }
 
@@ -213,8 +214,8 @@ class Talk {
 
 /// "runs/tuned, step 150; template plain; context of 256 tokens".
 std::string description_of(const std::string& source, const TrainedModel& trained, const ChatTemplate& form) {
-  return concat(source, trained.source.checkpoint() == nullptr ? "" : concat(", step ", trained.source.state().step), "; template ", name_of(form.name),
-                "; context of ", grouped_digits(trained.model->block_size()), " tokens");
+  return concat(source, trained.source.checkpoint() == nullptr ? "" : concat(", step ", trained.source.state().step), "; template ",
+                name_of(form.name), "; context of ", grouped_digits(trained.model->block_size()), " tokens");
 }
 
 int chat_command(const ChatArguments& arguments) {
@@ -242,8 +243,8 @@ void add_chat(Commands& program) {
   dikkat chat models/qwen2.5-0.5b-instruct --weights q8 --system "You answer in one sentence."
   echo "What is a tape?" | dikkat chat runs/tuned --temperature 0
 Lines of standard input are messages, and answers go to standard output. The conversation is written in the template that the run was trained in
-(chat.template), or in the model's own. When it outgrows the model's context, its oldest turns are dropped, and a message says so. A message that leaves no room for an answer is
-refused, and the conversation stays as it was.
+(chat.template), or in the model's own. When it outgrows the model's context, its oldest turns are dropped, and a message says so. A message
+that leaves no room for an answer is refused, and the conversation stays as it was.
 /help lists what else a line can say.)";
   const auto a = std::make_shared<ChatArguments>();
   a->options.temperature = 0.7;

@@ -20,8 +20,9 @@ struct Question {
   std::string answer{};                // what it must write
 };
 
-/// Reads a line of JSONL: {"prompt", "choices": [...], "answer": NUMBER of the right one, from 0}, or {"prompt", "answer": "TEXT"}. Throws BadJson, whose
-/// text continues "FILE: line 7, ", for what is not JSON, and InputError, whose text continues "FILE: line 7 ", for anything else.
+/// Reads a line of JSONL: {"prompt", "choices": [...], "answer": NUMBER of the right one, from 0}, or {"prompt", "answer": "TEXT"}. Throws BadJson
+/// (train/text/json_line.h), whose text continues "FILE: line 7, ", for what is not JSON, and InputError, whose text continues "FILE: line 7 ", for
+/// anything else.
 Question read_question(std::string_view json);
 
 /// How often something was right.

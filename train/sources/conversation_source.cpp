@@ -28,14 +28,16 @@ EvaluationText evaluation_text(const Config& config, const Tokenizer& tokenizer,
     text.notes.push_back(note_on_padding(*samples, concat(store.count() == 1 ? " example" : " examples", part), store.count()));
     text.samples = std::move(samples);
   }
-  const auto of_all = [&](index some) { return concat(grouped_digits(some), " of ", grouped_digits(count), count == 1 ? " example" : " examples", part); };
+  const auto of_all = [&](index some) {
+    return concat(grouped_digits(some), " of ", grouped_digits(count), count == 1 ? " example" : " examples", part);
+  };
   if (const index cut = store.cut(); cut > 0) {
     text.notes.push_back(concat(of_all(cut), cut == 1 ? " has" : " have", " more than ", grouped_digits(window), " tokens (model.block_size) and ",
                                 cut == 1 ? "is cut at its end" : "are cut at their end"));
   }
   if (const index left_out = store.left_out(); left_out > 0) {
-    text.notes.push_back(concat(of_all(left_out), left_out == 1 ? " is" : " are", " left out: within the window ", left_out == 1 ? "it has" : "they have",
-                                " no token to learn (chat.loss)"));
+    text.notes.push_back(concat(of_all(left_out), left_out == 1 ? " is" : " are", " left out: within the window ",
+                                left_out == 1 ? "it has" : "they have", " no token to learn (chat.loss)"));
   }
   return text;
 }

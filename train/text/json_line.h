@@ -14,7 +14,8 @@ class BadJson : public InputError {
   using InputError::InputError;
 };
 
-/// Parses a line of JSONL. Throws BadJson, which has the column (in characters, from 1) and what is wrong there, and InputError for a number beyond those of f64.
+/// Parses a line of JSONL. Throws BadJson, which has the column (in characters, from 1) and what is wrong there, and InputError for a number beyond
+/// those of f64.
 nlohmann::json parse_json_line(std::string_view line);
 
 }  // namespace dikkat

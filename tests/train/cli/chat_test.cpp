@@ -58,7 +58,8 @@ TEST_F(Chat, ComesNextAfterFinetune) {
 }
 
 TEST_F(Chat, SaysWhatItCutsOfTheExamplesForValidationToo) {
-  here.write("chats.jsonl", std::string(kChats) + R"({"prompt": "the lamp turns and ships go by the lamp turns and ships go by the lamp turns and ships go by", "completion": "x"})");
+  const std::string longer = "the lamp turns and ships go by the lamp turns and ships go by the lamp turns and ships go by";
+  here.write("chats.jsonl", std::string(kChats) + Json{{"prompt", longer}, {"completion", "x"}}.dump());
   const Outcome tuned = tune("tuned", {"train.max_steps=1"});
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_TRUE(contains(tuned.err, "1 of 3 examples for validation has more than 32 tokens (model.block_size) and is cut at its end")) << tuned.err;
@@ -70,10 +71,11 @@ TEST_F(Chat, AValidationPartThatTakesAllExamplesIsNamed) {
   here.write("chats.jsonl", R"({"prompt": "the lamp", "completion": "turns"})");
   const Outcome refused = tune("no");
   EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(contains(refused.err, "chats.jsonl has 1 example, which is for validation (data.val_fraction = 0.3), so none is left to learn from; give more "
-                                    "examples, or set data.val_fraction=0"))
+  EXPECT_TRUE(contains(refused.err, "chats.jsonl has 1 example, which is for validation (data.val_fraction = 0.3), so none is left to learn from; "
+                                    "give more examples, or set data.val_fraction=0"))
       << refused.err;
-  EXPECT_EQ(here.run({"train", "--init-from", "base", "--corpus", "chats.jsonl", "--out", "one", "--set", "train.max_steps=1", "data.val_fraction=0"}).code, 0);
+  const Words all = {"train", "--init-from", "base", "--corpus", "chats.jsonl", "--out", "one", "--set", "train.max_steps=1", "data.val_fraction=0"};
+  EXPECT_EQ(here.run(all).code, 0);
   here.write("chats.jsonl", Json{{"prompt", tiny_text()}, {"completion", "x"}}.dump() + "\n" + R"({"prompt": "the lamp", "completion": "turns"})");
   const Outcome longer = tune("no");
   EXPECT_TRUE(contains(longer.err, "chats.jsonl for training has a token to learn within model.block_size = 32; raise it")) << longer.err;
@@ -158,7 +160,8 @@ TEST_F(Chat, IsAskedQuestions) {
   EXPECT_EQ(refused.code, 2);
   EXPECT_TRUE(contains(refused.err, "tasks.jsonl: line 1 has no \"answer\" from 0 to 1, the number of the right choice")) << refused.err;
   here.write("tasks.jsonl", "{\"prompt\": \"x\"");
-  EXPECT_TRUE(contains(here.run({"eval", "tuned", "--tasks", "tasks.jsonl"}).err, "tasks.jsonl: line 1, column 15: not valid JSON: unexpected end of the line"));
+  const Outcome broken = here.run({"eval", "tuned", "--tasks", "tasks.jsonl"});
+  EXPECT_TRUE(contains(broken.err, "tasks.jsonl: line 1, column 15: not valid JSON: unexpected end of the line")) << broken.err;
 }
 
 TEST_F(Chat, ShortDocumentsThatShareAWindowHaveTheLossThatTheyHaveAlone) {
@@ -182,7 +185,8 @@ TEST_F(Chat, ShortDocumentsThatShareAWindowHaveTheLossThatTheyHaveAlone) {
 
 TEST_F(Chat, CommandsAreNoMessages) {
   train_wide();
-  const Outcome talked = here.run({"chat", "wide", "--max-new-tokens", "3"}, {.input = "/help\n/nothing\n/system be kind\n/history\n/system\n/clear\n/quit\nnever\n"});
+  const Outcome talked = here.run({"chat", "wide", "--max-new-tokens", "3"},
+                                  {.input = "/help\n/nothing\n/system be kind\n/history\n/system\n/clear\n/quit\nnever\n"});
   ASSERT_EQ(talked.code, 0) << talked.err;
   EXPECT_TRUE(contains(talked.err, "/clear")) << talked.err;
   EXPECT_TRUE(contains(talked.err, "/exit, /quit")) << talked.err;
@@ -195,11 +199,12 @@ TEST_F(Chat, RefusesAMessageThatDoesNotFitAndGoesOn) {
   train_wide();
   std::string line = tiny_text(100);
   std::replace(line.begin(), line.end(), '\n', ' ');
-  const Outcome talked =
-      here.run({"chat", "wide", "--max-new-tokens", "4", "--quiet"}, {.input = "the lamp\n" + line + "\n/system " + line + "\n/history\nships\n/history\n"});
+  const Outcome talked = here.run({"chat", "wide", "--max-new-tokens", "4", "--quiet"},
+                                  {.input = "the lamp\n" + line + "\n/system " + line + "\n/history\nships\n/history\n"});
   ASSERT_EQ(talked.code, 0) << talked.err;
   EXPECT_TRUE(talked.err.starts_with("the message has ")) << talked.err;
-  EXPECT_TRUE(contains(talked.err, " tokens in its template, but 92 fit into the model's context of 96 with room for an answer: shorten it\nthe system message has "))
+  EXPECT_TRUE(contains(talked.err, " tokens in its template, but 92 fit into the model's context of 96 with room for an answer: shorten it\n"
+                                   "the system message has "))
       << talked.err;
   EXPECT_TRUE(talked.err.ends_with(" with room for an answer: shorten it; the conversation stays as it was\n")) << talked.err;
   EXPECT_FALSE(contains(talked.out, line.substr(0, 20)));
@@ -237,7 +242,8 @@ TEST_F(Chat, AtATerminalSaysWhichModelItIs) {
 
 TEST_F(Chat, DropsTheOldestTurns) {
   train_wide();
-  const Outcome talked = here.run({"chat", "wide", "--max-new-tokens", "4"}, {.input = "one two three\nfour five six\nseven eight nine\nten eleven\n"});
+  const Outcome talked = here.run({"chat", "wide", "--max-new-tokens", "4"},
+                                  {.input = "one two three\nfour five six\nseven eight nine\nten eleven\n"});
   ASSERT_EQ(talked.code, 0) << talked.err;
   EXPECT_TRUE(contains(talked.err, "the context of 96 tokens is full: the oldest 2 messages were dropped")) << talked.err;
 }

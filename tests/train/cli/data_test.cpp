@@ -422,14 +422,16 @@ TEST(Data, AFileOfJsonWithAnotherNameIsTold) {
     lines += R"({"messages": [{"role": "user", "content": "the lamp"}, {"role": "assistant", "content": "turns"}]})" "\n";
   }
   here.write("chats.txt", lines);
-  const std::string note = "chats.txt is read as plain text, but its first line is a JSON object: name it .jsonl if it holds conversations or documents";
+  const std::string note =
+      "chats.txt is read as plain text, but its first line is a JSON object: name it .jsonl if it holds conversations or documents";
   const Outcome trained = here.run(train("run", {"--corpus", "chats.txt"}));
   EXPECT_EQ(trained.code, 0) << trained.err;
   EXPECT_TRUE(contains(trained.err, note)) << trained.err;
   EXPECT_TRUE(contains(here.run({"eval", "run", "--corpus", "chats.txt"}).err, note));
   EXPECT_TRUE(contains(here.run({"corpus", "inspect", "chats.txt"}).err, note));
   const Outcome piped = here.run(train("piped", {"--corpus", "-"}), {.input = lines});
-  EXPECT_TRUE(contains(piped.err, "standard input is read as plain text, but its first line is a JSON object: give it as a file named .jsonl")) << piped.err;
+  EXPECT_TRUE(contains(piped.err, "standard input is read as plain text, but its first line is a JSON object: give it as a file named .jsonl"))
+      << piped.err;
   EXPECT_FALSE(contains(here.run(train("text", {})).err, "is read as plain text"));
 }
 
