@@ -1,6 +1,6 @@
 #pragma once
 
-#include <stddef.h>  // NOLINT(modernize-deprecated-headers): the table is C, so that a plugin shares no C++ types with the program
+#include <cstddef>
 
 /// What a plugin gives: an engine as C functions, which mirror Engine (engine.h). The program looks for the symbol dikkat_engine_table.
 extern "C" {
@@ -13,8 +13,8 @@ struct DikkatEngineTable {
   int (*size)(void);
   const char* (*name)(void);
   const char* (*host)(void);
-  void* (*send)(int to, const void* from, size_t bytes);
-  void* (*receive)(int from, void* to, size_t bytes);
+  void* (*send)(int to, const void* from, std::size_t bytes);
+  void* (*receive)(int from, void* to, std::size_t bytes);
   int (*done)(void* message);  // and then the message is gone
   void (*abort)(int exit_code);
   void (*finish)(void);

@@ -53,13 +53,13 @@ const char* host() {
   return text;
 }
 
-void* send(int to, const void* from, size_t bytes) {
+void* send(int to, const void* from, std::size_t bytes) {
   auto* request = new MPI_Request;
   MPI_Isend(from, static_cast<int>(bytes), MPI_BYTE, to, kTag, MPI_COMM_WORLD, request);
   return request;
 }
 
-void* receive(int from, void* to, size_t bytes) {
+void* receive(int from, void* to, std::size_t bytes) {
   auto* request = new MPI_Request;
   MPI_Irecv(to, static_cast<int>(bytes), MPI_BYTE, from, kTag, MPI_COMM_WORLD, request);
   return request;
