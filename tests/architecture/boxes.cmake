@@ -41,6 +41,8 @@ set(seams
   "#include <pcre2=>train/text/(pieces|scripts)\\.cpp"
   "#include <utf8proc=>train/text/unicode\\.cpp"
   "#include <httplib=>train/http/http_server\\.cpp"
+  "#include <mpi\\.h>=>train/parallel/mpi/plugin\\.cpp"
+  "#include <dlfcn\\.h>=>train/parallel/launcher\\.cpp"
   "#include <openssl/=>train/hash/sha256\\.cpp"
   "describe_errno\\(errno\\)=>autograd/base/error\\.h"
   "#include <nlohmann/=>train/[^/]+/[^/]+\\.(h|cpp)")

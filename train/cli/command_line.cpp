@@ -34,7 +34,7 @@ constexpr const char* kFooter = R"(Examples:
   dikkat tokenizer train --corpus my-text.txt --vocab-size 4096 --out my-tokenizer
 
 `dikkat COMMAND --help` explains one command, `dikkat --help-config` every key of a configuration.
-Exit codes: 0, 1 for a failure, 2 for bad input, 130, 143 and 129 after SIGINT, SIGTERM and SIGHUP (the run is saved).)";
+Exit codes: 0, 1 for a failure, 2 for bad input, 130, 143, 129 and 138 after SIGINT, SIGTERM, SIGHUP and SIGUSR1 (the run is saved).)";
 
 /// Thrown by --help-config, which needs no other argument.
 struct HelpForKeysWanted {};
