@@ -319,6 +319,16 @@ int train_command(const TrainArguments& arguments) {
 
 namespace {
 
+/// For a run that is finished. A schedule that follows max_steps, or has no end, needs no other decay_steps.
+std::string settings_to_train_on(const Trainer& trainer) {
+  const Config& config = trainer.config();
+  if (trainer.out_of_patience()) {
+    return fmt::format("train.patience=N (it is {} now)", config.train.patience);
+  }
+  const bool stays_low = ends_at_min_lr(config.optim.schedule) && config.optim.schedule != Schedule::Kind::wsd;
+  return stays_low ? "train.max_steps=N optim.decay_steps=N (without the second, the learning rate stays where it has fallen to)" : "train.max_steps=N";
+}
+
 int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks) {
   start_threads();
   OnEnd on_end;
@@ -344,7 +354,7 @@ int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks
   if (trainer.finished()) {
     tell(fmt::format("{} is finished: step {} of {}. To train on: dikkat resume {} --set {}", arguments.run_directory, state.step,
                      trainer.config().train.max_steps, arguments.run_directory,
-                     trainer.out_of_patience() ? fmt::format("train.patience=N (it is {} now)", trainer.config().train.patience) : "train.max_steps=N"));
+                     settings_to_train_on(trainer)));
     if (!arguments.base.empty()) {
       tell("its checkpoints stay as they are, so the new place of the base is not kept: eval, sample, chat, serve, export and merge need --base too");
     }
