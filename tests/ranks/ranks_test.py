@@ -107,6 +107,12 @@ def refusals():
     expect(done.returncode == 2 and "missing.txt" in done.stderr and done.stderr.count("dikkat:") == 1, f"a missing corpus is told once: {done.stderr}")
     done = run(2, "train", *TALES, "--out", "refused", check=False)
     expect(done.returncode == 2 and "--set train.gradient_accumulation_steps=2" in done.stderr, f"a step that cannot be shared is told with what works: {done.stderr}")
+    (folder / "other.txt").write_text((source / "data/tales.txt").read_text().replace("the", "teh", 1))
+    one = [program, "train", *TALES, "--out", "refused", "--set", *COMMON]
+    other = [program, "train", "--corpus", "other.txt", "--out", "refused", "--set", *COMMON]
+    options = ["--oversubscribe", "--bind-to", "none"] if is_open_mpi else []
+    done = subprocess.run([mpirun, *options, "-n", "1", *one, ":", "-n", "1", *other], env=environment(1), capture_output=True, text=True, cwd=folder, timeout=60)
+    expect(done.returncode == 2 and "has another corpus than rank 0" in done.stderr, f"another corpus is refused: {done.stderr}")
     done = run(2, "resume", "nowhere", check=False)
     expect(done.returncode == 2 and done.stderr.count("dikkat:") == 1, f"a missing run is told once: {done.stderr}")
     done = subprocess.run([program, "train", *TALES, "--out", "refused"], env={**environment(1), "SLURM_STEP_NUM_TASKS": "4"}, capture_output=True, text=True, cwd=folder)
@@ -128,9 +134,10 @@ def command_line(pid):
 
 
 def death():
-    train(0, "unbroken", more=["train.max_steps=400", "train.eval_interval=1000", "train.checkpoint_interval=20"])
+    train(0, "unbroken", more=["train.max_steps=400", "train.eval_interval=1000", "train.checkpoint_interval=20", "train.rank_timeout=3"])
     words = ["train", *TALES, "--out", "killed", "--quiet", "--set", *COMMON, "train.max_steps=400", "train.eval_interval=1000", "train.checkpoint_interval=20"]
-    for end in (signal.SIGKILL, signal.SIGUSR1):
+    words.append("train.rank_timeout=3")
+    for end in (signal.SIGKILL, signal.SIGUSR1, signal.SIGSTOP):
         shutil.rmtree(folder / "killed", ignore_errors=True)
         job = subprocess.Popen([str(word) for word in command_of(2, words)], env=environment(1), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
         while not (folder / "killed/checkpoints/step-000000040.h5").exists():
@@ -146,6 +153,8 @@ def death():
         if end == signal.SIGUSR1:
             last = json.loads((folder / "killed/metrics.jsonl").read_text().splitlines()[-1])
             expect(last["event"] == "stop", f"one rank's signal stops all in order: {last}, {stderr}")
+        if end == signal.SIGSTOP:
+            expect("dikkat: rank 1 on " in stderr and "has not answered for 3 seconds (train.rank_timeout)" in stderr, f"a rank that is silent is named: {stderr}")
         run(0, "verify", "killed")
         run(2, "resume", "killed", "--quiet")
         expect(sha256("killed", 400) == sha256("unbroken", 400), f"{end.name}: the last checkpoint goes on to the bits of an unbroken run")

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -21,6 +23,7 @@
 #include "train/loop/pace.h"
 #include "train/loop/trainer.h"
 #include "train/machine/machine_memory.h"
+#include "train/parallel/rank_plan.h"
 
 namespace dikkat {
 namespace {
@@ -28,6 +31,8 @@ namespace {
 struct PlanArguments {
   WantedRun run;
   std::string out;
+  index ranks = 0;
+  double network = 10;  // Gbit/s
   bool json = false;
 };
 
@@ -87,8 +92,50 @@ void put_products(Precision precision, const ProductRates& rates) {
   }
 }
 
+/// Of 2, 4 ... up to the number that was asked for.
+std::vector<RankPlan> rank_plans(const Trainer& trainer, const Trial& trial, const PlanArguments& arguments) {
+  const MemoryPlan& memory = trainer.memory_plan();
+  const TrainConfig& train = trainer.config().train;
+  const Pace pace = pace_of(trainer, trial);
+  const SharedRun run{.weights = static_cast<double>(memory.weights),
+                      .gradients = static_cast<double>(trainer.model().parameters().trainable_size()) * sizeof(float),
+                      .state = static_cast<double>(memory.optimizer_state()),
+                      .lanes = static_cast<int>(index{train.lanes}),
+                      .step_seconds = pace.step_seconds,
+                      .tokens = pace.tokens_per_second * pace.step_seconds};
+  std::vector<RankPlan> plans;
+  for (int ranks = 2; ranks <= arguments.ranks; ranks *= 2) {
+    plans.push_back(plan_ranks(run, ranks, arguments.network));
+  }
+  return plans;
+}
+
+void put_ranks(const std::vector<RankPlan>& plans, double network) {
+  put(fmt::format("ranks, computed: each like this machine, {} Gbit/s, no exchange beside the backward pass\n", network));
+  for (const RankPlan& plan : plans) {
+    put_row(fmt::format("{} ranks", plan.ranks), fmt::format("{:.0f}%", 100 * plan.efficiency),
+            fmt::format("of a step computes; {} tokens/s; each sends {} a step, in {:.1f} ms, and has {} of weights, gradients and state",
+                        grouped_digits(static_cast<index>(plan.tokens_per_second)), short_bytes(plan.sent), plan.exchange_seconds * 1e3, short_bytes(plan.memory)));
+  }
+}
+
+Json ranks_object(const std::vector<RankPlan>& plans, double network) {
+  Json list = Json::array();
+  for (const RankPlan& plan : plans) {
+    list.push_back({{"ranks", plan.ranks},
+                    {"gigabits_per_s", network},
+                    {"memory", plan.memory},
+                    {"sent", plan.sent},
+                    {"exchange_seconds", plan.exchange_seconds},
+                    {"step_seconds", plan.step_seconds},
+                    {"tokens_per_s", plan.tokens_per_second},
+                    {"efficiency", plan.efficiency}});
+  }
+  return list;
+}
+
 void put_object(const Trainer& trainer, const Trial& trial, const std::filesystem::path& out, const MachineMemory& machine,
-                const ProductRates& rates) {
+                const ProductRates& rates, const PlanArguments& arguments) {
   const MemoryPlan& plan = trainer.memory_plan();
   const DiskPlan disk = trainer.disk_plan();
   const Pace pace = pace_of(trainer, trial);
@@ -113,11 +160,14 @@ void put_object(const Trainer& trainer, const Trial& trial, const std::filesyste
                      {"planned_peak", planned_for_trial(plan)},
                      {"measured_peak", trial.peak}};
   object["products"] = {{"f32_flop_per_s", rates.f32}, {"bf16_flop_per_s", rates.bf16 ? Json(*rates.bf16) : Json()}};
+  if (arguments.ranks > 1) {
+    object["ranks"] = ranks_object(rank_plans(trainer, trial, arguments), arguments.network);
+  }
   put_json(object);
 }
 
 void put_table(const Trainer& trainer, const Trial& trial, const std::filesystem::path& out, const MachineMemory& machine,
-               const ProductRates& rates) {
+               const ProductRates& rates, const PlanArguments& arguments) {
   const MemoryPlan& plan = trainer.memory_plan();
   const DiskPlan disk = trainer.disk_plan();
   const Pace pace = pace_of(trainer, trial);
@@ -138,11 +188,23 @@ void put_table(const Trainer& trainer, const Trial& trial, const std::filesystem
       fmt::format("{} steps{}", grouped_digits(trainer.config().train.max_steps), trial.evaluation_seconds > 0 ? " with evaluations" : ""));
   put_row("memory at its peak", size_of(trial.peak), fmt::format("planned {}, without saving", size_of(planned_for_trial(plan))));
   put_products(trainer.config().train.precision, rates);
+  if (arguments.ranks > 1) {
+    put_ranks(rank_plans(trainer, trial, arguments), arguments.network);
+  }
 }
 
 int plan_command(const PlanArguments& arguments) {
   start_threads();
   Config config = configuration_of(arguments.run);
+  if (arguments.ranks > 1) {
+    require_input(std::has_single_bit(static_cast<std::uint64_t>(arguments.ranks)), "--ranks is ", arguments.ranks, ", expected 2, 4, 8 ...");
+    const index passes = config.train.gradient_accumulation_steps;
+    require_input(passes % arguments.ranks == 0, arguments.ranks, " ranks share the passes of a step, and train.gradient_accumulation_steps is ", passes,
+                  ", which they do not divide: --set train.gradient_accumulation_steps=", round_up(passes, arguments.ranks));
+    config.train.lanes.derive(arguments.ranks);
+    validate(config);
+    require_input(config.train.lanes % arguments.ranks == 0, "train.lanes is ", index{config.train.lanes}, ", expected a multiple of --ranks ", arguments.ranks);
+  }
   const std::filesystem::path out = arguments.out.empty() ? free_run_directory(arguments.run.config) : std::filesystem::path(arguments.out);
   const MachineMemory machine = machine_memory();
   Trainer trainer = [&] {
@@ -163,7 +225,7 @@ int plan_command(const PlanArguments& arguments) {
     }
   }
   const Trial trial = trainer.try_out(kSteps);
-  (arguments.json ? put_object : put_table)(trainer, trial, out, machine, product_rates());
+  (arguments.json ? put_object : put_table)(trainer, trial, out, machine, product_rates(), arguments);
   flush_results();
   return 0;
 }
@@ -183,6 +245,8 @@ the tokens of a large text, which training then finds (data.cache).)";
   command.text("--out", a->out, "DIR", "The run directory to plan for: its disk counts; by default in runs/");
   command.texts("--set", a->run.set, "KEY=VALUE", kSetHelp);
   command.text("--init-from", a->run.init_from, "RUN_DIR|FILE.h5", kInitFromHelp);
+  command.number<index>("--ranks", a->ranks, 1, 1024, "Also compute what 2, 4 ... so many processes would be, each on a machine like this one (docs/CLUSTER.md)");
+  command.number("--network", a->network, 0.001, 1e5, "With --ranks: what the network carries, in Gbit/s in each direction");
   command.flag("--json", a->json, "One object: memory (bytes by part), machine, disk, trial, products");
 }
 

@@ -6,7 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "autograd/kernels/adamw.h"
 #include "optim/clip.h"
+#include "train/hash/sha256.h"
+#include "train/loop/build_info.h"
 #include "train/loop/bad_step.h"
 #include "train/loop/loss_watch.h"
 #include "train/loop/own_provenance.h"
@@ -69,6 +72,17 @@ Trainer::Outcome Trainer::run(TrainingEvents& events, const std::function<bool()
   if (config_.train.async_save && directory_) {
     naming_memory("saving", [&] { saver_.emplace(directory_->checkpoints_path()); });
   }
+  try {
+    require_same_run();
+  } catch (const Error&) {
+    if (directory_ && saved_step_ < 0) {  // a folder that start() has just made, with nothing in it
+      const std::filesystem::path made = directory_->path();
+      metrics_.reset();
+      directory_.reset();
+      std::filesystem::remove_all(made);
+    }
+    throw;
+  }
   if (directory_) {
     begin_metrics(events);
   }
@@ -94,6 +108,19 @@ void Trainer::log(TrainingEvents& events, const Line&... line) {
   if (metrics_) {
     attempt(events, IfFailed::as_configured, [&] { metrics_->write(line...); });
   }
+}
+
+void Trainer::require_same_run() {
+  if (ranks_->size() == 1) {
+    return;
+  }
+  const BuildInfo& info = build_info();
+  ranks_->require_same("program", concat(info.version, ", ", info.compiler, ", ", info.flags, ", ", info.instruction_set));
+  ranks_->require_same("corpus", state_.corpus_fingerprint);
+  ranks_->require_same("configuration", to_hex(sha256(config_text_)));
+  const ParameterStore& parameters = model_.parameters();
+  const double squares = kernels::sum_of_squares(parameters.trainable_size(), parameters.weights<float>());  // a C library draws other numbers, say
+  ranks_->require_same("sum of the weights' squares", fmt::format("{}", squares));
 }
 
 void Trainer::agree() {

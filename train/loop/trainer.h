@@ -155,7 +155,8 @@ class Trainer {
   bool evaluate(TrainingEvents& events, const std::function<bool()>& stop);  // false: stopped before the end, so it stays pending
   void sample(TrainingEvents& events, const std::function<bool()>& stop);
   bool record(const EvaluationReport& report);                               // in the state; whether it is the best so far
-  void agree();  // all ranks know what the first has saved and evaluated
+  void require_same_run();  // all ranks train the same model on the same texts with the same kernels
+  void agree();             // all ranks know what the first has saved and evaluated
 
   // Saving (trainer.cpp).
   enum class IfFailed { as_configured, end };

@@ -197,6 +197,14 @@ void Ranks::together(const std::function<void()>& work) {
   }
 }
 
+void Ranks::require_same(const std::string& what, const std::string& text) {
+  const std::string first = from_first(text);
+  together([&] {
+    require_input(text == first, "has another ", what, " than ", name_of(0), ": ", text, ", expected ", first,
+                  "; all ranks need the same program, processor, configuration and texts");
+  });
+}
+
 std::string Ranks::from_first(std::string text) {
   if (!engine_) {
     return text;

@@ -83,6 +83,8 @@ class Ranks {
   /// Does something that may fail, and in which nothing is exchanged but by another together(). If it fails on any rank, the first throws Agreed, and the others EndedByFirst. Alone: throws
   /// what it throws.
   void together(const std::function<void()>& work);
+  /// Fails as together() does, and names the rank, unless this text is the same on all ranks. `what` it is: "corpus".
+  void require_same(const std::string& what, const std::string& text);
   /// The first's text, on all ranks.
   std::string from_first(std::string text);
 

@@ -206,6 +206,41 @@ TEST(Ranks, SayToAllWhatOneSays) {
   EXPECT_TRUE(alone.is_first());
 }
 
+TEST(Ranks, NameTheOneThatHasSomethingElse) {
+  const auto of_corpora = [](const std::function<std::string(int)>& corpus_of) {
+    return testing::error_of([&] {
+      on_ranks(4, [&](std::unique_ptr<Engine> engine) {
+        Ranks all(std::move(engine), kPatient);
+        const int rank = all.rank();
+        try {
+          all.require_same("corpus", corpus_of(rank));
+        } catch (const EndedByFirst& end) {
+          EXPECT_NE(rank, 0);
+          EXPECT_TRUE(end.is_input_error());
+        }
+      });
+    });
+  };
+  EXPECT_EQ(of_corpora([](int) { return "abc"; }), "");
+  EXPECT_EQ(of_corpora([](int rank) { return rank == 2 ? "abd" : "abc"; }),
+            "rank 2 on host-2: has another corpus than rank 0 on host-0: abd, expected abc; all ranks need the same program, processor, configuration and texts");
+}
+
+TEST(Ranks, EndTogether) {
+  const std::string text = testing::error_of([] {
+    on_ranks(2, [](std::unique_ptr<Engine> engine) {
+      Ranks all(std::move(engine), kPatient);
+      try {
+        all.together([&] { require(all.rank() == 0, "no memory"); });
+      } catch (const EndedByFirst& end) {
+        EXPECT_EQ(all.rank(), 1);
+        EXPECT_FALSE(end.is_input_error());
+      }
+    });
+  });
+  EXPECT_EQ(text, "rank 1 on host-1: no memory");
+}
+
 TEST(Ranks, NameTheOneThatIsSilent) {
   const std::string text = testing::error_of([] {
     on_ranks(
