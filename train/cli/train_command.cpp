@@ -91,11 +91,7 @@ std::string numbers_of_ranks(index lanes) {
 
 /// "node1", or "node1, node2 and 6 others".
 std::string hosts_of(const Ranks& ranks) {
-  std::vector<std::string> hosts;
-  for (int rank = 0; rank < ranks.size(); ++rank) {
-    const std::string& name = ranks.name_of(rank);
-    hosts.push_back(name.substr(name.rfind(' ') + 1));
-  }
+  std::vector<std::string> hosts = ranks.hosts();
   hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
   return hosts.size() <= 2 ? fmt::to_string(fmt::join(hosts, " and ")) : fmt::format("{}, {} and {} others", hosts[0], hosts[1], hosts.size() - 2);
 }
@@ -162,6 +158,10 @@ void introduce(const Trainer& trainer, double gemm_rate, const Ranks* ranks) {
   if (ranks != nullptr) {
     line("ranks", fmt::format("{} on {}, {} threads each, {} lanes: the same bits on {} ranks (train.lanes); {}", ranks->size(), hosts_of(*ranks), thread_count(),
                               index{c.train.lanes}, numbers_of_ranks(c.train.lanes), ranks->engine()->name()));
+    if (const long all = ::sysconf(_SC_NPROCESSORS_ONLN); usable_cores() * ranks->on_this_host() < all) {
+      warning(fmt::format("each rank may use {} of this machine's {} cores: the launcher binds it; mpirun --bind-to none, or srun --cpus-per-task, gives it more",
+                          usable_cores(), all));
+    }
   }
   if (trainer.state().step > 0) {
     line("resumed", fmt::format("from step {} of {}", trainer.state().step, c.train.max_steps));

@@ -1,15 +1,27 @@
 #include "train/cli/with_ranks.h"
 
+#include <algorithm>
+#include <cstdlib>
+
+#include <unistd.h>
+
+#include "autograd/base/cores.h"
 #include "autograd/base/error.h"
+#include "autograd/base/parallel.h"
 #include "train/cli/streams.h"
 #include "train/loop/trainer.h"
 #include "train/parallel/launcher.h"
 
 namespace dikkat {
+namespace {
+
+int all_cores() { return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)); }
+
+}  // namespace
 
 int with_ranks(const std::function<int(std::shared_ptr<Ranks>)>& command) {
   constexpr int kFailure = 1, kBadInput = 2;
-  constexpr double kSecondsToStart = 120;
+  constexpr double kSecondsToStart = 600;  // until the configuration says another timeout: reading a corpus takes its time
   std::unique_ptr<Engine> engine = connect_ranks();
   if (!engine) {
     return command(nullptr);
@@ -17,6 +29,11 @@ int with_ranks(const std::function<int(std::shared_ptr<Ranks>)>& command) {
   const auto ranks = std::make_shared<Ranks>(std::move(engine), kSecondsToStart);
   if (!ranks->is_first()) {
     be_quiet();
+  }
+  // Ranks that are not bound to cores of their own share those of their machine.
+  if (const int share = std::max(1, all_cores() / ranks->on_this_host()); 
+      std::getenv("OMP_NUM_THREADS") == nullptr && thread_count() == usable_cores() && thread_count() > share) {  // NOLINT(concurrency-mt-unsafe)
+    set_thread_count(share);
   }
   const auto say = [&](const std::exception& failure) {
     warn(concat("dikkat: ", ranks->is_first() ? "" : ranks->name_of(ranks->rank()) + ": ", failure.what()));

@@ -54,6 +54,7 @@ Ranks::Ranks(std::unique_ptr<Engine> engine, double timeout) : engine_(std::move
   require(std::has_single_bit(static_cast<unsigned>(size())), "ranks: ", size(), ", expected a power of two");
   constexpr std::size_t kName = 64;
   std::vector<char> hosts(static_cast<std::size_t>(size()) * kName);
+  hosts_.clear();
   const std::string host = engine_->host().substr(0, kName - 1);
   std::copy(host.begin(), host.end(), hosts.begin() + rank() * static_cast<std::ptrdiff_t>(kName));
   names_.clear();
@@ -62,8 +63,13 @@ Ranks::Ranks(std::unique_ptr<Engine> engine, double timeout) : engine_(std::move
   }
   share_equally<char>(hosts);
   for (int rank = 0; rank < size(); ++rank) {
-    names_[static_cast<std::size_t>(rank)] = concat("rank ", rank, " on ", &hosts[static_cast<std::size_t>(rank) * kName]);
+    hosts_.emplace_back(&hosts[static_cast<std::size_t>(rank) * kName]);
+    names_[static_cast<std::size_t>(rank)] = concat("rank ", rank, " on ", hosts_.back());
   }
+}
+
+int Ranks::on_this_host() const {
+  return static_cast<int>(std::count(hosts_.begin(), hosts_.end(), hosts_[static_cast<std::size_t>(rank())]));
 }
 
 void Ranks::wait(Messages& messages) {

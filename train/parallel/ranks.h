@@ -51,6 +51,9 @@ class Ranks {
   double take_exchange_seconds() { return std::exchange(exchange_seconds_, 0.0); }
   /// "rank 3 on node17".
   const std::string& name_of(int rank) const { return names_[static_cast<std::size_t>(rank)]; }
+  /// The machine of each rank, and how many of them run on this rank's.
+  const std::vector<std::string>& hosts() const { return hosts_; }
+  int on_this_host() const;
 
   /// Each rank's elements become known to all. `parts` cover what is exchanged, in the same way on all ranks.
   template <class T>
@@ -97,7 +100,7 @@ class Ranks {
   std::unique_ptr<Engine> engine_;
   std::chrono::duration<double> timeout_{};
   double exchange_seconds_ = 0;
-  std::vector<std::string> names_{"rank 0"};
+  std::vector<std::string> names_{"rank 0"}, hosts_{""};
   Messages messages_;
   std::vector<float> partials_;
 };
