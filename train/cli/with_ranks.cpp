@@ -1,7 +1,9 @@
 #include "train/cli/with_ranks.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include <unistd.h>
 
@@ -21,6 +23,7 @@ int all_cores() { return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)); }
 
 int with_ranks(const std::function<int(std::shared_ptr<Ranks>)>& command) {
   constexpr int kFailure = 1, kBadInput = 2;
+  constexpr auto kToBeRead = std::chrono::milliseconds(500);  // by the launcher, which passes messages on, and may drop what it has not read when it aborts
   constexpr double kSecondsToStart = 600;  // until the configuration says another timeout: reading a corpus takes its time
   std::unique_ptr<Engine> engine = connect_ranks();
   if (!engine) {
@@ -51,6 +54,7 @@ int with_ranks(const std::function<int(std::shared_ptr<Ranks>)>& command) {
   } catch (const std::exception& failure) {
     say(failure);
     const int code = dynamic_cast<const InputError*>(&failure) != nullptr ? kBadInput : kFailure;
+    std::this_thread::sleep_for(kToBeRead);
     ranks->engine()->abort(code);
     return code;
   }
