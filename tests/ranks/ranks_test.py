@@ -154,7 +154,7 @@ def death():
             last = json.loads((folder / "killed/metrics.jsonl").read_text().splitlines()[-1])
             expect(last["event"] == "stop", f"one rank's signal stops all in order: {last}, {stderr}")
         if end == signal.SIGSTOP:
-            expect("dikkat: rank 1 on " in stderr and "has not answered for 3 seconds (train.rank_timeout)" in stderr, f"a rank that is silent is named: {stderr}")
+            expect("dikkat: rank 1 on " in stderr and "has not answered for 3 seconds (train.rank_timeout). The last good checkpoint is " in stderr, f"a rank that is silent is named: {stderr}")
         run(0, "verify", "killed")
         run(2, "resume", "killed", "--quiet")
         expect(sha256("killed", 400) == sha256("unbroken", 400), f"{end.name}: the last checkpoint goes on to the bits of an unbroken run")

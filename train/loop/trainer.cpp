@@ -87,7 +87,17 @@ Trainer::Outcome Trainer::run(TrainingEvents& events, const std::function<bool()
     begin_metrics(events);
   }
   agree();
-  const Outcome outcome = train(events, [&] { return ranks_->any(stop()); });
+  const Outcome outcome = [&] {
+    try {
+      return train(events, [&] { return ranks_->any(stop()); });
+    } catch (const SilentRank& silent) {
+      if (!directory_) {
+        throw;
+      }
+      collect(events, true);  // a save under way is finished
+      fail(silent.what(), ". ", last_good(), "; dikkat resume ", directory_->path().string(), " goes on from it");
+    }
+  }();
   collect(events, true);
   agree();
   if (saved_step_ != state_.step) {

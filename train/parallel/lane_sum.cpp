@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "autograd/base/parallel.h"
+#include "train/parallel/add.h"
 
 namespace dikkat {
 namespace {
@@ -14,16 +14,6 @@ index power_of_two(index lanes) {
 
 /// The sums that are open before a lane: of the lanes before it, one for each bit of its number.
 index open_sums(index lane) { return std::popcount(static_cast<std::uint64_t>(lane)); }
-
-template <class T>
-void add(index n, const T* __restrict from, T* __restrict to) {
-  constexpr index kBlock = 1 << 14;
-  parallel_blocks(n, kBlock, [&](index begin, index end) {
-    for (index i = begin; i < end; ++i) {
-      to[i] += from[i];
-    }
-  });
-}
 
 }  // namespace
 

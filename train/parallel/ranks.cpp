@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "autograd/base/parallel.h"
+#include "train/parallel/add.h"
 
 namespace dikkat {
 namespace {
@@ -38,15 +38,6 @@ class Timed {
   double& seconds_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
-
-void add(index n, const float* __restrict from, float* __restrict to) {
-  constexpr index kBlock = 1 << 14;
-  parallel_blocks(n, kBlock, [&](index begin, index end) {
-    for (index i = begin; i < end; ++i) {
-      to[i] += from[i];
-    }
-  });
-}
 
 }  // namespace
 
@@ -81,7 +72,7 @@ void Ranks::wait(Messages& messages) {
       messages.erase(arrived, messages.end());
       last = Clock::now();
     } else if (Clock::now() - last > timeout_) {
-      fail(name_of(messages.front().second), " has not answered for ", timeout_.count(), " seconds (train.rank_timeout)");
+      throw SilentRank(concat(name_of(messages.front().second), " has not answered for ", timeout_.count(), " seconds (train.rank_timeout)"));
     } else {
       std::this_thread::yield();
     }

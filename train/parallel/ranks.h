@@ -33,13 +33,19 @@ class EndedByFirst : public Error {
   bool is_input_error_;
 };
 
+/// Another rank has not answered for as long as the timeout says.
+class SilentRank : public Error {
+ public:
+  using Error::Error;
+};
+
 /// The processes that train one model. Every rank calls the same functions in the same order; each returns when this rank's part is done. Additions are a fixed
 /// tree over the ranks. Rank 0 is the first: it alone reads and writes the run directory, and speaks.
 class Ranks {
  public:
   /// This process alone.
   Ranks() = default;
-  /// `timeout`: seconds without an answer after which a function throws Error, which names who is silent.
+  /// `timeout`: seconds without an answer after which a function throws SilentRank, which names it.
   Ranks(std::unique_ptr<Engine> engine, double timeout);
 
   int rank() const { return engine_ ? engine_->rank() : 0; }
