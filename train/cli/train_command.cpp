@@ -156,8 +156,8 @@ void introduce(const Trainer& trainer, double gemm_rate, const Ranks* ranks) {
   }
   line("run", trainer.directory().string());
   if (ranks != nullptr) {
-    line("ranks", fmt::format("{} on {}, {} threads each, {} lanes: the same bits on {} ranks (train.lanes); {}", ranks->size(), hosts_of(*ranks), thread_count(),
-                              index{c.train.lanes}, numbers_of_ranks(c.train.lanes), ranks->engine()->name()));
+    line("ranks", fmt::format("{} on {}, {} thread{} each, {} lanes: the same bits on {} ranks (train.lanes); {}", ranks->size(), hosts_of(*ranks), thread_count(),
+                              thread_count() == 1 ? "" : "s", index{c.train.lanes}, numbers_of_ranks(c.train.lanes), ranks->engine()->name()));
     if (const long all = ::sysconf(_SC_NPROCESSORS_ONLN); usable_cores() * ranks->on_this_host() < all) {
       warning(fmt::format("each rank may use {} of this machine's {} cores: the launcher binds it; mpirun --bind-to none, or srun --cpus-per-task, gives it more",
                           usable_cores(), all));

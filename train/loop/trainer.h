@@ -158,7 +158,7 @@ class Trainer {
   void require_same_run();  // all ranks train the same model on the same texts with the same kernels
   void agree();             // all ranks know what the first has saved and evaluated
 
-  // Saving (trainer.cpp).
+  // Saving (trainer_saving.cpp).
   enum class IfFailed { as_configured, end };
   void attempt(TrainingEvents& events, IfFailed if_failed, const std::function<void()>& write);
   template <class... Line>

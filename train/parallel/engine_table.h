@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-/// What a plugin gives: an engine as C functions, which mirror Engine (engine.h). The program looks for the symbol dikkat_engine_table.
+/// What a plugin provides: an engine as C functions, one for each of Engine (engine.h). The program looks for the symbol dikkat_engine_table.
 extern "C" {
 
 struct DikkatEngineTable {

@@ -19,7 +19,7 @@ struct Launcher {
 std::optional<Launcher> launcher(const std::function<const char*(const char*)>& variable);
 
 /// Connects the ranks that the launcher has started; null where there is none. Loads the plugin beside the program, in ../lib/dikkat, or the one that
-/// DIKKAT_ENGINE names. Throws InputError, with the command that works, where there is no plugin, or where the ranks find each other not.
+/// DIKKAT_ENGINE names. Throws InputError, with the command that works, where there is no plugin, or where the ranks do not find each other.
 std::unique_ptr<Engine> connect_ranks();
 
 }  // namespace dikkat
