@@ -15,7 +15,7 @@ namespace dikkat::bench {
 /// Optimizer steps of the model in a configuration, on random tokens.
 class TrainingStep {
  public:
-  explicit TrainingStep(Config config) : c_(settled(std::move(config))), model_(c_.model, 1) {
+  explicit TrainingStep(Config config) : c_(settled(std::move(config))), model_(c_.model, 1, c_.lora) {
     optimizer_ = make_optimizer(c_.optim, model_.parameters());
     model_.parameters().allocate(1);
     const index rows = c_.train.batch_size;
