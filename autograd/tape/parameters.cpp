@@ -215,12 +215,22 @@ void ParameterStore::redirect_gradients(void* slab, bool holds_sums) {
   }
 }
 
+void ParameterStore::complete_gradient(Entry& entry) {
+  if (!entry.gradient.written) {
+    std::memset(entry.gradient.data, 0, static_cast<std::size_t>(entry.size()) * size_of(dtype_));
+    entry.gradient.written = true;
+  }
+}
+
 void ParameterStore::complete_gradients() {
   for (Entry* entry : trainable()) {
-    if (!entry->gradient.written) {
-      std::memset(entry->gradient.data, 0, static_cast<std::size_t>(entry->size()) * size_of(dtype_));
-      entry->gradient.written = true;
-    }
+    complete_gradient(*entry);
+  }
+}
+
+void ParameterStore::forget_uses() {
+  for (Entry* entry : trainable()) {
+    entry->gradient.uses = 0;
   }
 }
 

@@ -159,6 +159,9 @@ class ParameterStore {
   void redirect_gradients(void* slab, bool holds_sums = false);
   /// Sets gradients that no backward pass has written to zero.
   void complete_gradients();
+  void complete_gradient(Entry& entry);
+  /// Nothing uses the parameters any more (ParameterGradient::uses), before a forward pass: an earlier one may have been given up.
+  void forget_uses();
   /// The next backward pass overwrites the gradients.
   void clear_gradients();
 

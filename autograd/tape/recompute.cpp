@@ -13,6 +13,8 @@ Recomputation::Recomputation(Tape& tape, Recording recording)
   require(!is_inner(tape), "recompute: called within another recompute(), expected one at a time");
   inner_.reset();
   inner_.observe(tape.observer_);
+  inner_.watch_gradients(tape.watcher_);
+  inner_.counts_uses_ = tape.recording() && recording == Recording::off;
   inner_.enter(tape.region_);
   inner_.recording_ = recording;
 }

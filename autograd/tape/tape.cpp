@@ -4,6 +4,15 @@
 #include <cstring>
 
 namespace dikkat {
+namespace {
+
+/// The gradient of a parameter that is trained; null for anything else.
+ParameterGradient* trained(Tensor x) {
+  ParameterGradient* const gradient = x ? x.record()->parameter : nullptr;
+  return gradient != nullptr && gradient->data != nullptr ? gradient : nullptr;
+}
+
+}  // namespace
 
 TensorRecord* Tape::new_record(Shape shape, DType dtype) {
   auto* record = new (arena_.allocate(sizeof(TensorRecord), op_, alignof(TensorRecord))) TensorRecord;
@@ -100,6 +109,13 @@ bool Tape::begin_node(const OpRun& run) {
   for (const Tensor y : run.outputs) {
     y.record()->needs_gradient = needed;
   }
+  if (counts_uses_) {
+    for (const Tensor x : run.inputs) {
+      if (ParameterGradient* const gradient = trained(x)) {
+        ++gradient->uses;
+      }
+    }
+  }
   if (observer_ != nullptr) {
     observer_->forward_ends(run);
   }
@@ -161,6 +177,15 @@ void Tape::run_nodes() {
     }
     for (const Tensor output : outputs) {
       release_gradient(output);
+    }
+    end_uses(last_->about.inputs);
+  }
+}
+
+void Tape::end_uses(std::span<const Tensor> inputs) {
+  for (const Tensor x : inputs) {
+    if (ParameterGradient* const gradient = trained(x); gradient != nullptr && --gradient->uses == 0 && watcher_ != nullptr) {
+      watcher_->gradient_complete(*gradient);
     }
   }
 }

@@ -45,6 +45,14 @@ class TapeObserver {
   virtual void backward_ends(const OpRun& run) = 0;
 };
 
+/// Is told during backward when a parameter's gradient is complete: whatever uses the parameter has added to it, or will not. It is not told of parameters that
+/// only a recompute() uses whose outputs no gradient reaches. All calls come from the thread that uses the tape, between ops.
+class GradientWatcher {
+ public:
+  virtual ~GradientWatcher() = default;
+  virtual void gradient_complete(ParameterGradient& gradient) = 0;
+};
+
 /// The record of a computation. Creation order is a topological order, so backward is one walk back over a list.
 ///
 ///   Tape tape;
@@ -55,7 +63,7 @@ class Tape {
  public:
   /// With Recording::off nothing needs a gradient and no closure is kept: for evaluation and sampling.
   explicit Tape(Recording recording = Recording::on)
-      : arena_(recording == Recording::on ? "activation" : "inference"), recording_(recording) {}
+      : arena_(recording == Recording::on ? "activation" : "inference"), recording_(recording), counts_uses_(recording == Recording::on) {}
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
   ~Tape() {
@@ -126,6 +134,8 @@ class Tape {
   /// From now on `observer` is called for every op; null ends that. It must outlive its use.
   void observe(TapeObserver* observer) { observer_ = observer; }
   bool observed() const { return observer_ != nullptr; }
+  /// From now on `watcher` is called during backward; null ends that. It must outlive its use.
+  void watch_gradients(GradientWatcher* watcher) { watcher_ = watcher; }
 
   /// For models: the ops that follow, until the next call or reset(), belong to this part of the model.
   void enter(Region region) { region_ = region; }
@@ -176,6 +186,7 @@ class Tape {
   Tensor copy_in(Shape shape, DType dtype, const void* values, index count, bool needs_gradient);
   TensorRecord* new_record(Shape shape, DType dtype);
   bool begin_node(const OpRun& run);
+  void end_uses(std::span<const Tensor> inputs);
   void end_node(const OpRun& about, void* closure, void (*run)(void*, Gradients&));
   std::span<const Tensor> keep(std::span<const Tensor> tensors);
   void run_backward(Tensor y, Buffer* dy);
@@ -192,8 +203,10 @@ class Tape {
   BufferPool& pool_ = own_pool_;
   std::unique_ptr<Tape> inner_;
   Recording recording_;
+  bool counts_uses_ = false;  // of parameters (ParameterGradient::uses): of recompute(), its first run does
   const char* op_ = "tape";
   TapeObserver* observer_ = nullptr;
+  GradientWatcher* watcher_ = nullptr;
   Region region_ = Region::none;
   Node* last_ = nullptr;
   bool spent_ = false;      // backward has run

@@ -17,6 +17,7 @@ enum class Keep : bool { until_reset, until_read };
 struct ParameterGradient {
   void* data = nullptr;
   bool written = false;
+  int uses = 0;  // nodes of a recording tape that read the parameter, and whose backward part is still to come
 };
 
 /// What a Tensor points to. Only the tape, the parameter store and ops look inside.

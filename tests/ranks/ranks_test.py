@@ -62,7 +62,7 @@ def metrics(out):
     lines = []
     for line in map(json.loads, (folder / out / "metrics.jsonl").read_text().splitlines()):
         if line["event"] in ("step", "eval"):
-            lines.append({key: value for key, value in line.items() if key not in ("ms", "tokens_per_s", "mfu", "optimizer_ms", "memory", "time", "exchange_ms")})
+            lines.append({key: value for key, value in line.items() if key not in ("ms", "tokens_per_s", "mfu", "optimizer_ms", "memory", "time", "exchange_ms", "exchange_wait_ms")})
     return lines
 
 

@@ -104,6 +104,9 @@ class ThreadEngine : public Engine {
   std::map<int, std::deque<std::unique_ptr<Awaited>>> awaited_;
 };
 
+inline constexpr Wires::Trouble kDelays{.longest_delay = std::chrono::microseconds(300)};
+inline constexpr double kPatient = 60;  // seconds: a timeout that no test reaches
+
 /// Runs f(engine) on a thread for each rank. Rethrows what the first of them threw.
 inline void on_ranks(int size, const std::function<void(std::unique_ptr<Engine>)>& f, Wires::Trouble trouble = {}) {
   Wires wires(size, trouble);

@@ -97,12 +97,20 @@ std::vector<RankPlan> rank_plans(const Trainer& trainer, const Trial& trial, con
   const MemoryPlan& memory = trainer.memory_plan();
   const TrainConfig& train = trainer.config().train;
   const Pace pace = pace_of(trainer, trial);
+  const ParameterStore& parameters = trainer.model().parameters();
+  const auto trained = static_cast<double>(parameters.trainable_size());
+  double embeddings = 0;
+  for (const ParameterStore::Entry* entry : parameters.trainable()) {
+    embeddings += entry->role == Role::embedding ? static_cast<double>(entry->size()) : 0;
+  }
   const SharedRun run{.weights = static_cast<double>(memory.weights),
-                      .gradients = static_cast<double>(trainer.model().parameters().trainable_size()) * sizeof(float),
+                      .gradients = trained * sizeof(float),
                       .state = static_cast<double>(memory.optimizer_state()),
                       .lanes = static_cast<int>(index{train.lanes}),
                       .step_seconds = pace.step_seconds,
-                      .tokens = pace.tokens_per_second * pace.step_seconds};
+                      .tokens = pace.tokens_per_second * pace.step_seconds,
+                      .passes = static_cast<double>(train.gradient_accumulation_steps),
+                      .late = embeddings / trained};
   std::vector<RankPlan> plans;
   for (int ranks = 2; ranks <= arguments.ranks; ranks *= 2) {
     plans.push_back(plan_ranks(run, ranks, arguments.network));
@@ -111,11 +119,12 @@ std::vector<RankPlan> rank_plans(const Trainer& trainer, const Trial& trial, con
 }
 
 void put_ranks(const std::vector<RankPlan>& plans, double network) {
-  put(fmt::format("ranks, computed: each like this machine, {} Gbit/s, no exchange beside the backward pass\n", network));
+  put(fmt::format("ranks, computed: each like this machine, {} Gbit/s\n", network));
   for (const RankPlan& plan : plans) {
     put_row(fmt::format("{} ranks", plan.ranks), fmt::format("{:.0f}%", 100 * plan.efficiency),
-            fmt::format("of a step computes; {} tokens/s; each sends {} a step, in {:.1f} ms, and has {} of weights, gradients and state",
-                        grouped_digits(static_cast<index>(plan.tokens_per_second)), short_bytes(plan.sent), plan.exchange_seconds * 1e3, short_bytes(plan.memory)));
+            fmt::format("of a step computes; {} tokens/s; each sends {} a step, in {:.1f} ms, {:.1f} of them beside the backward pass, and has {} of weights, gradients and state",
+                        grouped_digits(static_cast<index>(plan.tokens_per_second)), short_bytes(plan.sent), plan.exchange_seconds * 1e3, plan.hidden_seconds * 1e3,
+                        short_bytes(plan.memory)));
   }
 }
 
@@ -127,6 +136,7 @@ Json ranks_object(const std::vector<RankPlan>& plans, double network) {
                     {"memory", plan.memory},
                     {"sent", plan.sent},
                     {"exchange_seconds", plan.exchange_seconds},
+                    {"hidden_seconds", plan.hidden_seconds},
                     {"step_seconds", plan.step_seconds},
                     {"tokens_per_s", plan.tokens_per_second},
                     {"efficiency", plan.efficiency}});

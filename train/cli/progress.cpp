@@ -1,5 +1,6 @@
 #include "train/cli/progress.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -79,11 +80,12 @@ void LoadingLine::operator()(const LoadingReport& r) {
   line_.show(what, static_cast<double>(r.bytes), r.share);
 }
 
-Progress::Progress(const Trainer& trainer)
+Progress::Progress(const Trainer& trainer, const Ranks* ranks)
     : accumulation_(trainer.accumulation()),
       max_steps_(trainer.config().train.max_steps),
       log_interval_(trainer.config().train.log_interval),
       first_step_(trainer.state().step),
+      ranks_(ranks),
       terminal_(terminal_columns() > 0 && !is_quiet()),
       start_(std::chrono::steady_clock::now()),
       last_{fmt::format("step {:>6}/{}", first_step_, max_steps_), 9} {}
@@ -124,6 +126,16 @@ std::vector<LinePart> Progress::line_of(const StepReport& r) const {
 void Progress::stepped(const StepReport& r) {
   step_seconds_ += r.seconds;
   optimizer_seconds_ += r.optimizer_seconds;
+  exchange_seconds_ += r.exchange_seconds;
+  waited_seconds_ += r.waited_seconds;
+  rank_memory_ = r.rank_memory;
+  ++steps_;
+  if (const SlowRank::Found slow = slow_rank_.take(r.rank_seconds); slow.rank >= 0) {
+    clear();
+    warn(fmt::format("warning   {} computes for {:.1f} ms of a step, and the median rank for {:.1f}: all wait for it", ranks_->name_of(slow.rank), slow.seconds * 1e3,
+                     slow.median * 1e3),
+         kLabel);
+  }
   const bool due = r.step == first_step_ + 1 || r.step == max_steps_ || r.step % log_interval_ == 0;
   const auto now = std::chrono::steady_clock::now();
   if (!due && (!terminal_ || now - shown_ < kRedrawn)) {
@@ -168,6 +180,16 @@ void Progress::saved(const SavedCheckpoint& saved) {
     clear();
     tell(fmt::format("saved {} ({})", saved.path().string(), short_bytes(static_cast<double>(saved.bytes()))), kLabel);
   }
+}
+
+std::string Progress::remark_on_ranks() const {
+  if (rank_memory_.empty()) {
+    return "";
+  }
+  const auto per_step = [&](double seconds) { return seconds * 1e3 / static_cast<double>(steps_); };
+  const auto [least, most] = std::minmax_element(rank_memory_.begin(), rank_memory_.end());
+  return fmt::format("a step took {:.1f} ms: ranks exchanged something in {:.1f} of them, and waited for it in {:.1f}; each has {} to {} of memory", per_step(step_seconds_),
+                     per_step(exchange_seconds_), per_step(waited_seconds_), short_bytes(*least), short_bytes(*most));
 }
 
 void Progress::skipped(const std::string& what) {

@@ -7,6 +7,7 @@
 
 #include "train/cli/terminal.h"
 #include "train/loop/trainer.h"
+#include "train/parallel/slow_rank.h"
 
 namespace dikkat {
 
@@ -54,7 +55,8 @@ class ShareLine {
 /// Shows on stderr how training goes: a line every log_interval steps, and on a terminal a line below them that is redrawn.
 class Progress : public TrainingEvents {
  public:
-  explicit Progress(const Trainer& trainer);
+  /// `ranks`: of several, which train together; or null.
+  explicit Progress(const Trainer& trainer, const Ranks* ranks = nullptr);
   ~Progress() override;
 
   void stepped(const StepReport& report) override;
@@ -68,6 +70,8 @@ class Progress : public TrainingEvents {
 
   /// The share of the steps' time that the optimizer took, from 0 to 1; 0 before the first step.
   double optimizer_share() const { return step_seconds_ > 0 ? optimizer_seconds_ / step_seconds_ : 0; }
+  /// What ranks exchanged, and what they need; empty for one process.
+  std::string remark_on_ranks() const;
   /// Whether both losses were lower at the last evaluation than at the one before, and the validation loss lower than ever.
   bool losses_fall() const { return losses_fall_; }
 
@@ -78,7 +82,11 @@ class Progress : public TrainingEvents {
 
   const Accumulation& accumulation_;
   index max_steps_, log_interval_, first_step_;
-  double step_seconds_ = 0, optimizer_seconds_ = 0;
+  const Ranks* ranks_;
+  SlowRank slow_rank_;
+  std::vector<double> rank_memory_;  // of the last step
+  index steps_ = 0;
+  double step_seconds_ = 0, optimizer_seconds_ = 0, exchange_seconds_ = 0, waited_seconds_ = 0;
   double train_loss_ = std::numeric_limits<double>::quiet_NaN();  // at the last evaluation
   bool losses_fall_ = false;
   bool terminal_;

@@ -189,19 +189,22 @@ int run(Trainer& trainer, bool with_profile, OnEnd& on_end, const Ranks* ranks, 
   trainer.set_profile(with_profile ? &profile : nullptr);
   introduce(trainer, rate, ranks);
   Trainer::Outcome outcome{};
-  std::string remark;
+  std::string remark, exchanged;
   bool losses_fall = false;
   try {
-    Progress progress(trainer);
+    Progress progress(trainer, ranks);
     outcome = trainer.run(progress, [] { return stop_requested(); });
     remark = remark_on_optimizer(progress.optimizer_share());
+    exchanged = progress.remark_on_ranks();
     losses_fall = progress.losses_fall();
   } catch (const std::exception& failure) {
     on_end.ended(trainer, "failed", failure.what());
     throw;
   }
-  if (!remark.empty()) {
-    tell(remark);
+  for (const std::string& sentence : {remark, exchanged}) {
+    if (!sentence.empty()) {
+      tell(sentence);
+    }
   }
   if (with_profile) {
     tell(profile.table());

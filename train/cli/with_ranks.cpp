@@ -29,7 +29,11 @@ int with_ranks(const std::function<int(std::shared_ptr<Ranks>)>& command) {
   if (!engine) {
     return command(nullptr);
   }
-  const auto ranks = std::make_shared<Ranks>(std::move(engine), kSecondsToStart);
+  const auto ranks = std::make_shared<Ranks>(std::move(engine), kSecondsToStart, [](const std::string& sentence) {
+    if (!is_quiet()) {
+      warn("dikkat: " + sentence);
+    }
+  });
   if (!ranks->is_first()) {
     be_quiet();
   }

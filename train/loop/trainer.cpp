@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -223,6 +224,7 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
 
   StepReport report{.step = state_.step + 1, .learning_rate = schedule_.rate(state_.step)};
   ranks_->take_exchange_seconds();  // what was exchanged before
+  share_->take_exchange_seconds();
   double flops = 0;
   const auto next_batch = [&]() -> const Batch& {
     const Profile::Piece piece(profile_, "waiting for batches");
@@ -251,10 +253,8 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
     }
     share_->end_pass(i, micro_batches);
   }
-  ranks_->share_equally<double>(losses_);
-  for (const double loss : losses_) {
-    report.loss += loss;
-  }
+  const GradientExchange::Seconds beside = share_->take_exchange_seconds();
+  share_losses(report, seconds_since(start) - beside.waiting);
   {
     const Profile::Piece piece(profile_, "norm of the gradient",
                                {.bytes = static_cast<double>(model_.parameters().trainable_size()) * sizeof(float)});
@@ -272,7 +272,9 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
   state_.tokens_seen += report.tokens;
   state_.epoch = state_.samples_seen / loader_.epoch_size();
   report.seconds = seconds_since(start);
-  report.exchange_seconds = ranks_->take_exchange_seconds();
+  const double alone = ranks_->take_exchange_seconds();
+  report.exchange_seconds = beside.exchanging + alone;
+  report.waited_seconds = beside.waiting + alone;
   const double rate = flops / report.seconds;
   if (rate > gemm_rate_) {
     gemm_rate_ = std::max(rate, measure_gemm_rate_());
@@ -282,6 +284,29 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
     profile_->step_ends(report.seconds);
   }
   return report;
+}
+
+void Trainer::share_losses(StepReport& report, double seconds) {
+  const auto ranks = static_cast<std::size_t>(ranks_->size());
+  if (ranks > 1) {
+    const std::size_t own = losses_.size() / ranks, each = own + 2;
+    known_.assign(ranks * each, 0);
+    const auto of_rank = [&](std::size_t rank) { return std::span(known_).subspan(rank * each, each); };
+    const auto losses_of = [&](std::size_t rank) { return std::span(losses_).subspan(rank * own, own); };
+    const auto mine = static_cast<std::size_t>(ranks_->rank());
+    std::ranges::copy(losses_of(mine), of_rank(mine).begin());
+    of_rank(mine)[own] = seconds;
+    of_rank(mine)[own + 1] = static_cast<double>(process_memory().resident);
+    ranks_->share_equally<double>(known_);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      std::ranges::copy(of_rank(rank).first(own), losses_of(rank).begin());
+      report.rank_seconds.push_back(of_rank(rank)[own]);
+      report.rank_memory.push_back(of_rank(rank)[own + 1]);
+    }
+  }
+  for (const double loss : losses_) {
+    report.loss += loss;
+  }
 }
 
 std::string Trainer::objection_to(const StepReport& report) const {

@@ -147,6 +147,7 @@ class Trainer {
   bool due(index interval) const { return interval > 0 && state_.step % interval == 0; }
   std::function<index()> passes_of_steps() const;
   StepReport step(Prefetcher& batches, TrainingEvents& events);
+  void share_losses(StepReport& report, double seconds);  // with all ranks
   std::string objection_to(const StepReport& report) const;  // why the update must not be applied; empty: it may
   void apply(StepReport& report, TrainingEvents& events);
   void skip_or_fail(const StepReport& report, const std::string& objection, TrainingEvents& events);
@@ -194,6 +195,7 @@ class Trainer {
   std::function<double()> measure_gemm_rate_;
   Profile* profile_ = nullptr;
   std::vector<double> losses_;  // of the micro-batches of the current step
+  std::vector<double> known_;   // of each rank in turn: its losses of the step, and how long and in what memory it computed them
 };
 
 }  // namespace dikkat

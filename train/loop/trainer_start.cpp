@@ -351,7 +351,7 @@ void Trainer::reserve() {
   require_fits(plan_parameters(model_.parameters(), *optimizer_, config_.train), machine_memory());
   model_.parameters().reserve();
   optimizer_->reserve();
-  share_.emplace(model_.parameters(), *optimizer_, *ranks_, config_.train.lanes);
+  share_.emplace(model_.parameters(), *optimizer_, *ranks_, config_.train.lanes, tape_);
   share_->reserve();
   memory_ = reserve_memory({.config = config_,
                             .data = data_,

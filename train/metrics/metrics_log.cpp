@@ -145,6 +145,7 @@ void MetricsLog::write(const StepReport& r) {
   line.add("optimizer_ms", r.optimizer_seconds * 1e3);
   if (r.exchange_seconds > 0) {
     line.add("exchange_ms", r.exchange_seconds * 1e3);
+    line.add("exchange_wait_ms", r.waited_seconds * 1e3);
   }
   line.add("tokens_per_s", r.tokens_per_second());
   line.add("mfu", r.mfu);

@@ -19,7 +19,9 @@ struct StepReport {
   index tokens = 0;      // targets of this step
   double seconds = 0;
   double optimizer_seconds = 0;  // of that, the update of the weights
-  double exchange_seconds = 0;   // of that, what ranks exchanged, and waited for each other; 0 of one process
+  double exchange_seconds = 0;   // in which ranks exchanged something, beside the backward pass too; 0 of one process
+  double waited_seconds = 0;     // of that, while this rank did nothing else
+  std::vector<double> rank_seconds{}, rank_memory{};  // of each of several ranks: what its passes took, and its resident bytes
   /// MFU: the model's FLOP/s (model_flops.h) as a share of the FLOP/s of plain matrix products, measured on this machine; NaN if unknown.
   double mfu = std::numeric_limits<double>::quiet_NaN();
 

@@ -4,14 +4,20 @@
 
 namespace dikkat {
 
-/// to += from, n numbers each.
+/// to += from, n numbers each, on the calling thread.
+template <class T>
+void add_here(index n, const T* __restrict from, T* __restrict to) {
+  for (index i = 0; i < n; ++i) {
+    to[i] += from[i];
+  }
+}
+
+/// The same on all threads.
 template <class T>
 void add(index n, const T* __restrict from, T* __restrict to) {
   constexpr index kBlock = 1 << 14;
   parallel_blocks(n, kBlock, [&](index begin, index end) {
-    for (index i = begin; i < end; ++i) {
-      to[i] += from[i];
-    }
+    add_here(end - begin, from + begin, to + begin);
   });
 }
 

@@ -5,7 +5,7 @@
 
 namespace dikkat {
 
-/// Moves bytes between the processes of a run, which are called ranks: MPI, or threads in tests. It adds nothing up. All calls come from one thread.
+/// Moves bytes between the processes of a run, which are called ranks: MPI, or threads in tests. It adds nothing up. Calls come from one thread at a time.
 class Engine {
  public:
   /// A message on its way. Null: there is none, or it has arrived.

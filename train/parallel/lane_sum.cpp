@@ -41,17 +41,27 @@ void LaneSum::end(index lane) {
     return;
   }
   store_.complete_gradients();
-  store_.redirect_gradients(nullptr, true);
+  add_range(lane, 0, store_.trainable_size());
+  close();
+}
+
+void LaneSum::add_range(index lane, index begin, index end) {
   for_float(store_.dtype(), "lane sum", [&](auto zero) {
     using T = decltype(zero);
     index newest = open_sums(lane);
     for (; (lane & 1) != 0; lane >>= 1, --newest) {
       const auto slab = [&](index sum) {
-        return sum == 0 ? store_.gradients<T>() : reinterpret_cast<T*>(slabs_[static_cast<std::size_t>(sum - 1)].data());
+        return begin + (sum == 0 ? store_.gradients<T>() : reinterpret_cast<T*>(slabs_[static_cast<std::size_t>(sum - 1)].data()));
       };
-      add<T>(store_.trainable_size(), slab(newest), slab(newest - 1));
+      add<T>(end - begin, slab(newest), slab(newest - 1));
     }
   });
+}
+
+void LaneSum::close() {
+  if (lanes_ > 1) {
+    store_.redirect_gradients(nullptr, true);
+  }
 }
 
 }  // namespace dikkat

@@ -22,6 +22,10 @@ class LaneSum {
   void begin(index lane);
   void end(index lane);
 
+  /// In place of end(): first this for ranges of elements that cover all, as their gradients of this lane become complete; then close().
+  void add_range(index lane, index begin, index end);
+  void close();
+
  private:
   ParameterStore& store_;
   index lanes_;

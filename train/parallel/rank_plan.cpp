@@ -1,5 +1,7 @@
 #include "train/parallel/rank_plan.h"
 
+#include <algorithm>
+
 #include "autograd/base/error.h"
 #include "train/parallel/lane_sum.h"
 
@@ -12,7 +14,9 @@ RankPlan plan_ranks(const SharedRun& run, int ranks, double gigabits) {
   plan.sent = 2 * run.gradients * (ranks - 1) / ranks;  // gradients to their owners, and weights from them
   plan.exchange_seconds = plan.sent * 8 / (gigabits * 1e9);
   const double computing = run.step_seconds / ranks;
-  plan.step_seconds = computing + plan.exchange_seconds;
+  const double backward = computing / (run.passes / ranks) * 2 / 3;
+  plan.hidden_seconds = std::min(plan.exchange_seconds / 2 * (1 - run.late), backward);
+  plan.step_seconds = computing + plan.exchange_seconds - plan.hidden_seconds;
   plan.tokens_per_second = run.tokens / plan.step_seconds;
   plan.efficiency = computing / plan.step_seconds;
   return plan;

@@ -10,15 +10,18 @@ struct SharedRun {
   int lanes = 1;
   double step_seconds = 0;  // of one process, alone
   double tokens = 0;        // of a step
+  double passes = 1;        // micro-batches of a step
+  double late = 0;          // the share of the gradients that is complete only at the end of the backward pass: of embeddings
 };
 
-/// What each of several ranks needs, and how fast they are together, computed: each is like the machine that the run was tried on, the network carries what it
-/// says, and no exchange runs beside the backward pass.
+/// What each of several ranks needs, and how fast they are together, computed: each is like the machine that the run was tried on, and the network carries what it
+/// says. Gradients travel beside the backward pass of the last micro-batch, which is two thirds of its time, but for those that are late.
 struct RankPlan {
   int ranks = 1;
   double memory = 0;            // bytes for weights, gradients and optimizer state
   double sent = 0;              // bytes a step, by each rank: it receives as many
-  double exchange_seconds = 0;  // of a step
+  double exchange_seconds = 0;  // of a step,
+  double hidden_seconds = 0;    // and of that, beside the backward pass
   double step_seconds = 0;
   double tokens_per_second = 0;
   double efficiency = 1;  // the share of the step that is computing

@@ -41,7 +41,8 @@ class Timed {
 
 }  // namespace
 
-Ranks::Ranks(std::unique_ptr<Engine> engine, double timeout) : engine_(std::move(engine)), timeout_(timeout) {
+Ranks::Ranks(std::unique_ptr<Engine> engine, double timeout, std::function<void(const std::string&)> on_silence)
+    : engine_(std::move(engine)), timeout_(timeout), on_silence_(std::move(on_silence)) {
   require(std::has_single_bit(static_cast<unsigned>(size())), "ranks: ", size(), ", expected a power of two");
   constexpr std::size_t kName = 64;
   std::vector<char> hosts(static_cast<std::size_t>(size()) * kName);
@@ -63,18 +64,33 @@ int Ranks::on_this_host() const {
   return static_cast<int>(std::count(hosts_.begin(), hosts_.end(), hosts_[static_cast<std::size_t>(rank())]));
 }
 
-void Ranks::wait(Messages& messages) {
+void Ranks::wait(Messages& messages, Waiting how) {
   using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::microseconds kNap(50);  // short beside what a socket holds
+  const auto worth_a_word = std::min<std::chrono::duration<double>>(std::chrono::seconds(30), timeout_ / 2);
   auto last = Clock::now();
+  bool is_told = false;
   while (!messages.empty()) {
     const auto arrived = std::remove_if(messages.begin(), messages.end(), [&](auto& message) { return engine_->done(message.first); });
     if (arrived != messages.end()) {
       messages.erase(arrived, messages.end());
       last = Clock::now();
-    } else if (Clock::now() - last > timeout_) {
-      throw SilentRank(concat(name_of(messages.front().second), " has not answered for ", timeout_.count(), " seconds (train.rank_timeout)"));
-    } else {
+      continue;
+    }
+    require(!gives_up_, "an exchange with ", name_of(messages.front().second), " was given up");
+    const std::chrono::duration<double> silence = Clock::now() - last;
+    const auto since = [&](double seconds) { return concat(name_of(messages.front().second), " has not answered for ", seconds, " seconds"); };
+    if (silence > timeout_) {
+      throw SilentRank(since(timeout_.count()) + " (train.rank_timeout)");
+    }
+    if (silence > worth_a_word && !is_told && on_silence_) {
+      is_told = true;
+      on_silence_(concat(since(worth_a_word.count()), "; the run ends after ", timeout_.count(), " (train.rank_timeout)"));
+    }
+    if (how == Waiting::busily) {
       std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kNap);
     }
   }
 }
@@ -90,8 +106,8 @@ void Ranks::move(std::span<const Owned> parts, std::byte* elements, std::size_t 
       const std::size_t bytes = static_cast<std::size_t>(part.size()) * size_of_element;
       const int others = receiver == Receiver::first ? 1 : size();
       if (part.owner == rank()) {
-        for (int to = 0; to < others; ++to) {
-          if (to != rank()) {
+        for (int distance = 1; distance < size(); ++distance) {
+          if (const int to = (rank() + distance) % size(); to < others) {
             messages_.emplace_back(engine_->send(to, at, bytes), to);
           }
         }
@@ -99,55 +115,58 @@ void Ranks::move(std::span<const Owned> parts, std::byte* elements, std::size_t 
         messages_.emplace_back(engine_->receive(part.owner, at, bytes), part.owner);
       }
     }
-    wait(messages_);
+    wait(messages_, Waiting::busily);
   });
 }
 
-void Ranks::sum(std::span<const Owned> parts, float* elements) {
-  if (!engine_) {
-    return;
+void Ranks::begin_sum(Sum& sum, std::span<const Owned> parts, float* elements) {
+  sum.parts_ = parts;
+  sum.elements_ = elements;
+  index own = 0;
+  for (const Owned& part : parts) {
+    own += part.owner == rank() ? part.size() : 0;
   }
-  const Timed timed(exchange_seconds_);
+  sum.partials_.resize(static_cast<std::size_t>(own * (size() - 1)));
+  float* to = sum.partials_.data();
+  for (const Owned& part : parts) {
+    for (int from = 0; part.owner == rank() && from < size(); ++from) {
+      if (from != rank()) {
+        sum.messages_.emplace_back(engine_->receive(from, to, static_cast<std::size_t>(part.size()) * sizeof(float)), from);
+        to += part.size();
+      }
+    }
+  }
+  for (int distance = 1; distance < size(); ++distance) {  // not all ranks to the same one at once
+    const int owner = (rank() + distance) % size();
+    for (const Owned& part : parts) {
+      if (part.owner == owner) {
+        sum.messages_.emplace_back(engine_->send(owner, elements + part.begin, static_cast<std::size_t>(part.size()) * sizeof(float)), owner);
+      }
+    }
+  }
+}
+
+void Ranks::end_sum(Sum& sum) {
+  wait(sum.messages_, Waiting::asleep);
   std::vector<float*> of_rank(static_cast<std::size_t>(size()));
-  for_windows(parts, [&](std::span<const Owned> window) {
-    index own = 0;
-    for (const Owned& part : window) {
-      own += part.owner == rank() ? part.size() : 0;
+  float* to = sum.partials_.data();
+  for (const Owned& part : sum.parts_) {
+    if (part.owner != rank()) {
+      continue;
     }
-    partials_.resize(std::max(partials_.size(), static_cast<std::size_t>(own * (size() - 1))));
-    float* to = partials_.data();
-    for (const Owned& part : window) {
-      const std::size_t bytes = static_cast<std::size_t>(part.size()) * sizeof(float);
-      if (part.owner != rank()) {
-        messages_.emplace_back(engine_->send(part.owner, elements + part.begin, bytes), part.owner);
-        continue;
-      }
-      for (int from = 0; from < size(); ++from) {
-        if (from != rank()) {
-          messages_.emplace_back(engine_->receive(from, to, bytes), from);
-          to += part.size();
-        }
+    float* const own = sum.elements_ + part.begin;
+    for (int from = 0; from < size(); ++from) {
+      of_rank[static_cast<std::size_t>(from)] = from == rank() ? own : std::exchange(to, to + part.size());
+    }
+    for (int distance = 1; distance < size(); distance *= 2) {
+      for (int left = 0; left < size(); left += 2 * distance) {
+        add_here(part.size(), of_rank[static_cast<std::size_t>(left + distance)], of_rank[static_cast<std::size_t>(left)]);
       }
     }
-    wait(messages_);
-    to = partials_.data();
-    for (const Owned& part : window) {
-      if (part.owner != rank()) {
-        continue;
-      }
-      for (int from = 0; from < size(); ++from) {
-        of_rank[static_cast<std::size_t>(from)] = from == rank() ? elements + part.begin : std::exchange(to, to + part.size());
-      }
-      for (int distance = 1; distance < size(); distance *= 2) {
-        for (int left = 0; left < size(); left += 2 * distance) {
-          add(part.size(), of_rank[static_cast<std::size_t>(left + distance)], of_rank[static_cast<std::size_t>(left)]);
-        }
-      }
-      if (rank() != 0) {
-        std::copy_n(of_rank[0], part.size(), elements + part.begin);
-      }
+    if (rank() != 0) {
+      std::copy_n(of_rank[0], part.size(), own);
     }
-  });
+  }
 }
 
 bool Ranks::any(bool mine) {

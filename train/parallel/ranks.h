@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -45,8 +46,11 @@ class Ranks {
  public:
   /// This process alone.
   Ranks() = default;
-  /// `timeout`: seconds without an answer after which a function throws SilentRank, which names it.
-  Ranks(std::unique_ptr<Engine> engine, double timeout);
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+  /// `timeout`: seconds without an answer after which a function throws SilentRank, which names it. Earlier, `on_silence` gets a sentence about it, from whichever
+  /// thread waits.
+  Ranks(std::unique_ptr<Engine> engine, double timeout, std::function<void(const std::string&)> on_silence = {});
 
   int rank() const { return engine_ ? engine_->rank() : 0; }
   int size() const { return engine_ ? engine_->size() : 1; }
@@ -71,8 +75,21 @@ class Ranks {
   void gather(std::span<const Owned> parts, T* elements) {
     move(parts, reinterpret_cast<std::byte*>(elements), sizeof(T), Receiver::first);
   }
-  /// Each owner's elements become the sum of all ranks': (0 + 1) + (2 + 3) + ... The others' are left as they are. The ranks are a power of two.
-  void sum(std::span<const Owned> parts, float* elements);
+
+  /// A sum that is under way, and the memory that it needs.
+  class Sum {
+    friend class Ranks;
+    std::span<const Owned> parts_;
+    float* elements_ = nullptr;
+    std::vector<float> partials_;  // received, of this rank's parts
+    std::vector<std::pair<Engine::Message, int>> messages_;
+  };
+  /// Begins to make each owner's elements the sum of all ranks': (0 + 1) + (2 + 3) + ... The others' are left as they are. None of them, nor `parts`, may change
+  /// until end_sum() has returned. Sums end in the order in which they began. Another thread may call these two while the first one calls nothing.
+  void begin_sum(Sum& sum, std::span<const Owned> parts, float* elements);
+  void end_sum(Sum& sum);
+  /// From now on, whatever waits for another rank throws: this rank gives up.
+  void give_up() { gives_up_ = true; }
 
   /// `values` has an equal number for each rank, of which this rank's are set; the others' are received.
   template <class T>
@@ -101,14 +118,16 @@ class Ranks {
   enum class Receiver { all, first };
   using Messages = std::vector<std::pair<Engine::Message, int>>;  // with the other rank
   void move(std::span<const Owned> parts, std::byte* elements, std::size_t size_of_element, Receiver receiver);
-  void wait(Messages& messages);
+  enum class Waiting { busily, asleep };
+  void wait(Messages& messages, Waiting how);
 
   std::unique_ptr<Engine> engine_;
   std::chrono::duration<double> timeout_{};
+  std::function<void(const std::string&)> on_silence_;
+  std::atomic<bool> gives_up_ = false;
   double exchange_seconds_ = 0;
   std::vector<std::string> names_{"rank 0"}, hosts_{""};
   Messages messages_;
-  std::vector<float> partials_;
 };
 
 }  // namespace dikkat

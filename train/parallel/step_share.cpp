@@ -13,8 +13,8 @@ index own_lanes(index lanes, int ranks) {
 
 }  // namespace
 
-StepShare::StepShare(ParameterStore& store, Optimizer& optimizer, Ranks& ranks, index lanes)
-    : store_(store), optimizer_(optimizer), ranks_(ranks), lanes_(lanes), sum_(store, own_lanes(lanes, ranks.size())) {
+StepShare::StepShare(ParameterStore& store, Optimizer& optimizer, Ranks& ranks, index lanes, Tape& tape, index bucket)
+    : store_(store), optimizer_(optimizer), ranks_(ranks), lanes_(lanes), tape_(tape), sum_(store, own_lanes(lanes, ranks.size())) {
   if (is_alone()) {
     return;
   }
@@ -33,15 +33,29 @@ StepShare::StepShare(ParameterStore& store, Optimizer& optimizer, Ranks& ranks, 
     }
     of_ranks_.push_back({first, place, rank});
   }
+  if (ranks.size() > 1) {
+    const index last = own_lanes(lanes, ranks.size()) - 1;
+    exchange_.emplace(store, ranks, ownership_->weights(), [this, last](index begin, index end) { sum_.add_range(last, begin, end); }, bucket);
+  }
 }
 
 void StepShare::begin_pass(index i, index passes) {
   if (i % of_lane(passes) == 0) {
     sum_.begin(i / of_lane(passes));
   }
+  if (exchange_ && i + 1 == count(passes)) {
+    exchange_->begin();
+    tape_.watch_gradients(&*exchange_);
+  }
 }
 
 void StepShare::end_pass(index i, index passes) {
+  if (exchange_ && i + 1 == count(passes)) {
+    tape_.watch_gradients(nullptr);
+    exchange_->finish();
+    sum_.close();
+    return;
+  }
   if ((i + 1) % of_lane(passes) == 0) {
     sum_.end(i / of_lane(passes));
   }
@@ -51,8 +65,6 @@ double StepShare::gradient_norm() {
   if (is_alone()) {
     return dikkat::gradient_norm(store_);
   }
-  store_.complete_gradients();
-  ranks_.sum(ownership_->weights(), store_.gradients<float>());
   const std::vector<Owned>& parts = ownership_->parts();
   parallel_for(std::ssize(parts), Work::elements(store_.trainable_size()), [&](index i) {
     const auto at = static_cast<std::size_t>(i);

@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "train/parallel/gradient_exchange.h"
 #include "train/parallel/lane_sum.h"
 #include "train/parallel/ranks.h"
 
@@ -12,8 +13,8 @@ namespace dikkat {
 /// without lanes.
 class StepShare {
  public:
-  /// Keeps references. Throws InputError unless the ranks divide the lanes.
-  StepShare(ParameterStore& store, Optimizer& optimizer, Ranks& ranks, index lanes);
+  /// Keeps references; the passes run on `tape`. Throws InputError unless the ranks divide the lanes.
+  StepShare(ParameterStore& store, Optimizer& optimizer, Ranks& ranks, index lanes, Tape& tape, index bucket = GradientExchange::kBucket);
 
   /// Maps the memory of the lanes' sums.
   void reserve() { sum_.reserve(); }
@@ -21,11 +22,14 @@ class StepShare {
   /// Of a step of `passes` micro-batches, this rank's are [first, first + count).
   index count(index passes) const { return passes / ranks_.size(); }
   index first(index passes) const { return ranks_.rank() * count(passes); }
-  /// Before and after the backward pass of the i-th of them.
+  /// Before the forward pass and after the backward pass of the i-th of them. During the last one, gradients that are complete are exchanged with the other ranks.
   void begin_pass(index i, index passes);
   void end_pass(index i, index passes);
 
-  /// After all passes: the norm of the gradient, after an exchange of the gradients.
+  /// Seconds of the exchange of gradients since the last call.
+  GradientExchange::Seconds take_exchange_seconds() { return exchange_ ? exchange_->take_seconds() : GradientExchange::Seconds{}; }
+
+  /// After all passes: the norm of the gradient.
   double gradient_norm();
   /// Updates the weights, and clears the gradients. Returns whether all trained weights and all state are finite afterwards, on all ranks.
   bool update(const Update& update);
@@ -46,6 +50,7 @@ class StepShare {
   Optimizer& optimizer_;
   Ranks& ranks_;
   index lanes_;
+  Tape& tape_;
   LaneSum sum_;
   std::optional<Ownership> ownership_;
   std::vector<Unit> own_units_;
@@ -53,6 +58,7 @@ class StepShare {
   std::vector<double> exchanged_;       // the same, rank by rank, as they are exchanged
   std::vector<Owned> of_ranks_;         // whose numbers are whose
   std::vector<std::size_t> places_;     // of each part, in exchanged_
+  std::optional<GradientExchange> exchange_;  // of several ranks
 };
 
 }  // namespace dikkat

@@ -20,13 +20,25 @@ TEST(RankPlan, SharesStateAndCountsWhatTravels) {
 }
 
 TEST(RankPlan, AddsTheExchangeToAShareOfTheStep) {
-  const RankPlan one = plan_ranks(kGpt2, 1, 10), eight = plan_ranks(kGpt2, 8, 10), slow = plan_ranks(kGpt2, 8, 1);
+  SharedRun run = kGpt2;
+  run.late = 1;
+  const RankPlan one = plan_ranks(run, 1, 10), eight = plan_ranks(run, 8, 10), slow = plan_ranks(run, 8, 1);
   EXPECT_DOUBLE_EQ(one.efficiency, 1);
   EXPECT_DOUBLE_EQ(one.tokens_per_second, 524'288 / 80.0);
   EXPECT_NEAR(eight.exchange_seconds, 0.697, 0.001);
   EXPECT_NEAR(eight.step_seconds, 10.697, 0.001);
   EXPECT_NEAR(eight.efficiency, 10 / 10.697, 1e-4);
   EXPECT_NEAR(slow.exchange_seconds, 6.97, 0.01);
+}
+
+TEST(RankPlan, HidesGradientsBesideTheLastBackwardPass) {
+  SharedRun run = kGpt2;
+  run.late = 0.31;
+  run.passes = 64;  // 8 a rank, of 1.25 s
+  const RankPlan fast = plan_ranks(run, 8, 10), slow = plan_ranks(run, 8, 1);
+  EXPECT_NEAR(fast.hidden_seconds, 0.697 / 2 * 0.69, 0.001) << "all that is early";
+  EXPECT_NEAR(fast.step_seconds, 10.697 - fast.hidden_seconds, 0.001);
+  EXPECT_NEAR(slow.hidden_seconds, 1.25 * 2 / 3, 0.001) << "as long as the backward pass takes";
 }
 
 }  // namespace

@@ -17,12 +17,11 @@ namespace dikkat {
 namespace {
 
 using testing::numbers;
+using testing::kDelays;
+using testing::kPatient;
 using testing::on_ranks;
 using testing::same_bits;
-using testing::Wires;
 
-constexpr Wires::Trouble kDelays{.longest_delay = std::chrono::microseconds(300)};
-constexpr double kPatient = 60;
 
 /// A store with matrices, one of them of several parts, and vectors, over some blocks.
 void add_parameters(ParameterStore& store) {
@@ -154,7 +153,9 @@ std::vector<float> shared_step(const typename O::Options& options, int ranks) {
         const Ownership ownership(t.store, *t.optimizer, ranks);
         for (index step = 1; step <= 2; ++step) {
           sum_lanes(t.store, all.rank(), ranks);
-          all.sum(ownership.weights(), t.store.template gradients<float>());
+          Ranks::Sum sum;
+          all.begin_sum(sum, ownership.weights(), t.store.template gradients<float>());
+          all.end_sum(sum);
           std::vector<double> squares(ownership.parts().size());
           std::vector<Owned> parts = ownership.parts();
           for (std::size_t i = 0; i < parts.size(); ++i) {

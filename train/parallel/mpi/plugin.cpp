@@ -11,10 +11,10 @@ constexpr int kTag = 1;
 
 const char* start() {
   int provided = 0;
-  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
+  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) {
     return "MPI_Init_thread failed";
   }
-  return provided < MPI_THREAD_FUNNELED ? "it does not allow threads beside its own (MPI_THREAD_FUNNELED)" : nullptr;
+  return provided < MPI_THREAD_SERIALIZED ? "it does not allow another thread to exchange (MPI_THREAD_SERIALIZED)" : nullptr;
 }
 
 int rank() {
