@@ -24,7 +24,7 @@ KINDS = {
     "adamw": TALES,
     "muon": [*TALES, "--set", "optim.kind=muon", "optim.muon_normalize=true", "optim.ema_decay=0.9", "train.recompute=block"],
     "bpe": [*TALES, "--set", "tokenizer.kind=bpe", "tokenizer.vocab_size=300", "train.precision=bf16", "train.emulate_bf16=true", "train.async_save=false",
-            "train.accumulation_schedule=3:16"],
+            "train.accumulation_schedule=3:16", "optim.kind=muon", "train.recompute=cheap"],
     "pairs": ["--config", "frozen.toml", "--corpus", str(source / "data/pairs.tsv"), "--set", "optim.kind=sgd"],
 }
 
@@ -113,6 +113,9 @@ def refusals():
     options = ["--oversubscribe", "--bind-to", "none"] if is_open_mpi else []
     done = subprocess.run([mpirun, *options, "-n", "1", *one, ":", "-n", "1", *other], env=environment(1), capture_output=True, text=True, cwd=folder, timeout=60)
     expect(done.returncode == 2 and "has another corpus than rank 0" in done.stderr, f"another corpus is refused: {done.stderr}")
+    for more, sentence in ((["--corpus", "-"], "the corpus is standard input"), ([*TALES, "--verify-resume"], "--verify-resume is for one process")):
+        done = run(2, "train", *more, "--out", "refused", "--set", *COMMON, check=False)
+        expect(done.returncode == 2 and sentence in done.stderr and done.stderr.count("dikkat:") == 1, f"{more[-1]} is refused once: {done.stderr}")
     done = run(2, "resume", "nowhere", check=False)
     expect(done.returncode == 2 and done.stderr.count("dikkat:") == 1, f"a missing run is told once: {done.stderr}")
     done = subprocess.run([program, "train", *TALES, "--out", "refused"], env={**environment(1), "SLURM_STEP_NUM_TASKS": "4"}, capture_output=True, text=True, cwd=folder)

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <memory>
@@ -292,6 +293,10 @@ int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) 
                     passes, ", which they do not divide: --set train.gradient_accumulation_steps=", round_up(passes, ranks->size()));
       config.train.lanes.derive(ranks->size());
       validate(config);
+      require_input(!arguments.verify_resume, "--verify-resume is for one process, expected no mpirun: with train.lanes=N it tries the sums of N processes");
+      const auto texts = config.data.training_paths();
+      require_input(std::ranges::find(texts, "-") == texts.end(), "the corpus is standard input, which only one process can read, expected a file or a folder that all ",
+                    ranks->size(), " see");
       ranks->set_timeout(config.train.rank_timeout);
     }
   };
@@ -300,7 +305,6 @@ int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) 
   const index wanted_tokens = config.tokenizer.path.empty() && config.train.init_from.empty() ? config.tokenizer.vocab_size : 0;
   const std::filesystem::path out = arguments.out.empty() ? free_run_directory(arguments.run.config) : std::filesystem::path(arguments.out);
   if (arguments.verify_resume) {
-    require_input(!ranks, "--verify-resume is for one process, expected no mpirun: with train.lanes=N it tries the sums of N processes");
     return verify(config, out);
   }
   OnEnd on_end;
