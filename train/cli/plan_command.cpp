@@ -33,6 +33,7 @@ struct PlanArguments {
   std::string out;
   index ranks = 0;
   double network = 10;  // Gbit/s
+  double speed = 1;     // of each rank, as a multiple of this machine's
   bool json = false;
 };
 
@@ -113,26 +114,27 @@ std::vector<RankPlan> rank_plans(const Trainer& trainer, const Trial& trial, con
                       .late = embeddings / trained};
   std::vector<RankPlan> plans;
   for (int ranks = 2; ranks <= arguments.ranks; ranks *= 2) {
-    plans.push_back(plan_ranks(run, ranks, arguments.network));
+    plans.push_back(plan_ranks(run, ranks, arguments.network, arguments.speed));
   }
   return plans;
 }
 
-void put_ranks(const std::vector<RankPlan>& plans, double network) {
-  put(fmt::format("ranks, computed: each like this machine, {} Gbit/s\n", network));
+void put_ranks(const std::vector<RankPlan>& plans, const PlanArguments& arguments) {
+  put(fmt::format("ranks, computed: each {}, {} Gbit/s; memory is that of weights, gradients and state\n",
+                  arguments.speed == 1 ? "like this machine" : fmt::format("{} times as fast as this machine", arguments.speed), arguments.network));
+  put(fmt::format("  {:>5} {:>12} {:>9} {:>12} {:>12} {:>12} {:>10}\n", "ranks", "tokens/s", "computing", "each sends", "exchange", "of it hidden", "memory"));
   for (const RankPlan& plan : plans) {
-    put_row(fmt::format("{} ranks", plan.ranks), fmt::format("{:.0f}%", 100 * plan.efficiency),
-            fmt::format("of a step computes; {} tokens/s; each sends {} a step, in {:.1f} ms, {:.1f} of them beside the backward pass, and has {} of weights, gradients and state",
-                        grouped_digits(static_cast<index>(plan.tokens_per_second)), short_bytes(plan.sent), plan.exchange_seconds * 1e3, plan.hidden_seconds * 1e3,
-                        short_bytes(plan.memory)));
+    put(fmt::format("  {:>5} {:>12} {:>8.0f}% {:>12} {:>9.0f} ms {:>9.0f} ms {:>10}\n", plan.ranks, grouped_digits(static_cast<index>(plan.tokens_per_second)),
+                    100 * plan.efficiency, short_bytes(plan.sent), plan.exchange_seconds * 1e3, plan.hidden_seconds * 1e3, short_bytes(plan.memory)));
   }
 }
 
-Json ranks_object(const std::vector<RankPlan>& plans, double network) {
+Json ranks_object(const std::vector<RankPlan>& plans, const PlanArguments& arguments) {
   Json list = Json::array();
   for (const RankPlan& plan : plans) {
     list.push_back({{"ranks", plan.ranks},
-                    {"gigabits_per_s", network},
+                    {"gigabits_per_s", arguments.network},
+                    {"speed", arguments.speed},
                     {"memory", plan.memory},
                     {"sent", plan.sent},
                     {"exchange_seconds", plan.exchange_seconds},
@@ -171,7 +173,7 @@ void put_object(const Trainer& trainer, const Trial& trial, const std::filesyste
                      {"measured_peak", trial.peak}};
   object["products"] = {{"f32_flop_per_s", rates.f32}, {"bf16_flop_per_s", rates.bf16 ? Json(*rates.bf16) : Json()}};
   if (arguments.ranks > 1) {
-    object["ranks"] = ranks_object(rank_plans(trainer, trial, arguments), arguments.network);
+    object["ranks"] = ranks_object(rank_plans(trainer, trial, arguments), arguments);
   }
   put_json(object);
 }
@@ -199,7 +201,7 @@ void put_table(const Trainer& trainer, const Trial& trial, const std::filesystem
   put_row("memory at its peak", size_of(trial.peak), fmt::format("planned {}, without saving", size_of(planned_for_trial(plan))));
   put_products(trainer.config().train.precision, rates);
   if (arguments.ranks > 1) {
-    put_ranks(rank_plans(trainer, trial, arguments), arguments.network);
+    put_ranks(rank_plans(trainer, trial, arguments), arguments);
   }
 }
 
@@ -257,6 +259,7 @@ the tokens of a large text, which training then finds (data.cache).)";
   command.text("--init-from", a->run.init_from, "RUN_DIR|FILE.h5", kInitFromHelp);
   command.number<index>("--ranks", a->ranks, 1, 1024, "Also compute what 2, 4 ... so many processes would be, each on a machine like this one (docs/CLUSTER.md)");
   command.number("--network", a->network, 0.001, 1e5, "With --ranks: what the network carries, in Gbit/s in each direction");
+  command.number("--speed", a->speed, 0.001, 1e5, "With --ranks: how many times as fast as this machine each rank's machine is");
   command.flag("--json", a->json, "One object: memory (bytes by part), machine, disk, trial, products");
 }
 

@@ -47,6 +47,7 @@ Trial Trainer::try_out(index steps) {
   parameters.initialise(state_.seed, [&](ParameterStore::Entry& entry) { pack_frozen(parameters, entry); });
   Prefetcher batches = this->batches();
   TrainingEvents nobody;
+  longest_step_ = kLongTrial;
   Trial trial;
   for (double seconds = 0; std::ssize(trial.steps) < steps && seconds < kLongTrial; seconds += trial.steps.back().seconds) {
     trial.steps.push_back(step(batches, nobody));
@@ -232,7 +233,8 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
   };
   const index own = share_->count(micro_batches), first = share_->first(micro_batches);
   losses_.assign(static_cast<std::size_t>(micro_batches), 0);
-  for (index i = 0; i < own; ++i) {
+  index made = 0;
+  for (index i = 0; i < own && seconds_since(start) < longest_step_; ++i, ++made) {
     share_->begin_pass(i, micro_batches);
     const Batch& batch = next_batch();
     flops += training_flops(model_, batch);
@@ -271,7 +273,9 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
   state_.samples_seen += rows * micro_batches;
   state_.tokens_seen += report.tokens;
   state_.epoch = state_.samples_seen / loader_.epoch_size();
-  report.seconds = seconds_since(start);
+  const double of_passes = static_cast<double>(own) / static_cast<double>(made);  // above 1 in a trial of long steps
+  report.seconds = (seconds_since(start) - report.optimizer_seconds) * of_passes + report.optimizer_seconds;
+  flops *= of_passes;
   const double alone = ranks_->take_exchange_seconds();
   report.exchange_seconds = beside.exchanging + alone;
   report.waited_seconds = beside.waiting + alone;

@@ -115,8 +115,8 @@ class Trainer {
   bool finished() const { return (state_.step >= config_.train.max_steps || out_of_patience()) && !state_.evaluation_pending; }
   bool out_of_patience() const;
 
-  /// Of plan(): makes the run's first steps, one or more and at most `steps`, for some seconds, and a block of an evaluation. Leaves nothing
-  /// behind. Once.
+  /// Of plan(): makes the run's first steps, one or more and at most `steps`, for some seconds, and a block of an evaluation. A step that takes longer ends after
+  /// some of its passes, and its time is that of all. Leaves nothing behind. Once.
   Trial try_out(index steps);
 
   /// For StepReport::mfu: calls `measure` (gemm_rate(), machine_rate.h) now, and again after a step that was faster than the measured
@@ -194,6 +194,7 @@ class Trainer {
   double gemm_rate_ = std::numeric_limits<double>::quiet_NaN();
   std::function<double()> measure_gemm_rate_;
   Profile* profile_ = nullptr;
+  double longest_step_ = std::numeric_limits<double>::infinity();  // seconds after which a trial's step makes no other pass
   std::vector<double> losses_;  // of the micro-batches of the current step
   std::vector<double> known_;   // of each rank in turn: its losses of the step, and how long and in what memory it computed them
 };

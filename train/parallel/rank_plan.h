@@ -27,7 +27,7 @@ struct RankPlan {
   double efficiency = 1;  // the share of the step that is computing
 };
 
-/// The ranks divide the lanes; the network carries `gigabits` a second in each direction.
-RankPlan plan_ranks(const SharedRun& run, int ranks, double gigabits);
+/// The ranks divide the lanes; the network carries `gigabits` a second in each direction; each rank computes `speed` times as fast as the run was tried.
+RankPlan plan_ranks(const SharedRun& run, int ranks, double gigabits, double speed = 1);
 
 }  // namespace dikkat

@@ -29,6 +29,7 @@ TEST(RankPlan, AddsTheExchangeToAShareOfTheStep) {
   EXPECT_NEAR(eight.step_seconds, 10.697, 0.001);
   EXPECT_NEAR(eight.efficiency, 10 / 10.697, 1e-4);
   EXPECT_NEAR(slow.exchange_seconds, 6.97, 0.01);
+  EXPECT_NEAR(plan_ranks(run, 8, 10, 4).step_seconds, 2.5 + 0.697, 0.001) << "of machines four times as fast";
 }
 
 TEST(RankPlan, HidesGradientsBesideTheLastBackwardPass) {
