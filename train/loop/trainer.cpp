@@ -98,6 +98,13 @@ Trainer::Outcome Trainer::run(TrainingEvents& events, const std::function<bool()
       }
       collect(events, true);  // a save under way is finished
       fail(silent.what(), ". ", last_good(), "; dikkat resume ", directory_->path().string(), " goes on from it");
+    } catch (const EndedByFirst&) {
+      throw;
+    } catch (const Error& failure) {  // which this rank has met alone
+      if (directory_) {
+        throw;
+      }
+      fail(failure.what(), ". dikkat resume goes on from the last good checkpoint");
     }
   }();
   collect(events, true);
