@@ -268,7 +268,7 @@ def result_of(run, step):
         entry = json.loads(line)
         if entry["event"] not in ("step", "eval"):
             continue  # what happened to the run: resumed, saved, stopped
-        for clock in ("ms", "optimizer_ms", "tokens_per_s", "mfu", "memory", "time"):
+        for clock in ("ms", "optimizer_ms", "exchange_ms", "tokens_per_s", "mfu", "memory", "time"):
             entry.pop(clock, None)
         lines.append(json.dumps(entry, sort_keys=True))
     best = run / "checkpoints" / "best"
@@ -314,11 +314,11 @@ def reference(bench, max_steps, values=None, threads=2, config=None):
 BEFORE_THE_FIRST = 3
 
 
-def finish(bench, folder, begin, max_steps, expected, run="run", threads=2):
+def finish(bench, folder, begin, max_steps, expected, run="run", threads=2, start=None):
     """Resumes a disturbed run; its end must equal that of the undisturbed run. If nothing was saved, `resume` must say so, and the run starts
-    again with the arguments `begin`."""
+    again with the arguments `begin`. `start`: who resumes, if not one process."""
     before, lines = steps_in(folder / run), metric_lines(folder / run)
-    outcome = bench.run(folder, ["resume", run], threads=threads)
+    outcome = start(["resume", run]) if start else bench.run(folder, ["resume", run], threads=threads)
     if not steps_in(folder / run):
         require(not before and lines <= BEFORE_THE_FIRST, "all checkpoints are gone: there were", before, "and", lines, "lines of metrics")
         outcome.require_code(2)

@@ -25,6 +25,7 @@ import damage  # noqa: E402
 import errors  # noqa: E402
 import interruptions  # noqa: E402
 import kills  # noqa: E402
+import ranks  # noqa: E402
 from bench import REFUSED, SURVIVED, Bench, Counts, Failed, NotReached, Skipped  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -48,6 +49,11 @@ COLUMNS = (
     ("ticks", "a signal every millisecond through whole runs, same bits", interruptions.ticks),
     ("processes", "two to eight writers of one run directory", interruptions.several_processes),
     ("threads", "stopped at a step, resumed with another number of threads", interruptions.exactness),
+    ("rank-kills", "ranks: kill -9 and crashes of one in every phase, resume, compare bits", ranks.rank_kills),
+    ("rank-silence", "ranks: one is stopped for ever or for a while, cut off, late", ranks.rank_silence),
+    ("rank-signals", "ranks: USR1, TERM, INT to the launcher and to one rank", ranks.rank_signals),
+    ("rank-errors", "ranks: full disk, failing calls, no memory on one", ranks.rank_errors),
+    ("rank-starts", "ranks: starts and resumes that cannot work", ranks.rank_starts),
 )
 
 

@@ -1,0 +1,146 @@
+// An engine (DIKKAT_ENGINE) that passes everything on to the one that DIKKAT_TORTURE_ENGINE names, and makes trouble on one rank, as DIKKAT_TORTURE_FAULT says:
+// "RANK WHEN ORDINAL EFFECT". WHEN is "message" (the n-th that the rank begins to send or to receive) or "gather" (the n-th time that the rank waits for messages which
+// all go to the first rank, in the middle of them). EFFECT is a signal's number, which the rank sends itself; "leave" (it exits with 3); "cut" (from here on nothing
+// arrives at this rank, or leaves it); or "late" (from here on each message arrives late, by up to 2 ms). With DIKKAT_TORTURE_COUNTS each rank writes at its
+// end into FOLDER/RANK how many there were of both.
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <string>
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include "train/parallel/engine_table.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+const DikkatEngineTable* engine = nullptr;
+
+struct Fault {
+  int rank = -1;
+  std::string when, effect;
+  long ordinal = 0;
+} fault;
+
+long messages = 0, gathers = 0;
+long to_first = 0, other = 0;  // begun since the last time that the rank waited
+bool is_waiting = false, is_cut = false, is_late = false;
+std::map<void*, Clock::time_point> due;
+std::minstd_rand delays;
+
+void strike() {
+  if (fault.effect == "cut") {
+    is_cut = true;
+  } else if (fault.effect == "late") {
+    is_late = true;
+    delays.seed(static_cast<unsigned>(fault.ordinal + 1));
+  } else if (fault.effect == "leave") {
+    std::_Exit(3);
+  } else {
+    ::kill(::getpid(), std::atoi(fault.effect.c_str()));
+  }
+}
+
+void reach(const char* what, long ordinal) {
+  if (engine->rank() == fault.rank && what == fault.when && ordinal == fault.ordinal) {
+    strike();
+  }
+}
+
+/// A gather's messages are sent by the other ranks, and received by the first.
+void begin(bool may_be_gathered) {
+  is_waiting = false;
+  (may_be_gathered ? to_first : other) += 1;
+  reach("message", ++messages);
+}
+
+void* kept(void* message) {
+  if (is_late && message != nullptr) {
+    due[message] = Clock::now() + std::chrono::microseconds(delays() % 2000);
+  }
+  return message;
+}
+
+int nowhere;  // what a rank's messages are after a cut
+
+void* send(int to, const void* from, std::size_t bytes) {
+  begin(to == 0);
+  return is_cut ? &nowhere : kept(engine->send(to, from, bytes));
+}
+
+void* receive(int from, void* to, std::size_t bytes) {
+  begin(engine->rank() == 0);
+  return is_cut ? &nowhere : kept(engine->receive(from, to, bytes));
+}
+
+int done(void* message) {
+  if (!is_waiting) {
+    is_waiting = true;
+    const bool is_gather = to_first > 0 && other == 0;
+    to_first = other = 0;
+    if (is_gather) {
+      reach("gather", ++gathers);
+    }
+  }
+  if (is_cut) {
+    return 0;
+  }
+  if (const auto found = due.find(message); found != due.end()) {
+    if (Clock::now() < found->second) {
+      return 0;
+    }
+    if (engine->done(message) == 0) {
+      return 0;
+    }
+    due.erase(found);
+    return 1;
+  }
+  return engine->done(message);
+}
+
+void finish() {
+  if (const char* folder = std::getenv("DIKKAT_TORTURE_COUNTS")) {
+    const std::string path = std::string(folder) + '/' + std::to_string(engine->rank());
+    if (std::FILE* file = std::fopen(path.c_str(), "w")) {
+      std::fprintf(file, "%ld %ld\n", messages, gathers);
+      std::fclose(file);
+    }
+  }
+  engine->finish();
+}
+
+void read_fault() {
+  const char* text = std::getenv("DIKKAT_TORTURE_FAULT");
+  char when[16] = "", effect[16] = "";
+  if (text != nullptr && std::sscanf(text, "%d %15s %ld %15s", &fault.rank, when, &fault.ordinal, effect) == 4) {
+    fault.when = when;
+    fault.effect = effect;
+  }
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const DikkatEngineTable* dikkat_engine_table() {
+  const char* path = std::getenv("DIKKAT_TORTURE_ENGINE");
+  void* library = path == nullptr ? nullptr : ::dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+  void* symbol = library == nullptr ? nullptr : ::dlsym(library, "dikkat_engine_table");
+  if (symbol == nullptr) {
+    std::fprintf(stderr, "the engine of DIKKAT_TORTURE_ENGINE cannot be loaded\n");
+    std::abort();
+  }
+  engine = reinterpret_cast<const DikkatEngineTable* (*)()>(symbol)();
+  read_fault();
+  static DikkatEngineTable table = *engine;
+  table.send = send;
+  table.receive = receive;
+  table.done = done;
+  table.finish = finish;
+  return &table;
+}

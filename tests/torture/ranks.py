@@ -1,0 +1,876 @@
+"""Runs on several ranks (mpirun): ranks are killed, stopped, cut off, and without room or memory; signals, and starts that cannot work. Afterwards no process is
+left, and one process, or another number of ranks, goes on to the bits of an undisturbed run of one process."""
+
+import contextlib
+import dataclasses
+import itertools
+import os
+import pathlib
+import re
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import errors
+import interruptions
+import kills
+import traced
+from bench import (REFUSED, SURVIVED, Case, Failed, NotReached, Process, Skipped, checkpoint_name, finish, metric_lines, reference, require,
+                   require_same_result, require_whole, result_of, settings, steps_in)
+
+LAUNCHERS = {"openmpi": ["--oversubscribe", "--bind-to", "none"], "mpich": []}
+KINDS = {"adamw": {}, "muon": {"optim.kind": "muon", "optim.ema_decay": 0.9}}
+LANES = 4
+SHORT = {"train.max_steps": 30, "train.checkpoint_interval": 3, "train.eval_interval": 7}
+LONG = {2: {"train.max_steps": 3000, "train.checkpoint_interval": 200, "train.eval_interval": 500},  # of some seconds, since Open MPI waits for one before it
+        4: {"train.max_steps": 600, "train.checkpoint_interval": 50, "train.eval_interval": 100}}    # passes a SIGTERM on
+FEW = {"train.max_steps": 8, "train.checkpoint_interval": 2, "train.eval_interval": 4}
+PATIENCE = 60.0
+TIMEOUT = 1  # train.rank_timeout, the least
+
+# A job has up to four processes that never sleep, so only so many cases run at a time.
+ROOM = threading.BoundedSemaphore(max(1, len(os.sched_getaffinity(0)) // 4))
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    launcher: str
+    ranks: int
+    kind: str
+    asynchronous: bool
+
+    @property
+    def name(self):
+        return f"{self.launcher}, {self.ranks} ranks, {self.kind}, {'async' if self.asynchronous else 'sync'}"
+
+    def values(self, run):
+        """All settings that a run has beside the tiny configuration."""
+        return {"train.gradient_accumulation_steps": LANES, "train.lanes": LANES, "train.async_save": self.asynchronous, **KINDS[self.kind], **run}
+
+
+def launchers(bench):
+    """Those that this machine and this build have."""
+    return [name for name in LAUNCHERS if shutil.which(f"mpirun.{name}") and (bench.program.parent / f"dikkat-{name}.so").exists()]
+
+
+def setups(bench):
+    """For ever in turn: all of them, near ones differ; or few, so that few undisturbed runs are needed."""
+    there = launchers(bench)
+    if not there:
+        return None
+    if not bench.long:
+        return itertools.cycle([Setup(there[0], 2, "adamw", True), Setup(there[-1], 4, "muon", False)])
+    of_all = [Setup(*one) for one in itertools.product(there, (2, 4), KINDS, (False, True))]
+    return itertools.cycle(sorted(of_all, key=lambda one: (one.ranks == 2) ^ (one.kind == "muon") ^ one.asynchronous))
+
+
+def cases_of(bench, cases):
+    """These, one job at a time, or one that says why there are none. `cases`: (name, run)."""
+    def alone(run):
+        def run_alone(bench, random):
+            with ROOM:
+                return run(bench, random)
+        return run_alone
+
+    if not launchers(bench):
+        def skip(*_):
+            raise Skipped("there is no mpirun.openmpi or mpirun.mpich with an engine beside the program")
+        return [Case("none", skip)]
+    return [Case(f"{number} {name}", alone(run)) for number, (name, run) in enumerate(cases)]
+
+
+def variables_of(process):
+    try:
+        return dict(one.split(b"=", 1) for one in pathlib.Path(f"/proc/{process}/environ").read_bytes().split(b"\0") if b"=" in one)
+    except OSError:
+        return {}
+
+
+def is_zombie(process):
+    return traced.status_of(process).get("State", "Z").startswith("Z")
+
+
+class Job:
+    """A launcher and its ranks. `before`: a prefix of the command, of some ranks; `other`: a program and options of the launcher, of some ranks;
+    `arguments_of`: their arguments."""
+
+    def __init__(self, bench, folder, setup, arguments, before=None, other=None, arguments_of=None, variables=None):
+        self.folder, self.setup = folder, setup
+        self._program = str(bench.program)
+        self._strangers = set()
+        command = [f"mpirun.{setup.launcher}", *LAUNCHERS[setup.launcher]]
+        parts = []
+        for rank in range(setup.ranks):
+            program, options = (other or {}).get(rank, (bench.program, []))
+            part = [*options, *(before or {}).get(rank, []), program, *((arguments_of or {}).get(rank, arguments))]
+            if parts and parts[-1][1] == part:
+                parts[-1][0] += 1
+            else:
+                parts.append([1, part])
+        for number, (count, part) in enumerate(parts):
+            command += [*([":"] if number else []), "-n", str(count), *part]
+        self._mark = str(folder)
+        environment = {**bench.environment(threads=1), "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                       "OMPI_MCA_btl_vader_backing_directory": str(bench.folder),  # in which nothing outlives the torture
+                       "DIKKAT_TORTURE_CASE": self._mark, **(variables or {})}
+        self.process = Process(command, folder, environment)
+
+    def processes(self):
+        """All that the launcher has started, and which have not ended."""
+        found = {}
+        for name in os.listdir("/proc"):
+            if not name.isdigit() or int(name) in self._strangers or int(name) == self.process.pid:
+                continue
+            variables = variables_of(name)
+            if variables.get(b"DIKKAT_TORTURE_CASE") == self._mark.encode():
+                if not is_zombie(name):
+                    found[int(name)] = variables
+            elif variables:
+                self._strangers.add(int(name))
+        return found
+
+    def ranks(self):
+        """The process of each rank that has become the program."""
+        found = {}
+        for process, variables in self.processes().items():
+            rank = variables.get(b"OMPI_COMM_WORLD_RANK", variables.get(b"PMI_RANK"))
+            with contextlib.suppress(OSError):
+                if rank is not None and os.readlink(f"/proc/{process}/exe").endswith("/dikkat"):
+                    found[int(rank)] = process
+        return found
+
+    def rank(self, number, patience=20.0):
+        """Waits for a rank to start; None if the job has ended."""
+        found = {}
+        self.process.until(lambda: number in found or found.update(self.ranks()) or number in found, patience)
+        return found.get(number)
+
+    def until(self, condition):
+        return self.process.until(condition, PATIENCE)
+
+    def begins(self, lines=1):
+        """Waits for lines of metrics."""
+        return self.until(lambda: metric_lines(self.folder / "run") >= lines)
+
+    def send(self, process, number):
+        """Returns whether there was still a process to send a signal to."""
+        if process == self.process.pid:
+            there = not self.process.ended()
+            self.process.send(number)
+            return there
+        if process is None or is_zombie(process):
+            return False
+        try:
+            os.kill(process, number)
+            return True
+        except ProcessLookupError:
+            return False
+
+    def wait(self, patience=PATIENCE):
+        """Fails unless the launcher ends in time, and all that it has started."""
+        try:
+            outcome = self.process.wait(patience)
+            left, deadline = self.processes(), time.monotonic() + 5
+            while left and time.monotonic() < deadline:
+                time.sleep(0.02)
+                left = self.processes()
+            require(not left, "processes are left after the launcher ended:", sorted(left), outcome.last_words()[:300])
+            return outcome
+        finally:
+            self.end()
+
+    def end(self):
+        self.process.kill_if_running()
+        for process in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def job(*arguments, **options):
+    started = Job(*arguments, **options)
+    try:
+        yield started
+    finally:
+        started.end()
+
+
+def begin_arguments(values):
+    return ["train", "--config", "tiny.toml", "--out", "run", *settings(values)]
+
+
+def undisturbed(bench, setup, run):
+    """The result of one process, and how long the ranks take, which must have the same result."""
+    values = setup.values(run)
+    steps = values.pop("train.max_steps")
+    expected = reference(bench, steps, values, threads=1)[0]
+
+    def on_ranks():
+        folder = bench.make_folder("undisturbed")
+        outcome = Job(bench, folder, setup, begin_arguments(setup.values(run))).wait()
+        require(outcome.code == 0, "the undisturbed ranks failed:", outcome.err[-500:])
+        require_same_result(result_of(folder / "run", steps), expected)
+        shutil.rmtree(folder)
+        return outcome.seconds
+    return expected, bench.once(("undisturbed ranks", setup, str(run)), on_ranks)
+
+
+def go_on(bench, folder, setup, run, expected, random):
+    """One process, or some ranks, go on to the same result."""
+    ranks = random.choice((1, 1, 2, 4)) if steps_in(folder / "run") else 1
+    by = dataclasses.replace(setup, ranks=ranks, launcher=random.choice(launchers(bench)))
+    values = setup.values(run)
+    finish(bench, folder, begin_arguments(values), values["train.max_steps"], expected, threads=1,
+           start=None if ranks == 1 else lambda arguments: Job(bench, folder, by, arguments).wait())
+
+
+def is_finished(folder, run):
+    return run["train.max_steps"] in steps_in(folder / "run")
+
+
+def judge(bench, folder, setup, run, expected, outcome, random):
+    """After a disturbed job has ended: what is there is good, and goes on. An end without an error must be the end of the run."""
+    require_whole(bench, folder)
+    require(outcome.code != 0 or is_finished(folder, run), "exit code 0 before the end:", outcome.err[-300:])
+    go_on(bench, folder, setup, run, expected, random)
+    shutil.rmtree(folder)
+
+
+def sentences(outcome):
+    return [line for line in outcome.err.splitlines() if line.startswith("dikkat: ")]
+
+
+def require_sentence(outcome, *words, once=False):
+    """A sentence of the program with these words; `once`: and no other."""
+    said = sentences(outcome)
+    require(any(all(word in sentence for word in words) for sentence in said), f"no sentence has {words}:", "; ".join(said)[:600] or outcome.err[-400:])
+    require(not once or len(said) == 1, "more than one sentence:", "; ".join(said)[:600])
+    for sentence in said:
+        require(len(sentence) < 1000, "a sentence of", len(sentence), "bytes:", sentence[:300])
+        for trace in ("terminate", "what()", "std::", "Assertion", "Sanitizer"):
+            require(trace not in sentence, "the trace of a crash:", sentence[:300])
+
+
+HOST = socket.gethostname()
+
+
+def of_rank(rank):
+    return f"rank {rank} on {HOST}"
+
+
+# kill -9
+
+KILL_PHASES = ("start-up", "loading", "anywhere", "step", "evaluation", "save", "resume", "gather", "message", "crash at a message", "exit at a message")
+
+
+def run_of(bench, phase):
+    if phase == "evaluation":
+        return {"train.checkpoint_interval": 1, **interruptions.evaluating(bench)}
+    return {"gather": FEW, "message": FEW, "crash at a message": FEW, "exit at a message": FEW}.get(phase, SHORT)
+
+
+def messages(bench, setup, run):
+    """(messages, gathers) of each rank in an undisturbed run."""
+    def make():
+        folder = bench.make_folder("messages")
+        counts = folder / "counts"
+        counts.mkdir()
+        outcome = Job(bench, folder, setup, begin_arguments(setup.values(run)), variables={**engine(bench, setup), "DIKKAT_TORTURE_COUNTS": str(counts)}).wait()
+        require(outcome.code == 0, "the counted run failed:", outcome.err[-500:])
+        found = [tuple(map(int, (counts / str(rank)).read_text().split())) for rank in range(setup.ranks)]
+        shutil.rmtree(folder)
+        require(all(of_messages > 20 and gathers > 0 for of_messages, gathers in found), "too few messages, or no gathers:", found)
+        return found
+    return bench.once(("messages", setup.launcher, setup.ranks, setup.kind, setup.asynchronous, str(run)), make)
+
+
+def engine(bench, setup, fault=None):
+    """Variables for the engine that makes trouble."""
+    library = bench.tools / "libengine.so"
+    if not library.exists():
+        raise Skipped("tests/torture/libengine.so is not built")
+    variables = {"DIKKAT_ENGINE": str(library), "DIKKAT_TORTURE_ENGINE": str(bench.program.parent / f"dikkat-{setup.launcher}.so")}
+    return variables if fault is None else {**variables, "DIKKAT_TORTURE_FAULT": " ".join(map(str, fault))}
+
+
+def held_in_a_save(bench, folder, setup, arguments, random):
+    """A job whose first rank is stopped by strace for a moment in a call of a save, and the condition that it is."""
+    call = random.choice(("fsync", "rename", "pwrite64", "pread64"))
+    log = folder / "log"
+    ordinal = random.randint(2, 8)
+    before = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", str(log), "-e", f"trace={call}", "-e", "signal=none", "-e",
+              f"inject={call}:delay_exit=200000:when={ordinal}"]
+    return Job(bench, folder, setup, arguments, before={0: before}), lambda: log.exists() and "(DELAYED)" in log.read_text(errors="replace")
+
+
+def half_done(bench, setup, run):
+    """A run that has made some steps, stopped in order."""
+    def make():
+        folder = bench.make_folder("half-done")
+        process = bench.start(folder, begin_arguments(setup.values(run)), threads=1)
+        require(process.until(lambda: metric_lines(folder / "run") >= 10), "the run to go on with failed:", process.err()[-300:])
+        process.send(signal.SIGKILL)
+        process.wait(bench.patience)
+        require(steps_in(folder / "run") and not is_finished(folder, run), "the preparing kill came too late")
+        return folder
+    return bench.once(("half done ranks", setup.kind, setup.asynchronous, str(run)), make)
+
+
+def reach(bench, folder, started, phase, rank, seconds, random):
+    """Waits for a phase. Returns the rank's process; None if the job has ended."""
+    process = started.rank(rank)
+    if phase in ("start-up", "resume"):
+        time.sleep(random.uniform(0, 0.3))
+    elif phase == "loading":
+        started.until(lambda: (folder / "run").exists())
+        time.sleep(random.uniform(0, 0.01))
+    elif phase == "anywhere":
+        time.sleep(random.uniform(0, 1.1 * seconds))
+    elif phase == "step":
+        started.begins(random.randint(1, 25))
+        time.sleep(random.uniform(0, 0.003))
+    elif phase == "evaluation":
+        started.begins(random.randint(1, 3))
+        time.sleep(random.uniform(0, 0.1))
+    return process
+
+
+def killed(setup, phase, which):
+    def run(bench, random):
+        what = run_of(bench, phase)
+        expected, seconds = undisturbed(bench, setup, what)
+        rank = 0 if which == "first" else random.randrange(1, setup.ranks)
+        begin = begin_arguments(setup.values(what))
+        number = signal.SIGKILL
+        if phase in ("gather", "message", "crash at a message", "exit at a message"):
+            of_messages, gathers = messages(bench, setup, what)[rank]
+            ordinal = random.randint(1, gathers if phase == "gather" else of_messages)
+            number = random.choice((signal.SIGSEGV, signal.SIGABRT)) if phase.startswith("crash") else signal.SIGKILL
+            fault = (rank, "gather" if phase == "gather" else "message", ordinal, "leave" if phase.startswith("exit") else int(number))
+            folder = bench.make_folder("kill")
+            with job(bench, folder, setup, begin, variables=engine(bench, setup, fault)) as started:
+                outcome = started.wait()
+            there = True
+        elif phase == "save":
+            folder = bench.make_folder("kill")
+            started, is_held = held_in_a_save(bench, folder, setup, begin, random)
+            try:
+                process = started.rank(rank)
+                if not started.until(is_held):
+                    started.wait()
+                    raise NotReached()
+                time.sleep(random.uniform(0, 0.05))
+                there = started.send(process, number)
+                outcome = started.wait()
+            finally:
+                started.end()
+        else:
+            if phase == "resume":
+                folder = kills.copy_of(bench, half_done(bench, setup, what), "kill")
+            else:
+                folder = bench.make_folder("kill")
+            with job(bench, folder, setup, ["resume", "run"] if phase == "resume" else begin) as started:
+                process = reach(bench, folder, started, phase, rank, seconds, random)
+                there = started.send(process, number)
+                outcome = started.wait()
+        if outcome.code == 0 and not (there and not is_finished(folder, what)):
+            require_same_result(result_of(folder / "run", what["train.max_steps"]), expected)
+            raise NotReached()  # it came after the end
+        if phase != "exit at a message":  # of which MPICH says nothing
+            told = re.search(rf"signal {int(number)}\b|{signal.strsignal(number)}|KILLED|Killed|EXIT CODE|dikkat: ", outcome.err + outcome.out)  # Open MPI and MPICH
+            require(told or is_finished(folder, what), "nobody has told what happened:", outcome.err[-300:])
+        judge(bench, folder, setup, what, expected, outcome, random)
+        return SURVIVED
+    return run
+
+
+def launcher_killed(setup):
+    """kill -9 of the launcher. What it leaves behind ends by itself."""
+    def run(bench, random):
+        what = LONG[setup.ranks]
+        expected = undisturbed(bench, setup, what)[0]
+        folder = bench.make_folder("launcher")
+        with job(bench, folder, setup, begin_arguments(setup.values(what))) as started:
+            started.begins(random.randint(1, 100))
+            time.sleep(random.uniform(0, 0.1))
+            started.send(started.process.pid, signal.SIGKILL)
+            outcome = started.wait()
+        judge(bench, folder, setup, what, expected, outcome, random)
+        return SURVIVED
+    return run
+
+
+def rank_kills(bench):
+    turn = setups(bench)
+
+    def cases():
+        if bench.long:
+            counts = {"start-up": 32, "loading": 32, "anywhere": 48, "step": 32, "evaluation": 32, "save": 48, "resume": 32, "gather": 64, "message": 128,
+                      "crash at a message": 32, "exit at a message": 16}
+        else:
+            counts = {"start-up": 1, "anywhere": 1, "save": 1, "gather": 1}
+        for phase, count in counts.items():
+            for number in range(count):
+                setup = next(turn)
+                which = "first" if (number // 8 if bench.long else number) % 2 == 0 else "another"
+                yield f"{which} in {phase}; {setup.name}", killed(setup, phase, which)
+        for _ in range(16 if bench.long else 0):
+            setup = next(turn)
+            yield f"launcher; {setup.name}", launcher_killed(setup)
+    return cases_of(bench, cases())
+
+
+# Ranks that are silent
+
+def silenced(setup, phase, which):
+    """Stopped for ever, or cut off; the others end the run and name it."""
+    timed = {"train.rank_timeout": TIMEOUT}
+
+    def run(bench, random):
+        what = {**run_of(bench, phase), **timed}
+        expected = undisturbed(bench, setup, what)[0]
+        rank = 0 if which == "first" else random.randrange(1, setup.ranks)
+        begin = begin_arguments(setup.values(what))
+        folder = bench.make_folder("silent")
+        if phase in ("gather", "message", "cut at a message"):
+            of_messages, gathers = messages(bench, setup, what)[rank]
+            # The first messages are from before the configuration is read, when the timeout is ten minutes.
+            ordinal = random.randint(1, gathers) if phase == "gather" else random.randint(min(20 * (setup.ranks - 1), of_messages // 2), of_messages - 8)
+            effect = "cut" if phase.startswith("cut") else int(signal.SIGSTOP)
+            fault = (rank, "gather" if phase == "gather" else "message", ordinal, effect)
+            with job(bench, folder, setup, begin, variables=engine(bench, setup, fault)) as started:
+                outcome = started.wait()
+        else:
+            with job(bench, folder, setup, begin) as started:
+                process = reach(bench, folder, started, phase, rank, 0, random)
+                started.send(process, signal.SIGSTOP)
+                outcome = started.wait()
+        if outcome.code == 0:
+            require_same_result(result_of(folder / "run", what["train.max_steps"]), expected)
+            raise NotReached()
+        require_sentence(outcome, f"{of_rank(rank)} has not answered for {TIMEOUT} seconds (train.rank_timeout)")
+        if rank != 0 and steps_in(folder / "run"):
+            require_sentence(outcome, of_rank(rank), "The last good checkpoint is run/checkpoints/step-")
+        judge(bench, folder, setup, what, expected, outcome, random)
+        return SURVIVED
+    return run
+
+
+def paused(setup, phase, which):
+    """Stopped, and continued before anybody loses patience: nothing happens."""
+    def run(bench, random):
+        what = run_of(bench, phase)
+        expected, seconds = undisturbed(bench, setup, what)
+        rank = 0 if which == "first" else random.randrange(1, setup.ranks)
+        folder = bench.make_folder("pause")
+        with job(bench, folder, setup, begin_arguments(setup.values(what))) as started:
+            process = reach(bench, folder, started, phase, rank, seconds, random)
+            for _ in range(random.randint(1, 3)):
+                if started.send(process, signal.SIGSTOP):
+                    time.sleep(random.uniform(0.02, 0.4))
+                    started.send(process, signal.SIGCONT)
+                    time.sleep(random.uniform(0, 0.05))
+            outcome = started.wait()
+        outcome.require_code(0)
+        require(not sentences(outcome), "it said:", sentences(outcome))
+        require_same_result(result_of(folder / "run", what["train.max_steps"]), expected)
+        shutil.rmtree(folder)
+        return SURVIVED
+    return run
+
+
+def late(setup, which):
+    """Each message of a rank takes its time."""
+    def run(bench, random):
+        expected = undisturbed(bench, setup, FEW)[0]
+        rank = 0 if which == "first" else random.randrange(1, setup.ranks)
+        ordinal = random.randint(1, messages(bench, setup, FEW)[rank][0] // 2)
+        folder = bench.make_folder("late")
+        outcome = Job(bench, folder, setup, begin_arguments(setup.values(FEW)), variables=engine(bench, setup, (rank, "message", ordinal, "late"))).wait()
+        outcome.require_code(0)
+        require_same_result(result_of(folder / "run", FEW["train.max_steps"]), expected)
+        shutil.rmtree(folder)
+        return SURVIVED
+    return run
+
+
+def rank_silence(bench):
+    turn = setups(bench)
+
+    def cases():
+        def which(number):
+            return "first" if (number // 8 if bench.long else number + 1) % 2 == 0 else "another"
+        for phase, count in {"step": 16, "evaluation": 16, "gather": 32, "message": 48, "cut at a message": 32}.items() if bench.long else {"step": 1, "gather": 1}.items():
+            for number in range(count):
+                setup = next(turn)
+                yield f"{which(number)}, in {phase}; {setup.name}", silenced(setup, phase, which(number))
+        for phase in ("start-up", "loading", "step", "evaluation", "anywhere") if bench.long else ("anywhere",):
+            for number in range(16 if bench.long else 1):
+                setup = next(turn)
+                yield f"{which(number)}, paused in {phase}; {setup.name}", paused(setup, phase, which(number))
+        for number in range(16 if bench.long else 1):
+            setup = next(turn)
+            yield f"{which(number)}, late messages; {setup.name}", late(setup, which(number))
+    return cases_of(bench, cases())
+
+
+# Signals
+
+RANK_SIGNALS = (("USR1", "launcher"), ("USR1", "first"), ("TERM", "launcher"), ("USR1", "another"), ("INT", "launcher"), ("TERM", "another"), ("INT", "first"))
+
+
+def signalled(setup, phase, name, to):
+    """The run stops in order: the step is finished and saved."""
+    def run(bench, random):
+        what = run_of(bench, phase) if phase == "evaluation" or name == "USR1" else LONG[setup.ranks]
+        expected, seconds = undisturbed(bench, setup, what)
+        rank = {"launcher": 0, "first": 0}.get(to) if to != "another" else random.randrange(1, setup.ranks)
+        folder = bench.make_folder("signal")
+        number = getattr(signal, f"SIG{name}")
+        with job(bench, folder, setup, begin_arguments(setup.values(what))) as started:
+            process = reach(bench, folder, started, phase, rank, 0.8 * seconds, random)
+            began = metric_lines(folder / "run") > 0
+            if to == "launcher":
+                process = started.process.pid
+            there = started.send(process, number)
+            outcome = started.wait()
+        stopped = re.search(r"stopped at step (\d+) and saved; continue with: dikkat resume run", outcome.err)
+        if stopped:
+            steps = steps_in(folder / "run")
+            require(int(stopped[1]) == max(steps, default=-1), "it said step", stopped[1], "and saved", steps)
+            if to != "launcher":  # MPICH's own exit code after a signal is 0
+                require(outcome.code in (128 + number, 143), "exit code", outcome.code)
+        else:
+            require(not there or not began or is_finished(folder, what) or phase == "evaluation" and name != "USR1" and to == "launcher",
+                    "it did not say that it saved:", outcome.err[-400:])
+        require_whole(bench, folder)
+        go_on(bench, folder, setup, what, expected, random)
+        shutil.rmtree(folder)
+        return SURVIVED
+    return run
+
+
+def rank_signals(bench):
+    turn = setups(bench)
+
+    def cases():
+        for number in range(112 if bench.long else 2):
+            setup = next(turn)
+            name, to = RANK_SIGNALS[number % len(RANK_SIGNALS)]
+            phase = ("step", "anywhere", "evaluation", "start-up")[number // len(RANK_SIGNALS) % 4]
+            yield f"{name} to {to} in {phase}; {setup.name}", signalled(setup, phase, name, to)
+    return cases_of(bench, cases())
+
+
+# No room, no memory
+
+def full_disk(setup, kib):
+    """The first rank alone writes, and its file system is full."""
+    def run(bench, random):
+        if not bench.is_root:
+            raise Skipped("a file system of its own takes root to mount")
+        expected = undisturbed(bench, setup, SHORT)[0]
+        folder = bench.make_folder("full")
+        room = folder / "disk"
+        room.mkdir()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kib}k", "dikkat-torture", str(room)], capture_output=True, text=True)
+        if mounted.returncode != 0:
+            raise Skipped("tmpfs cannot be mounted here: " + mounted.stderr.strip().replace(str(room), "FOLDER"))
+        try:
+            (room / "tiny.toml").symlink_to(folder / "tiny.toml")
+            outcome = Job(bench, room, setup, begin_arguments(setup.values(SHORT))).wait()
+            subprocess.run(["mount", "-o", "remount,size=64m", str(room)], check=True)
+            verdict = after_an_error(bench, room, setup, outcome, expected, random, "No space left", "bytes are needed")
+        finally:
+            subprocess.run(["umount", "-l", str(room)], check=False)
+        shutil.rmtree(folder)
+        return verdict
+    return run
+
+
+def after_an_error(bench, folder, setup, outcome, expected, random, *reasons, rank=0, may_be_told_by_launcher=False):
+    """`reasons`: one of which the sentence has. Removes nothing."""
+    require_whole(bench, folder)
+    if outcome.code == 0:
+        require_same_result(result_of(folder / "run", SHORT["train.max_steps"]), expected)
+        return SURVIVED
+    said = sentences(outcome)
+    if not said and may_be_told_by_launcher:
+        require(outcome.err, "nobody has told what happened")
+    else:
+        require_sentence(outcome)
+        require(any(reason in sentence for reason in reasons for sentence in said), "the reason is not told:", "; ".join(said)[:400])
+        require(rank == 0 or any(of_rank(rank) in sentence for sentence in said), f"{of_rank(rank)} is not named:", "; ".join(said)[:400])
+    if not (folder / "run" / "checkpoints").is_dir():
+        shutil.rmtree(folder / "run", ignore_errors=True)
+        again = Job(bench, folder, setup, begin_arguments(setup.values(SHORT))).wait()
+        require(again.code == 0, "it does not start again:", again.err[-300:])
+        require_same_result(result_of(folder / "run", SHORT["train.max_steps"]), expected)
+    else:
+        go_on(bench, folder, setup, SHORT, expected, random)
+    return REFUSED
+
+
+def limited(setup, what, which):
+    """A limit that a rank gets while it runs: on the size of files, of the first; on memory, of any."""
+    def run(bench, random):
+        expected = undisturbed(bench, setup, SHORT)[0]
+        folder = bench.make_folder("limit")
+        rank = 0 if which == "first" else random.randrange(1, setup.ranks)
+        with job(bench, folder, setup, begin_arguments(setup.values(SHORT))) as started:
+            process = started.rank(rank)
+            started.begins(random.randint(1, 20))
+            try:
+                if what == "files":
+                    limit = random.randint(1, 70_000)
+                    resource.prlimit(process, resource.RLIMIT_FSIZE, (limit, limit))
+                else:
+                    limit = (int(traced.status_of(process)["VmSize"].split()[0]) << 10) + random.choice((0, 0, 1 << 16, 1 << 20))
+                    resource.prlimit(process, resource.RLIMIT_AS, (limit, limit))
+            except (OSError, KeyError, TypeError):
+                raise NotReached() from None  # it has ended
+            outcome = started.wait()
+        if what == "files":
+            verdict = after_an_error(bench, folder, setup, outcome, expected, random, "File too large")
+        else:
+            verdict = after_an_error(bench, folder, setup, outcome, expected, random, "memory", rank=rank, may_be_told_by_launcher=True)
+        shutil.rmtree(folder)
+        return verdict
+    return run
+
+
+def poor(setup, share, which):
+    """A rank that has a share of the address space that it needs, from its start. The libraries that start it may be the ones who say so, or crash."""
+    def run(bench, random):
+        expected = undisturbed(bench, setup, SHORT)[0]
+
+        def measure():
+            folder = bench.make_folder("memory")
+            with job(bench, folder, setup, begin_arguments(setup.values(LONG[setup.ranks]))) as started:
+                process = started.rank(0)
+                require(started.begins(3), "the run to measure failed")
+                peak = int(traced.status_of(process)["VmPeak"].split()[0]) << 10
+            shutil.rmtree(folder)
+            return peak
+        limit = int(share * bench.once(("address space", setup.launcher, setup.ranks), measure))
+        folder = bench.make_folder("poor")
+        rank = 0 if which == "first" else random.randrange(1, setup.ranks)
+        outcome = Job(bench, folder, setup, begin_arguments(setup.values(SHORT)), before={rank: ["prlimit", f"--as={limit}"]}).wait()
+        said = "\n".join(sentences(outcome))
+        verdict = after_an_error(bench, folder, setup, outcome, expected, random, "memory", "MPI", "cannot", "thread", rank=rank if of_rank(rank) in said else 0,
+                                 may_be_told_by_launcher=True)
+        shutil.rmtree(folder)
+        return verdict
+    return run
+
+
+def failing_call(setup, call, code, ordinal):
+    """A system call of the first rank fails while it saves."""
+    def run(bench, random):
+        expected = undisturbed(bench, setup, SHORT)[0]
+        folder = bench.make_folder("error")
+        log = folder / "log"
+        before = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", str(log), "-e", f"trace={call}", "-e", "signal=none", "-e", f"inject={call}:error={code}:when={ordinal}"]
+        outcome = Job(bench, folder, setup, begin_arguments(setup.values(SHORT)), before={0: before}).wait()
+        if not traced.came(log):
+            raise NotReached()
+        require(outcome.code != 0, "the error was not told, and the run ended well")
+        verdict = after_an_error(bench, folder, setup, outcome, expected, random, os.strerror(getattr(errors.errno, code)))
+        left = [path.name for path in (folder / "run").rglob(".tmp-*")]
+        require(not left, "temporary files were left behind:", left)
+        shutil.rmtree(folder)
+        return verdict
+    return run
+
+
+def rank_errors(bench):
+    turn = setups(bench)
+
+    def cases():
+        sizes = [4 + 8 * number for number in range(66)][::2] if bench.long else [180]
+        for kib in sizes:
+            setup = next(turn)
+            yield f"file system of {kib} KiB; {setup.name}", full_disk(setup, kib)
+        for _ in range(24 if bench.long else 1):
+            setup = next(turn)
+            yield f"small files; {setup.name}", limited(setup, "files", "first")
+        for number in range(24 if bench.long else 1):
+            setup = next(turn)
+            which = "first" if (number // 8) % 2 else "another"
+            yield f"no more memory, {which}; {setup.name}", limited(setup, "memory", which)
+        for number in range(32 if bench.long else 0):
+            setup = next(turn)
+            which = "first" if (number // 8) % 2 else "another"
+            yield f"{3 * number + 5}% of the memory, {which}; {setup.name}", poor(setup, (3 * number + 5) / 100, which)
+        for call, code, ordinal in itertools.product(("fsync", "pwrite64", "rename"), ("EIO", "ENOSPC"), (2, 4, 6, 9)) if bench.long else [("pwrite64", "EIO", 9)]:
+            setup = next(turn)
+            yield f"{call} {ordinal} {code}; {setup.name}", failing_call(setup, call, code, ordinal)
+    return cases_of(bench, cases())
+
+
+# Starts that cannot work
+
+def refused(outcome, folder, *words, once=True, codes=(2,)):
+    outcome.require_code(*codes)
+    require_sentence(outcome, *words, once=once)
+    require(not (folder / "run").exists(), "a run was begun")
+
+
+def another_program(bench):
+    """A copy that says it was compiled by another compiler."""
+    def make():
+        folder = bench.make_folder("program")
+        bytes_of_it = bench.program.read_bytes()
+        named = re.search(rb"(gcc|clang) \d+\.\d", bytes_of_it)
+        require(named, "the program does not say which compiler made it")
+        at = named.end() - 1
+        (folder / "dikkat").write_bytes(bytes_of_it[:at] + (b"8" if bytes_of_it[at:at + 1] == b"9" else b"9") + bytes_of_it[at + 1:])
+        (folder / "dikkat").chmod(0o755)
+        for plugin in bench.program.parent.glob("dikkat-*.so"):
+            shutil.copy(plugin, folder)
+        return folder / "dikkat"
+    return bench.once("another program", make)
+
+
+def wrong_start(setup, kind):
+    def run(bench, random):
+        folder = bench.make_folder("start")
+        values = setup.values(FEW)
+        begin = begin_arguments(values)
+        odd = random.randrange(1, setup.ranks)
+        start = lambda arguments=begin, setup=setup, **options: Job(bench, folder, setup, arguments, **options).wait()  # noqa: E731
+        if kind == "singletons":
+            processes = [bench.start(folder, begin, threads=1, variables={"SLURM_STEP_NUM_TASKS": str(setup.ranks)}) for _ in range(setup.ranks)]
+            for outcome in [process.wait(PATIENCE) for process in processes]:
+                refused(outcome, folder, f"srun started {setup.ranks} tasks, and MPI connects none of them: use srun --mpi=pmix")
+        elif kind == "too few lanes":
+            refused(start(begin_arguments({**values, "train.lanes": setup.ranks // 2})), folder, "train.lanes is", "processes do not divide")
+        elif kind == "passes that do not divide":
+            rest = {key: value for key, value in values.items() if key != "train.lanes"}
+            refused(start(begin_arguments({**rest, "train.gradient_accumulation_steps": setup.ranks + 1})), folder, "--set train.gradient_accumulation_steps=")
+        elif kind == "three ranks":
+            refused(start(setup=dataclasses.replace(setup, ranks=3)), folder, "expected a power of two", once=False, codes=(1, 2))
+        elif kind == "another corpus":
+            text = bench.once("another text", lambda: make_text(bench))
+            other = [*begin, "--set", f'data.corpus=["{text}"]']
+            refused(start(arguments_of={odd: other}), folder, of_rank(odd), "has another corpus than rank 0")
+        elif kind == "another configuration":
+            other = begin_arguments({**values, "optim.learning_rate": 0.02})
+            refused(start(arguments_of={odd: other}), folder, of_rank(odd), "has another configuration than rank 0")
+        elif kind == "another seed":
+            other = begin_arguments({**values, "train.seed": 77})
+            refused(start(arguments_of={odd: other}), folder, of_rank(odd), "has another")
+        elif kind == "another program":
+            refused(start(other={odd: (another_program(bench), [])}), folder, of_rank(odd), "has another program than rank 0")
+        elif kind == "no engine":
+            program = bench.once("without engines", lambda: without_engines(bench))
+            refused(start(other={rank: (program, []) for rank in range(setup.ranks)}), folder, "this program was built without", once=False)
+        elif kind == "a missing corpus":
+            refused(start([*begin, "--set", 'data.corpus=["missing.txt"]']), folder, "missing.txt")
+        elif kind == "a corpus missing on one rank":
+            refused(start(arguments_of={odd: [*begin, "--set", 'data.corpus=["missing.txt"]']}), folder, of_rank(odd), "missing.txt")
+        elif kind == "a wrong configuration":
+            refused(start([*begin, "--set", "train.batch_size=0"]), folder, "train.batch_size")
+        elif kind == "--verify-resume":
+            refused(start([*begin, "--verify-resume"]), folder, "--verify-resume is for one process", once=False)
+        elif kind == "a run that is there":
+            (folder / "run").mkdir()
+            (folder / "run" / "mine").write_text("mine")
+            outcome = start()
+            outcome.require_code(2)
+            require_sentence(outcome, "is not empty", once=True)
+            require(os.listdir(folder / "run") == ["mine"], "something was written:", os.listdir(folder / "run"))
+        elif kind == "nothing to resume":
+            refused(start(["resume", "run"]), folder, "run", once=True)
+        else:
+            raise Failed(f"no such start: {kind}")
+        shutil.rmtree(folder)
+        return REFUSED
+    return run
+
+
+def make_text(bench):
+    text = bench.folder / "another.txt"
+    text.write_text((bench.folder / "text.txt").read_text().replace("ships", "boats", 1))
+    return text
+
+
+def without_engines(bench):
+    folder = bench.make_folder("without")
+    shutil.copy(bench.program, folder / "dikkat")
+    return folder / "dikkat"
+
+
+def wrong_resume(setup, kind):
+    """A resume that is refused leaves everything as it is, or goes on if asked to."""
+    def run(bench, random):
+        expected = undisturbed(bench, setup, SHORT)[0]
+        folder = kills.copy_of(bench, half_done(bench, setup, SHORT), "resume")
+        steps = steps_in(folder / "run")
+        odd = random.randrange(1, setup.ranks)
+        if kind == "too many ranks":
+            outcome = Job(bench, folder, dataclasses.replace(setup, ranks=2 * LANES), ["resume", "run"]).wait()
+            outcome.require_code(2)
+            require_sentence(outcome, "train.lanes is 4, which 8 processes do not divide", once=True)
+        elif kind == "another folder":
+            (folder / "elsewhere").mkdir()
+            outcome = Job(bench, folder, setup, ["resume", "run"], other={odd: (bench.program, ["-wdir", str(folder / "elsewhere")])}).wait()
+            outcome.require_code(1, 2)
+            require_sentence(outcome, of_rank(odd), checkpoint_name(max(steps)), once=True)
+        elif kind == "in use":
+            holder = bench.start(folder, ["resume", "run", *settings({"train.max_steps": 1_000_000})], threads=1)
+            try:
+                require(holder.until(lambda: metric_lines(folder / "run") >= 20), "the holder ended:", holder.err()[-300:])
+                outcome = Job(bench, folder, setup, ["resume", "run"]).wait()
+                outcome.require_code(2)
+                require_sentence(outcome, f"in use by process {holder.pid}:", once=True)
+            finally:
+                holder.kill_if_running()
+            require_whole(bench, folder)
+            shutil.rmtree(folder)
+            return REFUSED
+        elif kind == "damaged":
+            newest = folder / "run" / "checkpoints" / checkpoint_name(max(steps))
+            whole = bytearray(newest.read_bytes())
+            whole[random.randrange(len(whole))] ^= 1 << random.randrange(8)
+            newest.write_bytes(whole)
+            outcome = Job(bench, folder, setup, ["resume", "run"]).wait()
+            outcome.require_code(2)
+            require_sentence(outcome, newest.name, once=True)
+            if len(steps) == 1:
+                raise NotReached()
+            outcome = Job(bench, folder, setup, ["resume", "run", "--latest-good"]).wait()
+            outcome.require_code(0)
+            require_same_result(result_of(folder / "run", SHORT["train.max_steps"]), expected)
+            shutil.rmtree(folder)
+            return REFUSED
+        require(steps_in(folder / "run") == steps, "checkpoints changed:", steps, steps_in(folder / "run"))
+        go_on(bench, folder, setup, SHORT, expected, random)
+        shutil.rmtree(folder)
+        return REFUSED
+    return run
+
+
+STARTS = ("singletons", "too few lanes", "passes that do not divide", "three ranks", "another corpus", "another configuration", "another seed", "another program",
+          "no engine", "a missing corpus", "a corpus missing on one rank", "a wrong configuration", "--verify-resume", "a run that is there", "nothing to resume")
+RESUMES = ("too many ranks", "another folder", "in use", "damaged")
+
+
+def rank_starts(bench):
+    turn = setups(bench)
+
+    def cases():
+        for kind in STARTS:
+            if bench.long or kind in ("singletons", "another corpus", "another program"):
+                for _ in range(4 if bench.long else 1):
+                    setup = next(turn)
+                    yield f"{kind}; {setup.name}", wrong_start(setup, kind)
+        for kind in RESUMES:
+            for _ in range(4 if bench.long else kind == "damaged"):
+                setup = next(turn)
+                yield f"resume: {kind}; {setup.name}", wrong_resume(setup, kind)
+    return cases_of(bench, cases())
