@@ -97,6 +97,8 @@ def resume():
     run(2, "resume", "parts", "--quiet", "--set", f"train.max_steps={STEPS}")
     weights = lambda out: json.loads(run(0, "eval", out, "--newest", "--json").stdout)["loss"]
     expect(weights("parts") == weights("whole"), "2 steps in one process, 2 on four ranks and 2 on two: the weights of one go")
+    done = run(2, "resume", "whole")
+    expect("whole is finished: step 6 of 6" in done.stderr, f"a finished run says so, and all ranks end: {done.stderr}")
 
 
 def refusals():

@@ -358,7 +358,9 @@ int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks
     tell(what);
   }
   const TrainingState& state = trainer.state();
-  if (trainer.finished()) {
+  // The first knows from the metrics whether the last step's evaluation was made.
+  const bool is_finished = ranks ? !ranks->from_first(trainer.finished() ? "finished" : "").empty() : trainer.finished();
+  if (is_finished) {
     tell(fmt::format("{} is finished: step {} of {}. To train on: dikkat resume {} --set {}", arguments.run_directory, state.step,
                      trainer.config().train.max_steps, arguments.run_directory,
                      settings_to_train_on(trainer)));
