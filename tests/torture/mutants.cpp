@@ -47,7 +47,7 @@ extern "C" {
 int sigaction(int number, const struct sigaction* action, struct sigaction* old) noexcept {
   struct sigaction ignoring {};
   ignoring.sa_handler = SIG_IGN;
-  const bool heard = number == SIGINT || number == SIGTERM || number == SIGHUP;
+  const bool heard = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGUSR1;
   return real<int(int, const struct sigaction*, struct sigaction*)>("sigaction")(
       number, action != nullptr && heard && is("deaf") ? &ignoring : action, old);
 }
@@ -81,9 +81,9 @@ int statvfs(const char* path, struct statvfs* told) noexcept {
 namespace {
 
 /// Before main(): removes everything of the run that is to be resumed.
-[[gnu::constructor]] void forget() {
+[[gnu::constructor]] void forget(int count, char** words) {
   std::error_code error;
-  if (is("forgets") && std::filesystem::exists("run/metrics.jsonl", error)) {
+  if (is("forgets") && count > 1 && std::strcmp(words[1], "resume") == 0) {
     for (const auto& file : std::filesystem::directory_iterator("run/checkpoints", error)) {
       ::unlink(file.path().c_str());
     }

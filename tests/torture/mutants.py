@@ -18,6 +18,8 @@ MUTANTS = (
     ("removes-too-early", "kill-at-syscall"),
     ("sync-always-done", "error-at-syscall"),
     ("sees-no-full-disk", "full-disk"),
+    ("forgets", "rank-kills"),
+    ("deaf", "rank-signals"),
 )
 
 
