@@ -1,0 +1,212 @@
+"""Several machines in one, for bench/ranks.py and bench/compare_ddp.py: each rank has a network namespace of its own, and a link of a given rate to a
+switch that all share. Needs root, and iproute2 on Debian.
+
+The switch is a bridge in a namespace of its own, so nothing changes in the network of this machine, and all is gone when the namespaces are. A link is a
+veth pair with a token bucket (tc tbf) at each end: what a rank sends and what it receives are both limited.
+"""
+
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+IP, TC = "/usr/sbin/ip", "/usr/sbin/tc"
+PREFIX = "dikkat"
+BURST_SECONDS, LEAST_BURST = 1e-3, 131072  # what passes at once: more than the 64 KB that TCP hands over in one piece
+QUEUE_SECONDS = 10e-3                      # what waits in a queue; more is dropped, as by a switch
+PORT = 5201
+
+
+def output_of(*command, check=True):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    if check and done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}: {done.stderr.strip() or f'exit code {done.returncode}'}")
+    return done.stdout
+
+
+def end_in_order():
+    """SIGTERM and SIGHUP end the script as Ctrl-C does: what is open is closed, namespaces too."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda caught, _: sys.exit(128 + caught))
+
+
+def remove_leftovers():
+    """Namespaces of scripts that were killed."""
+    for entry in json.loads(output_of(IP, "-j", "netns", "list") or "[]"):
+        words = entry["name"].split("-")
+        if words[0] == PREFIX and len(words) == 3 and not pathlib.Path("/proc", words[1]).exists():
+            remove(entry["name"])
+
+
+def remove(namespace):
+    for pid in output_of(IP, "netns", "pids", namespace, check=False).split():
+        try:
+            os.kill(int(pid), signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    output_of(IP, "netns", "delete", namespace, check=False)
+
+
+class Network:
+    """`with Network(ranks=2, gigabits=10) as network`: hosts node0, node1, ... whose links carry so much in each direction."""
+
+    def __init__(self, ranks, gigabits):
+        if os.geteuid() != 0 or not os.access(TC, os.X_OK):
+            sys.exit("a network of namespaces needs root, and tc and ip: apt-get install iproute2")
+        self.ranks, self.gigabits = ranks, gigabits
+        self.base = f"{PREFIX}-{os.getpid()}"
+        self.hosts = [f"node{rank}" for rank in range(ranks)]
+        self.folder = None
+
+    def namespace(self, host):
+        return f"{self.base}-{host}"
+
+    def address(self, rank):
+        return f"10.77.0.{rank + 1}"
+
+    def __enter__(self):
+        remove_leftovers()
+        try:
+            self.build()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def build(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="dikkat-network-"))
+        switch = self.namespace("switch")
+        output_of(IP, "netns", "add", switch)
+        output_of(IP, "-n", switch, "link", "add", "bridge", "type", "bridge")
+        output_of(IP, "-n", switch, "link", "set", "bridge", "up")
+        for rank, host in enumerate(self.hosts):
+            own = self.namespace(host)
+            output_of(IP, "netns", "add", own)
+            output_of(IP, "-n", switch, "link", "add", host, "type", "veth", "peer", "name", "eth0", "netns", own)
+            output_of(IP, "-n", switch, "link", "set", host, "master", "bridge", "up")
+            output_of(IP, "-n", own, "address", "add", f"{self.address(rank)}/24", "dev", "eth0")
+            for device in ("eth0", "lo"):
+                output_of(IP, "-n", own, "link", "set", device, "up")
+            self.limit(own, "eth0")
+            self.limit(switch, host)
+        # What mpirun calls in place of ssh: the first word is the host, the others are a line for its shell.
+        agent = self.folder / "agent"
+        agent.write_text(f'#!/bin/sh\nwhile [ "${{1#-}}" != "$1" ]; do shift; done\nhost=$1\nshift\nexec {IP} netns exec {self.base}-"$host" unshare --uts sh -c '
+                         '"echo $host > /proc/sys/kernel/hostname; $*"\n')
+        agent.chmod(0o755)
+        self.agent = agent
+
+    def limit(self, namespace, device):
+        rate = self.gigabits * 1e9 / 8
+        burst = max(LEAST_BURST, rate * BURST_SECONDS)
+        output_of(TC, "-n", namespace, "qdisc", "add", "dev", device, "root", "tbf", "rate", f"{rate * 8:.0f}bit", "burst", f"{burst:.0f}b", "limit",
+                  f"{burst + rate * QUEUE_SECONDS:.0f}b")
+
+    def close(self):
+        kept = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not leave namespaces behind
+        for host in (*self.hosts, "switch"):
+            remove(self.namespace(host))
+        if self.folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        signal.signal(signal.SIGINT, kept)
+
+    def inside(self, rank, command):
+        """The command as it is run on a host, which has its own name."""
+        host = self.hosts[rank]
+        return [IP, "netns", "exec", self.namespace(host), "unshare", "--uts", "sh", "-c", 'echo "$0" > /proc/sys/kernel/hostname; exec "$@"', host,
+                *map(str, command)]
+
+    def sent(self):
+        """Bytes that each host has sent until now."""
+        links = [json.loads(output_of(IP, "-n", self.namespace(host), "-j", "-s", "link", "show", "eth0")) for host in self.hosts]
+        return [link[0]["stats64"]["tx"]["bytes"] for link in links]
+
+    def throughput(self, seconds=1.0):
+        """Gbit/s of plain TCP from the first host to the second, and back at the same time: what is left of the rate after headers and this machine's work."""
+        jobs = [subprocess.Popen(self.inside(rank, [sys.executable, __file__, "receive"]), stdout=subprocess.PIPE, text=True) for rank in (0, 1)]
+        time.sleep(0.3)
+        jobs += [subprocess.Popen(self.inside(rank, [sys.executable, __file__, "send", self.address(1 - rank), seconds])) for rank in (0, 1)]
+        return [float(job.communicate()[0]) * 8 / 1e9 for job in jobs[:2]]
+
+
+def is_open_mpi(mpirun):
+    return "HYDRA" not in output_of(mpirun, "--version")
+
+
+def mpirun_command(mpirun, ranks, command, network=None):
+    """The command on so many ranks: on this machine, or on a host of the network each, where all that they say to each other crosses it."""
+    command = [str(word) for word in command]
+    if is_open_mpi(mpirun):
+        if network is None:
+            return [mpirun, "--oversubscribe", "--bind-to", "none", "-n", str(ranks), *command]
+        options = ["--mca", "plm_rsh_agent", str(network.agent), "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "eth0", "--mca", "oob_tcp_if_include",
+                   "eth0", "--bind-to", "none", "--host", ",".join(network.hosts[:ranks])]
+        return network.inside(0, [mpirun, *options, "-n", ranks, *command])
+    if network is None:
+        return [mpirun, "-n", str(ranks), *command]
+    options = ["-launcher", "ssh", "-launcher-exec", str(network.agent), "-hosts", ",".join(network.hosts[:ranks]), "-iface", "eth0"]
+    return network.inside(0, [mpirun, *options, "-n", ranks, *command])
+
+
+def environment(threads):
+    return os.environ | {"OMP_NUM_THREADS": str(threads), "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+class Job:
+    """A process whose output is kept for the message if it fails, and which is ended if we are."""
+
+    def __init__(self, command, env, cwd):
+        self.command = [str(word) for word in command]
+        self.said = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(self.command, env=env, cwd=cwd, stdout=subprocess.PIPE, stderr=self.said, text=True, start_new_session=True)
+
+    def is_over(self):
+        return self.process.poll() is not None
+
+    def output(self):
+        printed = self.process.communicate()[0]
+        if self.process.returncode != 0:
+            self.said.seek(0)
+            sys.exit(f"{shlex.join(self.command)}\nended with exit code {self.process.returncode}: {self.said.read()[-2000:].strip()}")
+        return printed
+
+    def end(self):
+        if self.is_over():
+            return
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(self.process.pid, number)
+                self.process.wait(10)
+                return
+            except subprocess.TimeoutExpired:
+                pass
+            except ProcessLookupError:
+                return
+
+
+def main(role, *words):
+    import socket
+
+    if role == "receive":
+        connection, _ = socket.create_server(("", PORT)).accept()
+        bytes_read, begin = 0, time.monotonic()
+        while piece := connection.recv(1 << 20):
+            bytes_read += len(piece)
+        print(bytes_read / (time.monotonic() - begin))
+    else:
+        connection, end, piece = socket.create_connection((words[0], PORT)), time.monotonic() + float(words[1]), bytes(1 << 20)
+        while time.monotonic() < end:
+            connection.sendall(piece)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+"""Times ranks under mpirun: beside one process of as many threads, or in a network of a given rate beside what is computed for it.
+
+    python3 bench/ranks.py [--ranks R ...] [--threads N] [--steps N] [--rounds R] [--config FILE] [--set KEY=VALUE ...] [--json]
+    python3 bench/ranks.py --network 1 --network 10 [--scaling weak strong] [--plan] ...
+
+By default GPT-2 124M with 4 x 64 tokens in a micro-batch and 8 micro-batches in a step. Times are from metrics.jsonl, medians without the first step.
+
+Without --network each round runs one process, then R ranks, on this machine. A ratio is the ranks' tokens per second divided by the one process's in the same round.
+
+With --network (root only) each rank runs in a network namespace of its own, whose link carries so many Gbit/s in each direction, so what ranks say to each other
+crosses TCP at that rate (bench/namespaces.py). Strong scaling shares a step's micro-batches among the ranks; weak scaling gives each rank as many as one process has.
+Beside each figure is the prediction that train/parallel/rank_plan.cpp makes: a rank's share of the step of one process, and the bytes at the network's rate. The step of
+one process is measured in the same round, while R - 1 others do the same on this machine, because R ranks have no machines of their own here: they share its memory, and
+also its cores if those are fewer. --plan also asks `dikkat plan` (R of them at once), whose trial is a few whole steps. Bytes are the counters of the links
+between the first step and the last.
+
+Ranks of more threads than the machine has cores take turns. Then exchange and computing are in each other's way, which they are not on machines of their own: take
+a small model, or fewer ranks.
+
+Needs the program with its plugin, and mpirun; iproute2 with --network.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+import tomllib
+
+sys.dont_write_bytecode = True
+from namespaces import Job, Network, end_in_order, environment, mpirun_command  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CORES = len(os.sched_getaffinity(0))
+GPT2 = ["tokenizer.kind=byte", "tokenizer.path=", "model.vocab_size=50257", "model.block_size=64", "train.batch_size=4", "train.gradient_accumulation_steps=8"]
+QUIET = ["train.async_save=false", "data.val_fraction=0", "train.checkpoint_interval=1000", "train.keep_last=1"]
+LOOK_EVERY = 0.02  # s
+
+
+# Runs of the program.
+
+
+def settings_of(args, ranks, micro_batches, steps):
+    return [*(GPT2 if args.gpt2 else []), *QUIET, *args.set, f"train.lanes={ranks}", f"train.gradient_accumulation_steps={micro_batches}", f"train.max_steps={steps}"]
+
+
+def train_command(args, out, ranks, micro_batches):
+    """Into a folder, in place of what was there."""
+    shutil.rmtree(out, ignore_errors=True)
+    return [args.program, "train", "--config", args.config, "--corpus", args.corpus, "--out", out, "--quiet", "--set",
+            *settings_of(args, ranks, micro_batches, args.steps)]
+
+
+def read_steps(run):
+    """The steps whose lines are complete."""
+    path = run / "metrics.jsonl"
+    text = path.read_text() if path.exists() else ""
+    return [line for line in map(json.loads, text[:text.rfind("\n") + 1].splitlines()) if line["event"] == "step"]
+
+
+def run_jobs(commands, env):
+    """Runs all at once."""
+    jobs = []
+    try:
+        jobs = [Job(command, env, ROOT) for command in commands]
+        return [job.output() for job in jobs]
+    finally:
+        for job in jobs:
+            job.end()
+
+
+def run_in_network(command, env, run, network):
+    """Bytes that each host sent in a step."""
+    job, seen, first, last = Job(command, env, ROOT), 0, None, None
+    try:
+        while not job.is_over():
+            number = len(read_steps(run))
+            if number > seen:
+                seen, last = number, (number, network.sent())
+                first = first or last
+            time.sleep(LOOK_EVERY)
+        job.output()
+    finally:
+        job.end()
+    if last[0] == first[0]:
+        return None  # steps so short that they were not seen one by one
+    return [(after - before) / (last[0] - first[0]) for before, after in zip(first[1], last[1])]
+
+
+def figures_of(run):
+    """Medians of the steps but the first."""
+    steps = read_steps(run)[1:]
+    return {key: statistics.median(step[key] for step in steps)
+            for key in ("ms", "tokens_per_s", "tokens", "optimizer_ms", "exchange_ms", "exchange_wait_ms") if key in steps[0]}
+
+
+def parameters_of(run):
+    return json.loads((run / "metrics.jsonl").read_text().splitlines()[0])["parameters"]
+
+
+def alone(args, threads, ranks, folder):
+    """One process does the whole step."""
+    out = folder / "alone"
+    run_jobs([train_command(args, out, ranks, args.micro_batches)], environment(threads))
+    return figures_of(out)
+
+
+def together(args, ranks, micro_batches, folder, network=None):
+    out = folder / "ranks"
+    command = mpirun_command(args.mpirun, ranks, train_command(args, out, ranks, micro_batches), network)
+    if network is None:
+        run_jobs([command], environment(args.threads))
+        return figures_of(out)
+    sent = run_in_network(command, environment(args.threads), out, network)
+    return figures_of(out) | {"sent": sent and max(sent)}
+
+
+def beside_each_other(args, ranks, folder):
+    """As many processes at once as there will be ranks, each of which does the whole step by itself. Medians of all, and the number of parameters."""
+    outs = [folder / f"copy{number}" for number in range(ranks)]
+    run_jobs([train_command(args, out, ranks, args.micro_batches) for out in outs], environment(args.threads))
+    copies = [figures_of(out) for out in outs]
+    return {key: statistics.median(copy[key] for copy in copies) for key in copies[0]} | {"parameters": parameters_of(outs[0])}
+
+
+def planned(args, ranks, micro_batches, gigabits, folder):
+    """What the program computes from its own trial, with all ranks' trials at once."""
+    words = ["--ranks", ranks, "--network", gigabits, "--json", "--set", *settings_of(args, ranks, micro_batches, args.steps)]
+    outputs = run_jobs([[args.program, "plan", "--config", args.config, "--corpus", args.corpus, "--out", folder / f"plan{number}", *words] for number in range(ranks)],
+                       environment(args.threads))
+    return 1e3 * statistics.median(next(plan["step_seconds"] for plan in json.loads(text)["ranks"] if plan["ranks"] == ranks) for text in outputs)
+
+
+# What is computed.
+
+
+def bytes_to_send(parameters, ranks):
+    return 2 * 4 * parameters * (ranks - 1) / ranks
+
+
+def predict(one, micro_batches, of_one, ranks, gigabits):
+    """As plan_ranks in train/parallel/rank_plan.cpp: the whole step in one process, divided by the ranks, and the bytes at the network's rate."""
+    passes = (one["ms"] - one["optimizer_ms"]) / of_one * micro_batches
+    computing = (passes + one["optimizer_ms"]) / ranks
+    exchange = 1e3 * bytes_to_send(one["parameters"], ranks) * 8 / (gigabits * 1e9)
+    return {"predicted_computing_ms": computing, "predicted_exchange_ms": exchange, "predicted_ms": computing + exchange}
+
+
+# The two comparisons.
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def local_round(args, ranks, folder):
+    one = alone(args, min(CORES, ranks * args.threads), ranks, folder)
+    several = together(args, ranks, args.micro_batches, folder)
+    ratio = several["tokens_per_s"] / one["tokens_per_s"]
+    say(f"{ranks} ranks: {several['ms']:.0f} ms, one process: {one['ms']:.0f} ms, ratio {ratio:.3f}")
+    return [{"ranks": ranks, "alone": one, "together": several, "ratio": ratio}]
+
+
+def network_round(args, ranks, folder):
+    one = beside_each_other(args, ranks, folder)
+    say(f"1 process beside {ranks - 1} others: {one['ms']:.0f} ms")
+    rows = []
+    for gigabits in args.network:
+        for scaling in args.scaling:
+            micro_batches = args.micro_batches * (ranks if scaling == "weak" else 1)
+            with Network(ranks, gigabits) as network:
+                plain = min(network.throughput())
+                several = together(args, ranks, micro_batches, folder, network)
+            row = {"ranks": ranks, "gigabits": gigabits, "scaling": scaling, "micro_batches": micro_batches, "plain_tcp_gigabits": plain, "alone": one, "together": several}
+            row |= predict(one, micro_batches, args.micro_batches, ranks, gigabits)
+            row["error"] = row["predicted_ms"] / several["ms"] - 1
+            row["efficiency"] = several["tokens_per_s"] / ranks / one["tokens_per_s"]
+            row["bytes_to_send"] = bytes_to_send(one["parameters"], ranks)
+            if args.plan:
+                row["planned_ms"] = planned(args, ranks, micro_batches, gigabits, folder)
+                row["plan_error"] = row["planned_ms"] / several["ms"] - 1
+            rows.append(row)
+            say(f"{ranks} ranks, {gigabits:g} Gbit/s (plain TCP {plain:.2f}), {scaling}: {several['ms']:.0f} ms, predicted {row['predicted_ms']:.0f} ({row['error']:+.1%})" +
+                (f", by dikkat plan {row['planned_ms']:.0f} ({row['plan_error']:+.1%})" if args.plan else ""))
+    return rows
+
+
+def cell(values, form, scale=1):
+    values = [scale * value for value in values if value is not None]
+    if not values:
+        return "-"
+    middle = format(statistics.median(values), form)
+    return middle if len(values) == 1 else f"{middle} ({min(values):{form}} to {max(values):{form}})"
+
+
+def column(rows, *keys):
+    for key in keys:
+        rows = [row.get(key) if row else None for row in rows]
+    return rows
+
+
+def print_table(head, lines):
+    print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
+    for line in lines:
+        print("| " + " | ".join(line) + " |")
+
+
+def print_local(rows, args):
+    lines = []
+    for ranks in args.ranks:
+        of = [row for row in rows if row["ranks"] == ranks]
+        lines.append([f"{ranks} of {args.threads} threads", cell(column(of, "alone", "ms"), ",.0f"), cell(column(of, "together", "ms"), ",.0f"),
+                      cell(column(of, "together", "exchange_ms"), ",.0f"), cell(column(of, "together", "exchange_wait_ms"), ",.0f"),
+                      cell(column(of, "alone", "tokens_per_s"), ",.0f"), cell(column(of, "together", "tokens_per_s"), ",.0f"), cell(column(of, "ratio"), ".3f")])
+    print_table(["ranks", "one process, ms", "ranks, ms", "exchange, ms", "waited for, ms", "one process, tokens/s", "ranks, tokens/s", "ratio"], lines)
+
+
+def print_network(rows, args):
+    lines = []
+    for ranks in args.ranks:
+        of = [row for row in rows if row["ranks"] == ranks]
+        lines.append([f"1, beside {ranks - 1} others", "", "", str(args.micro_batches), cell(column(of, "alone", "ms"), ",.0f"), *[""] * 5, "", "1"])
+        for gigabits in args.network:
+            for scaling in args.scaling:
+                of = [row for row in rows if (row["ranks"], row["gigabits"], row["scaling"]) == (ranks, gigabits, scaling)]
+                plan = [cell(column(of, "plan_error"), "+.1f", 100)] if args.plan else ["-"]
+                lines.append([str(ranks), f"{gigabits:g}", scaling, str(of[0]["micro_batches"]), cell(column(of, "together", "ms"), ",.0f"),
+                              cell(column(of, "together", "exchange_ms"), ",.0f"), cell(column(of, "together", "exchange_wait_ms"), ",.0f"),
+                              cell(column(of, "predicted_ms"), ",.0f"), cell(column(of, "error"), "+.1f", 100), *plan,
+                              f"{cell(column(of, 'together', 'sent'), ',.1f', 1e-6)}; {of[0]['bytes_to_send'] / 1e6:,.1f}", cell(column(of, "efficiency"), ".2f")])
+    print_table(["ranks", "Gbit/s", "scaling", "micro-batches", "ms", "exchange, ms", "waited for, ms", "predicted, ms", "error, %", "error of dikkat plan, %", "MB sent; computed",
+                 "efficiency"], lines)
+
+
+def positive(text):
+    value = float(text) if "." in text else int(text)
+    if value <= 0:
+        raise ValueError
+    return value
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ranks", type=int, nargs="+", default=[2], help="2, 4 ... (default: 2)")
+    parser.add_argument("--threads", type=positive, help="of a rank (default: the cores, divided by the greatest --ranks)")
+    parser.add_argument("--network", type=positive, action="append", help="Gbit/s in each direction; several times for several rates")
+    parser.add_argument("--scaling", choices=("weak", "strong"), nargs="+", default=["weak", "strong"], help="with --network (default: both)")
+    parser.add_argument("--plan", action="store_true", help="with --network: also ask dikkat plan")
+    parser.add_argument("--config", help="configuration instead of GPT-2's")
+    parser.add_argument("--corpus", type=lambda text: pathlib.Path(text).resolve(), default=ROOT / "data/tales.txt")
+    parser.add_argument("--set", nargs="+", action="extend", default=[], help="section.key=value: overrides the configuration")
+    parser.add_argument("--steps", type=int, default=5, help="of a run, the first of which does not count (default: 5)")
+    parser.add_argument("--rounds", type=positive, default=3, help="(default: 3)")
+    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/dev/dikkat")
+    parser.add_argument("--mpirun", default="mpirun", help="Open MPI's, or MPICH's (default: mpirun)")
+    parser.add_argument("--json", action="store_true", help="one object with every round instead of the table")
+    args = parser.parse_args()
+    if args.steps < 2 or min(args.ranks) < 2:
+        parser.error("--steps and --ranks are 2 or more")
+    args.threads = args.threads or max(1, CORES // max(args.ranks))
+    args.gpt2, args.config = args.config is None, str(pathlib.Path(args.config or ROOT / "configs/gpt2-124m.toml").resolve())
+    args.program = args.program.resolve()
+    args.micro_batches = micro_batches_of(args)
+    for ranks in args.ranks:
+        if args.micro_batches % ranks:
+            parser.error(f"{ranks} ranks cannot share {args.micro_batches} micro-batches: --set train.gradient_accumulation_steps={ranks}, or a multiple")
+    return args
+
+
+def micro_batches_of(args):
+    """A step's, of one process."""
+    value = tomllib.loads(pathlib.Path(args.config).read_text()).get("train", {}).get("gradient_accumulation_steps", 1)
+    for setting in (*(GPT2 if args.gpt2 else []), *args.set):
+        key, _, text = setting.partition("=")
+        value = int(text) if key == "train.gradient_accumulation_steps" else value
+    return value
+
+
+def main(args):
+    end_in_order()
+    for ranks in args.ranks:
+        if ranks * args.threads > CORES:
+            say(f"{ranks} ranks of {args.threads} threads share {CORES} cores and take turns; so do the processes that they are compared with")
+    rows = []
+    for number in range(1, args.rounds + 1):
+        say(f"round {number} of {args.rounds}")
+        for ranks in args.ranks:
+            with tempfile.TemporaryDirectory() as folder:
+                rows += [row | {"round": number} for row in (network_round if args.network else local_round)(args, ranks, pathlib.Path(folder))]
+    if args.json:
+        print(json.dumps({"config": args.config, "set": args.set, "threads": args.threads, "cores": CORES, "steps": args.steps, "rows": rows}))
+    else:
+        (print_network if args.network else print_local)(rows, args)
+
+
+if __name__ == "__main__":
+    try:
+        main(parse())
+    except KeyboardInterrupt:
+        sys.exit(130)
