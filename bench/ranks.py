@@ -12,8 +12,8 @@ With --network (root only) each rank runs in a network namespace of its own, who
 crosses TCP at that rate (bench/namespaces.py). Strong scaling shares a step's micro-batches among the ranks; weak scaling gives each rank as many as one process has.
 Beside each figure is the prediction that train/parallel/rank_plan.cpp makes: a rank's share of the step of one process, and the bytes at the network's rate. The step of
 one process is measured in the same round, while R - 1 others do the same on this machine, because R ranks have no machines of their own here: they share its memory, and
-also its cores if those are fewer. --plan also asks `dikkat plan` (R of them at once), whose trial is a few whole steps. Bytes are the counters of the links
-between the first step and the last.
+also its cores if those are fewer. --plan also asks `dikkat plan` (R of them at once), whose trial is a few whole steps. Bytes are the counters of the links,
+from the end of the first step to the end of the last but one.
 
 Ranks of more threads than the machine has cores take turns. Then exchange and computing are in each other's way, which they are not on machines of their own: take
 a small model, or fewer ranks.
@@ -33,7 +33,8 @@ import time
 import tomllib
 
 sys.dont_write_bytecode = True
-from namespaces import Job, Network, end_in_order, environment, mpirun_command  # noqa: E402
+from compare_llama import processor_seconds  # noqa: E402
+from namespaces import Job, Network, adopt_orphans, end_in_order, environment, mpirun_command, wait_for_orphans  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CORES = len(os.sched_getaffinity(0))
@@ -56,6 +57,16 @@ def train_command(args, out, ranks, micro_batches):
             *settings_of(args, ranks, micro_batches, args.steps)]
 
 
+def with_others(run):
+    """What `run` returns, with the share of the processors' time that others had meanwhile; the kernel's work for the network may be in it."""
+    before = processor_seconds()
+    result = run()
+    wait_for_orphans()
+    after = processor_seconds()
+    passed = (sum(after[0]) - sum(before[0])) / os.sysconf("SC_CLK_TCK")
+    return result | {"others": ((after[1] - before[1]) - (after[2] - before[2])) / passed}
+
+
 def read_steps(run):
     """The steps whose lines are complete."""
     path = run / "metrics.jsonl"
@@ -74,21 +85,24 @@ def run_jobs(commands, env):
             job.end()
 
 
-def run_in_network(command, env, run, network):
-    """Bytes that each host sent in a step."""
-    job, seen, first, last = Job(command, env, ROOT), 0, None, None
+def run_in_network(commands, env, run, network, steps):
+    """Runs all at once. Bytes that each host sent in a step, or None where steps were too short to be seen. The last step does not count: a save follows."""
+    jobs, seen, first, last = [], 0, None, None
     try:
-        while not job.is_over():
+        jobs = [Job(command, env, ROOT) for command in commands]
+        while not jobs[0].is_over():
             number = len(read_steps(run))
-            if number > seen:
+            if seen < number < steps:
                 seen, last = number, (number, network.sent())
                 first = first or last
             time.sleep(LOOK_EVERY)
-        job.output()
+        for job in jobs:
+            job.output()
     finally:
-        job.end()
-    if last[0] == first[0]:
-        return None  # steps so short that they were not seen one by one
+        for job in jobs:
+            job.end()
+    if last is None or last[0] == first[0]:
+        return None
     return [(after - before) / (last[0] - first[0]) for before, after in zip(first[1], last[1])]
 
 
@@ -116,7 +130,7 @@ def together(args, ranks, micro_batches, folder, network=None):
     if network is None:
         run_jobs([command], environment(args.threads))
         return figures_of(out)
-    sent = run_in_network(command, environment(args.threads), out, network)
+    sent = run_in_network([command], environment(args.threads), out, network, args.steps)
     return figures_of(out) | {"sent": sent and max(sent)}
 
 
@@ -159,34 +173,35 @@ def say(text):
 
 
 def local_round(args, ranks, folder):
-    one = alone(args, min(CORES, ranks * args.threads), ranks, folder)
-    several = together(args, ranks, args.micro_batches, folder)
-    ratio = several["tokens_per_s"] / one["tokens_per_s"]
-    say(f"{ranks} ranks: {several['ms']:.0f} ms, one process: {one['ms']:.0f} ms, ratio {ratio:.3f}")
-    return [{"ranks": ranks, "alone": one, "together": several, "ratio": ratio}]
+    one = with_others(lambda: alone(args, min(CORES, ranks * args.threads), ranks, folder))
+    several = with_others(lambda: together(args, ranks, args.micro_batches, folder))
+    row = {"ranks": ranks, "alone": one, "together": several, "ratio": several["tokens_per_s"] / one["tokens_per_s"], "others": max(one["others"], several["others"])}
+    say(f"{ranks} ranks: {several['ms']:.0f} ms, one process: {one['ms']:.0f} ms, ratio {row['ratio']:.3f}; others had {row['others']:.0%} of the processors")
+    return [row]
 
 
 def network_round(args, ranks, folder):
-    one = beside_each_other(args, ranks, folder)
-    say(f"1 process beside {ranks - 1} others: {one['ms']:.0f} ms")
     rows = []
     for gigabits in args.network:
+        one = with_others(lambda: beside_each_other(args, ranks, folder))
+        say(f"1 process beside {ranks - 1} others: {one['ms']:.0f} ms; others had {one['others']:.0%} of the processors")
         for scaling in args.scaling:
             micro_batches = args.micro_batches * (ranks if scaling == "weak" else 1)
             with Network(ranks, gigabits) as network:
                 plain = min(network.throughput())
-                several = together(args, ranks, micro_batches, folder, network)
+                several = with_others(lambda: together(args, ranks, micro_batches, folder, network))
             row = {"ranks": ranks, "gigabits": gigabits, "scaling": scaling, "micro_batches": micro_batches, "plain_tcp_gigabits": plain, "alone": one, "together": several}
             row |= predict(one, micro_batches, args.micro_batches, ranks, gigabits)
             row["error"] = row["predicted_ms"] / several["ms"] - 1
             row["efficiency"] = several["tokens_per_s"] / ranks / one["tokens_per_s"]
+            row["others"] = max(one["others"], several["others"])
             row["bytes_to_send"] = bytes_to_send(one["parameters"], ranks)
             if args.plan:
                 row["planned_ms"] = planned(args, ranks, micro_batches, gigabits, folder)
                 row["plan_error"] = row["planned_ms"] / several["ms"] - 1
             rows.append(row)
-            say(f"{ranks} ranks, {gigabits:g} Gbit/s (plain TCP {plain:.2f}), {scaling}: {several['ms']:.0f} ms, predicted {row['predicted_ms']:.0f} ({row['error']:+.1%})" +
-                (f", by dikkat plan {row['planned_ms']:.0f} ({row['plan_error']:+.1%})" if args.plan else ""))
+            say(f"{ranks} ranks, {gigabits:g} Gbit/s (plain TCP {plain:.2f}), {scaling}: {several['ms']:.0f} ms, predicted {row['predicted_ms']:.0f} ({row['error']:+.1%}); others had "
+                f"{several['others']:.0%} of the processors" + (f"; by dikkat plan {row['planned_ms']:.0f} ({row['plan_error']:+.1%})" if args.plan else ""))
     return rows
 
 
@@ -204,6 +219,10 @@ def column(rows, *keys):
     return rows
 
 
+def others_cell(rows):
+    return f"{100 * max(column(rows, 'others')):.0f}"
+
+
 def print_table(head, lines):
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
     for line in lines:
@@ -216,15 +235,15 @@ def print_local(rows, args):
         of = [row for row in rows if row["ranks"] == ranks]
         lines.append([f"{ranks} of {args.threads} threads", cell(column(of, "alone", "ms"), ",.0f"), cell(column(of, "together", "ms"), ",.0f"),
                       cell(column(of, "together", "exchange_ms"), ",.0f"), cell(column(of, "together", "exchange_wait_ms"), ",.0f"),
-                      cell(column(of, "alone", "tokens_per_s"), ",.0f"), cell(column(of, "together", "tokens_per_s"), ",.0f"), cell(column(of, "ratio"), ".3f")])
-    print_table(["ranks", "one process, ms", "ranks, ms", "exchange, ms", "waited for, ms", "one process, tokens/s", "ranks, tokens/s", "ratio"], lines)
+                      cell(column(of, "alone", "tokens_per_s"), ",.0f"), cell(column(of, "together", "tokens_per_s"), ",.0f"), cell(column(of, "ratio"), ".3f"), others_cell(of)])
+    print_table(["ranks", "one process, ms", "ranks, ms", "exchange, ms", "waited for, ms", "one process, tokens/s", "ranks, tokens/s", "ratio", "others, %"], lines)
 
 
 def print_network(rows, args):
     lines = []
     for ranks in args.ranks:
         of = [row for row in rows if row["ranks"] == ranks]
-        lines.append([f"1, beside {ranks - 1} others", "", "", str(args.micro_batches), cell(column(of, "alone", "ms"), ",.0f"), *[""] * 5, "", "1"])
+        lines.append([f"1, beside {ranks - 1} others", "", "", str(args.micro_batches), cell(column(of, "alone", "ms"), ",.0f"), *[""] * 6, "1", ""])
         for gigabits in args.network:
             for scaling in args.scaling:
                 of = [row for row in rows if (row["ranks"], row["gigabits"], row["scaling"]) == (ranks, gigabits, scaling)]
@@ -232,9 +251,9 @@ def print_network(rows, args):
                 lines.append([str(ranks), f"{gigabits:g}", scaling, str(of[0]["micro_batches"]), cell(column(of, "together", "ms"), ",.0f"),
                               cell(column(of, "together", "exchange_ms"), ",.0f"), cell(column(of, "together", "exchange_wait_ms"), ",.0f"),
                               cell(column(of, "predicted_ms"), ",.0f"), cell(column(of, "error"), "+.1f", 100), *plan,
-                              f"{cell(column(of, 'together', 'sent'), ',.1f', 1e-6)}; {of[0]['bytes_to_send'] / 1e6:,.1f}", cell(column(of, "efficiency"), ".2f")])
+                              f"{cell(column(of, 'together', 'sent'), ',.1f', 1e-6)}; {of[0]['bytes_to_send'] / 1e6:,.1f}", cell(column(of, "efficiency"), ".2f"), others_cell(of)])
     print_table(["ranks", "Gbit/s", "scaling", "micro-batches", "ms", "exchange, ms", "waited for, ms", "predicted, ms", "error, %", "error of dikkat plan, %", "MB sent; computed",
-                 "efficiency"], lines)
+                 "efficiency", "others, %"], lines)
 
 
 def positive(text):
@@ -244,13 +263,10 @@ def positive(text):
     return value
 
 
-def parse():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ranks", type=int, nargs="+", default=[2], help="2, 4 ... (default: 2)")
+def add_arguments(parser):
+    """Of this script and of compare_ddp.py."""
     parser.add_argument("--threads", type=positive, help="of a rank (default: the cores, divided by the greatest --ranks)")
     parser.add_argument("--network", type=positive, action="append", help="Gbit/s in each direction; several times for several rates")
-    parser.add_argument("--scaling", choices=("weak", "strong"), nargs="+", default=["weak", "strong"], help="with --network (default: both)")
-    parser.add_argument("--plan", action="store_true", help="with --network: also ask dikkat plan")
     parser.add_argument("--config", help="configuration instead of GPT-2's")
     parser.add_argument("--corpus", type=lambda text: pathlib.Path(text).resolve(), default=ROOT / "data/tales.txt")
     parser.add_argument("--set", nargs="+", action="extend", default=[], help="section.key=value: overrides the configuration")
@@ -259,7 +275,10 @@ def parse():
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/dev/dikkat")
     parser.add_argument("--mpirun", default="mpirun", help="Open MPI's, or MPICH's (default: mpirun)")
     parser.add_argument("--json", action="store_true", help="one object with every round instead of the table")
-    args = parser.parse_args()
+
+
+def complete(args, parser):
+    """What follows from the arguments; those that are wrong end the script."""
     if args.steps < 2 or min(args.ranks) < 2:
         parser.error("--steps and --ranks are 2 or more")
     args.threads = args.threads or max(1, CORES // max(args.ranks))
@@ -269,6 +288,19 @@ def parse():
     for ranks in args.ranks:
         if args.micro_batches % ranks:
             parser.error(f"{ranks} ranks cannot share {args.micro_batches} micro-batches: --set train.gradient_accumulation_steps={ranks}, or a multiple")
+    for ranks in args.ranks:
+        if ranks * args.threads > CORES:
+            say(f"{ranks} ranks of {args.threads} threads share {CORES} cores and take turns; so does what they are compared with")
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ranks", type=int, nargs="+", default=[2], help="2, 4 ... (default: 2)")
+    parser.add_argument("--scaling", choices=("weak", "strong"), nargs="+", default=["weak", "strong"], help="with --network (default: both)")
+    parser.add_argument("--plan", action="store_true", help="with --network: also ask dikkat plan")
+    add_arguments(parser)
+    args = parser.parse_args()
+    complete(args, parser)
     return args
 
 
@@ -283,9 +315,7 @@ def micro_batches_of(args):
 
 def main(args):
     end_in_order()
-    for ranks in args.ranks:
-        if ranks * args.threads > CORES:
-            say(f"{ranks} ranks of {args.threads} threads share {CORES} cores and take turns; so do the processes that they are compared with")
+    adopt_orphans()
     rows = []
     for number in range(1, args.rounds + 1):
         say(f"round {number} of {args.rounds}")
