@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """Times ranks of dikkat against PyTorch's DistributedDataParallel over Gloo: the same model, tokens per step and threads, in turn, in one call.
 
-    /usr/bin/python3 bench/compare_ddp.py [--network GBIT ...] [--ranks R] [--threads N] [--steps N] [--rounds R] [--config FILE] [--set KEY=VALUE ...] [--json]
+    /usr/bin/python3 bench/compare_ddp.py [--network GBIT ...] [--ranks R] [--threads N] [--steps N] [--rounds R] [--set KEY=VALUE ...] [--json]
 
-By default GPT-2 124M with 4 x 64 tokens in a micro-batch, 8 micro-batches in a step, shared by two ranks. Each round runs dikkat under mpirun and then PyTorch, first
-on this machine (PyTorch over loopback; MPI as it comes, which is shared memory), and then, for each --network, in network namespaces whose links carry
-so many Gbit/s in each direction (root only; bench/namespaces.py). Times are medians without the first step. A ratio is PyTorch's time divided by ours in the same
-round, so above 1 we are faster.
+By default GPT-2 124M with 4 x 64 tokens in a micro-batch, 8 micro-batches in a step, shared by two ranks. Each round runs dikkat under mpirun and
+then PyTorch, first on this machine (PyTorch over loopback; MPI as it comes, which is shared memory), and then, for each --network, in network
+namespaces whose links carry so many Gbit/s in each direction (root only; bench/namespaces.py). Times are medians without the first step. A ratio is
+PyTorch's time divided by ours in the same round, so above 1 we are faster.
 
-PyTorch runs nanoGPT's step as bench/compare_torch.py does, in f32, on random tokens: micro-batches but the last under no_sync(), the last one's backward pass
-exchanges gradients bucket by bucket while it computes, then clip_grad_norm_, AdamW, zero_grad. Gradients are views of the buckets, which saves a copy, and
-no buffers are sent. At the end all ranks must have the same weights. The JSON has the bytes that a rank sent in a step.
+PyTorch runs nanoGPT's step as bench/compare_torch.py does, in f32, on random tokens: micro-batches but the last under no_sync(), the last one's
+backward pass exchanges gradients bucket by bucket while it computes, then clip_grad_norm_, AdamW, zero_grad. Gradients are views of the buckets,
+which saves a copy, and no buffers are sent. At the end all ranks must have the same weights.
 
 Needs PyTorch, on Debian python3-torch and libopenblas0-pthread, and what bench/ranks.py needs.
 """
@@ -29,8 +29,8 @@ import time
 sys.dont_write_bytecode = True
 import ranks as dikkat  # noqa: E402
 from compare_torch import TORCH_SETTINGS, check_installed, environment  # noqa: E402
-from namespaces import Network, adopt_orphans, end_in_order  # noqa: E402
-from ranks import cell, column, figures_of, others_cell, print_table, run_in_network, run_jobs, say, with_others  # noqa: E402
+from namespaces import Network, adopt_orphans, end_in_order, run_jobs  # noqa: E402
+from ranks import cell, column, figures_of, others_cell, others_said, print_table, run_in_network, say, with_others  # noqa: E402
 from torch_works import ROOT, Problem, load_config, model_shape, needed  # noqa: E402
 
 SETTING = "OpenMP threads that spin briefly"  # of TORCH_SETTINGS; it matters to a rank of several threads
@@ -81,9 +81,9 @@ def torch_worker(args):
 
 
 def torch_command(args, ranks, rank, folder, address, port, device):
-    words = ["env", f"RANK={rank}", f"WORLD_SIZE={ranks}", f"MASTER_ADDR={address}", f"MASTER_PORT={port}", f"GLOO_SOCKET_IFNAME={device}", sys.executable, __file__]
-    return words + ["--worker", folder, "--config", args.config, "--threads", args.threads, "--steps", args.steps, "--set",
-                    *dikkat.settings_of(args, ranks, args.micro_batches, args.steps)]
+    variables = {"RANK": rank, "WORLD_SIZE": ranks, "MASTER_ADDR": address, "MASTER_PORT": port, "GLOO_SOCKET_IFNAME": device}
+    return ["env", *(f"{name}={value}" for name, value in variables.items()), sys.executable, __file__, "--worker", folder, "--config", args.config,
+            "--threads", args.threads, "--steps", args.steps, "--set", *dikkat.settings_of(args, ranks, args.micro_batches, args.steps)]
 
 
 def torch_run(args, ranks, folder, env, network=None):
@@ -93,7 +93,7 @@ def torch_run(args, ranks, folder, env, network=None):
     out.mkdir()
     port = free_port()
     if network is None:
-        run_jobs([torch_command(args, ranks, rank, out, "127.0.0.1", port, "lo") for rank in range(ranks)], env)
+        run_jobs([torch_command(args, ranks, rank, out, "127.0.0.1", port, "lo") for rank in range(ranks)], env, ROOT)
         return figures_of(out)
     commands = [network.inside(rank, torch_command(args, ranks, rank, out, network.address(0), port, "eth0")) for rank in range(ranks)]
     sent = run_in_network(commands, env, out, network, args.steps)
@@ -117,8 +117,8 @@ def compare(args, ranks, gigabits, folder):
         theirs = with_others(lambda: torch_run(args, ranks, folder, env, network))
     row = {"ranks": ranks, "gigabits": gigabits, "plain_tcp_gigabits": plain, "ours": ours, "torch": theirs, "ratio": theirs["ms"] / ours["ms"],
            "others": max(ours["others"], theirs["others"])}
-    say(f"{ranks} ranks, {f'{gigabits:g} Gbit/s (plain TCP {plain:.2f})' if gigabits else 'loopback'}: ours {ours['tokens_per_s']:.0f} tokens/s, PyTorch "
-        f"{theirs['tokens_per_s']:.0f}, ratio {row['ratio']:.2f}; others had {row['others']:.0%} of the processors")
+    where = f"{gigabits:g} Gbit/s (plain TCP {plain:.2f})" if gigabits else "this machine"
+    say(f"{ranks} ranks, {where}: ours {ours['tokens_per_s']:.0f} tokens/s, PyTorch {theirs['tokens_per_s']:.0f}, ratio {row['ratio']:.2f}{others_said(row)}")
     return row
 
 
@@ -127,10 +127,12 @@ def print_rows(rows, args):
     for ranks in args.ranks:
         for gigabits in (None, *(args.network or [])):
             of = [row for row in rows if (row["ranks"], row["gigabits"]) == (ranks, gigabits)]
-            lines.append([str(ranks), f"{gigabits:g} Gbit/s" if gigabits else "this machine", cell(column(of, "ours", "ms"), ",.0f"), cell(column(of, "torch", "ms"), ",.0f"),
-                          cell(column(of, "ours", "tokens_per_s"), ",.0f"), cell(column(of, "torch", "tokens_per_s"), ",.0f"), cell(column(of, "ratio"), ".2f"),
-                          f"{cell(column(of, 'ours', 'sent'), ',.1f', 1e-6)}; {cell(column(of, 'torch', 'sent'), ',.1f', 1e-6)}", others_cell(of)])
-    print_table(["ranks", "network", "ours, ms", "PyTorch, ms", "ours, tokens/s", "PyTorch, tokens/s", "PyTorch / ours", "MB sent: ours; PyTorch", "others, %"], lines)
+            lines.append([
+                str(ranks), f"{gigabits:g} Gbit/s" if gigabits else "this machine", cell(column(of, "ours", "ms"), ",.0f"),
+                cell(column(of, "torch", "ms"), ",.0f"), cell(column(of, "ours", "tokens_per_s"), ",.0f"), cell(column(of, "torch", "tokens_per_s"), ",.0f"),
+                cell(column(of, "ratio"), ".2f"), "; ".join(cell(column(of, side, "sent"), ",.1f", 1e-6) for side in ("ours", "torch")), others_cell(of)])
+    print_table(["ranks", "network", "ours, ms", "PyTorch, ms", "ours, tokens/s", "PyTorch, tokens/s", "PyTorch / ours", "MB sent: ours; PyTorch",
+                 "others, %"], lines)
 
 
 def main(args):

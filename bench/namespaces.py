@@ -1,8 +1,8 @@
 """Several machines in one, for bench/ranks.py and bench/compare_ddp.py: each rank has a network namespace of its own, and a link of a given rate to a
 switch that all share. Needs root, and iproute2 on Debian.
 
-The switch is a bridge in a namespace of its own, so nothing changes in the network of this machine, and all is gone when the namespaces are. A link is a
-veth pair with a token bucket (tc tbf) at each end: what a rank sends and what it receives are both limited.
+The switch is a bridge in a namespace of its own, so nothing changes in the network of this machine, and all is gone when the namespaces are. A link
+is a veth pair with a token bucket (tc tbf) at each end: what a rank sends and what it receives are both limited.
 """
 
 import ctypes
@@ -22,6 +22,15 @@ PREFIX = "dikkat"
 BURST_SECONDS, LEAST_BURST = 1e-3, 131072  # what passes at once: more than the 64 KB that TCP hands over in one piece
 QUEUE_SECONDS = 10e-3                      # what waits in a queue; more is dropped, as by a switch
 PORT = 5201
+LOOK_EVERY = 0.02  # s; more often would take from the cores that are measured
+
+# What mpirun calls in place of ssh: after options the first word is the host, and the others are a line for its shell.
+AGENT = """#!/bin/sh
+while [ "${{1#-}}" != "$1" ]; do shift; done
+host=$1
+shift
+exec {ip} netns exec {base}-"$host" unshare --uts sh -c "echo $host > /proc/sys/kernel/hostname; $*"
+"""
 
 
 def output_of(*command, check=True):
@@ -115,10 +124,8 @@ class Network:
                 output_of(IP, "-n", own, "link", "set", device, "up")
             self.limit(own, "eth0")
             self.limit(switch, host)
-        # What mpirun calls in place of ssh: the first word is the host, the others are a line for its shell.
         agent = self.folder / "agent"
-        agent.write_text(f'#!/bin/sh\nwhile [ "${{1#-}}" != "$1" ]; do shift; done\nhost=$1\nshift\nexec {IP} netns exec {self.base}-"$host" unshare --uts sh -c '
-                         '"echo $host > /proc/sys/kernel/hostname; $*"\n')
+        agent.write_text(AGENT.format(ip=IP, base=self.base))
         agent.chmod(0o755)
         self.agent = agent
 
@@ -148,7 +155,7 @@ class Network:
         return [link[0]["stats64"]["tx"]["bytes"] for link in links]
 
     def throughput(self, seconds=1.0):
-        """Gbit/s of plain TCP from the first host to the second, and back at the same time: what is left of the rate after headers and this machine's work."""
+        """Gbit/s of plain TCP from the first host to the second and back at the same time: what headers and this machine's work leave of the rate."""
         jobs = [subprocess.Popen(self.inside(rank, [sys.executable, __file__, "receive"]), stdout=subprocess.PIPE, text=True) for rank in (0, 1)]
         time.sleep(0.3)
         jobs += [subprocess.Popen(self.inside(rank, [sys.executable, __file__, "send", self.address(1 - rank), seconds])) for rank in (0, 1)]
@@ -165,13 +172,15 @@ def mpirun_command(mpirun, ranks, command, network=None):
     if is_open_mpi(mpirun):
         if network is None:
             return [mpirun, "--oversubscribe", "--bind-to", "none", "-n", str(ranks), *command]
-        options = ["--mca", "plm_rsh_agent", str(network.agent), "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "eth0", "--mca", "oob_tcp_if_include",
-                   "eth0", "--bind-to", "none", "--host", ",".join(network.hosts[:ranks])]
-        return network.inside(0, [mpirun, *options, "-n", ranks, *command])
+        parameters = {"plm_rsh_agent": network.agent, "btl": "tcp,self", "btl_tcp_if_include": "eth0", "oob_tcp_if_include": "eth0"}
+        options = [word for name, value in parameters.items() for word in ("--mca", name, value)]
+        return network.inside(0, [mpirun, *options, "--bind-to", "none", "--host", ",".join(network.hosts[:ranks]), "-n", ranks, *command])
     if network is None:
         return [mpirun, "-n", str(ranks), *command]
     options = ["-launcher", "ssh", "-launcher-exec", str(network.agent), "-hosts", ",".join(network.hosts[:ranks]), "-iface", "eth0"]
-    return network.inside(0, [mpirun, *options, "-n", ranks, *command])
+    # The libraries below MPICH find shared memory by themselves, whatever hosts are called.
+    tcp = ["env", "UCX_TLS=tcp,self", "UCX_NET_DEVICES=eth0", "FI_PROVIDER=tcp", "FI_TCP_IFACE=eth0"]
+    return network.inside(0, [mpirun, *options, "-n", ranks, *tcp, *command])
 
 
 def environment(threads):
@@ -179,25 +188,26 @@ def environment(threads):
 
 
 class Job:
-    """A process whose output is kept for the message if it fails, and which is ended if we are."""
+    """A process whose words are kept, and which is ended if we are."""
 
     def __init__(self, command, env, cwd):
         self.command = [str(word) for word in command]
-        self.said = tempfile.TemporaryFile("w+")
-        self.process = subprocess.Popen(self.command, env=env, cwd=cwd, stdout=subprocess.PIPE, stderr=self.said, text=True, start_new_session=True)
+        self.printed, self.said = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(self.command, env=env, cwd=cwd, stdout=self.printed, stderr=self.said, start_new_session=True)
 
     def is_over(self):
-        return self.process.poll() is not None
-
-    def output(self):
-        printed = self.process.communicate()[0]
-        if self.process.returncode != 0:
+        """A process that failed ends the script with what it said."""
+        if self.process.poll():
             self.said.seek(0)
             sys.exit(f"{shlex.join(self.command)}\nended with exit code {self.process.returncode}: {self.said.read()[-2000:].strip()}")
-        return printed
+        return self.process.returncode is not None
+
+    def output(self):
+        self.printed.seek(0)
+        return self.printed.read()
 
     def end(self):
-        if self.is_over():
+        if self.process.poll() is not None:
             return
         for number in (signal.SIGTERM, signal.SIGKILL):
             try:
@@ -208,6 +218,21 @@ class Job:
                 pass
             except ProcessLookupError:
                 return
+
+
+def run_jobs(commands, env, cwd, look=lambda: None):
+    """Runs all at once, and calls `look` meanwhile. What each printed."""
+    jobs = []
+    try:
+        for command in commands:
+            jobs.append(Job(command, env, cwd))
+        while not all([job.is_over() for job in jobs]):
+            look()
+            time.sleep(LOOK_EVERY)
+        return [job.output() for job in jobs]
+    finally:
+        for job in jobs:
+            job.end()
 
 
 def main(role, *words):

@@ -6,17 +6,20 @@
 
 By default GPT-2 124M with 4 x 64 tokens in a micro-batch and 8 micro-batches in a step. Times are from metrics.jsonl, medians without the first step.
 
-Without --network each round runs one process, then R ranks, on this machine. A ratio is the ranks' tokens per second divided by the one process's in the same round.
+Without --network each round runs one process, then R ranks, on this machine. A ratio is the ranks' tokens per second divided by the one process's in
+the same round.
 
-With --network (root only) each rank runs in a network namespace of its own, whose link carries so many Gbit/s in each direction, so what ranks say to each other
-crosses TCP at that rate (bench/namespaces.py). Strong scaling shares a step's micro-batches among the ranks; weak scaling gives each rank as many as one process has.
-Beside each figure is the prediction that train/parallel/rank_plan.cpp makes: a rank's share of the step of one process, and the bytes at the network's rate. The step of
-one process is measured in the same round, while R - 1 others do the same on this machine, because R ranks have no machines of their own here: they share its memory, and
-also its cores if those are fewer. --plan also asks `dikkat plan` (R of them at once), whose trial is a few whole steps. Bytes are the counters of the links,
-from the end of the first step to the end of the last but one.
+With --network (root only) each rank runs in a network namespace of its own, whose link carries so many Gbit/s in each direction, so what ranks say to
+each other crosses TCP at that rate (bench/namespaces.py). Strong scaling shares a step's micro-batches among the ranks; weak scaling gives each rank
+as many as one process has. Beside each figure is the prediction that train/parallel/rank_plan.cpp makes: a rank's share of the step of one process,
+and the bytes at the network's rate. The step of one process is measured in the same round, while R - 1 others do the same on this machine, because R
+ranks have no machines of their own here: they share its memory, and also its cores if those are fewer. --plan also asks `dikkat plan` (R of them at
+once), whose trial is a few whole steps. Bytes are the counters of the links, from the end of the first step to the end of the last but one.
 
-Ranks of more threads than the machine has cores take turns. Then exchange and computing are in each other's way, which they are not on machines of their own: take
-a small model, or fewer ranks.
+The column "others" is the greatest share of the processors' time that other processes had meanwhile.
+
+Ranks of more threads than the machine has cores take turns. Then exchange and computing are in each other's way, which they are not on machines of
+their own: take a small model, or fewer ranks.
 
 Needs the program with its plugin, and mpirun; iproute2 with --network.
 """
@@ -29,25 +32,25 @@ import shutil
 import statistics
 import sys
 import tempfile
-import time
 import tomllib
 
 sys.dont_write_bytecode = True
 from compare_llama import processor_seconds  # noqa: E402
-from namespaces import Job, Network, adopt_orphans, end_in_order, environment, mpirun_command, wait_for_orphans  # noqa: E402
+from namespaces import Network, adopt_orphans, end_in_order, environment, mpirun_command, run_jobs, wait_for_orphans  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CORES = len(os.sched_getaffinity(0))
-GPT2 = ["tokenizer.kind=byte", "tokenizer.path=", "model.vocab_size=50257", "model.block_size=64", "train.batch_size=4", "train.gradient_accumulation_steps=8"]
+GPT2 = ["tokenizer.kind=byte", "tokenizer.path=", "model.vocab_size=50257", "model.block_size=64", "train.batch_size=4",
+        "train.gradient_accumulation_steps=8"]
 QUIET = ["train.async_save=false", "data.val_fraction=0", "train.checkpoint_interval=1000", "train.keep_last=1"]
-LOOK_EVERY = 0.02  # s
 
 
 # Runs of the program.
 
 
 def settings_of(args, ranks, micro_batches, steps):
-    return [*(GPT2 if args.gpt2 else []), *QUIET, *args.set, f"train.lanes={ranks}", f"train.gradient_accumulation_steps={micro_batches}", f"train.max_steps={steps}"]
+    return [*(GPT2 if args.gpt2 else []), *QUIET, *args.set, f"train.lanes={ranks}", f"train.gradient_accumulation_steps={micro_batches}",
+            f"train.max_steps={steps}"]
 
 
 def train_command(args, out, ranks, micro_batches):
@@ -74,36 +77,20 @@ def read_steps(run):
     return [line for line in map(json.loads, text[:text.rfind("\n") + 1].splitlines()) if line["event"] == "step"]
 
 
-def run_jobs(commands, env):
-    """Runs all at once."""
-    jobs = []
-    try:
-        jobs = [Job(command, env, ROOT) for command in commands]
-        return [job.output() for job in jobs]
-    finally:
-        for job in jobs:
-            job.end()
-
-
 def run_in_network(commands, env, run, network, steps):
-    """Runs all at once. Bytes that each host sent in a step, or None where steps were too short to be seen. The last step does not count: a save follows."""
-    jobs, seen, first, last = [], 0, None, None
-    try:
-        jobs = [Job(command, env, ROOT) for command in commands]
-        while not jobs[0].is_over():
-            number = len(read_steps(run))
-            if seen < number < steps:
-                seen, last = number, (number, network.sent())
-                first = first or last
-            time.sleep(LOOK_EVERY)
-        for job in jobs:
-            job.output()
-    finally:
-        for job in jobs:
-            job.end()
-    if last is None or last[0] == first[0]:
+    """Runs all at once. Bytes that each host sent in a step, or None where steps were too short to be seen. The last does not count: a save follows."""
+    seen = []  # (steps, bytes that each host has sent)
+
+    def look():
+        number = len(read_steps(run))
+        if (seen[-1][0] if seen else 0) < number < steps:
+            seen.append((number, network.sent()))
+
+    run_jobs(commands, env, ROOT, look)
+    if len(seen) < 2:
         return None
-    return [(after - before) / (last[0] - first[0]) for before, after in zip(first[1], last[1])]
+    (first, before), (last, after) = seen[0], seen[-1]
+    return [(end - begin) / (last - first) for begin, end in zip(before, after)]
 
 
 def figures_of(run):
@@ -120,7 +107,7 @@ def parameters_of(run):
 def alone(args, threads, ranks, folder):
     """One process does the whole step."""
     out = folder / "alone"
-    run_jobs([train_command(args, out, ranks, args.micro_batches)], environment(threads))
+    run_jobs([train_command(args, out, ranks, args.micro_batches)], environment(threads), ROOT)
     return figures_of(out)
 
 
@@ -128,16 +115,20 @@ def together(args, ranks, micro_batches, folder, network=None):
     out = folder / "ranks"
     command = mpirun_command(args.mpirun, ranks, train_command(args, out, ranks, micro_batches), network)
     if network is None:
-        run_jobs([command], environment(args.threads))
+        run_jobs([command], environment(args.threads), ROOT)
         return figures_of(out)
     sent = run_in_network([command], environment(args.threads), out, network, args.steps)
+    expected = bytes_to_send(parameters_of(out), ranks)
+    if sent and max(sent) < 0.9 * expected:
+        sys.exit(f"a rank sent {max(sent):,.0f} bytes in a step through the network, expected {expected:,.0f}: its MPI has found another way, such as "
+                 "shared memory")
     return figures_of(out) | {"sent": sent and max(sent)}
 
 
 def beside_each_other(args, ranks, folder):
     """As many processes at once as there will be ranks, each of which does the whole step by itself. Medians of all, and the number of parameters."""
     outs = [folder / f"copy{number}" for number in range(ranks)]
-    run_jobs([train_command(args, out, ranks, args.micro_batches) for out in outs], environment(args.threads))
+    run_jobs([train_command(args, out, ranks, args.micro_batches) for out in outs], environment(args.threads), ROOT)
     copies = [figures_of(out) for out in outs]
     return {key: statistics.median(copy[key] for copy in copies) for key in copies[0]} | {"parameters": parameters_of(outs[0])}
 
@@ -145,8 +136,8 @@ def beside_each_other(args, ranks, folder):
 def planned(args, ranks, micro_batches, gigabits, folder):
     """What the program computes from its own trial, with all ranks' trials at once."""
     words = ["--ranks", ranks, "--network", gigabits, "--json", "--set", *settings_of(args, ranks, micro_batches, args.steps)]
-    outputs = run_jobs([[args.program, "plan", "--config", args.config, "--corpus", args.corpus, "--out", folder / f"plan{number}", *words] for number in range(ranks)],
-                       environment(args.threads))
+    commands = [[args.program, "plan", "--config", args.config, "--corpus", args.corpus, "--out", folder / f"plan{number}", *words] for number in range(ranks)]
+    outputs = run_jobs(commands, environment(args.threads), ROOT)
     return 1e3 * statistics.median(next(plan["step_seconds"] for plan in json.loads(text)["ranks"] if plan["ranks"] == ranks) for text in outputs)
 
 
@@ -172,11 +163,16 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
+def others_said(measured):
+    return f"; others had {measured['others']:.0%} of the processors"
+
+
 def local_round(args, ranks, folder):
     one = with_others(lambda: alone(args, min(CORES, ranks * args.threads), ranks, folder))
     several = with_others(lambda: together(args, ranks, args.micro_batches, folder))
-    row = {"ranks": ranks, "alone": one, "together": several, "ratio": several["tokens_per_s"] / one["tokens_per_s"], "others": max(one["others"], several["others"])}
-    say(f"{ranks} ranks: {several['ms']:.0f} ms, one process: {one['ms']:.0f} ms, ratio {row['ratio']:.3f}; others had {row['others']:.0%} of the processors")
+    row = {"ranks": ranks, "alone": one, "together": several, "ratio": several["tokens_per_s"] / one["tokens_per_s"],
+           "others": max(one["others"], several["others"])}
+    say(f"{ranks} ranks: {several['ms']:.0f} ms, one process: {one['ms']:.0f} ms, ratio {row['ratio']:.3f}{others_said(row)}")
     return [row]
 
 
@@ -184,13 +180,14 @@ def network_round(args, ranks, folder):
     rows = []
     for gigabits in args.network:
         one = with_others(lambda: beside_each_other(args, ranks, folder))
-        say(f"1 process beside {ranks - 1} others: {one['ms']:.0f} ms; others had {one['others']:.0%} of the processors")
+        say(f"1 process beside {ranks - 1} more: {one['ms']:.0f} ms{others_said(one)}")
         for scaling in args.scaling:
             micro_batches = args.micro_batches * (ranks if scaling == "weak" else 1)
             with Network(ranks, gigabits) as network:
                 plain = min(network.throughput())
                 several = with_others(lambda: together(args, ranks, micro_batches, folder, network))
-            row = {"ranks": ranks, "gigabits": gigabits, "scaling": scaling, "micro_batches": micro_batches, "plain_tcp_gigabits": plain, "alone": one, "together": several}
+            row = {"ranks": ranks, "gigabits": gigabits, "scaling": scaling, "micro_batches": micro_batches, "plain_tcp_gigabits": plain, "alone": one,
+                   "together": several}
             row |= predict(one, micro_batches, args.micro_batches, ranks, gigabits)
             row["error"] = row["predicted_ms"] / several["ms"] - 1
             row["efficiency"] = several["tokens_per_s"] / ranks / one["tokens_per_s"]
@@ -200,8 +197,9 @@ def network_round(args, ranks, folder):
                 row["planned_ms"] = planned(args, ranks, micro_batches, gigabits, folder)
                 row["plan_error"] = row["planned_ms"] / several["ms"] - 1
             rows.append(row)
-            say(f"{ranks} ranks, {gigabits:g} Gbit/s (plain TCP {plain:.2f}), {scaling}: {several['ms']:.0f} ms, predicted {row['predicted_ms']:.0f} ({row['error']:+.1%}); others had "
-                f"{several['others']:.0%} of the processors" + (f"; by dikkat plan {row['planned_ms']:.0f} ({row['plan_error']:+.1%})" if args.plan else ""))
+            by_plan = f", by dikkat plan {row['planned_ms']:.0f} ({row['plan_error']:+.1%})" if args.plan else ""
+            say(f"{ranks} ranks, {gigabits:g} Gbit/s (plain TCP {plain:.2f}), {scaling}: {several['ms']:.0f} ms, predicted {row['predicted_ms']:.0f} "
+                f"({row['error']:+.1%}){by_plan}{others_said(several)}")
     return rows
 
 
@@ -235,15 +233,17 @@ def print_local(rows, args):
         of = [row for row in rows if row["ranks"] == ranks]
         lines.append([f"{ranks} of {args.threads} threads", cell(column(of, "alone", "ms"), ",.0f"), cell(column(of, "together", "ms"), ",.0f"),
                       cell(column(of, "together", "exchange_ms"), ",.0f"), cell(column(of, "together", "exchange_wait_ms"), ",.0f"),
-                      cell(column(of, "alone", "tokens_per_s"), ",.0f"), cell(column(of, "together", "tokens_per_s"), ",.0f"), cell(column(of, "ratio"), ".3f"), others_cell(of)])
-    print_table(["ranks", "one process, ms", "ranks, ms", "exchange, ms", "waited for, ms", "one process, tokens/s", "ranks, tokens/s", "ratio", "others, %"], lines)
+                      cell(column(of, "alone", "tokens_per_s"), ",.0f"), cell(column(of, "together", "tokens_per_s"), ",.0f"), cell(column(of, "ratio"), ".3f"),
+                      others_cell(of)])
+    print_table(["ranks", "one process, ms", "ranks, ms", "exchange, ms", "waited for, ms", "one process, tokens/s", "ranks, tokens/s", "ratio", "others, %"],
+                lines)
 
 
 def print_network(rows, args):
     lines = []
     for ranks in args.ranks:
         of = [row for row in rows if row["ranks"] == ranks]
-        lines.append([f"1, beside {ranks - 1} others", "", "", str(args.micro_batches), cell(column(of, "alone", "ms"), ",.0f"), *[""] * 6, "1", ""])
+        lines.append([f"1, beside {ranks - 1} more", "", "", str(args.micro_batches), cell(column(of, "alone", "ms"), ",.0f"), *[""] * 6, "1", ""])
         for gigabits in args.network:
             for scaling in args.scaling:
                 of = [row for row in rows if (row["ranks"], row["gigabits"], row["scaling"]) == (ranks, gigabits, scaling)]
@@ -251,9 +251,10 @@ def print_network(rows, args):
                 lines.append([str(ranks), f"{gigabits:g}", scaling, str(of[0]["micro_batches"]), cell(column(of, "together", "ms"), ",.0f"),
                               cell(column(of, "together", "exchange_ms"), ",.0f"), cell(column(of, "together", "exchange_wait_ms"), ",.0f"),
                               cell(column(of, "predicted_ms"), ",.0f"), cell(column(of, "error"), "+.1f", 100), *plan,
-                              f"{cell(column(of, 'together', 'sent'), ',.1f', 1e-6)}; {of[0]['bytes_to_send'] / 1e6:,.1f}", cell(column(of, "efficiency"), ".2f"), others_cell(of)])
-    print_table(["ranks", "Gbit/s", "scaling", "micro-batches", "ms", "exchange, ms", "waited for, ms", "predicted, ms", "error, %", "error of dikkat plan, %", "MB sent; computed",
-                 "efficiency", "others, %"], lines)
+                              f"{cell(column(of, 'together', 'sent'), ',.1f', 1e-6)}; {of[0]['bytes_to_send'] / 1e6:,.1f}",
+                              cell(column(of, "efficiency"), ".2f"), others_cell(of)])
+    print_table(["ranks", "Gbit/s", "scaling", "micro-batches", "ms", "exchange, ms", "waited for, ms", "predicted, ms", "error, %",
+                 "error of dikkat plan, %", "MB sent; computed", "efficiency", "others, %"], lines)
 
 
 def positive(text):
@@ -287,7 +288,8 @@ def complete(args, parser):
     args.micro_batches = micro_batches_of(args)
     for ranks in args.ranks:
         if args.micro_batches % ranks:
-            parser.error(f"{ranks} ranks cannot share {args.micro_batches} micro-batches: --set train.gradient_accumulation_steps={ranks}, or a multiple")
+            parser.error(f"{ranks} ranks cannot share {args.micro_batches} micro-batches: --set train.gradient_accumulation_steps={ranks}, or a "
+                         "multiple")
     for ranks in args.ranks:
         if ranks * args.threads > CORES:
             say(f"{ranks} ranks of {args.threads} threads share {CORES} cores and take turns; so does what they are compared with")
