@@ -122,6 +122,10 @@ def refusals():
     expect(done.returncode == 2 and done.stderr.count("dikkat:") == 1, f"a missing run is told once: {done.stderr}")
     done = subprocess.run([program, "train", *TALES, "--out", "refused"], env={**environment(1), "SLURM_STEP_NUM_TASKS": "4"}, capture_output=True, text=True, cwd=folder)
     expect(done.returncode == 2 and "srun started 4 tasks, and MPI connects none of them: use srun --mpi=pmix" in done.stderr, f"tasks of their own: {done.stderr}")
+    done = subprocess.run([program, "train", *TALES, "--out", "refused"], env={**environment(1), "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "1"}, capture_output=True, text=True, cwd=folder)
+    expect(done.returncode == 2 and done.stderr == "", "which the first of them tells")
+    done = run(3, "train", *TALES, "--out", "refused", "--set", *COMMON, check=False)
+    expect(done.returncode == 2 and done.stderr.count("3 ranks were started, expected 2, 4, 8 ...") == 1, f"three ranks are refused once: {done.stderr}")
     libraries = subprocess.run(["ldd", program], capture_output=True, text=True).stdout
     expect("libmpi" not in libraries, "the program links no MPI")
     expect(not (folder / "refused").exists(), "nothing is written")

@@ -25,7 +25,15 @@ int with_ranks(const std::function<int(std::shared_ptr<Ranks>)>& command) {
   constexpr int kFailure = 1, kBadInput = 2;
   constexpr auto kToBeRead = std::chrono::milliseconds(500);  // by the launcher, which passes messages on, and may drop what it has not read when it aborts
   constexpr double kSecondsToStart = 600;  // until the configuration says another timeout: reading a corpus takes its time
-  std::unique_ptr<Engine> engine = connect_ranks();
+  std::unique_ptr<Engine> engine;
+  try {
+    engine = connect_ranks();
+  } catch (const InputError&) {  // which all meet, and the first tells
+    if (number_by_launcher([](const char* name) -> const char* { return std::getenv(name); }) > 0) {  // NOLINT(concurrency-mt-unsafe): nobody sets variables
+      return kBadInput;
+    }
+    throw;
+  }
   if (!engine) {
     return command(nullptr);
   }

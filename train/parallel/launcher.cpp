@@ -1,5 +1,6 @@
 #include "train/parallel/launcher.h"
 
+#include <bit>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -91,13 +92,22 @@ std::optional<Launcher> launcher(const std::function<const char*(const char*)>& 
   return of(variable("PMIX_RANK") != nullptr ? "openmpi" : "", number(variable("SLURM_STEP_NUM_TASKS")));
 }
 
+int number_by_launcher(const std::function<const char*(const char*)>& variable) {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
+    if (const char* text = variable(name)) {
+      return number(text);
+    }
+  }
+  return 0;
+}
+
 std::unique_ptr<Engine> connect_ranks() {
   const auto found = launcher([](const char* name) -> const char* { return std::getenv(name); });  // NOLINT(concurrency-mt-unsafe)
   if (!found) {
     return nullptr;
   }
   const auto separate = [&] {
-    fail_input("srun started ", found->ranks, " tasks, and MPI connects none of them: use srun --mpi=pmix, or mpirun inside the allocation");
+    fail_input("srun started ", found->ranks, " tasks, and MPI connects none of them: use srun --mpi=pmix, or mpirun inside the allocation; for one process, srun -n 1");
   };
   if (found->engine.empty()) {
     separate();
@@ -109,6 +119,7 @@ std::unique_ptr<Engine> connect_ranks() {
     }
     fail_input("the launcher asked for ", found->ranks, " ranks, and ", engine->name(), " connects ", engine->size());
   }
+  require_input(std::has_single_bit(static_cast<unsigned>(found->ranks)), found->ranks, " ranks were started, expected 2, 4, 8 ...: they add gradients in pairs");
   return engine;
 }
 
