@@ -156,10 +156,9 @@ class Network:
 
     def throughput(self, seconds=1.0):
         """Gbit/s of plain TCP from the first host to the second and back at the same time: what headers and this machine's work leave of the rate."""
-        jobs = [subprocess.Popen(self.inside(rank, [sys.executable, __file__, "receive"]), stdout=subprocess.PIPE, text=True) for rank in (0, 1)]
-        time.sleep(0.3)
-        jobs += [subprocess.Popen(self.inside(rank, [sys.executable, __file__, "send", self.address(1 - rank), seconds])) for rank in (0, 1)]
-        return [float(job.communicate()[0]) * 8 / 1e9 for job in jobs[:2]]
+        commands = [self.inside(rank, [sys.executable, __file__, "receive"]) for rank in (0, 1)]
+        commands += [self.inside(rank, [sys.executable, __file__, "send", self.address(1 - rank), seconds]) for rank in (0, 1)]
+        return [float(text) * 8 / 1e9 for text in run_jobs(commands, None, None)[:2]]
 
 
 def is_open_mpi(mpirun):
@@ -245,7 +244,15 @@ def main(role, *words):
             bytes_read += len(piece)
         print(bytes_read / (time.monotonic() - begin))
     else:
-        connection, end, piece = socket.create_connection((words[0], PORT)), time.monotonic() + float(words[1]), bytes(1 << 20)
+        for _ in range(100):  # until the other host listens
+            try:
+                connection = socket.create_connection((words[0], PORT))
+                break
+            except ConnectionRefusedError:
+                time.sleep(0.1)
+        else:
+            sys.exit(f"nothing listens on {words[0]}:{PORT}")
+        end, piece = time.monotonic() + float(words[1]), bytes(1 << 20)
         while time.monotonic() < end:
             connection.sendall(piece)
 
