@@ -26,10 +26,12 @@ Needs the program with its plugin, and mpirun; iproute2 with --network.
 
 import argparse
 import json
+import math
 import os
 import pathlib
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import tomllib
@@ -104,6 +106,13 @@ def parameters_of(run):
     return json.loads((run / "metrics.jsonl").read_text().splitlines()[0])["parameters"]
 
 
+def late_of(args, run):
+    """The share of the gradients that is complete last: of embeddings."""
+    shown = json.loads(subprocess.run([args.program, "inspect", run, "--json"], capture_output=True, text=True, check=True).stdout)
+    sizes = {tensor["path"]: math.prod(tensor["shape"]) for tensor in shown["tensors"] if tensor["path"].startswith("model/")}
+    return sum(size for path, size in sizes.items() if path in ("model/wte.weight", "model/wpe.weight")) / sum(sizes.values())
+
+
 def alone(args, threads, ranks, folder):
     """One process does the whole step."""
     out = folder / "alone"
@@ -130,7 +139,7 @@ def beside_each_other(args, ranks, folder):
     outs = [folder / f"copy{number}" for number in range(ranks)]
     run_jobs([train_command(args, out, ranks, args.micro_batches) for out in outs], environment(args.threads), ROOT)
     copies = [figures_of(out) for out in outs]
-    return {key: statistics.median(copy[key] for copy in copies) for key in copies[0]} | {"parameters": parameters_of(outs[0])}
+    return {key: statistics.median(copy[key] for copy in copies) for key in copies[0]} | {"parameters": parameters_of(outs[0]), "late": late_of(args, outs[0])}
 
 
 def planned(args, ranks, micro_batches, gigabits, folder):
@@ -149,11 +158,13 @@ def bytes_to_send(parameters, ranks):
 
 
 def predict(one, micro_batches, of_one, ranks, gigabits):
-    """As plan_ranks in train/parallel/rank_plan.cpp: the whole step in one process, divided by the ranks, and the bytes at the network's rate."""
+    """As plan_ranks in train/parallel/rank_plan.cpp: the whole step in one process, divided by the ranks, and the bytes at the network's rate, of which
+    gradients travel beside the last backward pass, but for late ones."""
     passes = (one["ms"] - one["optimizer_ms"]) / of_one * micro_batches
     computing = (passes + one["optimizer_ms"]) / ranks
     exchange = 1e3 * bytes_to_send(one["parameters"], ranks) * 8 / (gigabits * 1e9)
-    return {"predicted_computing_ms": computing, "predicted_exchange_ms": exchange, "predicted_ms": computing + exchange}
+    hidden = min(exchange / 2 * (1 - one["late"]), computing / (micro_batches / ranks) * 2 / 3)
+    return {"predicted_computing_ms": computing, "predicted_exchange_ms": exchange, "predicted_hidden_ms": hidden, "predicted_ms": computing + exchange - hidden}
 
 
 # The two comparisons.

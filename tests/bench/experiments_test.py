@@ -93,6 +93,7 @@ with tempfile.TemporaryDirectory() as folder:
                                       "--set", "train.gradient_accumulation_steps=8"], capture_output=True, text=True, check=True).stdout)
     one = {"ms": 1e3 * plan["trial"]["step_seconds"], "optimizer_ms": 1e3 * plan["trial"]["optimizer_seconds"], "parameters": plan["memory"]["weights"] / 4}
     for of in plan["ranks"]:
+        one["late"] = of["late"]
         predicted = ranks.predict(one, 8, 8, of["ranks"], 0.25)
         assert abs(predicted["predicted_ms"] / (1e3 * of["step_seconds"]) - 1) < 1e-9, (predicted, of)
         assert abs(ranks.bytes_to_send(one["parameters"], of["ranks"]) / of["sent"] - 1) < 1e-9, of

@@ -139,6 +139,7 @@ Json ranks_object(const std::vector<RankPlan>& plans, const PlanArguments& argum
                     {"sent", plan.sent},
                     {"exchange_seconds", plan.exchange_seconds},
                     {"hidden_seconds", plan.hidden_seconds},
+                    {"late", plan.late},
                     {"step_seconds", plan.step_seconds},
                     {"tokens_per_s", plan.tokens_per_second},
                     {"efficiency", plan.efficiency}});

@@ -22,6 +22,7 @@ struct RankPlan {
   double sent = 0;              // bytes a step, by each rank: it receives as many
   double exchange_seconds = 0;  // of a step,
   double hidden_seconds = 0;    // and of that, beside the backward pass
+  double late = 0;              // the share of the gradients that cannot be hidden
   double step_seconds = 0;
   double tokens_per_second = 0;
   double efficiency = 1;  // the share of the step that is computing
