@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <exception>
 #include <span>
 
 #include <fmt/format.h>
@@ -404,14 +405,13 @@ void Trainer::skip_or_fail(const StepReport& report, const std::string& objectio
 
 namespace {
 
-/// While it lives, the weights are their average, if the run keeps one.
+/// While it lives, the weights are their average, if the run keeps one. They stay so when an error ends the run: then the other ranks wait for something else.
 class WithAverage {
  public:
   explicit WithAverage(StepShare& share) : share_(share) { share_.exchange_average(); }
-  ~WithAverage() {
-    try {
+  ~WithAverage() noexcept(false) {
+    if (std::uncaught_exceptions() == exceptions_) {
       share_.exchange_average();
-    } catch (const Error&) {  // a rank is silent: whatever comes next says so
     }
   }
   WithAverage(const WithAverage&) = delete;
@@ -419,6 +419,7 @@ class WithAverage {
 
  private:
   StepShare& share_;
+  int exceptions_ = std::uncaught_exceptions();
 };
 
 }  // namespace
