@@ -270,15 +270,24 @@ int verify(const Config& config, const std::filesystem::path& out) {
 
 namespace {
 
-/// The trainer that make(line) returns, on all ranks or on none.
+/// The trainer that make(line) returns, on all ranks or on none. `is_new`: it makes the run's folder, which is removed if another rank fails.
 template <class F>
-std::unique_ptr<Trainer> made(Ranks* ranks, F&& make) {
+std::unique_ptr<Trainer> made(Ranks* ranks, bool is_new, F&& make) {
   std::unique_ptr<Trainer> trainer;
   const auto work = [&] {
     LoadingLine line;
     trainer.reset(new Trainer(make(line)));  // NOLINT(modernize-make-unique): it cannot be moved
   };
-  ranks != nullptr ? ranks->together(work) : work();
+  try {
+    ranks != nullptr ? ranks->together(work) : work();
+  } catch (const Agreed&) {
+    if (trainer && is_new) {
+      const std::filesystem::path folder = trainer->directory();
+      trainer.reset();
+      std::filesystem::remove_all(folder);
+    }
+    throw;
+  }
   return trainer;
 }
 
@@ -308,7 +317,7 @@ int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) 
     return verify(config, out);
   }
   OnEnd on_end;
-  const auto trainer_there = made(ranks.get(), [&](LoadingLine& line) { return Trainer::start(std::move(config), out, std::ref(line), ranks); });
+  const auto trainer_there = made(ranks.get(), true, [&](LoadingLine& line) { return Trainer::start(std::move(config), out, std::ref(line), ranks); });
   Trainer& trainer = *trainer_there;
   if (const index made = trainer.data().tokenizer->vocab_size(); trainer.data().tokenizer->kind() == "bpe" && made < wanted_tokens) {
     tell(fmt::format(
@@ -339,7 +348,7 @@ std::string settings_to_train_on(const Trainer& trainer) {
 int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks) {
   start_threads();
   OnEnd on_end;
-  const auto trainer_there = made(ranks.get(), [&](LoadingLine& line) {
+  const auto trainer_there = made(ranks.get(), false, [&](LoadingLine& line) {
     try {
       return Trainer::resume(arguments.run_directory,
                              {.overrides = arguments.set,
