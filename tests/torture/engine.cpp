@@ -1,11 +1,10 @@
-// An engine (DIKKAT_ENGINE) that passes everything on to the one that DIKKAT_TORTURE_ENGINE names, and makes trouble on one rank, as DIKKAT_TORTURE_FAULT says:
-// "RANK WHEN ORDINAL EFFECT". WHEN is "message" (the n-th that the rank begins to send or to receive) or "gather" (the n-th time that the rank waits for messages which
-// all go to the first rank, in the middle of them). EFFECT is a signal's number, which the rank sends itself; "leave" (it exits with 3); "cut" (from here on nothing
-// arrives at this rank, or leaves it); or "late" (from here on each message arrives late, by up to 2 ms). With DIKKAT_TORTURE_COUNTS each rank writes at its
-// end into FOLDER/RANK how many there were of both.
+// An engine (DIKKAT_ENGINE) that passes everything on to the one that DIKKAT_TORTURE_ENGINE names, and makes trouble on one rank, as
+// DIKKAT_TORTURE_FAULT says: "RANK WHEN ORDINAL EFFECT". WHEN is "message" (the n-th that the rank begins to send or to receive) or
+// "gather" (the n-th time that the rank waits for messages which all go to the first rank). EFFECT is the number of a signal, which the
+// rank sends itself; "leave" (it exits with 3); "cut" (from here on nothing arrives at this rank, or leaves it); or "late" (from here on
+// each message takes up to 2 ms more). With DIKKAT_TORTURE_COUNTS each rank writes at its end into FOLDER/RANK how many there were of both.
 #include <chrono>
 #include <csignal>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <map>

@@ -1,303 +1,26 @@
-"""Runs on several ranks (mpirun): ranks are killed, stopped, cut off, and without room or memory; signals, and starts that cannot work. Afterwards no process is
-left, and one process, or another number of ranks, goes on to the bits of an undisturbed run of one process."""
+"""Ranks (mpirun) that are killed, stopped, cut off, and without room or memory; signals, and starts that cannot work. Afterwards no process is left,
+and one process, or another number of ranks, goes on to the bits of an undisturbed run of one process."""
 
-import contextlib
 import dataclasses
 import errno
 import itertools
 import os
-import pathlib
 import re
 import resource
 import shutil
 import signal
-import socket
 import subprocess
-import threading
 import time
 
 import interruptions
 import kills
 import traced
-from bench import (REFUSED, SURVIVED, Case, Failed, NotReached, Process, Skipped, checkpoint_name, finish, metric_lines, reference, require,
-                   require_same_result, require_whole, result_of, settings, steps_in)
-
-LAUNCHERS = {"openmpi": ["--oversubscribe", "--bind-to", "none"], "mpich": []}
-KINDS = {"adamw": {}, "muon": {"optim.kind": "muon", "optim.ema_decay": 0.9}}
-LANES = 4
-SHORT = {"train.max_steps": 30, "train.checkpoint_interval": 3, "train.eval_interval": 7}
-LONG = {2: {"train.max_steps": 3000, "train.checkpoint_interval": 200, "train.eval_interval": 500},  # of some seconds, since Open MPI waits for one before it
-        4: {"train.max_steps": 600, "train.checkpoint_interval": 50, "train.eval_interval": 100}}    # passes a SIGTERM on
-MEDIUM = {2: {"train.max_steps": 300, "train.checkpoint_interval": 50, "train.eval_interval": 100}, 4: LONG[4]}
-FEW = {"train.max_steps": 8, "train.checkpoint_interval": 2, "train.eval_interval": 4}
-PATIENCE = 60.0
-TIMEOUT = 1  # train.rank_timeout, the least
-
-# A job has up to four processes that never sleep, so only so many cases run at a time.
-ROOM = threading.BoundedSemaphore(max(1, len(os.sched_getaffinity(0)) // 4))
-
-
-@dataclasses.dataclass(frozen=True)
-class Setup:
-    launcher: str
-    ranks: int
-    kind: str
-    asynchronous: bool
-
-    @property
-    def name(self):
-        return f"{self.launcher}, {self.ranks} ranks, {self.kind}, {'async' if self.asynchronous else 'sync'}"
-
-    def values(self, run):
-        """All settings that a run has beside the tiny configuration."""
-        return {"train.gradient_accumulation_steps": LANES, "train.lanes": LANES, "train.async_save": self.asynchronous, **KINDS[self.kind], **run}
-
-
-def engine_of(bench, launcher):
-    """The plugin, beside the program; or, if that is a script that starts it (mutants.py), of the build that the tools are from."""
-    beside = bench.program.parent / f"dikkat-{launcher}.so"
-    return beside if beside.exists() else bench.tools.resolve().parent.parent / beside.name
-
-
-def launchers(bench):
-    """Those that this machine and this build have."""
-    return [name for name in LAUNCHERS if shutil.which(f"mpirun.{name}") and engine_of(bench, name).exists()]
-
-
-def setups(bench):
-    """For ever in turn: all of them, near ones differ; or few, so that few undisturbed runs are needed."""
-    there = launchers(bench)
-    if not there:
-        return None
-    if not bench.long:
-        return itertools.cycle([Setup(there[0], 2, "adamw", True), Setup(there[-1], 4, "muon", False)])
-    of_all = [Setup(*one) for one in itertools.product(there, (2, 4), KINDS, (False, True))]
-    return itertools.cycle(sorted(of_all, key=lambda one: (one.ranks == 2) ^ (one.kind == "muon") ^ one.asynchronous))
-
-
-def cases_of(bench, cases):
-    """These, one job at a time, or one that says why there are none. `cases`: (name, run)."""
-    def alone(run):
-        def run_alone(bench, random):
-            with ROOM:
-                return run(bench, random)
-        return run_alone
-
-    if not launchers(bench):
-        def skip(*_):
-            raise Skipped("there is no mpirun.openmpi or mpirun.mpich with an engine beside the program")
-        return [Case("none", skip)]
-    return [Case(f"{number} {name}", alone(run)) for number, (name, run) in enumerate(cases)]
-
-
-def variables_of(process):
-    try:
-        return dict(one.split(b"=", 1) for one in pathlib.Path(f"/proc/{process}/environ").read_bytes().split(b"\0") if b"=" in one)
-    except OSError:
-        return {}
-
-
-def is_zombie(process):
-    return traced.status_of(process).get("State", "Z").startswith("Z")
-
-
-class Job:
-    """A launcher and its ranks. `before`: a prefix of the command, of some ranks; `other`: a program and options of the launcher, of some ranks;
-    `arguments_of`: their arguments."""
-
-    def __init__(self, bench, folder, setup, arguments, before=None, other=None, arguments_of=None, variables=None):
-        self.folder, self.setup = folder, setup
-        self._program = str(bench.program)
-        self._strangers = set()
-        command = [f"mpirun.{setup.launcher}", *LAUNCHERS[setup.launcher]]
-        parts = []
-        for rank in range(setup.ranks):
-            program, options = (other or {}).get(rank, (bench.program, []))
-            part = [*options, *(before or {}).get(rank, []), program, *((arguments_of or {}).get(rank, arguments))]
-            if parts and parts[-1][1] == part:
-                parts[-1][0] += 1
-            else:
-                parts.append([1, part])
-        for number, (count, part) in enumerate(parts):
-            command += [*([":"] if number else []), "-n", str(count), *part]
-        self._mark = str(folder)
-        self._began = bench.once("first job", time.time)
-        environment = {**bench.environment(threads=1), "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-                       "OMPI_MCA_btl_vader_backing_directory": str(bench.folder), "UCX_POSIX_DIR": str(bench.folder),  # in which nothing outlives the torture
-                       "DIKKAT_TORTURE_CASE": self._mark, **(variables or {})}
-        self.process = Process(command, folder, environment)
-
-    def processes(self):
-        """All that the launcher has started, and which have not ended."""
-        found = {}
-        for name in os.listdir("/proc"):
-            if not name.isdigit() or int(name) in self._strangers or int(name) == self.process.pid:
-                continue
-            variables = variables_of(name)
-            if variables.get(b"DIKKAT_TORTURE_CASE") == self._mark.encode():
-                if not is_zombie(name):
-                    found[int(name)] = variables
-            elif variables:
-                self._strangers.add(int(name))
-        return found
-
-    def ranks(self):
-        """The process of each rank that has become the program."""
-        found = {}
-        for process, variables in self.processes().items():
-            rank = variables.get(b"OMPI_COMM_WORLD_RANK", variables.get(b"PMI_RANK"))
-            with contextlib.suppress(OSError):
-                if rank is not None and os.readlink(f"/proc/{process}/exe").endswith("/dikkat"):
-                    found[int(rank)] = process
-        return found
-
-    def rank(self, number, patience=20.0):
-        """Waits for a rank to start; None if the job has ended."""
-        found = {}
-        self.process.until(lambda: number in found or found.update(self.ranks()) or number in found, patience)
-        return found.get(number)
-
-    def until(self, condition):
-        return self.process.until(condition, PATIENCE)
-
-    def begins(self, lines=1):
-        """Waits for lines of metrics."""
-        return self.until(lambda: metric_lines(self.folder / "run") >= lines)
-
-    def send(self, process, number):
-        """Returns whether there was still a process to send a signal to."""
-        if process == self.process.pid:
-            there = not self.process.ended()
-            self.process.send(number)
-            return there
-        if process is None or is_zombie(process):
-            return False
-        try:
-            os.kill(process, number)
-            return True
-        except ProcessLookupError:
-            return False
-
-    def wait(self, patience=PATIENCE):
-        """Fails unless the launcher ends in time, and all that it has started."""
-        try:
-            outcome = self.process.wait(patience)
-            left, deadline = self.processes(), time.monotonic() + 5
-            while left and time.monotonic() < deadline:
-                time.sleep(0.02)
-                left = self.processes()
-            require(not left, "processes are left after the launcher ended:", sorted(left), outcome.last_words()[:300])
-            return outcome
-        finally:
-            self.end()
-
-    def end(self):
-        self.process.kill_if_running()
-        for process in self.processes():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
-        remove_shared_memory(self._began)
-
-
-def remove_shared_memory(since):
-    """What killed ranks of MPICH leave in a folder that cannot be chosen: a file that nobody has mapped, and which is no longer new."""
-    left = []
-    for path in pathlib.Path("/dev/shm").glob("mpich_shar_tmp*"):
-        with contextlib.suppress(OSError):
-            if since <= path.stat().st_mtime < time.time() - 2 and path.owner() == pathlib.Path("/proc/self").owner():
-                left.append(path)
-    for maps in pathlib.Path("/proc").glob("[0-9]*/maps") if left else ():
-        with contextlib.suppress(OSError):
-            text = maps.read_text()
-            left = [path for path in left if str(path) not in text]
-    for path in left:
-        path.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def job(*arguments, **options):
-    started = Job(*arguments, **options)
-    try:
-        yield started
-    finally:
-        started.end()
-
-
-def begin_arguments(values):
-    return ["train", "--config", "tiny.toml", "--out", "run", *settings(values)]
-
-
-def undisturbed(bench, setup, run):
-    """The result of one process, and how long the ranks take, which must have the same result."""
-    values = setup.values(run)
-    steps = values.pop("train.max_steps")
-    expected = reference(bench, steps, values, threads=1)[0]
-
-    def on_ranks():
-        folder = bench.make_folder("undisturbed")
-        outcome = Job(bench, folder, setup, begin_arguments(setup.values(run))).wait()
-        require(outcome.code == 0, "the undisturbed ranks failed:", outcome.err[-500:])
-        require_same_result(result_of(folder / "run", steps), expected)
-        shutil.rmtree(folder)
-        return outcome.seconds
-    return expected, bench.once(("undisturbed ranks", setup, str(run)), on_ranks)
-
-
-def go_on(bench, folder, setup, run, expected, random):
-    """One process, or some ranks, go on to the same result."""
-    ranks = random.choice((1, 1, 2, 4)) if steps_in(folder / "run") else 1
-    by = dataclasses.replace(setup, ranks=ranks, launcher=random.choice(launchers(bench)))
-    values = setup.values(run)
-    finish(bench, folder, begin_arguments(values), values["train.max_steps"], expected, threads=1,
-           start=None if ranks == 1 else lambda arguments: Job(bench, folder, by, arguments).wait())
-
-
-def is_finished(folder, run):
-    return run["train.max_steps"] in steps_in(folder / "run")
-
-
-def require_checkpoints(bench, folder, newest=-1):
-    """Fails unless all checkpoints are good, and neither `newest`, which was there before, nor what the metrics say is saved has been lost."""
-    steps = require_whole(bench, folder)
-    metrics = folder / "run" / "metrics.jsonl"
-    saved = re.findall(r'"event":"save","step":(\d+),', metrics.read_text()) if metrics.exists() else []
-    require(max(steps, default=-1) >= max([newest, *map(int, saved)]), "checkpoints", steps, "are there, but there was", newest, "and were saved", saved[-3:])
-
-
-def judge(bench, folder, setup, run, expected, outcome, random, newest=-1):
-    """After a disturbed job has ended: what is there is good, and goes on. An end without an error must be the end of the run."""
-    require_checkpoints(bench, folder, newest)
-    require(outcome.code != 0 or is_finished(folder, run), "exit code 0 before the end:", outcome.err[-300:])
-    go_on(bench, folder, setup, run, expected, random)
-    shutil.rmtree(folder)
-
-
-def sentences(outcome):
-    return [line for line in outcome.err.splitlines() if line.startswith("dikkat: ")]
-
-
-def require_sentence(outcome, *words, once=False):
-    """A sentence of the program with these words; `once`: and no other."""
-    said = sentences(outcome)
-    require(any(all(word in sentence for word in words) for sentence in said), f"no sentence has {words}:", "; ".join(said)[:600] or outcome.err[-400:])
-    require(not once or len(said) == 1, "more than one sentence:", "; ".join(said)[:600])
-    for sentence in said:
-        require(len(sentence) < 1000, "a sentence of", len(sentence), "bytes:", sentence[:300])
-        for trace in ("terminate", "what()", "std::", "Assertion", "Sanitizer"):
-            require(trace not in sentence, "the trace of a crash:", sentence[:300])
-
-
-HOST = socket.gethostname()
-
-
-def of_rank(rank):
-    return f"rank {rank} on {HOST}"
-
+from bench import (REFUSED, SURVIVED, Failed, NotReached, Skipped, checkpoint_name, metric_lines, require, require_same_result, require_whole,
+                   result_of, settings, steps_in)
+from jobs import (FEW, LANES, LONG, MEDIUM, PATIENCE, SHORT, TIMEOUT, Job, begin_arguments, cases_of, engine_of, go_on, is_finished, job, judge,
+                  launchers, of_rank, require_checkpoints, require_sentence, sentences, setups, undisturbed)
 
 # kill -9
-
-KILL_PHASES = ("start-up", "loading", "anywhere", "step", "evaluation", "save", "resume", "gather", "message", "crash at a message", "exit at a message")
-
 
 def run_of(bench, phase):
     if phase == "evaluation":
@@ -311,7 +34,8 @@ def messages(bench, setup, run):
         folder = bench.make_folder("messages")
         counts = folder / "counts"
         counts.mkdir()
-        outcome = Job(bench, folder, setup, begin_arguments(setup.values(run)), variables={**engine(bench, setup), "DIKKAT_TORTURE_COUNTS": str(counts)}).wait()
+        counting = {**engine(bench, setup), "DIKKAT_TORTURE_COUNTS": str(counts)}
+        outcome = Job(bench, folder, setup, begin_arguments(setup.values(run)), variables=counting).wait()
         require(outcome.code == 0, "the counted run failed:", outcome.err[-500:])
         found = [tuple(map(int, (counts / str(rank)).read_text().split())) for rank in range(setup.ranks)]
         shutil.rmtree(folder)
@@ -415,7 +139,8 @@ def killed(setup, phase, which):
             require_same_result(result_of(folder / "run", what["train.max_steps"]), expected)
             raise NotReached()  # it came after the end
         if phase != "exit at a message":  # of which MPICH says nothing
-            told = re.search(rf"signal {int(number)}\b|{signal.strsignal(number)}|KILLED|Killed|EXIT CODE|the job has been aborted|dikkat: ", outcome.err + outcome.out)  # Open MPI and MPICH
+            words = rf"signal {int(number)}\b|{signal.strsignal(number)}|Killed|EXIT CODE|the job has been aborted|dikkat: "
+            told = re.search(words, outcome.err + outcome.out)  # by Open MPI, and by MPICH
             require(told or is_finished(folder, what), "nobody has told what happened:", outcome.err[-300:])
         judge(bench, folder, setup, what, expected, outcome, random, newest)
         return SURVIVED
@@ -444,8 +169,8 @@ def rank_kills(bench):
 
     def cases():
         if bench.long:
-            counts = {"start-up": 16, "loading": 16, "anywhere": 24, "step": 16, "evaluation": 16, "save": 24, "resume": 16, "gather": 32, "message": 48,
-                      "crash at a message": 16, "exit at a message": 8}
+            counts = {"start-up": 16, "loading": 16, "anywhere": 24, "step": 16, "evaluation": 16, "save": 24, "resume": 16, "gather": 32,
+                      "message": 48, "crash at a message": 16, "exit at a message": 8}
         else:
             counts = {"start-up": 1, "step": 1, "save": 1, "gather": 1}
         for phase, count in counts.items():
@@ -474,7 +199,8 @@ def silenced(setup, phase, which):
         if phase in ("gather", "message", "cut at a message"):
             of_messages, gathers = messages(bench, setup, what)[rank]
             # The first messages are from before the configuration is read, when the timeout is ten minutes.
-            ordinal = random.randint(1, gathers) if phase == "gather" else random.randint(min(20 * (setup.ranks - 1), of_messages // 2), of_messages - 8)
+            first = 1 if phase == "gather" else min(20 * (setup.ranks - 1), of_messages // 2)
+            ordinal = random.randint(first, gathers if phase == "gather" else of_messages - 8)
             effect = "cut" if phase.startswith("cut") else int(signal.SIGSTOP)
             fault = (rank, "gather" if phase == "gather" else "message", ordinal, effect)
             with job(bench, folder, setup, begin, variables=engine(bench, setup, fault)) as started:
@@ -525,7 +251,8 @@ def late(setup, which):
         rank = 0 if which == "first" else random.randrange(1, setup.ranks)
         ordinal = random.randint(1, messages(bench, setup, FEW)[rank][0] // 2)
         folder = bench.make_folder("late")
-        outcome = Job(bench, folder, setup, begin_arguments(setup.values(FEW)), variables=engine(bench, setup, (rank, "message", ordinal, "late"))).wait()
+        variables = engine(bench, setup, (rank, "message", ordinal, "late"))
+        outcome = Job(bench, folder, setup, begin_arguments(setup.values(FEW)), variables=variables).wait()
         outcome.require_code(0)
         require_same_result(result_of(folder / "run", FEW["train.max_steps"]), expected)
         shutil.rmtree(folder)
@@ -539,7 +266,8 @@ def rank_silence(bench):
     def cases():
         def which(number):
             return "first" if (number // 4 if bench.long else number + 1) % 2 == 0 else "another"
-        for phase, count in {"step": 8, "evaluation": 8, "gather": 16, "message": 24, "cut at a message": 16}.items() if bench.long else {"step": 1, "gather": 1}.items():
+        counts = {"step": 8, "evaluation": 8, "gather": 16, "message": 24, "cut at a message": 16} if bench.long else {"step": 1, "gather": 1}
+        for phase, count in counts.items():
             for number in range(count):
                 setup = next(turn)
                 yield f"{which(number)}, in {phase}; {setup.name}", silenced(setup, phase, which(number))
@@ -555,7 +283,8 @@ def rank_silence(bench):
 
 # Signals
 
-RANK_SIGNALS = (("USR1", "launcher"), ("USR1", "first"), ("TERM", "launcher"), ("USR1", "another"), ("INT", "launcher"), ("TERM", "another"), ("INT", "first"))
+RANK_SIGNALS = (("USR1", "launcher"), ("USR1", "first"), ("TERM", "launcher"), ("USR1", "another"), ("INT", "launcher"), ("TERM", "another"),
+                ("INT", "first"))
 
 
 def signalled(setup, phase, name, to):
@@ -577,7 +306,7 @@ def signalled(setup, phase, name, to):
             require(int(stopped[1]) == max(steps, default=-1), "it said step", stopped[1], "and saved", steps)
             require(outcome.code in (128 + number, 143) or to == "launcher", "exit code", outcome.code)  # the launchers have their own
         else:
-            # Open MPI takes a second to pass these on, and kills all another second later: a run may end before, and not every machine is fast enough to save.
+            # Open MPI takes a second to pass these on, and kills all another second later: a run may end before, or be too slow to save.
             is_slow = setup.launcher == "openmpi" and to == "launcher" and name != "USR1"
             in_time = there and 0 < lines < (what["train.max_steps"] // 2 if phase != "evaluation" else 2)
             require(not in_time or is_slow, "it did not say that it saved:", outcome.err[-400:])
@@ -679,7 +408,7 @@ def limited(setup, what, which):
 
 
 def poor(setup, share, which):
-    """A rank that has a share of the address space that it needs, from its start. The libraries that start it may be the ones who say so, or crash."""
+    """A rank has a share of the address space that it needs, from its start. The libraries that start it may be the ones who say so, or crash."""
     def run(bench, random):
         expected = undisturbed(bench, setup, SHORT)[0]
 
@@ -696,7 +425,8 @@ def poor(setup, share, which):
         rank = 0 if which == "first" else random.randrange(1, setup.ranks)
         outcome = Job(bench, folder, setup, begin_arguments(setup.values(SHORT)), before={rank: ["prlimit", f"--as={limit}"]}).wait()
         said = "\n".join(sentences(outcome))
-        verdict = after_an_error(bench, folder, setup, outcome, expected, random, "memory", "MPI", "cannot", "thread", rank=rank if of_rank(rank) in said else 0,
+        named = rank if of_rank(rank) in said else 0  # not before it is connected
+        verdict = after_an_error(bench, folder, setup, outcome, expected, random, "memory", "MPI", "cannot", "thread", rank=named,
                                  may_be_told_by_launcher=True)
         shutil.rmtree(folder)
         return verdict
@@ -709,7 +439,8 @@ def failing_call(setup, call, code, ordinal):
         expected = undisturbed(bench, setup, SHORT)[0]
         folder = bench.make_folder("error")
         log = folder / "log"
-        before = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", str(log), "-e", f"trace={call}", "-e", "signal=none", "-e", f"inject={call}:error={code}:when={ordinal}"]
+        before = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", str(log), "-e", f"trace={call}", "-e", "signal=none",
+                  "-e", f"inject={call}:error={code}:when={ordinal}"]
         outcome = Job(bench, folder, setup, begin_arguments(setup.values(SHORT)), before={0: before}).wait()
         if not traced.came(log):
             raise NotReached()
@@ -741,7 +472,8 @@ def rank_errors(bench):
             setup = next(turn)
             which = "first" if (number // 4) % 2 else "another"
             yield f"{6 * number + 5}% of the memory, {which}; {setup.name}", poor(setup, (6 * number + 5) / 100, which)
-        for call, code, ordinal in itertools.product(("fsync", "pwrite64", "rename"), ("EIO", "ENOSPC"), (4, 9)) if bench.long else [("pwrite64", "EIO", 9)]:
+        calls = itertools.product(("fsync", "pwrite64", "rename"), ("EIO", "ENOSPC"), (4, 9)) if bench.long else [("pwrite64", "EIO", 9)]
+        for call, code, ordinal in calls:
             setup = next(turn)
             yield f"{call} {ordinal} {code}; {setup.name}", failing_call(setup, call, code, ordinal)
     return cases_of(bench, cases())
@@ -786,7 +518,8 @@ def wrong_start(setup, kind):
             refused(start(begin_arguments({**values, "train.lanes": setup.ranks // 2})), folder, "train.lanes is", "processes do not divide")
         elif kind == "passes that do not divide":
             rest = {key: value for key, value in values.items() if key != "train.lanes"}
-            refused(start(begin_arguments({**rest, "train.gradient_accumulation_steps": setup.ranks + 1})), folder, "--set train.gradient_accumulation_steps=")
+            odd_passes = begin_arguments({**rest, "train.gradient_accumulation_steps": setup.ranks + 1})
+            refused(start(odd_passes), folder, "--set train.gradient_accumulation_steps=")
         elif kind == "three ranks":
             refused(start(setup=dataclasses.replace(setup, ranks=3)), folder, "expected a power of two", once=False, codes=(1, 2))
         elif kind == "another corpus":
@@ -890,8 +623,9 @@ def wrong_resume(setup, kind):
     return run
 
 
-STARTS = ("singletons", "too few lanes", "passes that do not divide", "three ranks", "another corpus", "another configuration", "another seed", "another program",
-          "no engine", "a missing corpus", "a corpus missing on one rank", "a wrong configuration", "--verify-resume", "a run that is there", "nothing to resume")
+STARTS = ("singletons", "too few lanes", "passes that do not divide", "three ranks", "another corpus", "another configuration", "another seed",
+          "another program", "no engine", "a missing corpus", "a corpus missing on one rank", "a wrong configuration", "--verify-resume",
+          "a run that is there", "nothing to resume")
 RESUMES = ("too many ranks", "another folder", "in use", "damaged")
 
 
