@@ -471,7 +471,7 @@ def rank_errors(bench):
         for number in range(16 if bench.long else 0):
             setup = next(turn)
             which = "first" if (number // 4) % 2 else "another"
-            yield f"{6 * number + 5}% of the memory, {which}; {setup.name}", poor(setup, (6 * number + 5) / 100, which)
+            yield f"{6 * number + 11}% of the memory, {which}; {setup.name}", poor(setup, (6 * number + 11) / 100, which)
         calls = itertools.product(("fsync", "pwrite64", "rename"), ("EIO", "ENOSPC"), (4, 9)) if bench.long else [("pwrite64", "EIO", 9)]
         for call, code, ordinal in calls:
             setup = next(turn)
@@ -510,6 +510,7 @@ def wrong_start(setup, kind):
         begin = begin_arguments(values)
         odd = random.randrange(1, setup.ranks)
         start = lambda arguments=begin, setup=setup, **options: Job(bench, folder, setup, arguments, **options).wait()  # noqa: E731
+        without_connection = (2, signal.SIGKILL)  # MPICH's launcher has to see a signal
         if kind == "singletons":
             processes = [bench.start(folder, begin, threads=1, variables={"SLURM_STEP_NUM_TASKS": str(setup.ranks)}) for _ in range(setup.ranks)]
             for outcome in [process.wait(PATIENCE) for process in processes]:
@@ -536,7 +537,11 @@ def wrong_start(setup, kind):
             refused(start(other={odd: (another_program(bench), [])}), folder, of_rank(odd), "has another program than rank 0")
         elif kind == "no engine":
             program = bench.once("without engines", lambda: without_engines(bench))
-            refused(start(other={rank: (program, []) for rank in range(setup.ranks)}), folder, "this program was built without", once=False)
+            refused(start(other={rank: (program, []) for rank in range(setup.ranks)}), folder, "this program was built without", once=False,
+                    codes=without_connection)
+        elif kind == "no engine on one rank":
+            outcome = start(before={odd: ["env", "DIKKAT_ENGINE=/nowhere.so"]})
+            refused(outcome, folder, of_rank(odd), "the engine /nowhere.so cannot be loaded", codes=without_connection)
         elif kind == "a missing corpus":
             refused(start([*begin, "--set", 'data.corpus=["missing.txt"]']), folder, "missing.txt")
         elif kind == "a corpus missing on one rank":
@@ -624,7 +629,8 @@ def wrong_resume(setup, kind):
 
 
 STARTS = ("singletons", "too few lanes", "passes that do not divide", "three ranks", "another corpus", "another configuration", "another seed",
-          "another program", "no engine", "a missing corpus", "a corpus missing on one rank", "a wrong configuration", "--verify-resume",
+          "another program", "no engine", "no engine on one rank", "a missing corpus", "a corpus missing on one rank", "a wrong configuration",
+          "--verify-resume",
           "a run that is there", "nothing to resume")
 RESUMES = ("too many ranks", "another folder", "in use", "damaged")
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <thread>
 
@@ -17,22 +18,40 @@
 namespace dikkat {
 namespace {
 
+constexpr auto kToBeRead = std::chrono::milliseconds(500);  // by the launcher, which passes messages on, and may drop what it has not read when it aborts
+
 int all_cores() { return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)); }
+
+const char* variable(const char* name) { return std::getenv(name); }  // NOLINT(concurrency-mt-unsafe)
+
+/// This rank cannot be connected, and the others wait for it. Open MPI's launcher ends them when it exits, and MPICH's only when a signal ends it.
+[[noreturn]] void leave_the_others(const std::string& reason) {
+  char host[256] = "";
+  ::gethostname(host, sizeof(host) - 1);
+  const std::string what = concat("rank ", number_by_launcher(variable), " on ", host, ": ", reason);
+  if (variable("PMI_SIZE") != nullptr) {
+    warn("dikkat: " + what);
+    std::this_thread::sleep_for(kToBeRead);
+    ::kill(::getpid(), SIGKILL);
+  }
+  fail_input(what);
+}
 
 }  // namespace
 
 int with_ranks(const std::function<int(std::shared_ptr<Ranks>)>& command) {
   constexpr int kFailure = 1, kBadInput = 2;
-  constexpr auto kToBeRead = std::chrono::milliseconds(500);  // by the launcher, which passes messages on, and may drop what it has not read when it aborts
   constexpr double kSecondsToStart = 600;  // until the configuration says another timeout: reading a corpus takes its time
   std::unique_ptr<Engine> engine;
   try {
     engine = connect_ranks();
-  } catch (const InputError&) {  // which all meet, and the first tells
-    if (number_by_launcher([](const char* name) -> const char* { return std::getenv(name); }) > 0) {  // NOLINT(concurrency-mt-unsafe): nobody sets variables
+  } catch (const WrongStart&) {
+    if (number_by_launcher(variable) > 0) {
       return kBadInput;
     }
     throw;
+  } catch (const InputError& failure) {
+    leave_the_others(failure.what());
   }
   if (!engine) {
     return command(nullptr);
@@ -47,7 +66,7 @@ int with_ranks(const std::function<int(std::shared_ptr<Ranks>)>& command) {
   }
   // Ranks that are not bound to cores of their own share those of their machine.
   if (const int share = std::max(1, all_cores() / ranks->on_this_host()); 
-      std::getenv("OMP_NUM_THREADS") == nullptr && thread_count() == usable_cores() && thread_count() > share) {  // NOLINT(concurrency-mt-unsafe)
+      variable("OMP_NUM_THREADS") == nullptr && thread_count() == usable_cores() && thread_count() > share) {
     set_thread_count(share);
   }
   const auto say = [&](const std::exception& failure) {

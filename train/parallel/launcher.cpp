@@ -107,19 +107,19 @@ std::unique_ptr<Engine> connect_ranks() {
     return nullptr;
   }
   const auto separate = [&] {
-    fail_input("srun started ", found->ranks, " tasks, and MPI connects none of them: use srun --mpi=pmix, or mpirun inside the allocation; for one process, srun -n 1");
+    throw WrongStart(concat("srun started ", found->ranks, " tasks, and MPI connects none of them: use srun --mpi=pmix, or mpirun inside the allocation; for one process, srun -n 1"));
   };
   if (found->engine.empty()) {
     separate();
   }
-  auto engine = std::make_unique<Plugin>(plugin_for(found->engine));
-  if (engine->size() != found->ranks) {
-    if (engine->size() == 1) {
-      separate();
-    }
-    fail_input("the launcher asked for ", found->ranks, " ranks, and ", engine->name(), " connects ", engine->size());
+  if (!std::has_single_bit(static_cast<unsigned>(found->ranks))) {
+    throw WrongStart(concat(found->ranks, " ranks were started, expected 2, 4, 8 ...: they add gradients in pairs"));
   }
-  require_input(std::has_single_bit(static_cast<unsigned>(found->ranks)), found->ranks, " ranks were started, expected 2, 4, 8 ...: they add gradients in pairs");
+  auto engine = std::make_unique<Plugin>(plugin_for(found->engine));
+  if (engine->size() == 1) {
+    separate();
+  }
+  require_input(engine->size() == found->ranks, "the launcher asked for ", found->ranks, " ranks, and ", engine->name(), " connects ", engine->size());
   return engine;
 }
 

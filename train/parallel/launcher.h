@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "autograd/base/error.h"
 #include "train/parallel/engine.h"
 
 namespace dikkat {
@@ -21,8 +22,14 @@ std::optional<Launcher> launcher(const std::function<const char*(const char*)>& 
 /// This process's number among those that were started, as its environment tells; 0 where nothing does.
 int number_by_launcher(const std::function<const char*(const char*)>& variable);
 
+/// What each of the processes meets that were started: the first tells.
+class WrongStart : public InputError {
+ public:
+  using InputError::InputError;
+};
+
 /// Connects the ranks that the launcher has started; null where there is none. Loads the plugin beside the program, in ../lib/dikkat, or the one that
-/// DIKKAT_ENGINE names. Throws InputError, with the command that works, where there is no plugin, where the ranks do not find each other, or where they are not a power of two: each process throws it.
+/// DIKKAT_ENGINE names. Throws WrongStart, with the command that works, where they do not know each other, or are not a power of two, and InputError where this one has no plugin.
 std::unique_ptr<Engine> connect_ranks();
 
 }  // namespace dikkat
