@@ -128,6 +128,11 @@ def refusals():
     expect(done.returncode == 2 and done.stderr.count("dikkat:") == 1, f"a missing run is told once: {done.stderr}")
     done = subprocess.run([program, "train", *TALES, "--out", "refused"], env={**environment(1), "SLURM_STEP_NUM_TASKS": "4"}, capture_output=True, text=True, cwd=folder)
     expect(done.returncode == 2 and "srun started 4 tasks, and MPI connects none of them: use srun --mpi=pmix" in done.stderr, f"tasks of their own: {done.stderr}")
+    for variables, code in (({}, 143), ({"PMI_RANK": "1"}, -signal.SIGTERM)):  # MPICH's launcher has to see a signal when a rank ends before it is connected
+        waiting = subprocess.Popen([program, "train", "--corpus", "-"], env={**environment(1), **variables}, stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder)
+        time.sleep(1)
+        waiting.send_signal(signal.SIGTERM)
+        expect(waiting.wait(60) == code, f"a signal to a process that loads ends it with {code}: {waiting.returncode}, {variables}")
     done = subprocess.run([program, "train", *TALES, "--out", "refused"], env={**environment(1), "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "1"}, capture_output=True, text=True, cwd=folder)
     expect(done.returncode == 2 and done.stderr == "", "which the first of them tells")
     done = run(3, "train", *TALES, "--out", "refused", "--set", *COMMON, check=False)

@@ -630,8 +630,7 @@ def wrong_resume(setup, kind):
 
 STARTS = ("singletons", "too few lanes", "passes that do not divide", "three ranks", "another corpus", "another configuration", "another seed",
           "another program", "no engine", "no engine on one rank", "a missing corpus", "a corpus missing on one rank", "a wrong configuration",
-          "--verify-resume",
-          "a run that is there", "nothing to resume")
+          "--verify-resume", "a run that is there", "nothing to resume")
 RESUMES = ("too many ranks", "another folder", "in use", "damaged")
 
 

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
 #include <pthread.h>
@@ -21,6 +22,7 @@ namespace {
 std::atomic<int> received = 0;
 std::atomic<int> news = -1;  // an eventfd that is readable after a signal
 std::atomic<bool> in_order = false;
+std::atomic<bool> ends_by_signal = false;  // of a rank under MPICH, whose launcher does not end the others when one exits before it is connected
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free, "handlers may touch nothing else");
 
 extern "C" void on_signal(int signal) {
@@ -29,6 +31,11 @@ extern "C" void on_signal(int signal) {
   }
   int none = 0;
   if (!in_order || !received.compare_exchange_strong(none, signal)) {
+    if (ends_by_signal) {
+      ::signal(signal, SIG_DFL);
+      ::raise(signal);  // when this handler returns
+      return;
+    }
     ::_exit(128 + signal);
   }
   const int before = errno;
@@ -84,6 +91,7 @@ void start_thread_for_signals(const sigset_t& mask_at_start) {
 void handle_signals() {
   const sigset_t mask_at_start = block_signals_for_good();
   news = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  ends_by_signal = std::getenv("PMI_RANK") != nullptr;  // NOLINT(concurrency-mt-unsafe)
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
