@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -64,6 +65,25 @@ int Ranks::on_this_host() const {
   return static_cast<int>(std::count(hosts_.begin(), hosts_.end(), hosts_[static_cast<std::size_t>(rank())]));
 }
 
+/// "rank 2 on node17 and rank 3 on node18 have not answered for 30 seconds": those whose messages are missing. One of them may wait for another itself.
+std::string Ranks::silence_of(const Messages& messages, double seconds) const {
+  constexpr std::size_t kNamed = 3;
+  std::set<int> silent;
+  for (const auto& message : messages) {
+    silent.insert(message.second);
+  }
+  std::string names;
+  std::size_t count = 0;
+  for (const int rank : silent) {
+    if (++count > kNamed) {
+      names += concat(" and ", silent.size() - kNamed, " more");
+      break;
+    }
+    names += concat(count == 1 ? "" : count == silent.size() ? " and " : ", ", name_of(rank));
+  }
+  return concat(names, silent.size() == 1 ? " has" : " have", " not answered for ", seconds, " seconds");
+}
+
 void Ranks::wait(Messages& messages, Waiting how) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::microseconds kNap(50);  // short beside what a socket holds
@@ -79,13 +99,12 @@ void Ranks::wait(Messages& messages, Waiting how) {
     }
     require(!gives_up_, "an exchange with ", name_of(messages.front().second), " was given up");
     const std::chrono::duration<double> silence = Clock::now() - last;
-    const auto since = [&](double seconds) { return concat(name_of(messages.front().second), " has not answered for ", seconds, " seconds"); };
     if (silence > timeout_) {
-      throw SilentRank(since(timeout_.count()) + " (train.rank_timeout)");
+      throw SilentRank(silence_of(messages, timeout_.count()) + " (train.rank_timeout)");
     }
     if (silence > worth_a_word && !is_told && on_silence_) {
       is_told = true;
-      on_silence_(concat(since(worth_a_word.count()), "; the run ends after ", timeout_.count(), " (train.rank_timeout)"));
+      on_silence_(concat(silence_of(messages, worth_a_word.count()), "; the run ends after ", timeout_.count(), " (train.rank_timeout)"));
     }
     if (how == Waiting::busily) {
       std::this_thread::yield();

@@ -120,6 +120,7 @@ class Ranks {
   void move(std::span<const Owned> parts, std::byte* elements, std::size_t size_of_element, Receiver receiver);
   enum class Waiting { busily, asleep };
   void wait(Messages& messages, Waiting how);
+  std::string silence_of(const Messages& messages, double seconds) const;
 
   std::unique_ptr<Engine> engine_;
   std::chrono::duration<double> timeout_{};

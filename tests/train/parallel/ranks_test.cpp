@@ -242,6 +242,19 @@ TEST(Ranks, EndTogether) {
   EXPECT_EQ(text, "rank 1 on host-1: no memory");
 }
 
+TEST(Ranks, NameAllThatAreSilent) {
+  const std::string text = testing::error_of([] {
+    on_ranks(8, [](std::unique_ptr<Engine> engine) {
+      Ranks all(std::move(engine), kPatient);
+      if (all.is_first()) {
+        all.set_timeout(0.05);
+        all.any(false);
+      }
+    });
+  });
+  EXPECT_EQ(text, "rank 1 on host-1, rank 2 on host-2, rank 3 on host-3 and 4 more have not answered for 0.05 seconds (train.rank_timeout)");
+}
+
 TEST(Ranks, NameTheOneThatIsSilent) {
   const std::string text = testing::error_of([] {
     on_ranks(
