@@ -59,13 +59,13 @@ def launchers(bench):
     return [name for name in LAUNCHERS if shutil.which(f"mpirun.{name}") and engine_of(bench, name).exists()]
 
 
-def setups(bench):
-    """For ever in turn: all of them, near ones differ; or few, so that few undisturbed runs are needed."""
+def setups(bench, ranks=4):
+    """For ever in turn: all of them, near ones differ; or two, with up to `ranks`, so that few undisturbed runs are needed."""
     there = launchers(bench)
     if not there:
         return None
     if not bench.long:
-        return itertools.cycle([Setup(there[0], 2, "adamw", True), Setup(there[-1], 4, "muon", False)])
+        return itertools.cycle([Setup(there[0], 2, "adamw", True), Setup(there[-1], ranks, "muon", False)])
     of_all = [Setup(*one) for one in itertools.product(there, (2, 4), KINDS, (False, True))]
     return itertools.cycle(sorted(of_all, key=lambda one: (one.ranks == 2) ^ (one.kind == "muon") ^ one.asynchronous))
 

@@ -172,7 +172,7 @@ def rank_kills(bench):
             counts = {"start-up": 16, "loading": 16, "anywhere": 24, "step": 16, "evaluation": 16, "save": 24, "resume": 16, "gather": 32,
                       "message": 48, "crash at a message": 16, "exit at a message": 8}
         else:
-            counts = {"start-up": 1, "step": 1, "save": 1, "gather": 1}
+            counts = {"step": 1, "gather": 1, "save": 1}
         for phase, count in counts.items():
             for number in range(count):
                 setup = next(turn)
@@ -267,7 +267,7 @@ def rank_silence(bench):
     def cases():
         def which(number):
             return "first" if (number // 4 if bench.long else number + 1) % 2 == 0 else "another"
-        counts = {"step": 8, "evaluation": 8, "gather": 16, "message": 24, "cut at a message": 16} if bench.long else {"step": 1, "gather": 1}
+        counts = {"step": 8, "evaluation": 8, "gather": 16, "message": 24, "cut at a message": 16} if bench.long else {"gather": 1}
         for phase, count in counts.items():
             for number in range(count):
                 setup = next(turn)
@@ -320,7 +320,7 @@ def signalled(setup, phase, name, to):
 
 
 def rank_signals(bench):
-    turn = setups(bench)
+    turn = setups(bench, 2)
 
     def cases():
         for number in range(56 if bench.long else 2):
@@ -455,7 +455,7 @@ def failing_call(setup, call, code, ordinal):
 
 
 def rank_errors(bench):
-    turn = setups(bench)
+    turn = setups(bench, 2)
 
     def cases():
         sizes = range(4, 300, 16) if bench.long else [180]
@@ -473,7 +473,7 @@ def rank_errors(bench):
             setup = next(turn)
             which = "first" if (number // 4) % 2 else "another"
             yield f"{6 * number + 11}% of the memory, {which}; {setup.name}", poor(setup, (6 * number + 11) / 100, which)
-        calls = itertools.product(("fsync", "pwrite64", "rename"), ("EIO", "ENOSPC"), (4, 9)) if bench.long else [("pwrite64", "EIO", 9)]
+        calls = itertools.product(("fsync", "pwrite64", "rename"), ("EIO", "ENOSPC"), (4, 9)) if bench.long else ()
         for call, code, ordinal in calls:
             setup = next(turn)
             yield f"{call} {ordinal} {code}; {setup.name}", failing_call(setup, call, code, ordinal)
