@@ -114,35 +114,39 @@ void GradientExchange::work() {
 }
 
 void GradientExchange::exchange() {
-  std::array<Ranks::Sum, 2> sums;  // one is received while the other is added
-  std::size_t begun = 0;
-  Clock::time_point since;
-  std::unique_lock lock(mutex_);
+  std::array<Ranks::Sum, kUnderWay> sums;
   for (;;) {
-    if (ended_ == begun) {  // nothing is under way
+    std::size_t begun = 0, ended = 0;  // of the queue
+    {
+      std::unique_lock lock(mutex_);
       changed_.wait(lock, [&] { return stopping_ || ended_ < queue_.size(); });
       if (stopping_) {
         return;
       }
-      begun = ended_;
-      since = Clock::now();
+      begun = ended = ended_;
     }
-    while (begun < queue_.size() && begun < ended_ + sums.size()) {
-      const std::span<const Owned> parts = buckets_[queue_[begun]].parts;
-      Ranks::Sum& sum = sums[begun++ % sums.size()];
-      lock.unlock();
-      ranks_.begin_sum(sum, parts, store_.gradients<float>());
-      lock.lock();
+    auto since = Clock::now();
+    const auto begin_more = [&] {
+      while (begun < ended + sums.size()) {
+        std::span<const Owned> parts;
+        {
+          const std::lock_guard lock(mutex_);
+          if (begun >= queue_.size()) {  // or finish() has emptied it
+            return;
+          }
+          parts = buckets_[queue_[begun]].parts;
+        }
+        ranks_.begin_sum(sums[begun++ % sums.size()], parts, store_.gradients<float>());
+      }
+    };
+    for (begin_more(); ended < begun; begin_more()) {
+      ranks_.end_sum(sums[ended % sums.size()], begin_more);
+      ++ended;
+      const std::lock_guard lock(mutex_);
+      ended_ = ended;
+      seconds_.exchanging += seconds_since(std::exchange(since, Clock::now()));
+      changed_.notify_all();
     }
-    Ranks::Sum& oldest = sums[ended_ % sums.size()];
-    lock.unlock();
-    ranks_.end_sum(oldest);
-    lock.lock();
-    ++ended_;
-    if (ended_ == begun) {
-      seconds_.exchanging += seconds_since(since);
-    }
-    changed_.notify_all();
   }
 }
 

@@ -84,13 +84,19 @@ std::string Ranks::silence_of(const Messages& messages, double seconds) const {
   return concat(names, silent.size() == 1 ? " has" : " have", " not answered for ", seconds, " seconds");
 }
 
-void Ranks::wait(Messages& messages, Waiting how) {
+void Ranks::wait(Messages& messages, Waiting how, const std::function<void()>& meanwhile) {
   using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::microseconds kNap(50);  // short beside what a socket holds
+  // MPI moves at most a fragment whenever it is asked, and where all cores compute, a nap may become milliseconds. So it naps when several questions in a row were
+  // answered so fast that nothing can have been moved.
+  constexpr std::chrono::microseconds kNap(50), kMoved(5);
+  constexpr int kQuestions = 4;
+  int unmoved = 0;
   const auto worth_a_word = std::min<std::chrono::duration<double>>(std::chrono::seconds(30), timeout_ / 2);
   auto last = Clock::now();
   bool is_told = false;
   while (!messages.empty()) {
+    meanwhile();
+    const auto asked = Clock::now();
     const auto arrived = std::remove_if(messages.begin(), messages.end(), [&](auto& message) { return engine_->done(message.first); });
     if (arrived != messages.end()) {
       messages.erase(arrived, messages.end());
@@ -106,9 +112,10 @@ void Ranks::wait(Messages& messages, Waiting how) {
       is_told = true;
       on_silence_(concat(silence_of(messages, worth_a_word.count()), "; the run ends after ", timeout_.count(), " (train.rank_timeout)"));
     }
+    unmoved = Clock::now() - asked < kMoved ? unmoved + 1 : 0;
     if (how == Waiting::busily) {
       std::this_thread::yield();
-    } else {
+    } else if (unmoved >= kQuestions) {
       std::this_thread::sleep_for(kNap);
     }
   }
@@ -134,7 +141,7 @@ void Ranks::move(std::span<const Owned> parts, std::byte* elements, std::size_t 
         messages_.emplace_back(engine_->receive(part.owner, at, bytes), part.owner);
       }
     }
-    wait(messages_, Waiting::busily);
+    wait(messages_, Waiting::busily, [] {});
   });
 }
 
@@ -165,8 +172,8 @@ void Ranks::begin_sum(Sum& sum, std::span<const Owned> parts, float* elements) {
   }
 }
 
-void Ranks::end_sum(Sum& sum) {
-  wait(sum.messages_, Waiting::asleep);
+void Ranks::end_sum(Sum& sum, const std::function<void()>& meanwhile) {
+  wait(sum.messages_, Waiting::asleep, meanwhile);
   std::vector<float*> of_rank(static_cast<std::size_t>(size()));
   float* to = sum.partials_.data();
   for (const Owned& part : sum.parts_) {

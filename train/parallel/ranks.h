@@ -87,7 +87,8 @@ class Ranks {
   /// Begins to make each owner's elements the sum of all ranks': (0 + 1) + (2 + 3) + ... The others' are left as they are. None of them, nor `parts`, may change
   /// until end_sum() has returned. Sums end in the order in which they began. Another thread may call these two while the first one calls nothing.
   void begin_sum(Sum& sum, std::span<const Owned> parts, float* elements);
-  void end_sum(Sum& sum);
+  /// `meanwhile` is called again and again while it waits, and may begin other sums.
+  void end_sum(Sum& sum, const std::function<void()>& meanwhile = [] {});
   /// From now on, whatever waits for another rank throws: this rank gives up.
   void give_up() { gives_up_ = true; }
 
@@ -119,7 +120,7 @@ class Ranks {
   using Messages = std::vector<std::pair<Engine::Message, int>>;  // with the other rank
   void move(std::span<const Owned> parts, std::byte* elements, std::size_t size_of_element, Receiver receiver);
   enum class Waiting { busily, asleep };
-  void wait(Messages& messages, Waiting how);
+  void wait(Messages& messages, Waiting how, const std::function<void()>& meanwhile);
   std::string silence_of(const Messages& messages, double seconds) const;
 
   std::unique_ptr<Engine> engine_;
