@@ -65,7 +65,7 @@ int with_ranks(const std::function<int(std::shared_ptr<Ranks>)>& command) {
     be_quiet();
   }
   // Ranks that are not bound to cores of their own share those of their machine.
-  if (const int share = std::max(1, all_cores() / ranks->on_this_host()); 
+  if (const int share = std::max(1, all_cores() / ranks->on_this_host());
       variable("OMP_NUM_THREADS") == nullptr && thread_count() == usable_cores() && thread_count() > share) {
     set_thread_count(share);
   }
