@@ -268,7 +268,7 @@ def result_of(run, step):
         entry = json.loads(line)
         if entry["event"] not in ("step", "eval"):
             continue  # what happened to the run: resumed, saved, stopped
-        for clock in ("ms", "optimizer_ms", "exchange_ms", "tokens_per_s", "mfu", "memory", "time"):
+        for clock in ("ms", "optimizer_ms", "exchange_ms", "exchange_wait_ms", "tokens_per_s", "mfu", "memory", "time"):
             entry.pop(clock, None)
         lines.append(json.dumps(entry, sort_keys=True))
     best = run / "checkpoints" / "best"
