@@ -285,7 +285,7 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
   report.seconds = (seconds_since(start) - report.optimizer_seconds) * of_passes + report.optimizer_seconds;
   flops *= of_passes;
   const double alone = ranks_->take_exchange_seconds();
-  report.exchange_seconds = beside.exchanging + alone;
+  report.exchange_seconds = std::max(beside.exchanging, beside.waiting) + alone;  // in tiny steps the thread wakes later than this one waits
   report.waited_seconds = beside.waiting + alone;
   const double rate = flops / report.seconds;
   if (rate > gemm_rate_) {
