@@ -291,3 +291,14 @@ def of_rank(rank):
     return f"rank {rank} on {HOST}"
 
 
+def half_done(bench, setup, run):
+    """A run that has made some steps, stopped in order."""
+    def make():
+        folder = bench.make_folder("half-done")
+        process = bench.start(folder, begin_arguments(setup.values(run)), threads=1)
+        require(process.until(lambda: metric_lines(folder / "run") >= 10), "the run to go on with failed:", process.err()[-300:])
+        process.send(signal.SIGKILL)
+        process.wait(bench.patience)
+        require(steps_in(folder / "run") and not is_finished(folder, run), "the preparing kill came too late")
+        return folder
+    return bench.once(("half done ranks", setup.kind, setup.asynchronous, str(run)), make)

@@ -1,7 +1,6 @@
-"""Ranks (mpirun) that are killed, stopped, cut off, and without room or memory; signals, and starts that cannot work. Afterwards no process is left,
+"""Ranks (mpirun) that are killed, stopped, cut off, and without room or memory; and signals. Afterwards no process is left,
 and one process, or another number of ranks, goes on to the bits of an undisturbed run of one process."""
 
-import dataclasses
 import errno
 import itertools
 import os
@@ -15,10 +14,9 @@ import time
 import interruptions
 import kills
 import traced
-from bench import (REFUSED, SURVIVED, Failed, NotReached, Skipped, checkpoint_name, metric_lines, require, require_same_result, require_whole,
-                   result_of, settings, steps_in)
-from jobs import (FEW, LANES, LONG, MEDIUM, PATIENCE, SHORT, TIMEOUT, Job, begin_arguments, cases_of, engine_of, go_on, is_finished, job, judge,
-                  launchers, of_rank, require_checkpoints, require_sentence, sentences, setups, undisturbed)
+from bench import REFUSED, SURVIVED, NotReached, Skipped, metric_lines, require, require_same_result, result_of, steps_in
+from jobs import (FEW, LONG, MEDIUM, SHORT, TIMEOUT, Job, begin_arguments, cases_of, engine_of, go_on, half_done, is_finished, job, judge, of_rank,
+                  require_checkpoints, require_sentence, sentences, setups, undisturbed)
 
 # kill -9
 
@@ -61,19 +59,6 @@ def held_in_a_save(bench, folder, setup, arguments, random):
     before = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", str(log), "-e", f"trace={call}", "-e", "signal=none", "-e",
               f"inject={call}:delay_exit=200000:when={ordinal}"]
     return Job(bench, folder, setup, arguments, before={0: before}), lambda: log.exists() and "(DELAYED)" in log.read_text(errors="replace")
-
-
-def half_done(bench, setup, run):
-    """A run that has made some steps, stopped in order."""
-    def make():
-        folder = bench.make_folder("half-done")
-        process = bench.start(folder, begin_arguments(setup.values(run)), threads=1)
-        require(process.until(lambda: metric_lines(folder / "run") >= 10), "the run to go on with failed:", process.err()[-300:])
-        process.send(signal.SIGKILL)
-        process.wait(bench.patience)
-        require(steps_in(folder / "run") and not is_finished(folder, run), "the preparing kill came too late")
-        return folder
-    return bench.once(("half done ranks", setup.kind, setup.asynchronous, str(run)), make)
 
 
 def reach(bench, folder, started, phase, rank, seconds, random):
@@ -477,175 +462,4 @@ def rank_errors(bench):
         for call, code, ordinal in calls:
             setup = next(turn)
             yield f"{call} {ordinal} {code}; {setup.name}", failing_call(setup, call, code, ordinal)
-    return cases_of(bench, cases())
-
-
-# Starts that cannot work
-
-def refused(outcome, folder, *words, once=True, codes=(2,)):
-    outcome.require_code(*codes)
-    require_sentence(outcome, *words, once=once)
-    require(not (folder / "run").exists(), "a run was begun")
-
-
-def another_program(bench):
-    """A copy that says it was compiled by another compiler."""
-    def make():
-        folder = bench.make_folder("program")
-        bytes_of_it = bench.program.read_bytes()
-        named = re.search(rb"(gcc|clang) \d+\.\d", bytes_of_it)
-        require(named, "the program does not say which compiler made it")
-        at = named.end() - 1
-        (folder / "dikkat").write_bytes(bytes_of_it[:at] + (b"8" if bytes_of_it[at:at + 1] == b"9" else b"9") + bytes_of_it[at + 1:])
-        (folder / "dikkat").chmod(0o755)
-        for launcher in launchers(bench):
-            shutil.copy(engine_of(bench, launcher), folder)
-        return folder / "dikkat"
-    return bench.once("another program", make)
-
-
-def wrong_start(setup, kind):
-    def run(bench, random):
-        folder = bench.make_folder("start")
-        values = setup.values(FEW)
-        begin = begin_arguments(values)
-        odd = random.randrange(1, setup.ranks)
-        start = lambda arguments=begin, setup=setup, **options: Job(bench, folder, setup, arguments, **options).wait()  # noqa: E731
-        without_connection = (2, signal.SIGKILL)  # MPICH's launcher has to see a signal
-        if kind == "singletons":
-            processes = [bench.start(folder, begin, threads=1, variables={"SLURM_STEP_NUM_TASKS": str(setup.ranks)}) for _ in range(setup.ranks)]
-            for outcome in [process.wait(PATIENCE) for process in processes]:
-                refused(outcome, folder, f"srun started {setup.ranks} tasks, and MPI connects none of them: use srun --mpi=pmix")
-        elif kind == "too few lanes":
-            refused(start(begin_arguments({**values, "train.lanes": setup.ranks // 2})), folder, "train.lanes is", "processes do not divide")
-        elif kind == "passes that do not divide":
-            rest = {key: value for key, value in values.items() if key != "train.lanes"}
-            odd_passes = begin_arguments({**rest, "train.gradient_accumulation_steps": setup.ranks + 1})
-            refused(start(odd_passes), folder, "--set train.gradient_accumulation_steps=")
-        elif kind == "three ranks":
-            refused(start(setup=dataclasses.replace(setup, ranks=3)), folder, "3 ranks were started, expected 2, 4, 8")
-        elif kind == "another corpus":
-            text = bench.once("another text", lambda: make_text(bench))
-            other = [*begin, "--set", f'data.corpus=["{text}"]']
-            refused(start(arguments_of={odd: other}), folder, of_rank(odd), "has another corpus than rank 0")
-        elif kind == "another configuration":
-            other = begin_arguments({**values, "optim.learning_rate": 0.02})
-            refused(start(arguments_of={odd: other}), folder, of_rank(odd), "has another configuration than rank 0")
-        elif kind == "another seed":
-            other = begin_arguments({**values, "train.seed": 77})
-            refused(start(arguments_of={odd: other}), folder, of_rank(odd), "has another")
-        elif kind == "another program":
-            refused(start(other={odd: (another_program(bench), [])}), folder, of_rank(odd), "has another program than rank 0")
-        elif kind == "no engine":
-            program = bench.once("without engines", lambda: without_engines(bench))
-            refused(start(other={rank: (program, []) for rank in range(setup.ranks)}), folder, "this program was built without", once=False,
-                    codes=without_connection)
-        elif kind == "no engine on one rank":
-            outcome = start(before={odd: ["env", "DIKKAT_ENGINE=/nowhere.so"]})
-            refused(outcome, folder, of_rank(odd), "the engine /nowhere.so cannot be loaded", codes=without_connection)
-        elif kind == "a missing corpus":
-            refused(start([*begin, "--set", 'data.corpus=["missing.txt"]']), folder, "missing.txt")
-        elif kind == "a corpus missing on one rank":
-            refused(start(arguments_of={odd: [*begin, "--set", 'data.corpus=["missing.txt"]']}), folder, of_rank(odd), "missing.txt")
-        elif kind == "a wrong configuration":
-            refused(start([*begin, "--set", "train.batch_size=0"]), folder, "train.batch_size")
-        elif kind == "--verify-resume":
-            refused(start([*begin, "--verify-resume"]), folder, "--verify-resume is for one process", once=False)
-        elif kind == "a run that is there":
-            (folder / "run").mkdir()
-            (folder / "run" / "mine").write_text("mine")
-            outcome = start()
-            outcome.require_code(2)
-            require_sentence(outcome, "is not empty", once=True)
-            require(os.listdir(folder / "run") == ["mine"], "something was written:", os.listdir(folder / "run"))
-        elif kind == "nothing to resume":
-            refused(start(["resume", "run"]), folder, "run", once=True)
-        else:
-            raise Failed(f"no such start: {kind}")
-        shutil.rmtree(folder)
-        return REFUSED
-    return run
-
-
-def make_text(bench):
-    text = bench.folder / "another.txt"
-    text.write_text((bench.folder / "text.txt").read_text().replace("ships", "boats", 1))
-    return text
-
-
-def without_engines(bench):
-    folder = bench.make_folder("without")
-    shutil.copy(bench.program, folder / "dikkat")
-    return folder / "dikkat"
-
-
-def wrong_resume(setup, kind):
-    """A resume that is refused leaves everything as it is, or goes on if asked to."""
-    def run(bench, random):
-        expected = undisturbed(bench, setup, SHORT)[0]
-        folder = kills.copy_of(bench, half_done(bench, setup, SHORT), "resume")
-        steps = steps_in(folder / "run")
-        odd = random.randrange(1, setup.ranks)
-        if kind == "too many ranks":
-            outcome = Job(bench, folder, dataclasses.replace(setup, ranks=2 * LANES), ["resume", "run"]).wait()
-            outcome.require_code(2)
-            require_sentence(outcome, "train.lanes is 4, which 8 processes do not divide", once=True)
-        elif kind == "another folder":
-            (folder / "elsewhere").mkdir()
-            outcome = Job(bench, folder, setup, ["resume", "run"], other={odd: (bench.program, ["-wdir", str(folder / "elsewhere")])}).wait()
-            outcome.require_code(1, 2)
-            require_sentence(outcome, of_rank(odd), checkpoint_name(max(steps)), once=True)
-        elif kind == "in use":
-            holder = bench.start(folder, ["resume", "run", *settings({"train.max_steps": 1_000_000})], threads=1)
-            try:
-                require(holder.until(lambda: metric_lines(folder / "run") >= 20), "the holder ended:", holder.err()[-300:])
-                outcome = Job(bench, folder, setup, ["resume", "run"]).wait()
-                outcome.require_code(2)
-                require_sentence(outcome, f"in use by process {holder.pid}:", once=True)
-            finally:
-                holder.kill_if_running()
-            require_whole(bench, folder)
-            shutil.rmtree(folder)
-            return REFUSED
-        elif kind == "damaged":
-            newest = folder / "run" / "checkpoints" / checkpoint_name(max(steps))
-            whole = bytearray(newest.read_bytes())
-            whole[random.randrange(len(whole))] ^= 1 << random.randrange(8)
-            newest.write_bytes(whole)
-            outcome = Job(bench, folder, setup, ["resume", "run"]).wait()
-            outcome.require_code(2)
-            require_sentence(outcome, newest.name, once=True)
-            if len(steps) == 1:
-                raise NotReached()
-            outcome = Job(bench, folder, setup, ["resume", "run", "--latest-good"]).wait()
-            outcome.require_code(0)
-            require_same_result(result_of(folder / "run", SHORT["train.max_steps"]), expected)
-            shutil.rmtree(folder)
-            return REFUSED
-        require(steps_in(folder / "run") == steps, "checkpoints changed:", steps, steps_in(folder / "run"))
-        go_on(bench, folder, setup, SHORT, expected, random)
-        shutil.rmtree(folder)
-        return REFUSED
-    return run
-
-
-STARTS = ("singletons", "too few lanes", "passes that do not divide", "three ranks", "another corpus", "another configuration", "another seed",
-          "another program", "no engine", "no engine on one rank", "a missing corpus", "a corpus missing on one rank", "a wrong configuration",
-          "--verify-resume", "a run that is there", "nothing to resume")
-RESUMES = ("too many ranks", "another folder", "in use", "damaged")
-
-
-def rank_starts(bench):
-    turn = setups(bench)
-
-    def cases():
-        for kind in STARTS:
-            if bench.long or kind in ("singletons", "another corpus", "another program"):
-                for _ in range(3 if bench.long else 1):
-                    setup = next(turn)
-                    yield f"{kind}; {setup.name}", wrong_start(setup, kind)
-        for kind in RESUMES:
-            for _ in range(3 if bench.long else kind == "damaged"):
-                setup = next(turn)
-                yield f"resume: {kind}; {setup.name}", wrong_resume(setup, kind)
     return cases_of(bench, cases())

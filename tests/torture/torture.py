@@ -25,6 +25,7 @@ import damage  # noqa: E402
 import errors  # noqa: E402
 import interruptions  # noqa: E402
 import kills  # noqa: E402
+import rank_starts  # noqa: E402
 import ranks  # noqa: E402
 from bench import REFUSED, SURVIVED, Bench, Counts, Failed, NotReached, Skipped  # noqa: E402
 
@@ -53,7 +54,7 @@ COLUMNS = (
     ("rank-silence", "ranks: one is stopped for ever or for a while, cut off, late", ranks.rank_silence),
     ("rank-signals", "ranks: USR1, TERM, INT to the launcher and to one rank", ranks.rank_signals),
     ("rank-errors", "ranks: full disk, failing calls, no memory on one", ranks.rank_errors),
-    ("rank-starts", "ranks: starts and resumes that cannot work", ranks.rank_starts),
+    ("rank-starts", "ranks: starts and resumes that cannot work", rank_starts.rank_starts),
 )
 
 
