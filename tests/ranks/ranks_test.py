@@ -134,7 +134,7 @@ def refusals():
         waiting.send_signal(signal.SIGTERM)
         expect(waiting.wait(60) == code, f"a signal to a process that loads ends it with {code}: {waiting.returncode}, {variables}")
     done = subprocess.run([program, "train", *TALES, "--out", "refused"], env={**environment(1), "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "1"}, capture_output=True, text=True, cwd=folder)
-    expect(done.returncode == 2 and done.stderr == "", "which the first of them tells")
+    expect(done.returncode == 0 and done.stderr == "", "which the first of them tells")
     done = run(3, "train", *TALES, "--out", "refused", "--set", *COMMON, check=False)
     expect(done.returncode == 2 and done.stderr.count("3 ranks were started, expected 2, 4, 8 ...") == 1, f"three ranks are refused once: {done.stderr}")
     libraries = subprocess.run(["ldd", program], capture_output=True, text=True).stdout
@@ -186,4 +186,4 @@ with tempfile.TemporaryDirectory() as name:
     (folder / "frozen.toml").write_text(recipe + "\n[[optim.groups]]\nmatch = \"*.bias\"\nfrozen = true\n")
     for part in sys.argv[4:] or ("bits", "resume", "refusals", "death"):
         globals()[part]()
-sys.exit(f"{len(failures)} failed" if failures else 0)
+sys.exit("\n".join(["these failed:", *failures]) if failures else 0)  # again at the end: the middle of a long log is easily lost

@@ -40,14 +40,15 @@ const char* variable(const char* name) { return std::getenv(name); }  // NOLINT(
 }  // namespace
 
 int with_ranks(const std::function<int(std::shared_ptr<Ranks>)>& command) {
-  constexpr int kFailure = 1, kBadInput = 2;
+  // Where all ranks end in order, the first one's exit code is the job's. Open MPI's launcher kills all at the first code that is not 0, and may drop what was said.
+  constexpr int kLeftToFirst = 0, kFailure = 1, kBadInput = 2;
   constexpr double kSecondsToStart = 600;  // until the configuration says another timeout: reading a corpus takes its time
   std::unique_ptr<Engine> engine;
   try {
     engine = connect_ranks();
   } catch (const WrongStart&) {
     if (number_by_launcher(variable) > 0) {
-      return kBadInput;
+      return kLeftToFirst;
     }
     throw;
   } catch (const InputError& failure) {
@@ -73,9 +74,10 @@ int with_ranks(const std::function<int(std::shared_ptr<Ranks>)>& command) {
     warn(concat("dikkat: ", ranks->is_first() ? "" : ranks->name_of(ranks->rank()) + ": ", failure.what()));
   };
   try {
-    return command(ranks);
-  } catch (const EndedByFirst& end) {
-    return end.is_input_error() ? kBadInput : kFailure;
+    const int code = command(ranks);
+    return ranks->is_first() ? code : kLeftToFirst;
+  } catch (const EndedByFirst&) {
+    return kLeftToFirst;
   } catch (const Agreed& failure) {  // all ranks know, and end in order
     say(failure);
     return failure.is_input_error() ? kBadInput : kFailure;

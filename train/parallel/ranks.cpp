@@ -232,7 +232,7 @@ void Ranks::together(const std::function<void()>& work) {
   for (int rank = 0; rank < size(); ++rank) {
     if (const char kind = *of_rank(rank); kind != 0) {
       if (!is_first()) {
-        throw EndedByFirst(kind == 'i');
+        throw EndedByFirst();
       }
       throw Agreed(concat(rank == 0 ? "" : name_of(rank) + ": ", of_rank(rank) + 1), kind == 'i');
     }

@@ -27,11 +27,7 @@ class Agreed : public Error {
 /// The same on the other ranks, which say nothing.
 class EndedByFirst : public Error {
  public:
-  explicit EndedByFirst(bool is_input_error = false) : Error("the first rank has ended the run"), is_input_error_(is_input_error) {}
-  bool is_input_error() const { return is_input_error_; }
-
- private:
-  bool is_input_error_;
+  EndedByFirst() : Error("the first rank has ended the run") {}
 };
 
 /// Another rank has not answered for as long as the timeout says.

@@ -215,9 +215,8 @@ TEST(Ranks, NameTheOneThatHasSomethingElse) {
         const int rank = all.rank();
         try {
           all.require_same("corpus", corpus_of(rank));
-        } catch (const EndedByFirst& end) {
+        } catch (const EndedByFirst&) {
           EXPECT_NE(rank, 0);
-          EXPECT_TRUE(end.is_input_error());
         }
       });
     });
@@ -233,9 +232,8 @@ TEST(Ranks, EndTogether) {
       Ranks all(std::move(engine), kPatient);
       try {
         all.together([&] { require(all.rank() == 0, "no memory"); });
-      } catch (const EndedByFirst& end) {
+      } catch (const EndedByFirst&) {
         EXPECT_EQ(all.rank(), 1);
-        EXPECT_FALSE(end.is_input_error());
       }
     });
   });
