@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "autograd/base/dry_run.h"
+#include "autograd/base/parallel.h"
 #include "autograd/kernels/cross_entropy.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/linear_cross_entropy.h"
@@ -37,10 +39,93 @@ Goal goal_of(Op op, index rows, index classes, Tensor targets, const CrossEntrop
   return {ids, w, normaliser};
 }
 
-template <class T>
-void tell_terms(const T* losses, index rows, double* terms) {
-  if (terms != nullptr) {
+/// The rows that are scored, without those of weight 0: where there are any of these, logits are computed for the others alone.
+template <class X>
+struct ScoredRows {
+  index count = 0;
+  const index* at = nullptr;              // (count): which rows they are; null: all
+  const std::int32_t* targets = nullptr;  // (count)
+  const float* weights = nullptr;         // (count), or null: 1 each
+  X* x = nullptr;                         // (chunk, width), where `at` is not null: their inputs, and in backward the gradients of these
+};
+
+/// A dry run, whose weights have no values, takes the memory and scores all rows: so a plan has room for any weights.
+template <class X>
+ScoredRows<X> scored_rows(Tape& tape, const Goal& goal, index rows, index chunk, index width) {
+  const ScoredRows<X> all{rows, nullptr, goal.targets, goal.weights};
+  const auto is_scored = [&](index row) { return goal.weights[row] != 0; };
+  index count = 0;
+  for (index row = 0; goal.weights != nullptr && row < rows; ++row) {
+    count += index{is_scored(row)};
+  }
+  if (goal.weights == nullptr || (count == rows && !DryRun::active())) {
+    return all;
+  }
+  index* const at = tape.save<index>(rows);
+  std::int32_t* const targets = tape.save<std::int32_t>(rows);
+  float* const weights = tape.save<float>(rows);
+  X* const x = tape.save<X>(chunk * width);
+  if (DryRun::active()) {
+    return all;
+  }
+  for (index row = 0, to = 0; row < rows; ++row) {
+    if (is_scored(row)) {
+      at[to] = row;
+      targets[to] = goal.targets[row];
+      weights[to++] = goal.weights[row];
+    }
+  }
+  return {count, at, targets, weights, x};
+}
+
+/// Copies the inputs of `count` scored rows from `first` on.
+template <class X>
+const X* gather(const ScoredRows<X>& scored, index first, index count, index width, const X* x) {
+  parallel_for(count, Work::elements(count * width), [&](index i) { std::copy_n(x + scored.at[first + i] * width, width, scored.x + i * width); });
+  return scored.x;
+}
+
+/// The gradients of the first scored rows, for a loss whose derivative is 1.
+template <class X>
+struct EarlyGradients {
+  index rows;
+  Computed<X> factor;  // the derivative of the loss
+  const X* dx;         // (rows, width)
+};
+
+/// Writes the gradients of all rows: `early` those of the first scored rows, `scored.x` those of the others, and 0 where a row is not scored.
+template <class X>
+void scatter(const ScoredRows<X>& scored, const EarlyGradients<X>& early, index rows, index width, GradOut<X> out) {
+  parallel_for(rows, Work::elements(rows * width), [&](index row) {
+    const index i = std::lower_bound(scored.at, scored.at + scored.count, row) - scored.at;
+    const GradOut<X> own{out.data + row * width, out.add};
+    if (i == scored.count || scored.at[i] != row) {
+      if (!out.add) {
+        std::fill_n(own.data, width, X{});
+      }
+      return;
+    }
+    const bool is_early = i < early.rows;
+    const X* const dx = is_early ? early.dx + i * width : scored.x + (i - early.rows) * width;
+    for (index c = 0; c < width; ++c) {
+      own.put(c, is_early ? early.factor * to_computed(dx[c]) : to_computed(dx[c]));
+    }
+  });
+}
+
+/// Writes the losses of the scored rows, and 0 for the others.
+template <class X>
+void tell_terms(const Computed<X>* losses, const ScoredRows<X>& scored, index rows, double* terms) {
+  if (terms == nullptr) {
+    return;
+  }
+  if (scored.at == nullptr) {
     std::copy_n(losses, rows, terms);
+    return;
+  }
+  std::fill_n(terms, rows, 0.0);
+  for (index i = 0; i < scored.count; ++i) {
+    terms[scored.at[i]] = losses[i];
   }
 }
 
@@ -71,7 +156,7 @@ Tensor cross_entropy(Tensor logits, Tensor targets, const CrossEntropyOptions& o
                                            .losses = losses};
     kernels::cross_entropy_forward(problem);
     *y.mutable_data<T>() = kernels::sum(rows, losses);
-    tell_terms(losses, rows, options.terms);
+    tell_terms<T>(losses, {.count = rows}, rows, options.terms);
     tape.record({logits}, {y}, cost_of({logits}, {y}), [=](Gradients& g) {
       auto backward = problem;
       backward.dloss = *g.of<T>(y);
@@ -102,23 +187,28 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
       without_cap.softcap = 0;
       return cross_entropy(softcap(linear(x, weight, {}, {.dtype = kDType<T>}), options.softcap), targets, without_cap);
     }
-    const index most_rows = std::max(logits_at_once / std::max<index>(classes, 1) / kRowUnit * kRowUnit, kRowUnit);
-    const index chunk = round_up(ceil_div(rows, std::max<index>(ceil_div(rows, most_rows), 1)), kRowUnit);  // all of about one size
-    const index last = rows == 0 ? 0 : (rows - 1) / chunk * chunk;
+    const auto chunk_of = [](index count, index most) {  // all chunks of about one size
+      return round_up(ceil_div(count, std::max<index>(ceil_div(count, most), 1)), kRowUnit);
+    };
+    const index of_all = chunk_of(rows, std::max(logits_at_once / std::max<index>(classes, 1) / kRowUnit * kRowUnit, kRowUnit));
+    const ScoredRows<X> scored = scored_rows<X>(tape, goal, rows, std::min(of_all, rows), width);
+    const index count = scored.count;
+    const index chunk = chunk_of(count, of_all);
+    const index last = count == 0 ? 0 : (count - 1) / chunk * chunk;
 
-    kernels::LinearCrossEntropy<X> problem{.rows = std::min(chunk, rows),
+    kernels::LinearCrossEntropy<X> problem{.rows = std::min(chunk, count),
                                            .width = width,
                                            .classes = classes,
                                            .x = x.data<X>(),
                                            .weight = weight.is_packed() ? nullptr : weight.data<T>(),
                                            .packed_weight = weight.packed(),
-                                           .targets = goal.targets,
-                                           .weights = goal.weights,
+                                           .targets = scored.targets,
+                                           .weights = scored.weights,
                                            .normaliser = goal.normaliser,
                                            .label_smoothing = options.label_smoothing,
                                            .softcap = options.softcap,
                                            .keep = tape.recording() && (x.needs_gradient() || weight.needs_gradient()),
-                                           .losses = tape.save<T>(rows),
+                                           .losses = tape.save<T>(count),
                                            .dloss = 1};
     problem.work = tape.save<T>(kernels::linear_cross_entropy_work(problem));
     const bool before_last = problem.keep && last > 0;
@@ -129,8 +219,8 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
     const Tensor y = tape.make(Shape{}, kDType<T>);
     const auto from_row = [&](index row) {
       auto part = problem;
-      part.rows = std::min(chunk, rows - row);
-      part.x += row * width;
+      part.rows = std::min(chunk, count - row);
+      part.x = scored.at == nullptr ? part.x + row * width : gather(scored, row, part.rows, width, part.x);
       part.targets += row;
       part.weights = part.weights == nullptr ? nullptr : part.weights + row;
       part.losses += row;
@@ -149,16 +239,16 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
     }
     auto rest = from_row(last);
     kernels::linear_cross_entropy_forward(rest);
-    *y.mutable_data<T>() = kernels::sum(rows, problem.losses);
-    tell_terms(problem.losses, rows, options.terms);
+    *y.mutable_data<T>() = kernels::sum(count, problem.losses);
+    tell_terms(problem.losses, scored, rows, options.terms);
     rest.dweight_before = dweight;
     // One product for the logits, and one for each gradient: in forward, but for those of the last chunk.
     const double of_a_row = 2 * static_cast<double>(classes * width);
     const int gradients = problem.keep ? int{x.needs_gradient()} + int{weight.needs_gradient()} : 0;
-    const double in_forward = of_a_row * (static_cast<double>(rows) + gradients * static_cast<double>(last));
+    const double in_forward = of_a_row * (static_cast<double>(count) + gradients * static_cast<double>(last));
     const Tensor inputs[] = {x, weight};
     const OpCost cost{cost_of({x, weight}, {y}, in_forward).forward,
-                      {.flops = of_a_row * gradients * static_cast<double>(rows - last), .bytes = 2 * gradient_bytes_of(inputs)}};
+                      {.flops = of_a_row * gradients * static_cast<double>(count - last), .bytes = 2 * gradient_bytes_of(inputs)}};
     tape.record({x, weight}, {y}, cost, [=](Gradients& g) {
       auto backward = rest;
       backward.dloss = *g.of<T>(y);
@@ -166,10 +256,16 @@ Tensor linear_cross_entropy(Tensor x, Tensor weight, Tensor targets, const Cross
               ", expected 1: CrossEntropyOptions::is_root promises that backward starts from it");
       backward.dweight = g.into<T>(weight);  // first, as the kernel writes it first: both may be the same memory
       const GradOut<X> out = g.into<X>(x);
-      backward.dx = {out ? out.data + last * width : nullptr, out.add};
+      if (scored.at == nullptr) {
+        backward.dx = {out ? out.data + last * width : nullptr, out.add};
+      } else {
+        backward.dx = {out ? scored.x : nullptr};
+      }
       kernels::linear_cross_entropy_backward(backward);
-      if (out) {
+      if (out && scored.at == nullptr) {
         kernels::scaled_copy<X>(last * width, backward.dloss, dx, out);
+      } else if (out) {
+        scatter(scored, {.rows = last, .factor = backward.dloss, .dx = dx}, rows, width, out);
       }
     });
     return y;

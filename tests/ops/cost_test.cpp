@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -44,17 +45,20 @@ TEST(Cost, OfLinear) {
 // Each chunk of rows but the last has its gradients computed in forward.
 TEST(Cost, OfTheHeadIsWhereItsChunksAreComputed) {
   constexpr index kRows = 200, kWidth = 8, kClasses = 1100;
-  const auto of = [](bool of_x, index at_once) {
+  const auto of = [](bool of_x, index at_once, index scored) {
     Costs costs;
     const std::vector<std::int32_t> targets(kRows, 3);
     const Tensor x = costs.input({kRows, kWidth}, of_x), weight = costs.input({kClasses, kWidth});
-    costs.run(linear_cross_entropy(x, weight, costs.tape.input<std::int32_t>({kRows}, targets), {}, at_once));
+    std::vector<float> weights(kRows);
+    std::fill_n(weights.begin(), scored, 1.0F);
+    costs.run(linear_cross_entropy(x, weight, costs.tape.input<std::int32_t>({kRows}, targets), {.weights = costs.tape.input<float>({kRows}, weights)}, at_once));
     return std::pair(costs.forward.flops, costs.backward.flops);
   };
   constexpr double kRow = 2.0 * kWidth * kClasses;
-  EXPECT_EQ(of(true, kLogitsAtOnce), std::pair(kRow * 200, 2 * kRow * 200)) << "one chunk";
-  EXPECT_EQ(of(true, 1), std::pair(kRow * (200 + 2 * 192), 2 * kRow * 8)) << "chunks of 96, 96 and 8 rows";
-  EXPECT_EQ(of(false, 1), std::pair(kRow * (200 + 192), kRow * 8)) << "no gradient of x";
+  EXPECT_EQ(of(true, kLogitsAtOnce, kRows), std::pair(kRow * 200, 2 * kRow * 200)) << "one chunk";
+  EXPECT_EQ(of(true, 1, kRows), std::pair(kRow * (200 + 2 * 192), 2 * kRow * 8)) << "chunks of 96, 96 and 8 rows";
+  EXPECT_EQ(of(false, 1, kRows), std::pair(kRow * (200 + 192), kRow * 8)) << "no gradient of x";
+  EXPECT_EQ(of(true, 1, 100), std::pair(kRow * (100 + 2 * 96), 2 * kRow * 4)) << "only rows that are scored";
 }
 
 TEST(Cost, CountsGradientsThatAreWanted) {

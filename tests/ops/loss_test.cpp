@@ -1,11 +1,15 @@
 #include "autograd/ops/loss.h"
 
 #include <algorithm>
+#include <functional>
+#include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "autograd/base/dry_run.h"
 #include "autograd/ops/basic.h"
+#include "autograd/ops/linear.h"
 #include "autograd/tape/parameters.h"
 #include "autograd/tape/tape.h"
 #include "tests/support/compare.h"
@@ -75,6 +79,106 @@ TEST(LinearCrossEntropy, AsTheRootIsNotAPartOfAnythingElse) {
   EXPECT_EQ(error_of([&] { head.backward(true, 2); }),
             "linear_cross_entropy: the derivative of the loss is 2, expected 1: CrossEntropyOptions::is_root promises that backward "
             "starts from it");
+}
+
+/// A loss of rows of which some are scored, and its gradients. The others hold NaN, and targets out of range.
+struct Answers {
+  std::vector<float> dx, dweight;
+  std::vector<double> terms = std::vector<double>(kRows, -1);
+  float loss = 0;
+  std::size_t bytes = 0;
+
+  explicit Answers(const std::function<bool(index)>& is_scored, index logits_at_once = kLogits) {
+    ParameterStore store{DType::f32};
+    const Parameter weight = store.add("head", {kClasses, kWidth}, Init::normal(1), Decay::yes, Role::head);
+    store.allocate(1);
+    auto x = numbers(kRows * kWidth, 1);
+    std::vector<std::int32_t> targets(kRows, -1);
+    std::vector<float> weights(kRows);
+    for (index row = 0; row < kRows; ++row) {
+      const auto at = static_cast<std::size_t>(row);
+      if (is_scored(row)) {
+        targets[at] = static_cast<std::int32_t>(row * 37 % kClasses);
+        weights[at] = 1;
+      } else {
+        std::fill_n(x.begin() + row * kWidth, kWidth, std::numeric_limits<float>::quiet_NaN());
+      }
+    }
+    Tape tape;
+    const Tensor inputs = tape.input<float>({kRows, kWidth}, x, true);
+    const Tensor result = linear_cross_entropy(inputs, weight, tape.input<std::int32_t>({kRows}, targets),
+                                               {.weights = tape.input<float>({kRows}, weights), .terms = terms.data(), .is_root = true}, logits_at_once);
+    tape.backward(result);
+    loss = *result.data<float>();
+    dx.assign(tape.gradient<float>(inputs), tape.gradient<float>(inputs) + kRows * kWidth);
+    const auto* data = static_cast<const float*>(store.entry("head").gradient.data);
+    dweight.assign(data, data + kClasses * kWidth);
+    bytes = tape.activation_bytes();
+  }
+};
+
+/// What Answers computes, by the definition, from the scored rows alone.
+struct ScoredAlone {
+  std::vector<float> dx = std::vector<float>(kRows * kWidth), dweight;
+  float loss = 0;
+
+  explicit ScoredAlone(index stride) {
+    ParameterStore store{DType::f32};
+    const Parameter weight = store.add("head", {kClasses, kWidth}, Init::normal(1), Decay::yes, Role::head);
+    store.allocate(1);
+    const auto all = numbers(kRows * kWidth, 1);
+    std::vector<float> x;
+    std::vector<std::int32_t> targets;
+    for (index row = 0; row < kRows; row += stride) {
+      x.insert(x.end(), all.begin() + row * kWidth, all.begin() + (row + 1) * kWidth);
+      targets.push_back(static_cast<std::int32_t>(row * 37 % kClasses));
+    }
+    const auto count = static_cast<index>(targets.size());
+    Tape tape;
+    const Tensor inputs = tape.input<float>({count, kWidth}, x, true);
+    const Tensor result = cross_entropy(linear(inputs, weight), tape.input<std::int32_t>({count}, targets), {.normaliser = kRows});
+    tape.backward(result);
+    loss = *result.data<float>();
+    for (index i = 0; i < count; ++i) {
+      std::copy_n(tape.gradient<float>(inputs) + i * kWidth, kWidth, dx.begin() + i * stride * kWidth);
+    }
+    const auto* data = static_cast<const float*>(store.entry("head").gradient.data);
+    dweight.assign(data, data + kClasses * kWidth);
+  }
+};
+
+TEST(LinearCrossEntropy, ComputesNothingOfRowsThatAreNotScored) {
+  for (const index stride : {2, 3, 7, 299}) {
+    SCOPED_TRACE(stride);
+    const Answers answers([&](index row) { return row % stride == 0; });
+    const ScoredAlone alone(stride);
+    EXPECT_NEAR(answers.loss, alone.loss, 1e-5F * alone.loss);
+    EXPECT_LE(testing::relative_error(answers.dx, alone.dx), 1e-5);
+    EXPECT_LE(testing::relative_error(answers.dweight, alone.dweight), 1e-5);
+    for (std::size_t row = 0; row < answers.terms.size(); ++row) {
+      EXPECT_EQ(answers.terms[row] != 0, static_cast<index>(row) % stride == 0) << row;
+    }
+  }
+}
+
+TEST(LinearCrossEntropy, OfNoScoredRowsIsZero) {
+  const Answers none([](index) { return false; });
+  EXPECT_EQ(none.loss, 0);
+  EXPECT_EQ(none.dx, std::vector<float>(kRows * kWidth));
+  EXPECT_EQ(none.dweight, std::vector<float>(kClasses * kWidth));
+  EXPECT_EQ(none.terms, std::vector<double>(kRows));
+}
+
+TEST(LinearCrossEntropy, TakesNoMoreMemoryThanADryRunWhateverIsScored) {
+  for (const index logits : {kLogits, 2 * kLogits, kLogitsAtOnce}) {
+    const std::size_t planned = [&] {
+      const DryRun dry;
+      return Answers([](index) { return true; }, logits).bytes;
+    }();
+    for (const index skipped : {0, 1, 50, 150, 299, 300}) {
+      EXPECT_LE(Answers([&](index row) { return row >= skipped; }, logits).bytes, planned) << logits << " logits, without " << skipped;
+    }
+  }
 }
 
 }  // namespace

@@ -649,6 +649,7 @@ struct GradCase<Op::linear_cross_entropy> {
             sample("three chunks", {205, 2}, 3, {}),
             sample("two chunks of whole vectors", {192, 1}, 4, {}),
             sample("weighted with a normaliser, two chunks", {100, 2}, 3, {.weighted = true, .normaliser = 11}),
+            sample("weighted, two chunks of scored rows of three", {210, 2}, 3, {.weighted = true}),
             sample("of rank 3 and smoothed, two chunks", {2, 49, 2}, 4, {.smoothing = 0.1}),
             sample("smoothed and weighted, two tiles of classes", {5, 2}, 150, {.weighted = true, .normaliser = 4.5, .smoothing = 0.6}),
             sample("capped, two chunks", {100, 2}, 5, {.softcap = 1.5}),
