@@ -49,30 +49,26 @@ struct ScoredRows {
   X* x = nullptr;                         // (chunk, width), where `at` is not null: their inputs, and in backward the gradients of these
 };
 
-/// A dry run, whose weights have no values, takes the memory and scores all rows: so a plan has room for any weights.
+/// Memory is taken whatever is scored, so that a dry run, whose weights have no values, tells how much a step needs.
 template <class X>
 ScoredRows<X> scored_rows(Tape& tape, const Goal& goal, index rows, index chunk, index width) {
   const ScoredRows<X> all{rows, nullptr, goal.targets, goal.weights};
-  const auto is_scored = [&](index row) { return goal.weights[row] != 0; };
-  index count = 0;
-  for (index row = 0; goal.weights != nullptr && row < rows; ++row) {
-    count += index{is_scored(row)};
-  }
-  if (goal.weights == nullptr || (count == rows && !DryRun::active())) {
+  if (goal.weights == nullptr) {
     return all;
   }
   index* const at = tape.save<index>(rows);
   std::int32_t* const targets = tape.save<std::int32_t>(rows);
   float* const weights = tape.save<float>(rows);
   X* const x = tape.save<X>(chunk * width);
-  if (DryRun::active()) {
+  if (DryRun::active() || std::none_of(goal.weights, goal.weights + rows, [](float weight) { return weight == 0; })) {
     return all;
   }
-  for (index row = 0, to = 0; row < rows; ++row) {
-    if (is_scored(row)) {
-      at[to] = row;
-      targets[to] = goal.targets[row];
-      weights[to++] = goal.weights[row];
+  index count = 0;
+  for (index row = 0; row < rows; ++row) {
+    if (goal.weights[row] != 0) {
+      at[count] = row;
+      targets[count] = goal.targets[row];
+      weights[count++] = goal.weights[row];
     }
   }
   return {count, at, targets, weights, x};
