@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Trains adapters (LoRA) of a model of Llama's shape with dikkat and with PyTorch: the same losses, and the time of a step, in turn.
 
-    /usr/bin/python3 bench/compare_lora.py [--config FILE] [--length T] [--rank R] [--steps N] [--rounds R] [--threads N] [--json]
+    /usr/bin/python3 bench/compare_lora.py [--config FILE] [--length T] [--loss all|answers] [--rank R] [--steps N] [--rounds R] [--threads N] [--json]
 
 Both start from one checkpoint that dikkat makes: random weights in the shape of configs/smollm2-135m.toml, and adapters of all layers. Both
-train on one window of T bytes, N steps with AdamW and clipped gradients, in f32. What is compared is each step's loss, which must agree to 1e-4, and the
+train on one window of T tokens, N steps with AdamW and clipped gradients, in f32. It is a question and an answer, which has --share of its tokens; the
+loss is over all tokens, or over the answer's alone. What is compared is each step's loss, which must agree to 1e-4, and the
 median time of a step without the first two, for N steps in a process of each in turn. A ratio is PyTorch's time divided by ours in the same round.
 
 PyTorch's loop is written as one would by hand for a CPU: adapters beside frozen layers, attention with explicit matrices (Debian's 1.13 has no
-scaled_dot_product_attention), no gradients for what is frozen. Query, key and value have one A together, as ours have. It runs with the settings that
+scaled_dot_product_attention), no gradients for what is frozen, logits of all tokens and -100 where a target is not scored, as Hugging Face's models
+have it. Query, key and value have one A together, as ours have. It runs with the settings that
 bench/compare_torch.py finds fastest.
 
 Needs PyTorch and h5py, on Debian python3-torch, python3-h5py and libopenblas0-pthread, and our program in build/dev.
@@ -49,9 +51,12 @@ def torch_worker(args):
     adapters = {name: torch.from_numpy(value[()]).requires_grad_() for name, value in h5py.File(args.adapters)["adapter"].items()}
     scale = 2.0  # alpha / rank, with alpha = 2 rank
 
-    angles = torch.outer(torch.arange(args.length).float(), theta ** (-torch.arange(0, size, 2).float() / size))
+    window = json.loads(pathlib.Path(args.window).read_text())
+    inputs, targets = (torch.tensor(window[name]) for name in ("inputs", "targets"))
+    length = len(inputs)
+    angles = torch.outer(torch.arange(length).float(), theta ** (-torch.arange(0, size, 2).float() / size))
     cos, sin = torch.cat([angles, angles], 1).cos(), torch.cat([angles, angles], 1).sin()
-    mask = torch.full((args.length, args.length), -torch.inf).triu(1)
+    mask = torch.full((length, length), -torch.inf).triu(1)
 
     def rotate(x):
         first, second = x.chunk(2, -1)
@@ -66,11 +71,11 @@ def torch_worker(args):
 
     def attention(x, at):
         q, k, v = linear(x, f"{at}.attn.c_attn").split([heads * size, key_heads * size, key_heads * size], -1)
-        q = rotate(q.view(args.length, heads, size).transpose(0, 1))
-        k = rotate(k.view(args.length, key_heads, size).transpose(0, 1)).repeat_interleave(heads // key_heads, 0)
-        v = v.view(args.length, key_heads, size).transpose(0, 1).repeat_interleave(heads // key_heads, 0)
+        q = rotate(q.view(length, heads, size).transpose(0, 1))
+        k = rotate(k.view(length, key_heads, size).transpose(0, 1)).repeat_interleave(heads // key_heads, 0)
+        v = v.view(length, key_heads, size).transpose(0, 1).repeat_interleave(heads // key_heads, 0)
         scores = q @ k.transpose(1, 2) / size**0.5 + mask
-        mixed = (scores.softmax(-1) @ v).transpose(0, 1).reshape(args.length, heads * size)
+        mixed = (scores.softmax(-1) @ v).transpose(0, 1).reshape(length, heads * size)
         return linear(mixed, f"{at}.attn.c_proj")
 
     def loss_of(inputs, targets):
@@ -82,12 +87,11 @@ def torch_worker(args):
             x = x + linear(F.silu(gate) * up, f"{at}.mlp.c_proj")
         return F.cross_entropy(F.linear(norm(x, "ln_f.weight"), base["wte.weight"]), targets)
 
-    tokens = torch.tensor(list(pathlib.Path(args.text).read_bytes()))
     optimizer = torch.optim.AdamW(adapters.values(), lr=RATE, betas=BETAS, eps=EPS, weight_decay=WEIGHT_DECAY)
     losses, milliseconds = [], []
     for _ in range(args.steps):
         start = time.perf_counter()
-        loss = loss_of(tokens[:-1], tokens[1:])
+        loss = loss_of(inputs, targets)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(adapters.values(), CLIP)
         optimizer.step()
@@ -108,36 +112,50 @@ def output_of(command, env):
 
 
 def make_base(args, work, env):
-    """A checkpoint of random weights, made once for a configuration and length; and the window."""
-    text = (ROOT / "data/tales.txt").read_bytes()
-    window = work / f"window-{args.length}.txt"
-    window.write_bytes(text.replace(b"\r", b"").decode().encode("ascii", "replace")[1000:1000 + args.length + 1])
-    base = work / f"{pathlib.Path(args.config).stem}-{args.length}"
+    """A checkpoint of random weights, made once for a configuration and length."""
+    base = work / f"{pathlib.Path(args.config).stem}-{args.length}-bpe"
     if not base.exists():
         print(f"making {base}", file=sys.stderr)
         output_of([args.program, "train", "--config", args.config, "--corpus", ROOT / "data/tales.txt", "--out", base, "--quiet", "--set",
-                   "tokenizer.kind=byte", f"model.block_size={args.length}", "train.max_steps=1", "train.gradient_accumulation_steps=1",
+                   "tokenizer.vocab_size=1024", f"model.block_size={args.length}", "train.max_steps=1", "train.gradient_accumulation_steps=1",
                    "data.val_fraction=0"], env)
-    return base, window
+    return base
 
 
-def our_run(args, base, window, work, env):
+def make_window(args, base, work, env):
+    """The corpus that we read, and its inputs and targets, for PyTorch."""
+    text = (ROOT / "data/tales.txt").read_text()[1000:]
+    corpus, window = work / "window.jsonl", work / "window.json"
+    answer = text[:int(3 * args.length * args.share)]
+    size = 4 * args.length
+    ids = range(args.length + 2)
+    while len(ids) > args.length + 1:  # as long a question as the window has room for
+        size -= max(len(ids) - args.length - 1, 1)
+        corpus.write_text(json.dumps({"prompt": text[len(answer):len(answer) + size], "completion": answer}) + "\n")
+        shown = json.loads(output_of([args.program, "corpus", "inspect", corpus, "--chat", "--loss", args.loss, "--tokenizer", base, "--val-fraction", 0, "--json"], env))
+        ids, scored = shown["examples"][0]["tokens"], shown["examples"][0]["scored"]
+    window.write_text(json.dumps({"inputs": ids[:-1], "targets": [token if is_scored else -100 for token, is_scored in zip(ids[1:], scored[1:])]}))
+    print(f"{len(ids) - 1} tokens, of which {sum(scored[1:])} are scored", file=sys.stderr)
+    return corpus, window
+
+
+def our_run(args, base, corpus, work, env):
     out = work / "ours"
     subprocess.run(["rm", "-rf", out], check=True)
-    settings = [f"lora.rank={args.rank}", "lora.dropout=0", "data.val_fraction=0", "data.pack=stream", f"optim.learning_rate={RATE}",
+    settings = [f"lora.rank={args.rank}", "lora.dropout=0", "data.val_fraction=0", f"chat.loss={args.loss}", f"optim.learning_rate={RATE}",
                 "optim.schedule=constant", "optim.warmup_steps=0", f"optim.weight_decay={WEIGHT_DECAY}", f"optim.beta1={BETAS[0]}",
                 f"optim.beta2={BETAS[1]}", f"optim.eps={EPS}", f"optim.grad_clip={CLIP}", "train.batch_size=1",
                 "train.gradient_accumulation_steps=1", f"train.max_steps={args.steps}", "train.patience=0",
                 f"train.checkpoint_interval={args.steps}", "train.keep_last=2", f"model.block_size={args.length}"]
-    output_of([args.program, "train", "--config", "finetune", "--init-from", base, "--corpus", window, "--out", out, "--quiet", "--set", *settings], env)
+    output_of([args.program, "train", "--config", "finetune", "--init-from", base, "--corpus", corpus, "--out", out, "--quiet", "--set", *settings], env)
     steps = [line for line in map(json.loads, (out / "metrics.jsonl").read_text().splitlines()) if line["event"] == "step"]
     return {"losses": [line["loss"] for line in steps], "ms": [line["ms"] for line in steps]}
 
 
 def torch_run(args, base, window, work, env, steps=None):
     newest = sorted((base / "checkpoints").glob("step-*.h5"))[-1]
-    return json.loads(output_of(["/usr/bin/python3", __file__, "--worker", "--base", newest, "--adapters", work / "ours/checkpoints/step-000000000.h5", "--text",
-                                 window, "--config", args.config, "--length", args.length, "--steps", steps or args.steps, "--threads", args.threads], env))
+    return json.loads(output_of(["/usr/bin/python3", __file__, "--worker", "--base", newest, "--adapters", work / "ours/checkpoints/step-000000000.h5", "--window",
+                                 window, "--config", args.config, "--steps", steps or args.steps, "--threads", args.threads], env))
 
 
 def median_ms(run):
@@ -148,19 +166,20 @@ def main(args):
     work = ROOT / "build/lora"
     work.mkdir(parents=True, exist_ok=True)
     env = environment(args.threads)
-    base, window = make_base(args, work, env)
-    our_run(args, base, window, work, env)  # makes the adapters that both begin with
+    base = make_base(args, work, env)
+    corpus, window = make_window(args, base, work, env)
+    our_run(args, base, corpus, work, env)  # makes the adapters that both begin with
     trials = {name: median_ms(torch_run(args, base, window, work, env | extra, WARM_UP + 3)) for name, extra in TORCH_SETTINGS.items()}
     fastest = min(trials, key=trials.get)
     print(f"PyTorch {fastest}: {trials[fastest]:.0f} ms a step, the fastest of {len(trials)} settings", file=sys.stderr)
     rounds = []
     for _ in range(args.rounds):
-        ours = our_run(args, base, window, work, env)
+        ours = our_run(args, base, corpus, work, env)
         theirs = torch_run(args, base, window, work, env | TORCH_SETTINGS[fastest])
         rounds.append({"dikkat_ms": median_ms(ours), "torch_ms": median_ms(theirs), "ratio": median_ms(theirs) / median_ms(ours),
                        "losses_differ": max(abs(a - b) for a, b in zip(ours["losses"], theirs["losses"])), "first_loss": ours["losses"][0],
                        "last_loss": ours["losses"][-1]})
-    result = {"config": args.config, "length": args.length, "rank": args.rank, "steps": args.steps, "threads": args.threads, "torch_setting": fastest, "rounds": rounds}
+    result = {"config": args.config, "length": args.length, "loss": args.loss, "share": args.share, "rank": args.rank, "steps": args.steps, "threads": args.threads, "torch_setting": fastest, "rounds": rounds}
     if args.json:
         print(json.dumps(result))
     else:
@@ -176,13 +195,15 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--config", default=str(ROOT / "configs/smollm2-135m.toml"), help="a model of Llama's shape (default: configs/smollm2-135m.toml)")
     parser.add_argument("--length", type=int, default=512, help="tokens in the window (default: 512)")
+    parser.add_argument("--loss", choices=("all", "answers"), default="all", help="which tokens are scored (default: all)")
+    parser.add_argument("--share", type=float, default=0.5, help="of the tokens, which the answer has (default: 0.5)")
     parser.add_argument("--rank", type=int, default=16, help="of the adapters (default: 16)")
     parser.add_argument("--steps", type=int, default=12, help="steps in each run (default: 12)")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each side (default: 3)")
     parser.add_argument("--threads", type=int, default=2, help="of each side (default: 2)")
     parser.add_argument("--program", default=str(ROOT / "build/dev/dikkat"), help="our program (default: build/dev/dikkat)")
     parser.add_argument("--json", action="store_true", help="one object instead of the table")
-    for hidden in ("base", "adapters", "text"):
+    for hidden in ("base", "adapters", "window"):
         parser.add_argument(f"--{hidden}", help=argparse.SUPPRESS)
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
