@@ -268,6 +268,9 @@ int eval_command(const EvalArguments& arguments) {
                                                ? ", the whole validation part of " + names_of(trained.config.data.training_paths())
                                                : ", all of " + names_of(arguments.corpus)));
     const std::string error = error_text(result);
+    if (error.empty()) {
+      tell("no standard error: a text has no more than one window of the model");
+    }
     for (std::size_t i = 0; parts.size() > 1 && i < parts.size(); ++i) {
       const Evaluation& one = results[i].of;
       put(fmt::format("{:<15}{:.4f}{} ({} tokens, {:.3g} of the windows)\n", "loss of " + for_terminal(parts[i].name) + ' ', one.loss, error_text(one),

@@ -6,30 +6,33 @@
 #include "train/cli/sample_gpt.h"
 #include "train/cli/signals.h"
 #include "train/cli/text.h"
+#include "train/text/json_line.h"
 
 namespace dikkat {
 namespace {
 
 using Object = nlohmann::ordered_json;
 
-constexpr const char* kWanted = R"(expected an object such as {"prompt": "TEXT"}, or a string)";
+constexpr const char* kForm = R"(an object such as {"prompt": "TEXT"}, or a string)";
 constexpr int kDeepest = 100;  // objects and arrays in each other: writing JSON takes stack for each level
 
+/// With its fields in their order.
 Object parsed(const std::string& line) {
   const auto limit = [](int depth, Object::parse_event_t, Object&) {
     require_input(depth <= kDeepest, "its JSON is nested more than ", kDeepest, " deep, expected fewer levels");
     return true;
   };
   try {
-    return Object::parse(line, limit);
-  } catch (const Object::exception&) {
-    fail_input("the line is not valid JSON, ", kWanted);
+    parse_json_line(line);
+  } catch (const BadJson& error) {
+    fail_input(error.what(), "; a line is ", kForm);
   }
+  return Object::parse(line, limit);
 }
 
 /// The object of a line; a string is the prompt of one. What an earlier answer added is removed. Throws InputError.
 Object object_of(const std::string& line) {
-  require_input(line.find_first_not_of(" \t") != std::string::npos, "the line is empty, ", kWanted);
+  require_input(line.find_first_not_of(" \t") != std::string::npos, "the line is empty, expected ", kForm);
   Object found = parsed(line);
   Object object;
   if (found.is_string()) {
@@ -37,7 +40,7 @@ Object object_of(const std::string& line) {
   } else {
     object = std::move(found);
   }
-  require_input(object.is_object(), "the line is a JSON ", object.type_name(), ", ", kWanted);
+  require_input(object.is_object(), "the line is a JSON ", object.type_name(), ", expected ", kForm);
   object.erase("samples");
   object.erase("error");
   return object;
@@ -45,7 +48,7 @@ Object object_of(const std::string& line) {
 
 std::string prompt_of(const Object& object) {
   const auto prompt = object.find("prompt");
-  require_input(prompt != object.end(), "the object has no field \"prompt\", ", kWanted);
+  require_input(prompt != object.end(), "the object has no field \"prompt\", expected ", kForm);
   require_input(prompt->is_string(), "the field \"prompt\" is a JSON ", prompt->type_name(), ", expected a string");
   return prompt->get<std::string>();
 }

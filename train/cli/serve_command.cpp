@@ -16,6 +16,7 @@
 #include "train/cli/text.h"
 #include "train/http/http_server.h"
 #include "train/loop/build_info.h"
+#include "train/serve/api_error.h"
 #include "train/serve/completion_server.h"
 
 namespace dikkat {
@@ -47,6 +48,15 @@ std::string fingerprint_of(const ModelSource& source) {
 
 std::int64_t seconds_since_1970() { return std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()); }
 
+/// Throws InputError where the system message of the command line leaves no conversation a token of room.
+void require_room_beside_system(const ServedModel& model) {
+  try {
+    prompt_tokens(model, {.endpoint = Endpoint::chat, .messages = {{"user", ""}}});
+  } catch (const ApiError& error) {
+    fail_input("no conversation can begin with the system message (--system): ", error.what());
+  }
+}
+
 ServedModel served_model(const ServeArguments& arguments, const TrainedModel& trained) {
   ServedModel model{.gpt = trained.model->gpt(),
                     .tokenizer = *trained.tokenizer,
@@ -61,6 +71,9 @@ ServedModel served_model(const ServeArguments& arguments, const TrainedModel& tr
     }
     model.why_no_form = error.what();
     warn(for_terminal(concat("conversations are refused, texts are continued: ", error.what())));
+  }
+  if (model.form && arguments.form.system) {
+    require_room_beside_system(model);
   }
   return model;
 }
