@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "autograd/base/seconds_since.h"
 #include "autograd/base/simulated_threads.h"
 #include "bench/program.h"
 #include "bench/training_step.h"
@@ -60,7 +61,7 @@ class StepTimes : public TapeObserver {
     first_loop_ = threads_.loops().size();
   }
   void end(std::string name) {
-    const double all = std::chrono::duration<double>(Clock::now() - start_).count();
+    const double all = seconds_since(start_);
     OpTimes op{.name = std::move(name)};
     op.loops.assign(threads_.loops().begin() + static_cast<std::ptrdiff_t>(first_loop_), threads_.loops().end());
     op.serial = std::max(all - op.in_loops(), 0.0);

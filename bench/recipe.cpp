@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "autograd/base/parallel.h"
+#include "autograd/base/seconds_since.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
 #include "bench/program.h"
@@ -23,10 +24,6 @@ struct Arguments {
   int runs = 3, warmup = 0;
   bool json = false;
 };
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 /// The seconds that each part of a run took.
 struct Account : TrainingEvents {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "autograd/base/seconds_since.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
@@ -21,10 +22,6 @@ constexpr int kLabel = 10;  // columns of what stands before a line's text
 
 std::string amount(double number, PassingLine::Unit unit) {
   return unit == PassingLine::Unit::bytes ? short_bytes(number) : grouped_digits(static_cast<index>(number)) + " tokens";
-}
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 }  // namespace

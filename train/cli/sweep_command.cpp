@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "autograd/base/parallel.h"
+#include "autograd/base/seconds_since.h"
 #include "train/cli/commands.h"
 #include "train/cli/progress.h"
 #include "train/cli/shared_options.h"
@@ -281,7 +282,6 @@ int conclude(const SweepArguments& a, const SweepDirectory& directory, const std
 
 int sweep_command(const SweepArguments& a) {
   using Time = std::chrono::steady_clock;
-  const auto seconds_since = [](Time::time_point start) { return std::chrono::duration<double>(Time::now() - start).count(); };
   const double budget = a.budget.empty() ? 0 : seconds_of_budget(a.budget);
   require_input(a.resume.empty() || a.given.empty(), a.given.empty() ? "" : a.given.front(),
                 " does not go with --resume, which continues the sweep as it was described");

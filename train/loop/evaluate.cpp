@@ -8,6 +8,7 @@
 
 #include "autograd/base/dry_run.h"
 #include "autograd/base/error.h"
+#include "autograd/base/seconds_since.h"
 #include "train/data/permutation.h"
 
 namespace dikkat {
@@ -67,7 +68,7 @@ double Evaluator::estimate(const Samples& text, index count) {
   const index some = std::min(all, block_of(text));
   const auto start = std::chrono::steady_clock::now();
   (*this)(text, {.count = some});
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = seconds_since(start);
   return seconds * static_cast<double>(all) / static_cast<double>(some);
 }
 

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "autograd/base/seconds_since.h"
+
 namespace dikkat {
 namespace {
 
@@ -13,7 +15,7 @@ constexpr index kWarmup = 2;  // steps
 }  // namespace
 
 void Profile::add(Rows& rows, const char* name, Clock::time_point start, double flops, double bytes) {
-  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const double seconds = seconds_since(start);
   auto row = std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return std::strcmp(r.name, name) == 0; });
   if (row == rows.end()) {
     row = rows.insert(row, Row{.name = name});

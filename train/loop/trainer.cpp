@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "autograd/base/seconds_since.h"
 #include "autograd/kernels/adamw.h"
 #include "optim/clip.h"
 #include "train/hash/sha256.h"
@@ -23,10 +24,6 @@
 
 namespace dikkat {
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 LossWatch watch_of(const TrainingState& state) {
   return {.count = state.losses_watched, .mean = state.loss_mean, .variance = state.loss_variance};

@@ -6,13 +6,12 @@
 #include <utility>
 
 #include "autograd/base/denormals.h"
+#include "autograd/base/seconds_since.h"
 
 namespace dikkat {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 }  // namespace
 

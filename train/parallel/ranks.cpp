@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "autograd/base/seconds_since.h"
 #include "train/parallel/add.h"
 
 namespace dikkat {
@@ -31,7 +32,7 @@ void for_windows(std::span<const Owned> parts, F&& f) {
 class Timed {
  public:
   explicit Timed(double& seconds) : seconds_(seconds) {}
-  ~Timed() { seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  ~Timed() { seconds_ += seconds_since(start_); }
   Timed(const Timed&) = delete;
   Timed& operator=(const Timed&) = delete;
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "autograd/base/seconds_since.h"
 #include "train/sample/prompt.h"
 #include "train/serve/choice_text.h"
 #include "train/text/utf8.h"
@@ -88,7 +89,7 @@ void answer(const ServedModel& model, Job& job, std::uint64_t seed, PromptCache&
   const auto began = Clock::now();
   try {
     const index generated = generate_for(model, job, seed, prompts, stop);
-    job.end(generated, std::chrono::duration<double>(Clock::now() - began).count());
+    job.end(generated, seconds_since(began));
   } catch (const ApiError& error) {
     job.fail(error);
   } catch (const std::exception& error) {
