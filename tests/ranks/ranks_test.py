@@ -77,6 +77,22 @@ def expect_same(out, other, what):
     expect(metrics(out) == metrics(other), f"{what}: the same metrics")
 
 
+def until(holds, seconds=10):
+    """Whether it holds before the time is over."""
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def handles(pid, number):
+    """Whether the process has a handler for the signal."""
+    caught = next(line for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigCgt:"))
+    return int(caught.split()[1], 16) >> (number - 1) & 1 == 1
+
+
 def bits():
     for kind in KINDS:
         train(0, f"{kind}-alone", kind)
@@ -130,7 +146,7 @@ def refusals():
     expect(done.returncode == 2 and "srun started 4 tasks, and MPI connects none of them: use srun --mpi=pmix" in done.stderr, f"tasks of their own: {done.stderr}")
     for variables, code in (({}, 143), ({"PMI_RANK": "1"}, -signal.SIGTERM)):  # MPICH's launcher has to see a signal when a rank ends before it is connected
         waiting = subprocess.Popen([program, "train", "--corpus", "-"], env={**environment(1), **variables}, stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder)
-        time.sleep(1)
+        until(lambda: handles(waiting.pid, signal.SIGTERM))
         waiting.send_signal(signal.SIGTERM)
         expect(waiting.wait(60) == code, f"a signal to a process that loads ends it with {code}: {waiting.returncode}, {variables}")
     done = subprocess.run([program, "train", *TALES, "--out", "refused"], env={**environment(1), "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "1"}, capture_output=True, text=True, cwd=folder)
@@ -160,16 +176,14 @@ def death():
     for end in (signal.SIGKILL, signal.SIGUSR1, signal.SIGSTOP):
         shutil.rmtree(folder / "killed", ignore_errors=True)
         job = subprocess.Popen([str(word) for word in command_of(2, words)], env=environment(1), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
-        while not (folder / "killed/checkpoints/step-000000040.h5").exists():
-            time.sleep(0.05)
-            if job.poll() is not None:
-                sys.exit(job.stderr.read())
+        if not until(lambda: (folder / "killed/checkpoints/step-000000040.h5").exists() or job.poll() is not None, 120) or job.poll() is not None:
+            job.kill()
+            sys.exit(f"{end.name}: no checkpoint of step 40: {job.stderr.read()}")
         ranks = processes_of("killed")
         expect(len(ranks) == 2, f"two ranks run: {ranks}")
         os.kill(ranks[-1], end)
         stderr = job.communicate(timeout=120)[1]
-        time.sleep(0.5)
-        expect(processes_of("killed") == [], f"{end.name}: no process is left")
+        expect(until(lambda: processes_of("killed") == []), f"{end.name}: no process is left")
         if end == signal.SIGUSR1:
             last = json.loads((folder / "killed/metrics.jsonl").read_text().splitlines()[-1])
             expect(last["event"] == "stop", f"one rank's signal stops all in order: {last}, {stderr}")
