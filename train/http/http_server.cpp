@@ -195,13 +195,19 @@ class Listener final : public httplib::Server {
 
  private:
   bool process_and_close_socket(socket_t socket) override {
-    const Counted counted(open_);
-    if (counted.number > most_connections_) {
+    Connection one(socket, largest_body_, ending);
+    if (const Counted counted(open_); counted.number <= most_connections_) {
+      answer(one);
+    } else {
       send_at_once(socket, raw_refusal(503));
       ::close(socket);
       return false;
     }
-    Connection one(socket, largest_body_, ending);
+    one.close();  // no longer counted: a client that sees the end may come again at once
+    return true;
+  }
+
+  void answer(Connection& one) {
     connection = &one;
     bool closed = false;
     try {
@@ -212,11 +218,9 @@ class Listener final : public httplib::Server {
     } catch (const std::exception&) {  // of a response that is being written: its client sees it end
     }
     if (!one.has_answer && one.refused != 0) {
-      send_at_once(socket, raw_refusal(one.refused));
+      send_at_once(one.socket(), raw_refusal(one.refused));
     }
     connection = nullptr;
-    one.close();
-    return true;
   }
 
   struct Counted {
