@@ -103,7 +103,7 @@ void BackgroundSaver::start(const Snapshot& snapshot) {
     s.done = true;
   };
   s.begun.release();
-  s.arena.execute([&] { s.task.run(between(s.begun, s.ended, save)); });
+  s.arena.enqueue(s.task.defer(between(s.begun, s.ended, save)));  // of task_group::run() TBB promises no worker before somebody waits
 }
 
 std::optional<SavedCheckpoint> BackgroundSaver::collect(bool wait) {
