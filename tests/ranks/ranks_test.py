@@ -187,6 +187,7 @@ def death():
         if end == signal.SIGUSR1:
             last = json.loads((folder / "killed/metrics.jsonl").read_text().splitlines()[-1])
             expect(last["event"] == "stop", f"one rank's signal stops all in order: {last}, {stderr}")
+            expect(job.returncode == 128 + end, f"and is the exit code: {job.returncode}")
         if end == signal.SIGSTOP:
             expect("dikkat: rank 1 on " in stderr and "has not answered for 3 seconds (train.rank_timeout). The last good checkpoint is " in stderr, f"a rank that is silent is named: {stderr}")
         run(0, "verify", "killed")

@@ -44,14 +44,20 @@ bool is_good(const CheckpointEntry& entry) {
   }
 }
 
-/// Throws InputError: the last of `checkpoints` is damaged for the given reason. `checkpoints` is sorted by step and not empty.
-[[noreturn]] void refuse_damaged(const fs::path& run_directory, const std::vector<CheckpointEntry>& checkpoints, const char* reason) {
+/// The names of those that are intact, the newest first.
+std::string intact(const std::vector<CheckpointEntry>& checkpoints) {
   std::string whole;
-  for (auto entry = checkpoints.rbegin() + 1; entry != checkpoints.rend(); ++entry) {
+  for (auto entry = checkpoints.rbegin(); entry != checkpoints.rend(); ++entry) {
     if (is_good(*entry)) {
       append_to(whole, concat(whole.empty() ? "" : ", ", entry->path.filename().string()));
     }
   }
+  return whole;
+}
+
+/// Throws InputError: the last of `checkpoints` is damaged for the given reason. `checkpoints` is sorted by step and not empty.
+[[noreturn]] void refuse_damaged(const fs::path& run_directory, const std::vector<CheckpointEntry>& checkpoints, const char* reason) {
+  const std::string whole = intact(checkpoints);
   if (whole.empty()) {
     fail_input(reason, ". It is the newest checkpoint of ", run_directory.string(), ", which has no other one that is intact");
   }
@@ -120,8 +126,9 @@ CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, Pick pick,
         return open_entry(*best);
       }
     } catch (const InputError& error) {
-      fail_input(error.what(), ". It has the run's lowest validation loss, so it is used by default; --newest takes the newest, of step ",
-                 checkpoints.back().step, ", and any checkpoint may be named by its path");
+      const std::string whole = intact(checkpoints);
+      fail_input(error.what(), ". It has the run's lowest validation loss, so it is used by default; ",
+                 whole.empty() ? "no other checkpoint is intact" : concat("these are intact, and may be named by their path: ", whole));
     }
   }
   if (pick == Pick::latest_good) {

@@ -15,6 +15,7 @@
 #include "train/io/digits.h"
 #include "train/sample/prompt.h"
 #include "train/sample/text_stream.h"
+#include "train/text/utf8.h"
 
 namespace dikkat {
 namespace {
@@ -200,7 +201,9 @@ class Talk {
     if (answers.front().ending == Ending::length) {
       tell(concat("(cut at ", grouped_digits(options_.max_new_tokens), options_.max_new_tokens == 1 ? " token)" : " tokens)"));
     }
-    messages_.push_back({"assistant", text.text()});
+    std::string valid;  // a model may write bytes that are no text, and an answer may be cut within a character
+    utf8::append_valid(valid, text.text());
+    messages_.push_back({"assistant", std::move(valid)});
     ++options_.first_sample;  // another answer draws other numbers
     forget_interrupt();
   }

@@ -15,8 +15,8 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/http/http_server.h"
+#include "train/io/digits.h"
 #include "train/loop/build_info.h"
-#include "train/serve/api_error.h"
 #include "train/serve/completion_server.h"
 
 namespace dikkat {
@@ -48,13 +48,12 @@ std::string fingerprint_of(const ModelSource& source) {
 
 std::int64_t seconds_since_1970() { return std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()); }
 
-/// Throws InputError where the system message of the command line leaves no conversation a token of room.
+/// Throws InputError where the system message of the command line leaves no room for a conversation.
 void require_room_beside_system(const ServedModel& model) {
-  try {
-    prompt_tokens(model, {.endpoint = Endpoint::chat, .messages = {{"user", ""}}});
-  } catch (const ApiError& error) {
-    fail_input("no conversation can begin with the system message (--system): ", error.what());
-  }
+  const Message shortest[] = {{"user", ""}};
+  const index tokens = std::ssize(encode(model.tokenizer, model.form->write(shortest, ScoredText::answers, true)).tokens);
+  require_input(tokens < model.context(), "the system message has ", grouped_digits(tokens), " tokens in its template, and the model's context of ",
+                grouped_digits(model.context()), " leaves no room for a conversation: shorten it (--system)");
 }
 
 ServedModel served_model(const ServeArguments& arguments, const TrainedModel& trained) {

@@ -169,20 +169,20 @@ void introduce(const Trainer& trainer, double gemm_rate, const Ranks* ranks) {
   }
 }
 
-/// Of a run that was stopped: by this process's signal, or by another rank's.
-int exit_code_of_stop() { return 128 + (stop_requested() ? stop_signal() : SIGTERM); }
+/// Of a run that was stopped: by this process's signal, or by another rank's. All ranks call it.
+int exit_code_of_stop(Ranks* ranks) { return 128 + (ranks == nullptr ? stop_signal() : ranks->largest(stop_signal())); }
 
 /// On another rank than the first, which speaks for all.
-int help(Trainer& trainer) {
+int help(Trainer& trainer, Ranks* ranks) {
   stop_in_order();
   trainer.measure_gemm_rate([&] { return gemm_rate(operand_type(trainer.config().train)); });
   TrainingEvents nobody;
-  return trainer.run(nobody, [] { return stop_requested(); }) == Trainer::Outcome::stopped ? exit_code_of_stop() : 0;
+  return trainer.run(nobody, [] { return stop_requested(); }) == Trainer::Outcome::stopped ? exit_code_of_stop(ranks) : 0;
 }
 
-int run(Trainer& trainer, bool with_profile, OnEnd& on_end, const Ranks* ranks, const TrainArguments::Finished& finished = {}) {
+int run(Trainer& trainer, bool with_profile, OnEnd& on_end, Ranks* ranks, const TrainArguments::Finished& finished = {}) {
   if (ranks != nullptr && !ranks->is_first()) {
-    return help(trainer);
+    return help(trainer, ranks);
   }
   stop_in_order();
   const double rate = trainer.measure_gemm_rate([&] { return gemm_rate(operand_type(trainer.config().train)); });
@@ -213,9 +213,10 @@ int run(Trainer& trainer, bool with_profile, OnEnd& on_end, const Ranks* ranks, 
   const std::string directory = trainer.directory().string();
   const TrainingState& state = trainer.state();
   if (outcome == Trainer::Outcome::stopped) {
+    const int code = exit_code_of_stop(ranks);
     tell(fmt::format("stopped at step {} and saved; continue with: dikkat resume {}", state.step, directory));
     on_end.ended(trainer, "stopped");
-    return exit_code_of_stop();
+    return code;
   }
   if (trainer.out_of_patience() && state.step < trainer.config().train.max_steps) {
     tell(fmt::format("ended early at step {} of {}: the validation loss was not lower in the last {} evaluations (train.patience)", state.step,
@@ -339,7 +340,7 @@ namespace {
 std::string settings_to_train_on(const Trainer& trainer) {
   const Config& config = trainer.config();
   if (trainer.out_of_patience()) {
-    return fmt::format("train.patience=N (it is {} now)", config.train.patience);
+    return fmt::format("train.patience=0 (it is {} now, and so many evaluations in a row were no better; 0: all steps are made)", config.train.patience);
   }
   const bool stays_low = ends_at_min_lr(config.optim.schedule) && config.optim.schedule != Schedule::Kind::wsd;
   return stays_low ? "train.max_steps=N optim.decay_steps=N (without the second, the learning rate stays where it has fallen to)" : "train.max_steps=N";
@@ -370,9 +371,12 @@ int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks
   // The first knows from the metrics whether the last step's evaluation was made.
   const bool is_finished = ranks ? !ranks->from_first(trainer.finished() ? "finished" : "").empty() : trainer.finished();
   if (is_finished) {
-    tell(fmt::format("{} is finished: step {} of {}. To train on: dikkat resume {} --set {}", arguments.run_directory, state.step,
-                     trainer.config().train.max_steps, arguments.run_directory,
-                     settings_to_train_on(trainer)));
+    std::string kept;  // where the run has no patience left, what else was to be changed
+    for (const std::string& assignment : trainer.out_of_patience() ? arguments.set : std::vector<std::string>()) {
+      kept += assignment.starts_with("train.patience=") ? "" : assignment + ' ';
+    }
+    tell(fmt::format("{} is finished: step {} of {}. To train on: dikkat resume {} --set {}{}", arguments.run_directory, state.step,
+                     trainer.config().train.max_steps, arguments.run_directory, kept, settings_to_train_on(trainer)));
     if (!arguments.base.empty()) {
       tell("its checkpoints stay as they are, so the new place of the base is not kept: eval, sample, chat, serve, export and merge need --base too");
     }

@@ -23,6 +23,7 @@ void require_page_name(const std::filesystem::path& out) {
   if (!is_there(out)) {
     return;
   }
+  require_input(fs::is_regular_file(out, failed), out.string(), " is a pipe, socket or device, expected the name of a new file, or of a page to replace");
   std::string begin(kPageBegin.size(), '\0');
   const File file = File::open_regular(out);
   const int error = file.read(0, std::as_writable_bytes(std::span(begin)));

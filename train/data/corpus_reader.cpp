@@ -88,7 +88,7 @@ std::string text_of_line(const std::string& name, index line, std::string_view j
   const auto text = object.find(field);
   if (text == object.end() && is_conversation(json, field)) {
     refuse(" is a conversation, expected a text in the field \"", field, "\" (data.text_field)",
-           line > 1 ? "; give conversations in files of their own" : "");
+           line > 1 ? "; give conversations in files of their own" : "; dikkat corpus inspect --chat shows conversations");
   }
   if (text == object.end()) {
     refuse(": ", unknown_fields(json, field));

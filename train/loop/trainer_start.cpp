@@ -322,19 +322,20 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
       require_space(directory->path(), run.snapshot());
     }
     run.directory_ = std::move(directory);
-    if (!edits.empty()) {
-      remarks.push_back(concat(edits, ": a resumed run takes its configuration from the checkpoint; change it with --set",
-                               has_steps_left ? concat(" (kept as ", set_aside(config_file).filename().string(), ')') : ""));
-    }
-    if (has_steps_left) {  // a finished run keeps the configuration that its last checkpoint has
-      replace_file(config_file, to_recipe(lasting(run.config_)));
-    }
     run.metrics_.emplace(run.directory() / "metrics.jsonl", state.step);
-    if (!run.metrics_->remark().empty()) {
-      remarks.push_back(run.metrics_->remark());
-    }
     if (const auto done = run.metrics_->evaluation_of_last_step(); done && state.evaluation_pending) {
       run.record(*done);  // the run was stopped after it, and before the next save
+    }
+    const bool goes_on = has_steps_left && !run.out_of_patience();
+    if (!edits.empty()) {
+      remarks.push_back(concat(edits, ": a resumed run takes its configuration from the checkpoint; change it with --set",
+                               goes_on ? concat(" (kept as ", set_aside(config_file).filename().string(), ')') : ""));
+    }
+    if (goes_on) {  // a finished run keeps the configuration that its last checkpoint has
+      replace_file(config_file, to_recipe(lasting(run.config_)));
+    }
+    if (!run.metrics_->remark().empty()) {
+      remarks.push_back(run.metrics_->remark());
     }
     if (options.pick == Pick::latest_good) {  // when nothing else can fail, so that the user hears of it
       for (const auto& renamed : run.directory_->set_aside_after(state.step)) {

@@ -196,14 +196,11 @@ void Ranks::end_sum(Sum& sum, const std::function<void()>& meanwhile) {
   }
 }
 
-bool Ranks::any(bool mine) {
-  if (!engine_) {
-    return mine;
-  }
-  std::vector<char> all(static_cast<std::size_t>(size()));
-  all[static_cast<std::size_t>(rank())] = static_cast<char>(mine);
-  share_equally<char>(all);
-  return std::any_of(all.begin(), all.end(), [](char one) { return one != 0; });
+int Ranks::largest(int mine) {
+  std::vector<int> all(static_cast<std::size_t>(size()));
+  all[static_cast<std::size_t>(rank())] = mine;
+  share_equally<int>(all);
+  return *std::max_element(all.begin(), all.end());
 }
 
 void Ranks::together(const std::function<void()>& work) {

@@ -101,8 +101,10 @@ class Ranks {
     }
     share<T>(parts, values.data());
   }
+  /// The largest of the numbers that the ranks have.
+  int largest(int mine);
   /// Whether it holds on any rank.
-  bool any(bool mine);
+  bool any(bool mine) { return largest(int{mine}) != 0; }
   /// Does something that may fail, and in which nothing is exchanged but by another together(). If it fails on any rank, the first throws Agreed, and the others EndedByFirst. Alone: throws
   /// what it throws.
   void together(const std::function<void()>& work);

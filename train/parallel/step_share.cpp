@@ -7,7 +7,8 @@ namespace dikkat {
 namespace {
 
 index own_lanes(index lanes, int ranks) {
-  require_input(lanes % ranks == 0, "train.lanes is ", lanes, ", which ", ranks, " processes do not divide, expected 1, 2, 4 ... processes, at most ", lanes);
+  require_input(lanes % ranks == 0, "train.lanes is ", lanes, ", which ", ranks, " processes do not divide, expected at most ", lanes,
+                lanes == 1 ? " process" : " processes", ": start fewer, or set train.lanes = ", ranks, " and train.gradient_accumulation_steps to a multiple of it");
   return lanes / ranks;
 }
 

@@ -1,5 +1,7 @@
 #include "train/report/config_table.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "autograd/base/error.h"
@@ -40,6 +42,15 @@ Config changed(const Config& config, const RunHistory::Event& change) {
                       config);
 }
 
+/// A schedule ends where the run ended when it started, unless the configuration says otherwise: before max_steps was changed.
+void derive_decay_steps(Config& config, const RunHistory& history) {
+  const auto first = std::ranges::find_if(history.events, [](const RunHistory::Event& event) { return event.kind == "change" && event.key == "train.max_steps"; });
+  if (first != history.events.end() && config.optim.decay_steps.is_open()) {
+    Config at_start = config;
+    config.optim.decay_steps.derive(parse_config(concat("[train]\nmax_steps = ", first->before, '\n'), "metrics.jsonl", at_start).train.max_steps);
+  }
+}
+
 }  // namespace
 
 ConfigTable read_config_table(const std::filesystem::path& run_directory, const RunHistory& history) {
@@ -47,6 +58,7 @@ ConfigTable read_config_table(const std::filesystem::path& run_directory, const 
   ConfigTable table;
   try {
     Config config = load_config(run_directory / "config.toml");
+    derive_decay_steps(config, history);
     for (const RunHistory::Event& event : history.events) {
       if (event.kind == "change") {
         config = changed(config, event);

@@ -78,7 +78,9 @@ Question read_question(std::string_view json) {
   require_input(object.is_object(), "is a JSON ", object.type_name(), ", expected an object on each line");
   Question question{.prompt = text_field(object, "prompt")};
   const auto choices = object.find("choices");
+  const auto answer = object.find("answer");
   if (choices == object.end()) {
+    require_input(answer == object.end() || !answer->is_number(), "has a number as \"answer\" and no \"choices\", expected a text as \"answer\", or \"choices\": [\"...\", \"...\"]");
     question.answer = text_field(object, "answer");
     require_input(!trimmed(question.answer).empty(), "has an empty \"answer\"");
     return question;
@@ -88,9 +90,9 @@ Question read_question(std::string_view json) {
     require_input(choice.is_string() && !choice.get<std::string>().empty(), "has a choice that is no text");
     question.choices.push_back(choice.get<std::string>());
   }
-  const auto answer = object.find("answer");
-  require_input(answer != object.end() && answer->is_number_unsigned() && answer->get<std::uint64_t>() < choices->size(),
-                "has no \"answer\" from 0 to ", choices->size() - 1, ", the number of the right choice");
+  require_input(answer != object.end() && answer->is_number_unsigned() && answer->get<std::uint64_t>() < choices->size(), "has ",
+                answer == object.end() ? "no \"answer\"" : answer->is_number() ? "the \"answer\" " + answer->dump() : concat("a JSON ", answer->type_name(), " as \"answer\""),
+                ", expected the number of the right choice, from 0 to ", choices->size() - 1);
   question.right = answer->get<index>();
   return question;
 }

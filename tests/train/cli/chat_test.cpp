@@ -158,7 +158,7 @@ TEST_F(Chat, IsAskedQuestions) {
   here.write("tasks.jsonl", "{\"prompt\": \"x\", \"choices\": [\"a\", \"b\"], \"answer\": 2}\n");
   const Outcome refused = here.run({"eval", "tuned", "--tasks", "tasks.jsonl"});
   EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(contains(refused.err, "tasks.jsonl: line 1 has no \"answer\" from 0 to 1, the number of the right choice")) << refused.err;
+  EXPECT_TRUE(contains(refused.err, "tasks.jsonl: line 1 has the \"answer\" 2, expected the number of the right choice, from 0 to 1")) << refused.err;
   here.write("tasks.jsonl", "{\"prompt\": \"x\"");
   const Outcome broken = here.run({"eval", "tuned", "--tasks", "tasks.jsonl"});
   EXPECT_TRUE(contains(broken.err, "tasks.jsonl: line 1, column 15: not valid JSON: unexpected end of the line")) << broken.err;
@@ -216,6 +216,14 @@ TEST_F(Chat, RefusesAMessageThatDoesNotFitAndGoesOn) {
   EXPECT_EQ(refused.code, 2);
   EXPECT_TRUE(refused.err.starts_with("dikkat: the system message has ")) << refused.err;
   EXPECT_TRUE(contains(refused.err, " but 72 fit into the model's context of 96 with room for an answer: shorten it (--system)")) << refused.err;
+}
+
+TEST_F(Chat, GoesOnAfterAnAnswerThatIsNoText) {
+  train_wide();
+  const Outcome talked = here.run({"chat", "wide", "--max-new-tokens", "12", "--temperature", "50", "--quiet"}, {.input = "the lamp\nships\n/history\n"});
+  EXPECT_EQ(talked.code, 0);
+  EXPECT_EQ(talked.err, "") << "bytes that are no text, which it draws at this temperature, stand in no later prompt";
+  EXPECT_TRUE(contains(talked.out, "\xEF\xBF\xBD")) << "but are shown as U+FFFD: " << talked.out;
 }
 
 TEST_F(Chat, SaysThatAnAnswerWasCut) {

@@ -18,6 +18,27 @@ class Runs : public ::testing::Test {
 };
 Workspace* Runs::here_ = nullptr;
 
+TEST_F(Runs, DifferInTheStepsOfTheirScheduleAsTheyBegan) {
+  const Workspace own;
+  own.train("one", {"train.max_steps=6"});
+  own.train("two", {"train.max_steps=6"});
+  ASSERT_EQ(own.run({"resume", "two", "--quiet", "--set", "train.max_steps=8"}).code, 0);
+  const Outcome shown = own.run({"runs", "diff", "one", "two"});
+  EXPECT_TRUE(contains(shown.out, "train.max_steps")) << shown.out;
+  EXPECT_FALSE(contains(shown.out, "optim.decay_steps")) << shown.out;
+}
+
+TEST_F(Runs, WithoutPatienceLeftAreNotChangedByAResume) {
+  const Workspace own;
+  own.train("run", {"train.max_steps=40", "train.eval_interval=1", "train.patience=1", "optim.learning_rate=1"});
+  const Outcome resumed = own.run({"resume", "run", "--set", "train.max_steps=60"});
+  EXPECT_TRUE(contains(resumed.err, "To train on: dikkat resume run --set train.max_steps=60 train.patience=0")) << resumed.err;
+  EXPECT_FALSE(contains(contents(own / "run/config.toml"), "max_steps = 60"));
+  const Outcome more = own.run({"resume", "run", "--set", "train.max_steps=60", "train.patience=0"});
+  EXPECT_FALSE(contains(more.err, "has no effect")) << more.err;
+  EXPECT_TRUE(contains(more.err, "step      60/60") || contains(more.err, "finished at step 60")) << more.err;
+}
+
 TEST_F(Runs, AreListedWithTheirLossAndState) {
   here_->write("runs/broken/metrics.jsonl", "a note\n");
   const Outcome listed = here_->run({"runs"});

@@ -59,8 +59,8 @@ TEST(Serve, RefusesASystemMessageThatLeavesNoRoom) {
   here.train("run", {"tokenizer.kind=bpe", "tokenizer.vocab_size=270", "model.block_size=48", "train.max_steps=1"});
   const Outcome refused = here.run({"serve", "run", "--port", "0", "--system", tiny_text(100)});
   EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(contains(refused.err, "dikkat: no conversation can begin with the system message (--system): the messages have ")) << refused.err;
-  EXPECT_TRUE(contains(refused.err, " tokens, expected fewer than the model's context of 48")) << refused.err;
+  EXPECT_TRUE(contains(refused.err, "dikkat: the system message has ")) << refused.err;
+  EXPECT_TRUE(contains(refused.err, " tokens in its template, and the model's context of 48 leaves no room for a conversation: shorten it (--system)")) << refused.err;
 }
 
 TEST(Serve, WithoutATokenThatEndsTextsContinuesThem) {

@@ -381,7 +381,7 @@ TEST(Corpus, JsonlHasADocumentALine) {
   EXPECT_NE(error_of_text("{\"text\":\"a\"}\n{\"messages\": []}")
                 .find("line 2 is a conversation, expected a text in the field \"text\" (data.text_field); give conversations in files of their own"),
             std::string::npos);
-  EXPECT_TRUE(error_of_text("{\"messages\": []}").ends_with("line 1 is a conversation, expected a text in the field \"text\" (data.text_field)"));
+  EXPECT_TRUE(error_of_text("{\"messages\": []}").ends_with("line 1 is a conversation, expected a text in the field \"text\" (data.text_field); dikkat corpus inspect --chat shows conversations"));
   EXPECT_NE(error_of_text("{\"text\":\"a\"}\n\n[1]").find("line 3 is a JSON array, expected an object"), std::string::npos);
   EXPECT_NE(error_of_text("{\"text\":").find("bad.jsonl: line 1, column 9: not valid JSON: unexpected end of the line"), std::string::npos);
   EXPECT_NE(error_of_text("{\"text\": 1e999}").find("bad.jsonl: line 1: has a number beyond those of f64"), std::string::npos);

@@ -199,6 +199,7 @@ TEST(Ranks, SayToAllWhatOneSays) {
     EXPECT_EQ(all.from_first(""), "");
     EXPECT_TRUE(all.any(all.rank() == 2));
     EXPECT_FALSE(all.any(false));
+    EXPECT_EQ(all.largest(all.rank() == 1 ? 10 : 0), 10);
     EXPECT_EQ(all.name_of(3), "rank 3 on host-3");
   }, kDelays);
   Ranks alone;
