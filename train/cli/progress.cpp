@@ -185,8 +185,9 @@ std::string Progress::remark_on_ranks() const {
   }
   const auto per_step = [&](double seconds) { return seconds * 1e3 / static_cast<double>(steps_); };
   const auto [least, most] = std::minmax_element(rank_memory_.begin(), rank_memory_.end());
-  return fmt::format("a step took {:.1f} ms: ranks exchanged something in {:.1f} of them, and waited for it in {:.1f}; each has {} to {} of memory", per_step(step_seconds_),
-                     per_step(exchange_seconds_), per_step(waited_seconds_), short_bytes(*least), short_bytes(*most));
+  const std::string low = short_bytes(*least), high = short_bytes(*most);
+  return fmt::format("a step took {:.1f} ms on average: ranks exchanged for {:.1f} ms of it, and waited for {:.1f} ms; each has {} of memory", per_step(step_seconds_),
+                     per_step(exchange_seconds_), per_step(waited_seconds_), low == high ? low : concat(low, " to ", high));
 }
 
 void Progress::skipped(const std::string& what) {
