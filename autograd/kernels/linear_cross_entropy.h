@@ -46,7 +46,8 @@ index linear_cross_entropy_work(const LinearCrossEntropy<X>& p) noexcept;
 template <class X>
 void linear_cross_entropy_forward(const LinearCrossEntropy<X>& p);
 /// Call it once after a forward call with `keep`. Let dlogits be as in cross_entropy_backward. Writes dx = dlogits weight and
-/// dweight = dlogits^T x + dloss * dweight_before; a null output is skipped. All of dweight is written before any of dx.
+/// dweight = dlogits^T x + dloss * dweight_before; a null output is skipped. All of dweight is written before any of dx, which may be
+/// the memory of x.
 template <class X>
 void linear_cross_entropy_backward(const LinearCrossEntropy<X>& p);
 
