@@ -131,6 +131,8 @@ def make_window(args, base, work, env):
     ids = range(args.length + 2)
     while len(ids) > args.length + 1:  # as long a question as the window has room for
         size -= max(len(ids) - args.length - 1, 1)
+        if size <= 0:
+            sys.exit(f"--share {args.share}: the answer alone fills the window, expected a smaller share")
         corpus.write_text(json.dumps({"prompt": text[len(answer):len(answer) + size], "completion": answer}) + "\n")
         shown = json.loads(output_of([args.program, "corpus", "inspect", corpus, "--chat", "--loss", args.loss, "--tokenizer", base, "--val-fraction", 0, "--json"], env))
         ids, scored = shown["examples"][0]["tokens"], shown["examples"][0]["scored"]
@@ -196,7 +198,7 @@ if __name__ == "__main__":
     parser.add_argument("--config", default=str(ROOT / "configs/smollm2-135m.toml"), help="a model of Llama's shape (default: configs/smollm2-135m.toml)")
     parser.add_argument("--length", type=int, default=512, help="tokens in the window (default: 512)")
     parser.add_argument("--loss", choices=("all", "answers"), default="all", help="which tokens are scored (default: all)")
-    parser.add_argument("--share", type=float, default=0.32, help="of the tokens, which the answer has (default: 0.32, as in data/questions.jsonl)")
+    parser.add_argument("--share", type=float, default=0.32, help="of the tokens that the answer has, about (default: 0.32, as in data/questions.jsonl)")
     parser.add_argument("--rank", type=int, default=16, help="of the adapters (default: 16)")
     parser.add_argument("--steps", type=int, default=12, help="steps in each run (default: 12)")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each side (default: 3)")

@@ -127,10 +127,10 @@ CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, Pick pick,
       }
     } catch (const InputError& error) {
       const std::string whole = intact(checkpoints);
+      const bool newest_is_intact = whole.starts_with(checkpoints.back().path.filename().string());
       fail_input(error.what(), ". It has the run's lowest validation loss, so it is used by default; ",
-                 whole.empty() ? "no other checkpoint is intact" : "",
-                 whole.starts_with(checkpoints.back().path.filename().string()) ? concat("--newest takes the newest, of step ", checkpoints.back().step, "; ") : "",
-                 whole.empty() ? "" : concat("these are intact, and may be named by their path: ", whole));
+                 newest_is_intact ? concat("--newest takes the newest, of step ", checkpoints.back().step, "; ") : "",
+                 whole.empty() ? "no other checkpoint is intact" : concat("these are intact, and may be named by their path: ", whole));
     }
   }
   if (pick == Pick::latest_good) {

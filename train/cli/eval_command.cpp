@@ -269,7 +269,7 @@ int eval_command(const EvalArguments& arguments) {
                                                : ", all of " + names_of(arguments.corpus)));
     const std::string error = error_text(result);
     if (error.empty()) {
-      tell("no standard error: a text has no more than one window of the model");
+      tell("no standard error: that takes a text of more than one window (model.block_size tokens)");
     }
     for (std::size_t i = 0; parts.size() > 1 && i < parts.size(); ++i) {
       const Evaluation& one = results[i].of;

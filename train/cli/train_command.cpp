@@ -340,7 +340,7 @@ namespace {
 std::string settings_to_train_on(const Trainer& trainer) {
   const Config& config = trainer.config();
   if (trainer.out_of_patience()) {
-    return fmt::format("train.patience=0 (it is {} now, and so many evaluations in a row were no better; 0: all steps are made)", config.train.patience);
+    return fmt::format("train.patience=0 (it is {}: the run ends after so many evaluations without a lower loss; with 0 it goes on to the last step)", config.train.patience);
   }
   const bool stays_low = ends_at_min_lr(config.optim.schedule) && config.optim.schedule != Schedule::Kind::wsd;
   return stays_low ? "train.max_steps=N optim.decay_steps=N (without the second, the learning rate stays where it has fallen to)" : "train.max_steps=N";
@@ -371,7 +371,7 @@ int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks
   // The first knows from the metrics whether the last step's evaluation was made.
   const bool is_finished = ranks ? !ranks->from_first(trainer.finished() ? "finished" : "").empty() : trainer.finished();
   if (is_finished) {
-    std::string kept;  // where the run has no patience left, what else was to be changed
+    std::string kept;  // the settings of this command, which a run that ended early needs again
     for (const std::string& assignment : trainer.out_of_patience() ? arguments.set : std::vector<std::string>()) {
       kept += assignment.starts_with("train.patience=") ? "" : assignment + ' ';
     }

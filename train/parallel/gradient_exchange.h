@@ -17,7 +17,7 @@ namespace dikkat {
 /// Buckets become complete in the same order on all ranks, because their tapes are equal.
 class GradientExchange : public GradientWatcher {
  public:
-  static constexpr index kBucket = 1 << 22;      // elements
+  static constexpr index kBucket = 1 << 22;    // elements
   static constexpr std::size_t kUnderWay = 8;  // buckets at once: MPI asks the other side before a message flows, and others flow meanwhile
 
   /// Keeps references. `weights`: what each rank owns. `ready(begin, end)` is called for each bucket before it goes, on the thread that computes: this rank's
