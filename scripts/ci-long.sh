@@ -52,3 +52,7 @@ say "aarch64, cross-compiled: base and kernels in an emulator"
 cmake -S tests/aarch64 -B build/aarch64 -G Ninja >/dev/null
 cmake --build build/aarch64
 ctest --test-dir build/aarch64 --output-on-failure -j "$(nproc)"
+
+say "the README's two commands on the other Debian release"
+scripts/install-packages.sh --try
+scripts/try-debian.sh "$(. /etc/os-release && [ "$VERSION_ID" = 13 ] && echo 12 || echo 13)"

@@ -1,20 +1,24 @@
 #!/usr/bin/env bash
-# Installs the Debian packages for a build; with --test also those for the tests, with --package those for
-# scripts/package.sh, with --lint those for scripts/tidy.sh, with --long those for other processors (scripts/ci-long.sh).
+# Installs the Debian packages for a build; with --test also those for the tests, with --compile-tests only those that compiling the tests takes,
+# with --package those for scripts/package.sh, with --try those for scripts/try-debian.sh, with --lint those for scripts/tidy.sh, with --long those for other processors (scripts/ci-long.sh).
 # Does nothing if all are installed.
 set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config libeigen3-dev libhdf5-dev libtbb-dev libtomlplusplus-dev libcli11-dev
-          libfmt-dev nlohmann-json3-dev libssl-dev libpcre2-dev libutf8proc-dev libedit-dev robin-map-dev zlib1g-dev libzstd-dev libcpp-httplib-dev)
+          libfmt-dev nlohmann-json3-dev libssl-dev libpcre2-dev libutf8proc-dev libedit-dev robin-map-dev zlib1g-dev libzstd-dev libboost-dev)
 if [ "${1:-}" = --test ]; then
-  packages+=(libgtest-dev clang libclang-rt-14-dev libomp-14-dev hdf5-tools strace ccache mold zstd python3 python3-h5py python3-numpy
+  packages+=(libgtest-dev clang libclang-rt-dev libomp-dev hdf5-tools strace ccache mold zstd python3 python3-h5py python3-numpy
              python3-torch chromium fonts-dejavu-core mkdocs doxygen dpkg-dev file lintian fish zsh
              openmpi-bin libopenmpi-dev mpich libmpich-dev)
   command -v npm >/dev/null || packages+=(nodejs npm)
+elif [ "${1:-}" = --compile-tests ]; then
+  packages+=(libgtest-dev mold)
 elif [ "${1:-}" = --package ]; then
   packages+=(dpkg-dev file lintian)
 elif [ "${1:-}" = --lint ]; then
-  packages+=(clang libclang-rt-14-dev libomp-14-dev libgtest-dev clang-tidy)
+  packages+=(clang libclang-rt-dev libomp-dev libgtest-dev clang-tidy)
+elif [ "${1:-}" = --try ]; then
+  packages=(mmdebstrap)
 elif [ "${1:-}" = --long ]; then
   packages+=(g++-aarch64-linux-gnu qemu-user googletest)
 fi

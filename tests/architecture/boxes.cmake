@@ -40,7 +40,7 @@ set(seams
   "#include <(oneapi/)?tbb/=>train/[^/]+/[^/]+\\.cpp"
   "#include <pcre2=>train/text/(pieces|scripts)\\.cpp"
   "#include <utf8proc=>train/text/unicode\\.cpp"
-  "#include <httplib=>train/http/http_server\\.cpp"
+  "#include <boost/=>train/http/request_parser\\.cpp"
   "#include <mpi\\.h>=>train/parallel/mpi/plugin\\.cpp"
   "#include <dlfcn\\.h>=>train/parallel/launcher\\.cpp"
   "#include <openssl/=>train/hash/sha256\\.cpp"

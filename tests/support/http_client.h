@@ -35,6 +35,8 @@ class HttpClient {
       ::close(std::exchange(socket_, -1));
     }
   }
+  /// Says that nothing more is sent. The client goes on reading.
+  void end_sending() const { ::shutdown(socket_, SHUT_WR); }
   /// False if the server does not take all of it.
   bool send(std::string_view bytes) const {
     while (!bytes.empty()) {

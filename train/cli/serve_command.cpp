@@ -14,7 +14,7 @@
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
-#include "train/http/http_server.h"
+#include "train/http/loopback.h"
 #include "train/io/digits.h"
 #include "train/loop/build_info.h"
 #include "train/serve/completion_server.h"

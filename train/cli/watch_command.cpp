@@ -3,7 +3,7 @@
 #include "train/cli/commands.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
-#include "train/http/http_server.h"
+#include "train/http/loopback.h"
 #include "train/report/page_server.h"
 #include "train/report/run_view.h"
 

@@ -1,35 +1,31 @@
 #include "train/http/http_server.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <cerrno>
-#include <chrono>
-#include <memory>
+#include <charconv>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <system_error>
 #include <thread>
-
-#include <arpa/inet.h>
-#include <httplib.h>
-#include <netdb.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include <utility>
 
 #include "autograd/base/error.h"
+#include "train/http/connection.h"
+#include "train/http/listener.h"
+#include "train/http/loopback.h"
+#include "train/http/request_parser.h"
 
 namespace dikkat {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using std::chrono::milliseconds;
+using Clock = Connection::Clock;
 
 constexpr std::size_t kLargestHead = std::size_t{64} << 10;
+constexpr std::size_t kLargestTarget = 8192;
 constexpr auto kHeadTime = std::chrono::seconds(10);     // for the request line and headers
 constexpr auto kRequestTime = std::chrono::seconds(30);  // for all of a request
-constexpr auto kWriteTime = std::chrono::seconds(10);    // without a byte that the client takes
-constexpr auto kLastWrites = milliseconds(500);          // when the server ends
-constexpr auto kLinger = std::chrono::seconds(1);
-constexpr auto kMoment = milliseconds(50);               // between looks at whether the server ends
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 std::string lower(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>('A' <= c && c <= 'Z' ? c - 'A' + 'a' : c); });
@@ -44,359 +40,110 @@ std::string host_of(const std::string& header) {
   return header.substr(0, header.find(':'));
 }
 
-/// Sends what there is room for at once, to a client whose request is not read.
-void send_at_once(int socket, const std::string& text) {
-  [[maybe_unused]] const auto ignored = ::send(socket, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-/// Waits for events on a socket. False if they do not come in time, or the server ends.
-bool wait_for(int socket, short events, Clock::time_point deadline, const std::atomic<bool>& ending) {
-  while (!ending) {
-    const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
-    if (left.count() <= 0) {
-      return false;
-    }
-    pollfd one{.fd = socket, .events = events, .revents = 0};
-    if (::poll(&one, 1, static_cast<int>(std::min(left, milliseconds(kMoment)).count())) > 0) {
-      return true;
-    }
+int hex_digit(char c) {
+  if ('0' <= c && c <= '9') {
+    return c - '0';
   }
-  return false;
+  c = static_cast<char>(c | 0x20);
+  return 'a' <= c && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/// One client's connection, as the library reads and writes it, with limits that the library does not have.
-class Connection final : public httplib::Stream {
+/// The path of a request target, without the query, with %XX decoded. The target may be a whole URL, as proxies send it.
+std::string path_of(std::string target) {
+  if (const std::size_t scheme = target.find("://"); scheme != std::string::npos && target.find('/') > scheme) {
+    const std::size_t slash = target.find('/', scheme + 3);
+    target = slash == std::string::npos ? "/" : target.substr(slash);
+  }
+  target.resize(std::min(target.find_first_of("?#"), target.size()));
+  std::string path;
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    const int high = target[i] == '%' && i + 2 < target.size() ? hex_digit(target[i + 1]) : -1;
+    const int low = high >= 0 ? hex_digit(target[i + 2]) : -1;
+    path += low >= 0 ? static_cast<char>(16 * high + low) : target[i];
+    i += low >= 0 ? 2 : 0;
+  }
+  return path;
+}
+
+const char* reason_of(int status) {
+  switch (status) {
+    case 200: return "OK";
+    case 400: return "Bad Request";
+    case 401: return "Unauthorized";
+    case 403: return "Forbidden";
+    case 404: return "Not Found";
+    case 405: return "Method Not Allowed";
+    case 408: return "Request Timeout";
+    case 411: return "Length Required";
+    case 413: return "Content Too Large";
+    case 414: return "URI Too Long";
+    case 415: return "Unsupported Media Type";
+    case 431: return "Request Header Fields Too Large";
+    case 500: return "Internal Server Error";
+    case 503: return "Service Unavailable";
+    case 505: return "HTTP Version Not Supported";
+    default: return status < 400 ? "Success" : "Refused";
+  }
+}
+
+/// The head of a response, up to the empty line. `length` says how its body ends.
+std::string head_of(const HttpResponse& response, const std::string& length) {
+  std::string head = concat("HTTP/1.1 ", response.status, ' ', reason_of(response.status), "\r\nConnection: close\r\nContent-Type: ", response.type,
+                            "\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n", length);
+  for (const auto& [name, value] : response.headers) {
+    append_to(head, concat(name, ": ", value, "\r\n"));
+  }
+  return head + "\r\n";
+}
+
+std::string length_header(const HttpResponse& response) { return concat("Content-Length: ", response.body.size(), "\r\n"); }
+
+/// A piece of a body whose length is not known beforehand.
+std::string chunk(std::string_view some) {
+  char size[2 * sizeof(std::size_t)];
+  const auto end = std::to_chars(size, size + sizeof size, some.size(), 16).ptr;
+  return concat(std::string_view(size, static_cast<std::size_t>(end - size)), "\r\n", some, "\r\n");
+}
+
+/// The routes and the refusals of a server: what it answers, apart from how requests and responses travel.
+class Answers {
  public:
-  Connection(int socket, std::size_t largest_body, const std::atomic<bool>& ending)
-      : socket_(socket), largest_body_(largest_body), ending_(ending), began_(Clock::now()) {
-    request.is_gone = [this] { return is_gone(); };
-  }
+  Answers(std::vector<HttpRoute> routes, HttpOptions options) : routes_(std::move(routes)), options_(std::move(options)) {}
 
-  HttpRequest request{};
-  int refused = 0;          // the status, where a limit was exceeded
-  bool has_answer = false;  // something was sent
+  const HttpOptions& options() const { return options_; }
 
-  ssize_t read(char* to, std::size_t size) override {
-    if (refused != 0 || size == 0 || (next_ == end_ && !fill())) {
-      return -1;
+  HttpResponse refusal(int status) const {
+    HttpResponse response = options_.refusal(status, meaning(status));
+    if (status == 503) {
+      response.headers.emplace_back("Retry-After", "1");
     }
-    const std::size_t count = std::min(size, end_ - next_);
-    if (!count_in(std::string_view(buffer_.data() + next_, count))) {
-      return -1;
+    return response;
+  }
+
+  /// The response to a request whose head is read, unless its body has to be read first. Then `route` is what answers.
+  std::optional<HttpResponse> before_the_body(const RequestParser& parser, HttpRequest& request, const HttpRoute*& route) const {
+    const std::string target = parser.target();
+    request.method = parser.method();
+    request.path = path_of(target);
+    request.authorization = parser.header("Authorization").value_or("");
+    if (target.size() > kLargestTarget) {
+      return refusal(414);
     }
-    std::copy_n(buffer_.data() + next_, count, to);
-    next_ += count;
-    return static_cast<ssize_t>(count);
-  }
-
-  ssize_t write(const char* data, std::size_t size) override {
-    has_answer = true;
-    auto deadline = Clock::now() + kWriteTime;
-    bool hurries = false;
-    for (std::size_t sent = 0; sent < size;) {
-      const ssize_t some = ::send(socket_, data + sent, size - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-      if (some > 0) {
-        sent += static_cast<std::size_t>(some);
-        deadline = Clock::now() + kWriteTime;
-        continue;
-      }
-      if (some < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
-        return -1;
-      }
-      if (ending_ && !hurries) {
-        hurries = true;
-        deadline = std::min(deadline, Clock::now() + kLastWrites);
-      }
-      pollfd one{.fd = socket_, .events = POLLOUT, .revents = 0};
-      ::poll(&one, 1, static_cast<int>(kMoment.count()));
-      if (Clock::now() > deadline) {
-        return -1;
-      }
+    if (parser.count("Host") > 1) {
+      return options_.refusal(400, concat("the request has ", parser.count("Host"), " headers Host, expected one"));
     }
-    return static_cast<ssize_t>(size);
-  }
-
-  bool is_readable() const override { return true; }
-  bool is_writable() const override { return true; }
-  void get_remote_ip_and_port(std::string&, int&) const override {}
-  void get_local_ip_and_port(std::string&, int&) const override {}
-  socket_t socket() const override { return socket_; }
-
-  bool is_gone() const {
-    pollfd one{.fd = socket_, .events = POLLRDHUP, .revents = 0};
-    return ::poll(&one, 1, 0) > 0 && (one.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
-  }
-
-  /// Ends the connection. What the client still sends is read and dropped for a moment: closing at once would take the response back.
-  void close() {
-    ::shutdown(socket_, SHUT_WR);
-    const auto deadline = Clock::now() + kLinger;
-    while (wait_for(socket_, POLLIN, deadline, ending_) && ::recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT) > 0) {
-    }
-    ::close(socket_);
-  }
-
- private:
-  bool fill() {
-    const auto deadline = began_ + (head_ended_ ? kRequestTime : kHeadTime);
-    if (!wait_for(socket_, POLLIN, deadline, ending_)) {
-      refused = 408;
-      return false;
-    }
-    const ssize_t some = ::recv(socket_, buffer_.data(), buffer_.size(), 0);
-    next_ = 0;
-    end_ = static_cast<std::size_t>(std::max<ssize_t>(some, 0));
-    return some > 0;
-  }
-
-  /// Counts bytes that are about to be given out. False, and `refused` is set, where there are too many.
-  bool count_in(std::string_view bytes) {
-    if (head_ended_) {
-      body_ += bytes.size();
-      if (body_ > 2 * largest_body_ + kLargestHead) {  // also of what says how long chunks are
-        refused = 413;
-      }
-    } else {
-      for (const char c : bytes) {
-        ++head_;
-        head_ended_ = c == '\n' && line_is_empty_ && head_ > 2;
-        line_is_empty_ = c == '\n' || (c == '\r' && line_is_empty_);
-        if (head_ended_) {
-          break;  // the library reads a head byte by byte: this is the last one
-        }
-      }
-      if (head_ > kLargestHead) {
-        refused = 431;
-      }
-    }
-    return refused == 0;
-  }
-
-  int socket_;
-  std::size_t largest_body_;
-  const std::atomic<bool>& ending_;
-  Clock::time_point began_;
-  std::array<char, 16384> buffer_{};
-  std::size_t next_ = 0, end_ = 0;
-  std::size_t head_ = 0, body_ = 0;  // bytes that were read of them
-  bool head_ended_ = false, line_is_empty_ = true;
-};
-
-/// The connection that this thread answers: the library's callbacks do not say.
-thread_local Connection* connection = nullptr;
-
-/// The library's server, with connections of ours.
-class Listener final : public httplib::Server {
- public:
-  Listener(int most_connections, std::size_t largest_body) : most_connections_(most_connections), largest_body_(largest_body) {}
-
-  std::function<std::string(int status)> raw_refusal;  // a whole response
-  std::atomic<bool> ending = false;
-
- private:
-  bool process_and_close_socket(socket_t socket) override {
-    Connection one(socket, largest_body_, ending);
-    if (const Counted counted(open_); counted.number <= most_connections_) {
-      answer(one);
-    } else {
-      send_at_once(socket, raw_refusal(503));
-      ::close(socket);
-      return false;
-    }
-    one.close();  // no longer counted: a client that sees the end may come again at once
-    return true;
-  }
-
-  void answer(Connection& one) {
-    connection = &one;
-    bool closed = false;
-    try {
-      process_request(one, true, closed, [](httplib::Request& request) {
-        request.ranges.clear();                    // nothing here is read in part
-        request.headers.erase("Accept-Encoding");  // a compressor would hold back what is sent piece by piece
-      });
-    } catch (const std::exception&) {  // of a response that is being written: its client sees it end
-    }
-    if (!one.has_answer && one.refused != 0) {
-      send_at_once(one.socket(), raw_refusal(one.refused));
-    }
-    connection = nullptr;
-  }
-
-  struct Counted {
-    explicit Counted(std::atomic<int>& count) : count_(count), number(++count) {}
-    ~Counted() { --count_; }
-    Counted(const Counted&) = delete;
-    Counted& operator=(const Counted&) = delete;
-    std::atomic<int>& count_;
-    int number;
-  };
-
-  int most_connections_;
-  std::size_t largest_body_;
-  std::atomic<int> open_ = 0;
-};
-
-}  // namespace
-
-bool is_loopback(const std::string& host) {
-  in_addr four{};
-  if (::inet_pton(AF_INET, host.c_str(), &four) == 1) {
-    return ntohl(four.s_addr) >> 24 == 127;
-  }
-  in6_addr six{};
-  return ::inet_pton(AF_INET6, host.c_str(), &six) == 1 ? IN6_IS_ADDR_LOOPBACK(&six) : lower(host) == "localhost";
-}
-
-namespace {
-
-/// Why nobody can listen there, as the system says when it is asked once more: the library does not keep it. 0 where it works now.
-struct Obstacle {
-  int error = 0;
-  std::string text{};  // a sentence's end
-};
-
-Obstacle obstacle_at(const std::string& host, int port) {
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_STREAM;
-  wanted.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  if (const int failed = ::getaddrinfo(host.c_str(), concat(port).c_str(), &wanted, &found); failed != 0) {
-    return {EADDRNOTAVAIL, concat("no address of this name is found (", ::gai_strerror(failed), "), expected one of this machine, such as 127.0.0.1")};
-  }
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, ::freeaddrinfo);
-  int error = 0;
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    const int socket = ::socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC, one->ai_protocol);
-    const int yes = 1;
-    const bool works = socket >= 0 && ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
-                       ::bind(socket, one->ai_addr, one->ai_addrlen) == 0 && ::listen(socket, 1) == 0;
-    error = works ? 0 : errno;
-    if (socket >= 0) {
-      ::close(socket);
-    }
-    if (works) {
-      return {};
-    }
-  }
-  switch (error) {
-    case EADDRINUSE: return {error, "another program listens there already: choose another port, or end that program"};
-    case EADDRNOTAVAIL: return {error, "this machine has no such address, expected one of its own, 127.0.0.1, or 0.0.0.0 for all of them"};
-    case EACCES: return {error, "the system does not permit it; ports below 1024 are for the administrator: choose a higher one"};
-    default: return {error, describe_errno(error)};
-  }
-}
-
-}  // namespace
-
-class HttpServer::Parts {
- public:
-  Parts(std::vector<HttpRoute> routes, HttpOptions options)
-      : routes_(std::move(routes)), options_(std::move(options)), listener_(options_.most_connections, options_.largest_body) {
-    const int threads = options_.most_connections + 1;  // one is left to refuse
-    listener_.new_task_queue = [threads] { return new httplib::ThreadPool(static_cast<std::size_t>(threads)); };
-    listener_.set_payload_max_length(options_.largest_body);
-    listener_.set_tcp_nodelay(true);
-    listener_.set_socket_options([](int socket) {  // not the library's own, by which two servers would share a port
-      const int yes = 1;
-      ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    });
-    listener_.raw_refusal = [this](int status) { return raw(status); };
-    listener_.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
-      const auto early = before_the_body(request);
-      if (early) {
-        give(*early, response);
-      }
-      return early ? httplib::Server::HandlerResponse::Handled : httplib::Server::HandlerResponse::Unhandled;
-    });
-    for (const HttpRoute& route : routes_) {
-      if (route.method == "POST") {
-        listener_.Post(route.path, [this, &route](const httplib::Request& request, httplib::Response& response) {
-          connection->request.body = request.body;
-          give(request.body.size() > options_.largest_body ? refusal(413) : answer(route), response);
-        });
-      }
-    }
-    listener_.set_error_handler(httplib::Server::Handler([this](const httplib::Request&, httplib::Response& response) {
-      if (response.body.empty() && !response.content_provider_) {  // of the library's own
-        give(refusal(connection->refused != 0 ? connection->refused : response.status), response);
-      }
-    }));
-    listener_.set_logger([this](const httplib::Request& request, const httplib::Response& response) {
-      if (connection->request.method.empty()) {
-        connection->request.method = request.method;
-        connection->request.path = request.path;
-      }
-      if (options_.finished) {
-        options_.finished(connection->request, response.status);
-      }
-    });
-    bind();
-  }
-
-  std::string url() const {
-    const bool six = options_.host.find(':') != std::string::npos;
-    return concat("http://", six ? "[" : "", options_.host, six ? "]" : "", ':', port_, '/');
-  }
-
-  void start() {
-    thread_ = std::thread([this] {
-      listener_.listen_after_bind();
-      has_ended_ = true;
-    });
-    while (!listener_.is_running() && !has_ended_) {  // before that, stop() would do nothing
-      std::this_thread::sleep_for(milliseconds(1));
-    }
-  }
-  bool is_running() const { return thread_.joinable() && !has_ended_; }
-  void stop() {
-    listener_.ending = true;
-    listener_.stop();
-    if (thread_.joinable()) {
-      thread_.join();
-    }
-  }
-
- private:
-  void bind() {
-    if (options_.port == 0) {
-      port_ = listener_.bind_to_any_port(options_.host);
-      require_input(port_ > 0, "cannot listen on ", options_.host, ": ", obstacle_at(options_.host, 0).text);
-      return;
-    }
-    const auto refuse = [&](const Obstacle& obstacle) {
-      fail_input("cannot listen on ", options_.host, ", port ", port_, ": ", obstacle.error == 0 ? "it was taken for a moment; try again" : obstacle.text);
-    };
-    for (port_ = options_.port; port_ < options_.port + options_.ports; ++port_) {
-      if (listener_.bind_to_port(options_.host, port_)) {
-        return;
-      }
-      if (const Obstacle obstacle = obstacle_at(options_.host, port_); options_.ports == 1 || (obstacle.error != EADDRINUSE && obstacle.error != 0)) {
-        refuse(obstacle);
-      }
-    }
-    fail_input("cannot listen on ", options_.host, ": none of the ports from ", options_.port, " to ", options_.port + options_.ports - 1, " is free");
-  }
-
-  /// The response, unless the body has to be read for it.
-  std::optional<HttpResponse> before_the_body(const httplib::Request& request) {
-    HttpRequest& own = connection->request;
-    own.method = request.method;
-    own.path = request.path;
-    own.authorization = request.get_header_value("Authorization");
-    if (is_loopback(options_.host) && !is_loopback(host_of(request.get_header_value("Host")))) {
+    if (is_loopback(options_.host) && !is_loopback(host_of(parser.header("Host").value_or("")))) {
       return refusal(403);
     }
     const std::string method = request.method == "HEAD" ? "GET" : request.method;
     std::string allowed;
-    const HttpRoute* found = nullptr;
-    for (const HttpRoute& route : routes_) {
-      if (route.path == request.path) {
-        allowed += (allowed.empty() ? "" : ", ") + route.method;
-        found = route.method == method ? &route : found;
+    for (const HttpRoute& one : routes_) {
+      if (one.path == request.path) {
+        allowed += (allowed.empty() ? "" : ", ") + one.method;
+        route = one.method == method ? &one : route;
       }
     }
-    if (found == nullptr) {
+    if (route == nullptr) {
       if (allowed.empty()) {
         return refusal(404);
       }
@@ -405,55 +152,49 @@ class HttpServer::Parts {
       return response;
     }
     if (options_.admit) {
-      if (auto refused = options_.admit(own)) {
+      if (auto refused = options_.admit(request)) {
         return refused;
       }
     }
     if (method == "GET") {
-      return answer(*found);
+      return answer(*route, request);
     }
-    const std::string type = lower(request.get_header_value("Content-Type"));
+    const std::string type = lower(parser.header("Content-Type").value_or(""));
     if (type.substr(0, std::min(type.find(';'), type.find(' '))) != "application/json") {
       return options_.refusal(415, concat("the request has ", type.empty() ? "no Content-Type" : "another Content-Type", ", expected Content-Type: application/json"));
     }
-    if (const std::string coding = lower(request.get_header_value("Content-Encoding")); !coding.empty() && coding != "identity") {
+    if (const std::string coding = lower(parser.header("Content-Encoding").value_or("")); !coding.empty() && coding != "identity") {
       return options_.refusal(415, "the body is compressed (Content-Encoding), expected one that is not");
     }
-    if (!request.has_header("Content-Length") && !request.has_header("Transfer-Encoding")) {
+    if (!parser.promised_length() && !parser.header("Transfer-Encoding")) {
       return refusal(411);
     }
-    return std::nullopt;
+    return parser.promised_length().value_or(0) > options_.largest_body ? std::optional(refusal(413)) : std::nullopt;
   }
 
-  HttpResponse answer(const HttpRoute& route) const {
+  HttpResponse answer(const HttpRoute& route, HttpRequest& request) const {
     try {
-      return route.answer(connection->request);
+      return route.answer(request);
     } catch (const std::exception& error) {
       return options_.refusal(500, error.what());
     }
   }
 
-  HttpResponse refusal(int status) const {
-    const auto what = [&]() -> std::string {
-      switch (status) {
-        case 400: return "the request is not HTTP/1.1, or broke off";
-        case 403: return "this server answers to localhost alone: the Host of the request is another one";
-        case 404: return concat("there is nothing at this address; ", addresses());
-        case 408: return "the request did not arrive in time";
-        case 411: return "the request has no Content-Length";
-        case 413: return concat("the body has more than ", options_.largest_body, " bytes, the most that this server takes: send less");
-        case 414: return "the address of the request is too long, expected at most 8192 bytes";
-        case 415: return "the body is in a form that this server does not take, expected application/json that is not compressed";
-        case 431: return concat("the headers have more than ", kLargestHead, " bytes");
-        case 503: return "too many connections are open: try again in a moment";
-        default: return concat("the request failed with status ", status);
-      }
-    };
-    HttpResponse response = options_.refusal(status, what());
-    if (status == 503) {
-      response.headers.emplace_back("Retry-After", "1");
+ private:
+  std::string meaning(int status) const {
+    switch (status) {
+      case 400: return "the request is not HTTP/1.1, or broke off";
+      case 403: return "this server answers only to localhost: the Host of the request is another one";
+      case 404: return concat("there is nothing at this address; ", addresses());
+      case 408: return "the request did not arrive in time";
+      case 411: return "the request has no Content-Length";
+      case 413: return concat("the body has more than ", options_.largest_body, " bytes, the most that this server takes: send less");
+      case 414: return concat("the address of the request is too long, expected at most ", kLargestTarget, " bytes");
+      case 431: return concat("the headers have more than ", kLargestHead, " bytes");
+      case 503: return "too many connections are open: try again in a moment";
+      case 505: return "the request is of another version of HTTP, expected HTTP/1.1";
+      default: return concat("the request failed with status ", status);
     }
-    return response;
   }
 
   std::string addresses() const {
@@ -464,47 +205,223 @@ class HttpServer::Parts {
     return all;
   }
 
-  /// A refusal as it goes over the wire.
-  std::string raw(int status) const {
-    const HttpResponse response = refusal(status);
-    std::string text = concat("HTTP/1.1 ", status, " Refused\r\nConnection: close\r\nContent-Type: ", response.type,
-                              "\r\nContent-Length: ", response.body.size(), "\r\n");
-    for (const auto& [name, value] : response.headers) {
-      append_to(text, concat(name, ": ", value, "\r\n"));
-    }
-    return text + "\r\n" + response.body;
-  }
-
-  static void give(const HttpResponse& from, httplib::Response& to) {
-    to.status = from.status;
-    to.set_header("Cache-Control", "no-store");
-    to.set_header("X-Content-Type-Options", "nosniff");
-    for (const auto& [name, value] : from.headers) {
-      to.set_header(name, value);
-    }
-    if (!from.stream) {
-      to.set_content(from.body, from.type);
-      return;
-    }
-    to.set_chunked_content_provider(from.type, [stream = from.stream](std::size_t, httplib::DataSink& sink) {
-      bool whole = true;
-      stream(connection->request, [&](std::string_view some) {
-        whole = whole && (some.empty() || sink.write(some.data(), some.size()));
-        return whole;
-      });
-      if (whole) {
-        sink.done();
-      }
-      return whole;
-    });
-  }
-
   std::vector<HttpRoute> routes_;
   HttpOptions options_;
+};
+
+/// One request and its response.
+class Exchange {
+ public:
+  Exchange(const Answers& answers, int socket, const std::atomic<bool>& ending) : answers_(answers), connection_(socket, ending), ending_(ending) {
+    request_.is_gone = [this] { return connection_.is_gone(probe_); };
+  }
+
+  void run() {
+    const HttpRoute* route = nullptr;
+    const int refused = read_head();
+    if (refused < 0) {
+      return;  // the client came and went
+    }
+    std::optional<HttpResponse> response;
+    if (refused == 0) {
+      probe_ = parser_.is_http_1_0() ? "" : kContinue;
+      response = answers_.before_the_body(parser_, request_, route);
+    } else {
+      response = answers_.refusal(refused);
+    }
+    if (!response) {
+      const int refused_body = read_body();
+      response = refused_body != 0 ? answers_.refusal(refused_body) : answers_.answer(*route, request_);
+    }
+    send(*response);
+    if (answers_.options().finished) {
+      answers_.options().finished(request_, response->status);
+    }
+  }
+
+ private:
+  /// Reads until the head is there. The status to refuse the request with; 0 if it is whole, -1 if nothing came.
+  int read_head() {
+    for (bool has_bytes = false;; has_bytes = true) {
+      switch (connection_.read(bytes_, began_ + kHeadTime)) {
+        case Connection::Read::some: break;
+        case Connection::Read::ended: return has_bytes ? 400 : -1;
+        case Connection::Read::late: return ending_ ? 503 : 408;
+      }
+      switch (parser_.read(bytes_)) {
+        case RequestParser::State::begun: break;
+        case RequestParser::State::refused: return parser_.refusal();
+        default: return 0;
+      }
+    }
+  }
+
+  /// Reads the body into the request. The status to refuse it with, or 0.
+  int read_body() {
+    const std::size_t largest = answers_.options().largest_body;
+    parser_.limit_body(largest);
+    if (lower(parser_.header("Expect").value_or("")) == "100-continue" && bytes_.empty()) {
+      connection_.write(kContinue);
+    }
+    std::size_t arrived = bytes_.size();
+    auto state = parser_.read(bytes_);
+    while (state == RequestParser::State::has_head) {
+      const std::size_t before = bytes_.size();
+      switch (connection_.read(bytes_, began_ + kRequestTime)) {
+        case Connection::Read::some: break;
+        case Connection::Read::ended: return 400;
+        case Connection::Read::late: return ending_ ? 503 : 408;
+      }
+      arrived += bytes_.size() - before;
+      if (arrived > 2 * largest + kLargestHead) {  // what says how long chunks are counts too
+        return 413;
+      }
+      state = parser_.read(bytes_);
+    }
+    if (state == RequestParser::State::refused) {
+      return parser_.refusal();
+    }
+    request_.body = parser_.take_body();
+    return 0;
+  }
+
+  void send(const HttpResponse& response) {
+    const bool is_head = request_.method == "HEAD";
+    if (!response.stream) {
+      probe_ = {};
+      connection_.write(head_of(response, length_header(response)) + (is_head ? "" : response.body));
+      return;
+    }
+    // A stream ends with its connection for a client of HTTP/1.0, and with an empty chunk for others.
+    const bool in_chunks = !parser_.is_http_1_0();
+    const auto framed = [&](std::string_view some) { return in_chunks ? chunk(some) : std::string(some); };
+    filler_ = response.filler.empty() ? "" : framed(response.filler);
+    probe_ = filler_;
+    if (!connection_.write(head_of(response, in_chunks ? "Transfer-Encoding: chunked\r\n" : "")) || is_head) {
+      return;
+    }
+    bool is_whole = true;
+    try {
+      response.stream(request_, [&](std::string_view some) {
+        is_whole = is_whole && (some.empty() || connection_.write(framed(some)));
+        return is_whole;
+      });
+    } catch (const std::exception&) {
+      return;  // the missing end shows the client that the response is not whole
+    }
+    if (is_whole && in_chunks) {
+      connection_.write("0\r\n\r\n");
+    }
+  }
+
+  const Answers& answers_;
+  Connection connection_;
+  const std::atomic<bool>& ending_;
+  const Clock::time_point began_ = Clock::now();
+  RequestParser parser_{kLargestHead};
+  std::string bytes_{};  // that have arrived and are not read yet
+  HttpRequest request_{};
+  std::string filler_{};
+  std::string_view probe_{};  // what a client that waits would ignore now
+};
+
+}  // namespace
+
+class HttpServer::Parts {
+ public:
+  Parts(std::vector<HttpRoute> routes, HttpOptions options)
+      : answers_(std::move(routes), std::move(options)), listener_(answers_.options().host, answers_.options().port, answers_.options().ports) {}
+
+  std::string url() const {
+    const bool six = listener_.host().find(':') != std::string::npos;
+    return concat("http://", six ? "[" : "", listener_.host(), six ? "]" : "", ':', listener_.port(), '/');
+  }
+
+  void start() {
+    const HttpResponse busy = answers_.refusal(503);
+    busy_ = head_of(busy, length_header(busy)) + busy.body;
+    try {
+      for (int i = 0; i < answers_.options().most_connections; ++i) {
+        threads_.emplace_back([this] { work(); });
+      }
+      listens_ = true;
+      threads_.emplace_back([this] {
+        listener_.run([this](int socket) { take(socket); }, ending_);
+        listens_ = false;
+      });
+    } catch (const std::system_error& error) {
+      stop();
+      fail("the server got ", threads_.size(), " threads, expected ", answers_.options().most_connections + 1, ": ", describe_errno(error.code().value()),
+           "; let this user have more (ulimit -u), or end other programs");
+    }
+  }
+
+  bool is_running() const { return listens_; }
+
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    listener_.wake();
+    has_work_.notify_all();
+    for (std::thread& thread : threads_) {
+      thread.join();
+    }
+    threads_.clear();
+    listens_ = false;
+    for (const int socket : std::exchange(waiting_, {})) {
+      listener_.end(socket);
+    }
+  }
+
+ private:
+  /// A new connection waits for one of the threads, or is refused at once where all have work.
+  void take(int socket) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (open_ < answers_.options().most_connections) {
+        ++open_;
+        waiting_.push_back(socket);
+        has_work_.notify_one();
+        return;
+      }
+    }
+    send_at_once(socket, busy_);
+    listener_.end(socket);
+  }
+
+  /// Answers connections, one after another.
+  void work() {
+    for (;;) {
+      int socket = -1;
+      {
+        std::unique_lock lock(mutex_);
+        has_work_.wait(lock, [&] { return ending_ || !waiting_.empty(); });
+        if (ending_) {
+          return;
+        }
+        socket = waiting_.front();
+        waiting_.pop_front();
+      }
+      Exchange(answers_, socket, ending_).run();
+      {
+        const std::lock_guard lock(mutex_);
+        --open_;  // before the client sees the end, since it may come again at once
+      }
+      listener_.end(socket);
+    }
+  }
+
+  Answers answers_;
   Listener listener_;
-  int port_ = 0;
-  std::thread thread_;
-  std::atomic<bool> has_ended_ = false;
+  std::string busy_{};  // the refusal of a connection, whole
+  std::atomic<bool> ending_ = false, listens_ = false;
+  std::mutex mutex_;  // of the next three
+  std::condition_variable has_work_;
+  std::deque<int> waiting_;
+  int open_ = 0;  // connections that wait or are being answered
+  std::vector<std::thread> threads_;
 };
 
 HttpServer::HttpServer(std::vector<HttpRoute> routes, HttpOptions options) : parts_(std::make_unique<Parts>(std::move(routes), std::move(options))) {}

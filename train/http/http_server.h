@@ -28,6 +28,7 @@ struct HttpResponse {
   std::string body{};
   std::vector<std::pair<std::string, std::string>> headers{};
   std::function<void(HttpRequest& request, const HttpWrite& write)> stream{};  // writes the body piece by piece, in place of `body`
+  std::string filler{};  // bytes that the stream's clients ignore, sent to find out whether they are still there; may be empty
 };
 
 /// What answers a method and a path. Requests come on several threads at once.
@@ -52,8 +53,9 @@ struct HttpOptions {
 
 /// Serves HTTP/1.1 to strangers. Everything that a client can make large has a limit: the request line and the headers (64 KiB), the body, the time
 /// that a request may take to arrive (30 s), the time that a client may take to read (10 s without a byte), and the number of connections. A
-/// connection carries one request. Where it listens on a loopback address, requests for other hosts are refused: a page of somebody else could send
-/// them, by a name that leads here (DNS rebinding). Compressed bodies are refused.
+/// connection carries one request. Every client gets its response whole, also one whose request was not read. Ranges are not served: a request for
+/// one gets the whole. A server on a loopback address refuses requests for other hosts: another site's page could send them, by a name that leads
+/// here (DNS rebinding). Compressed bodies are refused.
 class HttpServer {
  public:
   /// Throws InputError if it cannot listen there.
@@ -65,7 +67,7 @@ class HttpServer {
   /// "http://127.0.0.1:8080/"
   std::string url() const;
 
-  /// Answers requests, on threads of its own, until stop().
+  /// Answers requests, on threads of its own, until stop(). Throws Error if the system gives it too few threads.
   void start();
   /// Whether it still accepts connections.
   bool is_running() const;
@@ -76,8 +78,5 @@ class HttpServer {
   class Parts;
   std::unique_ptr<Parts> parts_;
 };
-
-/// Whether only this machine can reach the address.
-bool is_loopback(const std::string& host);
 
 }  // namespace dikkat

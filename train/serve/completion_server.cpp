@@ -118,11 +118,12 @@ class CompletionServer::Parts {
   }
 
   std::optional<HttpResponse> admit(const HttpRequest& request) const {
-    constexpr std::string_view kScheme = "Bearer ";
+    constexpr std::string_view kScheme = "bearer ";  // in any case (RFC 9110, 11.1)
     if (options_.api_key.empty() || !request.path.starts_with("/v1/")) {
       return std::nullopt;
     }
-    const bool has_key = request.authorization.starts_with(kScheme);
+    const std::string_view scheme = std::string_view(request.authorization).substr(0, kScheme.size());
+    const bool has_key = std::ranges::equal(scheme, kScheme, [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
     if (has_key && is_same_secret(options_.api_key, request.authorization.substr(kScheme.size()))) {
       return std::nullopt;
     }
@@ -149,7 +150,8 @@ class CompletionServer::Parts {
       queue_.add(job);
       if (job->request().streams) {
         return {.type = "text/event-stream",
-                .stream = [head, job](HttpRequest& asked, const HttpWrite& write) { stream(head, *job, asked, write); }};
+                .stream = [head, job](HttpRequest& asked, const HttpWrite& write) { stream(head, *job, asked, write); },
+                .filler = ":\n\n"};
       }
       return whole(head, *job, request);
     } catch (const ApiError& error) {

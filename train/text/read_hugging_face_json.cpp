@@ -28,7 +28,7 @@ std::string shown(const json& value) {
 }
 
 /// The field, or null.
-const json& field(const json& object, const std::string& name) {
+const json& field(const json& object, std::string_view name) {
   static const json null;
   const auto found = object.find(name);
   return found == object.end() ? null : *found;

@@ -374,6 +374,7 @@ TEST(CompletionServer, WantsItsKey) {
     EXPECT_EQ(server.get("/v1/models", concat("Authorization: ", wrong, "\r\n")).status, 401) << wrong;
   }
   EXPECT_EQ(server.get("/v1/models", "Authorization: Bearer secret\r\n").status, 200);
+  EXPECT_EQ(server.get("/v1/models", "Authorization: bearer secret\r\n").status, 200);
   EXPECT_EQ(server.post(kText, {{"prompt", "a"}}).status, 401);
 }
 

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# Runs the README's two commands in a minimal tree of a Debian release, as on a fresh machine. Needs root, mmdebstrap and a network.
+#   scripts/try-debian.sh 13               the quickstart and all tests
+#   scripts/try-debian.sh --compile 13     only compiles the program and its tests, without optimization
+#   scripts/try-debian.sh --tree DIR 13    uses the tree in DIR, or makes one there, and keeps it; otherwise the tree is temporary
+# What is tried is the last commit. Prints how long each step took.
+set -euo pipefail
+
+usage() {
+  echo "try-debian.sh: found '$*', expected [--compile] [--tree DIR] RELEASE, where RELEASE is 12 or 13" >&2
+  exit 2
+}
+
+given=("$@")
+compile_only='' tree=''
+while [[ $# -gt 1 ]]; do
+  case $1 in
+    --compile) compile_only=1 ;;
+    --tree)
+      tree=$2
+      shift
+      ;;
+    *) usage "${given[@]}" ;;
+  esac
+  shift
+done
+case ${1:-} in
+  12) suite=bookworm ;;
+  13) suite=trixie ;;
+  *) usage "${given[@]}" ;;
+esac
+if [[ $(id -u) -ne 0 ]]; then
+  echo "try-debian.sh: found user $(id -un), expected root: a tree of another release is made and entered with chroot" >&2
+  exit 2
+fi
+command -v mmdebstrap >/dev/null || { echo "try-debian.sh: mmdebstrap not found: apt-get install mmdebstrap" >&2; exit 2; }
+cd "$(dirname "$0")/.."
+
+if [[ -z $tree ]]; then
+  tree=$(mktemp -d "${TMPDIR:-/var/tmp}/debian-$1-XXXXXX")
+  trap 'rm -rf --one-file-system -- "$tree"' EXIT
+fi
+
+timed() {
+  local what=$1 began=$SECONDS
+  shift
+  printf '\n== Debian %s: %s\n' "$suite" "$what"
+  "$@"
+  printf '== Debian %s: %s took %d min %02d s\n' "$suite" "$what" $(((SECONDS - began) / 60)) $(((SECONDS - began) % 60))
+}
+
+# Enters the tree, with the kernel's file systems, in a mount namespace that ends with the command. npm asks the registry that this machine asks.
+enter() {
+  registry=$(npm config get registry 2>/dev/null || true)
+  unshare --mount bash -c '
+    set -e
+    tree=$1
+    shift
+    mount -t proc proc "$tree/proc"
+    mount --rbind /dev "$tree/dev"
+    mount --rbind /sys "$tree/sys"
+    cp -L /etc/resolv.conf "$tree/etc/resolv.conf"
+    exec chroot "$tree" "$@"' enter "$tree" env -i HOME=/root LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+    ${registry:+npm_config_registry="$registry"} ${DIKKAT_REQUIRE_CLIENTS:+DIKKAT_REQUIRE_CLIENTS=1} "$@"
+}
+
+if [[ ! -e $tree/etc/debian_version ]]; then
+  mkdir -p "$tree"
+  timed "a minimal tree" mmdebstrap --quiet --variant=minbase "$suite" "$tree"
+fi
+rm -rf --one-file-system -- "$tree/root/work"
+mkdir -p "$tree/root/work"
+git clone --quiet --no-hardlinks . "$tree/root/work/dikkat"
+if [[ -d ../shared/data ]]; then  # which some tests read
+  mkdir -p "$tree/root/work/shared"
+  cp -r ../shared/data "$tree/root/work/shared/"
+fi
+
+if [[ -n $compile_only ]]; then
+  timed "packages" enter bash -c 'cd /root/work/dikkat && scripts/install-packages.sh --compile-tests'
+  timed "compiling without optimization" enter bash -c 'cd /root/work/dikkat && cmake --preset dev -DDIKKAT_OPTIMIZE=-O0 -DDIKKAT_BENCH=OFF -DCMAKE_UNITY_BUILD=ON >/dev/null &&
+    cmake --build --preset dev'
+else
+  timed "scripts/quickstart.sh" enter /root/work/dikkat/scripts/quickstart.sh
+  timed "scripts/test.sh" enter /root/work/dikkat/scripts/test.sh
+fi

@@ -1,0 +1,92 @@
+#include "train/http/request_parser.h"
+
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+
+namespace dikkat {
+
+namespace http = boost::beast::http;
+
+struct RequestParser::Parts {
+  http::request_parser<http::string_body> parser{};
+  std::uint32_t largest_head = 0;
+  int refusal = 0;
+};
+
+namespace {
+
+boost::beast::string_view view(std::string_view text) { return {text.data(), text.size()}; }
+
+int status_for(const boost::beast::error_code& error) {
+  if (error == http::error::header_limit) {
+    return 431;
+  }
+  if (error == http::error::body_limit) {
+    return 413;
+  }
+  return error == http::error::bad_version ? 505 : 400;
+}
+
+}  // namespace
+
+RequestParser::RequestParser(std::size_t largest_head) : parts_(std::make_unique<Parts>()) {
+  parts_->largest_head = static_cast<std::uint32_t>(largest_head);
+  parts_->parser.header_limit(parts_->largest_head);
+  parts_->parser.body_limit(std::numeric_limits<std::uint64_t>::max());  // until limit_body(): the caller looks at the promised length itself
+}
+RequestParser::~RequestParser() = default;
+
+RequestParser::State RequestParser::read(std::string& bytes) {
+  auto& parser = parts_->parser;
+  const bool had_head = parser.is_header_done();
+  parser.eager(had_head);
+  while (!bytes.empty() && !parser.is_done() && (had_head || !parser.is_header_done())) {
+    boost::beast::error_code error;
+    const std::size_t count = parser.put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);
+    bytes.erase(0, count);
+    if (error == http::error::need_more) {
+      break;
+    }
+    if (error) {
+      parts_->refusal = status_for(error);
+      return State::refused;
+    }
+  }
+  if (!parser.is_header_done() && bytes.size() > parts_->largest_head) {
+    parts_->refusal = 431;
+    return State::refused;
+  }
+  if (had_head && parser.is_done()) {
+    return State::whole;
+  }
+  return parser.is_header_done() ? State::has_head : State::begun;
+}
+
+int RequestParser::refusal() const { return parts_->refusal; }
+
+std::string RequestParser::method() const { return std::string(parts_->parser.get().method_string()); }
+std::string RequestParser::target() const { return std::string(parts_->parser.get().target()); }
+bool RequestParser::is_http_1_0() const { return parts_->parser.get().version() < 11; }
+
+std::optional<std::string> RequestParser::header(std::string_view name) const {
+  const auto& fields = parts_->parser.get();
+  const auto found = fields.find(view(name));
+  return found == fields.end() ? std::nullopt : std::optional(std::string(found->value()));
+}
+
+int RequestParser::count(std::string_view name) const { return static_cast<int>(parts_->parser.get().count(view(name))); }
+
+std::optional<std::size_t> RequestParser::promised_length() const {
+  const auto length = parts_->parser.content_length();
+  return length ? std::optional(static_cast<std::size_t>(*length)) : std::nullopt;
+}
+
+void RequestParser::limit_body(std::size_t bytes) { parts_->parser.body_limit(bytes); }
+
+std::string RequestParser::take_body() { return std::move(parts_->parser.get().body()); }
+
+}  // namespace dikkat
