@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 
 #include <boost/beast/http/parser.hpp>
@@ -37,7 +38,7 @@ int status_for(const boost::beast::error_code& error) {
 
 RequestParser::RequestParser(std::size_t largest_head) : parts_(std::make_unique<Parts>()) {
   parts_->largest_head = largest_head;
-  parts_->parser.header_limit(static_cast<std::uint32_t>(2 * largest_head));  // read() counts itself: the library counts from the last line that it has read
+  parts_->parser.header_limit(static_cast<std::uint32_t>(largest_head));  // counted from the last line that the library has read; read() counts all
   parts_->parser.body_limit(std::numeric_limits<std::uint64_t>::max());  // until limit_body(): the caller looks at the promised length itself
 }
 RequestParser::~RequestParser() = default;
@@ -51,7 +52,12 @@ RequestParser::State RequestParser::read(std::string& bytes) {
   }
   while (!bytes.empty() && !parser.is_done() && (had_head || !parser.is_header_done())) {
     boost::beast::error_code error;
-    const std::size_t count = parser.put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);
+    std::size_t count = 0;
+    try {
+      count = parser.put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);
+    } catch (const std::length_error&) {  // a header that is longer than the library can keep, which is about 64 KiB
+      error = http::error::header_limit;
+    }
     bytes.erase(0, count);
     parts_->head += had_head ? 0 : count;
     if (error == http::error::need_more) {
