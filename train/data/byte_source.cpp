@@ -59,7 +59,7 @@ class WithStart : public ByteSource {
     }
     const std::size_t count = start_.copy(out, bytes, at_);
     at_ += count;
-    return count;
+    return count < bytes ? count + rest_->read(out + count, bytes - count) : count;  // a whole first block: it shows what kind of file this is
   }
 
  private:

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "autograd/base/error.h"
+#include "train/data/file_kind.h"
 #include "train/io/file.h"
 #include "train/io/nameless_file.h"
 
@@ -261,12 +262,17 @@ std::string describe(std::span<const SkippedFiles> skipped) {
 }
 
 void require_text(std::string_view text, std::size_t offset, const std::string& name) {
-  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
-    const bool utf16 = offset == 0 && (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"));
-    fail_input("corpus: ", name, " is not text: it has a NUL byte at byte ", offset + nul,
-               utf16 ? "; it looks like UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"
-                     : ", expected a text file; a GPT with the byte tokenizer reads any file (tokenizer.kind = \"byte\")");
+  const FileKind* const kind = offset == 0 ? kind_of_file(text) : nullptr;
+  if (kind != nullptr) {
+    refuse_kind(*kind, name, "text");
   }
+  const std::size_t nul = text.find('\0');
+  const std::string_view encoding = offset == 0 && (nul != std::string_view::npos || text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
+                                        ? wide_encoding(text)
+                                        : std::string_view();
+  require_input(encoding.empty(), "corpus: ", name, " looks like ", encoding, ", expected UTF-8; ", advice_on_encoding(encoding, name));
+  require_input(nul == std::string_view::npos, "corpus: ", name, " is not text: it has a NUL byte at byte ", offset + nul,
+                ", expected a text file; a GPT with the byte tokenizer reads any file (tokenizer.kind = \"byte\")");
 }
 
 bool is_jsonl(const std::string& path) {

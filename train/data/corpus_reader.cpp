@@ -98,7 +98,9 @@ std::string text_of_line(const std::string& name, index line, std::string_view j
   }
   auto found = text->get<std::string>();
   if (!options.any_bytes) {
-    require_text(found, 0, concat(name, ": line ", line));
+    if (const std::size_t nul = found.find('\0'); nul != std::string::npos) {
+      refuse(" is not text: it has a NUL byte at byte ", nul, "; take it out, or use the byte tokenizer, which reads any text (tokenizer.kind = \"byte\")");
+    }
   }
   return found;
 }

@@ -184,7 +184,7 @@ TEST(Corpus, RefusesWhatIsNoText) {
       {{folder.write("a.bin", "ab\0c"s)}, "a.bin is not text: it has a NUL byte at byte 2, expected a text file"},
       {{late_nul}, "late.txt is not text: it has a NUL byte at byte 600000"},
       {{folder.write("utf16.txt", "\xFF\xFEh\0i\0"s)},
-       "NUL byte at byte 3; it looks like UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"},
+       "utf16.txt looks like UTF-16, expected UTF-8; convert it to UTF-8: iconv -f UTF-16 -t UTF-8 "},
   };
   for (const Case& c : cases) {
     const std::string error = input_error_of([&] { survey(open_corpus(c.paths), nullptr); });
