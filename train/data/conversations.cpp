@@ -8,6 +8,7 @@
 #include "train/data/fingerprint.h"
 #include "train/tasks/tasks.h"
 #include "train/text/json_line.h"
+#include "train/text/token_bytes.h"
 
 namespace dikkat {
 namespace {
@@ -107,6 +108,7 @@ ConversationStore::ConversationStore(const ConversationCorpus& corpus, index fir
       }
     }
   });
+  const TokenBytes bytes(tokenizer);
   for (ChatTokens& example : encoded) {
     if (std::ssize(example.tokens) > window + 1) {
       example.tokens.resize(static_cast<std::size_t>(window) + 1);
@@ -123,7 +125,7 @@ ConversationStore::ConversationStore(const ConversationCorpus& corpus, index fir
         targets.push_back(example.tokens[i]);
       }
     }
-    scored_bytes_ += static_cast<index>(tokenizer.decode(targets).size());
+    scored_bytes_ += bytes.of(targets);
     tokens_.append(example.tokens);
     scored_.insert(scored_.end(), example.scored.begin(), example.scored.end());
     starts_.push_back(tokens_.size());

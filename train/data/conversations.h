@@ -39,7 +39,7 @@ class ConversationStore : public Sequences {
   index cut() const { return cut_; }          // examples that lost their end
   index left_out() const { return left_out_; }  // examples of which nothing can be predicted
   index tokens() const { return tokens_.size(); }
-  /// Bytes of the text of all targets.
+  /// Bytes of the text of all targets (token_bytes.h).
   index scored_bytes() const { return scored_bytes_; }
 
   index count() const override { return static_cast<index>(starts_.size()) - 1; }

@@ -17,7 +17,7 @@ EvaluationText evaluation_text(const Config& config, const Tokenizer& tokenizer,
   for (index i = 0; i < text.pairs->count(); ++i) {
     text.tokens += text.pairs->target_length(i);
   }
-  text.predicted_bytes = text.pairs->target_bytes() + text.pairs->count();
+  text.predicted_bytes = text.pairs->target_bytes();
   return text;
 }
 

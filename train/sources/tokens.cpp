@@ -4,6 +4,7 @@
 #include "train/data/packed_samples.h"
 #include "train/data/windows.h"
 #include "train/sources/source.h"
+#include "train/text/token_bytes.h"
 
 namespace dikkat {
 namespace {
@@ -12,11 +13,12 @@ namespace {
 /// stands between them.
 index given_bytes(const Config& config, const Tokenizer& tokenizer, const TokenStore& text) {
   const index documents = by_document(config) && !tokenizer.separator() ? text.documents() : 1;
+  const TokenBytes sizes(tokenizer);
   index bytes = 0;
   for (index i = 0; i < documents; ++i) {
     Token first = 0;
     text.read(text.document_start(i), 1, &first);
-    bytes += static_cast<index>(tokenizer.decode(std::span(&first, 1)).size());
+    bytes += sizes.of(first);
   }
   return bytes;
 }

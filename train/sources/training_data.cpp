@@ -144,7 +144,7 @@ double EvaluationText::targets() const {
 
 double EvaluationText::bytes_per_target() const {
   const double count = targets();
-  return count > 0 ? static_cast<double>(predicted_bytes) / count : std::numeric_limits<double>::quiet_NaN();
+  return count > 0 && predicted_bytes > 0 ? static_cast<double>(predicted_bytes) / count : std::numeric_limits<double>::quiet_NaN();
 }
 
 index TrainingData::train_tokens() const {

@@ -1,0 +1,45 @@
+#include <gtest/gtest.h>
+
+#include "train/data/conversations.h"
+#include "train/text/bpe_tokenizer.h"
+#include "train/text/token_bytes.h"
+
+// Bits per byte must not depend on what a special token is called.
+namespace dikkat {
+namespace {
+
+/// A byte is a token; after them stand special tokens of these names.
+BpeTokenizer bytes_and(const std::vector<std::string>& names) {
+  std::vector<std::string> tokens;
+  for (int byte = 0; byte < 256; ++byte) {
+    tokens.emplace_back(1, static_cast<char>(byte));
+  }
+  BpeVocabulary vocabulary{.bpe = Bpe(std::move(tokens), {})};
+  for (const std::string& name : names) {
+    vocabulary.added_tokens[static_cast<Token>(256 + vocabulary.added_tokens.size())] = {.name = name};
+  }
+  return BpeTokenizer(std::move(vocabulary));
+}
+
+TEST(TokenBytes, OfASpecialTokenAreNone) {
+  const TokenBytes bytes(bytes_and({"<e>", "<|a long name|>"}));
+  EXPECT_EQ(bytes.of('a'), 1);
+  EXPECT_EQ(bytes.of(256), 0);
+  EXPECT_EQ(bytes.of(257), 0);
+  EXPECT_EQ(bytes.of(std::vector<Token>{'a', 'b', 257, 'c'}), 3);
+}
+
+TEST(TokenBytes, OfScoredAnswersAreThoseOfTheirText) {
+  ConversationCorpus corpus;
+  corpus.examples.push_back({.messages = {{"user", "Hi"}, {"assistant", "Yes?"}, {"user", "2+2"}, {"assistant", "4"}}});
+  corpus.places.emplace_back("here");
+  for (const std::string end : {"<e>", "<|endoftext|>", "<|the end of everything that there was to say|>"}) {
+    const ChatTemplate form{.after_role = ":", .end = end};
+    const ConversationStore store(corpus, 0, 1, bytes_and({end}), form, ScoredText::answers, 1000);
+    EXPECT_EQ(store.target_weight(0), 7) << "five letters and two ends";
+    EXPECT_EQ(store.scored_bytes(), 5) << end;
+  }
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "train/text/tokenizer.h"
+
+namespace dikkat {
+
+/// How many bytes of text each token stands for. This is the only place that decides it, so that bits per byte mean the same everywhere: a special token
+/// (an end, a separator, a begin token, padding, template markup) stands for none, whatever its name.
+class TokenBytes {
+ public:
+  explicit TokenBytes(const Tokenizer& tokenizer);
+
+  /// Throws std::out_of_range for an id outside of the vocabulary.
+  index of(Token token) const { return sizes_.at(static_cast<std::size_t>(token)); }
+  /// The sum over all tokens.
+  index of(std::span<const Token> tokens) const;
+
+ private:
+  std::vector<index> sizes_;  // by id
+};
+
+}  // namespace dikkat
