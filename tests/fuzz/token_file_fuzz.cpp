@@ -58,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::accepts([&] {
     if (mode / 2 == 2) {
       const CorpusFile file{.name = "fuzz.bin", .path = place.path()};
-      const TokenStore store = open_token_shards(std::span(&file, 1), vocab_size, Token{7});
+      const TokenStore store = open_token_shards(map_token_shards(std::span(&file, 1)), vocab_size, Token{7});
       read_all(store, length);
       read_all(store.part(store.size() / 3, store.size() / 2), length);
     } else if (const auto corpus = open_token_file(place.path(), std::string(64, 'k'), vocab_size)) {

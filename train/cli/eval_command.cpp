@@ -1,4 +1,5 @@
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <map>
@@ -29,6 +30,9 @@
 #include "train/model/trained_model.h"
 
 namespace dikkat {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 struct EvalArguments {
@@ -109,6 +113,21 @@ struct TextPart {
   EvaluationText text;
 };
 
+/// Says so if a path of --corpus is one that the run was trained on, or lies in it.
+void tell_of_learnt_text(const std::vector<std::string>& corpus, const std::vector<std::string>& learnt) {
+  std::error_code error;
+  for (const std::string& path : corpus) {
+    for (const std::string& text : learnt) {
+      const std::string file = fs::canonical(path, error).string(), of_run = error ? "" : fs::canonical(text, error).string();
+      if (!error && (file == of_run || file.starts_with(of_run + '/') || of_run.starts_with(file + '/'))) {
+        tell(concat("note: the run was trained on ", text, ", so this loss does not show how the model does on new text; without --corpus, eval measures the ",
+                    "validation part"));
+        return;
+      }
+    }
+  }
+}
+
 /// The text of --corpus, or the validation parts of the run's own sources, which must not have changed.
 std::vector<TextPart> texts_of(const EvalArguments& arguments, const TrainedModel& trained, const Tokenizer& tokenizer) {
   require_input(!arguments.corpus.empty() || trained.source.checkpoint() != nullptr, trained.source.path().string(),
@@ -125,6 +144,7 @@ std::vector<TextPart> texts_of(const EvalArguments& arguments, const TrainedMode
       for (const std::string& note : text.notes) {
         tell(note);
       }
+      tell_of_learnt_text(arguments.corpus, trained.config.data.training_paths());
       std::vector<TextPart> one;
       one.push_back({.text = std::move(text)});
       return one;

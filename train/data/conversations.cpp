@@ -68,7 +68,7 @@ bool are_conversations(std::span<const std::string> paths, const std::string& te
 
 ConversationCorpus read_conversations(std::span<const std::string> paths, const std::string& text_field) {
   ConversationCorpus corpus;
-  Fingerprint fingerprint;
+  Fingerprint fingerprint(&corpus.documents);
   for (const CorpusFile& file : find_corpus_files(paths)) {
     require_input(is_jsonl(file.name), "corpus: ", file.name, " is no .jsonl file, as the other files of conversations are; train on one kind at a time");
     const std::string text = read_text_file(file);

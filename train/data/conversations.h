@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "train/chat/chat_template.h"
+#include "train/data/fingerprint.h"
 #include "train/data/packed_samples.h"
 #include "train/data/token_store.h"
 
@@ -16,6 +17,7 @@ struct ConversationCorpus {
   std::vector<Conversation> examples;
   std::vector<std::string> places;  // of each: "FILE: line 7"
   std::string fingerprint;          // of the lines (fingerprint.h)
+  DocumentHashes documents{};       // of each line
   index files = 0;
   index bytes = 0;  // of the files' texts
 };

@@ -22,11 +22,11 @@ Corpus open_corpus(std::span<const std::string> paths, const CorpusOptions& opti
                                     : concat(name, ": line ", chunk.line, ": byte ", at, " of its text: ", error.problem()));
 }
 
-CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::function<void(index)>& progress) {
+CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::function<void(index)>& progress, DocumentHashes* documents) {
   CorpusReader reader(
       corpus, [&](std::string_view text) { return maker != nullptr ? maker->stable_prefix(text) : static_cast<index>(text.size()); });
   CorpusFacts facts;
-  Fingerprint fingerprint;
+  Fingerprint fingerprint(documents);
   std::pair misread(JsonBeginning::none, std::size_t{0});  // the first such file
   int misread_files = 0;
   struct Read {

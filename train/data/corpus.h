@@ -9,6 +9,7 @@
 
 #include "autograd/base/index.h"
 #include "train/data/corpus_files.h"
+#include "train/data/fingerprint.h"
 #include "train/text/tokenizer_maker.h"
 
 namespace dikkat {
@@ -81,8 +82,8 @@ struct CorpusFacts {
 };
 
 /// The first scan of a corpus. `maker`, if not null, reads all texts too. `progress` gets the number of bytes done. Runs on TBB's threads;
-/// the result does not depend on them. Throws InputError, which says where, for the first text that the reader or the maker refuses, and
+/// the result does not depend on them. `documents`, if not null, gets the hash of each document. Throws InputError, which says where, for the first text that the reader or the maker refuses, and
 /// for a corpus that is empty.
-CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::function<void(index)>& progress = {});
+CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::function<void(index)>& progress = {}, DocumentHashes* documents = nullptr);
 
 }  // namespace dikkat

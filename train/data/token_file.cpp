@@ -49,10 +49,14 @@ void read_again(int file, const std::string& path, std::size_t offset, std::span
   require(error == 0, "token file: cannot read ", path, " again: ", describe_errno(error));
 }
 
-/// The root_hash() of a file's contents. The file is read, not mapped, so that it does not count as memory of this process.
-Digest contents_of(int file, const std::string& path, std::size_t bytes) {
+/// The root_hash() of a file's contents. The file is read, not mapped, so that it does not count as memory of this process. Sets `sums`, if not null, from
+/// the same bytes.
+Digest contents_of(int file, const std::string& path, std::size_t bytes, PageSums* sums = nullptr) {
   return root_hash(static_cast<index>(bytes - kHeaderBytes), [&](index offset, std::span<std::byte> out) {
     read_again(file, path, kHeaderBytes + static_cast<std::size_t>(offset), out);
+    if (sums != nullptr) {
+      sums->set(static_cast<std::size_t>(offset), out);
+    }
   });
 }
 
@@ -284,25 +288,30 @@ std::optional<TokenizedCorpus> open_token_file(const std::string& path, const st
     return std::nullopt;
   }
   locked->mapped.emplace(path, descriptor);
-  const std::shared_ptr<const MappedFile> file(locked, &*locked->mapped);
+  const std::shared_ptr<const MappedFile> mapped(locked, &*locked->mapped);
   Header header{};
-  if (file->size() < kHeaderBytes) {
+  if (mapped->size() < kHeaderBytes) {
     return std::nullopt;
   }
-  std::memcpy(&header, file->data(), sizeof header);
+  std::memcpy(&header, mapped->data(), sizeof header);
   if (header.magic != kMagic || header.version != kVersion || header.checksum != checksum_of(header) ||
       std::string_view(header.key.data(), header.key.size()) != key || header.vocab_size != vocab_size ||
-      !is_possible(header, file->size())) {
+      !is_possible(header, mapped->size())) {
     return std::nullopt;
   }
   const Layout layout = layout_of(header);
-  if (layout.end != file->size() || contents_of(descriptor, path, layout.end) != header.contents) {
+  if (layout.end != mapped->size()) {
     return std::nullopt;
   }
+  PageSums sums(layout.end - kHeaderBytes);
+  if (contents_of(descriptor, path, layout.end, &sums) != header.contents) {
+    return std::nullopt;
+  }
+  const auto file = std::make_shared<const CheckedFile>(mapped, kHeaderBytes, std::move(sums));
   ::futimens(descriptor, nullptr);  // may fail: the file may belong to another user
   const auto part = [&](std::size_t i) {
-    const TokenSegment tokens{.file = file, .offset = layout.tokens[i], .count = header.tokens[i], .width = token_width(vocab_size)};
-    return TokenStore(vocab_size, {tokens}, {.file = file, .offset = layout.documents[i], .count = header.documents[i], .width = 8});
+    const TokenSegment tokens{.file = file, .offset = layout.tokens[i] - kHeaderBytes, .count = header.tokens[i], .width = token_width(vocab_size)};
+    return TokenStore(vocab_size, {tokens}, {.file = file, .offset = layout.documents[i] - kHeaderBytes, .count = header.documents[i], .width = 8});
   };
   return TokenizedCorpus{.parts = {part(0), part(1)}, .bytes = {header.bytes[0], header.bytes[1]}};
 }

@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "autograd/base/error.h"
+#include "train/data/file_kind.h"
+#include "train/data/token_form.h"
 #include "train/tasks/tasks.h"
 
 namespace dikkat {
@@ -22,27 +24,55 @@ struct ShardKind {
   int width;
 };
 constexpr ShardKind kShardKinds[] = {{20240520, 1, 2}, {20240801, 7, 4}};
+constexpr std::int32_t kModelMagic = 20240326;  // of llm.c's model files
 
-TokenSegment open_segment(const CorpusFile& file) {
-  const auto mapped = std::make_shared<const MappedFile>(file.path);
-  const std::size_t size = mapped->size();
+/// How to write ids that this program reads, for the end of a message.
+constexpr const char* kHowToWrite =
+    "; expected ids of 16, 32 or 64 bits that begin with their lowest byte, as NumPy's ids.astype(\"<u2\").tofile(\"train.bin\") writes them";
+
+/// Throws InputError for what is certainly something else than tokens.
+void require_tokens(const std::string& name, std::string_view begin) {
+  const bool is_compressed = name.ends_with("z") || name.ends_with(".zst");
+  if (const FileKind* kind = kind_of_file(begin); kind != nullptr && (is_compressed || kind->magic.size() > 3)) {  // three bytes may be ids
+    refuse_kind(*kind, name, "token files");
+  }
+  std::int32_t magic = 0;
+  if (begin.size() >= sizeof magic) {
+    std::memcpy(&magic, begin.data(), sizeof magic);
+  }
+  require_input(magic != kModelMagic, "corpus: ", name, " is a model of llm.c, expected tokens");
+  for (const ShardKind& kind : kShardKinds) {
+    require_input(static_cast<std::int32_t>(__builtin_bswap32(static_cast<std::uint32_t>(magic))) != kind.magic, "corpus: ", name,
+                  " has llm.c's header in big-endian order", kHowToWrite);
+  }
+}
+
+TokenSegment open_segment(const std::shared_ptr<const CheckedFile>& file, index vocab_size, std::vector<std::string>* notes) {
+  const std::size_t size = file->size();
+  const std::string& name = file->path();
+  std::vector<std::byte> begin(std::min(size, kTokenFormBytes));
+  file->read(0, begin);
   ShardHeader header{};
   if (size >= kShardHeaderBytes) {
-    std::memcpy(&header, mapped->data(), sizeof header);
+    std::memcpy(&header, begin.data(), sizeof header);
   }
   for (const ShardKind& kind : kShardKinds) {
     if (header.magic == kind.magic) {
-      require_input(header.version == kind.version, file.name, ": llm.c's header has version ", header.version, ", expected ",
-                    kind.version);
+      require_input(header.version == kind.version, name, ": llm.c's header has version ", header.version, ", expected ", kind.version);
       const auto bytes = kShardHeaderBytes + static_cast<std::size_t>(std::max(header.tokens, 0)) * static_cast<std::size_t>(kind.width);
-      require_input(header.tokens > 0 && size == bytes, file.name, ": llm.c's header says ", header.tokens, " tokens, which need ", bytes,
+      require_input(header.tokens > 0 && size == bytes, name, ": llm.c's header says ", header.tokens, " tokens, which need ", bytes,
                     " bytes, but the file has ", size, "; get it again");
-      return {.file = mapped, .offset = kShardHeaderBytes, .count = header.tokens, .width = kind.width};
+      return {.file = file, .offset = kShardHeaderBytes, .count = header.tokens, .width = kind.width};
     }
   }
-  require_input(size > 0 && size % 2 == 0, file.name, " has ", size,
-                " bytes, expected tokens of 2 bytes each, as nanoGPT's prepare.py writes them");
-  return {.file = mapped, .offset = 0, .count = static_cast<index>(size / 2), .width = 2};
+  require_tokens(name, std::string_view(reinterpret_cast<const char*>(begin.data()), begin.size()));
+  const TokenForm form = token_form(begin, size, vocab_size);
+  require_input(form.problem.empty(), "corpus: ", name, ' ', form.problem, kHowToWrite);
+  require_input(size > 0 && size % 2 == 0, name, " has ", size, " bytes, expected tokens of 2 bytes each, as nanoGPT's prepare.py writes them");
+  if (form.width != 2 && notes != nullptr) {
+    notes->push_back(concat(name, " has no header; its ids are read as ", 8 * form.width, " bits each, because the upper words of nearly all are 0"));
+  }
+  return {.file = file, .offset = 0, .count = static_cast<index>(size) / form.width, .width = form.width};
 }
 
 }  // namespace
@@ -55,10 +85,25 @@ bool are_token_shards(std::span<const std::string> paths) {
   return count > 0;
 }
 
-TokenStore open_token_shards(std::span<const CorpusFile> files, index vocab_size, std::optional<Token> separator) {
-  std::vector<TokenSegment> segments;
+TokenShards map_token_shards(std::span<const CorpusFile> files, Fingerprint* fingerprint) {
+  TokenShards shards;
   for (const CorpusFile& file : files) {
-    segments.push_back(open_segment(file));
+    shards.push_back(std::make_shared<const CheckedFile>(file.path, [&](std::span<const std::byte> block) {
+      if (fingerprint != nullptr) {
+        fingerprint->add({reinterpret_cast<const char*>(block.data()), block.size()});
+      }
+    }));
+    if (fingerprint != nullptr) {
+      fingerprint->end_document();
+    }
+  }
+  return shards;
+}
+
+TokenStore open_token_shards(const TokenShards& files, index vocab_size, std::optional<Token> separator, std::vector<std::string>* notes) {
+  std::vector<TokenSegment> segments;
+  for (const auto& file : files) {
+    segments.push_back(open_segment(file, vocab_size, notes));
   }
   TokenStore all(vocab_size, segments);
   constexpr index kBlock = index{1} << 20;

@@ -1,7 +1,7 @@
 #include "train/data/token_store.h"
 
 #include <algorithm>
-#include <cstring>
+#include <array>
 
 #include "autograd/base/error.h"
 
@@ -11,8 +11,21 @@ namespace {
 template <class Int>
 Int int_at(const TokenSegment& segment, index i) {
   Int value{};
-  std::memcpy(&value, segment.file->data() + segment.offset + static_cast<std::size_t>(i) * sizeof value, sizeof value);
+  segment.file->read(segment.offset + static_cast<std::size_t>(i) * sizeof value, std::as_writable_bytes(std::span(&value, 1)));
   return value;
+}
+
+/// Calls f(i, value) for the values numbered `first` and so on.
+template <class Int, class F>
+void for_ints(const TokenSegment& segment, index first, index count, F&& f) {
+  std::array<Int, 512> block{};
+  for (index done = 0; done < count;) {
+    const auto some = std::span(block).first(static_cast<std::size_t>(std::min<index>(std::ssize(block), count - done)));
+    segment.file->read(segment.offset + static_cast<std::size_t>(first + done) * sizeof(Int), std::as_writable_bytes(some));
+    for (const Int value : some) {
+      f(done++, static_cast<index>(value));
+    }
+  }
 }
 
 }  // namespace
@@ -78,13 +91,14 @@ void TokenStore::read(index first, index count, Token* out) const {
 }
 
 void TokenStore::read_file(const TokenSegment& segment, index first, index count, Token* out) const {
-  for (index i = 0; i < count; ++i) {
-    const index token =
-        segment.width == 2 ? index{int_at<std::uint16_t>(segment, first + i)} : index{int_at<std::uint32_t>(segment, first + i)};
-    require_input(token < vocab_size_, segment.file->path(), ": token ", first + i, " is ", token, ", expected 0 to ", vocab_size_ - 1,
-                  ": it was made with another tokenizer, or is damaged");
+  const auto take = [&](index i, index token) {
+    require_input(0 <= token && token < vocab_size_, segment.file->path(), ": token ", first + i, " is ", token, ", expected 0 to ", vocab_size_ - 1,
+                  ": it was made with another tokenizer, or is damaged (its ids are read as ", 8 * segment.width, " bits each)");
     out[i] = static_cast<Token>(token);
-  }
+  };
+  segment.width == 2   ? for_ints<std::uint16_t>(segment, first, count, take)
+  : segment.width == 4 ? for_ints<std::uint32_t>(segment, first, count, take)
+                       : for_ints<std::int64_t>(segment, first, count, take);
 }
 
 void TokenStore::forget() const {

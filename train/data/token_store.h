@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "autograd/base/index.h"
-#include "train/io/mapped_file.h"
+#include "train/io/checked_file.h"
 #include "train/text/token.h"
 
 namespace dikkat {
@@ -17,10 +17,10 @@ constexpr int token_width(index vocab_size) { return vocab_size <= 65536 ? 2 : 4
 
 /// Tokens in a file, little endian.
 struct TokenSegment {
-  std::shared_ptr<const MappedFile> file;
+  std::shared_ptr<const CheckedFile> file;
   std::size_t offset = 0;  // in bytes
   index count = 0;
-  int width = 2;  // or 4
+  int width = 2;  // or 4 or 8
 };
 
 /// The tokens of a text, in memory or in mapped files, and the starts of its documents.
@@ -45,7 +45,7 @@ class TokenStore {
   /// Whether the tokens are in mapped files.
   bool in_files() const { return std::holds_alternative<std::vector<TokenSegment>>(tokens_); }
   /// Copies tokens `first` to `first + count - 1` to `out`. Throws Error if they are not all in the store, and InputError for a token in a
-  /// file that is outside the vocabulary.
+  /// file that is outside the vocabulary, or that has changed (CheckedFile).
   void read(index first, index count, Token* out) const;
 
   /// For tokens in files: drops the pages that have been read from this process's memory.

@@ -57,6 +57,8 @@ class ConversationSource : public Source {
     corpus_ = read_conversations(config.data.corpus, config.data.text_field);
     held_out_ = has_validation() ? read_conversations(config.data.validation, config.data.text_field) : ConversationCorpus();
     set_facts(facts_of(corpus_), facts_of(held_out_));
+    facts_.documents_of_training = corpus_.documents;
+    facts_.documents_of_validation = held_out_.documents;
   }
 
   SplitText tokens(const Tokenizer& tokenizer, const LoadingProgress&, std::vector<std::string>& notes) override {
@@ -103,6 +105,7 @@ EvaluationText evaluation_of_conversations(const Config& config, const Tokenizer
   EvaluationText text = evaluation_text(config, tokenizer, template_of(config, tokenizer), corpus, 0, static_cast<index>(corpus.examples.size()), "");
   require_input(text.samples != nullptr, "no example of ", paths.front(), " has a token to predict within model.block_size = ",
                 index{config.model.block_size});
+  text.documents = corpus.documents;
   return text;
 }
 

@@ -5,8 +5,8 @@
 #include "train/data/fingerprint.h"
 #include "train/data/split.h"
 #include "train/data/token_shards.h"
-#include "train/io/mapped_file.h"
 #include "train/sources/source.h"
+#include "train/text/token_bytes.h"
 
 // Token files of other programs.
 namespace dikkat {
@@ -14,11 +14,7 @@ namespace {
 
 /// Bytes of the text that the tokens stand for.
 index bytes_of(const TokenStore& tokens, const Tokenizer& tokenizer) {
-  std::vector<index> sizes;
-  sizes.reserve(static_cast<std::size_t>(tokenizer.vocab_size()));
-  for (Token id = 0; id < tokenizer.vocab_size(); ++id) {
-    sizes.push_back(id == tokenizer.separator() ? 0 : static_cast<index>(tokenizer.decode(std::span(&id, 1)).size()));
-  }
+  const TokenBytes sizes(tokenizer);
   constexpr index kBlock = index{1} << 16;
   constexpr index kForgetAfter = index{1} << 23;
   std::vector<Token> block(kBlock);
@@ -26,9 +22,7 @@ index bytes_of(const TokenStore& tokens, const Tokenizer& tokenizer) {
   for (index first = 0; first < tokens.size(); first += kBlock) {
     const index count = std::min(kBlock, tokens.size() - first);
     tokens.read(first, count, block.data());
-    for (index i = 0; i < count; ++i) {
-      bytes += sizes[static_cast<std::size_t>(block[static_cast<std::size_t>(i)])];
-    }
+    bytes += sizes.of(std::span(block).first(static_cast<std::size_t>(count)));
     if (first % kForgetAfter == 0) {
       tokens.forget();
     }
@@ -37,44 +31,27 @@ index bytes_of(const TokenStore& tokens, const Tokenizer& tokenizer) {
   return bytes;
 }
 
-/// Size and fingerprint of the files' bytes.
-CorpusFacts survey_shards(const std::vector<CorpusFile>& files) {
-  Fingerprint fingerprint;
-  CorpusFacts facts;
-  for (const CorpusFile& file : files) {
-    const MappedFile mapped(file.path);
-    const std::string_view bytes(reinterpret_cast<const char*>(mapped.data()), mapped.size());
-    constexpr std::size_t kBlock = std::size_t{1} << 24;
-    for (std::size_t at = 0; at < bytes.size(); at += kBlock) {
-      fingerprint.add(bytes.substr(at, kBlock));
-      mapped.forget();
-    }
-    fingerprint.end_document();
-    facts.bytes += static_cast<index>(mapped.size());
-  }
-  facts.fingerprint = fingerprint.finish();
-  return facts;
-}
-
 class ShardSource : public Source {
  public:
   ShardSource(const Config& config, const SourceReading& reading) : Source(config) {
     require_input(!has_validation() || are_token_shards(config.data.validation),
                   "data.corpus names tokens (.bin) and data.validation texts, expected tokens in both");
-    files_ = find_corpus_files(config.data.corpus, kTokenExtensions);
-    held_out_ = has_validation() ? find_corpus_files(config.data.validation, kTokenExtensions) : std::vector<CorpusFile>();
+    const std::vector<CorpusFile> files = find_corpus_files(config.data.corpus, kTokenExtensions);
     require_input(
-        reading.tokenizer != nullptr, "data.corpus names tokens (", files_.front().name,
+        reading.tokenizer != nullptr, "data.corpus names tokens (", files.front().name,
         "), which only the tokenizer that made them can read: set tokenizer.path to it (GPT-2's vocab.bpe, or nanoGPT's meta.pkl as JSON)");
-    set_facts(facts_of(files_), facts_of(held_out_));
-    facts_.fingerprint = to_hex(sha256(facts_of(files_).fingerprint + facts_of(held_out_).fingerprint));
+    const SourceFacts of_files = read(files, files_, facts_.documents_of_training);
+    const SourceFacts of_others = read(has_validation() ? find_corpus_files(config.data.validation, kTokenExtensions) : std::vector<CorpusFile>(), held_out_,
+                                       facts_.documents_of_validation);
+    set_facts(of_files, of_others);
+    facts_.fingerprint = to_hex(sha256(of_files.fingerprint + of_others.fingerprint));
   }
 
-  SplitText tokens(const Tokenizer& tokenizer, const LoadingProgress&, std::vector<std::string>&) override {
-    TokenStore train = open_token_shards(files_, tokenizer.vocab_size(), tokenizer.separator());
+  SplitText tokens(const Tokenizer& tokenizer, const LoadingProgress&, std::vector<std::string>& notes) override {
+    TokenStore train = open_token_shards(files_, tokenizer.vocab_size(), tokenizer.separator(), &notes);
     TokenStore validation(tokenizer.vocab_size());
     if (has_validation()) {
-      validation = open_token_shards(held_out_, tokenizer.vocab_size(), tokenizer.separator());
+      validation = open_token_shards(held_out_, tokenizer.vocab_size(), tokenizer.separator(), &notes);
     } else {
       const index share = training_share(train.size(), config_.data.val_fraction);
       validation = train.part(share, train.size() - share);
@@ -88,12 +65,18 @@ class ShardSource : public Source {
   }
 
  private:
-  static SourceFacts facts_of(const std::vector<CorpusFile>& files) {
-    const CorpusFacts facts = survey_shards(files);
-    return {.files = static_cast<index>(files.size()), .bytes = facts.bytes, .fingerprint = facts.fingerprint};
+  /// Maps the files. Their fingerprint is that of the bytes which the tokens are read from later.
+  static SourceFacts read(const std::vector<CorpusFile>& files, TokenShards& shards, DocumentHashes& documents) {
+    Fingerprint fingerprint(&documents);
+    shards = map_token_shards(files, &fingerprint);
+    SourceFacts facts{.files = static_cast<index>(files.size()), .fingerprint = fingerprint.finish()};
+    for (const auto& shard : shards) {
+      facts.bytes += static_cast<index>(shard->size());
+    }
+    return facts;
   }
 
-  std::vector<CorpusFile> files_, held_out_;
+  TokenShards files_, held_out_;
 };
 
 }  // namespace
@@ -101,9 +84,16 @@ class ShardSource : public Source {
 std::unique_ptr<Source> open_shards(const Config& config, const SourceReading& reading) { return std::make_unique<ShardSource>(config, reading); }
 
 EvaluationText evaluation_of_shards(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths) {
-  TokenStore tokens = open_token_shards(find_corpus_files(paths, kTokenExtensions), tokenizer.vocab_size(), tokenizer.separator());
+  std::vector<std::string> notes;
+  DocumentHashes documents;
+  Fingerprint fingerprint(&documents);
+  const TokenShards shards = map_token_shards(find_corpus_files(paths, kTokenExtensions), &fingerprint);
+  TokenStore tokens = open_token_shards(shards, tokenizer.vocab_size(), tokenizer.separator(), &notes);
   const index bytes = bytes_of(tokens, tokenizer);
-  return evaluation_of_tokens(config, tokenizer, std::move(tokens), bytes);
+  EvaluationText text = evaluation_of_tokens(config, tokenizer, std::move(tokens), bytes);
+  text.notes = std::move(notes);
+  text.documents = std::move(documents);
+  return text;
 }
 
 }  // namespace dikkat

@@ -14,6 +14,7 @@ namespace dikkat {
 struct SourceFacts {
   index files = 0, documents = 0, bytes = 0;
   std::string fingerprint{};
+  DocumentHashes documents_of_training{}, documents_of_validation{};  // of a source with texts for validation, or in a run with data.evaluations
 };
 
 /// A source that has been found and read once. Its configuration names its files as data.corpus and data.validation.
@@ -28,6 +29,8 @@ class Source {
 
  protected:
   bool has_validation() const { return !config_.data.validation.empty(); }
+  /// Where to keep the hashes of documents, or nullptr where there is nothing to compare them with.
+  DocumentHashes* wanted(DocumentHashes& hashes) const { return has_validation() || !config_.data.evaluations.empty() ? &hashes : nullptr; }
   /// facts_ of the source and of its texts for validation, which have none if there are none.
   void set_facts(const SourceFacts& texts, const SourceFacts& held_out);
 

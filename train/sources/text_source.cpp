@@ -93,11 +93,11 @@ class TextSource : public Source {
     held_out_ = has_validation() ? open_corpus(config.data.validation, options) : Corpus();
     add_note(reading.notes, describe(corpus_.skipped));
     add_note(reading.notes, describe(held_out_.skipped));
-    const auto read = [&](const Corpus& some) {
-      return naming_memory("reading the corpus", [&] { return survey(some, reading.maker, telling_of_reading(reading.progress)); });
+    const auto read = [&](const Corpus& some, DocumentHashes& documents) {
+      return naming_memory("reading the corpus", [&] { return survey(some, reading.maker, telling_of_reading(reading.progress), wanted(documents)); });
     };
-    of_corpus_ = read(corpus_);
-    of_held_out_ = has_validation() ? read(held_out_) : CorpusFacts();
+    of_corpus_ = read(corpus_, facts_.documents_of_training);
+    of_held_out_ = has_validation() ? read(held_out_, facts_.documents_of_validation) : CorpusFacts();
     add_note(reading.notes, of_corpus_.note);
     add_note(reading.notes, of_held_out_.note);
     set_facts(facts_of(corpus_, of_corpus_), facts_of(held_out_, of_held_out_));
@@ -131,13 +131,15 @@ std::unique_ptr<Source> open_text(const Config& config, const SourceReading& rea
 
 EvaluationText evaluation_of_text(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths, const LoadingProgress& progress) {
   const Corpus corpus = open_corpus(paths, corpus_options(config, &tokenizer));
-  const CorpusFacts facts = survey(corpus, nullptr, telling_of_reading(progress));
+  DocumentHashes documents;
+  const CorpusFacts facts = survey(corpus, nullptr, telling_of_reading(progress), &documents);
   std::vector<std::string> notes;
   add_note(notes, describe(corpus.skipped));
   add_note(notes, facts.note);
   TokenizedCorpus tokens = tokens_of(config, false, corpus, facts, tokenizer, {}, progress, notes);
   EvaluationText text = evaluation_of_tokens(config, tokenizer, std::move(tokens.parts[0]), tokens.bytes[0]);
   text.notes = std::move(notes);
+  text.documents = std::move(documents);
   return text;
 }
 

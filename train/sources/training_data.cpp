@@ -67,6 +67,15 @@ void note_on_validation(const EvaluationText& validation, bool has_own_files, st
   }
 }
 
+/// Adds a note if documents of a text for evaluation are also learnt. `learnt` is sorted.
+void note_on_shared(const std::string& what, const DocumentHashes& text, const DocumentHashes& learnt, std::vector<std::string>& notes) {
+  if (const index shared = count_shared(text, learnt); shared > 0) {
+    const auto all = static_cast<index>(text.size());
+    notes.push_back(concat(shared == all ? "everything in " : concat(shared, " of the ", all, " documents of "), what,
+                           " is also in the training text, so this loss does not show how the model does on new text"));
+  }
+}
+
 TrainingData load_sources(const Config& config, const KnownCorpus* known, std::unique_ptr<Tokenizer> tokenizer, const LoadingProgress& progress) {
   TrainingData data{.tokenizer = std::move(tokenizer)};
   const std::vector<DataSource> named = config.data.all_sources();
@@ -86,6 +95,15 @@ TrainingData load_sources(const Config& config, const KnownCorpus* known, std::u
     data.fingerprint = to_hex(sha256(data.fingerprint));
   }
   require_known(config, known, data.fingerprint);
+  DocumentHashes learnt;
+  for (const auto& source : sources) {
+    learnt.insert(learnt.end(), source->facts().documents_of_training.begin(), source->facts().documents_of_training.end());
+  }
+  std::ranges::sort(learnt);
+  for (std::size_t i = 0; i < named.size(); ++i) {
+    note_on_shared(concat("the validation text (", named[i].validation.empty() ? "" : named[i].validation.front(), ")"),
+                   sources[i]->facts().documents_of_validation, learnt, data.notes);
+  }
   if (maker != nullptr) {
     data.tokenizer = naming_memory("learning the tokenizer", [&] {
       return maker->make([&](double share) {
@@ -111,16 +129,22 @@ TrainingData load_sources(const Config& config, const KnownCorpus* known, std::u
     data.sources.push_back(std::move(split));
     sources[i].reset();
   }
+  require_input(config.data.evaluations.empty() || data.has_validation(),
+                "data.evaluations names texts to evaluate, but no source has a validation part, beside which they are told: raise data.val_fraction");
+  for (const EvaluationSource& text : config.data.evaluations) {
+    data.evaluations.push_back({.name = text.name, .text = load_evaluation_text(config, *data.tokenizer, text.corpus, progress)});
+    note_on_shared(concat("the text \"", text.name, "\" (data.evaluations)"), data.evaluations.back().text.documents, learnt, data.notes);
+  }
   return data;
 }
 
 }  // namespace
 
 void Source::set_facts(const SourceFacts& texts, const SourceFacts& held_out) {
-  facts_ = {.files = texts.files + held_out.files,
-            .documents = texts.documents + held_out.documents,
-            .bytes = texts.bytes + held_out.bytes,
-            .fingerprint = has_validation() ? to_hex(sha256(texts.fingerprint + held_out.fingerprint)) : texts.fingerprint};
+  facts_.files = texts.files + held_out.files;
+  facts_.documents = texts.documents + held_out.documents;
+  facts_.bytes = texts.bytes + held_out.bytes;
+  facts_.fingerprint = has_validation() ? to_hex(sha256(texts.fingerprint + held_out.fingerprint)) : texts.fingerprint;
 }
 
 void require_known(const Config& config, const KnownCorpus* known, const std::string& fingerprint) {
@@ -201,13 +225,7 @@ TrainingData load_training_data(const Config& config, const KnownCorpus* known, 
     note_on_validation(data.sources.front().validation, false, data.notes);
     return data;
   }
-  TrainingData data = naming_memory("loading the corpus", [&] { return load_sources(config, known, std::move(tokenizer), progress); });
-  require_input(config.data.evaluations.empty() || data.has_validation(),
-                "data.evaluations names texts to evaluate, but no source has a validation part, beside which they are told: raise data.val_fraction");
-  for (const EvaluationSource& text : config.data.evaluations) {
-    data.evaluations.push_back({.name = text.name, .text = load_evaluation_text(config, *data.tokenizer, text.corpus, progress)});
-  }
-  return data;
+  return naming_memory("loading the corpus", [&] { return load_sources(config, known, std::move(tokenizer), progress); });
 }
 
 EvaluationText load_evaluation_text(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths,

@@ -23,12 +23,13 @@ struct EvaluationText {
   std::unique_ptr<const Sequences> sequences{};              // what `samples` packs
   std::unique_ptr<const Samples> samples{};  // null if there is nothing to predict
   index tokens = 0;                          // of all text; of pairs the predictions
-  index predicted_bytes = 0;                 // of the predicted text: without its first token; the end of a pair counts as one byte
+  index predicted_bytes = 0;                 // of the predicted text (token_bytes.h): without its first token, and special tokens count none
   std::vector<std::string> notes{};          // as TrainingData has them
+  DocumentHashes documents{};                // of a text of data.evaluations
 
   /// The number of predictions, or of packed or scored text the sum of their weights.
   double targets() const;
-  /// Predicted bytes for each prediction, NaN if there is none: bits per byte are loss / ln 2 / this.
+  /// Predicted bytes for each prediction: bits per byte are loss / ln 2 / this. NaN if nothing is predicted, or only special tokens.
   double bytes_per_target() const;
 };
 

@@ -38,7 +38,7 @@ class TokenShards : public ::testing::Test {
     for (const std::string& bytes : contents) {
       paths.push_back(folder_.write(concat(paths.size(), ".bin"), bytes));
     }
-    return open_token_shards(find_corpus_files(paths, kTokenExtensions), vocab_size, separator);
+    return open_token_shards(map_token_shards(find_corpus_files(paths, kTokenExtensions)), vocab_size, separator);
   }
   TemporaryFolder folder_;
 };
