@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <initializer_list>
 #include <memory>
 
 #include <fmt/format.h>
@@ -36,6 +38,20 @@ void require_no_adapters(const std::vector<std::string>& settings) {
   }
 }
 
+/// The recipe's length follows from the text, and so do keys that the user does not set.
+void fit_length(TrainArguments& train) {
+  constexpr double kUsualEpochs = 3;  // as Hugging Face's trainers take
+  RunLength& length = train.length;
+  length.is_default = length.epochs == 0;
+  length.epochs = length.is_default ? kUsualEpochs : length.epochs;
+  const auto is_free = [&](std::initializer_list<const char*> keys) {
+    return std::ranges::none_of(keys, [&](const char* key) { return is_set(train.run, key); });
+  };
+  length.fits_step = is_free({"train.batch_size", "train.gradient_accumulation_steps", "train.accumulation_schedule", "train.lanes"});
+  length.fits_warmup = is_free({"optim.warmup_steps"});
+  length.fits_evaluations = is_free({"train.eval_interval"});
+}
+
 /// What can be done with the run next.
 void tell_what_next(const Trainer& trainer, bool losses_fall) {
   const std::string run = trainer.directory().string();
@@ -68,6 +84,9 @@ int finetune_command(FinetuneArguments arguments) {
       first.emplace_back("optim.learning_rate=2e-5");
     }
   }
+  if (is_own_recipe && !is_set(run, "train.max_steps")) {
+    fit_length(arguments.train);
+  }
   run.set.insert(run.set.begin(), first.begin(), first.end());
   arguments.train.finished = tell_what_next;
   return train_command(arguments.train);
@@ -79,6 +98,7 @@ void add_finetune(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat finetune SmolLM2-135M --data my-texts/          # a folder of Hugging Face; nothing is downloaded
   dikkat finetune runs/base --data letters.txt --out runs/letters --set train.max_steps=1000 lora.rank=32
   dikkat finetune runs/base --data letters.txt --full
+  dikkat finetune runs/base --data chats.jsonl --epochs 2
   dikkat finetune runs/base --data chats.jsonl --replay books/ --evaluate books=held-out.txt
 The run is an ordinary one: resume, eval, sample, report and runs take it. It is short for
   dikkat train --config finetune --init-from MODEL --corpus PATH
@@ -93,6 +113,7 @@ with windows of at most 512 tokens (model.block_size) for models whose positions
                 "Texts of the kind that the model knows already, mixed into the data so that it forgets less (two sources, data and replay, in data.sources)");
   command.number("--replay-share", a->train.run.replay_share, 0.001, 0.999, "Their part of all windows");
   add_evaluate(command, a->train.run.evaluate);
+  add_epochs(command, a->train.length);
   command.text("--config", a->train.run.config, "FILE|NAME", "Configuration, TOML: a file, or the name of a recipe that comes with dikkat");
   command.text("--out", a->train.out, "DIR", "Run directory to create; by default runs/finetune, or runs/finetune-2 ...");
   command.texts("--set", a->train.run.set, "KEY=VALUE", kSetHelp);

@@ -59,6 +59,25 @@ std::string training_plan(const Trainer& trainer) {
                      static_cast<double>(samples) / static_cast<double>(trainer.loader().epoch_size()));
 }
 
+/// What to say of a run that reads its text many times; empty for others. The bound is from Muennighoff et al. 2023, "Scaling Data-Constrained Language
+/// Models" (arXiv 2305.16264): text that is read up to 4 times is worth nearly as much as new text, and after about 16 times more reading gains little.
+std::string remark_on_epochs(const Trainer& trainer) {
+  constexpr double kMany = 16;
+  const Config& c = trainer.config();
+  const TrainingState& state = trainer.state();
+  const index samples = state.samples_seen + c.train.batch_size * trainer.accumulation().passes(state.step, c.train.max_steps);
+  std::string remark;
+  for (std::size_t i = 0; trainer.model().is_gpt() && i < trainer.data().sources.size(); ++i) {
+    if (const double epochs = trainer.loader().epochs(static_cast<index>(i), samples); epochs > kMany) {
+      const std::string& name = trainer.data().sources[i].name;
+      remark += fmt::format("{}{} is read {:.0f} times", remark.empty() ? "" : ", and ", name.empty() ? "the text" : for_terminal(name), epochs);
+    }
+  }
+  return remark.empty() ? ""
+                        : remark + ": after about 16 times a model learns little more, and rather memorises it; watch the validation loss, and take fewer "
+                                   "steps (--epochs) or more text";
+}
+
 /// "stories: a.txt, 0.75 of all windows; 12,345 tokens for training, 1,234 for validation; 2.1 epochs".
 std::string source_line(const Trainer& trainer, std::size_t i) {
   const DataSource& named = trainer.config().data.sources[i];
@@ -142,6 +161,9 @@ void introduce(const Trainer& trainer, double gemm_rate, const Ranks* ranks) {
     line("note", note);
   }
   line("training", training_plan(trainer));
+  if (const std::string remark = remark_on_epochs(trainer); !remark.empty()) {
+    line("note", remark);
+  }
   line("memory", memory_line(trainer.memory_plan(), machine_memory()));
   line("disk", disk_line(trainer.disk_plan(), trainer.directory()));
   if (const std::string shortage = shortage_of_memory(trainer.memory_plan(), machine_memory()); !shortage.empty()) {
@@ -318,7 +340,7 @@ int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) 
     return verify(config, out);
   }
   OnEnd on_end;
-  const auto trainer_there = made(ranks.get(), true, [&](LoadingLine& line) { return Trainer::start(std::move(config), out, std::ref(line), ranks); });
+  const auto trainer_there = made(ranks.get(), true, [&](LoadingLine& line) { return Trainer::start(std::move(config), out, std::ref(line), ranks, arguments.length); });
   Trainer& trainer = *trainer_there;
   if (const index made = trainer.data().tokenizer->vocab_size(); trainer.data().tokenizer->kind() == "bpe" && made < wanted_tokens) {
     tell(fmt::format(
@@ -330,7 +352,19 @@ int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) 
 
 }  // namespace
 
+void add_epochs(Command& command, RunLength& length) {
+  command.number("--epochs", length.epochs, 0.001, 1e6,
+                 "Train for N epochs instead of train.max_steps steps: each window of the text is read N times (of several sources: those of the first, with "
+                 "their share of the others)");
+}
+
+bool is_set(const WantedRun& run, const char* key) {
+  return std::ranges::any_of(run.set, [&](const std::string& setting) { return setting.starts_with(concat(key, '=')); });
+}
+
 int train_command(const TrainArguments& arguments) {
+  require_input(arguments.length.epochs == 0 || arguments.length.is_default || !is_set(arguments.run, "train.max_steps"),
+                "--epochs and train.max_steps both say how long the run is, expected one of them");
   return with_ranks([&](const std::shared_ptr<Ranks>& ranks) { return train(arguments, ranks); });
 }
 
@@ -403,6 +437,7 @@ void add_train(Commands& program) {
   command.text("--config", a->run.config, "FILE|NAME", kConfigHelp);
   command.texts("--corpus", a->run.corpus, "PATH", "Text files and folders, or pairs (.tsv) for an encoder-decoder; replaces data.corpus");
   add_evaluate(command, a->run.evaluate);
+  add_epochs(command, a->length);
   command.text("--out", a->out, "DIR", "Run directory to create; by default runs/NAME after the configuration's file, or runs/NAME-2 ...");
   command.texts("--set", a->run.set, "KEY=VALUE", kSetHelp);
   command.text("--init-from", a->run.init_from, "RUN_DIR|FILE.h5", kInitFromHelp);

@@ -22,6 +22,7 @@
 #include "train/loop/profile.h"
 #include "train/loop/prompt_sampler.h"
 #include "train/loop/run_evaluator.h"
+#include "train/loop/run_length.h"
 #include "train/model/language_model.h"
 #include "train/parallel/ranks.h"
 #include "train/parallel/step_share.h"
@@ -75,8 +76,9 @@ class Trainer {
  public:
   /// A new run in the folder `out`, which is made. The configuration is resolved. With train.init_from, the run takes over that
   /// checkpoint's model, weights and tokenizer (adopt_model(), origin.h), and run() evaluates before the first step. Throws InputError for
-  /// a corpus, configuration or folder that cannot be used.
-  static Trainer start(Config config, const std::filesystem::path& out, const LoadingProgress& progress = {}, std::shared_ptr<Ranks> ranks = nullptr);
+  /// a corpus, configuration or folder that cannot be used. `length` may set train.max_steps when the text is known.
+  static Trainer start(Config config, const std::filesystem::path& out, const LoadingProgress& progress = {}, std::shared_ptr<Ranks> ranks = nullptr,
+                       const RunLength& length = {});
 
   /// The same without a folder: for memory_plan(), disk_plan() and try_out(). Memory is mapped, and not filled.
   static Trainer plan(Config config, const LoadingProgress& progress = {});

@@ -145,7 +145,7 @@ void adopt_template(Config& config, const ModelSource& origin) {
 
 /// Makes the configuration's paths absolute and loads the corpus. With train.init_from, opens that model as `origin`, and the
 /// configuration adopts its model and tokenizer.
-TrainingData data_of_new_run(Config& config, std::optional<ModelSource>& origin, const LoadingProgress& progress) {
+TrainingData data_of_new_run(Config& config, std::optional<ModelSource>& origin, const LoadingProgress& progress, const RunLength& length = {}) {
   const std::string precision = settle_precision(config.train);
   make_absolute(config);
   TrainingData data = [&] {
@@ -167,8 +167,10 @@ TrainingData data_of_new_run(Config& config, std::optional<ModelSource>& origin,
   if (const ChatTemplate* form = data.chat()) {
     config.chat.template_name = form->name;
   }
-  if (std::string remark = remark_on_warmup(config); !remark.empty()) {
-    data.notes.push_back(std::move(remark));
+  for (std::string remark : {set_length(config, data, length), remark_on_warmup(config)}) {
+    if (!remark.empty()) {
+      data.notes.push_back(std::move(remark));
+    }
   }
   if (!precision.empty()) {
     data.notes.push_back(concat("train.precision = \"auto\" is ", name_of(config.train.precision), " here: ", precision));
@@ -210,9 +212,10 @@ Trainer::Trainer(Config config, TrainingData data, TrainingState state, std::sha
   prepare(*this);
 }
 
-Trainer Trainer::start(Config config, const std::filesystem::path& out, const LoadingProgress& progress, std::shared_ptr<Ranks> ranks) {
+Trainer Trainer::start(Config config, const std::filesystem::path& out, const LoadingProgress& progress, std::shared_ptr<Ranks> ranks,
+                       const RunLength& length) {
   std::optional<ModelSource> origin;
-  TrainingData data = data_of_new_run(config, origin, progress);
+  TrainingData data = data_of_new_run(config, origin, progress, length);
   TrainingState state = first_state(config);
   return Trainer(std::move(config), std::move(data), std::move(state), std::move(ranks), [&](Trainer& run) {
     run.allocate();

@@ -1,0 +1,111 @@
+#include "tests/train/cli/workspace.h"
+
+// The length of a run in epochs, and what a run says about texts that it reads many times or also evaluates.
+namespace dikkat::testing {
+namespace {
+
+class Epochs : public ::testing::Test {
+ protected:
+  Epochs() {
+    here.train("base", {"train.max_steps=1"});
+    here.write("new.txt", tiny_text(300));
+  }
+  Outcome tune(const std::string& out, const Words& more = {}) const {
+    Words words = {"finetune", "base", "--data", "new.txt", "--out", out};
+    words.insert(words.end(), more.begin(), more.end());
+    return here.run(words);
+  }
+  /// The value of a key of [train] or [optim] in the run's checkpoint.
+  double key(const std::string& run, const std::string& name) const {
+    const std::string text = here.run({"inspect", run, "--json"}).out;
+    const std::string config = Json::parse(text)["config"];
+    const std::size_t at = config.find("\n" + name + " = ");
+    return at == std::string::npos ? -1 : std::stod(config.substr(at + name.size() + 4));
+  }
+  /// The last "N epochs" that the run says when it starts.
+  double epochs_said(const Outcome& outcome) const {
+    const std::size_t end = outcome.err.find(" epochs\n");
+    const std::size_t begin = outcome.err.rfind(' ', end - 1);
+    return end == std::string::npos ? -1 : std::stod(outcome.err.substr(begin));
+  }
+  Workspace here;
+};
+
+TEST_F(Epochs, TheDefaultLengthOfAFinetuningFollowsFromItsText) {
+  const Outcome small = tune("small");
+  ASSERT_EQ(small.code, 0) << small.err;
+  EXPECT_NEAR(epochs_said(small), 3, 0.1) << small.err;
+  EXPECT_TRUE(contains(small.err, "--epochs")) << small.err;
+  EXPECT_FALSE(contains(small.err, "is read")) << small.err;
+  here.write("new.txt", tiny_text(30));  // a few windows
+  const Outcome tiny = tune("tiny");
+  EXPECT_NEAR(epochs_said(tiny), 10, 0.1) << tiny.err;
+  here.write("new.txt", tiny_text(120000));  // 4,800 windows are less than 3 epochs
+  const Outcome large = here.run({"--quiet", "finetune", "base", "--data", "new.txt", "--out", "large", "--set", "train.patience=0", "train.eval_tokens=100"});
+  ASSERT_EQ(large.code, 0) << large.err;
+  EXPECT_EQ(key("large", "max_steps"), 300);
+  EXPECT_EQ(key("large", "batch_size"), 4);
+  EXPECT_EQ(key("large", "warmup_steps"), 20);
+}
+
+TEST_F(Epochs, WhatTheUserSetsStays) {
+  const Outcome steps = tune("steps", {"--set", "train.max_steps=3", "optim.warmup_steps=1"});
+  ASSERT_EQ(steps.code, 0) << steps.err;
+  EXPECT_EQ(key("steps", "max_steps"), 3);
+  EXPECT_EQ(key("steps", "batch_size"), 4);
+  EXPECT_EQ(key("steps", "gradient_accumulation_steps"), 4);
+  const Outcome batch = tune("batch", {"--epochs", "1", "--set", "train.batch_size=2", "optim.warmup_steps=2", "train.eval_interval=7"});
+  ASSERT_EQ(batch.code, 0) << batch.err;
+  EXPECT_EQ(key("batch", "batch_size"), 2);
+  EXPECT_EQ(key("batch", "gradient_accumulation_steps"), 4);
+  EXPECT_EQ(key("batch", "warmup_steps"), 2);
+  EXPECT_EQ(key("batch", "eval_interval"), 7);
+  const Outcome both = tune("both", {"--epochs", "1", "--set", "train.max_steps=3"});
+  EXPECT_EQ(both.code, 2);
+  EXPECT_TRUE(contains(both.err, "--epochs and train.max_steps")) << both.err;
+}
+
+TEST_F(Epochs, OfTrainReadEachWindowSoOften) {
+  Words words = {"train", "--config", "tiny.toml", "--epochs", "2", "--out", "two"};
+  ASSERT_EQ(here.run(words).code, 0);
+  const double steps = key("two", "max_steps");
+  EXPECT_EQ(key("two", "batch_size"), 5);
+  words = {"train", "--config", "tiny.toml", "--out", "same", "--set", "train.max_steps=" + std::to_string(static_cast<int>(steps))};
+  ASSERT_EQ(here.run(words).code, 0);
+  EXPECT_EQ(here.checkpoint("two", static_cast<int>(steps)), here.checkpoint("same", static_cast<int>(steps))) << "the length is train.max_steps from then on";
+  const double windows = std::floor((0.9 * static_cast<double>(tiny_text().size()) - 1) / 24);
+  EXPECT_NEAR(steps, std::ceil(2 * windows / 15), 1);
+}
+
+TEST_F(Epochs, ARunThatReadsItsTextManyTimesSaysSo) {
+  Words words = {"train", "--config", "tiny.toml", "--out", "often", "--corpus", "new.txt", "--epochs", "17"};
+  EXPECT_TRUE(contains(here.run(words).err, "the text is read 17 times"));
+  words = {"train", "--config", "tiny.toml", "--out", "seldom", "--corpus", "new.txt", "--epochs", "4"};
+  EXPECT_FALSE(contains(here.run(words).err, "is read"));
+}
+
+TEST_F(Epochs, EvaluationOnTheTrainingTextIsNoted) {
+  here.write("copy.txt", tiny_text());
+  const auto said = [&](const std::string& out, const Words& more) {
+    Words words = {"train", "--config", "tiny.toml", "--out", out, "--set", "train.max_steps=1"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = here.run(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.err;
+  };
+  EXPECT_TRUE(contains(said("a", {"data.validation=copy.txt"}), "everything in the validation text"));
+  EXPECT_TRUE(contains(said("b", {"--evaluate", "again=text.txt"}), "everything in the text \"again\""));
+  EXPECT_FALSE(contains(said("c", {"data.validation=new.txt", "--evaluate", "other=new.txt"}), "also in the training text"));
+  here.write("train.jsonl", R"({"text": "the lamp turns and ships go by at night, the lamp turns"}
+{"text": "ships go by the lamp and the night turns by the lamp"}
+)");
+  here.write("val.jsonl", R"({"text": "ships go by the lamp and the night turns by the lamp"}
+{"text": "and now for something else that was not there before"}
+)");
+  EXPECT_TRUE(contains(said("d", {"data.validation=val.jsonl", "--corpus", "train.jsonl"}), "1 of the 2 documents of the validation text"));
+  EXPECT_TRUE(contains(here.run({"eval", "base", "--corpus", "text.txt"}).err, "trained on"));
+  EXPECT_FALSE(contains(here.run({"eval", "base", "--corpus", "new.txt"}).err, "trained on"));
+}
+
+}  // namespace
+}  // namespace dikkat::testing
