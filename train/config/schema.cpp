@@ -300,15 +300,16 @@ constexpr Key kKeys[] = {
     optim<&OptimConfig::grad_clip>("grad_clip", at_least(0), "Gradients with a global norm above this are scaled down to it; 0 is off."),
     optim<&OptimConfig::ema_decay>("ema_decay", fixed(from_to_below(0, 1)),
                                    "Keeps a moving average of the weights (EMA), of which each step leaves this share, such as 0.999: evaluations, samples, exports and "
-                                   "fine-tuning take the average, and training goes on from the weights themselves; 0 is off."),
+                                   "fine-tuning take the average, and training goes on from the weights themselves; 0 is off. At the beginning the share is smaller, "
+                                   "min(ema_decay, (t - 1) / (t + 9)) at update t, so that the average follows the weights."),
 
     train<&TrainConfig::batch_size>("batch_size", between(1, kMany),
                                     "Windows of block_size tokens, or pairs, in one forward and backward pass."),
     train<&TrainConfig::gradient_accumulation_steps>("gradient_accumulation_steps", between(1, kMany),
                                                      "Forward and backward passes whose gradients are summed before each update."),
     train<&TrainConfig::accumulation_schedule>("accumulation_schedule", anything(),
-                                               "Steps from which on another number of passes is summed, as STEP:COUNT, such as \"400:2\", "
-                                               "\"800:4\": the batch grows during the run. "
+                                               "When another number of passes is summed, as STEP:COUNT, such as \"400:2\", \"800:4\": the batch "
+                                               "grows during the run. A count holds from when STEP steps are done, so the log shows it first at step STEP + 1. "
                                                "Before the first of them it is gradient_accumulation_steps."),
     train<&TrainConfig::lanes>("lanes", derived(between(1, kMostLanes), "1, or the processes of the run when it starts"),
                                "Equal parts of a step's passes. Gradients are summed in each, and the parts by a fixed tree, so a run has the same bits on any number of "
