@@ -68,6 +68,10 @@ TokenForm token_form(std::span<const std::byte> begin, std::size_t size, index v
   if (size % 4 == 0 && small(1, 2) >= kNearlyAll && small(0, 2) < kMost) {
     return {.width = 4};
   }
+  if (words.share(0, 1, is_float_top) >= kNearlyAll || words.share(1, 2, is_float_top) >= kNearlyAll ||
+      (is_wide && words.share(3, 4, is_double_top) >= kNearlyAll)) {
+    return {.problem = "holds floating-point numbers, not ids"};
+  }
   if (is_wide && zeros[0] >= kNearlyAll && zeros[1] >= kNearlyAll && zeros[2] >= kNearlyAll && zeros[3] < kMost) {
     return {.problem = "holds numbers of 64 bits that begin with their highest byte (big endian)"};
   }
@@ -76,12 +80,6 @@ TokenForm token_form(std::span<const std::byte> begin, std::size_t size, index v
   }
   if (words.share_of_text() >= 0.99) {
     return {.problem = "holds text, not tokens; give it the ending .txt"};
-  }
-  if (words.share(0, 1, is_float_top) >= kNearlyAll) {
-    return {.problem = "holds floating-point numbers, not ids"};
-  }
-  if (words.share(1, 2, is_float_top) >= kNearlyAll || (is_wide && words.share(3, 4, is_double_top) >= kNearlyAll)) {
-    return {.problem = "holds floating-point numbers, not ids"};
   }
   // Frequent tokens have low ids. So the upper byte of most ids is small, and the lower byte may have any value; in big-endian data it is the other way.
   const double small_upper = words.share(0, 1, [](std::uint16_t word) { return (word >> 8U) < 8; });
