@@ -147,6 +147,7 @@ def by_strace(bench):
                 yield Case(f"{mode} {event.name} lost in part", fail_at(event, values, f"retval={event.wanted_bytes() // 2}", False, None))
 
 
+    yield from lacking_file_systems(bench)
     values = {"train.async_save": False}
     pairs = [(event, is_new) for event, is_new in kills.calls_of_beginnings(bench, values) if event.call in FAILING]
     for number, (event, is_new) in enumerate(pairs):
@@ -160,6 +161,32 @@ def by_strace(bench):
         if number % (7 if bench.long else len(events) // 8 + 1) == 0:
             code = (errno.ENOSPC, errno.EIO, errno.EDQUOT)[number % 3]
             yield Case(f"going on {event.name} {errno.errorcode[code]}", fail_and_go_on(event, code))
+
+
+def go_on_without(call, code, is_new):
+    """A file system that does not have what the call asks for: only a guard is missing, so the run warns and goes on to the same bits."""
+    values = {"train.async_save": False}
+
+    def run(bench, _):
+        folder = bench.make_folder("lacking") if is_new else kills.copy_of(bench, kills.half_done(bench, values), "lacking")
+        log = folder / "log"
+        outcome = bench.run(folder, begin_arguments(values) if is_new else ["resume", "run"],
+                            before=traced.injecting(log, call, f"error={errno.errorcode[code]}", "1+"))
+        require(traced.came(log), "the call was not made")
+        outcome.require_code(0)
+        imitated = call == "fallocate" and code == errno.EOPNOTSUPP  # by the C library, which writes in its place
+        require(imitated or ("warning" in outcome.err and os.strerror(code) in outcome.err), "no warning:", outcome.err[-300:])
+        require_same_result(result_of(folder / "run", STEPS), reference(bench, STEPS, values)[0])
+        shutil.rmtree(folder)
+        return SURVIVED
+    return run
+
+
+def lacking_file_systems(bench):
+    for call in ("flock", "fsync", "fallocate"):
+        for code in (errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL) + ((errno.ENOLCK,) if call == "flock" else ()):
+            for is_new in (True, False) if bench.long else (code == errno.ENOSYS,):
+                yield Case(f"{'train' if is_new else 'resume'} without {call} {errno.errorcode[code]}", go_on_without(call, code, is_new))
 
 
 def begin_arguments(values):

@@ -1,12 +1,11 @@
 #include "train/checkpoint/checkpoint_list.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-
-#include <unistd.h>
+#include <cstdint>
 
 #include "autograd/base/error.h"
+#include "train/io/folder.h"
 
 namespace dikkat {
 
@@ -24,7 +23,7 @@ index step_of(const std::string& name) {
   return step >= 0 && checkpoint_name(step) == name ? step : -1;
 }
 
-constexpr const char* kNotSkipped = "; this may be temporary, so no older checkpoint was used: try again, or move this file away";
+constexpr const char* kNotSkipped = "; this may be temporary, so no older checkpoint was used: try again when it can be read, or move this file away";
 
 /// Opens a checkpoint. Also throws InputError if the file has another step than its name says: a run that continued from it would later
 /// find its own file names taken.
@@ -35,20 +34,42 @@ CheckpointFile open_entry(const CheckpointEntry& entry) {
   return file;
 }
 
-bool is_good(const CheckpointEntry& entry) {
+/// What became of opening a checkpoint.
+struct Opened {
+  enum class Result : std::uint8_t {
+    good,
+    damaged,  ///< its contents are not those of a checkpoint of this step, and never will be
+    unknown,  ///< it could not be read, which says nothing about its contents: it may be another user's, or on a disk that is not mounted
+  };
+  Result result = Result::good;
+  std::optional<CheckpointFile> file{};
+  std::string reason{};
+  bool is_input = false;  ///< whether the user can correct it
+};
+
+/// The one place that decides between damaged and unknown: an errno, whichever it is, never means damaged.
+Opened try_to_open(const CheckpointEntry& entry) {
   try {
-    open_entry(entry);
-    return true;
-  } catch (const Error&) {
-    return false;
+    return {.file = open_entry(entry)};
+  } catch (const PathError& error) {
+    return {.result = Opened::Result::unknown, .reason = error.what(), .is_input = true};
+  } catch (const InputError& error) {
+    return {.result = Opened::Result::damaged, .reason = error.what(), .is_input = true};
+  } catch (const Error& error) {
+    return {.result = Opened::Result::unknown, .reason = error.what()};
   }
+}
+
+[[noreturn]] void refuse_unknown(const Opened& opened) {
+  const std::string text = opened.reason + kNotSkipped;
+  opened.is_input ? fail_input(text) : fail(text);
 }
 
 /// The names of those that are intact, the newest first.
 std::string intact(const std::vector<CheckpointEntry>& checkpoints) {
   std::string whole;
   for (auto entry = checkpoints.rbegin(); entry != checkpoints.rend(); ++entry) {
-    if (is_good(*entry)) {
+    if (try_to_open(*entry).result == Opened::Result::good) {
       append_to(whole, concat(whole.empty() ? "" : ", ", entry->path.filename().string()));
     }
   }
@@ -56,7 +77,7 @@ std::string intact(const std::vector<CheckpointEntry>& checkpoints) {
 }
 
 /// Throws InputError: the last of `checkpoints` is damaged for the given reason. `checkpoints` is sorted by step and not empty.
-[[noreturn]] void refuse_damaged(const fs::path& run_directory, const std::vector<CheckpointEntry>& checkpoints, const char* reason) {
+[[noreturn]] void refuse_damaged(const fs::path& run_directory, const std::vector<CheckpointEntry>& checkpoints, const std::string& reason) {
   const std::string whole = intact(checkpoints);
   if (whole.empty()) {
     fail_input(reason, ". It is the newest checkpoint of ", run_directory.string(), ", which has no other one that is intact");
@@ -95,7 +116,7 @@ std::optional<CheckpointEntry> best_checkpoint(const fs::path& run_directory) {
   if (!is_there(pointer)) {
     return std::nullopt;
   }
-  require_input(fs::is_regular_file(pointer), pointer.string(), " is not a regular file");
+  require_input(is_file(pointer), pointer.string(), " is not a regular file");
   const std::string name = read_bytes(pointer, 64);
   const index step = name.ends_with('\n') ? step_of(name.substr(0, name.size() - 1)) : -1;
   require_input(step >= 0, pointer.string(), " does not name a checkpoint, expected one line such as ", checkpoint_name(700));
@@ -105,8 +126,7 @@ std::optional<CheckpointEntry> best_checkpoint(const fs::path& run_directory) {
 }
 
 CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, Pick pick, std::vector<std::string>* damaged) {
-  std::error_code missing;
-  if (!fs::is_directory(run_directory_or_file, missing)) {
+  if (!is_folder(run_directory_or_file)) {
     return CheckpointFile::open(run_directory_or_file);
   }
   const std::vector<CheckpointEntry> checkpoints = list_checkpoints(run_directory_or_file);
@@ -133,26 +153,24 @@ CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, Pick pick,
                  whole.empty() ? "no other checkpoint is intact" : concat("these are intact, and may be named by their path: ", whole));
     }
   }
-  if (pick == Pick::latest_good) {
-    for (auto entry = checkpoints.rbegin(); entry != checkpoints.rend(); ++entry) {
-      // A file that cannot be opened is not known to be damaged: it may belong to another user, or be on a disk that is not mounted.
-      require(::access(entry->path.c_str(), R_OK) == 0, entry->path.string(), " cannot be read: ", errno_text, kNotSkipped);
-      try {
-        return open_entry(*entry);
-      } catch (const InputError& error) {
-        if (damaged != nullptr) {
-          damaged->emplace_back(error.what());
-        }
-      } catch (const Error& error) {
-        fail(error.what(), kNotSkipped);
-      }
+  std::string reason;  // what is wrong with the newest
+  for (auto entry = checkpoints.rbegin(); entry != checkpoints.rend(); ++entry) {
+    Opened opened = try_to_open(*entry);
+    if (opened.result == Opened::Result::good) {
+      return std::move(*opened.file);
+    }
+    if (opened.result == Opened::Result::unknown) {
+      refuse_unknown(opened);
+    }
+    reason = reason.empty() ? opened.reason : reason;
+    if (pick != Pick::latest_good) {
+      break;
+    }
+    if (damaged != nullptr) {
+      damaged->push_back(opened.reason);
     }
   }
-  try {
-    return open_entry(checkpoints.back());
-  } catch (const InputError& error) {
-    refuse_damaged(run_directory_or_file, checkpoints, error.what());
-  }
+  refuse_damaged(run_directory_or_file, checkpoints, reason);
 }
 
 }  // namespace dikkat

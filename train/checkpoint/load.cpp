@@ -1,6 +1,7 @@
 #include "train/checkpoint/load.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <set>
 #include <utility>
 
@@ -34,9 +35,6 @@ CheckpointFile CheckpointFile::open(const std::filesystem::path& path) {
   CheckpointFile checkpoint;
   checkpoint.path_ = path;
   try {
-    std::error_code unknown;
-    require_input(std::filesystem::status(path, unknown).type() != std::filesystem::file_type::not_found,
-                  "cannot be read: no such file or directory; expected a run directory, which dikkat train creates, or a checkpoint in it");
     checkpoint.file_ = File::open_regular(path);
     checkpoint.bytes_ = checkpoint.file_.size();
     const Header header = pass_gate(checkpoint.file_, checkpoint.bytes_);
@@ -45,6 +43,9 @@ CheckpointFile CheckpointFile::open(const std::filesystem::path& path) {
     checkpoint.contents_ = read_contents(checkpoint.file_, header.index_begin, checkpoint.bytes_);
     require_input(checkpoint.state().step == header.step, "contradicts itself: step ", header.step, " in its header, step ",
                   checkpoint.state().step, " in its state");
+  } catch (const PathError& error) {
+    constexpr const char* kExpected = "; expected a run directory, which dikkat train creates, or a checkpoint in it";
+    throw PathError(concat(path.string(), link_text(path), ' ', error.what(), error.error() == ENOENT ? kExpected : ""), error.error());
   } catch (const InputError& error) {
     fail_input(path.string(), ' ', error.what());
   } catch (const Error& error) {

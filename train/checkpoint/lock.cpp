@@ -11,18 +11,51 @@
 #include <unistd.h>
 
 #include "autograd/base/error.h"
-#include "train/io/descriptor.h"
 #include "train/io/file.h"
+#include "train/io/missing_guard.h"
 
 namespace dikkat {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// "process 123", or "another process" if the lock file has no id.
-std::string holder_of(int lock) {
+/// Whether the path still refers to the file or folder of this descriptor.
+bool is_at(const Descriptor& descriptor, const fs::path& path) {
+  struct stat held {};
+  struct stat there {};
+  require(::fstat(descriptor.get(), &held) == 0, path.string(), " cannot be examined: ", errno_text);
+  const int error = ::stat(path.c_str(), &there) == 0 ? 0 : errno;
+  require(error == 0 || error == ENOENT || error == ENOTDIR, path.string(), " cannot be examined: ", describe_errno(error));
+  return error == 0 && held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+}
+
+/// Waits for a while, because a `train` that will be refused, and `runs`, hold a lock for a moment. Returns errno, or 0.
+int lock_patiently(const Descriptor& descriptor, Faults* faults) {
+  constexpr int kPatience = 100;
+  constexpr auto kMoment = std::chrono::milliseconds(10);
+  int error = 0;
+  for (int attempt = 0; (error = lock_descriptor(descriptor.get(), faults)) == EWOULDBLOCK && attempt < kPatience; ++attempt) {
+    std::this_thread::sleep_for(kMoment);
+  }
+  return error;
+}
+
+/// Whether another descriptor has a lock. Closing the descriptor gives the shared lock back.
+bool is_locked(const Descriptor& descriptor) {
+  return descriptor.get() >= 0 && ::flock(descriptor.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+Descriptor open_folder(const fs::path& path) { return Descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)); }
+
+Descriptor open_lock_file(const fs::path& folder) {
+  return Descriptor(::open((folder / kLockName).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+}
+
+/// "process 123", or "another process" if the lock file does not say which one holds the lock.
+std::string holder_of(const fs::path& folder) {
+  const Descriptor lock = open_lock_file(folder);
   char text[24];
-  const ssize_t size = ::pread(lock, text, sizeof text, 0);
+  const ssize_t size = is_locked(lock) ? ::pread(lock.get(), text, sizeof text, 0) : 0;
   std::string pid;
   for (ssize_t at = 0; at < size && text[at] >= '0' && text[at] <= '9'; ++at) {
     pid += text[at];
@@ -30,10 +63,15 @@ std::string holder_of(int lock) {
   return pid.empty() ? "another process" : "process " + pid;
 }
 
+[[noreturn]] void refuse(const fs::path& folder) {
+  fail_input(folder.string(), " is in use by ", holder_of(folder), ": a run directory has one writer; wait for it or choose another one");
+}
+
 }  // namespace
 
-int take_lock(const fs::path& path) {
-  const fs::path name = path / kLockName;
+void FolderLock::take_file(Faults* faults) {
+  const fs::path name = path_ / kLockName;
+  // O_NOFOLLOW, because it will be written to.
   Descriptor lock(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
   const int failed = lock.get() >= 0 ? 0 : errno;
   struct stat info {};
@@ -43,35 +81,56 @@ int take_lock(const fs::path& path) {
                 : S_ISDIR(info.st_mode) ? "a folder"
                                         : "a pipe, socket or device",
                 ", expected the lock file of a run: remove it");
-  require_path(failed, path.string(), " cannot be written");
-  // A `train` that will be refused holds the lock for a moment, so retry for a while.
-  constexpr int kPatience = 100;
-  constexpr auto kMoment = std::chrono::milliseconds(10);
-  int locked = 0;
-  for (int attempt = 0; (locked = ::flock(lock.get(), LOCK_EX | LOCK_NB)) != 0 && attempt < kPatience; ++attempt) {
-    if (errno != EINTR && errno != EWOULDBLOCK) {
-      break;
+  require_path(failed, path_.string(), " cannot be written");
+  const int error = lock_patiently(lock, faults);
+  if (error == EWOULDBLOCK) {
+    refuse(path_);
+  }
+  guards_ = !is_missing(Guard::lock, error);
+  const int locked = go_on_without(Guard::lock, path_, error);
+  require(locked == 0, name.string(), " cannot be locked: ", describe_errno(locked));
+  file_ = std::move(lock);
+}
+
+FolderLock FolderLock::take(const fs::path& path, Faults* faults) {
+  constexpr int kMost = 100;
+  for (int attempt = 0;; ++attempt) {
+    Descriptor folder = open_folder(path);
+    if (folder.get() < 0 && errno == EACCES) {  // it can be written to and not read, so only the lock file can be locked
+      folder = Descriptor(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     }
-    std::this_thread::sleep_for(kMoment);
+    require_path(folder.get() >= 0 ? 0 : errno, path.string(), " cannot be opened");
+    FolderLock lock(path, std::move(folder));
+    // The folder comes first: who is refused has not touched the lock file, which its holder may be creating again. Any other failure is
+    // ignored: some file systems have no locks for folders.
+    if (lock_patiently(lock.folder_, faults) == EWOULDBLOCK) {
+      refuse(path);
+    }
+    lock.take_file(faults);
+    // Somebody may have replaced the folder or the file before it was locked.
+    if (attempt == kMost || (is_at(lock.folder_, path) && is_at(lock.file_, path / kLockName))) {
+      return lock;
+    }
   }
-  if (locked != 0) {
-    const int error = errno;
-    require_input(error == EWOULDBLOCK, name.string(), " cannot be locked: ", describe_errno(error));
-    fail_input(path.string(), " is in use by ", holder_of(lock.get()),
-               ": a run directory has one writer; wait for it or choose another one");
-  }
-  return lock.release();
 }
 
-bool is_locked(const fs::path& path) {
-  const Descriptor lock(::open((path / kLockName).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  return lock.get() >= 0 && ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;  // closing gives a shared lock back
-}
-
-void sign_lock(int lock, const fs::path& path) {
+void FolderLock::sign() {
   const std::string pid = concat(::getpid(), '\n');
-  const bool written = ::ftruncate(lock, 0) == 0 && ::pwrite(lock, pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size());
-  require_input(written, path.string(), " cannot be written: ", errno_text);
+  const bool written =
+      ::ftruncate(file_.get(), 0) == 0 && ::pwrite(file_.get(), pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size());
+  require_input(written, path_.string(), " cannot be written: ", errno_text);
 }
+
+void FolderLock::require_held() {
+  require(is_at(folder_, path_), path_.string(),
+          " is not the folder that this run has locked: that was moved, removed or replaced; nothing was written here");
+  if (!is_at(file_, path_ / kLockName)) {  // somebody has removed it
+    take_file(nullptr);
+    sign();
+  }
+  ::futimens(file_.get(), nullptr);  // so that programs that remove old files see it as new as the checkpoints
+}
+
+bool is_locked(const fs::path& folder) { return is_locked(open_folder(folder)) || is_locked(open_lock_file(folder)); }
 
 }  // namespace dikkat

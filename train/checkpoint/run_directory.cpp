@@ -4,13 +4,12 @@
 #include <cerrno>
 #include <utility>
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "autograd/base/error.h"
 #include "train/checkpoint/lock.h"
-#include "train/io/descriptor.h"
+#include "train/io/folder.h"
 
 namespace dikkat {
 
@@ -20,16 +19,6 @@ namespace fs = std::filesystem;
 
 /// Temporary files of save.cpp and replace_file() begin with this. A killed writer leaves them behind.
 constexpr const char* kTemporaryPrefix = ".tmp-";
-
-/// Whether the path still refers to the file or folder of this descriptor.
-bool is_at(int descriptor, const fs::path& path) {
-  struct stat held {};
-  struct stat there {};
-  require(::fstat(descriptor, &held) == 0, path.string(), " cannot be examined: ", errno_text);
-  const int error = ::stat(path.c_str(), &there) == 0 ? 0 : errno;
-  require(error == 0 || error == ENOENT || error == ENOTDIR, path.string(), " cannot be examined: ", describe_errno(error));
-  return error == 0 && held.st_dev == there.st_dev && held.st_ino == there.st_ino;
-}
 
 /// For a message: at most three names of files that prevent a new run, then "...". Empty for an empty folder; remains of a start that
 /// failed do not count.
@@ -41,7 +30,7 @@ std::string contents_of(const fs::path& path) {
     std::error_code ignored;
     const bool is_temporary = name.string().starts_with(concat(kTemporaryPrefix, "config.toml-"));  // the first file that is written
     if (name != kLockName && !is_temporary &&
-        !(name == "checkpoints" && fs::is_directory(file->path()) && fs::is_empty(file->path(), ignored))) {
+        !(name == "checkpoints" && is_folder(file->path()) && fs::is_empty(file->path(), ignored))) {
       names.push_back(name.string());
     }
   }
@@ -64,6 +53,10 @@ void require_empty(const fs::path& path) {
                 is_run ? concat(", or continue its run with `dikkat resume ", path.string(), "`") : "");
 }
 
+void require_is_folder(const fs::path& path) {
+  require_input(!is_there(path) || is_folder(path), path.string(), " is a file, expected a folder or a new name: choose another --out");
+}
+
 /// Creates a folder and those above it, and removes them again in the destructor unless keep() was called.
 class NewDirectories {
  public:
@@ -77,23 +70,26 @@ class NewDirectories {
   }
   void keep() { made_.clear(); }
 
-  /// Keeps the folders, and syncs them so that they survive a power failure.
-  void make(const fs::path& path) {
+  /// Keeps the folders, and syncs them so that they survive a power failure. Returns false if something has this name already.
+  bool make(const fs::path& path) {
     std::vector<fs::path> missing;
     std::error_code error;
-    for (fs::path folder = fs::absolute(path); !fs::exists(folder, error) && folder.has_relative_path(); folder = folder.parent_path()) {
+    bool is_new = false;
+    for (fs::path folder = absolute_path(path); !fs::exists(folder, error) && folder.has_relative_path(); folder = folder.parent_path()) {
       missing.push_back(folder);
     }
     for (auto folder = missing.rbegin(); folder != missing.rend(); ++folder) {
       const int failed = ::mkdir(folder->c_str(), 0777) == 0 ? 0 : errno;
-      require_path(failed == EEXIST && fs::is_directory(*folder, error) ? 0 : failed, path.string(), " cannot be created");
-      if (failed == 0) {
+      require_path(failed == EEXIST ? 0 : failed, path.string(), " cannot be created");  // another program may have made it meanwhile
+      is_new = failed == 0;
+      if (is_new) {
         made_.push_back(*folder);
       }
       const int unsynced = sync_directory(folder->parent_path(), nullptr);
       // A folder without read permission cannot be opened for syncing.
       require(unsynced == 0 || unsynced == EACCES, folder->parent_path().string(), " cannot be synced: ", describe_errno(unsynced));
     }
+    return is_new;
   }
 
  private:
@@ -103,71 +99,59 @@ class NewDirectories {
 }  // namespace
 
 void RunDirectory::require_free(const fs::path& path) {
-  std::error_code missing;
-  if (!fs::exists(path, missing)) {
+  if (!is_there(path)) {
     return;
   }
-  require_input(fs::is_directory(path, missing), path.string(), " is a file, expected a folder or a new name: choose another --out");
+  require_is_folder(path);
   if (!is_locked(path)) {  // create() says who has it
     require_empty(path);
   }
 }
 
-RunDirectory RunDirectory::create(const fs::path& path) {
+fs::path NewRunPath::with_number(index number) const { return number == 1 ? path : fs::path(concat(path.string(), '-', number)); }
+
+fs::path NewRunPath::free_now() const {
+  index number = 1;
+  struct stat info {};
+  while (numbered && ::lstat(with_number(number).c_str(), &info) == 0) {
+    ++number;
+  }
+  return with_number(number);
+}
+
+RunDirectory RunDirectory::create(const NewRunPath& wanted, Faults* faults) {
   NewDirectories new_ones;
-  std::error_code missing;
-  if (fs::exists(path, missing)) {
-    require_input(fs::is_directory(path, missing), path.string(), " is a file, expected a folder or a new name: choose another --out");
-    if (!fs::exists(path / kLockName, missing)) {
+  fs::path path = wanted.path;
+  bool is_new = new_ones.make(path);
+  for (index number = 2; wanted.numbered && !is_new; ++number) {  // making the folder decides who has the name
+    path = wanted.with_number(number);
+    is_new = new_ones.make(path);
+  }
+  if (!is_new) {
+    require_is_folder(path);
+    struct stat info {};
+    if (::lstat((path / kLockName).c_str(), &info) != 0) {
       require_empty(path);  // before the lock file is created in it
     }
-  } else {
-    new_ones.make(path);
   }
-  RunDirectory directory(path);
+  RunDirectory directory(path, faults);
   require_empty(path);
-  sign_lock(directory.lock_, path);  // only now: the lock file of a refused folder may belong to another process
+  directory.lock_.sign();  // only now: the lock file of a refused folder may belong to another process
   new_ones.make(directory.checkpoints_path());
   directory.clean_temporaries();
-  require_done(sync_directory(path, nullptr), Operation::sync_directory);
+  require_done(sync_directory(path, faults), Operation::sync_directory);
   new_ones.keep();
   return directory;
 }
 
-RunDirectory RunDirectory::open(const fs::path& path) {
+RunDirectory RunDirectory::open(const fs::path& path, Faults* faults) {
   require_input(is_there(path), path.string(), " does not exist, expected the directory of a run");
-  std::error_code missing;
-  require_input(is_there(checkpoint_directory(path)) && fs::is_directory(checkpoint_directory(path), missing), path.string(),
+  require_input(is_there(checkpoint_directory(path)) && is_folder(checkpoint_directory(path)), path.string(),
                 " is not the directory of a run: it has no folder named checkpoints");
-  RunDirectory directory(path);
-  sign_lock(directory.lock_, path);
+  RunDirectory directory(path, faults);
+  directory.lock_.sign();
   directory.clean_temporaries();
   return directory;
-}
-
-RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
-  Descriptor folder(::open(path_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  require_path(folder.get() >= 0 ? 0 : errno, path_.string(), " cannot be opened");
-  lock_ = take_lock(path_);
-  folder_ = folder.release();
-}
-
-RunDirectory::RunDirectory(RunDirectory&& other) noexcept
-    : path_(std::move(other.path_)), folder_(std::exchange(other.folder_, -1)), lock_(std::exchange(other.lock_, -1)) {}
-
-RunDirectory& RunDirectory::operator=(RunDirectory&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(folder_, other.folder_);
-  std::swap(lock_, other.lock_);
-  return *this;
-}
-
-RunDirectory::~RunDirectory() {
-  for (const int descriptor : {lock_, folder_}) {
-    if (descriptor >= 0) {
-      ::close(descriptor);
-    }
-  }
 }
 
 std::optional<CheckpointEntry> RunDirectory::newest() const {
@@ -175,15 +159,9 @@ std::optional<CheckpointEntry> RunDirectory::newest() const {
   return entries.empty() ? std::nullopt : std::optional(entries.back());
 }
 
-void RunDirectory::require_held() {
-  require(is_at(folder_, path_), path_.string(),
-          " is not the folder that this run has locked: that was moved, removed or replaced; nothing was written here");
-  if (!is_at(lock_, path_ / kLockName)) {  // somebody has removed it
-    Descriptor again(take_lock(path_));
-    sign_lock(again.get(), path_);
-    ::close(std::exchange(lock_, again.release()));
-  }
-  ::futimens(lock_, nullptr);  // so that programs that remove old files see it as new as the checkpoints
+void RunDirectory::remove() && {
+  require_held();
+  remove_tree(path_);
 }
 
 void RunDirectory::record_best(index step) {
@@ -222,8 +200,9 @@ index RunDirectory::clean_temporaries() {
   for (const fs::path& folder : {path_, checkpoints_path()}) {
     std::error_code error;
     for (fs::directory_iterator file(folder, error), end; !error && file != end; file.increment(error)) {
-      if (file->path().filename().string().starts_with(kTemporaryPrefix) && file->symlink_status().type() == fs::file_type::regular) {
-        std::error_code undeletable;
+      std::error_code undeletable;
+      if (file->path().filename().string().starts_with(kTemporaryPrefix) &&
+          file->symlink_status(undeletable).type() == fs::file_type::regular) {
         removed += fs::remove(file->path(), undeletable) ? 1 : 0;
       }
     }

@@ -130,7 +130,8 @@ index save(const std::filesystem::path& target, const Snapshot& snapshot, Faults
   require_done(file.sync(), Operation::sync);
   require_done(file.close(), Operation::close);
 
-  if (std::filesystem::symlink_status(target).type() != std::filesystem::file_type::not_found) {
+  std::error_code missing;
+  if (std::filesystem::symlink_status(target, missing).type() != std::filesystem::file_type::not_found) {
     require(same_files(temporary.path(), target), "a file with this name and other contents exists already; it was not changed");
     return bytes;
   }

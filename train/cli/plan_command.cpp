@@ -218,7 +218,7 @@ int plan_command(const PlanArguments& arguments) {
     validate(config);
     require_input(config.train.lanes % arguments.ranks == 0, "train.lanes is ", index{config.train.lanes}, ", expected a multiple of --ranks ", arguments.ranks);
   }
-  const std::filesystem::path out = arguments.out.empty() ? free_run_directory(arguments.run.config) : std::filesystem::path(arguments.out);
+  const std::filesystem::path out = new_run_path(arguments.out, arguments.run.config).free_now();
   const MachineMemory machine = machine_memory();
   Trainer trainer = [&] {
     LoadingLine line;

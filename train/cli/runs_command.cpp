@@ -16,7 +16,7 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/io/digits.h"
-#include "train/io/file.h"
+#include "train/io/folder.h"
 #include "train/report/run_view.h"
 
 namespace dikkat {
@@ -209,11 +209,11 @@ int diff_command(const DiffArguments& arguments) {
 
 /// Throws InputError unless all that is in the folder is a run's.
 void require_nothing_but_a_run(const fs::path& path) {
-  require_input(!fs::is_symlink(path), path.string(), " is a link, expected a run directory itself");
+  require_input(link_text(path).empty(), path.string(), " is a link, expected a run directory itself");
   require_input(is_there(path / "metrics.jsonl") || is_there(path / "config.toml"), path.string(),
                 " is not the directory of a run: it has neither metrics.jsonl nor config.toml");
-  for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
-    const std::string name = entry.path().filename().string();
+  for (const fs::path& entry : paths_in(path)) {
+    const std::string name = entry.filename().string();
     const bool ours = name == "config.toml" || name == "metrics.jsonl" || name == "checkpoints" || name == "report.html" || name == ".lock" ||
                       name.starts_with("bad-step-") || name.starts_with(".tmp-") || name.find(".aside") != std::string::npos;
     require_input(ours, path.string(), " has ", name, ", which no run has written: move it away before you remove the run");
@@ -233,6 +233,8 @@ int remove_command(const RemoveArguments& arguments) {
   for (const std::string& path : arguments.runs) {
     held.push_back(RunDirectory::open(path));
     require_nothing_but_a_run(path);
+    require_input(held.back().is_guarded(), path,
+                  " is on a file system without locks, so a program that trains it cannot be seen: make sure that none does, then remove it with rm -r");
     bytes += view_run(path).bytes;
   }
   const std::string what = held.size() == 1 ? arguments.runs.front() : fmt::format("{} runs", held.size());
@@ -244,11 +246,9 @@ int remove_command(const RemoveArguments& arguments) {
     }
   }
   for (RunDirectory& run : held) {
-    run.require_held();
-    std::error_code failed;
-    fs::remove_all(run.path(), failed);
-    require(!failed, run.path().string(), " cannot be removed: ", failed.message());
-    tell(concat("removed ", run.path().string()));
+    const std::string path = run.path().string();
+    std::move(run).remove();
+    tell(concat("removed ", path));
   }
   return 0;
 }

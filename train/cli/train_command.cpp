@@ -305,9 +305,7 @@ std::unique_ptr<Trainer> made(Ranks* ranks, bool is_new, F&& make) {
     ranks != nullptr ? ranks->together(work) : work();
   } catch (const Agreed&) {
     if (trainer && is_new) {
-      const std::filesystem::path folder = trainer->directory();
-      trainer.reset();
-      std::filesystem::remove_all(folder);
+      trainer->discard();
     }
     throw;
   }
@@ -335,9 +333,9 @@ int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) 
   ranks ? ranks->together(read) : read();
   tell_of_the_origin(config.train.init_from);
   const index wanted_tokens = config.tokenizer.path.empty() && config.train.init_from.empty() ? config.tokenizer.vocab_size : 0;
-  const std::filesystem::path out = arguments.out.empty() ? free_run_directory(arguments.run.config) : std::filesystem::path(arguments.out);
+  const NewRunPath out = new_run_path(arguments.out, arguments.run.config);
   if (arguments.verify_resume) {
-    return verify(config, out);
+    return verify(config, out.free_now());
   }
   OnEnd on_end;
   const auto trainer_there = made(ranks.get(), true, [&](LoadingLine& line) { return Trainer::start(std::move(config), out, std::ref(line), ranks, arguments.length); });

@@ -6,6 +6,7 @@
 #include "autograd/base/index.h"
 #include "train/config/parse.h"
 #include "train/config/value.h"
+#include "train/io/folder.h"
 #include "train/loop/origin.h"
 #include "train/text/nearest_word.h"
 
@@ -69,13 +70,13 @@ Config configuration_of(const WantedRun& run, const TrainConfig& defaults) {
 }
 
 std::vector<fs::path> recipes() {
-  std::error_code none;
-  const fs::path program = fs::read_symlink("/proc/self/exe", none).parent_path();
+  const fs::path program = program_file().parent_path();
   std::vector<fs::path> files;
   for (const char* folder : {"../share/dikkat/configs", "../../configs"}) {  // installed; in a build folder of the repository
-    for (const fs::directory_entry& entry : fs::directory_iterator((program / folder).lexically_normal(), none)) {
-      if (entry.path().extension() == ".toml") {
-        files.push_back(entry.path());
+    const fs::path place = (program / folder).lexically_normal();
+    for (const fs::path& file : is_folder(place) ? paths_in(place) : std::vector<fs::path>()) {
+      if (file.extension() == ".toml") {
+        files.push_back(file);
       }
     }
     if (!files.empty()) {
@@ -107,13 +108,8 @@ fs::path find_config(const std::string& name) {
              nearest.empty() ? concat(": ", list) : concat("; did you mean ", nearest, "? (`dikkat config list` lists them)"));
 }
 
-fs::path free_run_directory(const fs::path& config) {
-  const fs::path base = fs::path("runs") / (config.empty() ? "default" : config.stem());
-  fs::path path = base;
-  for (index number = 2; fs::exists(path); ++number) {
-    path = concat(base.string(), '-', number);
-  }
-  return path;
+NewRunPath new_run_path(const std::string& out, const fs::path& config) {
+  return out.empty() ? NewRunPath(fs::path("runs") / (config.empty() ? "default" : config.stem()), true) : NewRunPath(out);
 }
 
 }  // namespace dikkat

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "train/checkpoint/run_directory.h"
 #include "train/config/config.h"
 
 namespace dikkat {
@@ -31,7 +32,8 @@ std::vector<std::filesystem::path> recipes();
 /// A path that exists is preferred. Throws InputError for a name that is found nowhere, with the names that there are.
 std::filesystem::path find_config(const std::string& name);
 
-/// runs/NAME after the configuration's file (runs/default without one), or the first of runs/NAME-2, runs/NAME-3 ... that does not exist.
-std::filesystem::path free_run_directory(const std::filesystem::path& config);
+/// Where the new run goes: `out` (--out), or if that is empty, runs/NAME after the configuration's file (runs/default without one), or the
+/// first of runs/NAME-2, runs/NAME-3 ... that does not exist.
+NewRunPath new_run_path(const std::string& out, const std::filesystem::path& config);
 
 }  // namespace dikkat

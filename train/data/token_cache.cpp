@@ -14,6 +14,7 @@
 #include "autograd/base/error.h"
 #include "train/data/token_file.h"
 #include "train/io/descriptor.h"
+#include "train/io/folder.h"
 
 namespace dikkat {
 namespace {
@@ -65,16 +66,14 @@ index token_folder_limit() {
 
 std::vector<KeptTokens> kept_tokens(const std::string& folder) {
   std::vector<KeptTokens> all;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const std::string path = entry.path().string();
+  for (const fs::path& entry : is_there(folder) ? paths_in(folder) : std::vector<fs::path>()) {
+    const std::string path = entry.string();
     struct stat status {};
-    if (is_token_file(entry.path().filename().string()) && ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
+    if (is_token_file(entry.filename().string()) && ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
       all.push_back(
           {.path = path, .bytes = status.st_size, .last_used = status.st_mtime, .in_use = !lock_alone(open_token_file_to_lock(path))});
     }
   }
-  require_input(!error || error == std::errc::no_such_file_or_directory, "cache: cannot list the folder ", folder, ": ", error.message());
   std::sort(all.begin(), all.end(), [](const KeptTokens& a, const KeptTokens& b) {
     return a.last_used != b.last_used ? a.last_used > b.last_used : a.path < b.path;
   });

@@ -15,7 +15,7 @@
 #include "autograd/base/error.h"
 #include "train/hash/sha256.h"
 #include "train/io/descriptor.h"
-#include "train/io/file.h"
+#include "train/io/folder.h"
 #include "train/io/nameless_file.h"
 
 namespace dikkat {
@@ -103,19 +103,27 @@ bool is_old(int file) {
   return ::fstat(file, &status) == 0 && status.st_mtime < std::time(nullptr) - kDay;
 }
 
+/// The paths in the folder; none if it cannot be listed.
+std::vector<std::filesystem::path> paths_if_listed(const std::filesystem::path& folder) {
+  try {
+    return paths_in(folder);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 /// Removes incomplete files that killed programs have left in the folder.
 void remove_abandoned(const std::string& path) {
   const std::filesystem::path whole(path);
   const std::string start = whole.filename().string() + ".";
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(whole.parent_path(), error)) {
-    const std::string name = entry.path().filename().string();
+  for (const std::filesystem::path& entry : paths_if_listed(whole.parent_path())) {
+    const std::string name = entry.filename().string();
     const bool is_of_a_key = name.find(concat(kTokenFileExtension, '.')) == kTokenFileDigits;  // of another text or tokenizer
     const bool is_of_this = name.starts_with(start);
     if (name.ends_with(kUnfinished) && (is_of_this || is_of_a_key)) {
-      const Descriptor file(::open(entry.path().c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+      const Descriptor file(::open(entry.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
       if (file.get() >= 0 && lock(file.get()) == 0 && (is_of_this || is_old(file.get()))) {
-        std::filesystem::remove(entry.path(), error);
+        ::unlink(entry.c_str());
       }
     }
   }
@@ -187,7 +195,8 @@ class TokenFileWriter::Output {
   void finish_with(const void* start, std::size_t bytes) {
     flush();
     write(start, bytes, 0);
-    require(::fsync(file_) == 0, "token file: cannot write ", path_, " to the disk: ", errno_text);
+    const int error = sync_descriptor(file_, path_);
+    require(error == 0, "token file: cannot write ", path_, " to the disk: ", describe_errno(error));
   }
 
  private:
@@ -282,7 +291,7 @@ std::optional<TokenizedCorpus> open_token_file(const std::string& path, const st
   if (descriptor < 0 && (errno == ENOENT || errno == ENOTDIR)) {
     return std::nullopt;
   }
-  require_input(descriptor >= 0, path, ": cannot be opened: ", errno_text);
+  require_path(descriptor >= 0 ? 0 : errno, path, ": cannot be opened");
   if (::flock(descriptor, LOCK_SH | LOCK_NB) != 0 &&
       errno == EWOULDBLOCK) {  // it is being removed. Other errors: some file systems have no locks
     return std::nullopt;

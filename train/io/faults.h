@@ -8,8 +8,8 @@
 
 namespace dikkat {
 
-/// The system calls of a save.
-enum class Operation : std::uint8_t { open, allocate, write, truncate, read, sync, close, rename, sync_directory, size };
+/// The system calls of a save, and the one that locks a folder.
+enum class Operation : std::uint8_t { open, allocate, write, truncate, read, sync, close, rename, sync_directory, size, lock };
 
 constexpr const char* name_of(Operation operation) {
   switch (operation) {
@@ -23,6 +23,7 @@ constexpr const char* name_of(Operation operation) {
     case Operation::rename: return "rename";
     case Operation::sync_directory: return "sync directory";
     case Operation::size: return "get the size";
+    case Operation::lock: return "lock";
   }
   return "?";
 }

@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <iterator>
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "autograd/base/error.h"
+#include "train/io/missing_guard.h"
 #include "train/io/write_file.h"
 
 namespace dikkat {
@@ -93,11 +96,12 @@ int read_next(int descriptor, std::span<std::byte> out, index& got) {
   });
 }
 
-File::File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)), faults_(other.faults_) {}
+File::File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)), faults_(other.faults_), path_(std::move(other.path_)) {}
 
 File& File::operator=(File&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
   std::swap(faults_, other.faults_);
+  std::swap(path_, other.path_);
   return *this;
 }
 
@@ -109,6 +113,7 @@ File::~File() {
 
 int File::create(const std::filesystem::path& path, Faults* faults) {
   faults_ = faults;
+  path_ = path;
   return attempt(faults, Operation::open,
                  [&] { return descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666); });
 }
@@ -143,10 +148,10 @@ int File::read(index offset, std::span<std::byte> out) const { return read_at(fa
 int File::write(index offset, std::span<const std::byte> bytes) { return write_at(faults_, descriptor_, offset, bytes); }
 
 int File::allocate(index bytes) {
-  return attempt(faults_, Operation::allocate, [&] {
-    errno = ::posix_fallocate(descriptor_, 0, bytes);
-    return errno == 0 ? 0 : -1;
-  });
+  return go_on_without(Guard::reservation, path_, attempt(faults_, Operation::allocate, [&] {
+                         errno = ::posix_fallocate(descriptor_, 0, bytes);
+                         return errno == 0 ? 0 : -1;
+                       }));
 }
 
 int File::truncate(index bytes) {
@@ -155,7 +160,15 @@ int File::truncate(index bytes) {
 
 // A failed sync is never repeated, because the kernel has dropped the dirty pages by then. An interrupted one has not failed.
 int File::sync() {
-  return attempt(faults_, Operation::sync, [&] { return ::fsync(descriptor_); });
+  return go_on_without(Guard::sync, path_, attempt(faults_, Operation::sync, [&] { return ::fsync(descriptor_); }));
+}
+
+int sync_descriptor(int descriptor, const std::filesystem::path& path) {
+  return go_on_without(Guard::sync, path, attempt(nullptr, Operation::sync, [&] { return ::fsync(descriptor); }));
+}
+
+int lock_descriptor(int descriptor, Faults* faults) {
+  return attempt(faults, Operation::lock, [&] { return ::flock(descriptor, LOCK_EX | LOCK_NB); });
 }
 
 int File::close() {
@@ -172,10 +185,40 @@ index File::size() const {
 }
 
 bool is_there(const std::filesystem::path& path) {
-  std::error_code error;
-  const bool there = std::filesystem::exists(path, error);
-  require(!error, path.string(), " cannot be examined: ", error.message());
-  return there;
+  struct stat info {};
+  const int error = ::stat(path.c_str(), &info) == 0 ? 0 : errno;
+  if (error == 0) {
+    return true;
+  }
+  if (const std::string link = link_text(path); !link.empty() && (error == ENOENT || error == ENOTDIR || error == ELOOP)) {
+    throw PathError(concat(path.string(), link, " leads nowhere: ", describe_errno(error), "; bring back what it names, or remove the link"), error);
+  }
+  require(error == ENOENT || error == ENOTDIR, path.string(), " cannot be examined: ", describe_errno(error));
+  return false;
+}
+
+std::string link_text(const std::filesystem::path& path) {
+  std::error_code none;
+  const std::filesystem::path target = std::filesystem::read_symlink(path, none);
+  return none ? "" : concat(" (a link to ", target.string(), ")");
+}
+
+int rename_to_new(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) {
+    return 0;
+  }
+  if (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP) {
+    return errno;
+  }
+  // An old file system, such as NFS: a second name is as atomic, where it can be given.
+  if (::link(from.c_str(), to.c_str()) == 0) {
+    return ::unlink(from.c_str()) == 0 ? 0 : errno;
+  }
+  struct stat info {};
+  if (errno == EEXIST || ::lstat(to.c_str(), &info) == 0) {
+    return EEXIST;
+  }
+  return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
 int rename_file(const std::filesystem::path& from, const std::filesystem::path& to, Faults* faults) {
@@ -183,7 +226,7 @@ int rename_file(const std::filesystem::path& from, const std::filesystem::path& 
 }
 
 int sync_directory(const std::filesystem::path& directory, Faults* faults) {
-  return attempt(faults, Operation::sync_directory, [&] {
+  const int synced = attempt(faults, Operation::sync_directory, [&] {
     const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor < 0) {
       return -1;
@@ -192,25 +235,39 @@ int sync_directory(const std::filesystem::path& directory, Faults* faults) {
     const int error = errno;
     ::close(descriptor);
     errno = error;
-    return result < 0 && error == EINVAL ? 0 : result;  // some file systems cannot sync folders
+    return result;
   });
+  return go_on_without(Guard::sync, directory, synced);
 }
 
 void require_done(int error, Operation operation) { require(error == 0, name_of(operation), " failed: ", describe_errno(error)); }
 
+namespace {
+
+std::filesystem::path name_aside(const std::filesystem::path& path, int number) {
+  return number == 1 ? path.string() + ".aside" : concat(path.string(), ".aside-", number);
+}
+
+}  // namespace
+
 std::filesystem::path name_aside(const std::filesystem::path& path) {
-  std::filesystem::path aside = path.string() + ".aside";
-  for (int number = 2; is_there(aside); ++number) {
-    aside = concat(path.string(), ".aside-", number);
+  int number = 1;
+  struct stat info {};
+  while (::lstat(name_aside(path, number).c_str(), &info) == 0) {
+    ++number;
   }
-  return aside;
+  return name_aside(path, number);
 }
 
 std::filesystem::path set_aside(const std::filesystem::path& path) {
-  std::filesystem::path aside = name_aside(path);
-  const int error = rename_file(path, aside, nullptr);
-  require(error == 0, path.string(), ": cannot be renamed: ", describe_errno(error));
-  return aside;
+  for (int number = 1;; ++number) {
+    std::filesystem::path aside = name_aside(path, number);
+    const int error = rename_to_new(path, aside);
+    require(error == 0 || error == EEXIST, path.string(), ": cannot be renamed: ", describe_errno(error));
+    if (error == 0) {
+      return aside;
+    }
+  }
 }
 
 std::string read_bytes(const std::filesystem::path& path, index most) {

@@ -37,9 +37,10 @@ class File {
   /// Fills all of `out` from byte `offset` on; ENODATA if the file ends before.
   [[nodiscard]] int read(index offset, std::span<std::byte> out) const;
   [[nodiscard]] int write(index offset, std::span<const std::byte> bytes);
-  /// Reserves disk space for the first `bytes` bytes.
+  /// Reserves disk space for the first `bytes` bytes, if the file system can (train/io/missing_guard.h).
   [[nodiscard]] int allocate(index bytes);
   [[nodiscard]] int truncate(index bytes);
+  /// Makes the contents survive a power failure, if the file system can.
   [[nodiscard]] int sync();
   /// The descriptor is closed even if this returns an error.
   [[nodiscard]] int close();
@@ -49,6 +50,7 @@ class File {
  private:
   int descriptor_ = -1;
   Faults* faults_ = nullptr;
+  std::filesystem::path path_{};  ///< of a file that create() made
 };
 
 // The same for a descriptor that is not a File: errno, or 0 for success.
@@ -63,28 +65,50 @@ class File {
 /// failures of the machine, which may be temporary: a failing disk, too many open files.
 bool is_fault_of_path(int error);
 
-/// Throws "<parts>: <the system's message>" unless error is 0: InputError if is_fault_of_path(), else Error.
+/// An InputError about a path that cannot be used, with the errno. It says nothing about the contents of a file.
+class PathError : public InputError {
+ public:
+  PathError(const std::string& text, int error) : InputError(text), error_(error) {}
+  int error() const { return error_; }
+
+ private:
+  int error_;
+};
+
+/// Throws "<parts>: <the system's message>" unless error is 0: PathError if is_fault_of_path(), else Error.
 template <class... Parts>
 void require_path(int error, const Parts&... parts) {
   if (error != 0) {
     const std::string text = concat(parts..., ": ", describe_errno(error));
-    is_fault_of_path(error) ? fail_input(text) : fail(text);
+    if (is_fault_of_path(error)) {
+      throw PathError(text, error);
+    }
+    fail(text);
   }
 }
 
-/// Whether the file or folder exists. Throws Error if that is not known: a failing disk is not an empty one.
+/// Whether the file or folder exists. Throws Error if that is not known: a failing disk is not an empty one. Throws PathError for a link
+/// to something that does not exist, which may be on a disk that is not mounted.
 bool is_there(const std::filesystem::path& path);
+/// " (a link to X)", or "" for what is no link.
+std::string link_text(const std::filesystem::path& path);
 
 [[nodiscard]] int rename_file(const std::filesystem::path& from, const std::filesystem::path& to, Faults* faults);
-/// Syncs a folder, so that created, renamed and removed names in it survive a power failure.
+/// Renames a file or folder to a name that nothing has: EEXIST if something has it.
+[[nodiscard]] int rename_to_new(const std::filesystem::path& from, const std::filesystem::path& to);
+/// Syncs a folder, so that created, renamed and removed names in it survive a power failure, if the file system can.
 [[nodiscard]] int sync_directory(const std::filesystem::path& directory, Faults* faults);
+/// Syncs the file of this descriptor, if the file system can. `path` is for the warning if it cannot.
+[[nodiscard]] int sync_descriptor(int descriptor, const std::filesystem::path& path);
+/// Takes an exclusive lock (flock) without waiting: errno, or 0. EWOULDBLOCK: somebody else has one.
+[[nodiscard]] int lock_descriptor(int descriptor, Faults* faults);
 
 /// Throws Error "<operation> failed: <the system's message>" unless error is 0.
 void require_done(int error, Operation operation);
 
 /// The first of <path>.aside, <path>.aside-2 ... that does not exist.
 std::filesystem::path name_aside(const std::filesystem::path& path);
-/// Renames the file to name_aside() and returns that. Throws Error if it cannot be renamed.
+/// Renames the file to such a name and returns that. Overwrites nothing. Throws Error if it cannot be renamed.
 std::filesystem::path set_aside(const std::filesystem::path& path);
 
 /// The bytes of a file or pipe, of a longer one the first `most`. Throws InputError for a wrong path or a folder; Error for a failure that

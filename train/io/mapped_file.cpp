@@ -13,6 +13,7 @@
 
 #include "autograd/base/error.h"
 #include "train/io/descriptor.h"
+#include "train/io/file.h"
 
 namespace dikkat {
 namespace {
@@ -48,7 +49,7 @@ namespace {
 
 Descriptor open_to_read(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  require_input(descriptor >= 0, path, ": cannot be opened: ", errno_text);
+  require_path(descriptor >= 0 ? 0 : errno, path, ": cannot be opened");
   return Descriptor(descriptor);
 }
 
@@ -61,7 +62,8 @@ MappedFile::MappedFile(std::string path, int descriptor) : path_(std::move(path)
   require_input(::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode), path_, " is not a regular file");
   size_ = static_cast<std::size_t>(status.st_size);
   void* mapping = size_ > 0 ? ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0) : nullptr;
-  require_input(mapping != MAP_FAILED, path_, ": cannot be mapped into memory: ", errno_text);
+  require_input(mapping != MAP_FAILED, path_, ": cannot be mapped into memory: ", errno_text,
+                errno == ENODEV ? "; its file system has no mapped files: copy it to another one" : "");
   data_ = static_cast<const std::byte*>(mapping);
   if (data_ != nullptr) {
     replace_first(nullptr, this);

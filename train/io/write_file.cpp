@@ -1,6 +1,7 @@
 #include "train/io/write_file.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -85,7 +86,7 @@ class ComparingSink : public BlockSink {
 /// Removes the file of this name unless that has become the real one.
 class TemporaryName {
  public:
-  explicit TemporaryName(std::filesystem::path path) : path_(std::move(path)) {}
+  TemporaryName() = default;
   TemporaryName(const TemporaryName&) = delete;
   TemporaryName& operator=(const TemporaryName&) = delete;
   ~TemporaryName() {
@@ -93,26 +94,41 @@ class TemporaryName {
       ::unlink(path_.c_str());
     }
   }
+  void set(std::filesystem::path path) { path_ = std::move(path); }
   void created() { exists_ = true; }
   void renamed() { exists_ = false; }
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  std::filesystem::path path_;
+  std::filesystem::path path_{};
   bool exists_ = false;
 };
 
-}  // namespace
+/// Creates a file in `folder` whose name begins with ".tmp-STEM-". The process's id does not make names unique: another program may run in a
+/// container or on another machine, and a killed one may have left its file behind.
+File create_temporary(const std::filesystem::path& folder, const std::string& stem, TemporaryName& name, Faults* faults) {
+  constexpr int kMost = 1000;  // names to try
+  for (int i = 1;; ++i) {
+    name.set(folder / (i == 1 ? concat(".tmp-", stem, "-", ::getpid()) : concat(".tmp-", stem, "-", ::getpid(), "-", i)));
+    File file;
+    const int error = file.create(name.path(), faults);
+    if (error != EEXIST || i == kMost) {
+      require_done(error, Operation::open);
+      name.created();
+      return file;
+    }
+  }
+}
 
-void write_file(const std::filesystem::path& path, index bytes, const std::function<void(ByteSink&)>& produce, Faults* faults) {
+/// `place` gives the temporary file its name: errno, or 0.
+void write(const std::filesystem::path& path, index bytes, const std::function<void(ByteSink&)>& produce, Faults* faults,
+           const std::function<int(const std::filesystem::path&)>& place) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  TemporaryName temporary(folder / concat(".tmp-", path.filename().string(), "-", ::getpid()));
+  TemporaryName temporary;
   try {
     const std::string lack = lack_of_space(folder, bytes);
     require(lack.empty(), lack);
-    File file;
-    require_done(file.create(temporary.path(), faults), Operation::open);
-    temporary.created();
+    File file = create_temporary(folder, path.filename().string(), temporary, faults);
     WritingSink writing(file, bytes);
     produce(writing);
     writing.finish();
@@ -122,7 +138,7 @@ void write_file(const std::filesystem::path& path, index bytes, const std::funct
     produce(comparing);
     comparing.finish();
     require_done(file.close(), Operation::close);
-    require_done(rename_file(temporary.path(), path, faults), Operation::rename);
+    require_done(place(temporary.path()), Operation::rename);
     temporary.renamed();
     require_done(sync_directory(folder, faults), Operation::sync_directory);
   } catch (const InputError&) {
@@ -130,6 +146,20 @@ void write_file(const std::filesystem::path& path, index bytes, const std::funct
   } catch (const Error& error) {
     fail(path.string(), ": cannot be written: ", error.what());
   }
+}
+
+}  // namespace
+
+void write_file(const std::filesystem::path& path, index bytes, const std::function<void(ByteSink&)>& produce, Faults* faults) {
+  write(path, bytes, produce, faults, [&](const std::filesystem::path& temporary) { return rename_file(temporary, path, faults); });
+}
+
+void write_new_file(const std::filesystem::path& path, index bytes, const std::function<void(ByteSink&)>& produce) {
+  write(path, bytes, produce, nullptr, [&](const std::filesystem::path& temporary) {
+    const int error = rename_to_new(temporary, path);
+    require_input(error != EEXIST, path.string(), " exists already, and nothing is overwritten; choose another name");
+    return error;
+  });
 }
 
 }  // namespace dikkat

@@ -24,4 +24,7 @@ class ByteSink {
 /// thrown, whose message begins with the path. `faults` (may be null) are those of a test.
 void write_file(const std::filesystem::path& path, index bytes, const std::function<void(ByteSink&)>& produce, Faults* faults = nullptr);
 
+/// Does the same for a new file. Throws InputError if something has this name when the file is complete, and changes nothing then.
+void write_new_file(const std::filesystem::path& path, index bytes, const std::function<void(ByteSink&)>& produce);
+
 }  // namespace dikkat

@@ -5,6 +5,7 @@
 
 #include "train/config/parse.h"
 #include "train/data/corpus_files.h"
+#include "train/io/folder.h"
 
 namespace dikkat {
 namespace {
@@ -15,7 +16,7 @@ std::string absolute(const std::string& path, bool is_pattern) {
   if (fs::path(path).is_absolute()) {
     return path;
   }
-  std::string folder = fs::current_path().string();
+  std::string folder = absolute_path(".").parent_path().string();
   if (std::error_code missing; is_pattern && path.find_first_of("*?[") != std::string::npos && !fs::exists(path, missing)) {
     for (std::size_t at = 0; (at = folder.find_first_of("*?[\\", at)) != std::string::npos; at += 2) {
       folder.insert(at, 1, '\\');

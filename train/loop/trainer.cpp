@@ -75,11 +75,8 @@ Trainer::Outcome Trainer::run(TrainingEvents& events, const std::function<bool()
   try {
     require_same_run();
   } catch (const Error&) {
-    if (directory_ && saved_step_ < 0) {  // a folder that start() has just made, with nothing in it
-      const std::filesystem::path made = directory_->path();
-      metrics_.reset();
-      directory_.reset();
-      std::filesystem::remove_all(made);
+    if (saved_step_ < 0) {  // start() has just made the folder, with nothing in it
+      discard();
     }
     throw;
   }
@@ -118,6 +115,17 @@ Trainer::Outcome Trainer::run(TrainingEvents& events, const std::function<bool()
     log(events, "finish", state_.step);
   }
   return outcome;
+}
+
+void Trainer::discard() {
+  metrics_.reset();
+  try {
+    if (directory_) {
+      std::move(*directory_).remove();
+    }
+  } catch (const Error&) {  // the caller has a failure of its own to report
+  }
+  directory_.reset();
 }
 
 template <class... Line>

@@ -77,7 +77,7 @@ class Trainer {
   /// A new run in the folder `out`, which is made. The configuration is resolved. With train.init_from, the run takes over that
   /// checkpoint's model, weights and tokenizer (adopt_model(), origin.h), and run() evaluates before the first step. Throws InputError for
   /// a corpus, configuration or folder that cannot be used. `length` may set train.max_steps when the text is known.
-  static Trainer start(Config config, const std::filesystem::path& out, const LoadingProgress& progress = {}, std::shared_ptr<Ranks> ranks = nullptr,
+  static Trainer start(Config config, const NewRunPath& out, const LoadingProgress& progress = {}, std::shared_ptr<Ranks> ranks = nullptr,
                        const RunLength& length = {});
 
   /// The same without a folder: for memory_plan(), disk_plan() and try_out(). Memory is mapped, and not filled.
@@ -132,6 +132,8 @@ class Trainer {
   /// begins by saving one. Throws Diverged when a loss or gradient is not finite (before it is applied, with its batch written to
   /// RUN_DIR/bad-step-N.json), and Error when a checkpoint cannot be saved, unless the configuration says to continue.
   Outcome run(TrainingEvents& events, const std::function<bool()>& stop);
+  /// Removes the folder of start(), before anything was trained, as far as possible. Nothing else may be called after it.
+  void discard();
 
  private:
   /// `prepare` runs at the end of construction: a Trainer cannot be moved out of the function that makes it.

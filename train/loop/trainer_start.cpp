@@ -6,7 +6,7 @@
 #include "train/config/parse.h"
 #include "train/config/schema.h"
 #include "train/data/corpus_files.h"
-#include "train/io/file.h"
+#include "train/io/folder.h"
 #include "train/io/free_space.h"
 #include "train/loop/absolute_paths.h"
 #include "train/loop/build_info.h"
@@ -35,8 +35,7 @@ void require_space(const std::filesystem::path& run_directory, const Snapshot& s
 /// "model.n_layer = 7, train.seed = 3", or why it cannot be read. Empty if nothing was edited, or the file is missing.
 std::string remark_on_edits(const std::filesystem::path& file, const Config& stored, const Config& now) {
   std::string list;
-  std::error_code missing;
-  if (!std::filesystem::is_regular_file(file, missing)) {
+  if (!is_there(file) || !is_file(file)) {
     return "";
   }
   try {
@@ -212,7 +211,7 @@ Trainer::Trainer(Config config, TrainingData data, TrainingState state, std::sha
   prepare(*this);
 }
 
-Trainer Trainer::start(Config config, const std::filesystem::path& out, const LoadingProgress& progress, std::shared_ptr<Ranks> ranks,
+Trainer Trainer::start(Config config, const NewRunPath& out, const LoadingProgress& progress, std::shared_ptr<Ranks> ranks,
                        const RunLength& length) {
   std::optional<ModelSource> origin;
   TrainingData data = data_of_new_run(config, origin, progress, length);
@@ -242,7 +241,7 @@ Trainer Trainer::start(Config config, const std::filesystem::path& out, const Lo
     if (!run.ranks_->is_first()) {
       return;
     }
-    require_space(out, run.snapshot());
+    require_space(out.path, run.snapshot());
     run.directory_.emplace(RunDirectory::create(out));
     replace_file(run.directory() / "config.toml", to_recipe(lasting(run.config_)));
     run.metrics_.emplace(run.directory() / "metrics.jsonl", 0);

@@ -6,6 +6,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
 #include "train/data/corpus_files.h"
+#include "train/io/folder.h"
 
 namespace dikkat {
 namespace {
@@ -64,7 +65,7 @@ std::optional<ResumeProof> verify_resume(Config config, index steps, const std::
   config.train.checkpoint_interval = steps;
   config.train.keep_last = 1;
 
-  require_input(!std::filesystem::exists(folder), folder.string(), " exists already, expected a new name");
+  require_input(!is_there(folder), folder.string(), " exists already, expected a new name");
   const RemovedAtTheEnd removed(folder);
   index done = 0;
   Steps events([&] { progress(static_cast<double>(++done) / static_cast<double>(2 * steps)); });

@@ -5,13 +5,11 @@
 #include <utility>
 
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "autograd/base/error.h"
-#include "train/checkpoint/lock.h"
 #include "train/config/parse.h"
 #include "train/config/schema.h"
-#include "train/io/file.h"
+#include "train/io/folder.h"
 
 namespace dikkat {
 namespace {
@@ -23,6 +21,7 @@ constexpr index kFormat = 1;
 constexpr const char* kDescriptionName = "sweep.json";
 constexpr const char* kResultsName = "results.jsonl";
 constexpr const char* kBestName = "best.toml";
+constexpr const char* kRemoveLine = ": remove the line; its run is looked at again then";
 /// Temporary files of replace_file() begin with this. A killed writer leaves them behind.
 constexpr const char* kTemporaryPrefix = ".tmp-";
 
@@ -159,31 +158,13 @@ std::string difference_between(const SweepDescription& found, const SweepDescrip
 
 bool SweepDirectory::is_one(const fs::path& path) { return is_there(path / kDescriptionName); }
 
-SweepDirectory::SweepDirectory(fs::path path) : path_(std::move(path)), lock_(take_lock(path_)) {}
-
-SweepDirectory::SweepDirectory(SweepDirectory&& other) noexcept
-    : path_(std::move(other.path_)),
-      lock_(std::exchange(other.lock_, -1)),
-      description_(std::move(other.description_)),
-      results_(std::move(other.results_)),
-      lines_(std::move(other.lines_)) {}
-
-SweepDirectory::~SweepDirectory() {
-  if (lock_ >= 0) {
-    ::close(lock_);
-  }
-}
-
 void SweepDirectory::require_usable(const fs::path& path) {
   if (!is_there(path)) {
     return;
   }
-  std::error_code error;
-  require_input(fs::is_directory(path, error), path.string(), " is a file, expected a folder or a new name: choose another --out");
-  const fs::directory_iterator file(path, error);
-  require_path(error.value(), path.string(), " cannot be listed");
-  const bool empty = std::all_of(begin(file), end(file), [](const fs::directory_entry& entry) {
-    const std::string name = entry.path().filename().string();
+  require_input(is_folder(path), path.string(), " is a file, expected a folder or a new name: choose another --out");
+  const bool empty = std::ranges::all_of(paths_in(path), [](const fs::path& entry) {
+    const std::string name = entry.filename().string();
     return name == kLockName || name.starts_with(concat(kTemporaryPrefix, kDescriptionName));
   });
   require_input(empty, path.string(), " is not empty, and not the folder of a sweep: choose another --out");
@@ -191,12 +172,10 @@ void SweepDirectory::require_usable(const fs::path& path) {
 
 SweepDirectory SweepDirectory::create(const fs::path& path, SweepDescription description) {
   require_usable(path);
-  std::error_code error;
-  fs::create_directories(path, error);
-  require_path(error.value(), path.string(), " cannot be created");
+  make_folders(path);
   SweepDirectory directory(path);
-  require_input(!is_one(path), path.string(), " has become the folder of another sweep meanwhile: choose another --out");
-  sign_lock(directory.lock_, path);
+  require_usable(path);  // again: another program may have had the lock meanwhile
+  directory.lock_.sign();
   replace_file(path / kDescriptionName, text_of(description));
   directory.description_ = std::move(description);
   return directory;
@@ -205,7 +184,7 @@ SweepDirectory SweepDirectory::create(const fs::path& path, SweepDescription des
 SweepDirectory SweepDirectory::open(const fs::path& path) {
   require_input(is_one(path), path.string(), " is not the folder of a sweep: it has no ", kDescriptionName);
   SweepDirectory directory(path);
-  sign_lock(directory.lock_, path);
+  directory.lock_.sign();
   directory.clean_temporaries();
   directory.read_description();
   directory.read_results();
@@ -213,11 +192,10 @@ SweepDirectory SweepDirectory::open(const fs::path& path) {
 }
 
 void SweepDirectory::clean_temporaries() const {
-  std::error_code error;
-  for (fs::directory_iterator file(path_, error), end; !error && file != end; file.increment(error)) {
-    if (file->path().filename().string().starts_with(kTemporaryPrefix) && file->symlink_status().type() == fs::file_type::regular) {
+  for (const fs::path& file : paths_in(path_)) {
+    if (file.filename().string().starts_with(kTemporaryPrefix) && is_file(file)) {
       std::error_code undeletable;
-      fs::remove(file->path(), undeletable);
+      fs::remove(file, undeletable);
     }
   }
 }
@@ -226,8 +204,8 @@ void SweepDirectory::read_description() {
   const std::string file = (path_ / kDescriptionName).string();
   try {
     description_ = description_in(Json::parse(read_bytes(file)), file);
-  } catch (const nlohmann::json::exception& error) {
-    fail_input(file, " is damaged (", error.what(), "): bring it back as it was, or start the sweep again with another --out");
+  } catch (const nlohmann::json::exception&) {
+    fail_input(file, " is damaged (it is not the JSON that a sweep writes): bring it back as it was, or start the sweep again with another --out");
   }
 }
 
@@ -243,9 +221,10 @@ void SweepDirectory::read_results() {
     ++number;
     try {
       results_.push_back(result_in(Json::parse(line), description_));
-    } catch (const std::exception& error) {
-      fail_input(file.string(), ':', number, " is not a line of this sweep (", error.what(),
-                 "): remove the line; its run is looked at again then");
+    } catch (const nlohmann::json::exception&) {
+      fail_input(file.string(), ':', number, " is not a line of this sweep (it is not the JSON that a sweep writes)", kRemoveLine);
+    } catch (const Error& error) {
+      fail_input(file.string(), ':', number, " is not a line of this sweep (", error.what(), ')', kRemoveLine);
     }
     lines_ += line + '\n';
   }

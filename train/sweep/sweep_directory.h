@@ -2,8 +2,10 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "train/checkpoint/lock.h"
 #include "train/config/config.h"
 #include "train/sweep/sweep.h"
 
@@ -45,10 +47,6 @@ class SweepDirectory {
   /// Throws InputError if the folder is not that of a sweep, or its files are damaged.
   static SweepDirectory open(const std::filesystem::path& path);
 
-  SweepDirectory(SweepDirectory&& other) noexcept;
-  SweepDirectory& operator=(SweepDirectory&&) = delete;
-  ~SweepDirectory();
-
   const std::filesystem::path& path() const { return path_; }
   const SweepDescription& description() const { return description_; }
   /// What results.jsonl said when the folder was opened.
@@ -61,13 +59,13 @@ class SweepDirectory {
   std::filesystem::path write_best(index combination) const;
 
  private:
-  explicit SweepDirectory(std::filesystem::path path);
+  explicit SweepDirectory(std::filesystem::path path) : path_(std::move(path)), lock_(FolderLock::take(path_)) {}
   void clean_temporaries() const;
   void read_description();
   void read_results();
 
   std::filesystem::path path_;
-  int lock_ = -1;
+  FolderLock lock_;
   SweepDescription description_;
   std::vector<LegResult> results_;
   std::string lines_;  // of results.jsonl

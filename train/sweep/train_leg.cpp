@@ -13,6 +13,7 @@ Trainer trainer_of(const Leg& leg, Config config, const std::filesystem::path& r
   const auto checkpoints = list_checkpoints(run);
   if (checkpoints.empty()) {
     if (is_there(run)) {
+      require_input(!is_locked(run), run.string(), " is in use by another program: wait for it");
       set_aside(run);  // killed before its first checkpoint: there is nothing to continue
     }
     config.train.seed = leg.seed;

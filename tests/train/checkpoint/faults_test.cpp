@@ -89,6 +89,19 @@ TEST_F(Faulty, AnErrorOfEachKindIsNamed) {
   }
 }
 
+// What a file system may lack: only guards are lost, and a save goes on. Everything else that it refuses with such an errno ends the save.
+TEST_F(Faulty, AFileSystemMayLackGuardsAndNothingElse) {
+  for (const int error : {ENOSYS, EOPNOTSUPP, EINVAL}) {
+    for (const Operation guard : {Operation::allocate, Operation::sync, Operation::sync_directory}) {
+      EXPECT_TRUE(succeeds({.operation = guard, .nth = 1, .for_ever = true, .error = error})) << name_of(guard);
+    }
+    for (const Operation needed : {Operation::open, Operation::write, Operation::truncate, Operation::read, Operation::close, Operation::rename,
+                                   Operation::size}) {
+      EXPECT_TRUE(fails({.operation = needed, .nth = 1, .for_ever = true, .error = error})) << name_of(needed);
+    }
+  }
+}
+
 TEST_F(Faulty, AnInterruptionAtAnyCallDoesNoHarm) {
   at_every_call({.error = EINTR}, [&](const FaultPlan& plan) { return succeeds(plan); });
 }

@@ -164,7 +164,7 @@ TEST(Gate, TheHeaderIsForPeopleToo) {
 
 TEST(Gate, RefusesWhatIsNoCheckpoint) {
   const ScratchDirectory scratch;
-  EXPECT_NE(refusal(scratch / "missing.h5").find("no such file"), std::string::npos);
+  EXPECT_NE(refusal(scratch / "missing.h5").find("No such file"), std::string::npos);
   EXPECT_NE(refusal(scratch.path()).find("is a directory"), std::string::npos);
   EXPECT_NE(refusal("/dev/zero").find("is not a regular file"), std::string::npos);
 
@@ -186,7 +186,7 @@ TEST(Gate, TellsTheErrorOfItsOwnCall) {
   errno = ENOSPC;  // of another call, earlier
   EXPECT_EQ(refusal(scratch / "missing.h5"),
             (scratch / "missing.h5").string() +
-                " cannot be read: no such file or directory; expected a run directory, which dikkat train creates, or a checkpoint in it");
+                " cannot be read: No such file or directory; expected a run directory, which dikkat train creates, or a checkpoint in it");
 }
 
 TEST(Grouped, PutsCommas) {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tests/train/checkpoint/sample.h"
+#include "train/io/missing_guard.h"
 
 namespace dikkat {
 namespace {
@@ -245,19 +246,142 @@ TEST(RunDirectoryTest, ALockFileThatIsRemovedIsMadeAgain) {
   EXPECT_NE(text_of<InputError>([&] { RunDirectory::open(scratch / "run"); }).find("is in use by process"), std::string::npos);
 
   std::filesystem::remove(scratch / "run/.lock");
-  {
-    const RunDirectory other = RunDirectory::open(scratch / "run");
-    EXPECT_NE(text_of<InputError>([&] { run.require_held(); }).find("is in use by process"), std::string::npos);
-  }
+  EXPECT_NE(text_of<InputError>([&] { RunDirectory::open(scratch / "run"); }).find("is in use by"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(scratch / "run/.lock")) << "who is refused has made a lock file, which may be in the run's way";
   run.require_held();
+}
+
+// Whether a run is alive does not hang on a name that anybody can remove.
+TEST(RunDirectoryTest, IsHeldWhateverBecomesOfItsLockFileAndItsName) {
+  const ScratchDirectory scratch;
+  const RunDirectory run = RunDirectory::create(scratch / "run");
+  const auto expect_held = [](const std::filesystem::path& path) {
+    EXPECT_TRUE(is_locked(path)) << path;
+    EXPECT_NE(text_of<InputError>([&] { RunDirectory::open(path); }).find("is in use by"), std::string::npos) << path;
+  };
+  expect_held(scratch / "run");
+  std::filesystem::remove(scratch / "run/.lock");
+  expect_held(scratch / "run");
+  write_file(scratch / "run/.lock", "1\n");  // such as a copy that a backup has brought back
+  expect_held(scratch / "run");
+  std::filesystem::create_directory_symlink(scratch / "run", scratch / "link");
+  expect_held(scratch / "link");
+  std::filesystem::rename(scratch / "run", scratch / "elsewhere");
+  expect_held(scratch / "elsewhere");
+}
+
+TEST(RunDirectoryTest, IsRemovedBeforeItIsGivenBack) {
+  const ScratchDirectory scratch;
+  RunDirectory run = RunDirectory::create(scratch / "run");
+  save_step(run, 10);
+  std::move(run).remove();
+  EXPECT_EQ(names_in(scratch.path()), Names{});
+}
+
+TEST(RunDirectoryCreate, ManyAtOnceGetNumbers) {
+  const ScratchDirectory scratch;
+  std::filesystem::create_symlink("/not/mounted", scratch / "run-3");
+  constexpr int kMany = 6;
+  std::vector<std::optional<RunDirectory>> runs(kMany);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kMany; ++i) {
+    threads.emplace_back([&, i] { runs[static_cast<std::size_t>(i)].emplace(RunDirectory::create(NewRunPath(scratch / "run", true))); });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  std::set<std::string> names;
+  for (const auto& run : runs) {
+    names.insert(run->path().filename().string());
+  }
+  EXPECT_EQ(names, (Names{"run", "run-2", "run-4", "run-5", "run-6", "run-7"}));
+  EXPECT_EQ(NewRunPath(scratch / "run", true).free_now(), scratch / "run-8");
+}
+
+/// What is reported about file systems while this lives.
+struct MissingGuards {
+  MissingGuards() {
+    on_missing_guard([this](const std::string& sentence) { sentences.push_back(sentence); });
+  }
+  MissingGuards(const MissingGuards&) = delete;
+  MissingGuards& operator=(const MissingGuards&) = delete;
+  ~MissingGuards() { on_missing_guard(nullptr); }
+  std::vector<std::string> sentences{};
+};
+
+// NFS without a lock daemon, Lustre without -o flock.
+TEST(RunDirectoryTest, AFileSystemWithoutLocksIsWarnedOfAndUsed) {
+  for (const int error : {ENOLCK, ENOSYS, EOPNOTSUPP, EINVAL}) {
+    const ScratchDirectory scratch;
+    MissingGuards missing;
+    Faults faults({.operation = Operation::lock, .nth = 1, .for_ever = true, .error = error});
+    {
+      RunDirectory run = RunDirectory::create(scratch / "run", &faults);
+      EXPECT_FALSE(run.is_guarded());
+      run.require_held();
+      save_step(run, 10);
+    }
+    EXPECT_FALSE(RunDirectory::open(scratch / "run", &faults).is_guarded());
+    ASSERT_EQ(missing.sentences.size(), 1U) << describe_errno(error);
+    EXPECT_NE(missing.sentences[0].find("has no locks"), std::string::npos) << missing.sentences[0];
+  }
+}
+
+TEST(RunDirectoryTest, ALockThatFailsIsAnError) {
+  for (const int error : {EIO, ESTALE, ENOMEM, EBADF}) {
+    const ScratchDirectory scratch;
+    MissingGuards missing;
+    Faults faults({.operation = Operation::lock, .nth = 2, .error = error});  // the second is that of the lock file
+    const std::string text = text_of<Error>([&] { RunDirectory::create(scratch / "run", &faults); });
+    EXPECT_NE(text.find(describe_errno(error)), std::string::npos) << text;
+    EXPECT_EQ(missing.sentences.size(), 0U);
+  }
+  const ScratchDirectory scratch;
+  Faults faults({.operation = Operation::lock, .nth = 1, .error = EINTR});
+  EXPECT_TRUE(RunDirectory::create(scratch / "run", &faults).is_guarded());
 }
 
 TEST(OpenCheckpoint, TheLatestGoodPassesOverNothingThatCannotBeOpened) {
   const ScratchDirectory scratch;
   RunDirectory run = RunDirectory::create(scratch / "run");
   save_step(run, 10);
-  std::filesystem::create_symlink("/not/mounted", run.checkpoints_path() / "step-000000020.h5");
-  EXPECT_NE(text_of<Error>([&] { open_checkpoint(run.path(), Pick::latest_good); }).find("no older checkpoint was used"), std::string::npos);
+  const std::filesystem::path newest = run.checkpoints_path() / "step-000000020.h5";
+  const auto expect_not_passed_over = [&](const std::string& reason) {
+    for (const Pick pick : {Pick::newest, Pick::latest_good}) {  // which judge alike
+      const std::string text = text_of<InputError>([&] { open_checkpoint(run.path(), pick); });
+      EXPECT_NE(text.find(reason), std::string::npos) << text;
+      EXPECT_NE(text.find("no older checkpoint was used"), std::string::npos) << text;
+      EXPECT_EQ(text.find("--latest-good"), std::string::npos) << "advises what would be refused: " << text;
+    }
+    std::filesystem::remove(newest);
+  };
+  std::filesystem::create_symlink("/not/mounted", newest);
+  expect_not_passed_over("(a link to /not/mounted) cannot be read: No such file or directory");
+  std::filesystem::create_symlink(newest, newest);
+  expect_not_passed_over("Too many levels of symbolic links");
+  std::filesystem::create_symlink(scratch / "run/.lock/below", newest);
+  expect_not_passed_over("Not a directory");
+  std::filesystem::create_directory(newest);  // there is something, and it is no checkpoint
+  EXPECT_NE(text_of<InputError>([&] { open_checkpoint(run.path()); }).find("--latest-good"), std::string::npos);
+  EXPECT_EQ(open_checkpoint(run.path(), Pick::latest_good).state().step, 10);
+}
+
+TEST(OpenCheckpoint, NoErrnoMeansDamaged) {
+  for (const int error : {ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG, EACCES, EPERM, ENXIO, EINVAL, EROFS}) {
+    EXPECT_THROW(require_path(error, "x"), PathError) << describe_errno(error);
+  }
+  for (const int error : {EIO, ESTALE, EMFILE, ENFILE, ENOMEM, ETIMEDOUT, ENOLCK, EAGAIN, EINTR, EOVERFLOW}) {
+    EXPECT_EQ(text_of<InputError>([&] {
+                try {
+                  require_path(error, "x");
+                } catch (const InputError&) {
+                  throw;
+                } catch (const Error&) {
+                }
+              }),
+              "")
+        << describe_errno(error);
+  }
 }
 
 TEST(OpenCheckpoint, TakesARunOrAFile) {

@@ -88,6 +88,23 @@ TEST_F(DamagedCheckpointTest, AnOlderOneIsTakenOnlyWhenAskedFor) {
   EXPECT_EQ(here_.run({"verify", "run"}).code, 0);
 }
 
+// Every command judges alike what cannot be read: it may be on a disk that is not mounted, so it is not damaged.
+TEST_F(DamagedCheckpointTest, OneThatCannotBeReadIsNotPassedOver) {
+  std::filesystem::remove(here_ / kNewest);
+  std::filesystem::create_symlink("/not/mounted", here_ / kNewest);
+  const auto before = here_.tree();
+  for (const Words& arguments : {Words{"resume", "run"}, Words{"resume", "run", "--latest-good"}, Words{"eval", "run", "--newest"}}) {
+    const Outcome refused = here_.run(arguments);
+    EXPECT_EQ(refused.code, 2) << refused.err;
+    EXPECT_TRUE(contains(refused.err, kNewest + " (a link to /not/mounted)")) << refused.err;
+    EXPECT_TRUE(contains(refused.err, "move this file away") && !contains(refused.err, "--latest-good")) << refused.err;
+  }
+  EXPECT_TRUE(here_.tree() == before);
+  std::filesystem::rename(here_ / kNewest, here_ / "run/link");
+  const Outcome resumed = here_.run({"resume", "run"});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+}
+
 TEST_F(DamagedCheckpointTest, NoneIsSetAsideByAResumeThatFails) {
   here_.write(kNewest, flipped(5000));
   const std::string metrics = contents(here_ / "run/metrics.jsonl");
