@@ -29,6 +29,10 @@ set(boxes
   "train/serve:autograd/base layers train/text train/chat train/exchange train/sample train/http"
   "train/cli:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/io train/machine train/tasks train/hash train/text train/chat train/data train/config train/checkpoint train/exchange train/model train/sample train/metrics train/sources train/parallel train/loop train/sweep train/report train/http train/serve")
 
+# std::filesystem's functions that throw: with one argument, or none, in place of a second one for the error. Their messages are for programmers.
+# (A loop over a directory_iterator throws in ++, whatever its constructor was given.)
+set(throwing_paths "(fs|filesystem)::(exists|is_directory|is_regular_file|is_symlink|is_empty|status|symlink_status|file_size|last_write_time|create_directory|create_directories|remove|remove_all|read_symlink|absolute|canonical|weakly_canonical|space)\\(([^(),]|\\([^()]*(\\([^()]*\\)[^()]*)*\\))*\\)")
+
 # What is behind a seam: a pattern of includes, or of what may go wrong without being seen, then the files (patterns too) that alone may have it.
 set(seams
   "#include <omp\\.h>|#pragma omp=>autograd/base/parallel\\.cpp"
@@ -45,6 +49,10 @@ set(seams
   "#include <dlfcn\\.h>=>train/parallel/launcher\\.cpp"
   "#include <openssl/=>train/hash/sha256\\.cpp"
   "describe_errno\\(errno\\)=>autograd/base/error\\.h"
+  "${throwing_paths}=>train/io/[^/]+\\.cpp"
+  "(fs|filesystem)::(current_path|temp_directory_path)\\(\\)=>train/io/[^/]+\\.cpp"
+  ": (std::)?(fs|filesystem)::(recursive_)?directory_iterator=>train/io/[^/]+\\.cpp"
+  "[.>](is_directory|is_regular_file|is_symlink|symlink_status|file_size|last_write_time)\\(\\)=>train/io/[^/]+\\.cpp"
   "#include <nlohmann/=>train/[^/]+/[^/]+\\.(h|cpp)")
 
 # Seams that are one file's alone: no second file may have them.

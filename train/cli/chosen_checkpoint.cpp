@@ -7,6 +7,7 @@
 #include "autograd/base/error.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
+#include "train/io/folder.h"
 #include "train/metrics/read_metrics.h"
 
 namespace dikkat {
@@ -21,7 +22,7 @@ std::string reason(const std::string& run_directory, index step) {
 }  // namespace
 
 void tell_of_the_checkpoint(const ModelArguments& arguments, const ModelSource& taken) {
-  if (arguments.best || arguments.newest || taken.checkpoint() == nullptr || !std::filesystem::is_directory(arguments.source)) {
+  if (arguments.best || arguments.newest || taken.checkpoint() == nullptr || !is_folder(arguments.source)) {
     return;
   }
   const index step = taken.state().step;
@@ -31,7 +32,7 @@ void tell_of_the_checkpoint(const ModelArguments& arguments, const ModelSource& 
 }
 
 void tell_of_the_origin(const std::string& source) {
-  if (source.empty() || ModelFiles::is_at(source) || !std::filesystem::is_directory(source)) {
+  if (source.empty() || ModelFiles::is_at(source) || !is_folder(source)) {
     return;
   }
   const auto best = best_checkpoint(source);

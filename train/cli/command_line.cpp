@@ -221,7 +221,14 @@ std::string describe_stray(const CLI::App& app, const CLI::App& command, const s
   fail_input(what, advice);
 }
 
+std::string& the_command() {
+  static std::string command = "dikkat";
+  return command;
+}
+
 }  // namespace
+
+const std::string& running_command() { return the_command(); }
 
 int run_command_line(int argc, char** argv) {
   CommandLine line;
@@ -255,6 +262,10 @@ int run_command_line(int argc, char** argv) {
   }
   if (line.threads > 0) {
     set_thread_count(line.threads);
+  }
+  for (const CLI::App* at = &line.app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    the_command() += ' ' + at->get_name();
   }
   return line.chosen();
 }

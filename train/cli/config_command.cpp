@@ -10,7 +10,7 @@
 #include "train/cli/wanted_run.h"
 #include "train/config/parse.h"
 #include "train/config/schema.h"
-#include "train/io/file.h"
+#include "train/io/folder.h"
 
 namespace dikkat {
 namespace {
@@ -43,9 +43,9 @@ int config_init_command(const ConfigInitArguments& arguments) {
   }
   const std::filesystem::path file = arguments.file;
   require_input(!is_there(file), file.string(), " exists already, and nothing is overwritten; give another FILE, or - to print it");
-  require_input(!file.has_parent_path() || std::filesystem::is_directory(file.parent_path()), file.parent_path().string(),
+  require_input(!file.has_parent_path() || is_folder(file.parent_path()), file.parent_path().string(),
                 " is no folder, expected one to write ", file.filename().string(), " into");
-  replace_file(file, to_commented_toml(config));
+  write_new_file(file, to_commented_toml(config));
   put(file.string() + '\n');
   flush_results();
   return 0;

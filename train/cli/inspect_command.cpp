@@ -13,6 +13,7 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/config/parse.h"
+#include "train/io/folder.h"
 #include "train/metrics/run_history.h"
 #include "train/model/trained_model.h"
 #include "train/report/sparkline.h"
@@ -78,7 +79,7 @@ std::string groups_of(const CheckpointFile& checkpoint) {
 
 /// That the checkpoint lies in, if it does.
 std::filesystem::path run_directory_of(const CheckpointFile& checkpoint) {
-  return std::filesystem::absolute(checkpoint.path()).parent_path().parent_path();
+  return absolute_path(checkpoint.path()).parent_path().parent_path();
 }
 
 /// "loss        █▅▃▂▁▁  4.2213 to 1.4012, validation 1.5020 at step 700": of the steps up to this one; empty without metrics.

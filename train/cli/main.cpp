@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <string>
 
 #include <malloc.h>
 #include <unistd.h>
@@ -11,6 +12,8 @@
 #include "train/cli/command_line.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
+#include "train/io/missing_guard.h"
+#include "train/machine/foreign_failure.h"
 #include "train/machine/machine_memory.h"
 #include "train/machine/out_of_memory.h"
 
@@ -47,7 +50,7 @@ void say_out_of_memory(const std::bad_alloc& refused) noexcept {
     say_out_of_memory(refused);
     std::_Exit(kFailure);
   } catch (const std::exception& e) {
-    say(e.what());
+    say(dikkat::sentence_about(e, dikkat::running_command()).c_str());
     std::_Exit(kFailure);
   } catch (...) {
   }
@@ -72,6 +75,7 @@ int main(int argc, char** argv) {
   try {
     share_one_heap_where_space_is_limited();
     dikkat::handle_signals();
+    dikkat::on_missing_guard([](const std::string& sentence) { dikkat::warn("warning   " + sentence); });
     return dikkat::run_command_line(argc, argv);
   } catch (const dikkat::InputError& e) {
     dikkat::warn(dikkat::concat("dikkat: ", e.what()));
@@ -79,7 +83,7 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc& refused) {
     say_out_of_memory(refused);
   } catch (const std::exception& e) {
-    dikkat::warn(dikkat::concat("dikkat: ", e.what()));
+    dikkat::warn(dikkat::concat("dikkat: ", dikkat::sentence_about(e, dikkat::running_command())));
   }
   return kFailure;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "train/cli/streams.h"
+#include "train/io/folder.h"
 
 namespace dikkat {
 namespace {
@@ -68,7 +69,7 @@ void OnEnd::ended(const Trainer& trainer, const char* state, const std::string& 
   const bool has_best = s.best_step >= 0;
   variables_ = {concat("DIKKAT_STATE=", state),
                 concat("DIKKAT_REASON=", reason),
-                concat("DIKKAT_RUN=", std::filesystem::absolute(trainer.directory()).string()),
+                concat("DIKKAT_RUN=", absolute_path(trainer.directory()).string()),
                 concat("DIKKAT_STEP=", s.step),
                 has_best ? concat("DIKKAT_BEST_LOSS=", s.best_val_loss) : "DIKKAT_BEST_LOSS=",
                 has_best ? concat("DIKKAT_BEST_STEP=", s.best_step) : "DIKKAT_BEST_STEP="};

@@ -36,7 +36,9 @@ constexpr const char* kKeyVariable = "DIKKAT_API_KEY";
 
 /// The last part of the path, without what says where that is.
 std::string name_of_file(const std::string& source) {
-  const std::filesystem::path path = std::filesystem::weakly_canonical(source);
+  std::error_code unknown;
+  std::filesystem::path path = std::filesystem::weakly_canonical(source, unknown);
+  path = unknown ? std::filesystem::path(source) : path;
   return path.has_filename() ? path.filename().string() : "model";
 }
 

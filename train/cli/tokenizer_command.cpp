@@ -15,7 +15,7 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/data/tokenize.h"
-#include "train/io/file.h"
+#include "train/io/folder.h"
 #include "train/model/open_tokenizer.h"
 #include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
@@ -61,19 +61,8 @@ std::string dumped(const ordered_json& json) { return json.dump(-1, ' ', false, 
 /// The text of one token as a JSON string: control characters are escaped, and part of a character is U+FFFD.
 std::string shown(const Tokenizer& tokenizer, Token token) { return dumped(tokenizer.decode(std::span(&token, 1))); }
 
-/// Writes a new file. Throws InputError where there is one already.
 void write_new(const fs::path& path, const std::string& text) {
-  require_input(!fs::exists(path), path.string(), " exists already, and nothing is overwritten; give another --out");
-  const bool makes_folder = path.has_parent_path() && fs::create_directories(path.parent_path());
-  try {
-    replace_file(path, text);
-  } catch (...) {
-    std::error_code ignored;
-    if (makes_folder) {
-      fs::remove(path.parent_path(), ignored);  // if it is still empty
-    }
-    throw;
-  }
+  write_new_file(path, text);
   put(concat(path.string(), "\n"));
 }
 
@@ -120,7 +109,7 @@ std::vector<Token> read_ids(const std::string& text, const Tokenizer& tokenizer)
 int tokenizer_train_command(const TokenizerTrainArguments& arguments) {
   const fs::path out(arguments.out);
   const bool is_file = out.extension() == ".json";
-  require_input(!fs::exists(is_file ? out : out / "tokenizer.json"), arguments.out,
+  require_input(!is_there(is_file ? out : out / "tokenizer.json"), arguments.out,
                 " exists already, and nothing is overwritten; give another --out");
   announce_corpus(arguments.corpus);
   CorpusOptions reading = arguments.reading;

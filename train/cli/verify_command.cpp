@@ -9,6 +9,7 @@
 #include "train/cli/json_output.h"
 #include "train/cli/streams.h"
 #include "train/io/digits.h"
+#include "train/io/folder.h"
 
 namespace dikkat {
 namespace {
@@ -21,7 +22,7 @@ struct VerifyArguments {
 int verify_command(const VerifyArguments& arguments) {
   const std::string& source = arguments.source;
   std::vector<std::filesystem::path> files;
-  if (std::filesystem::is_directory(source)) {
+  if (is_folder(source)) {
     for (const CheckpointEntry& entry : list_checkpoints(source)) {
       files.push_back(entry.path);
     }

@@ -11,8 +11,10 @@
 #include "autograd/base/cores.h"
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
+#include "train/cli/command_line.h"
 #include "train/cli/streams.h"
 #include "train/loop/trainer.h"
+#include "train/machine/foreign_failure.h"
 #include "train/parallel/launcher.h"
 
 namespace dikkat {
@@ -71,7 +73,7 @@ int with_ranks(const std::function<int(std::shared_ptr<Ranks>)>& command) {
     set_thread_count(share);
   }
   const auto say = [&](const std::exception& failure) {
-    warn(concat("dikkat: ", ranks->is_first() ? "" : ranks->name_of(ranks->rank()) + ": ", failure.what()));
+    warn(concat("dikkat: ", ranks->is_first() ? "" : ranks->name_of(ranks->rank()) + ": ", sentence_about(failure, running_command())));
   };
   try {
     const int code = command(ranks);

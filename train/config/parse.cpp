@@ -12,7 +12,7 @@
 #include "train/config/reading.h"
 #include "train/config/syntax.h"
 #include "train/config/tables.h"
-#include "train/io/file.h"
+#include "train/io/folder.h"
 
 namespace dikkat {
 namespace schema {
@@ -219,7 +219,7 @@ toml::table parse_toml(std::string_view text, std::string_view source_name) {
 std::string configuration_in(const std::filesystem::path& path) {
   require_input(is_there(path), path.string(),
                 ": there is no such file, expected a configuration in TOML, or the name of one that comes with dikkat, such as quickstart");
-  require_input(!std::filesystem::is_directory(path), path.string(), ": is a folder, expected a configuration file in TOML");
+  require_input(!is_folder(path), path.string(), ": is a folder, expected a configuration file in TOML");
   return read_bytes(path, kMaxBytes + 1);
 }
 

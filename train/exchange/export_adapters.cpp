@@ -11,6 +11,7 @@
 #include "train/formats/gguf.h"
 #include "train/formats/safetensors.h"
 #include "train/io/file.h"
+#include "train/io/new_folder.h"
 
 namespace dikkat {
 namespace {
@@ -60,15 +61,11 @@ void export_peft(const AdaptersToExport& adapters, const Family& family, const f
                                       {"target_modules", modules_of(map, map_tensors(family.tensors, adapters.config, adapters.parameters, family.has_all_biases))},
                                       {"modules_to_save", nullptr},
                                       {"inference_mode", true}};
-  fs::path folder = path;
-  folder += ".partial";
-  fs::remove_all(folder);
-  fs::create_directories(folder);
+  NewFolder made(path);
+  const fs::path& folder = made.path();
   write_safetensors((folder / "adapter_model.safetensors").string(), in_f32(map, adapters.parameters));
   replace_file(folder / "adapter_config.json", config.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
-  require_done(sync_directory(folder, nullptr), Operation::sync);
-  require_done(rename_file(folder, path, nullptr), Operation::rename);
-  require_done(sync_directory(fs::absolute(path).parent_path(), nullptr), Operation::sync);
+  made.finish();
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "train/formats/llmc.h"
 #include "train/formats/safetensors.h"
 #include "train/io/file.h"
+#include "train/io/new_folder.h"
 
 namespace dikkat {
 namespace {
@@ -49,19 +50,15 @@ void export_hugging_face(const ModelToExport& m, const fs::path& path, WeightTyp
   }
   const HuggingFaceFiles files = hugging_face_files_of(m.tokenizer, {.context = m.config.block_size, .chat_template = m.chat_template});
 
-  fs::path folder = path;
-  folder += ".partial";
-  fs::remove_all(folder);
-  fs::create_directories(folder);
+  NewFolder made(path);
+  const fs::path& folder = made.path();
   write_safetensors((folder / "model.safetensors").string(), new_tensors(map, m.parameters, [=](const MappedTensor&) { return type; }));
   replace_file(folder / "config.json", hf_config_text(family, m.config, {.dtype = torch_name(type), .bos = around.bos, .eos = around.eos}));
   replace_file(folder / "generation_config.json", hf_generation_text(around));
   replace_file(folder / "tokenizer.json", files.tokenizer_json);
   replace_file(folder / "tokenizer_config.json", files.tokenizer_config_json);
   replace_file(folder / "special_tokens_map.json", files.special_tokens_map_json);
-  require_done(sync_directory(folder, nullptr), Operation::sync);
-  require_done(rename_file(folder, path, nullptr), Operation::rename);
-  require_done(sync_directory(fs::absolute(path).parent_path(), nullptr), Operation::sync);
+  made.finish();
 }
 
 std::vector<std::string> export_gguf(const ModelToExport& m, const fs::path& path, const ExportOptions& options) {

@@ -154,7 +154,8 @@ ModelFiles::ModelFiles(const fs::path& given, const ImportOptions& options) {
   // The weights of a folder may be named themselves.
   const bool is_part = given.extension() == ".safetensors" || given.filename() == "pytorch_model.bin";
   const fs::path path = is_part ? (given.has_parent_path() ? given.parent_path() : fs::path(".")) : given;
-  const bool is_folder = fs::is_directory(path);
+  std::error_code unknown;
+  const bool is_folder = fs::is_directory(path, unknown);
   require_input(is_there(path), path.string(), " does not exist, expected a folder of Hugging Face, or a file of GGUF, llm.c or nanoGPT");
   require_input(!is_folder || is_there(path / "config.json"), path.string(), " has no config.json, expected a folder of Hugging Face");
   const WeightFormat format = is_folder ? WeightFormat::safetensors : weight_format_of(path.string());

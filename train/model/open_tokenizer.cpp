@@ -3,13 +3,14 @@
 #include <filesystem>
 
 #include "train/checkpoint/checkpoint_list.h"
+#include "train/io/folder.h"
 #include "train/text/tokenizer_file.h"
 
 namespace dikkat {
 
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& source) {
   const std::filesystem::path path(source);
-  if (path.extension() == ".h5" || std::filesystem::is_directory(checkpoint_directory(path))) {
+  if (path.extension() == ".h5" || is_folder(checkpoint_directory(path))) {
     return tokenizer_from_json(open_checkpoint(source, Pick::newest).tokenizer());
   }
   return read_tokenizer_file(source);

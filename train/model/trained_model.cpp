@@ -6,6 +6,7 @@
 
 #include "autograd/base/error.h"
 #include "train/config/parse.h"
+#include "train/io/folder.h"
 #include "train/model/pack_weights.h"
 
 namespace dikkat {
@@ -75,7 +76,7 @@ SavedCheckpoint save_model(const std::filesystem::path& directory, const Languag
                            const TrainingState& state) {
   resolve(config);
   config.model.vocab_size.derive(model.vocab_size());
-  std::filesystem::create_directories(directory);
+  make_folders(directory);
   return save_checkpoint(
       directory, {.state = state, .config = to_toml(config), .tokenizer = tokenizer.to_json(), .tensors = weights_of(model.parameters())});
 }

@@ -66,11 +66,12 @@ std::filesystem::path plugin_for(const std::string& engine) {
   if (const char* chosen = std::getenv("DIKKAT_ENGINE"); chosen != nullptr && *chosen != '\0') {  // NOLINT(concurrency-mt-unsafe)
     return chosen;
   }
-  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  std::error_code unknown;
+  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path();
   const std::string name = "dikkat-" + engine + ".so";
   const std::vector<std::filesystem::path> places{folder / name, folder / ".." / "lib" / "dikkat" / name};
   for (const std::filesystem::path& place : places) {
-    if (std::filesystem::exists(place)) {
+    if (std::filesystem::exists(place, unknown)) {
       return place;
     }
   }

@@ -113,7 +113,9 @@ RunView view_run(const fs::path& run_directory) {
 
 RunView view_run(const fs::path& run_directory, RunHistory history) {
   RunView run{.path = run_directory, .history = std::move(history)};
-  const fs::path whole = fs::absolute(run_directory).lexically_normal();
+  std::error_code removed;  // the current folder
+  const fs::path seen = fs::absolute(run_directory, removed);
+  const fs::path whole = (removed ? run_directory : seen).lexically_normal();
   run.name = (whole.has_filename() ? whole.filename() : whole.parent_path().filename()).string();
   index best_step = -1;
   try {

@@ -1,7 +1,9 @@
 #include "train/serve/answer.h"
 
 #include <chrono>
+#include <new>
 
+#include "autograd/base/error.h"
 #include "autograd/base/seconds_since.h"
 #include "train/sample/prompt.h"
 #include "train/serve/choice_text.h"
@@ -92,8 +94,12 @@ void answer(const ServedModel& model, Job& job, std::uint64_t seed, PromptCache&
     job.end(generated, seconds_since(began));
   } catch (const ApiError& error) {
     job.fail(error);
-  } catch (const std::exception& error) {
+  } catch (const Error& error) {
     job.fail({500, error.what()});
+  } catch (const std::bad_alloc&) {
+    job.fail({500, "the server has no memory left for this answer"});
+  } catch (const std::exception&) {  // whose message is a library's
+    job.fail({500, "an error in the server; its owner should report it"});
   }
 }
 

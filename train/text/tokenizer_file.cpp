@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "train/io/file.h"
+#include "train/io/folder.h"
 #include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/char_tokenizer.h"
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 std::string contents(const fs::path& path) {
   constexpr index kMost = index{256} << 20;
-  require_input(is_there(path) && fs::is_regular_file(path), "tokenizer: ", path.string(),
+  require_input(is_there(path) && is_file(path), "tokenizer: ", path.string(),
                 is_there(path) ? " is not a regular file" : " does not exist",
                 ", expected a tokenizer.json, or vocab.bpe and encoder.json beside each other, or a folder with one of these");
   std::string text = read_bytes(path, kMost + 1);
@@ -72,12 +72,12 @@ std::unique_ptr<Tokenizer> named(const std::string& files, F&& f) {
 
 std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& name) {
   const fs::path path(name);
-  if (fs::is_directory(path)) {
-    if (fs::exists(path / "tokenizer.json")) {
+  if (is_folder(path)) {
+    if (is_there(path / "tokenizer.json")) {
       return read_tokenizer_file((path / "tokenizer.json").string());
     }
     for (const auto& [merges, ids] : kPairs) {
-      if (fs::exists(path / merges) || fs::exists(path / ids)) {
+      if (is_there(path / merges) || is_there(path / ids)) {
         return read_tokenizer_file((path / merges).string());
       }
     }
