@@ -148,7 +148,7 @@ int File::read(index offset, std::span<std::byte> out) const { return read_at(fa
 int File::write(index offset, std::span<const std::byte> bytes) { return write_at(faults_, descriptor_, offset, bytes); }
 
 int File::allocate(index bytes) {
-  return go_on_without(Guard::reservation, path_, attempt(faults_, Operation::allocate, [&] {
+  return go_on_without(Guard::reservation, path_.parent_path(), attempt(faults_, Operation::allocate, [&] {
                          errno = ::posix_fallocate(descriptor_, 0, bytes);
                          return errno == 0 ? 0 : -1;
                        }));
@@ -160,7 +160,7 @@ int File::truncate(index bytes) {
 
 // A failed sync is never repeated, because the kernel has dropped the dirty pages by then. An interrupted one has not failed.
 int File::sync() {
-  return go_on_without(Guard::sync, path_, attempt(faults_, Operation::sync, [&] { return ::fsync(descriptor_); }));
+  return go_on_without(Guard::sync, path_.parent_path(), attempt(faults_, Operation::sync, [&] { return ::fsync(descriptor_); }));
 }
 
 int sync_descriptor(int descriptor, const std::filesystem::path& path) {

@@ -23,7 +23,7 @@ TEST(ForeignFailure, ARemovedCurrentFolderIsNamed) {
   for (const std::string& arguments :
        Words{"train --config " + config + " --corpus " + text, "train --config " + config + " --corpus text.txt --out " + run + "-2",
         "tokenizer train --corpus " + text + " --out new", "report run",
-        "sweep --config " + config + " --corpus " + text + " --vary train.seed=1,2 --out sweep", "export " + run + " --out new", "resume run",
+        "sweep --config " + config + " --corpus " + text + " --vary train.batch_size=4,5 --out sweep", "export " + run + " --out new", "resume run",
         "runs", "eval run", "config init new.toml"}) {
     const Outcome outcome = in_a_removed_folder(here, arguments);
     EXPECT_TRUE(outcome.code == 1 || outcome.code == 2) << arguments << ": " << outcome.code << outcome.err;
@@ -37,9 +37,9 @@ TEST(ForeignFailure, AFolderThatCannotBeMadeIsNamed) {
   here.train("run", {"train.max_steps=1"});
   for (const Words& arguments :
        {Words{"tokenizer", "train", "--corpus", "text.txt", "--out", "text.txt/below"}, Words{"train", "--config", "tiny.toml", "--out", "text.txt/below"},
-        Words{"export", "run", "--out", "text.txt/below"}, Words{"merge", "run", "--out", "text.txt/below"},
+        Words{"export", "run", "--out", "text.txt/below"},
         Words{"report", "run", "--out", "text.txt/below/page.html"}, Words{"config", "init", "text.txt/below/new.toml"},
-        Words{"sweep", "--config", "tiny.toml", "--vary", "train.seed=1,2", "--out", "text.txt/below"},
+        Words{"sweep", "--config", "tiny.toml", "--vary", "train.batch_size=4,5", "--out", "text.txt/below"},
         Words{"export-metrics", "run", "--tensorboard", "text.txt/below"}}) {
     const Outcome outcome = here.run(arguments);
     EXPECT_TRUE(outcome.code == 1 || outcome.code == 2) << arguments[0] << ": " << outcome.code << outcome.err;

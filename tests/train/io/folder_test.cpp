@@ -1,6 +1,8 @@
 #include "train/io/folder.h"
 
+#include <atomic>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -13,7 +15,6 @@ namespace dikkat {
 namespace {
 
 using testing::error_of;
-using testing::input_error_of;
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -65,7 +66,7 @@ TEST(NewFile, OneOfManyWritersGetsTheName) {
   std::atomic<int> written = 0;
   std::vector<std::thread> writers;
   for (int i = 0; i < 8; ++i) {
-    writers.emplace_back([&] { written += input_error_of([&] { write_new_file(folder / "f", "text"); }).empty() ? 1 : 0; });
+    writers.emplace_back([&] { written += error_of([&] { write_new_file(folder / "f", "text"); }).empty() ? 1 : 0; });
   }
   for (std::thread& writer : writers) {
     writer.join();
