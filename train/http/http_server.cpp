@@ -404,7 +404,10 @@ class HttpServer::Parts {
         socket = waiting_.front();
         waiting_.pop_front();
       }
-      Exchange(answers_, socket, ending_).run();
+      try {
+        Exchange(answers_, socket, ending_).run();
+      } catch (const std::exception&) {  // such as a lack of memory: this client sees its connection end, and others are served
+      }
       {
         const std::lock_guard lock(mutex_);
         --open_;  // before the client sees the end, since it may come again at once
