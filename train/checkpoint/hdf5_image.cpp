@@ -139,13 +139,20 @@ class ImageWriter {
     checked(H5Pset_link_phase_change(properties.get(), 65535, 65534), "keep links together");
   }
 
-  /// Reserves room for these links. Otherwise the library would move the existing ones for each new link.
+  /// Reserves room for these links. Otherwise the library would move the existing ones for each new link. Newer releases reserve nothing above 64 KiB;
+  /// there, links that need more go into a heap and a tree.
   Handle group(const std::string& path, const std::set<std::string>& names) {
     std::size_t longest = 1;
     for (const std::string& name : names) {
       longest = std::max(longest, name.size());
     }
     const Handle properties = made(H5Pcopy(group_properties_.get()), H5Pclose, "group properties");
+#if H5_VERSION_GE(1, 12, 0)
+    constexpr std::size_t kLinkBytes = 32, kMostReserved = 60'000;  // the former besides the name, generously
+    if (names.size() * (longest + kLinkBytes) > kMostReserved) {
+      checked(H5Pset_link_phase_change(properties.get(), 8, 6), "keep links in a tree");  // the library's own numbers
+    }
+#endif
     checked(H5Pset_est_link_info(properties.get(), static_cast<unsigned>(names.size()), static_cast<unsigned>(longest)),
             "make room for links");
     return made(H5Gcreate2(file_.get(), path.c_str(), H5P_DEFAULT, properties.get(), H5P_DEFAULT), H5Gclose, path);

@@ -2,6 +2,8 @@
 
 #include <cerrno>
 #include <csignal>
+#include <tuple>
+#include <utility>
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -100,6 +102,17 @@ TEST_F(Faulty, AFileSystemMayLackGuardsAndNothingElse) {
       EXPECT_TRUE(fails({.operation = needed, .nth = 1, .for_ever = true, .error = error})) << name_of(needed);
     }
   }
+}
+
+TEST_F(Faulty, AFailingReadOfThousandsOfTensorsIsAnError) {  // which HDF5 may keep in another form than a few
+  for (int i = 0; i < 2500; ++i) {
+    new_.add(concat("optimizer/m/h.", i, ".ln_1.weight"), {1});
+  }
+  int read = 1, next = 2, tried = 0;  // the first reads, and then fewer and fewer
+  for (; fails({.operation = Operation::read, .nth = read, .error = EIO}); ++tried) {
+    std::tie(read, next) = std::pair(next, tried < 5 ? next + 1 : read + next);
+  }
+  EXPECT_GT(tried, 8);
 }
 
 TEST_F(Faulty, AnInterruptionAtAnyCallDoesNoHarm) {
