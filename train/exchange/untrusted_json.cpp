@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "autograd/base/error.h"
+#include "train/io/placeholder.h"
 
 namespace dikkat {
 
 using nlohmann::json;
 
 json parse_untrusted_object(std::string_view text, const std::string& name, const char* expected, const JsonLimits& limits) {
+  require_no_placeholder(text, name);
   require_input(text.size() <= limits.bytes, name, " has ", text.size(), " bytes, expected at most ", limits.bytes);
   int levels = 0, deepest = 0;
   std::size_t values = 0;

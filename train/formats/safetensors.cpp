@@ -10,6 +10,7 @@
 #include "autograd/base/error.h"
 #include "train/formats/byte_reader.h"
 #include "train/formats/json_reader.h"
+#include "train/io/placeholder.h"
 
 namespace dikkat {
 namespace {
@@ -218,6 +219,7 @@ WeightFile parse_safetensors(std::span<const std::byte> bytes, const std::string
 
 WeightFile open_safetensors(const std::string& path) {
   const auto file = std::make_shared<const MappedFile>(path);
+  require_no_placeholder(as_text({file->data(), file->size()}), path);
   WeightFile weights = parse_safetensors({file->data(), file->size()}, path);
   weights.keep(file);
   return weights;

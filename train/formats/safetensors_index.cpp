@@ -5,9 +5,11 @@
 #include <set>
 
 #include "autograd/base/error.h"
+#include "train/formats/byte_reader.h"
 #include "train/formats/json_reader.h"
 #include "train/formats/safetensors.h"
 #include "train/io/file.h"
+#include "train/io/placeholder.h"
 
 namespace dikkat {
 namespace {
@@ -120,6 +122,7 @@ std::vector<ShardOfTensor> parse_safetensors_index(std::string_view text, const 
 
 WeightFile open_safetensors_index(const std::string& path) {
   const std::string text = read_bytes(path, kMostIndexBytes + 1);
+  require_no_placeholder(text, path);
   require_input(static_cast<index>(text.size()) <= kMostIndexBytes, path, ": the index has more than ", kMostIndexBytes, " bytes");
   const std::vector<ShardOfTensor> map = parse_safetensors_index(text, path);
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
@@ -140,6 +143,7 @@ WeightFile open_safetensors_index(const std::string& path) {
   std::size_t found = 0;
   for (const std::string& shard : shards) {
     files.push_back(std::make_shared<const MappedFile>((folder / shard).string()));
+    require_no_placeholder(as_text({files.back()->data(), files.back()->size()}), files.back()->path());
     const WeightFile part = parse_safetensors({files.back()->data(), files.back()->size()}, files.back()->path());
     for (const WeightTensor& tensor : part.tensors()) {
       if (std::binary_search(map.begin(), map.end(), ShardOfTensor(tensor.name, shard))) {

@@ -12,6 +12,7 @@
 #include "train/formats/llmc.h"
 #include "train/formats/safetensors.h"
 #include "train/formats/torch_file.h"
+#include "train/io/placeholder.h"
 
 namespace dikkat {
 namespace {
@@ -67,6 +68,7 @@ void WeightFile::forget() const {
 WeightFormat weight_format_of(const std::string& path) {
   const MappedFile file(path);
   const std::span<const std::byte> bytes(file.data(), file.size());
+  require_no_placeholder(as_text(bytes), path);
   if (as_text(bytes).starts_with("GGUF")) {
     return WeightFormat::gguf;
   }
