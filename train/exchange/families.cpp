@@ -75,9 +75,43 @@ constexpr KeyName kQwen3Config[] = {
     {"rms_norm_eps", "norm_eps", "1e-6"},
     {"tie_word_embeddings", "tie_embeddings", "false"},
 };
+/// Mistral's own defaults; its class is Llama's with a sliding window.
+constexpr KeyName kMistralConfig[] = {
+    {"vocab_size", "vocab_size", kRequired},      {"hidden_size", "n_embd", kRequired},
+    {"intermediate_size", "n_hidden", kRequired}, {"num_hidden_layers", "n_layer", kRequired},
+    {"num_attention_heads", "n_head", kRequired}, {"num_key_value_heads", "n_kv_head", "8"},
+    {"head_dim", "head_size", kDerived},          {"max_position_embeddings", "block_size", "131072"},
+    {"rms_norm_eps", "norm_eps", "1e-6"},         {"tie_word_embeddings", "tie_embeddings", "false"},
+};
+constexpr NeededValue kNotQuantized{
+    "quantization_config", "null", "",
+    "dikkat reads weights of f32, f16 and bf16: take the model's original weights, or write them in Python, "
+    "AutoModelForCausalLM.from_pretrained(\"FOLDER\").dequantize().save_pretrained(\"OUT\", safe_serialization=True)"};
 constexpr NeededValue kLlamaNeeds[] = {
-    {"hidden_act", "\"silu\""},      {"attention_bias", "false"},      {"mlp_bias", "false"},
-    {"use_sliding_window", "false"}, {"partial_rotary_factor", "1.0"}, {"quantization_config", "null"},
+    {"hidden_act", "\"silu\""},      {"attention_bias", "false"},      {"mlp_bias", "false"},           {"is_causal", "true"},
+    {"use_sliding_window", "false"}, {"partial_rotary_factor", "1.0"}, kNotQuantized,
+};
+constexpr NeededValue kMistralNeeds[] = {
+    {"hidden_act", "\"silu\""},
+    {"attention_bias", "false"},
+    {"mlp_bias", "false"},
+    {"is_causal", "true"},
+    {"use_sliding_window", "false"},
+    {"sliding_window", "null", "4096", "dikkat has no sliding-window attention"},
+    {"partial_rotary_factor", "1.0"},
+    kNotQuantized,
+};
+/// Keys of config.json that say how a model is trained, stored or sampled, but not what it computes.
+constexpr std::string_view kIgnoredKeys[] = {
+    "architectures", "model_type", "_name_or_path", "name_or_path", "transformers_version", "transformers.js_config", "torch_dtype", "dtype",
+    "use_cache", "use_bfloat16", "torchscript", "initializer_range", "pretraining_tp", "gradient_checkpointing", "is_llama_config",
+    "attention_dropout", "hidden_dropout", "attn_pdrop", "embd_pdrop", "resid_pdrop", "reorder_and_upcast_attn", "n_ctx", "rope_theta", "rope_scaling",
+    "rope_parameters", "layer_types", "max_window_layers", "sliding_window", "_attn_implementation", "attn_implementation", "_attn_implementation_autoset",
+    "bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id", "sep_token_id", "cls_token_id", "mask_token_id", "decoder_start_token_id",
+    "task_specific_params", "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type", "summary_use_proj",
+    "is_decoder", "id2label", "label2id", "return_dict", "output_attentions", "output_hidden_states", "output_past", "chunk_size_feed_forward",
+    "max_length", "min_length", "do_sample", "temperature", "top_k", "top_p", "typical_p", "num_beams", "num_beam_groups", "num_return_sequences",
+    "repetition_penalty", "length_penalty", "diversity_penalty", "remove_invalid_values", "unsloth_version", "unsloth_fixed",
 };
 
 constexpr TensorRule kLlamaTensors[] = {
@@ -112,6 +146,19 @@ constexpr KeyName kLlamaGguf[] = {
     {"attention.layer_norm_rms_epsilon", "norm_eps", kRequired},
     {"rope.freq_base", "rope_theta", "10000.0"},
 };
+// RoPE's scaling (rope.scaling.type, rope.scaling.factor and the older rope.scale_linear) is read by gguf_model.cpp.
+constexpr NeededValue kLlamaGgufNeeds[] = {
+    {"rope.dimension_count", "=head_size", "", "dikkat rotates the whole of each head"},
+    {"attention.value_length", "=head_size", "", "dikkat has values as wide as keys"},
+    {"attention.causal", "true"},
+    {"attention.sliding_window", "0", "", "dikkat has no sliding-window attention"},
+    {"rope.scaling.attn_factor", "1.0"},
+};
+constexpr std::string_view kLlamaGgufIgnored[] = {"rope.scaling.type", "rope.scaling.factor", "rope.scale_linear", "rope.scaling.original_context_length",
+                                                  "rope.scaling.finetuned", "tensor_data_layout"};
+constexpr NeededValue kGpt2GgufNeeds[] = {{"attention.causal", "true"}};
+constexpr std::string_view kGpt2GgufIgnored[] = {"tensor_data_layout"};
+
 /// The llama architecture rotates neighbours, the others rotate halves as we do.
 template <Turn turn>
 constexpr TensorRule kGgufTensors[] = {
@@ -152,7 +199,7 @@ constexpr KeyName kGpt2Config[] = {
 };
 constexpr NeededValue kGpt2Needs[] = {
     {"activation_function", "\"gelu_new\""}, {"scale_attn_weights", "true"},  {"scale_attn_by_inverse_layer_idx", "false"},
-    {"add_cross_attention", "false"},        {"quantization_config", "null"},
+    {"add_cross_attention", "false"},        kNotQuantized,
 };
 template <Turn turn>
 constexpr TensorRule kGpt2Tensors[] = {
@@ -229,10 +276,13 @@ constexpr Family kFamilies[] = {
      .fixed = kGpt2,
      .config = kGpt2Config,
      .needed = kGpt2Needs,
+     .ignored = kIgnoredKeys,
      .tensors = kGpt2Tensors<Turn::transposed>,
      .prefix = "transformer.",
      .buffers = kGpt2Buffers,
      .gguf = kGpt2Gguf,
+     .gguf_needed = kGpt2GgufNeeds,
+     .gguf_ignored = kGpt2GgufIgnored,
      .gguf_tensors = kGpt2GgufTensors,
      .has_all_biases = true},
     {.name = "llama",
@@ -240,31 +290,54 @@ constexpr Family kFamilies[] = {
      .fixed = kLlama,
      .config = kLlamaConfig,
      .needed = kLlamaNeeds,
+     .ignored = kIgnoredKeys,
      .tensors = kLlamaTensors,
      .prefix = "model.",
      .buffers = kLlamaBuffers,
      .gguf = kLlamaGguf,
+     .gguf_needed = kLlamaGgufNeeds,
+     .gguf_ignored = kLlamaGgufIgnored,
      .gguf_tensors = kGgufTensors<Turn::rotary_pairs>},
     {.name = "qwen2",
      .architecture = "Qwen2ForCausalLM",
      .fixed = kQwen2,
      .config = kQwen2Config,
      .needed = kLlamaNeeds,
+     .ignored = kIgnoredKeys,
      .tensors = kLlamaTensors,
      .prefix = "model.",
      .buffers = kLlamaBuffers,
      .gguf = kLlamaGguf,
+     .gguf_needed = kLlamaGgufNeeds,
+     .gguf_ignored = kLlamaGgufIgnored,
      .gguf_tensors = kGgufTensors<Turn::none>},
     {.name = "qwen3",
      .architecture = "Qwen3ForCausalLM",
      .fixed = kQwen3,
      .config = kQwen3Config,
      .needed = kLlamaNeeds,
+     .ignored = kIgnoredKeys,
      .tensors = kLlamaTensors,
      .prefix = "model.",
      .buffers = kLlamaBuffers,
      .gguf = kLlamaGguf,
+     .gguf_needed = kLlamaGgufNeeds,
+     .gguf_ignored = kLlamaGgufIgnored,
      .gguf_tensors = kGgufTensors<Turn::none>},
+    // Without a sliding window it computes what Llama does, so it is exported as Llama, which comes first.
+    {.name = "mistral",
+     .architecture = "MistralForCausalLM",
+     .fixed = kLlama,
+     .config = kMistralConfig,
+     .needed = kMistralNeeds,
+     .ignored = kIgnoredKeys,
+     .tensors = kLlamaTensors,
+     .prefix = "model.",
+     .buffers = kLlamaBuffers,
+     .gguf = {},
+     .gguf_needed = {},
+     .gguf_ignored = {},
+     .gguf_tensors = {}},
 };
 
 }  // namespace

@@ -24,10 +24,15 @@ struct FixedKey {
   std::string_view key, value;
 };
 
-/// A key of config.json that changes what a model computes in a way that this program has not: the value, as JSON, that it must have where
-/// it is given.
+/// A key of another program's configuration that changes what a model computes in a way that this program does not have.
 struct NeededValue {
-  std::string_view key, value;
+  std::string_view key;
+  /// The value, as JSON, that the key must have where it is given. "=KEY" is the value of a key of [model].
+  std::string_view value;
+  /// The value, as JSON, that a file without the key means; empty: `value`.
+  std::string_view absent{};
+  /// What to do about another value, for the message.
+  std::string_view advice{};
 };
 
 /// How the elements of a tensor, or of one of its parts, lie in a file, compared with ours, (out, in).
@@ -54,10 +59,13 @@ struct Family {
   std::span<const FixedKey> fixed;
   std::span<const KeyName> config;            // of config.json
   std::span<const NeededValue> needed;        // likewise
+  std::span<const std::string_view> ignored;  // likewise: keys that do not change what the model computes
   std::span<const TensorRule> tensors;        // of safetensors
   std::string_view prefix;                    // that tensors' names may lack: the model was saved without its head
   std::span<const std::string_view> buffers;  // tensors that hold no weights: the ends of their names
-  std::span<const KeyName> gguf;              // of GGUF, without "<name>."
+  std::span<const KeyName> gguf;              // of GGUF, without "<name>."; empty: GGUF has no such architecture
+  std::span<const NeededValue> gguf_needed;
+  std::span<const std::string_view> gguf_ignored;
   std::span<const TensorRule> gguf_tensors;
   /// Whether biases that our model does not have can be written as zeros, because the family always has them.
   bool has_all_biases = false;

@@ -15,6 +15,7 @@ struct ForeignConfig {
   const Family* family = nullptr;
   TransformerConfig model;        // with all defaults
   std::vector<Token> end_tokens;  // that end a text; empty: not said
+  std::vector<std::string> notes{};  // for people: what the files say that is not used, or that contradicts itself
 };
 
 /// The family that can say this model, or null. Then `why` has what stands in the way of the nearest one: "model.positions is "none",

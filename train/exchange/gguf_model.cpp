@@ -85,6 +85,78 @@ void read_rope_divisors(const WeightFile& file, Config& config) {
   fail_input(file.name(), ": rope_freqs.weight scales RoPE in a way that is not Llama 3.1's with factors 1 and 4, expected that");
 }
 
+/// Whether a value of GGUF is what a JSON text says.
+bool equals(const MetaValue& value, const schema::Value& expected) {
+  if (const auto* flag = std::get_if<bool>(&expected)) {
+    return value.boolean() == *flag;
+  }
+  const auto* whole = std::get_if<index>(&expected);
+  const double number = whole != nullptr ? static_cast<double>(*whole) : std::get<double>(expected);
+  return value.number() == number;
+}
+
+/// What a NeededValue asks for: the value of a key of [model], or the text itself.
+schema::Value expected_value(const NeededValue& needed, const Config& config) {
+  if (needed.value.starts_with('=')) {
+    const schema::Key* key = schema::find_key("model", needed.value.substr(1));
+    require(key != nullptr, "gguf: model.", needed.value.substr(1), " is no key");
+    return key->get(config);
+  }
+  if (needed.value == "true" || needed.value == "false") {
+    return needed.value == "true";
+  }
+  return std::stod(std::string(needed.value));
+}
+
+/// Throws InputError where a value of the architecture is another than this program can compute, and for a key of the architecture that it does not
+/// know: such a key may change what the model computes. `config` has all defaults.
+void check_architecture_keys(const WeightFile& file, const Family& family, const Config& config) {
+  const std::string prefix = concat(family.name, '.');
+  for (const NeededValue& needed : family.gguf_needed) {
+    const MetaValue* value = file.value(concat(prefix, needed.key));
+    const schema::Value expected = expected_value(needed, config);
+    require_input(value == nullptr || equals(*value, expected), file.name(), ": ", prefix, needed.key, " is ", value != nullptr ? value->text() : "",
+                  ", expected ", schema::to_toml(expected), needed.advice.empty() ? "" : ": ", needed.advice);
+  }
+  for (const MetaEntry& entry : file.metadata()) {
+    if (!entry.key.starts_with(prefix)) {
+      continue;
+    }
+    const std::string_view key = std::string_view(entry.key).substr(prefix.size());
+    const bool is_known = std::ranges::any_of(family.gguf, [&](const KeyName& one) { return one.theirs == key; }) ||
+                          std::ranges::any_of(family.gguf_needed, [&](const NeededValue& one) { return one.key == key; }) ||
+                          std::ranges::find(family.gguf_ignored, key) != family.gguf_ignored.end();
+    require_input(is_known || entry.value.says_nothing(), file.name(), " has the key ", entry.key, " (", entry.value.text(),
+                  "), which dikkat does not know: the model may compute something else");
+  }
+}
+
+/// RoPE's scaling. As in llama.cpp, a factor without a type is linear, and rope.scale_linear is an older name of the factor.
+void read_rope_scaling(const WeightFile& file, const Family& family, Config& config) {
+  const std::string prefix = concat(family.name, ".rope.");
+  const std::string type = prefix + "scaling.type";
+  const std::string kind = file.value(type) != nullptr ? string_value(file, type) : "linear";
+  require_input(kind == "none" || kind == "linear", file.name(), ": ", type, " is ", in_quotes(kind), ", expected none or linear");
+  const std::string newer = prefix + "scaling.factor", older = prefix + "scale_linear";
+  const std::string& factor = file.value(newer) != nullptr || file.value(older) == nullptr ? newer : older;
+  const MetaValue* value = file.value(factor);
+  if (kind == "none" || (value == nullptr && file.value(type) == nullptr) || (value != nullptr && value->number() == 0.0)) {
+    return;
+  }
+  config.model.rope_scaling = RopeScaling::linear;
+  set(config, file, {"", "rope_factor", kRequired}, factor);
+}
+
+/// Throws InputError for a file that does not hold a whole model.
+void check_whole_model(const WeightFile& file) {
+  const MetaValue* parts = file.value("split.count");
+  require_input(parts == nullptr || parts->integer().value_or(0) <= 1, file.name(), " is one of ", parts != nullptr ? parts->text() : "",
+                " parts of a model (split.count): join them first, llama-gguf-split --merge FIRST-PART OUT.gguf");
+  const MetaValue* type = file.value("general.type");
+  require_input(type == nullptr || type->string() == "model", file.name(), ": general.type is ", type != nullptr ? type->text() : "",
+                ", expected \"model\"");
+}
+
 /// general.file_type, as llama.cpp numbers them.
 std::uint32_t file_type_of(WeightType type) {
   switch (type) {
@@ -148,12 +220,13 @@ void add_gguf_rope_divisors(const TransformerConfig& model, std::vector<NewTenso
 }
 
 ForeignConfig read_gguf_config(const WeightFile& file) {
+  check_whole_model(file);
   const std::string architecture = string_value(file, "general.architecture");
   const Family* family = family_named(architecture);
-  if (family == nullptr) {
+  if (family == nullptr || family->gguf.empty()) {
     std::string known;
     for (const Family& f : families()) {
-      known += concat(known.empty() ? "" : ", ", f.name);
+      known += f.gguf.empty() ? "" : concat(known.empty() ? "" : ", ", f.name);
     }
     fail_input(file.name(), ": general.architecture is ", in_quotes(architecture), ", expected one of ", known);
   }
@@ -166,14 +239,13 @@ ForeignConfig read_gguf_config(const WeightFile& file) {
   }
   const WeightTensor* table = file.find("token_embd.weight");
   require_input(table != nullptr && table->shape.size() == 2, file.name(), " has no token_embd.weight, expected a model");
+  const std::string rows = concat(family->name, ".vocab_size");
+  require_input(file.value(rows) == nullptr || config.model.vocab_size == table->shape[0], file.name(), ": ", rows, " is ",
+                file.value(rows) != nullptr ? file.value(rows)->text() : "", ", but token_embd.weight has ", table->shape[0], " rows, expected as many");
   config.model.vocab_size = table->shape[0];
   config.model.tie_embeddings = file.find("output.weight") == nullptr;
-  const std::string scaling = concat(family->name, ".rope.scaling.type");
-  if (file.value(scaling) != nullptr && string_value(file, scaling) != "none") {
-    const std::string kind = string_value(file, scaling);
-    require_input(kind == "linear", file.name(), ": ", scaling, " is ", in_quotes(kind), ", expected none or linear");
-    config.model.rope_scaling = RopeScaling::linear;
-    set(config, file, {"", "rope_factor", kRequired}, concat(family->name, ".rope.scaling.factor"));
+  if (config.model.positions == Positions::rope) {
+    read_rope_scaling(file, *family, config);
   }
   resolve(config);
   try {
@@ -181,6 +253,7 @@ ForeignConfig read_gguf_config(const WeightFile& file) {
   } catch (const InputError& error) {
     fail_input(file.name(), " describes no model: ", error.what());
   }
+  check_architecture_keys(file, *family, config);
   if (config.model.positions == Positions::rope) {
     read_rope_divisors(file, config);
   }

@@ -17,7 +17,6 @@ using nlohmann::json;
 
 /// Families that people have, and what this program would need for them.
 constexpr std::pair<std::string_view, std::string_view> kNotYet[] = {
-    {"mistral", "sliding-window attention"},
     {"mixtral", "mixtures of experts"},
     {"qwen2_moe", "mixtures of experts"},
     {"qwen3_moe", "mixtures of experts"},
@@ -79,15 +78,6 @@ class Reader {
     key->set(config, converted);
   }
 
-  double number(const json& object, std::string_view key, double absent) const {
-    const json* value = find_in(object, key);
-    if (value == nullptr) {
-      return absent;
-    }
-    require_input(value->is_number(), name_, ": ", key, " is ", text_of(*value), ", expected a number");
-    return value->get<double>();
-  }
-
   const std::string& name() const { return name_; }
 
  private:
@@ -95,33 +85,112 @@ class Reader {
   const std::string& name_;
 };
 
+/// What a kind of RoPE scaling needs in its object, and what else may stand there without changing anything.
+struct RopeForm {
+  std::string_view type;
+  std::vector<std::pair<std::string_view, std::string_view>> needed;  // a key, and the key of [model] that means the same
+  std::vector<std::string_view> ignored{};
+};
+const std::vector<RopeForm>& rope_forms() {
+  static const std::vector<RopeForm> forms{
+      {"default", {}, {"original_max_position_embeddings"}},
+      {"linear", {{"factor", "rope_factor"}}, {"original_max_position_embeddings"}},
+      {"llama3",
+       {{"factor", "rope_factor"},
+        {"low_freq_factor", "rope_low_freq_factor"},
+        {"high_freq_factor", "rope_high_freq_factor"},
+        {"original_max_position_embeddings", "rope_original_context"}}},
+  };
+  return forms;
+}
+
+/// Reads an object of RoPE: rope_scaling of transformers 4, or rope_parameters of transformers 5, which also has rope_theta. Every key in it is known,
+/// and nothing that its type needs is missing: with anything else a default would compute another model.
+void read_rope_object(const Reader& reader, const char* where, const json& object, Config& config) {
+  require_input(object.is_object(), reader.name(), ": ", where, " is ", reader.text_of(object), ", expected an object");
+  const json *type = Reader::find_in(object, "rope_type"), *older = Reader::find_in(object, "type");
+  require_input(type == nullptr || older == nullptr || *type == *older, reader.name(), ": ", where, " has rope_type ",
+                type != nullptr ? reader.text_of(*type) : "", " and type ", older != nullptr ? reader.text_of(*older) : "", ", expected one of them");
+  type = type != nullptr ? type : older;
+  require_input(type == nullptr || type->is_string(), reader.name(), ": ", where, " has the type ", type != nullptr ? reader.text_of(*type) : "",
+                ", expected a text");
+  const std::string kind = type != nullptr ? type->get<std::string>() : "default";
+  const auto form = std::ranges::find(rope_forms(), kind, &RopeForm::type);
+  require_input(form != rope_forms().end(), reader.name(), ": RoPE is scaled by ", schema::in_quotes(kind), " (", where,
+                "), expected default, linear or llama3");
+  for (const auto& [key, value] : object.items()) {
+    const auto is = [&](const auto& name) { return name == key; };
+    const bool is_known = is("rope_type") || is("type") || is("rope_theta") || std::ranges::any_of(form->ignored, is) ||
+                          std::ranges::any_of(form->needed, [&](const auto& entry) { return entry.first == key; });
+    const bool is_one = (is("partial_rotary_factor") || is("factor") || is("attention_factor")) && value.is_number() && value == 1;
+    require_input(is_known || is_one || value.is_null(), reader.name(), ": ", where, " of type ", schema::in_quotes(kind), " has the key ", key, " (",
+                  reader.text_of(value), "), which dikkat does not know");
+  }
+  for (const auto& [key, ours] : form->needed) {
+    const json* value = Reader::find_in(object, key);
+    require_input(value != nullptr, reader.name(), ": ", where, " of type ", schema::in_quotes(kind), " has no ", key);
+    reader.set(config, ours, key, *value);
+  }
+  config.model.rope_scaling = kind == "default" ? RopeScaling::none : *value_named<RopeScaling>(kind);
+}
+
 /// RoPE's keys: rope_theta and rope_scaling of transformers 4, rope_parameters of transformers 5.
-void read_rope(const Reader& reader, const json& object, Config& config) {
-  const json* parameters = reader.find("rope_parameters");
-  const json* scaling = parameters != nullptr ? parameters : reader.find("rope_scaling");
-  const json& of_theta = parameters != nullptr && parameters->is_object() && parameters->contains("rope_theta") ? *parameters : object;
-  reader.set(config, "rope_theta", "rope_theta", reader.number(of_theta, "rope_theta", 10'000));
-  if (scaling == nullptr) {
-    return;
+void read_rope(const Reader& reader, Config& config) {
+  constexpr double kUsualTheta = 10'000;  // of a file of transformers 4 without rope_theta
+  const json *parameters = reader.find("rope_parameters"), *scaling = reader.find("rope_scaling"), *theta = reader.find("rope_theta");
+  if (parameters != nullptr) {
+    read_rope_object(reader, "rope_parameters", *parameters, config);
+    const json* inside = Reader::find_in(*parameters, "rope_theta");
+    require_input(inside != nullptr || theta != nullptr, reader.name(), ": rope_parameters has no rope_theta");
+    require_input(inside == nullptr || theta == nullptr || *inside == *theta, reader.name(), ": rope_theta is ",
+                  theta != nullptr ? reader.text_of(*theta) : "", ", and in rope_parameters ", inside != nullptr ? reader.text_of(*inside) : "",
+                  ", expected one value");
+    theta = inside != nullptr ? inside : theta;
   }
-  require_input(scaling->is_object(), reader.name(), ": rope_scaling is ", reader.text_of(*scaling), ", expected an object");
-  const json* type = Reader::find_in(*scaling, "rope_type");
-  type = type != nullptr ? type : Reader::find_in(*scaling, "type");
-  const std::string kind = type != nullptr && type->is_string() ? type->get<std::string>() : "default";
-  if (kind == "default") {
-    return;
+  if (scaling != nullptr) {
+    Config other = config;
+    read_rope_object(reader, "rope_scaling", *scaling, other);
+    require_input(parameters == nullptr || other.model == config.model, reader.name(), ": rope_scaling is ", reader.text_of(*scaling),
+                  ", and rope_parameters is ", parameters != nullptr ? reader.text_of(*parameters) : "", ", expected one of them");
+    const json* inside = Reader::find_in(*scaling, "rope_theta");
+    require_input(inside == nullptr || theta == nullptr || *inside == *theta, reader.name(), ": rope_theta is ",
+                  theta != nullptr ? reader.text_of(*theta) : "", ", and in rope_scaling ", inside != nullptr ? reader.text_of(*inside) : "",
+                  ", expected one value");
+    theta = theta != nullptr ? theta : inside;
+    config = other;
   }
-  const auto found = value_named<RopeScaling>(kind);
-  require_input(found && *found != RopeScaling::none, reader.name(), ": RoPE is scaled by ", schema::in_quotes(kind),
-                ", expected default, linear or llama3");
-  config.model.rope_scaling = *found;
-  reader.set(config, "rope_factor", "factor", reader.number(*scaling, "factor", 1));
-  if (*found == RopeScaling::llama3) {
-    reader.set(config, "rope_low_freq_factor", "low_freq_factor", reader.number(*scaling, "low_freq_factor", 1));
-    reader.set(config, "rope_high_freq_factor", "high_freq_factor", reader.number(*scaling, "high_freq_factor", 4));
-    const json* original = Reader::find_in(*scaling, "original_max_position_embeddings");
-    reader.set(config, "rope_original_context", "original_max_position_embeddings", original != nullptr ? *original : json(8192));
+  reader.set(config, "rope_theta", "rope_theta", theta != nullptr ? *theta : json(kUsualTheta));
+}
+
+/// Throws InputError where a key has another value than the family can compute.
+void check_needed(const Reader& reader, const json& object, const Family& family) {
+  const json* uses_window = reader.find("use_sliding_window");
+  for (const NeededValue& needed : family.needed) {
+    if (needed.key == "sliding_window" && uses_window != nullptr && *uses_window == false) {
+      continue;
+    }
+    const json* value = reader.find(needed.key);
+    const json absent = value == nullptr && !needed.absent.empty() && !object.contains(needed.key) ? json::parse(needed.absent) : json();
+    const json& found = value != nullptr ? *value : absent;
+    require_input(found.is_null() || found == json::parse(needed.value), reader.name(), ": ", needed.key, " is ", reader.text_of(found),
+                  value == nullptr ? " in this family where it is not given" : "", ", expected ", needed.value, needed.advice.empty() ? "" : "; ",
+                  needed.advice);
   }
+}
+
+/// A remark on the keys that nothing here knows; empty if there are none. transformers ignores them as well, unless code beside the model reads them.
+std::string note_on_unknown_keys(const json& object, const std::string& name, const Family& family) {
+  std::string list;
+  for (const auto& [key, value] : object.items()) {
+    const bool says_nothing = value.is_null() || value == false || ((value.is_structured() || value.is_string()) && value.empty());
+    const bool is_known = std::ranges::any_of(family.config, [&](const KeyName& one) { return one.theirs == key; }) ||
+                          std::ranges::any_of(family.needed, [&](const NeededValue& one) { return one.key == key; }) ||
+                          std::ranges::find(family.ignored, key) != family.ignored.end();
+    if (!says_nothing && !is_known) {
+      list += concat(list.empty() ? "" : ", ", key, " (", short_text(value), ")");
+    }
+  }
+  return list.empty() ? "" : concat(name, " has keys that dikkat does not know and does not use: ", list);
 }
 
 std::vector<Token> end_tokens_of(const Reader& reader, index vocab_size) {
@@ -162,18 +231,15 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
       reader.set(config, key.ours, key.theirs, json::parse(key.absent));
     }
   }
-  for (const NeededValue& needed : family->needed) {
-    const json* value = reader.find(needed.key);
-    require_input(value == nullptr || *value == json::parse(needed.value), name, ": ", needed.key, " is ",
-                  value != nullptr ? reader.text_of(*value) : "", ", expected ", needed.value);
-  }
-  if (const json* layers = reader.find("layer_types"); layers != nullptr && layers->is_array()) {
+  check_needed(reader, object, *family);
+  if (const json* layers = reader.find("layer_types"); layers != nullptr) {
+    require_input(layers->is_array(), name, ": layer_types is ", reader.text_of(*layers), ", expected a list");
     for (const json& layer : *layers) {
       require_input(layer == "full_attention", name, ": layer_types has ", reader.text_of(layer), ", expected \"full_attention\" alone");
     }
   }
   if (config.model.positions == Positions::rope) {
-    read_rope(reader, object, config);
+    read_rope(reader, config);
   }
   resolve(config);
   try {
@@ -181,7 +247,11 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
   } catch (const InputError& error) {
     fail_input(name, " describes no model: ", error.what());
   }
-  return {family, config.model, end_tokens_of(reader, config.model.vocab_size)};
+  ForeignConfig found{family, config.model, end_tokens_of(reader, config.model.vocab_size)};
+  if (std::string note = note_on_unknown_keys(object, name, *family); !note.empty()) {
+    found.notes.push_back(std::move(note));
+  }
+  return found;
 }
 
 void add_hf_end_tokens(std::string_view text, const std::string& name, ForeignConfig& config) {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include <nlohmann/json.hpp>
-
 #include "autograd/base/error.h"
 #include "train/config/parse.h"
 #include "train/exchange/gguf_model.h"
@@ -41,6 +39,11 @@ WeightFile open_folder(const fs::path& folder) {
       return open_weights((folder / name).string());
     }
   }
+  require_input(!is_there(folder / "pytorch_model.bin.index.json"), folder.string(),
+                " has its weights in several pytorch_model-*.bin files, which dikkat does not read. Write them as safetensors, in Python: "
+                "AutoModelForCausalLM.from_pretrained(\"",
+                folder.string(), "\").save_pretrained(\"OUT\", safe_serialization=True) and AutoTokenizer.from_pretrained(\"", folder.string(),
+                "\").save_pretrained(\"OUT\")");
   fail_input(folder.string(),
              " has a config.json but no model.safetensors, model.safetensors.index.json or pytorch_model.bin, expected the "
              "weights beside it");
@@ -84,7 +87,18 @@ ForeignConfig llmc_config(const WeightFile& file) {
   return {family_named("gpt2"), validated(file, c), {}};
 }
 
+/// Throws InputError for a key of model_args that nanoGPT's own model does not have: a changed copy of it computes something else.
+void check_model_args(const WeightFile& file) {
+  constexpr std::string_view kPrefix = "model_args/";
+  constexpr std::string_view kKnown[] = {"n_layer", "n_head", "n_embd", "block_size", "vocab_size", "bias", "dropout"};
+  for (const MetaEntry& entry : file.metadata()) {
+    const bool is_known = !entry.key.starts_with(kPrefix) || std::ranges::find(kKnown, std::string_view(entry.key).substr(kPrefix.size())) != std::end(kKnown);
+    require_input(is_known || entry.value.says_nothing(), file.name(), ": ", entry.key, " is ", entry.value.text(), ", which nanoGPT's model does not have");
+  }
+}
+
 ForeignConfig nanogpt_config(const WeightFile& file) {
+  check_model_args(file);
   const auto value = [&](const char* key) { return number(file, concat("model_args/", key)); };
   const bool bias = flag(file, "model_args/bias", true);
   TransformerConfig c{.n_layer = value("n_layer"),
@@ -124,6 +138,25 @@ std::unique_ptr<Tokenizer> with_ends(std::unique_ptr<Tokenizer> tokenizer, const
     }
   }
   return std::make_unique<BpeTokenizer>(std::move(vocabulary));
+}
+
+/// A model whose configuration ties the head to the token table, but whose file holds another head, has that head. A head that repeats the token table
+/// is left out.
+void settle_head(const WeightFile& file, std::string_view table, ForeignConfig& config, FileNames& names) {
+  constexpr std::string_view kHead = "lm_head.weight";
+  const WeightTensor* head = file.find(kHead);
+  if (!config.model.tie_embeddings || head == nullptr) {
+    return;
+  }
+  const WeightTensor* tokens = file.find(table);
+  tokens = tokens != nullptr ? tokens : file.find(table.substr(std::min(names.prefix.size(), table.size())));
+  if (tokens != nullptr && same_numbers(*tokens, *head)) {
+    names.repeated = kHead;
+    return;
+  }
+  config.model.tie_embeddings = false;
+  config.notes.push_back(concat(file.name(), " holds ", kHead, " with other numbers than ", tokens != nullptr ? tokens->name : std::string(table),
+                                ", although the configuration ties them: the model has this head (as in transformers 5)"));
 }
 
 /// "147 tensors of bf16 and f32".
@@ -170,7 +203,8 @@ ModelFiles::ModelFiles(const fs::path& given, const ImportOptions& options) {
         add_hf_end_tokens(read_bytes(generation, 2 << 20), generation.string(), c.config);
       }
       c.rules = c.config.family->tensors;
-      c.names = {c.config.family->prefix, c.config.family->buffers, c.config.model.tie_embeddings};
+      c.names = {.prefix = c.config.family->prefix, .buffers = c.config.family->buffers};
+      settle_head(c.weights, c.rules.front().parts[0].name, c.config, c.names);
       break;
     case WeightFormat::gguf:
       c.config = read_gguf_config(c.weights);
@@ -184,13 +218,14 @@ ModelFiles::ModelFiles(const fs::path& given, const ImportOptions& options) {
     case WeightFormat::torch:
       c.config = nanogpt_config(c.weights);
       c.rules = nanogpt_tensor_rules();
-      c.names = {.buffers = c.config.family->buffers, .ignores_head = true};
+      c.names = {.buffers = c.config.family->buffers};
+      settle_head(nanogpt_weights(c.weights), c.rules.front().parts[0].name, c.config, c.names);
       break;
   }
   TransformerConfig& model = c.config.model;
   c.whole_context = model.block_size;
   if (model.positions == Positions::rope) {
-    model.block_size = options.context > 0 ? options.context : std::min(c.whole_context, kUsualContext);
+    model.block_size = options.context > 0 ? options.context : c.whole_context;
   } else {
     require_input(options.context == 0 || options.context == model.block_size, path.string(), " has positions for ", model.block_size,
                   " tokens, expected no other context");
@@ -204,16 +239,18 @@ ModelFiles& ModelFiles::operator=(ModelFiles&&) noexcept = default;
 
 const fs::path& ModelFiles::path() const { return contents_->path; }
 const std::string& ModelFiles::description() const { return contents_->description; }
+const WeightFile& ModelFiles::weights() const { return contents_->weights; }
 const TransformerConfig& ModelFiles::config() const { return contents_->config.model; }
+const std::vector<std::string>& ModelFiles::notes() const { return contents_->config.notes; }
 index ModelFiles::whole_context() const { return contents_->whole_context; }
 
-std::unique_ptr<Tokenizer> ModelFiles::open_tokenizer() const {
+std::unique_ptr<Tokenizer> ModelFiles::open_tokenizer(std::vector<std::string>* notes) const {
   const Contents& c = *contents_;
   std::unique_ptr<Tokenizer> tokenizer;
   if (!c.options.tokenizer.empty()) {
-    tokenizer = read_tokenizer_file(c.options.tokenizer);
+    tokenizer = read_tokenizer_file(c.options.tokenizer, notes);
   } else if (c.format == WeightFormat::safetensors) {
-    tokenizer = read_tokenizer_file(c.path.string());
+    tokenizer = read_tokenizer_file(c.path.string(), notes);
   } else {
     require_input(c.format == WeightFormat::gguf, c.path.string(), " holds no tokenizer, expected --tokenizer PATH beside it");
     tokenizer = read_gguf_tokenizer(c.weights);
@@ -224,26 +261,9 @@ std::unique_ptr<Tokenizer> ModelFiles::open_tokenizer() const {
   return tokenizer;
 }
 
-std::string chat_template_in(const fs::path& folder) {
-  if (const fs::path file = folder / "chat_template.jinja"; is_there(file)) {
-    return read_bytes(file, 2 << 20);
-  }
-  if (const fs::path file = folder / "tokenizer_config.json"; is_there(file)) {
-    const nlohmann::json config = nlohmann::json::parse(read_bytes(file, 16 << 20), nullptr, false);
-    if (config.is_object() && config.contains("chat_template") && config["chat_template"].is_string()) {
-      return config["chat_template"].get<std::string>();
-    }
-  }
-  return "";
-}
-
-std::string ModelFiles::chat_template() const {
+ChatTemplateFiles ModelFiles::chat_templates() const {
   const Contents& c = *contents_;
-  if (c.format == WeightFormat::gguf) {
-    const MetaValue* value = c.weights.value("tokenizer.chat_template");
-    return std::string(value != nullptr ? value->string().value_or("") : "");
-  }
-  return c.format == WeightFormat::safetensors ? chat_template_in(c.path) : "";
+  return c.format == WeightFormat::gguf ? chat_templates_in(c.weights) : c.format == WeightFormat::safetensors ? chat_templates_in(c.path) : ChatTemplateFiles();
 }
 
 void ModelFiles::load_weights(ParameterStore& store, const ParameterStore::Loaded& loaded) const {

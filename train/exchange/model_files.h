@@ -3,24 +3,24 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "autograd/tape/parameters.h"
+#include "train/exchange/chat_template_files.h"
 #include "train/exchange/foreign_config.h"
+#include "train/formats/weight_file.h"
 #include "train/text/tokenizer.h"
 
 namespace dikkat {
 
 struct ImportOptions {
-  /// The most tokens that the model sees at once, where no table limits its positions (RoPE); 0: what its files say, but at most
-  /// kUsualContext, because the memory for activations grows with it.
+  /// The most tokens that the model sees at once, where no table limits its positions (RoPE); 0: what its files say.
   index context = 0;
   /// A tokenizer (read_tokenizer_file()) in place of the files' own; empty: theirs.
   std::string tokenizer{};
 };
-inline constexpr index kUsualContext = 2048;
-
-/// The template of conversations in a folder of Hugging Face, in Jinja's language (chat_template.jinja, or tokenizer_config.json); empty if there is none.
-std::string chat_template_in(const std::filesystem::path& folder);
+/// The windows of a model with a longer context, where nothing else is said (data.window).
+inline constexpr index kUsualWindow = 2048;
 
 /// A model in other programs' files: a folder of Hugging Face (config.json, safetensors, tokenizer.json), a GGUF file, llm.c's .bin, or
 /// nanoGPT's ckpt.pt. Weights stay in the mapped files until they are loaded.
@@ -40,17 +40,21 @@ class ModelFiles {
   const std::filesystem::path& path() const;
   /// "llama, 147 tensors of bf16", for people.
   const std::string& description() const;
+  /// The tensors, and a GGUF file's values.
+  const WeightFile& weights() const;
   /// With all defaults, and the size of the vocabulary.
   const TransformerConfig& config() const;
+  /// For people: what the files say that is not used, or that contradicts itself.
+  const std::vector<std::string>& notes() const;
   /// The context that the files say, which may be more than config()'s.
   index whole_context() const;
 
   /// The tokenizer of the files, or of the options. Throws InputError where there is none, and for one whose ids ours would not equal.
-  std::unique_ptr<Tokenizer> open_tokenizer() const;
+  /// Adds remarks for people to `notes`, if it is given, as read_tokenizer_file() does.
+  std::unique_ptr<Tokenizer> open_tokenizer(std::vector<std::string>* notes = nullptr) const;
 
-  /// The template of conversations in Jinja's language that comes with the model (tokenizer_config.json, chat_template.jinja, or GGUF's
-  /// tokenizer.chat_template); empty if there is none.
-  std::string chat_template() const;
+  /// The chat templates that come with the model. Throws InputError as chat_templates_in() does.
+  ChatTemplateFiles chat_templates() const;
 
   /// Loads the weights into the store, which has memory and the parameters of config(). Throws InputError unless the files hold exactly
   /// these: what is missing, misshapen or left over is listed at once.

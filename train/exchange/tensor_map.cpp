@@ -1,6 +1,7 @@
 #include "train/exchange/tensor_map.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -247,8 +248,32 @@ std::string TensorProblems::text(const char* others) const {
   add("it lacks ", missing);
   add("", misshapen);
   add("tensors of types that are not converted: ", unknown);
+  if (!unknown.empty()) {
+    all += " (for weights that transformers reads, Python writes them as bf16: AutoModelForCausalLM.from_pretrained(\"FOLDER\", "
+           "torch_dtype=\"bfloat16\").save_pretrained(\"OUT\", safe_serialization=True))";
+  }
   add(others, other);
   return all;
+}
+
+bool same_numbers(const WeightTensor& a, const WeightTensor& b) {
+  if (a.shape != b.shape || a.type == WeightType::other || b.type == WeightType::other) {
+    return false;
+  }
+  if (a.type == b.type) {
+    return a.bytes == b.bytes && std::memcmp(a.data, b.data, static_cast<std::size_t>(a.bytes)) == 0;
+  }
+  const index block = kBlock;  // a multiple of the blocks of all types
+  std::vector<float> of_a(static_cast<std::size_t>(block)), of_b(static_cast<std::size_t>(block));
+  for (index first = 0; first < a.elements; first += block) {
+    const index count = std::min(block, a.elements - first);
+    read_f32(a, first, count, of_a.data());
+    read_f32(b, first, count, of_b.data());
+    if (!std::equal(of_a.begin(), of_a.begin() + count, of_b.begin())) {
+      return false;
+    }
+  }
+  return true;
 }
 
 void read_tensors(const WeightFile& file, const std::vector<MappedTensor>& map, const FileNames& names, ParameterStore& store,
@@ -274,8 +299,7 @@ void read_tensors(const WeightFile& file, const std::vector<MappedTensor>& map, 
   }
   for (const WeightTensor& tensor : file.tensors()) {
     const bool is_buffer = std::any_of(names.buffers.begin(), names.buffers.end(), [&](auto end) { return tensor.name.ends_with(end); });
-    const bool is_head = names.ignores_head && (tensor.name == "lm_head.weight" || tensor.name == "output.weight");
-    if (!wanted.contains(tensor.name) && !is_buffer && !is_head) {
+    if (!wanted.contains(tensor.name) && !is_buffer && (names.repeated.empty() || tensor.name != names.repeated)) {
       problems.other.push_back(tensor.name);
     }
   }

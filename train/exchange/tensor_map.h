@@ -52,8 +52,11 @@ void pad_rows(std::vector<MappedTensor>& map, std::string_view name, index rows)
 struct FileNames {
   std::string_view prefix{};
   std::span<const std::string_view> buffers{};
-  bool ignores_head = false;  // a tied model's file may repeat the token table as its head
+  std::string_view repeated{};  // a tensor that may be there although the model has none of this name: the head that repeats the token table
 };
+
+/// Whether two tensors of a file hold the same numbers.
+bool same_numbers(const WeightTensor& a, const WeightTensor& b);
 
 /// What is wrong with the tensors of a file, which is told at once.
 struct TensorProblems {

@@ -171,6 +171,10 @@ std::optional<std::string_view> MetaValue::string() const {
   return type_ == MetaType::string ? std::optional<std::string_view>(text_) : std::nullopt;
 }
 
+bool MetaValue::says_nothing() const {
+  return type_ == MetaType::none || number() == 0.0 || boolean() == false || string() == "" || (array() != nullptr && array()->count == 0);
+}
+
 std::string MetaValue::text() const {
   if (type_ == MetaType::array) {
     return concat("an array of ", array_.count, " ", array_.element, array_.count == 1 ? "" : "s");

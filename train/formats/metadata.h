@@ -92,6 +92,8 @@ class MetaValue {
   std::optional<std::string_view> string() const;
   /// Null for other values.
   const MetaArray* array() const { return type_ == MetaType::array ? &array_ : nullptr; }
+  /// Whether it is none, 0, false, or an empty text or array.
+  bool says_nothing() const;
   /// The bits of an integer or boolean, with its sign.
   std::uint64_t bits() const { return bits_; }
   /// "12", "none", "\"gpt2\"", "an array of 50257 strings": for messages.

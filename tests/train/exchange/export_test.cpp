@@ -203,6 +203,28 @@ TEST(ExportModel, WritesZerosForBiasesThatTheFamilyHas) {
   }
 }
 
+TEST(ExportModel, LeavesOutOnlyAHeadThatRepeatsTheTokenTable) {
+  const TemporaryFolder to;
+  TransformerConfig config = llama_shape();
+  config.tie_embeddings = false;
+  const auto model = model_of(config);
+  const auto imported = [&](const std::string& name) {
+    export_model({model->config(), model->parameters(), small_tokenizer(Splitter::llama3)}, to / name);
+    nlohmann::json json = nlohmann::json::parse(read_bytes(to.path(name) + "/config.json"));
+    json["tie_word_embeddings"] = true;
+    to.write(name + "/config.json", json.dump());
+    const ModelFiles files(to / name);
+    LanguageModel again(files.config(), 259);
+    again.parameters().allocate(0);
+    files.load_weights(again.parameters());
+    return std::pair(files.config().tie_embeddings, files.notes().size());
+  };
+  EXPECT_EQ(imported("other"), std::pair(false, std::size_t{1}));
+  const auto entry = [&](const char* path) { return model->parameters().weights<float>() + model->parameters().entry(path).offset; };
+  std::copy_n(entry("wte.weight"), model->parameters().entry("wte.weight").size(), entry("lm_head.weight"));
+  EXPECT_EQ(imported("same"), std::pair(true, std::size_t{0}));
+}
+
 // What a model began with is in its weights.
 TEST(ExportModel, DoesNotAskHowAModelBegan) {
   const TemporaryFolder to;

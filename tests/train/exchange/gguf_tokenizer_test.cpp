@@ -4,6 +4,7 @@
 #include "tests/support/throws.h"
 #include "train/exchange/gguf_model.h"
 #include "train/formats/gguf.h"
+#include "train/text/byte_level.h"
 #include "train/text/byte_tokenizer.h"
 #include "train/text/char_tokenizer.h"
 
@@ -73,6 +74,39 @@ TEST(GgufTokenizer, RefusesOtherVocabulariesOfThisKind) {
   EXPECT_TRUE(refuses({"a", "\\xe9"}, "token 1 is"));
   EXPECT_TRUE(refuses({"b", "a"}, "rising order"));
   EXPECT_TRUE(refuses({}, "its vocabulary is empty"));
+}
+
+/// Byte-level BPE without merges: the bytes, and two added tokens, 256 and 257.
+WeightFile bpe_file(const TemporaryFolder& to, const char* pre, std::vector<MetaEntry> more) {
+  std::vector<std::string> tokens;
+  for (const unsigned char byte : byte_level::kOrder) {
+    tokens.push_back(byte_level::to_text(std::string(1, static_cast<char>(byte))));
+  }
+  tokens.insert(tokens.end(), {"<s>", "</s>"});
+  std::vector<std::int32_t> types(tokens.size(), 1);
+  types[256] = types[257] = 3;
+  more.insert(more.end(), {{"tokenizer.ggml.model", MetaValue("gpt2")},
+                           {"tokenizer.ggml.pre", MetaValue(pre)},
+                           {"tokenizer.ggml.tokens", MetaValue(std::span<const std::string>(tokens))},
+                           {"tokenizer.ggml.token_type", MetaValue(std::span<const std::int32_t>(types))},
+                           {"tokenizer.ggml.merges", MetaValue(std::span<const std::string>())},
+                           {"tokenizer.ggml.bos_token_id", MetaValue(256U)},
+                           {"tokenizer.ggml.eos_token_id", MetaValue(257U)}});
+  return file_of(to, more);
+}
+
+TEST(GgufTokenizer, PutsBeginAndEndAroundATextAsLlamaCppDoes) {
+  const TemporaryFolder to;
+  const auto around = [&](const char* pre, const std::vector<MetaEntry>& more) {
+    const TextTokens tokens = read_gguf_tokenizer(bpe_file(to, pre, more))->text_tokens();
+    return std::pair(tokens.before, tokens.after);
+  };
+  using Around = std::pair<std::optional<Token>, std::optional<Token>>;
+  EXPECT_EQ(around("gpt-2", {}), Around());
+  EXPECT_EQ(around("llama-bpe", {}), Around(256, std::nullopt));
+  EXPECT_EQ(around("llama-bpe", {{"tokenizer.ggml.add_bos_token", MetaValue(false)}}), Around());
+  EXPECT_EQ(around("qwen2", {{"tokenizer.ggml.add_bos_token", MetaValue(true)}, {"tokenizer.ggml.add_eos_token", MetaValue(true)}}), Around(256, 257));
+  EXPECT_NE(error_of([&] { around("qwen2", {{"tokenizer.ggml.add_bos_token", MetaValue("yes")}}); }).find("add_bos_token"), std::string::npos);
 }
 
 }  // namespace

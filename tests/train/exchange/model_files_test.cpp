@@ -139,5 +139,117 @@ TEST(ModelFilesTest, RefuseWhatTheyCannotCompute) {
   EXPECT_NE(error_of([] { ModelFiles("/nowhere"); }).find("does not exist"), std::string::npos);
 }
 
+TEST(ModelFilesTest, UseAHeadOfTheirOwnAlthoughTheConfigurationTiesIt) {
+  const TemporaryFolder to;
+  const ModelFiles files(changed(to, "llama_v5", [](nlohmann::json& config) { config["tie_word_embeddings"] = true; }));
+  EXPECT_FALSE(files.config().tie_embeddings);
+  ASSERT_EQ(files.notes().size(), 1U);
+  EXPECT_NE(files.notes().front().find("lm_head.weight"), std::string::npos);
+  const auto [error, largest] = error_of_logits(*loaded(files), json_at(folder_of("llama_v5") / "expected.json"));
+  EXPECT_LE(error, 1e-5 * largest);
+}
+
+TEST(ModelFilesTest, ReadMistralWithoutASlidingWindowAsLlama) {
+  const TemporaryFolder to;
+  const auto mistral = [&](const std::function<void(nlohmann::json&)>& change) {
+    return changed(to, "llama_v5", [&](nlohmann::json& config) {
+      config["model_type"] = "mistral";
+      config["architectures"] = {"MistralForCausalLM"};
+      change(config);
+    });
+  };
+  const ModelFiles files(mistral([](auto& config) { config["sliding_window"] = nullptr; }));
+  const auto [error, largest] = error_of_logits(*loaded(files), json_at(folder_of("llama_v5") / "expected.json"));
+  EXPECT_LE(error, 1e-5 * largest);
+  std::string why;
+  ASSERT_NE(family_of(files.config(), why), nullptr) << why;
+  EXPECT_EQ(family_of(files.config(), why)->name, "llama");
+  EXPECT_NO_THROW(ModelFiles{mistral([](auto& config) {
+    config["sliding_window"] = 8;
+    config["use_sliding_window"] = false;
+  })});
+  const auto refusal = [&](const std::function<void(nlohmann::json&)>& change) { return error_of([&] { ModelFiles{mistral(change)}; }); };
+  EXPECT_NE(refusal([](auto& config) { config["sliding_window"] = 8; }).find("sliding_window is 8"), std::string::npos);
+  EXPECT_NE(refusal([](auto& config) { config.erase("sliding_window"); }).find("sliding_window is 4096"), std::string::npos);
+}
+
+// With a default in place of what is missing or not known, the model would compute something else.
+TEST(ModelFilesTest, RefuseRopeThatIsNotKnownAsAWhole) {
+  const TemporaryFolder to;
+  using nlohmann::json;
+  const auto refusal = [&](const char* key, const json& value) {
+    return error_of([&] {
+      ModelFiles{changed(to, "llama_v5", [&](json& config) {
+        config.erase("rope_parameters");
+        config.erase("rope_theta");
+        config[key] = value;
+      })};
+    });
+  };
+  const auto has = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  const json llama3{{"rope_type", "llama3"}, {"factor", 8}, {"low_freq_factor", 1}, {"high_freq_factor", 4}, {"original_max_position_embeddings", 128}};
+  EXPECT_EQ(refusal("rope_scaling", llama3), "");
+  EXPECT_EQ(refusal("rope_scaling", {{"type", "linear"}, {"factor", 2.0}}), "");
+  EXPECT_EQ(refusal("rope_parameters", {{"rope_type", "default"}, {"rope_theta", 500.0}, {"partial_rotary_factor", 1.0}}), "");
+  EXPECT_TRUE(has(refusal("rope_parameters", {{"rope_type", "default"}}), "rope_parameters has no rope_theta"));
+  EXPECT_TRUE(has(refusal("rope_parameters", {{"full_attention", {{"rope_theta", 1e6}}}}), "has the key full_attention"));
+  EXPECT_TRUE(has(refusal("rope_parameters", {{"rope_theta", 1e4}, {"partial_rotary_factor", 0.5}}), "has the key partial_rotary_factor"));
+  EXPECT_TRUE(has(refusal("rope_scaling", {{"type", "linear"}}), "has no factor"));
+  EXPECT_TRUE(has(refusal("rope_scaling", {{"rope_type", "linear"}, {"factor", 2}, {"beta_fast", 32}}), "has the key beta_fast"));
+  EXPECT_TRUE(has(refusal("rope_scaling", {{"rope_type", "linear"}, {"type", "yarn"}, {"factor", 2}}), "expected one of them"));
+  EXPECT_TRUE(has(refusal("rope_scaling", {{"rope_type", 3}}), "has the type 3"));
+  EXPECT_TRUE(has(refusal("rope_scaling", {{"factor", 2}}), "has the key factor"));
+  for (const char* key : {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}) {
+    json less = llama3;
+    less.erase(key);
+    EXPECT_TRUE(has(refusal("rope_scaling", less), key)) << key;
+  }
+  EXPECT_TRUE(has(error_of([&] { ModelFiles{changed(to, "llama_v5", [](json& config) { config["rope_theta"] = 77; })}; }), "rope_theta is 77"));
+}
+
+TEST(ModelFilesTest, NoteKeysThatTheyDoNotKnow) {
+  const TemporaryFolder to;
+  EXPECT_TRUE(ModelFiles(folder_of("qwen3")).notes().empty());
+  EXPECT_TRUE(ModelFiles(folder_of("gpt2_hub")).notes().empty());
+  const ModelFiles files(changed(to, "llama", [](nlohmann::json& config) {
+    config["residual_multiplier"] = 0.22;
+    config["unknown_and_off"] = false;
+  }));
+  ASSERT_EQ(files.notes().size(), 1U);
+  EXPECT_NE(files.notes().front().find("residual_multiplier (0.22)"), std::string::npos);
+  EXPECT_EQ(files.notes().front().find("unknown_and_off"), std::string::npos);
+}
+
+TEST(ModelFilesTest, SayHowToGoOnWithWeightsThatAreNotRead) {
+  const TemporaryFolder to;
+  const fs::path folder = changed(to, "llama", [](nlohmann::json&) {});
+  fs::remove(folder / "model.safetensors");
+  std::ofstream(folder / "pytorch_model.bin.index.json") << "{}";
+  EXPECT_NE(error_of([&] { ModelFiles{folder}; }).find("safe_serialization=True"), std::string::npos);
+}
+
+TEST(ModelFilesTest, KnowWhatLiesInPlaceOfAFile) {
+  const TemporaryFolder to;
+  const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 548118077\n", page = "\n<!DOCTYPE HTML><html>";
+  for (const char* file : {"model.safetensors", "config.json", "generation_config.json"}) {
+    const fs::path folder = changed(to, "llama", [](nlohmann::json&) {});
+    to.write("llama/" + std::string(file), pointer);
+    const std::string of_pointer = error_of([&] { ModelFiles{folder}; });
+    EXPECT_NE(of_pointer.find("git lfs pull"), std::string::npos) << of_pointer;
+    EXPECT_NE(of_pointer.find("548118077 bytes"), std::string::npos) << of_pointer;
+    to.write("llama/" + std::string(file), page);
+    EXPECT_NE(error_of([&] { ModelFiles{folder}; }).find("web page"), std::string::npos) << file;
+  }
+  const fs::path parts = changed(to, "llama_v5", [](nlohmann::json&) {});
+  to.write("llama_v5/model-00002-of-00002.safetensors", pointer);
+  EXPECT_NE(error_of([&] { ModelFiles{parts}; }).find("git lfs pull"), std::string::npos);
+  for (const char* file : {"model.gguf", "model.bin", "model.pt"}) {
+    to.write(file, pointer);
+    EXPECT_NE(error_of([&] { ModelFiles{to / file}; }).find("git lfs pull"), std::string::npos) << file;
+  }
+  to.write("tokenizer.json", pointer);
+  EXPECT_NE(error_of([&] { ModelFiles(folder_of("llama"), {.tokenizer = to / "tokenizer.json"}).open_tokenizer(); }).find("git lfs pull"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace dikkat

@@ -1,0 +1,69 @@
+#include "train/exchange/chat_template_files.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/temporary_folder.h"
+#include "tests/support/throws.h"
+#include "train/formats/gguf.h"
+
+// Where models keep their chat templates. One that cannot be read is refused: it is not the same as none.
+namespace dikkat {
+namespace {
+
+using testing::error_of;
+
+std::string text_in(const TemporaryFolder& folder) { return chat_templates_in(folder / ".").text; }
+
+TEST(ChatTemplateFiles, AreFoundInEveryPlace) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(text_in(folder), "");
+  folder.write("chat_template.json", R"({"chat_template": "of the processor"})");
+  EXPECT_EQ(text_in(folder), "of the processor");
+  folder.write("tokenizer_config.json", R"({"chat_template": "a text"})");
+  EXPECT_EQ(text_in(folder), "a text");
+  folder.write("tokenizer_config.json", R"({"chat_template": [{"name": "default", "template": "of a list"}, {"name": "tool_use", "template": "t"}]})");
+  EXPECT_EQ(text_in(folder), "of a list");
+  EXPECT_EQ(chat_templates_in(folder / ".").others, std::vector<std::string>{"tool_use"});
+  std::filesystem::create_directories(folder / "additional_chat_templates");
+  folder.write("additional_chat_templates/rag.jinja", "r");
+  EXPECT_EQ(chat_templates_in(folder / ".").others, (std::vector<std::string>{"rag", "tool_use"}));
+  folder.write("chat_template.jinja", "of a file\n");
+  EXPECT_EQ(text_in(folder), "of a file\n");
+  EXPECT_EQ(chat_templates_in(folder / ".").others, std::vector<std::string>{"rag"});
+}
+
+TEST(ChatTemplateFiles, ThatCannotBeReadAreRefused) {
+  const TemporaryFolder folder;
+  const auto refusal_of = [&](const char* config) {
+    folder.write("tokenizer_config.json", config);
+    return error_of([&] { text_in(folder); });
+  };
+  const auto has = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  EXPECT_TRUE(has(refusal_of(R"({"chat_template": [{"name": "tool_use", "template": "t"}]})"), "tool_use"));
+  EXPECT_TRUE(has(refusal_of(R"({"chat_template": 3})"), "chat_template is 3"));
+  EXPECT_TRUE(has(refusal_of(R"({"chat_template": [{"name": "default"}]})"), "expected a text"));
+  EXPECT_TRUE(has(refusal_of(R"({"chat_template": [{"name": "default", "template": "a"}, {"name": "default", "template": "b"}]})"), "two templates"));
+  EXPECT_TRUE(has(refusal_of(R"({"chat_template": "\u0000"})"), "null characters"));
+  EXPECT_EQ(refusal_of(R"({"chat_template": null})"), "");
+  std::filesystem::create_directories(folder / "additional_chat_templates");
+  folder.write("additional_chat_templates/rag.jinja", "r");
+  EXPECT_TRUE(has(refusal_of("{}"), "rag"));
+}
+
+TEST(ChatTemplateFiles, OfGgufHaveADefaultOne) {
+  const TemporaryFolder folder;
+  const auto in_gguf = [&](const std::vector<MetaEntry>& metadata) {
+    std::filesystem::remove(folder / "x.gguf");
+    write_gguf(folder / "x.gguf", metadata, {});
+    return chat_templates_in(open_weights(folder / "x.gguf"));
+  };
+  EXPECT_EQ(in_gguf({{"general.architecture", MetaValue("llama")}}).text, "");
+  const ChatTemplateFiles both = in_gguf({{"tokenizer.chat_template", MetaValue("t")}, {"tokenizer.chat_template.rag", MetaValue("r")}});
+  EXPECT_EQ(both.text, "t");
+  EXPECT_EQ(both.others, std::vector<std::string>{"rag"});
+  EXPECT_NE(error_of([&] { in_gguf({{"tokenizer.chat_template.rag", MetaValue("r")}}); }).find("rag"), std::string::npos);
+  EXPECT_NE(error_of([&] { in_gguf({{"tokenizer.chat_template", MetaValue(3U)}}); }).find("tokenizer.chat_template is 3"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace dikkat

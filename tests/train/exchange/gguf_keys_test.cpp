@@ -1,0 +1,105 @@
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/temporary_folder.h"
+#include "tests/support/throws.h"
+#include "train/exchange/export_model.h"
+#include "train/exchange/gguf_model.h"
+#include "train/exchange/model_files.h"
+#include "train/formats/convert.h"
+#include "train/formats/gguf.h"
+#include "train/model/language_model.h"
+#include "train/text/byte_tokenizer.h"
+
+// Values of a GGUF file that change what the model computes are honoured or refused, as config.json's are.
+namespace dikkat {
+namespace {
+
+using testing::error_of;
+
+class GgufKeys : public ::testing::Test {
+ protected:
+  GgufKeys() {
+    LanguageModel model({.n_layer = 1,
+                               .n_head = 2,
+                               .n_embd = 16,
+                               .block_size = 20,
+                               .vocab_size = 256,
+                               .bias = false,
+                               .positions = Positions::rope,
+                               .norm = NormKind::rms_norm,
+                               .activation = Activation::silu,
+                               .gated = true},
+                              256);
+    model.parameters().allocate(1);
+    export_model({model.config(), model.parameters(), ByteTokenizer()}, to_ / "whole.gguf", {.format = ExportFormat::gguf});
+  }
+
+  /// The file with this value, or without it if it is none.
+  WeightFile with(const std::string& key, const MetaValue& value) {
+    const WeightFile whole = open_weights(to_ / "whole.gguf");
+    std::vector<MetaEntry> metadata;
+    for (const MetaEntry& entry : whole.metadata()) {
+      if (entry.key != key) {
+        metadata.push_back(entry);
+      }
+    }
+    if (value.type() != MetaType::none) {
+      metadata.push_back({key, value});
+    }
+    std::vector<NewTensor> tensors;
+    for (const WeightTensor& tensor : whole.tensors()) {
+      tensors.push_back({.name = tensor.name,
+                         .type = tensor.type,
+                         .shape = tensor.shape,
+                         .values = [&tensor](index first, index count, float* out) { read_f32(tensor, first, count, out); }});
+    }
+    const std::string path = to_ / concat("changed-", ++files_, ".gguf");
+    write_gguf(path, metadata, tensors);
+    return open_weights(path);
+  }
+  ForeignConfig config_with(const std::string& key, const MetaValue& value) { return read_gguf_config(with(key, value)); }
+  void expect_refused(const std::string& key, const MetaValue& value) {
+    const std::string error = error_of([&] { config_with(key, value); });
+    EXPECT_NE(error.find(key), std::string::npos) << key << " = " << value.text() << ": " << error;
+  }
+
+ private:
+  TemporaryFolder to_;
+  int files_ = 0;
+};
+
+TEST_F(GgufKeys, ThatThisProgramCannotComputeAreRefused) {
+  EXPECT_EQ(error_of([&] { config_with("llama.rope.dimension_count", MetaValue(8U)); }), "");
+  expect_refused("llama.rope.dimension_count", MetaValue(4U));
+  expect_refused("llama.attention.value_length", MetaValue(4U));
+  expect_refused("llama.vocab_size", MetaValue(255U));
+  expect_refused("llama.attention.causal", MetaValue(false));
+  expect_refused("llama.attention.sliding_window", MetaValue(16U));
+  expect_refused("llama.rope.scaling.attn_factor", MetaValue(0.5F));
+  expect_refused("llama.rope.scaling.type", MetaValue("yarn"));
+  expect_refused("split.count", MetaValue(std::uint16_t{2}));
+  expect_refused("general.type", MetaValue("adapter"));
+}
+
+TEST_F(GgufKeys, OfTheArchitectureThatAreNotKnownAreRefusedUnlessTheySayNothing) {
+  expect_refused("llama.residual_scale", MetaValue(0.22F));
+  expect_refused("llama.expert_count", MetaValue(8U));
+  EXPECT_NO_THROW(config_with("llama.expert_count", MetaValue(0U)));
+  EXPECT_NO_THROW(config_with("llama.tensor_data_layout", MetaValue("Meta AI original pth")));
+  EXPECT_NO_THROW(config_with("general.license", MetaValue("mit")));
+}
+
+TEST_F(GgufKeys, ScaleRopeAsLlamaCppDoes) {
+  EXPECT_EQ(config_with("x", MetaValue()).model.rope_scaling, RopeScaling::none);
+  for (const char* key : {"llama.rope.scaling.factor", "llama.rope.scale_linear"}) {
+    const TransformerConfig scaled = config_with(key, MetaValue(4.0F)).model;
+    EXPECT_EQ(scaled.rope_scaling, RopeScaling::linear) << key;
+    EXPECT_EQ(scaled.rope_factor, 4) << key;
+  }
+  expect_refused("llama.rope.scaling.factor", MetaValue("four"));
+}
+
+}  // namespace
+}  // namespace dikkat

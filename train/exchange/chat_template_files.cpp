@@ -1,0 +1,135 @@
+#include "train/exchange/chat_template_files.h"
+
+#include <algorithm>
+#include <map>
+
+#include "autograd/base/error.h"
+#include "train/exchange/untrusted_json.h"
+#include "train/io/file.h"
+#include "train/io/placeholder.h"
+#include "train/text/utf8.h"
+
+namespace dikkat {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr index kMostBytes = index{2} << 20;
+constexpr const char* kDefault = "default";
+
+using Named = std::map<std::string, std::string>;  // texts by their names
+
+std::string checked(std::string text, const std::string& where) {
+  require_input(!utf8::first_invalid(text) && text.find('\0') == std::string::npos, where, ": the chat template is not UTF-8 without null characters");
+  return text;
+}
+
+std::string text_of_file(const fs::path& file) {
+  std::string text = read_bytes(file, kMostBytes + 1);
+  require_input(std::ssize(text) <= kMostBytes, file.string(), " has more than ", kMostBytes, " bytes, expected a chat template");
+  require_no_placeholder(text, file.string());
+  return checked(std::move(text), file.string());
+}
+
+/// What a chat_template key holds: a text, a list of {name, template}, or an object of texts by name.
+Named named_templates(const json& value, const std::string& where) {
+  const auto refuse = [&]() { fail_input(where, ": chat_template is ", short_text(value), ", expected a text, or a list of {\"name\", \"template\"}"); };
+  if (value.is_string()) {
+    return {{kDefault, checked(value.get<std::string>(), where)}};
+  }
+  Named found;
+  if (value.is_object()) {
+    for (const auto& [name, text] : value.items()) {
+      if (!text.is_string()) {
+        refuse();
+      }
+      found.emplace(name, checked(text.get<std::string>(), where));
+    }
+    return found;
+  }
+  if (!value.is_array()) {
+    refuse();
+  }
+  for (const json& entry : value) {
+    const auto text_at = [&](const char* key) { return entry.is_object() && entry.contains(key) && entry[key].is_string(); };
+    if (!text_at("name") || !text_at("template")) {
+      refuse();
+    }
+    const bool is_new = found.emplace(entry["name"].get<std::string>(), checked(entry["template"].get<std::string>(), where)).second;
+    require_input(is_new, where, ": chat_template has two templates named ", short_text(entry["name"]));
+  }
+  return found;
+}
+
+/// The default template among those. `where` has them, `advice` says how to name one.
+ChatTemplateFiles chosen(Named found, const std::string& where, const std::string& advice) {
+  ChatTemplateFiles files;
+  if (const auto first = found.find(kDefault); first != found.end()) {
+    files.text = std::move(first->second);
+    found.erase(first);
+  }
+  std::string list;
+  for (const auto& [name, text] : found) {
+    files.others.push_back(name);
+    list += concat(list.empty() ? "" : ", ", name);
+  }
+  require_input(!files.text.empty() || files.others.empty(), where, " has the chat templates ", list, ", but none that is named ", kDefault, ": ", advice);
+  return files;
+}
+
+/// The chat_template of a JSON file; empty if there is neither.
+Named templates_in_json(const fs::path& file) {
+  if (!is_there(file)) {
+    return {};
+  }
+  constexpr std::size_t kMostJson = std::size_t{16} << 20;
+  const json config = parse_untrusted_object(read_bytes(file, kMostJson + 1), file.string(), "a file of a Hugging Face model", {.bytes = kMostJson});
+  const auto value = config.find("chat_template");
+  return value == config.end() || value->is_null() ? Named() : named_templates(*value, file.string());
+}
+
+}  // namespace
+
+ChatTemplateFiles chat_templates_in(const fs::path& folder) {
+  std::error_code none;
+  if (!fs::is_directory(folder, none)) {
+    return {};
+  }
+  Named found;
+  if (const fs::path more = folder / "additional_chat_templates"; fs::is_directory(more, none)) {
+    for (const auto& entry : fs::directory_iterator(more, none)) {
+      if (entry.path().extension() == ".jinja") {
+        found.emplace(entry.path().stem().string(), text_of_file(entry.path()));
+      }
+    }
+  }
+  if (const fs::path file = folder / "chat_template.jinja"; is_there(file)) {
+    found.insert_or_assign(kDefault, text_of_file(file));
+  }
+  for (const char* name : {"tokenizer_config.json", "chat_template.json"}) {
+    if (!found.contains(kDefault)) {
+      found.merge(templates_in_json(folder / name));
+    }
+  }
+  return chosen(std::move(found), folder.string(), concat("write the one to use as ", (folder / "chat_template.jinja").string()));
+}
+
+ChatTemplateFiles chat_templates_in(const WeightFile& file) {
+  constexpr std::string_view kKey = "tokenizer.chat_template";
+  Named found;
+  for (const MetaEntry& entry : file.metadata()) {
+    if (!entry.key.starts_with(kKey)) {
+      continue;
+    }
+    const std::string rest = entry.key.substr(kKey.size());
+    if (rest.empty() || rest.starts_with('.')) {
+      const auto text = entry.value.string();
+      require_input(text.has_value(), file.name(), ": ", entry.key, " is ", entry.value.text(), ", expected a text");
+      found.emplace(rest.empty() ? kDefault : rest.substr(1), checked(std::string(*text), file.name()));
+    }
+  }
+  return chosen(std::move(found), file.name(), "name the one to use tokenizer.chat_template, in the program that wrote the file");
+}
+
+}  // namespace dikkat
