@@ -46,6 +46,13 @@ std::optional<Token> token_of(const WeightFile& file, std::string_view key, std:
   return static_cast<Token>(*id);
 }
 
+bool flag_of(const WeightFile& file, std::string_view key, bool absent) {
+  const MetaValue* value = file.value(key);
+  require_input(value == nullptr || value->boolean(), file.name(), ": ", key, " is ", value != nullptr ? value->text() : "",
+                ", expected true or false");
+  return value != nullptr ? *value->boolean() : absent;
+}
+
 Splitter splitter_of(const WeightFile& file) {
   const std::string_view pre = text_of(file, "tokenizer.ggml.pre");
   std::string known;
@@ -96,7 +103,11 @@ void add_bpe(const BpeVocabulary& vocabulary, index rows, std::vector<MetaEntry>
   };
   add_token("bos_token_id", around.bos);
   add_token("eos_token_id", around.eos);
+  const auto is_first_or = [](const std::optional<Token>& around_text, const std::optional<Token>& usual) { return !around_text || around_text == usual; };
+  require_input(is_first_or(around.before, around.bos) && is_first_or(around.after, around.eos),
+                "the tokenizer puts tokens around a text that do not begin or end one (bos, eos), which GGUF cannot say");
   add(metadata, "add_bos_token", MetaValue(around.before.has_value()));
+  add(metadata, "add_eos_token", MetaValue(around.after.has_value()));
 }
 
 /// A token of RWKV's kind, where a backslash begins \xHH and other escapes: in characters that can be seen, if it is UTF-8.
@@ -230,10 +241,11 @@ std::unique_ptr<Tokenizer> read_bpe(const WeightFile& file) {
   }
   const auto bos = token_of(file, "tokenizer.ggml.bos_token_id", used);
   const auto eos = token_of(file, "tokenizer.ggml.eos_token_id", used);
-  const MetaValue* adds = file.value("tokenizer.ggml.add_bos_token");
-  const bool adds_bos = adds != nullptr && adds->boolean().value_or(false);
-  TextTokens around{.bos = bos, .eos = eos, .before = adds_bos ? bos : std::nullopt};
-  for (std::optional<Token>* token : {&around.bos, &around.eos, &around.before}) {
+  // llama.cpp puts a begin token before texts of Llama 3's kind unless the file says otherwise.
+  const bool adds_bos = flag_of(file, "tokenizer.ggml.add_bos_token", splitter == Splitter::llama3);
+  const bool adds_eos = flag_of(file, "tokenizer.ggml.add_eos_token", false);
+  TextTokens around{.bos = bos, .eos = eos, .before = adds_bos ? bos : std::nullopt, .after = adds_eos ? eos : std::nullopt};
+  for (std::optional<Token>* token : {&around.bos, &around.eos, &around.before, &around.after}) {
     if (*token && !added.contains(**token)) {
       token->reset();  // such as token 11, which llama.cpp takes where a file says nothing
     }

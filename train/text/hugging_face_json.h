@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "train/text/bpe_vocabulary.h"
 
@@ -34,8 +35,9 @@ struct HuggingFaceModel {
 
 HuggingFaceFiles hugging_face_files(const BpeVocabulary& vocabulary, const HuggingFaceModel& model = {});
 
-/// Reads the bos and eos of the tokenizer_config.json beside a tokenizer.json into text_tokens. Throws InputError for what would change the
-/// ids of texts: tokens that only this file has, and add_prefix_space.
-void read_tokenizer_config(std::string_view json, BpeVocabulary& vocabulary);
+/// Reads the tokenizer_config.json beside a tokenizer.json into text_tokens: bos and eos, and what transformers' class puts around a text
+/// (add_bos_token, add_eos_token). Throws InputError for what would change the ids of texts: tokens that only this file has, and
+/// add_prefix_space. Returns remarks for people: where the two files disagree, and which of them counts.
+std::vector<std::string> read_tokenizer_config(std::string_view json, BpeVocabulary& vocabulary);
 
 }  // namespace dikkat

@@ -308,6 +308,41 @@ BpeVocabulary vocabulary_from(const json& file) {
       .bpe = std::move(bpe), .added_tokens = std::move(added_tokens), .splitter = splitter, .nfc = nfc, .text_tokens = std::move(around)};
 }
 
+/// Classes of transformers that put their own tokens around a text: begin, unless add_bos_token is false, and end, if add_eos_token is true.
+/// What tokenizer.json has around a text does not count for them.
+constexpr std::string_view kClassesWithOwnTokens[] = {"LlamaTokenizer", "LlamaTokenizerFast", "CodeLlamaTokenizer", "CodeLlamaTokenizerFast",
+                                                      "GemmaTokenizer", "GemmaTokenizerFast", "CohereTokenizer",    "CohereTokenizerFast"};
+
+/// Settles what stands around a text by the keys add_bos_token and add_eos_token of a tokenizer_config.json. text_tokens has bos and eos, and what
+/// tokenizer.json says.
+std::vector<std::string> settle_around(const json& config, BpeVocabulary& vocabulary) {
+  const std::string name = type_of(field(config, "tokenizer_class"));
+  const bool counts = std::ranges::find(kClassesWithOwnTokens, name) != std::end(kClassesWithOwnTokens);
+  std::vector<std::string> notes;
+  const auto settle = [&](const char* key, bool by_default, const char* token_name, const std::optional<Token>& token, std::optional<Token>& place,
+                          const char* where) {
+    const bool is_given = !field(config, key).is_null();
+    const bool adds = flag(config, "tokenizer_config.json", key, by_default);
+    if (!counts && !is_given) {
+      return;
+    }
+    require_input(!counts || !adds || !is_given || token, "tokenizer: its tokenizer_config.json has ", key, " true, but no ", token_name);
+    const std::optional<Token> wanted = adds ? (token ? token : place) : std::nullopt;
+    if (wanted == place) {
+      return;
+    }
+    const auto shown_token = [&](std::optional<Token> one) { return one ? vocabulary.text_of(*one) : std::string("nothing"); };
+    notes.push_back(concat("tokenizer.json puts ", shown_token(place), ' ', where, " a text, and tokenizer_config.json ", shown_token(wanted), " (", key, " is ",
+                           adds ? "true" : "false", is_given ? "" : " by default", name.empty() ? "" : concat(", class ", name), "): ",
+                           shown_token(counts ? wanted : place), " is put there, as by transformers 4"));
+    place = counts ? wanted : place;
+  };
+  TextTokens& around = vocabulary.text_tokens;
+  settle("add_bos_token", counts, "bos_token", around.bos, around.before, "before");
+  settle("add_eos_token", false, "eos_token", around.eos, around.after, "after");
+  return notes;
+}
+
 // The object around a tokenizer.json.
 
 std::optional<Token> id_from(const json& object, const char* name) {
@@ -342,7 +377,7 @@ BpeVocabulary from_bpe_json(std::string_view text) {
   return vocabulary;
 }
 
-void read_tokenizer_config(std::string_view text, BpeVocabulary& vocabulary) {
+std::vector<std::string> read_tokenizer_config(std::string_view text, BpeVocabulary& vocabulary) {
   const json config = parse_tokenizer(text);
   if (const json& added = field(config, "added_tokens_decoder"); added.is_object()) {
     for (const auto& [id, token] : added.items()) {
@@ -366,6 +401,7 @@ void read_tokenizer_config(std::string_view text, BpeVocabulary& vocabulary) {
                   ", which is none of the added tokens of tokenizer.json");
     *place = id;
   }
+  std::vector<std::string> notes = settle_around(config, vocabulary);
   // What follows from tokenizer.json alone need not be kept.
   const TextTokens said = vocabulary.text_tokens;
   const TextTokens all = vocabulary.all_text_tokens();
@@ -373,6 +409,7 @@ void read_tokenizer_config(std::string_view text, BpeVocabulary& vocabulary) {
   if (vocabulary.all_text_tokens() != all) {
     vocabulary.text_tokens = said;
   }
+  return notes;
 }
 
 }  // namespace dikkat

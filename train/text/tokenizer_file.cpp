@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/io/folder.h"
+#include "train/io/placeholder.h"
 #include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/char_tokenizer.h"
@@ -23,6 +24,7 @@ std::string contents(const fs::path& path) {
                 is_there(path) ? " is not a regular file" : " does not exist",
                 ", expected a tokenizer.json, or vocab.bpe and encoder.json beside each other, or a folder with one of these");
   std::string text = read_bytes(path, kMost + 1);
+  require_no_placeholder(text, concat("tokenizer: ", path.string()));
   require_input(static_cast<index>(text.size()) <= kMost, "tokenizer: ", path.string(), " has more than ", kMost, " bytes");
   return text;
 }
@@ -70,15 +72,15 @@ std::unique_ptr<Tokenizer> named(const std::string& files, F&& f) {
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& name) {
+std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& name, std::vector<std::string>* notes) {
   const fs::path path(name);
   if (is_folder(path)) {
     if (is_there(path / "tokenizer.json")) {
-      return read_tokenizer_file((path / "tokenizer.json").string());
+      return read_tokenizer_file((path / "tokenizer.json").string(), notes);
     }
     for (const auto& [merges, ids] : kPairs) {
       if (is_there(path / merges) || is_there(path / ids)) {
-        return read_tokenizer_file((path / merges).string());
+        return read_tokenizer_file((path / merges).string(), notes);
       }
     }
     fail_input("tokenizer: the folder ", name, " has neither tokenizer.json nor vocab.bpe and encoder.json");
@@ -105,7 +107,10 @@ std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& name) {
       return tokenizer_from_json(text);
     }
     BpeVocabulary vocabulary = from_hugging_face_json(text);
-    read_tokenizer_config(contents(config), vocabulary);
+    const std::vector<std::string> remarks = read_tokenizer_config(contents(config), vocabulary);
+    if (notes != nullptr) {
+      notes->insert(notes->end(), remarks.begin(), remarks.end());
+    }
     return std::make_unique<BpeTokenizer>(std::move(vocabulary));
   });
 }

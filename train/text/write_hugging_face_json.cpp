@@ -148,6 +148,13 @@ HuggingFaceFiles hugging_face_files(const BpeVocabulary& vocabulary, const Huggi
       config[name] = map[name] = vocabulary.text_of(*id);
     }
   }
+  // transformers 5 puts bos and eos around a text by these keys; other tokens stand in tokenizer.json only.
+  if (!tokens.before || tokens.before == tokens.bos) {
+    config["add_bos_token"] = tokens.before.has_value();
+  }
+  if (!tokens.after || tokens.after == tokens.eos) {
+    config["add_eos_token"] = tokens.after.has_value();
+  }
   if (model.context > 0) {
     config["model_max_length"] = model.context;
   }

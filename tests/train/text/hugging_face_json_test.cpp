@@ -371,6 +371,43 @@ TEST(HuggingFaceFiles, HoldWhatAModelsFolderNeeds) {
   EXPECT_EQ(bpe_json(again), tokenizer.to_json()) << "nothing that needs to be kept beside it";
 }
 
+// A tokenizer class of transformers may put its own tokens around a text; for other classes the file's own post_processor counts.
+TEST(HuggingFaceFiles, TheClassMayPutTokensAroundATextItself) {
+  struct Around {
+    std::optional<Token> before, after;
+    std::size_t notes = 0;
+    bool operator==(const Around&) const = default;
+  };
+  const auto read = [](std::string tokenizer, json config) {
+    BpeVocabulary vocabulary = from_hugging_face_json(tokenizer);
+    config["bos_token"] = "<s>";
+    config["eos_token"] = "<|endoftext|>";
+    const std::vector<std::string> notes = read_tokenizer_config(config.dump(), vocabulary);
+    return Around{vocabulary.text_tokens.before, vocabulary.text_tokens.after, notes.size()};
+  };
+  const std::string with_begin = with_template();
+  json plain = json::parse(with_begin);
+  plain["post_processor"] = nullptr;
+  const std::string without = plain.dump();
+  ASSERT_EQ(read(with_begin, {{"tokenizer_class", "GPT2Tokenizer"}}), (Around{264, std::nullopt}));
+  EXPECT_EQ(read(without, {{"tokenizer_class", "LlamaTokenizerFast"}, {"add_bos_token", true}}), (Around{264, std::nullopt, 1}));
+  EXPECT_EQ(read(without, {{"tokenizer_class", "LlamaTokenizerFast"}}), (Around{264, std::nullopt, 1})) << "true by default";
+  EXPECT_EQ(read(with_begin, {{"tokenizer_class", "GemmaTokenizer"}}), (Around{264, std::nullopt}));
+  EXPECT_EQ(read(with_begin, {{"tokenizer_class", "LlamaTokenizerFast"}, {"add_bos_token", false}, {"add_eos_token", true}}), (Around{std::nullopt, 263, 2}));
+  EXPECT_EQ(read(without, {{"tokenizer_class", "Qwen2Tokenizer"}, {"add_bos_token", false}}), (Around{}));
+  EXPECT_EQ(read(without, {{"tokenizer_class", "Qwen2Tokenizer"}, {"add_bos_token", true}}), (Around{{}, {}, 1})) << "the two files disagree";
+  // What is written is read again.
+  BpeVocabulary vocabulary = from_hugging_face_json(without);
+  read_tokenizer_config(R"({"tokenizer_class": "LlamaTokenizerFast", "bos_token": "<s>", "eos_token": "<|endoftext|>", "add_eos_token": true})", vocabulary);
+  const HuggingFaceFiles files = hugging_face_files(vocabulary);
+  EXPECT_EQ(json::parse(files.tokenizer_config_json)["add_bos_token"], true);
+  EXPECT_EQ(json::parse(files.tokenizer_config_json)["add_eos_token"], true);
+  BpeVocabulary again = from_hugging_face_json(files.tokenizer_json);
+  EXPECT_TRUE(read_tokenizer_config(files.tokenizer_config_json, again).empty());
+  EXPECT_EQ(again.text_tokens.before, 264);
+  EXPECT_EQ(again.text_tokens.after, 263);
+}
+
 TEST(HuggingFaceFiles, TheConfigurationBesideNamesBosAndEos) {
   const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "hugging_face_files";
   std::filesystem::create_directories(folder);
