@@ -15,9 +15,14 @@ namespace dikkat {
 /// computes only those. Each sequence has a length of its own.
 class KeyValueCache {
  public:
-  /// Memory for `sequences` sequences of `max_positions` positions, in a stack with this number of layers; keys have `width` numbers, and
-  /// values too. Throws Error if there is not enough.
-  KeyValueCache(index layers, index sequences, index max_positions, index width, DType dtype = DType::f32);
+  /// For `sequences` sequences of at most `max_positions` positions, in a stack with this number of layers; keys have `width` numbers, and
+  /// values too. It has memory for the first `first_positions` of them at once (by default for all), and reserve() makes more. Throws Error if
+  /// there is not enough.
+  KeyValueCache(index layers, index sequences, index max_positions, index width, DType dtype = DType::f32, index first_positions = 0);
+
+  /// Makes room for `positions` positions of each sequence. What is there moves, so pointers from layer() and rows() end. Throws Error for more than
+  /// max_positions(), and if there is not enough memory.
+  void reserve(index positions);
 
   index layers() const { return layers_; }
   index sequences() const { return std::ssize(lengths_); }
@@ -46,7 +51,7 @@ class KeyValueCache {
 
   /// Takes over the first positions of a sequence in layer i: k | v, (1, positions, 2 width). Throws Error where they do not fit.
   void set_rows(index i, index sequence, Tensor keys_and_values);
-  /// Layer i on this tape, without a copy: (sequences, max_positions, 2 width).
+  /// Layer i on this tape, without a copy: (sequences, positions that there is memory for, 2 width).
   Tensor rows(Tape& tape, index i) const;
 
  private:
@@ -55,10 +60,11 @@ class KeyValueCache {
   index width() const { return static_cast<index>(row_bytes_ / size_of(dtype_)); }  // of k | v
 
   index layers_, max_positions_;
+  index capacity_;         // positions that there is memory for
   std::size_t row_bytes_;  // k | v of one position
   DType dtype_;
   std::vector<std::int32_t> lengths_;  // (sequences)
-  Pages memory_;                       // (layers, sequences, max_positions, 2 width)
+  Pages memory_;                       // (layers, sequences, capacity, 2 width)
 };
 
 }  // namespace dikkat

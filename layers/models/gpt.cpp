@@ -36,6 +36,9 @@ Tensor Gpt::features(Pass& pass, Tensor tokens, KeyValueCache* cache) const {
   const bool is_batch = tokens.shape().rank() == 2 && tokens.size() > 0;
   const index before = cache != nullptr && is_batch ? cache->longest(tokens.shape()[0]) : 0;
   require_tokens(tokens, before);
+  if (cache != nullptr) {
+    cache->reserve(before + tokens.shape()[1]);
+  }
   const Tensor first = cache != nullptr ? cache->lengths(pass.tape, tokens.shape()[0]) : Tensor{};
   const Tensor x = h_(pass, embed_(pass, tokens, first), {.tokens = tokens, .cache = cache});
   if (cache != nullptr) {
@@ -45,7 +48,8 @@ Tensor Gpt::features(Pass& pass, Tensor tokens, KeyValueCache* cache) const {
 }
 
 KeyValueCache Gpt::cache(index sequences) const {
-  return {config_.n_layer, sequences, config_.block_size, config_.n_kv_head * config_.head_size, Tensor(head_).dtype()};
+  constexpr index kFirst = 1024;  // most texts are short, and a context may have 100,000 positions and more
+  return {config_.n_layer, sequences, config_.block_size, config_.n_kv_head * config_.head_size, Tensor(head_).dtype(), kFirst};
 }
 
 Tensor Gpt::logits(Pass& pass, Tensor features) const {

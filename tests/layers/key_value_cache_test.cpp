@@ -66,11 +66,10 @@ std::vector<TransformerConfig> kinds() {
 }
 
 /// Logits (sequences, time, vocabulary), the tokens being read in pieces of so many.
-std::vector<float> in_pieces(const TinyGpt& model, const std::vector<std::int32_t>& tokens, index sequences,
-                             const std::vector<index>& pieces) {
+std::vector<float> in_pieces(const TinyGpt& model, const std::vector<std::int32_t>& tokens, index sequences, const std::vector<index>& pieces,
+                             KeyValueCache cache) {
   const index time = static_cast<index>(tokens.size()) / sequences;
   std::vector<float> logits(static_cast<std::size_t>(sequences * time * kCachedVocabulary));
-  KeyValueCache cache = model.gpt.cache(sequences);
   Tape tape(Recording::off);
   index at = 0;
   for (const index piece : pieces) {
@@ -90,6 +89,25 @@ std::vector<float> in_pieces(const TinyGpt& model, const std::vector<std::int32_
   }
   EXPECT_EQ(at, time);
   return logits;
+}
+
+std::vector<float> in_pieces(const TinyGpt& model, const std::vector<std::int32_t>& tokens, index sequences, const std::vector<index>& pieces) {
+  return in_pieces(model, tokens, sequences, pieces, model.gpt.cache(sequences));
+}
+
+TEST(KeyValueCache, GrowsWithItsSequencesAndGivesTheSameBits) {
+  const TinyGpt model(kCachedLlama);
+  const std::vector<std::int32_t> tokens = some_tokens(3 * 150, kCachedVocabulary);
+  const std::vector<index> pieces = {3, 5, 1, 1, 90, 50};
+  const TransformerConfig& c = model.gpt.config();
+  KeyValueCache small(c.n_layer, 3, c.block_size, c.n_kv_head * c.head_size, DType::f32, 8);
+  EXPECT_EQ(small.layer(0).max_positions, 8);
+  EXPECT_EQ(in_pieces(model, tokens, 3, pieces, std::move(small)), in_pieces(model, tokens, 3, pieces));
+  KeyValueCache large(2, 1, 1'000'000'000, 4, DType::f32, 16);
+  large.reserve(17);
+  EXPECT_EQ(large.layer(0).max_positions, 32);
+  EXPECT_EQ(large.max_positions(), 1'000'000'000);
+  EXPECT_EQ(error_of([&] { large.reserve(1'000'000'001); }), "cache: room for 1000000001 positions, expected at most 1000000000");
 }
 
 TEST(KeyValueCache, GivesTheLogitsOfOnePassForAnyPieces) {

@@ -1,5 +1,7 @@
 #include "train/loop/prompt_sampler.h"
 
+#include <algorithm>
+
 #include "autograd/base/error.h"
 #include "train/sample/prompt.h"
 #include "train/sample/text_stream.h"
@@ -45,7 +47,13 @@ std::size_t PromptSampler::bytes() const {
   constexpr std::size_t kSequences = 2;  // that read the prompt, and that is continued
   constexpr std::size_t kKeyAndValue = 2;
   const TransformerConfig& c = model_.config();
-  const auto numbers = static_cast<std::size_t>(c.n_layer * c.block_size * c.n_kv_head * c.head_size);
+  index longest = 0;
+  for (const std::vector<Token>& prompt : tokens_) {
+    longest = std::max(longest, std::ssize(prompt));
+  }
+  constexpr index kLeast = 1024;  // that a cache has room for, and it grows by doubling
+  const index positions = std::min(c.block_size, std::max(kLeast, 2 * (longest + length_)));
+  const auto numbers = static_cast<std::size_t>(c.n_layer * positions * c.n_kv_head * c.head_size);
   return prompts_.empty() ? 0 : kSequences * kKeyAndValue * numbers * sizeof(float);
 }
 

@@ -44,7 +44,8 @@ void append_weights(Tensor weights, index time, index rows, Look& look) {
 
 Look look_at(const Gpt& model, std::span<const Token> text, const LookOptions& options) {
   const TransformerConfig& c = model.config();
-  const index all = std::ssize(text), window = c.block_size;
+  constexpr index kMostAtOnce = 2048;  // memory grows with the square of the window
+  const index all = std::ssize(text), window = std::min(c.block_size, kMostAtOnce);
   require(all >= 1, "look_at: no tokens, expected 1 or more");
   Look look{.layers = c.n_layer, .heads = c.n_head};
   look.tokens.push_back({.token = text.front(), .probability = std::numeric_limits<double>::quiet_NaN()});

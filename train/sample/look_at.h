@@ -30,7 +30,7 @@ struct LookOptions {
   index alternatives = 10;       ///< how many of the likeliest tokens are told
   index attention = 8'000'000;   ///< bytes of Look::attention at most; the latest positions are kept
 };
-/// Reads a text of one token or more. What is longer than block_size is read in windows of that length, each half a window after the one before: a
+/// Reads a text of one token or more. What is longer than block_size, or than 2,048 tokens, is read in windows of that length, each half a window after the one before: a
 /// token has the probability that the first of its windows gives it in which it has half a window before it. Throws Error for an empty text.
 Look look_at(const Gpt& model, std::span<const Token> text, const LookOptions& options);
 
