@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/cli/commands.h"
+#include "train/cli/inspect_files.h"
 #include "train/cli/json_output.h"
 #include "train/cli/shared_options.h"
 #include "train/cli/streams.h"
@@ -121,6 +122,11 @@ std::string started(const Provenance& by) {
 }
 
 int inspect_command(const InspectArguments& arguments) {
+  if (ModelFiles::is_at(arguments.source)) {
+    require_input(!arguments.best, arguments.source, " is another program's model, expected a run directory with --best");
+    inspect_files(arguments.source, arguments.json);
+    return 0;
+  }
   const CheckpointFile checkpoint = open_checkpoint(arguments.source, arguments.best ? Pick::best : Pick::newest);
   const auto tokenizer = tokenizer_from_json(checkpoint.tokenizer());
   const auto header = read_run_header(run_directory_of(checkpoint));  // none for a file elsewhere
@@ -174,9 +180,10 @@ int inspect_command(const InspectArguments& arguments) {
 
 void add_inspect(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat inspect runs/mine
-  dikkat inspect runs/mine/checkpoints/step-000000700.h5 --json)";
+  dikkat inspect runs/mine/checkpoints/step-000000700.h5 --json
+  dikkat inspect SmolLM2-135M-Instruct    # also a GGUF file, llm.c's .bin or nanoGPT's ckpt.pt)";
   const auto a = std::make_shared<InspectArguments>();
-  Command command = program.add("inspect", "Show what is in a checkpoint: step, parameters, tensors, configuration, tokenizer", kExamples,
+  Command command = program.add("inspect", "Show what is in a checkpoint or another program's model: parameters, tensors, configuration, tokenizer", kExamples,
                                 [a] { return inspect_command(*a); });
   add_source(command, a->source, a->best);
   command.flag("--json", a->json, "One object: the same, with the shape and bytes of every tensor");
