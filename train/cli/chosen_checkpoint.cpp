@@ -22,6 +22,9 @@ std::string reason(const std::string& run_directory, index step) {
 }  // namespace
 
 void tell_of_the_checkpoint(const ModelArguments& arguments, const ModelSource& taken) {
+  for (const std::string& note : taken.notes()) {
+    warn(for_terminal(note));
+  }
   if (arguments.best || arguments.newest || taken.checkpoint() == nullptr || !is_folder(arguments.source)) {
     return;
   }

@@ -1,6 +1,7 @@
 #include "train/cli/chosen_template.h"
 
 #include "autograd/base/error.h"
+#include "train/config/chat_form.h"
 
 namespace dikkat {
 
@@ -12,15 +13,11 @@ void add_template(Command& command, TemplateArguments& arguments) {
 ChatTemplate template_of(const TemplateArguments& arguments, const TrainedModel& trained) {
   const auto wanted = value_named<TemplateName>(arguments.name);
   require_input(wanted.has_value(), "--template is ", arguments.name, ", expected auto, chatml, llama3 or plain");
-  const ChatConfig& of_run = trained.source.config().chat;
-  ChatTemplate form;
-  const ModelFiles* files = trained.source.files();
-  if (*wanted == TemplateName::automatic && files != nullptr && !files->chat_template().empty()) {
-    form = known_template(files->chat_template(), *trained.tokenizer, files->path().string(), " with --template chatml, llama3 or plain");
-  } else {
-    form = chat_template(*wanted == TemplateName::automatic ? of_run.template_name : *wanted, *trained.tokenizer);
-    form.system = of_run.system;
+  ChatConfig chat = trained.source.config().chat;
+  if (*wanted != TemplateName::automatic) {
+    chat.template_name = *wanted;
   }
+  ChatTemplate form = chat_form(chat, *trained.tokenizer, trained.source.path().string(), " with --template chatml, llama3 or plain");
   if (arguments.system) {
     form.system = *arguments.system;
   }

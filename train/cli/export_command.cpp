@@ -10,6 +10,7 @@
 #include "train/cli/shared_options.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
+#include "train/config/chat_form.h"
 #include "train/config/parse.h"
 #include "train/exchange/export_adapters.h"
 #include "train/exchange/export_model.h"
@@ -91,15 +92,13 @@ int export_adapters_command(const ExportArguments& arguments) {
   return 0;
 }
 
-/// The template that comes with the model, or that of a run on conversations.
+/// The template that came with the model, or else that of a run on conversations.
 void add_chat_template(const TrainedModel& trained, ModelToExport& model) {
   const ChatConfig& chat = trained.source.config().chat;
-  if (const ModelFiles* files = trained.source.files(); files != nullptr) {
-    model.chat_template = files->chat_template();
-  } else if (chat.template_name != TemplateName::automatic) {
-    ChatTemplate form = chat_template(chat.template_name, *trained.tokenizer);
-    form.system = chat.system;
-    model.chat_template = form.jinja();
+  model.chat_template = chat.jinja;
+  if (chat.template_name != TemplateName::automatic) {
+    const ChatTemplate form = chat_form(chat, *trained.tokenizer, "", "");
+    model.chat_template = chat.jinja.empty() ? form.jinja() : chat.jinja;
     model.answer_end = form.end_token(*trained.tokenizer);
   }
 }

@@ -23,7 +23,7 @@ struct FinetuneArguments {
 };
 
 /// Longer windows than that take much memory for activations; a model whose positions have no table can be trained with shorter ones.
-constexpr index kUsualWindow = 512;
+constexpr index kShortWindow = 512;
 
 constexpr const char* kRecipe = "finetune";
 
@@ -74,8 +74,9 @@ int finetune_command(FinetuneArguments arguments) {
   const TransformerConfig model = ModelSource::open(run.init_from).config().model;
   std::vector<std::string> first;  // what the user sets comes later, and counts
   const bool is_own_recipe = run.config == kRecipe;  // another file says these keys itself
-  if (is_own_recipe && (model.positions == Positions::rope || model.positions == Positions::none) && model.block_size > kUsualWindow) {
-    first.push_back(concat("model.block_size=", kUsualWindow));
+  if (is_own_recipe && (model.positions == Positions::rope || model.positions == Positions::none) && model.block_size > kShortWindow && !is_set(run, "data.window") &&
+      !is_set(run, "model.block_size")) {
+    first.push_back(concat("data.window=", kShortWindow));
   }
   if (arguments.full) {
     require_no_adapters(run.set);
@@ -102,7 +103,7 @@ void add_finetune(Commands& program) {
   dikkat finetune runs/base --data chats.jsonl --replay books/ --evaluate books=held-out.txt
 The run is an ordinary one: resume, eval, sample, report and runs take it. It is short for
   dikkat train --config finetune --init-from MODEL --corpus PATH
-with windows of at most 512 tokens (model.block_size) for models whose positions are rotary, as those of Llama, Qwen and SmolLM2.)";
+with windows of at most 512 tokens (data.window) for models whose positions are rotary, as those of Llama, Qwen and SmolLM2.)";
   const auto a = std::make_shared<FinetuneArguments>();
   a->train.run.config = kRecipe;
   Command command = program.add("finetune", "Adapt a trained model to other texts, with adapters (LoRA) or as a whole", kExamples,

@@ -32,6 +32,9 @@ int import_command(const ImportArguments& arguments) {
   tell(fmt::format("{}: {}", for_terminal(files.path().string()), files.description()));
   tell(fmt::format("{} parameters, {} tokens in the tokenizer", grouped_digits(model.model->parameters().parameter_count()),
                    grouped_digits(model.tokenizer->vocab_size())));
+  for (const std::string& note : model.source.notes()) {
+    warn(for_terminal(note));
+  }
   if (files.whole_context() > files.config().block_size) {
     tell(fmt::format("context: {} tokens of {}; --context N for another", grouped_digits(files.config().block_size),
                      grouped_digits(files.whole_context())));
@@ -49,7 +52,7 @@ void add_import(Commands& program) {
   dikkat import gpt2_124M.bin --tokenizer gpt2/ --out runs/gpt2
   dikkat train --init-from runs/smollm2 --corpus my-texts --out runs/mine
 eval, sample and train --init-from also take such files directly. What can be read: folders of Hugging Face (config.json, safetensors in f32,
-f16 or bf16, tokenizer.json) of gpt2, llama, qwen2 and qwen3; GGUF files of the same in f32, f16, bf16, q8_0 and q4_0; llm.c's model .bin;
+f16 or bf16, tokenizer.json) of gpt2, llama, qwen2, qwen3 and mistral without a sliding window; GGUF files of the same in f32, f16, bf16, q8_0 and q4_0; llm.c's model .bin;
 nanoGPT's ckpt.pt. No code in a file is run.)";
   const auto a = std::make_shared<ImportArguments>();
   Command command = program.add("import", "Make a run of another program's model: Hugging Face, GGUF, llm.c, nanoGPT", kExamples,

@@ -53,8 +53,7 @@ PackedType packing_named(const std::string& weights) {
 
 void add_import_options(Command& command, ImportOptions& import) {
   command.number("--context", import.context, index{1}, index{10'000'000},
-                 "Of another program's model with rotary positions: the most tokens that it sees at once; by default what its files say, "
-                 "but at most 2,048");
+                 "Context length in tokens (another program's model with rotary positions only); by default what its files say");
   command.text("--tokenizer", import.tokenizer, "PATH",
                "Of another program's model: the tokenizer, for files without one (llm.c, nanoGPT), or in place of theirs");
 }

@@ -45,7 +45,7 @@ struct ResumeArguments {
 std::string training_plan(const Trainer& trainer) {
   const Config& c = trainer.config();
   const bool is_gpt = trainer.model().is_gpt();
-  const index size = is_gpt ? c.model.block_size : 1;
+  const index size = is_gpt ? *c.data.window : index{1};
   const char* unit = is_gpt ? "tokens" : "pairs";
   const TrainingState& state = trainer.state();
   const Accumulation& passes = trainer.accumulation();
@@ -136,6 +136,10 @@ void introduce(const Trainer& trainer, double gemm_rate, const Ranks* ranks) {
   line("model", fmt::format("{} with {} layers, {} heads, width {}, block {}, vocabulary {}: {} parameters", name_of(c.model.kind),
                             c.model.n_layer, c.model.n_head, c.model.n_embd, c.model.block_size, grouped_digits(c.model.vocab_size),
                             short_count(trainer.model().parameters().parameter_count())));
+  if (trainer.model().is_gpt() && *c.data.window < c.model.block_size) {
+    line("window", fmt::format("{} tokens (data.window); the model keeps its context of {} (model.block_size)", grouped_digits(c.data.window),
+                               grouped_digits(c.model.block_size)));
+  }
   if (c.lora.rank > 0) {
     index trained = 0;
     for (const ParameterStore::Entry* entry : trainer.model().parameters().trainable()) {

@@ -72,6 +72,7 @@ struct DataConfig {
   Packing pack = Packing::stream;
   InvalidUtf8 invalid_utf8 = InvalidUtf8::refuse;
   std::string cache = "auto";
+  Derived<index> window{};                    // tokens of a window to learn from: model.block_size
   std::vector<DataSource> sources;            // in place of corpus and validation
   std::vector<EvaluationSource> evaluations;
 
@@ -180,6 +181,7 @@ struct TrainConfig {
 struct ChatConfig {
   TemplateName template_name = TemplateName::automatic;
   std::string system;
+  std::string jinja;  // the template that came with the model, as its text in the Jinja language
   ScoredText loss = ScoredText::answers;
 
   bool operator==(const ChatConfig&) const = default;
@@ -196,5 +198,8 @@ struct Config {
 
   bool operator==(const Config&) const = default;
 };
+
+/// The key that says how long windows are.
+inline const char* window_key(const Config& config) { return config.data.window.is_set() ? "data.window" : "model.block_size"; }
 
 }  // namespace dikkat

@@ -124,6 +124,13 @@ void check_sources(const Config& config, schema::Problems& problems) {
   }
 }
 
+void check_window(const Config& config, schema::Problems& problems) {
+  if (!config.data.window.is_open() && config.data.window > config.model.block_size && config.model.kind == ModelKind::gpt) {
+    problems.add(concat("data.window is ", *config.data.window, ", expected at most model.block_size = ", config.model.block_size,
+                        ", the model's context"));
+  }
+}
+
 void check_rates(const OptimConfig& optim, schema::Problems& problems) {
   if (ends_at_min_lr(optim.schedule) && !optim.min_lr.is_open() && optim.min_lr > optim.learning_rate) {
     problems.add(concat("optim.min_lr is ", schema::to_toml(double{optim.min_lr}), ", expected at most optim.learning_rate = ",
@@ -159,7 +166,8 @@ void check_token_count(const Config& config, schema::Problems& problems) {
   }
   index tokens = config.train.batch_size;
   bool too_many = false;
-  for (const index factor : {Accumulation(config.train).most(), config.model.block_size, config.train.max_steps}) {
+  for (const index factor : {Accumulation(config.train).most(), config.data.window.is_open() ? config.model.block_size : *config.data.window,
+                             config.train.max_steps}) {
     too_many = __builtin_mul_overflow(tokens, factor, &tokens) || too_many;
   }
   if (too_many) {
@@ -173,6 +181,7 @@ void check_token_count(const Config& config, schema::Problems& problems) {
 
 void resolve(Config& config) {
   config.model = with_defaults(config.model);
+  config.data.window.derive(config.model.block_size);
   config.lora = with_defaults(config.lora);
   OptimConfig& optim = config.optim;
   optim.min_lr_share.derive(optim.min_lr.is_set() ? std::min(1.0, optim.min_lr / optim.learning_rate) : 0.1);
@@ -211,6 +220,7 @@ void validate(const Config& config) {
   check_lora(config, problems);
   check_tokenizer(config, problems);
   check_sources(config, problems);
+  check_window(config, problems);
   check_rates(config.optim, problems);
   check_muon(config.optim, problems);
   check_token_count(config, problems);

@@ -110,6 +110,7 @@ bool has_momentum_end(const Config& c) { return has_muon(c) && ends_at_min_lr(c.
 bool has_rope(const Config& c) { return c.model.positions == Positions::rope; }
 bool has_scaling(const Config& c) { return has_rope(c) && c.model.rope_scaling != RopeScaling::none; }
 bool has_llama3_scaling(const Config& c) { return has_rope(c) && c.model.rope_scaling == RopeScaling::llama3; }
+bool is_gpt(const Config& c) { return c.model.kind == ModelKind::gpt; }
 bool has_encoder(const Config& c) { return c.model.kind == ModelKind::encoder_decoder; }
 bool learns_bpe(const Config& c) { return c.tokenizer.kind == "bpe" && c.tokenizer.path.empty(); }
 bool learns_words(const Config& c) { return c.tokenizer.kind == "word" && c.tokenizer.path.empty(); }
@@ -234,6 +235,9 @@ constexpr Key kKeys[] = {
                             "always packed by best fit."),
     data<&DataConfig::invalid_utf8>("invalid_utf8", fixed(anything()),
                                     "What to do with bytes that are not UTF-8: refuse the text, or replace each by U+FFFD."),
+    data<&DataConfig::window>("window", fixed(where(is_gpt, derived(between(1, kMany), "model.block_size"))),
+                              "Tokens of a window that is learnt from and evaluated, at most model.block_size. Shorter windows take less memory; "
+                              "the model keeps its context, model.block_size."),
     data<&DataConfig::cache>(
         "cache", not_empty(),
         "A folder to keep the tokens of texts in, so that the next run finds them; auto is ~/.cache/dikkat for texts of "
@@ -392,6 +396,8 @@ constexpr Key kKeys[] = {
         "template", "How a conversation is written as a text: ChatML, Llama 3's form, or in words (User:, Assistant:), each message with an end token. "
         "auto: the model's own template, if it is one that dikkat knows; without one, ChatML or Llama 3's if the tokenizer has their tokens, else plain."),
     chat<&ChatConfig::system>("system", "The system message of conversations that have none; empty: none."),
+    chat<&ChatConfig::jinja>("jinja", "The chat template that came with the model that the run started from, as its text in the Jinja language. It is kept so that "
+                             "exported files have it. Conversations are written in it if dikkat knows it and chat.template is auto; empty: the model had none."),
     chat<&ChatConfig::loss>("loss", "What the loss is over: the answers with their end tokens (answers), the last answer of each conversation (last_answer), "
                             "or everything (all)."),
 };

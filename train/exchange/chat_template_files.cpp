@@ -5,7 +5,7 @@
 
 #include "autograd/base/error.h"
 #include "train/exchange/untrusted_json.h"
-#include "train/io/file.h"
+#include "train/io/folder.h"
 #include "train/io/placeholder.h"
 #include "train/text/utf8.h"
 
@@ -92,15 +92,14 @@ Named templates_in_json(const fs::path& file) {
 }  // namespace
 
 ChatTemplateFiles chat_templates_in(const fs::path& folder) {
-  std::error_code none;
-  if (!fs::is_directory(folder, none)) {
+  if (!is_folder(folder)) {
     return {};
   }
   Named found;
-  if (const fs::path more = folder / "additional_chat_templates"; fs::is_directory(more, none)) {
-    for (const auto& entry : fs::directory_iterator(more, none)) {
-      if (entry.path().extension() == ".jinja") {
-        found.emplace(entry.path().stem().string(), text_of_file(entry.path()));
+  if (const fs::path more = folder / "additional_chat_templates"; is_folder(more)) {
+    for (const fs::path& file : paths_in(more)) {
+      if (file.extension() == ".jinja") {
+        found.emplace(file.stem().string(), text_of_file(file));
       }
     }
   }

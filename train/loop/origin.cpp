@@ -27,6 +27,7 @@ Config config_of_origin(const ModelSource& origin) {
   Config config;
   config.model = theirs.model;
   config.tokenizer = theirs.tokenizer;
+  config.data.window = theirs.data.window;
   return config;
 }
 
@@ -36,6 +37,10 @@ void adopt_model(Config& config, const ModelSource& origin) {
     if (key.section == "model" && !key.is_set(config) && key.is_set(theirs)) {
       key.set(config, key.get(theirs));
     }
+  }
+  const bool has_their_window = theirs.data.window.is_set() && config.data.window == theirs.data.window;
+  if (has_their_window && config.model.block_size != theirs.model.block_size) {
+    config.data.window = {};  // the configuration says how long windows are by model.block_size
   }
   resolve(config);
   config.model.vocab_size.derive(theirs.model.vocab_size);

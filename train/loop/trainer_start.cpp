@@ -3,6 +3,7 @@
 
 #include "autograd/base/pages.h"
 #include "train/checkpoint/save.h"
+#include "train/config/chat_form.h"
 #include "train/config/parse.h"
 #include "train/config/schema.h"
 #include "train/data/corpus_files.h"
@@ -123,22 +124,31 @@ std::vector<ConfigDifference> add_changes(const Config& stored, const Config& no
   return changes;
 }
 
-/// The template that comes with the model that the run starts from, unless the configuration names one. Throws InputError for one that we do not know.
+/// Takes over the template of the model that the run starts from, unless the configuration names one. A run on conversations is written in it, so it
+/// throws InputError for a template that we do not know. A run on texts only keeps it.
 void adopt_template(Config& config, const ModelSource& origin) {
   const ChatConfig& theirs = origin.config().chat;
-  if (config.chat.template_name != TemplateName::automatic || !reads_conversations(config)) {
+  ChatConfig& ours = config.chat;
+  if (ours.template_name != TemplateName::automatic || !ours.jinja.empty()) {
     return;
   }
-  std::string system = theirs.system;
-  config.chat.template_name = theirs.template_name;
-  if (const ModelFiles* files = origin.files(); files != nullptr && !files->chat_template().empty()) {
-    const ChatTemplate own = known_template(files->chat_template(), *tokenizer_from_json(origin.tokenizer()), files->path().string(),
-                                            ", chat.template = \"chatml\", \"llama3\" or \"plain\"");
-    config.chat.template_name = own.name;
-    system = own.system;
+  ours.template_name = theirs.template_name;
+  ours.jinja = theirs.jinja;
+  if (!reads_conversations(config)) {
+    ours.system = ours.system.empty() ? theirs.system : ours.system;
+    return;
   }
-  if (config.chat.system.empty()) {
-    config.chat.system = system;
+  if (theirs.template_name == TemplateName::automatic && theirs.jinja.empty()) {
+    ours.system = ours.system.empty() ? theirs.system : ours.system;
+    return;
+  }
+  const ChatTemplate form = chat_form(theirs, *tokenizer_from_json(origin.tokenizer()), origin.path().string(),
+                                      ", chat.template = \"chatml\", \"llama3\" or \"plain\"");
+  ours.template_name = form.name;
+  if (!ours.system.empty() && ours.system != form.system) {
+    ours.jinja.clear();  // its text would write another system message than the run learns
+  } else {
+    ours.system = form.system;
   }
 }
 
@@ -165,6 +175,9 @@ TrainingData data_of_new_run(Config& config, std::optional<ModelSource>& origin,
   config.tokenizer.kind = data.tokenizer->kind();  // of tokenizer.path, if that is given
   if (const ChatTemplate* form = data.chat()) {
     config.chat.template_name = form->name;
+  }
+  if (origin) {
+    data.notes.insert(data.notes.end(), origin->notes().begin(), origin->notes().end());
   }
   for (std::string remark : {set_length(config, data, length), remark_on_warmup(config)}) {
     if (!remark.empty()) {

@@ -61,7 +61,7 @@ std::optional<ResumeProof> verify_resume(Config config, index steps, const std::
   ResumeProof proof{.steps = steps, .stop = steps / 2, .other_threads = thread_count() > 1 ? 1 : 2};
   config.train.max_steps = steps;
   config.train.eval_interval = std::max<index>(proof.stop, 1);
-  config.train.eval_tokens = config.train.batch_size * config.model.block_size;
+  config.train.eval_tokens = config.train.batch_size * config.data.window;
   config.train.checkpoint_interval = steps;
   config.train.keep_last = 1;
 

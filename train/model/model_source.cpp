@@ -10,6 +10,22 @@
 
 namespace dikkat {
 
+namespace {
+
+/// The text of the default template. Those that are not kept are noted.
+std::string take_template(ChatTemplateFiles templates, const std::filesystem::path& path, std::vector<std::string>& notes) {
+  std::string others;
+  for (const std::string& name : templates.others) {
+    others += concat(others.empty() ? "" : ", ", name);
+  }
+  if (!others.empty()) {
+    notes.push_back(concat(path.string(), " has more chat templates than the default one, which are not kept: ", others));
+  }
+  return std::move(templates.text);
+}
+
+}  // namespace
+
 ModelSource::ModelSource(CheckpointFile checkpoint)
     : from_(std::move(checkpoint)),
       config_(config_of(std::get<CheckpointFile>(from_))),
@@ -17,9 +33,14 @@ ModelSource::ModelSource(CheckpointFile checkpoint)
       state_(std::get<CheckpointFile>(from_).state()) {}
 
 ModelSource::ModelSource(ModelFiles files) : from_(std::move(files)) {
-  const auto tokenizer = this->files()->open_tokenizer();
+  notes_ = this->files()->notes();
+  const auto tokenizer = this->files()->open_tokenizer(&notes_);
+  config_.chat.jinja = take_template(this->files()->chat_templates(), this->files()->path(), notes_);
   config_.model = this->files()->config();
   config_.tokenizer.kind = tokenizer->kind();
+  if (config_.model.positions == Positions::rope && config_.model.block_size > kUsualWindow) {
+    config_.data.window = kUsualWindow;  // memory for activations grows with it
+  }
   resolve(config_);
   tokenizer_ = tokenizer->to_json();
 }
@@ -27,6 +48,14 @@ ModelSource::ModelSource(ModelFiles files) : from_(std::move(files)) {
 ModelSource::ModelSource(Adapted adapted) : from_(std::move(adapted)) {
   config_.model = base()->config().model;
   config_.tokenizer.kind = base()->config().tokenizer.kind;
+  config_.data.window = base()->config().data.window;
+  config_.chat = base()->config().chat;
+  notes_ = base()->notes();
+  // Programs that train adapters write the tokenizer's files beside them, with the template that the adapters learnt.
+  if (std::string own = take_template(chat_templates_in(path()), path(), notes_); !own.empty() && own != config_.chat.jinja) {
+    config_.chat = ChatConfig();
+    config_.chat.jinja = std::move(own);
+  }
   resolve(config_);
   tokenizer_ = base()->tokenizer();
 }

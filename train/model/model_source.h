@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "autograd/tape/parameters.h"
 #include "train/checkpoint/checkpoint_list.h"
@@ -48,6 +49,8 @@ class ModelSource {
   const Config& config() const { return config_; }
   /// The tokenizer, for tokenizer_from_json().
   const std::string& tokenizer() const { return tokenizer_; }
+  /// For people: what another program's files say that is not used, or that contradicts itself.
+  const std::vector<std::string>& notes() const { return notes_; }
   /// Of a checkpoint; of other files that of a run which has not begun.
   const TrainingState& state() const { return state_; }
   /// Loads the weights into the store, which has memory and the parameters of config(). Adapters of the store are loaded from a checkpoint that has them, and
@@ -69,6 +72,7 @@ class ModelSource {
   From from_;
   Config config_;
   std::string tokenizer_;
+  std::vector<std::string> notes_;
   TrainingState state_;
 };
 

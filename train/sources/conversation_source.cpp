@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "autograd/base/error.h"
+#include "train/config/chat_form.h"
 #include "train/data/conversations.h"
 #include "train/data/split.h"
 #include "train/io/digits.h"
@@ -18,7 +19,7 @@ std::string note_on_padding(const PackedSamples& samples, const std::string& wha
 /// `part` is what the examples are for: " for training", or nothing.
 EvaluationText evaluation_text(const Config& config, const Tokenizer& tokenizer, const ChatTemplate& form, const ConversationCorpus& corpus, index first,
                                index count, const std::string& part) {
-  const index window = config.model.block_size;
+  const index window = config.data.window;
   EvaluationText text{.conversations = std::make_unique<ConversationStore>(corpus, first, count, tokenizer, form, config.chat.loss, window)};
   const ConversationStore& store = *text.conversations;
   text.tokens = store.tokens();
@@ -32,7 +33,7 @@ EvaluationText evaluation_text(const Config& config, const Tokenizer& tokenizer,
     return concat(grouped_digits(some), " of ", grouped_digits(count), count == 1 ? " example" : " examples", part);
   };
   if (const index cut = store.cut(); cut > 0) {
-    text.notes.push_back(concat(of_all(cut), cut == 1 ? " has" : " have", " more than ", grouped_digits(window), " tokens (model.block_size) and ",
+    text.notes.push_back(concat(of_all(cut), cut == 1 ? " has" : " have", " more than ", grouped_digits(window), " tokens (", window_key(config), ") and ",
                                 cut == 1 ? "is cut at its end" : "are cut at their end"));
   }
   if (const index left_out = store.left_out(); left_out > 0) {
@@ -43,9 +44,7 @@ EvaluationText evaluation_text(const Config& config, const Tokenizer& tokenizer,
 }
 
 ChatTemplate template_of(const Config& config, const Tokenizer& tokenizer) {
-  ChatTemplate form = chat_template(config.chat.template_name, tokenizer);
-  form.system = config.chat.system;
-  return form;
+  return chat_form(config.chat, tokenizer, "chat.jinja", ", chat.template = \"chatml\", \"llama3\" or \"plain\"");
 }
 
 class ConversationSource : public Source {
@@ -74,8 +73,8 @@ class ConversationSource : public Source {
     split.validation =
         evaluation_text(config_, tokenizer, *split.chat, others, first, static_cast<index>(others.examples.size()) - first, " for validation");
     require_input(split.train.samples != nullptr, "no example of ", config_.data.corpus.front(), training < all ? " for training" : "",
-                  " has a token to learn within model.block_size = ", index{config_.model.block_size}, "; raise it, or give shorter examples");
-    split.training = std::make_unique<PackedSamples>(*split.train.conversations, config_.model.block_size);
+                  " has a token to learn within ", window_key(config_), " = ", index{config_.data.window}, "; raise it, or give shorter examples");
+    split.training = std::make_unique<PackedSamples>(*split.train.conversations, config_.data.window);
     notes.insert(notes.end(), split.train.notes.begin(), split.train.notes.end());
     notes.insert(notes.end(), split.validation.notes.begin(), split.validation.notes.end());
     notes.push_back(concat("conversations are written in the template ", name_of(split.chat->name), " (chat.template), and the loss is over ",
@@ -103,8 +102,8 @@ std::unique_ptr<Source> open_conversations(const Config& config, const SourceRea
 EvaluationText evaluation_of_conversations(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths) {
   const ConversationCorpus corpus = read_conversations(paths, config.data.text_field);
   EvaluationText text = evaluation_text(config, tokenizer, template_of(config, tokenizer), corpus, 0, static_cast<index>(corpus.examples.size()), "");
-  require_input(text.samples != nullptr, "no example of ", paths.front(), " has a token to predict within model.block_size = ",
-                index{config.model.block_size});
+  require_input(text.samples != nullptr, "no example of ", paths.front(), " has a token to predict within ", window_key(config), " = ",
+                index{config.data.window});
   text.documents = corpus.documents;
   return text;
 }

@@ -26,12 +26,12 @@ index given_bytes(const Config& config, const Tokenizer& tokenizer, const TokenS
 std::unique_ptr<const Samples> training_windows(const Config& config, const Tokenizer& tokenizer, const TokenStore& store, const Sequences* packed) {
   try {
     if (packed != nullptr) {
-      return std::make_unique<PackedSamples>(*packed, config.model.block_size);
+      return std::make_unique<PackedSamples>(*packed, config.data.window);
     }
     if (by_document(config)) {
-      return std::make_unique<DocumentWindows>(store, config.model.block_size, tokenizer.separator().has_value());
+      return std::make_unique<DocumentWindows>(store, config.data.window, tokenizer.separator().has_value());
     }
-    return std::make_unique<TrainingWindows>(store, config.model.block_size, static_cast<std::uint64_t>(config.train.seed));
+    return std::make_unique<TrainingWindows>(store, config.data.window, static_cast<std::uint64_t>(config.train.seed));
   } catch (const InputError& error) {
     fail_input(error.what(), " (data.corpus is ", config.data.corpus.front(), config.data.corpus.size() > 1 ? " and others)" : ")");
   }
@@ -44,15 +44,15 @@ EvaluationText evaluation_of_tokens(const Config& config, const Tokenizer& token
   text.tokens = text.text->size();
   if (text.tokens > 1) {
     if (by_document(config)) {
-      auto documents = std::make_unique<DocumentWindows>(*text.text, config.model.block_size, tokenizer.separator().has_value());
+      auto documents = std::make_unique<DocumentWindows>(*text.text, config.data.window, tokenizer.separator().has_value());
       if (config.data.pack == Packing::best_fit) {
-        text.samples = std::make_unique<PackedSamples>(*documents, config.model.block_size);
+        text.samples = std::make_unique<PackedSamples>(*documents, config.data.window);
         text.sequences = std::move(documents);
       } else {
         text.samples = std::move(documents);
       }
     } else {
-      text.samples = std::make_unique<SequentialWindows>(*text.text, config.model.block_size);
+      text.samples = std::make_unique<SequentialWindows>(*text.text, config.data.window);
     }
     text.predicted_bytes = bytes - given_bytes(config, tokenizer, *text.text);
   }
@@ -70,7 +70,7 @@ SplitText split_of_tokens(const Config& config, const Tokenizer& tokenizer, Eval
 void set_stride(EvaluationText& text, const Config& config, index stride) {
   require_input(text.text != nullptr && !by_document(config), "a stride is for windows of a stream of text, but the model reads ",
                 text.text == nullptr ? "pairs or conversations" : "documents by themselves (data.pack)");
-  text.samples = std::make_unique<SequentialWindows>(*text.text, config.model.block_size, stride);
+  text.samples = std::make_unique<SequentialWindows>(*text.text, config.data.window, stride);
 }
 
 }  // namespace dikkat

@@ -67,6 +67,68 @@ TEST_F(Exchange, FilesMayNameAnotherContext) {
   expect_refused({"export", "gpt2", "--out", "new", "--context", "4096"}, {"--context is 4096, but the model has positions for"});
 }
 
+// The template is none that dikkat knows. It is the model's own all the same.
+TEST_F(Exchange, KeepsTheChatTemplateThroughEveryStep) {
+  const std::string text = "{% for m in messages %}\n{{ m['content'] + \"\\n\" }}{% endfor %}";
+  Json config = Json::parse(contents(here / "hf/tokenizer_config.json"));
+  config["chat_template"] = Json::array({Json{{"name", "default"}, {"template", text}}, Json{{"name", "rag"}, {"template", "r"}}});
+  here.write("hf/tokenizer_config.json", config.dump());
+  const Outcome imported = here.run({"import", "hf", "--out", "imported"});
+  ASSERT_EQ(imported.code, 0) << imported.err;
+  EXPECT_TRUE(contains(imported.err, "rag")) << imported.err;
+  const Outcome tuned = here.run({"finetune", "imported", "--data", "text.txt", "--out", "tuned", "--set", "train.max_steps=1", "train.batch_size=1", "optim.warmup_steps=1"});
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  const Outcome merged = here.run({"merge", "tuned", "--out", "merged"});
+  ASSERT_EQ(merged.code, 0) << merged.err;
+  for (const std::string model : {"hf", "imported", "tuned", "merged"}) {
+    const Outcome exported = here.run({"export", model, "--out", model + "-again"});
+    ASSERT_EQ(exported.code, 0) << exported.err;
+    EXPECT_EQ(Json::parse(contents(here / (model + "-again/tokenizer_config.json")))["chat_template"], text) << model;
+    const Outcome chat = here.run({"chat", model}, {.input = "a\n"});
+    EXPECT_EQ(chat.code, 2) << model << " has a template that is not known, so none is guessed";
+    EXPECT_TRUE(contains(chat.err, "--template")) << chat.err;
+  }
+}
+
+TEST_F(Exchange, TuningInShortWindowsKeepsTheContext) {
+  Json config = Json::parse(contents(here / "hf/config.json"));
+  config["max_position_embeddings"] = 40960;
+  here.write("hf/config.json", config.dump());
+  const Outcome tuned = here.run({"finetune", "hf", "--data", "text.txt", "--out", "tuned", "--set", "train.max_steps=1", "train.batch_size=1", "optim.warmup_steps=1"});
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  EXPECT_TRUE(contains(tuned.err, "512 tokens (data.window)")) << tuned.err;
+  EXPECT_TRUE(contains(tuned.err, "40,960 (model.block_size)")) << tuned.err;
+  ASSERT_EQ(here.run({"export", "tuned", "--out", "tuned-hf"}).code, 0);
+  EXPECT_EQ(Json::parse(contents(here / "tuned-hf/config.json"))["max_position_embeddings"], 40960);
+  // Beyond the window, and beyond what the cache of keys and values has room for at first.
+  const Outcome sampled = here.run({"sample", "tuned", "--prompt", "a", "--temperature", "0", "--max-new-tokens", "1100"});
+  EXPECT_EQ(sampled.code, 0) << sampled.err;
+  EXPECT_FALSE(contains(sampled.err, "outgrew")) << sampled.err;
+  EXPECT_EQ(here.run({"eval", "tuned", "--corpus", "text.txt"}).code, 0);
+  expect_refused({"finetune", "hf", "--data", "text.txt", "--out", "no", "--set", "data.window=40961"}, {"data.window is 40961", "model.block_size = 40960"});
+}
+
+TEST_F(Exchange, InspectShowsOtherProgramsModels) {
+  for (const std::string from : kTexts) {
+    const Outcome text = here.run({"inspect", from});
+    ASSERT_EQ(text.code, 0) << text.err;
+    EXPECT_TRUE(contains(text.out, "llama, ")) << text.out;
+    const Outcome outcome = here.run({"inspect", from, "--json"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Json shown = Json::parse(outcome.out);
+    EXPECT_EQ(shown["context"], 24);
+    EXPECT_EQ(shown["tokenizer"]["kind"], "bpe");
+    EXPECT_EQ(shown["parameters"], here.log("run").front()["parameters"]);
+    EXPECT_GT(shown["tensors"].size(), 10U);
+    EXPECT_TRUE(shown["chat_template"].is_null());
+    expect_refused({"inspect", from, "--best"}, {"--best"});
+  }
+  std::filesystem::remove(here / "hf/tokenizer.json");
+  const Outcome without = here.run({"inspect", "hf", "--json"});
+  ASSERT_EQ(without.code, 0) << without.err;
+  EXPECT_TRUE(contains(Json::parse(without.out)["tokenizer"]["problem"].get<std::string>(), "tokenizer.json"));
+}
+
 TEST_F(Exchange, RefusalsChangeNothing) {
   expect_refused({"export", "run", "--out", "hf"}, {"hf exists"});
   expect_refused({"export", "run", "--out", "new", "--format", "onnx"}, {"--format is onnx, expected one of hf, gguf, llm.c"});

@@ -119,6 +119,7 @@ TEST(Resolve, KeepsWhatIsSet) {
   config.optim.muon_momentum_start = 0.8;
   config.optim.muon_momentum_end = 0.9;
   config.lora.alpha = 3;
+  config.data.window = 6;
   const Config before = config;
   resolve(config);
   EXPECT_EQ(config, before);

@@ -57,6 +57,7 @@ TEST(Schema, HasEveryKeyOfEverySection) {
                                              "data.text_field",
                                              "data.pack",
                                              "data.invalid_utf8",
+                                             "data.window",
                                              "data.cache",
                                              "optim.kind",
                                              "optim.learning_rate",
@@ -119,6 +120,7 @@ TEST(Schema, HasEveryKeyOfEverySection) {
                                              "lora.base",
                                              "chat.template",
                                              "chat.system",
+                                             "chat.jinja",
                                              "chat.loss"};
   std::vector<std::string> found;
   for (const Key& key : keys()) {
