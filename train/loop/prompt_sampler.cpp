@@ -24,14 +24,14 @@ PromptSampler::PromptSampler(const TrainConfig& config, const LanguageModel& mod
   }
 }
 
-std::vector<PromptSampler::Continuation> PromptSampler::operator()(index step, const std::function<bool()>& stop) const {
+std::optional<std::vector<PromptSampler::Continuation>> PromptSampler::operator()(index step, const std::function<bool()>& stop) const {
   static const std::vector<std::string> kNoStops;
   std::vector<Continuation> all;
   for (std::size_t i = 0; i < prompts_.size(); ++i) {
     SampleOptions options{.max_new_tokens = length_, .seed = seed_, .first_sample = step};
     const Sample sample = generate(model_.gpt(), vocabulary_of(tokenizer_), tokens_[i], options, {.stop = stop}).front();
     if (sample.ending == Ending::interrupted) {
-      return {};
+      return std::nullopt;
     }
     TextStream text(tokenizer_, kNoStops, tokens_[i].back());
     for (const Token token : sample.tokens) {

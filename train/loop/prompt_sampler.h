@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,8 @@ class PromptSampler {
     std::string prompt;
     std::string text;  ///< without the prompt
   };
-  /// A text for each prompt, with random numbers that depend on the run's seed and the step alone. Empty if `stop` said so meanwhile.
-  std::vector<Continuation> operator()(index step, const std::function<bool()>& stop) const;
+  /// A text for each prompt, with random numbers that depend on the run's seed and the step alone. None if `stop` said so meanwhile.
+  std::optional<std::vector<Continuation>> operator()(index step, const std::function<bool()>& stop) const;
 
   /// Memory that it takes, in bytes: keys and values of the earlier positions. 0 without prompts.
   std::size_t bytes() const;

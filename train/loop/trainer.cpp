@@ -176,6 +176,13 @@ void Trainer::begin_metrics(TrainingEvents& events) {
                                 .bytes_per_token = data_.tokenizer->is_lossless() ? data_.bytes_per_target()
                                                                                           : std::numeric_limits<double>::quiet_NaN()});
     }
+      if (!metrics_->has_save_of_last_step()) {  // the run ended between the save and its line
+        const auto file = directory_->checkpoints_path() / checkpoint_name(saved_step_);
+        std::error_code error;
+        if (const auto bytes = std::filesystem::file_size(file, error); !error) {
+          metrics_->write("save", saved_step_, {{"file", file.filename().string()}, {"bytes", static_cast<index>(bytes)}});
+        }
+      }
     if (saved_step_ >= 0) {
       metrics_->write_resume(state_.step, by);
     }
@@ -445,32 +452,38 @@ bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop
       named->epochs = loader_.epochs(static_cast<index>(source), state_.samples_seen);
     }
   }
+  const auto samples = sample(events, stop);
+  if (!samples) {
+    return false;
+  }
   collect(events, true);  // a checkpoint must be on the disk before it is named the best
   report.seconds = seconds_since(start);
   report.memory = static_cast<index>(process_memory().resident);
+  // The line of the evaluation is the last one of the event: where it is missing, a resumed run repeats all of it (keep_metrics()).
+  for (const PromptSampler::Continuation& one : *samples) {
+    log(events, "sample", state_.step, MetricsLog::Fields{{"prompt", one.prompt}, {"text", one.text}});
+  }
   agree();  // on what is saved
   attempt(events, IfFailed::as_configured, [&] { report.best = record(report); });
   agree();  // and on which is the best
   log(events, report);
   events.evaluated(report);
-  sample(events, stop);
+  for (const PromptSampler::Continuation& one : *samples) {
+    events.sampled(one);
+  }
   return true;
 }
 
-void Trainer::sample(TrainingEvents& events, const std::function<bool()>& stop) {
-  std::vector<PromptSampler::Continuation> texts;
+std::optional<std::vector<PromptSampler::Continuation>> Trainer::sample(TrainingEvents& events, const std::function<bool()>& stop) {
   if (!ranks_->is_first()) {
-    return;
+    return std::vector<PromptSampler::Continuation>();
   }
   try {
     const bool may_stop = ranks_->size() == 1;  // the others do not sample, and are not asked
-    texts = naming_memory("sampling", [&] { return sampler_(state_.step, may_stop ? stop : [] { return false; }); });
+    return naming_memory("sampling", [&] { return sampler_(state_.step, may_stop ? stop : [] { return false; }); });
   } catch (const Error& error) {  // such as logits that are NaN: whether a run goes on, its steps decide
     events.not_sampled(error.what());
-  }
-  for (const PromptSampler::Continuation& one : texts) {
-    log(events, "sample", state_.step, MetricsLog::Fields{{"prompt", one.prompt}, {"text", one.text}});
-    events.sampled(one);
+    return std::vector<PromptSampler::Continuation>();
   }
 }
 

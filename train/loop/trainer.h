@@ -158,7 +158,8 @@ class Trainer {
   std::string last_good() const;
   Prefetcher batches() const;  // of the coming steps
   bool evaluate(TrainingEvents& events, const std::function<bool()>& stop);  // false: stopped before the end, so it stays pending
-  void sample(TrainingEvents& events, const std::function<bool()>& stop);
+  /// What the first rank wrote to train.sample_prompts; none if it was stopped.
+  std::optional<std::vector<PromptSampler::Continuation>> sample(TrainingEvents& events, const std::function<bool()>& stop);
   bool record(const EvaluationReport& report);                               // in the state; whether it is the best so far
   void require_same_run();  // all ranks train the same model on the same texts with the same kernels
   void agree();             // all ranks know what the first has saved and evaluated

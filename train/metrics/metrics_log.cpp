@@ -30,6 +30,7 @@ MetricsLog::MetricsLog(const std::filesystem::path& file, index last_step) : fil
     const std::string text = read_metrics_text(file);
     KeptMetrics kept = keep_metrics(text, last_step);
     evaluation_ = kept.evaluation;
+    has_save_ = kept.has_save;
     has_header_ = kept.header.has_value();
     has_any = !kept.text.empty();
     if (kept.foreign > 0) {

@@ -25,6 +25,8 @@ class MetricsLog {
   bool has_header() const { return has_header_; }
   /// The evaluation of last_step, when it was there already.
   const std::optional<EvaluationReport>& evaluation_of_last_step() const { return evaluation_; }
+  /// Whether the save of last_step is there.
+  bool has_save_of_last_step() const { return has_save_; }
   /// A sentence for the user if something was wrong with the file; empty otherwise.
   const std::string& remark() const { return remark_; }
 
@@ -45,6 +47,7 @@ class MetricsLog {
   int descriptor_ = -1;
   bool torn_ = false;  // the last line was cut off
   bool has_header_ = false;
+  bool has_save_ = false;
   std::optional<EvaluationReport> evaluation_;
   std::string remark_;
 };

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "autograd/base/error.h"
 #include "train/io/file.h"
@@ -14,6 +16,8 @@ using namespace metrics_line;  // NOLINT(google-build-using-namespace): its read
 
 KeptMetrics keep_metrics(const std::string& text, index last_step) {
   KeptMetrics kept;
+  // Samples are written before the line of their evaluation. If that line is missing, the event is not whole, and the resumed run makes all of it again.
+  std::vector<std::pair<std::size_t, std::size_t>> of_last_evaluation;  // where its lines begin in kept.text, and their lengths
   std::size_t end = 0;
   for (std::size_t begin = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     const std::string_view line = std::string_view(text).substr(begin, end - begin);
@@ -26,6 +30,10 @@ KeptMetrics keep_metrics(const std::string& text, index last_step) {
     if (!step || *step > last_step) {
       continue;
     }
+    if (*step == last_step && (is_event(object, "sample") || is_event(object, "eval"))) {
+      of_last_evaluation.emplace_back(kept.text.size(), line.size() + 1);
+    }
+    kept.has_save = kept.has_save || (*step == last_step && is_event(object, "save"));
     append_to(kept.text, line);
     kept.text += '\n';
     if (is_event(object, "header") && !kept.header) {
@@ -37,6 +45,9 @@ KeptMetrics keep_metrics(const std::string& text, index last_step) {
     if (const double ms = number_in(object, "ms"); ms > 0) {
       kept.seconds += ms / 1e3;
     }
+  }
+  for (auto at = of_last_evaluation.rbegin(); !kept.evaluation && at != of_last_evaluation.rend(); ++at) {
+    kept.text.erase(at->first, at->second);
   }
   return kept;
 }

@@ -26,6 +26,7 @@ struct KeptMetrics {
   std::string text;  ///< whole lines about steps up to it
   std::optional<RunHeader> header;
   std::optional<EvaluationReport> evaluation;  ///< of that very step
+  bool has_save = false;                       ///< of that very step
   double seconds = 0;                          ///< of the steps and evaluations
   index foreign = 0;  ///< other lines, which no run has written: they are no objects with a step, and were not cut off
 };

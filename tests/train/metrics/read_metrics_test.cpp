@@ -35,6 +35,33 @@ TEST(KeepMetrics, FindsTheEvaluationOfTheStep) {
   EXPECT_FALSE(keep_metrics(kStep1 + kStep2 + evaluation, 3).evaluation);
 }
 
+TEST(KeepMetrics, SamplesWithoutTheirEvaluationAreWrittenAgain) {
+  const std::string sample = "{\"event\":\"sample\",\"step\":2,\"prompt\":\"a\",\"text\":\"b\"}\n";
+  const std::string evaluation = "{\"event\":\"eval\",\"step\":2,\"train_loss\":1.5,\"val_loss\":1.75}\n";
+  EXPECT_EQ(keep_metrics(kStep1 + kStep2 + sample, 2).text, kStep1 + kStep2);
+  EXPECT_EQ(keep_metrics(kStep1 + kStep2 + sample + sample + evaluation, 2).text, kStep1 + kStep2 + sample + sample + evaluation);
+  EXPECT_EQ(keep_metrics(kStep1 + kStep2 + evaluation + sample, 2).text, kStep1 + kStep2 + evaluation + sample) << "the order of an earlier version";
+  EXPECT_EQ(keep_metrics(kStep1 + kStep2 + sample, 3).text, kStep1 + kStep2 + sample) << "what a later step has left behind it stays";
+  const std::string none = "{\"event\":\"eval\",\"step\":2,\"train_loss\":null,\"val_loss\":null}\n";
+  EXPECT_EQ(keep_metrics(kStep1 + kStep2 + sample + none, 2).text, kStep1 + kStep2) << "an evaluation without a loss is made again";
+}
+
+TEST(KeepMetrics, KnowsTheSaveOfTheStep) {
+  const std::string save = "{\"event\":\"save\",\"step\":2,\"file\":\"step-000000002.h5\",\"bytes\":7}\n";
+  EXPECT_TRUE(keep_metrics(kStep1 + kStep2 + save, 2).has_save);
+  EXPECT_FALSE(keep_metrics(kStep1 + kStep2 + save, 3).has_save);
+  EXPECT_FALSE(keep_metrics(kStep1 + kStep2, 2).has_save);
+}
+
+TEST(KeepMetrics, ReadsWhatAnEvaluationScored) {
+  const std::string scored = R"({"event":"eval","step":2,"train_loss":1,"val_loss":2,"scored":{"targets":"a1","contexts":"b2","text":"c3"}})" "\n";
+  EXPECT_EQ(keep_metrics(kStep2 + scored, 2).evaluation->scored, (ScoredSet{.targets = "a1", .contexts = "b2", .text = "c3"}));
+  for (const char* other : {R"("scored":7)", R"("scored":{})", R"("scored":{"targets":4})", R"("x":0)"}) {
+    const std::string line = R"({"event":"eval","step":2,"train_loss":1,"val_loss":2,)" + std::string(other) + "}\n";
+    EXPECT_FALSE(keep_metrics(kStep2 + line, 2).evaluation->scored.is_known()) << other;
+  }
+}
+
 TEST(KeepMetrics, ANumberThatIsNotFiniteIsNull) {
   const KeptMetrics kept = keep_metrics("{\"event\":\"eval\",\"step\":2,\"train_loss\":null,\"val_loss\":1.75}\n", 2);
   ASSERT_TRUE(kept.evaluation);
