@@ -116,15 +116,19 @@ std::string hosts_of(const Ranks& ranks) {
   return hosts.size() <= 2 ? fmt::to_string(fmt::join(hosts, " and ")) : fmt::format("{}, {} and {} others", hosts[0], hosts[1], hosts.size() - 2);
 }
 
-void introduce(const Trainer& trainer, double gemm_rate, const Ranks* ranks) {
+void introduce(const Trainer& trainer, const Ranks* ranks) {
   const Config& c = trainer.config();
   const TrainingData& data = trainer.data();
   static constexpr int kLabel = 10;
   const auto line = [](const char* name, const std::string& text) { tell(fmt::format("{:<{}}{}", name, kLabel, text), kLabel); };
   const auto warning = [](const std::string& text) { warn(fmt::format("{:<{}}{}", "warning", kLabel, text), kLabel); };
-  const std::string rate = std::isnan(gemm_rate) ? "the rate of matrix products is unknown, because the clock stands still"
-                                                 : fmt::format("{} matrix products measured at {:.0f} GFLOP/s (MFU is the share of that)",
-                                                               name_of(trainer.config().train.precision), gemm_rate * 1e-9);
+  const ReferenceRate& reference = trainer.reference_rate();
+  const std::string measured = fmt::format("{} matrix products measured at ", name_of(trainer.config().train.precision));
+  const std::string rate = std::isnan(reference.highest()) ? "the rate of matrix products is unknown, because the clock stands still"
+                           : reference.is_known()          ? fmt::format("{}{:.0f} GFLOP/s (MFU is the share of that)", measured, reference.highest() * 1e-9)
+                                                           : fmt::format("{}{:.0f} to {:.0f} GFLOP/s; that is too uncertain for MFU, which is shown once two "
+                                                                         "measurements agree",
+                                                                         measured, reference.lowest() * 1e-9, reference.highest() * 1e-9);
   line("dikkat", fmt::format("{}, {}, {} thread{}; {}", build_info().version, build_info().instruction_set, thread_count(),
                              thread_count() == 1 ? "" : "s", rate));
   if (const int cores = usable_cores(); thread_count() > cores) {
@@ -211,10 +215,10 @@ int run(Trainer& trainer, bool with_profile, OnEnd& on_end, Ranks* ranks, const 
     return help(trainer, ranks);
   }
   stop_in_order();
-  const double rate = trainer.measure_gemm_rate([&] { return gemm_rate(operand_type(trainer.config().train)); });
+  trainer.measure_gemm_rate([&] { return gemm_rate(operand_type(trainer.config().train)); });
   Profile profile;
   trainer.set_profile(with_profile ? &profile : nullptr);
-  introduce(trainer, rate, ranks);
+  introduce(trainer, ranks);
   Trainer::Outcome outcome{};
   std::string remark, exchanged;
   bool losses_fall = false;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <thread>
+#include <utility>
 
 #include "autograd/base/pages.h"
 #include "autograd/kernels/gemm.h"
@@ -21,7 +22,7 @@ double gemm_rate(DType operands) { return gemm_rate_by(operands, steady_seconds)
 
 double gemm_rate_by(DType operands, const std::function<double()>& clock) {
   constexpr index m = 1024, n = 768, k = 768;
-  constexpr int kBursts = 5;
+  constexpr int kBursts = 3;
   constexpr int kMostProducts = 20;  // of a burst
   constexpr double kBurst = 0.01;    // seconds
   constexpr auto kPause = std::chrono::milliseconds(10);
@@ -59,6 +60,37 @@ double gemm_rate_by(DType operands, const std::function<double()>& clock) {
     } while (++products < kMostProducts && clock() - start < kBurst);
   }
   return std::isfinite(best) ? 2.0 * m * n * k / best : std::numeric_limits<double>::quiet_NaN();
+}
+
+ReferenceRate::ReferenceRate(std::function<double()> measure) : measure_(std::move(measure)) {
+  take(measure_());
+  take(measure_());
+}
+
+void ReferenceRate::take(double rate) {
+  if (!(rate > 0)) {
+    return;
+  }
+  lowest_ = std::fmin(lowest_, rate);  // fmin() and fmax() pass over NaN
+  second_ = rate <= highest_ ? std::fmax(second_, rate) : highest_;
+  highest_ = std::fmax(highest_, rate);
+}
+
+bool ReferenceRate::is_known() const {
+  constexpr double kAgree = 0.9;
+  return second_ >= kAgree * highest_;
+}
+
+double ReferenceRate::share(double rate, double seconds) {
+  constexpr double kLater = 4;  // the next look is after so many times as long: ten looks are enough for a run of weeks
+  if (measure_ && (seconds >= next_look_ || rate > highest_)) {
+    take(measure_());
+    next_look_ = std::max(next_look_, seconds * kLater);
+  }
+  if (rate > highest_) {
+    take(rate);  // a step is a measurement too
+  }
+  return is_known() ? rate / highest_ : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace dikkat

@@ -58,9 +58,8 @@ Trial Trainer::try_out(index steps) {
 }
 
 double Trainer::measure_gemm_rate(std::function<double()> measure) {
-  gemm_rate_ = measure();
-  measure_gemm_rate_ = std::move(measure);
-  return gemm_rate_;
+  reference_rate_ = ReferenceRate(std::move(measure));
+  return reference_rate_.highest();
 }
 
 void Trainer::set_profile(Profile* profile) {
@@ -176,6 +175,7 @@ void Trainer::begin_metrics(TrainingEvents& events) {
                                 .bytes_per_token = data_.tokenizer->is_lossless() ? data_.bytes_per_target()
                                                                                           : std::numeric_limits<double>::quiet_NaN()});
     }
+    if (saved_step_ >= 0) {
       if (!metrics_->has_save_of_last_step()) {  // the run ended between the save and its line
         const auto file = directory_->checkpoints_path() / checkpoint_name(saved_step_);
         std::error_code error;
@@ -183,7 +183,6 @@ void Trainer::begin_metrics(TrainingEvents& events) {
           metrics_->write("save", saved_step_, {{"file", file.filename().string()}, {"bytes", static_cast<index>(bytes)}});
         }
       }
-    if (saved_step_ >= 0) {
       metrics_->write_resume(state_.step, by);
     }
     for (const ConfigDifference& change : std::exchange(changes_, {})) {
@@ -300,10 +299,8 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
   report.exchange_seconds = std::max(beside.exchanging, beside.waiting) + alone;  // in tiny steps the thread wakes later than this one waits
   report.waited_seconds = beside.waiting + alone;
   const double rate = flops / report.seconds;
-  if (rate > gemm_rate_) {
-    gemm_rate_ = std::max(rate, measure_gemm_rate_());
-  }
-  report.mfu = rate / gemm_rate_;
+  trained_seconds_ += report.seconds;
+  report.mfu = reference_rate_.share(rate, trained_seconds_);
   if (profile_ != nullptr) {
     profile_->step_ends(report.seconds);
   }
@@ -452,20 +449,20 @@ bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop
       named->epochs = loader_.epochs(static_cast<index>(source), state_.samples_seen);
     }
   }
+  collect(events, true);  // a checkpoint must be on the disk before it is named the best
+  report.seconds = seconds_since(start);
+  report.memory = static_cast<index>(process_memory().resident);
   const auto samples = sample(events, stop);
   if (!samples) {
     return false;
   }
-  collect(events, true);  // a checkpoint must be on the disk before it is named the best
-  report.seconds = seconds_since(start);
-  report.memory = static_cast<index>(process_memory().resident);
+  agree();  // on what is saved
+  attempt(events, IfFailed::as_configured, [&] { report.best = record(report); });
+  agree();  // and on which is the best
   // The line of the evaluation is the last one of the event: where it is missing, a resumed run repeats all of it (keep_metrics()).
   for (const PromptSampler::Continuation& one : *samples) {
     log(events, "sample", state_.step, MetricsLog::Fields{{"prompt", one.prompt}, {"text", one.text}});
   }
-  agree();  // on what is saved
-  attempt(events, IfFailed::as_configured, [&] { report.best = record(report); });
-  agree();  // and on which is the best
   log(events, report);
   events.evaluated(report);
   for (const PromptSampler::Continuation& one : *samples) {

@@ -17,6 +17,7 @@
 #include "train/data/loader.h"
 #include "train/data/prefetcher.h"
 #include "train/loop/background_saver.h"
+#include "train/loop/machine_rate.h"
 #include "train/loop/memory_plan.h"
 #include "train/metrics/metrics_log.h"
 #include "train/loop/profile.h"
@@ -121,11 +122,11 @@ class Trainer {
   /// some of its passes, and its time is that of all. Leaves nothing behind. Once.
   Trial try_out(index steps);
 
-  /// For StepReport::mfu: calls `measure` (gemm_rate(), machine_rate.h) now, and again after a step that was faster than the measured
-  /// rate, because another program ran then. Returns the rate measured now, FLOP/s.
+  /// For StepReport::mfu: calls `measure` (gemm_rate(), machine_rate.h) now, and later as ReferenceRate does. Returns the rate measured now, FLOP/s.
   double measure_gemm_rate(std::function<double()> measure);
   /// Records the time of the coming steps in `profile`, which must outlive them.
   void set_profile(Profile* profile);
+  const ReferenceRate& reference_rate() const { return reference_rate_; }
 
   enum class Outcome { finished, stopped };
   /// Trains to train.max_steps, or until `stop` returns true: then it finishes the current step and saves. A run that has no checkpoint yet
@@ -196,8 +197,8 @@ class Trainer {
   std::vector<ConfigDifference> changes_;  // of the configuration, by resume()
   Tape tape_;
   MemoryPlan memory_;
-  double gemm_rate_ = std::numeric_limits<double>::quiet_NaN();
-  std::function<double()> measure_gemm_rate_;
+  ReferenceRate reference_rate_;
+  double trained_seconds_ = 0;  // of the steps of this process
   Profile* profile_ = nullptr;
   double longest_step_ = std::numeric_limits<double>::infinity();  // seconds after which a trial's step makes no other pass
   std::vector<double> losses_;  // of the micro-batches of the current step
