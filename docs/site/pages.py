@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Puts the pages of the site into place: pages.py DIKKAT SOURCE_DIR OUT. Pages of docs/ are copied; those about keys and commands are made by the
 program. A link to a file that is no page of the site becomes its name."""
+import os
 import pathlib
 import re
 import shutil
@@ -15,6 +16,7 @@ shutil.copytree(source / "docs/images", pages / "images")
 (pages / "api").mkdir()
 (pages / "api/index.html").write_text("")  # Doxygen writes it later
 shutil.copy(source / "docs/site/mkdocs.yml", out / "mkdocs.yml")
+shutil.copy(source / "docs/site/site.css", pages / "site.css")
 
 texts = {path.name: path for path in sorted((source / "docs").glob("*.md"))}
 
@@ -35,8 +37,8 @@ def for_site(text, folder):
     return re.sub(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)", link, text)
 
 
-def dikkat(*words):
-    return subprocess.run([program, *words], check=True, capture_output=True, text=True).stdout
+def dikkat(*words, columns=100):
+    return subprocess.run([program, *words], check=True, capture_output=True, text=True, env={**os.environ, "COLUMNS": str(columns)}).stdout
 
 
 (pages / "index.md").write_text(for_site((source / "README.md").read_text(), "."))
@@ -45,7 +47,7 @@ for name, path in texts.items():
 
 keys = ["# Keys of a configuration", "", "Made from the program's own description: `dikkat --help-config`.", ""]
 about = []  # lines of the comment that is being read
-for line in dikkat("--help-config").splitlines():
+for line in dikkat("--help-config", columns=10_000).splitlines():
     if match := re.fullmatch(r"\[(\w+)\]", line):
         keys += [f"## [{match.group(1)}]", ""]
     elif not line:

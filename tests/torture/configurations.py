@@ -50,7 +50,7 @@ def keys_of(bench):
         outcome = bench.run(bench.folder, ["--help-config"])
         require(outcome.code == 0, "--help-config fails:", outcome.last_words())
         keys, section = [], ""
-        for line in outcome.out.splitlines():
+        for line in outcome.out.replace("\n#   ", " ").splitlines():  # a comment that is longer than a line goes on in the next
             if match := re.fullmatch(r"\[(\w+)\]", line):
                 section = match[1]
             elif match := re.match(r"# ([a-z0-9_]+): (.*)$", line):

@@ -11,6 +11,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
 #include "train/cli/commands.h"
+#include "train/cli/help_text.h"
 #include "train/cli/streams.h"
 #include "train/cli/version.h"
 #include "train/config/parse.h"
@@ -235,13 +236,13 @@ int run_command_line(int argc, char** argv) {
   try {
     line.app.parse(argc, argv);
   } catch (const HelpForKeysWanted&) {
-    put(to_commented_toml(Config{}));
+    put(with_wrapped_comments(to_commented_toml(Config{}), help_columns()));
     flush_results();
     return 0;
   } catch (const CLI::Success& e) {  // --help
     std::ostringstream text;
     line.app.exit(e, text, text);
-    put(text.str());
+    put(wrapped_help(text.str(), help_columns()));
     flush_results();
     return 0;
   } catch (const CLI::ParseError& e) {
@@ -253,7 +254,7 @@ int run_command_line(int argc, char** argv) {
     return 0;
   }
   if (!line.chosen) {
-    warn(line.app.help());
+    warn(wrapped_help(line.app.help(), help_columns()), 0, "\n");
     constexpr int kUsage = 2;
     return kUsage;
   }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <malloc.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "autograd/base/error.h"
@@ -57,6 +58,18 @@ void say_out_of_memory(const std::bad_alloc& refused) noexcept {
   std::abort();
 }
 
+/// A program whose reader leaves, as in `dikkat --help-config | head`, ends as others do: by SIGPIPE and without a message, which a shell shows as 141.
+[[noreturn]] void end_as_by_sigpipe() noexcept {
+  constexpr int kAsShellsShowIt = 128 + SIGPIPE;
+  ::signal(SIGPIPE, SIG_DFL);
+  sigset_t pipe{};
+  ::sigemptyset(&pipe);
+  ::sigaddset(&pipe, SIGPIPE);
+  ::raise(SIGPIPE);
+  ::pthread_sigmask(SIG_UNBLOCK, &pipe, nullptr);
+  std::_Exit(kAsShellsShowIt);
+}
+
 /// Where address space is limited (ulimit -v) all threads share one heap. To make another one the C library reserves 128 MB for a moment,
 /// and not every library survives an allocation that fails meanwhile.
 void share_one_heap_where_space_is_limited() {
@@ -77,6 +90,8 @@ int main(int argc, char** argv) {
     dikkat::handle_signals();
     dikkat::on_missing_guard([](const std::string& sentence) { dikkat::warn("warning   " + sentence); });
     return dikkat::run_command_line(argc, argv);
+  } catch (const dikkat::ClosedOutput&) {
+    end_as_by_sigpipe();
   } catch (const dikkat::InputError& e) {
     dikkat::warn(dikkat::concat("dikkat: ", e.what()));
     return kBadInput;

@@ -14,6 +14,7 @@
 #include "train/cli/commands.h"
 #include "train/cli/json_output.h"
 #include "train/cli/streams.h"
+#include "train/cli/terminal.h"
 #include "train/cli/text.h"
 #include "train/io/digits.h"
 #include "train/io/folder.h"
@@ -54,14 +55,82 @@ struct Cell {
 };
 using TableRow = std::vector<Cell>;
 
-/// Lines of columns that are as wide as their longest cell; those of `right` are aligned to the right.
-std::string table_of(const std::vector<TableRow>& rows, const std::vector<bool>& right) {
-  std::vector<std::size_t> widths(right.size());
+std::vector<std::size_t> widths_of(const std::vector<TableRow>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
   for (const auto& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       widths[i] = std::max(widths[i], row[i].text.size());
     }
   }
+  return widths;
+}
+
+/// How wide the lines of table_of() are.
+index width_of(const std::vector<TableRow>& rows) {
+  index width = -2;  // there are two blanks between columns
+  for (const std::size_t one : widths_of(rows)) {
+    width += static_cast<index>(one) + 2;
+  }
+  return width;
+}
+
+/// The text in at most `most` bytes, whole characters of UTF-8; without its beginning, or its end.
+std::string shortened(const std::string& text, index most, bool keep_end) {
+  constexpr std::string_view kMark = "...";
+  if (std::ssize(text) <= most) {
+    return text;
+  }
+  const auto is_inside = [&](std::size_t at) { return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U; };
+  const auto kept = static_cast<std::size_t>(std::max<index>(0, most - std::ssize(kMark)));
+  std::size_t at = keep_end ? text.size() - kept : kept;
+  while (is_inside(at)) {
+    keep_end ? ++at : --at;
+  }
+  return keep_end ? concat(kMark, text.substr(at)) : concat(text.substr(0, at), kMark);
+}
+
+/// The list of runs in a terminal of so many columns: without size, last change and steps where there is no room for them, the least important first; then with
+/// shorter states and paths. `right` loses what `rows` loses. Returns the headings of what was left out.
+std::string fit_list(std::vector<TableRow>& rows, std::vector<bool>& right, index columns) {
+  constexpr const char* kLeastImportantFirst[] = {"last change", "size", "at step", "step"};
+  constexpr index kShortest = 12;
+  std::string left_out;
+  for (const char* heading : kLeastImportantFirst) {
+    if (width_of(rows) <= columns) {
+      return left_out;
+    }
+    const auto at = std::ranges::find(rows.front(), heading, &Cell::text) - rows.front().begin();
+    for (TableRow& row : rows) {
+      row.erase(row.begin() + at);
+    }
+    right.erase(right.begin() + at);
+    left_out += concat(left_out.empty() ? "" : ", ", heading);
+  }
+  for (const std::size_t column : {1, 0}) {  // state, run
+    const index excess = width_of(rows) - columns;
+    const index most = std::max(kShortest, static_cast<index>(widths_of(rows)[column]) - excess);
+    for (TableRow& row : rows) {
+      row[column].text = excess > 0 ? shortened(row[column].text, most, column == 0) : row[column].text;
+    }
+  }
+  return left_out;
+}
+
+/// The same comparison where it is wider than the terminal: below each key the value of each run.
+std::string list_of(const std::vector<TableRow>& rows) {
+  std::string text;
+  for (std::size_t key = 1; key < rows.size(); ++key) {
+    text += rows[key].front().text + '\n';
+    for (std::size_t run = 1; run < rows[key].size(); ++run) {
+      text += concat("  ", rows.front()[run].text, ": ") + colored(rows[key][run].text, rows[key][run].color) + '\n';
+    }
+  }
+  return text;
+}
+
+/// Lines of columns that are as wide as their longest cell; those of `right` are aligned to the right.
+std::string table_of(const std::vector<TableRow>& rows, const std::vector<bool>& right) {
+  const std::vector<std::size_t> widths = widths_of(rows);
   std::string text;
   for (const auto& row : rows) {
     std::string line;
@@ -147,7 +216,13 @@ int list_command(const ListArguments& arguments) {
                     {short_bytes(static_cast<double>(run.bytes))},
                     {run.last_change > 0 ? local_time(run.last_change) : "-"}});
   }
-  put(table_of(rows, {false, false, true, true, true, true, false}));
+  std::vector<bool> right = {false, false, true, true, true, true, false};
+  const index columns = output_columns();
+  const std::string left_out = columns > 0 ? fit_list(rows, right, columns) : "";
+  put(table_of(rows, right));
+  if (!left_out.empty()) {
+    tell(concat("not shown in so narrow a terminal: ", left_out));
+  }
   flush_results();
   return 0;
 }
@@ -197,7 +272,8 @@ int diff_command(const DiffArguments& arguments) {
       rows.back().push_back({value.empty() ? "-" : for_terminal(value)});
     }
   }
-  put(table_of(rows, std::vector<bool>(runs.size() + 1, false)));
+  const index columns = output_columns();
+  put(columns > 0 && width_of(rows) > columns ? list_of(rows) : table_of(rows, std::vector<bool>(runs.size() + 1, false)));
   if (better) {
     put("\n" + for_terminal(in_words(*better, runs)) + "\n");
   } else if (!comparable(runs)) {

@@ -17,7 +17,12 @@ namespace {
 
 bool quiet = false;
 
-void require_output(bool ok) { require(ok, "standard output cannot be written to: ", errno_text); }
+void require_output(bool ok) {
+  if (!ok && errno == EPIPE) {
+    throw ClosedOutput("standard output was closed");
+  }
+  require(ok, "standard output cannot be written to: ", errno_text);
+}
 
 }  // namespace
 

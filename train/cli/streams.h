@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "autograd/base/error.h"
+
 // Results go to standard output, messages to standard error.
 namespace dikkat {
 
@@ -21,11 +23,17 @@ void tell(std::string_view line, int indent = 0, std::string_view between = " ")
 /// The same for warnings and errors, which --quiet does not drop.
 void warn(std::string_view line, int indent = 0, std::string_view between = " ");
 
-/// Writes results. Throws Error if standard output cannot be written (a closed pipe, a full disk).
+/// Nobody reads standard output any more, as in `dikkat --help-config | head`. main() ends the process as SIGPIPE does, without a message.
+class ClosedOutput : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Writes results. Throws ClosedOutput if standard output is a pipe that nobody reads, and Error if it cannot be written otherwise (a full disk).
 void put(std::string_view text);
 /// The same for a text that a model wrote: on a terminal, which would obey them, its control characters are escaped.
 void put_text(std::string_view text);
-/// Throws Error if results could not be written.
+/// Throws as put() does if results could not be written.
 void flush_results();
 
 /// If standard input is a terminal, tells the user that it is being read.

@@ -1,6 +1,8 @@
 #include "train/cli/terminal.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -21,7 +23,31 @@ std::string joined(const std::vector<LinePart>& parts) {
   return line;
 }
 
+constexpr index kNarrowest = 20;
+
 }  // namespace
+
+index wanted_columns() {
+  constexpr index kWidest = 10'000;
+  const char* text = std::getenv("COLUMNS");  // NOLINT(concurrency-mt-unsafe): nothing sets variables
+  const std::string_view digits = text == nullptr ? "" : text;
+  index columns = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), columns);
+  return error == std::errc() && end == digits.data() + digits.size() && columns >= kNarrowest && columns <= kWidest ? columns : 0;
+}
+
+index output_columns() {
+  if (::isatty(STDOUT_FILENO) != 1) {
+    return 0;
+  }
+  if (const index columns = wanted_columns(); columns > 0) {
+    return columns;
+  }
+  winsize size{};
+  const bool is_known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  constexpr index kUsual = 80;
+  return is_known ? std::max<index>(kNarrowest, size.ws_col) : kUsual;
+}
 
 index terminal_columns() {
   constexpr index kUsual = 80;

@@ -13,6 +13,11 @@ namespace dikkat {
 /// change its size.
 index terminal_columns();
 
+/// The variable COLUMNS, if it is a number from 20 on; otherwise 0.
+index wanted_columns();
+/// The width of standard output's terminal, which COLUMNS may set; 0 if it is none: then a table may have any width.
+index output_columns();
+
 /// A part of a line. Less important parts are dropped first.
 struct LinePart {
   std::string text;

@@ -1,5 +1,7 @@
 #include <regex>
+#include <sstream>
 
+#include "tests/train/cli/terminal.h"
 #include "tests/train/cli/workspace.h"
 
 namespace dikkat::testing {
@@ -26,6 +28,70 @@ TEST(Help, OfACommandShowsItAtWork) {
     EXPECT_TRUE(contains(help.out, "Usage: dikkat " + command + ' ')) << help.out;
     EXPECT_TRUE(contains(help.out, "Examples:\n  dikkat " + command + ' ')) << help.out;
   }
+}
+
+Words lines_of(const std::string& text) {
+  Words lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    lines.push_back(line);
+  }
+  return lines;
+}
+/// Words with one blank between them.
+std::string words_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::string words;
+  for (std::string word; stream >> word;) {
+    words += word + ' ';
+  }
+  return words;
+}
+
+TEST(Help, IsBrokenBetweenWordsAtTheWidthOfTheTerminal) {
+  const Words commands = {"", "train", "resume", "sweep", "eval", "sample", "chat", "serve", "finetune", "runs", "tokenizer train"};
+  for (const std::string& command : commands) {
+    Words arguments = lines_of(std::regex_replace(command, std::regex(" "), "\n"));
+    arguments.push_back("--help");
+    const auto help = [&](const std::string& columns) { return run({.arguments = arguments, .environment = {{"COLUMNS", columns}}}).out; };
+    const std::string whole = words_of(help("2000"));
+    for (const int columns : {40, 60, 80, 137}) {
+      const std::string shown = help(std::to_string(columns));
+      EXPECT_EQ(words_of(shown), whole) << command << ", " << columns << " columns: no word is lost or broken";
+      bool in_examples = false;
+      for (const std::string& line : lines_of(shown)) {
+        in_examples = in_examples || line.starts_with("Examples:");
+        const bool is_command = in_examples && line.starts_with("  ");
+        const bool is_one_word = line.find_last_of(' ') == std::string::npos || line.find_first_not_of(' ') > line.find_last_of(' ');
+        EXPECT_TRUE(static_cast<int>(line.size()) <= columns || is_command || is_one_word) << command << ", " << columns << " columns: " << line;
+      }
+    }
+  }
+}
+
+TEST(Help, IsAtMostHundredColumnsWideInAFile) {
+  for (const std::string& line : lines_of(run({.arguments = {"eval", "--help"}}).out)) {
+    EXPECT_TRUE(line.size() <= 100 || line.starts_with("  dikkat ")) << line;
+  }
+  Terminal narrow(50);
+  run({.arguments = {"eval", "--help"}, .out = narrow.name()});
+  for (const std::string& line : lines_of(narrow.shown())) {
+    EXPECT_TRUE(line.size() <= 51 || line.starts_with("  dikkat ")) << line << ": 50, and a carriage return";
+  }
+}
+
+TEST(Help, OfTheKeysHasCommentsThatFitAndTheSameKeys) {
+  const auto keys = [](const std::string& columns) { return run({.arguments = {"--help-config"}, .environment = {{"COLUMNS", columns}}}).out; };
+  const std::string narrow = keys("70"), wide = keys("2000");
+  std::string without_comments, expected;
+  for (const std::string& line : lines_of(narrow)) {
+    EXPECT_TRUE(line.size() <= 70 || !line.starts_with("#")) << line;
+    without_comments += line.starts_with("#") ? "" : line + '\n';
+  }
+  for (const std::string& line : lines_of(wide)) {
+    expected += line.starts_with("#") ? "" : line + '\n';
+  }
+  EXPECT_EQ(without_comments, expected);
 }
 
 TEST(Help, TellsDefaults) {

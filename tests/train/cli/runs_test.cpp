@@ -143,6 +143,30 @@ TEST_F(Runs, AReportReplacesReportsAndNothingElse) {
   EXPECT_TRUE(contains(missing.err, "runs/nothing: there is no such folder, expected a run directory")) << missing.err;
 }
 
+TEST_F(Runs, AreListedAndComparedWithinTheTerminal) {
+  const auto shown = [&](const Words& words, unsigned short columns) {
+    Terminal terminal(columns);
+    const Outcome outcome = here_->run(words, {.environment = {{"NO_COLOR", "1"}}, .out = terminal.name()});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    std::string text = terminal.shown();
+    std::erase(text, '\r');
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_LE(line.size(), columns) << words[1] << ": " << line;
+    }
+    return std::pair(text, outcome.err);
+  };
+  for (const unsigned short columns : {40, 60, 80, 120}) {
+    const auto [list, notes] = shown({"runs"}, columns);
+    EXPECT_TRUE(contains(list, "lowest validation loss")) << columns << ": " << list;
+    EXPECT_EQ(contains(notes, "last change"), !contains(list, "last change")) << columns << ": " << notes << list;
+  }
+  EXPECT_TRUE(contains(shown({"runs"}, 120).first, "runs/short"));
+  EXPECT_TRUE(contains(here_->run({"runs"}, {.environment = {{"COLUMNS", "40"}}}).out, "last change")) << "a pipe gets the whole table";
+  const std::string narrow = shown({"runs", "diff", "runs/short", "runs/long"}, 45).first;
+  EXPECT_TRUE(contains(narrow, "optim.learning_rate\n  runs/short: 0.01\n  runs/long: 0.005\n")) << narrow;
+}
+
 TEST_F(Runs, HaveColorsOnATerminalOnly) {
   const auto shown = [&](const std::map<std::string, std::string>& environment) {
     Terminal terminal;
