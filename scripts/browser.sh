@@ -22,6 +22,6 @@ if [ ! -d "$folder/node_modules/puppeteer-core" ]; then
   npm install --prefix "$folder" --no-audit --no-fund --loglevel=error puppeteer-core@24.43.1 >&2 || skip "npm cannot install its packages"
 fi
 cp tests/browser/*.mjs "$folder"  # beside node_modules, where node looks for packages
-for test in report watch text corpus; do
-  timeout 300 node "$folder/${test}_test.mjs" "$program" "$folder/$test"
+for test in report watch text corpus site; do
+  timeout 300 node "$folder/${test}_test.mjs" "$program" "$folder/$test" .
 done

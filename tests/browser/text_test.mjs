@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { near, openBrowser, openPage } from "./browser.mjs";
+import { contrasts, near, openBrowser, openPage } from "./browser.mjs";
 import { HOSTILE } from "./runs.mjs";
 
 const [program, folder] = process.argv.slice(2).map((path) => resolve(path));
@@ -64,6 +64,19 @@ try {
   assert.equal(await page.evaluate(() => window.attacked), undefined, "a token became markup");
   assert.equal(await page.$$eval("main img, main script", (all) => all.length), 0);
   await page.screenshot({ path: join(folder, "sample.png") });
+
+  // Letters can be read on every colour, from a sure token to one that was a surprise: in both themes, of the prompt and of what was written.
+  for (const scheme of ["light", "dark"]) {
+    const { page: colored } = await openPage(browser, `file://${join(folder, "sample.html")}`, { scheme });
+    await colored.evaluate(() => {
+      data.texts[0].tokens.forEach((token, i) => { if (isNumber(token.p)) token.p = Math.exp(-(i % 12)); });
+      paint();
+    });
+    const found = await contrasts(colored, ".token");
+    assert(Math.min(...found) >= 4.5, `${scheme}: the contrast of letters falls to ${Math.min(...found).toFixed(2)}, expected 4.5`);
+    await colored.screenshot({ path: join(folder, `colors-${scheme}.png`) });
+    await colored.close();
+  }
 
   const second = await openPage(browser, `file://${join(folder, "eval.html")}`, { scheme: "dark" });
   const losses = await second.page.evaluate(() => data.texts[0].tokens.map((token) => -Math.log(token.p)));

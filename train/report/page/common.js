@@ -49,6 +49,13 @@ function css(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
+// The letters, black or white, that have more contrast on a colour of 0 to 255 for red, green and blue; always 4.5 : 1 or more (WCAG 2.2, 1.4.3).
+function lettersOn(rgb) {
+  const [red, green, blue] = rgb.map((value) => (value <= 10 ? value / 3294.6 : ((value / 255 + 0.055) / 1.055) ** 2.4));
+  const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  return 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 ? "#fff" : "#000";
+}
+
 // share: from 0 to 1 of `width` pixels.
 function bar(share, width = 100) {
   const made = element("span", { class: "bar", "aria-hidden": "true" });
@@ -56,13 +63,14 @@ function bar(share, width = 100) {
   return made;
 }
 
-// columns: [heading, "number" | "text" | ""].
-function table(caption, columns, rows) {
-  return element("div", { class: "table" }, element("table", {},
+// columns: [heading, "number" | "text" | ""]. `layout` "stacked": on a narrow screen each row becomes a list of its cells with their headings, so that no column
+// is beyond the edge.
+function table(caption, columns, rows, layout = "") {
+  return element("div", { class: `table ${layout}` }, element("table", {},
     caption ? element("caption", {}, caption) : null,
     element("thead", {}, element("tr", {}, ...columns.map(([name, kind]) => element("th", { class: kind, scope: "col" }, name)))),
     element("tbody", {}, ...rows.map(({ cells, style }) => element("tr", { class: style || "" },
-      ...cells.map((cell, i) => element("td", { class: columns[i][1] }, cell == null ? NONE : cell)))))));
+      ...cells.map((cell, i) => element("td", { class: columns[i][1], "data-heading": columns[i][0] }, cell == null ? NONE : cell)))))));
 }
 
 // The button that changes between dark and light; `act` draws again.

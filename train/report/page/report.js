@@ -288,7 +288,7 @@ function summary(data) {
     bytes(run.bytes),
   ] }));
   const parts = [table(null, [["run", "text"], ["state", ""], ["steps", "number"], ["lowest validation loss", "number"], ["at step", "number"],
-    ["bits per byte", "number"], ["parameters", "number"], ["tokens", "number"], ["time", "number"], ["tokens/s", "number"], ["on disk", "number"]], rows)];
+    ["bits per byte", "number"], ["parameters", "number"], ["tokens", "number"], ["time", "number"], ["tokens/s", "number"], ["on disk", "number"]], rows, "stacked")];
   if (data.better) parts.push(element("p", { id: "better" }, data.better.replace(/ \+- /g, " ± ")));
   if (!comparable) parts.push(element("p", { class: "faint" }, "The runs have different texts or tokens, so their losses cannot be compared. Of the same validation text, bits per byte can."));
   return parts;

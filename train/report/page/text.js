@@ -13,13 +13,14 @@ const spans = [];
 
 const isDark = () => (document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
 
-// share: from 0 to 1.
+// share: from 0 to 1. Returns red, green and blue.
 function heat(share) {
   const stops = HOT[isDark() ? "dark" : "light"];
   const at = Math.min(Math.max(share, 0), 1) * (stops.length - 1);
   const low = Math.min(Math.floor(at), stops.length - 2);
-  return `rgb(${stops[low].map((value, i) => Math.round(value + (stops[low + 1][i] - value) * (at - low))).join(",")})`;
+  return stops[low].map((value, i) => Math.round(value + (stops[low + 1][i] - value) * (at - low)));
 }
+const inCss = (rgb) => `rgb(${rgb.join(",")})`;
 
 const loss = (token) => (isNumber(token.p) ? -Math.log(Math.max(token.p, 1e-30)) : null);
 
@@ -63,7 +64,9 @@ function paint() {
   const most = look ? Math.max(...look, 1e-6) : 1;
   text.tokens.forEach((token, i) => {
     const value = look ? look[i] / most : loss(token) === null ? 0 : loss(token) / MOST;
-    spans[i].style.background = heat(value);
+    const color = heat(value);
+    spans[i].style.background = inCss(color);
+    spans[i].style.color = lettersOn(color);
     spans[i].classList.toggle("chosen", i === state.chosen);
   });
 }
@@ -144,7 +147,7 @@ function draw() {
   });
   body.addEventListener("keydown", onKey);
   const scale = element("span", { class: "scale", "aria-hidden": "true" });
-  scale.style.background = `linear-gradient(to right, ${[0, 0.33, 0.67, 1].map(heat).join(",")})`;
+  scale.style.background = `linear-gradient(to right, ${[0, 0.33, 0.67, 1].map(heat).map(inCss).join(",")})`;
   const layers = text.attention ? ["mean", ...Array(text.attention.layers).keys()] : [];
   const heads = text.attention ? ["mean", ...Array(text.attention.heads).keys()] : [];
   document.getElementById("main").replaceChildren(
