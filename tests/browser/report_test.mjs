@@ -125,10 +125,30 @@ try {
   await two.page.screenshot({ path: join(folder, "compare-light.png"), fullPage: true });
   await two.page.close();
 
-  for (const [name, options] of [["dark", { scheme: "dark" }], ["narrow", { width: 390, height: 844 }]]) {
+  // Losses over other tokens have no best, and the key that decides is named. Bits per byte have one where the text is the same.
+  const scored = (targets, text) => ({ targets, contexts: targets, text });
+  const answers = makeRun(folder, "answers", { steps: 100, every: 50, config: "[chat]\nloss = \"answers\"\n", scored: scored("a", "p") });
+  const everything = makeRun(folder, "everything", { steps: 100, every: 50, shift: -0.4, config: "[chat]\nloss = \"all\"\n", scored: scored("b", "q") });
+  const pieces = makeRun(folder, "pieces", { steps: 100, every: 50, shift: 0.4, scored: scored("c", "p") });
+  for (const [name, runs, bests, words] of [["targets", [answers, everything], 0, "chat.loss"], ["text", [answers, pieces], 1, "bits per byte"]]) {
+    const apart = await openPage(browser, `file://${report(...runs, "--out", join(folder, `${name}.html`))}`);
+    assert.equal(await apart.page.$$eval(".best", (all) => all.length), bests, `${name}: marked as the best`);
+    assert.equal(await apart.page.$("#better"), null, `${name}: nothing is called better`);
+    const remark = await apart.page.$eval("#remark", (one) => one.textContent);
+    assert(remark.includes(words), `${name}: ${remark}`);
+    assert.deepEqual(apart.errors, []);
+    await apart.page.close();
+  }
+
+  for (const [name, options] of [["dark", { scheme: "dark" }], ["narrow", { width: 400, height: 844 }]]) {
     const shown = await openPage(browser, `file://${page2}`, options);
     const wide = await shown.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     assert(wide <= 0, `${name}: the page is ${wide} pixels wider than the window`);
+    // What a run is judged by is in the window without scrolling to the side, and legible.
+    const losses = await shown.page.$$eval(".best", (all) => all.map((one) => [one.getBoundingClientRect().left, one.getBoundingClientRect().right]));
+    assert(losses.length > 0 && losses.every(([left, right]) => left >= 0 && right <= (options.width || 1280)), `${name}: the lowest loss is at ${losses}`);
+    const heading = await shown.page.$eval(".best", (one) => getComputedStyle(one.closest("td"), "::before").content);
+    assert.equal(heading, name === "narrow" ? '"lowest validation loss"' : "none", `${name}: beside the loss stands what it is`);
     assert.deepEqual(shown.errors, [], name);
     await shown.page.screenshot({ path: join(folder, `compare-${name}.png`), fullPage: true });
     await shown.page.close();

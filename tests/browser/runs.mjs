@@ -14,8 +14,9 @@ export function stepLine(step, rate = 1e-3) {
     tokens: 1024, ms: 20 + noise(step), optimizer_ms: 2, tokens_per_s: 51200, mfu: 0.5, time: 1795000000 + step * 0.02 };
 }
 
-export function evaluationLine(step, shift = 0) {
-  return { event: "eval", step, train_loss: 1 + 3 * Math.exp(-step / 2000), val_loss: 1.1 + shift + 3 * Math.exp(-step / 2000), val_standard_error: 0.01,
+// scored: the fingerprint of what is scored; without one as an earlier version wrote it.
+export function evaluationLine(step, shift = 0, scored = { targets: "a1", contexts: "b2", text: "c3" }) {
+  return { event: "eval", step, train_loss: 1 + 3 * Math.exp(-step / 2000), val_loss: 1.1 + shift + 3 * Math.exp(-step / 2000), val_standard_error: 0.01, scored,
     ms: 100, memory: 50_000_000 + step, time: 1795000000 + step * 0.02 };
 }
 
@@ -26,7 +27,7 @@ export function header(words = ["dikkat", "train"]) {
 }
 
 // steps, an evaluation every `every` steps; `extra` are further lines.
-export function makeRun(folder, name, { steps, every, rate = 1e-3, shift = 0, extra = [], config = "" }) {
+export function makeRun(folder, name, { steps, every, rate = 1e-3, shift = 0, extra = [], config = "", scored }) {
   const run = join(folder, name);
   mkdirSync(join(run, "checkpoints"), { recursive: true });
   writeFileSync(join(run, "config.toml"), `[optim]\nlearning_rate = ${rate}\n[train]\nmax_steps = ${steps}\n${config}`);
@@ -34,7 +35,7 @@ export function makeRun(folder, name, { steps, every, rate = 1e-3, shift = 0, ex
   let text = line(header(["dikkat", "train", "--corpus", HOSTILE]));
   for (let step = 1; step <= steps; ++step) {
     text += line(stepLine(step, rate));
-    if (step % every === 0) text += line(evaluationLine(step, shift));
+    if (step % every === 0) text += line(evaluationLine(step, shift, scored));
   }
   for (const object of extra) text += line(object);
   writeFileSync(join(run, "metrics.jsonl"), text);

@@ -25,6 +25,7 @@
 #include "train/data/corpus_files.h"
 #include "train/loop/evaluate.h"
 #include "train/loop/exact_match.h"
+#include "train/loop/scored_set.h"
 #include "train/sources/training_data.h"
 #include "train/machine/machine_memory.h"
 #include "train/model/trained_model.h"
@@ -41,6 +42,7 @@ struct EvalArguments {
   std::vector<std::string> corpus;
   index stride = 0;
   std::string unknown = "refuse";
+  std::string score;  // of conversations: what counts, in place of the run's own chat.eval_loss
   bool exact_match = false;
   std::string tasks;  // a file of questions
   std::string html;   // a page to write
@@ -130,12 +132,17 @@ void tell_of_learnt_text(const std::vector<std::string>& corpus, const std::vect
 
 /// The text of --corpus, or the validation parts of the run's own sources, which must not have changed.
 std::vector<TextPart> texts_of(const EvalArguments& arguments, const TrainedModel& trained, const Tokenizer& tokenizer) {
+  Config config = trained.config;
+  if (!arguments.score.empty()) {
+    const auto scored = value_named<ScoredText>(arguments.score);
+    require_input(scored.has_value(), "--score is ", arguments.score, ", expected answers, last_answer or all");
+    config.chat.eval_loss = *scored;
+  }
   require_input(!arguments.corpus.empty() || trained.source.checkpoint() != nullptr, trained.source.path().string(),
                 " is another program's model, which has no corpus of its own; name the text to be evaluated with --corpus");
   announce_corpus(arguments.corpus.empty() ? trained.config.data.training_paths() : arguments.corpus);
   LoadingLine line;
   if (!arguments.corpus.empty()) {
-    Config config = trained.config;
     if (arguments.unknown == "skip") {
       config.data.cache = "off";  // tokens that are kept are those of the whole text
     }
@@ -156,7 +163,7 @@ std::vector<TextPart> texts_of(const EvalArguments& arguments, const TrainedMode
       .tokenizer = trained.source.tokenizer(), .fingerprint = trained.source.state().corpus_fingerprint, .is_ours = false};
   TrainingData data = [&] {
     try {
-      return load_training_data(trained.config, &known, std::ref(line));
+      return load_training_data(config, &known, std::ref(line));
     } catch (const MissingCorpus& missing) {
       fail_input(missing.what(), ". If the text has moved, name what to evaluate: dikkat eval ", arguments.model.source, " --corpus PATH");
     }
@@ -220,6 +227,8 @@ int eval_command(const EvalArguments& arguments) {
       set_stride(part.text, trained.config, arguments.stride);
     }
   }
+  require_input(arguments.score.empty() || std::ranges::any_of(parts, [](const TextPart& part) { return part.text.conversations != nullptr; }),
+                "--score names what counts of conversations, but the text has none: leave it out");
   const PairStore* const pairs = parts.front().text.pairs.get();
   require_input(!arguments.exact_match || pairs != nullptr, "--exact-match is for an encoder-decoder, but ",
                 trained.source.path().string(), " holds a GPT");
@@ -252,6 +261,11 @@ int eval_command(const EvalArguments& arguments) {
     results.push_back({.of = *one, .share = part.share});
   }
   const Evaluation result = mean(results);
+  std::vector<SharedSet> sets;
+  for (const TextPart& part : parts) {
+    sets.push_back({.of = scored_set_of(part.text, tokenizer), .share = part.share});
+  }
+  const ScoredSet scored = combined(sets);
   if (!arguments.html.empty()) {
     page.write(arguments.html, arguments.corpus.empty() ? "The validation text" : names_of(arguments.corpus), trained.source.path().string());
   }
@@ -272,6 +286,7 @@ int eval_command(const EvalArguments& arguments) {
                                   {"perplexity", result.perplexity()},
                                   {"bits_per_byte", number_or_null(bits)},
                                   {"tokens", result.tokens},
+                                  {"scored", {{"targets", scored.targets}, {"contexts", scored.contexts}, {"text", scored.text}}},
                                   {"weights", arguments.weights},
                                   {"step", trained.source.state().step},
                                   {"checkpoint", trained.source.path().string()}};
@@ -287,6 +302,7 @@ int eval_command(const EvalArguments& arguments) {
     tell(trained.source.path().string() + (arguments.corpus.empty()
                                                ? ", the whole validation part of " + names_of(trained.config.data.training_paths())
                                                : ", all of " + names_of(arguments.corpus)));
+    constexpr std::size_t kShown = 12;  // digits of a fingerprint
     const std::string error = error_text(result);
     if (error.empty()) {
       tell("no standard error: that takes a text of more than one window (model.block_size tokens)");
@@ -296,10 +312,10 @@ int eval_command(const EvalArguments& arguments) {
       put(fmt::format("{:<15}{:.4f}{} ({} tokens, {:.3g} of the windows)\n", "loss of " + for_terminal(parts[i].name) + ' ', one.loss, error_text(one),
                       grouped_digits(one.tokens), parts[i].share));
     }
-    put(fmt::format("loss           {:.4f}{}\nperplexity     {}\nbits_per_byte  {}\ntokens         {}\n", result.loss, error,
+    put(fmt::format("loss           {:.4f}{}\nperplexity     {}\nbits_per_byte  {}\ntokens         {}\nscored         {} (contexts {})\n", result.loss, error,
                     result.perplexity() < 1e6 ? fmt::format("{:.4f}", result.perplexity()) : fmt::format("{:.3e}", result.perplexity()),
                     std::isfinite(bits) ? fmt::format("{:.4f}", bits) : "-  (the tokens do not stand for all bytes of the text)",
-                    grouped_digits(result.tokens)));
+                    grouped_digits(result.tokens), scored.targets.substr(0, kShown), scored.contexts.substr(0, kShown)));
     if (match) {
       put(fmt::format("exact_match    {:.4f} ({} of {} pairs)\n", match->share(), match->exact, match->pairs));
     }
@@ -330,6 +346,8 @@ A line of questions.jsonl is {"prompt": "...", "choices": ["...", "..."], "answe
   command.number("--stride", a->stride, index{1}, index{1'000'000},
                  "Score only the last N tokens of each window, so that each has more context: slower, and usually a lower loss; by default "
                  "all tokens");
+  command.text("--score", a->score, "WORD",
+               "Of conversations: what the loss is over, whatever the run has learnt: answers, last_answer or all; by default the run's own chat.eval_loss");
   command.text("--unknown", a->unknown, "WORD",
                "What to do with characters of --corpus that a character tokenizer does not know: refuse the text, or skip them (a warning "
                "says how many)");
@@ -337,7 +355,9 @@ A line of questions.jsonl is {"prompt": "...", "choices": ["...", "..."], "answe
                "For an encoder-decoder: also measure the share of sources that it answers with exactly the target");
   command.text("--tasks", a->tasks, "FILE.jsonl", "Ask the questions in a file instead: multiple choice by likelihood, and exact answers");
   command.text("--html", a->html, "FILE.html", "Also write a page that shows the text with the loss of each token, up to 20,000 tokens");
-  command.flag("--json", a->json, "One object: loss (nats), standard_error, perplexity, bits_per_byte, tokens");
+  command.flag("--json", a->json,
+               "One object: loss (nats), standard_error, perplexity, bits_per_byte, tokens, and scored: fingerprints of what the loss is over, which are equal where "
+               "losses are comparable");
 }
 
 }  // namespace dikkat

@@ -171,6 +171,10 @@ std::string state_text(const RunView& run) {
                                       : concat(name, ": ", run.problem);
 }
 
+Json to_json(const ScoredSet& scored) {
+  return scored.is_known() ? Json{{"targets", scored.targets}, {"contexts", scored.contexts}, {"text", scored.text}} : Json();
+}
+
 Json to_json(const RunView& run) {
   const RunHistory::Evaluation* best = run.history.best();
   const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
@@ -182,6 +186,7 @@ Json to_json(const RunView& run) {
           {"best_step", best != nullptr ? Json(best->report.step) : Json()},
           {"best_val_loss", best != nullptr ? Json(best->report.val_loss) : Json()},
           {"val_standard_error", best != nullptr ? number(best->report.val_standard_error) : Json()},
+          {"scored", best != nullptr ? to_json(best->report.scored) : Json()},
           {"bytes", run.bytes},
           {"last_change", run.last_change}};
 }
@@ -236,6 +241,7 @@ int diff_command(const DiffArguments& arguments) {
     require_input(runs.back().config.problem.empty(), path, ": its configuration cannot be read: ", runs.back().config.problem);
   }
   const std::vector<KeyOfRuns> keys = differing_keys(runs);
+  const Comparison comparison = compare(runs);
   const std::optional<Better> better = better_of(runs);
   if (arguments.json) {
     Json list = Json::array();
@@ -253,7 +259,11 @@ int diff_command(const DiffArguments& arguments) {
                  {"difference", better->difference},
                  {"standard_error", std::isfinite(better->error) ? Json(better->error) : Json()}};
     }
-    put_json({{"runs", std::move(list)}, {"differences", std::move(differences)}, {"better", std::move(verdict)}});
+    put_json({{"runs", std::move(list)},
+              {"differences", std::move(differences)},
+              {"comparison", name_of(comparison)},
+              {"remark", remark_on(comparison, runs)},
+              {"better", std::move(verdict)}});
     flush_results();
     return 0;
   }
@@ -263,7 +273,7 @@ int diff_command(const DiffArguments& arguments) {
   rows[2] = {{"steps"}};
   for (const RunView& run : runs) {
     rows[0].push_back({for_terminal(run.path.string())});
-    rows[1].push_back({loss_text(run.history.best()), better && &run == &runs[better->best] ? Color::good : Color::none});
+    rows[1].push_back({loss_text(run.history.best()), better && comparison == Comparison::same && &run == &runs[better->best] ? Color::good : Color::none});
     rows[2].push_back({grouped_digits(run.history.last_step())});
   }
   for (const KeyOfRuns& one : keys) {
@@ -276,8 +286,9 @@ int diff_command(const DiffArguments& arguments) {
   put(columns > 0 && width_of(rows) > columns ? list_of(rows) : table_of(rows, std::vector<bool>(runs.size() + 1, false)));
   if (better) {
     put("\n" + for_terminal(in_words(*better, runs)) + "\n");
-  } else if (!comparable(runs)) {
-    put("\nThe runs have different texts or tokens, so their losses cannot be compared; of the same validation text, bits per byte can (dikkat eval).\n");
+  }
+  if (const std::string remark = remark_on(comparison, runs); !remark.empty()) {
+    put((better ? "" : "\n") + for_terminal(remark) + "\n");
   }
   flush_results();
   return 0;
@@ -341,7 +352,7 @@ void add_runs(Commands& program) {
   Command diff = group.add("diff", "Show the keys in which runs differ, and their losses", "  dikkat runs diff runs/mine runs/other",
                            [d] { return diff_command(*d); });
   diff.texts("RUN_DIR", d->runs, "", "Run directories, two or more").required();
-  diff.flag("--json", d->json, "One object: runs, differences with a list of values for each key, and better");
+  diff.flag("--json", d->json, "One object: runs, differences with a list of values for each key, comparison (same, other contexts, unknown, other targets), remark and better");
 
   const auto r = std::make_shared<RemoveArguments>();
   Command remove = group.add("rm", "Remove runs with their checkpoints, after a question; never one that is running",

@@ -135,11 +135,30 @@ SweepDescription described(const SweepArguments& a) {
   return sweep;
 }
 
+/// Throws InputError if combinations score different tokens: then no loss is better than another. `scored` has their names, and what each scores.
+void require_comparable(const std::vector<std::pair<std::string, ScoredSet>>& scored) {
+  if (scored.empty()) {
+    return;
+  }
+  const std::string& name = scored.front().first;
+  const ScoredSet& of_first = scored.front().second;
+  const auto other = std::ranges::find_if(scored, [&](const auto& one) { return one.second.targets != of_first.targets; });
+  if (other != scored.end()) {
+    fail_input("the validation losses of ", name, " and ", other->first, " are over different tokens, so a sweep cannot choose between them",
+               name.find("chat.loss=") == std::string::npos ? "" : "; let all be judged by the same tokens, for example with --set chat.eval_loss=answers");
+  }
+  const auto seen = std::ranges::find_if(scored, [&](const auto& one) { return one.second.contexts != of_first.contexts; });
+  if (seen != scored.end()) {
+    warn(fmt::format("{:<{}}{} and {} predict the same tokens from other contexts: a lower loss may come from the context", "note", kLabel, name, seen->first), kLabel);
+  }
+}
+
 /// Tries each combination out as `dikkat plan` does: a model that does not fit the memory, or the text, is found before anything runs.
 void try_out(SweepDescription& sweep, const std::filesystem::path& out) {
   constexpr index kSteps = 3;
   ShareLine progress("trying out");
   Refusals refusals(sweep.combinations.size());
+  std::vector<std::pair<std::string, ScoredSet>> scored;
   std::size_t disk = 0;
   double done = 0;
   for (Combination& c : sweep.combinations) {
@@ -147,6 +166,7 @@ void try_out(SweepDescription& sweep, const std::filesystem::path& out) {
       Trainer trainer = Trainer::plan(c.config);
       disk += trainer.disk_plan().total();
       c.seconds = pace_of(trainer, trainer.try_out(kSteps)).seconds;
+      scored.emplace_back(c.name, trainer.scored());
     } catch (const Diverged&) {  // the run will tell
     } catch (const InputError& error) {
       refusals.add(c.name, error.what());
@@ -154,6 +174,7 @@ void try_out(SweepDescription& sweep, const std::filesystem::path& out) {
     progress(++done / static_cast<double>(sweep.combinations.size()));
   }
   refusals.throw_if_any();
+  require_comparable(scored);
   disk *= sweep.seeds.size();
   if (const auto free = free_space(out); free && *free < static_cast<index>(disk)) {
     warn(fmt::format("{:<{}}the runs' checkpoints may need {}, and {} are free", "warning", kLabel, short_bytes(static_cast<double>(disk)),
@@ -238,6 +259,16 @@ void introduce(const SweepDirectory& directory, const Forecast& left, const std:
   }
 }
 
+/// A sweep that was described before its combinations were compared, or whose texts have changed since, may have runs that cannot be compared.
+void require_comparable(const SweepDirectory& directory, const std::vector<LegResult>& ended) {
+  const auto found = find_incomparable(ended);
+  if (found.first != nullptr) {
+    const auto name = [&](const LegResult* result) { return directory.run_path(result->leg).string(); };
+    fail_input("the losses of ", name(found.first), " and ", name(found.second), " are over different tokens, so the sweep cannot choose between them; `dikkat runs diff` of the two "
+               "says in what they differ");
+  }
+}
+
 /// A leg is also stopped by the budget, which is no signal.
 class LegProgress : public Progress {
  public:
@@ -292,6 +323,7 @@ int sweep_command(const SweepArguments& a) {
   const SweepDescription& sweep = directory.description();
   std::vector<LegResult> ended = directory.results();
   Clock clock(directory);
+  require_comparable(directory, ended);
   introduce(directory, clock.left(ended), a.budget);
   stop_in_order();
 
@@ -314,6 +346,9 @@ int sweep_command(const SweepArguments& a) {
     }
     directory.record(*result);
     clock.took(leg, seconds_since(began));
+    std::vector<LegResult> all = ended;
+    all.push_back(*result);
+    require_comparable(directory, all);
     if (result->failed()) {
       warn(fmt::format("{:<{}}{} failed: {}; the sweep goes on", "warning", kLabel, sweep.run_name(leg.combination, leg.seed),
                        result->failure),

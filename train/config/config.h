@@ -183,6 +183,9 @@ struct ChatConfig {
   std::string system;
   std::string jinja;  // the template that came with the model, as its text in the Jinja language
   ScoredText loss = ScoredText::answers;
+  Derived<ScoredText> eval_loss{};  // what evaluations score: loss
+
+  ScoredText evaluated() const { return eval_loss.is_open() ? loss : ScoredText{eval_loss}; }
 
   bool operator==(const ChatConfig&) const = default;
 };

@@ -192,6 +192,7 @@ void resolve(Config& config) {
   if (config.train.lanes.is_open()) {  // a run that goes on keeps its lanes
     config.train.lanes.derive(1);
   }
+  config.chat.eval_loss.derive(config.chat.loss);
   optim.muon_momentum_start.derive(optim.muon_momentum);
   optim.muon_momentum_end.derive(optim.muon_momentum);
   optim.muon_steps.derive(usual_steps(optim.muon_coefficients));

@@ -70,8 +70,9 @@ constexpr Key lora(std::string_view name, Rule rule, std::string_view help) {
 }
 
 template <auto Member>
-constexpr Key chat(std::string_view name, std::string_view help) {
-  return row<&Config::chat, Member>("chat", name, {.fixed = true}, help);
+constexpr Key chat(std::string_view name, std::string_view help, Rule rule = {}) {
+  rule.fixed = true;
+  return row<&Config::chat, Member>("chat", name, rule, help);
 }
 
 /// The default follows from other keys as `text` says; resolve() computes it.
@@ -400,6 +401,8 @@ constexpr Key kKeys[] = {
                              "exported files have it. Conversations are written in it if dikkat knows it and chat.template is auto; empty: the model had none."),
     chat<&ChatConfig::loss>("loss", "What the loss is over: the answers with their end tokens (answers), the last answer of each conversation (last_answer), "
                             "or everything (all)."),
+    chat<&ChatConfig::eval_loss>("eval_loss", "What the losses of evaluations are over, if that is not what the run learns. Runs that differ in loss are comparable if "
+                                 "they have the same eval_loss.", derived(anything(), "loss")),
 };
 
 std::string bound(double value) {

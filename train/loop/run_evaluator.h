@@ -29,6 +29,8 @@ class RunEvaluator {
   /// The report of a step, without NamedLoss::epochs, `memory` and `best`. `stop` is asked between blocks: if it returns true, there is none.
   std::optional<EvaluationReport> operator()(std::uint64_t seed, index step, const std::function<bool()>& stop = {},
                                              const std::function<void(double)>& progress = {});
+  /// What the validation loss is over. The texts are read for it once, at the first call or evaluation.
+  const ScoredSet& scored();
   /// The seconds that it will take, estimated from a block of each text.
   double estimate();
   /// As Evaluator::reserve(), for all texts.
@@ -37,15 +39,20 @@ class RunEvaluator {
  private:
   struct Part {
     std::string name;
-    const Samples* samples;
+    const EvaluationText* text;
     index count;  // of the samples that are looked at
     double share;
+    ScoredSet scored{};
+
+    const Samples& samples() const { return *text->samples; }
   };
   template <class F>
   void for_parts(F&& f) const;
 
   Evaluator evaluator_;
+  const TrainingData& data_;
   std::vector<Part> validation_, training_, others_;
+  std::optional<ScoredSet> scored_;  // of the validation parts together
 };
 
 }  // namespace dikkat

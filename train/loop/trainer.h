@@ -107,6 +107,8 @@ class Trainer {
   /// Sentences for the user, from resume(): keys whose values changed and what follows from that, newer checkpoints that are damaged and
   /// their new names (Pick::latest_good), and edits of config.toml, which have no effect.
   const std::vector<std::string>& remarks() const { return remarks_; }
+  /// What the validation loss is over. The texts are read for it at the first call.
+  const ScoredSet& scored() { return evaluator_.scored(); }
   /// The order of the samples (windows of block_size tokens, or pairs).
   const Loader& loader() const { return loader_; }
   /// Known before the first step, from a dry run of a step and an evaluation.
@@ -124,9 +126,9 @@ class Trainer {
 
   /// For StepReport::mfu: calls `measure` (gemm_rate(), machine_rate.h) now, and later as ReferenceRate does. Returns the rate measured now, FLOP/s.
   double measure_gemm_rate(std::function<double()> measure);
+  const ReferenceRate& reference_rate() const { return reference_rate_; }
   /// Records the time of the coming steps in `profile`, which must outlive them.
   void set_profile(Profile* profile);
-  const ReferenceRate& reference_rate() const { return reference_rate_; }
 
   enum class Outcome { finished, stopped };
   /// Trains to train.max_steps, or until `stop` returns true: then it finishes the current step and saves. A run that has no checkpoint yet

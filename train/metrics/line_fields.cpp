@@ -48,6 +48,13 @@ Provenance provenance_in(const Json& object) {
   return by;
 }
 
+ScoredSet scored_in(const Json& object) {
+  const auto scored = object.find("scored");
+  return scored == object.end() || !scored->is_object()
+             ? ScoredSet()
+             : ScoredSet{.targets = text_in(*scored, "targets"), .contexts = text_in(*scored, "contexts"), .text = text_in(*scored, "text")};
+}
+
 RunHeader header_in(const Json& object, index step) {
   return {.by = provenance_in(object),
           .step = step,
@@ -66,14 +73,16 @@ EvaluationReport evaluation_in(const Json& object, index step) {
                           .val_loss = number_in(object, "val_loss"),
                           .val_standard_error = number_in(object, "val_standard_error"),
                           .seconds = number_in(object, "ms") / 1e3,
-                          .memory = count_in(object, "memory")};
+                          .memory = count_in(object, "memory"),
+                          .scored = scored_in(object)};
   if (const auto losses = object.find("losses"); losses != object.end() && losses->is_array()) {
     for (const Json& of : *losses) {
       if (of.is_object()) {
         report.losses.push_back({.name = text_in(of, "name"),
                                  .loss = number_in(of, "loss"),
                                  .standard_error = number_in(of, "standard_error"),
-                                 .epochs = number_in(of, "epochs")});
+                                 .epochs = number_in(of, "epochs"),
+                                 .scored = scored_in(of)});
       }
     }
   }

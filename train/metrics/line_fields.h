@@ -26,6 +26,8 @@ index count_in(const Json& object, const char* name);
 std::string text_in(const Json& object, const char* name);
 bool is_event(const Json& object, std::string_view name);
 
+/// Nothing is known of a line of an earlier version, which has none.
+ScoredSet scored_in(const Json& object);
 Provenance provenance_in(const Json& object);
 RunHeader header_in(const Json& object, index step);
 EvaluationReport evaluation_in(const Json& object, index step);

@@ -60,6 +60,10 @@ MetricsLog::~MetricsLog() { ::close(descriptor_); }
 
 namespace {
 
+nlohmann::ordered_json as_json(const ScoredSet& scored) {
+  return {{"targets", scored.targets}, {"contexts", scored.contexts}, {"text", scored.text}};
+}
+
 /// [{"name": "stories", "loss": 1.2, "standard_error": 0.01, "epochs": 0.5}, ...]; NaN is null, as in other fields.
 nlohmann::ordered_json losses_as_json(const std::vector<NamedLoss>& losses) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
@@ -68,6 +72,9 @@ nlohmann::ordered_json losses_as_json(const std::vector<NamedLoss>& losses) {
     list.push_back({{"name", one.name}, {"loss", number(one.loss)}, {"standard_error", number(one.standard_error)}});
     if (one.is_source()) {
       list.back()["epochs"] = number(one.epochs);
+    }
+    if (one.scored.is_known()) {
+      list.back()["scored"] = as_json(one.scored);
     }
   }
   return list;
@@ -159,6 +166,9 @@ void MetricsLog::write(const EvaluationReport& r) {
   line.add("train_loss", r.train_loss);
   line.add("val_loss", r.val_loss);
   line.add("val_standard_error", r.val_standard_error);
+  if (r.scored.is_known()) {
+    line.add("scored", as_json(r.scored));
+  }
   line.add("ms", r.seconds * 1e3);
   line.add("memory", r.memory);
   if (!r.losses.empty()) {

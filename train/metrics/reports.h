@@ -28,12 +28,25 @@ struct StepReport {
   double tokens_per_second() const { return static_cast<double>(tokens) / seconds; }
 };
 
+/// What an evaluation scores: losses are comparable only over the same scored tokens. Each member is a sha256 in hexadecimal digits; empty: not known, as in
+/// metrics that an earlier version wrote. It is of all that the evaluation draws its samples from, so it depends neither on the step nor on the seed.
+struct ScoredSet {
+  std::string targets{};   ///< the scored tokens with their weights, in order, and the vocabulary
+  std::string contexts{};  ///< the same, and what the model sees before each token
+  std::string text{};      ///< the text that the scored tokens stand for: it may agree where tokens do not; empty if the tokens do not stand for all of it
+
+  bool is_known() const { return !targets.empty() && !contexts.empty(); }
+  bool operator==(const ScoredSet&) const = default;
+};
+
 /// The loss over one text of several: a source's validation part, or a text of data.evaluations.
 struct NamedLoss {
   std::string name;
   double loss = 0;
   double standard_error = std::numeric_limits<double>::quiet_NaN();
   double epochs = std::numeric_limits<double>::quiet_NaN();  // how often training has seen the source; NaN of other texts
+
+  ScoredSet scored{};
 
   bool is_source() const { return !std::isnan(epochs); }
 };
@@ -47,6 +60,7 @@ struct EvaluationReport {
   index memory = 0;   // resident bytes of the process; 0 if unknown
   bool best = false;  // the lowest val_loss of the run so far
   std::vector<NamedLoss> losses{};
+  ScoredSet scored{};  // what val_loss is over
 };
 
 }  // namespace dikkat

@@ -241,11 +241,14 @@ std::string report_data(const std::vector<RunView>& runs, bool live) {
     differences.push_back({{"key", one.key}, {"values", one.values}});
   }
   const std::optional<Better> better = better_of(runs);
+  const Comparison comparison = compare(runs);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const Json data{{"made", moment(std::chrono::duration<double>(now).count())},
                   {"live", live},
                   {"runs", std::move(all)},
-                  {"comparable", comparable(runs)},
+                  {"comparison", name_of(comparison)},
+                  {"remark", remark_on(comparison, runs)},
+                  {"same_text", have_same_text(runs)},
                   {"better", better ? Json(in_words(*better, runs)) : Json()},
                   {"differences", std::move(differences)}};
   return data.dump(-1, ' ', false, Json::error_handler_t::replace);

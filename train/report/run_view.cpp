@@ -164,12 +164,88 @@ std::vector<fs::path> find_runs(const fs::path& folder) {
   return runs;
 }
 
-bool comparable(const std::vector<RunView>& runs) {
-  return std::all_of(runs.begin(), runs.end(), [&](const RunView& run) {
-    const auto& a = run.history.header;
-    const auto& b = runs.front().history.header;
-    return a && b && a->tokenizer == b->tokenizer && a->vocab_size == b->vocab_size && a->corpus == b->corpus && a->val_tokens == b->val_tokens;
+namespace {
+
+/// Those with a validation loss.
+std::vector<const RunView*> evaluated(const std::vector<RunView>& runs) {
+  std::vector<const RunView*> some;
+  for (const RunView& run : runs) {
+    if (run.history.best() != nullptr) {
+      some.push_back(&run);
+    }
+  }
+  return some;
+}
+
+const ScoredSet& scored_of(const RunView& run) { return run.history.best()->report.scored; }
+
+bool have_same_facts(const RunView& one, const RunView& other) {
+  const auto &a = one.history.header, &b = other.history.header;
+  return a && b && a->tokenizer == b->tokenizer && a->vocab_size == b->vocab_size && a->corpus == b->corpus && a->val_tokens == b->val_tokens;
+}
+
+/// "chat.loss (answers, all), data.pack (stream, documents)": the keys that differ and may decide what is scored; those that only decide the contexts last.
+std::string deciding_keys(const std::vector<RunView>& runs) {
+  std::string list;
+  for (const KeyOfRuns& one : differing_keys(runs)) {
+    if (one.key.starts_with("chat.") || one.key.starts_with("data.") || one.key.starts_with("tokenizer.") || one.key == "model.block_size" ||
+        one.key == "train.init_from") {
+      std::string values;
+      for (const std::string& value : one.values) {
+        values += concat(values.empty() ? "" : ", ", value.empty() ? "not set" : value);
+      }
+      list += concat(list.empty() ? "" : ", ", one.key, " (", values, ')');
+    }
+  }
+  return list;
+}
+
+}  // namespace
+
+Comparison compare(const std::vector<RunView>& runs) {
+  const std::vector<const RunView*> some = evaluated(runs);
+  const auto all = [&](const auto& holds) { return std::ranges::all_of(some, [&](const RunView* run) { return holds(*run); }); };
+  if (some.size() < 2) {
+    return Comparison::same;
+  }
+  const RunView& first = *some.front();
+  if (all([](const RunView& run) { return scored_of(run).is_known(); })) {
+    return !all([&](const RunView& run) { return scored_of(run).targets == scored_of(first).targets; })     ? Comparison::other_targets
+           : !all([&](const RunView& run) { return scored_of(run).contexts == scored_of(first).contexts; }) ? Comparison::other_contexts
+                                                                                                           : Comparison::same;
+  }
+  return all([&](const RunView& run) { return have_same_facts(run, first); }) ? Comparison::unknown : Comparison::other_targets;
+}
+
+std::string_view name_of(Comparison comparison) {
+  constexpr std::string_view kNames[] = {"same", "other contexts", "unknown", "other targets"};
+  return kNames[static_cast<std::size_t>(comparison)];
+}
+
+bool have_same_text(const std::vector<RunView>& runs) {
+  const std::vector<const RunView*> some = evaluated(runs);
+  return std::ranges::all_of(some, [&](const RunView* run) {
+    const std::string& text = scored_of(*run).text;
+    return !text.empty() && text == scored_of(*some.front()).text && run->history.header && std::isfinite(run->history.header->bytes_per_token);
   });
+}
+
+std::string remark_on(Comparison comparison, const std::vector<RunView>& runs) {
+  const std::string keys = deciding_keys(runs);
+  const std::string by_keys = keys.empty() ? "" : concat(": they differ in ", keys);
+  switch (comparison) {
+    case Comparison::same:
+      return "";
+    case Comparison::other_contexts:
+      return concat("The same tokens are scored, but the models see other contexts before them", by_keys, ". So a lower loss may come from the context.");
+    case Comparison::unknown:
+      return concat("Whether the losses are over the same tokens is not known: the metrics of an earlier version do not say it", by_keys, ".");
+    case Comparison::other_targets:
+      return concat("The losses are over different tokens, so they cannot be compared", by_keys, ". ",
+                    have_same_text(runs) ? "These tokens stand for the same text, so bits per byte can be compared (dikkat eval)."
+                                         : "`dikkat eval RUN_DIR --corpus PATH` measures each on a text of your choice; of conversations, --score names what counts.");
+  }
+  return "";
 }
 
 std::optional<Better> better_of(const std::vector<RunView>& runs) {
@@ -179,7 +255,7 @@ std::optional<Better> better_of(const std::vector<RunView>& runs) {
       order.push_back(i);
     }
   }
-  if (order.size() < 2 || !comparable(runs)) {
+  if (order.size() < 2 || compare(runs) == Comparison::other_targets) {
     return {};
   }
   const auto of = [&](std::size_t i) { return runs[i].history.best()->report; };
@@ -193,6 +269,10 @@ std::optional<Better> better_of(const std::vector<RunView>& runs) {
 
 std::string in_words(const Better& better, const std::vector<RunView>& runs) {
   const std::string best = runs[better.best].path.string(), next = runs[better.next].path.string();
+  if (compare(runs) != Comparison::same) {
+    return concat("The loss of ", best, " is lower than that of ", next, " by ", fmt::format("{:.4f}", better.difference),
+                  std::isnan(better.error) ? "" : fmt::format(" +- {:.4f}", better.error), " nats.");
+  }
   if (std::isnan(better.error)) {
     return fmt::format("{} is better than {} by {:.4f} nats.", best, next, better.difference);
   }

@@ -52,8 +52,22 @@ RunView view_run(const std::filesystem::path& run_directory, RunHistory history)
 /// The run directories in a folder: those of its folders, and of theirs, that have metrics.jsonl or checkpoints/. Sorted by name.
 std::vector<std::filesystem::path> find_runs(const std::filesystem::path& folder);
 
-/// Whether the losses of the runs are of the same text in the same tokens. Otherwise their bits per byte may be compared, if anything.
-bool comparable(const std::vector<RunView>& runs);
+/// What the lowest validation losses of runs have in common. Runs without one do not count.
+enum class Comparison {
+  same,            ///< the same tokens are scored, from the same contexts
+  other_contexts,  ///< the same tokens are scored, but the models see other tokens before them, such as more of the text
+  unknown,         ///< the same corpus and tokenizer, but an earlier version wrote the metrics, which do not say what was scored
+  other_targets,   ///< other tokens are scored: the losses cannot be compared
+};
+Comparison compare(const std::vector<RunView>& runs);
+std::string_view name_of(Comparison comparison);
+
+/// A sentence for the user about losses that are not simply comparable: why, by the keys and facts that differ, and what can be compared. Empty for
+/// Comparison::same.
+std::string remark_on(Comparison comparison, const std::vector<RunView>& runs);
+
+/// Whether the losses in bits per byte mean the same: they are over the same text.
+bool have_same_text(const std::vector<RunView>& runs);
 
 /// The run with the lowest validation loss, and the next.
 struct Better {
@@ -62,10 +76,10 @@ struct Better {
   /// Standard error of the difference, as if each had been evaluated on a text of its own; on the same text it is less. NaN if the errors are not known.
   double error = 0;
 };
-/// nullopt unless the runs are comparable() and two have a loss.
+/// nullopt if the runs score other tokens, or fewer than two have a loss.
 std::optional<Better> better_of(const std::vector<RunView>& runs);
 /// "b is better than a by 0.0124 +- 0.0030 nats", or that they cannot be told apart (a difference below two standard errors), and what the error
-/// leaves out.
+/// leaves out. Unless they score the same tokens from the same contexts, it only says that b's loss is lower.
 std::string in_words(const Better& better, const std::vector<RunView>& runs);
 
 /// A key in which the configurations of runs differ. A value is empty where a run does not have the key.

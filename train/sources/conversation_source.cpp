@@ -18,9 +18,9 @@ std::string note_on_padding(const PackedSamples& samples, const std::string& wha
 
 /// `part` is what the examples are for: " for training", or nothing.
 EvaluationText evaluation_text(const Config& config, const Tokenizer& tokenizer, const ChatTemplate& form, const ConversationCorpus& corpus, index first,
-                               index count, const std::string& part) {
+                               index count, ScoredText scored, const std::string& part) {
   const index window = config.data.window;
-  EvaluationText text{.conversations = std::make_unique<ConversationStore>(corpus, first, count, tokenizer, form, config.chat.loss, window)};
+  EvaluationText text{.conversations = std::make_unique<ConversationStore>(corpus, first, count, tokenizer, form, scored, window)};
   const ConversationStore& store = *text.conversations;
   text.tokens = store.tokens();
   text.predicted_bytes = store.scored_bytes();
@@ -47,6 +47,10 @@ ChatTemplate template_of(const Config& config, const Tokenizer& tokenizer) {
   return chat_form(config.chat, tokenizer, "chat.jinja", ", chat.template = \"chatml\", \"llama3\" or \"plain\"");
 }
 
+const char* in_words(ScoredText scored) {
+  return scored == ScoredText::answers ? "the answers" : scored == ScoredText::last_answer ? "the last answers" : "everything";
+}
+
 class ConversationSource : public Source {
  public:
   ConversationSource(const Config& config, const SourceReading& reading) : Source(config) {
@@ -69,19 +73,25 @@ class ConversationSource : public Source {
     require_input(training > 0, config_.data.corpus.front(), " has ", all, all == 1 ? " example, which is" : " examples, which are",
                   " for validation (data.val_fraction = ", config_.data.val_fraction, "), so none is left to learn from; give more examples, or set ",
                   "data.val_fraction=0");
-    split.train = evaluation_text(config_, tokenizer, *split.chat, corpus_, 0, training, " for training");
-    split.validation =
-        evaluation_text(config_, tokenizer, *split.chat, others, first, static_cast<index>(others.examples.size()) - first, " for validation");
-    require_input(split.train.samples != nullptr, "no example of ", config_.data.corpus.front(), training < all ? " for training" : "",
+    const ScoredText learnt = config_.chat.loss, scored = config_.chat.evaluated();
+    EvaluationText learning = evaluation_text(config_, tokenizer, *split.chat, corpus_, 0, training, learnt, " for training");
+    split.validation = evaluation_text(config_, tokenizer, *split.chat, others, first, static_cast<index>(others.examples.size()) - first, scored,
+                                       " for validation");
+    require_input(learning.samples != nullptr, "no example of ", config_.data.corpus.front(), training < all ? " for training" : "",
                   " has a token to learn within ", window_key(config_), " = ", index{config_.data.window}, "; raise it, or give shorter examples");
-    split.training = std::make_unique<PackedSamples>(*split.train.conversations, config_.data.window);
-    notes.insert(notes.end(), split.train.notes.begin(), split.train.notes.end());
+    split.training = std::make_unique<PackedSamples>(*learning.conversations, config_.data.window);
+    notes.insert(notes.end(), learning.notes.begin(), learning.notes.end());
+    if (scored == learnt) {
+      split.train = std::move(learning);
+    } else {
+      split.learnt = std::move(learning.conversations);
+      split.train = evaluation_text(config_, tokenizer, *split.chat, corpus_, 0, training, scored, " for training");
+      require_input(split.train.samples != nullptr, "no example of ", config_.data.corpus.front(),
+                    " has a token that evaluations score (chat.eval_loss) within ", window_key(config_), " = ", index{config_.data.window});
+    }
     notes.insert(notes.end(), split.validation.notes.begin(), split.validation.notes.end());
     notes.push_back(concat("conversations are written in the template ", name_of(split.chat->name), " (chat.template), and the loss is over ",
-                           config_.chat.loss == ScoredText::answers       ? "the answers"
-                           : config_.chat.loss == ScoredText::last_answer ? "the last answers"
-                                                                          : "everything",
-                           " (chat.loss)"));
+                           in_words(learnt), " (chat.loss)", scored == learnt ? "" : concat("; evaluations score ", in_words(scored), " (chat.eval_loss)")));
     return split;
   }
 
@@ -101,7 +111,8 @@ std::unique_ptr<Source> open_conversations(const Config& config, const SourceRea
 
 EvaluationText evaluation_of_conversations(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths) {
   const ConversationCorpus corpus = read_conversations(paths, config.data.text_field);
-  EvaluationText text = evaluation_text(config, tokenizer, template_of(config, tokenizer), corpus, 0, static_cast<index>(corpus.examples.size()), "");
+  EvaluationText text = evaluation_text(config, tokenizer, template_of(config, tokenizer), corpus, 0, static_cast<index>(corpus.examples.size()),
+                                        config.chat.evaluated(), "");
   require_input(text.samples != nullptr, "no example of ", paths.front(), " has a token to predict within ", window_key(config), " = ",
                 index{config.data.window});
   text.documents = corpus.documents;

@@ -38,6 +38,7 @@ struct SplitText {
   std::string name{};                         // of the source; empty where there is only data.corpus
   double share = 1;                           // of all windows that a run learns from
   EvaluationText train{}, validation{};
+  std::unique_ptr<const Sequences> learnt{};  // what `training` packs, where evaluations score other tokens (chat.eval_loss)
   std::unique_ptr<const Samples> training{};  // of the training part, as training sees it
   std::optional<ChatTemplate> chat{};         // of conversations
 };

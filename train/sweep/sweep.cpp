@@ -55,6 +55,20 @@ std::vector<index> SweepPlan::rungs() const {
   return rungs;
 }
 
+std::pair<const LegResult*, const LegResult*> find_incomparable(const std::vector<LegResult>& ended) {
+  const LegResult* first = nullptr;
+  for (const LegResult& one : ended) {
+    if (one.scored.empty()) {
+      continue;
+    }
+    if (first != nullptr && one.scored != first->scored) {
+      return {first, &one};
+    }
+    first = first == nullptr ? &one : first;
+  }
+  return {};
+}
+
 bool LegResult::failed() const { return !failure.empty() || !std::isfinite(loss); }
 
 Halving walk(const SweepPlan& plan, std::vector<LegResult>& ended, const std::function<std::optional<LegResult>(const Leg&)>& train) {

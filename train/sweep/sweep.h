@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autograd/base/index.h"
@@ -44,6 +45,7 @@ struct LegResult {
   index step = 0;                                          // steps done: leg.steps, unless the run failed before
   double loss = std::numeric_limits<double>::quiet_NaN();  // over the validation part, at leg.steps
   double standard_error = std::numeric_limits<double>::quiet_NaN();
+  std::string scored{};   // what the loss is over: ScoredSet::targets; empty: not known
   double seconds = 0;     // of the run so far
   std::string failure{};  // why the run failed; empty: it did not
 
@@ -87,6 +89,9 @@ struct Standing {
 
 /// All combinations, the best first: those that came further, then those with the lower loss. Those that failed are last.
 std::vector<Standing> standings(const SweepPlan& plan, const std::vector<LegResult>& ended);
+
+/// Two results whose losses are over different tokens, so that no best can be chosen; null pointers if there are none.
+std::pair<const LegResult*, const LegResult*> find_incomparable(const std::vector<LegResult>& ended);
 
 /// Whether the first of standings() is a winner, or nothing has a loss yet.
 inline bool has_winner(const std::vector<Standing>& all) {

@@ -79,6 +79,7 @@ std::string line_of(const LegResult& r, const SweepDescription& description) {
                {"step", r.step},
                {"val_loss", number(r.loss)},
                {"val_standard_error", number(r.standard_error)},
+               {"scored", r.scored},
                {"seconds", r.seconds},
                {"failure", r.failure}};
   return line.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
@@ -92,6 +93,7 @@ LegResult result_in(const Json& line, const SweepDescription& description) {
               .step = line.at("step").get<index>(),
               .loss = number_in(line, "val_loss"),
               .standard_error = number_in(line, "val_standard_error"),
+              .scored = line.value("scored", ""),  // not of an earlier version
               .seconds = number_in(line, "seconds"),
               .failure = line.at("failure").get<std::string>()};
   const bool known = r.leg.combination >= 0 && r.leg.combination < static_cast<index>(description.combinations.size());

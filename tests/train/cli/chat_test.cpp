@@ -50,6 +50,56 @@ TEST_F(Chat, LearnsAnswersAloneAndSaysWhatItDid) {
   EXPECT_EQ(here.run({"eval", "tuned", "--corpus", "chats.jsonl"}).code, 0);
 }
 
+// Runs that learn other tokens are judged by the same ones, or not at all.
+TEST_F(Chat, LossesAreComparedOverTheSameTokensOnly) {
+  ASSERT_EQ(tune("answers").code, 0);
+  ASSERT_EQ(tune("all", {"chat.loss=all"}).code, 0);
+  const Json differ = Json::parse(here.run({"runs", "diff", "answers", "all", "--json"}).out);
+  EXPECT_EQ(differ["comparison"], "other targets");
+  EXPECT_TRUE(differ["better"].is_null()) << differ["better"];
+  EXPECT_NE(differ["runs"][0]["scored"]["targets"], differ["runs"][1]["scored"]["targets"]);
+  const Outcome told = here.run({"runs", "diff", "answers", "all"});
+  EXPECT_FALSE(contains(told.out, "better")) << told.out;
+  EXPECT_TRUE(contains(told.out, "chat.loss")) << told.out;
+
+  const auto score = [&](const std::string& run, const Words& more = {}) {
+    Words words = {"eval", run, "--newest", "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return Json::parse(here.run(words).out);
+  };
+  EXPECT_EQ(score("all")["scored"], differ["runs"][1]["scored"]) << "the whole validation part is what the run's evaluations draw from";
+  EXPECT_EQ(score("all", {"--score", "answers"})["scored"], score("answers")["scored"]);
+  EXPECT_NE(score("all", {"--score", "answers"})["loss"], score("all")["loss"]);
+  EXPECT_EQ(here.run({"eval", "all", "--score", "some"}).code, 2);
+  EXPECT_EQ(here.run({"eval", "base", "--score", "all"}).code, 2) << "a text has no answers";
+
+  ASSERT_EQ(tune("judged", {"chat.loss=all", "chat.eval_loss=answers"}).code, 0);
+  const Json same = Json::parse(here.run({"runs", "diff", "answers", "judged", "--json"}).out);
+  EXPECT_EQ(same["comparison"], "same");
+  EXPECT_FALSE(same["better"].is_null());
+  const auto of = [&](const std::string& run) { return here.metrics(run); };
+  EXPECT_EQ(of("judged")[1]["loss"], of("all")[1]["loss"]) << "it learns what `all` learns";
+  EXPECT_EQ(of("judged").front()["event"], "eval");
+  EXPECT_EQ(of("judged").front()["val_loss"], of("answers").front()["val_loss"]) << "and is judged as `answers`, before the first step by the same weights";
+  EXPECT_EQ(of("judged").front()["train_loss"], of("answers").front()["train_loss"]);
+}
+
+TEST_F(Chat, ASweepRefusesToChooseBetweenLossesOverOtherTokens) {
+  const auto sweep = [&](const std::string& out, const Words& more) {
+    Words words = {"sweep", "--init-from", "base", "--corpus", "chats.jsonl", "--out", out, "--json", "--vary", "chat.loss=answers,all", "--no-halving",
+                   "--set", "train.max_steps=4", "train.batch_size=4", "train.eval_interval=4", "data.val_fraction=0.3", "optim.warmup_steps=1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return here.run(words);
+  };
+  const Outcome refused = sweep("mixed", {});
+  EXPECT_EQ(refused.code, 2) << refused.out;
+  EXPECT_TRUE(contains(refused.err, "chat.eval_loss")) << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(here / "mixed")) << "before anything was trained";
+  const Outcome judged = sweep("judged", {"chat.eval_loss=answers"});
+  EXPECT_EQ(judged.code, 0) << judged.err;
+  EXPECT_EQ(Json::parse(judged.out)["combinations"].size(), 2U);
+}
+
 TEST_F(Chat, ComesNextAfterFinetune) {
   const Outcome tuned = here.run({"finetune", "base", "--data", "chats.jsonl", "--out", "tuned", "--set", "train.max_steps=2", "optim.warmup_steps=1", "data.val_fraction=0.3"});
   ASSERT_EQ(tuned.code, 0) << tuned.err;

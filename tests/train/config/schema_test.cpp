@@ -121,7 +121,8 @@ TEST(Schema, HasEveryKeyOfEverySection) {
                                              "chat.template",
                                              "chat.system",
                                              "chat.jinja",
-                                             "chat.loss"};
+                                             "chat.loss",
+                                             "chat.eval_loss"};
   std::vector<std::string> found;
   for (const Key& key : keys()) {
     found.push_back(key.path());

@@ -272,7 +272,9 @@ function summary(data) {
   const least = Math.min(...losses.filter(Boolean).map((best) => best.loss));
   const bits = runs.map((run, i) => bitsPerByte(run, losses[i] && losses[i].loss));
   const leastBits = Math.min(...bits.filter(isNumber));
-  const { comparable } = data;
+  // A loss or a number of bits per byte is only marked as the best where it means the same in all runs.
+  const comparable = data.comparison === "same";
+  const sameText = data.same_text || comparable;
   const rows = runs.map((run, i) => ({ cells: [
     element("span", {}, swatch(i), run.name),
     element("span", { class: run.state === "broken" ? "broken" : "", title: run.problem }, run.problem ? `${run.state}: ${run.problem}` : run.state),
@@ -280,7 +282,7 @@ function summary(data) {
     losses[i] ? element("span", { class: runs.length > 1 && comparable && losses[i].loss === least ? "best" : "" },
       plusMinus(losses[i].loss, losses[i].error)) : NONE,
     losses[i] ? count(losses[i].step) : NONE,
-    element("span", { class: runs.length > 1 && bits[i] === leastBits ? "best" : "" }, fixed(bits[i])),
+    element("span", { class: runs.length > 1 && sameText && bits[i] === leastBits ? "best" : "" }, fixed(bits[i])),
     count(run.header && run.header.parameters),
     short(last(run.steps.tokens)),
     duration(last(run.steps.seconds)),
@@ -290,7 +292,7 @@ function summary(data) {
   const parts = [table(null, [["run", "text"], ["state", ""], ["steps", "number"], ["lowest validation loss", "number"], ["at step", "number"],
     ["bits per byte", "number"], ["parameters", "number"], ["tokens", "number"], ["time", "number"], ["tokens/s", "number"], ["on disk", "number"]], rows, "stacked")];
   if (data.better) parts.push(element("p", { id: "better" }, data.better.replace(/ \+- /g, " ± ")));
-  if (!comparable) parts.push(element("p", { class: "faint" }, "The runs have different texts or tokens, so their losses cannot be compared. Of the same validation text, bits per byte can."));
+  if (data.remark) parts.push(element("p", { id: "remark", class: "faint" }, data.remark));
   return parts;
 }
 
