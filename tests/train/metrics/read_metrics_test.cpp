@@ -119,12 +119,14 @@ TEST(KeepMetrics, TakesAnyDamage) {
                            "{\"step\":2\n", "{\"step\":18446744073709551615}\n", "{\"step\":9223372036854775808}\n"}) {
     EXPECT_EQ(keep_metrics(kStep1 + line + kStep2, 2).text, kStep1 + kStep2) << line;
   }
-  for (const char* line : {"{\"event\":3,\"step\":2,\"val_loss\":1}\n", "{\"event\":{},\"step\":2}\n",
-                           "{\"event\":\"eval\",\"step\":2,\"val_loss\":\"1\"}\n"}) {
+  for (const char* line : {"{\"event\":3,\"step\":2,\"val_loss\":1}\n", "{\"event\":{},\"step\":2}\n"}) {
     const KeptMetrics kept = keep_metrics(line, 2);
     EXPECT_EQ(kept.text, line);
     EXPECT_FALSE(kept.evaluation) << line;
   }
+  const KeptMetrics damaged = keep_metrics("{\"event\":\"eval\",\"step\":2,\"val_loss\":\"1\"}\n", 2);
+  EXPECT_EQ(damaged.text, "") << "the evaluation is made again";
+  EXPECT_FALSE(damaged.evaluation);
 }
 
 }  // namespace
