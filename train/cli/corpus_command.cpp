@@ -125,8 +125,8 @@ int corpus_inspect_command(const CorpusInspectArguments& arguments) {
   summary.tokenizer_kind = tokenizer->kind();
   summary.vocab_size = tokenizer->vocab_size();
   summary.sample = sample_of(summary.corpus);
-  if (!summary.facts.note.empty()) {
-    tell(summary.facts.note);
+  for (const std::string& note : summary.facts.notes) {
+    tell(note);
   }
 
   if (!arguments.html.empty()) {

@@ -1,11 +1,13 @@
 #include "train/data/corpus.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "autograd/base/error.h"
 #include "train/data/fingerprint.h"
 #include "train/data/json_beginning.h"
 #include "train/tasks/tasks.h"
+#include "train/text/windows_lines.h"
 
 namespace dikkat {
 
@@ -29,6 +31,7 @@ CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::funct
   Fingerprint fingerprint(documents);
   std::pair misread(JsonBeginning::none, std::size_t{0});  // the first such file
   int misread_files = 0;
+  std::vector<bool> has_windows(corpus.files.size());
   struct Read {
     std::vector<Chunk> chunks;
     std::unique_ptr<TokenizerMaker> maker;  // has read the chunks
@@ -57,6 +60,9 @@ CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::funct
               looks != JsonBeginning::none && misread_files++ == 0) {
             misread = {looks, chunk.file};
           }
+          if (!has_windows[chunk.file] && has_windows_lines(chunk.text)) {
+            has_windows[chunk.file] = true;
+          }
           facts.bytes += static_cast<index>(chunk.text.size());
           fingerprint.add(chunk.text);
           if (chunk.ends) {
@@ -75,7 +81,13 @@ CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::funct
                 " empty, expected text");
   facts.fingerprint = fingerprint.finish();
   const CorpusFile& file = corpus.files[misread.second];
-  facts.note = note_on_json(misread.first, file.name, file.copy.use_count() == 0, misread_files - 1);
+  if (misread_files > 0) {
+    facts.notes.push_back(note_on_json(misread.first, file.name, file.copy.use_count() == 0, misread_files - 1));
+  }
+  if (const auto files = std::count(has_windows.begin(), has_windows.end(), true); files > 0) {
+    const CorpusFile& first = corpus.files[static_cast<std::size_t>(std::find(has_windows.begin(), has_windows.end(), true) - has_windows.begin())];
+    facts.notes.push_back(note_on_windows_lines(files == 1 ? first.name : concat(files, " files (", first.name, " is the first)"), files == 1));
+  }
   return facts;
 }
 

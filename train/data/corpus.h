@@ -78,7 +78,7 @@ struct CorpusFacts {
   index documents = 0;
   index bytes = 0;          // bytes of all texts
   std::string fingerprint;  // see fingerprint.h: equal for equal texts
-  std::string note{};       // for the user: a file of plain text that looks like JSON; empty if there is none
+  std::vector<std::string> notes{};  // for the user: a file of plain text that looks like JSON, line breaks of Windows
 };
 
 /// The first scan of a corpus. `maker`, if not null, reads all texts too. `progress` gets the number of bytes done. Runs on TBB's threads;

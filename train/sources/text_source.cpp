@@ -98,8 +98,9 @@ class TextSource : public Source {
     };
     of_corpus_ = read(corpus_, facts_.documents_of_training);
     of_held_out_ = has_validation() ? read(held_out_, facts_.documents_of_validation) : CorpusFacts();
-    add_note(reading.notes, of_corpus_.note);
-    add_note(reading.notes, of_held_out_.note);
+    for (const CorpusFacts* facts : {&of_corpus_, &of_held_out_}) {
+      reading.notes.insert(reading.notes.end(), facts->notes.begin(), facts->notes.end());
+    }
     set_facts(facts_of(corpus_, of_corpus_), facts_of(held_out_, of_held_out_));
   }
 
@@ -135,7 +136,7 @@ EvaluationText evaluation_of_text(const Config& config, const Tokenizer& tokeniz
   const CorpusFacts facts = survey(corpus, nullptr, telling_of_reading(progress), &documents);
   std::vector<std::string> notes;
   add_note(notes, describe(corpus.skipped));
-  add_note(notes, facts.note);
+  notes.insert(notes.end(), facts.notes.begin(), facts.notes.end());
   TokenizedCorpus tokens = tokens_of(config, false, corpus, facts, tokenizer, {}, progress, notes);
   EvaluationText text = evaluation_of_tokens(config, tokenizer, std::move(tokens.parts[0]), tokens.bytes[0]);
   text.notes = std::move(notes);

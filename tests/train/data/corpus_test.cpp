@@ -379,7 +379,7 @@ TEST(Corpus, JsonlHasADocumentALine) {
                 .find("line 1: has the field \"body\"; expected \"messages\", \"prompt\" and \"completion\", or \"text\" (data.text_field)"),
             std::string::npos);
   EXPECT_NE(error_of_text("{\"text\":\"a\"}\n{\"messages\": []}")
-                .find("line 2 is a conversation, expected a text in the field \"text\" (data.text_field); give conversations in files of their own"),
+                .find("line 2 is a conversation, expected a text in the field \"text\" (data.text_field); dikkat corpus inspect --chat shows conversations"),
             std::string::npos);
   EXPECT_TRUE(error_of_text("{\"messages\": []}").ends_with("line 1 is a conversation, expected a text in the field \"text\" (data.text_field); dikkat corpus inspect --chat shows conversations"));
   EXPECT_NE(error_of_text("{\"text\":\"a\"}\n\n[1]").find("line 3 is a JSON array, expected an object"), std::string::npos);
@@ -395,12 +395,26 @@ TEST(Corpus, SaysWhichFilesOfPlainTextLookLikeJson) {
   const std::string chats = folder.write("chats.txt", "\xEF\xBB\xBF{\"messages\": []}\n");
   const std::string list = folder.write("list.json", "[{\"messages\": []}]");
   const std::string named = folder.write("named.jsonl", "{\"text\": \"a\"}\n");
-  EXPECT_EQ(survey(open({plain, named}), nullptr).note, "");
-  EXPECT_EQ(survey(open({named, plain, chats}), nullptr).note,
-            chats + " is read as plain text, but its first line is a JSON object: name it .jsonl if it holds conversations or documents");
-  EXPECT_EQ(survey(open({list, chats}), nullptr).note,
-            list + " is read as plain text, but it begins with a JSON array: write one object a line, in a file named .jsonl, if it holds "
-                   "conversations or documents (so is 1 other file)");
+  using Notes = std::vector<std::string>;
+  EXPECT_EQ(survey(open({plain, named}), nullptr).notes, Notes());
+  EXPECT_EQ(survey(open({named, plain, chats}), nullptr).notes,
+            Notes{chats + " is read as plain text, but its first line is a JSON object: name it .jsonl if it holds conversations or documents"});
+  EXPECT_EQ(survey(open({list, chats}), nullptr).notes,
+            Notes{list + " is read as plain text, but it begins with a JSON array: write one object a line, in a file named .jsonl, if it holds "
+                   "conversations or documents (so is 1 other file)"});
+}
+
+TEST(Corpus, SaysWhichFilesHaveLineBreaksOfWindows) {
+  const TemporaryFolder folder;
+  const std::string text = folder.write("a.txt", "one\r\ntwo\n"), line = folder.write("b.jsonl", "{\"text\": \"one\"}\r\n"),
+                    within = folder.write("c.jsonl", "{\"text\": \"one\\r\\ntwo\"}\n");
+  const auto notes = [&](std::initializer_list<std::string> paths) { return survey(open(paths), nullptr).notes; };
+  EXPECT_EQ(notes({line}).size(), 0U) << "there it only ends a line of JSON";
+  ASSERT_EQ(notes({line, text}).size(), 1U);
+  EXPECT_TRUE(notes({line, text})[0].starts_with(text + " has line breaks of Windows"));
+  ASSERT_EQ(notes({text, within}).size(), 1U);
+  EXPECT_TRUE(notes({text, within})[0].starts_with("2 files (" + text + " is the first) have"));
+  EXPECT_EQ(texts_of(read({text})), (std::vector<std::string>{"one\r\ntwo\n"})) << "they are kept";
 }
 
 TEST(Corpus, WhatIsNotUtf8IsReplacedWhenAsked) {
