@@ -12,7 +12,7 @@ set(boxes
   "train/hash:autograd/base train/tasks"
   "train/text:autograd/base train/io"
   "train/formats:autograd/base train/io"
-  "train/chat:autograd/base train/hash train/text"
+  "train/chat:autograd/base train/io train/hash train/text"
   "train/data:autograd/base train/io train/tasks train/hash train/text train/chat"
   "train/config:autograd/base autograd/tape layers optim train/io train/text train/chat"
   "train/checkpoint:autograd/base train/io train/hash"

@@ -80,22 +80,42 @@ constexpr KnownTemplate kKnownTemplates[] = {
     {"b48c47f6443892716176eb200bf4ef108f64e06ca26ed0fa8ebc0a4b3992fcb2", TemplateName::llama3, ""},
 };
 
+/// A text between the tokenizer's begin and end tokens, all of it scored.
+ChatTokens encode_text(const Tokenizer& tokenizer, const std::string& text) {
+  const TextTokens around = tokenizer.text_tokens();
+  ChatTokens all;
+  const auto add = [&](std::span<const Token> tokens) {
+    all.tokens.insert(all.tokens.end(), tokens.begin(), tokens.end());
+    all.scored.insert(all.scored.end(), tokens.size(), true);
+  };
+  if (around.before) {
+    add({&*around.before, 1});
+  }
+  add(tokenizer.encode(text));
+  const std::optional<Token> end = around.eos ? around.eos : tokenizer.separator();
+  if (end) {
+    add({&*end, 1});
+  }
+  return all;
+}
+
 }  // namespace
 
 std::vector<ChatSpan> ChatTemplate::write(std::span<const Message> messages, ScoredText scored, bool asks) const {
   std::vector<ChatSpan> spans;
-  const auto header = [&](std::string role) {
+  const auto header = [&](std::string role, bool is_scored) {
     if (capitalizes) {
       role.front() = static_cast<char>(role.front() - 'a' + 'A');
     }
-    spans.push_back({.text = before_role + role + after_role, .is_markup = true, .is_scored = scored == ScoredText::all});
+    spans.push_back({.text = before_role + role + after_role, .is_markup = true, .is_scored = is_scored});
   };
   const auto message = [&](const std::string& role, const std::string& content, bool is_scored) {
-    header(role);
+    const bool is_markup_scored = is_scored && scored == ScoredText::all;
+    header(role, is_markup_scored);
     spans.push_back({.text = trims ? trimmed(content) : content, .is_scored = is_scored});
     spans.push_back({.text = end, .is_markup = true, .is_scored = is_scored});
     if (!after_end.empty()) {
-      spans.push_back({.text = after_end, .is_markup = true, .is_scored = scored == ScoredText::all});
+      spans.push_back({.text = after_end, .is_markup = true, .is_scored = is_markup_scored});
     }
   };
   if (!begin.empty()) {
@@ -108,11 +128,11 @@ std::vector<ChatSpan> ChatTemplate::write(std::span<const Message> messages, Sco
     const bool is_answer = messages[i].role == "assistant";
     const bool is_last = std::none_of(messages.begin() + static_cast<std::ptrdiff_t>(i) + 1, messages.end(),
                                       [](const Message& later) { return later.role == "assistant"; });
-    message(messages[i].role, messages[i].content,
-            scored == ScoredText::all || (is_answer && (scored == ScoredText::answers || is_last)));
+    const bool by_kind = scored == ScoredText::all || (is_answer && (scored == ScoredText::answers || is_last));
+    message(messages[i].role, messages[i].content, messages[i].learn.value_or(by_kind));
   }
   if (asks) {
-    header("assistant");
+    header("assistant", scored == ScoredText::all);
   }
   return spans;
 }
@@ -192,24 +212,12 @@ ChatTokens encode(const Tokenizer& tokenizer, std::span<const ChatSpan> spans) {
 }
 
 ChatTokens encode(const Tokenizer& tokenizer, const ChatTemplate& form, const Conversation& conversation, ScoredText scored) {
-  if (!conversation.messages.empty()) {
-    return encode(tokenizer, form.write(conversation.messages, scored));
+  ChatTokens tokens = conversation.messages.empty() ? encode_text(tokenizer, conversation.text)
+                                                    : encode(tokenizer, form.write(conversation.messages, scored));
+  if (!conversation.learn) {
+    tokens.scored.assign(tokens.scored.size(), false);
   }
-  const TextTokens around = tokenizer.text_tokens();
-  ChatTokens all;
-  const auto add = [&](std::span<const Token> tokens) {
-    all.tokens.insert(all.tokens.end(), tokens.begin(), tokens.end());
-    all.scored.insert(all.scored.end(), tokens.size(), true);
-  };
-  if (around.before) {
-    add({&*around.before, 1});
-  }
-  add(tokenizer.encode(conversation.text));
-  const std::optional<Token> end = around.eos ? around.eos : tokenizer.separator();
-  if (end) {
-    add({&*end, 1});
-  }
-  return all;
+  return tokens;
 }
 
 }  // namespace dikkat

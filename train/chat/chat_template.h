@@ -73,7 +73,8 @@ struct ChatTokens {
 /// The tokens of spans. A span is encoded by itself, so the tokens of a prompt are the same whatever the answer is. Throws EncodeError.
 ChatTokens encode(const Tokenizer& tokenizer, std::span<const ChatSpan> spans);
 
-/// An example: a conversation in the template, or a text between the tokenizer's begin and end tokens, all of it scored.
+/// An example: a conversation in the template, or a text between the tokenizer's begin and end tokens, all of it scored. Where the data says what is to be
+/// learnt (Message::learn, Conversation::learn), that counts instead of `scored`.
 ChatTokens encode(const Tokenizer& tokenizer, const ChatTemplate& form, const Conversation& conversation, ScoredText scored);
 
 }  // namespace dikkat

@@ -1,15 +1,20 @@
-#include "train/chat/conversation.h"
+#include "train/chat/read_conversation.h"
+
+#include <algorithm>
 
 #include <nlohmann/json.hpp>
 
-#include "autograd/base/error.h"
+#include "train/chat/read_messages.h"
 #include "train/text/json_line.h"
 #include "train/text/nearest_word.h"
+#include "train/text/windows_lines.h"
 
 namespace dikkat {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::string_view kMarksOfLines[] = {"label", "weight", "train", "loss"};
 
 std::string names_of_fields(const json& object) {
   constexpr std::size_t kMost = 10;
@@ -22,36 +27,66 @@ std::string names_of_fields(const json& object) {
     }
     append_to(names, concat(names.empty() ? "" : ", ", json(key).dump()));
   }
-  return names.empty() ? "none" : names;
+  return names;
 }
 
-std::string text_of(const json& object, const char* field, const std::string& where) {
-  const auto found = object.find(field);
-  require_input(found != object.end(), where, " has no \"", field, "\", only: ", names_of_fields(object));
-  require_input(found->is_string(), where, ": \"", field, "\" is a JSON ", found->type_name(), ", expected a string");
-  return found->get<std::string>();
+/// What an object is an example of, told by its fields.
+enum class ExampleKind { messages, question, text, none };
+
+ExampleKind kind_of(const json& object, const std::string& text_field) {
+  const bool has_text = find_value(object, text_field) != nullptr;
+  if (has_text && text_field != "text") {
+    return ExampleKind::text;
+  }
+  if (find_value(object, "messages") != nullptr) {
+    return ExampleKind::messages;
+  }
+  if (find_value(object, "prompt") != nullptr && find_value(object, "completion") != nullptr) {
+    return ExampleKind::question;
+  }
+  return has_text ? ExampleKind::text : ExampleKind::none;
 }
 
-Message read_message(const json& value, std::size_t number, const std::vector<Message>& before) {
-  const std::string where = concat("message ", number + 1);
-  require_input(value.is_object(), where, " is a JSON ", value.type_name(), ", expected an object with \"role\" and \"content\"");
-  Message message{.role = text_of(value, "role", where), .content = text_of(value, "content", where)};
-  require_input(message.role == "system" || message.role == "user" || message.role == "assistant", where, " has the role \"", message.role,
-                "\", expected system, user or assistant");
-  require_input(message.role != "system" || before.empty(), where, " has the role system, which only the first message may have");
-  return message;
+std::string text_of(const json& object, const std::string& field) {
+  const json& value = object[field];
+  if (!value.is_string()) {
+    throw BadExample(concat('"', field, '"'), concat("is a JSON ", value.type_name(), ", expected a string"));
+  }
+  return value.get<std::string>();
+}
+
+std::vector<Message> messages_of(const json& object, ExampleFindings& found) {
+  require_input(find_value(object, "completion") == nullptr, "has \"messages\" and \"completion\", so it is not clear which is to be learnt; leave out one of the two");
+  std::vector<Message> messages = read_messages(object["messages"], MessageSource::example, "messages", found);
+  bool answered = false;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    answered |= messages[i].role == "assistant";
+    require_input(i == 0 || messages[i].role != "system", "messages[", i, "] has the role system, which only the first message may have");
+  }
+  require_input(answered, "has no message of the role assistant, so there is nothing to learn");
+  return messages;
+}
+
+/// The keys that an example of the kind is read from.
+std::vector<std::string_view> used_keys(ExampleKind kind, const std::string& text_field) {
+  std::vector<std::string_view> used(std::begin(kMarksOfLines), std::end(kMarksOfLines));
+  switch (kind) {
+    case ExampleKind::messages: used.emplace_back("messages"); break;
+    case ExampleKind::question: used.insert(used.end(), {"prompt", "completion"}); break;
+    case ExampleKind::text: used.emplace_back(text_field); break;
+    case ExampleKind::none: break;
+  }
+  return used;
 }
 
 }  // namespace
 
-bool is_conversation(std::string_view text, const std::string& text_field) {
-  const json object = json::parse(text, nullptr, false);
-  return object.is_object() && (text_field == "text" || !object.contains(text_field)) &&
-         (object.contains("messages") || (object.contains("prompt") && object.contains("completion")));
+bool is_conversation(const json& object, const std::string& text_field) {
+  const ExampleKind kind = object.is_object() ? kind_of(object, text_field) : ExampleKind::none;
+  return kind == ExampleKind::messages || kind == ExampleKind::question;
 }
 
-std::string unknown_fields(std::string_view text, const std::string& text_field) {
-  const json object = json::parse(text, nullptr, false);
+std::string unknown_fields(const json& object, const std::string& text_field) {
   const std::string_view known[] = {"messages", "prompt", "completion", text_field};
   std::string meant;
   for (const auto& [key, value] : object.items()) {
@@ -63,28 +98,27 @@ std::string unknown_fields(std::string_view text, const std::string& text_field)
                 "; expected \"messages\", \"prompt\" and \"completion\", or \"", text_field, "\" (data.text_field)", meant);
 }
 
-Conversation read_conversation(std::string_view text, const std::string& text_field) {
-  const json object = parse_json_line(text);
+Conversation read_conversation(std::string_view line, const std::string& text_field, ExampleFindings& found) {
+  const json object = parse_json_line(line);
   require_input(object.is_object(), "is a JSON ", object.type_name(), ", expected an object on each line");
-  Conversation conversation;
-  if (const auto messages = object.find("messages"); messages != object.end()) {
-    require_input(messages->is_array(), "\"messages\" is a JSON ", messages->type_name(), ", expected a list");
-    for (const json& message : *messages) {
-      conversation.messages.push_back(read_message(message, conversation.messages.size(), conversation.messages));
-    }
-    bool answered = false;
-    for (const Message& message : conversation.messages) {
-      answered |= message.role == "assistant";
-    }
-    require_input(answered, "has no message of the role assistant, so there is nothing to learn");
-  } else if (object.contains("prompt") || object.contains("completion")) {
-    conversation.messages = {{"user", text_of(object, "prompt", "the line")}, {"assistant", text_of(object, "completion", "the line")}};
-  } else if (object.contains(text_field)) {
-    conversation.text = text_of(object, text_field.c_str(), "the line");
-  } else {
-    fail_input(unknown_fields(text, text_field));
+  const ExampleKind kind = kind_of(object, text_field);
+  check_keys(object, KeyPlace::line, used_keys(kind, text_field), "", found);
+  Conversation example;
+  switch (kind) {
+    case ExampleKind::messages: example.messages = messages_of(object, found); break;
+    case ExampleKind::question:
+      example.messages = {{"user", text_of(object, "prompt")}, {"assistant", text_of(object, "completion")}};
+      found.windows_lines += std::ranges::count_if(example.messages, [](const Message& one) { return has_windows_lines(one.content); });
+      break;
+    case ExampleKind::text:
+      example.text = text_of(object, text_field);
+      found.windows_lines += has_windows_lines(example.text) ? 1 : 0;
+      break;
+    case ExampleKind::none: fail_input(unknown_fields(object, text_field));
   }
-  return conversation;
+  example.learn = read_marks(object, kMarksOfLines, "").value_or(true);
+  found.left_out += example.learn ? 0 : 1;
+  return example;
 }
 
 }  // namespace dikkat

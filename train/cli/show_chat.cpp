@@ -20,14 +20,15 @@ struct Example {
 
 struct Shown {
   std::vector<Example> first{};
+  std::vector<std::string> notes{};
   index examples = 0, files = 0, tokens = 0, longest = 0, scored = 0;
 };
 
 Shown read(const ChatToShow& options, const Tokenizer& tokenizer) {
-  require_input(are_conversations(options.paths, options.text_field), options.paths.front(),
-                " holds no conversations, expected JSONL whose first line has \"messages\", or \"prompt\" and \"completion\"");
   const ConversationCorpus corpus = read_conversations(options.paths, options.text_field);
-  Shown shown{.examples = std::ssize(corpus.examples), .files = corpus.files};
+  require_input(corpus.first_conversation() != nullptr, options.paths.front(),
+                " holds no conversations: none of its lines has \"messages\", or \"prompt\" and \"completion\"");
+  Shown shown{.notes = corpus.found.notes(), .examples = std::ssize(corpus.examples), .files = corpus.files};
   for (std::size_t i = 0; i < corpus.examples.size(); ++i) {
     ChatTokens example;
     try {
@@ -46,11 +47,11 @@ Shown read(const ChatToShow& options, const Tokenizer& tokenizer) {
   return shown;
 }
 
-/// A line break is shown, and breaks the line.
+/// Shows line breaks, also those of Windows, as \n and \r\n.
 std::string for_people(const std::string& text) {
   std::string shown;
   for (const char c : text) {
-    shown += c == '\n' ? std::string("\\n") : std::string(1, c);
+    shown += c == '\n' ? std::string("\\n") : c == '\r' ? std::string("\\r") : std::string(1, c);
   }
   return for_terminal(shown);
 }
@@ -82,6 +83,9 @@ std::string show_chat(const ChatToShow& options, const Tokenizer& tokenizer) {
   append_to(text, concat("examples  ", grouped_digits(shown.examples), " in ", shown.files, shown.files == 1 ? " file\n" : " files\n", "template  ",
                          name_of(options.form.name), "\ntokens    ", grouped_digits(shown.tokens), "; the longest example has ",
                          grouped_digits(shown.longest), "\nscored    ", grouped_digits(shown.scored), " tokens (", name_of(options.scored), ")\n"));
+  for (const std::string& note : shown.notes) {
+    append_to(text, concat("note      ", for_terminal(note), '\n'));
+  }
   return text;
 }
 
@@ -95,7 +99,7 @@ nlohmann::ordered_json chat_to_json(const ChatToShow& options, const Tokenizer& 
                         {"scored", example.tokens.scored}});
   }
   return {{"template", name_of(options.form.name)}, {"count", shown.examples}, {"tokens", shown.tokens}, {"longest", shown.longest},
-          {"scored", shown.scored},                 {"examples", examples}};
+          {"scored", shown.scored},                 {"notes", shown.notes},        {"examples", examples}};
 }
 
 }  // namespace dikkat

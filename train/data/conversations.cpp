@@ -1,8 +1,12 @@
 #include "train/data/conversations.h"
 
 #include <algorithm>
+#include <cstring>
+
+#include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
+#include "train/chat/read_conversation.h"
 #include "train/data/byte_source.h"
 #include "train/data/corpus_files.h"
 #include "train/data/fingerprint.h"
@@ -33,26 +37,32 @@ void for_lines(std::string_view text, F&& f) {
   }
 }
 
-/// The first line that is not blank, or what its first megabytes hold.
-std::string first_line(const CorpusFile& file) {
-  constexpr std::size_t kBlock = std::size_t{1} << 16;
-  constexpr std::size_t kLongest = std::size_t{64} << 20;
+/// Whether a text has the name of a field. It is found much faster than a line is parsed.
+bool has_name(std::string_view text, std::string_view quoted) { return ::memmem(text.data(), text.size(), quoted.data(), quoted.size()) != nullptr; }
+
+bool is_conversation_line(std::string_view line, const std::string& text_field) {
+  return (has_name(line, "\"messages\"") || (has_name(line, "\"prompt\"") && has_name(line, "\"completion\""))) &&
+         is_conversation(nlohmann::json::parse(line, nullptr, false), text_field);
+}
+
+/// Whether a line of a file is a conversation. Reads block by block, since most files that are asked about are long and have none.
+bool has_conversation(const CorpusFile& file, const std::string& text_field) {
+  constexpr std::size_t kBlock = std::size_t{1} << 20;
   const auto source = open_bytes(file.path, file.name);
-  std::string text;
-  std::string line;
-  for (bool ended = false; !ended && line.empty() && text.size() < kLongest;) {
+  std::string text;  // begins with a line
+  bool found = false;
+  for (bool ended = false; !ended && !found;) {
     const std::size_t had = text.size();
     text.resize(had + kBlock);
     const std::size_t got = source->read(text.data() + had, kBlock);
     text.resize(had + got);
     ended = got == 0;
-    const std::size_t whole = ended ? text.size() : text.rfind('\n') + 1;  // 0 if there is no line yet
-    for_lines(std::string_view(text).substr(0, whole), [&](std::string_view found, index) {
-      line = found;
-      return false;
-    });
+    const std::size_t last = std::string_view(text).substr(had).rfind('\n');
+    const std::size_t whole = ended ? text.size() : last == std::string_view::npos ? 0 : had + last + 1;
+    for_lines(std::string_view(text).substr(0, whole), [&](std::string_view line, index) { return !(found = is_conversation_line(line, text_field)); });
+    text.erase(0, whole);
   }
-  return line;
+  return found;
 }
 
 }  // namespace
@@ -61,9 +71,7 @@ bool are_conversations(std::span<const std::string> paths, const std::string& te
   if (std::ranges::find(paths, kStandardInput) != paths.end()) {
     return false;
   }
-  const std::vector<CorpusFile> files = find_corpus_files(paths);
-  const auto file = std::ranges::find_if(files, [](const CorpusFile& one) { return is_jsonl(one.name); });
-  return file != files.end() && is_conversation(first_line(*file), text_field);
+  return std::ranges::any_of(find_corpus_files(paths), [&](const CorpusFile& file) { return is_jsonl(file.name) && has_conversation(file, text_field); });
 }
 
 ConversationCorpus read_conversations(std::span<const std::string> paths, const std::string& text_field) {
@@ -77,7 +85,7 @@ ConversationCorpus read_conversations(std::span<const std::string> paths, const 
     for_lines(text, [&](std::string_view line, index number) {
       std::string place = concat(file.name, ": line ", number);
       try {
-        corpus.examples.push_back(read_conversation(line, text_field));
+        corpus.examples.push_back(read_conversation(line, text_field, corpus.found));
       } catch (const BadJson& error) {
         fail_input("corpus: ", place, ", ", error.what());
       } catch (const InputError& error) {
@@ -90,8 +98,15 @@ ConversationCorpus read_conversations(std::span<const std::string> paths, const 
     });
   }
   require_input(!corpus.examples.empty(), "corpus: ", paths.front(), " has no example, expected a JSON object on each line");
+  require_input(std::ranges::any_of(corpus.examples, &Conversation::learn), "corpus: ", paths.front(),
+                " has no example to learn: each line says by \"label\", \"weight\", \"train\" or \"loss\" that it is not to be learnt");
   corpus.fingerprint = fingerprint.finish();
   return corpus;
+}
+
+const std::string* ConversationCorpus::first_conversation() const {
+  const auto found = std::ranges::find_if(examples, [](const Conversation& example) { return !example.messages.empty(); });
+  return found == examples.end() ? nullptr : &places[static_cast<std::size_t>(found - examples.begin())];
 }
 
 ConversationStore::ConversationStore(const ConversationCorpus& corpus, index first, index count, const Tokenizer& tokenizer, const ChatTemplate& form,
@@ -109,7 +124,11 @@ ConversationStore::ConversationStore(const ConversationCorpus& corpus, index fir
     }
   });
   const TokenBytes bytes(tokenizer);
-  for (ChatTokens& example : encoded) {
+  for (index i = 0; i < count; ++i) {
+    ChatTokens& example = encoded[static_cast<std::size_t>(i)];
+    if (!corpus.examples[static_cast<std::size_t>(first + i)].learn) {
+      continue;
+    }
     if (std::ssize(example.tokens) > window + 1) {
       example.tokens.resize(static_cast<std::size_t>(window) + 1);
       example.scored.resize(example.tokens.size());
@@ -120,9 +139,9 @@ ConversationStore::ConversationStore(const ConversationCorpus& corpus, index fir
       continue;
     }
     std::vector<Token> targets;
-    for (std::size_t i = 1; i < example.tokens.size(); ++i) {
-      if (example.scored[i]) {
-        targets.push_back(example.tokens[i]);
+    for (std::size_t at = 1; at < example.tokens.size(); ++at) {
+      if (example.scored[at]) {
+        targets.push_back(example.tokens[at]);
       }
     }
     scored_bytes_ += bytes.of(targets);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "train/chat/chat_template.h"
+#include "train/chat/example_keys.h"
 #include "train/data/fingerprint.h"
 #include "train/data/packed_samples.h"
 #include "train/data/token_store.h"
@@ -18,15 +19,20 @@ struct ConversationCorpus {
   std::vector<std::string> places;  // of each: "FILE: line 7"
   std::string fingerprint;          // of the lines (fingerprint.h)
   DocumentHashes documents{};       // of each line
+  ExampleFindings found;            // for notes
   index files = 0;
   index bytes = 0;  // of the files' texts
+
+  /// The place of the first example that is no text; nullptr if there is none.
+  const std::string* first_conversation() const;
 };
 
-/// Whether the paths name conversations: the first line of the first .jsonl file is one (is_conversation()), and has no field that the user names as
-/// the text.
+/// Whether the paths name conversations: a line of one of the .jsonl files is one (is_conversation()). Reads all lines up to that one. Standard input is
+/// a text.
 bool are_conversations(std::span<const std::string> paths, const std::string& text_field);
 
-/// Reads files of JSONL, one example on each line (read_conversation()); blank lines are skipped. Throws InputError, which names the file and the line.
+/// Reads files of JSONL, one example on each line (read_conversation()); blank lines are skipped. Throws InputError, which names the file and the line, and
+/// for files without an example that is to be learnt.
 ConversationCorpus read_conversations(std::span<const std::string> paths, const std::string& text_field);
 
 /// The tokens of examples, each with what the loss is over. An example with more tokens than a window and one more is cut at its end. One that then has
@@ -39,7 +45,7 @@ class ConversationStore : public Sequences {
                     index window);
 
   index cut() const { return cut_; }          // examples that lost their end
-  index left_out() const { return left_out_; }  // examples of which nothing can be predicted
+  index left_out() const { return left_out_; }  // examples that are to be learnt, but of which nothing can be predicted
   index tokens() const { return tokens_.size(); }
   /// Bytes of the text of all targets (token_bytes.h).
   index scored_bytes() const { return scored_bytes_; }

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
-#include "train/chat/conversation.h"
+#include "train/chat/read_conversation.h"
 #include "train/data/corpus.h"
 #include "train/text/json_line.h"
 #include "train/text/utf8.h"
@@ -86,12 +86,11 @@ std::string text_of_line(const std::string& name, index line, std::string_view j
     refuse(" is a JSON ", object.type_name(), ", expected an object");
   }
   const auto text = object.find(field);
-  if (text == object.end() && is_conversation(json, field)) {
-    refuse(" is a conversation, expected a text in the field \"", field, "\" (data.text_field)",
-           line > 1 ? "; give conversations in files of their own" : "; dikkat corpus inspect --chat shows conversations");
+  if (text == object.end() && is_conversation(object, field)) {
+    refuse(" is a conversation, expected a text in the field \"", field, "\" (data.text_field); dikkat corpus inspect --chat shows conversations");
   }
   if (text == object.end()) {
-    refuse(": ", unknown_fields(json, field));
+    refuse(": ", unknown_fields(object, field));
   }
   if (!text->is_string()) {
     refuse(": its field \"", field, "\" is a JSON ", text->type_name(), ", expected a string");

@@ -43,10 +43,4 @@ json parse_untrusted_object(std::string_view text, const std::string& name, cons
   return object;
 }
 
-std::string short_text(const json& value) {
-  const std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  constexpr std::size_t kMost = 60;
-  return text.size() <= kMost ? text : text.substr(0, kMost) + " ...";
-}
-
 }  // namespace dikkat

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "train/text/json_line.h"
+
 namespace dikkat {
 
 /// What a JSON text may have at most.
@@ -17,8 +19,5 @@ struct JsonLimits {
 /// Parses a JSON object that may come from anybody. Throws InputError, which begins with `name`, for another text; `expected` says what it should be: "a
 /// config.json of Hugging Face".
 nlohmann::json parse_untrusted_object(std::string_view text, const std::string& name, const char* expected, const JsonLimits& limits = {});
-
-/// A value for messages, cut where it is long.
-std::string short_text(const nlohmann::json& value);
 
 }  // namespace dikkat

@@ -54,10 +54,10 @@ const char* in_words(ScoredText scored) {
 class ConversationSource : public Source {
  public:
   ConversationSource(const Config& config, const SourceReading& reading) : Source(config) {
+    corpus_ = read_conversations(config.data.corpus, config.data.text_field);
     require_input(reading.tokenizer != nullptr, config.data.corpus.front(),
                   " holds conversations, which are for a model that knows language already: start from one with --init-from (train.init_from), or set "
-                  "tokenizer.path");
-    corpus_ = read_conversations(config.data.corpus, config.data.text_field);
+                  "tokenizer.path. The first conversation is ", corpus_.first_conversation() == nullptr ? "" : *corpus_.first_conversation());
     held_out_ = has_validation() ? read_conversations(config.data.validation, config.data.text_field) : ConversationCorpus();
     set_facts(facts_of(corpus_), facts_of(held_out_));
     facts_.documents_of_training = corpus_.documents;
@@ -78,8 +78,12 @@ class ConversationSource : public Source {
     split.validation = evaluation_text(config_, tokenizer, *split.chat, others, first, static_cast<index>(others.examples.size()) - first, scored,
                                        " for validation");
     require_input(learning.samples != nullptr, "no example of ", config_.data.corpus.front(), training < all ? " for training" : "",
-                  " has a token to learn within ", window_key(config_), " = ", index{config_.data.window}, "; raise it, or give shorter examples");
+                  " has a token to learn within ", window_key(config_), " = ", index{config_.data.window}, R"(; raise it, give shorter examples, or look for "weight", "train" and "loss" in their messages)");
     split.training = std::make_unique<PackedSamples>(*learning.conversations, config_.data.window);
+    for (const ConversationCorpus* corpus : {&corpus_, &held_out_}) {
+      const std::vector<std::string> some = corpus->found.notes();
+      notes.insert(notes.end(), some.begin(), some.end());
+    }
     notes.insert(notes.end(), learning.notes.begin(), learning.notes.end());
     if (scored == learnt) {
       split.train = std::move(learning);
@@ -116,6 +120,8 @@ EvaluationText evaluation_of_conversations(const Config& config, const Tokenizer
   require_input(text.samples != nullptr, "no example of ", paths.front(), " has a token to predict within ", window_key(config), " = ",
                 index{config.data.window});
   text.documents = corpus.documents;
+  const std::vector<std::string> notes = corpus.found.notes();
+  text.notes.insert(text.notes.begin(), notes.begin(), notes.end());
   return text;
 }
 

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "train/text/utf8.h"
+
 namespace dikkat {
 namespace {
 
@@ -46,6 +48,16 @@ json parse_json_line(std::string_view line) {
   } catch (const json::out_of_range&) {
     fail_input("has a number beyond those of f64, up to 1.8e308");
   }
+}
+
+std::string short_text(const json& value) {
+  constexpr std::size_t kMost = 60;
+  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (text.size() <= kMost) {
+    return text;
+  }
+  text.resize(static_cast<std::size_t>(utf8::snap(text, kMost)));
+  return text + " ...";
 }
 
 }  // namespace dikkat

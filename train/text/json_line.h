@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
@@ -17,5 +18,8 @@ class BadJson : public InputError {
 /// Parses a line of JSONL. Throws BadJson, which has the column (in characters, from 1) and what is wrong there, and InputError for a number beyond
 /// those of f64.
 nlohmann::json parse_json_line(std::string_view line);
+
+/// A value for messages, cut where it is long.
+std::string short_text(const nlohmann::json& value);
 
 }  // namespace dikkat

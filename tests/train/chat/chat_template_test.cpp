@@ -94,41 +94,20 @@ TEST(ChatTemplate, KnowsWhatItWritesItselfAndNothingElse) {
   EXPECT_FALSE(known_template("{{ messages }}", tokenizer).has_value());
 }
 
-TEST(Conversation, IsToldByItsFields) {
-  EXPECT_EQ(read_conversation(R"({"prompt": "1+1", "completion": "2"})", "text").messages,
-            (std::vector<Message>{{"user", "1+1"}, {"assistant", "2"}}));
-  EXPECT_EQ(read_conversation(R"({"text": "once"})", "text").text, "once");
-  EXPECT_TRUE(is_conversation(R"({"messages": []})"));
-  EXPECT_FALSE(is_conversation(R"({"text": "once"})"));
-  EXPECT_FALSE(is_conversation(R"({"prompt": "a", "completion": "b"})", "completion")) << "the user names it as the text";
-}
-
-TEST(Conversation, RefusesWhatItIsNot) {
-  const auto refusal = [](const char* line) { return input_error_of([&] { read_conversation(line, "text"); }); };
-  EXPECT_EQ(refusal("["), "column 2: not valid JSON: unexpected end of the line; expected '[', '{', or a literal");
-  EXPECT_EQ(refusal("[3]"), "is a JSON array, expected an object on each line");
-  EXPECT_EQ(refusal(R"({"messages": [{"role": "tool", "content": "x"}]})"), "message 1 has the role \"tool\", expected system, user or assistant");
-  EXPECT_EQ(refusal(R"({"messages": [{"role": "user", "content": "x"}]})"), "has no message of the role assistant, so there is nothing to learn");
-  EXPECT_EQ(refusal(R"({"messages": [{"role": "user"}]})"), "message 1 has no \"content\", only: \"role\"");
-  EXPECT_EQ(refusal(R"({"prompt": "x"})"), "the line has no \"completion\", only: \"prompt\"");
-  EXPECT_EQ(refusal(R"({"question": "x"})"),
-            R"(has the field "question"; expected "messages", "prompt" and "completion", or "text" (data.text_field))");
-}
-
-TEST(Conversation, NamesTheFieldsThatItDoesNotKnowAndGuesses) {
-  const auto said = [](const char* line, const char* field = "text") { return input_error_of([&] { read_conversation(line, field); }); };
-  EXPECT_EQ(said(R"({"instruction": "a", "output": "b"})"),
-            R"(has the fields "instruction", "output"; expected "messages", "prompt" and "completion", or "text" (data.text_field))");
-  EXPECT_EQ(said(R"({"mesages": []})"),
-            R"(has the field "mesages"; expected "messages", "prompt" and "completion", or "text" (data.text_field); did you mean "messages"?)");
-  EXPECT_EQ(said(R"({"Body_": "a", "id": 1})", "body"),
-            R"(has the fields "Body_", "id"; expected "messages", "prompt" and "completion", or "body" (data.text_field); did you mean "body"?)");
-  EXPECT_EQ(said("{}"), R"(has no fields; expected "messages", "prompt" and "completion", or "text" (data.text_field))");
-  EXPECT_EQ(unknown_fields(R"({"prompt": "a"})", "text"),
-            R"(has the field "prompt"; expected "messages", "prompt" and "completion", or "text" (data.text_field))")
-      << "what is right is no misspelling";
-  EXPECT_TRUE(said(R"({"a":0,"b":0,"c":0,"d":0,"e":0,"f":0,"g":0,"h":0,"i":0,"j":0,"k":0,"l":0})").starts_with(
-      R"(has the fields "a", "b", "c", "d", "e", "f", "g", "h", "i", "j" and 2 more; expected)"));
+TEST(ChatTemplate, AMessagesOwnMarkDecidesWhetherItIsLearnt) {
+  const BpeTokenizer tokenizer = with_special({"<|endoftext|>", "<|im_start|>", "<|im_end|>"});
+  const ChatTemplate form = chat_template(TemplateName::chatml, tokenizer);
+  const std::vector<Message> talk = {{"user", "Hi"}, {"assistant", "bad", false}, {"user", "so", true}, {"assistant", "good"}};
+  EXPECT_EQ(scored_text(form.write(talk)), "so<|im_end|>good<|im_end|>");
+  EXPECT_EQ(scored_text(form.write(talk, ScoredText::last_answer)), "so<|im_end|>good<|im_end|>");
+  EXPECT_EQ(scored_text(form.write(talk, ScoredText::all)),
+            "<|im_start|>user\nHi<|im_end|>\n<|im_start|>user\nso<|im_end|>\n<|im_start|>assistant\ngood<|im_end|>\n");
+  EXPECT_TRUE(text_of(form.write(talk)).find("assistant\nbad<|im_end|>") != std::string::npos) << "it is context";
+  for (const Conversation& example : {Conversation{.messages = talk, .learn = false}, Conversation{.text = "once", .learn = false}}) {
+    const ChatTokens tokens = encode(tokenizer, form, example, ScoredText::all);
+    EXPECT_GT(tokens.tokens.size(), 3U);
+    EXPECT_EQ(std::count(tokens.scored.begin(), tokens.scored.end(), true), 0);
+  }
 }
 
 }  // namespace
