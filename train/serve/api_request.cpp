@@ -6,8 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "train/chat/read_messages.h"
 #include "train/exchange/untrusted_json.h"
 #include "train/serve/api_error.h"
+#include "train/serve/request_fields.h"
 
 namespace dikkat {
 namespace {
@@ -27,14 +29,6 @@ template <class... Parts>
   throw ApiError(400, concat(parts...), field, "invalid_value");
 }
 
-/// "is 7" or "is a list of 3", for messages.
-std::string found(const json& value) {
-  if (value.is_array()) {
-    return concat("is a list of ", value.size());
-  }
-  return value.is_object() ? "is an object" : concat("is ", short_text(value));
-}
-
 /// The fields of a request.
 class Fields {
  public:
@@ -49,7 +43,7 @@ class Fields {
   void number(const char* name, double low, double high, double& to) const {
     if (const json* value = find(name)) {
       if (!value->is_number() || !(low <= value->get<double>() && value->get<double>() <= high)) {
-        refuse(name, name, ' ', found(*value), ", expected a number from ", low, " to ", high);
+        refuse(name, name, ' ', found_value(*value), ", expected a number from ", low, " to ", high);
       }
       to = value->get<double>();
     }
@@ -61,14 +55,14 @@ class Fields {
     }
     const bool fits = value->is_number_integer() && !(value->is_number_unsigned() && value->get<std::uint64_t>() > std::uint64_t{1} << 62);
     if (!fits || value->get<index>() < low || value->get<index>() > high) {
-      refuse(name, name, ' ', found(*value), ", expected an integer from ", low, " to ", high);
+      refuse(name, name, ' ', found_value(*value), ", expected an integer from ", low, " to ", high);
     }
     return value->get<index>();
   }
   bool flag(const char* name) const {
     const json* value = find(name);
     if (value != nullptr && !value->is_boolean()) {
-      refuse(name, name, ' ', found(*value), ", expected true or false");
+      refuse(name, name, ' ', found_value(*value), ", expected true or false");
     }
     return value != nullptr && value->get<bool>();
   }
@@ -77,85 +71,22 @@ class Fields {
   const json& object_;
 };
 
-/// Whether a value asks for nothing: false, 0, "", [], {}.
-bool is_nothing(const json& value) {
-  return (value.is_boolean() && !value.get<bool>()) || (value.is_number() && value.get<double>() == 0) ||
-         ((value.is_string() || value.is_structured()) && (value.is_string() ? value.get_ref<const std::string&>().empty() : value.empty()));
-}
-
-void refuse_what_is_not_done(const Fields& fields) {
-  for (const char* name : {"tools", "functions", "function_call", "logit_bias", "suffix", "audio", "prediction", "web_search_options", "presence_penalty",
-                           "frequency_penalty"}) {
-    if (const json* value = fields.find(name); value != nullptr && !is_nothing(*value)) {
-      refuse(name, name, ' ', found(*value), ", which this server does not do: leave it out");
-    }
-  }
-  if (const json* choice = fields.find("tool_choice"); choice != nullptr && *choice != "none" && *choice != "auto") {
-    refuse("tool_choice", "tool_choice ", found(*choice), ", but this server calls no tools: leave it out");
-  }
-  if (const json* format = fields.find("response_format"); format != nullptr && *format != json::object({{"type", "text"}})) {
-    refuse("response_format", "response_format is ", short_text(*format), R"(, expected {"type": "text"}: this server promises no other form)");
-  }
-  if (const json* modalities = fields.find("modalities"); modalities != nullptr && *modalities != json::array({"text"})) {
-    refuse("modalities", "modalities is ", short_text(*modalities), R"(, expected ["text"])");
-  }
-}
-
-std::string text_of(const json& value, const std::string& where) {
-  if (!value.is_string()) {
-    refuse(where, where, ' ', found(value), ", expected a string");
-  }
-  return value.get<std::string>();
-}
-
-/// The text of a message: a string, or parts of text.
-std::string content_of(const json& message, const std::string& where) {
-  const auto content = message.find("content");
-  if (content == message.end()) {
-    refuse(where, where, " is missing, expected a string or a list of parts of text");
-  }
-  if (!content->is_array()) {
-    return text_of(*content, where);
-  }
-  std::string text;
-  for (std::size_t i = 0; i < content->size(); ++i) {
-    const json& part = (*content)[i];
-    const std::string place = concat(where, '[', i, ']');
-    if (!part.is_object() || part.value("type", json()) != "text" || !part.contains("text")) {
-      refuse(place, place, " is ", short_text(part), R"(, expected {"type": "text", "text": "..."}: this model reads text alone)");
-    }
-    text += text_of(part["text"], place + ".text");
-  }
-  return text;
-}
-
-std::vector<Message> messages_of(const Fields& fields) {
+std::vector<Message> messages_of(const Fields& fields, std::string& ignored) {
   const json* list = fields.find("messages");
   if (list == nullptr) {
     refuse("messages", R"(there are no messages, expected a list of {"role": ..., "content": ...})");
   }
   if (!list->is_array() || list->empty() || list->size() > kMostMessages) {
-    refuse("messages", "messages ", found(*list), ", expected a list of 1 to ", kMostMessages, R"( of {"role": ..., "content": ...})");
+    refuse("messages", "messages ", found_value(*list), ", expected a list of 1 to ", kMostMessages, R"( of {"role": ..., "content": ...})");
   }
-  std::vector<Message> messages;
-  for (std::size_t i = 0; i < list->size(); ++i) {
-    const json& one = (*list)[i];
-    const std::string where = concat("messages[", i, ']');
-    if (!one.is_object()) {
-      refuse(where, where, ' ', found(one), R"(, expected {"role": ..., "content": ...})");
-    }
-    const json role = one.value("role", json());
-    if (role != "system" && role != "developer" && role != "user" && role != "assistant") {
-      refuse(where + ".role", where, ".role is ", short_text(role), R"(, expected "system", "user" or "assistant")");
-    }
-    for (const char* call : {"tool_calls", "function_call"}) {
-      if (one.contains(call) && !one[call].is_null() && !is_nothing(one[call])) {
-        refuse(concat(where, '.', call), where, '.', call, " is given, but this server calls no tools");
-      }
-    }
-    messages.push_back({role == "developer" ? "system" : role.get<std::string>(), content_of(one, where + ".content")});
+  try {
+    ExampleFindings found;
+    std::vector<Message> messages = read_messages(*list, MessageSource::request, "messages", found);
+    ignored = found.unused_keys();
+    return messages;
+  } catch (const BadExample& error) {
+    refuse(error.path(), error.what());
   }
-  return messages;
 }
 
 std::string prompt_of(const Fields& fields) {
@@ -167,7 +98,7 @@ std::string prompt_of(const Fields& fields) {
     prompt = &prompt->front();
   }
   if (!prompt->is_string()) {
-    refuse("prompt", "prompt ", found(*prompt), ", expected a string, or a list of one string: send several prompts one by one, and text in place of tokens");
+    refuse("prompt", "prompt ", found_value(*prompt), ", expected a string, or a list of one string: send several prompts one by one, and text in place of tokens");
   }
   return prompt->get<std::string>();
 }
@@ -216,9 +147,20 @@ void read_sampling(const Fields& fields, ApiRequest& request) {
   }
   if (const json* seed = fields.find("seed")) {
     if (!seed->is_number_integer()) {
-      refuse("seed", "seed ", found(*seed), ", expected an integer of 64 bits");
+      refuse("seed", "seed ", found_value(*seed), ", expected an integer of 64 bits");
     }
-    request.seed = seed->is_number_unsigned() ? seed->get<std::uint64_t>() : static_cast<std::uint64_t>(seed->get<std::int64_t>());
+    request.seed = seed->is_number_unsigned() ? Seed{.bits = seed->get<std::uint64_t>()}
+                                              : Seed{.bits = static_cast<std::uint64_t>(seed->get<std::int64_t>()), .is_negative = true};
+  }
+}
+
+void read_stream_options(const json& options, ApiRequest& request) {
+  const Fields fields(options);
+  request.streams_usage = fields.flag("include_usage");
+  for (const auto& [name, value] : options.items()) {  // obfuscation pads events, and changes no text
+    if (name != "include_usage" && name != "include_obfuscation" && !is_nothing(value)) {
+      refuse("stream_options." + name, "stream_options.", name, ' ', found_value(value), ", which is not supported: leave it out");
+    }
   }
 }
 
@@ -249,11 +191,11 @@ ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std:
   }
   const Fields fields(object);
   require_model(fields, model);
-  refuse_what_is_not_done(fields);
+  check_fields(object, endpoint);
   ApiRequest request{.endpoint = endpoint};
   const bool is_chat = endpoint == Endpoint::chat;
   if (is_chat) {
-    request.messages = messages_of(fields);
+    request.messages = messages_of(fields, request.ignored);
   } else {
     request.prompt = prompt_of(fields);
     request.echo = fields.flag("echo");
@@ -272,9 +214,9 @@ ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std:
   request.streams = fields.flag("stream");
   if (const json* options = fields.find("stream_options")) {
     if (!options->is_object() || !request.streams) {
-      refuse("stream_options", "stream_options ", found(*options), request.streams ? ", expected an object" : ", expected it only with \"stream\": true");
+      refuse("stream_options", "stream_options ", found_value(*options), request.streams ? ", expected an object" : ", expected it only with \"stream\": true");
     }
-    request.streams_usage = Fields(*options).flag("include_usage");
+    read_stream_options(*options, request);
   }
   read_log_probabilities(fields, request);
   return request;

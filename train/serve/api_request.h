@@ -20,6 +20,14 @@ enum class Endpoint {
 /// The largest body of a request, in bytes.
 inline constexpr std::size_t kLargestRequest = std::size_t{4} << 20;
 
+/// What draws an answer. -1 draws as 2^64 - 1 does, and is told as -1.
+struct Seed {
+  std::uint64_t bits = 0;
+  bool is_negative = false;
+
+  bool operator==(const Seed&) const = default;
+};
+
 /// A request of the protocol, whose values are all in range.
 struct ApiRequest {
   Endpoint endpoint = Endpoint::completions;
@@ -27,17 +35,17 @@ struct ApiRequest {
   std::vector<Message> messages{};  // of chat: one or more
   std::optional<index> max_tokens{};
   SampleOptions options{};            // all but max_new_tokens and the seed
-  std::optional<std::uint64_t> seed{};
+  std::optional<Seed> seed{};
   std::vector<std::string> stops{};
   std::optional<index> alternatives{};  // tells the log probability of each token, and this many of the likeliest
   bool echo = false;                    // the text begins with the prompt
   bool streams = false;
   bool streams_usage = false;
+  std::string ignored{};  // keys of messages that have no effect, for the log
 };
 
 /// Reads the body of a request. `model` is the name of the model that is served. Throws ApiError, whose sentence says what was found and expected,
-/// for a body that is no such request, and for what is asked for that this server does not do. Fields that change no answer are ignored, those with
-/// null are as if they were not there.
+/// for a body that is no such request, and for what is asked for that this server does not do (request_fields.h).
 ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std::string& model);
 
 }  // namespace dikkat

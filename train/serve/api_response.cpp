@@ -27,6 +27,9 @@ ordered_json reason(const std::optional<Ending>& ending) {
   return ending ? ordered_json(*ending == Ending::length ? "length" : "stop") : ordered_json();
 }
 
+/// The number that was sent, also where it is negative.
+ordered_json json_of(const Seed& seed) { return seed.is_negative ? ordered_json(static_cast<std::int64_t>(seed.bits)) : ordered_json(seed.bits); }
+
 ordered_json json_of(const Usage& usage) {
   return {{"prompt_tokens", usage.prompt}, {"completion_tokens", usage.completion}, {"total_tokens", usage.prompt + usage.completion}};
 }
@@ -93,7 +96,7 @@ ordered_json scores(const ResponseHead& head, const std::vector<TokenScore>& tok
 ordered_json begun(const ResponseHead& head, bool is_part) {
   const char* object = head.endpoint == Endpoint::completions ? "text_completion" : is_part ? "chat.completion.chunk" : "chat.completion";
   return {{"id", head.id},       {"object", object}, {"created", head.created},
-          {"model", head.model}, {"system_fingerprint", head.fingerprint}, {"seed", head.seed}};
+          {"model", head.model}, {"system_fingerprint", head.fingerprint}, {"seed", json_of(head.seed)}};
 }
 
 std::string part(const ResponseHead& head, ordered_json choices, bool streams_usage) {

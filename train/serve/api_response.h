@@ -32,7 +32,7 @@ struct ResponseHead {
   std::int64_t created = 0;  // seconds since 1970
   std::string model{};
   std::string fingerprint{};
-  std::uint64_t seed = 0;  // with which the same request gives the same text
+  Seed seed{};  // with which the same request gives the same text
   bool tells_scores = false;
 };
 

@@ -55,7 +55,8 @@ HttpResponse refusal(const ApiError& error) {
 /// What is logged of an answer: "12 prompt tokens, 30 generated, 41.5 tokens/s".
 std::string note_of(const Job& job) {
   const double rate = job.seconds() > 0 ? static_cast<double>(job.generated()) / job.seconds() : 0;
-  return concat(job.prompt().size(), " prompt tokens, ", job.generated(), " generated, ", std::round(rate * 10) / 10, " tokens/s");
+  return concat(job.prompt().size(), " prompt tokens, ", job.generated(), " generated, ", std::round(rate * 10) / 10, " tokens/s",
+                job.request().ignored.empty() ? "" : concat(", without an effect: ", job.request().ignored));
 }
 
 Usage usage_of(const Job& job) { return {.prompt = std::ssize(job.prompt()), .completion = job.generated()}; }
@@ -72,7 +73,7 @@ class CompletionServer::Parts {
   void serve(const std::function<bool()>& stop) {
     server_.start();
     const auto ends = [&] { return stop() || !server_.is_running(); };
-    queue_.run(ends, [&](Job& job) { answer(model_, job, *job.request().seed, prompts_, ends); });
+    queue_.run(ends, [&](Job& job) { answer(model_, job, job.request().seed->bits, prompts_, ends); });
     const bool was_asked = stop();
     server_.stop();
     require(was_asked, "the server ended: the system gives it no more connections");
@@ -136,7 +137,7 @@ class CompletionServer::Parts {
       ApiRequest wanted = read_api_request(request.body, endpoint, model_.name);
       request.body = {};
       if (!wanted.seed) {
-        wanted.seed = random_number() >> 11;  // 53 bits, which JavaScript's numbers hold too
+        wanted.seed = Seed{.bits = random_number() >> 11};  // 53 bits, which JavaScript's numbers hold too
       }
       const ResponseHead head{.endpoint = endpoint,
                               .id = random_name(endpoint == Endpoint::chat ? "chatcmpl-" : "cmpl-"),

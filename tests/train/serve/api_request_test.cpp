@@ -40,7 +40,7 @@ TEST(ApiRequest, HasTheProtocolsDefaults) {
 TEST(ApiRequest, ReadsEveryField) {
   const ApiRequest request = text(R"({"model": "tiny", "prompt": ["Once"], "max_tokens": 7, "temperature": 0.5, "top_p": 0.9, "top_k": 40, "min_p": 0.1,
       "repetition_penalty": 1.2, "seed": -1, "stop": ["a", "b"], "stream": true, "stream_options": {"include_usage": true}, "logprobs": 5, "n": 3, "best_of": 3,
-      "presence_penalty": 0, "frequency_penalty": 0.0, "logit_bias": {}, "suffix": null, "user": "me", "unknown": [1, {"a": null}]})");
+      "presence_penalty": 0, "frequency_penalty": 0.0, "logit_bias": {}, "suffix": null, "user": "me", "unknown": null})");
   EXPECT_EQ(request.prompt, "Once");
   EXPECT_EQ(request.max_tokens, 7);
   EXPECT_EQ(request.options.temperature, 0.5);
@@ -49,7 +49,7 @@ TEST(ApiRequest, ReadsEveryField) {
   EXPECT_EQ(request.options.min_p, 0.1);
   EXPECT_EQ(request.options.repetition_penalty, 1.2);
   EXPECT_EQ(request.options.num_samples, 3);
-  EXPECT_EQ(request.seed, std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(request.seed, (Seed{.bits = std::numeric_limits<std::uint64_t>::max(), .is_negative = true}));
   EXPECT_EQ(request.stops, (std::vector<std::string>{"a", "b"}));
   EXPECT_TRUE(request.streams && request.streams_usage);
   EXPECT_EQ(request.alternatives, 5);
@@ -57,7 +57,7 @@ TEST(ApiRequest, ReadsEveryField) {
   EXPECT_EQ(text(R"({"max_tokens": 0})").max_tokens, 0);
   EXPECT_EQ(text(R"({"max_tokens": 3, "max_completion_tokens": 4})").max_tokens, 4);
   EXPECT_EQ(text(R"({"top_k": -1})").options.top_k, 0);
-  EXPECT_EQ(text(R"({"seed": 18446744073709551615})").seed, std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(text(R"({"seed": 18446744073709551615})").seed, Seed{.bits = std::numeric_limits<std::uint64_t>::max()});
 }
 
 TEST(ApiRequest, ReadsConversations) {
@@ -141,20 +141,50 @@ TEST(ApiRequest, NamesTheFieldThatIsWrong) {
 }
 
 TEST(ApiRequest, RefusesWhatItDoesNotDoByName) {
-  for (const char* field : {"tools", "functions", "function_call", "logit_bias", "suffix", "audio", "prediction", "web_search_options"}) {
-    EXPECT_EQ(of_text(concat("{\"", field, "\": [1]}")),
-              concat("400 ", field, " invalid_value: ", field, " is a list of 1, which this server does not do: leave it out"));
+  for (const char* field : {"tools", "functions", "function_call", "logit_bias", "suffix", "audio", "prediction", "web_search_options", "chat_template_kwargs",
+                            "documents", "grammar", "json_schema", "guided_json", "structured_outputs", "stop_token_ids", "bad_words", "options"}) {
+    EXPECT_TRUE(of_text(concat("{\"", field, "\": [1]}")).starts_with(concat("400 ", field, " invalid_value: ", field, " is a list of 1, which is not supported")))
+        << of_text(concat("{\"", field, "\": [1]}"));
     EXPECT_EQ(of_text(concat("{\"", field, "\": null}")), "accepted");
   }
-  for (const char* field : {"presence_penalty", "frequency_penalty"}) {
-    EXPECT_EQ(of_text(concat("{\"", field, "\": 0.5}")), concat("400 ", field, " invalid_value: ", field, " is 0.5, which this server does not do: leave it out"));
-    EXPECT_EQ(of_text(concat("{\"", field, "\": 0}")), "accepted");
+  const auto expect = [](const char* field, const char* refused, const char* neutral) {
+    EXPECT_TRUE(of_chat(concat('"', field, "\": ", refused)).starts_with(concat("400 ", field, " invalid_value: "))) << of_chat(concat('"', field, "\": ", refused));
+    EXPECT_EQ(of_chat(concat('"', field, "\": ", neutral)), "accepted");
+  };
+  expect("presence_penalty", "0.5", "0");
+  expect("frequency_penalty", "0.5", "0.0");
+  expect("continue_final_message", "true", "false");
+  expect("add_generation_prompt", "false", "true");
+  expect("chat_template_kwargs", R"({"enable_thinking": false})", "{}");
+  expect("min_tokens", "5", "0");
+  expect("ignore_eos", "true", "false");
+  expect("skip_special_tokens", "false", "true");
+  expect("grammar", R"("root ::= x")", "\"\"");
+  expect("repeat_penalty", "1.1", "1.0");
+  expect("n_predict", "5", "null");
+  expect("tool_choice", "\"required\"", "\"auto\"");
+  expect("response_format", R"({"type": "json_object"})", R"({"type": "text"})");
+  expect("modalities", R"(["audio"])", R"(["text"])");
+  expect("reasoning_effort", "\"high\"", "\"none\"");
+  expect("echo", "true", "false");
+  EXPECT_TRUE(of_text(R"({"min_tokens": 5})").ends_with("leave it out or set it to 0")) << of_text(R"({"min_tokens": 5})");
+  EXPECT_TRUE(of_text(R"({"n_predict": 5})").ends_with("leave it out, and use max_tokens"));
+  EXPECT_TRUE(of_text(R"({"stream": true, "stream_options": {"continuous_usage_stats": true}})").starts_with("400 stream_options.continuous_usage_stats "));
+}
+
+TEST(ApiRequest, TakesWhatDoesNotChangeTheText) {
+  for (const char* field : {"user", "metadata", "store", "service_tier", "parallel_tool_calls", "safety_identifier", "prompt_cache_key", "cache_prompt", "id_slot",
+                            "mirostat_tau"}) {
+    EXPECT_EQ(of_chat(concat('"', field, "\": {\"a\": [1]}")), "accepted") << field;
   }
-  EXPECT_EQ(of_text(R"({"tool_choice": "required"})"),
-            "400 tool_choice invalid_value: tool_choice is \"required\", but this server calls no tools: leave it out");
-  EXPECT_EQ(of_text(R"({"response_format": {"type": "json_object"}})"),
-            R"(400 response_format invalid_value: response_format is {"type":"json_object"}, expected {"type": "text"}: this server promises no other form)");
-  EXPECT_EQ(of_text(R"({"modalities": ["audio"]})"), R"(400 modalities invalid_value: modalities is ["audio"], expected ["text"])");
+}
+
+TEST(ApiRequest, RefusesNamesThatItDoesNotKnow) {
+  EXPECT_EQ(of_text(R"({"max_token": 5})"), R"(400 max_token unknown_parameter: "max_token" is not a field that this server knows; did you mean "max_tokens"?)");
+  EXPECT_EQ(of_text(R"({"Temperature": 0})").substr(0, 34), "400 Temperature unknown_parameter:");
+  EXPECT_EQ(of_text(R"({"zzz": {}})"), R"(400 zzz unknown_parameter: "zzz" is not a field that this server knows; leave it out)");
+  EXPECT_TRUE(of_text(R"({"messages": []})").starts_with("400 messages unknown_parameter: "));
+  EXPECT_TRUE(of_chat(R"("prompt": "a")").starts_with("400 prompt unknown_parameter: "));
 }
 
 TEST(ApiRequest, NamesWhatIsWrongInAConversation) {
@@ -164,16 +194,18 @@ TEST(ApiRequest, NamesWhatIsWrongInAConversation) {
   expect("7", R"(messages invalid_value: messages is 7, expected a list of 1 to 2048 of {"role": ..., "content": ...})");
   expect("[]", R"(messages invalid_value: messages is a list of 0, expected a list of 1 to 2048 of {"role": ..., "content": ...})");
   expect("[1]", R"(messages[0] invalid_value: messages[0] is 1, expected {"role": ..., "content": ...})");
-  expect(R"([{"content": "a"}])", R"(messages[0].role invalid_value: messages[0].role is null, expected "system", "user" or "assistant")");
+  expect(R"([{"content": "a"}])", R"(messages[0].role invalid_value: messages[0].role is missing, expected "system", "user" or "assistant")");
   expect(R"([{"role": "tool", "content": "a"}])", R"(messages[0].role invalid_value: messages[0].role is "tool", expected "system", "user" or "assistant")");
   expect(R"([{"role": "user"}])", "messages[0].content invalid_value: messages[0].content is missing, expected a string or a list of parts of text");
-  expect(R"([{"role": "user", "content": null}])", "messages[0].content invalid_value: messages[0].content is null, expected a string");
+  expect(R"([{"role": "user", "content": null}])", "messages[0].content invalid_value: messages[0].content is null, expected a string or a list of parts of text");
   expect(R"([{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}])",
-         R"(messages[0].content[0] invalid_value: messages[0].content[0] is {"image_url":{},"type":"image_url"}, expected {"type": "text", "text": "..."}: this model reads text alone)");
+         R"(messages[0].content[0].type invalid_value: messages[0].content[0].type is "image_url", expected "text": only text is supported)");
   expect(R"([{"role": "user", "content": [{"type": "text", "text": 1}]}])",
          "messages[0].content[0].text invalid_value: messages[0].content[0].text is 1, expected a string");
   expect(R"([{"role": "assistant", "content": "", "tool_calls": [1]}])",
-         "messages[0].tool_calls invalid_value: messages[0].tool_calls is given, but this server calls no tools");
+         "messages[0].tool_calls invalid_value: messages[0].tool_calls is given, but tool calls are not supported; leave it out only if the text is right without it");
+  EXPECT_EQ(of_chat("", R"([{"role": "user", "content": "a", "name": "x", "timestamp": 5}])"), "accepted");
+  EXPECT_EQ(chat(R"({"messages": [{"role": "user", "content": "a", "timestamp": 5}]})").ignored, "\"timestamp\" in 1 message");
   std::string many = R"([{"role": "user", "content": "a"})";
   for (int i = 0; i < 2048; ++i) {
     many += R"(, {"role": "user", "content": "a"})";

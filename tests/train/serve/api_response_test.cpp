@@ -6,7 +6,7 @@ namespace dikkat {
 namespace {
 
 ResponseHead head(Endpoint endpoint, bool tells_scores = false) {
-  return {.endpoint = endpoint, .id = "id-1", .created = 12, .model = "tiny", .fingerprint = "print", .seed = 7, .tells_scores = tells_scores};
+  return {.endpoint = endpoint, .id = "id-1", .created = 12, .model = "tiny", .fingerprint = "print", .seed = {.bits = 7}, .tells_scores = tells_scores};
 }
 
 const std::string kBegun = R"("created":12,"model":"tiny","system_fingerprint":"print","seed":7,"choices":)";

@@ -143,6 +143,10 @@ TEST(CompletionServer, ContinuesATextAndAnswersAConversation) {
   EXPECT_EQ(text["model"], "tiny");
   EXPECT_EQ(text["system_fingerprint"], "print");
   EXPECT_EQ(text["seed"], 3);
+  for (const char* seed : {"-1", "-9223372036854775808", "9007199254740993", "18446744073709551615"}) {
+    const json echoed = server.answer(kText, {{"prompt", "Once"}, {"max_tokens", 1}, {"seed", json::parse(seed)}});
+    EXPECT_EQ(echoed["seed"].dump(), seed) << "as it was sent";
+  }
   EXPECT_EQ(text["choices"][0]["finish_reason"], "length");
   EXPECT_EQ(text["usage"], (json{{"prompt_tokens", 4}, {"completion_tokens", 9}, {"total_tokens", 13}}));
   EXPECT_TRUE(server.has_logged("POST /v1/completions 200, 4 prompt tokens, 9 generated, "));
