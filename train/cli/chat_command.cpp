@@ -33,7 +33,40 @@ constexpr const char* kCommands =
     "  /history       show the conversation\n"
     "  /clear         begin again\n"
     "  /exit, /quit   end (Ctrl-D too)\n"
-    "Ctrl-C stops an answer. Anything else is a message.";
+    "Ctrl-C stops an answer. Anything else is a message. A message of several lines begins with \"\"\" and ends with \"\"\";\n"
+    "pasted lines are one message.";
+
+/// What a user enters.
+struct Entry {
+  std::string text;
+  bool is_message = false;  // even if it begins as a command
+};
+
+/// The next line, or all lines between """ and """. The line breaks beside the marks do not belong to the message. Throws InputError if the end mark is
+/// missing.
+std::optional<Entry> next_entry(LineReader& lines) {
+  constexpr std::string_view kMark = "\"\"\"";
+  auto line = lines.next();
+  if (!line || !line->starts_with(kMark)) {
+    return line ? std::optional(Entry{.text = *line, .is_message = line->find('\n') != std::string::npos}) : std::nullopt;
+  }
+  std::string text = line->substr(kMark.size());
+  bool is_empty = text.empty();  // so far
+  while (!text.ends_with(kMark)) {
+    const auto more = lines.next("... ");
+    if (stop_requested()) {
+      return std::nullopt;
+    }
+    require_input(more.has_value(), R"(the input ended within a message that began with """, so it was not sent; expected a line that ends in """)");
+    append_to(text, concat(is_empty ? "" : "\n", *more));
+    is_empty = false;
+  }
+  text.resize(text.size() - kMark.size());
+  if (text.ends_with('\n')) {
+    text.pop_back();
+  }
+  return Entry{.text = std::move(text), .is_message = true};
+}
 
 /// A conversation with a model, and what the user may do with it.
 class Talk {
@@ -53,13 +86,13 @@ class Talk {
 
   const ChatTemplate& form() const { return form_; }
 
-  /// Handles a line; false: the conversation ends.
-  bool take(const std::string& line) {
-    if (line.starts_with('/')) {
-      return obey(line);
+  /// Handles what the user enters; false: the conversation ends.
+  bool take(const Entry& entry) {
+    if (entry.text.starts_with('/') && !entry.is_message) {
+      return obey(entry.text);
     }
-    if (!line.empty()) {
-      messages_.push_back({"user", line});
+    if (!entry.text.empty()) {
+      messages_.push_back({"user", entry.text});
       answer();
     }
     return true;
@@ -233,7 +266,7 @@ int chat_command(const ChatArguments& arguments) {
   stop_in_order();
   tell("a message for the model, or /help");
   LineReader lines;
-  for (auto line = lines.next(); line && talk.take(*line) && !stop_requested(); line = lines.next()) {
+  for (auto entry = next_entry(lines); entry && talk.take(*entry) && !stop_requested(); entry = next_entry(lines)) {
   }
   flush_results();
   return stop_requested() ? 128 + stop_signal() : 0;
@@ -245,7 +278,8 @@ void add_chat(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat chat runs/tuned
   dikkat chat models/qwen2.5-0.5b-instruct --weights q8 --system "You answer in one sentence."
   echo "What is a tape?" | dikkat chat runs/tuned --temperature 0
-Lines of standard input are messages, and answers go to standard output. The conversation is written in the template that the run was trained in
+Lines of standard input are messages, and answers go to standard output. A message of several lines begins with """ and ends with """; text that is
+pasted in a terminal is one message. The conversation is written in the template that the run was trained in
 (chat.template), or in the model's own. When it outgrows the model's context, its oldest turns are dropped, and a message says so. A message
 that leaves no room for an answer is refused, and the conversation stays as it was.
 /help lists what else a line can say.)";

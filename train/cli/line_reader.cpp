@@ -1,5 +1,6 @@
 #include "train/cli/line_reader.h"
 
+#include <algorithm>
 #include <clocale>
 #include <csignal>
 #include <cstdio>
@@ -7,6 +8,7 @@
 #include <cstring>
 #include <cwchar>
 #include <filesystem>
+#include <string_view>
 
 #include <histedit.h>
 #include <langinfo.h>
@@ -34,9 +36,17 @@ std::filesystem::path history_file() {
   return home.empty() ? home : home / ".local" / "state" / "dikkat" / "history";
 }
 
-char* prompt_of(EditLine*) {
-  static char prompt[] = "> ";
-  return prompt;
+/// The prompt is the editor's client data.
+char* prompt_of(EditLine* editor) {
+  void* prompt = nullptr;
+  el_get(editor, EL_CLIENTDATA, &prompt);
+  return static_cast<char*>(prompt);
+}
+
+/// Whether the terminal knows control sequences.
+bool has_sequences() {
+  const char* name = std::getenv("TERM");
+  return name != nullptr && *name != '\0' && std::string_view(name) != "dumb";
 }
 
 constexpr wchar_t kDropLine = 3;  // Ctrl-C as a character, which is bound to that
@@ -71,6 +81,37 @@ int read_character(EditLine*, wchar_t* character) {
   }
 }
 
+// What a terminal sends around pasted text, once it has been asked to.
+constexpr const char* kAskForMarks = "\033[?2004h";
+constexpr const char* kNoMoreMarks = "\033[?2004l";
+constexpr const char* kPasteBegins = "\033[200~";
+constexpr std::wstring_view kPasteEnds = L"\033[201~";
+
+/// Takes pasted text into the line, with its line breaks. Without this, each pasted line would be sent on its own.
+unsigned char take_pasted_text(EditLine* editor, int) {
+  std::wstring text;
+  while (!text.ends_with(kPasteEnds)) {
+    wchar_t character = 0;
+    if (el_wgetc(editor, &character) != 1) {
+      return CC_EOF;
+    }
+    if (character == kDropLine) {
+      return CC_REFRESH;
+    }
+    if (character == L'\n' && text.ends_with(L'\r')) {
+      text.back() = L'\n';
+    } else if (character != 0) {
+      text += character;
+    }
+  }
+  text.resize(text.size() - kPasteEnds.size());
+  std::ranges::replace(text, L'\r', L'\n');  // terminals send this for a line break
+  if (text.ends_with(L'\n')) {
+    text.pop_back();  // whole lines were copied
+  }
+  return text.empty() || el_winsertstr(editor, text.c_str()) == 0 ? CC_REFRESH : CC_ERROR;
+}
+
 /// Reads characters as UTF-8, whatever the locale is.
 void read_utf8() {
   // NOLINTBEGIN(concurrency-mt-unsafe): no other thread asks for the locale
@@ -93,6 +134,8 @@ struct LineReader::Terminal {
     el_set(editor, EL_PROMPT, prompt_of);
     el_set(editor, EL_EDITOR, "emacs");
     el_set(editor, EL_BIND, "^C", "em-kill-line", nullptr);
+    el_set(editor, EL_ADDFN, "dikkat-paste", "Takes pasted text", take_pasted_text);
+    el_set(editor, EL_BIND, kPasteBegins, "dikkat-paste", nullptr);
     el_set(editor, EL_GETCFN, read_character);
     el_set(editor, EL_HIST, history, lines);
     el_source(editor, nullptr);  // ~/.editrc, where there is one
@@ -107,9 +150,13 @@ struct LineReader::Terminal {
     history_end(lines);
   }
 
-  std::optional<std::string> next() {
+  std::optional<std::string> next(const char* wanted_prompt) {
+    prompt = wanted_prompt;
+    el_set(editor, EL_CLIENTDATA, prompt.data());
     int count = 0;
+    show(kAskForMarks);
     const char* text = el_gets(editor, &count);
+    show(kNoMoreMarks);
     if (text == nullptr || count <= 0) {
       tell("");  // the cursor stands behind the prompt
       return std::nullopt;
@@ -120,6 +167,13 @@ struct LineReader::Terminal {
     }
     remember(line);
     return line;
+  }
+
+  /// Asks the terminal for something that not every one knows.
+  void show(const char* sequence) const {
+    if (knows_marks) {
+      std::fputs(sequence, stderr);
+    }
   }
 
   /// Saves the history at once, since a session may end at any time. A history that cannot be saved does not end the session.
@@ -137,6 +191,8 @@ struct LineReader::Terminal {
   EditLine* editor = nullptr;
   HistEvent event{};
   std::filesystem::path file;
+  std::string prompt;
+  const bool knows_marks = has_sequences();
 };
 
 LineReader::LineReader() {
@@ -146,9 +202,9 @@ LineReader::LineReader() {
 }
 LineReader::~LineReader() = default;
 
-std::optional<std::string> LineReader::next() {
+std::optional<std::string> LineReader::next(const char* prompt) {
   if (terminal_ != nullptr) {
-    return terminal_->next();
+    return terminal_->next(prompt);
   }
   stop_at_once();
   std::string line;
@@ -160,6 +216,9 @@ std::optional<std::string> LineReader::next() {
   require(std::ferror(stdin) == 0, "standard input cannot be read, expected prompts, one a line");
   if (c == EOF && line.empty()) {
     return std::nullopt;
+  }
+  if (c == '\n' && line.ends_with('\r')) {
+    line.pop_back();
   }
   return line;
 }

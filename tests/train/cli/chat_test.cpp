@@ -143,11 +143,83 @@ TEST_F(Chat, NamesTheLineThatItRefuses) {
   here.write("chats.jsonl", std::string(kChats) + "{\"messages\": 7}\n");
   const Outcome refused = tune("no");
   EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(contains(refused.err, "chats.jsonl: line 10: \"messages\" is a JSON number, expected a list")) << refused.err;
+  EXPECT_TRUE(contains(refused.err, "chats.jsonl: line 10: messages is 7, expected a list")) << refused.err;
   here.write("chats.jsonl", std::string(kChats) + "{\"messages\": [}\n");
   const Outcome broken = tune("no");
   EXPECT_TRUE(contains(broken.err, "chats.jsonl: line 10, column 15: not valid JSON: unexpected '}'; expected ")) << broken.err;
   EXPECT_FALSE(std::filesystem::exists(here / "no"));
+}
+
+TEST_F(Chat, TakesTextsAndConversationsInAnyOrder) {
+  const std::string text = "{\"text\": \"the ships go by at night.\"}\n";
+  const std::string chat = R"({"prompt": "ships", "completion": "go by"})" "\n";
+  std::string chats;
+  for (int i = 0; i < 8; ++i) {
+    chats += chat;
+  }
+  for (const std::string& lines : {text + chats, chats + text, text + text + chats}) {
+    here.write("chats.jsonl", lines);
+    const Outcome tuned = tune("tuned-" + std::to_string(lines.size()) + (lines.starts_with(text) ? "t" : "c"), {"train.max_steps=1"});
+    EXPECT_EQ(tuned.code, 0) << tuned.err;
+    EXPECT_TRUE(contains(tuned.err, "the loss is over the answers (chat.loss)")) << tuned.err;
+    EXPECT_EQ(here.run({"corpus", "inspect", "chats.jsonl", "--chat", "--tokenizer", "base"}).code, 0);
+  }
+}
+
+TEST_F(Chat, SaysTheSameOfABadLineWhereverItIsRead) {
+  for (const char* line : {"{\"messages\": [}", "[1]", "{\"mesages\": []}"}) {
+    here.write("chats.jsonl", std::string(line) + "\n" + kChats);
+    const Outcome tuned = tune("no"), seen = here.run({"corpus", "inspect", "chats.jsonl", "--chat", "--tokenizer", "base"});
+    EXPECT_EQ(tuned.code, 2);
+    EXPECT_EQ(seen.code, 2);
+    EXPECT_TRUE(contains(seen.err, "chats.jsonl: line 1")) << seen.err;
+    EXPECT_TRUE(contains(tuned.err, seen.err)) << tuned.err << seen.err;
+  }
+  here.write("chats.jsonl", "{\"text\": \"once\"}\n");
+  const Outcome texts = here.run({"corpus", "inspect", "chats.jsonl", "--chat", "--tokenizer", "base"});
+  EXPECT_EQ(texts.code, 2);
+  EXPECT_TRUE(contains(texts.err, "chats.jsonl holds no conversations")) << texts.err;
+}
+
+TEST_F(Chat, LearnsNoAnswerThatTheDataExempts) {
+  here.write("marked.jsonl", R"({"messages": [{"role": "user", "content": "the lamp"}, {"role": "assistant", "content": "bad", "weight": 0}, {"role": "user", "content": "and"}, {"role": "assistant", "content": "go"}]}
+{"prompt": "ships", "completion": "bad", "label": false, "id": 7}
+{"prompt": "ships", "completion": "go by"}
+)");
+  const Outcome seen = here.run({"corpus", "inspect", "marked.jsonl", "--chat", "--tokenizer", "base", "--json"});
+  ASSERT_EQ(seen.code, 0) << seen.err;
+  const Json object = Json::parse(seen.out);
+  ASSERT_EQ(object["examples"].size(), 3U);
+  const auto scored = [&](std::size_t i) {
+    std::ptrdiff_t count = 0;
+    for (const Json& one : object["examples"][i]["scored"]) {
+      count += one.get<bool>() ? 1 : 0;
+    }
+    return count;
+  };
+  EXPECT_EQ(scored(1), 0);
+  EXPECT_GT(scored(2), 0);
+  EXPECT_LT(scored(0), 2 + 2) << "\"go\" and its end, and nothing of \"bad\"";
+  ASSERT_EQ(object["notes"].size(), 3U) << seen.out;
+
+  const Outcome tuned = here.run({"train", "--init-from", "base", "--corpus", "marked.jsonl", "--out", "tuned", "--set", "train.max_steps=1", "data.val_fraction=0"});
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  EXPECT_TRUE(contains(tuned.err, "1 example for training in 1 window")) << tuned.err;
+  const Outcome evaluated = here.run({"eval", "tuned", "--corpus", "marked.jsonl"});
+  ASSERT_EQ(evaluated.code, 0) << evaluated.err;
+  for (const Json& note : object["notes"]) {
+    EXPECT_TRUE(contains(tuned.err, note.get<std::string>())) << note << tuned.err;
+    EXPECT_TRUE(contains(evaluated.err, note.get<std::string>())) << note << evaluated.err;
+  }
+
+  here.write("none.jsonl", R"({"prompt": "ships", "completion": "bad", "label": false})");
+  const Outcome none = here.run({"train", "--init-from", "base", "--corpus", "none.jsonl", "--out", "no", "--set", "data.val_fraction=0"});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_TRUE(contains(none.err, "none.jsonl has no example to learn")) << none.err;
+  here.write("tools.jsonl", R"({"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "", "tool_calls": [{"id": "1"}]}]})");
+  const Outcome tools = here.run({"train", "--init-from", "base", "--corpus", "tools.jsonl", "--out", "no"});
+  EXPECT_EQ(tools.code, 2);
+  EXPECT_TRUE(contains(tools.err, "tools.jsonl: line 1: messages[1].tool_calls ")) << tools.err;
 }
 
 TEST_F(Chat, NeedsAModel) {
@@ -296,6 +368,44 @@ TEST_F(Chat, AtATerminalSaysWhichModelItIs) {
   terminal.type("/exit\r");
   EXPECT_EQ(program.wait().code, 0);
   EXPECT_FALSE(contains(here.run({"chat", "wide"}, {.input = ""}).err, "step 20; template")) << "without a terminal nobody needs it";
+}
+
+TEST_F(Chat, TakesAMessageOfSeveralLines) {
+  train_wide();
+  const Words words = {"chat", "wide", "--max-new-tokens", "1", "--quiet"};
+  const auto messages = [&](const std::string& input) {
+    const Outcome talked = here.run(words, {.input = input + "/history\n"});
+    EXPECT_EQ(talked.code, 0) << talked.err;
+    std::string all = talked.out;
+    return all.substr(all.find("user: "));
+  };
+  EXPECT_TRUE(contains(messages("\"\"\"\nthe lamp\n\nturns\n\"\"\"\n"), "user: the lamp\n\nturns\nassistant: "));
+  EXPECT_TRUE(contains(messages("\"\"\"the lamp\nturns\"\"\"\n"), "user: the lamp\nturns\nassistant: "));
+  EXPECT_TRUE(contains(messages("\"\"\"/clear\"\"\"\n"), "user: /clear\nassistant: ")) << "it is a message";
+  EXPECT_TRUE(contains(messages("the lamp\r\n"), "user: the lamp\nassistant: ")) << "lines of Windows";
+  const Outcome broken = here.run(words, {.input = "\"\"\"\nthe lamp\n"});
+  EXPECT_EQ(broken.code, 2);
+  EXPECT_TRUE(contains(broken.err, "it was not sent")) << broken.err;
+  EXPECT_EQ(broken.out, "");
+  EXPECT_TRUE(contains(here.run({"chat", "wide"}, {.input = "/help\n"}).err, "\"\"\""));
+}
+
+TEST_F(Chat, TakesPastedLinesAsOneMessage) {
+  train_wide();
+  Terminal terminal;
+  Program program(here.here({"chat", "wide", "--newest", "--max-new-tokens", "1"}, {.environment = {{"TERM", "xterm"}, {"XDG_STATE_HOME", here.path() + "/state"}},
+                                                                                    .in = terminal.name(),
+                                                                                    .err = terminal.name()}));
+  ASSERT_TRUE(program.until([&] { return terminal.prompts() >= 1; })) << terminal.shown();
+  EXPECT_TRUE(contains(terminal.shown(), "\033[?2004h"));
+  terminal.type("\033[200~the lamp\rturns\nships\n\033[201~ go\r");
+  const auto answered = [&] { return terminal.shown().find("\033[?2004h", terminal.shown().rfind("\033[?2004l")) != std::string::npos; };
+  ASSERT_TRUE(program.until([&] { return contains(terminal.shown(), "\033[?2004l") && answered(); })) << terminal.shown();
+  terminal.type("/history\r");
+  terminal.type("/exit\r");
+  const Outcome ended = program.wait();
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_TRUE(contains(ended.out, "user: the lamp\nturns\nships go\nassistant: ")) << ended.out;
 }
 
 TEST_F(Chat, DropsTheOldestTurns) {
