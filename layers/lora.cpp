@@ -29,9 +29,15 @@ bool is_target(const LoraConfig& config, std::string_view weight_path) {
   return false;
 }
 
+namespace {
+
+Decay decay_of(const LoraConfig& config) { return config.decay ? Decay::yes : Decay::no; }
+
+}  // namespace
+
 Adapter::Adapter(const Scope& s, const LoraConfig& config, index in, index out)
-    : a(s.param("lora_a", {config.rank, in}, Init::normal(1 / std::sqrt(3 * static_cast<double>(in))), Decay::no, Role::adapter)),
-      b(s.param("lora_b", {out, config.rank}, Init::zeros(), Decay::no, Role::adapter)),
+    : a(s.param("lora_a", {config.rank, in}, Init::normal(1 / std::sqrt(3 * static_cast<double>(in))), decay_of(config), Role::adapter)),
+      b(s.param("lora_b", {out, config.rank}, Init::zeros(), decay_of(config), Role::adapter)),
       dropout(s / "lora", config.dropout),
       scale(scale_of(config)) {}
 

@@ -19,6 +19,7 @@ struct LoraConfig {
   index rank = 0;          // rows of A, columns of B; 0: no adapters
   Derived<double> alpha{};  // 2 rank
   double dropout = 0;      // of what A reads, in training
+  bool decay = true;       // whether the optimizer's weight decay applies to A and B
   bool rank_stabilized = false;  // scale is alpha / sqrt(rank) (Kalajdzievski 2023, arXiv 2312.03732) instead of alpha / rank
   std::vector<std::string> targets = {"all"};  // the layers: "attention", "feed_forward", "all", or patterns of their weights' paths
   PackedType base = PackedType::none;          // how the matrices that are not trained lie in memory

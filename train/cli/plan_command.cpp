@@ -11,6 +11,7 @@
 #include "autograd/base/parallel.h"
 #include "autograd/kernels/instruction_set.h"
 #include "train/cli/commands.h"
+#include "train/cli/effect_notes.h"
 #include "train/cli/json_output.h"
 #include "train/cli/plan_text.h"
 #include "train/cli/progress.h"
@@ -208,7 +209,8 @@ void put_table(const Trainer& trainer, const Trial& trial, const std::filesystem
 
 int plan_command(const PlanArguments& arguments) {
   start_threads();
-  Config config = configuration_of(arguments.run);
+  std::vector<std::string> written;
+  Config config = configuration_of(arguments.run, {}, &written);
   if (arguments.ranks > 1) {
     require_input(std::has_single_bit(static_cast<std::uint64_t>(arguments.ranks)), "--ranks is ", arguments.ranks, ", expected 2, 4, 8 ...");
     const index passes = config.train.gradient_accumulation_steps;
@@ -237,6 +239,9 @@ int plan_command(const PlanArguments& arguments) {
       warn("warning: " + shortage);
     }
   }
+  PlannedRun planned = trainer.planned();
+  planned.facts.processes = arguments.ranks > 1;
+  note_keys_without_effect(std::span(&planned, 1), written);
   const Trial trial = trainer.try_out(kSteps);
   (arguments.json ? put_object : put_table)(trainer, trial, out, machine, product_rates(), arguments);
   flush_results();

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <csignal>
+#include <iterator>
 #include <memory>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "autograd/base/parallel.h"
 #include "train/cli/chosen_checkpoint.h"
 #include "train/cli/commands.h"
+#include "train/cli/effect_notes.h"
 #include "train/cli/on_end.h"
 #include "train/cli/plan_text.h"
 #include "train/cli/progress.h"
@@ -199,6 +201,13 @@ void introduce(const Trainer& trainer, const Ranks* ranks) {
   }
 }
 
+void note_without_effect(const Trainer& trainer, std::span<const std::string> keys, const Ranks* ranks) {
+  if (ranks == nullptr || ranks->is_first()) {
+    const PlannedRun run = trainer.planned();
+    note_keys_without_effect(std::span(&run, 1), keys);
+  }
+}
+
 /// Of a run that was stopped: by this process's signal, or by another rank's. All ranks call it.
 int exit_code_of_stop(Ranks* ranks) { return 128 + (ranks == nullptr ? stop_signal() : ranks->largest(stop_signal())); }
 
@@ -323,8 +332,9 @@ std::unique_ptr<Trainer> made(Ranks* ranks, bool is_new, F&& make) {
 int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) {
   start_threads();
   Config config;
+  std::vector<std::string> written;
   const auto read = [&] {
-    config = configuration_of(arguments.run);
+    config = configuration_of(arguments.run, {}, &written);
     if (ranks) {
       const index passes = config.train.gradient_accumulation_steps;
       require_input(config.train.lanes.is_set() || passes % ranks->size() == 0, ranks->size(), " processes share the passes of a step, and train.gradient_accumulation_steps is ",
@@ -348,6 +358,7 @@ int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) 
   OnEnd on_end;
   const auto trainer_there = made(ranks.get(), true, [&](LoadingLine& line) { return Trainer::start(std::move(config), out, std::ref(line), ranks, arguments.length); });
   Trainer& trainer = *trainer_there;
+  note_without_effect(trainer, written, ranks.get());
   if (const index made = trainer.data().tokenizer->vocab_size(); trainer.data().tokenizer->kind() == "bpe" && made < wanted_tokens) {
     tell(fmt::format(
         "the text gives a vocabulary of {} tokens instead of {}: no pair of tokens occurs twice, so there is nothing left to merge",
@@ -407,6 +418,9 @@ int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks
   for (const std::string& what : trainer.remarks()) {
     tell(what);
   }
+  std::vector<std::string> written;
+  std::ranges::transform(arguments.set, std::back_inserter(written), key_of_override);
+  note_without_effect(trainer, written, ranks.get());
   const TrainingState& state = trainer.state();
   // The first knows from the metrics whether the last step's evaluation was made.
   const bool is_finished = ranks ? !ranks->from_first(trainer.finished() ? "finished" : "").empty() : trainer.finished();

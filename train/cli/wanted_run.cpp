@@ -1,10 +1,12 @@
 #include "train/cli/wanted_run.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "autograd/base/error.h"
 #include "autograd/base/index.h"
 #include "train/config/parse.h"
+#include "train/config/schema.h"
 #include "train/config/value.h"
 #include "train/io/folder.h"
 #include "train/loop/origin.h"
@@ -38,12 +40,30 @@ void add_replay(DataConfig& data, const WantedRun& run) {
   data.validation.clear();
 }
 
+/// The keys that the user gave: all of --set, and those of the file with another value than the default, since `dikkat config init` writes every key.
+std::vector<std::string> keys_of_user(const fs::path& file, const std::vector<std::string>& in_file, const Config& config, const std::vector<std::string>& set) {
+  static const Config defaults;
+  std::vector<std::string> keys;
+  for (const schema::Key& key : schema::keys()) {
+    if (std::ranges::find(in_file, key.path()) != in_file.end() && key.get(config) != key.get(defaults) && !is_recipe(file)) {
+      keys.push_back(key.path());
+    }
+  }
+  std::ranges::transform(set, std::back_inserter(keys), key_of_override);
+  return keys;
+}
+
 }  // namespace
 
-Config configuration_of(const WantedRun& run, const TrainConfig& defaults) {
+Config configuration_of(const WantedRun& run, const TrainConfig& defaults, std::vector<std::string>* written) {
   const auto written_over = [&](Config base) {
     base.train = defaults;
-    Config config = run.config.empty() ? base : load_config(find_config(run.config), base);
+    std::vector<std::string> in_file;
+    const fs::path file = run.config.empty() ? fs::path() : find_config(run.config);
+    Config config = run.config.empty() ? base : load_config(file, base, &in_file);
+    if (written != nullptr) {
+      *written = keys_of_user(file, in_file, config, run.set);
+    }
     for (const std::string& assignment : run.set) {
       apply_override(config, assignment);
     }
@@ -85,6 +105,11 @@ std::vector<fs::path> recipes() {
   }
   std::ranges::sort(files, {}, [](const fs::path& file) { return file.stem().string(); });
   return files;
+}
+
+bool is_recipe(const fs::path& file) {
+  std::error_code none;
+  return std::ranges::any_of(recipes(), [&](const fs::path& recipe) { return fs::equivalent(recipe, file, none); });
 }
 
 fs::path find_config(const std::string& name) {

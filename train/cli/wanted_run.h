@@ -23,10 +23,15 @@ struct WantedRun {
 /// The configuration of the run, resolved and valid. Where it starts from a checkpoint (train.init_from), keys of [model] and [tokenizer]
 /// that are not written take the checkpoint's values. `defaults` is what keys of [train] are that nobody gives. Throws InputError
 /// otherwise.
-Config configuration_of(const WantedRun& run, const TrainConfig& defaults = {});
+/// Adds to `written` the keys that the user gave, if that is not null: with --set, and in a --config file that does not come with the program those
+/// that are not at their default.
+Config configuration_of(const WantedRun& run, const TrainConfig& defaults = {}, std::vector<std::string>* written = nullptr);
 
 /// The configurations that come with the program, sorted by name.
 std::vector<std::filesystem::path> recipes();
+
+/// Whether the configuration comes with the program.
+bool is_recipe(const std::filesystem::path& file);
 
 /// The file that --config names: a path, or the name of a configuration that comes with the program ("quickstart" or "quickstart.toml").
 /// A path that exists is preferred. Throws InputError for a name that is found nowhere, with the names that there are.

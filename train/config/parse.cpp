@@ -90,7 +90,7 @@ struct Located {
 /// A walk over the two levels of a parsed file, which fills in a configuration and collects what is wrong.
 class Reader {
  public:
-  explicit Reader(Config& config) : config_(config) {}
+  Reader(Config& config, std::vector<std::string>* written) : config_(config), written_(written) {}
 
   void read(const toml::table& root) {
     if (const toml::array* list = root["derived"].as_array()) {
@@ -154,6 +154,9 @@ class Reader {
       if (reading.problem.empty()) {
         const bool is_derived = std::ranges::find(derived_, key) != derived_.end();
         (is_derived ? key->derive : key->set)(config_, reading.value);
+        if (written_ != nullptr && !is_derived) {
+          written_->push_back(key->path());
+        }
       } else {
         add(name.source().begin, reading.problem);
       }
@@ -196,6 +199,7 @@ class Reader {
   void add(toml::source_position where, std::string problem) { problems_.push_back({where, std::move(problem)}); }
 
   Config& config_;
+  std::vector<std::string>* written_;  // may be null
   std::vector<const Key*> derived_;
   std::vector<Located> problems_;
 };
@@ -257,9 +261,9 @@ std::string mismatch(const Setting& key, std::string_view given, std::string_vie
 
 }  // namespace schema
 
-Config parse_config(std::string_view toml, std::string_view source_name, const Config& base) {
+Config parse_config(std::string_view toml, std::string_view source_name, const Config& base, std::vector<std::string>* written) {
   Config config = base;
-  schema::Reader reader(config);
+  schema::Reader reader(config, written);
   reader.read(schema::parse_toml(toml, source_name));
   schema::Problems problems;
   for (const schema::Located& located : reader.problems()) {
@@ -269,8 +273,14 @@ Config parse_config(std::string_view toml, std::string_view source_name, const C
   return config;
 }
 
-Config load_config(const std::filesystem::path& path, const Config& base) {
-  Config config = parse_config(schema::configuration_in(path), path.string(), base);
+Config defaults_of_runs() {
+  Config config;
+  config.lora.decay = false;
+  return config;
+}
+
+Config load_config(const std::filesystem::path& path, const Config& base, std::vector<std::string>* written) {
+  Config config = parse_config(schema::configuration_in(path), path.string(), base, written);
   for (std::vector<std::string>* paths : config.data.all_paths()) {
     for (std::string& entry : *paths) {
       schema::find_beside(path, entry);

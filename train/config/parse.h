@@ -13,17 +13,24 @@ namespace dikkat {
 // All errors are InputErrors with one line for each problem (at most ten), which says where it is and what to do.
 
 /// `base` with what the TOML text says. `source_name` is what errors call the text: "NAME:line:column: ...".
-Config parse_config(std::string_view toml, std::string_view source_name, const Config& base = {});
+/// Adds the keys that the text gives ("section.key") to `written`, if that is not null.
+Config parse_config(std::string_view toml, std::string_view source_name, const Config& base = {}, std::vector<std::string>* written = nullptr);
 
-/// The same from a file. A relative path in data.corpus, data.validation, tokenizer.path or train.init_from that does not exist in the
+/// The base for configurations that a run wrote: a key that they lack, because the program that wrote them was older, means what that program did.
+Config defaults_of_runs();
+
+/// As parse_config(), from a file. A relative path in data.corpus, data.validation, tokenizer.path or train.init_from that does not exist in the
 /// current directory but beside the file becomes the absolute path of the latter.
-Config load_config(const std::filesystem::path& path, const Config& base = {});
+Config load_config(const std::filesystem::path& path, const Config& base = {}, std::vector<std::string>* written = nullptr);
 
 /// Whether a run begins or goes on: one that goes on keeps, for example, its model and its seed.
 enum class RunStage { begins, goes_on };
 
 /// What `--set section.key=value` says. Text needs no quotes; a list is separated by commas or written as in TOML.
 void apply_override(Config& config, std::string_view assignment, RunStage stage = RunStage::begins);
+
+/// The key that an assignment is for: "train.max_steps" of "train.max_steps=500".
+std::string key_of_override(std::string_view assignment);
 
 /// Computes each key that is not set and follows from others. Only model.vocab_size may stay open: it follows from the tokenizer.
 void resolve(Config& config);

@@ -1,4 +1,5 @@
 #include "autograd/base/error.h"
+#include "train/config/effect.h"
 #include "train/config/parse.h"
 #include "train/config/schema.h"
 #include "train/config/tables.h"
@@ -6,6 +7,7 @@
 namespace dikkat {
 namespace {
 
+using schema::has_effect;
 using schema::Key;
 using schema::Value;
 
@@ -68,8 +70,6 @@ std::string commented_tables_text(const Config& config) {
   }
   return text;
 }
-
-bool has_effect(const Key& key, const Config& config) { return key.rule.has_effect == nullptr || key.rule.has_effect(config); }
 
 bool is_changed(const Key& key, const Config& config) {
   static const Config defaults;

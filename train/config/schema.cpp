@@ -80,10 +80,6 @@ constexpr Rule derived(Rule rule, std::string_view text) {
   rule.derived = text;
   return rule;
 }
-constexpr Rule where(bool (*has_effect)(const Config&), Rule rule) {
-  rule.has_effect = has_effect;
-  return rule;
-}
 constexpr Key changeable(Key key) {
   key.rule.fixed = false;
   return key;
@@ -99,23 +95,6 @@ constexpr double kMostLayers = 1000;      // of a GPT, whose tensors a checkpoin
 constexpr double kMaxStep = 999'999'999;  // a checkpoint's name has nine digits
 constexpr double kMaxVocab = 2'147'483'647;
 
-bool has_adapters(const Config& c) { return c.lora.rank > 0; }
-bool has_head(const Config& c) { return !c.model.tie_embeddings; }
-bool has_muon(const Config& c) { return c.optim.kind == OptimizerKind::muon; }
-bool has_adamw(const Config& c) { return c.optim.kind != OptimizerKind::sgd; }
-bool has_sample_prompts(const Config& c) { return !c.train.sample_prompts.empty(); }
-bool has_sgd(const Config& c) { return !has_adamw(c); }
-bool has_normuon(const Config& c) { return has_muon(c) && c.optim.muon_normalize; }
-bool has_wsd(const Config& c) { return c.optim.schedule == Schedule::Kind::wsd; }
-bool has_momentum_end(const Config& c) { return has_muon(c) && ends_at_min_lr(c.optim.schedule); }
-bool has_rope(const Config& c) { return c.model.positions == Positions::rope; }
-bool has_scaling(const Config& c) { return has_rope(c) && c.model.rope_scaling != RopeScaling::none; }
-bool has_llama3_scaling(const Config& c) { return has_rope(c) && c.model.rope_scaling == RopeScaling::llama3; }
-bool is_gpt(const Config& c) { return c.model.kind == ModelKind::gpt; }
-bool has_encoder(const Config& c) { return c.model.kind == ModelKind::encoder_decoder; }
-bool learns_bpe(const Config& c) { return c.tokenizer.kind == "bpe" && c.tokenizer.path.empty(); }
-bool learns_words(const Config& c) { return c.tokenizer.kind == "word" && c.tokenizer.path.empty(); }
-
 // A new key is a member in config.h (of [model]: in layers/transformer_config.h) and a row here. A new section is a struct in config.h and
 // a function for its rows above.
 constexpr Key kKeys[] = {
@@ -124,7 +103,7 @@ constexpr Key kKeys[] = {
                                     "and learns from pairs, one line SOURCE<TAB>TARGET each."),
     model<&TransformerConfig::n_layer>("n_layer", between(1, kMostLayers),
                                        "Number of blocks (attention and feed-forward); of an encoder-decoder, those of the decoder."),
-    model<&TransformerConfig::n_encoder_layer>("n_encoder_layer", where(has_encoder, derived(between(1, kMostLayers), "n_layer")),
+    model<&TransformerConfig::n_encoder_layer>("n_encoder_layer", derived(between(1, kMostLayers), "n_layer"),
                                                "Number of blocks in the encoder of an encoder-decoder."),
     model<&TransformerConfig::n_head>("n_head", between(1, 1e4), "Attention heads of a block."),
     model<&TransformerConfig::n_kv_head>(
@@ -145,7 +124,7 @@ constexpr Key kKeys[] = {
     model<&TransformerConfig::qkv_bias>("qkv_bias", derived(anything(), "bias"),
                                         "Whether the projections to query, key and value have biases."),
     model<&TransformerConfig::tie_embeddings>("tie_embeddings", anything(), "Whether the output head is the token embedding."),
-    model<&TransformerConfig::share_embeddings>("share_embeddings", where(has_encoder, anything()),
+    model<&TransformerConfig::share_embeddings>("share_embeddings", anything(),
                                                 "Whether encoder and decoder have one token embedding."),
     model<&TransformerConfig::scale_embeddings>("scale_embeddings", derived(anything(), "false, of an encoder-decoder true"),
                                                 "Whether token embeddings are multiplied by the square root of n_embd."),
@@ -153,19 +132,19 @@ constexpr Key kKeys[] = {
         "positions", derived(anything(), "learned, of an encoder-decoder sinusoidal"),
         "How the model knows a token's position: by a learned embedding, or sines and cosines, that are added "
         "to it; by rotating queries and keys in attention (rope); or by the causal mask alone (none)."),
-    model<&TransformerConfig::rope_theta>("rope_theta", where(has_rope, between(1, 1e12)),
+    model<&TransformerConfig::rope_theta>("rope_theta", between(1, 1e12),
                                           "Base of RoPE's frequencies; a larger one suits a longer context."),
     model<&TransformerConfig::rope_scaling>(
-        "rope_scaling", where(has_rope, anything()),
+        "rope_scaling", anything(),
         "How RoPE's frequencies are changed for a longer context: all divided by rope_factor (linear), or the low ones alone (llama3)."),
-    model<&TransformerConfig::rope_factor>("rope_factor", where(has_scaling, between(1, 1e6)), "What RoPE's frequencies are divided by."),
+    model<&TransformerConfig::rope_factor>("rope_factor", between(1, 1e6), "What RoPE's frequencies are divided by."),
     model<&TransformerConfig::rope_low_freq_factor>(
-        "rope_low_freq_factor", where(has_llama3_scaling, above_to(0, 1e6)),
+        "rope_low_freq_factor", above_to(0, 1e6),
         "Frequencies with fewer turns than this within rope_original_context are divided by rope_factor."),
     model<&TransformerConfig::rope_high_freq_factor>(
-        "rope_high_freq_factor", where(has_llama3_scaling, above_to(0, 1e6)),
+        "rope_high_freq_factor", above_to(0, 1e6),
         "Frequencies with more turns than this within rope_original_context are kept; those between are mixed of both."),
-    model<&TransformerConfig::rope_original_context>("rope_original_context", where(has_llama3_scaling, between(1, 1e9)),
+    model<&TransformerConfig::rope_original_context>("rope_original_context", between(1, 1e9),
                                                      "Positions that the model knew before its context was made longer."),
     model<&TransformerConfig::norm_position>(
         "norm_position", derived(anything(), "pre, of an encoder-decoder post"),
@@ -198,7 +177,7 @@ constexpr Key kKeys[] = {
     model<&TransformerConfig::zero_init_projections>(
         "zero_init_projections", anything(),
         "Whether the last layers of attention and of the feed-forward begin at 0, so that a new block passes on what it reads."),
-    model<&TransformerConfig::zero_head>("zero_head", where(has_head, anything()),
+    model<&TransformerConfig::zero_head>("zero_head", anything(),
                                          "Whether the output head begins at 0; it needs tie_embeddings = false."),
     model<&TransformerConfig::vocab_size>("vocab_size", derived(between(1, kMaxVocab), "the tokenizer's number of tokens"),
                                           "Rows of the token embedding: at least as many as the tokenizer has tokens."),
@@ -207,13 +186,13 @@ constexpr Key kKeys[] = {
         "kind", fixed(one_of(kTokenizerNames)),
         "A token is a byte, a character (Unicode code point), a word (what stands between white space), or a "
         "piece of a word that byte pair encoding has learnt (GPT-2's way). A tokenizer from path keeps its own kind."),
-    tokenizer<&TokenizerConfig::vocab_size>("vocab_size", where(learns_bpe, fixed(between(257, 1 << 24))),
+    tokenizer<&TokenizerConfig::vocab_size>("vocab_size", fixed(between(257, 1 << 24)),
                                             "Of bpe: tokens to learn, the 256 bytes and <|endoftext|> among them."),
     tokenizer<&TokenizerConfig::splitter>(
-        "splitter", where(learns_bpe, fixed(anything())),
+        "splitter", fixed(anything()),
         "Of bpe: the rule by which texts are split into pieces, named by the models that have it. qwen2 is "
         "Qwen 3's too, and puts texts into Unicode's normal form C first."),
-    tokenizer<&TokenizerConfig::min_count>("min_count", where(learns_words, fixed(at_least(1))),
+    tokenizer<&TokenizerConfig::min_count>("min_count", fixed(at_least(1)),
                                            "Of word: a word that is rarer in the corpus is <unk>."),
     tokenizer<&TokenizerConfig::path>(
         "path", fixed(anything()),
@@ -236,7 +215,7 @@ constexpr Key kKeys[] = {
                             "always packed by best fit."),
     data<&DataConfig::invalid_utf8>("invalid_utf8", fixed(anything()),
                                     "What to do with bytes that are not UTF-8: refuse the text, or replace each by U+FFFD."),
-    data<&DataConfig::window>("window", fixed(where(is_gpt, derived(between(1, kMany), "model.block_size"))),
+    data<&DataConfig::window>("window", fixed(derived(between(1, kMany), "model.block_size")),
                               "Tokens of a window that is learnt from and evaluated, at most model.block_size. Shorter windows take less memory; "
                               "the model keeps its context, model.block_size."),
     data<&DataConfig::cache>(
@@ -264,8 +243,8 @@ constexpr Key kKeys[] = {
         "decay_steps", derived(between(1, kMaxStep), "max_steps when the run starts"),
         "Step at which the schedule reaches min_lr; a longer run stays there. With wsd it follows max_steps: a "
         "run that is extended goes back to the stable rate, and takes its decay at the new end."),
-    optim<&OptimConfig::decay_share>("decay_share", where(has_wsd, above_to(0, 1)), "Share of decay_steps in which wsd falls to min_lr."),
-    optim<&OptimConfig::decay_form>("decay_form", where(has_wsd, anything()),
+    optim<&OptimConfig::decay_share>("decay_share", above_to(0, 1), "Share of decay_steps in which wsd falls to min_lr."),
+    optim<&OptimConfig::decay_form>("decay_form", anything(),
                                     "Whether wsd falls along a line, or as 1 - sqrt: fast at first (sqrt)."),
     optim<&OptimConfig::weight_decay>("weight_decay", between(0, 10),
                                       "Weight decay, times the learning rate; it applies to tensors with two or more dimensions."),
@@ -273,35 +252,35 @@ constexpr Key kKeys[] = {
         "weight_decay_schedule", anything(),
         "What weight_decay is multiplied by: 1 (constant), the learning rate as a share of its peak (with_rate), or what falls from 1 to 0 "
         "at step decay_steps (linear, cosine)."),
-    optim<&OptimConfig::cautious_decay>("cautious_decay", where(has_adamw, anything()),
+    optim<&OptimConfig::cautious_decay>("cautious_decay", anything(),
                                         "Whether weight decay is for those weights alone that the update moves towards 0."),
-    optim<&OptimConfig::beta1>("beta1", where(has_adamw, from_to_below(0, 1)), "Decay rate of AdamW's running mean of gradients."),
-    optim<&OptimConfig::beta2>("beta2", where(has_adamw, from_to_below(0, 1)), "Decay rate of AdamW's running mean of squared gradients."),
-    optim<&OptimConfig::eps>("eps", where(has_adamw, between(1e-30, 1)),
+    optim<&OptimConfig::beta1>("beta1", from_to_below(0, 1), "Decay rate of AdamW's running mean of gradients."),
+    optim<&OptimConfig::beta2>("beta2", from_to_below(0, 1), "Decay rate of AdamW's running mean of squared gradients."),
+    optim<&OptimConfig::eps>("eps", between(1e-30, 1),
                              "Added to the denominator of AdamW's update, against division by 0."),
-    optim<&OptimConfig::muon_momentum>("muon_momentum", where(has_muon, from_to_below(0, 1)),
+    optim<&OptimConfig::muon_momentum>("muon_momentum", from_to_below(0, 1),
                                        "Momentum of Muon: the decay rate of its running sum of gradients."),
-    optim<&OptimConfig::muon_momentum_start>("muon_momentum_start", where(has_muon, derived(from_to_below(0, 1), "muon_momentum")),
+    optim<&OptimConfig::muon_momentum_start>("muon_momentum_start", derived(from_to_below(0, 1), "muon_momentum"),
                                              "Momentum of Muon's first step, from which it rises linearly to muon_momentum."),
-    optim<&OptimConfig::muon_momentum_warmup_steps>("muon_momentum_warmup_steps", where(has_muon, between(0, kMaxStep)),
+    optim<&OptimConfig::muon_momentum_warmup_steps>("muon_momentum_warmup_steps", between(0, kMaxStep),
                                                     "Steps from muon_momentum_start to muon_momentum."),
     optim<&OptimConfig::muon_momentum_end>(
-        "muon_momentum_end", where(has_momentum_end, derived(from_to_below(0, 1), "muon_momentum")),
+        "muon_momentum_end", derived(from_to_below(0, 1), "muon_momentum"),
         "Momentum of Muon at step decay_steps: it moves there from muon_momentum while the learning rate falls to min_lr."),
     optim<&OptimConfig::muon_coefficients>(
-        "muon_coefficients", where(has_muon, anything()),
+        "muon_coefficients", anything(),
         "How Muon makes an update orthogonal: Keller Jordan's polynomial in every step, which leaves singular values between 0.7 and 1.2 "
         "(jordan); a polynomial for each step (polar_express); or after its rows were balanced, which saves a step (turbo)."),
-    optim<&OptimConfig::muon_steps>("muon_steps", where(has_muon, derived(between(1, 10), "5, of turbo 4")),
+    optim<&OptimConfig::muon_steps>("muon_steps", derived(between(1, 10), "5, of turbo 4"),
                                     "Newton-Schulz steps of an update of Muon; polar_express and turbo have polynomials for at most five."),
     optim<&OptimConfig::muon_normalize>(
-        "muon_normalize", where(has_muon, fixed(anything())),
+        "muon_normalize", fixed(anything()),
         "Whether each row of Muon's orthogonal update, or each column of a wide matrix, is divided by the root of its running mean square "
         "(NorMuon)."),
-    optim<&OptimConfig::muon_beta2>("muon_beta2", where(has_normuon, from_to_below(0, 1)), "Decay rate of that running mean."),
-    optim<&OptimConfig::sgd_momentum>("sgd_momentum", where(has_sgd, from_to_below(0, 1)),
+    optim<&OptimConfig::muon_beta2>("muon_beta2", from_to_below(0, 1), "Decay rate of that running mean."),
+    optim<&OptimConfig::sgd_momentum>("sgd_momentum", from_to_below(0, 1),
                                       "Momentum of SGD: the decay rate of its running sum of gradients; 0 is plain gradient descent."),
-    optim<&OptimConfig::sgd_nesterov>("sgd_nesterov", where(has_sgd, anything()), "Whether the momentum of SGD is Nesterov's."),
+    optim<&OptimConfig::sgd_nesterov>("sgd_nesterov", anything(), "Whether the momentum of SGD is Nesterov's."),
     optim<&OptimConfig::grad_clip>("grad_clip", at_least(0), "Gradients with a global norm above this are scaled down to it; 0 is off."),
     optim<&OptimConfig::ema_decay>("ema_decay", fixed(from_to_below(0, 1)),
                                    "Keeps a moving average of the weights (EMA), of which each step leaves this share, such as 0.999: evaluations, samples, exports and "
@@ -339,7 +318,7 @@ constexpr Key kKeys[] = {
     train<&TrainConfig::sample_prompts>("sample_prompts", anything(),
                                         "Beginnings of texts, such as \"Once\", \"The \": at each evaluation the model continues them, and "
                                         "metrics.jsonl, `dikkat report` and `dikkat watch` show what it wrote."),
-    train<&TrainConfig::sample_tokens>("sample_tokens", where(has_sample_prompts, between(1, kMany)), "Tokens that it writes to each of them."),
+    train<&TrainConfig::sample_tokens>("sample_tokens", between(1, kMany), "Tokens that it writes to each of them."),
     train<&TrainConfig::label_smoothing>("label_smoothing", from_to_below(0, 1),
                                          "Share of the target's probability that training spreads over all tokens; 0 is off."),
     train<&TrainConfig::recompute>(
@@ -382,13 +361,15 @@ constexpr Key kKeys[] = {
     lora<&LoraConfig::rank>("rank", between(0, 1e4),
                             "Rank of the adapters (LoRA) that are trained in place of the model's own weights, which stay as they are: a linear layer x W^T "
                             "becomes x W^T + scale (x A^T) B^T, and rank is the number of A's rows. 0 trains the model itself. Adapters need init_from."),
-    lora<&LoraConfig::alpha>("alpha", where(has_adapters, derived(above_to(0, 1e6), "2 rank")), "What adapters add is multiplied by alpha / rank."),
-    lora<&LoraConfig::dropout>("dropout", where(has_adapters, from_to_below(0, 1)), "Share of what adapters read that training sets to 0."),
-    lora<&LoraConfig::rank_stabilized>("rank_stabilized", where(has_adapters, anything()),
+    lora<&LoraConfig::alpha>("alpha", derived(above_to(0, 1e6), "2 rank"), "What adapters add is multiplied by alpha / rank."),
+    lora<&LoraConfig::dropout>("dropout", from_to_below(0, 1), "Share of what adapters read that training sets to 0."),
+    lora<&LoraConfig::decay>("decay", anything(),
+                             "Whether optim.weight_decay applies to the adapters' matrices A and B, as in PEFT. Runs that began before this key existed have false."),
+    lora<&LoraConfig::rank_stabilized>("rank_stabilized", anything(),
                                        "Whether what adapters add is multiplied by alpha / sqrt(rank) instead (rsLoRA), so that a higher rank learns as fast."),
-    lora<&LoraConfig::targets>("targets", where(has_adapters, anything()),
+    lora<&LoraConfig::targets>("targets", anything(),
                                "Which linear layers have adapters: attention, feed_forward, all, or patterns of their weights' paths, such as h.*.attn.c_attn.weight."),
-    lora<&LoraConfig::base>("base", where(has_adapters, anything()),
+    lora<&LoraConfig::base>("base", anything(),
                             "How the matrices of the model lie in memory while its adapters are trained: f32 as they are, bf16 in half of that, q8 in 8 bits with "
                             "a scale for each 32 (a bit more than a quarter), q4 in 4 bits (a seventh, and coarse). Adapters are trained for the rounded matrices, "
                             "and merged into those that are not."),

@@ -30,7 +30,6 @@ struct Rule {
   bool not_empty = false;                          // likewise
   std::string_view derived = {};                // how the default follows from other keys, such as "learning_rate / 10"; empty: it does not
   bool fixed = false;                           // a run keeps the value that it started with
-  bool (*has_effect)(const Config&) = nullptr;  // whether the key has an effect, given the others; null: always
 };
 
 /// What a file gives a value to.

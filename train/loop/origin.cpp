@@ -1,6 +1,7 @@
 #include "train/loop/origin.h"
 
 #include "autograd/base/error.h"
+#include "train/config/effect.h"
 #include "train/config/parse.h"
 #include "train/config/schema.h"
 #include "train/model/open_tokenizer.h"
@@ -8,9 +9,8 @@
 namespace dikkat {
 namespace {
 
+using schema::has_effect;
 using schema::Key;
-
-bool has_effect(const Key& key, const Config& config) { return key.rule.has_effect == nullptr || key.rule.has_effect(config); }
 
 /// A fixed key of the model or tokenizer that is set, and not to the checkpoint's value. Paths are compared by what they hold.
 bool contradicts(const Key& key, const Config& config, const Config& theirs) {

@@ -109,6 +109,8 @@ class Trainer {
   const std::vector<std::string>& remarks() const { return remarks_; }
   /// What the validation loss is over. The texts are read for it at the first call.
   const ScoredSet& scored() { return evaluator_.scored(); }
+  /// The run as far as its configuration and texts decide which keys have an effect.
+  PlannedRun planned() const;
   /// The order of the samples (windows of block_size tokens, or pairs).
   const Loader& loader() const { return loader_; }
   /// Known before the first step, from a dry run of a step and an evaluation.

@@ -399,6 +399,12 @@ Snapshot Trainer::snapshot() const {
   return training_snapshot(state_, config_text_, data_.tokenizer->to_json(), model_.parameters(), *optimizer_);
 }
 
+PlannedRun Trainer::planned() const {
+  PlannedRun run{.config = config_, .facts = data_.facts};
+  run.facts.processes = ranks_->size() > 1;
+  return run;
+}
+
 DiskPlan Trainer::disk_plan() const { return plan_disk(config_, snapshot(), evaluates()); }
 
 }  // namespace dikkat

@@ -12,7 +12,7 @@
 namespace dikkat {
 
 Config config_of(const CheckpointFile& checkpoint) {
-  Config config = parse_config(checkpoint.config(), checkpoint.path().string() + ": configuration");
+  Config config = parse_config(checkpoint.config(), checkpoint.path().string() + ": configuration", defaults_of_runs());
   config.train.on_end.clear();  // we write none, and do not run a stranger's
   resolve(config);
   return config;

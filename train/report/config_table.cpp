@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "autograd/base/error.h"
+#include "train/config/effect.h"
 #include "train/config/parse.h"
 #include "train/config/schema.h"
 #include "train/config/tables.h"
@@ -56,7 +57,7 @@ ConfigTable read_config_table(const std::filesystem::path& run_directory, const 
   static const Config defaults;
   ConfigTable table;
   try {
-    Config config = load_config(run_directory / "config.toml");
+    Config config = load_config(run_directory / "config.toml", defaults_of_runs());
     derive_decay_steps(config, history);
     for (const RunHistory::Event& event : history.events) {
       if (event.kind == "change") {
@@ -70,7 +71,7 @@ ConfigTable read_config_table(const std::filesystem::path& run_directory, const 
     for (const Key& key : schema::keys()) {
       const Value value = key.get(config);
       const bool is_changed = key.is_set(config) && value != key.get(defaults);
-      if (!std::holds_alternative<std::monostate>(value) && (is_changed || key.rule.has_effect == nullptr || key.rule.has_effect(config))) {
+      if (!std::holds_alternative<std::monostate>(value) && (is_changed || schema::has_effect(key, config))) {
         table.rows.push_back({.key = key.path(), .value = shown(value), .changed = is_changed});
       }
     }

@@ -138,6 +138,32 @@ TrainingData load_sources(const Config& config, const KnownCorpus* known, std::u
   return data;
 }
 
+/// Adds what the files of these paths are.
+void add_facts(const Config& config, const std::vector<std::string>& paths, RunFacts& facts) {
+  if (paths.empty()) {
+    return;
+  }
+  if (are_token_shards(paths)) {
+    facts.tokens = true;
+    return;
+  }
+  (are_conversations(paths, config.data.text_field) ? facts.conversations : facts.texts) = true;
+  const bool is_standard_input = std::ranges::find(paths, kStandardInput) != paths.end();  // which can be read only once
+  facts.jsonl = facts.jsonl || (!is_standard_input && std::ranges::any_of(find_corpus_files(paths), [](const CorpusFile& file) { return is_jsonl(file.name); }));
+}
+
+RunFacts facts_of(const Config& config) {
+  RunFacts facts = RunFacts::none();
+  for (const DataSource& source : config.data.all_sources()) {
+    add_facts(config, source.corpus, facts);
+    add_facts(config, source.validation, facts);
+  }
+  for (const EvaluationSource& text : config.data.evaluations) {
+    add_facts(config, text.corpus, facts);
+  }
+  return facts;
+}
+
 }  // namespace
 
 void Source::set_facts(const SourceFacts& texts, const SourceFacts& held_out) {
@@ -223,9 +249,12 @@ TrainingData load_training_data(const Config& config, const KnownCorpus* known, 
   if (reads_pairs(config)) {
     TrainingData data = naming_memory("reading the pairs", [&] { return load_pairs(config, known, std::move(tokenizer)); });
     note_on_validation(data.sources.front().validation, false, data.notes);
+    data.facts = RunFacts::none();
     return data;
   }
-  return naming_memory("loading the corpus", [&] { return load_sources(config, known, std::move(tokenizer), progress); });
+  TrainingData data = naming_memory("loading the corpus", [&] { return load_sources(config, known, std::move(tokenizer), progress); });
+  data.facts = facts_of(config);
+  return data;
 }
 
 EvaluationText load_evaluation_text(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "train/config/config.h"
+#include "train/config/effect.h"
 #include "train/data/conversations.h"
 #include "train/data/pair_store.h"
 #include "train/data/loader.h"
@@ -56,6 +57,7 @@ struct TrainingData {
   index documents = 0;
   index bytes = 0;                   // of all text
   std::string fingerprint{};         // of the corpus: equal text, equal fingerprint
+  RunFacts facts{};                  // what kinds of files it has, evaluations included
   std::vector<std::string> notes{};  // sentences for the user: files that were skipped, what the cache of tokens has grown to
 
   index train_tokens() const;

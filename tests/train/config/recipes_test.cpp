@@ -2,6 +2,8 @@
 #include <filesystem>
 
 #include "tests/train/config/support.h"
+#include "train/config/effect.h"
+#include "train/config/schema.h"
 
 namespace dikkat {
 namespace {
@@ -25,6 +27,21 @@ TEST(Recipes, AllParseAndAgreeWithThemselves) {
     ++count;
   }
   EXPECT_GE(count, 4);
+}
+
+TEST(Recipes, HaveNoKeyWithoutEffect) {
+  const Config defaults;
+  for (const auto& entry : fs::directory_iterator(fs::path(DIKKAT_SOURCE_DIR) / "configs")) {
+    std::vector<std::string> written;
+    Config config = load_config(entry.path(), {}, &written);
+    resolve(config);
+    EXPECT_FALSE(written.empty());
+    const PlannedRun run{.config = config};
+    for (const std::string& key : keys_without_effect(std::span(&run, 1), written)) {
+      const schema::Key& row = *schema::find_key(key.substr(0, key.find('.')), key.substr(key.find('.') + 1));
+      EXPECT_EQ(row.get(config), row.get(defaults)) << entry.path() << ": " << key << " has no effect";
+    }
+  }
 }
 
 TEST(Recipes, QuickstartFindsItsTextFromAnywhere) {

@@ -115,6 +115,7 @@ TEST(Schema, HasEveryKeyOfEverySection) {
                                              "lora.rank",
                                              "lora.alpha",
                                              "lora.dropout",
+                                             "lora.decay",
                                              "lora.rank_stabilized",
                                              "lora.targets",
                                              "lora.base",

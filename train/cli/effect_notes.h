@@ -1,0 +1,13 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "train/config/effect.h"
+
+namespace dikkat {
+
+/// Warns of those keys ("section.key", given by the user) that have an effect in none of the runs: one line for each reason.
+void note_keys_without_effect(std::span<const PlannedRun> runs, std::span<const std::string> keys);
+
+}  // namespace dikkat
