@@ -16,7 +16,7 @@ SHORT = "train.max_steps=20 train.eval_interval=10 train.eval_tokens=512 train.c
 WRAPPER = f"""#!/bin/bash
 case $1 in
   train|finetune) exec {program} "$@" --set {SHORT} ;;
-  sweep) exec {program} "$@" --set {SHORT} --no-halving ;;
+  sweep) exec {program} "$@" --set {SHORT} ;;
   resume) exec {program} "$@" --set train.max_steps=24 ;;
   *) exec {program} "$@" ;;
 esac

@@ -9,6 +9,7 @@
 #include "autograd/base/parallel.h"
 #include "autograd/base/seconds_since.h"
 #include "train/cli/commands.h"
+#include "train/cli/effect_notes.h"
 #include "train/cli/progress.h"
 #include "train/cli/shared_options.h"
 #include "train/cli/signals.h"
@@ -24,6 +25,7 @@
 #include "train/loop/absolute_paths.h"
 #include "train/loop/pace.h"
 #include "train/sweep/grid.h"
+#include "train/sweep/late_keys.h"
 #include "train/sweep/train_leg.h"
 
 namespace dikkat {
@@ -95,8 +97,8 @@ class Refusals {
   std::vector<std::pair<std::string, std::string>> found_;
 };
 
-/// The sweep that the arguments describe, every combination resolved and checked; without times.
-SweepDescription described(const SweepArguments& a) {
+/// The sweep that the arguments describe, every combination resolved and checked; without times. `written`: the keys that the user gave.
+SweepDescription described(const SweepArguments& a, std::vector<std::string>& written) {
   const std::vector<Variation> variations = parse_variations(a.vary);
   SweepDescription sweep{
       .combinations = {}, .seeds = a.seeds.empty() ? std::vector<index>() : parse_seeds(a.seeds), .eta = a.no_halving ? 0 : a.eta};
@@ -115,7 +117,7 @@ SweepDescription described(const SweepArguments& a) {
     WantedRun run = a.run;
     run.set.insert(run.set.end(), point.assignments.begin(), point.assignments.end());
     try {
-      Config config = configuration_of(run, defaults);
+      Config config = configuration_of(run, defaults, &written);
       make_absolute(config);
       if (const std::string objection = objection_to(config, !a.no_halving, a.vary); !objection.empty()) {
         fail_input(objection);
@@ -153,17 +155,50 @@ void require_comparable(const std::vector<std::pair<std::string, ScoredSet>>& sc
   }
 }
 
+/// Refuses to vary keys that have no effect, since all runs would be equal, and warns of runs that are equal otherwise.
+void check_effects(const SweepArguments& a, const SweepDescription& sweep, std::span<const PlannedRun> runs, std::vector<std::string> written) {
+  std::vector<std::string> varied;
+  for (const Variation& v : parse_variations(a.vary)) {
+    varied.push_back(v.key);
+    std::erase(written, v.key);
+  }
+  if (const auto idle = keys_without_effect(runs, varied); !idle.empty()) {
+    schema::Problems problems;
+    for (const std::string& sentence : explain_without_effect(runs.front(), idle)) {
+      problems.add(concat("--vary: ", sentence, "; runs that differ only in that would be equal"));
+    }
+    problems.throw_if_any();
+  }
+  note_keys_without_effect(runs, written);
+  std::vector<Config> distinct;
+  std::string repeated;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    Config config = effective(runs[i]);
+    if (std::ranges::find(distinct, config) == distinct.end()) {
+      distinct.push_back(std::move(config));
+    } else {
+      append_to(repeated, concat(repeated.empty() ? "" : "; ", sweep.combinations[i].name));
+    }
+  }
+  require_input(distinct.size() > 1 || runs.size() == 1, "--vary: all combinations are equal runs, since what differs between them has no effect: expected some that differ");
+  if (!repeated.empty()) {
+    warn(fmt::format("{:<{}}equal to another combination, since what differs has no effect there: {}", "note", kLabel, repeated), kLabel);
+  }
+}
+
 /// Tries each combination out as `dikkat plan` does: a model that does not fit the memory, or the text, is found before anything runs.
-void try_out(SweepDescription& sweep, const std::filesystem::path& out) {
+void try_out(const SweepArguments& a, SweepDescription& sweep, const std::filesystem::path& out, const std::vector<std::string>& written) {
   constexpr index kSteps = 3;
   ShareLine progress("trying out");
   Refusals refusals(sweep.combinations.size());
   std::vector<std::pair<std::string, ScoredSet>> scored;
   std::size_t disk = 0;
   double done = 0;
+  std::vector<PlannedRun> runs;
   for (Combination& c : sweep.combinations) {
     try {
       Trainer trainer = Trainer::plan(c.config);
+      runs.push_back(trainer.planned());
       disk += trainer.disk_plan().total();
       c.seconds = pace_of(trainer, trainer.try_out(kSteps)).seconds;
       scored.emplace_back(c.name, trainer.scored());
@@ -175,6 +210,10 @@ void try_out(SweepDescription& sweep, const std::filesystem::path& out) {
   }
   refusals.throw_if_any();
   require_comparable(scored);
+  }
+}
+
+  check_effects(a, sweep, runs, written);
   disk *= sweep.seeds.size();
   if (const auto free = free_space(out); free && *free < static_cast<index>(disk)) {
     warn(fmt::format("{:<{}}the runs' checkpoints may need {}, and {} are free", "warning", kLabel, short_bytes(static_cast<double>(disk)),
@@ -184,10 +223,11 @@ void try_out(SweepDescription& sweep, const std::filesystem::path& out) {
 }
 
 SweepDirectory wanted_sweep(const SweepArguments& a) {
-  SweepDescription sweep = described(a);
+  std::vector<std::string> written;
+  SweepDescription sweep = described(a, written);
   if (!SweepDirectory::is_one(a.out)) {
     SweepDirectory::require_usable(a.out);
-    try_out(sweep, a.out);
+    try_out(a, sweep, a.out, written);
     return SweepDirectory::create(a.out, std::move(sweep));
   }
   SweepDirectory there = SweepDirectory::open(a.out);
@@ -269,6 +309,23 @@ void require_comparable(const SweepDirectory& directory, const std::vector<LegRe
   }
 }
 
+/// Halving compares runs early: warns if what varies shows its worth only at the end.
+void warn_of_late_keys(const SweepArguments& a, const SweepDescription& sweep) {
+  const std::vector<index> rungs = sweep.plan().rungs();
+  std::string late;
+  for (const Variation& v : rungs.empty() ? std::vector<Variation>() : parse_variations(a.vary)) {
+    if (acts_late(v.key)) {
+      append_to(late, concat(late.empty() ? "" : ", ", v.key));
+    }
+  }
+  if (!late.empty()) {
+    warn(fmt::format("{:<{}}halving stops runs as early as step {} of {}, and {} shows its effect late: the value that is best at the end may be stopped. "
+                     "With --no-halving every run goes to its end",
+                     "warning", kLabel, grouped_digits(rungs.front()), grouped_digits(sweep.combinations.front().config.train.max_steps), late),
+         kLabel);
+  }
+}
+
 /// A leg is also stopped by the budget, which is no signal.
 class LegProgress : public Progress {
  public:
@@ -325,6 +382,7 @@ int sweep_command(const SweepArguments& a) {
   Clock clock(directory);
   require_comparable(directory, ended);
   introduce(directory, clock.left(ended), a.budget);
+  warn_of_late_keys(a, sweep);
   stop_in_order();
 
   index number = 0;
@@ -376,7 +434,8 @@ void add_sweep(Commands& program) {
   dikkat train --config runs/lr/best.toml             # the best combination
 All combinations run in turn, each in a run directory under --out. After max_steps / 9 and max_steps / 3 steps (--eta 3) the best third
 goes on, by the validation loss of the first seed; those that reach the end run with the other seeds too. (A leg is the way of a run from
-one of these steps to the next.) A run that diverges is recorded, and the sweep goes on.)";
+one of these steps to the next.) Halving saves time, but it misjudges what shows its effect late, such as dropout, weight decay and schedules:
+compare these with --no-halving. A run that diverges is recorded, and the sweep goes on.)";
   const auto a = std::make_shared<SweepArguments>();
   Command command = program.add("sweep", "Train all combinations of some settings, and compare their validation losses", kExamples,
                                 [a] { return sweep_command(*a); });
