@@ -11,6 +11,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
 #include "train/cli/command_line.h"
+#include "train/cli/environment.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
 #include "train/io/missing_guard.h"
@@ -89,6 +90,7 @@ int main(int argc, char** argv) {
     share_one_heap_where_space_is_limited();
     dikkat::handle_signals();
     dikkat::on_missing_guard([](const std::string& sentence) { dikkat::warn("warning   " + sentence); });
+    dikkat::check_environment();
     return dikkat::run_command_line(argc, argv);
   } catch (const dikkat::ClosedOutput&) {
     end_as_by_sigpipe();

@@ -1,0 +1,57 @@
+#include "train/cli/environment.h"
+
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include <unistd.h>
+
+#include "autograd/base/error.h"
+#include "autograd/kernels/instruction_set.h"
+#include "train/cli/streams.h"
+#include "train/config/value.h"
+#include "train/text/nearest_word.h"
+
+namespace dikkat {
+namespace {
+
+constexpr std::string_view kPrefix = "DIKKAT_";
+/// Every variable that the program reads, without the prefix.
+constexpr std::string_view kVariables[] = {"API_KEY", "CACHE_GB", "ENGINE", "ISA"};
+
+/// What DIKKAT_ISA calls the instruction set in use; empty for one that has no name there.
+std::string_view name_of_set() {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"AVX2", "avx2"}, {"AVX-512", "avx512"}, {"AVX-512 with bf16", "avx512bf16"}};
+  for (const auto& [set, name] : kNames) {
+    if (set == kernels::instruction_set()) {
+      return name;
+    }
+  }
+  return "";
+}
+
+/// A build with several sets has chosen one by this variable, or refused it, before main() (choose_instruction_set.h).
+void check_instruction_set(std::string_view wanted) {
+  const std::string_view own = name_of_set();
+  require_input(wanted.empty() || wanted == own, "DIKKAT_ISA is ", schema::in_quotes(wanted), ", expected ", own.empty() ? "no value" : own,
+                ": this build was compiled for one instruction set (", kernels::instruction_set(), "); the preset portable has several");
+}
+
+}  // namespace
+
+void check_environment() {
+  for (char** entry = ::environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('='));
+    if (name == "DIKKAT_ISA") {
+      check_instruction_set(text.substr(name.size() + 1));
+    }
+    const std::string_view word = name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : "";
+    const std::string_view meant = word.empty() ? "" : nearest_word(kVariables, word);
+    if (!meant.empty() && meant != word) {
+      warn(concat("note: dikkat does not read the environment variable ", name, "; did you mean ", kPrefix, meant, "?"));
+    }
+  }
+}
+
+}  // namespace dikkat
