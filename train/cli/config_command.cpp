@@ -3,19 +3,27 @@
 #include <fstream>
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "autograd/base/error.h"
 #include "train/cli/commands.h"
+#include "train/cli/effect_notes.h"
 #include "train/cli/shared_options.h"
 #include "train/cli/streams.h"
+#include "train/cli/text.h"
 #include "train/cli/wanted_run.h"
+#include "train/config/accumulation.h"
 #include "train/config/parse.h"
 #include "train/config/schema.h"
 #include "train/io/folder.h"
+#include "train/io/file.h"
+#include "train/model/language_model.h"
 
 namespace dikkat {
 namespace {
 
 struct ConfigShowArguments {
+  std::string name;
   std::string config;
   std::vector<std::string> set;
   bool only_changed = false;
@@ -28,7 +36,12 @@ struct ConfigInitArguments {
 };
 
 int config_show_command(const ConfigShowArguments& arguments) {
-  const Config config = configuration_of({.config = arguments.config, .set = arguments.set});
+  require_input(arguments.name.empty() || arguments.config.empty(), "config show: found ", arguments.name, " and --config ", arguments.config, ", expected one of them");
+  const std::string& file = arguments.name.empty() ? arguments.config : arguments.name;
+  std::vector<std::string> written;
+  const PlannedRun run{.config = configuration_of({.config = file, .set = arguments.set}, {}, &written)};
+  const Config& config = run.config;
+  note_keys_without_effect(std::span(&run, 1), written);
   put(arguments.only_changed ? to_toml_of_changes(config) : to_recipe(config));
   flush_results();
   return 0;
@@ -67,14 +80,58 @@ std::string first_sentence(const std::filesystem::path& file) {
   return text.ends_with('.') ? text.substr(0, text.size() - 1) : text;
 }
 
+constexpr std::string_view kFirst = "quickstart";
+
+struct RecipeSize {
+  std::string parameters = "-", time = "-";  // of a recipe that adapts any model there is neither
+};
+
+/// "40 s", "15 min", "3 h", "23 days".
+std::string rough_time(double seconds) {
+  const auto [unit, name] = seconds < 90     ? std::pair(1.0, "s")
+                            : seconds < 5400 ? std::pair(60.0, "min")
+                            : seconds < 1.3e5 ? std::pair(3600.0, "h")
+                                              : std::pair(86400.0, "days");
+  return fmt::format("{:.0f} {}", seconds / unit, name);
+}
+
+/// The numbers of a recipe, with a guess of the vocabulary where the text decides it.
+RecipeSize size_of_recipe(const std::filesystem::path& file) {
+  constexpr index kCharacters = 100, kWords = 1000;
+  constexpr double kOperations = 250e9;  // per second, on two fast cores: what quickstart, llama-tiny and shakespeare-best took
+  if (file.stem() == "finetune") {
+    return {};
+  }
+  Config config = load_config(file);
+  resolve(config);
+  const index learned = config.tokenizer.kind == "bpe" ? config.tokenizer.vocab_size : config.tokenizer.kind == "word" ? kWords : kCharacters;
+  const LanguageModel model(config.model, config.model.vocab_size.is_open() ? learned : *config.model.vocab_size);
+  const auto parameters = static_cast<double>(model.parameters().parameter_count());
+  const auto samples = static_cast<double>(config.train.batch_size * Accumulation(config.train).passes(0, config.train.max_steps));
+  const double tokens = samples * static_cast<double>(config.model.block_size);
+  return {.parameters = short_count(static_cast<index>(parameters)), .time = rough_time(6 * parameters * tokens / kOperations)};
+}
+
 int config_list_command(bool only_names) {
   std::size_t width = 0;
   for (const std::filesystem::path& file : recipes()) {
     width = std::max(width, file.stem().string().size());
   }
+  if (!only_names) {
+    put(concat("name", std::string(width - 4 + 2, ' '), fmt::format("{:>10}  {:>8}  ", "parameters", "time"), "what it is\n"));
+  }
   for (const std::filesystem::path& file : recipes()) {
     const std::string name = file.stem().string();
-    put(only_names ? name + '\n' : concat(name, std::string(width - name.size() + 2, ' '), first_sentence(file), '\n'));
+    if (only_names) {
+      put(name + '\n');
+      continue;
+    }
+    const RecipeSize size = size_of_recipe(file);
+    put(concat(name, std::string(width - name.size() + 2, ' '), fmt::format("{:>10}  {:>8}  ", size.parameters, size.time), name == kFirst ? "START HERE. " : "",
+               first_sentence(file), '\n'));
+  }
+  if (!only_names) {
+    put("Times are rough, for two fast cores; `dikkat plan --config NAME` measures them on this machine.\n");
   }
   flush_results();
   return 0;
@@ -99,11 +156,12 @@ void add_config(Commands& program) {
   }
   config.add("keys", "List all keys; dikkat --help-config explains them", "  dikkat config keys | grep muon", [] { return config_keys_command(); });
   {
-    constexpr const char* kExamples = R"(  dikkat config show --config quickstart
-  dikkat config show --config quickstart --set model.n_layer=6 --only-changed > mine.toml)";
+    constexpr const char* kExamples = R"(  dikkat config show quickstart
+  dikkat config show quickstart --set model.n_layer=6 --only-changed > mine.toml)";
     const auto a = std::make_shared<ConfigShowArguments>();
     Command command = config.add("show", "Print a configuration as TOML, with --set applied; values that follow from others are comments",
                                  kExamples, [a] { return config_show_command(*a); });
+    command.text("FILE|NAME", a->name, "", "The same as --config FILE|NAME");
     command.text("--config", a->config, "FILE|NAME", kConfigHelp);
     command.texts("--set", a->set, "KEY=VALUE", kSetHelp);
     command.flag("--only-changed", a->only_changed, "Print only keys that differ from their defaults");

@@ -17,9 +17,25 @@ TEST(Config, ShowPrintsARecipeThatReadsBackToItself) {
 TEST(Config, ListsRecipesWithWhatTheyAreAndKeys) {
   const Workspace here;
   const std::string list = here.run({"config", "list"}).out;
-  EXPECT_TRUE(contains(list, "quickstart             A small GPT that learns to write like the tales in data/")) << list;
+  const std::size_t line = list.find("\nquickstart ");
+  ASSERT_NE(line, std::string::npos) << list;
+  const std::string quickstart = list.substr(line + 1, list.find('\n', line + 1) - line - 1);
+  EXPECT_TRUE(contains(quickstart, "0.80 M") && contains(quickstart, " s ") && contains(quickstart, "START HERE")) << list;
+  EXPECT_TRUE(contains(quickstart, "A small GPT that learns to write like the tales in data/")) << list;
+  EXPECT_TRUE(contains(list, "124.4 M")) << list;
   EXPECT_TRUE(contains(here.run({"config", "list", "--names"}).out, "\nllama-tiny\nquickstart\n"));
   EXPECT_TRUE(contains(here.run({"config", "keys"}).out, "\nmodel.n_layer\n"));
+}
+
+TEST(Config, ShowTakesARecipeByNameOrAFile) {
+  const Workspace here;
+  const Outcome named = here.run({"config", "show", "quickstart"});
+  EXPECT_EQ(named.code, 0) << named.err;
+  EXPECT_EQ(named.out, here.run({"config", "show", "--config", "quickstart"}).out);
+  EXPECT_EQ(here.run({"config", "show", "tiny.toml"}).out, here.run({"config", "show", "--config", "tiny.toml"}).out);
+  const Outcome both = here.run({"config", "show", "quickstart", "--config", "tiny.toml"});
+  EXPECT_EQ(both.code, 2);
+  EXPECT_TRUE(contains(both.err, "quickstart") && contains(both.err, "tiny.toml")) << both.err;
 }
 
 TEST(Config, ShowOfChangesLeavesOutDefaults) {
