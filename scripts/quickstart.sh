@@ -43,11 +43,11 @@ The run is in $run. What to type next$here:
 
   $dikkat sample $run --prompt "Once there was"
   $dikkat report $run    # a page with curves and with what the model wrote as it learnt
-  $dikkat resume $run --set train.max_steps=4000
+  $dikkat train --config configs/llama-tiny.toml --out runs/words
   $dikkat train --config configs/quickstart.toml --corpus YOUR-TEXT.txt --out runs/mine
   $dikkat finetune MODEL --data chats.jsonl
   $dikkat --help
 
-This run's tokenizer knows characters only, so it cannot learn conversations. MODEL is a folder of Hugging Face, such as one of SmolLM2-135M-Instruct, or
-a run of a recipe with a byte-level BPE tokenizer (tokenizer.kind = "bpe").
+More steps on this text do not lower the loss; a longer text does. This run's tokenizer knows characters only, so it cannot learn conversations. MODEL is a
+Hugging Face model folder, such as SmolLM2-135M-Instruct, or a run with a byte-level BPE tokenizer, such as runs/words above.
 TEXT
