@@ -68,7 +68,7 @@ int config_init_command(const ConfigInitArguments& arguments) {
 std::string first_sentence(const std::filesystem::path& file) {
   std::ifstream in(file);
   std::string text;
-  for (std::string line; std::getline(in, line) && line.starts_with("# ");) {
+  for (std::string line; std::getline(in, line) && line.starts_with("# ") && !line.starts_with("#   ");) {  // which begins a command
     text += text.empty() ? "" : " ";
     text += line.substr(2);
   }
@@ -109,7 +109,8 @@ RecipeSize size_of_recipe(const std::filesystem::path& file) {
   const auto parameters = static_cast<double>(model.parameters().parameter_count());
   const auto samples = static_cast<double>(config.train.batch_size * Accumulation(config.train).passes(0, config.train.max_steps));
   const double tokens = samples * static_cast<double>(config.model.block_size);
-  return {.parameters = short_count(static_cast<index>(parameters)), .time = rough_time(6 * parameters * tokens / kOperations)};
+  return {.parameters = short_count(static_cast<index>(parameters)),
+          .time = config.model.kind == ModelKind::gpt ? rough_time(6 * parameters * tokens / kOperations) : "-"};  // pairs are as long as they are
 }
 
 int config_list_command(bool only_names) {

@@ -20,9 +20,10 @@ TEST(Config, ListsRecipesWithWhatTheyAreAndKeys) {
   const std::size_t line = list.find("\nquickstart ");
   ASSERT_NE(line, std::string::npos) << list;
   const std::string quickstart = list.substr(line + 1, list.find('\n', line + 1) - line - 1);
-  EXPECT_TRUE(contains(quickstart, "0.80 M") && contains(quickstart, " s ") && contains(quickstart, "START HERE")) << list;
+  EXPECT_TRUE(contains(quickstart, "0.81 M") && contains(quickstart, " s ") && contains(quickstart, "START HERE")) << list;
   EXPECT_TRUE(contains(quickstart, "A small GPT that learns to write like the tales in data/")) << list;
   EXPECT_TRUE(contains(list, "124.4 M")) << list;
+  EXPECT_FALSE(contains(list, "--corpus")) << "commands are no sentences: " << list;
   EXPECT_TRUE(contains(here.run({"config", "list", "--names"}).out, "\nllama-tiny\nquickstart\n"));
   EXPECT_TRUE(contains(here.run({"config", "keys"}).out, "\nmodel.n_layer\n"));
 }
