@@ -15,8 +15,8 @@
 #include "train/config/accumulation.h"
 #include "train/config/parse.h"
 #include "train/config/schema.h"
-#include "train/io/folder.h"
 #include "train/io/file.h"
+#include "train/io/folder.h"
 #include "train/model/language_model.h"
 
 namespace dikkat {
