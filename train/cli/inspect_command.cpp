@@ -15,6 +15,7 @@
 #include "train/cli/shared_options.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
+#include "train/config/effect.h"
 #include "train/config/parse.h"
 #include "train/config/schema.h"
 #include "train/exchange/model_files.h"
@@ -178,7 +179,7 @@ std::vector<std::pair<std::string, std::string>> keys_of_model(const Transformer
   config.model = model;
   std::vector<std::pair<std::string, std::string>> all;
   for (const schema::Key& key : schema::keys()) {
-    if (key.section == "model" && (key.rule.has_effect == nullptr || key.rule.has_effect(config))) {
+    if (key.section == "model" && schema::has_effect(key, config)) {
       all.emplace_back(key.name, schema::to_toml(key.get(config)));
     }
   }
