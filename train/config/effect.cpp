@@ -161,6 +161,7 @@ constexpr EffectRule kRules[] = {
     only_if<kAdapters>("lora.base"),
 
     only_if<kConversations>("chat.loss"),
+    only_if<kConversations>("chat.eval_loss"),
 };
 
 const EffectRule* rule_of(std::string_view path) {
