@@ -210,9 +210,6 @@ void try_out(const SweepArguments& a, SweepDescription& sweep, const std::filesy
   }
   refusals.throw_if_any();
   require_comparable(scored);
-  }
-}
-
   check_effects(a, sweep, runs, written);
   disk *= sweep.seeds.size();
   if (const auto free = free_space(out); free && *free < static_cast<index>(disk)) {
