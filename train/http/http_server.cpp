@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -175,8 +176,12 @@ class Answers {
   HttpResponse answer(const HttpRoute& route, HttpRequest& request) const {
     try {
       return route.answer(request);
-    } catch (const std::exception& error) {
+    } catch (const Error& error) {
       return options_.refusal(500, error.what());
+    } catch (const std::bad_alloc&) {
+      return options_.refusal(500, "there is not enough memory for this request");
+    } catch (const std::exception&) {  // a library's, whose words mean nothing to a client
+      return options_.refusal(500, "the server could not answer this request");
     }
   }
 

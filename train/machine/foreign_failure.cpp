@@ -16,7 +16,7 @@ namespace dikkat {
 namespace {
 
 constexpr const char* kNoThread =
-    " could not start another thread: the limit of processes and threads is reached (ulimit -u, or pids.max of the container); raise it, or use fewer --threads";
+    " could not start another thread: a limit of threads (ulimit -u, or pids.max of the container) or of memory (ulimit -v) is reached; raise it, or use fewer --threads";
 
 /// TBB's exceptions have no code, so this asks the system what it would have said.
 bool can_start_a_thread() {

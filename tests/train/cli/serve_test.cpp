@@ -45,7 +45,8 @@ TEST(Serve, AnswersUntilItIsInterrupted) {
     EXPECT_EQ(answer["choices"][0]["text"], sampled["samples"][0]["text"]) << "as dikkat sample continues it";
     const HttpReply chat = serving.post("/v1/chat/completions", {{"messages", {{{"role", "user"}, {"content", "ships"}}}}, {"max_tokens", 4}});
     EXPECT_EQ(chat.status, 200) << chat.body;
-    EXPECT_EQ(ask(serving.url(), get_request("/\x1b[31m")).status, 404);
+    EXPECT_EQ(ask(serving.url(), get_request("/\x1b[31m")).status, 400) << "a control character";
+    EXPECT_EQ(ask(serving.url(), get_request("/%1b[31m")).status, 404);
     const Outcome ended = serving.end(signal);
     EXPECT_EQ(ended.code, 0) << ended.err;
     EXPECT_TRUE(contains(ended.err, "serving run at " + serving.url())) << ended.err;

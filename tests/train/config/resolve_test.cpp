@@ -120,6 +120,7 @@ TEST(Resolve, KeepsWhatIsSet) {
   config.optim.muon_momentum_end = 0.9;
   config.lora.alpha = 3;
   config.data.window = 6;
+  config.chat.eval_loss = ScoredText::all;
   const Config before = config;
   resolve(config);
   EXPECT_EQ(config, before);
