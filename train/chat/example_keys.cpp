@@ -4,9 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "train/io/digits.h"
 #include "train/text/json_line.h"
-#include "train/text/windows_lines.h"
 
 namespace dikkat {
 namespace {
@@ -47,15 +45,6 @@ constexpr RefusedKey kRefused[] = {
     {"prefix", kContinued, true}, {"partial", kContinued, true}, {"refusal", kRefusal, true},
 };
 
-const char* unit_of(KeyPlace place, index count) {
-  switch (place) {
-    case KeyPlace::line: return count == 1 ? " line" : " lines";
-    case KeyPlace::message: return count == 1 ? " message" : " messages";
-    case KeyPlace::part: return count == 1 ? " part of a message" : " parts of messages";
-  }
-  fail("example keys: unknown place");
-}
-
 }  // namespace
 
 bool is_nothing(const json& value) {
@@ -75,7 +64,9 @@ const json* find_value(const json& object, std::string_view key) {
 }
 
 void check_keys(const json& object, KeyPlace place, std::span<const std::string_view> used, const std::string& path, ExampleFindings& found) {
-  for (const auto& [key, value] : object.items()) {
+  for (const auto& item : object.items()) {
+    const std::string& key = item.key();
+    const json& value = item.value();
     if (value.is_null() || std::ranges::find(used, key) != used.end()) {
       continue;
     }
@@ -112,44 +103,6 @@ std::optional<bool> read_marks(const json& object, std::span<const std::string_v
     first = first.empty() ? name : first;
   }
   return learn;
-}
-
-std::string ExampleFindings::unused_keys() const {
-  constexpr std::size_t kMost = 10;
-  std::string text;
-  std::size_t shown = 0;
-  for (const auto& [key, count] : unused) {
-    if (shown++ == kMost) {
-      append_to(text, concat(" and ", unused.size() - kMost, " more"));
-      break;
-    }
-    append_to(text, concat(text.empty() ? "" : ", ", short_text(json(key.second)), key.first == KeyPlace::line ? " on " : " in ", grouped_digits(count),
-                           unit_of(key.first, count)));
-  }
-  return text;
-}
-
-std::vector<std::string> ExampleFindings::notes() const {
-  std::vector<std::string> all;
-  if (!unused.empty()) {
-    all.push_back(concat("keys that do not change what is learnt: ", unused_keys()));
-  }
-  if (left_out > 0) {
-    all.push_back(concat(grouped_digits(left_out), left_out == 1 ? " example is" : " examples are",
-                         R"( left out, because "label", "weight", "train" or "loss" of the line says that it is not to be learnt)"));
-  }
-  if (context_only > 0) {
-    all.push_back(concat(grouped_digits(context_only), context_only == 1 ? " message is" : " messages are",
-                         R"( read but not learnt, because "weight", "train" or "loss" of the message says so)"));
-  }
-  if (learnt_anyway > 0) {
-    all.push_back(concat(grouped_digits(learnt_anyway), learnt_anyway == 1 ? " message" : " messages",
-                         R"( of the user or the system are learnt, because "weight", "train" or "loss" of the message says so)"));
-  }
-  if (windows_lines > 0) {
-    all.push_back(note_on_windows_lines(concat(grouped_digits(windows_lines), windows_lines == 1 ? " message or text" : " messages or texts"), windows_lines == 1));
-  }
-  return all;
 }
 
 }  // namespace dikkat

@@ -1,17 +1,15 @@
 #pragma once
 
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "autograd/base/error.h"
-#include "autograd/base/index.h"
+#include "train/chat/example_findings.h"
 
 // The keys of examples and messages. Each is used by its reader, refused by name, or counted for a note.
 namespace dikkat {
@@ -24,23 +22,6 @@ class BadExample : public InputError {
 
  private:
   std::string path_;
-};
-
-/// Where a key stands: in a line of JSONL, in one of its messages, or in a part of a message's content.
-enum class KeyPlace { line, message, part };
-
-/// What a reader of examples found, which the user is told once.
-struct ExampleFindings {
-  std::map<std::pair<KeyPlace, std::string>, index> unused{};  // keys without an effect, and how often each is there
-  index context_only = 0;     // messages that their own "weight", "train" or "loss" exempts from the loss
-  index learnt_anyway = 0;    // messages of the user or the system that are learnt because they say so
-  index left_out = 0;         // examples that are not to be learnt
-  index windows_lines = 0;    // messages and texts with line breaks of Windows
-
-  /// One sentence for each kind of finding.
-  std::vector<std::string> notes() const;
-  /// '"id" on 441 lines, "name" in 12 messages'; empty if there are none.
-  std::string unused_keys() const;
 };
 
 /// Whether a value asks for nothing: null, false, 0, "", [], {}. Tables of Hugging Face fill missing columns with null.

@@ -106,7 +106,7 @@ std::string fit_list(std::vector<TableRow>& rows, std::vector<bool>& right, inde
     right.erase(right.begin() + at);
     left_out += concat(left_out.empty() ? "" : ", ", heading);
   }
-  for (const std::size_t column : {1, 0}) {  // state, run
+  for (const std::size_t column : {std::size_t{1}, std::size_t{0}}) {  // state, run
     const index excess = width_of(rows) - columns;
     const index most = std::max(kShortest, static_cast<index>(widths_of(rows)[column]) - excess);
     for (TableRow& row : rows) {

@@ -105,8 +105,8 @@ ConversationCorpus read_conversations(std::span<const std::string> paths, const 
 }
 
 const std::string* ConversationCorpus::first_conversation() const {
-  const auto found = std::ranges::find_if(examples, [](const Conversation& example) { return !example.messages.empty(); });
-  return found == examples.end() ? nullptr : &places[static_cast<std::size_t>(found - examples.begin())];
+  const auto first = std::ranges::find_if(examples, [](const Conversation& example) { return !example.messages.empty(); });
+  return first == examples.end() ? nullptr : &places[static_cast<std::size_t>(first - examples.begin())];
 }
 
 ConversationStore::ConversationStore(const ConversationCorpus& corpus, index first, index count, const Tokenizer& tokenizer, const ChatTemplate& form,

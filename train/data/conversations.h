@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "train/chat/chat_template.h"
-#include "train/chat/example_keys.h"
+#include "train/chat/example_findings.h"
 #include "train/data/fingerprint.h"
 #include "train/data/packed_samples.h"
 #include "train/data/token_store.h"

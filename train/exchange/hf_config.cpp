@@ -118,7 +118,9 @@ void read_rope_object(const Reader& reader, const char* where, const json& objec
   const auto form = std::ranges::find(rope_forms(), kind, &RopeForm::type);
   require_input(form != rope_forms().end(), reader.name(), ": RoPE is scaled by ", schema::in_quotes(kind), " (", where,
                 "), expected default, linear or llama3");
-  for (const auto& [key, value] : object.items()) {
+  for (const auto& item : object.items()) {
+    const std::string& key = item.key();
+    const json& value = item.value();
     const auto is = [&](const auto& name) { return name == key; };
     const bool is_known = is("rope_type") || is("type") || is("rope_theta") || std::ranges::any_of(form->ignored, is) ||
                           std::ranges::any_of(form->needed, [&](const auto& entry) { return entry.first == key; });
@@ -181,7 +183,9 @@ void check_needed(const Reader& reader, const json& object, const Family& family
 /// A remark on the keys that nothing here knows; empty if there are none. transformers ignores them as well, unless code beside the model reads them.
 std::string note_on_unknown_keys(const json& object, const std::string& name, const Family& family) {
   std::string list;
-  for (const auto& [key, value] : object.items()) {
+  for (const auto& item : object.items()) {
+    const std::string& key = item.key();
+    const json& value = item.value();
     const bool says_nothing = value.is_null() || value == false || ((value.is_structured() || value.is_string()) && value.empty());
     const bool is_known = std::ranges::any_of(family.config, [&](const KeyName& one) { return one.theirs == key; }) ||
                           std::ranges::any_of(family.needed, [&](const NeededValue& one) { return one.key == key; }) ||

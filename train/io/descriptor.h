@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include <unistd.h>
-
 namespace dikkat {
 
 /// A file descriptor that is closed with the object, unless it is released; -1: none.
@@ -17,11 +15,7 @@ class Descriptor {
     std::swap(value_, other.value_);
     return *this;
   }
-  ~Descriptor() {
-    if (value_ >= 0) {
-      ::close(value_);
-    }
-  }
+  ~Descriptor();
   int get() const { return value_; }
   int release() { return std::exchange(value_, -1); }
 

@@ -121,7 +121,9 @@ std::string found_value(const json& value) {
 }
 
 void check_fields(const json& request, Endpoint endpoint) {
-  for (const auto& [name, value] : request.items()) {
+  for (const auto& item : request.items()) {
+    const std::string& name = item.key();
+    const json& value = item.value();
     if (value.is_null()) {
       continue;
     }

@@ -234,7 +234,7 @@ TEST_F(Start, refuses_what_it_cannot_train_on_and_writes_nothing) {
   expect_refused(c, "--corpus");
   c = config();
   c.model.block_size = 100000;
-  c.data.window = {};
+  c.data.window = 100000;
   expect_refused(c, "block_size");
   c = config();
   c.model.vocab_size = 3;
