@@ -13,6 +13,11 @@ from bench import (REFUSED, SURVIVED, Case, NotReached, Skipped, checkpoint_name
 STEPS = kills.STEPS
 
 
+def name_of(code):
+    """The name by which strace injects an error. Python knows this one by its other name."""
+    return "EOPNOTSUPP" if code == errno.EOPNOTSUPP else errno.errorcode[code]
+
+
 # The calls that every save needs: if one of them fails without a message, the save was lost silently.
 NEEDED = ("fallocate", "pwrite64", "ftruncate", "fsync", "rename")
 
@@ -60,7 +65,7 @@ def fail_in_the_beginning(event, is_new, values, code):
         folder = bench.make_folder("error") if is_new else kills.copy_of(bench, before, "error")
         log = folder / "log"
         outcome = bench.run(folder, begin if is_new else ["resume", "run"],
-                            before=traced.injecting(log, event.call, f"error={errno.errorcode[code]}", event.ordinal))
+                            before=traced.injecting(log, event.call, f"error={name_of(code)}", event.ordinal))
         if not traced.came(log):
             require(outcome.code == 0, "no fault came, and it failed:", outcome.last_words()[:300])
             raise NotReached()
@@ -89,7 +94,7 @@ def fail_and_go_on(event, code):
         folder = kills.copy_of(bench, kills.half_done(bench, values), "continue")
         log = folder / "log"
         outcome = bench.run(folder, ["resume", "run"],
-                            before=traced.injecting(log, event.call, f"error={errno.errorcode[code]}", event.ordinal))
+                            before=traced.injecting(log, event.call, f"error={name_of(code)}", event.ordinal))
         if not traced.came(log):
             raise NotReached()
         outcome.require_code(0, 1)
@@ -153,14 +158,14 @@ def by_strace(bench):
     for number, (event, is_new) in enumerate(pairs):
         if bench.long or number % (len(pairs) // 12 + 1) == 0:
             code = (errno.ENOSPC, errno.EIO, errno.EDQUOT)[number % 3]
-            yield Case(f"{'train' if is_new else 'resume'} {event.name} {errno.errorcode[code]}",
+            yield Case(f"{'train' if is_new else 'resume'} {event.name} {name_of(code)}",
                        fail_in_the_beginning(event, is_new, values, code))
     values = {"train.on_failed_save": "continue", "train.async_save": True}
     events = [e for e in kills.calls_of_saves(bench, values) if e.call in NEEDED and "metrics" not in e.text]
     for number, event in enumerate(events):
         if number % (7 if bench.long else len(events) // 8 + 1) == 0:
             code = (errno.ENOSPC, errno.EIO, errno.EDQUOT)[number % 3]
-            yield Case(f"going on {event.name} {errno.errorcode[code]}", fail_and_go_on(event, code))
+            yield Case(f"going on {event.name} {name_of(code)}", fail_and_go_on(event, code))
 
 
 def go_on_without(call, code, is_new):
@@ -171,7 +176,7 @@ def go_on_without(call, code, is_new):
         folder = bench.make_folder("lacking") if is_new else kills.copy_of(bench, kills.half_done(bench, values), "lacking")
         log = folder / "log"
         outcome = bench.run(folder, begin_arguments(values) if is_new else ["resume", "run"],
-                            before=traced.injecting(log, call, f"error={errno.errorcode[code]}", "1+"))
+                            before=traced.injecting(log, call, f"error={name_of(code)}", "1+"))
         require(traced.came(log), "the call was not made")
         outcome.require_code(0)
         imitated = call == "fallocate" and code == errno.EOPNOTSUPP  # by the C library, which writes in its place
@@ -186,7 +191,7 @@ def lacking_file_systems(bench):
     for call in ("flock", "fsync", "fallocate"):
         for code in (errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL) + ((errno.ENOLCK,) if call == "flock" else ()):
             for is_new in (True, False) if bench.long else (code == errno.ENOSYS,):
-                yield Case(f"{'train' if is_new else 'resume'} without {call} {errno.errorcode[code]}", go_on_without(call, code, is_new))
+                yield Case(f"{'train' if is_new else 'resume'} without {call} {name_of(code)}", go_on_without(call, code, is_new))
 
 
 def begin_arguments(values):
