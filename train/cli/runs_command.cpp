@@ -116,7 +116,7 @@ std::string fit_list(std::vector<TableRow>& rows, std::vector<bool>& right, inde
   return left_out;
 }
 
-/// The same comparison where it is wider than the terminal: below each key the value of each run.
+/// Prints a comparison that is wider than the terminal as a list: below each key stands the value of each run.
 std::string list_of(const std::vector<TableRow>& rows) {
   std::string text;
   for (std::size_t key = 1; key < rows.size(); ++key) {

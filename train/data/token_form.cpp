@@ -46,7 +46,7 @@ class Words {
 
 /// Whether the upper word of a 32-bit float has the exponent of an ordinary number: 2^-31 to 2^17.
 bool is_float_top(std::uint16_t word) { return 0x3000 <= (word & 0x7F80) && (word & 0x7F80) <= 0x4800; }
-/// The same of a 64-bit float.
+/// Whether the upper word of a 64-bit float has the exponent of an ordinary number.
 bool is_double_top(std::uint16_t word) { return 0x3E00 <= (word & 0x7FF0) && (word & 0x7FF0) <= 0x4100; }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace dikkat {
 namespace {
 
-// Of a default length.
+// These decide the default length of a run.
 constexpr double kMostEpochs = 10;  // of a small text
 constexpr index kFewestSteps = 50;
 // Fewer updates than that learn little, so a small text is read in smaller steps.
