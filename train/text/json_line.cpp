@@ -40,6 +40,9 @@ std::string problem_of(const json::parse_error& error) {
 }  // namespace
 
 json parse_json_line(std::string_view line) {
+  if (line.empty()) {  // releases of the library differ in what they say here
+    throw BadJson("column 1: not valid JSON: unexpected end of the line; expected '[', '{', or a literal");
+  }
   try {
     return json::parse(line);
   } catch (const json::parse_error& error) {

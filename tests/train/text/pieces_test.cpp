@@ -46,7 +46,7 @@ TEST(Pieces, WhiteSpaceIsUnicodes) {
 TEST(Pieces, LettersAndNumbersAreUnicodes) {
   EXPECT_EQ(pieces_of("\u0130stanbul\u0131 \u00BD\u2460\u2167"), (Pieces{"\u0130stanbul\u0131", " \u00BD\u2460\u2167"}));
   EXPECT_EQ(pieces_of("e\u0301a"), (Pieces{"e", "\u0301", "a"})) << "a combining mark is no letter";
-  EXPECT_EQ(PieceReader::unicode_version(), "14.0.0");
+  EXPECT_GE(std::stoi(PieceReader::unicode_version()), 14) << "Debian 12 has version 14, Debian 13 version 16";
 }
 
 TEST(Pieces, OfSmolLmHaveEachDigitAlone) {
