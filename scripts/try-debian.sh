@@ -3,7 +3,7 @@
 #   scripts/try-debian.sh 13               the quickstart and all tests
 #   scripts/try-debian.sh --compile 13     only compiles the program and its tests, without optimization
 #   scripts/try-debian.sh --tree DIR 13    uses the tree in DIR, or makes one there, and keeps it; otherwise the tree is temporary
-# What is tried is the last commit. Prints how long each step took.
+# It tries the last commit, and prints how long each step took.
 set -euo pipefail
 
 usage() {
@@ -35,6 +35,7 @@ if [[ $(id -u) -ne 0 ]]; then
 fi
 command -v mmdebstrap >/dev/null || { echo "try-debian.sh: mmdebstrap not found: apt-get install mmdebstrap" >&2; exit 2; }
 cd "$(dirname "$0")/.."
+inside=/srv/try-dikkat  # the folder within the tree that holds the clone
 
 if [[ -z $tree ]]; then
   tree=$(mktemp -d "${TMPDIR:-/var/tmp}/debian-$1-XXXXXX")
@@ -68,19 +69,19 @@ if [[ ! -e $tree/etc/debian_version ]]; then
   mkdir -p "$tree"
   timed "a minimal tree" mmdebstrap --quiet --variant=minbase "$suite" "$tree"
 fi
-rm -rf --one-file-system -- "$tree/root/work"
-mkdir -p "$tree/root/work"
-git clone --quiet --no-hardlinks . "$tree/root/work/dikkat"
+rm -rf --one-file-system -- "$tree$inside"
+mkdir -p "$tree$inside"
+git clone --quiet --no-hardlinks . "$tree$inside/dikkat"
 if [[ -d ../shared/data ]]; then  # which some tests read
-  mkdir -p "$tree/root/work/shared"
-  cp -r ../shared/data "$tree/root/work/shared/"
+  mkdir -p "$tree$inside/shared"
+  cp -r ../shared/data "$tree$inside/shared/"
 fi
 
 if [[ -n $compile_only ]]; then
-  timed "packages" enter bash -c 'cd /root/work/dikkat && scripts/install-packages.sh --compile-tests'
-  timed "compiling without optimization" enter bash -c 'cd /root/work/dikkat && cmake --preset dev -DDIKKAT_OPTIMIZE=-O0 -DDIKKAT_BENCH=OFF -DCMAKE_UNITY_BUILD=ON >/dev/null &&
-    cmake --build --preset dev'
+  timed "packages" enter bash -c "cd $inside/dikkat && scripts/install-packages.sh --compile-tests"
+  timed "compiling without optimization" enter bash -c "cd $inside/dikkat && cmake --preset dev -DDIKKAT_OPTIMIZE=-O0 -DDIKKAT_BENCH=OFF -DCMAKE_UNITY_BUILD=ON >/dev/null &&
+    cmake --build --preset dev"
 else
-  timed "scripts/quickstart.sh" enter /root/work/dikkat/scripts/quickstart.sh
-  timed "scripts/test.sh" enter /root/work/dikkat/scripts/test.sh
+  timed "scripts/quickstart.sh" enter $inside/dikkat/scripts/quickstart.sh
+  timed "scripts/test.sh" enter $inside/dikkat/scripts/test.sh
 fi

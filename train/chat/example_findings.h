@@ -12,7 +12,7 @@ namespace dikkat {
 /// Where a key stands: in a line of JSONL, in one of its messages, or in a part of a message's content.
 enum class KeyPlace { line, message, part };
 
-/// What a reader of examples found, which the user is told once.
+/// The findings of a reader of examples. The user sees them once.
 struct ExampleFindings {
   std::map<std::pair<KeyPlace, std::string>, index> unused{};  // keys without an effect, and how often each is there
   index context_only = 0;     // messages that their own "weight", "train" or "loss" exempts from the loss

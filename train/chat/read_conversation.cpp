@@ -30,7 +30,7 @@ std::string names_of_fields(const json& object) {
   return names;
 }
 
-/// What an object is an example of, told by its fields.
+/// The kind of an example, recognised by its fields.
 enum class ExampleKind { messages, question, text, none };
 
 ExampleKind kind_of(const json& object, const std::string& text_field) {

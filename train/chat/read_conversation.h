@@ -18,7 +18,7 @@ bool is_conversation(const nlohmann::json& object, const std::string& text_field
 /// meant.
 std::string unknown_fields(const nlohmann::json& object, const std::string& text_field);
 
-/// Reads a line of JSONL, told by its fields: "messages", which read_messages() reads; "prompt" and "completion", which are a user's message
+/// Reads a line of JSONL, recognised by its fields: "messages", which read_messages() reads; "prompt" and "completion", which are a user's message
 /// and the answer; or `text_field`, a text. "label", "weight", "train" or "loss" of a line says whether it is to be learnt. Counts in `found` what has no
 /// effect. Throws BadJson (train/text/json_line.h), whose text continues "FILE: line 7, ", for what is not JSON.
 /// Throws InputError, whose text continues "FILE: line 7: ", for anything else, for keys that change what is learnt and are not supported, for a system

@@ -34,7 +34,7 @@ CheckpointFile open_entry(const CheckpointEntry& entry) {
   return file;
 }
 
-/// What became of opening a checkpoint.
+/// The result of opening a checkpoint.
 struct Opened {
   enum class Result : std::uint8_t {
     good,

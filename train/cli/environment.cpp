@@ -19,7 +19,7 @@ constexpr std::string_view kPrefix = "DIKKAT_";
 /// Every variable that the program reads, without the prefix.
 constexpr std::string_view kVariables[] = {"API_KEY", "CACHE_GB", "ENGINE", "ISA"};
 
-/// What DIKKAT_ISA calls the instruction set in use; empty for one that has no name there.
+/// The name that DIKKAT_ISA has for the instruction set in use; empty if it has none.
 std::string_view name_of_set() {
   constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"AVX2", "avx2"}, {"AVX-512", "avx512"}, {"AVX-512 with bf16", "avx512bf16"}};
   for (const auto& [set, name] : kNames) {

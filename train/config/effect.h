@@ -13,7 +13,7 @@ namespace schema {
 struct Key;
 }
 
-/// What a run knows when it starts, besides its configuration. A fact that is not known yet is true, so that no key seems to be without effect.
+/// Facts about a run that are known when it starts, besides its configuration. A fact that is not known yet is true, so that no key seems to be without effect.
 struct RunFacts {
   bool texts = true;          ///< some of the corpus, or of what is evaluated, is text
   bool jsonl = true;          ///< some of it is in .jsonl files
@@ -32,7 +32,7 @@ struct PlannedRun {
 
 namespace schema {
 
-/// What must hold so that a key has an effect.
+/// A condition under which a key has an effect.
 struct Condition {
   bool (*holds)(const Config&, const RunFacts&) = nullptr;
   std::string_view text;  ///< "lora.rank is above 0"

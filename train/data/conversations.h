@@ -23,7 +23,7 @@ struct ConversationCorpus {
   index files = 0;
   index bytes = 0;  // of the files' texts
 
-  /// The place of the first example that is no text; nullptr if there is none.
+  /// The place of the first example that is not a text; nullptr if there is none.
   const std::string* first_conversation() const;
 };
 

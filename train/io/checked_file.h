@@ -11,7 +11,7 @@
 
 namespace dikkat {
 
-/// A 64-bit sum for each page of some data. It finds changes that happen by accident; it is no protection against somebody who makes them on purpose.
+/// A 64-bit sum for each page of some data. It finds changes that happen by accident; it does not protect against somebody who makes them on purpose.
 class PageSums {
  public:
   static constexpr std::size_t kPageBytes = std::size_t{16} << 10;

@@ -7,7 +7,7 @@
 
 namespace dikkat {
 
-/// What a file system may lack. Files can be written without it; only a protection is missing then.
+/// A guard that a file system may lack. Files can be written without it, but unprotected.
 enum class Guard : std::uint8_t {
   lock,         ///< flock(): a second writer is refused
   sync,         ///< fsync(): what was written survives a power failure

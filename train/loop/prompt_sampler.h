@@ -22,7 +22,7 @@ class PromptSampler {
     std::string prompt;
     std::string text;  ///< without the prompt
   };
-  /// A text for each prompt, with random numbers that depend on the run's seed and the step alone. None if `stop` said so meanwhile.
+  /// A text for each prompt, with random numbers that depend only on the run's seed and the step. None if `stop` said so meanwhile.
   std::optional<std::vector<Continuation>> operator()(index step, const std::function<bool()>& stop) const;
 
   /// Memory that it takes, in bytes: keys and values of the earlier positions. 0 without prompts.

@@ -29,7 +29,7 @@ class RunEvaluator {
   /// The report of a step, without NamedLoss::epochs, `memory` and `best`. `stop` is asked between blocks: if it returns true, there is none.
   std::optional<EvaluationReport> operator()(std::uint64_t seed, index step, const std::function<bool()>& stop = {},
                                              const std::function<void(double)>& progress = {});
-  /// What the validation loss is over. The texts are read for it once, at the first call or evaluation.
+  /// Returns what the validation loss is over. Reads the texts once, at the first call or evaluation.
   const ScoredSet& scored();
   /// The seconds that it will take, estimated from a block of each text.
   double estimate();

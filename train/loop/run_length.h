@@ -12,7 +12,7 @@ namespace dikkat {
 struct RunLength {
   double epochs = 0;       ///< 0: train.max_steps says it
   bool is_default = false;  ///< nobody chose it: then a small text is seen more often and a large one less
-  // What may follow from the length, because nobody chose it either:
+  // These keys follow from the length, unless the user set them:
   bool fits_step = false;         ///< train.batch_size and train.gradient_accumulation_steps, so that a small text makes enough steps
   bool fits_warmup = false;       ///< optim.warmup_steps
   bool fits_evaluations = false;  ///< train.eval_interval

@@ -107,7 +107,7 @@ class Trainer {
   /// Sentences for the user, from resume(): keys whose values changed and what follows from that, newer checkpoints that are damaged and
   /// their new names (Pick::latest_good), and edits of config.toml, which have no effect.
   const std::vector<std::string>& remarks() const { return remarks_; }
-  /// What the validation loss is over. The texts are read for it at the first call.
+  /// Returns what the validation loss is over. Reads the texts at the first call.
   const ScoredSet& scored() { return evaluator_.scored(); }
   /// The run as far as its configuration and texts decide which keys have an effect.
   PlannedRun planned() const;

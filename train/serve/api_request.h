@@ -20,7 +20,7 @@ enum class Endpoint {
 /// The largest body of a request, in bytes.
 inline constexpr std::size_t kLargestRequest = std::size_t{4} << 20;
 
-/// What draws an answer. -1 draws as 2^64 - 1 does, and is told as -1.
+/// The seed of an answer. -1 draws as 2^64 - 1 does, and is echoed as -1.
 struct Seed {
   std::uint64_t bits = 0;
   bool is_negative = false;

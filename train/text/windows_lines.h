@@ -5,7 +5,7 @@
 
 #include "autograd/base/error.h"
 
-// Line breaks of Windows within texts that are learnt. They are kept, for texts and for conversations alike, and the user is told.
+// Line breaks of Windows within texts that are learnt. They are kept, for texts and for conversations alike, and a note reports them.
 namespace dikkat {
 
 inline bool has_windows_lines(std::string_view text) { return text.find("\r\n") != std::string_view::npos; }

@@ -69,7 +69,7 @@ TEST(Conversation, NamesTheFieldsThatItDoesNotKnowAndGuesses) {
   EXPECT_EQ(refusal("{}"), R"(has no fields; expected "messages", "prompt" and "completion", or "text" (data.text_field))");
   EXPECT_EQ(unknown_fields(json::parse(R"({"prompt": "a"})"), "text"),
             R"(has the field "prompt"; expected "messages", "prompt" and "completion", or "text" (data.text_field))")
-      << "what is right is no misspelling";
+      << "a correct name is not a misspelling";
   EXPECT_TRUE(refusal(R"({"a":0,"b":0,"c":0,"d":0,"e":0,"f":0,"g":0,"h":0,"i":0,"j":0,"k":0,"l":0})")
                   .starts_with(R"(has the fields "a", "b", "c", "d", "e", "f", "g", "h", "i", "j" and 2 more; expected)"));
 }

@@ -91,7 +91,7 @@ TEST_F(Faulty, AnErrorOfEachKindIsNamed) {
   }
 }
 
-// What a file system may lack: only guards are lost, and a save goes on. Everything else that it refuses with such an errno ends the save.
+// A save continues where the file system lacks a guard. Any other call that fails with such an errno ends the save.
 TEST_F(Faulty, AFileSystemMayLackGuardsAndNothingElse) {
   for (const int error : {ENOSYS, EOPNOTSUPP, EINVAL}) {
     for (const Operation guard : {Operation::allocate, Operation::sync, Operation::sync_directory}) {

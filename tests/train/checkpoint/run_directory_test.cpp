@@ -298,7 +298,7 @@ TEST(RunDirectoryCreate, ManyAtOnceGetNumbers) {
   EXPECT_EQ(NewRunPath(scratch / "run", true).free_now(), scratch / "run-8");
 }
 
-/// What is reported about file systems while this lives.
+/// Collects the warnings about file systems while it exists.
 struct MissingGuards {
   MissingGuards() {
     on_missing_guard([this](const std::string& sentence) { sentences.push_back(sentence); });
@@ -361,7 +361,7 @@ TEST(OpenCheckpoint, TheLatestGoodPassesOverNothingThatCannotBeOpened) {
   expect_not_passed_over("Too many levels of symbolic links");
   std::filesystem::create_symlink(scratch / "run/.lock/below", newest);
   expect_not_passed_over("Not a directory");
-  std::filesystem::create_directory(newest);  // there is something, and it is no checkpoint
+  std::filesystem::create_directory(newest);  // something is there, but it is not a checkpoint
   EXPECT_NE(text_of<InputError>([&] { open_checkpoint(run.path()); }).find("--latest-good"), std::string::npos);
   EXPECT_EQ(open_checkpoint(run.path(), Pick::latest_good).state().step, 10);
 }

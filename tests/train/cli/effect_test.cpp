@@ -1,6 +1,6 @@
 #include "tests/train/cli/workspace.h"
 
-// What the program says of settings that have no effect.
+// The program reports settings that have no effect.
 namespace dikkat::testing {
 namespace {
 

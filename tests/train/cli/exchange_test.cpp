@@ -67,7 +67,7 @@ TEST_F(Exchange, FilesMayNameAnotherContext) {
   expect_refused({"export", "gpt2", "--out", "new", "--context", "4096"}, {"--context is 4096, but the model has positions for"});
 }
 
-// The template is none that dikkat knows. It is the model's own all the same.
+// dikkat does not know this template. It is still the model's own.
 TEST_F(Exchange, KeepsTheChatTemplateThroughEveryStep) {
   const std::string text = "{% for m in messages %}\n{{ m['content'] + \"\\n\" }}{% endfor %}";
   Json config = Json::parse(contents(here / "hf/tokenizer_config.json"));

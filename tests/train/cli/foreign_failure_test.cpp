@@ -2,7 +2,7 @@
 
 #include "tests/train/cli/workspace.h"
 
-// What the system refuses is said in this program's own words, and not in a library's.
+// The program describes what the system refuses in its own words, not in a library's.
 namespace dikkat::testing {
 namespace {
 

@@ -10,7 +10,7 @@
 #include "train/data/pairs.h"
 #include "train/data/token_shards.h"
 
-// What readers of a corpus say about files that are not text.
+// The readers of a corpus name the kind of a file that is not text.
 namespace dikkat {
 namespace {
 

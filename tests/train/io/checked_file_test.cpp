@@ -4,7 +4,7 @@
 
 #include "tests/support/temporary_folder.h"
 
-// What a CheckedFile gives is what was in the file when it was opened.
+// A CheckedFile returns only what was in the file when it was opened.
 namespace dikkat {
 namespace {
 

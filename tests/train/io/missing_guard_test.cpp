@@ -14,7 +14,7 @@
 namespace dikkat {
 namespace {
 
-/// What is reported while this lives.
+/// Collects the reports while it exists.
 struct Reports {
   Reports() {
     on_missing_guard([this](const std::string& sentence) { sentences.push_back(sentence); });

@@ -18,7 +18,7 @@ using schema::Value;
 
 constexpr index kSteps = 3;
 
-/// What a run leaves that does not depend on the clock: weights, the optimizer's state, losses and samples.
+/// The results of a run that do not depend on the clock: weights, the optimizer's state, losses and samples.
 struct Traces {
   std::string tensors;
   std::vector<std::string> lines;
