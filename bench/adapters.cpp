@@ -1,4 +1,5 @@
-// What share of a step of all weights does a step with adapters (LoRA) take? Both models lie in one process and step in turn, on random tokens.
+// What share of a step of all weights does a step with adapters (LoRA) take? Both models lie in one process and step in turn, on random
+// tokens.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -60,8 +61,9 @@ void run(const Arguments& a) {
                      {"ratio_min", *least},
                      {"ratio_max", *most}});
     if (!a.json) {
-      fmt::print("rank and layers {}: {:.0f} ms a step, all weights {:.0f} ms: {:.2f} of it (median of {} pairs, {:.2f} to {:.2f}; {} threads)\n", adapters,
-                 median(of_adapted), median(of_full), median(ratios), a.rounds, *least, *most, thread_count());
+      fmt::print(
+          "rank and layers {}: {:.0f} ms a step, all weights {:.0f} ms: {:.2f} of it (median of {} pairs, {:.2f} to {:.2f}; {} threads)\n",
+          adapters, median(of_adapted), median(of_full), median(ratios), a.rounds, *least, *most, thread_count());
     }
   }
   if (a.json) {

@@ -37,10 +37,10 @@ constexpr Linear kLinears[] = {
     {"gpt2", "qkv", 1024, 768, 2304},  {"gpt2", "proj", 1024, 768, 768},   {"gpt2", "up", 1024, 768, 3072},
     {"gpt2", "down", 1024, 3072, 768}, {"gpt2", "head", 1024, 768, 50257}, {"char", "qkv", 768, 128, 384},
     {"char", "proj", 768, 128, 128},   {"char", "up", 768, 128, 512},      {"char", "down", 768, 512, 128},
-    {"char", "head", 768, 128, 65},
-    {"lora", "qkv", 512, 576, 960},        {"lora", "qkv a", 512, 576, 16},      {"lora", "qkv b", 512, 16, 960},
-    {"lora", "up", 512, 576, 3072},        {"lora", "up a", 512, 576, 16},       {"lora", "up b", 512, 16, 3072},
-    {"lora", "down", 512, 1536, 576},      {"lora", "down a", 512, 1536, 16},    {"lora", "down b", 512, 16, 576},
+    {"char", "head", 768, 128, 65},    {"lora", "qkv", 512, 576, 960},     {"lora", "qkv a", 512, 576, 16},
+    {"lora", "qkv b", 512, 16, 960},   {"lora", "up", 512, 576, 3072},     {"lora", "up a", 512, 576, 16},
+    {"lora", "up b", 512, 16, 3072},   {"lora", "down", 512, 1536, 576},   {"lora", "down a", 512, 1536, 16},
+    {"lora", "down b", 512, 16, 576},
 };
 
 std::vector<float> numbers(index count, const char* what) {

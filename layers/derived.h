@@ -35,7 +35,10 @@ class Derived {
 
   friend constexpr bool operator==(const Derived&, const Derived&) = default;
   template <class U>
-  requires(!std::is_same_v<U, Derived>) friend constexpr bool operator==(const Derived& a, const U& b) { return a.value_ == b; }
+    requires(!std::is_same_v<U, Derived>)
+  friend constexpr bool operator==(const Derived& a, const U& b) {
+    return a.value_ == b;
+  }
 
  private:
   std::optional<T> value_;

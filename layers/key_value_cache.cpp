@@ -63,8 +63,8 @@ void KeyValueCache::advance(index sequences, index time) {
 void KeyValueCache::clear() { std::fill(lengths_.begin(), lengths_.end(), 0); }
 
 void KeyValueCache::truncate(index sequence, index length) {
-  require(0 <= length && length <= this->length(sequence), "cache: sequence ", sequence, " has ", this->length(sequence), " positions, expected at least ",
-          length, " to keep");
+  require(0 <= length && length <= this->length(sequence), "cache: sequence ", sequence, " has ", this->length(sequence),
+          " positions, expected at least ", length, " to keep");
   lengths_[static_cast<std::size_t>(sequence)] = static_cast<std::int32_t>(length);
 }
 
@@ -87,9 +87,8 @@ void KeyValueCache::set_rows(index i, index sequence, Tensor keys_and_values) {
   const Shape& shape = keys_and_values.shape();
   require(0 <= i && i < layers_ && 0 <= sequence && sequence < sequences(), "cache: layer ", i, " of sequence ", sequence,
           ", expected one of ", layers_, " layers and of ", sequences(), " sequences");
-  require(shape == Shape{1, std::min(shape[1], capacity_), width()} && keys_and_values.dtype() == dtype_,
-          "cache: keys and values are ", keys_and_values.dtype(), " ", shape, ", expected ", dtype_, " (1, up to ", capacity_, ", ",
-          width(), ")");
+  require(shape == Shape{1, std::min(shape[1], capacity_), width()} && keys_and_values.dtype() == dtype_, "cache: keys and values are ",
+          keys_and_values.dtype(), " ", shape, ", expected ", dtype_, " (1, up to ", capacity_, ", ", width(), ")");
   std::memcpy(row(i, sequence), keys_and_values.record()->data, static_cast<std::size_t>(shape[1]) * row_bytes_);
 }
 

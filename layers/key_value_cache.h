@@ -16,12 +16,12 @@ namespace dikkat {
 class KeyValueCache {
  public:
   /// For `sequences` sequences of at most `max_positions` positions, in a stack with this number of layers; keys have `width` numbers, and
-  /// values too. It has memory for the first `first_positions` of them at once (by default for all), and reserve() makes more. Throws Error if
-  /// there is not enough.
+  /// values too. It has memory for the first `first_positions` of them at once (by default for all), and reserve() makes more. Throws Error
+  /// if there is not enough.
   KeyValueCache(index layers, index sequences, index max_positions, index width, DType dtype = DType::f32, index first_positions = 0);
 
-  /// Makes room for `positions` positions of each sequence. What is there moves, so pointers from layer() and rows() end. Throws Error for more than
-  /// max_positions(), and if there is not enough memory.
+  /// Makes room for `positions` positions of each sequence. What is there moves, so pointers from layer() and rows() end. Throws Error for
+  /// more than max_positions(), and if there is not enough memory.
   void reserve(index positions);
 
   index layers() const { return layers_; }

@@ -134,7 +134,9 @@ struct Stack {
       if (scalars) {
         x.mix_with_first(scalars->resid_lambda, scalars->x0_lambda);
       }
-      attn(where, pass, x, MultiHead::Context{.key_begin = inputs.key_begin, .key_end = inputs.key_end, .rotation = rotation, .cache = cache}, inputs.tokens);
+      attn(where, pass, x,
+           MultiHead::Context{.key_begin = inputs.key_begin, .key_end = inputs.key_end, .rotation = rotation, .cache = cache},
+           inputs.tokens);
       if (crossattention) {
         (*crossattention)(where, pass, x, CrossInputs{inputs.memory, memory_keys, inputs.memory_key_end, inputs.memory_row});
       }
@@ -151,9 +153,8 @@ struct Stack {
         return std::array{stream.state().x, stream.state().branch};
       };
       const Tensor first = scalars && x.first() != x.state().x ? x.first() : Tensor{};  // the first block reads it as x: not twice
-      const std::array in{x.state().x,           x.state().branch, inputs.key_end, inputs.memory,
-                          inputs.memory_key_end, inputs.tokens,    rotation,       first,
-                          inputs.key_begin};
+      const std::array in{x.state().x,   x.state().branch, inputs.key_end, inputs.memory,   inputs.memory_key_end,
+                          inputs.tokens, rotation,         first,          inputs.key_begin};
       const auto out = recompute<2>(pass.tape, in, block);
       x.set_state({out[0], out[1], out[1] ? mlp.dropout.options(pass, out[1]) : DropoutOptions{}});
     }

@@ -31,17 +31,15 @@ void append_to(std::string& out, B value) {
 }
 /// Numbers in their shortest form that reads back to the same value.
 template <class N>
-requires((std::integral<N> || std::floating_point<N>)&&!std::same_as<N, bool> && !std::same_as<N, char>) void append_to(std::string& out,
-                                                                                                                        N value) {
+  requires((std::integral<N> || std::floating_point<N>) && !std::same_as<N, bool> && !std::same_as<N, char>)
+void append_to(std::string& out, N value) {
   char buffer[64];
   out.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
 }
 
 /// Types that can be part of a message.
 template <class X>
-concept Printable = requires(std::string& out, const X& value) {
-  append_to(out, value);
-};
+concept Printable = requires(std::string& out, const X& value) { append_to(out, value); };
 
 /// The text of the parts, one after another. For a type of your own, declare `append_to(std::string&, const X&)` beside it.
 template <Printable... Parts>

@@ -84,8 +84,7 @@ void start_threads() {
   end_probes();
   // OpenMP's threads end by pthread_exit(), for which the C library loads its unwinder; without memory it aborts. Load it now.
   pthread_t last{};
-  if (::pthread_create(
-          &last, nullptr, [](void*) -> void* { ::pthread_exit(nullptr); }, nullptr) == 0) {
+  if (::pthread_create(&last, nullptr, [](void*) -> void* { ::pthread_exit(nullptr); }, nullptr) == 0) {
     ::pthread_join(last, nullptr);
   }
   parallel_for(thread_count(), [](index) {});

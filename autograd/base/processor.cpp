@@ -13,7 +13,7 @@ namespace dikkat {
 bool processor_lacks(char* text, std::size_t size) noexcept {
   __builtin_cpu_init();
 #define DIKKAT_LACKS(macro, name, bit)                                                                                        \
-  if ((kCompiledFor >> (bit)&1U) != 0 && !__builtin_cpu_supports(name)) {                                                     \
+  if ((kCompiledFor >> (bit) & 1U) != 0 && !__builtin_cpu_supports(name)) {                                                   \
     std::snprintf(text, size,                                                                                                 \
                   "this processor has no %s, which this program was compiled for: build it on this machine, or for any AVX2 " \
                   "machine with -DDIKKAT_MARCH=x86-64-v3 (the preset portable)",                                              \

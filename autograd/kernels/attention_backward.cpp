@@ -295,10 +295,7 @@ void attention_backward(const AttentionBackward<Operand, T>& p) {
                          .dv = dv.data(),
                          .turns = &turns};
   parallel_for_uneven(
-      heads * chunks.count, work_of(s, 5),
-      [&] {
-        BackwardMemory<T>{s, chunks};
-      },
+      heads * chunks.count, work_of(s, 5), [&] { BackwardMemory<T>{s, chunks}; },
       // The first chunks of all heads come first: under a causal mask most queries see them, and the longest tasks should not begin last.
       [&](index task) { backward_chunk(p, shared, task % heads, task / heads); });
 }

@@ -44,7 +44,8 @@ bool is_narrow(const Problem& p) {
 float* numbers(float* target) { return target; }
 float* numbers(const Bf16Target& target) { return target.as_f32(); }
 
-/// A narrow product by way of its transpose, in which A takes the place of B: each thread then reads its part of A once. The bits are the same.
+/// A narrow product by way of its transpose, in which A takes the place of B: each thread then reads its part of A once. The bits are the
+/// same.
 template <class Problem>
 void gemm_narrow(const Problem& p) {
   const Scratch<float> transposed(p.n * p.m);
@@ -59,7 +60,8 @@ void gemm_narrow(const Problem& p) {
       }
     }
   });
-  Problem q{.m = p.n, .n = p.m, .k = p.k, .a = p.b, .lda = p.ldb, .b = p.a, .ldb = p.lda, .c = transposed.data(), .ldc = p.m, .add = has_base};
+  Problem q{
+      .m = p.n, .n = p.m, .k = p.k, .a = p.b, .lda = p.ldb, .b = p.a, .ldb = p.lda, .c = transposed.data(), .ldc = p.m, .add = has_base};
   q.transpose_a = !p.transpose_b;
   gemm_tiles(q);
   for_rows([&](index begin, index end) {

@@ -302,7 +302,9 @@ class Product {
   void multiply(Block chunk, index first, index end) {
     const bool adds = plus_ != nullptr && chunk.end == p_.k;
     auto on_thread = [&] {
-      { const OwnPanel asked(cut_); }
+      {
+        const OwnPanel asked(cut_);
+      }
       if (adds) {
         const OwnPanel asked(plus_->cut_);
       }

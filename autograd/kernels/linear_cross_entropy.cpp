@@ -198,7 +198,9 @@ template <class T>
 struct WeightPanels {
   template <class X>
   explicit WeightPanels(const LinearCrossEntropy<X>& p)
-      : is_packed(p.packed_weight.packing != PackedType::none), lda(is_packed ? kApart : p.width), unpacked(is_packed ? p.width * kApart : 0) {}
+      : is_packed(p.packed_weight.packing != PackedType::none),
+        lda(is_packed ? kApart : p.width),
+        unpacked(is_packed ? p.width * kApart : 0) {}
 
   template <class X>
   const T* operator()(const LinearCrossEntropy<X>& p, Panel panel) const {

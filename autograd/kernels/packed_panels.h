@@ -129,8 +129,8 @@ void unpack_panels(const PackedMatrix& w, index first, index begin, index end, s
   }
 }
 
-/// Calls put(row - begin, rows) with eight rows (8, kWidth) of the weight after another, from `begin` to end - 1, columns first to first + kWidth - 1; zero past
-/// the last column, and past the last row of the last panel's. `begin` is a multiple of 8.
+/// Calls put(row - begin, rows) with eight rows (8, kWidth) of the weight after another, from `begin` to end - 1, columns first to first +
+/// kWidth - 1; zero past the last column, and past the last row of the last panel's. `begin` is a multiple of 8.
 template <index kWidth, class F>
 void for_eight_rows(const PackedMatrix& w, index first, index begin, index end, F&& put) {
   static_assert(kWidth % kTransposeSize == 0 && kPanelRows % kTransposeSize == 0);
@@ -143,8 +143,9 @@ void for_eight_rows(const PackedMatrix& w, index first, index begin, index end, 
     if (row == begin || in_panel == 0) {
       for_packing(w.packing, [&](auto packing) {
         for (int v = 0; v < kPanelVectors; ++v) {
-          for_columns<packing>(panel_at(w, row / kPanelRows), first, first + count, v,
-                               [&](index k, simd::Vec<float> values) { simd::store(columns + (k - first) * kPanelRows + v * simd::kLanes<float>, values); });
+          for_columns<packing>(panel_at(w, row / kPanelRows), first, first + count, v, [&](index k, simd::Vec<float> values) {
+            simd::store(columns + (k - first) * kPanelRows + v * simd::kLanes<float>, values);
+          });
         }
       });
     }
@@ -155,12 +156,13 @@ void for_eight_rows(const PackedMatrix& w, index first, index begin, index end, 
   }
 }
 
-/// `words` (end - begin, kWidth) = rows begin to end - 1 of the weight, columns first to first + kWidth - 1; zero past the last column. `begin` is a multiple of
-/// 8, and `words` has room for rows up to the next one from `end` on.
+/// `words` (end - begin, kWidth) = rows begin to end - 1 of the weight, columns first to first + kWidth - 1; zero past the last column.
+/// `begin` is a multiple of 8, and `words` has room for rows up to the next one from `end` on.
 template <index kWidth>
 void unpack_rows(const PackedMatrix& w, index first, index begin, index end, float* words) {
-  for_eight_rows<kWidth>(w, first, begin, end,
-                         [&](index at, const float (&rows)[kTransposeSize][kWidth]) { std::memcpy(words + at * kWidth, rows, sizeof rows); });
+  for_eight_rows<kWidth>(w, first, begin, end, [&](index at, const float (&rows)[kTransposeSize][kWidth]) {
+    std::memcpy(words + at * kWidth, rows, sizeof rows);
+  });
 }
 /// The same as words of bf16, (ceil((end - begin) / 2), kWidth), of two rows each; what is missing in the last one is zero.
 template <index kWidth>

@@ -31,8 +31,8 @@ namespace detail {
 /// f(0), f(1) ... as constants.
 template <int kCount, class F>
 DIKKAT_INLINE inline void unrolled(F&& f) {
-  [&]<int... at>(std::integer_sequence<int, at...>) DIKKAT_INLINE { (f(std::integral_constant<int, at>{}), ...); }
-  (std::make_integer_sequence<int, kCount>{});
+  const auto each = [&]<int... at>(std::integer_sequence<int, at...>) DIKKAT_INLINE { (f(std::integral_constant<int, at>{}), ...); };
+  each(std::make_integer_sequence<int, kCount>{});
 }
 /// f(0, 0), f(0, 1) ...
 template <int kRows, int kCols, class F>

@@ -329,7 +329,8 @@ Tensor adapted_linear(Tensor x, Tensor weight, const LowRankProduct& low, Tensor
     require(read.shape() == x.shape(), "adapted_linear: a reads ", read.shape(), ", expected x's shape ", x.shape());
     const LinearShape s = checked(Op::adapted_linear, x, x.shape().cols(), weight, bias);
     const LinearShape down = checked(Op::adapted_linear, x, s.in, a, {});
-    require(b.shape() == Shape{s.out, down.out}, "adapted_linear: b is ", b.shape(), ", expected [", s.out, ", ", down.out, "] for a of ", a.shape());
+    require(b.shape() == Shape{s.out, down.out}, "adapted_linear: b is ", b.shape(), ", expected [", s.out, ", ", down.out, "] for a of ",
+            a.shape());
     const LinearShape up{s.rows, down.out, s.out};
     const Tensor h = tape.make(x.shape().with_cols(down.out), x.dtype());
     const Tensor y = tape.make(x.shape().with_cols(s.out), x.dtype(), keep);

@@ -31,8 +31,8 @@ struct LowRankProduct {
   Tensor read{};
 };
 
-/// x weight^T + bias + scale (read a^T) b^T: a linear layer with an adapter of low rank (Hu et al. 2021, arXiv 2106.09685). As in linear(), an x of bf16 is
-/// multiplied by weights of f32.
+/// x weight^T + bias + scale (read a^T) b^T: a linear layer with an adapter of low rank (Hu et al. 2021, arXiv 2106.09685). As in linear(),
+/// an x of bf16 is multiplied by weights of f32.
 Tensor adapted_linear(Tensor x, Tensor weight, const LowRankProduct& low, Tensor bias = {}, Keep keep = Keep::until_reset);
 
 }  // namespace dikkat

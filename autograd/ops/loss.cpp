@@ -77,7 +77,8 @@ ScoredRows<X> scored_rows(Tape& tape, const Goal& goal, index rows, index chunk,
 /// Copies the inputs of `count` scored rows from `first` on.
 template <class X>
 const X* gather(const ScoredRows<X>& scored, index first, index count, index width, const X* x) {
-  parallel_for(count, Work::elements(count * width), [&](index i) { std::copy_n(x + scored.at[first + i] * width, width, scored.x + i * width); });
+  parallel_for(count, Work::elements(count * width),
+               [&](index i) { std::copy_n(x + scored.at[first + i] * width, width, scored.x + i * width); });
   return scored.x;
 }
 
@@ -89,7 +90,8 @@ struct EarlyGradients {
   const X* dx;         // (rows, width)
 };
 
-/// Writes the gradients of all rows: `early` those of the first scored rows, `scored.x` those of the others, and 0 where a row is not scored.
+/// Writes the gradients of all rows: `early` those of the first scored rows, `scored.x` those of the others, and 0 where a row is not
+/// scored.
 template <class X>
 void scatter(const ScoredRows<X>& scored, const EarlyGradients<X>& early, index rows, index width, GradOut<X> out) {
   parallel_for(rows, Work::elements(rows * width), [&](index row) {

@@ -68,8 +68,8 @@ Parameter ParameterStore::add(std::string_view path, Shape shape, Init init, Dec
 void ParameterStore::freeze(std::string_view path, PackedType packing) {
   require(!laid_out_, "parameters: '", path, "': freeze() after lay_out(), expected it before");
   Entry& entry = this->entry(path);
-  require(packing == PackedType::none || (dtype_ == DType::f32 && entry.shape().rank() == 2), "parameters: '", path, "' ", entry.shape(), " of ", dtype_,
-          " as ", name_of(packing), ", expected a matrix of f32");
+  require(packing == PackedType::none || (dtype_ == DType::f32 && entry.shape().rank() == 2), "parameters: '", path, "' ", entry.shape(),
+          " of ", dtype_, " as ", name_of(packing), ", expected a matrix of f32");
   entry.frozen = true;
   entry.packing = packing;
   entry.record.needs_gradient = false;

@@ -77,7 +77,7 @@ class ParameterStore {
     bool frozen = false;
     PackedType packing = PackedType::none;  // a frozen matrix lies so from reserve() on
     index offset = 0;                       // in the slab
-    void* values = nullptr;                 // its part of the slab: of a frozen packed matrix, where the numbers are loaded that pack() reads
+    void* values = nullptr;  // its part of the slab: of a frozen packed matrix, where the numbers are loaded that pack() reads
     TensorRecord record;
     ParameterGradient gradient;
 
@@ -93,9 +93,9 @@ class ParameterStore {
   /// lay_out().
   Parameter add(std::string_view path, Shape shape, Init init, Decay decay, Role role, std::vector<index> row_parts = {});
 
-  /// The parameter will not be trained: it has no gradient and no optimizer state. With a packing it is a matrix that lies packed from reserve() on, as zeros
-  /// until pack() is called for the numbers in Entry::values; gradients flow through it, and products of f32 with it are computed in f32. Throws Error if there
-  /// is no such path, and after lay_out().
+  /// The parameter will not be trained: it has no gradient and no optimizer state. With a packing it is a matrix that lies packed from
+  /// reserve() on, as zeros until pack() is called for the numbers in Entry::values; gradients flow through it, and products of f32 with it
+  /// are computed in f32. Throws Error if there is no such path, and after lay_out().
   void freeze(std::string_view path, PackedType packing = PackedType::none);
 
   /// Gives every parameter its memory and its initial values: reserve() and initialise().
@@ -108,14 +108,14 @@ class ParameterStore {
   /// Maps the memory without touching it. Calls lay_out() if that was not done. Throws Error when there is not enough memory, or when
   /// called twice.
   void reserve();
-  /// Gives every parameter its initial values, a function of (seed, path), one after the other; `loaded` must pack those that were frozen so. Throws Error
-  /// before reserve(), and when another matrix is packed.
+  /// Gives every parameter its initial values, a function of (seed, path), one after the other; `loaded` must pack those that were frozen
+  /// so. Throws Error before reserve(), and when another matrix is packed.
   void initialise(std::uint64_t seed, const Loaded& loaded = {});
   /// The trained ones alone: the others are loaded.
   void initialise_trained(std::uint64_t seed);
 
-  /// Memory for a matrix that will be packed, packed_bytes() of zeros, in a slab of all matrices; or, if it was frozen so, of all that were. Throws Error for a
-  /// vector, for another packing than that of the others, and unless the store holds f32.
+  /// Memory for a matrix that will be packed, packed_bytes() of zeros, in a slab of all matrices; or, if it was frozen so, of all that
+  /// were. Throws Error for a vector, for another packing than that of the others, and unless the store holds f32.
   std::byte* packed_place(const Entry& entry, PackedType packing);
   /// From now on the matrix is what lies in its packed_place(), as PackedMatrix describes, and it is not trained. The memory of its part of
   /// the slab goes back to the system. Ops that multiply by it or look up its rows go on as before.
@@ -154,8 +154,8 @@ class ParameterStore {
     return static_cast<T*>(slab(gradients_, kDType<T>));
   }
 
-  /// From now on backward passes write gradients to `slab`, of trainable_size() elements, or to the store's own if it is null. `holds_sums`: they add to what is
-  /// there.
+  /// From now on backward passes write gradients to `slab`, of trainable_size() elements, or to the store's own if it is null.
+  /// `holds_sums`: they add to what is there.
   void redirect_gradients(void* slab, bool holds_sums = false);
   /// Sets gradients that no backward pass has written to zero.
   void complete_gradients();

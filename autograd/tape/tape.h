@@ -45,8 +45,9 @@ class TapeObserver {
   virtual void backward_ends(const OpRun& run) = 0;
 };
 
-/// Is told during backward when a parameter's gradient is complete: whatever uses the parameter has added to it, or will not. It is not told of parameters that
-/// only a recompute() uses whose outputs no gradient reaches. All calls come from the thread that uses the tape, between ops.
+/// Is told during backward when a parameter's gradient is complete: whatever uses the parameter has added to it, or will not. It is not
+/// told of parameters that only a recompute() uses whose outputs no gradient reaches. All calls come from the thread that uses the tape,
+/// between ops.
 class GradientWatcher {
  public:
   virtual ~GradientWatcher() = default;

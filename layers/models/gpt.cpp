@@ -24,7 +24,8 @@ Tensor Gpt::normed(Pass& pass, Tensor x) const { return ln_f_ ? (*ln_f_)(pass, x
 
 Tensor Gpt::features(Pass& pass, Tensor tokens, Tensor starts) const {
   require_tokens(tokens, 0);
-  require(starts.shape() == tokens.shape() && starts.dtype() == DType::i32, "gpt: starts are ", starts.shape(), ", expected i32 ", tokens.shape());
+  require(starts.shape() == tokens.shape() && starts.dtype() == DType::i32, "gpt: starts are ", starts.shape(), ", expected i32 ",
+          tokens.shape());
   const Tensor positions = pass.tape.make(tokens.shape(), DType::i32);
   for (index i = 0; i < tokens.size(); ++i) {
     positions.mutable_data<std::int32_t>()[i] = static_cast<std::int32_t>(i % tokens.shape()[1]) - starts.data<std::int32_t>()[i];

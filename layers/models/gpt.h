@@ -22,8 +22,8 @@ class Gpt {
   /// features (..., C) to logits (..., V).
   Tensor features(Pass& pass, Tensor tokens) const { return features(pass, tokens, static_cast<KeyValueCache*>(nullptr)); }
   Tensor logits(Pass& pass, Tensor features) const;
-  /// The same for rows that hold several sequences: `starts`, i32 (B, T), has the position in the row where each token's sequence begins. A token sees its own
-  /// sequence alone, and its position counts from there.
+  /// The same for rows that hold several sequences: `starts`, i32 (B, T), has the position in the row where each token's sequence begins. A
+  /// token sees its own sequence alone, and its position counts from there.
   Tensor features(Pass& pass, Tensor tokens, Tensor starts) const;
   /// The same for tokens that follow those in the cache, in its first B sequences; they are added to it. T is at most block_size minus the
   /// longest of their lengths. The tape must not record.

@@ -96,11 +96,9 @@ TEST(Parallel, WhatIsThrownInATileOrBeforeItIsThrownByTheLoop) {
   for (const int threads : {1, 2, 4}) {
     const WithThreads with(threads);
     EXPECT_EQ(error_of([] { parallel_for(100, [](index tile) { require(tile != 57, "tile 57"); }); }), "tile 57");
-    EXPECT_EQ(error_of([] {
-                parallel_for(
-                    100, kMuch, [] { fail("no memory"); }, [](index) { ADD_FAILURE() << "its thread has no memory"; });
-              }),
-              "no memory");
+    EXPECT_EQ(
+        error_of([] { parallel_for(100, kMuch, [] { fail("no memory"); }, [](index) { ADD_FAILURE() << "its thread has no memory"; }); }),
+        "no memory");
     std::atomic<int> done{0};
     parallel_for(100, [&](index) { ++done; });
     EXPECT_EQ(done, 100) << "the next loop is as ever";
@@ -140,14 +138,13 @@ TEST(Parallel, NothingRunsInADryRunButWhatAsksForMemory) {
   };
   {
     const Scratch<char> own(1024);
-    parallel_for(
-        8, kMuch, [&] { ask(); }, [](index) { ADD_FAILURE(); });
+    parallel_for(8, kMuch, [&] { ask(); }, [](index) { ADD_FAILURE(); });
   }
-  { const Scratch<char> given_back_before(512); }
-  parallel_for(
-      8, kMuch, [&] { ask(); }, [](index) { ADD_FAILURE(); });
-  parallel_for_uneven(
-      8, kMuch, [&] { ask(); }, [](index) { ADD_FAILURE(); });
+  {
+    const Scratch<char> given_back_before(512);
+  }
+  parallel_for(8, kMuch, [&] { ask(); }, [](index) { ADD_FAILURE(); });
+  parallel_for_uneven(8, kMuch, [&] { ask(); }, [](index) { ADD_FAILURE(); });
   EXPECT_EQ(asked, 3);
   EXPECT_EQ(dry.scratch_bytes(3), 1024U + 3 * 192U);
 }
@@ -178,8 +175,7 @@ TEST(Parallel, ALoopOfLittleWorkRunsOnTheCallerAlone) {
   std::atomic<int> prepared{0};
   std::atomic<int> strayed{0};
   const auto run = [&](Work work) {
-    parallel_for(
-        100, work, [&] { ++prepared; }, [&](index) { strayed += std::this_thread::get_id() == self ? 0 : 1; });
+    parallel_for(100, work, [&] { ++prepared; }, [&](index) { strayed += std::this_thread::get_id() == self ? 0 : 1; });
   };
   run({kLeastWork.multiply_adds - 1});
   EXPECT_EQ(strayed, 0);

@@ -41,7 +41,9 @@ TEST(Scratch, IsAlignedAndApartFromWhatIsLeased) {
 
 TEST(Scratch, GoesBackAtTheEndOfItsScope) {
   on_new_thread([] {
-    { const Scratch<char> most(kMiB); }
+    {
+      const Scratch<char> most(kMiB);
+    }
     EXPECT_EQ(scratch_in_use(), 0U);
     const Scratch<char> outer(64);
     char* first = nullptr;

@@ -1,4 +1,5 @@
-// The body of a request of the completions protocol. What is accepted has values that the sampler takes; what is refused is refused in the protocol's form.
+// The body of a request of the completions protocol. What is accepted has values that the sampler takes; what is refused is refused in the
+// protocol's form.
 
 #include <algorithm>
 
@@ -22,8 +23,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   check(request.options);
-  fuzz::hold(request.options.num_samples <= 8 && request.max_tokens.value_or(0) >= 0 && request.alternatives.value_or(0) <= 20, "numbers are bounded");
-  fuzz::hold(request.stops.size() <= 4 && std::ranges::all_of(request.stops, [](const std::string& stop) { return !stop.empty(); }), "stop strings are few");
+  fuzz::hold(request.options.num_samples <= 8 && request.max_tokens.value_or(0) >= 0 && request.alternatives.value_or(0) <= 20,
+             "numbers are bounded");
+  fuzz::hold(request.stops.size() <= 4 && std::ranges::all_of(request.stops, [](const std::string& stop) { return !stop.empty(); }),
+             "stop strings are few");
   fuzz::hold((endpoint == Endpoint::chat) == !request.messages.empty(), "a conversation has messages");
   for (const Message& message : request.messages) {
     fuzz::hold(message.role == "system" || message.role == "user" || message.role == "assistant", "roles are those of templates");

@@ -45,8 +45,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   const std::string table = to_csv(whole.history());
   fuzz::hold(to_csv(growing.history()) == table, "a file that grows gives what the whole file gives");
-  fuzz::hold(static_cast<std::size_t>(std::ranges::count(table, '\n')) <= 1 + whole.history().steps.size() + whole.history().evaluations.size(),
-             "a table has a row for a step");
+  fuzz::hold(
+      static_cast<std::size_t>(std::ranges::count(table, '\n')) <= 1 + whole.history().steps.size() + whole.history().evaluations.size(),
+      "a table has a row for a step");
   to_tensorboard(whole.history());
   RunView run{.path = folder.path, .name = "run", .history = whole.history()};
   const std::string page = report_data({run, std::move(run)}, false);

@@ -23,7 +23,8 @@ Outcome read_in_steps(std::string_view text, std::size_t step) {
   Outcome outcome;
   std::string bytes;
   bool has_head = false;
-  for (std::size_t at = 0; at < text.size() && outcome.state != RequestParser::State::whole && outcome.state != RequestParser::State::refused; at += step) {
+  for (std::size_t at = 0;
+       at < text.size() && outcome.state != RequestParser::State::whole && outcome.state != RequestParser::State::refused; at += step) {
     bytes += text.substr(at, step);
     outcome.state = parser.read(bytes);
     if (outcome.state == RequestParser::State::has_head && !has_head) {
@@ -58,8 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const Outcome in_pieces = read_in_steps(text, step);
     // A request that is malformed and has no end yet may be refused at once or later. A whole one is always the same.
     const bool is_whole = whole.state == RequestParser::State::whole;
-    fuzz::hold(is_whole ? in_pieces == whole : in_pieces.state != RequestParser::State::whole,
-               "pieces do not matter");
+    fuzz::hold(is_whole ? in_pieces == whole : in_pieces.state != RequestParser::State::whole, "pieces do not matter");
   }
   return 0;
 }

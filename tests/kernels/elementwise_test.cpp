@@ -175,18 +175,10 @@ long double exact_silu_slope(long double x) {
 // Near x = -1.278 the slope is zero as a difference of two numbers of 0.2, which counts as 0.1 here. Below -87 f32's results are of the
 // magnitude of its least normal number, and are taken as zero, or as what they are there.
 TEST(SiluKernel, KeepsItsDigitsAtAllMagnitudes) {
-  EXPECT_LE(worst_error<float>(
-                -40, 6, 1e-35, [](const auto& x) { return map(Function::silu, x); }, exact_silu),
-            5e-7);
-  EXPECT_LE(worst_error<double>(
-                -40, 9, 1e-290, [](const auto& x) { return map(Function::silu, x); }, exact_silu),
-            1e-15);
-  EXPECT_LE(worst_error<float>(
-                -40, 40, 0.1, [](const auto& x) { return slope(Function::silu, x); }, exact_silu_slope),
-            5e-7);
-  EXPECT_LE(worst_error<double>(
-                -40, 40, 0.1, [](const auto& x) { return slope(Function::silu, x); }, exact_silu_slope),
-            1e-15);
+  EXPECT_LE(worst_error<float>(-40, 6, 1e-35, [](const auto& x) { return map(Function::silu, x); }, exact_silu), 5e-7);
+  EXPECT_LE(worst_error<double>(-40, 9, 1e-290, [](const auto& x) { return map(Function::silu, x); }, exact_silu), 1e-15);
+  EXPECT_LE(worst_error<float>(-40, 40, 0.1, [](const auto& x) { return slope(Function::silu, x); }, exact_silu_slope), 5e-7);
+  EXPECT_LE(worst_error<double>(-40, 40, 0.1, [](const auto& x) { return slope(Function::silu, x); }, exact_silu_slope), 1e-15);
 }
 
 // Far below zero a slope is as small as x e^x, and keeps its digits there.

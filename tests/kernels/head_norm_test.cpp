@@ -94,8 +94,7 @@ Result<Computed<T>> run(const Layout& l, const std::vector<float>& x32, Forward&
 }
 template <class T>
 Result<Computed<T>> by_kernel(const Layout& l, const std::vector<float>& x) {
-  return run<T>(
-      l, x, [](const HeadNorm<T>& p) { head_norm_forward(p); }, [](const HeadNorm<T>& p) { head_norm_backward(p); });
+  return run<T>(l, x, [](const HeadNorm<T>& p) { head_norm_forward(p); }, [](const HeadNorm<T>& p) { head_norm_backward(p); });
 }
 Result<double> by_reference(const Layout& l, const std::vector<float>& x) {
   return run<double>(

@@ -285,7 +285,16 @@ std::vector<float> product_with_itself(index m, const Weight& w, bool add, bool 
     }
   }
   auto c = numbers(m * w.cols, 4);
-  GemmOn<T> p{.m = m, .n = w.cols, .k = w.rows, .a = a.data(), .lda = lda, .ldb = w.cols, .c = c.data(), .ldc = w.cols, .add = add, .packed_b = &packed};
+  GemmOn<T> p{.m = m,
+              .n = w.cols,
+              .k = w.rows,
+              .a = a.data(),
+              .lda = lda,
+              .ldb = w.cols,
+              .c = c.data(),
+              .ldc = w.cols,
+              .add = add,
+              .packed_b = &packed};
   if (by_reference) {
     GemmOf<const T*, float*, float> q{.m = p.m, .n = p.n, .k = p.k, .lda = p.lda, .ldb = p.ldb, .c = c.data(), .ldc = p.ldc, .add = p.add};
     reference::gemm_in_blocks(q, a.data(), b.data(), gemm_block_depth(p.k));

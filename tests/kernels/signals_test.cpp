@@ -19,7 +19,7 @@ std::atomic<long> ticks = 0;
 class Ticks {
  public:
   Ticks() {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = [](int) { ++ticks; };
     action.sa_flags = SA_RESTART;
     ::sigaction(SIGUSR2, &action, &before_);
@@ -40,7 +40,7 @@ class Ticks {
 
  private:
   timer_t timer_{};
-  struct sigaction before_ {};
+  struct sigaction before_{};
 };
 
 TEST(Signals, OfAUsersProgramHarmNoProduct) {

@@ -350,9 +350,7 @@ TEST(EncoderDecoder, RefusesWhatDoesNotFit) {
   const auto ids = [&](Shape shape) {
     return tape.input<std::int32_t>(shape, std::vector<std::int32_t>(static_cast<std::size_t>(shape.size()), 1));
   };
-  EXPECT_EQ(error_of([&] {
-              model.encode(pass, ids({1, 13}));
-            }),
+  EXPECT_EQ(error_of([&] { model.encode(pass, ids({1, 13})); }),
             "encoder-decoder: source tokens are [1, 13], expected (B, T) with T from 1 to the block size 12");
   EXPECT_EQ(error_of([&] { model.encode(pass, ids({2, 5}), ids({3})); }), "encoder-decoder: source lengths are [3], expected i32 [2]");
   EXPECT_NE(error_of([&] {
@@ -360,17 +358,11 @@ TEST(EncoderDecoder, RefusesWhatDoesNotFit) {
             }).find("attention: key bound 6, expected 0 to 5"),
             std::string::npos);
   const auto memory = model.encode(pass, ids({2, 5}));
-  EXPECT_EQ(error_of([&] {
-              model.features(pass, ids({3, 5}), memory);
-            }),
+  EXPECT_EQ(error_of([&] { model.features(pass, ids({3, 5}), memory); }),
             "encoder-decoder: 3 targets for a memory of 2 sources, expected one source for each target");
-  EXPECT_EQ(error_of([&] {
-              model.features(pass, ids({2, 13}), memory);
-            }),
+  EXPECT_EQ(error_of([&] { model.features(pass, ids({2, 13}), memory); }),
             "encoder-decoder: target tokens are [2, 13], expected (B, T) with T from 1 to the block size 12");
-  EXPECT_EQ(error_of([&] {
-              model.features(pass, ids({2, 4}), memory, ids({4}));
-            }),
+  EXPECT_EQ(error_of([&] { model.features(pass, ids({2, 4}), memory, ids({4})); }),
             "encoder-decoder: target lengths are [4], expected i32 [2]");
 
   ParameterStore store;
@@ -395,9 +387,7 @@ TEST(Stack, CrossAttentionWantsItsMemory) {
   store.allocate(1);
   Tape tape(Recording::off);
   Pass pass{.tape = tape};
-  EXPECT_EQ(error_of([&] {
-              stack(pass, tape.input<float>({1, 2, 8}, std::vector<float>(16)));
-            }),
+  EXPECT_EQ(error_of([&] { stack(pass, tape.input<float>({1, 2, 8}, std::vector<float>(16))); }),
             "stack: cross-attention has no memory, expected (B, S, C)");
 }
 

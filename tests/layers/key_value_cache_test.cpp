@@ -66,8 +66,8 @@ std::vector<TransformerConfig> kinds() {
 }
 
 /// Logits (sequences, time, vocabulary), the tokens being read in pieces of so many.
-std::vector<float> in_pieces(const TinyGpt& model, const std::vector<std::int32_t>& tokens, index sequences, const std::vector<index>& pieces,
-                             KeyValueCache cache) {
+std::vector<float> in_pieces(const TinyGpt& model, const std::vector<std::int32_t>& tokens, index sequences,
+                             const std::vector<index>& pieces, KeyValueCache cache) {
   const index time = static_cast<index>(tokens.size()) / sequences;
   std::vector<float> logits(static_cast<std::size_t>(sequences * time * kCachedVocabulary));
   Tape tape(Recording::off);
@@ -91,7 +91,8 @@ std::vector<float> in_pieces(const TinyGpt& model, const std::vector<std::int32_
   return logits;
 }
 
-std::vector<float> in_pieces(const TinyGpt& model, const std::vector<std::int32_t>& tokens, index sequences, const std::vector<index>& pieces) {
+std::vector<float> in_pieces(const TinyGpt& model, const std::vector<std::int32_t>& tokens, index sequences,
+                             const std::vector<index>& pieces) {
   return in_pieces(model, tokens, sequences, pieces, model.gpt.cache(sequences));
 }
 

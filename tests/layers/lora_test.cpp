@@ -133,10 +133,11 @@ TEST(Lora, ActivationCheckpointingGivesTheSameBits) {
 TEST(Lora, TargetsAreLayersByKindOrPattern) {
   using Paths = std::vector<std::string>;
   EXPECT_EQ(adapters_of({.rank = 2, .targets = {"attention"}}), (Paths{"h.1.attn.c_attn.lora_a[2, 16]", "h.1.attn.c_attn.lora_b[48, 2]",
-                                                                      "h.1.attn.c_proj.lora_a[2, 16]", "h.1.attn.c_proj.lora_b[16, 2]"}));
+                                                                       "h.1.attn.c_proj.lora_a[2, 16]", "h.1.attn.c_proj.lora_b[16, 2]"}));
   EXPECT_EQ(adapters_of({.rank = 2, .targets = {"feed_forward"}}), (Paths{"h.1.mlp.c_fc.lora_a[2, 16]", "h.1.mlp.c_fc.lora_b[64, 2]",
-                                                                         "h.1.mlp.c_proj.lora_a[2, 64]", "h.1.mlp.c_proj.lora_b[16, 2]"}));
-  EXPECT_EQ(adapters_of({.rank = 2, .targets = {"h.*.attn.c_attn.weight", "nothing"}}), (Paths{"h.1.attn.c_attn.lora_a[2, 16]", "h.1.attn.c_attn.lora_b[48, 2]"}));
+                                                                          "h.1.mlp.c_proj.lora_a[2, 64]", "h.1.mlp.c_proj.lora_b[16, 2]"}));
+  EXPECT_EQ(adapters_of({.rank = 2, .targets = {"h.*.attn.c_attn.weight", "nothing"}}),
+            (Paths{"h.1.attn.c_attn.lora_a[2, 16]", "h.1.attn.c_attn.lora_b[48, 2]"}));
   EXPECT_EQ(adapters_of({.rank = 2}).size(), 8U);
 }
 

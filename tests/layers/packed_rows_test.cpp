@@ -18,7 +18,8 @@ struct LossAndGradients {
   std::vector<double> gradients{};
 };
 
-void add(LossAndGradients& sum, TinyGpt& model, const Tensor& features, Tape& tape, const std::vector<std::int32_t>& targets, const std::vector<float>& weights) {
+void add(LossAndGradients& sum, TinyGpt& model, const Tensor& features, Tape& tape, const std::vector<std::int32_t>& targets,
+         const std::vector<float>& weights) {
   const Shape shape{1, static_cast<index>(targets.size())};
   const Tensor loss = linear_cross_entropy(features, model.gpt.head(), tape.input<std::int32_t>(shape, targets),
                                            {.weights = tape.input<float>(shape, weights), .normaliser = 1});
@@ -36,7 +37,8 @@ class PackedRows : public ::testing::TestWithParam<std::tuple<Positions, Recompu
 
 TEST_P(PackedRows, AreAsEachSequenceAlone) {
   const auto [positions, recompute] = GetParam();
-  TransformerConfig config{.n_layer = 2, .n_head = 2, .n_embd = 32, .block_size = kPackedTime, .vocab_size = kPackedVocabulary, .dropout = 0};
+  TransformerConfig config{
+      .n_layer = 2, .n_head = 2, .n_embd = 32, .block_size = kPackedTime, .vocab_size = kPackedVocabulary, .dropout = 0};
   config.positions = positions;
   TinyGpt model(config);
   std::vector<std::int32_t> tokens = some_tokens(kPackedTime, kPackedVocabulary);
@@ -46,7 +48,9 @@ TEST_P(PackedRows, AreAsEachSequenceAlone) {
   LossAndGradients alone;
   index at = 0;
   for (const index length : kPackedLengths) {
-    const auto part = [&](const std::vector<std::int32_t>& all) { return std::vector<std::int32_t>(all.begin() + at, all.begin() + at + length); };
+    const auto part = [&](const std::vector<std::int32_t>& all) {
+      return std::vector<std::int32_t>(all.begin() + at, all.begin() + at + length);
+    };
     Tape tape;
     Pass pass{.tape = tape, .recompute = recompute};
     const Tensor features = model.gpt.features(pass, tape.input<std::int32_t>({1, length}, part(tokens)));

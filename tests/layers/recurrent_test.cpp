@@ -135,9 +135,7 @@ TYPED_TEST(RecurrentLayer, RefusesShapesThatDoNotFit) {
   Tape tape;
   Pass pass{.tape = tape};
   const auto input = [&](Shape shape) { return tape.input<float>(shape, numbers(shape.size(), 1)); };
-  EXPECT_EQ(error_of([&] {
-              built.layer(pass, input({2, 3, 4}));
-            }),
+  EXPECT_EQ(error_of([&] { built.layer(pass, input({2, 3, 4})); }),
             "recurrent: x is [2, 3, 4], expected (B, T, 5) with B and T of 1 or more");
   EXPECT_NE(error_of([&] { built.layer(pass, input({2, 0, 5})); }), "");
   EXPECT_NE(error_of([&] { built.layer(pass, input({3, 5})); }), "");

@@ -48,7 +48,8 @@ void expect_each_complete_once(ParameterStore& store, Recompute recompute, Loss&
   for (ParameterStore::Entry* entry : store.trainable()) {
     EXPECT_EQ(entry->gradient.uses, 0) << entry->path;
     const auto* first = static_cast<const float*>(entry->gradient.data);
-    EXPECT_TRUE(testing::same_bits(keeper.kept[entry->path], std::vector<float>(first, first + entry->size()))) << entry->path << " was written after it was complete";
+    EXPECT_TRUE(testing::same_bits(keeper.kept[entry->path], std::vector<float>(first, first + entry->size())))
+        << entry->path << " was written after it was complete";
   }
   const auto place = [&](const char* path) { return std::find(keeper.order.begin(), keeper.order.end(), path) - keeper.order.begin(); };
   if (store.trainable().front()->path.starts_with("h.")) {
@@ -63,7 +64,8 @@ TEST(WatchedGradients, OfGptsAreCompleteOnce) {
   for (const TransformerConfig& config : {kTrainingConfig, kTrainingLlama, kTrainingNanochat}) {
     for (const Recompute recompute : kAll) {
       TinyGpt tiny(config);
-      const auto tokens = some_tokens(2 * config.block_size, config.vocab_size, 1), targets = some_tokens(2 * config.block_size, config.vocab_size, 2);
+      const auto tokens = some_tokens(2 * config.block_size, config.vocab_size, 1),
+                 targets = some_tokens(2 * config.block_size, config.vocab_size, 2);
       expect_each_complete_once(tiny.store, recompute, [&](Pass& pass) {
         const Tensor logits = tiny.gpt(pass, pass.tape.input<std::int32_t>({2, config.block_size}, tokens));
         return cross_entropy(logits, pass.tape.input<std::int32_t>({2, config.block_size}, targets));

@@ -258,7 +258,7 @@ std::string error_with(const std::function<void(Tape&, AttentionOptions&)>& chan
 }
 
 TEST(AttentionBounds, ThatDoNotFitAreNamed) {
-  for (Tensor AttentionOptions::*bound : {&AttentionOptions::key_begin, &AttentionOptions::key_end}) {
+  for (Tensor AttentionOptions::* bound : {&AttentionOptions::key_begin, &AttentionOptions::key_end}) {
     const auto of = [bound](Shape shape, std::vector<std::int32_t> keys) {
       return error_with([=](Tape& tape, AttentionOptions& o) { o.*bound = tape.input<std::int32_t>(shape, keys); });
     };
@@ -268,9 +268,7 @@ TEST(AttentionBounds, ThatDoNotFitAreNamed) {
     EXPECT_EQ(of({6}, {0, 1, 2, 3, 4, 5}), "attention: key bounds are i32 [6], expected i32 [2, 3]");
     EXPECT_EQ(of({2, 3}, {0, 1, 2, 3, 4, 6}), "attention: key bound 6, expected 0 to 5");
     EXPECT_EQ(of({2, 3}, {0, -1, 2, 3, 4, 5}), "attention: key bound -1, expected 0 to 5");
-    EXPECT_EQ(error_with([=](Tape& tape, AttentionOptions& o) {
-                o.*bound = tape.input<float>({2, 3}, numbers(6, 1));
-              }),
+    EXPECT_EQ(error_with([=](Tape& tape, AttentionOptions& o) { o.*bound = tape.input<float>({2, 3}, numbers(6, 1)); }),
               "attention: key bounds are f32 [2, 3], expected i32 [2, 3]");
   }
 }

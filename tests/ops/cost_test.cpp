@@ -51,7 +51,8 @@ TEST(Cost, OfTheHeadIsWhereItsChunksAreComputed) {
     const Tensor x = costs.input({kRows, kWidth}, of_x), weight = costs.input({kClasses, kWidth});
     std::vector<float> weights(kRows);
     std::fill_n(weights.begin(), scored, 1.0F);
-    costs.run(linear_cross_entropy(x, weight, costs.tape.input<std::int32_t>({kRows}, targets), {.weights = costs.tape.input<float>({kRows}, weights)}, at_once));
+    costs.run(linear_cross_entropy(x, weight, costs.tape.input<std::int32_t>({kRows}, targets),
+                                   {.weights = costs.tape.input<float>({kRows}, weights)}, at_once));
     return std::pair(costs.forward.flops, costs.backward.flops);
   };
   constexpr double kRow = 2.0 * kWidth * kClasses;

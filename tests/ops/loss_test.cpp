@@ -106,8 +106,9 @@ struct Answers {
     }
     Tape tape;
     const Tensor inputs = tape.input<float>({kRows, kWidth}, x, true);
-    const Tensor result = linear_cross_entropy(inputs, weight, tape.input<std::int32_t>({kRows}, targets),
-                                               {.weights = tape.input<float>({kRows}, weights), .terms = terms.data(), .is_root = true}, logits_at_once);
+    const Tensor result =
+        linear_cross_entropy(inputs, weight, tape.input<std::int32_t>({kRows}, targets),
+                             {.weights = tape.input<float>({kRows}, weights), .terms = terms.data(), .is_root = true}, logits_at_once);
     tape.backward(result);
     loss = *result.data<float>();
     dx.assign(tape.gradient<float>(inputs), tape.gradient<float>(inputs) + kRows * kWidth);

@@ -1,3 +1,5 @@
+#include "autograd/kernels/packed.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -8,7 +10,6 @@
 
 #include "autograd/base/bf16.h"
 #include "autograd/base/parallel.h"
-#include "autograd/kernels/packed.h"
 #include "autograd/ops/basic.h"
 #include "autograd/ops/embedding.h"
 #include "autograd/ops/linear.h"
@@ -36,12 +37,15 @@ void encode(PackedType packing, const float* values, index count, std::byte* out
   }
   const bool is_q8 = packing == PackedType::q8;
   const std::uint16_t scale = is_q8 ? 0x2400 : 0x3400;
-  const auto whole = [&](index i, float factor, float most) { return static_cast<int>(std::clamp(std::round(values[i] * factor), -most, most)); };
+  const auto whole = [&](index i, float factor, float most) {
+    return static_cast<int>(std::clamp(std::round(values[i] * factor), -most, most));
+  };
   for (index first = 0; first < count; first += kScaleBlock) {
     std::memcpy(out, &scale, sizeof scale);
     out += 2;
     for (index i = first; i < first + (is_q8 ? 32 : 16); ++i) {
-      *out++ = is_q8 ? static_cast<std::byte>(whole(i, 64, 127)) : static_cast<std::byte>((whole(i, 4, 7) + 8) | (whole(i + 16, 4, 7) + 8) << 4);
+      *out++ =
+          is_q8 ? static_cast<std::byte>(whole(i, 64, 127)) : static_cast<std::byte>((whole(i, 4, 7) + 8) | (whole(i + 16, 4, 7) + 8) << 4);
     }
   }
 }
@@ -96,7 +100,8 @@ std::vector<Named> ops() {
   return {{"linear", kIn, [](Tape&, Tensor x, Tensor w) { return linear(x, w); }},
           {"adapted_linear", kIn,
            [](Tape& tape, Tensor x, Tensor w) {
-             const LowRankProduct low{.a = tape.input<float>({3, kIn}, numbers(3 * kIn, 3), true), .b = tape.input<float>({kOut, 3}, numbers(kOut * 3, 4), true)};
+             const LowRankProduct low{.a = tape.input<float>({3, kIn}, numbers(3 * kIn, 3), true),
+                                      .b = tape.input<float>({kOut, 3}, numbers(kOut * 3, 4), true)};
              return adapted_linear(x, w, low);
            }},
           {"activated_linear", kIn, [](Tape&, Tensor x, Tensor w) { return activated_linear({Activation::gelu}, x, w); }},

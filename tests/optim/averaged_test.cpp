@@ -86,7 +86,9 @@ TEST(Averaged, RefusesADecayThatIsNone) {
   add_parameters(store);
   store.allocate(3);
   for (const double decay : {0.0, 1.0, -0.5}) {
-    EXPECT_TRUE(testing::error_of([&] { Averaged(std::make_unique<AdamW>(store, AdamW::Options{}), store, decay); }).starts_with("averaged: a decay of "));
+    EXPECT_TRUE(testing::error_of([&] {
+                  Averaged(std::make_unique<AdamW>(store, AdamW::Options{}), store, decay);
+                }).starts_with("averaged: a decay of "));
   }
 }
 

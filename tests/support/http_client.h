@@ -103,8 +103,9 @@ inline std::string get_request(const std::string& path, const std::string& heade
   return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n";
 }
 inline std::string post_request(const std::string& path, const std::string& body, const std::string& headers = {}) {
-  return "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + headers +
-         "\r\n" + body;
+  return "POST " + path +
+         " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" +
+         headers + "\r\n" + body;
 }
 
 /// Sends bytes and reads the response.

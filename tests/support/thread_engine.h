@@ -33,7 +33,9 @@ class Wires {
       return;
     }
     const auto* first = static_cast<const std::byte*>(bytes);
-    const auto delay = trouble_.longest_delay.count() == 0 ? 0 : static_cast<long>(++sent_ * 7919 % static_cast<std::size_t>(trouble_.longest_delay.count()));
+    const auto delay = trouble_.longest_delay.count() == 0
+                           ? 0
+                           : static_cast<long>(++sent_ * 7919 % static_cast<std::size_t>(trouble_.longest_delay.count()));
     wires_[{from, to}].push_back({std::chrono::steady_clock::now() + std::chrono::microseconds(delay), {first, first + count}});
   }
   bool receive(int from, int to, void* bytes, std::size_t count) {

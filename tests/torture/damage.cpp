@@ -194,7 +194,6 @@ int run(const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   using namespace dikkat::torture;
-  return run_program("damage flip-one|flip-all|truncate|append|mangle FILE BEGIN END SEED | large COUNT SEED", [&] {
-    return run({argv + 1, argv + argc});
-  });
+  return run_program("damage flip-one|flip-all|truncate|append|mangle FILE BEGIN END SEED | large COUNT SEED",
+                     [&] { return run({argv + 1, argv + argc}); });
 }

@@ -45,7 +45,7 @@ void remove_older_checkpoints() {
 extern "C" {
 
 int sigaction(int number, const struct sigaction* action, struct sigaction* old) noexcept {
-  struct sigaction ignoring {};
+  struct sigaction ignoring{};
   ignoring.sa_handler = SIG_IGN;
   const bool heard = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGUSR1;
   return real<int(int, const struct sigaction*, struct sigaction*)>("sigaction")(

@@ -18,7 +18,7 @@ extern "C" void on_tick(int) { ++ticks; }
   if (interval == nullptr) {
     return;
   }
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_tick;
   ::sigaction(SIGUSR2, &action, nullptr);
   sigevent event{};

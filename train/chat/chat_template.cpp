@@ -172,7 +172,9 @@ ChatTemplate chat_template(TemplateName name, const Tokenizer& tokenizer) {
   switch (name) {
     case TemplateName::automatic: return has_chatml ? chatml() : has_llama3 ? llama3() : plain(tokenizer);
     case TemplateName::chatml: require_tokens(has_chatml, "<|im_start|> and <|im_end|>"); return chatml();
-    case TemplateName::llama3: require_tokens(has_llama3, "<|begin_of_text|>, <|start_header_id|>, <|end_header_id|> and <|eot_id|>"); return llama3();
+    case TemplateName::llama3:
+      require_tokens(has_llama3, "<|begin_of_text|>, <|start_header_id|>, <|end_header_id|> and <|eot_id|>");
+      return llama3();
     case TemplateName::plain: return plain(tokenizer);
   }
   fail("chat template: unknown name");
@@ -197,7 +199,8 @@ std::optional<ChatTemplate> known_template(std::string_view jinja, const Tokeniz
 
 ChatTemplate known_template(std::string_view jinja, const Tokenizer& tokenizer, const std::string& where, const char* how) {
   const auto known = known_template(jinja, tokenizer);
-  require_input(known.has_value(), "the template of conversations in ", where, " is none that dikkat knows: name the one that is nearest to it", how);
+  require_input(known.has_value(), "the template of conversations in ", where,
+                " is none that dikkat knows: name the one that is nearest to it", how);
   return *known;
 }
 

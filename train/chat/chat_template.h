@@ -44,7 +44,7 @@ struct ChatTemplate {
   bool trims = false;                       // white space around a message
   std::string end{};                        // ends a message; an answer's is learnt, and ends what a model writes
   std::string after_end{};
-  std::string system{};                     // the system message of a conversation without one; empty: none
+  std::string system{};  // the system message of a conversation without one; empty: none
 
   /// The text of a conversation, span by span. With `asks`, it ends with the beginning of an answer.
   std::vector<ChatSpan> write(std::span<const Message> messages, ScoredText scored = ScoredText::answers, bool asks = false) const;
@@ -54,8 +54,8 @@ struct ChatTemplate {
   std::string jinja() const;
 };
 
-/// A known template for this tokenizer. `automatic`: ChatML or Llama 3's if the tokenizer has their tokens, else plain. Throws InputError if the tokenizer
-/// lacks a token that the template needs.
+/// A known template for this tokenizer. `automatic`: ChatML or Llama 3's if the tokenizer has their tokens, else plain. Throws InputError
+/// if the tokenizer lacks a token that the template needs.
 ChatTemplate chat_template(TemplateName name, const Tokenizer& tokenizer);
 
 /// The template whose text in Jinja's language this is, with its system message; nullopt if it is none that we know.
@@ -73,8 +73,8 @@ struct ChatTokens {
 /// The tokens of spans. A span is encoded by itself, so the tokens of a prompt are the same whatever the answer is. Throws EncodeError.
 ChatTokens encode(const Tokenizer& tokenizer, std::span<const ChatSpan> spans);
 
-/// An example: a conversation in the template, or a text between the tokenizer's begin and end tokens, all of it scored. Where the data says what is to be
-/// learnt (Message::learn, Conversation::learn), that counts instead of `scored`.
+/// An example: a conversation in the template, or a text between the tokenizer's begin and end tokens, all of it scored. Where the data
+/// says what is to be learnt (Message::learn, Conversation::learn), that counts instead of `scored`.
 ChatTokens encode(const Tokenizer& tokenizer, const ChatTemplate& form, const Conversation& conversation, ScoredText scored);
 
 }  // namespace dikkat

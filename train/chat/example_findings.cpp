@@ -32,8 +32,8 @@ std::string ExampleFindings::unused_keys() const {
       append_to(text, concat(" and ", unused.size() - kMost, " more"));
       break;
     }
-    append_to(text, concat(text.empty() ? "" : ", ", short_text(nlohmann::json(key.second)), key.first == KeyPlace::line ? " on " : " in ", grouped_digits(count),
-                           unit_of(key.first, count)));
+    append_to(text, concat(text.empty() ? "" : ", ", short_text(nlohmann::json(key.second)), key.first == KeyPlace::line ? " on " : " in ",
+                           grouped_digits(count), unit_of(key.first, count)));
   }
   return text;
 }
@@ -56,7 +56,8 @@ std::vector<std::string> ExampleFindings::notes() const {
                          R"( of the user or the system are learnt, because "weight", "train" or "loss" of the message says so)"));
   }
   if (windows_lines > 0) {
-    all.push_back(note_on_windows_lines(concat(grouped_digits(windows_lines), windows_lines == 1 ? " message or text" : " messages or texts"), windows_lines == 1));
+    all.push_back(note_on_windows_lines(
+        concat(grouped_digits(windows_lines), windows_lines == 1 ? " message or text" : " messages or texts"), windows_lines == 1));
   }
   return all;
 }

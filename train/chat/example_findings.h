@@ -15,10 +15,10 @@ enum class KeyPlace { line, message, part };
 /// The findings of a reader of examples. The user sees them once.
 struct ExampleFindings {
   std::map<std::pair<KeyPlace, std::string>, index> unused{};  // keys without an effect, and how often each is there
-  index context_only = 0;     // messages that their own "weight", "train" or "loss" exempts from the loss
-  index learnt_anyway = 0;    // messages of the user or the system that are learnt because they say so
-  index left_out = 0;         // examples that are not to be learnt
-  index windows_lines = 0;    // messages and texts with line breaks of Windows
+  index context_only = 0;                                      // messages that their own "weight", "train" or "loss" exempts from the loss
+  index learnt_anyway = 0;                                     // messages of the user or the system that are learnt because they say so
+  index left_out = 0;                                          // examples that are not to be learnt
+  index windows_lines = 0;                                     // messages and texts with line breaks of Windows
 
   /// One sentence for each kind of finding.
   std::vector<std::string> notes() const;

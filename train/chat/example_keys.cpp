@@ -26,23 +26,64 @@ constexpr std::string_view kSystem = "a system message is expected as the first 
 constexpr std::string_view kDocuments = "documents for a template are not supported";
 constexpr std::string_view kTemplate = "settings of a template are not supported";
 constexpr std::string_view kHistory = "earlier turns are expected in \"messages\"";
-constexpr std::string_view kMarks = "what is not to be learnt is expected to be marked by \"weight\": 0, \"train\": false or \"loss\": false of a message";
+constexpr std::string_view kMarks =
+    "what is not to be learnt is expected to be marked by \"weight\": 0, \"train\": false or \"loss\": false of a message";
 constexpr std::string_view kContinued = "continuing a message is not supported";
 constexpr std::string_view kRefusal = "a refusal beside the content is not supported";
 
 constexpr RefusedKey kRefused[] = {
-    {"tool_calls", kTools}, {"tool_call_id", kTools}, {"function_call", kTools}, {"tools", kTools}, {"functions", kTools}, {"tool_choice", kTools},
-    {"tool_responses", kTools}, {"recipient", kTools, true}, {"channel", "channels are not supported", true},
-    {"reasoning_content", kReasoning}, {"reasoning", kReasoning}, {"reasoning_details", kReasoning}, {"thinking", kReasoning},
-    {"thinking_blocks", kReasoning}, {"enable_thinking", kReasoning},
-    {"image", kMedia}, {"images", kMedia}, {"image_url", kMedia}, {"video", kMedia}, {"videos", kMedia}, {"video_url", kMedia}, {"audio", kMedia},
-    {"audios", kMedia}, {"audio_url", kMedia}, {"input_audio", kMedia}, {"file", kMedia, true}, {"files", kMedia, true}, {"attachments", kMedia, true},
-    {"chosen", kPreferences}, {"rejected", kPreferences}, {"preferred_output", kPreferences}, {"non_preferred_output", kPreferences},
-    {"system", kSystem}, {"system_prompt", kSystem}, {"developer", kSystem},
-    {"documents", kDocuments}, {"chat_template", kTemplate}, {"chat_template_kwargs", kTemplate}, {"history", kHistory},
-    {"train_detail", kMarks}, {"training", kMarks}, {"trainable", kMarks}, {"loss_mask", kMarks}, {"loss_weight", kMarks}, {"loss_scale", kMarks},
-    {"mask", kMarks}, {"masked", kMarks}, {"completion_mask", kMarks}, {"assistant_masks", kMarks},
-    {"prefix", kContinued, true}, {"partial", kContinued, true}, {"refusal", kRefusal, true},
+    {"tool_calls", kTools},
+    {"tool_call_id", kTools},
+    {"function_call", kTools},
+    {"tools", kTools},
+    {"functions", kTools},
+    {"tool_choice", kTools},
+    {"tool_responses", kTools},
+    {"recipient", kTools, true},
+    {"channel", "channels are not supported", true},
+    {"reasoning_content", kReasoning},
+    {"reasoning", kReasoning},
+    {"reasoning_details", kReasoning},
+    {"thinking", kReasoning},
+    {"thinking_blocks", kReasoning},
+    {"enable_thinking", kReasoning},
+    {"image", kMedia},
+    {"images", kMedia},
+    {"image_url", kMedia},
+    {"video", kMedia},
+    {"videos", kMedia},
+    {"video_url", kMedia},
+    {"audio", kMedia},
+    {"audios", kMedia},
+    {"audio_url", kMedia},
+    {"input_audio", kMedia},
+    {"file", kMedia, true},
+    {"files", kMedia, true},
+    {"attachments", kMedia, true},
+    {"chosen", kPreferences},
+    {"rejected", kPreferences},
+    {"preferred_output", kPreferences},
+    {"non_preferred_output", kPreferences},
+    {"system", kSystem},
+    {"system_prompt", kSystem},
+    {"developer", kSystem},
+    {"documents", kDocuments},
+    {"chat_template", kTemplate},
+    {"chat_template_kwargs", kTemplate},
+    {"history", kHistory},
+    {"train_detail", kMarks},
+    {"training", kMarks},
+    {"trainable", kMarks},
+    {"loss_mask", kMarks},
+    {"loss_weight", kMarks},
+    {"loss_scale", kMarks},
+    {"mask", kMarks},
+    {"masked", kMarks},
+    {"completion_mask", kMarks},
+    {"assistant_masks", kMarks},
+    {"prefix", kContinued, true},
+    {"partial", kContinued, true},
+    {"refusal", kRefusal, true},
 };
 
 }  // namespace
@@ -63,16 +104,16 @@ const json* find_value(const json& object, std::string_view key) {
   return at == object.end() || at->is_null() ? nullptr : &*at;
 }
 
-void check_keys(const json& object, KeyPlace place, std::span<const std::string_view> used, const std::string& path, ExampleFindings& found) {
+void check_keys(const json& object, KeyPlace place, std::span<const std::string_view> used, const std::string& path,
+                ExampleFindings& found) {
   for (const auto& item : object.items()) {
     const std::string& key = item.key();
     const json& value = item.value();
     if (value.is_null() || std::ranges::find(used, key) != used.end()) {
       continue;
     }
-    const auto refused = std::ranges::find_if(kRefused, [&](const RefusedKey& one) {
-      return one.name == key && (place != KeyPlace::line || !one.only_in_messages);
-    });
+    const auto refused = std::ranges::find_if(
+        kRefused, [&](const RefusedKey& one) { return one.name == key && (place != KeyPlace::line || !one.only_in_messages); });
     if (refused == std::end(kRefused)) {
       ++found.unused[{place, key}];
     } else if (!is_nothing(value)) {

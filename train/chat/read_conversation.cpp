@@ -56,7 +56,8 @@ std::string text_of(const json& object, const std::string& field) {
 }
 
 std::vector<Message> messages_of(const json& object, ExampleFindings& found) {
-  require_input(find_value(object, "completion") == nullptr, "has \"messages\" and \"completion\", so it is not clear which is to be learnt; leave out one of the two");
+  require_input(find_value(object, "completion") == nullptr,
+                "has \"messages\" and \"completion\", so it is not clear which is to be learnt; leave out one of the two");
   std::vector<Message> messages = read_messages(object["messages"], MessageSource::example, "messages", found);
   bool answered = false;
   for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -94,8 +95,9 @@ std::string unknown_fields(const json& object, const std::string& text_field) {
       meant = concat("; did you mean \"", nearest, "\"?");
     }
   }
-  return concat(object.empty() ? "has no fields" : concat(object.size() == 1 ? "has the field " : "has the fields ", names_of_fields(object)),
-                "; expected \"messages\", \"prompt\" and \"completion\", or \"", text_field, "\" (data.text_field)", meant);
+  return concat(
+      object.empty() ? "has no fields" : concat(object.size() == 1 ? "has the field " : "has the fields ", names_of_fields(object)),
+      "; expected \"messages\", \"prompt\" and \"completion\", or \"", text_field, "\" (data.text_field)", meant);
 }
 
 Conversation read_conversation(std::string_view line, const std::string& text_field, ExampleFindings& found) {

@@ -13,7 +13,9 @@ using nlohmann::json;
 constexpr std::string_view kMarksOfMessages[] = {"weight", "train", "loss"};
 
 /// "is a JSON array" or "is 7", for messages.
-std::string what_is(const json& value) { return value.is_structured() ? concat("is a JSON ", value.type_name()) : concat("is ", short_text(value)); }
+std::string what_is(const json& value) {
+  return value.is_structured() ? concat("is a JSON ", value.type_name()) : concat("is ", short_text(value));
+}
 
 /// The text of one part of a content.
 std::string text_of_part(const json& part, const std::string& path, ExampleFindings& found) {
@@ -24,7 +26,8 @@ std::string text_of_part(const json& part, const std::string& path, ExampleFindi
   }
   const json* type = find_value(part, "type");
   if (type == nullptr || *type != "text") {
-    throw BadExample(path + ".type", concat(type == nullptr ? "is missing" : what_is(*type), ", expected \"text\": only text is supported"));
+    throw BadExample(path + ".type",
+                     concat(type == nullptr ? "is missing" : what_is(*type), ", expected \"text\": only text is supported"));
   }
   if (read_marks(part, kMarksOfMessages, path)) {
     throw BadExample(path, R"(has "weight", "train" or "loss", which are expected of a whole message)");
@@ -64,7 +67,8 @@ Message read_message(const json& value, MessageSource source, const std::string&
   const json* role = find_value(value, "role");
   const bool is_system = role != nullptr && (*role == "system" || (source == MessageSource::request && *role == "developer"));
   if (!is_system && (role == nullptr || (*role != "user" && *role != "assistant"))) {
-    throw BadExample(path + ".role", concat(role == nullptr ? "is missing" : what_is(*role), R"(, expected "system", "user" or "assistant")"));
+    throw BadExample(path + ".role",
+                     concat(role == nullptr ? "is missing" : what_is(*role), R"(, expected "system", "user" or "assistant")"));
   }
   Message message{.role = is_system ? "system" : role->get<std::string>(), .content = read_content(value, path + ".content", found)};
   message.learn = read_marks(value, kMarksOfMessages, path);

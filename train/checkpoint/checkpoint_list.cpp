@@ -23,7 +23,8 @@ index step_of(const std::string& name) {
   return step >= 0 && checkpoint_name(step) == name ? step : -1;
 }
 
-constexpr const char* kNotSkipped = "; this may be temporary, so no older checkpoint was used: try again when it can be read, or move this file away";
+constexpr const char* kNotSkipped =
+    "; this may be temporary, so no older checkpoint was used: try again when it can be read, or move this file away";
 
 /// Opens a checkpoint. Also throws InputError if the file has another step than its name says: a run that continued from it would later
 /// find its own file names taken.
@@ -77,7 +78,8 @@ std::string intact(const std::vector<CheckpointEntry>& checkpoints) {
 }
 
 /// Throws InputError: the last of `checkpoints` is damaged for the given reason. `checkpoints` is sorted by step and not empty.
-[[noreturn]] void refuse_damaged(const fs::path& run_directory, const std::vector<CheckpointEntry>& checkpoints, const std::string& reason) {
+[[noreturn]] void refuse_damaged(const fs::path& run_directory, const std::vector<CheckpointEntry>& checkpoints,
+                                 const std::string& reason) {
   const std::string whole = intact(checkpoints);
   if (whole.empty()) {
     fail_input(reason, ". It is the newest checkpoint of ", run_directory.string(), ", which has no other one that is intact");
@@ -130,10 +132,11 @@ CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, Pick pick,
     return CheckpointFile::open(run_directory_or_file);
   }
   const std::vector<CheckpointEntry> checkpoints = list_checkpoints(run_directory_or_file);
-  require_input(!checkpoints.empty(), run_directory_or_file.string(),
-                is_there(run_directory_or_file / "metrics.jsonl")
-                    ? " has no checkpoint yet: its run was killed before the first save; remove it and train again"
-                    : " has no checkpoint, expected a run directory, which has checkpoints/step-NNNNNNNNN.h5 (`dikkat runs` lists those in runs/)");
+  require_input(
+      !checkpoints.empty(), run_directory_or_file.string(),
+      is_there(run_directory_or_file / "metrics.jsonl")
+          ? " has no checkpoint yet: its run was killed before the first save; remove it and train again"
+          : " has no checkpoint, expected a run directory, which has checkpoints/step-NNNNNNNNN.h5 (`dikkat runs` lists those in runs/)");
   if (pick == Pick::best) {
     const auto best = best_checkpoint(run_directory_or_file);
     require_input(best.has_value(), run_directory_or_file.string(),

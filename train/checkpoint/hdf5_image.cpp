@@ -139,8 +139,8 @@ class ImageWriter {
     checked(H5Pset_link_phase_change(properties.get(), 65535, 65534), "keep links together");
   }
 
-  /// Reserves room for these links. Otherwise the library would move the existing ones for each new link. Newer releases reserve nothing above 64 KiB;
-  /// there, links that need more go into a heap and a tree.
+  /// Reserves room for these links. Otherwise the library would move the existing ones for each new link. Newer releases reserve nothing
+  /// above 64 KiB; there, links that need more go into a heap and a tree.
   Handle group(const std::string& path, const std::set<std::string>& names) {
     std::size_t longest = 1;
     for (const std::string& name : names) {

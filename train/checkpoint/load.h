@@ -55,8 +55,8 @@ class CheckpointFile {
   Contents contents_;
 };
 
-/// What a checkpoint says about itself. Only its header and index are read, which takes no time even where the file is large; that its tensors are
-/// intact is not known. Throws as CheckpointFile::open() for what it does read.
+/// What a checkpoint says about itself. Only its header and index are read, which takes no time even where the file is large; that its
+/// tensors are intact is not known. Throws as CheckpointFile::open() for what it does read.
 Contents read_index(const std::filesystem::path& path);
 
 /// Loads all tensors whose path begins with `prefix` (such as "model" or "optimizer/m") and a slash. Throws InputError, before anything is

@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 
 /// Whether the path still refers to the file or folder of this descriptor.
 bool is_at(const Descriptor& descriptor, const fs::path& path) {
-  struct stat held {};
-  struct stat there {};
+  struct stat held{};
+  struct stat there{};
   require(::fstat(descriptor.get(), &held) == 0, path.string(), " cannot be examined: ", errno_text);
   const int error = ::stat(path.c_str(), &there) == 0 ? 0 : errno;
   require(error == 0 || error == ENOENT || error == ENOTDIR, path.string(), " cannot be examined: ", describe_errno(error));
@@ -74,7 +74,7 @@ void FolderLock::take_file(Faults* faults) {
   // O_NOFOLLOW, because it will be written to.
   Descriptor lock(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
   const int failed = lock.get() >= 0 ? 0 : errno;
-  struct stat info {};
+  struct stat info{};
   const bool regular = ::lstat(name.c_str(), &info) != 0 || S_ISREG(info.st_mode);
   require_input(regular, name.string(), " is ",
                 S_ISLNK(info.st_mode)   ? "a link"

@@ -29,8 +29,7 @@ std::string contents_of(const fs::path& path) {
     const fs::path name = file->path().filename();
     std::error_code ignored;
     const bool is_temporary = name.string().starts_with(concat(kTemporaryPrefix, "config.toml-"));  // the first file that is written
-    if (name != kLockName && !is_temporary &&
-        !(name == "checkpoints" && is_folder(file->path()) && fs::is_empty(file->path(), ignored))) {
+    if (name != kLockName && !is_temporary && !(name == "checkpoints" && is_folder(file->path()) && fs::is_empty(file->path(), ignored))) {
       names.push_back(name.string());
     }
   }
@@ -48,7 +47,8 @@ void require_empty(const fs::path& path) {
   std::error_code error;
   require_input(!fs::exists(path / "config.toml", error) || !list_checkpoints(path).empty(), path.string(),
                 " has a run that ended before its first checkpoint and cannot be continued: remove it, or choose another --out");
-  const bool is_run = !list_checkpoints(path).empty() && fs::exists(path / "metrics.jsonl", error);  // not a model that merge or import made
+  const bool is_run =
+      !list_checkpoints(path).empty() && fs::exists(path / "metrics.jsonl", error);  // not a model that merge or import made
   require_input(contents.empty(), path.string(), " is not empty (it has ", contents, "): choose another --out",
                 is_run ? concat(", or continue its run with `dikkat resume ", path.string(), "`") : "");
 }
@@ -112,7 +112,7 @@ fs::path NewRunPath::with_number(index number) const { return number == 1 ? path
 
 fs::path NewRunPath::free_now() const {
   index number = 1;
-  struct stat info {};
+  struct stat info{};
   while (numbered && ::lstat(with_number(number).c_str(), &info) == 0) {
     ++number;
   }
@@ -129,7 +129,7 @@ RunDirectory RunDirectory::create(const NewRunPath& wanted, Faults* faults) {
   }
   if (!is_new) {
     require_is_folder(path);
-    struct stat info {};
+    struct stat info{};
     if (::lstat((path / kLockName).c_str(), &info) != 0) {
       require_empty(path);  // before the lock file is created in it
     }

@@ -53,7 +53,7 @@ struct StateField {
 /// Calls f(StateField, member) for every member. Writing, loading, comparing and printing all use this. The binding does not compile if a
 /// member of TrainingState is missing here.
 template <class State, class F>
-requires std::same_as<std::remove_const_t<State>, TrainingState>
+  requires std::same_as<std::remove_const_t<State>, TrainingState>
 void for_each_field(State& state, F&& f) {
   auto& [step, tokens_seen, samples_seen, epoch, seed, random_algorithm, evaluation_pending, best_val_loss, best_step, steps_skipped,
          losses_watched, loss_mean, loss_variance, corpus_fingerprint, train_tokens, val_tokens, program_version, compiler, compiler_flags,

@@ -42,8 +42,8 @@ struct Entry {
   bool is_message = false;  // even if it begins as a command
 };
 
-/// The next line, or all lines between """ and """. The line breaks beside the marks do not belong to the message. Throws InputError if the end mark is
-/// missing.
+/// The next line, or all lines between """ and """. The line breaks beside the marks do not belong to the message. Throws InputError if the
+/// end mark is missing.
 std::optional<Entry> next_entry(LineReader& lines) {
   constexpr std::string_view kMark = "\"\"\"";
   auto line = lines.next();
@@ -57,7 +57,8 @@ std::optional<Entry> next_entry(LineReader& lines) {
     if (stop_requested()) {
       return std::nullopt;
     }
-    require_input(more.has_value(), R"(the input ended within a message that began with """, so it was not sent; expected a line that ends in """)");
+    require_input(more.has_value(),
+                  R"(the input ended within a message that began with """, so it was not sent; expected a line that ends in """)");
     append_to(text, concat(is_empty ? "" : "\n", *more));
     is_empty = false;
   }
@@ -179,8 +180,8 @@ class Talk {
     }
   }
 
-  /// The tokens of the conversation. The oldest turns are dropped while it leaves no room for an answer. Throws InputError, and drops none, where the
-  /// newest message alone leaves none.
+  /// The tokens of the conversation. The oldest turns are dropped while it leaves no room for an answer. Throws InputError, and drops none,
+  /// where the newest message alone leaves none.
   std::vector<Token> prompt() {
     std::vector<Token> tokens = tokens_of(form_, messages_);
     if (std::ssize(tokens) <= most_tokens()) {
@@ -196,8 +197,8 @@ class Talk {
       } while (messages_.size() > 1 && messages_.front().role != "user");
       tokens = tokens_of(form_, messages_);
     }
-    tell(concat("the context of ", context(), " tokens is full: the oldest ", dropped == 1 ? "message was" : concat(dropped, " messages were"),
-                " dropped"));
+    tell(concat("the context of ", context(), " tokens is full: the oldest ",
+                dropped == 1 ? "message was" : concat(dropped, " messages were"), " dropped"));
     return tokens;
   }
 
@@ -294,9 +295,11 @@ that leaves no room for an answer is refused, and the conversation stays as it w
   command.number("--max-new-tokens", o.max_new_tokens, index{0}, kMost, "The most tokens of an answer");
   command.number("--temperature", o.temperature, 0.0, 1000.0, "0: always the likeliest token; higher: more random");
   command.number("--top-k", o.top_k, index{0}, kMost, "Draw among the K likeliest tokens; 0: among all");
-  command.number("--top-p", o.top_p, 0.0, 1.0, "Draw among the smallest set of likeliest tokens whose probabilities add up to X; 1: among all");
+  command.number("--top-p", o.top_p, 0.0, 1.0,
+                 "Draw among the smallest set of likeliest tokens whose probabilities add up to X; 1: among all");
   command.number("--min-p", o.min_p, 0.0, 1.0, "Draw among tokens at least X times as likely as the likeliest; 0: among all");
-  command.number("--repetition-penalty", o.repetition_penalty, 0.0, 1000.0, "Above 1: makes tokens less likely that are in the text already");
+  command.number("--repetition-penalty", o.repetition_penalty, 0.0, 1000.0,
+                 "Above 1: makes tokens less likely that are in the text already");
   command.number("--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(), "The same seed gives the same answers");
 }
 

@@ -15,7 +15,8 @@ std::string_view variable(const char* name) {
 }
 
 bool has_colors() {
-  static const bool has = ::isatty(STDOUT_FILENO) == 1 && variable("NO_COLOR").empty() && variable("TERM") != "dumb" && !variable("TERM").empty();
+  static const bool has =
+      ::isatty(STDOUT_FILENO) == 1 && variable("NO_COLOR").empty() && variable("TERM") != "dumb" && !variable("TERM").empty();
   return has;
 }
 

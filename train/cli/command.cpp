@@ -60,9 +60,7 @@ Option Command::repeated(const char* name, std::vector<std::string>& values, con
 }
 
 Option Command::any_text(const char* name, std::optional<std::string>& value, const char* type, const std::string& help) {
-  return Option(app_->add_option_function<std::string>(
-                        name, [&value](const std::string& text) { value = text; }, help)
-                    ->type_name(type));
+  return Option(app_->add_option_function<std::string>(name, [&value](const std::string& text) { value = text; }, help)->type_name(type));
 }
 
 template <class N>

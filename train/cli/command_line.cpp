@@ -81,9 +81,9 @@ struct CommandLine {
     app.require_subcommand(0, 1);
     app.fallthrough();  // --threads may also stand after the command
     Commands program(app, chosen);
-    for (const auto add : {add_train, add_finetune, add_resume, add_eval, add_sample, add_chat, add_serve, add_import, add_merge, add_export, add_inspect, add_report, add_watch,
-                           add_runs, add_export_metrics, add_verify, add_plan, add_sweep, add_tokenizer, add_corpus, add_config, add_cache,
-                           add_completion, add_man}) {
+    for (const auto add : {add_train, add_finetune, add_resume,    add_eval,   add_sample, add_chat,  add_serve,          add_import,
+                           add_merge, add_export,   add_inspect,   add_report, add_watch,  add_runs,  add_export_metrics, add_verify,
+                           add_plan,  add_sweep,    add_tokenizer, add_corpus, add_config, add_cache, add_completion,     add_man}) {
       add(program);
     }
     app.footer(kFooter);
@@ -154,7 +154,8 @@ std::string describe_unknown_option(const CLI::App& app, const CLI::App& command
   const std::size_t end = std::min(stray.text.find('='), stray.text.size());
   const std::string name = stray.text.substr(0, end);
   const bool is_named = &command != &app;
-  if (const std::string words = is_named ? path : command_with(app, name) + ' '; words.size() > 1 && (!is_named || has_option(command, name))) {
+  if (const std::string words = is_named ? path : command_with(app, name) + ' ';
+      words.size() > 1 && (!is_named || has_option(command, name))) {
     return concat(name, " belongs after ", is_named ? "the" : "a", " command: dikkat ", words, "... ", name, " ...");
   }
   if (has_option(command, "--set")) {
@@ -209,7 +210,8 @@ std::string describe_stray(const CLI::App& app, const CLI::App& command, const s
       fail_input(describe_stray(app, command, path, stray), advice);
     }
   }
-  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !command.get_subcommands([](const CLI::App*) { return true; }).empty()) {
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr &&
+      !command.get_subcommands([](const CLI::App*) { return true; }).empty()) {
     fail_input("dikkat ", path, "needs one of its commands: ", names_of_commands(command), advice);
   }
   const std::string what = error.what();

@@ -27,11 +27,12 @@ void add_completion(Commands& program) {
   dikkat completion fish > ~/.config/fish/completions/dikkat.fish)";
   const auto a = std::make_shared<CompletionArguments>();
   const auto describe = program.describer();
-  Command command = program.add("completion", "Print a script that lets a shell complete dikkat's commands and options", kExamples, [a, describe] {
-    put(completions_for(a->shell, describe()));
-    flush_results();
-    return 0;
-  });
+  Command command =
+      program.add("completion", "Print a script that lets a shell complete dikkat's commands and options", kExamples, [a, describe] {
+        put(completions_for(a->shell, describe()));
+        flush_results();
+        return 0;
+      });
   command.text("SHELL", a->shell, "", "bash, zsh or fish").required();
 }
 

@@ -36,7 +36,9 @@ constexpr std::string_view kTakesKeys[] = {"--set", "--vary"};
 bool takes_keys(const std::string& option) { return std::ranges::find(kTakesKeys, option) != std::end(kTakesKeys); }
 
 /// An option's names; none of an argument.
-std::vector<std::string> own_names(const OptionDescription& option) { return option.is_argument ? std::vector<std::string>() : option.names; }
+std::vector<std::string> own_names(const OptionDescription& option) {
+  return option.is_argument ? std::vector<std::string>() : option.names;
+}
 
 std::string command_names(const CommandDescription& command) {
   std::string words;
@@ -69,7 +71,8 @@ std::string paths_of(const CommandDescription& program) {
 std::string for_bash(const CommandDescription& program) {
   std::string cases;
   for_each_command(program, [&](const std::string& words, const CommandDescription& command) {
-    cases += concat("    ", in_single_quotes(words), ") commands=", in_single_quotes(command_names(command)), " options=", in_single_quotes(option_names(command)), " ;;\n");
+    cases += concat("    ", in_single_quotes(words), ") commands=", in_single_quotes(command_names(command)),
+                    " options=", in_single_quotes(option_names(command)), " ;;\n");
   });
   return "# bash completion for dikkat, made by: dikkat completion bash\n"
          "_dikkat() {\n"

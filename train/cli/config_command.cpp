@@ -36,7 +36,8 @@ struct ConfigInitArguments {
 };
 
 int config_show_command(const ConfigShowArguments& arguments) {
-  require_input(arguments.name.empty() || arguments.config.empty(), "config show: found ", arguments.name, " and --config ", arguments.config, ", expected one of them");
+  require_input(arguments.name.empty() || arguments.config.empty(), "config show: found ", arguments.name, " and --config ",
+                arguments.config, ", expected one of them");
   const std::string& file = arguments.name.empty() ? arguments.config : arguments.name;
   std::vector<std::string> written;
   const PlannedRun run{.config = configuration_of({.config = file, .set = arguments.set}, {}, &written)};
@@ -88,8 +89,8 @@ struct RecipeSize {
 
 /// "40 s", "15 min", "3 h", "23 days".
 std::string rough_time(double seconds) {
-  const auto [unit, name] = seconds < 90     ? std::pair(1.0, "s")
-                            : seconds < 5400 ? std::pair(60.0, "min")
+  const auto [unit, name] = seconds < 90      ? std::pair(1.0, "s")
+                            : seconds < 5400  ? std::pair(60.0, "min")
                             : seconds < 1.3e5 ? std::pair(3600.0, "h")
                                               : std::pair(86400.0, "days");
   return fmt::format("{:.0f} {}", seconds / unit, name);
@@ -104,13 +105,16 @@ RecipeSize size_of_recipe(const std::filesystem::path& file) {
   }
   Config config = load_config(file);
   resolve(config);
-  const index learned = config.tokenizer.kind == "bpe" ? config.tokenizer.vocab_size : config.tokenizer.kind == "word" ? kWords : kCharacters;
+  const index learned = config.tokenizer.kind == "bpe"    ? config.tokenizer.vocab_size
+                        : config.tokenizer.kind == "word" ? kWords
+                                                          : kCharacters;
   const LanguageModel model(config.model, config.model.vocab_size.is_open() ? learned : *config.model.vocab_size);
   const auto parameters = static_cast<double>(model.parameters().parameter_count());
   const auto samples = static_cast<double>(config.train.batch_size * Accumulation(config.train).passes(0, config.train.max_steps));
   const double tokens = samples * static_cast<double>(config.model.block_size);
   return {.parameters = short_count(static_cast<index>(parameters)),
-          .time = config.model.kind == ModelKind::gpt ? rough_time(6 * parameters * tokens / kOperations) : "-"};  // pairs are as long as they are
+          .time = config.model.kind == ModelKind::gpt ? rough_time(6 * parameters * tokens / kOperations)
+                                                      : "-"};  // pairs are as long as they are
 }
 
 int config_list_command(bool only_names) {
@@ -128,8 +132,8 @@ int config_list_command(bool only_names) {
       continue;
     }
     const RecipeSize size = size_of_recipe(file);
-    put(concat(name, std::string(width - name.size() + 2, ' '), fmt::format("{:>10}  {:>8}  ", size.parameters, size.time), name == kFirst ? "START HERE. " : "",
-               first_sentence(file), '\n'));
+    put(concat(name, std::string(width - name.size() + 2, ' '), fmt::format("{:>10}  {:>8}  ", size.parameters, size.time),
+               name == kFirst ? "START HERE. " : "", first_sentence(file), '\n'));
   }
   if (!only_names) {
     put("Times are rough, for two fast cores; `dikkat plan --config NAME` measures them on this machine.\n");
@@ -152,10 +156,12 @@ void add_config(Commands& program) {
   Commands config = program.group("config", "List the recipes, show a configuration, or write one to begin with");
   {
     const auto only_names = std::make_shared<bool>();
-    Command command = config.add("list", "List the recipes that --config takes by name", "  dikkat config list", [only_names] { return config_list_command(*only_names); });
+    Command command = config.add("list", "List the recipes that --config takes by name", "  dikkat config list",
+                                 [only_names] { return config_list_command(*only_names); });
     command.flag("--names", *only_names, "Print the names alone");
   }
-  config.add("keys", "List all keys; dikkat --help-config explains them", "  dikkat config keys | grep muon", [] { return config_keys_command(); });
+  config.add("keys", "List all keys; dikkat --help-config explains them", "  dikkat config keys | grep muon",
+             [] { return config_keys_command(); });
   {
     constexpr const char* kExamples = R"(  dikkat config show quickstart
   dikkat config show quickstart --set model.n_layer=6 --only-changed > mine.toml)";

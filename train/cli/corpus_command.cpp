@@ -6,8 +6,8 @@
 #include "train/cli/corpus_summary.h"
 #include "train/cli/json_output.h"
 #include "train/cli/progress.h"
-#include "train/cli/show_chat.h"
 #include "train/cli/shared_options.h"
+#include "train/cli/show_chat.h"
 #include "train/cli/streams.h"
 #include "train/cli/write_page.h"
 #include "train/data/split.h"
@@ -35,7 +35,8 @@ struct CorpusInspectArguments {
 };
 
 int inspect_chat(const CorpusInspectArguments& arguments) {
-  require_input(!arguments.tokenizer.empty(), "--chat shows conversations as a model learns them, so it needs the model's tokenizer: --tokenizer PATH");
+  require_input(!arguments.tokenizer.empty(),
+                "--chat shows conversations as a model learns them, so it needs the model's tokenizer: --tokenizer PATH");
   require_input(arguments.html.empty(), "--chat shows examples as text, so it cannot be combined with --html; drop one of the two");
   const auto name = value_named<TemplateName>(arguments.form);
   require_input(name.has_value(), "--template is ", arguments.form, ", expected auto, chatml, llama3 or plain");
@@ -109,14 +110,18 @@ int corpus_inspect_command(const CorpusInspectArguments& arguments) {
       summary.not_utf8 = error.what();
     }
   }
-  const auto maker = tokenizer != nullptr ? nullptr : make_tokenizer_maker(summary.not_utf8.empty() ? arguments.options : TokenizerOptions{.kind = "byte"});
+  const auto maker = tokenizer != nullptr
+                         ? nullptr
+                         : make_tokenizer_maker(summary.not_utf8.empty() ? arguments.options : TokenizerOptions{.kind = "byte"});
   summary.facts = survey(summary.corpus, maker.get(), reading);
   if (maker != nullptr) {
     tokenizer = maker->make([&](double share) { line({.stage = LoadingReport::Stage::learning, .share = share}); });
   }
   Counter counter;
   const auto tokenizing = [&](index done) {
-    line({.stage = LoadingReport::Stage::tokenizing, .bytes = done, .share = static_cast<double>(done) / static_cast<double>(summary.facts.bytes)});
+    line({.stage = LoadingReport::Stage::tokenizing,
+          .bytes = done,
+          .share = static_cast<double>(done) / static_cast<double>(summary.facts.bytes)});
   };
   summary.bytes = tokenize(summary.corpus, *tokenizer, training_share(summary.facts.bytes, arguments.val_fraction), counter, tokenizing,
                            summary.facts.fingerprint);
@@ -130,7 +135,8 @@ int corpus_inspect_command(const CorpusInspectArguments& arguments) {
   }
 
   if (!arguments.html.empty()) {
-    write_page(arguments.html, page_of(PageKind::corpus, to_json(summary).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)));
+    write_page(arguments.html,
+               page_of(PageKind::corpus, to_json(summary).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)));
   }
   if (arguments.json) {
     put_json(to_json(summary));
@@ -150,9 +156,9 @@ void add_corpus(Commands& program) {
   dikkat corpus inspect chats.jsonl --chat --tokenizer models/smollm2)";
   Commands corpus = program.group("corpus", "Look at texts before training on them");
   const auto a = std::make_shared<CorpusInspectArguments>();
-  Command command =
-      corpus.add("inspect", "What is in a corpus: documents by length, tokens, scripts, duplicates, the longest lines, files passed over, the split",
-                 kExamples, [a] { return corpus_inspect_command(*a); });
+  Command command = corpus.add(
+      "inspect", "What is in a corpus: documents by length, tokens, scripts, duplicates, the longest lines, files passed over, the split",
+      kExamples, [a] { return corpus_inspect_command(*a); });
   command.texts("PATH", a->corpus, "", kCorpusHelp).required();
   command.text("--tokenizer", a->tokenizer, "PATH",
                "A tokenizer to count tokens with (files, RUN_DIR or FILE.h5); by default one of --kind is made from the text");

@@ -82,7 +82,10 @@ std::string CorpusSummary::describe(const TextPlace& place) const {
 
 Json to_json(const CorpusSummary& summary) {
   const CorpusStatistics& found = summary.statistics;
-  Json object{{"corpus", summary.paths}, {"files", summary.corpus.files.size()}, {"documents", summary.facts.documents}, {"bytes", summary.facts.bytes}};
+  Json object{{"corpus", summary.paths},
+              {"files", summary.corpus.files.size()},
+              {"documents", summary.facts.documents},
+              {"bytes", summary.facts.bytes}};
   object["skipped"] = Json::array();
   for (const SkippedFiles& kind : summary.corpus.skipped) {
     object["skipped"].push_back({{"files", kind.files}, {"what", kind.what}, {"example", kind.example}});
@@ -96,12 +99,9 @@ Json to_json(const CorpusSummary& summary) {
     const auto at = static_cast<std::size_t>(part);
     object[name] = {{"bytes", summary.bytes[at]}, {"documents", summary.documents[at]}, {"tokens", summary.tokens[at]}};
   }
-  object["lengths"] = {{"shortest", length_at(found.lengths, 0)},
-                       {"percentile_10", length_at(found.lengths, 0.1)},
-                       {"median", length_at(found.lengths, 0.5)},
-                       {"mean", mean_length(summary)},
-                       {"percentile_90", length_at(found.lengths, 0.9)},
-                       {"longest", length_at(found.lengths, 1)},
+  object["lengths"] = {{"shortest", length_at(found.lengths, 0)},        {"percentile_10", length_at(found.lengths, 0.1)},
+                       {"median", length_at(found.lengths, 0.5)},        {"mean", mean_length(summary)},
+                       {"percentile_90", length_at(found.lengths, 0.9)}, {"longest", length_at(found.lengths, 1)},
                        {"histogram", histogram_of(found.lengths)}};
   object["scripts"] = Json::array();
   for (const auto& [script, count] : count_scripts(found.characters)) {
@@ -134,19 +134,21 @@ std::string to_text(const CorpusSummary& summary) {
   }
   show("documents", grouped_digits(summary.facts.documents));
   show("bytes", grouped_digits(summary.facts.bytes));
-  show("characters", summary.not_utf8.empty() ? grouped_digits(static_cast<index>(found.characters.size())) + " different ones"
+  show("characters", summary.not_utf8.empty()           ? grouped_digits(static_cast<index>(found.characters.size())) + " different ones"
                      : summary.corpus.options.any_bytes ? "not counted: " + summary.not_utf8
                                                         : "training refuses this text as it is: " + summary.not_utf8);
-  show("tokens", fmt::format("{} ({} tokenizer, vocabulary {}): {:.2f} bytes a token", grouped_digits(summary.tokens[0] + summary.tokens[1]),
-                             summary.tokenizer_kind, grouped_digits(summary.vocab_size), summary.bytes_per_token()));
+  show("tokens",
+       fmt::format("{} ({} tokenizer, vocabulary {}): {:.2f} bytes a token", grouped_digits(summary.tokens[0] + summary.tokens[1]),
+                   summary.tokenizer_kind, grouped_digits(summary.vocab_size), summary.bytes_per_token()));
   for (const auto& [name, part] : {std::pair("train", 0), std::pair("validation", 1)}) {
     const auto at = static_cast<std::size_t>(part);
     show(name, fmt::format("{} bytes, {} tokens", grouped_digits(summary.bytes[at]), grouped_digits(summary.tokens[at])));
   }
   if (summary.facts.documents > 1) {
     show("lengths", fmt::format("median {} bytes, mean {}; a tenth has {} or less, a tenth {} or more; the longest {}",
-                                grouped_digits(length_at(found.lengths, 0.5)), grouped_digits(std::llround(mean_length(summary))), grouped_digits(length_at(found.lengths, 0.1)),
-                                grouped_digits(length_at(found.lengths, 0.9)), grouped_digits(length_at(found.lengths, 1))));
+                                grouped_digits(length_at(found.lengths, 0.5)), grouped_digits(std::llround(mean_length(summary))),
+                                grouped_digits(length_at(found.lengths, 0.1)), grouped_digits(length_at(found.lengths, 0.9)),
+                                grouped_digits(length_at(found.lengths, 1))));
     show("duplicates", found.repeats == 0 ? "none: no document is there twice"
                                           : fmt::format("{} ({} bytes) equal an earlier document:", grouped_digits(found.repeats),
                                                         grouped_digits(found.repeated_bytes)));
@@ -167,8 +169,9 @@ std::string to_text(const CorpusSummary& summary) {
   show("scripts", shares + (scripts.size() > kScriptsInText ? fmt::format(" and {} more", scripts.size() - kScriptsInText) : ""));
   for (std::size_t i = 0; i < std::min(found.longest_lines.size(), kLinesInText); ++i) {
     const CorpusStatistics::Line& line = found.longest_lines[i];
-    show(i == 0 ? "long lines" : "", fmt::format("{} bytes at {}: {}", grouped_digits(line.bytes), for_terminal(summary.describe(line.place)),
-                                                 for_terminal(first_bytes(line.begin, kBytesOfLine))));
+    show(i == 0 ? "long lines" : "",
+         fmt::format("{} bytes at {}: {}", grouped_digits(line.bytes), for_terminal(summary.describe(line.place)),
+                     for_terminal(first_bytes(line.begin, kBytesOfLine))));
   }
   show("sha256", summary.facts.fingerprint);
   return text + "\n" + for_terminal(summary.sample) + (summary.sample.ends_with('\n') ? "" : "\n");

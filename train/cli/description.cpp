@@ -6,7 +6,8 @@ namespace dikkat {
 namespace {
 
 OptionDescription describe(const CLI::Option& option) {
-  OptionDescription found{.help = option.get_description(), .default_value = option.get_default_str(), .is_argument = option.get_positional()};
+  OptionDescription found{
+      .help = option.get_description(), .default_value = option.get_default_str(), .is_argument = option.get_positional()};
   if (found.is_argument) {
     found.names = {option.get_name(true)};
     return found;

@@ -11,10 +11,10 @@ namespace dikkat {
 
 struct OptionDescription {
   std::vector<std::string> names{};  ///< "--out", "-i"; of an argument its name alone
-  std::string type{};              ///< "DIR"; empty for a flag
+  std::string type{};                ///< "DIR"; empty for a flag
   std::string help{};
-  std::string default_value{};     ///< empty: there is none
-  bool is_argument = false;        ///< stands without a name
+  std::string default_value{};  ///< empty: there is none
+  bool is_argument = false;     ///< stands without a name
 };
 
 /// What the command line knows about itself: man pages and completions are made of it, so that they cannot differ from the program.

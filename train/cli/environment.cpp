@@ -21,7 +21,8 @@ constexpr std::string_view kVariables[] = {"API_KEY", "CACHE_GB", "ENGINE", "ISA
 
 /// The name that DIKKAT_ISA has for the instruction set in use; empty if it has none.
 std::string_view name_of_set() {
-  constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"AVX2", "avx2"}, {"AVX-512", "avx512"}, {"AVX-512 with bf16", "avx512bf16"}};
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"AVX2", "avx2"}, {"AVX-512", "avx512"}, {"AVX-512 with bf16", "avx512bf16"}};
   for (const auto& [set, name] : kNames) {
     if (set == kernels::instruction_set()) {
       return name;

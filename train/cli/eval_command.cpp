@@ -26,9 +26,9 @@
 #include "train/loop/evaluate.h"
 #include "train/loop/exact_match.h"
 #include "train/loop/scored_set.h"
-#include "train/sources/training_data.h"
 #include "train/machine/machine_memory.h"
 #include "train/model/trained_model.h"
+#include "train/sources/training_data.h"
 
 namespace dikkat {
 
@@ -122,7 +122,8 @@ void tell_of_learnt_text(const std::vector<std::string>& corpus, const std::vect
     for (const std::string& text : learnt) {
       const std::string file = fs::canonical(path, error).string(), of_run = error ? "" : fs::canonical(text, error).string();
       if (!error && (file == of_run || file.starts_with(of_run + '/') || of_run.starts_with(file + '/'))) {
-        tell(concat("note: the run was trained on ", text, ", so this loss does not show how the model does on new text; without --corpus, eval measures the ",
+        tell(concat("note: the run was trained on ", text,
+                    ", so this loss does not show how the model does on new text; without --corpus, eval measures the ",
                     "validation part"));
         return;
       }
@@ -168,8 +169,8 @@ std::vector<TextPart> texts_of(const EvalArguments& arguments, const TrainedMode
       fail_input(missing.what(), ". If the text has moved, name what to evaluate: dikkat eval ", arguments.model.source, " --corpus PATH");
     }
   }();
-  require_input(data.has_validation(), "the run has no validation part (data.val_fraction is ",
-                trained.config.data.val_fraction, "); name the text to be evaluated with --corpus");
+  require_input(data.has_validation(), "the run has no validation part (data.val_fraction is ", trained.config.data.val_fraction,
+                "); name the text to be evaluated with --corpus");
   std::vector<TextPart> parts;
   for (SplitText& source : data.sources) {
     if (source.validation.samples != nullptr) {
@@ -193,7 +194,8 @@ double bytes_per_target(const std::vector<TextPart>& parts) {
 nlohmann::ordered_json losses_by_name(const std::vector<TextPart>& parts, const std::vector<WeightedEvaluation>& results) {
   nlohmann::ordered_json object;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    object[parts[i].name] = {{"loss", results[i].of.loss}, {"standard_error", number_or_null(results[i].of.standard_error)}, {"tokens", results[i].of.tokens}};
+    object[parts[i].name] = {
+        {"loss", results[i].of.loss}, {"standard_error", number_or_null(results[i].of.standard_error)}, {"tokens", results[i].of.tokens}};
   }
   return object;
 }
@@ -227,11 +229,12 @@ int eval_command(const EvalArguments& arguments) {
       set_stride(part.text, trained.config, arguments.stride);
     }
   }
-  require_input(arguments.score.empty() || std::ranges::any_of(parts, [](const TextPart& part) { return part.text.conversations != nullptr; }),
-                "--score names what counts of conversations, but the text has none: leave it out");
+  require_input(
+      arguments.score.empty() || std::ranges::any_of(parts, [](const TextPart& part) { return part.text.conversations != nullptr; }),
+      "--score names what counts of conversations, but the text has none: leave it out");
   const PairStore* const pairs = parts.front().text.pairs.get();
-  require_input(!arguments.exact_match || pairs != nullptr, "--exact-match is for an encoder-decoder, but ",
-                trained.source.path().string(), " holds a GPT");
+  require_input(!arguments.exact_match || pairs != nullptr, "--exact-match is for an encoder-decoder, but ", trained.source.path().string(),
+                " holds a GPT");
   stop_in_order();
   const auto stopped = [] {
     tell("stopped before the end: an unfinished evaluation gives no result");
@@ -253,8 +256,7 @@ int eval_command(const EvalArguments& arguments) {
   std::vector<WeightedEvaluation> results;
   for (const TextPart& part : parts) {
     ShareLine line(part.name.empty() ? "evaluating" : "evaluating " + for_terminal(part.name));
-    const auto one = evaluator(
-        *part.text.samples, {}, [] { return stop_requested(); }, std::ref(line));
+    const auto one = evaluator(*part.text.samples, {}, [] { return stop_requested(); }, std::ref(line));
     if (!one) {
       return stopped();
     }
@@ -267,7 +269,8 @@ int eval_command(const EvalArguments& arguments) {
   }
   const ScoredSet scored = combined(sets);
   if (!arguments.html.empty()) {
-    page.write(arguments.html, arguments.corpus.empty() ? "The validation text" : names_of(arguments.corpus), trained.source.path().string());
+    page.write(arguments.html, arguments.corpus.empty() ? "The validation text" : names_of(arguments.corpus),
+               trained.source.path().string());
   }
   std::optional<ExactMatch> match;
   if (arguments.exact_match) {
@@ -278,8 +281,8 @@ int eval_command(const EvalArguments& arguments) {
   }
   // Where the tokenizer drops something of the text, its tokens do not stand for all bytes.
   const double bits = !tokenizer.is_lossless() ? std::numeric_limits<double>::quiet_NaN()
-                      : parts.size() == 1        ? result.bits_per_byte(parts.front().text.predicted_bytes)
-                                                 : result.loss / std::numbers::ln2 / bytes_per_target(parts);
+                      : parts.size() == 1      ? result.bits_per_byte(parts.front().text.predicted_bytes)
+                                               : result.loss / std::numbers::ln2 / bytes_per_target(parts);
   if (arguments.json) {
     nlohmann::ordered_json object{{"loss", result.loss},
                                   {"standard_error", number_or_null(result.standard_error)},
@@ -309,10 +312,11 @@ int eval_command(const EvalArguments& arguments) {
     }
     for (std::size_t i = 0; parts.size() > 1 && i < parts.size(); ++i) {
       const Evaluation& one = results[i].of;
-      put(fmt::format("{:<15}{:.4f}{} ({} tokens, {:.3g} of the windows)\n", "loss of " + for_terminal(parts[i].name) + ' ', one.loss, error_text(one),
-                      grouped_digits(one.tokens), parts[i].share));
+      put(fmt::format("{:<15}{:.4f}{} ({} tokens, {:.3g} of the windows)\n", "loss of " + for_terminal(parts[i].name) + ' ', one.loss,
+                      error_text(one), grouped_digits(one.tokens), parts[i].share));
     }
-    put(fmt::format("loss           {:.4f}{}\nperplexity     {}\nbits_per_byte  {}\ntokens         {}\nscored         {} (contexts {})\n", result.loss, error,
+    put(fmt::format("loss           {:.4f}{}\nperplexity     {}\nbits_per_byte  {}\ntokens         {}\nscored         {} (contexts {})\n",
+                    result.loss, error,
                     result.perplexity() < 1e6 ? fmt::format("{:.4f}", result.perplexity()) : fmt::format("{:.3e}", result.perplexity()),
                     std::isfinite(bits) ? fmt::format("{:.4f}", bits) : "-  (the tokens do not stand for all bytes of the text)",
                     grouped_digits(result.tokens), scored.targets.substr(0, kShown), scored.contexts.substr(0, kShown)));
@@ -347,7 +351,8 @@ A line of questions.jsonl is {"prompt": "...", "choices": ["...", "..."], "answe
                  "Score only the last N tokens of each window, so that each has more context: slower, and usually a lower loss; by default "
                  "all tokens");
   command.text("--score", a->score, "WORD",
-               "Of conversations: what the loss is over, whatever the run has learnt: answers, last_answer or all; by default the run's own chat.eval_loss");
+               "Of conversations: what the loss is over, whatever the run has learnt: answers, last_answer or all; by default the run's "
+               "own chat.eval_loss");
   command.text("--unknown", a->unknown, "WORD",
                "What to do with characters of --corpus that a character tokenizer does not know: refuse the text, or skip them (a warning "
                "says how many)");
@@ -356,7 +361,8 @@ A line of questions.jsonl is {"prompt": "...", "choices": ["...", "..."], "answe
   command.text("--tasks", a->tasks, "FILE.jsonl", "Ask the questions in a file instead: multiple choice by likelihood, and exact answers");
   command.text("--html", a->html, "FILE.html", "Also write a page that shows the text with the loss of each token, up to 20,000 tokens");
   command.flag("--json", a->json,
-               "One object: loss (nats), standard_error, perplexity, bits_per_byte, tokens, and scored: fingerprints of what the loss is over, which are equal where "
+               "One object: loss (nats), standard_error, perplexity, bits_per_byte, tokens, and scored: fingerprints of what the loss is "
+               "over, which are equal where "
                "losses are comparable");
 }
 

@@ -68,8 +68,9 @@ int eval_tasks(const TrainedModel& trained, const std::string& file, bool json) 
   }
   const auto answers = [&] {
     ShareLine line("asking");
-    return ask(trained.model->gpt(), tokenizer, vocabulary, questions, encoded,
-               [&](index done) { line(static_cast<double>(done) / static_cast<double>(questions.size())); }, [] { return stop_requested(); });
+    return ask(
+        trained.model->gpt(), tokenizer, vocabulary, questions, encoded,
+        [&](index done) { line(static_cast<double>(done) / static_cast<double>(questions.size())); }, [] { return stop_requested(); });
   }();
   if (!answers) {
     return 128 + stop_signal();

@@ -84,8 +84,8 @@ int export_adapters_command(const ExportArguments& arguments) {
   } else {
     source.load_weights(model.parameters());  // so that a base which the files are to name is the right one
   }
-  export_adapters({.config = model.config(), .lora = config.lora, .parameters = model.parameters(), .base = config.train.init_from}, arguments.out,
-                  format_of(arguments));
+  export_adapters({.config = model.config(), .lora = config.lora, .parameters = model.parameters(), .base = config.train.init_from},
+                  arguments.out, format_of(arguments));
   tell(fmt::format("the adapters of {}, which belong to {}", for_terminal(source.path().string()), for_terminal(config.train.init_from)));
   put(fmt::format("{}\n", arguments.out));
   flush_results();

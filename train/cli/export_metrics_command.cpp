@@ -20,7 +20,8 @@ struct ExportMetricsArguments {
 };
 
 int export_metrics_command(const ExportMetricsArguments& arguments) {
-  require_input(!arguments.tensorboard.empty() || !arguments.csv.empty(), "nothing to write: expected --tensorboard FOLDER, --csv FILE or both");
+  require_input(!arguments.tensorboard.empty() || !arguments.csv.empty(),
+                "nothing to write: expected --tensorboard FOLDER, --csv FILE or both");
   const RunHistory history = read_history(arguments.run);
   if (!arguments.csv.empty()) {
     require_input(arguments.csv.ends_with(".csv"), arguments.csv, ": expected a name that ends with .csv");

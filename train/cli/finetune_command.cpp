@@ -33,7 +33,8 @@ void require_no_adapters(const std::vector<std::string>& settings) {
   for (const std::string& setting : settings) {
     if (setting.starts_with("lora.rank")) {
       apply_override(config, setting);
-      require_input(config.lora.rank == 0, "--full trains all weights, and lora.rank = ", config.lora.rank, " trains adapters: leave one of them out");
+      require_input(config.lora.rank == 0, "--full trains all weights, and lora.rank = ", config.lora.rank,
+                    " trains adapters: leave one of them out");
     }
   }
 }
@@ -60,11 +61,14 @@ void tell_what_next(const Trainer& trainer, bool losses_fall) {
     // A schedule that has ended at its lowest rate must end later too: with the longer run, only wsd does by itself.
     const index more = 2 * config.train.max_steps;
     const bool has_ended = ends_at_min_lr(config.optim.schedule) && config.optim.schedule != Schedule::Kind::wsd;
-    tell(for_terminal(fmt::format("Both losses were still falling at the last evaluation, so more steps may do better (dikkat resume {} --set train.max_steps={}{}){}", run,
-                                  more, has_ended ? fmt::format(" optim.decay_steps={}", more) : "",
-                                  config.lora.rank > 0 ? ", or all weights in place of adapters (--full)." : ".")));
+    tell(
+        for_terminal(fmt::format("Both losses were still falling at the last evaluation, so more steps may do better (dikkat resume {} "
+                                 "--set train.max_steps={}{}){}",
+                                 run, more, has_ended ? fmt::format(" optim.decay_steps={}", more) : "",
+                                 config.lora.rank > 0 ? ", or all weights in place of adapters (--full)." : ".")));
   }
-  tell(for_terminal(trainer.data().chat() != nullptr ? concat("next: dikkat chat ", run) : concat("next: dikkat sample ", run, " --prompt \"...\"")));
+  tell(for_terminal(trainer.data().chat() != nullptr ? concat("next: dikkat chat ", run)
+                                                     : concat("next: dikkat sample ", run, " --prompt \"...\"")));
 }
 
 int finetune_command(FinetuneArguments arguments) {
@@ -72,10 +76,10 @@ int finetune_command(FinetuneArguments arguments) {
   require_input(!run.corpus.empty() || run.config != kRecipe,
                 "--data was not given, expected the texts to learn from (or --config FILE with data.corpus or data.sources)");
   const TransformerConfig model = ModelSource::open(run.init_from).config().model;
-  std::vector<std::string> first;  // what the user sets comes later, and counts
+  std::vector<std::string> first;                    // what the user sets comes later, and counts
   const bool is_own_recipe = run.config == kRecipe;  // another file says these keys itself
-  if (is_own_recipe && (model.positions == Positions::rope || model.positions == Positions::none) && model.block_size > kShortWindow && !is_set(run, "data.window") &&
-      !is_set(run, "model.block_size")) {
+  if (is_own_recipe && (model.positions == Positions::rope || model.positions == Positions::none) && model.block_size > kShortWindow &&
+      !is_set(run, "data.window") && !is_set(run, "model.block_size")) {
     first.push_back(concat("data.window=", kShortWindow));
   }
   if (arguments.full) {
@@ -96,7 +100,8 @@ int finetune_command(FinetuneArguments arguments) {
 }  // namespace
 
 void add_finetune(Commands& program) {
-  constexpr const char* kExamples = R"(  dikkat finetune SmolLM2-135M --data my-texts/          # a folder of Hugging Face; nothing is downloaded
+  constexpr const char* kExamples =
+      R"(  dikkat finetune SmolLM2-135M --data my-texts/          # a folder of Hugging Face; nothing is downloaded
   dikkat finetune runs/base --data letters.txt --out runs/letters --set train.max_steps=1000 lora.rank=32
   dikkat finetune runs/base --data letters.txt --full
   dikkat finetune runs/base --data chats.jsonl --epochs 2
@@ -108,10 +113,14 @@ with windows of at most 512 tokens (data.window) for models whose positions are 
   a->train.run.config = kRecipe;
   Command command = program.add("finetune", "Adapt a trained model to other texts, with adapters (LoRA) or as a whole", kExamples,
                                 [a] { return finetune_command(*a); });
-  command.text("MODEL", a->train.run.init_from, "", "A run (its checkpoint with the lowest validation loss), FILE.h5, a folder of Hugging Face, or a GGUF file").required();
+  command
+      .text("MODEL", a->train.run.init_from, "",
+            "A run (its checkpoint with the lowest validation loss), FILE.h5, a folder of Hugging Face, or a GGUF file")
+      .required();
   command.texts("--data,--corpus", a->train.run.corpus, "PATH", kCorpusHelp);
   command.texts("--replay", a->train.run.replay, "PATH",
-                "Texts of the kind that the model knows already, mixed into the data so that it forgets less (two sources, data and replay, in data.sources)");
+                "Texts of the kind that the model knows already, mixed into the data so that it forgets less (two sources, data and "
+                "replay, in data.sources)");
   command.number("--replay-share", a->train.run.replay_share, 0.001, 0.999, "Their part of all windows");
   add_evaluate(command, a->train.run.evaluate);
   add_epochs(command, a->train.length);

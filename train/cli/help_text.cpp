@@ -7,15 +7,16 @@
 namespace dikkat {
 namespace {
 
-/// Where the description of "  --name TYPE      description" begins; 0 if the line is no such row. A name that is as long as its column has the description on a
-/// line of its own, which is all blanks up to it.
+/// Where the description of "  --name TYPE      description" begins; 0 if the line is no such row. A name that is as long as its column has
+/// the description on a line of its own, which is all blanks up to it.
 std::size_t description_at(std::string_view line) {
   constexpr std::size_t kColumn = 30;
   const bool is_row = line.size() > kColumn && line.starts_with("  ") && line[kColumn - 1] == ' ' && line[kColumn] != ' ';
   return is_row ? kColumn : 0;
 }
 
-/// Appends `text` in lines shorter than `columns`. The first one continues what `out` ends with, which is `at` wide; the others begin with `indent` blanks.
+/// Appends `text` in lines shorter than `columns`. The first one continues what `out` ends with, which is `at` wide; the others begin with
+/// `indent` blanks.
 void append_wrapped(std::string& out, std::string_view text, index at, index indent, index columns) {
   std::string lines = wrapped(text, columns - indent + 1, 0);  // wrapped() leaves the last column free
   out.append(static_cast<std::size_t>(std::max<index>(0, indent - at)), ' ');
@@ -37,8 +38,8 @@ index help_columns() {
 }
 
 std::string wrapped_help(std::string_view help, index columns) {
-  constexpr index kNarrow = 60;         // here a description begins below its name
-  constexpr index kBelow = 6;           // and is indented by so much
+  constexpr index kNarrow = 60;  // here a description begins below its name
+  constexpr index kBelow = 6;    // and is indented by so much
   std::string out;
   bool in_examples = false;
   while (!help.empty()) {

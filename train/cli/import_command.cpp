@@ -22,8 +22,8 @@ struct ImportArguments {
 
 int import_command(const ImportArguments& arguments) {
   start_threads();
-  require_input(!PeftFiles::is_at(arguments.source), arguments.source, " holds adapters of PEFT, expected a whole model: dikkat merge ", arguments.source,
-                " --base MODEL --out ", arguments.out);
+  require_input(!PeftFiles::is_at(arguments.source), arguments.source, " holds adapters of PEFT, expected a whole model: dikkat merge ",
+                arguments.source, " --base MODEL --out ", arguments.out);
   require_input(ModelFiles::is_at(arguments.source), arguments.source,
                 " is no model of another program, expected a folder with a config.json, or a file that ends in .gguf, .bin or .pt");
   RunDirectory::require_free(arguments.out);

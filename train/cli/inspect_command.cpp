@@ -123,8 +123,8 @@ Json to_json(const RunHeader& header) {
 }
 
 std::string started(const Provenance& by) {
-  return fmt::format("run started {} on {} ({}, {} threads) with dikkat {} ({}): {}", by.date, by.host, by.processor, by.threads, by.version,
-                     by.commit, command_line_of(by));
+  return fmt::format("run started {} on {} ({}, {} threads) with dikkat {} ({}): {}", by.date, by.host, by.processor, by.threads,
+                     by.version, by.commit, command_line_of(by));
 }
 
 // Other programs' models.
@@ -150,7 +150,8 @@ FilesSummary summary_of(const ModelFiles& files) {
   }
   try {
     all.templates = files.chat_templates();
-    const auto form = all.tokenizer != nullptr && !all.templates.text.empty() ? known_template(all.templates.text, *all.tokenizer) : std::nullopt;
+    const auto form =
+        all.tokenizer != nullptr && !all.templates.text.empty() ? known_template(all.templates.text, *all.tokenizer) : std::nullopt;
     all.known = form ? std::optional(form->name) : std::nullopt;
   } catch (const InputError& error) {
     all.template_problem = error.what();
@@ -209,13 +210,19 @@ Json to_json(const ModelFiles& files, const FilesSummary& all) {
     form["others"] = all.templates.others;
     form["text"] = all.templates.text;
   }
-  return {{"files", files.path().string()}, {"description", files.description()}, {"parameters", all.parameters},
-          {"context", files.whole_context()}, {"tokenizer", tokenizer},           {"chat_template", form},
-          {"notes", all.notes},               {"model", model},                   {"tensors", tensors}};
+  return {{"files", files.path().string()},
+          {"description", files.description()},
+          {"parameters", all.parameters},
+          {"context", files.whole_context()},
+          {"tokenizer", tokenizer},
+          {"chat_template", form},
+          {"notes", all.notes},
+          {"model", model},
+          {"tensors", tensors}};
 }
 
-/// Prints what is in another program's model, as text or as one JSON object. Throws InputError for files that are damaged, or describe a model that this
-/// program cannot compute.
+/// Prints what is in another program's model, as text or as one JSON object. Throws InputError for files that are damaged, or describe a
+/// model that this program cannot compute.
 void inspect_files(const std::string& source, bool json) {
   const ModelFiles files(source);
   const FilesSummary all = summary_of(files);
@@ -228,8 +235,9 @@ void inspect_files(const std::string& source, bool json) {
   line("model", fmt::format("{}: {}", files.path().string(), files.description()));
   line("parameters", grouped_digits(all.parameters));
   line("context", grouped_digits(files.whole_context()) + " tokens");
-  line("tokenizer", all.tokenizer != nullptr ? fmt::format("{}, {} tokens", all.tokenizer->kind(), grouped_digits(all.tokenizer->vocab_size()))
-                                             : "cannot be read: " + all.tokenizer_problem);
+  line("tokenizer", all.tokenizer != nullptr
+                        ? fmt::format("{}, {} tokens", all.tokenizer->kind(), grouped_digits(all.tokenizer->vocab_size()))
+                        : "cannot be read: " + all.tokenizer_problem);
   line("template", template_line(all));
   for (const std::string& note : all.notes) {
     line("note", note);
@@ -307,8 +315,9 @@ void add_inspect(Commands& program) {
   dikkat inspect runs/mine/checkpoints/step-000000700.h5 --json
   dikkat inspect SmolLM2-135M-Instruct    # also a GGUF file, llm.c's .bin or nanoGPT's ckpt.pt)";
   const auto a = std::make_shared<InspectArguments>();
-  Command command = program.add("inspect", "Show what is in a checkpoint or another program's model: parameters, tensors, configuration, tokenizer", kExamples,
-                                [a] { return inspect_command(*a); });
+  Command command =
+      program.add("inspect", "Show what is in a checkpoint or another program's model: parameters, tensors, configuration, tokenizer",
+                  kExamples, [a] { return inspect_command(*a); });
   add_source(command, a->source, a->best);
   command.flag("--json", a->json, "One object: the same, with the shape and bytes of every tensor");
 }

@@ -59,7 +59,8 @@ void say_out_of_memory(const std::bad_alloc& refused) noexcept {
   std::abort();
 }
 
-/// A program whose reader leaves, as in `dikkat --help-config | head`, ends as others do: by SIGPIPE and without a message, which a shell shows as 141.
+/// A program whose reader leaves, as in `dikkat --help-config | head`, ends as others do: by SIGPIPE and without a message, which a shell
+/// shows as 141.
 [[noreturn]] void end_as_by_sigpipe() noexcept {
   constexpr int kAsShellsShowIt = 128 + SIGPIPE;
   ::signal(SIGPIPE, SIG_DFL);

@@ -37,7 +37,8 @@ std::string options_of(const CommandDescription& command) {
   std::string text;
   for (const OptionDescription& option : command.options) {
     const std::string by_default = option.default_value.empty() ? "" : " Default: " + option.default_value + ".";
-    text += concat(".TP\n", head_of(option), "\n", troff(option.help), option.help.empty() || option.help.ends_with('.') ? "" : ".", troff(by_default), "\n");
+    text += concat(".TP\n", head_of(option), "\n", troff(option.help), option.help.empty() || option.help.ends_with('.') ? "" : ".",
+                   troff(by_default), "\n");
   }
   return text;
 }

@@ -38,7 +38,8 @@ void add_merge(Commands& program) {
   dikkat merge adapter-peft --base SmolLM2-135M --out runs/merged
   dikkat export runs/merged --out merged.gguf --dtype q8_0)";
   const auto a = std::make_shared<MergeArguments>();
-  Command command = program.add("merge", "Make an ordinary model of adapters (LoRA): of a run that trained them, or a folder of PEFT", kExamples, [a] { return merge_command(*a); });
+  Command command = program.add("merge", "Make an ordinary model of adapters (LoRA): of a run that trained them, or a folder of PEFT",
+                                kExamples, [a] { return merge_command(*a); });
   add_model(command, a->model);
   command.text("--out", a->out, "RUN_DIR", "The run directory to create").required();
 }

@@ -5,8 +5,8 @@
 #include <thread>
 #include <vector>
 
-#include <signal.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,8 +30,8 @@ std::vector<std::string> environment_with(const std::vector<std::string>& variab
   return all;
 }
 
-/// Starts a shell with a signal mask like that of any program: this process blocks signals on all threads. Returns its id; -1 if it could not be
-/// started, with errno.
+/// Starts a shell with a signal mask like that of any program: this process blocks signals on all threads. Returns its id; -1 if it could
+/// not be started, with errno.
 pid_t start_shell(const std::string& command, std::vector<std::string> environment) {
   std::vector<char*> variables;
   for (std::string& one : environment) {

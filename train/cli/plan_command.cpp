@@ -122,11 +122,14 @@ std::vector<RankPlan> rank_plans(const Trainer& trainer, const Trial& trial, con
 
 void put_ranks(const std::vector<RankPlan>& plans, const PlanArguments& arguments) {
   put(fmt::format("ranks, computed: each {}, {} Gbit/s; memory is that of weights, gradients and state\n",
-                  arguments.speed == 1 ? "like this machine" : fmt::format("{} times as fast as this machine", arguments.speed), arguments.network));
-  put(fmt::format("  {:>5} {:>12} {:>9} {:>12} {:>12} {:>12} {:>10}\n", "ranks", "tokens/s", "computing", "each sends", "exchange", "of it hidden", "memory"));
+                  arguments.speed == 1 ? "like this machine" : fmt::format("{} times as fast as this machine", arguments.speed),
+                  arguments.network));
+  put(fmt::format("  {:>5} {:>12} {:>9} {:>12} {:>12} {:>12} {:>10}\n", "ranks", "tokens/s", "computing", "each sends", "exchange",
+                  "of it hidden", "memory"));
   for (const RankPlan& plan : plans) {
-    put(fmt::format("  {:>5} {:>12} {:>8.0f}% {:>12} {:>9.0f} ms {:>9.0f} ms {:>10}\n", plan.ranks, grouped_digits(static_cast<index>(plan.tokens_per_second)),
-                    100 * plan.efficiency, short_bytes(plan.sent), plan.exchange_seconds * 1e3, plan.hidden_seconds * 1e3, short_bytes(plan.memory)));
+    put(fmt::format("  {:>5} {:>12} {:>8.0f}% {:>12} {:>9.0f} ms {:>9.0f} ms {:>10}\n", plan.ranks,
+                    grouped_digits(static_cast<index>(plan.tokens_per_second)), 100 * plan.efficiency, short_bytes(plan.sent),
+                    plan.exchange_seconds * 1e3, plan.hidden_seconds * 1e3, short_bytes(plan.memory)));
   }
 }
 
@@ -212,13 +215,16 @@ int plan_command(const PlanArguments& arguments) {
   std::vector<std::string> written;
   Config config = configuration_of(arguments.run, {}, &written);
   if (arguments.ranks > 1) {
-    require_input(std::has_single_bit(static_cast<std::uint64_t>(arguments.ranks)), "--ranks is ", arguments.ranks, ", expected 2, 4, 8 ...");
+    require_input(std::has_single_bit(static_cast<std::uint64_t>(arguments.ranks)), "--ranks is ", arguments.ranks,
+                  ", expected 2, 4, 8 ...");
     const index passes = config.train.gradient_accumulation_steps;
-    require_input(passes % arguments.ranks == 0, arguments.ranks, " ranks share the passes of a step, and train.gradient_accumulation_steps is ", passes,
+    require_input(passes % arguments.ranks == 0, arguments.ranks,
+                  " ranks share the passes of a step, and train.gradient_accumulation_steps is ", passes,
                   ", which they do not divide: --set train.gradient_accumulation_steps=", round_up(passes, arguments.ranks));
     config.train.lanes.derive(arguments.ranks);
     validate(config);
-    require_input(config.train.lanes % arguments.ranks == 0, "train.lanes is ", index{config.train.lanes}, ", expected a multiple of --ranks ", arguments.ranks);
+    require_input(config.train.lanes % arguments.ranks == 0, "train.lanes is ", index{config.train.lanes},
+                  ", expected a multiple of --ranks ", arguments.ranks);
   }
   const std::filesystem::path out = new_run_path(arguments.out, arguments.run.config).free_now();
   const MachineMemory machine = machine_memory();
@@ -263,7 +269,8 @@ the tokens of a large text, which training then finds (data.cache).)";
   command.text("--out", a->out, "DIR", "The run directory to plan for: its disk counts; by default in runs/");
   command.texts("--set", a->run.set, "KEY=VALUE", kSetHelp);
   command.text("--init-from", a->run.init_from, "RUN_DIR|FILE.h5", kInitFromHelp);
-  command.number<index>("--ranks", a->ranks, 1, 1024, "Also compute what 2, 4 ... so many processes would be, each on a machine like this one (docs/CLUSTER.md)");
+  command.number<index>("--ranks", a->ranks, 1, 1024,
+                        "Also compute what 2, 4 ... so many processes would be, each on a machine like this one (docs/CLUSTER.md)");
   command.number("--network", a->network, 0.001, 1e5, "With --ranks: what the network carries, in Gbit/s in each direction");
   command.number("--speed", a->speed, 0.001, 1e5, "With --ranks: how many times as fast as this machine each rank's machine is");
   command.flag("--json", a->json, "One object: memory (bytes by part), machine, disk, trial, products");

@@ -129,8 +129,8 @@ void Progress::stepped(const StepReport& r) {
   ++steps_;
   if (const SlowRank::Found slow = slow_rank_.take(r.rank_seconds); slow.rank >= 0) {
     clear();
-    warn(fmt::format("warning   {} computes for {:.1f} ms of a step, and the median rank for {:.1f}: all wait for it", ranks_->name_of(slow.rank), slow.seconds * 1e3,
-                     slow.median * 1e3),
+    warn(fmt::format("warning   {} computes for {:.1f} ms of a step, and the median rank for {:.1f}: all wait for it",
+                     ranks_->name_of(slow.rank), slow.seconds * 1e3, slow.median * 1e3),
          kLabel);
   }
   const bool due = r.step == first_step_ + 1 || r.step == max_steps_ || r.step % log_interval_ == 0;
@@ -164,7 +164,8 @@ void Progress::evaluated(const EvaluationReport& r) {
   clear();
   std::string named;
   for (const NamedLoss& one : r.losses) {
-    named += fmt::format("  {} {:.4f}", for_terminal(one.name), one.loss) + (one.is_source() ? fmt::format(" (epoch {:.2f})", one.epochs) : "");
+    named +=
+        fmt::format("  {} {:.4f}", for_terminal(one.name), one.loss) + (one.is_source() ? fmt::format(" (epoch {:.2f})", one.epochs) : "");
   }
   tell(fmt::format("step {:>6}/{}  train loss {:.4f}  validation loss {:.4f}{}{}{}", r.step, max_steps_, r.train_loss, r.val_loss, error,
                    r.best ? "  (best so far)" : "", named),
@@ -186,8 +187,9 @@ std::string Progress::remark_on_ranks() const {
   const auto per_step = [&](double seconds) { return seconds * 1e3 / static_cast<double>(steps_); };
   const auto [least, most] = std::minmax_element(rank_memory_.begin(), rank_memory_.end());
   const std::string low = short_bytes(*least), high = short_bytes(*most);
-  return fmt::format("a step took {:.1f} ms on average: ranks exchanged for {:.1f} ms of it, and waited for {:.1f} ms; each has {} of memory", per_step(step_seconds_),
-                     per_step(exchange_seconds_), per_step(waited_seconds_), low == high ? low : concat(low, " to ", high));
+  return fmt::format(
+      "a step took {:.1f} ms on average: ranks exchanged for {:.1f} ms of it, and waited for {:.1f} ms; each has {} of memory",
+      per_step(step_seconds_), per_step(exchange_seconds_), per_step(waited_seconds_), low == high ? low : concat(low, " to ", high));
 }
 
 void Progress::skipped(const std::string& what) {
@@ -200,7 +202,9 @@ void Progress::not_sampled(const std::string& what) {
   warn("warning   no samples were drawn: " + what, kLabel);
 }
 
-std::string Progress::stopped() { return stop_signal() == 0 ? "a signal to another rank" : std::string("SIG") + ::sigabbrev_np(stop_signal()); }
+std::string Progress::stopped() {
+  return stop_signal() == 0 ? "a signal to another rank" : std::string("SIG") + ::sigabbrev_np(stop_signal());
+}
 
 void Progress::write_failed(const std::string& what) {
   if (what != failed_) {

@@ -25,7 +25,7 @@ std::vector<RunView> views_of(const std::vector<std::string>& paths) {
 }
 
 int report_command(const ReportArguments& arguments) {
-  const fs::path out = !arguments.out.empty()         ? fs::path(arguments.out)
+  const fs::path out = !arguments.out.empty()       ? fs::path(arguments.out)
                        : arguments.runs.size() == 1 ? fs::path(arguments.runs.front()) / "report.html"
                                                     : fs::path("report.html");
   const std::vector<RunView> runs = views_of(arguments.runs);

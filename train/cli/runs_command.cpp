@@ -89,8 +89,8 @@ std::string shortened(const std::string& text, index most, bool keep_end) {
   return keep_end ? concat(kMark, text.substr(at)) : concat(text.substr(0, at), kMark);
 }
 
-/// The list of runs in a terminal of so many columns: without size, last change and steps where there is no room for them, the least important first; then with
-/// shorter states and paths. `right` loses what `rows` loses. Returns the headings of what was left out.
+/// The list of runs in a terminal of so many columns: without size, last change and steps where there is no room for them, the least
+/// important first; then with shorter states and paths. `right` loses what `rows` loses. Returns the headings of what was left out.
 std::string fit_list(std::vector<TableRow>& rows, std::vector<bool>& right, index columns) {
   constexpr const char* kLeastImportantFirst[] = {"last change", "size", "at step", "step"};
   constexpr index kShortest = 12;
@@ -150,7 +150,8 @@ std::string loss_text(const RunHistory::Evaluation* best) {
     return "-";
   }
   const EvaluationReport& r = best->report;
-  return std::isnan(r.val_standard_error) ? fmt::format("{:.4f}", r.val_loss) : fmt::format("{:.4f} +- {:.4f}", r.val_loss, r.val_standard_error);
+  return std::isnan(r.val_standard_error) ? fmt::format("{:.4f}", r.val_loss)
+                                          : fmt::format("{:.4f} +- {:.4f}", r.val_loss, r.val_standard_error);
 }
 
 Color color_of(RunState state) {
@@ -159,9 +160,7 @@ Color color_of(RunState state) {
 }
 
 /// The last step that is known.
-index step_of(const RunView& run) {
-  return run.state == RunState::model ? run.checkpoints.back().step : run.history.last_step();
-}
+index step_of(const RunView& run) { return run.state == RunState::model ? run.checkpoints.back().step : run.history.last_step(); }
 
 /// "finished", "broken: it has no checkpoint", "model, 1.2 M parameters".
 std::string state_text(const RunView& run) {
@@ -273,7 +272,8 @@ int diff_command(const DiffArguments& arguments) {
   rows[2] = {{"steps"}};
   for (const RunView& run : runs) {
     rows[0].push_back({for_terminal(run.path.string())});
-    rows[1].push_back({loss_text(run.history.best()), better && comparison == Comparison::same && &run == &runs[better->best] ? Color::good : Color::none});
+    rows[1].push_back({loss_text(run.history.best()),
+                       better && comparison == Comparison::same && &run == &runs[better->best] ? Color::good : Color::none});
     rows[2].push_back({grouped_digits(run.history.last_step())});
   }
   for (const KeyOfRuns& one : keys) {
@@ -301,8 +301,9 @@ void require_nothing_but_a_run(const fs::path& path) {
                 " is not the directory of a run: it has neither metrics.jsonl nor config.toml");
   for (const fs::path& entry : paths_in(path)) {
     const std::string name = entry.filename().string();
-    const bool ours = name == "config.toml" || name == "metrics.jsonl" || name == "checkpoints" || name == "report.html" || name == ".lock" ||
-                      name.starts_with("bad-step-") || name.starts_with(".tmp-") || name.find(".aside") != std::string::npos;
+    const bool ours = name == "config.toml" || name == "metrics.jsonl" || name == "checkpoints" || name == "report.html" ||
+                      name == ".lock" || name.starts_with("bad-step-") || name.starts_with(".tmp-") ||
+                      name.find(".aside") != std::string::npos;
     require_input(ours, path.string(), " has ", name, ", which no run has written: move it away before you remove the run");
   }
 }
@@ -321,12 +322,14 @@ int remove_command(const RemoveArguments& arguments) {
     held.push_back(RunDirectory::open(path));
     require_nothing_but_a_run(path);
     require_input(held.back().is_guarded(), path,
-                  " is on a file system without locks, so a program that trains it cannot be seen: make sure that none does, then remove it with rm -r");
+                  " is on a file system without locks, so a program that trains it cannot be seen: make sure that none does, then remove "
+                  "it with rm -r");
     bytes += view_run(path).bytes;
   }
   const std::string what = held.size() == 1 ? arguments.runs.front() : fmt::format("{} runs", held.size());
   if (!arguments.yes) {
-    require_input(::isatty(STDIN_FILENO) != 0, "nothing was removed: standard input is no terminal, so nobody can be asked; --yes removes without asking");
+    require_input(::isatty(STDIN_FILENO) != 0,
+                  "nothing was removed: standard input is no terminal, so nobody can be asked; --yes removes without asking");
     if (!confirmed(fmt::format("Remove {} with all checkpoints ({})?", what, short_bytes(static_cast<double>(bytes))))) {
       tell("nothing was removed");
       return 1;
@@ -352,7 +355,9 @@ void add_runs(Commands& program) {
   Command diff = group.add("diff", "Show the keys in which runs differ, and their losses", "  dikkat runs diff runs/mine runs/other",
                            [d] { return diff_command(*d); });
   diff.texts("RUN_DIR", d->runs, "", "Run directories, two or more").required();
-  diff.flag("--json", d->json, "One object: runs, differences with a list of values for each key, comparison (same, other contexts, unknown, other targets), remark and better");
+  diff.flag("--json", d->json,
+            "One object: runs, differences with a list of values for each key, comparison (same, other contexts, unknown, other targets), "
+            "remark and better");
 
   const auto r = std::make_shared<RemoveArguments>();
   Command remove = group.add("rm", "Remove runs with their checkpoints, after a question; never one that is running",

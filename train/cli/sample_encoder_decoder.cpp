@@ -180,7 +180,8 @@ void answer_all(const SampleArguments& arguments, const TrainedModel& trained, c
     for (std::size_t i = 0; i < found.size(); ++i) {
       const auto layers = asked_attention(arguments, trained, some[i], found[i].tokens);
       events.generated(std::ssize(found[i].tokens));
-      events.answered(static_cast<index>(first + i), nlohmann::ordered_json::array({json_of(found[i], trained.tokenizer->decode(found[i].tokens), layers)}), true);
+      events.answered(static_cast<index>(first + i),
+                      nlohmann::ordered_json::array({json_of(found[i], trained.tokenizer->decode(found[i].tokens), layers)}), true);
     }
   }
 }

@@ -175,7 +175,8 @@ void continue_all(const SampleArguments& arguments, const TrainedModel& trained,
   };
   const auto ended = [&](index number, const Sample& sample, const TextStream& text) {
     const index prompt = number / each;
-    Answer& answer = answers.try_emplace(prompt, Answer{nlohmann::ordered_json::array_t(static_cast<std::size_t>(each)), each}).first->second;
+    Answer& answer =
+        answers.try_emplace(prompt, Answer{nlohmann::ordered_json::array_t(static_cast<std::size_t>(each)), each}).first->second;
     answer.samples[static_cast<std::size_t>(number % each)] = json_of(sample, text.text(), arguments.options.log_probabilities);
     answer.complete &= sample.ending != Ending::interrupted;
     if (--answer.missing == 0) {

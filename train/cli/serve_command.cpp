@@ -45,7 +45,9 @@ std::string name_of_file(const std::string& source) {
 std::string fingerprint_of(const ModelSource& source) {
   constexpr std::size_t kDigits = 12;
   const std::string program = "dikkat-" + build_info().version;
-  return source.checkpoint() == nullptr ? program : concat(program, "-step-", source.state().step, '-', source.checkpoint()->hash().substr(0, kDigits));
+  return source.checkpoint() == nullptr
+             ? program
+             : concat(program, "-step-", source.state().step, '-', source.checkpoint()->hash().substr(0, kDigits));
 }
 
 std::int64_t seconds_since_1970() { return std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()); }
@@ -54,8 +56,9 @@ std::int64_t seconds_since_1970() { return std::chrono::system_clock::to_time_t(
 void require_room_beside_system(const ServedModel& model) {
   const Message shortest[] = {{"user", ""}};
   const index tokens = std::ssize(encode(model.tokenizer, model.form->write(shortest, ScoredText::answers, true)).tokens);
-  require_input(tokens < model.context(), "the system message has ", grouped_digits(tokens), " tokens in its template, and the model's context of ",
-                grouped_digits(model.context()), " leaves no room for a conversation: shorten it (--system)");
+  require_input(tokens < model.context(), "the system message has ", grouped_digits(tokens),
+                " tokens in its template, and the model's context of ", grouped_digits(model.context()),
+                " leaves no room for a conversation: shorten it (--system)");
 }
 
 ServedModel served_model(const ServeArguments& arguments, const TrainedModel& trained) {
@@ -81,7 +84,8 @@ ServedModel served_model(const ServeArguments& arguments, const TrainedModel& tr
 
 CompletionServer::Options server_options(const ServeArguments& arguments) {
   CompletionServer::Options options = arguments.server;
-  if (const char* key = std::getenv(kKeyVariable); key != nullptr && options.api_key.empty()) {  // NOLINT(concurrency-mt-unsafe): nobody sets variables
+  if (const char* key = std::getenv(kKeyVariable);
+      key != nullptr && options.api_key.empty()) {  // NOLINT(concurrency-mt-unsafe): nobody sets variables
     options.api_key = key;
   }
   options.most_waiting = static_cast<std::size_t>(arguments.most_waiting);
@@ -97,14 +101,16 @@ int serve_command(const ServeArguments& arguments) {
   const CompletionServer::Options options = server_options(arguments);
   CompletionServer server(model, options);
   if (!is_loopback(options.host) && options.api_key.empty()) {
-    warn(concat("anybody who reaches this machine can now use this model: --api-key, or the variable ", kKeyVariable, ", names a key that clients must send"));
+    warn(concat("anybody who reaches this machine can now use this model: --api-key, or the variable ", kKeyVariable,
+                ", names a key that clients must send"));
   }
   stop_in_order();
   if (arguments.json) {
     put_json({{"url", server.url()}, {"base_url", server.url() + "v1"}, {"model", model.name}});
     flush_results();
   }
-  tell(for_terminal(concat("serving ", model.name, " at ", server.url(), "; clients want ", server.url(), "v1 as their base URL. Ctrl-C ends it")));
+  tell(for_terminal(
+      concat("serving ", model.name, " at ", server.url(), "; clients want ", server.url(), "v1 as their base URL. Ctrl-C ends it")));
   server.serve(stop_requested);
   return 0;
 }
@@ -122,15 +128,17 @@ new OpenAI({baseURL: "http://127.0.0.1:8080/v1", apiKey: "none"}) in JavaScript.
 conversations, which are written in the template that the run was trained in, or in the model's own. Beside the protocol's fields there are top_k,
 min_p and repetition_penalty; a response has the seed with which the same request gives the same text. One answer is generated at a time.)";
   const auto a = std::make_shared<ServeArguments>();
-  Command command = program.add("serve", "Serve a model to programs that speak OpenAI's protocol", kExamples, [a] { return serve_command(*a); });
+  Command command =
+      program.add("serve", "Serve a model to programs that speak OpenAI's protocol", kExamples, [a] { return serve_command(*a); });
   add_model(command, a->model);
   add_weights(command, a->weights);
   add_template(command, a->form);
   command.text("--name", a->name, "NAME", "The model's name for clients; by default that of its file or folder");
   command.text("--host", a->server.host, "HOST", "Address to listen on; another than this machine's own lets others use the model");
   command.number("--port", a->server.port, 0, 65535, "Port to listen on; 0: any that is free");
-  command.text("--api-key", a->server.api_key, "KEY",
-               "What clients must send as their API key; the variable DIKKAT_API_KEY says it too, and does not show it to who lists processes");
+  command.text(
+      "--api-key", a->server.api_key, "KEY",
+      "What clients must send as their API key; the variable DIKKAT_API_KEY says it too, and does not show it to who lists processes");
   command.number("--max-waiting", a->most_waiting, 1, 10'000, "Requests that may wait for their turn; more are refused");
   command.flag("--json", a->json, "Also print a line of JSON with the URL, when it listens");
 }

@@ -12,7 +12,8 @@ constexpr const char* kBestOrNothingHelp =
 
 void add_evaluate(Command& command, std::vector<std::string>& texts) {
   command.texts("--evaluate", texts, "NAME=PATH",
-                "A text whose loss is measured at each evaluation too, and told by its name (data.evaluations), such as one of the kind that the model knew before");
+                "A text whose loss is measured at each evaluation too, and told by its name (data.evaluations), such as one of the kind "
+                "that the model knew before");
 }
 
 void add_source(Command& command, std::string& source, bool& best) {
@@ -22,10 +23,10 @@ void add_source(Command& command, std::string& source, bool& best) {
 
 void add_model(Command& command, ModelArguments& a) {
   command
-      .text(
-          "MODEL", a.source, "",
-          "A run directory (its checkpoint with the lowest validation loss is used, or the newest if there was no evaluation), a checkpoint, or another "
-          "program's model: a folder of Hugging Face or PEFT, a file of GGUF, llm.c or nanoGPT")
+      .text("MODEL", a.source, "",
+            "A run directory (its checkpoint with the lowest validation loss is used, or the newest if there was no evaluation), a "
+            "checkpoint, or another "
+            "program's model: a folder of Hugging Face or PEFT, a file of GGUF, llm.c or nanoGPT")
       .required();
   command.flag("--newest", a.newest, "Of a run directory: the newest checkpoint");
   command.flag("--best", a.best, kBestOrNothingHelp);
@@ -39,10 +40,10 @@ ModelOptions ModelArguments::options() const {
 }
 
 void add_weights(Command& command, std::string& weights) {
-  command.text(
-      "--weights", weights, "TYPE",
-      "How the weights lie in memory: f32 (by default); bf16, q8 or q4 take a half, a bit more than a quarter, or a seventh of it, and as much less "
-      "time for each token, but are rounded; dikkat eval --weights tells what that costs");
+  command.text("--weights", weights, "TYPE",
+               "How the weights lie in memory: f32 (by default); bf16, q8 or q4 take a half, a bit more than a quarter, or a seventh of "
+               "it, and as much less "
+               "time for each token, but are rounded; dikkat eval --weights tells what that costs");
 }
 
 PackedType packing_named(const std::string& weights) {

@@ -16,12 +16,15 @@ inline constexpr const char* kCorpusHelp = "Text files, folders, patterns, .json
 inline constexpr const char* kConfigHelp =
     "Configuration, TOML: a file, or the name of a recipe that comes with dikkat (quickstart); without it, the defaults";
 inline constexpr const char* kInitFromHelp =
-    "Fine-tuning: start with the weights, model and tokenizer of another run (its checkpoint with the lowest validation loss), or of another program's model (a folder of Hugging Face, a "
+    "Fine-tuning: start with the weights, model and tokenizer of another run (its checkpoint with the lowest validation loss), or of "
+    "another program's model (a folder of Hugging Face, a "
     "GGUF file); keys of [model] and [tokenizer] may be left out, and must not contradict it";
 inline constexpr const char* kSetHelp = "section.key=value: sets a key of the configuration, in place of the file's value";
 
 /// Of --base PATH.
-inline constexpr const char* kBaseHelp = "Of adapters: the model that they adapt, if it is not where they say; for those of a run, which know its hash, it must have the same weights";
+inline constexpr const char* kBaseHelp =
+    "Of adapters: the model that they adapt, if it is not where they say; for those of a run, which know its hash, it must have the same "
+    "weights";
 
 /// --evaluate: texts that a run measures beside its validation part.
 void add_evaluate(Command& command, std::vector<std::string>& texts);
@@ -29,7 +32,7 @@ void add_evaluate(Command& command, std::vector<std::string>& texts);
 void add_source(Command& command, std::string& source, bool& best);
 /// The model that a command uses.
 struct ModelArguments {
-  std::string source{};  // RUN_DIR, FILE.h5, or another program's files
+  std::string source{};               // RUN_DIR, FILE.h5, or another program's files
   bool best = false, newest = false;  // of RUN_DIR; neither: the best one, or the newest if there was no evaluation
   ImportOptions import{};
   std::string base{};  // of adapters

@@ -80,9 +80,10 @@ std::string show_chat(const ChatToShow& options, const Tokenizer& tokenizer) {
   for (const Example& example : shown.first) {
     append_to(text, concat(example.place, ", ", example.tokens.tokens.size(), " tokens:\n", text_of(example.tokens, tokenizer), '\n'));
   }
-  append_to(text, concat("examples  ", grouped_digits(shown.examples), " in ", shown.files, shown.files == 1 ? " file\n" : " files\n", "template  ",
-                         name_of(options.form.name), "\ntokens    ", grouped_digits(shown.tokens), "; the longest example has ",
-                         grouped_digits(shown.longest), "\nscored    ", grouped_digits(shown.scored), " tokens (", name_of(options.scored), ")\n"));
+  append_to(text, concat("examples  ", grouped_digits(shown.examples), " in ", shown.files, shown.files == 1 ? " file\n" : " files\n",
+                         "template  ", name_of(options.form.name), "\ntokens    ", grouped_digits(shown.tokens),
+                         "; the longest example has ", grouped_digits(shown.longest), "\nscored    ", grouped_digits(shown.scored),
+                         " tokens (", name_of(options.scored), ")\n"));
   for (const std::string& note : shown.notes) {
     append_to(text, concat("note      ", for_terminal(note), '\n'));
   }
@@ -98,8 +99,13 @@ nlohmann::ordered_json chat_to_json(const ChatToShow& options, const Tokenizer& 
                         {"tokens", example.tokens.tokens},
                         {"scored", example.tokens.scored}});
   }
-  return {{"template", name_of(options.form.name)}, {"count", shown.examples}, {"tokens", shown.tokens}, {"longest", shown.longest},
-          {"scored", shown.scored},                 {"notes", shown.notes},        {"examples", examples}};
+  return {{"template", name_of(options.form.name)},
+          {"count", shown.examples},
+          {"tokens", shown.tokens},
+          {"longest", shown.longest},
+          {"scored", shown.scored},
+          {"notes", shown.notes},
+          {"examples", examples}};
 }
 
 }  // namespace dikkat

@@ -22,7 +22,8 @@ namespace {
 std::atomic<int> received = 0;
 std::atomic<int> news = -1;  // an eventfd that is readable after a signal
 std::atomic<bool> in_order = false;
-std::atomic<bool> ends_by_signal = false;  // of a rank under MPICH, whose launcher does not end the others when one exits before it is connected
+std::atomic<bool> ends_by_signal =
+    false;  // of a rank under MPICH, whose launcher does not end the others when one exits before it is connected
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free, "handlers may touch nothing else");
 
 extern "C" void on_signal(int signal) {
@@ -92,14 +93,15 @@ void handle_signals() {
   const sigset_t mask_at_start = block_signals_for_good();
   news = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   ends_by_signal = std::getenv("PMI_RANK") != nullptr;  // NOLINT(concurrency-mt-unsafe)
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGUSR1, &action, nullptr);  // what mpirun passes on at once, and what Slurm sends before the end if it is asked to (--signal=USR1@300)
-  struct sigaction hangup {};
+  sigaction(SIGUSR1, &action,
+            nullptr);  // what mpirun passes on at once, and what Slurm sends before the end if it is asked to (--signal=USR1@300)
+  struct sigaction hangup{};
   if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) {  // nohup ignores it, and so do we then
     sigaction(SIGHUP, &action, nullptr);
   }

@@ -29,7 +29,8 @@ class ClosedOutput : public Error {
   using Error::Error;
 };
 
-/// Writes results. Throws ClosedOutput if standard output is a pipe that nobody reads, and Error if it cannot be written otherwise (a full disk).
+/// Writes results. Throws ClosedOutput if standard output is a pipe that nobody reads, and Error if it cannot be written otherwise (a full
+/// disk).
 void put(std::string_view text);
 /// The same for a text that a model wrote: on a terminal, which would obey them, its control characters are escaped.
 void put_text(std::string_view text);

@@ -137,7 +137,8 @@ SweepDescription described(const SweepArguments& a, std::vector<std::string>& wr
   return sweep;
 }
 
-/// Throws InputError if combinations score different tokens: then no loss is better than another. `scored` has their names, and what each scores.
+/// Throws InputError if combinations score different tokens: then no loss is better than another. `scored` has their names, and what each
+/// scores.
 void require_comparable(const std::vector<std::pair<std::string, ScoredSet>>& scored) {
   if (scored.empty()) {
     return;
@@ -146,17 +147,23 @@ void require_comparable(const std::vector<std::pair<std::string, ScoredSet>>& sc
   const ScoredSet& of_first = scored.front().second;
   const auto other = std::ranges::find_if(scored, [&](const auto& one) { return one.second.targets != of_first.targets; });
   if (other != scored.end()) {
-    fail_input("the validation losses of ", name, " and ", other->first, " are over different tokens, so a sweep cannot choose between them",
-               name.find("chat.loss=") == std::string::npos ? "" : "; let all be judged by the same tokens, for example with --set chat.eval_loss=answers");
+    fail_input("the validation losses of ", name, " and ", other->first,
+               " are over different tokens, so a sweep cannot choose between them",
+               name.find("chat.loss=") == std::string::npos
+                   ? ""
+                   : "; let all be judged by the same tokens, for example with --set chat.eval_loss=answers");
   }
   const auto seen = std::ranges::find_if(scored, [&](const auto& one) { return one.second.contexts != of_first.contexts; });
   if (seen != scored.end()) {
-    warn(fmt::format("{:<{}}{} and {} predict the same tokens from other contexts: a lower loss may come from the context", "note", kLabel, name, seen->first), kLabel);
+    warn(fmt::format("{:<{}}{} and {} predict the same tokens from other contexts: a lower loss may come from the context", "note", kLabel,
+                     name, seen->first),
+         kLabel);
   }
 }
 
 /// Refuses to vary keys that have no effect, since all runs would be equal, and warns of runs that are equal otherwise.
-void check_effects(const SweepArguments& a, const SweepDescription& sweep, std::span<const PlannedRun> runs, std::vector<std::string> written) {
+void check_effects(const SweepArguments& a, const SweepDescription& sweep, std::span<const PlannedRun> runs,
+                   std::vector<std::string> written) {
   std::vector<std::string> varied;
   for (const Variation& v : parse_variations(a.vary)) {
     varied.push_back(v.key);
@@ -180,7 +187,8 @@ void check_effects(const SweepArguments& a, const SweepDescription& sweep, std::
       append_to(repeated, concat(repeated.empty() ? "" : "; ", sweep.combinations[i].name));
     }
   }
-  require_input(distinct.size() > 1 || runs.size() == 1, "--vary: all combinations are equal runs, since what differs between them has no effect: expected some that differ");
+  require_input(distinct.size() > 1 || runs.size() == 1,
+                "--vary: all combinations are equal runs, since what differs between them has no effect: expected some that differ");
   if (!repeated.empty()) {
     warn(fmt::format("{:<{}}equal to another combination, since what differs has no effect there: {}", "note", kLabel, repeated), kLabel);
   }
@@ -296,12 +304,14 @@ void introduce(const SweepDirectory& directory, const Forecast& left, const std:
   }
 }
 
-/// A sweep that was described before its combinations were compared, or whose texts have changed since, may have runs that cannot be compared.
+/// A sweep that was described before its combinations were compared, or whose texts have changed since, may have runs that cannot be
+/// compared.
 void require_comparable(const SweepDirectory& directory, const std::vector<LegResult>& ended) {
   const auto found = find_incomparable(ended);
   if (found.first != nullptr) {
     const auto name = [&](const LegResult* result) { return directory.run_path(result->leg).string(); };
-    fail_input("the losses of ", name(found.first), " and ", name(found.second), " are over different tokens, so the sweep cannot choose between them; `dikkat runs diff` of the two "
+    fail_input("the losses of ", name(found.first), " and ", name(found.second),
+               " are over different tokens, so the sweep cannot choose between them; `dikkat runs diff` of the two "
                "says in what they differ");
   }
 }
@@ -316,9 +326,11 @@ void warn_of_late_keys(const SweepArguments& a, const SweepDescription& sweep) {
     }
   }
   if (!late.empty()) {
-    warn(fmt::format("{:<{}}halving stops runs as early as step {} of {}, and {} shows its effect late: the value that is best at the end may be stopped. "
+    warn(fmt::format("{:<{}}halving stops runs as early as step {} of {}, and {} shows its effect late: the value that is best at the end "
+                     "may be stopped. "
                      "With --no-halving every run goes to its end",
-                     "warning", kLabel, grouped_digits(rungs.front()), grouped_digits(sweep.combinations.front().config.train.max_steps), late),
+                     "warning", kLabel, grouped_digits(rungs.front()), grouped_digits(sweep.combinations.front().config.train.max_steps),
+                     late),
          kLabel);
   }
 }

@@ -46,10 +46,16 @@ Json to_json(const Look& look, const Tokenizer& tokenizer, std::size_t given) {
     for (const auto& [token, p] : one.alternatives) {
       alternatives.push_back({text_of(tokenizer, token), probability(p)});
     }
-    tokens.push_back({{"t", text_of(tokenizer, one.token)}, {"p", probability(one.probability)}, {"given", i < given}, {"a", std::move(alternatives)}});
+    tokens.push_back(
+        {{"t", text_of(tokenizer, one.token)}, {"p", probability(one.probability)}, {"given", i < given}, {"a", std::move(alternatives)}});
   }
   return {{"tokens", std::move(tokens)},
-          {"attention", {{"layers", look.layers}, {"heads", look.heads}, {"first", look.first_query}, {"begin", look.first_key}, {"weights", base64(look.attention)}}}};
+          {"attention",
+           {{"layers", look.layers},
+            {"heads", look.heads},
+            {"first", look.first_query},
+            {"begin", look.first_key},
+            {"weights", base64(look.attention)}}}};
 }
 
 void write(const std::filesystem::path& out, const Json& data) {
@@ -58,7 +64,8 @@ void write(const std::filesystem::path& out, const Json& data) {
 
 }  // namespace
 
-void write_sample_page(const std::filesystem::path& out, const TrainedModel& trained, const std::vector<std::vector<Token>>& texts, index given) {
+void write_sample_page(const std::filesystem::path& out, const TrainedModel& trained, const std::vector<std::vector<Token>>& texts,
+                       index given) {
   const Gpt& model = trained.model->gpt();
   Json all = Json::array();
   bool cut = false;

@@ -12,9 +12,10 @@ namespace dikkat {
 
 // Pages that show a text token by token (train/report/page/text.js).
 
-/// For `sample --html`: each token's probability, its alternatives and what the model looked at. `texts` are prompts with their continuations;
-/// `given`: tokens of the prompt. Of a very long text the end is shown.
-void write_sample_page(const std::filesystem::path& out, const TrainedModel& trained, const std::vector<std::vector<Token>>& texts, index given);
+/// For `sample --html`: each token's probability, its alternatives and what the model looked at. `texts` are prompts with their
+/// continuations; `given`: tokens of the prompt. Of a very long text the end is shown.
+void write_sample_page(const std::filesystem::path& out, const TrainedModel& trained, const std::vector<std::vector<Token>>& texts,
+                       index given);
 
 /// For `eval --html`: the evaluated text with the loss of each token, up to some length.
 class LossPage {

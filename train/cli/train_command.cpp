@@ -1,3 +1,5 @@
+#include "train/cli/train_command.h"
+
 #include <algorithm>
 #include <cmath>
 #include <csignal>
@@ -19,7 +21,6 @@
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
-#include "train/cli/train_command.h"
 #include "train/cli/with_ranks.h"
 #include "train/data/corpus_files.h"
 #include "train/loop/build_info.h"
@@ -61,8 +62,9 @@ std::string training_plan(const Trainer& trainer) {
                      static_cast<double>(samples) / static_cast<double>(trainer.loader().epoch_size()));
 }
 
-/// What to say of a run that reads its text many times; empty for others. The bound is from Muennighoff et al. 2023, "Scaling Data-Constrained Language
-/// Models" (arXiv 2305.16264): text that is read up to 4 times is worth nearly as much as new text, and after about 16 times more reading gains little.
+/// What to say of a run that reads its text many times; empty for others. The bound is from Muennighoff et al. 2023, "Scaling
+/// Data-Constrained Language Models" (arXiv 2305.16264): text that is read up to 4 times is worth nearly as much as new text, and after
+/// about 16 times more reading gains little.
 std::string remark_on_epochs(const Trainer& trainer) {
   constexpr double kMany = 16;
   const Config& c = trainer.config();
@@ -72,12 +74,15 @@ std::string remark_on_epochs(const Trainer& trainer) {
   for (std::size_t i = 0; trainer.model().is_gpt() && i < trainer.data().sources.size(); ++i) {
     if (const double epochs = trainer.loader().epochs(static_cast<index>(i), samples); epochs > kMany) {
       const std::string& name = trainer.data().sources[i].name;
-      remark += fmt::format("{}{} is read {:.0f} times", remark.empty() ? "" : ", and ", name.empty() ? "the text" : for_terminal(name), epochs);
+      remark +=
+          fmt::format("{}{} is read {:.0f} times", remark.empty() ? "" : ", and ", name.empty() ? "the text" : for_terminal(name), epochs);
     }
   }
-  return remark.empty() ? ""
-                        : remark + ": after about 16 times a model learns little more, and rather memorises it; watch the validation loss, and take fewer "
-                                   "steps (--epochs) or more text";
+  return remark.empty()
+             ? ""
+             : remark +
+                   ": after about 16 times a model learns little more, and rather memorises it; watch the validation loss, and take fewer "
+                   "steps (--epochs) or more text";
 }
 
 /// "stories: a.txt, 0.75 of all windows; 12,345 tokens for training, 1,234 for validation; 2.1 epochs".
@@ -85,7 +90,8 @@ std::string source_line(const Trainer& trainer, std::size_t i) {
   const DataSource& named = trainer.config().data.sources[i];
   const SplitText& source = trainer.data().sources[i];
   const TrainingState& state = trainer.state();
-  const index samples = state.samples_seen + trainer.config().train.batch_size * trainer.accumulation().passes(state.step, trainer.config().train.max_steps);
+  const index samples =
+      state.samples_seen + trainer.config().train.batch_size * trainer.accumulation().passes(state.step, trainer.config().train.max_steps);
   return fmt::format("{}: {}{}, {:.3g} of all windows; {} tokens for training, {} for validation; {:.3g} epochs", for_terminal(named.name),
                      names_of(named.corpus), named.validation.empty() ? "" : ", validated on " + names_of(named.validation), source.share,
                      grouped_digits(source.train.tokens), grouped_digits(source.validation.tokens),
@@ -115,7 +121,8 @@ std::string numbers_of_ranks(index lanes) {
 std::string hosts_of(const Ranks& ranks) {
   std::vector<std::string> hosts = ranks.hosts();
   hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
-  return hosts.size() <= 2 ? fmt::to_string(fmt::join(hosts, " and ")) : fmt::format("{}, {} and {} others", hosts[0], hosts[1], hosts.size() - 2);
+  return hosts.size() <= 2 ? fmt::to_string(fmt::join(hosts, " and "))
+                           : fmt::format("{}, {} and {} others", hosts[0], hosts[1], hosts.size() - 2);
 }
 
 void introduce(const Trainer& trainer, const Ranks* ranks) {
@@ -127,10 +134,12 @@ void introduce(const Trainer& trainer, const Ranks* ranks) {
   const ReferenceRate& reference = trainer.reference_rate();
   const std::string measured = fmt::format("{} matrix products measured at ", name_of(trainer.config().train.precision));
   const std::string rate = std::isnan(reference.highest()) ? "the rate of matrix products is unknown, because the clock stands still"
-                           : reference.is_known()          ? fmt::format("{}{:.0f} GFLOP/s (MFU is the share of that)", measured, reference.highest() * 1e-9)
-                                                           : fmt::format("{}{:.0f} to {:.0f} GFLOP/s; that is too uncertain for MFU, which is shown once two "
-                                                                         "measurements agree",
-                                                                         measured, reference.lowest() * 1e-9, reference.highest() * 1e-9);
+                           : reference.is_known()
+                               ? fmt::format("{}{:.0f} GFLOP/s (MFU is the share of that)", measured, reference.highest() * 1e-9)
+                               : fmt::format(
+                                     "{}{:.0f} to {:.0f} GFLOP/s; that is too uncertain for MFU, which is shown once two "
+                                     "measurements agree",
+                                     measured, reference.lowest() * 1e-9, reference.highest() * 1e-9);
   line("dikkat", fmt::format("{}, {}, {} thread{}; {}", build_info().version, build_info().instruction_set, thread_count(),
                              thread_count() == 1 ? "" : "s", rate));
   if (const int cores = usable_cores(); thread_count() > cores) {
@@ -143,16 +152,17 @@ void introduce(const Trainer& trainer, const Ranks* ranks) {
                             c.model.n_layer, c.model.n_head, c.model.n_embd, c.model.block_size, grouped_digits(c.model.vocab_size),
                             short_count(trainer.model().parameters().parameter_count())));
   if (trainer.model().is_gpt() && *c.data.window < c.model.block_size) {
-    line("window", fmt::format("{} tokens (data.window); the model keeps its context of {} (model.block_size)", grouped_digits(c.data.window),
-                               grouped_digits(c.model.block_size)));
+    line("window", fmt::format("{} tokens (data.window); the model keeps its context of {} (model.block_size)",
+                               grouped_digits(c.data.window), grouped_digits(c.model.block_size)));
   }
   if (c.lora.rank > 0) {
     index trained = 0;
     for (const ParameterStore::Entry* entry : trainer.model().parameters().trainable()) {
       trained += entry->size();
     }
-    line("adapters", fmt::format("of rank {}: {} parameters are trained; those of {} stay as they are{}", c.lora.rank, short_count(trained), c.train.init_from,
-                                 c.lora.base == PackedType::none ? "" : fmt::format(", packed as {}", name_of(c.lora.base))));
+    line("adapters",
+         fmt::format("of rank {}: {} parameters are trained; those of {} stay as they are{}", c.lora.rank, short_count(trained),
+                     c.train.init_from, c.lora.base == PackedType::none ? "" : fmt::format(", packed as {}", name_of(c.lora.base))));
   }
   if (c.data.sources.empty()) {
     line("corpus", names_of(c.data.corpus) + (c.data.validation.empty() ? "" : ", validated on " + names_of(c.data.validation)));
@@ -189,11 +199,14 @@ void introduce(const Trainer& trainer, const Ranks* ranks) {
   }
   line("run", trainer.directory().string());
   if (ranks != nullptr) {
-    line("ranks", fmt::format("{} on {}, {} thread{} each, {} lanes: the same bits on {} ranks (train.lanes); {}", ranks->size(), hosts_of(*ranks), thread_count(),
-                              thread_count() == 1 ? "" : "s", index{c.train.lanes}, numbers_of_ranks(c.train.lanes), ranks->engine()->name()));
+    line("ranks", fmt::format("{} on {}, {} thread{} each, {} lanes: the same bits on {} ranks (train.lanes); {}", ranks->size(),
+                              hosts_of(*ranks), thread_count(), thread_count() == 1 ? "" : "s", index{c.train.lanes},
+                              numbers_of_ranks(c.train.lanes), ranks->engine()->name()));
     if (const long all = ::sysconf(_SC_NPROCESSORS_ONLN); usable_cores() * ranks->on_this_host() < all) {
-      warning(fmt::format("each rank may use {} of this machine's {} cores: the launcher binds it; mpirun --bind-to none, or srun --cpus-per-task, gives it more",
-                          usable_cores(), all));
+      warning(
+          fmt::format("each rank may use {} of this machine's {} cores: the launcher binds it; mpirun --bind-to none, or srun "
+                      "--cpus-per-task, gives it more",
+                      usable_cores(), all));
     }
   }
   if (trainer.state().step > 0) {
@@ -258,8 +271,8 @@ int run(Trainer& trainer, bool with_profile, OnEnd& on_end, Ranks* ranks, const 
     return code;
   }
   if (trainer.out_of_patience() && state.step < trainer.config().train.max_steps) {
-    tell(fmt::format("ended early at step {} of {}: the validation loss was not lower in the last {} evaluations (train.patience)", state.step,
-                     trainer.config().train.max_steps, trainer.config().train.patience));
+    tell(fmt::format("ended early at step {} of {}: the validation loss was not lower in the last {} evaluations (train.patience)",
+                     state.step, trainer.config().train.max_steps, trainer.config().train.patience));
   }
   if (state.best_step >= 0) {
     tell(fmt::format("finished at step {}; best validation loss {:.4f} at step {}", state.step, state.best_val_loss, state.best_step));
@@ -310,7 +323,8 @@ int verify(const Config& config, const std::filesystem::path& out) {
 
 namespace {
 
-/// The trainer that make(line) returns, on all ranks or on none. `is_new`: it makes the run's folder, which is removed if another rank fails.
+/// The trainer that make(line) returns, on all ranks or on none. `is_new`: it makes the run's folder, which is removed if another rank
+/// fails.
 template <class F>
 std::unique_ptr<Trainer> made(Ranks* ranks, bool is_new, F&& make) {
   std::unique_ptr<Trainer> trainer;
@@ -337,14 +351,17 @@ int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) 
     config = configuration_of(arguments.run, {}, &written);
     if (ranks) {
       const index passes = config.train.gradient_accumulation_steps;
-      require_input(config.train.lanes.is_set() || passes % ranks->size() == 0, ranks->size(), " processes share the passes of a step, and train.gradient_accumulation_steps is ",
-                    passes, ", which they do not divide: --set train.gradient_accumulation_steps=", round_up(passes, ranks->size()));
+      require_input(config.train.lanes.is_set() || passes % ranks->size() == 0, ranks->size(),
+                    " processes share the passes of a step, and train.gradient_accumulation_steps is ", passes,
+                    ", which they do not divide: --set train.gradient_accumulation_steps=", round_up(passes, ranks->size()));
       config.train.lanes.derive(ranks->size());
       validate(config);
-      require_input(!arguments.verify_resume, "--verify-resume is for one process, expected no mpirun: with train.lanes=N it tries the sums of N processes");
+      require_input(!arguments.verify_resume,
+                    "--verify-resume is for one process, expected no mpirun: with train.lanes=N it tries the sums of N processes");
       const auto texts = config.data.training_paths();
-      require_input(std::ranges::find(texts, "-") == texts.end(), "the corpus is standard input, which only one process can read, expected a file or a folder that all ",
-                    ranks->size(), " see");
+      require_input(std::ranges::find(texts, "-") == texts.end(),
+                    "the corpus is standard input, which only one process can read, expected a file or a folder that all ", ranks->size(),
+                    " see");
       ranks->set_timeout(config.train.rank_timeout);
     }
   };
@@ -356,7 +373,9 @@ int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) 
     return verify(config, out.free_now());
   }
   OnEnd on_end;
-  const auto trainer_there = made(ranks.get(), true, [&](LoadingLine& line) { return Trainer::start(std::move(config), out, std::ref(line), ranks, arguments.length); });
+  const auto trainer_there = made(ranks.get(), true, [&](LoadingLine& line) {
+    return Trainer::start(std::move(config), out, std::ref(line), ranks, arguments.length);
+  });
   Trainer& trainer = *trainer_there;
   note_without_effect(trainer, written, ranks.get());
   if (const index made = trainer.data().tokenizer->vocab_size(); trainer.data().tokenizer->kind() == "bpe" && made < wanted_tokens) {
@@ -371,7 +390,8 @@ int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) 
 
 void add_epochs(Command& command, RunLength& length) {
   command.number("--epochs", length.epochs, 0.001, 1e6,
-                 "Train for N epochs instead of train.max_steps steps: each window of the text is read N times (of several sources: those of the first, with "
+                 "Train for N epochs instead of train.max_steps steps: each window of the text is read N times (of several sources: those "
+                 "of the first, with "
                  "their share of the others)");
 }
 
@@ -391,10 +411,13 @@ namespace {
 std::string settings_to_train_on(const Trainer& trainer) {
   const Config& config = trainer.config();
   if (trainer.out_of_patience()) {
-    return fmt::format("train.patience=0 (it is {}: the run ends after so many evaluations without a lower loss; with 0 it goes on to the last step)", config.train.patience);
+    return fmt::format(
+        "train.patience=0 (it is {}: the run ends after so many evaluations without a lower loss; with 0 it goes on to the last step)",
+        config.train.patience);
   }
   const bool stays_low = ends_at_min_lr(config.optim.schedule) && config.optim.schedule != Schedule::Kind::wsd;
-  return stays_low ? "train.max_steps=N optim.decay_steps=N (without the second, the learning rate stays where it has fallen to)" : "train.max_steps=N";
+  return stays_low ? "train.max_steps=N optim.decay_steps=N (without the second, the learning rate stays where it has fallen to)"
+                   : "train.max_steps=N";
 }
 
 int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks) {
@@ -402,11 +425,10 @@ int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks
   OnEnd on_end;
   const auto trainer_there = made(ranks.get(), false, [&](LoadingLine& line) {
     try {
-      return Trainer::resume(arguments.run_directory,
-                             {.overrides = arguments.set,
-                              .pick = arguments.latest_good ? Pick::latest_good : Pick::newest,
-                              .base = arguments.base},
-                             std::ref(line), ranks);
+      return Trainer::resume(
+          arguments.run_directory,
+          {.overrides = arguments.set, .pick = arguments.latest_good ? Pick::latest_good : Pick::newest, .base = arguments.base},
+          std::ref(line), ranks);
     } catch (const MissingCorpus& missing) {
       fail_input(missing.what(), ". If the text has moved: dikkat resume ", arguments.run_directory, " --set data.corpus=NEW_PATH");
     }
@@ -432,7 +454,9 @@ int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks
     tell(fmt::format("{} is finished: step {} of {}. To train on: dikkat resume {} --set {}{}", arguments.run_directory, state.step,
                      trainer.config().train.max_steps, arguments.run_directory, kept, settings_to_train_on(trainer)));
     if (!arguments.base.empty()) {
-      tell("its checkpoints stay as they are, so the new place of the base is not kept: eval, sample, chat, serve, export and merge need --base too");
+      tell(
+          "its checkpoints stay as they are, so the new place of the base is not kept: eval, sample, chat, serve, export and merge need "
+          "--base too");
     }
     return 0;
   }

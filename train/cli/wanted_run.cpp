@@ -40,8 +40,10 @@ void add_replay(DataConfig& data, const WantedRun& run) {
   data.validation.clear();
 }
 
-/// The keys that the user gave: all of --set, and those of the file with another value than the default, since `dikkat config init` writes every key.
-std::vector<std::string> keys_of_user(const fs::path& file, const std::vector<std::string>& in_file, const Config& config, const std::vector<std::string>& set) {
+/// The keys that the user gave: all of --set, and those of the file with another value than the default, since `dikkat config init` writes
+/// every key.
+std::vector<std::string> keys_of_user(const fs::path& file, const std::vector<std::string>& in_file, const Config& config,
+                                      const std::vector<std::string>& set) {
   static const Config defaults;
   std::vector<std::string> keys;
   for (const schema::Key& key : schema::keys()) {

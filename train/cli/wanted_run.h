@@ -11,10 +11,10 @@ namespace dikkat {
 
 /// What the command line says about the configuration of a new run.
 struct WantedRun {
-  std::string config{};               // --config, for find_config(); empty: the defaults
-  std::vector<std::string> set{};     // --set, "section.key=value"
-  std::vector<std::string> corpus{};  // --corpus, in place of data.corpus; empty: not given
-  std::string init_from{};            // --init-from, in place of train.init_from; empty: not given
+  std::string config{};                 // --config, for find_config(); empty: the defaults
+  std::vector<std::string> set{};       // --set, "section.key=value"
+  std::vector<std::string> corpus{};    // --corpus, in place of data.corpus; empty: not given
+  std::string init_from{};              // --init-from, in place of train.init_from; empty: not given
   std::vector<std::string> evaluate{};  // --evaluate, "NAME=PATH": more texts of data.evaluations
   std::vector<std::string> replay{};    // --replay: a second source beside the corpus
   double replay_share = 0.2;            // its part of all windows
@@ -23,8 +23,8 @@ struct WantedRun {
 /// The configuration of the run, resolved and valid. Where it starts from a checkpoint (train.init_from), keys of [model] and [tokenizer]
 /// that are not written take the checkpoint's values. `defaults` is what keys of [train] are that nobody gives. Throws InputError
 /// otherwise.
-/// Adds to `written` the keys that the user gave, if that is not null: with --set, and in a --config file that does not come with the program those
-/// that are not at their default.
+/// Adds to `written` the keys that the user gave, if that is not null: with --set, and in a --config file that does not come with the
+/// program those that are not at their default.
 Config configuration_of(const WantedRun& run, const TrainConfig& defaults = {}, std::vector<std::string>* written = nullptr);
 
 /// The configurations that come with the program, sorted by name.

@@ -20,13 +20,15 @@
 namespace dikkat {
 namespace {
 
-constexpr auto kToBeRead = std::chrono::milliseconds(500);  // by the launcher, which passes messages on, and may drop what it has not read when it aborts
+constexpr auto kToBeRead =
+    std::chrono::milliseconds(500);  // by the launcher, which passes messages on, and may drop what it has not read when it aborts
 
 int all_cores() { return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)); }
 
 const char* variable(const char* name) { return std::getenv(name); }  // NOLINT(concurrency-mt-unsafe)
 
-/// This rank cannot be connected, and the others wait for it. Open MPI's launcher ends them when it exits, and MPICH's only when a signal ends it.
+/// This rank cannot be connected, and the others wait for it. Open MPI's launcher ends them when it exits, and MPICH's only when a signal
+/// ends it.
 [[noreturn]] void leave_the_others(const std::string& reason) {
   char host[256] = "";
   ::gethostname(host, sizeof(host) - 1);
@@ -42,7 +44,8 @@ const char* variable(const char* name) { return std::getenv(name); }  // NOLINT(
 }  // namespace
 
 int with_ranks(const std::function<int(std::shared_ptr<Ranks>)>& command) {
-  // Where all ranks end in order, the first one's exit code is the job's. Open MPI's launcher kills all at the first code that is not 0, and may drop what was said.
+  // Where all ranks end in order, the first one's exit code is the job's. Open MPI's launcher kills all at the first code that is not 0,
+  // and may drop what was said.
   constexpr int kLeftToFirst = 0, kFailure = 1, kBadInput = 2;
   constexpr double kSecondsToStart = 600;  // until the configuration says another timeout: reading a corpus takes its time
   std::unique_ptr<Engine> engine;

@@ -19,11 +19,13 @@ void require_page_name(const std::filesystem::path& out) {
   fs::create_directories(folder, failed);
   require_path(failed.value(), folder.string(), " cannot be created");
   require_path(::access(folder.c_str(), W_OK) == 0 ? 0 : errno, folder.string(), " takes no files");
-  require_input(!fs::is_directory(out, failed), out.string(), " is a folder, expected the name of a file, such as ", (out / "page.html").string());
+  require_input(!fs::is_directory(out, failed), out.string(), " is a folder, expected the name of a file, such as ",
+                (out / "page.html").string());
   if (!is_there(out)) {
     return;
   }
-  require_input(fs::is_regular_file(out, failed), out.string(), " is a pipe, socket or device, expected the name of a new file, or of a page to replace");
+  require_input(fs::is_regular_file(out, failed), out.string(),
+                " is a pipe, socket or device, expected the name of a new file, or of a page to replace");
   std::string begin(kPageBegin.size(), '\0');
   const File file = File::open_regular(out);
   const int error = file.read(0, std::as_writable_bytes(std::span(begin)));

@@ -55,7 +55,8 @@ std::string problem_with_lanes(const TrainConfig& config) {
                   std::bit_ceil(static_cast<std::uint64_t>(lanes)));
   }
   const auto refused = [&](const char* key, index passes) {
-    return concat("train.lanes is ", lanes, ", which does not divide ", key, " = ", passes, ", expected a power of two that does: a step's passes are shared out evenly");
+    return concat("train.lanes is ", lanes, ", which does not divide ", key, " = ", passes,
+                  ", expected a power of two that does: a step's passes are shared out evenly");
   };
   if (config.gradient_accumulation_steps % lanes != 0) {
     return refused("train.gradient_accumulation_steps", config.gradient_accumulation_steps);

@@ -32,7 +32,8 @@ class Accumulation {
 
 /// What is wrong with train.accumulation_schedule, as a sentence; empty if nothing is.
 std::string problem_with_accumulation(const TrainConfig& config);
-/// What is wrong with train.lanes, which must divide the passes of each step; empty if nothing is. The accumulation has no problem, and lanes a value.
+/// What is wrong with train.lanes, which must divide the passes of each step; empty if nothing is. The accumulation has no problem, and
+/// lanes a value.
 std::string problem_with_lanes(const TrainConfig& config);
 
 }  // namespace dikkat

@@ -31,8 +31,8 @@ struct TokenizerConfig {
   bool operator==(const TokenizerConfig&) const = default;
 };
 
-/// How windows are cut: from the stream of all documents; so that none crosses from one document into the next; or so that short ones share a window and
-/// do not see each other.
+/// How windows are cut: from the stream of all documents; so that none crosses from one document into the next; or so that short ones share
+/// a window and do not see each other.
 enum class Packing { stream, document, best_fit };
 template <>
 struct Names<Packing> {
@@ -72,8 +72,8 @@ struct DataConfig {
   Packing pack = Packing::stream;
   InvalidUtf8 invalid_utf8 = InvalidUtf8::refuse;
   std::string cache = "auto";
-  Derived<index> window{};                    // tokens of a window to learn from: model.block_size
-  std::vector<DataSource> sources;            // in place of corpus and validation
+  Derived<index> window{};          // tokens of a window to learn from: model.block_size
+  std::vector<DataSource> sources;  // in place of corpus and validation
   std::vector<EvaluationSource> evaluations;
 
   /// The sources; without any, corpus and validation as one without a name.
@@ -171,7 +171,7 @@ struct TrainConfig {
   index max_skipped = 20;
   double spike_z = 0.0;  // 0: off
   index seed = 1337;
-  std::string on_end;     // a command for the shell, of this process alone: no checkpoint has it, since that would run a stranger's commands
+  std::string on_end;  // a command for the shell, of this process alone: no checkpoint has it, since that would run a stranger's commands
   std::string init_from;  // of a fine-tuning run: the checkpoint (RUN_DIR or FILE.h5) whose model, weights and tokenizer it starts with
 
   bool operator==(const TrainConfig&) const = default;

@@ -24,7 +24,8 @@ bool ends_decay(const OptimConfig& c) {
 constexpr Condition kEncoderDecoder{[](const Config& c, const RunFacts&) { return c.model.kind == ModelKind::encoder_decoder; },
                                     "model.kind is \"encoder_decoder\""};
 constexpr Condition kGpt{[](const Config& c, const RunFacts&) { return c.model.kind == ModelKind::gpt; }, "model.kind is \"gpt\""};
-constexpr Condition kRope{[](const Config& c, const RunFacts&) { return c.model.positions == Positions::rope; }, "model.positions is \"rope\""};
+constexpr Condition kRope{[](const Config& c, const RunFacts&) { return c.model.positions == Positions::rope; },
+                          "model.positions is \"rope\""};
 constexpr Condition kScaled{[](const Config& c, const RunFacts&) { return c.model.rope_scaling != RopeScaling::none; },
                             "model.rope_scaling is not \"none\""};
 constexpr Condition kLlama3{[](const Config& c, const RunFacts&) { return c.model.rope_scaling == RopeScaling::llama3; },
@@ -35,7 +36,8 @@ constexpr Condition kBpe{[](const Config& c, const RunFacts&) { return c.tokeniz
 constexpr Condition kWord{[](const Config& c, const RunFacts&) { return c.tokenizer.kind == "word"; }, "tokenizer.kind is \"word\""};
 
 constexpr Condition kUnsplit{[](const Config& c, const RunFacts&) {
-                               return std::ranges::any_of(c.data.all_sources(), [](const DataSource& source) { return source.validation.empty(); });
+                               return std::ranges::any_of(c.data.all_sources(),
+                                                          [](const DataSource& source) { return source.validation.empty(); });
                              },
                              "there are no texts of their own for validation (data.validation)"};
 constexpr Condition kTexts{[](const Config&, const RunFacts& f) { return f.texts; }, "the corpus holds texts"};
@@ -45,17 +47,23 @@ constexpr Condition kConversations{[](const Config&, const RunFacts& f) { return
 
 constexpr Condition kReachesMinLr{[](const Config& c, const RunFacts&) { return ends_at_min_lr(c.optim.schedule); },
                                   "optim.schedule is \"linear\", \"cosine\" or \"wsd\""};
-constexpr Condition kHasEnd{[](const Config& c, const RunFacts&) { return ends_at_min_lr(c.optim.schedule) || (ends_decay(c.optim) && decays_weights(c)); },
-                            "optim.schedule is \"linear\", \"cosine\" or \"wsd\", or optim.weight_decay_schedule \"linear\" or \"cosine\""};
-constexpr Condition kWsd{[](const Config& c, const RunFacts&) { return c.optim.schedule == Schedule::Kind::wsd; }, "optim.schedule is \"wsd\""};
-constexpr Condition kDecays{[](const Config& c, const RunFacts&) { return decays_weights(c); }, "there is weight decay (optim.weight_decay)"};
+constexpr Condition kHasEnd{
+    [](const Config& c, const RunFacts&) { return ends_at_min_lr(c.optim.schedule) || (ends_decay(c.optim) && decays_weights(c)); },
+    "optim.schedule is \"linear\", \"cosine\" or \"wsd\", or optim.weight_decay_schedule \"linear\" or \"cosine\""};
+constexpr Condition kWsd{[](const Config& c, const RunFacts&) { return c.optim.schedule == Schedule::Kind::wsd; },
+                         "optim.schedule is \"wsd\""};
+constexpr Condition kDecays{[](const Config& c, const RunFacts&) { return decays_weights(c); },
+                            "there is weight decay (optim.weight_decay)"};
 constexpr Condition kDecayReachesWeights{[](const Config& c, const RunFacts&) { return !adapts(c) || c.lora.decay; },
                                          "lora.decay is true: this run trains adapters"};
-constexpr Condition kAdamW{[](const Config& c, const RunFacts&) { return c.optim.kind != OptimizerKind::sgd; }, "optim.kind is \"adamw\" or \"muon\""};
+constexpr Condition kAdamW{[](const Config& c, const RunFacts&) { return c.optim.kind != OptimizerKind::sgd; },
+                           "optim.kind is \"adamw\" or \"muon\""};
 constexpr Condition kSgd{[](const Config& c, const RunFacts&) { return c.optim.kind == OptimizerKind::sgd; }, "optim.kind is \"sgd\""};
-constexpr Condition kSgdMomentum{[](const Config& c, const RunFacts&) { return c.optim.sgd_momentum > 0; }, "optim.sgd_momentum is above 0"};
+constexpr Condition kSgdMomentum{[](const Config& c, const RunFacts&) { return c.optim.sgd_momentum > 0; },
+                                 "optim.sgd_momentum is above 0"};
 constexpr Condition kMuon{[](const Config& c, const RunFacts&) { return c.optim.kind == OptimizerKind::muon; }, "optim.kind is \"muon\""};
-constexpr Condition kMatrices{[](const Config& c, const RunFacts&) { return !adapts(c); }, "lora.rank is 0: AdamW trains adapters, not Muon"};
+constexpr Condition kMatrices{[](const Config& c, const RunFacts&) { return !adapts(c); },
+                              "lora.rank is 0: AdamW trains adapters, not Muon"};
 constexpr Condition kOwnOptimizer{[](const Config& c, const RunFacts&) { return !adapts(c) || c.optim.kind != OptimizerKind::muon; },
                                   "it is not \"muon\" for adapters, which AdamW trains"};
 constexpr Condition kMomentumRises{[](const Config& c, const RunFacts&) { return c.optim.muon_momentum_warmup_steps > 0; },
@@ -68,18 +76,24 @@ constexpr Condition kNorMuon{[](const Config& c, const RunFacts&) { return c.opt
 
 constexpr Condition kBeforeSchedule{[](const Config& c, const RunFacts&) {
                                       const auto& schedule = c.train.accumulation_schedule;
-                                      return schedule.empty() || !problem_with_accumulation(c.train).empty() || schedule.front().substr(0, 2) != "0:";
+                                      return schedule.empty() || !problem_with_accumulation(c.train).empty() ||
+                                             schedule.front().substr(0, 2) != "0:";
                                     },
                                     "train.accumulation_schedule does not begin at step 0"};
-constexpr Condition kProcesses{[](const Config&, const RunFacts& f) { return f.processes; }, "several processes share the run (mpirun or srun)"};
+constexpr Condition kProcesses{[](const Config&, const RunFacts& f) { return f.processes; },
+                               "several processes share the run (mpirun or srun)"};
 constexpr Condition kValidates{[](const Config& c, const RunFacts&) {
-                                 return c.data.val_fraction > 0 ||
-                                        std::ranges::any_of(c.data.all_sources(), [](const DataSource& source) { return !source.validation.empty(); });
+                                 return c.data.val_fraction > 0 || std::ranges::any_of(c.data.all_sources(), [](const DataSource& source) {
+                                          return !source.validation.empty();
+                                        });
                                },
                                "there is text to validate on (data.val_fraction or data.validation)"};
-constexpr Condition kSamples{[](const Config& c, const RunFacts&) { return !c.train.sample_prompts.empty(); }, "train.sample_prompts has prompts"};
-constexpr Condition kBf16{[](const Config& c, const RunFacts&) { return c.train.precision != Precision::f32; }, "train.precision is \"bf16\""};
-constexpr Condition kSkips{[](const Config& c, const RunFacts&) { return c.train.on_nonfinite == OnNonfinite::skip; }, "train.on_nonfinite is \"skip\""};
+constexpr Condition kSamples{[](const Config& c, const RunFacts&) { return !c.train.sample_prompts.empty(); },
+                             "train.sample_prompts has prompts"};
+constexpr Condition kBf16{[](const Config& c, const RunFacts&) { return c.train.precision != Precision::f32; },
+                          "train.precision is \"bf16\""};
+constexpr Condition kSkips{[](const Config& c, const RunFacts&) { return c.train.on_nonfinite == OnNonfinite::skip; },
+                           "train.on_nonfinite is \"skip\""};
 constexpr Condition kRecomputes{[](const Config& c, const RunFacts&) {
                                   return c.train.recompute != Recompute::cheap || !adapts(c) || !is_target(c.lora, "h.0.mlp.c_proj.weight");
                                 },
@@ -186,7 +200,8 @@ std::span<const EffectRule> effect_rules() { return kRules; }
 
 bool has_effect(const Key& key, const Config& config, const RunFacts& facts) {
   const EffectRule* rule = rule_of(key.path());
-  return rule == nullptr || std::ranges::all_of(rule->conditions, [&](const Condition& condition) { return condition.holds(config, facts); });
+  return rule == nullptr ||
+         std::ranges::all_of(rule->conditions, [&](const Condition& condition) { return condition.holds(config, facts); });
 }
 
 }  // namespace schema
@@ -219,7 +234,8 @@ std::vector<std::string> explain_without_effect(const PlannedRun& run, std::span
       append_to(list, concat(i == 0 ? "" : i + 1 < together.size() ? ", " : " and ", together[i]));
     }
     const bool is_one = together.size() == 1;
-    sentences.push_back(concat(list, is_one ? " has no effect here: it counts only if " : " have no effect here: they count only if ", reason));
+    sentences.push_back(
+        concat(list, is_one ? " has no effect here: it counts only if " : " have no effect here: they count only if ", reason));
   }
   return sentences;
 }

@@ -13,7 +13,8 @@ namespace schema {
 struct Key;
 }
 
-/// Facts about a run that are known when it starts, besides its configuration. A fact that is not known yet is true, so that no key seems to be without effect.
+/// Facts about a run that are known when it starts, besides its configuration. A fact that is not known yet is true, so that no key seems
+/// to be without effect.
 struct RunFacts {
   bool texts = true;          ///< some of the corpus, or of what is evaluated, is text
   bool jsonl = true;          ///< some of it is in .jsonl files
@@ -54,8 +55,8 @@ bool has_effect(const Key& key, const Config& config, const RunFacts& facts = {}
 /// Those of `keys` ("section.key") that have an effect in none of the runs, in the order given, each once.
 std::vector<std::string> keys_without_effect(std::span<const PlannedRun> runs, std::span<const std::string> keys);
 
-/// The sentences that say so, one for each reason: "lora.dropout and lora.alpha have no effect here: they count only if lora.rank is above 0". The keys
-/// are without effect in `run`.
+/// The sentences that say so, one for each reason: "lora.dropout and lora.alpha have no effect here: they count only if lora.rank is above
+/// 0". The keys are without effect in `run`.
 std::vector<std::string> explain_without_effect(const PlannedRun& run, std::span<const std::string> keys);
 
 /// The configuration with the default for each key that has no effect: runs whose effective configurations are equal are equal.

@@ -12,7 +12,9 @@ constexpr std::string_view kCommon = "another framework's";
 constexpr std::string_view kCpu = "dikkat trains on the CPU";
 constexpr std::string_view kSampling = "sampling has options of its own, see dikkat sample --help";
 constexpr std::string_view kMetrics = "each run writes its numbers to metrics.jsonl in its directory";
-constexpr std::string_view kSteps = "training is counted in steps, one update of the weights each; the option --epochs of dikkat train and finetune counts passes over the text";
+constexpr std::string_view kSteps =
+    "training is counted in steps, one update of the weights each; the option --epochs of dikkat train and finetune counts passes over the "
+    "text";
 constexpr std::string_view kOut = "the run directory is the option --out of dikkat train";
 constexpr std::string_view kEvalCommand = "a run is evaluated by dikkat eval RUN_DIR";
 constexpr std::string_view kThreads =

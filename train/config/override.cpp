@@ -89,7 +89,9 @@ Reading read_text(const Setting& key, std::string_view text) {
 
 }  // namespace schema
 
-std::string key_of_override(std::string_view assignment) { return std::string(schema::trimmed(assignment.substr(0, assignment.find('=')))); }
+std::string key_of_override(std::string_view assignment) {
+  return std::string(schema::trimmed(assignment.substr(0, assignment.find('='))));
+}
 
 void apply_override(Config& config, std::string_view assignment, RunStage stage) {
   const auto bad = [&](const auto&... parts) { fail_input("--set ", schema::in_quotes(assignment), ": ", parts...); };

@@ -166,7 +166,8 @@ class Reader {
   void read_tables(const Table& list, const toml::node& node, toml::source_position where) {
     const toml::array* items = node.as_array();
     if (items == nullptr || !std::ranges::all_of(*items, [](const toml::node& item) { return item.is_table(); })) {
-      add(where, concat(list.path(), " is not a list of tables, expected [[", list.path(), "]] on a line of its own before each ", list.one));
+      add(where,
+          concat(list.path(), " is not a list of tables, expected [[", list.path(), "]] on a line of its own before each ", list.one));
       return;
     }
     list.resize(config_, 0);
@@ -211,7 +212,8 @@ std::string located(std::string_view source_name, toml::source_position where, s
 toml::table parse_toml(std::string_view text, std::string_view source_name) {
   require_input(static_cast<index>(text.size()) <= kMaxBytes, source_name, ": more than ", kMaxBytes,
                 " bytes, expected a configuration; is this the text to train on? That is given by --corpus or data.corpus");
-  require_input(!nests_too_deep(text), source_name, ": is no configuration: brackets or sections nest too deep; expected lines such as n_layer = 4 under [model]");
+  require_input(!nests_too_deep(text), source_name,
+                ": is no configuration: brackets or sections nest too deep; expected lines such as n_layer = 4 under [model]");
   try {
     return toml::parse(text);
   } catch (const toml::parse_error& error) {

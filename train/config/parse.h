@@ -14,13 +14,15 @@ namespace dikkat {
 
 /// `base` with what the TOML text says. `source_name` is what errors call the text: "NAME:line:column: ...".
 /// Adds the keys that the text gives ("section.key") to `written`, if that is not null.
-Config parse_config(std::string_view toml, std::string_view source_name, const Config& base = {}, std::vector<std::string>* written = nullptr);
+Config parse_config(std::string_view toml, std::string_view source_name, const Config& base = {},
+                    std::vector<std::string>* written = nullptr);
 
-/// The base for configurations that a run wrote: a key that they lack, because the program that wrote them was older, means what that program did.
+/// The base for configurations that a run wrote: a key that they lack, because the program that wrote them was older, means what that
+/// program did.
 Config defaults_of_runs();
 
-/// As parse_config(), from a file. A relative path in data.corpus, data.validation, tokenizer.path or train.init_from that does not exist in the
-/// current directory but beside the file becomes the absolute path of the latter.
+/// As parse_config(), from a file. A relative path in data.corpus, data.validation, tokenizer.path or train.init_from that does not exist
+/// in the current directory but beside the file becomes the absolute path of the latter.
 Config load_config(const std::filesystem::path& path, const Config& base = {}, std::vector<std::string>* written = nullptr);
 
 /// Whether a run begins or goes on: one that goes on keeps, for example, its model and its seed.

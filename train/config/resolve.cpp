@@ -94,8 +94,9 @@ void check_tokenizer(const Config& config, schema::Problems& problems) {
 void check_sources(const Config& config, schema::Problems& problems) {
   const DataConfig& data = config.data;
   if (!data.sources.empty() && (!data.corpus.empty() || !data.validation.empty())) {
-    problems.add(concat("data.sources is given beside ", data.corpus.empty() ? "data.validation" : "data.corpus (--corpus)",
-                        ", expected one of them: give each text to learn from as a source, and texts that are only evaluated as data.evaluations"));
+    problems.add(
+        concat("data.sources is given beside ", data.corpus.empty() ? "data.validation" : "data.corpus (--corpus)",
+               ", expected one of them: give each text to learn from as a source, and texts that are only evaluated as data.evaluations"));
   }
   if (config.model.kind == ModelKind::encoder_decoder && !(data.sources.empty() && data.evaluations.empty())) {
     problems.add("data.sources and data.evaluations are for texts, but an encoder-decoder reads pairs: give them as data.corpus");
@@ -103,7 +104,8 @@ void check_sources(const Config& config, schema::Problems& problems) {
   std::vector<std::string_view> names;
   const auto add = [&](std::string_view list, std::string_view name) {
     if (std::ranges::find(names, name) != names.end()) {
-      problems.add(concat(list, " has the name ", schema::in_quotes(name), " a second time, expected another for each source and each text"));
+      problems.add(
+          concat(list, " has the name ", schema::in_quotes(name), " a second time, expected another for each source and each text"));
     }
     names.push_back(name);
   };
@@ -118,8 +120,8 @@ void check_sources(const Config& config, schema::Problems& problems) {
   constexpr double kLeast = 1e-5;
   for (const DataSource& source : data.sources) {
     if (source.weight < kLeast * sum) {
-      problems.add(concat("data.sources.weight is ", schema::to_toml(source.weight), " for ", schema::in_quotes(source.name), ", expected at least ",
-                          schema::to_toml(kLeast), " of the sum of all weights, ", schema::to_toml(sum)));
+      problems.add(concat("data.sources.weight is ", schema::to_toml(source.weight), " for ", schema::in_quotes(source.name),
+                          ", expected at least ", schema::to_toml(kLeast), " of the sum of all weights, ", schema::to_toml(sum)));
     }
   }
 }
@@ -166,8 +168,8 @@ void check_token_count(const Config& config, schema::Problems& problems) {
   }
   index tokens = config.train.batch_size;
   bool too_many = false;
-  for (const index factor : {Accumulation(config.train).most(), config.data.window.is_open() ? config.model.block_size : *config.data.window,
-                             config.train.max_steps}) {
+  for (const index factor : {Accumulation(config.train).most(),
+                             config.data.window.is_open() ? config.model.block_size : *config.data.window, config.train.max_steps}) {
     too_many = __builtin_mul_overflow(tokens, factor, &tokens) || too_many;
   }
   if (too_many) {

@@ -124,8 +124,7 @@ constexpr Key kKeys[] = {
     model<&TransformerConfig::qkv_bias>("qkv_bias", derived(anything(), "bias"),
                                         "Whether the projections to query, key and value have biases."),
     model<&TransformerConfig::tie_embeddings>("tie_embeddings", anything(), "Whether the output head is the token embedding."),
-    model<&TransformerConfig::share_embeddings>("share_embeddings", anything(),
-                                                "Whether encoder and decoder have one token embedding."),
+    model<&TransformerConfig::share_embeddings>("share_embeddings", anything(), "Whether encoder and decoder have one token embedding."),
     model<&TransformerConfig::scale_embeddings>("scale_embeddings", derived(anything(), "false, of an encoder-decoder true"),
                                                 "Whether token embeddings are multiplied by the square root of n_embd."),
     model<&TransformerConfig::positions>(
@@ -177,8 +176,7 @@ constexpr Key kKeys[] = {
     model<&TransformerConfig::zero_init_projections>(
         "zero_init_projections", anything(),
         "Whether the last layers of attention and of the feed-forward begin at 0, so that a new block passes on what it reads."),
-    model<&TransformerConfig::zero_head>("zero_head", anything(),
-                                         "Whether the output head begins at 0; it needs tie_embeddings = false."),
+    model<&TransformerConfig::zero_head>("zero_head", anything(), "Whether the output head begins at 0; it needs tie_embeddings = false."),
     model<&TransformerConfig::vocab_size>("vocab_size", derived(between(1, kMaxVocab), "the tokenizer's number of tokens"),
                                           "Rows of the token embedding: at least as many as the tokenizer has tokens."),
 
@@ -192,8 +190,7 @@ constexpr Key kKeys[] = {
         "splitter", fixed(anything()),
         "Of bpe: the rule by which texts are split into pieces, named by the models that have it. qwen2 is "
         "Qwen 3's too, and puts texts into Unicode's normal form C first."),
-    tokenizer<&TokenizerConfig::min_count>("min_count", fixed(at_least(1)),
-                                           "Of word: a word that is rarer in the corpus is <unk>."),
+    tokenizer<&TokenizerConfig::min_count>("min_count", fixed(at_least(1)), "Of word: a word that is rarer in the corpus is <unk>."),
     tokenizer<&TokenizerConfig::path>(
         "path", fixed(anything()),
         "A tokenizer to take instead of making one from the corpus: a tokenizer.json, GPT-2's vocab.bpe beside "
@@ -209,15 +206,17 @@ constexpr Key kKeys[] = {
                                     "Share of the text, taken from its end, for validation; 0 trains on all of it. Without effect "
                                     "if validation is given."),
     data<&DataConfig::text_field>("text_field", fixed(not_empty()), "The field of a JSONL line that has the text."),
-    data<&DataConfig::pack>("pack", fixed(anything()),
-                            "How windows are cut: from the stream of all documents (stream); so that none crosses from one document into the next "
-                            "(document); or so that short documents share a window without seeing each other (best_fit). Conversations are "
-                            "always packed by best fit."),
+    data<&DataConfig::pack>(
+        "pack", fixed(anything()),
+        "How windows are cut: from the stream of all documents (stream); so that none crosses from one document into the next "
+        "(document); or so that short documents share a window without seeing each other (best_fit). Conversations are "
+        "always packed by best fit."),
     data<&DataConfig::invalid_utf8>("invalid_utf8", fixed(anything()),
                                     "What to do with bytes that are not UTF-8: refuse the text, or replace each by U+FFFD."),
-    data<&DataConfig::window>("window", fixed(derived(between(1, kMany), "model.block_size")),
-                              "Tokens of a window that is learnt from and evaluated, at most model.block_size. Shorter windows take less memory; "
-                              "the model keeps its context, model.block_size."),
+    data<&DataConfig::window>(
+        "window", fixed(derived(between(1, kMany), "model.block_size")),
+        "Tokens of a window that is learnt from and evaluated, at most model.block_size. Shorter windows take less memory; "
+        "the model keeps its context, model.block_size."),
     data<&DataConfig::cache>(
         "cache", not_empty(),
         "A folder to keep the tokens of texts in, so that the next run finds them; auto is ~/.cache/dikkat for texts of "
@@ -244,8 +243,7 @@ constexpr Key kKeys[] = {
         "Step at which the schedule reaches min_lr; a longer run stays there. With wsd it follows max_steps: a "
         "run that is extended goes back to the stable rate, and takes its decay at the new end."),
     optim<&OptimConfig::decay_share>("decay_share", above_to(0, 1), "Share of decay_steps in which wsd falls to min_lr."),
-    optim<&OptimConfig::decay_form>("decay_form", anything(),
-                                    "Whether wsd falls along a line, or as 1 - sqrt: fast at first (sqrt)."),
+    optim<&OptimConfig::decay_form>("decay_form", anything(), "Whether wsd falls along a line, or as 1 - sqrt: fast at first (sqrt)."),
     optim<&OptimConfig::weight_decay>("weight_decay", between(0, 10),
                                       "Weight decay, times the learning rate; it applies to tensors with two or more dimensions."),
     optim<&OptimConfig::weight_decay_schedule>(
@@ -256,8 +254,7 @@ constexpr Key kKeys[] = {
                                         "Whether weight decay is for those weights alone that the update moves towards 0."),
     optim<&OptimConfig::beta1>("beta1", from_to_below(0, 1), "Decay rate of AdamW's running mean of gradients."),
     optim<&OptimConfig::beta2>("beta2", from_to_below(0, 1), "Decay rate of AdamW's running mean of squared gradients."),
-    optim<&OptimConfig::eps>("eps", between(1e-30, 1),
-                             "Added to the denominator of AdamW's update, against division by 0."),
+    optim<&OptimConfig::eps>("eps", between(1e-30, 1), "Added to the denominator of AdamW's update, against division by 0."),
     optim<&OptimConfig::muon_momentum>("muon_momentum", from_to_below(0, 1),
                                        "Momentum of Muon: the decay rate of its running sum of gradients."),
     optim<&OptimConfig::muon_momentum_start>("muon_momentum_start", derived(from_to_below(0, 1), "muon_momentum"),
@@ -282,24 +279,29 @@ constexpr Key kKeys[] = {
                                       "Momentum of SGD: the decay rate of its running sum of gradients; 0 is plain gradient descent."),
     optim<&OptimConfig::sgd_nesterov>("sgd_nesterov", anything(), "Whether the momentum of SGD is Nesterov's."),
     optim<&OptimConfig::grad_clip>("grad_clip", at_least(0), "Gradients with a global norm above this are scaled down to it; 0 is off."),
-    optim<&OptimConfig::ema_decay>("ema_decay", fixed(from_to_below(0, 1)),
-                                   "Keeps a moving average of the weights (EMA), of which each step leaves this share, such as 0.999: evaluations, samples, exports and "
-                                   "fine-tuning take the average, and training goes on from the weights themselves; 0 is off. At the beginning the share is smaller, "
-                                   "min(ema_decay, (t - 1) / (t + 9)) at update t, so that the average follows the weights."),
+    optim<&OptimConfig::ema_decay>(
+        "ema_decay", fixed(from_to_below(0, 1)),
+        "Keeps a moving average of the weights (EMA), of which each step leaves this share, such as 0.999: evaluations, samples, exports "
+        "and "
+        "fine-tuning take the average, and training goes on from the weights themselves; 0 is off. At the beginning the share is smaller, "
+        "min(ema_decay, (t - 1) / (t + 9)) at update t, so that the average follows the weights."),
 
     train<&TrainConfig::batch_size>("batch_size", between(1, kMany),
                                     "Windows of block_size tokens, or pairs, in one forward and backward pass."),
     train<&TrainConfig::gradient_accumulation_steps>("gradient_accumulation_steps", between(1, kMany),
                                                      "Forward and backward passes whose gradients are summed before each update."),
-    train<&TrainConfig::accumulation_schedule>("accumulation_schedule", anything(),
-                                               "When another number of passes is summed, as STEP:COUNT, such as \"400:2\", \"800:4\": the batch "
-                                               "grows during the run. A count holds from when STEP steps are done, so the log shows it first at step STEP + 1. "
-                                               "Before the first of them it is gradient_accumulation_steps."),
+    train<&TrainConfig::accumulation_schedule>(
+        "accumulation_schedule", anything(),
+        "When another number of passes is summed, as STEP:COUNT, such as \"400:2\", \"800:4\": the batch "
+        "grows during the run. A count holds from when STEP steps are done, so the log shows it first at step STEP + 1. "
+        "Before the first of them it is gradient_accumulation_steps."),
     train<&TrainConfig::lanes>("lanes", derived(between(1, kMostLanes), "1, or the processes of the run when it starts"),
-                               "Equal parts of a step's passes. Gradients are summed in each, and the parts by a fixed tree, so a run has the same bits on any number of "
+                               "Equal parts of a step's passes. Gradients are summed in each, and the parts by a fixed tree, so a run has "
+                               "the same bits on any number of "
                                "processes that divides the lanes. A power of two that divides gradient_accumulation_steps."),
-    train<&TrainConfig::rank_timeout>("rank_timeout", between(1, 1e6),
-                                      "Of several processes (mpirun): seconds without an answer from another one after which the run ends."),
+    train<&TrainConfig::rank_timeout>(
+        "rank_timeout", between(1, 1e6),
+        "Of several processes (mpirun): seconds without an answer from another one after which the run ends."),
     train<&TrainConfig::max_steps>("max_steps", between(1, kMaxStep), "Steps of the whole run; a step is one update of the weights."),
     train<&TrainConfig::eval_interval>("eval_interval", between(1, kMaxStep), "Steps from one evaluation to the next."),
     train<&TrainConfig::eval_tokens>(
@@ -308,9 +310,10 @@ constexpr Key kKeys[] = {
         "whole "
         "validation part. The number is fixed by default, so that an evaluation takes the same time whatever the size of the corpus; "
         "`dikkat eval` always measures everything."),
-    train<&TrainConfig::patience>("patience", between(0, kMaxStep),
-                                  "Evaluations in a row without a lower validation loss after which the run ends (early stopping); 0 is off. The best checkpoint "
-                                  "is kept in any case. With few eval_tokens losses are noisy: use more, or more patience."),
+    train<&TrainConfig::patience>(
+        "patience", between(0, kMaxStep),
+        "Evaluations in a row without a lower validation loss after which the run ends (early stopping); 0 is off. The best checkpoint "
+        "is kept in any case. With few eval_tokens losses are noisy: use more, or more patience."),
     train<&TrainConfig::checkpoint_interval>("checkpoint_interval", between(1, kMaxStep), "Steps from one checkpoint to the next."),
     train<&TrainConfig::keep_last>("keep_last", between(1, kMany),
                                    "How many of the newest checkpoints are kept. The best one is kept too."),
@@ -355,35 +358,51 @@ constexpr Key kKeys[] = {
                                 "DIKKAT_REASON, DIKKAT_RUN, DIKKAT_STEP, DIKKAT_BEST_LOSS and DIKKAT_BEST_STEP in its environment. "
                                 "Checkpoints do not keep it: `dikkat resume` runs it only if --set gives it again."),
     train<&TrainConfig::init_from>("init_from", fixed(anything()),
-                                   "Fine-tuning: the run directory (its checkpoint with the lowest validation loss) or checkpoint to start from (--init-from). The run takes over its "
+                                   "Fine-tuning: the run directory (its checkpoint with the lowest validation loss) or checkpoint to start "
+                                   "from (--init-from). The run takes over its "
                                    "weights, its tokenizer and every key of [model] that is not set."),
 
-    lora<&LoraConfig::rank>("rank", between(0, 1e4),
-                            "Rank of the adapters (LoRA) that are trained in place of the model's own weights, which stay as they are: a linear layer x W^T "
-                            "becomes x W^T + scale (x A^T) B^T, and rank is the number of A's rows. 0 trains the model itself. Adapters need init_from."),
+    lora<&LoraConfig::rank>(
+        "rank", between(0, 1e4),
+        "Rank of the adapters (LoRA) that are trained in place of the model's own weights, which stay as they are: a linear layer x W^T "
+        "becomes x W^T + scale (x A^T) B^T, and rank is the number of A's rows. 0 trains the model itself. Adapters need init_from."),
     lora<&LoraConfig::alpha>("alpha", derived(above_to(0, 1e6), "2 rank"), "What adapters add is multiplied by alpha / rank."),
     lora<&LoraConfig::dropout>("dropout", from_to_below(0, 1), "Share of what adapters read that training sets to 0."),
     lora<&LoraConfig::decay>("decay", anything(),
-                             "Whether optim.weight_decay applies to the adapters' matrices A and B, as in PEFT. Runs that began before this key existed have false."),
-    lora<&LoraConfig::rank_stabilized>("rank_stabilized", anything(),
-                                       "Whether what adapters add is multiplied by alpha / sqrt(rank) instead (rsLoRA), so that a higher rank learns as fast."),
+                             "Whether optim.weight_decay applies to the adapters' matrices A and B, as in PEFT. Runs that began before "
+                             "this key existed have false."),
+    lora<&LoraConfig::rank_stabilized>(
+        "rank_stabilized", anything(),
+        "Whether what adapters add is multiplied by alpha / sqrt(rank) instead (rsLoRA), so that a higher rank learns as fast."),
     lora<&LoraConfig::targets>("targets", anything(),
-                               "Which linear layers have adapters: attention, feed_forward, all, or patterns of their weights' paths, such as h.*.attn.c_attn.weight."),
+                               "Which linear layers have adapters: attention, feed_forward, all, or patterns of their weights' paths, such "
+                               "as h.*.attn.c_attn.weight."),
     lora<&LoraConfig::base>("base", anything(),
-                            "How the matrices of the model lie in memory while its adapters are trained: f32 as they are, bf16 in half of that, q8 in 8 bits with "
-                            "a scale for each 32 (a bit more than a quarter), q4 in 4 bits (a seventh, and coarse). Adapters are trained for the rounded matrices, "
+                            "How the matrices of the model lie in memory while its adapters are trained: f32 as they are, bf16 in half of "
+                            "that, q8 in 8 bits with "
+                            "a scale for each 32 (a bit more than a quarter), q4 in 4 bits (a seventh, and coarse). Adapters are trained "
+                            "for the rounded matrices, "
                             "and merged into those that are not."),
 
     chat<&ChatConfig::template_name>(
-        "template", "How a conversation is written as a text: ChatML, Llama 3's form, or in words (User:, Assistant:), each message with an end token. "
-        "auto: the model's own template, if it is one that dikkat knows; without one, ChatML or Llama 3's if the tokenizer has their tokens, else plain."),
+        "template",
+        "How a conversation is written as a text: ChatML, Llama 3's form, or in words (User:, Assistant:), each message with an end token. "
+        "auto: the model's own template, if it is one that dikkat knows; without one, ChatML or Llama 3's if the tokenizer has their "
+        "tokens, else plain."),
     chat<&ChatConfig::system>("system", "The system message of conversations that have none; empty: none."),
-    chat<&ChatConfig::jinja>("jinja", "The chat template that came with the model that the run started from, as its text in the Jinja language. It is kept so that "
-                             "exported files have it. Conversations are written in it if dikkat knows it and chat.template is auto; empty: the model had none."),
-    chat<&ChatConfig::loss>("loss", "What the loss is over: the answers with their end tokens (answers), the last answer of each conversation (last_answer), "
-                            "or everything (all)."),
-    chat<&ChatConfig::eval_loss>("eval_loss", "What the losses of evaluations are over, if that is not what the run learns. Runs that differ in loss are comparable if "
-                                 "they have the same eval_loss.", derived(anything(), "loss")),
+    chat<&ChatConfig::jinja>(
+        "jinja",
+        "The chat template that came with the model that the run started from, as its text in the Jinja language. It is kept so that "
+        "exported files have it. Conversations are written in it if dikkat knows it and chat.template is auto; empty: the model had none."),
+    chat<&ChatConfig::loss>(
+        "loss",
+        "What the loss is over: the answers with their end tokens (answers), the last answer of each conversation (last_answer), "
+        "or everything (all)."),
+    chat<&ChatConfig::eval_loss>(
+        "eval_loss",
+        "What the losses of evaluations are over, if that is not what the run learns. Runs that differ in loss are comparable if "
+        "they have the same eval_loss.",
+        derived(anything(), "loss")),
 };
 
 std::string bound(double value) {

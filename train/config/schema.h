@@ -28,8 +28,8 @@ struct Rule {
   Range range = {};
   std::span<const std::string_view> choices = {};  // of a text key
   bool not_empty = false;                          // likewise
-  std::string_view derived = {};                // how the default follows from other keys, such as "learning_rate / 10"; empty: it does not
-  bool fixed = false;                           // a run keeps the value that it started with
+  std::string_view derived = {};  // how the default follows from other keys, such as "learning_rate / 10"; empty: it does not
+  bool fixed = false;             // a run keeps the value that it started with
 };
 
 /// What a file gives a value to.
@@ -50,10 +50,10 @@ struct Setting {
 
 /// A key of the configuration. This is the only description of it: parsing, --set, rendering, help and advice read it.
 struct Key : Setting {
-  Value (*get)(const Config&) = nullptr;              // empty: its default follows from other keys and is not computed yet
-  void (*set)(Config&, const Value&) = nullptr;       // a value that the key accepts
-  bool (*is_set)(const Config&) = nullptr;            // false where the value follows from other keys
-  void (*derive)(Config&, const Value&) = nullptr;    // gives a key with a derived default that value, unless it is set
+  Value (*get)(const Config&) = nullptr;            // empty: its default follows from other keys and is not computed yet
+  void (*set)(Config&, const Value&) = nullptr;     // a value that the key accepts
+  bool (*is_set)(const Config&) = nullptr;          // false where the value follows from other keys
+  void (*derive)(Config&, const Value&) = nullptr;  // gives a key with a derived default that value, unless it is set
 };
 
 /// Every key, section by section, in the order in which files are written.

@@ -109,8 +109,7 @@ std::string syntax_problem(std::string_view text, std::size_t line_number, std::
     problem += concat(" (the line is ", in_quotes(line), ")");
   }
   // What the parser quotes may be any byte of the text.
-  std::ranges::replace_if(
-      problem, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+  std::ranges::replace_if(problem, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
   return problem;
 }
 

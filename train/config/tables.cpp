@@ -99,20 +99,23 @@ std::string problem_of_evaluation(const Config& config, std::size_t item) {
 
 std::string problem_of_group(const Config& config, std::size_t item) {
   const ParameterGroup& group = config.optim.groups[item];
-  return group.match.empty() && !group.role ? "optim.groups: a group has neither match nor role, expected one of them to say what it holds" : "";
+  return group.match.empty() && !group.role ? "optim.groups: a group has neither match nor role, expected one of them to say what it holds"
+                                            : "";
 }
 
 constexpr Table kTables[] = {
-    table<&Config::data, &DataConfig::sources>("data", "sources", "source", kSourceKeys, problem_of_source,
-                                               R"(# Several texts to learn from, in place of corpus. Of all windows, each source gives its weight's part. Each is split for validation by
+    table<&Config::data, &DataConfig::sources>(
+        "data", "sources", "source", kSourceKeys, problem_of_source,
+        R"(# Several texts to learn from, in place of corpus. Of all windows, each source gives its weight's part. Each is split for validation by
 # itself, and its loss is told by its name; the validation loss is their mean by weight.
 # [[data.sources]]
 # name = "stories"
 # corpus = ["stories.txt"]
 # weight = 3
 )"),
-    table<&Config::data, &DataConfig::evaluations>("data", "evaluations", "text", kEvaluationKeys, problem_of_evaluation,
-                                                   R"(# More texts whose loss is measured at each evaluation, and told by name. Nothing is learnt from them, and nothing decided by them.
+    table<&Config::data, &DataConfig::evaluations>(
+        "data", "evaluations", "text", kEvaluationKeys, problem_of_evaluation,
+        R"(# More texts whose loss is measured at each evaluation, and told by name. Nothing is learnt from them, and nothing decided by them.
 # [[data.evaluations]]
 # name = "news"
 # corpus = ["news.txt"]

@@ -105,8 +105,7 @@ std::string in_quotes(std::string_view text) {
 }
 
 std::string one_line(std::string text) {
-  std::ranges::replace_if(
-      text, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+  std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
   return text;
 }
 

@@ -26,13 +26,13 @@ inline RowLengths longer(const RowLengths& a, const RowLengths& b) {
 /// The input of one forward pass: B rows of T positions, row-major. The vectors are reused: filling a batch of the same shape again does
 /// not allocate.
 struct Batch {
-  index rows = 0;              // B
-  RowLengths lengths;          // T, S
-  std::vector<Token> inputs;   // (B, T)
-  std::vector<Token> targets;  // (B, T): the token that follows each input
-  std::vector<float> weights;  // (B, T): the weight of each target in the loss; 0 for padding
-  double target_weight = 0;    // sum of the weights
-  double step_weight = 0;      // sum of the weights of all batches of the step; losses are divided by it
+  index rows = 0;                    // B
+  RowLengths lengths;                // T, S
+  std::vector<Token> inputs;         // (B, T)
+  std::vector<Token> targets;        // (B, T): the token that follows each input
+  std::vector<float> weights;        // (B, T): the weight of each target in the loss; 0 for padding
+  double target_weight = 0;          // sum of the weights
+  double step_weight = 0;            // sum of the weights of all batches of the step; losses are divided by it
   std::vector<std::int32_t> starts;  // (B, T) where rows are packed: the position where its sequence begins; otherwise empty
 
   // The encoder's source; empty for GPT.

@@ -17,14 +17,14 @@ namespace {
 class FileBytes : public ByteSource {
  public:
   FileBytes(const std::string& path, const std::string& name) : name_(name) {
-    struct stat before {};
+    struct stat before{};
     require_path(::stat(path.c_str(), &before) == 0 ? 0 : errno, "corpus: cannot open ", name);
     require_input(S_ISREG(before.st_mode), "corpus: ", name,
                   " is not a regular file, expected a text file");  // opening a device may act on it
     // The file may have been replaced by a FIFO since stat(). Without O_NONBLOCK, opening it would hang.
     descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     require_path(descriptor_ >= 0 ? 0 : errno, "corpus: cannot open ", name);
-    struct stat status {};
+    struct stat status{};
     const bool is_regular = ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
     if (!is_regular) {
       ::close(descriptor_);
@@ -59,7 +59,8 @@ class WithStart : public ByteSource {
     }
     const std::size_t count = start_.copy(out, bytes, at_);
     at_ += count;
-    return count < bytes ? count + rest_->read(out + count, bytes - count) : count;  // a whole first block: it shows what kind of file this is
+    return count < bytes ? count + rest_->read(out + count, bytes - count)
+                         : count;  // a whole first block: it shows what kind of file this is
   }
 
  private:

@@ -38,7 +38,9 @@ void for_lines(std::string_view text, F&& f) {
 }
 
 /// Whether a text has the name of a field. It is found much faster than a line is parsed.
-bool has_name(std::string_view text, std::string_view quoted) { return ::memmem(text.data(), text.size(), quoted.data(), quoted.size()) != nullptr; }
+bool has_name(std::string_view text, std::string_view quoted) {
+  return ::memmem(text.data(), text.size(), quoted.data(), quoted.size()) != nullptr;
+}
 
 bool is_conversation_line(std::string_view line, const std::string& text_field) {
   return (has_name(line, "\"messages\"") || (has_name(line, "\"prompt\"") && has_name(line, "\"completion\""))) &&
@@ -59,7 +61,8 @@ bool has_conversation(const CorpusFile& file, const std::string& text_field) {
     ended = got == 0;
     const std::size_t last = std::string_view(text).substr(had).rfind('\n');
     const std::size_t whole = ended ? text.size() : last == std::string_view::npos ? 0 : had + last + 1;
-    for_lines(std::string_view(text).substr(0, whole), [&](std::string_view line, index) { return !(found = is_conversation_line(line, text_field)); });
+    for_lines(std::string_view(text).substr(0, whole),
+              [&](std::string_view line, index) { return !(found = is_conversation_line(line, text_field)); });
     text.erase(0, whole);
   }
   return found;
@@ -71,14 +74,16 @@ bool are_conversations(std::span<const std::string> paths, const std::string& te
   if (std::ranges::find(paths, kStandardInput) != paths.end()) {
     return false;
   }
-  return std::ranges::any_of(find_corpus_files(paths), [&](const CorpusFile& file) { return is_jsonl(file.name) && has_conversation(file, text_field); });
+  return std::ranges::any_of(find_corpus_files(paths),
+                             [&](const CorpusFile& file) { return is_jsonl(file.name) && has_conversation(file, text_field); });
 }
 
 ConversationCorpus read_conversations(std::span<const std::string> paths, const std::string& text_field) {
   ConversationCorpus corpus;
   Fingerprint fingerprint(&corpus.documents);
   for (const CorpusFile& file : find_corpus_files(paths)) {
-    require_input(is_jsonl(file.name), "corpus: ", file.name, " is no .jsonl file, as the other files of conversations are; train on one kind at a time");
+    require_input(is_jsonl(file.name), "corpus: ", file.name,
+                  " is no .jsonl file, as the other files of conversations are; train on one kind at a time");
     const std::string text = read_text_file(file);
     corpus.bytes += static_cast<index>(text.size());
     ++corpus.files;
@@ -109,8 +114,8 @@ const std::string* ConversationCorpus::first_conversation() const {
   return first == examples.end() ? nullptr : &places[static_cast<std::size_t>(first - examples.begin())];
 }
 
-ConversationStore::ConversationStore(const ConversationCorpus& corpus, index first, index count, const Tokenizer& tokenizer, const ChatTemplate& form,
-                                     ScoredText scored, index window)
+ConversationStore::ConversationStore(const ConversationCorpus& corpus, index first, index count, const Tokenizer& tokenizer,
+                                     const ChatTemplate& form, ScoredText scored, index window)
     : tokens_(tokenizer.vocab_size()) {
   std::vector<ChatTokens> encoded(static_cast<std::size_t>(count));
   run_tasks(ceil_div(count, kExamplesOfATask), [&](index task) {

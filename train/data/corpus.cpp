@@ -56,7 +56,8 @@ CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::funct
       [&](const Read& read) {
         for (const Chunk& chunk : read.chunks) {
           facts.documents += chunk.begins ? 1 : 0;
-          if (const auto looks = chunk.begins && chunk.line == 0 ? json_beginning(chunk.text, corpus.options.text_field) : JsonBeginning::none;
+          if (const auto looks =
+                  chunk.begins && chunk.line == 0 ? json_beginning(chunk.text, corpus.options.text_field) : JsonBeginning::none;
               looks != JsonBeginning::none && misread_files++ == 0) {
             misread = {looks, chunk.file};
           }
@@ -85,8 +86,10 @@ CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::funct
     facts.notes.push_back(note_on_json(misread.first, file.name, file.copy.use_count() == 0, misread_files - 1));
   }
   if (const auto files = std::count(has_windows.begin(), has_windows.end(), true); files > 0) {
-    const CorpusFile& first = corpus.files[static_cast<std::size_t>(std::find(has_windows.begin(), has_windows.end(), true) - has_windows.begin())];
-    facts.notes.push_back(note_on_windows_lines(files == 1 ? first.name : concat(files, " files (", first.name, " is the first)"), files == 1));
+    const CorpusFile& first =
+        corpus.files[static_cast<std::size_t>(std::find(has_windows.begin(), has_windows.end(), true) - has_windows.begin())];
+    facts.notes.push_back(
+        note_on_windows_lines(files == 1 ? first.name : concat(files, " files (", first.name, " is the first)"), files == 1));
   }
   return facts;
 }

@@ -76,14 +76,15 @@ class CorpusReader {
 /// What survey() measures.
 struct CorpusFacts {
   index documents = 0;
-  index bytes = 0;          // bytes of all texts
-  std::string fingerprint;  // see fingerprint.h: equal for equal texts
+  index bytes = 0;                   // bytes of all texts
+  std::string fingerprint;           // see fingerprint.h: equal for equal texts
   std::vector<std::string> notes{};  // for the user: a file of plain text that looks like JSON, line breaks of Windows
 };
 
 /// The first scan of a corpus. `maker`, if not null, reads all texts too. `progress` gets the number of bytes done. Runs on TBB's threads;
-/// the result does not depend on them. `documents`, if not null, gets the hash of each document. Throws InputError, which says where, for the first text that the reader or the maker refuses, and
-/// for a corpus that is empty.
-CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::function<void(index)>& progress = {}, DocumentHashes* documents = nullptr);
+/// the result does not depend on them. `documents`, if not null, gets the hash of each document. Throws InputError, which says where, for
+/// the first text that the reader or the maker refuses, and for a corpus that is empty.
+CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::function<void(index)>& progress = {},
+                   DocumentHashes* documents = nullptr);
 
 }  // namespace dikkat

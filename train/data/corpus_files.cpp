@@ -125,8 +125,7 @@ std::vector<std::string> files_below(const fs::path& folder, const std::function
 
 std::vector<std::string> text_files_below(const fs::path& folder, Extensions extensions, std::vector<SkippedFiles>& skipped) {
   Omissions omissions;
-  std::vector<std::string> files = files_below(
-      folder, [&](const fs::path& path) { return ends_in(path, extensions); }, omissions);
+  std::vector<std::string> files = files_below(folder, [&](const fs::path& path) { return ends_in(path, extensions); }, omissions);
   const std::vector<SkippedFiles> kinds = omissions.sorted();
   if (files.empty()) {
     const auto named = std::find_if(kinds.begin(), kinds.end(), [](const SkippedFiles& kind) { return kind.what.starts_with(kThatEndIn); });
@@ -154,8 +153,7 @@ std::optional<std::vector<std::string>> files_at_any_depth(const std::string& pa
     return std::vector<std::string>();
   }
   Omissions ignored;
-  return files_below(
-      folder, [&](const fs::path& path) { return ::fnmatch(name.c_str(), path.filename().c_str(), 0) == 0; }, ignored);
+  return files_below(folder, [&](const fs::path& path) { return ::fnmatch(name.c_str(), path.filename().c_str(), 0) == 0; }, ignored);
 }
 
 std::vector<std::string> text_files_of(const std::string& path, Extensions extensions, std::vector<SkippedFiles>& skipped);
@@ -267,9 +265,9 @@ void require_text(std::string_view text, std::size_t offset, const std::string& 
     refuse_kind(*kind, name, "text");
   }
   const std::size_t nul = text.find('\0');
-  const std::string_view encoding = offset == 0 && (nul != std::string_view::npos || text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
-                                        ? wide_encoding(text)
-                                        : std::string_view();
+  const std::string_view encoding =
+      offset == 0 && (nul != std::string_view::npos || text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) ? wide_encoding(text)
+                                                                                                                     : std::string_view();
   require_input(encoding.empty(), "corpus: ", name, " looks like ", encoding, ", expected UTF-8; ", advice_on_encoding(encoding, name));
   require_input(nul == std::string_view::npos, "corpus: ", name, " is not text: it has a NUL byte at byte ", offset + nul,
                 ", expected a text file; a GPT with the byte tokenizer reads any file (tokenizer.kind = \"byte\")");

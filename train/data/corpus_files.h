@@ -64,11 +64,12 @@ std::string extension_of(const std::string& path);
 /// Whether a file has a JSON object on each line, judged by its name.
 bool is_jsonl(const std::string& path);
 
-/// Reads a whole file. Throws InputError if it is not a regular file, cannot be read, is larger than memory, or is not text (require_text()).
+/// Reads a whole file. Throws InputError if it is not a regular file, cannot be read, is larger than memory, or is not text
+/// (require_text()).
 std::string read_text_file(const CorpusFile& file);
 
-/// Throws InputError if the text has a NUL byte and so is not text. At the start of a file (`offset` 0) also for files of a known other kind and for
-/// text in UTF-16 or UTF-32 (file_kind.h), with what to do. For the message, the text begins at byte `offset` of `name`.
+/// Throws InputError if the text has a NUL byte and so is not text. At the start of a file (`offset` 0) also for files of a known other
+/// kind and for text in UTF-16 or UTF-32 (file_kind.h), with what to do. For the message, the text begins at byte `offset` of `name`.
 void require_text(std::string_view text, std::size_t offset, const std::string& name);
 
 }  // namespace dikkat

@@ -87,7 +87,8 @@ std::string text_of_line(const std::string& name, index line, std::string_view j
   }
   const auto text = object.find(field);
   if (text == object.end() && is_conversation(object, field)) {
-    refuse(" is a conversation, expected a text in the field \"", field, "\" (data.text_field); dikkat corpus inspect --chat shows conversations");
+    refuse(" is a conversation, expected a text in the field \"", field,
+           "\" (data.text_field); dikkat corpus inspect --chat shows conversations");
   }
   if (text == object.end()) {
     refuse(": ", unknown_fields(object, field));
@@ -98,7 +99,8 @@ std::string text_of_line(const std::string& name, index line, std::string_view j
   auto found = text->get<std::string>();
   if (!options.any_bytes) {
     if (const std::size_t nul = found.find('\0'); nul != std::string::npos) {
-      refuse(" is not text: it has a NUL byte at byte ", nul, "; take it out, or use the byte tokenizer, which reads any text (tokenizer.kind = \"byte\")");
+      refuse(" is not text: it has a NUL byte at byte ", nul,
+             "; take it out, or use the byte tokenizer, which reads any text (tokenizer.kind = \"byte\")");
     }
   }
   return found;

@@ -42,8 +42,8 @@ struct CorpusStatistics {
   index invalid = 0;                                   ///< places that are not UTF-8
 };
 
-/// Reads the corpus once. `progress` gets the bytes of text done. Documents are compared by their SHA-256; it takes about 100 bytes of memory for each.
-/// Throws InputError, which names the file, if it cannot be read as text.
+/// Reads the corpus once. `progress` gets the bytes of text done. Documents are compared by their SHA-256; it takes about 100 bytes of
+/// memory for each. Throws InputError, which names the file, if it cannot be read as text.
 CorpusStatistics statistics_of(const Corpus& corpus, const std::function<void(index)>& progress = {});
 
 /// The length below or at which a share (0 to 1) of all documents is; 0 if there are none.

@@ -16,16 +16,21 @@ constexpr std::string_view kOffice = "save its text from the program that made i
 // A longer magic comes before a shorter one that it begins with.
 constexpr FileKind kKinds[] = {
     {"PAR1"sv, 0, "a Parquet table",
-     "convert it to JSONL: python3 -c \"import pandas; pandas.read_parquet('FILE').to_json('FILE.jsonl', orient='records', lines=True, force_ascii=False)\""},
+     "convert it to JSONL: python3 -c \"import pandas; pandas.read_parquet('FILE').to_json('FILE.jsonl', orient='records', lines=True, "
+     "force_ascii=False)\""},
     {"ARROW1"sv, 0, "an Arrow table",
-     "convert it to JSONL: python3 -c \"import pandas; pandas.read_feather('FILE').to_json('FILE.jsonl', orient='records', lines=True, force_ascii=False)\""},
+     "convert it to JSONL: python3 -c \"import pandas; pandas.read_feather('FILE').to_json('FILE.jsonl', orient='records', lines=True, "
+     "force_ascii=False)\""},
     {"Obj\x01"sv, 0, "an Avro table", "convert it to JSONL"},
     {"BZh"sv, 0, "compressed with bzip2", "decompress it: bunzip2 --keep 'FILE'"},
-    {"\xFD" "7zXZ\0"sv, 0, "compressed with xz", "decompress it: unxz --keep 'FILE'"},
+    {"\xFD"
+     "7zXZ\0"sv,
+     0, "compressed with xz", "decompress it: unxz --keep 'FILE'"},
     {"\x04\x22\x4D\x18"sv, 0, "compressed with LZ4", "decompress it: unlz4 --keep 'FILE'"},
     {"\x1F\x8B\x08"sv, 0, "compressed with gzip", "decompress it: gunzip --keep 'FILE'"},
     {"\x28\xB5\x2F\xFD"sv, 0, "compressed with zstd", "decompress it: unzstd --keep 'FILE'"},
-    {"PK\x03\x04"sv, 0, "a ZIP archive (.zip, .docx, .epub, .npz ...)", "unpack it: unzip 'FILE' -d 'FILE.d'; of a document, save or convert the text: pandoc 'FILE' -t plain -o 'FILE.txt'"},
+    {"PK\x03\x04"sv, 0, "a ZIP archive (.zip, .docx, .epub, .npz ...)",
+     "unpack it: unzip 'FILE' -d 'FILE.d'; of a document, save or convert the text: pandoc 'FILE' -t plain -o 'FILE.txt'"},
     {"7z\xBC\xAF\x27\x1C"sv, 0, "a 7z archive", "unpack it: 7z x 'FILE'"},
     {"Rar!\x1A\x07"sv, 0, "a RAR archive", "unpack it: unrar x 'FILE'"},
     {"ustar"sv, 257, "a tar archive", "unpack it: tar -xf 'FILE'"},
@@ -37,11 +42,14 @@ constexpr FileKind kKinds[] = {
     {"\x89HDF\r\n\x1A\n"sv, 0, "an HDF5 file", "if it is a checkpoint: dikkat inspect FILE"},
     {"SQLite format 3\0"sv, 0, "an SQLite database", "export its texts as JSONL"},
     {"GGUF"sv, 0, "a GGUF model", kModel},
-    {"version https://git-lfs.github.com/spec/"sv, 0, "a Git LFS pointer, which stands for a file that was not downloaded", "get the file: git lfs pull"},
+    {"version https://git-lfs.github.com/spec/"sv, 0, "a Git LFS pointer, which stands for a file that was not downloaded",
+     "get the file: git lfs pull"},
     {"\x89PNG\r\n\x1A\n"sv, 0, "an image", "only text can be learnt"},
     {"\xFF\xD8\xFF"sv, 0, "an image", "only text can be learnt"},
     {"GIF8"sv, 0, "an image", "only text can be learnt"},
-    {"\x7F" "ELF"sv, 0, "a program", "only text can be learnt"},
+    {"\x7F"
+     "ELF"sv,
+     0, "a program", "only text can be learnt"},
 };
 
 /// The advice with the file's name; of data without a name of its own ("standard input"), FILE stays.

@@ -102,13 +102,14 @@ std::string note_on_json(JsonBeginning beginning, const std::string& name, bool 
     return {};
   }
   const bool is_line = beginning == JsonBeginning::line;
-  return concat(name, " is read as plain text, but ",
-                is_line                                ? "its first line is a JSON object: "
-                : beginning == JsonBeginning::object ? "it begins with a JSON object of several lines: "
-                                                     : "it begins with a JSON array: ",
-                is_line ? (is_named ? "name it .jsonl" : "give it as a file named .jsonl") : "write one object a line, in a file named .jsonl,",
-                " if it holds conversations or documents",
-                others == 0 ? "" : concat(" (so ", others == 1 ? "is " : "are ", others, " other file", others == 1 ? ")" : "s)"));
+  return concat(
+      name, " is read as plain text, but ",
+      is_line                              ? "its first line is a JSON object: "
+      : beginning == JsonBeginning::object ? "it begins with a JSON object of several lines: "
+                                           : "it begins with a JSON array: ",
+      is_line ? (is_named ? "name it .jsonl" : "give it as a file named .jsonl") : "write one object a line, in a file named .jsonl,",
+      " if it holds conversations or documents",
+      others == 0 ? "" : concat(" (so ", others == 1 ? "is " : "are ", others, " other file", others == 1 ? ")" : "s)"));
 }
 
 }  // namespace dikkat

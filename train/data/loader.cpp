@@ -26,23 +26,27 @@ std::vector<double> weights_of(const std::vector<WeightedSamples>& sources) {
 
 }  // namespace
 
-Loader::Loader(std::vector<WeightedSamples> sources, std::uint64_t seed) : sources_(std::move(sources)), mixture_(weights_of(sources_)), seed_(seed) {
+Loader::Loader(std::vector<WeightedSamples> sources, std::uint64_t seed)
+    : sources_(std::move(sources)), mixture_(weights_of(sources_)), seed_(seed) {
   for (const WeightedSamples& source : sources_) {
     require(source.samples->count() >= 1, "loader: there are no samples, expected 1 or more");
   }
 }
 
 index Loader::epoch_size() const {
-  return std::accumulate(sources_.begin(), sources_.end(), index{0}, [](index sum, const WeightedSamples& source) { return sum + source.samples->count(); });
+  return std::accumulate(sources_.begin(), sources_.end(), index{0},
+                         [](index sum, const WeightedSamples& source) { return sum + source.samples->count(); });
 }
 
 double Loader::epochs(index source, index samples) const {
-  return static_cast<double>(mixture_.taken(source, samples)) / static_cast<double>(sources_[static_cast<std::size_t>(source)].samples->count());
+  return static_cast<double>(mixture_.taken(source, samples)) /
+         static_cast<double>(sources_[static_cast<std::size_t>(source)].samples->count());
 }
 
 RowLengths Loader::longest() const {
-  return std::accumulate(sources_.begin(), sources_.end(), RowLengths(),
-                         [](const RowLengths& lengths, const WeightedSamples& source) { return longer(lengths, source.samples->longest()); });
+  return std::accumulate(sources_.begin(), sources_.end(), RowLengths(), [](const RowLengths& lengths, const WeightedSamples& source) {
+    return longer(lengths, source.samples->longest());
+  });
 }
 
 /// Calls f(samples, epoch, sample) for each sample of a range, in order.

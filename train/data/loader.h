@@ -14,9 +14,9 @@ struct WeightedSamples {
   double weight = 1;
 };
 
-/// The order in which training sees its samples, a pure function of (samples, weights, seed). Each position of a run belongs to a source (mixture.h). Each
-/// epoch of a source sees every sample of it once, in the order of a keyed permutation: its p-th sample is number p mod W of epoch p / W, where it has W
-/// samples. So a source is seen in the order that it has alone.
+/// The order in which training sees its samples, a pure function of (samples, weights, seed). Each position of a run belongs to a source
+/// (mixture.h). Each epoch of a source sees every sample of it once, in the order of a keyed permutation: its p-th sample is number p mod W
+/// of epoch p / W, where it has W samples. So a source is seen in the order that it has alone.
 class Loader {
  public:
   /// Keeps references to the samples. Throws Error when a source has none.

@@ -21,7 +21,8 @@ Mixture::Mixture(std::span<const double> weights) {
   require(!weights.empty(), "mixture: no weights, expected 1 or more");
   double rest = std::accumulate(weights.begin(), weights.end(), 0.0);
   for (const double& weight : weights) {
-    require(weight > 0 && weight >= 1e-6 * rest && std::isfinite(rest), "mixture: a weight of ", weight, ", expected at least 1e-6 of the sum of those from it on");
+    require(weight > 0 && weight >= 1e-6 * rest && std::isfinite(rest), "mixture: a weight of ", weight,
+            ", expected at least 1e-6 of the sum of those from it on");
     if (&weight != &weights.back()) {
       shares_.push_back(std::llround(std::ldexp(weight / rest, kShareBits)));
     }
@@ -30,7 +31,8 @@ Mixture::Mixture(std::span<const double> weights) {
 }
 
 Mixture::Place Mixture::at(index position) const {
-  require(0 <= position && (position < kMostPositions || shares_.empty()), "mixture: position ", position, ", expected 0 to ", kMostPositions - 1);
+  require(0 <= position && (position < kMostPositions || shares_.empty()), "mixture: position ", position, ", expected 0 to ",
+          kMostPositions - 1);
   index source = 0;
   for (const index share : shares_) {
     const index before = to_the_left(position, share);
@@ -44,7 +46,8 @@ Mixture::Place Mixture::at(index position) const {
 }
 
 index Mixture::taken(index source, index positions) const {
-  require(0 <= source && source < sources() && 0 <= positions && positions <= kMostPositions, "mixture: source ", source, " of the first ", positions);
+  require(0 <= source && source < sources() && 0 <= positions && positions <= kMostPositions, "mixture: source ", source, " of the first ",
+          positions);
   for (index left = 0; left < source; ++left) {
     positions -= to_the_left(positions, shares_[static_cast<std::size_t>(left)]);
   }

@@ -8,9 +8,9 @@
 
 namespace dikkat {
 
-/// In what order a run takes samples from several sources: a pure function of the position in the run, in which each source has its share, spread as evenly
-/// as whole numbers allow. The first source is divided from all others, the second from those after it, and so on; each division gives its left side
-/// n a of n samples, rounded, where a is the left side's share of both.
+/// In what order a run takes samples from several sources: a pure function of the position in the run, in which each source has its share,
+/// spread as evenly as whole numbers allow. The first source is divided from all others, the second from those after it, and so on; each
+/// division gives its left side n a of n samples, rounded, where a is the left side's share of both.
 class Mixture {
  public:
   /// Throws Error unless there is a weight, and each is above 0 and at least 1e-6 of the sum of those from it on.

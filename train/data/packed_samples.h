@@ -22,13 +22,13 @@ class Sequences {
   virtual void read(index sequence, Token* inputs, Token* targets, float* weights) const = 0;
 };
 
-/// Which sequences share a row: best-fit decreasing. The longest sequence comes first, and each goes into the row with the least room that is enough for it
-/// (Johnson et al. 1974, "Worst-case performance bounds for simple one-dimensional packing algorithms"; Ding et al., arXiv 2404.10830).
-/// `lengths` are 1 to `row_length`. Rows and their sequences are in the order in which they were begun and put.
+/// Which sequences share a row: best-fit decreasing. The longest sequence comes first, and each goes into the row with the least room that
+/// is enough for it (Johnson et al. 1974, "Worst-case performance bounds for simple one-dimensional packing algorithms"; Ding et al., arXiv
+/// 2404.10830). `lengths` are 1 to `row_length`. Rows and their sequences are in the order in which they were begun and put.
 std::vector<std::vector<index>> pack_best_fit(std::span<const index> lengths, index row_length);
 
-/// Rows of sequences that see nothing of each other: attention stays within each, and its positions count from its own beginning (Batch::starts). So each
-/// sequence has the loss that it has alone.
+/// Rows of sequences that see nothing of each other: attention stays within each, and its positions count from its own beginning
+/// (Batch::starts). So each sequence has the loss that it has alone.
 class PackedSamples : public Samples {
  public:
   /// Keeps a reference to the sequences. Throws InputError if there are none.

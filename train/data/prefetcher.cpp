@@ -13,7 +13,7 @@ namespace dikkat {
 
 struct Prefetcher::State {
   const Loader& loader;
-  index first_of_step;  // the first sample of the step after `step`
+  index first_of_step;      // the first sample of the step after `step`
   index next = 0, end = 0;  // samples of the part of `step` that are still to come
   index batch_size;
   std::function<index()> next_step_batches;

@@ -17,8 +17,8 @@ class Prefetcher {
   struct Part {
     index number = 0, of = 1;
   };
-  /// The same where steps differ: next_step_batches() gives the number of each step in turn, and is called by the task. Of each step only the batches of the
-  /// part are given.
+  /// The same where steps differ: next_step_batches() gives the number of each step in turn, and is called by the task. Of each step only
+  /// the batches of the part are given.
   Prefetcher(const Loader& loader, index first_sample, index batch_size, std::function<index()> next_step_batches, Part part);
   Prefetcher(const Loader& loader, index first_sample, index batch_size, std::function<index()> next_step_batches)
       : Prefetcher(loader, first_sample, batch_size, std::move(next_step_batches), Part{}) {}

@@ -68,7 +68,7 @@ std::vector<KeptTokens> kept_tokens(const std::string& folder) {
   std::vector<KeptTokens> all;
   for (const fs::path& entry : is_there(folder) ? paths_in(folder) : std::vector<fs::path>()) {
     const std::string path = entry.string();
-    struct stat status {};
+    struct stat status{};
     if (is_token_file(entry.filename().string()) && ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
       all.push_back(
           {.path = path, .bytes = status.st_size, .last_used = status.st_mtime, .in_use = !lock_alone(open_token_file_to_lock(path))});

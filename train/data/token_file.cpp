@@ -49,8 +49,8 @@ void read_again(int file, const std::string& path, std::size_t offset, std::span
   require(error == 0, "token file: cannot read ", path, " again: ", describe_errno(error));
 }
 
-/// The root_hash() of a file's contents. The file is read, not mapped, so that it does not count as memory of this process. Sets `sums`, if not null, from
-/// the same bytes.
+/// The root_hash() of a file's contents. The file is read, not mapped, so that it does not count as memory of this process. Sets `sums`, if
+/// not null, from the same bytes.
 Digest contents_of(int file, const std::string& path, std::size_t bytes, PageSums* sums = nullptr) {
   return root_hash(static_cast<index>(bytes - kHeaderBytes), [&](index offset, std::span<std::byte> out) {
     read_again(file, path, kHeaderBytes + static_cast<std::size_t>(offset), out);
@@ -99,7 +99,7 @@ int lock(int file) { return ::flock(file, LOCK_EX | LOCK_NB) == 0 ? 0 : errno; }
 /// Whether the file is so old that nobody can be writing it. (Locks of other machines may be invisible.)
 bool is_old(int file) {
   constexpr auto kDay = std::time_t{24} * 60 * 60;
-  struct stat status {};
+  struct stat status{};
   return ::fstat(file, &status) == 0 && status.st_mtime < std::time(nullptr) - kDay;
 }
 
@@ -139,8 +139,8 @@ int open_unfinished(const std::string& path, std::string& name) {
     if (file < 0 && errno == EEXIST) {
       continue;
     }
-    struct stat status {};
-    struct stat there {};
+    struct stat status{};
+    struct stat there{};
     if (file < 0 || (lock(file) != EWOULDBLOCK && ::fstat(file, &status) == 0 && ::stat(name.c_str(), &there) == 0 &&
                      status.st_dev == there.st_dev && status.st_ino == there.st_ino)) {
       return file;
@@ -319,8 +319,10 @@ std::optional<TokenizedCorpus> open_token_file(const std::string& path, const st
   const auto file = std::make_shared<const CheckedFile>(mapped, kHeaderBytes, std::move(sums));
   ::futimens(descriptor, nullptr);  // may fail: the file may belong to another user
   const auto part = [&](std::size_t i) {
-    const TokenSegment tokens{.file = file, .offset = layout.tokens[i] - kHeaderBytes, .count = header.tokens[i], .width = token_width(vocab_size)};
-    return TokenStore(vocab_size, {tokens}, {.file = file, .offset = layout.documents[i] - kHeaderBytes, .count = header.documents[i], .width = 8});
+    const TokenSegment tokens{
+        .file = file, .offset = layout.tokens[i] - kHeaderBytes, .count = header.tokens[i], .width = token_width(vocab_size)};
+    return TokenStore(vocab_size, {tokens},
+                      {.file = file, .offset = layout.documents[i] - kHeaderBytes, .count = header.documents[i], .width = 8});
   };
   return TokenizedCorpus{.parts = {part(0), part(1)}, .bytes = {header.bytes[0], header.bytes[1]}};
 }

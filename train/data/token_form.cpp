@@ -58,8 +58,12 @@ TokenForm token_form(std::span<const std::byte> begin, std::size_t size, index v
   }
   // In ids of more than 16 bits, the upper words are at most this.
   const auto most = static_cast<std::uint16_t>(std::min<index>(vocab_size - 1, index{1} << 31) >> 16);
-  const auto small = [&](std::size_t first, std::size_t step) { return words.share(first, step, [&](std::uint16_t word) { return word <= most; }); };
-  const auto zero = [&](std::size_t first, std::size_t step) { return words.share(first, step, [](std::uint16_t word) { return word == 0; }); };
+  const auto small = [&](std::size_t first, std::size_t step) {
+    return words.share(first, step, [&](std::uint16_t word) { return word <= most; });
+  };
+  const auto zero = [&](std::size_t first, std::size_t step) {
+    return words.share(first, step, [](std::uint16_t word) { return word == 0; });
+  };
   const std::array<double, 4> zeros = {zero(0, 4), zero(1, 4), zero(2, 4), zero(3, 4)};
   const bool is_wide = words.bytes() >= 8 * kEnoughIds;
   if (is_wide && size % 8 == 0 && small(1, 4) >= kNearlyAll && zeros[2] >= kNearlyAll && zeros[3] >= kNearlyAll && small(0, 4) < kMost) {
@@ -81,7 +85,8 @@ TokenForm token_form(std::span<const std::byte> begin, std::size_t size, index v
   if (words.share_of_text() >= 0.99) {
     return {.problem = "holds text, not tokens; give it the ending .txt"};
   }
-  // Frequent tokens have low ids. So the upper byte of most ids is small, and the lower byte may have any value; in big-endian data it is the other way.
+  // Frequent tokens have low ids. So the upper byte of most ids is small, and the lower byte may have any value; in big-endian data it is
+  // the other way.
   const double small_upper = words.share(0, 1, [](std::uint16_t word) { return (word >> 8U) < 8; });
   const double small_lower = words.share(0, 1, [](std::uint16_t word) { return (word & 0xFFU) < 8; });
   if (small_lower >= kMost && small_upper <= 0.1) {

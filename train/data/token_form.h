@@ -17,8 +17,9 @@ struct TokenForm {
 /// The bytes from the start of a file that token_form() looks at.
 inline constexpr std::size_t kTokenFormBytes = std::size_t{1} << 20;
 
-/// Judges a headerless file of `size` bytes by its beginning. A file without a header does not say how wide its ids are, but the data does: ids of 32
-/// bits leave every second 16-bit word 0, or below vocab_size / 65,536. Fewer than 16 ids are too few to judge, and count as 16 bits.
+/// Judges a headerless file of `size` bytes by its beginning. A file without a header does not say how wide its ids are, but the data does:
+/// ids of 32 bits leave every second 16-bit word 0, or below vocab_size / 65,536. Fewer than 16 ids are too few to judge, and count as 16
+/// bits.
 TokenForm token_form(std::span<const std::byte> begin, std::size_t size, index vocab_size);
 
 }  // namespace dikkat

@@ -28,7 +28,8 @@ constexpr std::int32_t kModelMagic = 20240326;  // of llm.c's model files
 
 /// How to write ids that this program reads, for the end of a message.
 constexpr const char* kHowToWrite =
-    "; expected ids of 16, 32 or 64 bits that begin with their lowest byte, as NumPy's ids.astype(\"<u2\").tofile(\"train.bin\") writes them";
+    "; expected ids of 16, 32 or 64 bits that begin with their lowest byte, as NumPy's ids.astype(\"<u2\").tofile(\"train.bin\") writes "
+    "them";
 
 /// Throws InputError for what is certainly something else than tokens.
 void require_tokens(const std::string& name, std::string_view begin) {
@@ -68,9 +69,11 @@ TokenSegment open_segment(const std::shared_ptr<const CheckedFile>& file, index 
   require_tokens(name, std::string_view(reinterpret_cast<const char*>(begin.data()), begin.size()));
   const TokenForm form = token_form(begin, size, vocab_size);
   require_input(form.problem.empty(), "corpus: ", name, ' ', form.problem, kHowToWrite);
-  require_input(size > 0 && size % 2 == 0, name, " has ", size, " bytes, expected tokens of 2 bytes each, as nanoGPT's prepare.py writes them");
+  require_input(size > 0 && size % 2 == 0, name, " has ", size,
+                " bytes, expected tokens of 2 bytes each, as nanoGPT's prepare.py writes them");
   if (form.width != 2 && notes != nullptr) {
-    notes->push_back(concat(name, " has no header; its ids are read as ", 8 * form.width, " bits each, because the upper words of nearly all are 0"));
+    notes->push_back(
+        concat(name, " has no header; its ids are read as ", 8 * form.width, " bits each, because the upper words of nearly all are 0"));
   }
   return {.file = file, .offset = 0, .count = static_cast<index>(size) / form.width, .width = form.width};
 }

@@ -8,8 +8,8 @@
 #include "train/data/fingerprint.h"
 #include "train/data/token_store.h"
 
-/// Token files of other programs, mapped into memory: nanoGPT's train.bin and val.bin, which have only ids (16 bits each, or as token_form.h finds), and
-/// llm.c's shards, which have a header (karpathy/llm.c, dev/data/data_common.py).
+/// Token files of other programs, mapped into memory: nanoGPT's train.bin and val.bin, which have only ids (16 bits each, or as
+/// token_form.h finds), and llm.c's shards, which have a header (karpathy/llm.c, dev/data/data_common.py).
 namespace dikkat {
 
 inline constexpr std::string_view kTokenExtensions[] = {".bin"};
@@ -23,8 +23,9 @@ using TokenShards = std::vector<std::shared_ptr<const CheckedFile>>;
 TokenShards map_token_shards(std::span<const CorpusFile> files, Fingerprint* fingerprint = nullptr);
 
 /// The tokens of all files, in order. Every id is checked. Throws InputError, which names the file, for a wrong header or size, and for an
-/// id that is not below vocab_size. If there is a `separator`, documents are what lies between separators. Adds to `notes`, if not null, which headerless
-/// files have ids of other than 16 bits.
-TokenStore open_token_shards(const TokenShards& files, index vocab_size, std::optional<Token> separator, std::vector<std::string>* notes = nullptr);
+/// id that is not below vocab_size. If there is a `separator`, documents are what lies between separators. Adds to `notes`, if not null,
+/// which headerless files have ids of other than 16 bits.
+TokenStore open_token_shards(const TokenShards& files, index vocab_size, std::optional<Token> separator,
+                             std::vector<std::string>* notes = nullptr);
 
 }  // namespace dikkat

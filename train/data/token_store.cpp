@@ -92,8 +92,9 @@ void TokenStore::read(index first, index count, Token* out) const {
 
 void TokenStore::read_file(const TokenSegment& segment, index first, index count, Token* out) const {
   const auto take = [&](index i, index token) {
-    require_input(0 <= token && token < vocab_size_, segment.file->path(), ": token ", first + i, " is ", token, ", expected 0 to ", vocab_size_ - 1,
-                  ": it was made with another tokenizer, or is damaged (its ids are read as ", 8 * segment.width, " bits each)");
+    require_input(0 <= token && token < vocab_size_, segment.file->path(), ": token ", first + i, " is ", token, ", expected 0 to ",
+                  vocab_size_ - 1, ": it was made with another tokenizer, or is damaged (its ids are read as ", 8 * segment.width,
+                  " bits each)");
     out[i] = static_cast<Token>(token);
   };
   segment.width == 2   ? for_ints<std::uint16_t>(segment, first, count, take)

@@ -34,8 +34,7 @@ std::array<index, kParts> tokenize(const Corpus& corpus, const Tokenizer& tokeni
     index bytes;
     std::vector<Token> tokens;
   };
-  CorpusReader reader(
-      corpus, [&](std::string_view text) { return tokenizer.stable_prefix(text); }, split);
+  CorpusReader reader(corpus, [&](std::string_view text) { return tokenizer.stable_prefix(text); }, split);
   const std::optional<Token> separator = tokenizer.separator();
   std::array<index, kParts> bytes{};
   Fingerprint found;

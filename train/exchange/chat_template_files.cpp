@@ -21,7 +21,8 @@ constexpr const char* kDefault = "default";
 using Named = std::map<std::string, std::string>;  // texts by their names
 
 std::string checked(std::string text, const std::string& where) {
-  require_input(!utf8::first_invalid(text) && text.find('\0') == std::string::npos, where, ": the chat template is not UTF-8 without null characters");
+  require_input(!utf8::first_invalid(text) && text.find('\0') == std::string::npos, where,
+                ": the chat template is not UTF-8 without null characters");
   return text;
 }
 
@@ -34,7 +35,9 @@ std::string text_of_file(const fs::path& file) {
 
 /// What a chat_template key holds: a text, a list of {name, template}, or an object of texts by name.
 Named named_templates(const json& value, const std::string& where) {
-  const auto refuse = [&]() { fail_input(where, ": chat_template is ", short_text(value), ", expected a text, or a list of {\"name\", \"template\"}"); };
+  const auto refuse = [&]() {
+    fail_input(where, ": chat_template is ", short_text(value), ", expected a text, or a list of {\"name\", \"template\"}");
+  };
   if (value.is_string()) {
     return {{kDefault, checked(value.get<std::string>(), where)}};
   }
@@ -74,7 +77,8 @@ ChatTemplateFiles chosen(Named found, const std::string& where, const std::strin
     files.others.push_back(name);
     list += concat(list.empty() ? "" : ", ", name);
   }
-  require_input(!files.text.empty() || files.others.empty(), where, " has the chat templates ", list, ", but none that is named ", kDefault, ": ", advice);
+  require_input(!files.text.empty() || files.others.empty(), where, " has the chat templates ", list, ", but none that is named ", kDefault,
+                ": ", advice);
   return files;
 }
 
@@ -84,7 +88,8 @@ Named templates_in_json(const fs::path& file) {
     return {};
   }
   constexpr std::size_t kMostJson = std::size_t{16} << 20;
-  const json config = parse_untrusted_object(read_bytes(file, kMostJson + 1), file.string(), "a file of a Hugging Face model", {.bytes = kMostJson});
+  const json config =
+      parse_untrusted_object(read_bytes(file, kMostJson + 1), file.string(), "a file of a Hugging Face model", {.bytes = kMostJson});
   const auto value = config.find("chat_template");
   return value == config.end() || value->is_null() ? Named() : named_templates(*value, file.string());
 }

@@ -26,12 +26,14 @@ std::vector<NewTensor> in_f32(const std::vector<MappedTensor>& map, const Parame
 
 std::string last_name(const std::string& module) { return module.substr(module.rfind('.') + 1); }
 
-/// PEFT's target_modules: the adapted modules' last names ("q_proj"), if no other module of the model has one of them; or else their whole names.
+/// PEFT's target_modules: the adapted modules' last names ("q_proj"), if no other module of the model has one of them; or else their whole
+/// names.
 std::vector<std::string> modules_of(const std::vector<MappedTensor>& adapters, const std::vector<MappedTensor>& model) {
   std::set<std::string> whole, last;
   for (const MappedTensor& tensor : adapters) {
     if (tensor.name.ends_with(kPeftNames.a)) {
-      const std::string module = tensor.name.substr(kPeftNames.before.size(), tensor.name.size() - kPeftNames.before.size() - kPeftNames.a.size());
+      const std::string module =
+          tensor.name.substr(kPeftNames.before.size(), tensor.name.size() - kPeftNames.before.size() - kPeftNames.a.size());
       whole.insert(module);
       last.insert(last_name(module));
     }
@@ -48,19 +50,20 @@ std::vector<std::string> modules_of(const std::vector<MappedTensor>& adapters, c
 void export_peft(const AdaptersToExport& adapters, const Family& family, const fs::path& path) {
   const std::vector<MappedTensor> map = map_adapters(family.tensors, adapters.config, adapters.parameters, kPeftNames);
   const LoraConfig& lora = adapters.lora;
-  const nlohmann::ordered_json config{{"peft_type", "LORA"},
-                                      {"task_type", "CAUSAL_LM"},
-                                      {"base_model_name_or_path", adapters.base},
-                                      {"r", lora.rank},
-                                      {"lora_alpha", *lora.alpha},
-                                      {"lora_dropout", lora.dropout},
-                                      {"use_rslora", lora.rank_stabilized},
-                                      {"use_dora", false},
-                                      {"bias", "none"},
-                                      {"fan_in_fan_out", family.name == "gpt2"},  // Conv1D
-                                      {"target_modules", modules_of(map, map_tensors(family.tensors, adapters.config, adapters.parameters, family.has_all_biases))},
-                                      {"modules_to_save", nullptr},
-                                      {"inference_mode", true}};
+  const nlohmann::ordered_json config{
+      {"peft_type", "LORA"},
+      {"task_type", "CAUSAL_LM"},
+      {"base_model_name_or_path", adapters.base},
+      {"r", lora.rank},
+      {"lora_alpha", *lora.alpha},
+      {"lora_dropout", lora.dropout},
+      {"use_rslora", lora.rank_stabilized},
+      {"use_dora", false},
+      {"bias", "none"},
+      {"fan_in_fan_out", family.name == "gpt2"},  // Conv1D
+      {"target_modules", modules_of(map, map_tensors(family.tensors, adapters.config, adapters.parameters, family.has_all_biases))},
+      {"modules_to_save", nullptr},
+      {"inference_mode", true}};
   NewFolder made(path);
   const fs::path& folder = made.path();
   write_safetensors((folder / "adapter_model.safetensors").string(), in_f32(map, adapters.parameters));

@@ -31,8 +31,8 @@ struct ModelToExport {
   const TransformerConfig& config;  // with all defaults
   const ParameterStore& parameters;
   const Tokenizer& tokenizer;
-  std::string chat_template{};         // in Jinja's language; empty: none
-  std::optional<Token> answer_end{};   // ends an answer, besides the tokenizer's own ends
+  std::string chat_template{};        // in Jinja's language; empty: none
+  std::optional<Token> answer_end{};  // ends an answer, besides the tokenizer's own ends
 };
 
 /// Writes the model to `path`, a folder (hf) or file, which must not exist: under another name first, synced, read back and renamed. Throws

@@ -88,7 +88,7 @@ constexpr NeededValue kNotQuantized{
     "dikkat reads weights of f32, f16 and bf16: take the model's original weights, or write them in Python, "
     "AutoModelForCausalLM.from_pretrained(\"FOLDER\").dequantize().save_pretrained(\"OUT\", safe_serialization=True)"};
 constexpr NeededValue kLlamaNeeds[] = {
-    {"hidden_act", "\"silu\""},      {"attention_bias", "false"},      {"mlp_bias", "false"},           {"is_causal", "true"},
+    {"hidden_act", "\"silu\""},      {"attention_bias", "false"},      {"mlp_bias", "false"}, {"is_causal", "true"},
     {"use_sliding_window", "false"}, {"partial_rotary_factor", "1.0"}, kNotQuantized,
 };
 constexpr NeededValue kMistralNeeds[] = {
@@ -103,15 +103,75 @@ constexpr NeededValue kMistralNeeds[] = {
 };
 /// Keys of config.json that say how a model is trained, stored or sampled, but not what it computes.
 constexpr std::string_view kIgnoredKeys[] = {
-    "architectures", "model_type", "_name_or_path", "name_or_path", "transformers_version", "transformers.js_config", "torch_dtype", "dtype",
-    "use_cache", "use_bfloat16", "torchscript", "initializer_range", "pretraining_tp", "gradient_checkpointing", "is_llama_config",
-    "attention_dropout", "hidden_dropout", "attn_pdrop", "embd_pdrop", "resid_pdrop", "reorder_and_upcast_attn", "n_ctx", "rope_theta", "rope_scaling",
-    "rope_parameters", "layer_types", "max_window_layers", "sliding_window", "_attn_implementation", "attn_implementation", "_attn_implementation_autoset",
-    "bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id", "sep_token_id", "cls_token_id", "mask_token_id", "decoder_start_token_id",
-    "task_specific_params", "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type", "summary_use_proj",
-    "is_decoder", "id2label", "label2id", "return_dict", "output_attentions", "output_hidden_states", "output_past", "chunk_size_feed_forward",
-    "max_length", "min_length", "do_sample", "temperature", "top_k", "top_p", "typical_p", "num_beams", "num_beam_groups", "num_return_sequences",
-    "repetition_penalty", "length_penalty", "diversity_penalty", "remove_invalid_values", "unsloth_version", "unsloth_fixed",
+    "architectures",
+    "model_type",
+    "_name_or_path",
+    "name_or_path",
+    "transformers_version",
+    "transformers.js_config",
+    "torch_dtype",
+    "dtype",
+    "use_cache",
+    "use_bfloat16",
+    "torchscript",
+    "initializer_range",
+    "pretraining_tp",
+    "gradient_checkpointing",
+    "is_llama_config",
+    "attention_dropout",
+    "hidden_dropout",
+    "attn_pdrop",
+    "embd_pdrop",
+    "resid_pdrop",
+    "reorder_and_upcast_attn",
+    "n_ctx",
+    "rope_theta",
+    "rope_scaling",
+    "rope_parameters",
+    "layer_types",
+    "max_window_layers",
+    "sliding_window",
+    "_attn_implementation",
+    "attn_implementation",
+    "_attn_implementation_autoset",
+    "bos_token_id",
+    "eos_token_id",
+    "pad_token_id",
+    "unk_token_id",
+    "sep_token_id",
+    "cls_token_id",
+    "mask_token_id",
+    "decoder_start_token_id",
+    "task_specific_params",
+    "summary_activation",
+    "summary_first_dropout",
+    "summary_proj_to_labels",
+    "summary_type",
+    "summary_use_proj",
+    "is_decoder",
+    "id2label",
+    "label2id",
+    "return_dict",
+    "output_attentions",
+    "output_hidden_states",
+    "output_past",
+    "chunk_size_feed_forward",
+    "max_length",
+    "min_length",
+    "do_sample",
+    "temperature",
+    "top_k",
+    "top_p",
+    "typical_p",
+    "num_beams",
+    "num_beam_groups",
+    "num_return_sequences",
+    "repetition_penalty",
+    "length_penalty",
+    "diversity_penalty",
+    "remove_invalid_values",
+    "unsloth_version",
+    "unsloth_fixed",
 };
 
 constexpr TensorRule kLlamaTensors[] = {
@@ -154,7 +214,8 @@ constexpr NeededValue kLlamaGgufNeeds[] = {
     {"attention.sliding_window", "0", "", "dikkat has no sliding-window attention"},
     {"rope.scaling.attn_factor", "1.0"},
 };
-constexpr std::string_view kLlamaGgufIgnored[] = {"rope.scaling.type", "rope.scaling.factor", "rope.scale_linear", "rope.scaling.original_context_length",
+constexpr std::string_view kLlamaGgufIgnored[] = {"rope.scaling.type",      "rope.scaling.factor",
+                                                  "rope.scale_linear",      "rope.scaling.original_context_length",
                                                   "rope.scaling.finetuned", "tensor_data_layout"};
 constexpr NeededValue kGpt2GgufNeeds[] = {{"attention.causal", "true"}};
 constexpr std::string_view kGpt2GgufIgnored[] = {"tensor_data_layout"};
@@ -198,8 +259,11 @@ constexpr KeyName kGpt2Config[] = {
     {"tie_word_embeddings", "tie_embeddings", "true"},
 };
 constexpr NeededValue kGpt2Needs[] = {
-    {"activation_function", "\"gelu_new\""}, {"scale_attn_weights", "true"},  {"scale_attn_by_inverse_layer_idx", "false"},
-    {"add_cross_attention", "false"},        kNotQuantized,
+    {"activation_function", "\"gelu_new\""},
+    {"scale_attn_weights", "true"},
+    {"scale_attn_by_inverse_layer_idx", "false"},
+    {"add_cross_attention", "false"},
+    kNotQuantized,
 };
 template <Turn turn>
 constexpr TensorRule kGpt2Tensors[] = {

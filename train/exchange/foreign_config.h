@@ -13,8 +13,8 @@ namespace dikkat {
 /// What another program's files say about a model, besides weights.
 struct ForeignConfig {
   const Family* family = nullptr;
-  TransformerConfig model;        // with all defaults
-  std::vector<Token> end_tokens;  // that end a text; empty: not said
+  TransformerConfig model;           // with all defaults
+  std::vector<Token> end_tokens;     // that end a text; empty: not said
   std::vector<std::string> notes{};  // for people: what the files say that is not used, or that contradicts itself
 };
 

@@ -108,15 +108,16 @@ schema::Value expected_value(const NeededValue& needed, const Config& config) {
   return std::stod(std::string(needed.value));
 }
 
-/// Throws InputError where a value of the architecture is another than this program can compute, and for a key of the architecture that it does not
-/// know: such a key may change what the model computes. `config` has all defaults.
+/// Throws InputError where a value of the architecture is another than this program can compute, and for a key of the architecture that it
+/// does not know: such a key may change what the model computes. `config` has all defaults.
 void check_architecture_keys(const WeightFile& file, const Family& family, const Config& config) {
   const std::string prefix = concat(family.name, '.');
   for (const NeededValue& needed : family.gguf_needed) {
     const MetaValue* value = file.value(concat(prefix, needed.key));
     const schema::Value expected = expected_value(needed, config);
-    require_input(value == nullptr || equals(*value, expected), file.name(), ": ", prefix, needed.key, " is ", value != nullptr ? value->text() : "",
-                  ", expected ", schema::to_toml(expected), needed.advice.empty() ? "" : ": ", needed.advice);
+    require_input(value == nullptr || equals(*value, expected), file.name(), ": ", prefix, needed.key, " is ",
+                  value != nullptr ? value->text() : "", ", expected ", schema::to_toml(expected), needed.advice.empty() ? "" : ": ",
+                  needed.advice);
   }
   for (const MetaEntry& entry : file.metadata()) {
     if (!entry.key.starts_with(prefix)) {
@@ -241,7 +242,8 @@ ForeignConfig read_gguf_config(const WeightFile& file) {
   require_input(table != nullptr && table->shape.size() == 2, file.name(), " has no token_embd.weight, expected a model");
   const std::string rows = concat(family->name, ".vocab_size");
   require_input(file.value(rows) == nullptr || config.model.vocab_size == table->shape[0], file.name(), ": ", rows, " is ",
-                file.value(rows) != nullptr ? file.value(rows)->text() : "", ", but token_embd.weight has ", table->shape[0], " rows, expected as many");
+                file.value(rows) != nullptr ? file.value(rows)->text() : "", ", but token_embd.weight has ", table->shape[0],
+                " rows, expected as many");
   config.model.vocab_size = table->shape[0];
   config.model.tie_embeddings = file.find("output.weight") == nullptr;
   if (config.model.positions == Positions::rope) {

@@ -103,7 +103,9 @@ void add_bpe(const BpeVocabulary& vocabulary, index rows, std::vector<MetaEntry>
   };
   add_token("bos_token_id", around.bos);
   add_token("eos_token_id", around.eos);
-  const auto is_first_or = [](const std::optional<Token>& around_text, const std::optional<Token>& usual) { return !around_text || around_text == usual; };
+  const auto is_first_or = [](const std::optional<Token>& around_text, const std::optional<Token>& usual) {
+    return !around_text || around_text == usual;
+  };
   require_input(is_first_or(around.before, around.bos) && is_first_or(around.after, around.eos),
                 "the tokenizer puts tokens around a text that do not begin or end one (bos, eos), which GGUF cannot say");
   add(metadata, "add_bos_token", MetaValue(around.before.has_value()));

@@ -104,16 +104,17 @@ const std::vector<RopeForm>& rope_forms() {
   return forms;
 }
 
-/// Reads an object of RoPE: rope_scaling of transformers 4, or rope_parameters of transformers 5, which also has rope_theta. Every key in it is known,
-/// and nothing that its type needs is missing: with anything else a default would compute another model.
+/// Reads an object of RoPE: rope_scaling of transformers 4, or rope_parameters of transformers 5, which also has rope_theta. Every key in
+/// it is known, and nothing that its type needs is missing: with anything else a default would compute another model.
 void read_rope_object(const Reader& reader, const char* where, const json& object, Config& config) {
   require_input(object.is_object(), reader.name(), ": ", where, " is ", reader.text_of(object), ", expected an object");
   const json *type = Reader::find_in(object, "rope_type"), *older = Reader::find_in(object, "type");
   require_input(type == nullptr || older == nullptr || *type == *older, reader.name(), ": ", where, " has rope_type ",
-                type != nullptr ? reader.text_of(*type) : "", " and type ", older != nullptr ? reader.text_of(*older) : "", ", expected one of them");
+                type != nullptr ? reader.text_of(*type) : "", " and type ", older != nullptr ? reader.text_of(*older) : "",
+                ", expected one of them");
   type = type != nullptr ? type : older;
-  require_input(type == nullptr || type->is_string(), reader.name(), ": ", where, " has the type ", type != nullptr ? reader.text_of(*type) : "",
-                ", expected a text");
+  require_input(type == nullptr || type->is_string(), reader.name(), ": ", where, " has the type ",
+                type != nullptr ? reader.text_of(*type) : "", ", expected a text");
   const std::string kind = type != nullptr ? type->get<std::string>() : "default";
   const auto form = std::ranges::find(rope_forms(), kind, &RopeForm::type);
   require_input(form != rope_forms().end(), reader.name(), ": RoPE is scaled by ", schema::in_quotes(kind), " (", where,
@@ -125,8 +126,8 @@ void read_rope_object(const Reader& reader, const char* where, const json& objec
     const bool is_known = is("rope_type") || is("type") || is("rope_theta") || std::ranges::any_of(form->ignored, is) ||
                           std::ranges::any_of(form->needed, [&](const auto& entry) { return entry.first == key; });
     const bool is_one = (is("partial_rotary_factor") || is("factor") || is("attention_factor")) && value.is_number() && value == 1;
-    require_input(is_known || is_one || value.is_null(), reader.name(), ": ", where, " of type ", schema::in_quotes(kind), " has the key ", key, " (",
-                  reader.text_of(value), "), which dikkat does not know");
+    require_input(is_known || is_one || value.is_null(), reader.name(), ": ", where, " of type ", schema::in_quotes(kind), " has the key ",
+                  key, " (", reader.text_of(value), "), which dikkat does not know");
   }
   for (const auto& [key, ours] : form->needed) {
     const json* value = Reader::find_in(object, key);
@@ -145,8 +146,8 @@ void read_rope(const Reader& reader, Config& config) {
     const json* inside = Reader::find_in(*parameters, "rope_theta");
     require_input(inside != nullptr || theta != nullptr, reader.name(), ": rope_parameters has no rope_theta");
     require_input(inside == nullptr || theta == nullptr || *inside == *theta, reader.name(), ": rope_theta is ",
-                  theta != nullptr ? reader.text_of(*theta) : "", ", and in rope_parameters ", inside != nullptr ? reader.text_of(*inside) : "",
-                  ", expected one value");
+                  theta != nullptr ? reader.text_of(*theta) : "", ", and in rope_parameters ",
+                  inside != nullptr ? reader.text_of(*inside) : "", ", expected one value");
     theta = inside != nullptr ? inside : theta;
   }
   if (scaling != nullptr) {
@@ -156,8 +157,8 @@ void read_rope(const Reader& reader, Config& config) {
                   ", and rope_parameters is ", parameters != nullptr ? reader.text_of(*parameters) : "", ", expected one of them");
     const json* inside = Reader::find_in(*scaling, "rope_theta");
     require_input(inside == nullptr || theta == nullptr || *inside == *theta, reader.name(), ": rope_theta is ",
-                  theta != nullptr ? reader.text_of(*theta) : "", ", and in rope_scaling ", inside != nullptr ? reader.text_of(*inside) : "",
-                  ", expected one value");
+                  theta != nullptr ? reader.text_of(*theta) : "", ", and in rope_scaling ",
+                  inside != nullptr ? reader.text_of(*inside) : "", ", expected one value");
     theta = theta != nullptr ? theta : inside;
     config = other;
   }
@@ -175,12 +176,13 @@ void check_needed(const Reader& reader, const json& object, const Family& family
     const json absent = value == nullptr && !needed.absent.empty() && !object.contains(needed.key) ? json::parse(needed.absent) : json();
     const json& found = value != nullptr ? *value : absent;
     require_input(found.is_null() || found == json::parse(needed.value), reader.name(), ": ", needed.key, " is ", reader.text_of(found),
-                  value == nullptr ? " in this family where it is not given" : "", ", expected ", needed.value, needed.advice.empty() ? "" : "; ",
-                  needed.advice);
+                  value == nullptr ? " in this family where it is not given" : "", ", expected ", needed.value,
+                  needed.advice.empty() ? "" : "; ", needed.advice);
   }
 }
 
-/// A remark on the keys that nothing here knows; empty if there are none. transformers ignores them as well, unless code beside the model reads them.
+/// A remark on the keys that nothing here knows; empty if there are none. transformers ignores them as well, unless code beside the model
+/// reads them.
 std::string note_on_unknown_keys(const json& object, const std::string& name, const Family& family) {
   std::string list;
   for (const auto& item : object.items()) {

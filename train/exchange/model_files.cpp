@@ -42,8 +42,8 @@ WeightFile open_folder(const fs::path& folder) {
   require_input(!is_there(folder / "pytorch_model.bin.index.json"), folder.string(),
                 " has its weights in several pytorch_model-*.bin files, which dikkat does not read. Write them as safetensors, in Python: "
                 "AutoModelForCausalLM.from_pretrained(\"",
-                folder.string(), "\").save_pretrained(\"OUT\", safe_serialization=True) and AutoTokenizer.from_pretrained(\"", folder.string(),
-                "\").save_pretrained(\"OUT\")");
+                folder.string(), "\").save_pretrained(\"OUT\", safe_serialization=True) and AutoTokenizer.from_pretrained(\"",
+                folder.string(), "\").save_pretrained(\"OUT\")");
   fail_input(folder.string(),
              " has a config.json but no model.safetensors, model.safetensors.index.json or pytorch_model.bin, expected the "
              "weights beside it");
@@ -92,8 +92,10 @@ void check_model_args(const WeightFile& file) {
   constexpr std::string_view kPrefix = "model_args/";
   constexpr std::string_view kKnown[] = {"n_layer", "n_head", "n_embd", "block_size", "vocab_size", "bias", "dropout"};
   for (const MetaEntry& entry : file.metadata()) {
-    const bool is_known = !entry.key.starts_with(kPrefix) || std::ranges::find(kKnown, std::string_view(entry.key).substr(kPrefix.size())) != std::end(kKnown);
-    require_input(is_known || entry.value.says_nothing(), file.name(), ": ", entry.key, " is ", entry.value.text(), ", which nanoGPT's model does not have");
+    const bool is_known = !entry.key.starts_with(kPrefix) ||
+                          std::ranges::find(kKnown, std::string_view(entry.key).substr(kPrefix.size())) != std::end(kKnown);
+    require_input(is_known || entry.value.says_nothing(), file.name(), ": ", entry.key, " is ", entry.value.text(),
+                  ", which nanoGPT's model does not have");
   }
 }
 
@@ -140,8 +142,8 @@ std::unique_ptr<Tokenizer> with_ends(std::unique_ptr<Tokenizer> tokenizer, const
   return std::make_unique<BpeTokenizer>(std::move(vocabulary));
 }
 
-/// A model whose configuration ties the head to the token table, but whose file holds another head, has that head. A head that repeats the token table
-/// is left out.
+/// A model whose configuration ties the head to the token table, but whose file holds another head, has that head. A head that repeats the
+/// token table is left out.
 void settle_head(const WeightFile& file, std::string_view table, ForeignConfig& config, FileNames& names) {
   constexpr std::string_view kHead = "lm_head.weight";
   const WeightTensor* head = file.find(kHead);
@@ -155,7 +157,8 @@ void settle_head(const WeightFile& file, std::string_view table, ForeignConfig& 
     return;
   }
   config.model.tie_embeddings = false;
-  config.notes.push_back(concat(file.name(), " holds ", kHead, " with other numbers than ", tokens != nullptr ? tokens->name : std::string(table),
+  config.notes.push_back(concat(file.name(), " holds ", kHead, " with other numbers than ",
+                                tokens != nullptr ? tokens->name : std::string(table),
                                 ", although the configuration ties them: the model has this head (as in transformers 5)"));
 }
 
@@ -263,7 +266,9 @@ std::unique_ptr<Tokenizer> ModelFiles::open_tokenizer(std::vector<std::string>* 
 
 ChatTemplateFiles ModelFiles::chat_templates() const {
   const Contents& c = *contents_;
-  return c.format == WeightFormat::gguf ? chat_templates_in(c.weights) : c.format == WeightFormat::safetensors ? chat_templates_in(c.path) : ChatTemplateFiles();
+  return c.format == WeightFormat::gguf          ? chat_templates_in(c.weights)
+         : c.format == WeightFormat::safetensors ? chat_templates_in(c.path)
+                                                 : ChatTemplateFiles();
 }
 
 void ModelFiles::load_weights(ParameterStore& store, const ParameterStore::Loaded& loaded) const {

@@ -28,9 +28,10 @@ struct PeftFiles::Contents {
 namespace {
 
 /// Keys that make of adapters more than B A beside linear layers, unless they are null, false or empty.
-constexpr const char* kUnknown[] = {"modules_to_save",         "rank_pattern",      "alpha_pattern", "use_dora",   "lora_bias",  "layer_replication",
-                                    "trainable_token_indices", "target_parameters", "use_qalora",    "use_bdlora", "arrow_config",
-                                    "alora_invocation_tokens", "megatron_config"};
+constexpr const char* kUnknown[] = {
+    "modules_to_save",         "rank_pattern",      "alpha_pattern", "use_dora",   "lora_bias",    "layer_replication",
+    "trainable_token_indices", "target_parameters", "use_qalora",    "use_bdlora", "arrow_config", "alora_invocation_tokens",
+    "megatron_config"};
 
 /// The value of a key; null if it is absent or null.
 const json* find(const json& object, const char* key) {
@@ -38,7 +39,9 @@ const json* find(const json& object, const char* key) {
   return found == object.end() || found->is_null() ? nullptr : &*found;
 }
 
-bool is_nothing(const json& value) { return value == false || ((value.is_structured() || value.is_string()) && value.empty()) || value == ""; }
+bool is_nothing(const json& value) {
+  return value == false || ((value.is_structured() || value.is_string()) && value.empty()) || value == "";
+}
 
 bool flag(const json& object, const std::string& name, const char* key) {
   const json* value = find(object, key);
@@ -50,8 +53,8 @@ bool flag(const json& object, const std::string& name, const char* key) {
 double number(const json& object, const std::string& name, const char* key) {
   constexpr double kMost = 1e6;
   const json* value = find(object, key);
-  require_input(value != nullptr && value->is_number() && value->get<double>() > 0 && value->get<double>() <= kMost, name, ": ", key, " is ",
-                value != nullptr ? short_text(*value) : "missing", ", expected a number above 0");
+  require_input(value != nullptr && value->is_number() && value->get<double>() > 0 && value->get<double>() <= kMost, name, ": ", key,
+                " is ", value != nullptr ? short_text(*value) : "missing", ", expected a number above 0");
   return value->get<double>();
 }
 
@@ -82,8 +85,8 @@ void check(const json& config, const std::string& name) {
   refuse_unless(bias == nullptr || *bias == "none", "bias", "\"none\"");
   // Others (PiSSA, OLoRA, LoftQ, CorDA) change the weights of the base, which then are not those of its files.
   const json* first = find(config, "init_lora_weights");
-  refuse_unless(first == nullptr || first->is_boolean() || *first == "gaussian" || *first == "orthogonal" || *first == "eva", "init_lora_weights",
-                "true, false, \"gaussian\", \"orthogonal\" or \"eva\", which leave the base as it is");
+  refuse_unless(first == nullptr || first->is_boolean() || *first == "gaussian" || *first == "orthogonal" || *first == "eva",
+                "init_lora_weights", "true, false, \"gaussian\", \"orthogonal\" or \"eva\", which leave the base as it is");
 }
 
 /// Throws InputError unless adapters belong to all layers.
@@ -116,8 +119,10 @@ PeftFiles::PeftFiles(const fs::path& path) {
   const fs::path tensors = path / "adapter_model.safetensors";
   json config = parse_untrusted_object(read_bytes(file, kMostBytes), file.string(), "an adapter_config.json of PEFT");
   check(config, file.string());
-  require_input(is_there(tensors), path.string(), " has an adapter_config.json but no adapter_model.safetensors, expected the adapters beside it");
-  contents_ = std::make_unique<Contents>(Contents{.path = path, .tensors = open_safetensors(tensors.string()), .config = std::move(config)});
+  require_input(is_there(tensors), path.string(),
+                " has an adapter_config.json but no adapter_model.safetensors, expected the adapters beside it");
+  contents_ =
+      std::make_unique<Contents>(Contents{.path = path, .tensors = open_safetensors(tensors.string()), .config = std::move(config)});
   Contents& c = *contents_;
   if (const json* base = find(c.config, "base_model_name_or_path"); base != nullptr && base->is_string()) {
     c.base = base->get<std::string>();
@@ -148,7 +153,8 @@ std::vector<PeftFactors> PeftFiles::factors(const TransformerConfig& config, con
   check_layers(c.config, name, config.n_layer);
   // Of a model without its head, names lack the prefix.
   const std::string whole = concat(kPeftNames.before, family->prefix);
-  const bool lacks_prefix = std::ranges::none_of(c.tensors.tensors(), [&](const WeightTensor& tensor) { return tensor.name.starts_with(whole); });
+  const bool lacks_prefix =
+      std::ranges::none_of(c.tensors.tensors(), [&](const WeightTensor& tensor) { return tensor.name.starts_with(whole); });
   TensorProblems problems;
   std::set<std::string_view> taken;
   std::vector<PeftFactors> factors;

@@ -249,8 +249,9 @@ std::string TensorProblems::text(const char* others) const {
   add("", misshapen);
   add("tensors of types that are not converted: ", unknown);
   if (!unknown.empty()) {
-    all += " (for weights that transformers reads, Python writes them as bf16: AutoModelForCausalLM.from_pretrained(\"FOLDER\", "
-           "torch_dtype=\"bfloat16\").save_pretrained(\"OUT\", safe_serialization=True))";
+    all +=
+        " (for weights that transformers reads, Python writes them as bf16: AutoModelForCausalLM.from_pretrained(\"FOLDER\", "
+        "torch_dtype=\"bfloat16\").save_pretrained(\"OUT\", safe_serialization=True))";
   }
   add(others, other);
   return all;

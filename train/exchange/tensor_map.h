@@ -39,8 +39,8 @@ std::vector<MappedTensor> map_tensors(std::span<const TensorRule> rules, const T
 struct AdapterNames {
   std::string_view before, cut, a, b;
 };
-/// The adapters in the store (layers/lora.h) of the matrices of a layout. A matrix of ours that is several in the file shares its A, so each of these has A,
-/// (rank, in), and its own rows of B, (rows, rank).
+/// The adapters in the store (layers/lora.h) of the matrices of a layout. A matrix of ours that is several in the file shares its A, so
+/// each of these has A, (rank, in), and its own rows of B, (rows, rank).
 std::vector<MappedTensor> map_adapters(std::span<const TensorRule> rules, const TransformerConfig& config, const ParameterStore& store,
                                        const AdapterNames& names);
 
@@ -52,7 +52,8 @@ void pad_rows(std::vector<MappedTensor>& map, std::string_view name, index rows)
 struct FileNames {
   std::string_view prefix{};
   std::span<const std::string_view> buffers{};
-  std::string_view repeated{};  // a tensor that may be there although the model has none of this name: the head that repeats the token table
+  std::string_view
+      repeated{};  // a tensor that may be there although the model has none of this name: the head that repeats the token table
 };
 
 /// Whether two tensors of a file hold the same numbers.
@@ -64,7 +65,8 @@ struct TensorProblems {
 
   /// Notes a type that is not converted, or another shape than this one.
   void compare(const WeightTensor& tensor, const std::vector<index>& shape);
-  /// "it lacks a; b is [2], expected [3]; tensors that the model does not have: c", where `others` says what these are; empty: nothing is wrong.
+  /// "it lacks a; b is [2], expected [3]; tensors that the model does not have: c", where `others` says what these are; empty: nothing is
+  /// wrong.
   std::string text(const char* others) const;
 };
 

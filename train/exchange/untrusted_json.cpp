@@ -39,7 +39,9 @@ json parse_untrusted_object(std::string_view text, const std::string& name, cons
     fail_input(name, " has a number beyond those of f64, up to 1.8e308");
   }
   require_input(object.is_object(), name, " is not a JSON object, expected ", expected,
-                wrong > text.size() ? "; it breaks off" : wrong > 0 ? concat("; what is wrong is near byte ", wrong) : "");
+                wrong > text.size() ? "; it breaks off"
+                : wrong > 0         ? concat("; what is wrong is near byte ", wrong)
+                                    : "");
   return object;
 }
 

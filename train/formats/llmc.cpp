@@ -21,7 +21,7 @@ using Numbers = std::array<std::int32_t, kHeaderNumbers>;
 struct NumberOfHeader {
   const char* name;
   std::size_t place;
-  index LlmcHeader::*member;
+  index LlmcHeader::* member;
 };
 constexpr std::array kNumbers{
     NumberOfHeader{"max_seq_len", 2, &LlmcHeader::max_seq_len}, NumberOfHeader{"vocab_size", 3, &LlmcHeader::vocab_size},

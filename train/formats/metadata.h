@@ -40,9 +40,10 @@ struct MetaArray {
 };
 
 template <class T>
-concept MetaNumber = std::same_as<T, std::uint8_t> || std::same_as<T, std::int8_t> || std::same_as<T, std::uint16_t> ||
-    std::same_as<T, std::int16_t> || std::same_as<T, std::uint32_t> || std::same_as<T, std::int32_t> || std::same_as<T, std::uint64_t> ||
-    std::same_as<T, std::int64_t> || std::same_as<T, float> || std::same_as<T, double> || std::same_as<T, bool>;
+concept MetaNumber =
+    std::same_as<T, std::uint8_t> || std::same_as<T, std::int8_t> || std::same_as<T, std::uint16_t> || std::same_as<T, std::int16_t> ||
+    std::same_as<T, std::uint32_t> || std::same_as<T, std::int32_t> || std::same_as<T, std::uint64_t> || std::same_as<T, std::int64_t> ||
+    std::same_as<T, float> || std::same_as<T, double> || std::same_as<T, bool>;
 
 template <MetaNumber T>
 constexpr MetaType meta_type_of() {
@@ -77,11 +78,13 @@ class MetaValue {
   /// Arrays that the value owns, as GGUF's writer takes them.
   explicit MetaValue(std::span<const std::string> strings);
   template <MetaNumber T>
-  requires(!std::same_as<T, bool>) explicit MetaValue(std::span<const T> numbers)
+    requires(!std::same_as<T, bool>)
+  explicit MetaValue(std::span<const T> numbers)
       : MetaValue(meta_type_of<T>(), static_cast<index>(numbers.size()),
                   std::string(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes())) {}
   template <MetaNumber T>
-  requires(!std::same_as<T, bool>) explicit MetaValue(const std::vector<T>& numbers) : MetaValue(std::span<const T>(numbers)) {}
+    requires(!std::same_as<T, bool>)
+  explicit MetaValue(const std::vector<T>& numbers) : MetaValue(std::span<const T>(numbers)) {}
 
   MetaType type() const { return type_; }
   /// Any integer that an index holds; nullopt for other values.

@@ -81,7 +81,8 @@ bool Connection::is_gone(std::string_view probe) {
   if ((one.revents & (POLLHUP | POLLERR)) != 0) {
     return true;
   }
-  // The client has closed its sending side. If it has gone altogether, its machine answers the probe with a reset, which the next look sees.
+  // The client has closed its sending side. If it has gone altogether, its machine answers the probe with a reset, which the next look
+  // sees.
   if ((one.revents & POLLRDHUP) != 0 && !has_probed_) {
     has_probed_ = true;
     write(probe);

@@ -20,8 +20,9 @@ class Connection {
   Read read(std::string& bytes, Clock::time_point deadline);
   /// Sends all of `bytes`. False if the client has gone, or takes no byte for ten seconds.
   bool write(std::string_view bytes);
-  /// Whether nobody waits for the response any more. A client that has closed only its sending side still waits, and looks the same as one that has gone
-  /// until something is sent. So the first look at such a client sends `probe`, which must be bytes that a waiting client ignores; they may be none.
+  /// Whether nobody waits for the response any more. A client that has closed only its sending side still waits, and looks the same as one
+  /// that has gone until something is sent. So the first look at such a client sends `probe`, which must be bytes that a waiting client
+  /// ignores; they may be none.
   bool is_gone(std::string_view probe);
 
  private:

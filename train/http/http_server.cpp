@@ -89,8 +89,9 @@ const char* reason_of(int status) {
 
 /// The head of a response, up to the empty line. `length` says how its body ends.
 std::string head_of(const HttpResponse& response, const std::string& length) {
-  std::string head = concat("HTTP/1.1 ", response.status, ' ', reason_of(response.status), "\r\nConnection: close\r\nContent-Type: ", response.type,
-                            "\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n", length);
+  std::string head =
+      concat("HTTP/1.1 ", response.status, ' ', reason_of(response.status), "\r\nConnection: close\r\nContent-Type: ", response.type,
+             "\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n", length);
   for (const auto& [name, value] : response.headers) {
     append_to(head, concat(name, ": ", value, "\r\n"));
   }
@@ -162,7 +163,8 @@ class Answers {
     }
     const std::string type = lower(parser.header("Content-Type").value_or(""));
     if (type.substr(0, std::min(type.find(';'), type.find(' '))) != "application/json") {
-      return options_.refusal(415, concat("the request has ", type.empty() ? "no Content-Type" : "another Content-Type", ", expected Content-Type: application/json"));
+      return options_.refusal(415, concat("the request has ", type.empty() ? "no Content-Type" : "another Content-Type",
+                                          ", expected Content-Type: application/json"));
     }
     if (const std::string coding = lower(parser.header("Content-Encoding").value_or("")); !coding.empty() && coding != "identity") {
       return options_.refusal(415, "the body is compressed (Content-Encoding), expected one that is not");
@@ -217,7 +219,8 @@ class Answers {
 /// One request and its response.
 class Exchange {
  public:
-  Exchange(const Answers& answers, int socket, const std::atomic<bool>& ending) : answers_(answers), connection_(socket, ending), ending_(ending) {
+  Exchange(const Answers& answers, int socket, const std::atomic<bool>& ending)
+      : answers_(answers), connection_(socket, ending), ending_(ending) {
     request_.is_gone = [this] { return connection_.is_gone(probe_); };
   }
 
@@ -335,7 +338,8 @@ class Exchange {
 class HttpServer::Parts {
  public:
   Parts(std::vector<HttpRoute> routes, HttpOptions options)
-      : answers_(std::move(routes), std::move(options)), listener_(answers_.options().host, answers_.options().port, answers_.options().ports) {}
+      : answers_(std::move(routes), std::move(options)),
+        listener_(answers_.options().host, answers_.options().port, answers_.options().ports) {}
 
   std::string url() const {
     const bool six = listener_.host().find(':') != std::string::npos;
@@ -356,8 +360,8 @@ class HttpServer::Parts {
       });
     } catch (const std::system_error& error) {
       stop();
-      fail("the server got ", threads_.size(), " threads, expected ", answers_.options().most_connections + 1, ": ", describe_errno(error.code().value()),
-           "; let this user have more (ulimit -u), or end other programs");
+      fail("the server got ", threads_.size(), " threads, expected ", answers_.options().most_connections + 1, ": ",
+           describe_errno(error.code().value()), "; let this user have more (ulimit -u), or end other programs");
     }
   }
 
@@ -432,7 +436,8 @@ class HttpServer::Parts {
   std::vector<std::thread> threads_;
 };
 
-HttpServer::HttpServer(std::vector<HttpRoute> routes, HttpOptions options) : parts_(std::make_unique<Parts>(std::move(routes), std::move(options))) {}
+HttpServer::HttpServer(std::vector<HttpRoute> routes, HttpOptions options)
+    : parts_(std::make_unique<Parts>(std::move(routes), std::move(options))) {}
 HttpServer::~HttpServer() { stop(); }
 std::string HttpServer::url() const { return parts_->url(); }
 void HttpServer::start() { parts_->start(); }

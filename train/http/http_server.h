@@ -12,7 +12,7 @@ namespace dikkat {
 
 /// A request that has arrived.
 struct HttpRequest {
-  std::string method, path{};       // the path without what follows '?'
+  std::string method, path{};  // the path without what follows '?'
   std::string body{};
   std::string authorization{};      // the header of this name
   std::function<bool()> is_gone{};  // whether nobody waits for the response any more
@@ -51,11 +51,11 @@ struct HttpOptions {
   std::function<void(const HttpRequest& request, int status)> finished{};
 };
 
-/// Serves HTTP/1.1 to strangers. Everything that a client can make large has a limit: the request line and the headers (64 KiB), the body, the time
-/// that a request may take to arrive (30 s), the time that a client may take to read (10 s without a byte), and the number of connections. A
-/// connection carries one request. Every client gets its response whole, also one whose request was not read. Ranges are not served: a request for
-/// one gets the whole. A server on a loopback address refuses requests for other hosts: another site's page could send them, by a name that leads
-/// here (DNS rebinding). Compressed bodies are refused.
+/// Serves HTTP/1.1 to strangers. Everything that a client can make large has a limit: the request line and the headers (64 KiB), the body,
+/// the time that a request may take to arrive (30 s), the time that a client may take to read (10 s without a byte), and the number of
+/// connections. A connection carries one request. Every client gets its response whole, also one whose request was not read. Ranges are not
+/// served: a request for one gets the whole. A server on a loopback address refuses requests for other hosts: another site's page could
+/// send them, by a name that leads here (DNS rebinding). Compressed bodies are refused.
 class HttpServer {
  public:
   /// Throws InputError if it cannot listen there.

@@ -50,15 +50,17 @@ std::pair<int, Obstacle> listen_at(const std::string& host, int port) {
   wanted.ai_flags = AI_PASSIVE;
   addrinfo* found = nullptr;
   if (const int failed = ::getaddrinfo(host.c_str(), concat(port).c_str(), &wanted, &found); failed != 0) {
-    return {-1, {EADDRNOTAVAIL, concat("no address of this name is found (", ::gai_strerror(failed), "), expected one of this machine, such as 127.0.0.1")}};
+    return {-1,
+            {EADDRNOTAVAIL,
+             concat("no address of this name is found (", ::gai_strerror(failed), "), expected one of this machine, such as 127.0.0.1")}};
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, ::freeaddrinfo);
   int error = 0;
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
     const int socket = ::socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, one->ai_protocol);
     const int yes = 1;
-    if (socket >= 0 && ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 && ::bind(socket, one->ai_addr, one->ai_addrlen) == 0 &&
-        ::listen(socket, kBacklog) == 0) {
+    if (socket >= 0 && ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+        ::bind(socket, one->ai_addr, one->ai_addrlen) == 0 && ::listen(socket, kBacklog) == 0) {
       return {socket, {}};
     }
     error = errno;

@@ -20,8 +20,8 @@ class Listener {
 
   /// Gives every new connection to `take`, until `ending` is set or the system gives no more. Then closes all sockets that it has.
   void run(const std::function<void(int socket)>& take, const std::atomic<bool>& ending);
-  /// Ends a connection that has been answered, on the thread of run(). What its client still sends is read and dropped for a second: a socket
-  /// that is closed with bytes unread takes its response back. May be called from any thread, also within `take`.
+  /// Ends a connection that has been answered, on the thread of run(). What its client still sends is read and dropped for a second: a
+  /// socket that is closed with bytes unread takes its response back. May be called from any thread, also within `take`.
   void end(int socket);
   /// Lets run() look at `ending` at once.
   void wake();

@@ -38,8 +38,10 @@ int status_for(const boost::beast::error_code& error) {
 
 RequestParser::RequestParser(std::size_t largest_head) : parts_(std::make_unique<Parts>()) {
   parts_->largest_head = largest_head;
-  parts_->parser.header_limit(static_cast<std::uint32_t>(largest_head));  // counted from the last line that the library has read; read() counts all
-  parts_->parser.body_limit(std::numeric_limits<std::uint64_t>::max());  // until limit_body(): the caller looks at the promised length itself
+  parts_->parser.header_limit(
+      static_cast<std::uint32_t>(largest_head));  // counted from the last line that the library has read; read() counts all
+  parts_->parser.body_limit(
+      std::numeric_limits<std::uint64_t>::max());  // until limit_body(): the caller looks at the promised length itself
 }
 RequestParser::~RequestParser() = default;
 

@@ -19,8 +19,8 @@ class RequestParser {
   RequestParser(const RequestParser&) = delete;
   RequestParser& operator=(const RequestParser&) = delete;
 
-  /// Reads the front of `bytes` and removes what it has read. Stops when the head is complete, so that its caller can refuse the request before it
-  /// reads the body; the next call continues with the body.
+  /// Reads the front of `bytes` and removes what it has read. Stops when the head is complete, so that its caller can refuse the request
+  /// before it reads the body; the next call continues with the body.
   State read(std::string& bytes);
   /// The status to refuse the request with: 400 (malformed), 413 (body too large), 431 (head too large), or 505 (another version of HTTP).
   int refusal() const;

@@ -84,7 +84,8 @@ CheckedFile::CheckedFile(std::shared_ptr<const MappedFile> file, std::size_t beg
 
 void CheckedFile::read(std::size_t offset, std::span<std::byte> out) const {
   constexpr std::size_t kPage = PageSums::kPageBytes;
-  require(offset <= size() && out.size() <= size() - offset, "checked file: ", out.size(), " bytes from ", offset, " on, expected some of the ", size());
+  require(offset <= size() && out.size() <= size() - offset, "checked file: ", out.size(), " bytes from ", offset,
+          " on, expected some of the ", size());
   thread_local LastPage last;
   while (!out.empty()) {
     const std::size_t page = offset / kPage, within = offset % kPage;
@@ -92,8 +93,9 @@ void CheckedFile::read(std::size_t offset, std::span<std::byte> out) const {
     if (last.file != number_ || last.page != page) {
       last.file = 0;
       std::memcpy(last.bytes.data(), file_->data() + begin_ + page * kPage, bytes);  // what is compared is what is given
-      require_input(sums_.has(page, std::span(last.bytes).first(bytes)), path(), " was changed while it was in use: bytes ", begin_ + page * kPage, " to ",
-                    begin_ + page * kPage + bytes - 1, " are not those that were there at the start; nothing was learnt from the changed bytes. Bring the file ",
+      require_input(sums_.has(page, std::span(last.bytes).first(bytes)), path(), " was changed while it was in use: bytes ",
+                    begin_ + page * kPage, " to ", begin_ + page * kPage + bytes - 1,
+                    " are not those that were there at the start; nothing was learnt from the changed bytes. Bring the file ",
                     "back as it was before you resume the run, and write new data to a new file");
       last.file = number_;
       last.page = page;

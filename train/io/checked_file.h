@@ -11,7 +11,8 @@
 
 namespace dikkat {
 
-/// A 64-bit sum for each page of some data. It finds changes that happen by accident; it does not protect against somebody who makes them on purpose.
+/// A 64-bit sum for each page of some data. It finds changes that happen by accident; it does not protect against somebody who makes them
+/// on purpose.
 class PageSums {
  public:
   static constexpr std::size_t kPageBytes = std::size_t{16} << 10;
@@ -19,7 +20,8 @@ class PageSums {
   /// For `bytes` bytes of data, of which no sum is known yet.
   explicit PageSums(std::size_t bytes) : bytes_(bytes), sums_((bytes + kPageBytes - 1) / kPageBytes) {}
 
-  /// Sets the sums of some data, which begins at `offset` and is whole pages, or ends where all data ends. Threads may set different pages at once.
+  /// Sets the sums of some data, which begins at `offset` and is whole pages, or ends where all data ends. Threads may set different pages
+  /// at once.
   void set(std::size_t offset, std::span<const std::byte> data);
   bool has(std::size_t page, std::span<const std::byte> data) const { return sums_.at(page) == sum_of(data); }
   std::size_t bytes() const { return bytes_; }
@@ -31,8 +33,8 @@ class PageSums {
   std::vector<std::uint64_t> sums_;
 };
 
-/// A mapped file that is read for a long time, in which other programs may write meanwhile. It knows a sum of each page from when the file was read whole,
-/// and compares each page with its sum before it gives any byte of it. So what it gives is what was there at the beginning.
+/// A mapped file that is read for a long time, in which other programs may write meanwhile. It knows a sum of each page from when the file
+/// was read whole, and compares each page with its sum before it gives any byte of it. So what it gives is what was there at the beginning.
 class CheckedFile {
  public:
   /// Maps the file and reads all of it. Calls `on_block`, if not empty, with the same bytes as the sums are made from, in order.

@@ -96,7 +96,8 @@ int read_next(int descriptor, std::span<std::byte> out, index& got) {
   });
 }
 
-File::File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)), faults_(other.faults_), path_(std::move(other.path_)) {}
+File::File(File&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), faults_(other.faults_), path_(std::move(other.path_)) {}
 
 File& File::operator=(File&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
@@ -124,7 +125,7 @@ bool is_fault_of_path(int error) {
 }
 
 File File::open_regular(const std::filesystem::path& path) {
-  struct stat info {};
+  struct stat info{};
   // Checked before opening, because opening a device can have effects, and after it, because the name may refer to another file by then.
   require_path(::stat(path.c_str(), &info) == 0 ? 0 : errno, "cannot be read");
   require_input(!S_ISDIR(info.st_mode), "is a directory, expected a file");
@@ -179,19 +180,20 @@ int File::close() {
 }
 
 index File::size() const {
-  struct stat info {};
+  struct stat info{};
   require_done(attempt(faults_, Operation::size, [&] { return ::fstat(descriptor_, &info); }), Operation::size);
   return info.st_size;
 }
 
 bool is_there(const std::filesystem::path& path) {
-  struct stat info {};
+  struct stat info{};
   const int error = ::stat(path.c_str(), &info) == 0 ? 0 : errno;
   if (error == 0) {
     return true;
   }
   if (const std::string link = link_text(path); !link.empty() && (error == ENOENT || error == ENOTDIR || error == ELOOP)) {
-    throw PathError(concat(path.string(), link, " leads nowhere: ", describe_errno(error), "; bring back what it names, or remove the link"), error);
+    throw PathError(
+        concat(path.string(), link, " leads nowhere: ", describe_errno(error), "; bring back what it names, or remove the link"), error);
   }
   require(error == ENOENT || error == ENOTDIR, path.string(), " cannot be examined: ", describe_errno(error));
   return false;
@@ -214,7 +216,7 @@ int rename_to_new(const std::filesystem::path& from, const std::filesystem::path
   if (::link(from.c_str(), to.c_str()) == 0) {
     return ::unlink(from.c_str()) == 0 ? 0 : errno;
   }
-  struct stat info {};
+  struct stat info{};
   if (errno == EEXIST || ::lstat(to.c_str(), &info) == 0) {
     return EEXIST;
   }
@@ -252,7 +254,7 @@ std::filesystem::path name_aside(const std::filesystem::path& path, int number) 
 
 std::filesystem::path name_aside(const std::filesystem::path& path) {
   int number = 1;
-  struct stat info {};
+  struct stat info{};
   while (::lstat(name_aside(path, number).c_str(), &info) == 0) {
     ++number;
   }

@@ -16,7 +16,7 @@ std::optional<index> free_space(const std::filesystem::path& path) {
   while (!std::filesystem::exists(there, ignored) && there.has_parent_path() && there != there.parent_path()) {
     there = there.parent_path();
   }
-  struct statvfs info {};
+  struct statvfs info{};
   if (::statvfs(there.c_str(), &info) != 0 || info.f_blocks == 0) {
     return std::nullopt;
   }

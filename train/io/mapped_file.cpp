@@ -58,7 +58,7 @@ Descriptor open_to_read(const std::string& path) {
 MappedFile::MappedFile(const std::string& path) : MappedFile(path, open_to_read(path).get()) {}
 
 MappedFile::MappedFile(std::string path, int descriptor) : path_(std::move(path)) {
-  struct stat status {};
+  struct stat status{};
   require_input(::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode), path_, " is not a regular file");
   size_ = static_cast<std::size_t>(status.st_size);
   void* mapping = size_ > 0 ? ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0) : nullptr;

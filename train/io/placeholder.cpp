@@ -17,8 +17,8 @@ std::string_view begun(std::string_view text) {
 
 bool begins_with(std::string_view text, std::string_view lower_case) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return text.size() >= lower_case.size() &&
-         std::equal(lower_case.begin(), lower_case.end(), text.begin(), [&](char expected, char found) { return lower(found) == expected; });
+  return text.size() >= lower_case.size() && std::equal(lower_case.begin(), lower_case.end(), text.begin(),
+                                                        [&](char expected, char found) { return lower(found) == expected; });
 }
 
 /// The number after "size " of a pointer; empty if there is none.

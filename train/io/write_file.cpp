@@ -104,8 +104,8 @@ class TemporaryName {
   bool exists_ = false;
 };
 
-/// Creates a file in `folder` whose name begins with ".tmp-STEM-". The process's id does not make names unique: another program may run in a
-/// container or on another machine, and a killed one may have left its file behind.
+/// Creates a file in `folder` whose name begins with ".tmp-STEM-". The process's id does not make names unique: another program may run in
+/// a container or on another machine, and a killed one may have left its file behind.
 File create_temporary(const std::filesystem::path& folder, const std::string& stem, TemporaryName& name, Faults* faults) {
   constexpr int kMost = 1000;  // names to try
   for (int i = 1;; ++i) {

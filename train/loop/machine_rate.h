@@ -15,16 +15,17 @@ double gemm_rate(DType operands);
 /// The same with another clock, which returns seconds.
 double gemm_rate_by(DType operands, const std::function<double()>& clock);
 
-/// The rate that MFU is a share of: the highest that was measured so far. Another program that runs meanwhile only makes a measurement too low. So the rate is
-/// measured twice at the start, again in the course of the run at rising intervals, and whenever a step was faster. It counts as known once the two highest
-/// measurements agree, because two that were disturbed rarely do.
+/// The rate that MFU is a share of: the highest that was measured so far. Another program that runs meanwhile only makes a measurement too
+/// low. So the rate is measured twice at the start, again in the course of the run at rising intervals, and whenever a step was faster. It
+/// counts as known once the two highest measurements agree, because two that were disturbed rarely do.
 class ReferenceRate {
  public:
   ReferenceRate() = default;
   /// Measures twice. `measure` returns FLOP/s, or NaN if it cannot tell.
   explicit ReferenceRate(std::function<double()> measure);
 
-  /// The share that a step's rate has; NaN as long as the reference is not known. May measure again. `seconds`: how long the run has trained.
+  /// The share that a step's rate has; NaN as long as the reference is not known. May measure again. `seconds`: how long the run has
+  /// trained.
   double share(double rate, double seconds);
 
   double highest() const { return highest_; }  ///< NaN if nothing was measured

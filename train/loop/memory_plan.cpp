@@ -74,8 +74,8 @@ std::size_t MemoryPlan::optimizer_state() const {
 }
 
 std::size_t MemoryPlan::training() const {
-  return parameters() + activations + head + activation_gradients + recomputation + evaluation + sampling + save_copy + scratch + batches + stepping +
-         saving + tokens + program;
+  return parameters() + activations + head + activation_gradients + recomputation + evaluation + sampling + save_copy + scratch + batches +
+         stepping + saving + tokens + program;
 }
 
 std::size_t MemoryPlan::peak() const { return std::max({before, training(), parameters() + loading + tokens + program}); }
@@ -87,14 +87,14 @@ std::vector<MemoryPlan::Row> MemoryPlan::rows() const {
   for (const Slab& slab : optimizer) {
     rows.push_back({slab.name, slab.bytes, "of the optimizer"});
   }
-  for (const Row& row : {Row{"activations", activations, "of one batch"}, Row{"head", head, "logits and the loss"},
-                         Row{"activation gradients", activation_gradients, "buffers, which are reused"},
-                         Row{"recomputation", recomputation, "of one block"}, Row{"evaluation", evaluation, ""},
-                         Row{"samples", sampling, "keys and values, for train.sample_prompts"},
-                         Row{"copy to save from", save_copy, "weights and optimizer state; train.async_save = false does without"},
-                         Row{"workspace of kernels", scratch, "of all threads"}, Row{"batches", batches, ""},
-                         Row{"tokens", tokens, "in memory"}, Row{"program", program, "code, libraries, tokenizer"},
-                         Row{"more of the program", stepping + saving, "what the first steps and the first save allocate in libraries"}}) {
+  for (const Row& row :
+       {Row{"activations", activations, "of one batch"}, Row{"head", head, "logits and the loss"},
+        Row{"activation gradients", activation_gradients, "buffers, which are reused"}, Row{"recomputation", recomputation, "of one block"},
+        Row{"evaluation", evaluation, ""}, Row{"samples", sampling, "keys and values, for train.sample_prompts"},
+        Row{"copy to save from", save_copy, "weights and optimizer state; train.async_save = false does without"},
+        Row{"workspace of kernels", scratch, "of all threads"}, Row{"batches", batches, ""}, Row{"tokens", tokens, "in memory"},
+        Row{"program", program, "code, libraries, tokenizer"},
+        Row{"more of the program", stepping + saving, "what the first steps and the first save allocate in libraries"}}) {
     if (row.bytes > 0) {
       rows.push_back(row);
     }

@@ -7,8 +7,8 @@
 #include "optim/optimizer.h"
 #include "train/checkpoint/snapshot.h"
 #include "train/loop/run_evaluator.h"
-#include "train/sources/training_data.h"
 #include "train/machine/machine_memory.h"
+#include "train/sources/training_data.h"
 
 namespace dikkat {
 

@@ -14,7 +14,8 @@ PromptSampler::PromptSampler(const TrainConfig& config, const LanguageModel& mod
       prompts_(config.sample_prompts),
       length_(config.sample_tokens),
       seed_(static_cast<std::uint64_t>(config.seed)) {
-  require_input(prompts_.empty() || model.is_gpt(), "train.sample_prompts needs a GPT (model.kind = \"gpt\"): an encoder-decoder is not sampled");
+  require_input(prompts_.empty() || model.is_gpt(),
+                "train.sample_prompts needs a GPT (model.kind = \"gpt\"): an encoder-decoder is not sampled");
   for (const std::string& prompt : prompts_) {
     try {
       tokens_.push_back(encode_prompt(tokenizer, prompt));

@@ -14,8 +14,8 @@ namespace dikkat {
 /// What a model says to train.sample_prompts at each evaluation, so that people can see how it learns.
 class PromptSampler {
  public:
-  /// Keeps references to model and tokenizer. Throws InputError for a prompt that the tokenizer cannot encode, and for prompts of a model that is
-  /// no GPT.
+  /// Keeps references to model and tokenizer. Throws InputError for a prompt that the tokenizer cannot encode, and for prompts of a model
+  /// that is no GPT.
   PromptSampler(const TrainConfig& config, const LanguageModel& model, const Tokenizer& tokenizer);
 
   struct Continuation {

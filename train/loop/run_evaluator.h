@@ -13,8 +13,8 @@
 
 namespace dikkat {
 
-/// Measures what a run is judged by: the losses over the validation and training parts of its sources, and over the texts of data.evaluations. Of each text
-/// about train.eval_tokens tokens are looked at; of several sources, their share of these.
+/// Measures what a run is judged by: the losses over the validation and training parts of its sources, and over the texts of
+/// data.evaluations. Of each text about train.eval_tokens tokens are looked at; of several sources, their share of these.
 class RunEvaluator {
  public:
   /// Keeps references to model and data.
@@ -26,7 +26,8 @@ class RunEvaluator {
   /// As Evaluator::share_with().
   void share_with(Ranks& ranks) { evaluator_.share_with(ranks); }
 
-  /// The report of a step, without NamedLoss::epochs, `memory` and `best`. `stop` is asked between blocks: if it returns true, there is none.
+  /// The report of a step, without NamedLoss::epochs, `memory` and `best`. `stop` is asked between blocks: if it returns true, there is
+  /// none.
   std::optional<EvaluationReport> operator()(std::uint64_t seed, index step, const std::function<bool()>& stop = {},
                                              const std::function<void(double)>& progress = {});
   /// Returns what the validation loss is over. Reads the texts once, at the first call or evaluation.

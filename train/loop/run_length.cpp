@@ -79,8 +79,9 @@ std::string set_length(Config& config, const TrainingData& data, const RunLength
   if (!length.is_default && now == windows_of_step) {
     return "";
   }
-  return concat(length.is_default ? "the length follows from the text: " : "", grouped_digits(train.max_steps), train.max_steps == 1 ? " step of " : " steps of ",
-                now, now == 1 ? " window" : " windows", length.is_default ? "; choose another one with --epochs N, or with --set train.max_steps=N" : "");
+  return concat(length.is_default ? "the length follows from the text: " : "", grouped_digits(train.max_steps),
+                train.max_steps == 1 ? " step of " : " steps of ", now, now == 1 ? " window" : " windows",
+                length.is_default ? "; choose another one with --epochs N, or with --set train.max_steps=N" : "");
 }
 
 }  // namespace dikkat

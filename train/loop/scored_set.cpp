@@ -19,7 +19,8 @@ void add(Sha256& hash, const T& value) {
   hash.add(std::as_bytes(std::span(&value, 1)));
 }
 
-/// Takes rows in their natural order, and hashes three things apart: what is scored, what the model sees before it, and the text of what is scored.
+/// Takes rows in their natural order, and hashes three things apart: what is scored, what the model sees before it, and the text of what is
+/// scored.
 class Scored {
  public:
   explicit Scored(const Tokenizer& tokenizer) : tokenizer_(tokenizer), is_lossless_(tokenizer.is_lossless()) {

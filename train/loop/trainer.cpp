@@ -12,8 +12,8 @@
 #include "autograd/kernels/adamw.h"
 #include "optim/clip.h"
 #include "train/hash/sha256.h"
-#include "train/loop/build_info.h"
 #include "train/loop/bad_step.h"
+#include "train/loop/build_info.h"
 #include "train/loop/loss_watch.h"
 #include "train/loop/own_provenance.h"
 #include "train/loop/precision.h"
@@ -143,12 +143,14 @@ void Trainer::require_same_run() {
   ranks_->require_same("corpus", state_.corpus_fingerprint);
   ranks_->require_same("configuration", to_hex(sha256(config_text_)));
   const ParameterStore& parameters = model_.parameters();
-  const double squares = kernels::sum_of_squares(parameters.trainable_size(), parameters.weights<float>());  // a C library draws other numbers, say
+  const double squares =
+      kernels::sum_of_squares(parameters.trainable_size(), parameters.weights<float>());  // a C library draws other numbers, say
   ranks_->require_same("sum of the weights' squares", fmt::format("{}", squares));
 }
 
 void Trainer::agree() {
-  double values[] = {static_cast<double>(saved_step_), static_cast<double>(state_.best_step), state_.best_val_loss, static_cast<double>(state_.evaluation_pending)};
+  double values[] = {static_cast<double>(saved_step_), static_cast<double>(state_.best_step), state_.best_val_loss,
+                     static_cast<double>(state_.evaluation_pending)};
   ranks_->share<double>(std::vector<Owned>{{0, std::ssize(values), 0}}, values);
   saved_step_ = static_cast<index>(values[0]);
   state_.best_step = static_cast<index>(values[1]);
@@ -164,16 +166,16 @@ void Trainer::begin_metrics(TrainingEvents& events) {
   attempt(events, IfFailed::as_configured, [&] {
     const Provenance by = own_provenance();
     if (!metrics_->has_header()) {
-      metrics_->write(RunHeader{.by = by,
-                                .step = state_.step,
-                                .parameters = model_.parameters().parameter_count(),
-                                .tokenizer = std::string(data_.tokenizer->kind()),
-                                .vocab_size = data_.tokenizer->vocab_size(),
-                                .train_tokens = data_.train_tokens(),
-                                .val_tokens = data_.validation_tokens(),
-                                .corpus = state_.corpus_fingerprint,
-                                .bytes_per_token = data_.tokenizer->is_lossless() ? data_.bytes_per_target()
-                                                                                          : std::numeric_limits<double>::quiet_NaN()});
+      metrics_->write(RunHeader{
+          .by = by,
+          .step = state_.step,
+          .parameters = model_.parameters().parameter_count(),
+          .tokenizer = std::string(data_.tokenizer->kind()),
+          .vocab_size = data_.tokenizer->vocab_size(),
+          .train_tokens = data_.train_tokens(),
+          .val_tokens = data_.validation_tokens(),
+          .corpus = state_.corpus_fingerprint,
+          .bytes_per_token = data_.tokenizer->is_lossless() ? data_.bytes_per_target() : std::numeric_limits<double>::quiet_NaN()});
     }
     if (saved_step_ >= 0) {
       if (!metrics_->has_save_of_last_step()) {  // the run ended between the save and its line
@@ -296,7 +298,8 @@ StepReport Trainer::step(Prefetcher& batches, TrainingEvents& events) {
   report.seconds = (seconds_since(start) - report.optimizer_seconds) * of_passes + report.optimizer_seconds;
   flops *= of_passes;
   const double alone = ranks_->take_exchange_seconds();
-  report.exchange_seconds = std::max(beside.exchanging, beside.waiting) + alone;  // in tiny steps the thread wakes later than this one waits
+  report.exchange_seconds =
+      std::max(beside.exchanging, beside.waiting) + alone;  // in tiny steps the thread wakes later than this one waits
   report.waited_seconds = beside.waiting + alone;
   const double rate = flops / report.seconds;
   trained_seconds_ += report.seconds;
@@ -414,7 +417,8 @@ void Trainer::skip_or_fail(const StepReport& report, const std::string& objectio
 
 namespace {
 
-/// While it lives, the weights are their average, if the run keeps one. They stay so when an error ends the run: then the other ranks wait for something else.
+/// While it lives, the weights are their average, if the run keeps one. They stay so when an error ends the run: then the other ranks wait
+/// for something else.
 class WithAverage {
  public:
   explicit WithAverage(StepShare& share) : share_(share) { share_.exchange_average(); }
@@ -436,9 +440,8 @@ class WithAverage {
 bool Trainer::evaluate(TrainingEvents& events, const std::function<bool()>& stop) {
   const WithAverage average(*share_);
   const auto start = std::chrono::steady_clock::now();
-  auto measured = naming_memory("evaluation", [&] {
-    return evaluator_(state_.seed, state_.step, stop, [&](double done) { events.evaluating(done); });
-  });
+  auto measured = naming_memory("evaluation",
+                                [&] { return evaluator_(state_.seed, state_.step, stop, [&](double done) { events.evaluating(done); }); });
   if (!measured) {
     return false;
   }

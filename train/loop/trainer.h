@@ -19,11 +19,11 @@
 #include "train/loop/background_saver.h"
 #include "train/loop/machine_rate.h"
 #include "train/loop/memory_plan.h"
-#include "train/metrics/metrics_log.h"
 #include "train/loop/profile.h"
 #include "train/loop/prompt_sampler.h"
 #include "train/loop/run_evaluator.h"
 #include "train/loop/run_length.h"
+#include "train/metrics/metrics_log.h"
 #include "train/model/language_model.h"
 #include "train/parallel/ranks.h"
 #include "train/parallel/step_share.h"
@@ -71,8 +71,8 @@ struct Trial {
 };
 
 /// A training run: one object from the first step to the last. start(), plan() and resume() make it; they read and check everything
-/// that the run needs before anything is written. It stays where it was made, because its parts refer to each other. Several ranks train one run: each has a
-/// Trainer and calls the same functions of it, and the first rank's alone has a directory.
+/// that the run needs before anything is written. It stays where it was made, because its parts refer to each other. Several ranks train
+/// one run: each has a Trainer and calls the same functions of it, and the first rank's alone has a directory.
 class Trainer {
  public:
   /// A new run in the folder `out`, which is made. The configuration is resolved. With train.init_from, the run takes over that
@@ -122,11 +122,12 @@ class Trainer {
   bool finished() const { return (state_.step >= config_.train.max_steps || out_of_patience()) && !state_.evaluation_pending; }
   bool out_of_patience() const;
 
-  /// Of plan(): makes the run's first steps, one or more and at most `steps`, for some seconds, and a block of an evaluation. A step that takes longer ends after
-  /// some of its passes, and its time is that of all. Leaves nothing behind. Once.
+  /// Of plan(): makes the run's first steps, one or more and at most `steps`, for some seconds, and a block of an evaluation. A step that
+  /// takes longer ends after some of its passes, and its time is that of all. Leaves nothing behind. Once.
   Trial try_out(index steps);
 
-  /// For StepReport::mfu: calls `measure` (gemm_rate(), machine_rate.h) now, and later as ReferenceRate does. Returns the rate measured now, FLOP/s.
+  /// For StepReport::mfu: calls `measure` (gemm_rate(), machine_rate.h) now, and later as ReferenceRate does. Returns the rate measured
+  /// now, FLOP/s.
   double measure_gemm_rate(std::function<double()> measure);
   const ReferenceRate& reference_rate() const { return reference_rate_; }
   /// Records the time of the coming steps in `profile`, which must outlive them.
@@ -142,7 +143,8 @@ class Trainer {
 
  private:
   /// `prepare` runs at the end of construction: a Trainer cannot be moved out of the function that makes it.
-  Trainer(Config config, TrainingData data, TrainingState state, std::shared_ptr<Ranks> ranks, const std::function<void(Trainer&)>& prepare);
+  Trainer(Config config, TrainingData data, TrainingState state, std::shared_ptr<Ranks> ranks,
+          const std::function<void(Trainer&)>& prepare);
 
   // Before the first step (trainer_start.cpp).
   void reserve();   // maps the memory of the run without touching it; throws InputError if the machine has less
@@ -156,18 +158,18 @@ class Trainer {
   bool due(index interval) const { return interval > 0 && state_.step % interval == 0; }
   std::function<index()> passes_of_steps() const;
   StepReport step(Prefetcher& batches, TrainingEvents& events);
-  void share_losses(StepReport& report, double seconds);  // with all ranks
+  void share_losses(StepReport& report, double seconds);     // with all ranks
   std::string objection_to(const StepReport& report) const;  // why the update must not be applied; empty: it may
   void apply(StepReport& report, TrainingEvents& events);
   void skip_or_fail(const StepReport& report, const std::string& objection, TrainingEvents& events);
   std::string last_good() const;
-  Prefetcher batches() const;  // of the coming steps
+  Prefetcher batches() const;                                                // of the coming steps
   bool evaluate(TrainingEvents& events, const std::function<bool()>& stop);  // false: stopped before the end, so it stays pending
   /// What the first rank wrote to train.sample_prompts; none if it was stopped.
   std::optional<std::vector<PromptSampler::Continuation>> sample(TrainingEvents& events, const std::function<bool()>& stop);
-  bool record(const EvaluationReport& report);                               // in the state; whether it is the best so far
-  void require_same_run();  // all ranks train the same model on the same texts with the same kernels
-  void agree();             // all ranks know what the first has saved and evaluated
+  bool record(const EvaluationReport& report);  // in the state; whether it is the best so far
+  void require_same_run();                      // all ranks train the same model on the same texts with the same kernels
+  void agree();                                 // all ranks know what the first has saved and evaluated
 
   // Saving (trainer_saving.cpp).
   enum class IfFailed { as_configured, end };
@@ -205,8 +207,8 @@ class Trainer {
   double trained_seconds_ = 0;  // of the steps of this process
   Profile* profile_ = nullptr;
   double longest_step_ = std::numeric_limits<double>::infinity();  // seconds after which a trial's step makes no other pass
-  std::vector<double> losses_;  // of the micro-batches of the current step
-  std::vector<double> known_;   // of each rank in turn: its losses of the step, and how long and in what memory it computed them
+  std::vector<double> losses_;                                     // of the micro-batches of the current step
+  std::vector<double> known_;  // of each rank in turn: its losses of the step, and how long and in what memory it computed them
 };
 
 }  // namespace dikkat

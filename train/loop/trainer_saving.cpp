@@ -52,9 +52,8 @@ void Trainer::record(const SavedCheckpoint& saved, TrainingEvents& events) {
   saved_step_ = saved.step();
   directory_->retain(saved, config_.train.keep_last, state_.best_step);
   events.saved(saved);
-  attempt(events, IfFailed::as_configured, [&] {
-    metrics_->write("save", saved.step(), {{"file", saved.path().filename().string()}, {"bytes", saved.bytes()}});
-  });
+  attempt(events, IfFailed::as_configured,
+          [&] { metrics_->write("save", saved.step(), {{"file", saved.path().filename().string()}, {"bytes", saved.bytes()}}); });
 }
 
 }  // namespace dikkat

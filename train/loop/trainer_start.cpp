@@ -124,8 +124,8 @@ std::vector<ConfigDifference> add_changes(const Config& stored, const Config& no
   return changes;
 }
 
-/// Takes over the template of the model that the run starts from, unless the configuration names one. A run on conversations is written in it, so it
-/// throws InputError for a template that we do not know. A run on texts only keeps it.
+/// Takes over the template of the model that the run starts from, unless the configuration names one. A run on conversations is written in
+/// it, so it throws InputError for a template that we do not know. A run on texts only keeps it.
 void adopt_template(Config& config, const ModelSource& origin) {
   const ChatConfig& theirs = origin.config().chat;
   ChatConfig& ours = config.chat;
@@ -154,7 +154,8 @@ void adopt_template(Config& config, const ModelSource& origin) {
 
 /// Makes the configuration's paths absolute and loads the corpus. With train.init_from, opens that model as `origin`, and the
 /// configuration adopts its model and tokenizer.
-TrainingData data_of_new_run(Config& config, std::optional<ModelSource>& origin, const LoadingProgress& progress, const RunLength& length = {}) {
+TrainingData data_of_new_run(Config& config, std::optional<ModelSource>& origin, const LoadingProgress& progress,
+                             const RunLength& length = {}) {
   const std::string precision = settle_precision(config.train);
   make_absolute(config);
   TrainingData data = [&] {
@@ -198,7 +199,8 @@ TrainingState first_state(const Config& config) {
 
 }  // namespace
 
-Trainer::Trainer(Config config, TrainingData data, TrainingState state, std::shared_ptr<Ranks> ranks, const std::function<void(Trainer&)>& prepare)
+Trainer::Trainer(Config config, TrainingData data, TrainingState state, std::shared_ptr<Ranks> ranks,
+                 const std::function<void(Trainer&)>& prepare)
     : config_(std::move(config)),
       data_(std::move(data)),
       model_(config_.model, data_.tokenizer->vocab_size(), config_.lora),
@@ -289,7 +291,8 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   }
   const CheckpointFile& checkpoint = *chosen;
   require_input(is_of_a_run(checkpoint.state()), run_directory.string(),
-                " is a model without a run's history, as dikkat merge and import make it, so there is nothing to resume; to train it on: dikkat finetune ",
+                " is a model without a run's history, as dikkat merge and import make it, so there is nothing to resume; to train it on: "
+                "dikkat finetune ",
                 run_directory.string(), " --data PATH, or dikkat train --init-from ", run_directory.string());
   const Config stored = config_of(checkpoint);
   Config config = stored;
@@ -324,8 +327,9 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   TrainingData data = load_training_data(config, &known, progress);
   return Trainer(std::move(config), std::move(data), state, ranks, [&](Trainer& run) {
     run.allocate();
-    load_model(checkpoint, run.config_, run.model_.parameters(),
-               [&](ParameterStore::Entry& entry) { pack_frozen(run.model_.parameters(), entry); }, Weights::trained);
+    load_model(
+        checkpoint, run.config_, run.model_.parameters(),
+        [&](ParameterStore::Entry& entry) { pack_frozen(run.model_.parameters(), entry); }, Weights::trained);
     load_optimizer(checkpoint, *run.optimizer_);
     run.share_->release_foreign_state();
     run.saved_step_ = state.step;

@@ -16,7 +16,8 @@ namespace dikkat {
 namespace {
 
 constexpr const char* kNoThread =
-    " could not start another thread: a limit of threads (ulimit -u, or pids.max of the container) or of memory (ulimit -v) is reached; raise it, or use fewer --threads";
+    " could not start another thread: a limit of threads (ulimit -u, or pids.max of the container) or of memory (ulimit -v) is reached; "
+    "raise it, or use fewer --threads";
 
 /// TBB's exceptions have no code, so this asks the system what it would have said.
 bool can_start_a_thread() {
@@ -44,7 +45,8 @@ std::string sentence_about(const std::exception& failure, std::string_view comma
   if (dynamic_cast<const Error*>(&failure) != nullptr) {
     return failure.what();
   }
-  if (const auto* file = dynamic_cast<const std::filesystem::filesystem_error*>(&failure); file != nullptr && is_of_the_system(file->code())) {
+  if (const auto* file = dynamic_cast<const std::filesystem::filesystem_error*>(&failure);
+      file != nullptr && is_of_the_system(file->code())) {
     const std::string path = file->path1().string();
     return concat(command, " could not use ", path.empty() ? "a file or folder, perhaps the current one" : path, ": ",
                   describe_errno(file->code().value()));
@@ -56,7 +58,8 @@ std::string sentence_about(const std::exception& failure, std::string_view comma
   if (!can_start_a_thread()) {
     return concat(command, kNoThread);
   }
-  return concat(command, " ended because of an error in the program or one of its libraries. Please report it, with the command and these words: ",
+  return concat(command,
+                " ended because of an error in the program or one of its libraries. Please report it, with the command and these words: ",
                 type_name(failure), ", ", failure.what());
 }
 

@@ -71,7 +71,8 @@ std::string csv_field(const std::string& field) {
 std::string to_csv(const RunHistory& history) {
   const std::vector<std::string> names = names_of_texts(history);
   std::string table =
-      "step,loss,grad_norm,learning_rate,skipped,tokens,ms,optimizer_ms,tokens_per_s,mfu,train_loss,val_loss,val_standard_error,eval_ms,memory,time";
+      "step,loss,grad_norm,learning_rate,skipped,tokens,ms,optimizer_ms,tokens_per_s,mfu,train_loss,val_loss,val_standard_error,eval_ms,"
+      "memory,time";
   for (const std::string& name : names) {
     table += ',' + csv_field("loss of " + name);
   }

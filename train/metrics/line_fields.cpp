@@ -52,7 +52,8 @@ ScoredSet scored_in(const Json& object) {
   const auto scored = object.find("scored");
   return scored == object.end() || !scored->is_object()
              ? ScoredSet()
-             : ScoredSet{.targets = text_in(*scored, "targets"), .contexts = text_in(*scored, "contexts"), .text = text_in(*scored, "text")};
+             : ScoredSet{
+                   .targets = text_in(*scored, "targets"), .contexts = text_in(*scored, "contexts"), .text = text_in(*scored, "text")};
 }
 
 RunHeader header_in(const Json& object, index step) {

@@ -48,7 +48,7 @@ MetricsLog::MetricsLog(const std::filesystem::path& file, index last_step) : fil
   }
   descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
   require(descriptor_ >= 0, file.string(), ": cannot be opened for writing: ", errno_text);
-  struct stat status {};
+  struct stat status{};
   const int error = ::fstat(descriptor_, &status) == 0 ? 0 : errno;
   if (error != 0 || !S_ISREG(status.st_mode)) {
     ::close(descriptor_);

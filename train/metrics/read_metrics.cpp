@@ -16,7 +16,8 @@ using namespace metrics_line;  // NOLINT(google-build-using-namespace): its read
 
 KeptMetrics keep_metrics(const std::string& text, index last_step) {
   KeptMetrics kept;
-  // Samples are written before the line of their evaluation. If that line is missing, the event is not whole, and the resumed run makes all of it again.
+  // Samples are written before the line of their evaluation. If that line is missing, the event is not whole, and the resumed run makes all
+  // of it again.
   std::vector<std::pair<std::size_t, std::size_t>> of_last_evaluation;  // where its lines begin in kept.text, and their lengths
   std::size_t end = 0;
   for (std::size_t begin = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {

@@ -13,11 +13,11 @@ namespace dikkat {
 /// The first line of a run's metrics. docs/METRICS.md describes all lines.
 struct RunHeader {
   Provenance by;
-  index step = 0;        ///< where the file begins: 0, unless the user removed what came before
-  index parameters = 0;  ///< of the model
+  index step = 0;           ///< where the file begins: 0, unless the user removed what came before
+  index parameters = 0;     ///< of the model
   std::string tokenizer{};  ///< its kind
   index vocab_size = 0, train_tokens = 0, val_tokens = 0;
-  std::string corpus{};  ///< sha256 of the corpus
+  std::string corpus{};                                               ///< sha256 of the corpus
   double bytes_per_token = std::numeric_limits<double>::quiet_NaN();  ///< of the validation text: bits per byte are loss / ln 2 / this
 };
 

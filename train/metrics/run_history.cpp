@@ -97,7 +97,7 @@ bool HistoryReader::update() {
   bool any = false;
   try {
     // Looked at before the file is opened: if it is replaced in between, the next look sees another one.
-    struct stat info {};
+    struct stat info{};
     const std::uint64_t identity = ::stat(file_.c_str(), &info) == 0 ? info.st_ino : 0;
     const File file = File::open_regular(file_);
     const auto size = static_cast<std::uintmax_t>(file.size());
@@ -132,9 +132,11 @@ RunHistory read_history(const std::filesystem::path& run_directory) {
   require_input(is_there(run_directory), run_directory.string(), ": there is no such folder, expected a run directory");
   std::error_code none;
   require_input(std::filesystem::is_directory(run_directory, none), run_directory.string(), " is a file, expected a run directory");
-  require_input(is_there(file) || !is_there(run_directory / "checkpoints"), run_directory.string(),
-                " is a model without a run's history, as dikkat merge and import make it: sample, chat, eval, serve, finetune and export take it");
-  require_input(is_there(file), run_directory.string(), " has no metrics.jsonl, expected a run directory (`dikkat runs` lists those in runs/)");
+  require_input(
+      is_there(file) || !is_there(run_directory / "checkpoints"), run_directory.string(),
+      " is a model without a run's history, as dikkat merge and import make it: sample, chat, eval, serve, finetune and export take it");
+  require_input(is_there(file), run_directory.string(),
+                " has no metrics.jsonl, expected a run directory (`dikkat runs` lists those in runs/)");
   HistoryReader reader(run_directory);
   const bool any = reader.update();
   require_input(any && (reader.history().header || reader.history().last_step() > 0), file.string(),

@@ -35,9 +35,9 @@ struct RunHistory {
     std::string kind;
     index step = 0;
     double time = 0;
-    std::string reason{};                     ///< of a stop: "SIGINT"
-    std::string key{}, before{}, after{};     ///< of a change: a key of the configuration, and its values as TOML
-    Provenance by{};                          ///< of a resume
+    std::string reason{};                  ///< of a stop: "SIGINT"
+    std::string key{}, before{}, after{};  ///< of a change: a key of the configuration, and its values as TOML
+    Provenance by{};                       ///< of a resume
   };
 
   std::optional<RunHeader> header;
@@ -54,8 +54,8 @@ struct RunHistory {
   bool finished() const;  ///< its last event says so
 };
 
-/// Follows RUN_DIR/metrics.jsonl while it grows. A line that is not whole yet waits for the next look. A file that was replaced or cut (by a
-/// resume) is read anew.
+/// Follows RUN_DIR/metrics.jsonl while it grows. A line that is not whole yet waits for the next look. A file that was replaced or cut (by
+/// a resume) is read anew.
 class HistoryReader {
  public:
   explicit HistoryReader(const std::filesystem::path& run_directory);
@@ -69,9 +69,9 @@ class HistoryReader {
 
   std::filesystem::path file_;
   RunHistory history_;
-  std::uintmax_t read_ = 0;  // bytes
+  std::uintmax_t read_ = 0;     // bytes
   std::uint64_t identity_ = 0;  // of the file: its inode
-  std::string rest_;         // the beginning of a line
+  std::string rest_;            // the beginning of a line
 };
 
 /// All of RUN_DIR/metrics.jsonl. Throws InputError if there is no such file, as of a model that merge or import made,

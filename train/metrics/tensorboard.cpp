@@ -63,9 +63,7 @@ std::string varint(std::uint64_t value) {
 }
 
 std::string key(unsigned field, Wire wire) { return varint(std::uint64_t{field} << 3 | static_cast<unsigned>(wire)); }
-std::string text_field(unsigned field, std::string_view text) {
-  return key(field, Wire::length) + varint(text.size()) + std::string(text);
-}
+std::string text_field(unsigned field, std::string_view text) { return key(field, Wire::length) + varint(text.size()) + std::string(text); }
 
 /// An Event with a time, a step and one more field.
 std::string event(double time, index step, const std::string& content) {
@@ -84,7 +82,9 @@ std::string scalar(std::string_view tag, double value) {
 
 std::string to_tensorboard(const RunHistory& history) {
   constexpr unsigned kFileVersion = 3;
-  const double begin = !history.steps.empty() ? history.steps.front().time : !history.evaluations.empty() ? history.evaluations.front().time : 0;
+  const double begin = !history.steps.empty()         ? history.steps.front().time
+                       : !history.evaluations.empty() ? history.evaluations.front().time
+                                                      : 0;
   std::string file;
   append_record(file, event(begin, 0, text_field(kFileVersion, "brain.Event:2")));
   const auto add = [&](double time, index step, std::string_view tag, double value) {

@@ -18,7 +18,8 @@ namespace dikkat {
 namespace {
 
 constexpr std::string_view kWeight = ".weight";
-constexpr const char* kMoved = ". If that model has moved, name its new place with --base PATH, which resume, eval, sample, chat, serve, export and merge take";
+constexpr const char* kMoved =
+    ". If that model has moved, name its new place with --base PATH, which resume, eval, sample, chat, serve, export and merge take";
 
 Digest hash_of(const ParameterStore::Entry& entry) {
   const auto* bytes = static_cast<const std::byte*>(entry.values);
@@ -58,8 +59,8 @@ std::string hash_of_model(const CheckpointFile& checkpoint) {
   return join(parameters);
 }
 
-/// The base of adapters. Of a run with several checkpoints the one whose weights have this hash: which has the lowest loss, or is the newest, may have
-/// changed since. If none has it, the one that is used by default.
+/// The base of adapters. Of a run with several checkpoints the one whose weights have this hash: which has the lowest loss, or is the
+/// newest, may have changed since. If none has it, the one that is used by default.
 ModelSource open_base(const std::string& path, const std::string& hash) {
   std::error_code missing;
   const bool is_run = std::filesystem::is_directory(path, missing) && !ModelFiles::is_at(path);
@@ -87,7 +88,8 @@ ModelSource open_base(const std::string& path, const std::string& hash) {
   return usual ? std::move(*usual) : ModelSource::open(path);
 }
 
-/// The shapes of A and B by the path of the layer's weight. Throws InputError unless the checkpoint has exactly these, before any memory is asked for.
+/// The shapes of A and B by the path of the layer's weight. Throws InputError unless the checkpoint has exactly these, before any memory is
+/// asked for.
 std::map<std::string, std::pair<Shape, Shape>> adapted_layers(const CheckpointFile& checkpoint, const Config& config) {
   require_known_groups(checkpoint);
   std::map<std::string, Shape> stored;
@@ -103,8 +105,8 @@ std::map<std::string, std::pair<Shape, Shape>> adapted_layers(const CheckpointFi
       continue;
     }
     const auto found = stored.find(entry->path);
-    require_input(found != stored.end() && found->second == entry->shape(), checkpoint.path().string(), " has no ", entry->path, " of shape ",
-                  entry->shape(), ", which its configuration describes");
+    require_input(found != stored.end() && found->second == entry->shape(), checkpoint.path().string(), " has no ", entry->path,
+                  " of shape ", entry->shape(), ", which its configuration describes");
     stored.erase(found);
     constexpr std::size_t kEnd = std::string_view(".lora_a").size();
     auto& [a, b] = layers[entry->path.substr(0, entry->path.size() - kEnd) + std::string(kWeight)];
@@ -136,7 +138,8 @@ void load_adapters(const CheckpointFile& checkpoint, ParameterStore& store, Weig
   std::vector<TensorTarget> targets;
   for (const ParameterStore::Entry* entry : store.entries()) {
     if (entry->role == Role::adapter) {
-      targets.push_back({.name = entry->path, .type = ElementType::f32, .shape = entry->shape(), .data = store.weights<float>() + entry->offset});
+      targets.push_back(
+          {.name = entry->path, .type = ElementType::f32, .shape = entry->shape(), .data = store.weights<float>() + entry->offset});
     }
   }
   load_tensors(checkpoint, "adapter", targets, [&](std::size_t i) {
@@ -146,7 +149,8 @@ void load_adapters(const CheckpointFile& checkpoint, ParameterStore& store, Weig
   });
 }
 
-void load_adapted(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded, Weights weights) {
+void load_adapted(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded,
+                  Weights weights) {
   const std::string& path = config.train.init_from;
   const std::string name = checkpoint.path().string();
   require_input(is_there(path), name, " holds adapters of ", path, ", and there is nothing at that path", kMoved);
@@ -176,11 +180,12 @@ void load_adapted(const CheckpointFile& checkpoint, const Config& config, Parame
   });
   const bool is_its_own = path == config_of(checkpoint).train.init_from;  // and not --base
   require_input(hash.finish() == checkpoint.state().base_hash, name, " holds adapters of ", is_its_own ? path : "another model",
-                is_its_own ? ", whose weights are others now" : concat(" than ", path, ", which has other weights"), ": expected those with the hash ",
-                checkpoint.state().base_hash, is_its_own ? kMoved : "");
+                is_its_own ? ", whose weights are others now" : concat(" than ", path, ", which has other weights"),
+                ": expected those with the hash ", checkpoint.state().base_hash, is_its_own ? kMoved : "");
 }
 
-void load_model(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded, Weights weights) {
+void load_model(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded,
+                Weights weights) {
   if (config.lora.rank > 0) {
     load_adapted(checkpoint, config, store, loaded, weights);
   } else {

@@ -12,9 +12,9 @@
 
 namespace dikkat {
 
-// Runs that train adapters (lora.rank above 0). Their checkpoints hold the adapters as "adapter/<parameter>" and not the weights of the model that these
-// adapt, the base: its path (train.init_from) and its hash (TrainingState::base_hash) name it. Where the path is a run directory, the hash says which of its
-// checkpoints is the base.
+// Runs that train adapters (lora.rank above 0). Their checkpoints hold the adapters as "adapter/<parameter>" and not the weights of the
+// model that these adapt, the base: its path (train.init_from) and its hash (TrainingState::base_hash) name it. Where the path is a run
+// directory, the hash says which of its checkpoints is the base.
 
 /// The hash of a base's weights, before they are packed: equal for equal weights, whatever files they come from.
 class HashOfBase {
@@ -28,8 +28,8 @@ class HashOfBase {
   std::map<std::string, Digest> parameters_;  // by path, so that it does not depend on how a store is laid out
 };
 
-/// Loads what a checkpoint of adapters describes: into a store with adapters, base and adapters; into one without, the base with the adapters added to its
-/// weights, which is the same model. Throws InputError if the base is missing, or its weights have another hash.
+/// Loads what a checkpoint of adapters describes: into a store with adapters, base and adapters; into one without, the base with the
+/// adapters added to its weights, which is the same model. Throws InputError if the base is missing, or its weights have another hash.
 void load_adapted(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded = {},
                   Weights weights = Weights::used);
 /// Loads the adapters of a checkpoint into a store that has them, without their base.

@@ -41,7 +41,8 @@ LanguageModel::LanguageModel(const TransformerConfig& config, index tokenizer_vo
     for (const std::string& target : lora.targets) {
       targets += concat(targets.empty() ? "" : ", ", target);
     }
-    fail_input("lora.targets is ", targets, ", which no linear layer's weight matches, expected \"attention\", \"feed_forward\", \"all\", or a pattern such as "
+    fail_input("lora.targets is ", targets,
+               ", which no linear layer's weight matches, expected \"attention\", \"feed_forward\", \"all\", or a pattern such as "
                "h.*.attn.c_attn.weight");
   }
 }
@@ -68,8 +69,9 @@ Tensor LanguageModel::loss(Pass& pass, const Batch& batch, double normaliser, do
     return linear_cross_entropy(features, head, targets, options);
   };
   if (is_gpt()) {
-    return loss_of(batch.lengths.packed ? gpt().features(pass, inputs, tape.input<std::int32_t>(shape, batch.starts)) : gpt().features(pass, inputs),
-                   gpt().head());
+    return loss_of(
+        batch.lengths.packed ? gpt().features(pass, inputs, tape.input<std::int32_t>(shape, batch.starts)) : gpt().features(pass, inputs),
+        gpt().head());
   }
   const EncoderDecoder& model = encoder_decoder();
   const auto memory = model.encode(pass, tape.input<Token>({batch.rows, batch.lengths.source_cols}, batch.source),

@@ -12,8 +12,9 @@ namespace dikkat {
 /// The model that a configuration describes, with its parameters.
 class LanguageModel {
  public:
-  /// Names the parameters; they have no memory yet. With adapters (lora.rank above 0), these are trained, and all others frozen, and packed as lora.base says. Throws InputError where
-  /// model.vocab_size is too small for the tokenizer, and for adapters of layers that there are none of.
+  /// Names the parameters; they have no memory yet. With adapters (lora.rank above 0), these are trained, and all others frozen, and packed
+  /// as lora.base says. Throws InputError where model.vocab_size is too small for the tokenizer, and for adapters of layers that there are
+  /// none of.
   LanguageModel(const TransformerConfig& config, index tokenizer_vocab_size, const LoraConfig& lora = {});
 
   ParameterStore& parameters() { return parameters_; }

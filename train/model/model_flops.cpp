@@ -67,7 +67,8 @@ double encoder_decoder_flops(const TransformerConfig& c, const Batch& batch) {
   return flops;
 }
 
-/// To be added for each token: a frozen weight has no gradient of its own, which saves a third; an adapter's weights are not in the counts above.
+/// To be added for each token: a frozen weight has no gradient of its own, which saves a third; an adapter's weights are not in the counts
+/// above.
 double difference_of_frozen(const LanguageModel& model) {
   double flops = 0;
   for (const ParameterStore::Entry* entry : model.parameters().entries()) {

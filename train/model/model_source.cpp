@@ -72,8 +72,8 @@ LowRank read_factors(const PeftFactors& from) {
   return factors;
 }
 
-/// Where the base of a run's adapters is, as its newest checkpoint says: `dikkat resume --base` may have named another place since `taken` was saved.
-/// Empty if that has another base, or cannot be read.
+/// Where the base of a run's adapters is, as its newest checkpoint says: `dikkat resume --base` may have named another place since `taken`
+/// was saved. Empty if that has another base, or cannot be read.
 std::string newest_place_of_base(const std::string& run_directory, const CheckpointFile& taken) {
   const auto checkpoints = list_checkpoints(run_directory);
   if (checkpoints.empty() || checkpoints.back().path == taken.path()) {
@@ -91,13 +91,14 @@ std::string newest_place_of_base(const std::string& run_directory, const Checkpo
 
 void require_model_at(const std::string& source) {
   require_input(is_there(source), source,
-                ": there is nothing at this path, expected a run directory, a checkpoint in one, a folder of Hugging Face or PEFT, or a file of GGUF, llm.c or "
+                ": there is nothing at this path, expected a run directory, a checkpoint in one, a folder of Hugging Face or PEFT, or a "
+                "file of GGUF, llm.c or "
                 "nanoGPT; nothing is downloaded: get the model's folder first");
 }
 
 void require_base_at(const std::string& base, const std::string& source) {
-  require_input(base.empty() || is_there(base), "--base ", base, ": there is nothing at this path, expected the model that the adapters of ", source,
-                " belong to");
+  require_input(base.empty() || is_there(base), "--base ", base,
+                ": there is nothing at this path, expected the model that the adapters of ", source, " belong to");
 }
 
 ModelSource ModelSource::open_peft(const std::string& folder, const ModelOptions& options) {
@@ -105,12 +106,14 @@ ModelSource ModelSource::open_peft(const std::string& folder, const ModelOptions
   require_base_at(options.base, folder);
   const std::string& place = options.base.empty() ? adapters.base() : options.base;
   std::error_code missing;
-  require_input(!place.empty() && std::filesystem::exists(place, missing), folder, " holds adapters of ", place.empty() ? "a model that it does not name" : place,
-                place.empty() ? "" : ", which is not here", ", expected the model that they adapt: --base MODEL");
-  require_input(!PeftFiles::is_at(place), folder, " holds adapters of ", place, ", which holds adapters itself, expected a whole model with --base");
+  require_input(!place.empty() && std::filesystem::exists(place, missing), folder, " holds adapters of ",
+                place.empty() ? "a model that it does not name" : place, place.empty() ? "" : ", which is not here",
+                ", expected the model that they adapt: --base MODEL");
+  require_input(!PeftFiles::is_at(place), folder, " holds adapters of ", place,
+                ", which holds adapters itself, expected a whole model with --base");
   auto base = std::make_shared<const ModelSource>(open(place, {.import = options.import}));
-  require_input(base->config().lora.rank == 0, folder, " holds adapters of ", place, ", which holds adapters itself; make a model of it first: dikkat merge ",
-                place, " --out MERGED");
+  require_input(base->config().lora.rank == 0, folder, " holds adapters of ", place,
+                ", which holds adapters itself; make a model of it first: dikkat merge ", place, " --out MERGED");
   return ModelSource(Adapted{std::move(adapters), std::move(base)});
 }
 

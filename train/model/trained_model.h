@@ -46,8 +46,10 @@ void require_known_groups(const CheckpointFile& checkpoint);
 /// Reads the store's weights from a checkpoint. Throws InputError unless the checkpoint has exactly the store's parameters, and if it has
 /// tensors besides "model/..." and "optimizer/..." that must not be ignored (StoredTensor::required); load_tensors() reads any group.
 /// `loaded` is called for each parameter as soon as it is read.
-void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters, const ParameterStore::Loaded& loaded = {}, Weights weights = Weights::used);
-/// The store's weights for a checkpoint, as "model/<parameter>"; of a store with adapters these alone, as "adapter/<parameter>". They stay where they are.
+void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters, const ParameterStore::Loaded& loaded = {},
+                  Weights weights = Weights::used);
+/// The store's weights for a checkpoint, as "model/<parameter>"; of a store with adapters these alone, as "adapter/<parameter>". They stay
+/// where they are.
 std::vector<TensorView> weights_of(const ParameterStore& parameters);
 
 }  // namespace dikkat

@@ -16,9 +16,7 @@ void add_here(index n, const T* __restrict from, T* __restrict to) {
 template <class T>
 void add(index n, const T* __restrict from, T* __restrict to) {
   constexpr index kBlock = 1 << 14;
-  parallel_blocks(n, kBlock, [&](index begin, index end) {
-    add_here(end - begin, from + begin, to + begin);
-  });
+  parallel_blocks(n, kBlock, [&](index begin, index end) { add_here(end - begin, from + begin, to + begin); });
 }
 
 }  // namespace dikkat

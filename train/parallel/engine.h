@@ -5,7 +5,8 @@
 
 namespace dikkat {
 
-/// Moves bytes between the processes of a run, which are called ranks: MPI, or threads in tests. It adds nothing up. Calls come from one thread at a time.
+/// Moves bytes between the processes of a run, which are called ranks: MPI, or threads in tests. It adds nothing up. Calls come from one
+/// thread at a time.
 class Engine {
  public:
   /// A message on its way. Null: there is none, or it has arrived.
@@ -18,7 +19,8 @@ class Engine {
   virtual std::string name() const = 0;
   /// The machine that this rank runs on.
   virtual std::string host() const = 0;
-  /// Begins to send. The bytes must stay as they are until done(). Messages between two ranks arrive in the order in which they were sent. At most 1 GiB.
+  /// Begins to send. The bytes must stay as they are until done(). Messages between two ranks arrive in the order in which they were sent.
+  /// At most 1 GiB.
   virtual Message send(int to, const void* from, std::size_t bytes) = 0;
   /// Begins to receive what that rank sends next, which has so many bytes.
   virtual Message receive(int from, void* to, std::size_t bytes) = 0;

@@ -2,7 +2,8 @@
 
 #include <cstddef>
 
-/// What a plugin provides: an engine as C functions, one for each of Engine (engine.h). The program looks for the symbol dikkat_engine_table.
+/// What a plugin provides: an engine as C functions, one for each of Engine (engine.h). The program looks for the symbol
+/// dikkat_engine_table.
 extern "C" {
 
 struct DikkatEngineTable {

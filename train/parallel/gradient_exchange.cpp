@@ -15,7 +15,8 @@ using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
-GradientExchange::GradientExchange(ParameterStore& store, Ranks& ranks, const std::vector<Owned>& weights, std::function<void(index, index)> ready, index bucket)
+GradientExchange::GradientExchange(ParameterStore& store, Ranks& ranks, const std::vector<Owned>& weights,
+                                   std::function<void(index, index)> ready, index bucket)
     : store_(store), ranks_(ranks), ready_(std::move(ready)) {
   for (std::size_t begin = 0; begin < weights.size();) {
     std::size_t end = begin + 1;

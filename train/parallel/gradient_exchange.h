@@ -13,19 +13,21 @@
 
 namespace dikkat {
 
-/// Sums the gradients of all ranks on a thread of its own, in buckets. A bucket goes as soon as its gradients are complete, while the backward pass computes others.
-/// Buckets become complete in the same order on all ranks, because their tapes are equal.
+/// Sums the gradients of all ranks on a thread of its own, in buckets. A bucket goes as soon as its gradients are complete, while the
+/// backward pass computes others. Buckets become complete in the same order on all ranks, because their tapes are equal.
 class GradientExchange : public GradientWatcher {
  public:
   static constexpr index kBucket = 1 << 22;    // elements
   static constexpr std::size_t kUnderWay = 8;  // buckets at once: MPI asks the other side before a message flows, and others flow meanwhile
 
-  /// Keeps references. `weights`: what each rank owns. `ready(begin, end)` is called for each bucket before it goes, on the thread that computes: this rank's
-  /// gradients of these elements are complete.
-  GradientExchange(ParameterStore& store, Ranks& ranks, const std::vector<Owned>& weights, std::function<void(index, index)> ready, index bucket = kBucket);
+  /// Keeps references. `weights`: what each rank owns. `ready(begin, end)` is called for each bucket before it goes, on the thread that
+  /// computes: this rank's gradients of these elements are complete.
+  GradientExchange(ParameterStore& store, Ranks& ranks, const std::vector<Owned>& weights, std::function<void(index, index)> ready,
+                   index bucket = kBucket);
   ~GradientExchange() override;
 
-  /// Before the forward pass whose backward pass completes the gradients, which this then watches. Nobody else exchanges anything until finish().
+  /// Before the forward pass whose backward pass completes the gradients, which this then watches. Nobody else exchanges anything until
+  /// finish().
   void begin();
   void gradient_complete(ParameterGradient& gradient) override;
   /// After the backward pass: exchanges what it did not complete, and waits for all sums. Throws what the exchange has thrown.
@@ -59,7 +61,7 @@ class GradientExchange : public GradientWatcher {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::size_t> queue_;      // buckets of this step, in the order in which they go; the first ended_ have arrived
+  std::vector<std::size_t> queue_;  // buckets of this step, in the order in which they go; the first ended_ have arrived
   std::size_t ended_ = 0;
   bool stopping_ = false;
   std::exception_ptr failure_;

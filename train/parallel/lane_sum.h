@@ -6,8 +6,9 @@
 
 namespace dikkat {
 
-/// The sum of a step's gradients over its lanes. A lane is an equal part of the step's micro-batches, whose gradients are added one after the other; lanes are
-/// added by a binary tree: (0 + 1) + (2 + 3) + ... The tree depends on the number of lanes alone, so processes that share the lanes get the same bits.
+/// The sum of a step's gradients over its lanes. A lane is an equal part of the step's micro-batches, whose gradients are added one after
+/// the other; lanes are added by a binary tree: (0 + 1) + (2 + 3) + ... The tree depends on the number of lanes alone, so processes that
+/// share the lanes get the same bits.
 class LaneSum {
  public:
   /// Sums into the store's gradients. Keeps a reference to the store, which has been laid out. Throws Error unless lanes is a power of two.
@@ -18,7 +19,8 @@ class LaneSum {
   /// Maps their memory without touching it. Throws Error when there is not enough.
   void reserve();
 
-  /// Before and after the backward passes of lane 0, 1, 2, ... After the last one the store's gradients are the sum. One lane is summed as without lanes.
+  /// Before and after the backward passes of lane 0, 1, 2, ... After the last one the store's gradients are the sum. One lane is summed as
+  /// without lanes.
   void begin(index lane);
   void end(index lane);
 

@@ -28,7 +28,8 @@ class Plugin : public Engine {
   explicit Plugin(const std::filesystem::path& file) {
     // Open MPI loads its own parts, which look for its symbols among the global ones.
     void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
-    require_input(library != nullptr, "the engine ", file.string(), " cannot be loaded: ", library == nullptr ? ::dlerror() : "");  // NOLINT(concurrency-mt-unsafe)
+    require_input(library != nullptr, "the engine ", file.string(),
+                  " cannot be loaded: ", library == nullptr ? ::dlerror() : "");  // NOLINT(concurrency-mt-unsafe)
     void* const symbol = ::dlsym(library, "dikkat_engine_table");
     require_input(symbol != nullptr, file.string(), " is no engine of dikkat: it has no dikkat_engine_table");
     table_ = reinterpret_cast<const DikkatEngineTable* (*)()>(symbol)();
@@ -76,7 +77,8 @@ std::filesystem::path plugin_for(const std::string& engine) {
     }
   }
   fail_input("this program was built without ", engine == "openmpi" ? "Open MPI" : "MPICH", " (", places.front().string(),
-             " does not exist): install ", engine == "openmpi" ? "libopenmpi-dev" : "libmpich-dev", " and build again, or start one process");
+             " does not exist): install ", engine == "openmpi" ? "libopenmpi-dev" : "libmpich-dev",
+             " and build again, or start one process");
 }
 
 }  // namespace
@@ -108,7 +110,9 @@ std::unique_ptr<Engine> connect_ranks() {
     return nullptr;
   }
   const auto separate = [&] {
-    throw WrongStart(concat("srun started ", found->ranks, " tasks, and MPI connects none of them: use srun --mpi=pmix, or mpirun inside the allocation; for one process, srun -n 1"));
+    throw WrongStart(
+        concat("srun started ", found->ranks,
+               " tasks, and MPI connects none of them: use srun --mpi=pmix, or mpirun inside the allocation; for one process, srun -n 1"));
   };
   if (found->engine.empty()) {
     separate();
@@ -120,7 +124,8 @@ std::unique_ptr<Engine> connect_ranks() {
   if (engine->size() == 1) {
     separate();
   }
-  require_input(engine->size() == found->ranks, "the launcher asked for ", found->ranks, " ranks, and ", engine->name(), " connects ", engine->size());
+  require_input(engine->size() == found->ranks, "the launcher asked for ", found->ranks, " ranks, and ", engine->name(), " connects ",
+                engine->size());
   return engine;
 }
 

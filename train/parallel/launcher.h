@@ -28,8 +28,9 @@ class WrongStart : public InputError {
   using InputError::InputError;
 };
 
-/// Connects the ranks that the launcher has started; null where there is none. Loads the plugin beside the program, in ../lib/dikkat, or the one that
-/// DIKKAT_ENGINE names. Throws WrongStart, with the command that works, where they do not know each other, or are not a power of two, and InputError where this one has no plugin.
+/// Connects the ranks that the launcher has started; null where there is none. Loads the plugin beside the program, in ../lib/dikkat, or
+/// the one that DIKKAT_ENGINE names. Throws WrongStart, with the command that works, where they do not know each other, or are not a power
+/// of two, and InputError where this one has no plugin.
 std::unique_ptr<Engine> connect_ranks();
 
 }  // namespace dikkat

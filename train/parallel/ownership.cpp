@@ -8,11 +8,12 @@
 namespace dikkat {
 namespace {
 
-constexpr index kBlock = 1 << 14;           // elements: of the gradient norm, and of what is dealt out
-constexpr index kBlocksInTurn = 256;        // that the ranks divide among themselves, in a row each
-constexpr index kMostInMessage = 1 << 22;   // elements
+constexpr index kBlock = 1 << 14;          // elements: of the gradient norm, and of what is dealt out
+constexpr index kBlocksInTurn = 256;       // that the ranks divide among themselves, in a row each
+constexpr index kMostInMessage = 1 << 22;  // elements
 
-/// Owners of whole units: the dearest first, each to the rank that has the least to do. All units of a parameter have one owner, as its state has.
+/// Owners of whole units: the dearest first, each to the rank that has the least to do. All units of a parameter have one owner, as its
+/// state has.
 std::vector<int> owners_of(const std::vector<std::vector<const Unit*>>& groups, int ranks) {
   const auto cost = [](const std::vector<const Unit*>& units) {
     double flops = 0;
@@ -37,7 +38,8 @@ std::vector<int> owners_of(const std::vector<std::vector<const Unit*>>& groups, 
 }
 
 void add(std::vector<Owned>& joined, const Owned& part) {
-  if (!joined.empty() && joined.back().end == part.begin && joined.back().owner == part.owner && joined.back().size() + part.size() <= kMostInMessage) {
+  if (!joined.empty() && joined.back().end == part.begin && joined.back().owner == part.owner &&
+      joined.back().size() + part.size() <= kMostInMessage) {
     joined.back().end = part.end;
   } else {
     joined.push_back(part);

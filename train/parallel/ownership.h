@@ -15,15 +15,16 @@ struct Owned {
   bool operator==(const Owned&) const = default;
 };
 
-/// Which rank updates which trained weights, and keeps their optimizer state. Matrices whose update needs all of their gradient (Unit::whole) are owned whole,
-/// and shared out by what their updates cost; all else is dealt out in small blocks, so that each layer is everybody's.
+/// Which rank updates which trained weights, and keeps their optimizer state. Matrices whose update needs all of their gradient
+/// (Unit::whole) are owned whole, and shared out by what their updates cost; all else is dealt out in small blocks, so that each layer is
+/// everybody's.
 class Ownership {
  public:
   /// Of an optimizer of this store, which has been laid out. A function of the three alone.
   Ownership(const ParameterStore& store, Optimizer& optimizer, int ranks);
 
-  /// The trained weights, in order: each element of a unit once. No part crosses the boundary of a unit or of a block of the gradient norm. They do not
-  /// depend on the number of ranks, but for the owners.
+  /// The trained weights, in order: each element of a unit once. No part crosses the boundary of a unit or of a block of the gradient norm.
+  /// They do not depend on the number of ranks, but for the owners.
   const std::vector<Owned>& parts() const { return parts_; }
   /// The same, with neighbours of one owner joined, up to a size that is sent in one message.
   const std::vector<Owned>& weights() const { return weights_; }

@@ -8,7 +8,8 @@
 namespace dikkat {
 
 RankPlan plan_ranks(const SharedRun& run, int ranks, double gigabits, double speed) {
-  require(ranks >= 1 && run.lanes % ranks == 0, "plan of ranks: ", ranks, " ranks and ", run.lanes, " lanes, expected ranks that divide the lanes");
+  require(ranks >= 1 && run.lanes % ranks == 0, "plan of ranks: ", ranks, " ranks and ", run.lanes,
+          " lanes, expected ranks that divide the lanes");
   RankPlan plan{.ranks = ranks, .late = run.late};
   plan.memory = run.weights + run.gradients * static_cast<double>(1 + LaneSum::slabs(run.lanes / ranks)) + run.state / ranks;
   plan.sent = 2 * run.gradients * (ranks - 1) / ranks;  // gradients to their owners, and weights from them

@@ -14,8 +14,9 @@ struct SharedRun {
   double late = 0;          // the share of the gradients that is complete only at the end of the backward pass: of embeddings
 };
 
-/// What each of several ranks needs, and how fast they are together, computed: each is like the machine that the run was tried on, and the network carries what it
-/// says. Gradients travel beside the backward pass of the last micro-batch, which is two thirds of its time, but for those that are late.
+/// What each of several ranks needs, and how fast they are together, computed: each is like the machine that the run was tried on, and the
+/// network carries what it says. Gradients travel beside the backward pass of the last micro-batch, which is two thirds of its time, but
+/// for those that are late.
 struct RankPlan {
   int ranks = 1;
   double memory = 0;            // bytes for weights, gradients and optimizer state
@@ -28,7 +29,8 @@ struct RankPlan {
   double efficiency = 1;  // the share of the step that is computing
 };
 
-/// The ranks divide the lanes; the network carries `gigabits` a second in each direction; each rank computes `speed` times as fast as the run was tried.
+/// The ranks divide the lanes; the network carries `gigabits` a second in each direction; each rank computes `speed` times as fast as the
+/// run was tried.
 RankPlan plan_ranks(const SharedRun& run, int ranks, double gigabits, double speed = 1);
 
 }  // namespace dikkat

@@ -66,7 +66,8 @@ int Ranks::on_this_host() const {
   return static_cast<int>(std::count(hosts_.begin(), hosts_.end(), hosts_[static_cast<std::size_t>(rank())]));
 }
 
-/// "rank 2 on node17 and rank 3 on node18 have not answered for 30 seconds": those whose messages are missing. One of them may wait for another itself.
+/// "rank 2 on node17 and rank 3 on node18 have not answered for 30 seconds": those whose messages are missing. One of them may wait for
+/// another itself.
 std::string Ranks::silence_of(const Messages& messages, double seconds) const {
   constexpr std::size_t kNamed = 3;
   std::set<int> silent;
@@ -87,8 +88,8 @@ std::string Ranks::silence_of(const Messages& messages, double seconds) const {
 
 void Ranks::wait(Messages& messages, Waiting how, const std::function<void()>& meanwhile) {
   using Clock = std::chrono::steady_clock;
-  // MPI moves at most a fragment whenever it is asked, and where all cores compute, a nap may become milliseconds. So it naps when several questions in a row were
-  // answered so fast that nothing can have been moved.
+  // MPI moves at most a fragment whenever it is asked, and where all cores compute, a nap may become milliseconds. So it naps when several
+  // questions in a row were answered so fast that nothing can have been moved.
   constexpr std::chrono::microseconds kNap(50), kMoved(5);
   constexpr int kQuestions = 4;
   int unmoved = 0;
@@ -167,7 +168,8 @@ void Ranks::begin_sum(Sum& sum, std::span<const Owned> parts, float* elements) {
     const int owner = (rank() + distance) % size();
     for (const Owned& part : parts) {
       if (part.owner == owner) {
-        sum.messages_.emplace_back(engine_->send(owner, elements + part.begin, static_cast<std::size_t>(part.size()) * sizeof(float)), owner);
+        sum.messages_.emplace_back(engine_->send(owner, elements + part.begin, static_cast<std::size_t>(part.size()) * sizeof(float)),
+                                   owner);
       }
     }
   }

@@ -36,16 +36,16 @@ class SilentRank : public Error {
   using Error::Error;
 };
 
-/// The processes that train one model. Every rank calls the same functions in the same order; each returns when this rank's part is done. Additions are a fixed
-/// tree over the ranks. Rank 0 is the first: it alone reads and writes the run directory, and speaks.
+/// The processes that train one model. Every rank calls the same functions in the same order; each returns when this rank's part is done.
+/// Additions are a fixed tree over the ranks. Rank 0 is the first: it alone reads and writes the run directory, and speaks.
 class Ranks {
  public:
   /// This process alone.
   Ranks() = default;
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
-  /// `timeout`: seconds without an answer after which a function throws SilentRank, which names it. Earlier, `on_silence` gets a sentence about it, from whichever
-  /// thread waits.
+  /// `timeout`: seconds without an answer after which a function throws SilentRank, which names it. Earlier, `on_silence` gets a sentence
+  /// about it, from whichever thread waits.
   Ranks(std::unique_ptr<Engine> engine, double timeout, std::function<void(const std::string&)> on_silence = {});
 
   int rank() const { return engine_ ? engine_->rank() : 0; }
@@ -80,8 +80,9 @@ class Ranks {
     std::vector<float> partials_;  // received, of this rank's parts
     std::vector<std::pair<Engine::Message, int>> messages_;
   };
-  /// Begins to make each owner's elements the sum of all ranks': (0 + 1) + (2 + 3) + ... The others' are left as they are. None of them, nor `parts`, may change
-  /// until end_sum() has returned. Sums end in the order in which they began. Another thread may call these two while the first one calls nothing.
+  /// Begins to make each owner's elements the sum of all ranks': (0 + 1) + (2 + 3) + ... The others' are left as they are. None of them,
+  /// nor `parts`, may change until end_sum() has returned. Sums end in the order in which they began. Another thread may call these two
+  /// while the first one calls nothing.
   void begin_sum(Sum& sum, std::span<const Owned> parts, float* elements);
   /// `meanwhile` is called again and again while it waits, and may begin other sums.
   void end_sum(Sum& sum, const std::function<void()>& meanwhile = [] {});
@@ -105,8 +106,8 @@ class Ranks {
   int largest(int mine);
   /// Whether it holds on any rank.
   bool any(bool mine) { return largest(int{mine}) != 0; }
-  /// Does something that may fail, and in which nothing is exchanged but by another together(). If it fails on any rank, the first throws Agreed, and the others EndedByFirst. Alone: throws
-  /// what it throws.
+  /// Does something that may fail, and in which nothing is exchanged but by another together(). If it fails on any rank, the first throws
+  /// Agreed, and the others EndedByFirst. Alone: throws what it throws.
   void together(const std::function<void()>& work);
   /// Fails as together() does, and names the rank, unless this text is the same on all ranks. `what` it is: "corpus".
   void require_same(const std::string& what, const std::string& text);

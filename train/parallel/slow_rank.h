@@ -9,10 +9,11 @@ namespace dikkat {
 class SlowRank {
  public:
   struct Found {
-    int rank = -1;  // -1: there is none
+    int rank = -1;                   // -1: there is none
     double seconds = 0, median = 0;  // of a step: its own, and the median rank's
   };
-  /// What a step's passes took on each rank. Returns the slowest rank after every tenth step in which it took 1.3 times as long as the median rank, each once.
+  /// What a step's passes took on each rank. Returns the slowest rank after every tenth step in which it took 1.3 times as long as the
+  /// median rank, each once.
   Found take(std::span<const double> seconds);
 
  private:

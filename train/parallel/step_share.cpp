@@ -8,7 +8,8 @@ namespace {
 
 index own_lanes(index lanes, int ranks) {
   require_input(lanes % ranks == 0, "train.lanes is ", lanes, ", which ", ranks, " processes do not divide, expected at most ", lanes,
-                lanes == 1 ? " process" : " processes", ": start fewer, or set train.lanes = ", ranks, " and train.gradient_accumulation_steps to a multiple of it");
+                lanes == 1 ? " process" : " processes", ": start fewer, or set train.lanes = ", ranks,
+                " and train.gradient_accumulation_steps to a multiple of it");
   return lanes / ranks;
 }
 
@@ -36,7 +37,8 @@ StepShare::StepShare(ParameterStore& store, Optimizer& optimizer, Ranks& ranks, 
   }
   if (ranks.size() > 1) {
     const index last = own_lanes(lanes, ranks.size()) - 1;
-    exchange_.emplace(store, ranks, ownership_->weights(), [this, last](index begin, index end) { sum_.add_range(last, begin, end); }, bucket);
+    exchange_.emplace(
+        store, ranks, ownership_->weights(), [this, last](index begin, index end) { sum_.add_range(last, begin, end); }, bucket);
   }
 }
 

@@ -9,8 +9,8 @@
 
 namespace dikkat {
 
-/// This rank's share of each step: which micro-batches it computes, and what it updates. With one lane and one rank it is all of it, summed and updated as
-/// without lanes.
+/// This rank's share of each step: which micro-batches it computes, and what it updates. With one lane and one rank it is all of it, summed
+/// and updated as without lanes.
 class StepShare {
  public:
   /// Keeps references; the passes run on `tape`. Throws InputError unless the ranks divide the lanes.
@@ -22,7 +22,8 @@ class StepShare {
   /// Of a step of `passes` micro-batches, this rank's are [first, first + count).
   index count(index passes) const { return passes / ranks_.size(); }
   index first(index passes) const { return ranks_.rank() * count(passes); }
-  /// Before the forward pass and after the backward pass of the i-th of them. During the last one, gradients that are complete are exchanged with the other ranks.
+  /// Before the forward pass and after the backward pass of the i-th of them. During the last one, gradients that are complete are
+  /// exchanged with the other ranks.
   void begin_pass(index i, index passes);
   void end_pass(index i, index passes);
 
@@ -54,10 +55,10 @@ class StepShare {
   LaneSum sum_;
   std::optional<Ownership> ownership_;
   std::vector<Unit> own_units_;
-  std::vector<double> squares_;         // of the parts, in order
-  std::vector<double> exchanged_;       // the same, rank by rank, as they are exchanged
-  std::vector<Owned> of_ranks_;         // whose numbers are whose
-  std::vector<std::size_t> places_;     // of each part, in exchanged_
+  std::vector<double> squares_;               // of the parts, in order
+  std::vector<double> exchanged_;             // the same, rank by rank, as they are exchanged
+  std::vector<Owned> of_ranks_;               // whose numbers are whose
+  std::vector<std::size_t> places_;           // of each part, in exchanged_
   std::optional<GradientExchange> exchange_;  // of several ranks
 };
 

@@ -43,11 +43,14 @@ Config changed(const Config& config, const RunHistory::Event& change) {
                       config);
 }
 
-/// Unless the configuration says where the schedule ends, it is the max_steps that the run was started with, whatever a resume has changed it to.
+/// Unless the configuration says where the schedule ends, it is the max_steps that the run was started with, whatever a resume has changed
+/// it to.
 void derive_decay_steps(Config& config, const RunHistory& history) {
-  const auto first = std::ranges::find_if(history.events, [](const RunHistory::Event& event) { return event.kind == "change" && event.key == "train.max_steps"; });
+  const auto first = std::ranges::find_if(
+      history.events, [](const RunHistory::Event& event) { return event.kind == "change" && event.key == "train.max_steps"; });
   if (first != history.events.end() && config.optim.decay_steps.is_open()) {
-    config.optim.decay_steps.derive(parse_config(concat("[train]\nmax_steps = ", first->before, '\n'), "metrics.jsonl", config).train.max_steps);
+    config.optim.decay_steps.derive(
+        parse_config(concat("[train]\nmax_steps = ", first->before, '\n'), "metrics.jsonl", config).train.max_steps);
   }
 }
 

@@ -11,8 +11,8 @@ namespace dikkat {
 
 /// A key of a run's configuration.
 struct ConfigRow {
-  std::string key;    ///< "model.n_layer"
-  std::string value;  ///< as TOML
+  std::string key;       ///< "model.n_layer"
+  std::string value;     ///< as TOML
   bool changed = false;  ///< it differs from the default
 };
 

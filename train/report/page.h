@@ -12,8 +12,8 @@ namespace dikkat {
 /// What a page shows: each has a script of its own in page/.
 enum class PageKind : std::uint8_t { report, text, corpus };
 
-/// A page that needs no other file and no network: page/page.html with the scripts of its kind and `data`, a JSON object. No text in the data
-/// can end it or become markup.
+/// A page that needs no other file and no network: page/page.html with the scripts of its kind and `data`, a JSON object. No text in the
+/// data can end it or become markup.
 std::string page_of(PageKind kind, std::string_view data);
 
 /// The report of runs. `live`: the page asks its server for new data.

@@ -87,24 +87,23 @@ Json steps_of(const RunHistory& history, const Progress& progress) {
   std::vector<Column> of(7);
   for (const RunHistory::Step& one : history.steps) {
     const StepReport& r = one.report;
-    const double values[] = {r.loss, r.gradient_norm, r.learning_rate, r.tokens_per_second(), r.mfu, r.seconds * 1e3, r.optimizer_seconds * 1e3};
+    const double values[] = {r.loss, r.gradient_norm, r.learning_rate,          r.tokens_per_second(),
+                             r.mfu,  r.seconds * 1e3, r.optimizer_seconds * 1e3};
     for (std::size_t i = 0; i < of.size(); ++i) {
       of[i].push_back(values[i]);
     }
   }
   const std::vector<std::size_t> rows = rows_to_draw(std::span(of).first(4), kBuckets);
   const Column steps(progress.steps.begin(), progress.steps.end());
-  return {{"step", column(steps, rows)},          {"tokens", column(progress.tokens, rows)},
-          {"seconds", column(progress.seconds, rows)}, {"loss", column(of[0], rows)},
-          {"smooth", column(smoothed(of[0]), rows)},   {"norm", column(of[1], rows)},
-          {"rate", column(of[2], rows)},               {"tokens_per_s", column(of[3], rows)},
-          {"mfu", column(of[4], rows)},                {"ms", column(of[5], rows)},
-          {"optimizer_ms", column(of[6], rows)}};
+  return {{"step", column(steps, rows)}, {"tokens", column(progress.tokens, rows)}, {"seconds", column(progress.seconds, rows)},
+          {"loss", column(of[0], rows)}, {"smooth", column(smoothed(of[0]), rows)}, {"norm", column(of[1], rows)},
+          {"rate", column(of[2], rows)}, {"tokens_per_s", column(of[3], rows)},     {"mfu", column(of[4], rows)},
+          {"ms", column(of[5], rows)},   {"optimizer_ms", column(of[6], rows)}};
 }
 
 Json evaluations_of(const RunHistory& history, const Progress& progress) {
-  Json of{{"step", Json::array()},  {"tokens", Json::array()}, {"seconds", Json::array()}, {"train", Json::array()},
-          {"val", Json::array()},   {"error", Json::array()},  {"memory", Json::array()}};
+  Json of{{"step", Json::array()}, {"tokens", Json::array()}, {"seconds", Json::array()}, {"train", Json::array()},
+          {"val", Json::array()},  {"error", Json::array()},  {"memory", Json::array()}};
   for (const RunHistory::Evaluation& one : history.evaluations) {
     const EvaluationReport& r = one.report;
     of["step"].push_back(r.step);
@@ -170,9 +169,10 @@ Json events_of(const RunHistory& history, const Progress& progress) {
                       {"text", text}});
   };
   for (const RunHistory::Event& e : history.events) {
-    const std::string text = e.kind == "change"   ? e.key + " = " + e.after + " (before: " + e.before + ")"
-                             : e.kind == "resume" ? fmt::format("on {}, {} threads, dikkat {} ({})", e.by.host, e.by.threads, e.by.version, e.by.commit)
-                                                  : e.reason;
+    const std::string text = e.kind == "change" ? e.key + " = " + e.after + " (before: " + e.before + ")"
+                             : e.kind == "resume"
+                                 ? fmt::format("on {}, {} threads, dikkat {} ({})", e.by.host, e.by.threads, e.by.version, e.by.commit)
+                                 : e.reason;
     add(e.kind.c_str(), e.step, e.time, text);
   }
   for (const RunHistory::Step& step : history.steps) {

@@ -107,7 +107,8 @@ class PageServer::Parts {
   std::vector<HttpRoute> routes() {
     return {{.method = "GET",
              .path = "/",
-             .answer = [this](HttpRequest&) { return HttpResponse{.type = "text/html; charset=utf-8", .body = report_page(runs.runs(), true)}; }},
+             .answer =
+                 [this](HttpRequest&) { return HttpResponse{.type = "text/html; charset=utf-8", .body = report_page(runs.runs(), true)}; }},
             {.method = "GET",
              .path = "/data.json",
              .answer = [this](HttpRequest&) { return HttpResponse{.type = "application/json", .body = report_data(runs.runs(), true)}; }},

@@ -126,10 +126,8 @@ RunView view_run(const fs::path& run_directory, RunHistory history) {
   }
   try {
     for (const CheckpointEntry& entry : list_checkpoints(run_directory)) {
-      run.checkpoints.push_back({.step = entry.step,
-                                 .file = entry.path.filename().string(),
-                                 .bytes = size_of(entry.path),
-                                 .best = entry.step == best_step});
+      run.checkpoints.push_back(
+          {.step = entry.step, .file = entry.path.filename().string(), .bytes = size_of(entry.path), .best = entry.step == best_step});
     }
   } catch (const Error&) {  // a folder that cannot be read
   }
@@ -181,15 +179,17 @@ const ScoredSet& scored_of(const RunView& run) { return run.history.best()->repo
 
 bool have_same_facts(const RunView& one, const RunView& other) {
   const auto &a = one.history.header, &b = other.history.header;
-  return a && b && a->tokenizer == b->tokenizer && a->vocab_size == b->vocab_size && a->corpus == b->corpus && a->val_tokens == b->val_tokens;
+  return a && b && a->tokenizer == b->tokenizer && a->vocab_size == b->vocab_size && a->corpus == b->corpus &&
+         a->val_tokens == b->val_tokens;
 }
 
-/// "chat.loss (answers, all), data.pack (stream, documents)": the keys that differ and may decide what is scored; those that only decide the contexts last.
+/// "chat.loss (answers, all), data.pack (stream, documents)": the keys that differ and may decide what is scored; those that only decide
+/// the contexts last.
 std::string deciding_keys(const std::vector<RunView>& runs) {
   std::string list;
   for (const KeyOfRuns& one : differing_keys(runs)) {
-    if (one.key.starts_with("chat.") || one.key.starts_with("data.") || one.key.starts_with("tokenizer.") || one.key == "model.block_size" ||
-        one.key == "train.init_from") {
+    if (one.key.starts_with("chat.") || one.key.starts_with("data.") || one.key.starts_with("tokenizer.") ||
+        one.key == "model.block_size" || one.key == "train.init_from") {
       std::string values;
       for (const std::string& value : one.values) {
         values += concat(values.empty() ? "" : ", ", value.empty() ? "not set" : value);
@@ -212,7 +212,7 @@ Comparison compare(const std::vector<RunView>& runs) {
   if (all([](const RunView& run) { return scored_of(run).is_known(); })) {
     return !all([&](const RunView& run) { return scored_of(run).targets == scored_of(first).targets; })     ? Comparison::other_targets
            : !all([&](const RunView& run) { return scored_of(run).contexts == scored_of(first).contexts; }) ? Comparison::other_contexts
-                                                                                                           : Comparison::same;
+                                                                                                            : Comparison::same;
   }
   return all([&](const RunView& run) { return have_same_facts(run, first); }) ? Comparison::unknown : Comparison::other_targets;
 }
@@ -226,7 +226,8 @@ bool have_same_text(const std::vector<RunView>& runs) {
   const std::vector<const RunView*> some = evaluated(runs);
   return std::ranges::all_of(some, [&](const RunView* run) {
     const std::string& text = scored_of(*run).text;
-    return !text.empty() && text == scored_of(*some.front()).text && run->history.header && std::isfinite(run->history.header->bytes_per_token);
+    return !text.empty() && text == scored_of(*some.front()).text && run->history.header &&
+           std::isfinite(run->history.header->bytes_per_token);
   });
 }
 
@@ -234,16 +235,19 @@ std::string remark_on(Comparison comparison, const std::vector<RunView>& runs) {
   const std::string keys = deciding_keys(runs);
   const std::string by_keys = keys.empty() ? "" : concat(": they differ in ", keys);
   switch (comparison) {
-    case Comparison::same:
-      return "";
+    case Comparison::same: return "";
     case Comparison::other_contexts:
-      return concat("The same tokens are scored, but the models see other contexts before them", by_keys, ". So a lower loss may come from the context.");
+      return concat("The same tokens are scored, but the models see other contexts before them", by_keys,
+                    ". So a lower loss may come from the context.");
     case Comparison::unknown:
-      return concat("Whether the losses are over the same tokens is not known: the metrics of an earlier version do not say it", by_keys, ".");
+      return concat("Whether the losses are over the same tokens is not known: the metrics of an earlier version do not say it", by_keys,
+                    ".");
     case Comparison::other_targets:
-      return concat("The losses are over different tokens, so they cannot be compared", by_keys, ". ",
-                    have_same_text(runs) ? "These tokens stand for the same text, so bits per byte can be compared (dikkat eval)."
-                                         : "`dikkat eval RUN_DIR --corpus PATH` measures each on a text of your choice; of conversations, --score names what counts.");
+      return concat(
+          "The losses are over different tokens, so they cannot be compared", by_keys, ". ",
+          have_same_text(runs)
+              ? "These tokens stand for the same text, so bits per byte can be compared (dikkat eval)."
+              : "`dikkat eval RUN_DIR --corpus PATH` measures each on a text of your choice; of conversations, --score names what counts.");
   }
   return "";
 }
@@ -277,8 +281,9 @@ std::string in_words(const Better& better, const std::vector<RunView>& runs) {
     return fmt::format("{} is better than {} by {:.4f} nats.", best, next, better.difference);
   }
   const std::string by = fmt::format("{:.4f} +- {:.4f} nats", better.difference, better.error);
-  return concat(better.difference < 2 * better.error ? concat(best, " and ", next, " cannot be told apart: their losses differ by ", by, ".")
-                                                     : concat(best, " is better than ", next, " by ", by, "."),
+  return concat(better.difference < 2 * better.error
+                    ? concat(best, " and ", next, " cannot be told apart: their losses differ by ", by, ".")
+                    : concat(best, " is better than ", next, " by ", by, "."),
                 " The error is that of the validation text; how much another seed would change, only runs with other seeds tell.");
 }
 

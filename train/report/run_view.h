@@ -62,8 +62,8 @@ enum class Comparison {
 Comparison compare(const std::vector<RunView>& runs);
 std::string_view name_of(Comparison comparison);
 
-/// A sentence for the user about losses that are not simply comparable: why, by the keys and facts that differ, and what can be compared. Empty for
-/// Comparison::same.
+/// A sentence for the user about losses that are not simply comparable: why, by the keys and facts that differ, and what can be compared.
+/// Empty for Comparison::same.
 std::string remark_on(Comparison comparison, const std::vector<RunView>& runs);
 
 /// Whether the losses in bits per byte mean the same: they are over the same text.
@@ -73,13 +73,14 @@ bool have_same_text(const std::vector<RunView>& runs);
 struct Better {
   std::size_t best = 0, next = 0;  ///< their places in the list
   double difference = 0;           ///< of their losses, in nats
-  /// Standard error of the difference, as if each had been evaluated on a text of its own; on the same text it is less. NaN if the errors are not known.
+  /// Standard error of the difference, as if each had been evaluated on a text of its own; on the same text it is less. NaN if the errors
+  /// are not known.
   double error = 0;
 };
 /// nullopt if the runs score other tokens, or fewer than two have a loss.
 std::optional<Better> better_of(const std::vector<RunView>& runs);
-/// "b is better than a by 0.0124 +- 0.0030 nats", or that they cannot be told apart (a difference below two standard errors), and what the error
-/// leaves out. Unless they score the same tokens from the same contexts, it only says that b's loss is lower.
+/// "b is better than a by 0.0124 +- 0.0030 nats", or that they cannot be told apart (a difference below two standard errors), and what the
+/// error leaves out. Unless they score the same tokens from the same contexts, it only says that b's loss is lower.
 std::string in_words(const Better& better, const std::vector<RunView>& runs);
 
 /// A key in which the configurations of runs differ. A value is empty where a run does not have the key.

@@ -176,7 +176,8 @@ class Generator {
       if (begin > 0 && stops()) {
         return false;
       }
-      const auto chunk = context.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(std::min(PromptCache::kChunk, size - begin)));
+      const auto chunk =
+          context.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(std::min(PromptCache::kChunk, size - begin)));
       if (begin + PromptCache::kChunk < size) {
         Pass pass{.tape = tape_};
         model_.features(pass, tape_.input<Token>({1, std::ssize(chunk)}, chunk), held_);
@@ -315,8 +316,10 @@ class Generator {
 }  // namespace
 
 index PromptCache::begin(std::span<const Token> prompt) {
-  const index usable = std::min(std::ssize(prompt) - 1, keys_and_values_.length());  // what a pass that was broken off has written is not used
-  const auto known = std::span<const Token>(tokens_).first(static_cast<std::size_t>(std::min(std::ssize(tokens_), std::max<index>(usable, 0))));
+  const index usable =
+      std::min(std::ssize(prompt) - 1, keys_and_values_.length());  // what a pass that was broken off has written is not used
+  const auto known =
+      std::span<const Token>(tokens_).first(static_cast<std::size_t>(std::min(std::ssize(tokens_), std::max<index>(usable, 0))));
   const index same = std::ranges::mismatch(known, prompt).in1 - known.begin();
   const index kept = same / kChunk * kChunk;
   keys_and_values_.truncate(0, kept);

@@ -32,7 +32,7 @@ struct SampleOptions {
   index first_sample = 0;  // the number of each prompt's first sample, which selects its random numbers
   Slide slide = Slide::quarter;
   bool log_probabilities = false;
-  bool cached = true;  // false: without the key/value cache, which is slower and gives the same up to rounding
+  bool cached = true;              // false: without the key/value cache, which is slower and gives the same up to rounding
   PromptCache* prompts = nullptr;  // of this model: keeps what is read of prompts from call to call
 };
 
@@ -57,8 +57,9 @@ struct Sample {
   Ending ending = Ending::length;
 };
 
-/// Keys and values of the prompt that was read last, for the next one: its tokens are read from where the two differ on. A prompt is then read in
-/// passes of kChunk tokens, and keys and values are kept up to the end of such a pass, so that a prompt gives the same bits whatever was read before it.
+/// Keys and values of the prompt that was read last, for the next one: its tokens are read from where the two differ on. A prompt is then
+/// read in passes of kChunk tokens, and keys and values are kept up to the end of such a pass, so that a prompt gives the same bits
+/// whatever was read before it.
 class PromptCache {
  public:
   static constexpr index kChunk = 128;
@@ -66,7 +67,8 @@ class PromptCache {
   /// Throws Error if there is not enough memory.
   explicit PromptCache(const Gpt& model) : keys_and_values_(model.cache(1)) {}
 
-  /// Makes the cache ready for a prompt: removes what does not begin it. Returns the number of its tokens that need not be read, which is less than all.
+  /// Makes the cache ready for a prompt: removes what does not begin it. Returns the number of its tokens that need not be read, which is
+  /// less than all.
   index begin(std::span<const Token> prompt);
   /// Notes that tokens have been read.
   void add(std::span<const Token> tokens) { tokens_.insert(tokens_.end(), tokens.begin(), tokens.end()); }
@@ -79,7 +81,7 @@ class PromptCache {
 
 /// Callbacks. All are called on the thread that generates. Sample s of prompt p has the number p * num_samples + s.
 struct GenerationEvents {
-  std::function<bool()> stop{};                              // called before each token and prompt; true: all samples end here
+  std::function<bool()> stop{};  // called before each token and prompt; true: all samples end here
   /// Called before `token`, with the logits of the model itself, (V), from which the token was drawn.
   std::function<void(index number, Token token, std::span<const float> logits)> drawn{};
   std::function<bool(index number, Token token)> token{};    // called for each token of a sample; false: the sample ends with it

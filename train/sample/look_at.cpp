@@ -57,12 +57,14 @@ Look look_at(const Gpt& model, std::span<const Token> text, const LookOptions& o
     Tape tape{Recording::off};
     const AttentionObserver observer = [&](std::string_view, Tensor weights) { append_weights(weights, time, rows, look); };
     Pass pass{.tape = tape, .attention_observer = is_last ? &observer : nullptr};
-    const Tensor logits = model(pass, tape.input<Token>({1, time}, text.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(time))));
+    const Tensor logits =
+        model(pass, tape.input<Token>({1, time}, text.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(time))));
     const auto vocabulary = static_cast<std::size_t>(logits.shape()[2]);
     for (auto i = std::ssize(look.tokens); i < begin + time; ++i) {
       const std::span<const float> row(logits.data<float>() + static_cast<std::size_t>(i - begin - 1) * vocabulary, vocabulary);
       const Token token = text[static_cast<std::size_t>(i)];
-      look.tokens.push_back({.token = token, .probability = std::exp(log_probability(row, token)), .alternatives = likeliest(row, options)});
+      look.tokens.push_back(
+          {.token = token, .probability = std::exp(log_probability(row, token)), .alternatives = likeliest(row, options)});
     }
     if (is_last) {
       look.first_query = all - rows;

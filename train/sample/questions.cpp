@@ -50,15 +50,17 @@ void choose(const Gpt& model, const Tokenizer& tokenizer, const Question& questi
     sums.push_back(sum);
     per_byte.push_back(sum / static_cast<double>(choice.size()));
   }
-  const auto is_right = [&](const std::vector<double>& scores) { return std::ranges::max_element(scores) - scores.begin() == question.right; };
+  const auto is_right = [&](const std::vector<double>& scores) {
+    return std::ranges::max_element(scores) - scores.begin() == question.right;
+  };
   answers.choices.right += is_right(sums) ? 1 : 0;
   answers.choices_per_byte.right += is_right(per_byte) ? 1 : 0;
   ++answers.choices.all;
   ++answers.choices_per_byte.all;
 }
 
-bool writes(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& vocabulary, const Question& question, const std::vector<Token>& prompt,
-            const std::function<bool()>& stop) {
+bool writes(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& vocabulary, const Question& question,
+            const std::vector<Token>& prompt, const std::function<bool()>& stop) {
   constexpr index kMore = 8;  // tokens beyond those of the answer, to see whether it ends
   const std::string wanted = trimmed(question.answer);
   const bool has_lines = wanted.find('\n') != std::string::npos;
@@ -66,7 +68,8 @@ bool writes(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& voca
   const SampleOptions options{.max_new_tokens = static_cast<index>(tokenizer.encode(question.answer).size()) + kMore, .temperature = 0};
   generate(model, vocabulary, prompt, options, {.stop = stop, .token = [&](index, Token token) {
                                                   text += tokenizer.decode(std::span(&token, 1));
-                                                  return has_lines || trimmed(text).empty() || text.find('\n', text.find_first_not_of(" \t\r\n")) == std::string::npos;
+                                                  return has_lines || trimmed(text).empty() ||
+                                                         text.find('\n', text.find_first_not_of(" \t\r\n")) == std::string::npos;
                                                 }});
   return trimmed(text) == wanted;
 }
@@ -80,7 +83,8 @@ Question read_question(std::string_view json) {
   const auto choices = object.find("choices");
   const auto answer = object.find("answer");
   if (choices == object.end()) {
-    require_input(answer == object.end() || !answer->is_number(), "has a number as \"answer\" and no \"choices\", expected a text as \"answer\", or \"choices\": [\"...\", \"...\"]");
+    require_input(answer == object.end() || !answer->is_number(),
+                  "has a number as \"answer\" and no \"choices\", expected a text as \"answer\", or \"choices\": [\"...\", \"...\"]");
     question.answer = text_field(object, "answer");
     require_input(!trimmed(question.answer).empty(), "has an empty \"answer\"");
     return question;
@@ -91,13 +95,17 @@ Question read_question(std::string_view json) {
     question.choices.push_back(choice.get<std::string>());
   }
   require_input(answer != object.end() && answer->is_number_unsigned() && answer->get<std::uint64_t>() < choices->size(), "has ",
-                answer == object.end() ? "no \"answer\"" : answer->is_number() ? "the \"answer\" " + answer->dump() : concat("a JSON ", answer->type_name(), " as \"answer\""),
+                answer == object.end() ? "no \"answer\""
+                : answer->is_number()  ? "the \"answer\" " + answer->dump()
+                                       : concat("a JSON ", answer->type_name(), " as \"answer\""),
                 ", expected the number of the right choice, from 0 to ", choices->size() - 1);
   question.right = answer->get<index>();
   return question;
 }
 
-double Share::value() const { return all == 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(right) / static_cast<double>(all); }
+double Share::value() const {
+  return all == 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(right) / static_cast<double>(all);
+}
 
 std::pair<double, double> Share::interval() const {
   constexpr double kZ = 1.959963984540054;  // 95 % of a normal distribution lie within
@@ -107,8 +115,9 @@ std::pair<double, double> Share::interval() const {
   return {std::max(0.0, centre - half), std::min(1.0, centre + half)};
 }
 
-std::optional<Answers> ask(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& vocabulary, const std::vector<Question>& questions,
-                           const EncodePrompt& encode, const std::function<void(index done)>& answered, const std::function<bool()>& stop) {
+std::optional<Answers> ask(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& vocabulary,
+                           const std::vector<Question>& questions, const EncodePrompt& encode,
+                           const std::function<void(index done)>& answered, const std::function<bool()>& stop) {
   Answers answers;
   index done = 0;
   for (const Question& question : questions) {

@@ -20,9 +20,9 @@ struct Question {
   std::string answer{};                // what it must write
 };
 
-/// Reads a line of JSONL: {"prompt", "choices": [...], "answer": NUMBER of the right one, from 0}, or {"prompt", "answer": "TEXT"}. Throws BadJson
-/// (train/text/json_line.h), whose text continues "FILE: line 7, ", for what is not JSON, and InputError, whose text continues "FILE: line 7 ", for
-/// anything else.
+/// Reads a line of JSONL: {"prompt", "choices": [...], "answer": NUMBER of the right one, from 0}, or {"prompt", "answer": "TEXT"}. Throws
+/// BadJson (train/text/json_line.h), whose text continues "FILE: line 7, ", for what is not JSON, and InputError, whose text continues
+/// "FILE: line 7 ", for anything else.
 Question read_question(std::string_view json);
 
 /// How often something was right.
@@ -43,10 +43,11 @@ struct Answers {
 /// How a prompt is given to the model: its tokens.
 using EncodePrompt = std::function<std::vector<Token>(const std::string& prompt)>;
 
-/// Asks all questions. `vocabulary.ends` ends what the model writes; it also ends at a line break unless the answer has one. A choice is encoded by itself,
-/// after the prompt. `answered` is called after each question; `stop` between them: if it returns true, there is no result. Throws InputError for a prompt with
-/// a choice that is longer than the model's context.
-std::optional<Answers> ask(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& vocabulary, const std::vector<Question>& questions,
-                           const EncodePrompt& encode, const std::function<void(index done)>& answered = {}, const std::function<bool()>& stop = {});
+/// Asks all questions. `vocabulary.ends` ends what the model writes; it also ends at a line break unless the answer has one. A choice is
+/// encoded by itself, after the prompt. `answered` is called after each question; `stop` between them: if it returns true, there is no
+/// result. Throws InputError for a prompt with a choice that is longer than the model's context.
+std::optional<Answers> ask(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& vocabulary,
+                           const std::vector<Question>& questions, const EncodePrompt& encode,
+                           const std::function<void(index done)>& answered = {}, const std::function<bool()>& stop = {});
 
 }  // namespace dikkat

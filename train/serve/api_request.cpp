@@ -77,7 +77,8 @@ std::vector<Message> messages_of(const Fields& fields, std::string& ignored) {
     refuse("messages", R"(there are no messages, expected a list of {"role": ..., "content": ...})");
   }
   if (!list->is_array() || list->empty() || list->size() > kMostMessages) {
-    refuse("messages", "messages ", found_value(*list), ", expected a list of 1 to ", kMostMessages, R"( of {"role": ..., "content": ...})");
+    refuse("messages", "messages ", found_value(*list), ", expected a list of 1 to ", kMostMessages,
+           R"( of {"role": ..., "content": ...})");
   }
   try {
     ExampleFindings found;
@@ -98,7 +99,8 @@ std::string prompt_of(const Fields& fields) {
     prompt = &prompt->front();
   }
   if (!prompt->is_string()) {
-    refuse("prompt", "prompt ", found_value(*prompt), ", expected a string, or a list of one string: send several prompts one by one, and text in place of tokens");
+    refuse("prompt", "prompt ", found_value(*prompt),
+           ", expected a string, or a list of one string: send several prompts one by one, and text in place of tokens");
   }
   return prompt->get<std::string>();
 }
@@ -110,9 +112,10 @@ std::vector<std::string> stops_of(const Fields& fields) {
   }
   std::vector<std::string> stops;
   const json list = stop->is_array() ? *stop : json::array({*stop});
-  const bool fits = list.size() <= kMostStops && std::ranges::all_of(list, [](const json& one) {
-                      return one.is_string() && !one.get_ref<const std::string&>().empty() && one.get_ref<const std::string&>().size() <= kLongestStop;
-                    });
+  const bool fits =
+      list.size() <= kMostStops && std::ranges::all_of(list, [](const json& one) {
+        return one.is_string() && !one.get_ref<const std::string&>().empty() && one.get_ref<const std::string&>().size() <= kLongestStop;
+      });
   if (!fits) {
     refuse("stop", "stop is ", short_text(*stop), ", expected a string of 1 to ", kLongestStop, " bytes, or a list of up to ", kMostStops);
   }
@@ -125,8 +128,9 @@ std::vector<std::string> stops_of(const Fields& fields) {
 void require_model(const Fields& fields, const std::string& model) {
   const json* name = fields.find("model");
   if (name != nullptr && *name != model) {
-    throw ApiError(404, concat("the model ", short_text(*name), " is not served here, expected ", short_text(json(model)), ", or no model at all"), "model",
-                   "model_not_found");
+    throw ApiError(
+        404, concat("the model ", short_text(*name), " is not served here, expected ", short_text(json(model)), ", or no model at all"),
+        "model", "model_not_found");
   }
 }
 
@@ -208,13 +212,15 @@ ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std:
   read_sampling(fields, request);
   request.options.num_samples = fields.integer("n", 1, kMostChoices).value_or(1);
   if (const auto best = fields.integer("best_of", 1, kMostChoices); best && *best != request.options.num_samples) {
-    refuse("best_of", "best_of is ", *best, ", expected ", request.options.num_samples, ", as n: this server returns all that it generates");
+    refuse("best_of", "best_of is ", *best, ", expected ", request.options.num_samples,
+           ", as n: this server returns all that it generates");
   }
   request.stops = stops_of(fields);
   request.streams = fields.flag("stream");
   if (const json* options = fields.find("stream_options")) {
     if (!options->is_object() || !request.streams) {
-      refuse("stream_options", "stream_options ", found_value(*options), request.streams ? ", expected an object" : ", expected it only with \"stream\": true");
+      refuse("stream_options", "stream_options ", found_value(*options),
+             request.streams ? ", expected an object" : ", expected it only with \"stream\": true");
     }
     read_stream_options(*options, request);
   }

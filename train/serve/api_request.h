@@ -34,7 +34,7 @@ struct ApiRequest {
   std::string prompt{};             // of completions; empty: a text from its beginning
   std::vector<Message> messages{};  // of chat: one or more
   std::optional<index> max_tokens{};
-  SampleOptions options{};            // all but max_new_tokens and the seed
+  SampleOptions options{};  // all but max_new_tokens and the seed
   std::optional<Seed> seed{};
   std::vector<std::string> stops{};
   std::optional<index> alternatives{};  // tells the log probability of each token, and this many of the likeliest
@@ -44,8 +44,8 @@ struct ApiRequest {
   std::string ignored{};  // keys of messages that have no effect, for the log
 };
 
-/// Reads the body of a request. `model` is the name of the model that is served. Throws ApiError, whose sentence says what was found and expected,
-/// for a body that is no such request, and for what is asked for that this server does not do (request_fields.h).
+/// Reads the body of a request. `model` is the name of the model that is served. Throws ApiError, whose sentence says what was found and
+/// expected, for a body that is no such request, and for what is asked for that this server does not do (request_fields.h).
 ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std::string& model);
 
 }  // namespace dikkat

@@ -28,7 +28,9 @@ ordered_json reason(const std::optional<Ending>& ending) {
 }
 
 /// The number that was sent, also where it is negative.
-ordered_json json_of(const Seed& seed) { return seed.is_negative ? ordered_json(static_cast<std::int64_t>(seed.bits)) : ordered_json(seed.bits); }
+ordered_json json_of(const Seed& seed) {
+  return seed.is_negative ? ordered_json(static_cast<std::int64_t>(seed.bits)) : ordered_json(seed.bits);
+}
 
 ordered_json json_of(const Usage& usage) {
   return {{"prompt_tokens", usage.prompt}, {"completion_tokens", usage.completion}, {"total_tokens", usage.prompt + usage.completion}};
@@ -83,7 +85,10 @@ ordered_json scores_of_text(const std::vector<TokenScore>& tokens) {
     top.push_back(std::move(likeliest));
     offsets.push_back(token.offset);
   }
-  return {{"tokens", std::move(names)}, {"token_logprobs", std::move(own)}, {"top_logprobs", std::move(top)}, {"text_offset", std::move(offsets)}};
+  return {{"tokens", std::move(names)},
+          {"token_logprobs", std::move(own)},
+          {"top_logprobs", std::move(top)},
+          {"text_offset", std::move(offsets)}};
 }
 
 ordered_json scores(const ResponseHead& head, const std::vector<TokenScore>& tokens) {
@@ -95,8 +100,12 @@ ordered_json scores(const ResponseHead& head, const std::vector<TokenScore>& tok
 
 ordered_json begun(const ResponseHead& head, bool is_part) {
   const char* object = head.endpoint == Endpoint::completions ? "text_completion" : is_part ? "chat.completion.chunk" : "chat.completion";
-  return {{"id", head.id},       {"object", object}, {"created", head.created},
-          {"model", head.model}, {"system_fingerprint", head.fingerprint}, {"seed", json_of(head.seed)}};
+  return {{"id", head.id},
+          {"object", object},
+          {"created", head.created},
+          {"model", head.model},
+          {"system_fingerprint", head.fingerprint},
+          {"seed", json_of(head.seed)}};
 }
 
 std::string part(const ResponseHead& head, ordered_json choices, bool streams_usage) {

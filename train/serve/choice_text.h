@@ -9,7 +9,8 @@
 
 namespace dikkat {
 
-/// Makes pieces of the tokens of one answer, as they come: the text as TextStream gives it, and the scores of tokens with the text that they are of.
+/// Makes pieces of the tokens of one answer, as they come: the text as TextStream gives it, and the scores of tokens with the text that
+/// they are of.
 class ChoiceText {
  public:
   /// `before`, and what is kept by reference, as TextStream. `offset`: characters of the answer before it.

@@ -39,7 +39,9 @@ bool is_same_secret(const std::string& secret, const std::string& sent) {
   return different == 0;
 }
 
-HttpResponse json_response(std::string body, int status = 200) { return {.status = status, .type = "application/json", .body = std::move(body)}; }
+HttpResponse json_response(std::string body, int status = 200) {
+  return {.status = status, .type = "application/json", .body = std::move(body)};
+}
 
 HttpResponse refusal(const ApiError& error) {
   HttpResponse response = json_response(error_json(error), error.status());
@@ -66,7 +68,11 @@ Usage usage_of(const Job& job) { return {.prompt = std::ssize(job.prompt()), .co
 class CompletionServer::Parts {
  public:
   Parts(const ServedModel& model, Options options)
-      : model_(model), options_(std::move(options)), prompts_(model.gpt), queue_(options_.most_waiting), server_(routes(), http_options()) {}
+      : model_(model),
+        options_(std::move(options)),
+        prompts_(model.gpt),
+        queue_(options_.most_waiting),
+        server_(routes(), http_options()) {}
 
   std::string url() const { return server_.url(); }
 
@@ -106,16 +112,23 @@ class CompletionServer::Parts {
         {.method = "GET",
          .path = "/v1/models/" + model_.name,
          .answer = [this](HttpRequest&) { return json_response(model_json(model_.name, model_.created, model_.context())); }},
-        {.method = "POST", .path = "/v1/completions", .answer = [this](HttpRequest& request) { return respond(request, Endpoint::completions); }},
-        {.method = "POST", .path = "/v1/chat/completions", .answer = [this](HttpRequest& request) { return respond(request, Endpoint::chat); }},
+        {.method = "POST",
+         .path = "/v1/completions",
+         .answer = [this](HttpRequest& request) { return respond(request, Endpoint::completions); }},
+        {.method = "POST",
+         .path = "/v1/chat/completions",
+         .answer = [this](HttpRequest& request) { return respond(request, Endpoint::chat); }},
     };
   }
 
   std::string page() const {
-    return concat("dikkat serves the model ", model_.name, " here, in the protocol of OpenAI's completions.\n\n  curl ", server_.url(),
-                  "v1/chat/completions -H 'Content-Type: application/json' \\\n    -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}'\n  curl ",
-                  server_.url(), "v1/completions -H 'Content-Type: application/json' -d '{\"prompt\": \"Once\", \"max_tokens\": 20}'\n\nClients of others want ",
-                  server_.url(), "v1 as their base URL.\n");
+    return concat(
+        "dikkat serves the model ", model_.name, " here, in the protocol of OpenAI's completions.\n\n  curl ", server_.url(),
+        "v1/chat/completions -H 'Content-Type: application/json' \\\n    -d '{\"messages\": [{\"role\": \"user\", \"content\": "
+        "\"Hello\"}]}'\n  curl ",
+        server_.url(),
+        "v1/completions -H 'Content-Type: application/json' -d '{\"prompt\": \"Once\", \"max_tokens\": 20}'\n\nClients of others want ",
+        server_.url(), "v1 as their base URL.\n");
   }
 
   std::optional<HttpResponse> admit(const HttpRequest& request) const {
@@ -124,12 +137,14 @@ class CompletionServer::Parts {
       return std::nullopt;
     }
     const std::string_view scheme = std::string_view(request.authorization).substr(0, kScheme.size());
-    const bool has_key = std::ranges::equal(scheme, kScheme, [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
+    const bool has_key =
+        std::ranges::equal(scheme, kScheme, [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
     if (has_key && is_same_secret(options_.api_key, request.authorization.substr(kScheme.size()))) {
       return std::nullopt;
     }
-    return dikkat::refusal({401, has_key ? "the API key is not the one that this server was started with" : "expected a header Authorization: Bearer KEY",
-                            "", "invalid_api_key"});
+    return dikkat::refusal(
+        {401, has_key ? "the API key is not the one that this server was started with" : "expected a header Authorization: Bearer KEY", "",
+         "invalid_api_key"});
   }
 
   HttpResponse respond(HttpRequest& request, Endpoint endpoint) {

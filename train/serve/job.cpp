@@ -56,7 +56,8 @@ void JobQueue::add(std::shared_ptr<Job> job) {
     std::erase_if(waiting_, [](const auto& one) { return one->is_cancelled(); });
   }
   if (waiting_.size() >= most_waiting_) {
-    throw ApiError(503, concat(most_waiting_, " requests wait already, the most that this server lets wait: try again in a moment"), "", "overloaded");
+    throw ApiError(503, concat(most_waiting_, " requests wait already, the most that this server lets wait: try again in a moment"), "",
+                   "overloaded");
   }
   waiting_.push_back(std::move(job));
   news_.notify_one();

@@ -64,8 +64,8 @@ class JobQueue {
 
   /// Throws ApiError, a 503, if too many wait, or the queue is closed.
   void add(std::shared_ptr<Job> job);
-  /// Does the work of one job after another on this thread, until `stop`, which it asks several times a second. Then the queue is closed: jobs that
-  /// wait fail.
+  /// Does the work of one job after another on this thread, until `stop`, which it asks several times a second. Then the queue is closed:
+  /// jobs that wait fail.
   void run(const std::function<bool()>& stop, const std::function<void(Job&)>& work);
 
  private:

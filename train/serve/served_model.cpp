@@ -11,7 +11,8 @@ namespace {
 std::vector<Token> encoded(const ServedModel& model, const ApiRequest& request) {
   const bool is_chat = request.endpoint == Endpoint::chat;
   if (is_chat && !model.form) {
-    throw ApiError(400, concat("this model takes no conversations: ", model.why_no_form, "; /v1/completions continues texts"), "messages", "no_chat_template");
+    throw ApiError(400, concat("this model takes no conversations: ", model.why_no_form, "; /v1/completions continues texts"), "messages",
+                   "no_chat_template");
   }
   try {
     if (is_chat) {
@@ -19,8 +20,8 @@ std::vector<Token> encoded(const ServedModel& model, const ApiRequest& request) 
     }
     return request.prompt.empty() ? default_prompt(model.tokenizer) : encode_prompt(model.tokenizer, request.prompt);
   } catch (const InputError& error) {
-    throw ApiError(400, is_chat ? concat("the conversation cannot be encoded: ", error.what()) : error.what(), is_chat ? "messages" : "prompt",
-                   "invalid_value");
+    throw ApiError(400, is_chat ? concat("the conversation cannot be encoded: ", error.what()) : error.what(),
+                   is_chat ? "messages" : "prompt", "invalid_value");
   }
 }
 
@@ -30,10 +31,11 @@ std::vector<Token> prompt_tokens(const ServedModel& model, const ApiRequest& req
   std::vector<Token> tokens = encoded(model, request);
   if (std::ssize(tokens) >= model.context()) {
     const bool is_chat = request.endpoint == Endpoint::chat;
-    throw ApiError(400,
-                   concat(is_chat ? "the messages have " : "the prompt has ", tokens.size(), " tokens, expected fewer than the model's context of ",
-                          model.context(), is_chat ? ": leave out the oldest" : ": shorten it"),
-                   is_chat ? "messages" : "prompt", "context_length_exceeded");
+    throw ApiError(
+        400,
+        concat(is_chat ? "the messages have " : "the prompt has ", tokens.size(), " tokens, expected fewer than the model's context of ",
+               model.context(), is_chat ? ": leave out the oldest" : ": shorten it"),
+        is_chat ? "messages" : "prompt", "context_length_exceeded");
   }
   return tokens;
 }

@@ -28,8 +28,8 @@ struct ServedModel {
 /// The tokens of a request's prompt or conversation. Throws ApiError where it cannot be encoded, and where it leaves no room for an answer.
 std::vector<Token> prompt_tokens(const ServedModel& model, const ApiRequest& request);
 
-/// The most tokens of an answer to a prompt with so many tokens: what the request says, by default 16 for a text and all there is room for in a
-/// conversation, and never more than fit into the model's context.
+/// The most tokens of an answer to a prompt with so many tokens: what the request says, by default 16 for a text and all there is room for
+/// in a conversation, and never more than fit into the model's context.
 index most_tokens(const ServedModel& model, const ApiRequest& request, index prompt_tokens);
 
 }  // namespace dikkat

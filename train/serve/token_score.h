@@ -21,7 +21,8 @@ struct TokenScore {
 /// The log probability of each of `ids` under softmax(logits), computed in f64.
 std::vector<double> log_probabilities(std::span<const float> logits, std::span<const Token> ids);
 
-/// The ids of the likeliest of the first `usable` tokens, likeliest first; of equal ones the lower id first. Those that cannot occur (-inf) are left out.
+/// The ids of the likeliest of the first `usable` tokens, likeliest first; of equal ones the lower id first. Those that cannot occur (-inf)
+/// are left out.
 std::vector<Token> likeliest_tokens(std::span<const float> logits, index usable, index count);
 
 }  // namespace dikkat

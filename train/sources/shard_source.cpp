@@ -41,8 +41,9 @@ class ShardSource : public Source {
         reading.tokenizer != nullptr, "data.corpus names tokens (", files.front().name,
         "), which only the tokenizer that made them can read: set tokenizer.path to it (GPT-2's vocab.bpe, or nanoGPT's meta.pkl as JSON)");
     const SourceFacts of_files = read(files, files_, facts_.documents_of_training);
-    const SourceFacts of_others = read(has_validation() ? find_corpus_files(config.data.validation, kTokenExtensions) : std::vector<CorpusFile>(), held_out_,
-                                       facts_.documents_of_validation);
+    const SourceFacts of_others =
+        read(has_validation() ? find_corpus_files(config.data.validation, kTokenExtensions) : std::vector<CorpusFile>(), held_out_,
+             facts_.documents_of_validation);
     set_facts(of_files, of_others);
     facts_.fingerprint = to_hex(sha256(of_files.fingerprint + of_others.fingerprint));
   }
@@ -81,7 +82,9 @@ class ShardSource : public Source {
 
 }  // namespace
 
-std::unique_ptr<Source> open_shards(const Config& config, const SourceReading& reading) { return std::make_unique<ShardSource>(config, reading); }
+std::unique_ptr<Source> open_shards(const Config& config, const SourceReading& reading) {
+  return std::make_unique<ShardSource>(config, reading);
+}
 
 EvaluationText evaluation_of_shards(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths) {
   std::vector<std::string> notes;

@@ -14,7 +14,8 @@ namespace dikkat {
 struct SourceFacts {
   index files = 0, documents = 0, bytes = 0;
   std::string fingerprint{};
-  DocumentHashes documents_of_training{}, documents_of_validation{};  // of a source with texts for validation, or in a run with data.evaluations
+  DocumentHashes documents_of_training{},
+      documents_of_validation{};  // of a source with texts for validation, or in a run with data.evaluations
 };
 
 /// A source that has been found and read once. Its configuration names its files as data.corpus and data.validation.
@@ -53,7 +54,8 @@ std::unique_ptr<Source> open_shards(const Config& config, const SourceReading& r
 std::unique_ptr<Source> open_conversations(const Config& config, const SourceReading& reading);
 
 // The same files, all of them, to be evaluated.
-EvaluationText evaluation_of_text(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths, const LoadingProgress& progress);
+EvaluationText evaluation_of_text(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths,
+                                  const LoadingProgress& progress);
 EvaluationText evaluation_of_shards(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths);
 EvaluationText evaluation_of_conversations(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths);
 

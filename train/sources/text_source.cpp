@@ -94,7 +94,8 @@ class TextSource : public Source {
     add_note(reading.notes, describe(corpus_.skipped));
     add_note(reading.notes, describe(held_out_.skipped));
     const auto read = [&](const Corpus& some, DocumentHashes& documents) {
-      return naming_memory("reading the corpus", [&] { return survey(some, reading.maker, telling_of_reading(reading.progress), wanted(documents)); });
+      return naming_memory("reading the corpus",
+                           [&] { return survey(some, reading.maker, telling_of_reading(reading.progress), wanted(documents)); });
     };
     of_corpus_ = read(corpus_, facts_.documents_of_training);
     of_held_out_ = has_validation() ? read(held_out_, facts_.documents_of_validation) : CorpusFacts();
@@ -118,7 +119,10 @@ class TextSource : public Source {
 
  private:
   static SourceFacts facts_of(const Corpus& corpus, const CorpusFacts& facts) {
-    return {.files = static_cast<index>(corpus.files.size()), .documents = facts.documents, .bytes = facts.bytes, .fingerprint = facts.fingerprint};
+    return {.files = static_cast<index>(corpus.files.size()),
+            .documents = facts.documents,
+            .bytes = facts.bytes,
+            .fingerprint = facts.fingerprint};
   }
 
   bool is_ours_;
@@ -128,9 +132,12 @@ class TextSource : public Source {
 
 }  // namespace
 
-std::unique_ptr<Source> open_text(const Config& config, const SourceReading& reading) { return std::make_unique<TextSource>(config, reading); }
+std::unique_ptr<Source> open_text(const Config& config, const SourceReading& reading) {
+  return std::make_unique<TextSource>(config, reading);
+}
 
-EvaluationText evaluation_of_text(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths, const LoadingProgress& progress) {
+EvaluationText evaluation_of_text(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths,
+                                  const LoadingProgress& progress) {
   const Corpus corpus = open_corpus(paths, corpus_options(config, &tokenizer));
   DocumentHashes documents;
   const CorpusFacts facts = survey(corpus, nullptr, telling_of_reading(progress), &documents);

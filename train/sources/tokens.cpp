@@ -23,7 +23,8 @@ index given_bytes(const Config& config, const Tokenizer& tokenizer, const TokenS
   return bytes;
 }
 
-std::unique_ptr<const Samples> training_windows(const Config& config, const Tokenizer& tokenizer, const TokenStore& store, const Sequences* packed) {
+std::unique_ptr<const Samples> training_windows(const Config& config, const Tokenizer& tokenizer, const TokenStore& store,
+                                                const Sequences* packed) {
   try {
     if (packed != nullptr) {
       return std::make_unique<PackedSamples>(*packed, config.data.window);

@@ -36,7 +36,7 @@ Config config_of(const Config& config, const DataSource& source) {
 }
 
 std::unique_ptr<Source> open_source(const Config& config, const SourceReading& reading) {
-  return are_token_shards(config.data.corpus)                                ? open_shards(config, reading)
+  return are_token_shards(config.data.corpus)                            ? open_shards(config, reading)
          : are_conversations(config.data.corpus, config.data.text_field) ? open_conversations(config, reading)
                                                                          : open_text(config, reading);
 }
@@ -76,7 +76,8 @@ void note_on_shared(const std::string& what, const DocumentHashes& text, const D
   }
 }
 
-TrainingData load_sources(const Config& config, const KnownCorpus* known, std::unique_ptr<Tokenizer> tokenizer, const LoadingProgress& progress) {
+TrainingData load_sources(const Config& config, const KnownCorpus* known, std::unique_ptr<Tokenizer> tokenizer,
+                          const LoadingProgress& progress) {
   TrainingData data{.tokenizer = std::move(tokenizer)};
   const std::vector<DataSource> named = config.data.all_sources();
   const bool is_one = named.size() == 1;
@@ -113,7 +114,8 @@ TrainingData load_sources(const Config& config, const KnownCorpus* known, std::u
       });
     });
   }
-  const double weights = std::accumulate(named.begin(), named.end(), 0.0, [](double sum, const DataSource& source) { return sum + source.weight; });
+  const double weights =
+      std::accumulate(named.begin(), named.end(), 0.0, [](double sum, const DataSource& source) { return sum + source.weight; });
   for (std::size_t i = 0; i < named.size(); ++i) {
     std::vector<std::string> notes;
     SplitText split = naming_source(named[i], [&] { return sources[i]->tokens(*data.tokenizer, progress, notes); });
@@ -129,8 +131,9 @@ TrainingData load_sources(const Config& config, const KnownCorpus* known, std::u
     data.sources.push_back(std::move(split));
     sources[i].reset();
   }
-  require_input(config.data.evaluations.empty() || data.has_validation(),
-                "data.evaluations names texts to evaluate, but no source has a validation part, beside which they are told: raise data.val_fraction");
+  require_input(
+      config.data.evaluations.empty() || data.has_validation(),
+      "data.evaluations names texts to evaluate, but no source has a validation part, beside which they are told: raise data.val_fraction");
   for (const EvaluationSource& text : config.data.evaluations) {
     data.evaluations.push_back({.name = text.name, .text = load_evaluation_text(config, *data.tokenizer, text.corpus, progress)});
     note_on_shared(concat("the text \"", text.name, "\" (data.evaluations)"), data.evaluations.back().text.documents, learnt, data.notes);
@@ -149,7 +152,8 @@ void add_facts(const Config& config, const std::vector<std::string>& paths, RunF
   }
   (are_conversations(paths, config.data.text_field) ? facts.conversations : facts.texts) = true;
   const bool is_standard_input = std::ranges::find(paths, kStandardInput) != paths.end();  // which can be read only once
-  facts.jsonl = facts.jsonl || (!is_standard_input && std::ranges::any_of(find_corpus_files(paths), [](const CorpusFile& file) { return is_jsonl(file.name); }));
+  facts.jsonl = facts.jsonl || (!is_standard_input &&
+                                std::ranges::any_of(find_corpus_files(paths), [](const CorpusFile& file) { return is_jsonl(file.name); }));
 }
 
 RunFacts facts_of(const Config& config) {
@@ -198,11 +202,13 @@ double EvaluationText::bytes_per_target() const {
 }
 
 index TrainingData::train_tokens() const {
-  return std::accumulate(sources.begin(), sources.end(), index{0}, [](index sum, const SplitText& source) { return sum + source.train.tokens; });
+  return std::accumulate(sources.begin(), sources.end(), index{0},
+                         [](index sum, const SplitText& source) { return sum + source.train.tokens; });
 }
 
 index TrainingData::validation_tokens() const {
-  return std::accumulate(sources.begin(), sources.end(), index{0}, [](index sum, const SplitText& source) { return sum + source.validation.tokens; });
+  return std::accumulate(sources.begin(), sources.end(), index{0},
+                         [](index sum, const SplitText& source) { return sum + source.validation.tokens; });
 }
 
 bool TrainingData::has_validation() const {

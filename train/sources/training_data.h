@@ -8,8 +8,8 @@
 #include "train/config/config.h"
 #include "train/config/effect.h"
 #include "train/data/conversations.h"
-#include "train/data/pair_store.h"
 #include "train/data/loader.h"
+#include "train/data/pair_store.h"
 #include "train/data/samples.h"
 #include "train/data/token_store.h"
 #include "train/text/tokenizer.h"
@@ -18,15 +18,15 @@ namespace dikkat {
 
 /// A text, or pairs, as samples in which each prediction occurs once.
 struct EvaluationText {
-  std::unique_ptr<const TokenStore> text{};  // of a GPT
-  std::unique_ptr<const PairStore> pairs{};  // of an encoder-decoder
+  std::unique_ptr<const TokenStore> text{};                  // of a GPT
+  std::unique_ptr<const PairStore> pairs{};                  // of an encoder-decoder
   std::unique_ptr<const ConversationStore> conversations{};  // examples, in place of `text`
   std::unique_ptr<const Sequences> sequences{};              // what `samples` packs
-  std::unique_ptr<const Samples> samples{};  // null if there is nothing to predict
-  index tokens = 0;                          // of all text; of pairs the predictions
-  index predicted_bytes = 0;                 // of the predicted text (token_bytes.h): without its first token, and special tokens count none
-  std::vector<std::string> notes{};          // as TrainingData has them
-  DocumentHashes documents{};                // of a text of data.evaluations
+  std::unique_ptr<const Samples> samples{};                  // null if there is nothing to predict
+  index tokens = 0;                                          // of all text; of pairs the predictions
+  index predicted_bytes = 0;         // of the predicted text (token_bytes.h): without its first token, and special tokens count none
+  std::vector<std::string> notes{};  // as TrainingData has them
+  DocumentHashes documents{};        // of a text of data.evaluations
 
   /// The number of predictions, or of packed or scored text the sum of their weights.
   double targets() const;
@@ -36,8 +36,8 @@ struct EvaluationText {
 
 /// One of the texts that a run learns from, split for training and validation.
 struct SplitText {
-  std::string name{};                         // of the source; empty where there is only data.corpus
-  double share = 1;                           // of all windows that a run learns from
+  std::string name{};  // of the source; empty where there is only data.corpus
+  double share = 1;    // of all windows that a run learns from
   EvaluationText train{}, validation{};
   std::unique_ptr<const Sequences> learnt{};  // what `training` packs, where evaluations score other tokens (chat.eval_loss)
   std::unique_ptr<const Samples> training{};  // of the training part, as training sees it
@@ -89,9 +89,10 @@ using LoadingProgress = std::function<void(const LoadingReport&)>;
 /// Whether the configuration names conversations, as a source or for evaluation.
 bool reads_conversations(const Config& config);
 
-/// Reads, splits and tokenizes the corpus that the configuration names: text, tokens, conversations, or for an encoder-decoder pairs; or several of these
-/// (data.sources), each split by itself. The tokenizer is the known one, or what tokenizer.path has, or made from all texts. Throws InputError for a corpus that cannot be read, is not the known
-/// one, has too few tokens for one window of block_size, or a pair that is longer.
+/// Reads, splits and tokenizes the corpus that the configuration names: text, tokens, conversations, or for an encoder-decoder pairs; or
+/// several of these (data.sources), each split by itself. The tokenizer is the known one, or what tokenizer.path has, or made from all
+/// texts. Throws InputError for a corpus that cannot be read, is not the known one, has too few tokens for one window of block_size, or a
+/// pair that is longer.
 TrainingData load_training_data(const Config& config, const KnownCorpus* known = nullptr, const LoadingProgress& progress = {});
 
 /// All files of the paths, not split. The configuration may come from a stranger's file. Throws InputError if something cannot be read or

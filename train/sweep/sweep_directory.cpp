@@ -207,7 +207,8 @@ void SweepDirectory::read_description() {
   try {
     description_ = description_in(Json::parse(read_bytes(file)), file);
   } catch (const nlohmann::json::exception&) {
-    fail_input(file, " is damaged (it is not the JSON that a sweep writes): bring it back as it was, or start the sweep again with another --out");
+    fail_input(
+        file, " is damaged (it is not the JSON that a sweep writes): bring it back as it was, or start the sweep again with another --out");
   }
 }
 

@@ -15,7 +15,8 @@ using nlohmann::json;
 /// The column of a byte, which is counted from 1: continuation bytes of UTF-8 have none of their own.
 std::size_t column_of(std::string_view line, std::size_t byte) {
   const std::string_view before = line.substr(0, byte - 1);
-  return 1 + static_cast<std::size_t>(std::ranges::count_if(before, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+  return 1 +
+         static_cast<std::size_t>(std::ranges::count_if(before, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
 void replace(std::string& text, std::string_view old, std::string_view now) {
@@ -24,7 +25,8 @@ void replace(std::string& text, std::string_view old, std::string_view now) {
   }
 }
 
-/// What the library says in "... syntax error while parsing value - WHAT; last read: 'TEXT'; expected Y", without the text, which may be long.
+/// What the library says in "... syntax error while parsing value - WHAT; last read: 'TEXT'; expected Y", without the text, which may be
+/// long.
 std::string problem_of(const json::parse_error& error) {
   std::string what = error.what();
   constexpr std::string_view kBefore = " - ", kText = "; last read: '", kExpected = "'; expected ";

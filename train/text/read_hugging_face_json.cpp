@@ -1,11 +1,10 @@
-#include "train/text/hugging_face_json.h"
-
 #include <algorithm>
 #include <initializer_list>
 
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
+#include "train/text/hugging_face_json.h"
 #include "train/text/tokenizer_json.h"
 #include "train/text/utf8.h"
 #include "train/text/vocabulary_json.h"
@@ -308,19 +307,20 @@ BpeVocabulary vocabulary_from(const json& file) {
       .bpe = std::move(bpe), .added_tokens = std::move(added_tokens), .splitter = splitter, .nfc = nfc, .text_tokens = std::move(around)};
 }
 
-/// Classes of transformers that put their own tokens around a text: begin, unless add_bos_token is false, and end, if add_eos_token is true.
-/// What tokenizer.json has around a text does not count for them.
-constexpr std::string_view kClassesWithOwnTokens[] = {"LlamaTokenizer", "LlamaTokenizerFast", "CodeLlamaTokenizer", "CodeLlamaTokenizerFast",
-                                                      "GemmaTokenizer", "GemmaTokenizerFast", "CohereTokenizer",    "CohereTokenizerFast"};
+/// Classes of transformers that put their own tokens around a text: begin, unless add_bos_token is false, and end, if add_eos_token is
+/// true. What tokenizer.json has around a text does not count for them.
+constexpr std::string_view kClassesWithOwnTokens[] = {"LlamaTokenizer",         "LlamaTokenizerFast", "CodeLlamaTokenizer",
+                                                      "CodeLlamaTokenizerFast", "GemmaTokenizer",     "GemmaTokenizerFast",
+                                                      "CohereTokenizer",        "CohereTokenizerFast"};
 
-/// Settles what stands around a text by the keys add_bos_token and add_eos_token of a tokenizer_config.json. text_tokens has bos and eos, and what
-/// tokenizer.json says.
+/// Settles what stands around a text by the keys add_bos_token and add_eos_token of a tokenizer_config.json. text_tokens has bos and eos,
+/// and what tokenizer.json says.
 std::vector<std::string> settle_around(const json& config, BpeVocabulary& vocabulary) {
   const std::string name = type_of(field(config, "tokenizer_class"));
   const bool counts = std::ranges::find(kClassesWithOwnTokens, name) != std::end(kClassesWithOwnTokens);
   std::vector<std::string> notes;
-  const auto settle = [&](const char* key, bool by_default, const char* token_name, const std::optional<Token>& token, std::optional<Token>& place,
-                          const char* where) {
+  const auto settle = [&](const char* key, bool by_default, const char* token_name, const std::optional<Token>& token,
+                          std::optional<Token>& place, const char* where) {
     const bool is_given = !field(config, key).is_null();
     const bool adds = flag(config, "tokenizer_config.json", key, by_default);
     if (!counts && !is_given) {
@@ -332,9 +332,10 @@ std::vector<std::string> settle_around(const json& config, BpeVocabulary& vocabu
       return;
     }
     const auto shown_token = [&](std::optional<Token> one) { return one ? vocabulary.text_of(*one) : std::string("nothing"); };
-    notes.push_back(concat("tokenizer.json puts ", shown_token(place), ' ', where, " a text, and tokenizer_config.json ", shown_token(wanted), " (", key, " is ",
-                           adds ? "true" : "false", is_given ? "" : " by default", name.empty() ? "" : concat(", class ", name), "): ",
-                           shown_token(counts ? wanted : place), " is put there, as by transformers 4"));
+    notes.push_back(concat("tokenizer.json puts ", shown_token(place), ' ', where, " a text, and tokenizer_config.json ",
+                           shown_token(wanted), " (", key, " is ", adds ? "true" : "false", is_given ? "" : " by default",
+                           name.empty() ? "" : concat(", class ", name), "): ", shown_token(counts ? wanted : place),
+                           " is put there, as by transformers 4"));
     place = counts ? wanted : place;
   };
   TextTokens& around = vocabulary.text_tokens;

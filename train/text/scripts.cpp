@@ -14,11 +14,43 @@ namespace dikkat {
 namespace {
 
 // Most frequent first. PCRE2 knows the characters of each, but cannot tell the script of a character or list the scripts.
-constexpr std::string_view kScripts[] = {
-    "Latin",     "Han",      "Cyrillic", "Arabic",   "Hiragana", "Katakana",   "Hangul",  "Greek",    "Hebrew",   "Thai",      "Devanagari", "Bengali",
-    "Tamil",     "Telugu",   "Kannada",  "Malayalam", "Gujarati", "Gurmukhi",  "Oriya",   "Sinhala",  "Armenian", "Georgian",  "Myanmar",    "Khmer",
-    "Lao",       "Tibetan",  "Ethiopic", "Mongolian", "Syriac",   "Thaana",    "Bopomofo", "Yi",      "Javanese", "Cherokee",  "Tifinagh",   "Coptic",
-    "Canadian_Aboriginal"};
+constexpr std::string_view kScripts[] = {"Latin",
+                                         "Han",
+                                         "Cyrillic",
+                                         "Arabic",
+                                         "Hiragana",
+                                         "Katakana",
+                                         "Hangul",
+                                         "Greek",
+                                         "Hebrew",
+                                         "Thai",
+                                         "Devanagari",
+                                         "Bengali",
+                                         "Tamil",
+                                         "Telugu",
+                                         "Kannada",
+                                         "Malayalam",
+                                         "Gujarati",
+                                         "Gurmukhi",
+                                         "Oriya",
+                                         "Sinhala",
+                                         "Armenian",
+                                         "Georgian",
+                                         "Myanmar",
+                                         "Khmer",
+                                         "Lao",
+                                         "Tibetan",
+                                         "Ethiopic",
+                                         "Mongolian",
+                                         "Syriac",
+                                         "Thaana",
+                                         "Bopomofo",
+                                         "Yi",
+                                         "Javanese",
+                                         "Cherokee",
+                                         "Tifinagh",
+                                         "Coptic",
+                                         "Canadian_Aboriginal"};
 
 using Code = std::unique_ptr<pcre2_code, void (*)(pcre2_code*)>;
 using MatchData = std::unique_ptr<pcre2_match_data, void (*)(pcre2_match_data*)>;
@@ -49,7 +81,8 @@ std::vector<ScriptCount> count_scripts(std::span<const std::pair<char32_t, index
   const auto count_matches = [&](const std::string& name, const std::string& pattern) {
     const Code code = compile(pattern);
     index found = 0;
-    for (std::size_t at = 0; pcre2_match(code.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), at, PCRE2_NO_UTF_CHECK, match.get(), nullptr) > 0;) {
+    for (std::size_t at = 0; pcre2_match(code.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), at, PCRE2_NO_UTF_CHECK,
+                                         match.get(), nullptr) > 0;) {
       const PCRE2_SIZE* const range = pcre2_get_ovector_pointer(match.get());
       const auto first = std::ranges::lower_bound(begins, range[0]), end = std::ranges::lower_bound(begins, range[1]);
       for (auto one = first; one != end; ++one) {

@@ -15,8 +15,8 @@ using ScriptCount = std::pair<std::string, index>;
 /// What spaces, digits, punctuation and signs count as: all scripts use them.
 inline constexpr const char* kCommonScript = "Common";
 
-/// Sums up characters by their script (Unicode's property Script, UAX #24), the most frequent first. `characters` are code points with their
-/// counts. Marks that stand on letters of any script count as common; scripts that hardly any text of today uses are "other".
+/// Sums up characters by their script (Unicode's property Script, UAX #24), the most frequent first. `characters` are code points with
+/// their counts. Marks that stand on letters of any script count as common; scripts that hardly any text of today uses are "other".
 std::vector<ScriptCount> count_scripts(std::span<const std::pair<char32_t, index>> characters);
 
 }  // namespace dikkat

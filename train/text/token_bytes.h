@@ -7,8 +7,8 @@
 
 namespace dikkat {
 
-/// How many bytes of text each token stands for. This is the only place that decides it, so that bits per byte mean the same everywhere: a special token
-/// (an end, a separator, a begin token, padding, template markup) stands for none, whatever its name.
+/// How many bytes of text each token stands for. This is the only place that decides it, so that bits per byte mean the same everywhere: a
+/// special token (an end, a separator, a begin token, padding, template markup) stands for none, whatever its name.
 class TokenBytes {
  public:
   explicit TokenBytes(const Tokenizer& tokenizer);

@@ -54,21 +54,10 @@ inline std::vector<Sample> ragged_pairs(const Function& op) {
 }
 template <class F>
 std::vector<Misfit> pair_misfits(F op) {
-  return {{"other columns",
-           [op](Tape& t) {
-             op(some(t, {3, 5}), some(t, {3, 4}));
-           }},
-          {"other rank",
-           [op](Tape& t) {
-             op(some(t, {3, 5}), some(t, {1, 5}));
-           }},
-          {"a column",
-           [op](Tape& t) {
-             op(some(t, {3, 5}), some(t, {3}));
-           }},
-          {"b larger than a", [op](Tape& t) {
-             op(some(t, {5}), some(t, {3, 5}));
-           }}};
+  return {{"other columns", [op](Tape& t) { op(some(t, {3, 5}), some(t, {3, 4})); }},
+          {"other rank", [op](Tape& t) { op(some(t, {3, 5}), some(t, {1, 5})); }},
+          {"a column", [op](Tape& t) { op(some(t, {3, 5}), some(t, {3})); }},
+          {"b larger than a", [op](Tape& t) { op(some(t, {5}), some(t, {3, 5})); }}};
 }
 
 template <>
@@ -124,13 +113,8 @@ struct GradCase<Op::weighted_sum> {
     return all;
   }
   static std::vector<Misfit> misfits() {
-    return {{"two shapes",
-             [](Tape& t) {
-               weighted_sum(some(t, {3, 5}), some(t, {5, 3}), some(t, {1}), some(t, {1}));
-             }},
-            {"a factor for each column", [](Tape& t) {
-               weighted_sum(some(t, {3, 5}), some(t, {3, 5}), some(t, {5}), some(t, {1}));
-             }}};
+    return {{"two shapes", [](Tape& t) { weighted_sum(some(t, {3, 5}), some(t, {5, 3}), some(t, {1}), some(t, {1})); }},
+            {"a factor for each column", [](Tape& t) { weighted_sum(some(t, {3, 5}), some(t, {3, 5}), some(t, {5}), some(t, {1})); }}};
   }
 };
 
@@ -230,10 +214,7 @@ struct GradCase<Op::gated> {
     return samples;
   }
   static std::vector<Misfit> misfits() {
-    return {{"an odd number of columns",
-             [](Tape& t) {
-               gated(Activation::silu, some(t, {3, 5}));
-             }},
+    return {{"an odd number of columns", [](Tape& t) { gated(Activation::silu, some(t, {3, 5})); }},
             {"a scalar", [](Tape& t) { gated(Activation::silu, some(t, {})); }}};
   }
 };

@@ -59,22 +59,10 @@ struct GradCase<Op::matmul> {
     return samples;
   }
   static std::vector<Misfit> misfits() {
-    return {{"inner sizes differ",
-             [](Tape& t) {
-               matmul(some(t, {3, 4}), some(t, {5, 4}));
-             }},
-            {"inner sizes differ, b transposed",
-             [](Tape& t) {
-               matmul(some(t, {3, 4}), some(t, {4, 5}), true);
-             }},
-            {"ranks differ",
-             [](Tape& t) {
-               matmul(some(t, {2, 3, 4}), some(t, {4, 5}));
-             }},
-            {"leading axes differ",
-             [](Tape& t) {
-               matmul(some(t, {2, 3, 4}), some(t, {3, 4, 5}));
-             }},
+    return {{"inner sizes differ", [](Tape& t) { matmul(some(t, {3, 4}), some(t, {5, 4})); }},
+            {"inner sizes differ, b transposed", [](Tape& t) { matmul(some(t, {3, 4}), some(t, {4, 5}), true); }},
+            {"ranks differ", [](Tape& t) { matmul(some(t, {2, 3, 4}), some(t, {4, 5})); }},
+            {"leading axes differ", [](Tape& t) { matmul(some(t, {2, 3, 4}), some(t, {3, 4, 5})); }},
             {"vectors", [](Tape& t) { matmul(some(t, {4}), some(t, {4})); }}};
   }
 };
@@ -104,21 +92,10 @@ struct GradCase<Op::linear> {
     return samples;
   }
   static std::vector<Misfit> misfits() {
-    return {{"inner sizes differ",
-             [](Tape& t) {
-               linear(some(t, {3, 4}), some(t, {5, 3}));
-             }},
-            {"a weight that is a vector",
-             [](Tape& t) {
-               linear(some(t, {3, 4}), some(t, {4}));
-             }},
-            {"a bias of x's width",
-             [](Tape& t) {
-               linear(some(t, {3, 4}), some(t, {5, 4}), some(t, {4}));
-             }},
-            {"a bias of rank 2", [](Tape& t) {
-               linear(some(t, {3, 4}), some(t, {5, 4}), some(t, {1, 5}));
-             }}};
+    return {{"inner sizes differ", [](Tape& t) { linear(some(t, {3, 4}), some(t, {5, 3})); }},
+            {"a weight that is a vector", [](Tape& t) { linear(some(t, {3, 4}), some(t, {4})); }},
+            {"a bias of x's width", [](Tape& t) { linear(some(t, {3, 4}), some(t, {5, 4}), some(t, {4})); }},
+            {"a bias of rank 2", [](Tape& t) { linear(some(t, {3, 4}), some(t, {5, 4}), some(t, {1, 5})); }}};
   }
 };
 
@@ -158,17 +135,10 @@ struct GradCase<Op::activated_linear> {
     return samples;
   }
   static std::vector<Misfit> misfits() {
-    return {{"inner sizes differ",
-             [](Tape& t) {
-               activated_linear({Activation::gelu}, some(t, {3, 4}), some(t, {5, 3}));
-             }},
+    return {{"inner sizes differ", [](Tape& t) { activated_linear({Activation::gelu}, some(t, {3, 4}), some(t, {5, 3})); }},
             {"gated, with the columns of a plain one",
-             [](Tape& t) {
-               activated_linear({Activation::silu, true}, some(t, {3, 4}), some(t, {5, 4}));
-             }},
-            {"a bias of x's width", [](Tape& t) {
-               activated_linear({Activation::relu}, some(t, {3, 4}), some(t, {5, 4}), some(t, {4}));
-             }}};
+             [](Tape& t) { activated_linear({Activation::silu, true}, some(t, {3, 4}), some(t, {5, 4})); }},
+            {"a bias of x's width", [](Tape& t) { activated_linear({Activation::relu}, some(t, {3, 4}), some(t, {5, 4}), some(t, {4})); }}};
   }
 };
 
@@ -180,7 +150,8 @@ struct GradCase<Op::adapted_linear> {
   template <bool kReads>
   static Tensor op(Tape&, std::span<const Tensor> t) {
     constexpr std::size_t kBias = kReads ? 5 : 4;
-    return adapted_linear(t[0], t[1], {.a = t[2], .b = t[3], .scale = kScale, .read = kReads ? t[4] : Tensor{}}, t.size() > kBias ? t[kBias] : Tensor{});
+    return adapted_linear(t[0], t[1], {.a = t[2], .b = t[3], .scale = kScale, .read = kReads ? t[4] : Tensor{}},
+                          t.size() > kBias ? t[kBias] : Tensor{});
   }
   template <bool kReads>
   static Tensor definition(Tape&, std::span<const Tensor> t) {

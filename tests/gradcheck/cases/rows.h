@@ -82,17 +82,9 @@ struct GradCase<Op::layer_norm> {
     return samples;
   }
   static std::vector<Misfit> misfits() {
-    return {{"gamma of another size",
-             [](Tape& t) {
-               layer_norm(some(t, {3, 5}), some(t, {4}));
-             }},
-            {"gamma of rank 2",
-             [](Tape& t) {
-               layer_norm(some(t, {3, 5}), some(t, {1, 5}));
-             }},
-            {"beta of another size", [](Tape& t) {
-               layer_norm(some(t, {3, 5}), some(t, {5}), some(t, {3}));
-             }}};
+    return {{"gamma of another size", [](Tape& t) { layer_norm(some(t, {3, 5}), some(t, {4})); }},
+            {"gamma of rank 2", [](Tape& t) { layer_norm(some(t, {3, 5}), some(t, {1, 5})); }},
+            {"beta of another size", [](Tape& t) { layer_norm(some(t, {3, 5}), some(t, {5}), some(t, {3})); }}};
   }
 };
 
@@ -151,21 +143,10 @@ struct GradCase<Op::add_layer_norm> {
     return samples;
   }
   static std::vector<Misfit> misfits() {
-    return {{"branch of another shape",
-             [](Tape& t) {
-               add_layer_norm(some(t, {3, 5}), some(t, {5}), some(t, {5}));
-             }},
-            {"gamma of another size",
-             [](Tape& t) {
-               add_layer_norm(some(t, {3, 5}), some(t, {3, 5}), some(t, {4}));
-             }},
-            {"beta of another size",
-             [](Tape& t) {
-               add_layer_norm(some(t, {3, 5}), some(t, {3, 5}), some(t, {5}), some(t, {3}));
-             }},
-            {"dropout 1", [](Tape& t) {
-               add_layer_norm(some(t, {3, 5}), some(t, {3, 5}), some(t, {5}), {}, {.probability = 1});
-             }}};
+    return {{"branch of another shape", [](Tape& t) { add_layer_norm(some(t, {3, 5}), some(t, {5}), some(t, {5})); }},
+            {"gamma of another size", [](Tape& t) { add_layer_norm(some(t, {3, 5}), some(t, {3, 5}), some(t, {4})); }},
+            {"beta of another size", [](Tape& t) { add_layer_norm(some(t, {3, 5}), some(t, {3, 5}), some(t, {5}), some(t, {3})); }},
+            {"dropout 1", [](Tape& t) { add_layer_norm(some(t, {3, 5}), some(t, {3, 5}), some(t, {5}), {}, {.probability = 1}); }}};
   }
 };
 
@@ -242,17 +223,9 @@ struct GradCase<Op::add_rms_norm> {
     return samples;
   }
   static std::vector<Misfit> misfits() {
-    return {{"branch of another shape",
-             [](Tape& t) {
-               add_rms_norm(some(t, {3, 5}), some(t, {5}), some(t, {5}));
-             }},
-            {"gamma of another size",
-             [](Tape& t) {
-               add_rms_norm(some(t, {3, 5}), some(t, {3, 5}), some(t, {4}));
-             }},
-            {"dropout 1", [](Tape& t) {
-               add_rms_norm(some(t, {3, 5}), some(t, {3, 5}), some(t, {5}), {.probability = 1});
-             }}};
+    return {{"branch of another shape", [](Tape& t) { add_rms_norm(some(t, {3, 5}), some(t, {5}), some(t, {5})); }},
+            {"gamma of another size", [](Tape& t) { add_rms_norm(some(t, {3, 5}), some(t, {3, 5}), some(t, {4})); }},
+            {"dropout 1", [](Tape& t) { add_rms_norm(some(t, {3, 5}), some(t, {3, 5}), some(t, {5}), {.probability = 1}); }}};
   }
 };
 
@@ -305,17 +278,9 @@ struct GradCase<Op::head_norm> {
     return all;
   }
   static std::vector<Misfit> misfits() {
-    return {{"too few columns",
-             [](Tape& t) {
-               head_norm(some(t, {3, 7}), some(t, {4}), some(t, {4}), {});
-             }},
-            {"gammas of two sizes",
-             [](Tape& t) {
-               head_norm(some(t, {3, 8}), some(t, {4}), some(t, {3}), {});
-             }},
-            {"no heads", [](Tape& t) {
-               head_norm(some(t, {3, 8}), some(t, {4}), some(t, {4}), {.heads = 0});
-             }}};
+    return {{"too few columns", [](Tape& t) { head_norm(some(t, {3, 7}), some(t, {4}), some(t, {4}), {}); }},
+            {"gammas of two sizes", [](Tape& t) { head_norm(some(t, {3, 8}), some(t, {4}), some(t, {3}), {}); }},
+            {"no heads", [](Tape& t) { head_norm(some(t, {3, 8}), some(t, {4}), some(t, {4}), {.heads = 0}); }}};
   }
 };
 
@@ -374,25 +339,14 @@ struct GradCase<Op::add_value_embedding> {
     return all;
   }
   static std::vector<Misfit> misfits() {
-    return {{"rows wider than qkv",
-             [](Tape& t) {
-               add_value_embedding(some(t, {3, 4}), some(t, {3, 8}), some(t, {3, 6}), some(t, {2, 5}));
-             }},
-            {"heads that do not divide the rows",
-             [](Tape& t) {
-               add_value_embedding(some(t, {3, 12}), some(t, {3, 8}), some(t, {3, 5}), some(t, {2, 5}));
-             }},
-            {"more channels than x",
-             [](Tape& t) {
-               add_value_embedding(some(t, {3, 12}), some(t, {3, 4}), some(t, {3, 6}), some(t, {2, 5}));
-             }},
-            {"a gate of rank 1",
-             [](Tape& t) {
-               add_value_embedding(some(t, {3, 12}), some(t, {3, 8}), some(t, {3, 6}), some(t, {5}));
-             }},
-            {"another number of rows", [](Tape& t) {
-               add_value_embedding(some(t, {3, 12}), some(t, {4, 8}), some(t, {3, 6}), some(t, {2, 5}));
-             }}};
+    return {
+        {"rows wider than qkv", [](Tape& t) { add_value_embedding(some(t, {3, 4}), some(t, {3, 8}), some(t, {3, 6}), some(t, {2, 5})); }},
+        {"heads that do not divide the rows",
+         [](Tape& t) { add_value_embedding(some(t, {3, 12}), some(t, {3, 8}), some(t, {3, 5}), some(t, {2, 5})); }},
+        {"more channels than x", [](Tape& t) { add_value_embedding(some(t, {3, 12}), some(t, {3, 4}), some(t, {3, 6}), some(t, {2, 5})); }},
+        {"a gate of rank 1", [](Tape& t) { add_value_embedding(some(t, {3, 12}), some(t, {3, 8}), some(t, {3, 6}), some(t, {5})); }},
+        {"another number of rows",
+         [](Tape& t) { add_value_embedding(some(t, {3, 12}), some(t, {4, 8}), some(t, {3, 6}), some(t, {2, 5})); }}};
   }
 };
 
@@ -457,49 +411,27 @@ struct GradCase<Op::embedding> {
     return samples;
   }
   static std::vector<Misfit> misfits() {
-    return {{"a token too large",
-             [](Tape& t) {
-               embedding(ids(t, {1, 2}, {0, 7}), some(t, {7, 3}));
-             }},
-            {"a negative token",
-             [](Tape& t) {
-               embedding(ids(t, {1, 2}, {0, -1}), some(t, {7, 3}));
-             }},
-            {"tokens of rank 1",
-             [](Tape& t) {
-               embedding(ids(t, {2}, {0, 1}), some(t, {7, 3}));
-             }},
-            {"tokens of f32",
-             [](Tape& t) {
-               embedding(some(t, {1, 2}), some(t, {7, 3}));
-             }},
-            {"a table of rank 1",
-             [](Tape& t) {
-               embedding(ids(t, {1, 2}, {0, 1}), some(t, {7}));
-             }},
-            {"positions of another width",
-             [](Tape& t) {
-               embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), {.positions = some(t, {2, 4})});
-             }},
-            {"past the last position",
-             [](Tape& t) {
-               embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), {.positions = some(t, {4, 3}), .first = ids(t, {1}, {3})});
-             }},
-            {"a position that overflows",
-             [](Tape& t) {
-               embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), {.positions = some(t, {4, 3}), .first = ids(t, {1}, {INT32_MAX})});
-             }},
-            {"a negative position of the second sequence",
-             [](Tape& t) {
-               embedding(ids(t, {2, 1}, {0, 1}), some(t, {7, 3}), {.positions = some(t, {4, 3}), .first = ids(t, {2}, {0, -1})});
-             }},
-            {"fewer first positions than sequences",
-             [](Tape& t) {
-               embedding(ids(t, {2, 1}, {0, 1}), some(t, {7, 3}), {.positions = some(t, {4, 3}), .first = ids(t, {1}, {0})});
-             }},
-            {"first positions of f32", [](Tape& t) {
-               embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), {.positions = some(t, {4, 3}), .first = some(t, {1})});
-             }}};
+    return {
+        {"a token too large", [](Tape& t) { embedding(ids(t, {1, 2}, {0, 7}), some(t, {7, 3})); }},
+        {"a negative token", [](Tape& t) { embedding(ids(t, {1, 2}, {0, -1}), some(t, {7, 3})); }},
+        {"tokens of rank 1", [](Tape& t) { embedding(ids(t, {2}, {0, 1}), some(t, {7, 3})); }},
+        {"tokens of f32", [](Tape& t) { embedding(some(t, {1, 2}), some(t, {7, 3})); }},
+        {"a table of rank 1", [](Tape& t) { embedding(ids(t, {1, 2}, {0, 1}), some(t, {7})); }},
+        {"positions of another width", [](Tape& t) { embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), {.positions = some(t, {2, 4})}); }},
+        {"past the last position",
+         [](Tape& t) { embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), {.positions = some(t, {4, 3}), .first = ids(t, {1}, {3})}); }},
+        {"a position that overflows",
+         [](Tape& t) {
+           embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), {.positions = some(t, {4, 3}), .first = ids(t, {1}, {INT32_MAX})});
+         }},
+        {"a negative position of the second sequence",
+         [](Tape& t) {
+           embedding(ids(t, {2, 1}, {0, 1}), some(t, {7, 3}), {.positions = some(t, {4, 3}), .first = ids(t, {2}, {0, -1})});
+         }},
+        {"fewer first positions than sequences",
+         [](Tape& t) { embedding(ids(t, {2, 1}, {0, 1}), some(t, {7, 3}), {.positions = some(t, {4, 3}), .first = ids(t, {1}, {0})}); }},
+        {"first positions of f32",
+         [](Tape& t) { embedding(ids(t, {1, 2}, {0, 1}), some(t, {7, 3}), {.positions = some(t, {4, 3}), .first = some(t, {1})}); }}};
   }
 };
 
@@ -574,42 +506,18 @@ struct GradCase<Op::cross_entropy> {
     const auto smoothed = [](double share) {
       return [share](Tape& t) { cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {.label_smoothing = share}); };
     };
-    return {{"a target too large",
-             [](Tape& t) {
-               cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 3}));
-             }},
-            {"a negative target",
-             [](Tape& t) {
-               cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, -1}));
-             }},
+    return {{"a target too large", [](Tape& t) { cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 3})); }},
+            {"a negative target", [](Tape& t) { cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, -1})); }},
             {"a bad target of another weight than 0",
              [](Tape& t) {
                cross_entropy(some(t, {2, 3}), ids(t, {2}, {-1, 3}), {.weights = t.input<float>({2}, std::vector<float>{0, 0.5F})});
              }},
-            {"too few targets",
-             [](Tape& t) {
-               cross_entropy(some(t, {2, 3}), ids(t, {1}, {0}));
-             }},
-            {"targets of f32",
-             [](Tape& t) {
-               cross_entropy(some(t, {2, 3}), some(t, {2}));
-             }},
-            {"too many weights",
-             [](Tape& t) {
-               cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {.weights = some(t, {3})});
-             }},
-            {"weights of i32",
-             [](Tape& t) {
-               cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {.weights = ids(t, {2}, {1, 1})});
-             }},
-            {"normaliser 0",
-             [](Tape& t) {
-               cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {.normaliser = 0});
-             }},
-            {"normaliser NaN",
-             [](Tape& t) {
-               cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {.normaliser = std::nan("")});
-             }},
+            {"too few targets", [](Tape& t) { cross_entropy(some(t, {2, 3}), ids(t, {1}, {0})); }},
+            {"targets of f32", [](Tape& t) { cross_entropy(some(t, {2, 3}), some(t, {2})); }},
+            {"too many weights", [](Tape& t) { cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {.weights = some(t, {3})}); }},
+            {"weights of i32", [](Tape& t) { cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {.weights = ids(t, {2}, {1, 1})}); }},
+            {"normaliser 0", [](Tape& t) { cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {.normaliser = 0}); }},
+            {"normaliser NaN", [](Tape& t) { cross_entropy(some(t, {2, 3}), ids(t, {2}, {0, 1}), {.normaliser = std::nan("")}); }},
             {"label smoothing 1", smoothed(1)},
             {"negative label smoothing", smoothed(-0.1)},
             {"label smoothing NaN", smoothed(std::nan(""))},
@@ -675,30 +583,13 @@ struct GradCase<Op::linear_cross_entropy> {
     const auto of = [](const CrossEntropyOptions& options) {
       return [options](Tape& t) { linear_cross_entropy(some(t, {2, 4}), some(t, {3, 4}), ids(t, {2}, {0, 1}), options); };
     };
-    return {{"a weight of another width",
-             [](Tape& t) {
-               linear_cross_entropy(some(t, {2, 4}), some(t, {3, 5}), ids(t, {2}, {0, 1}));
-             }},
-            {"a weight of rank 1",
-             [](Tape& t) {
-               linear_cross_entropy(some(t, {2, 4}), some(t, {4}), ids(t, {2}, {0, 1}));
-             }},
-            {"x a scalar",
-             [](Tape& t) {
-               linear_cross_entropy(some(t, {}), some(t, {3, 1}), ids(t, {1}, {0}));
-             }},
-            {"a target too large",
-             [](Tape& t) {
-               linear_cross_entropy(some(t, {2, 4}), some(t, {3, 4}), ids(t, {2}, {0, 3}));
-             }},
-            {"too few targets",
-             [](Tape& t) {
-               linear_cross_entropy(some(t, {2, 4}), some(t, {3, 4}), ids(t, {1}, {0}));
-             }},
+    return {{"a weight of another width", [](Tape& t) { linear_cross_entropy(some(t, {2, 4}), some(t, {3, 5}), ids(t, {2}, {0, 1})); }},
+            {"a weight of rank 1", [](Tape& t) { linear_cross_entropy(some(t, {2, 4}), some(t, {4}), ids(t, {2}, {0, 1})); }},
+            {"x a scalar", [](Tape& t) { linear_cross_entropy(some(t, {}), some(t, {3, 1}), ids(t, {1}, {0})); }},
+            {"a target too large", [](Tape& t) { linear_cross_entropy(some(t, {2, 4}), some(t, {3, 4}), ids(t, {2}, {0, 3})); }},
+            {"too few targets", [](Tape& t) { linear_cross_entropy(some(t, {2, 4}), some(t, {3, 4}), ids(t, {1}, {0})); }},
             {"too many weights",
-             [](Tape& t) {
-               linear_cross_entropy(some(t, {2, 4}), some(t, {3, 4}), ids(t, {2}, {0, 1}), {.weights = some(t, {3})});
-             }},
+             [](Tape& t) { linear_cross_entropy(some(t, {2, 4}), some(t, {3, 4}), ids(t, {2}, {0, 1}), {.weights = some(t, {3})}); }},
             {"normaliser 0", of({.normaliser = 0})},
             {"label smoothing 1", of({.label_smoothing = 1})},
             {"a negative softcap", of({.softcap = -1})},

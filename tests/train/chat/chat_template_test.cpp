@@ -1,10 +1,11 @@
+#include "train/chat/chat_template.h"
+
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "tests/support/throws.h"
-#include "train/chat/chat_template.h"
 #include "train/text/bpe_tokenizer.h"
 
 // Conversations as text and as tokens. (tests/clients/chat.mjs compares the text with Hugging Face's Jinja.)
@@ -73,16 +74,19 @@ TEST(ChatTemplate, OfATokenizerWithoutTokensForChats) {
   const ChatTemplate form = chat_template(TemplateName::automatic, tokenizer);
   EXPECT_EQ(text_of(form.write(std::span(kTalk).first(2))), "User:\nHi<|endoftext|>\nAssistant:\nYes?<|endoftext|>\n");
   EXPECT_EQ(input_error_of([&] { chat_template(TemplateName::chatml, tokenizer); }),
-            "chat.template is \"chatml\", but the tokenizer has no special tokens <|im_start|> and <|im_end|>; expected \"plain\", which needs none, or a "
+            "chat.template is \"chatml\", but the tokenizer has no special tokens <|im_start|> and <|im_end|>; expected \"plain\", which "
+            "needs none, or a "
             "model whose tokenizer has them");
 }
 
 TEST(ChatTemplate, OfLlama3BeginsOnceAndTrims) {
-  const BpeTokenizer tokenizer = with_special({"<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"});
+  const BpeTokenizer tokenizer =
+      with_special({"<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"});
   const ChatTemplate form = chat_template(TemplateName::automatic, tokenizer);
   const ChatTokens tokens = encode(tokenizer, form, {.messages = {{"user", " Hi\n"}, {"assistant", "no"}}}, ScoredText::answers);
-  EXPECT_EQ(tokenizer.decode(tokens.tokens), "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|>"
-                                             "<|start_header_id|>assistant<|end_header_id|>\n\nno<|eot_id|>");
+  EXPECT_EQ(tokenizer.decode(tokens.tokens),
+            "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|>"
+            "<|start_header_id|>assistant<|end_header_id|>\n\nno<|eot_id|>");
   EXPECT_EQ(std::count(tokens.tokens.begin(), tokens.tokens.end(), 256), 1) << "one beginning of a text";
 }
 

@@ -33,7 +33,8 @@ bool starts_with_path(const std::string& text, const std::string& path) { return
 TEST(Conversation, IsToldByItsFields) {
   EXPECT_EQ(read(R"({"prompt": "1+1", "completion": "2"})").messages, (std::vector<Message>{{"user", "1+1"}, {"assistant", "2"}}));
   EXPECT_EQ(read(R"({"text": "once"})").text, "once");
-  EXPECT_EQ(read(R"({"text": "once", "messages": null, "prompt": null, "completion": null})").text, "once") << "null: a column that this row lacks";
+  EXPECT_EQ(read(R"({"text": "once", "messages": null, "prompt": null, "completion": null})").text, "once")
+      << "null: a column that this row lacks";
   EXPECT_TRUE(is_conversation(json::parse(R"({"messages": []})")));
   EXPECT_FALSE(is_conversation(json::parse(R"({"text": "once"})")));
   EXPECT_FALSE(is_conversation(json::parse("[1]")));
@@ -51,8 +52,10 @@ TEST(Conversation, RefusesWhatItIsNot) {
   EXPECT_TRUE(starts_with_path(refusal(R"({"messages": [{"role": "developer", "content": "x"}]})"), "messages[0].role"));
   EXPECT_TRUE(starts_with_path(refusal(R"({"messages": [{"role": "user"}]})"), "messages[0].content"));
   EXPECT_TRUE(starts_with_path(refusal(R"({"messages": [{"role": "user", "content": null}]})"), "messages[0].content"));
-  EXPECT_TRUE(starts_with_path(refusal(R"({"messages": [{"role": "user", "content": "x"}, {"role": "system", "content": "x"}]})"), "messages[1]"));
-  EXPECT_EQ(refusal(R"({"messages": [{"role": "user", "content": "x"}]})"), "has no message of the role assistant, so there is nothing to learn");
+  EXPECT_TRUE(
+      starts_with_path(refusal(R"({"messages": [{"role": "user", "content": "x"}, {"role": "system", "content": "x"}]})"), "messages[1]"));
+  EXPECT_EQ(refusal(R"({"messages": [{"role": "user", "content": "x"}]})"),
+            "has no message of the role assistant, so there is nothing to learn");
   EXPECT_TRUE(refusal(R"({"messages": [], "completion": "x"})").starts_with("has \"messages\" and \"completion\""));
   EXPECT_TRUE(starts_with_path(refusal(R"({"prompt": [], "completion": "x"})"), "\"prompt\""));
   EXPECT_EQ(refusal(R"({"question": "x"})"),
@@ -62,10 +65,12 @@ TEST(Conversation, RefusesWhatItIsNot) {
 TEST(Conversation, NamesTheFieldsThatItDoesNotKnowAndGuesses) {
   EXPECT_EQ(refusal(R"({"instruction": "a", "output": "b"})"),
             R"(has the fields "instruction", "output"; expected "messages", "prompt" and "completion", or "text" (data.text_field))");
-  EXPECT_EQ(refusal(R"({"mesages": []})"),
-            R"(has the field "mesages"; expected "messages", "prompt" and "completion", or "text" (data.text_field); did you mean "messages"?)");
-  EXPECT_EQ(refusal(R"({"Body_": "a", "id": 1})", "body"),
-            R"(has the fields "Body_", "id"; expected "messages", "prompt" and "completion", or "body" (data.text_field); did you mean "body"?)");
+  EXPECT_EQ(
+      refusal(R"({"mesages": []})"),
+      R"(has the field "mesages"; expected "messages", "prompt" and "completion", or "text" (data.text_field); did you mean "messages"?)");
+  EXPECT_EQ(
+      refusal(R"({"Body_": "a", "id": 1})", "body"),
+      R"(has the fields "Body_", "id"; expected "messages", "prompt" and "completion", or "body" (data.text_field); did you mean "body"?)");
   EXPECT_EQ(refusal("{}"), R"(has no fields; expected "messages", "prompt" and "completion", or "text" (data.text_field))");
   EXPECT_EQ(unknown_fields(json::parse(R"({"prompt": "a"})"), "text"),
             R"(has the field "prompt"; expected "messages", "prompt" and "completion", or "text" (data.text_field))")
@@ -75,7 +80,8 @@ TEST(Conversation, NamesTheFieldsThatItDoesNotKnowAndGuesses) {
 }
 
 TEST(Conversation, FollowsWhatTheDataSaysOfLearning) {
-  for (const char* mark : {R"("weight": 0)", R"("weight": 0.0)", R"("weight": false)", R"("train": false)", R"("loss": false)", R"("loss": 0)"}) {
+  for (const char* mark :
+       {R"("weight": 0)", R"("weight": 0.0)", R"("weight": false)", R"("train": false)", R"("loss": false)", R"("loss": 0)"}) {
     EXPECT_EQ(read(answer_with(mark)).messages[1].learn, false) << mark;
     EXPECT_EQ(found_in(answer_with(mark)).context_only, 1) << mark;
     EXPECT_TRUE(read(answer_with(mark)).learn) << mark;
@@ -102,21 +108,24 @@ TEST(Conversation, FollowsWhatTheDataSaysOfLearning) {
 }
 
 TEST(Conversation, RefusesKeysThatWouldChangeWhatIsLearnt) {
-  for (const char* key : {"tool_calls", "function_call", "tool_call_id", "reasoning_content", "reasoning", "thinking", "images", "audio", "prefix", "refusal", "file",
-                          "train_detail", "loss_mask", "tools"}) {
+  for (const char* key : {"tool_calls", "function_call", "tool_call_id", "reasoning_content", "reasoning", "thinking", "images", "audio",
+                          "prefix", "refusal", "file", "train_detail", "loss_mask", "tools"}) {
     const std::string given = refusal(answer_with(concat('"', key, R"(": ["x"])")));
     EXPECT_TRUE(starts_with_path(given, concat("messages[1].", key))) << given;
     for (const char* nothing : {"null", "[]", "\"\"", "false"}) {
       EXPECT_EQ(found_in(answer_with(concat('"', key, "\": ", nothing))).unused.size(), 0U) << key;
     }
   }
-  for (const char* key : {"tools", "functions", "system", "chosen", "rejected", "reasoning_content", "images", "audio", "documents", "history", "chat_template_kwargs"}) {
-    for (const char* begin : {R"({"messages": [{"role": "assistant", "content": "y"}])", R"({"prompt": "x", "completion": "y")", R"({"text": "x")"}) {
+  for (const char* key : {"tools", "functions", "system", "chosen", "rejected", "reasoning_content", "images", "audio", "documents",
+                          "history", "chat_template_kwargs"}) {
+    for (const char* begin :
+         {R"({"messages": [{"role": "assistant", "content": "y"}])", R"({"prompt": "x", "completion": "y")", R"({"text": "x")"}) {
       const std::string given = refusal(concat(begin, ", \"", key, "\": [\"x\"]}"));
       EXPECT_TRUE(starts_with_path(given, key)) << given;
     }
   }
-  EXPECT_TRUE(starts_with_path(refusal(R"({"messages": [{"role": "assistant", "content": "", "tool_calls": [1]}]})"), "messages[0].tool_calls"))
+  EXPECT_TRUE(
+      starts_with_path(refusal(R"({"messages": [{"role": "assistant", "content": "", "tool_calls": [1]}]})"), "messages[0].tool_calls"))
       << "an empty answer would be learnt";
   EXPECT_TRUE(starts_with_path(refusal(R"({"messages": [{"role": "assistant", "tool_calls": [1]}]})"), "messages[0].tool_calls"))
       << "which is why it lacks a content";
@@ -126,15 +135,20 @@ TEST(Conversation, RefusesKeysThatWouldChangeWhatIsLearnt) {
 TEST(Conversation, CountsKeysWithoutAnEffect) {
   ExampleFindings found;
   for (int i = 0; i < 2; ++i) {
-    read_conversation(R"({"id": 7, "source": "a", "file": "x.txt", "prompt": "x", "messages": [{"role": "user", "content": [{"type": "text", "text": "x", "k": 1}]},
-        {"role": "assistant", "content": "y", "name": "z", "date": null}]})", "text", found);
+    read_conversation(
+        R"({"id": 7, "source": "a", "file": "x.txt", "prompt": "x", "messages": [{"role": "user", "content": [{"type": "text", "text": "x", "k": 1}]},
+        {"role": "assistant", "content": "y", "name": "z", "date": null}]})",
+        "text", found);
   }
-  EXPECT_EQ(found.unused_keys(), R"("file" on 2 lines, "id" on 2 lines, "prompt" on 2 lines, "source" on 2 lines, "name" in 2 messages, "k" in 2 parts of messages)");
+  EXPECT_EQ(
+      found.unused_keys(),
+      R"("file" on 2 lines, "id" on 2 lines, "prompt" on 2 lines, "source" on 2 lines, "name" in 2 messages, "k" in 2 parts of messages)");
   ASSERT_EQ(found.notes().size(), 1U);
   EXPECT_TRUE(found.notes()[0].ends_with(found.unused_keys()));
   EXPECT_EQ(found_in(R"({"prompt": "x", "completion": "y"})").notes().size(), 0U);
   ExampleFindings many;
-  read_conversation(R"({"text": "x", "a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1, "h": 1, "i": 1, "j": 1, "k": 1, "l": 1})", "text", many);
+  read_conversation(R"({"text": "x", "a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1, "h": 1, "i": 1, "j": 1, "k": 1, "l": 1})",
+                    "text", many);
   EXPECT_TRUE(many.unused_keys().ends_with("\"j\" on 1 line and 2 more")) << many.unused_keys();
   EXPECT_EQ(found_in(R"({"prompt": "a\r\nb", "completion": "y"})").windows_lines, 1);
 }
@@ -142,7 +156,8 @@ TEST(Conversation, CountsKeysWithoutAnEffect) {
 TEST(Messages, JoinPartsOfText) {
   const auto of_parts = [](const std::string& parts) {
     ExampleFindings found;
-    return read_messages(json::parse(R"([{"role": "user", "content": )" + parts + "}]"), MessageSource::example, "messages", found)[0].content;
+    return read_messages(json::parse(R"([{"role": "user", "content": )" + parts + "}]"), MessageSource::example, "messages", found)[0]
+        .content;
   };
   const auto refused = [&](const std::string& parts) { return input_error_of([&] { of_parts(parts); }); };
   EXPECT_EQ(of_parts(R"([{"type": "text", "text": "a"}, {"type": "text", "text": "b", "image_url": null}])"), "ab");

@@ -97,8 +97,8 @@ TEST_F(Faulty, AFileSystemMayLackGuardsAndNothingElse) {
     for (const Operation guard : {Operation::allocate, Operation::sync, Operation::sync_directory}) {
       EXPECT_TRUE(succeeds({.operation = guard, .nth = 1, .for_ever = true, .error = error})) << name_of(guard);
     }
-    for (const Operation needed : {Operation::open, Operation::write, Operation::truncate, Operation::read, Operation::close, Operation::rename,
-                                   Operation::size}) {
+    for (const Operation needed :
+         {Operation::open, Operation::write, Operation::truncate, Operation::read, Operation::close, Operation::rename, Operation::size}) {
       EXPECT_TRUE(fails({.operation = needed, .nth = 1, .for_ever = true, .error = error})) << name_of(needed);
     }
   }

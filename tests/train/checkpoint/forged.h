@@ -143,68 +143,31 @@ inline std::vector<Case> hostile_cases() {
     return offset;
   };
   return {
-      wte("offset-in-the-header", "which are not in the file's image",
-          [](const auto&) {
-            return tensor("f32", 4092, 60, {5, 3});
-          }),
-      wte("offset-beyond-the-file", "which are not in the file's image",
-          [](const auto&) {
-            return tensor("f32", kMost, 60, {5, 3});
-          }),
-      wte("negative-offset", "a number that is too large",
-          [](const auto&) {
-            return tensor("f32", -4, 60, {5, 3});
-          }),
-      wte("into-the-index", "which are not in the file's image",
-          [](const auto&) {
-            return tensor("f32", 4096, 1'000'000, {500, 500});
-          }),
+      wte("offset-in-the-header", "which are not in the file's image", [](const auto&) { return tensor("f32", 4092, 60, {5, 3}); }),
+      wte("offset-beyond-the-file", "which are not in the file's image", [](const auto&) { return tensor("f32", kMost, 60, {5, 3}); }),
+      wte("negative-offset", "a number that is too large", [](const auto&) { return tensor("f32", -4, 60, {5, 3}); }),
+      wte("into-the-index", "which are not in the file's image", [](const auto&) { return tensor("f32", 4096, 1'000'000, {500, 500}); }),
       wte("four-tebibytes", "which are not in the file's image",
           [](const auto&) { return tensor("f32", 4096, index{1} << 42, {index{1} << 40}); }),
       wte("offset-and-bytes-wrap", "which are not in the file's image",
           [](const auto&) { return tensor("f32", kMost - 30, kMost - 3, {index{1} << 56}); }),
-      wte("extents-wrap", "too many elements",
-          [](const auto&) {
-            return tensor("f32", 4096, 0, {index{1} << 62, 4});
-          }),
-      wte("no-bytes-for-many-elements", "has 0 bytes",
-          [](const auto&) {
-            return tensor("f32", 4096, 0, {index{1} << 56});
-          }),
-      wte("negative-extent", "a number that is too large",
-          [](const auto&) {
-            return tensor("f32", 4096, 60, {-5, -3});
-          }),
+      wte("extents-wrap", "too many elements", [](const auto&) { return tensor("f32", 4096, 0, {index{1} << 62, 4}); }),
+      wte("no-bytes-for-many-elements", "has 0 bytes", [](const auto&) { return tensor("f32", 4096, 0, {index{1} << 56}); }),
+      wte("negative-extent", "a number that is too large", [](const auto&) { return tensor("f32", 4096, 60, {-5, -3}); }),
       wte("bytes-of-another-shape", "of shape [5, 4] has 60 bytes",
-          [=](const std::string& value) {
-            return tensor("f32", offset_of(value), 60, {5, 4});
-          }),
-      wte("bytes-of-another-type", "has 60 bytes",
-          [=](const std::string& value) {
-            return tensor("f64", offset_of(value), 60, {5, 3});
-          }),
-      wte("rank-5", "has rank 5, expected at most 4",
-          [](const auto&) {
-            return tensor("f32", 4096, 60, {5, 3, 1, 1, 1});
-          }),
+          [=](const std::string& value) { return tensor("f32", offset_of(value), 60, {5, 4}); }),
+      wte("bytes-of-another-type", "has 60 bytes", [=](const std::string& value) { return tensor("f64", offset_of(value), 60, {5, 3}); }),
+      wte("rank-5", "has rank 5, expected at most 4", [](const auto&) { return tensor("f32", 4096, 60, {5, 3, 1, 1, 1}); }),
       wte("rank-of-billions", "has rank 4294967296",
           [](const auto&) { return text("f32") + number(4096) + number(60) + number(index{1} << 32); }),
       wte("extents-missing", "reaches beyond its end",
           [](const auto&) { return text("f32") + number(4096) + number(60) + number(index{2}); }),
       wte("more-than-a-tensor", "is longer than expected", [](const std::string& value) { return value + "x"; }),
       wte("no-value", "reaches beyond its end", [](const auto&) { return std::string(); }),
-      wte("type-without-a-name", "a type without a name",
-          [](const auto&) {
-            return tensor("", 4096, 60, {5, 3});
-          }),
-      wte("type-for-the-terminal", "a type without a name",
-          [](const auto&) {
-            return tensor("\x1B[2J", 4096, 60, {5, 3});
-          }),
+      wte("type-without-a-name", "a type without a name", [](const auto&) { return tensor("", 4096, 60, {5, 3}); }),
+      wte("type-for-the-terminal", "a type without a name", [](const auto&) { return tensor("\x1B[2J", 4096, 60, {5, 3}); }),
       wte("unknown-type", "tensor model/wte.weight with elements of type q4_k, which this version does not know",
-          [=](const std::string& value) {
-            return tensor("q4_k", offset_of(value), 60, {5, 3});
-          }),
+          [=](const std::string& value) { return tensor("q4_k", offset_of(value), 60, {5, 3}); }),
       changed("shared-bytes", "overlap",
               [=](Entries& entries) { entry(entries, "tensor", "optimizer/m/wte.weight").value = entry(entries, "tensor", kWte).value; }),
       changed("tensor-over-text", "overlap",

@@ -56,7 +56,9 @@ TEST(RunDirectoryCreate, CanBeAskedBeforehand) {
   write_file(scratch / "file", "text");
   const std::string file = text_of<InputError>([&] { RunDirectory::require_free(scratch / "file"); });
   EXPECT_TRUE(file.ends_with("is a file, expected a folder or a new name: choose another --out")) << file;
-  { save_step(RunDirectory::create(scratch / "model"), 0); }
+  {
+    save_step(RunDirectory::create(scratch / "model"), 0);
+  }
   const std::string model = text_of<InputError>([&] { RunDirectory::require_free(scratch / "model"); });
   EXPECT_TRUE(model.ends_with("is not empty (it has checkpoints): choose another --out")) << "there is no run to go on with: " << model;
   write_file(scratch / "model/metrics.jsonl", "{}");

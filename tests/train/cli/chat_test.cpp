@@ -24,10 +24,24 @@ class Chat : public ::testing::Test {
     here.train("base", {"tokenizer.kind=bpe", "tokenizer.vocab_size=300", "model.n_embd=32", "model.block_size=32"});
   }
   /// A run whose context has room for talking.
-  void train_wide() const { here.train("wide", {"tokenizer.kind=bpe", "tokenizer.vocab_size=300", "model.n_embd=32", "model.block_size=96"}); }
+  void train_wide() const {
+    here.train("wide", {"tokenizer.kind=bpe", "tokenizer.vocab_size=300", "model.n_embd=32", "model.block_size=96"});
+  }
   Outcome tune(const std::string& out, const Words& more = {}) const {
-    Words words = {"train", "--init-from", "base", "--corpus", "chats.jsonl", "--out", out, "--set", "train.max_steps=40", "train.batch_size=4",
-                   "train.eval_interval=20", "train.checkpoint_interval=20", "data.val_fraction=0.3", "optim.learning_rate=1e-2",
+    Words words = {"train",
+                   "--init-from",
+                   "base",
+                   "--corpus",
+                   "chats.jsonl",
+                   "--out",
+                   out,
+                   "--set",
+                   "train.max_steps=40",
+                   "train.batch_size=4",
+                   "train.eval_interval=20",
+                   "train.checkpoint_interval=20",
+                   "data.val_fraction=0.3",
+                   "optim.learning_rate=1e-2",
                    "optim.warmup_steps=1"};
     words.insert(words.end(), more.begin(), more.end());
     return here.run(words);
@@ -38,10 +52,13 @@ class Chat : public ::testing::Test {
 TEST_F(Chat, LearnsAnswersAloneAndSaysWhatItDid) {
   const Outcome tuned = tune("tuned");
   ASSERT_EQ(tuned.code, 0) << tuned.err;
-  EXPECT_TRUE(contains(tuned.err, "written in the template plain (chat.template), and the loss is over the answers (chat.loss)")) << tuned.err;
+  EXPECT_TRUE(contains(tuned.err, "written in the template plain (chat.template), and the loss is over the answers (chat.loss)"))
+      << tuned.err;
   EXPECT_TRUE(contains(tuned.err, "4 examples for training in 3 windows; ")) << tuned.err;
-  EXPECT_TRUE(contains(tuned.err, "2 of 5 examples for training have more than 32 tokens (model.block_size) and are cut at their end")) << tuned.err;
-  EXPECT_TRUE(contains(tuned.err, "1 of 5 examples for training is left out: within the window it has no token to learn (chat.loss)")) << tuned.err;
+  EXPECT_TRUE(contains(tuned.err, "2 of 5 examples for training have more than 32 tokens (model.block_size) and are cut at their end"))
+      << tuned.err;
+  EXPECT_TRUE(contains(tuned.err, "1 of 5 examples for training is left out: within the window it has no token to learn (chat.loss)"))
+      << tuned.err;
   const auto metrics = here.metrics("tuned");
   EXPECT_LT(metrics.back()["val_loss"].get<double>(), metrics.front()["val_loss"].get<double>());
   EXPECT_TRUE(contains(contents(here / "tuned/config.toml"), "template = \"plain\""));
@@ -80,14 +97,30 @@ TEST_F(Chat, LossesAreComparedOverTheSameTokensOnly) {
   const auto of = [&](const std::string& run) { return here.metrics(run); };
   EXPECT_EQ(of("judged")[1]["loss"], of("all")[1]["loss"]) << "it learns what `all` learns";
   EXPECT_EQ(of("judged").front()["event"], "eval");
-  EXPECT_EQ(of("judged").front()["val_loss"], of("answers").front()["val_loss"]) << "and is judged as `answers`, before the first step by the same weights";
+  EXPECT_EQ(of("judged").front()["val_loss"], of("answers").front()["val_loss"])
+      << "and is judged as `answers`, before the first step by the same weights";
   EXPECT_EQ(of("judged").front()["train_loss"], of("answers").front()["train_loss"]);
 }
 
 TEST_F(Chat, ASweepRefusesToChooseBetweenLossesOverOtherTokens) {
   const auto sweep = [&](const std::string& out, const Words& more) {
-    Words words = {"sweep", "--init-from", "base", "--corpus", "chats.jsonl", "--out", out, "--json", "--vary", "chat.loss=answers,all", "--no-halving",
-                   "--set", "train.max_steps=4", "train.batch_size=4", "train.eval_interval=4", "data.val_fraction=0.3", "optim.warmup_steps=1"};
+    Words words = {"sweep",
+                   "--init-from",
+                   "base",
+                   "--corpus",
+                   "chats.jsonl",
+                   "--out",
+                   out,
+                   "--json",
+                   "--vary",
+                   "chat.loss=answers,all",
+                   "--no-halving",
+                   "--set",
+                   "train.max_steps=4",
+                   "train.batch_size=4",
+                   "train.eval_interval=4",
+                   "data.val_fraction=0.3",
+                   "optim.warmup_steps=1"};
     words.insert(words.end(), more.begin(), more.end());
     return here.run(words);
   };
@@ -101,7 +134,8 @@ TEST_F(Chat, ASweepRefusesToChooseBetweenLossesOverOtherTokens) {
 }
 
 TEST_F(Chat, ComesNextAfterFinetune) {
-  const Outcome tuned = here.run({"finetune", "base", "--data", "chats.jsonl", "--out", "tuned", "--set", "train.max_steps=2", "optim.warmup_steps=1", "data.val_fraction=0.3"});
+  const Outcome tuned = here.run({"finetune", "base", "--data", "chats.jsonl", "--out", "tuned", "--set", "train.max_steps=2",
+                                  "optim.warmup_steps=1", "data.val_fraction=0.3"});
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_TRUE(contains(tuned.err, "next: dikkat chat tuned\n")) << tuned.err;
   EXPECT_EQ(tuned.out, "tuned\n");
@@ -112,7 +146,8 @@ TEST_F(Chat, SaysWhatItCutsOfTheExamplesForValidationToo) {
   here.write("chats.jsonl", std::string(kChats) + Json{{"prompt", longer}, {"completion", "x"}}.dump());
   const Outcome tuned = tune("tuned", {"train.max_steps=1"});
   ASSERT_EQ(tuned.code, 0) << tuned.err;
-  EXPECT_TRUE(contains(tuned.err, "1 of 3 examples for validation has more than 32 tokens (model.block_size) and is cut at its end")) << tuned.err;
+  EXPECT_TRUE(contains(tuned.err, "1 of 3 examples for validation has more than 32 tokens (model.block_size) and is cut at its end"))
+      << tuned.err;
   EXPECT_TRUE(contains(tuned.err, "1 of 3 examples for validation is left out")) << tuned.err;
   EXPECT_TRUE(contains(tuned.err, "1 of 6 examples for training is left out")) << tuned.err;
 }
@@ -121,12 +156,15 @@ TEST_F(Chat, AValidationPartThatTakesAllExamplesIsNamed) {
   here.write("chats.jsonl", R"({"prompt": "the lamp", "completion": "turns"})");
   const Outcome refused = tune("no");
   EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(contains(refused.err, "chats.jsonl has 1 example, which is for validation (data.val_fraction = 0.3), so none is left to learn from; "
-                                    "give more examples, or set data.val_fraction=0"))
+  EXPECT_TRUE(contains(refused.err,
+                       "chats.jsonl has 1 example, which is for validation (data.val_fraction = 0.3), so none is left to learn from; "
+                       "give more examples, or set data.val_fraction=0"))
       << refused.err;
-  const Words all = {"train", "--init-from", "base", "--corpus", "chats.jsonl", "--out", "one", "--set", "train.max_steps=1", "data.val_fraction=0"};
+  const Words all = {"train", "--init-from", "base",  "--corpus",          "chats.jsonl",
+                     "--out", "one",         "--set", "train.max_steps=1", "data.val_fraction=0"};
   EXPECT_EQ(here.run(all).code, 0);
-  here.write("chats.jsonl", Json{{"prompt", tiny_text()}, {"completion", "x"}}.dump() + "\n" + R"({"prompt": "the lamp", "completion": "turns"})");
+  here.write("chats.jsonl",
+             Json{{"prompt", tiny_text()}, {"completion", "x"}}.dump() + "\n" + R"({"prompt": "the lamp", "completion": "turns"})");
   const Outcome longer = tune("no");
   EXPECT_TRUE(contains(longer.err, "chats.jsonl for training has a token to learn within model.block_size = 32; raise it")) << longer.err;
 }
@@ -152,7 +190,8 @@ TEST_F(Chat, NamesTheLineThatItRefuses) {
 
 TEST_F(Chat, TakesTextsAndConversationsInAnyOrder) {
   const std::string text = "{\"text\": \"the ships go by at night.\"}\n";
-  const std::string chat = R"({"prompt": "ships", "completion": "go by"})" "\n";
+  const std::string chat = R"({"prompt": "ships", "completion": "go by"})"
+                           "\n";
   std::string chats;
   for (int i = 0; i < 8; ++i) {
     chats += chat;
@@ -182,7 +221,9 @@ TEST_F(Chat, SaysTheSameOfABadLineWhereverItIsRead) {
 }
 
 TEST_F(Chat, LearnsNoAnswerThatTheDataExempts) {
-  here.write("marked.jsonl", R"({"messages": [{"role": "user", "content": "the lamp"}, {"role": "assistant", "content": "bad", "weight": 0}, {"role": "user", "content": "and"}, {"role": "assistant", "content": "go"}]}
+  here.write(
+      "marked.jsonl",
+      R"({"messages": [{"role": "user", "content": "the lamp"}, {"role": "assistant", "content": "bad", "weight": 0}, {"role": "user", "content": "and"}, {"role": "assistant", "content": "go"}]}
 {"prompt": "ships", "completion": "bad", "label": false, "id": 7}
 {"prompt": "ships", "completion": "go by"}
 )");
@@ -202,7 +243,8 @@ TEST_F(Chat, LearnsNoAnswerThatTheDataExempts) {
   EXPECT_LT(scored(0), 2 + 2) << "\"go\" and its end, and nothing of \"bad\"";
   ASSERT_EQ(object["notes"].size(), 3U) << seen.out;
 
-  const Outcome tuned = here.run({"train", "--init-from", "base", "--corpus", "marked.jsonl", "--out", "tuned", "--set", "train.max_steps=1", "data.val_fraction=0"});
+  const Outcome tuned = here.run(
+      {"train", "--init-from", "base", "--corpus", "marked.jsonl", "--out", "tuned", "--set", "train.max_steps=1", "data.val_fraction=0"});
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_TRUE(contains(tuned.err, "1 example for training in 1 window")) << tuned.err;
   const Outcome evaluated = here.run({"eval", "tuned", "--corpus", "marked.jsonl"});
@@ -216,7 +258,8 @@ TEST_F(Chat, LearnsNoAnswerThatTheDataExempts) {
   const Outcome none = here.run({"train", "--init-from", "base", "--corpus", "none.jsonl", "--out", "no", "--set", "data.val_fraction=0"});
   EXPECT_EQ(none.code, 2);
   EXPECT_TRUE(contains(none.err, "none.jsonl has no example to learn")) << none.err;
-  here.write("tools.jsonl", R"({"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "", "tool_calls": [{"id": "1"}]}]})");
+  here.write("tools.jsonl",
+             R"({"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "", "tool_calls": [{"id": "1"}]}]})");
   const Outcome tools = here.run({"train", "--init-from", "base", "--corpus", "tools.jsonl", "--out", "no"});
   EXPECT_EQ(tools.code, 2);
   EXPECT_TRUE(contains(tools.err, "tools.jsonl: line 1: messages[1].tool_calls ")) << tools.err;
@@ -225,7 +268,9 @@ TEST_F(Chat, LearnsNoAnswerThatTheDataExempts) {
 TEST_F(Chat, NeedsAModel) {
   const Outcome refused = here.run({"train", "--corpus", "chats.jsonl", "--out", "no"});
   EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(contains(refused.err, "holds conversations, which are for a model that knows language already: start from one with --init-from")) << refused.err;
+  EXPECT_TRUE(
+      contains(refused.err, "holds conversations, which are for a model that knows language already: start from one with --init-from"))
+      << refused.err;
 }
 
 TEST_F(Chat, Answers) {
@@ -255,11 +300,14 @@ TEST_F(Chat, GoesOutWithItsTemplate) {
   here.write("tuned-hf/tokenizer_config.json", config.dump());
   const Outcome unknown = answers("tuned-hf");
   EXPECT_EQ(unknown.code, 2);
-  EXPECT_TRUE(contains(unknown.err, "is none that dikkat knows: name the one that is nearest to it with --template chatml, llama3 or plain")) << unknown.err;
+  EXPECT_TRUE(
+      contains(unknown.err, "is none that dikkat knows: name the one that is nearest to it with --template chatml, llama3 or plain"))
+      << unknown.err;
   EXPECT_EQ(answers("tuned-hf", {"--template", "plain"}).out, own);
   const Outcome tuned = here.run({"finetune", "tuned-hf", "--data", "chats.jsonl", "--out", "no"});
   EXPECT_EQ(tuned.code, 2);
-  EXPECT_TRUE(contains(tuned.err, "is none that dikkat knows: name the one that is nearest to it, chat.template = \"chatml\"")) << tuned.err;
+  EXPECT_TRUE(contains(tuned.err, "is none that dikkat knows: name the one that is nearest to it, chat.template = \"chatml\""))
+      << tuned.err;
 }
 
 TEST_F(Chat, IsAskedQuestions) {
@@ -280,7 +328,8 @@ TEST_F(Chat, IsAskedQuestions) {
   here.write("tasks.jsonl", "{\"prompt\": \"x\", \"choices\": [\"a\", \"b\"], \"answer\": 2}\n");
   const Outcome refused = here.run({"eval", "tuned", "--tasks", "tasks.jsonl"});
   EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(contains(refused.err, "tasks.jsonl: line 1 has the \"answer\" 2, expected the number of the right choice, from 0 to 1")) << refused.err;
+  EXPECT_TRUE(contains(refused.err, "tasks.jsonl: line 1 has the \"answer\" 2, expected the number of the right choice, from 0 to 1"))
+      << refused.err;
   here.write("tasks.jsonl", "{\"prompt\": \"x\"");
   const Outcome broken = here.run({"eval", "tuned", "--tasks", "tasks.jsonl"});
   EXPECT_TRUE(contains(broken.err, "tasks.jsonl: line 1, column 15: not valid JSON: unexpected end of the line")) << broken.err;
@@ -288,15 +337,16 @@ TEST_F(Chat, IsAskedQuestions) {
 
 TEST_F(Chat, ShortDocumentsThatShareAWindowHaveTheLossThatTheyHaveAlone) {
   std::string lines;
-  for (const char* text : {"the lamp turns", "ships go by at night", "and", "at night the ships go by", "turns and turns and turns", "go"}) {
+  for (const char* text :
+       {"the lamp turns", "ships go by at night", "and", "at night the ships go by", "turns and turns and turns", "go"}) {
     for (int i = 0; i < 5; ++i) {
       lines += Json{{"text", std::string(text) + tiny_text(i)}}.dump() + '\n';
     }
   }
   here.write("short.jsonl", lines);
   const auto first_loss = [&](const std::string& pack) {
-    const Outcome run = here.run({"train", "--init-from", "base", "--corpus", "short.jsonl", "--out", pack, "--set", "data.pack=" + pack, "train.max_steps=1",
-                                  "train.batch_size=2", "train.eval_tokens=0", "data.val_fraction=0.5"});
+    const Outcome run = here.run({"train", "--init-from", "base", "--corpus", "short.jsonl", "--out", pack, "--set", "data.pack=" + pack,
+                                  "train.max_steps=1", "train.batch_size=2", "train.eval_tokens=0", "data.val_fraction=0.5"});
     EXPECT_EQ(run.code, 0) << run.err;
     return here.metrics(pack).front()["val_loss"].get<double>();
   };
@@ -325,24 +375,28 @@ TEST_F(Chat, RefusesAMessageThatDoesNotFitAndGoesOn) {
                                   {.input = "the lamp\n" + line + "\n/system " + line + "\n/history\nships\n/history\n"});
   ASSERT_EQ(talked.code, 0) << talked.err;
   EXPECT_TRUE(talked.err.starts_with("the message has ")) << talked.err;
-  EXPECT_TRUE(contains(talked.err, " tokens in its template, but 92 fit into the model's context of 96 with room for an answer: shorten it\n"
-                                   "the system message has "))
+  EXPECT_TRUE(contains(talked.err,
+                       " tokens in its template, but 92 fit into the model's context of 96 with room for an answer: shorten it\n"
+                       "the system message has "))
       << talked.err;
   EXPECT_TRUE(talked.err.ends_with(" with room for an answer: shorten it; the conversation stays as it was\n")) << talked.err;
   EXPECT_FALSE(contains(talked.out, line.substr(0, 20)));
   EXPECT_FALSE(contains(talked.out, "system: "));
   const std::size_t first = talked.out.find("user: the lamp\nassistant: ");
   ASSERT_NE(first, std::string::npos) << talked.out;
-  EXPECT_NE(talked.out.find("user: the lamp\nassistant: ", first + 1), std::string::npos) << "and with the next message it goes on: " << talked.out;
+  EXPECT_NE(talked.out.find("user: the lamp\nassistant: ", first + 1), std::string::npos)
+      << "and with the next message it goes on: " << talked.out;
   const Outcome refused = here.run({"chat", "wide", "--system", line});
   EXPECT_EQ(refused.code, 2);
   EXPECT_TRUE(refused.err.starts_with("dikkat: the system message has ")) << refused.err;
-  EXPECT_TRUE(contains(refused.err, " but 72 fit into the model's context of 96 with room for an answer: shorten it (--system)")) << refused.err;
+  EXPECT_TRUE(contains(refused.err, " but 72 fit into the model's context of 96 with room for an answer: shorten it (--system)"))
+      << refused.err;
 }
 
 TEST_F(Chat, GoesOnAfterAnAnswerThatIsNoText) {
   train_wide();
-  const Outcome talked = here.run({"chat", "wide", "--max-new-tokens", "12", "--temperature", "50", "--quiet"}, {.input = "the lamp\nships\n/history\n"});
+  const Outcome talked =
+      here.run({"chat", "wide", "--max-new-tokens", "12", "--temperature", "50", "--quiet"}, {.input = "the lamp\nships\n/history\n"});
   EXPECT_EQ(talked.code, 0);
   EXPECT_EQ(talked.err, "") << "bytes that are no text, which it draws at this temperature, stand in no later prompt";
   EXPECT_TRUE(contains(talked.out, "\xEF\xBF\xBD")) << "but are shown as U+FFFD: " << talked.out;
@@ -354,15 +408,16 @@ TEST_F(Chat, SaysThatAnAnswerWasCut) {
   EXPECT_TRUE(contains(here.run(words, {.input = "the lamp\n"}).err, "(cut at 2 tokens)\n"));
   EXPECT_EQ(here.run({"chat", "wide", "--max-new-tokens", "2", "--quiet"}, {.input = "the lamp\n"}).err, "");
   ASSERT_EQ(tune("tuned", {"train.max_steps=150", "train.eval_interval=150"}).code, 0);
-  EXPECT_FALSE(contains(here.run({"chat", "tuned", "--newest", "--temperature", "0"}, {.input = "the lamp\n"}).err, "(cut at")) << "it ended itself";
+  EXPECT_FALSE(contains(here.run({"chat", "tuned", "--newest", "--temperature", "0"}, {.input = "the lamp\n"}).err, "(cut at"))
+      << "it ended itself";
 }
 
 TEST_F(Chat, AtATerminalSaysWhichModelItIs) {
   train_wide();
   Terminal terminal;
-  Program program(here.here({"chat", "wide", "--newest"}, {.environment = {{"TERM", "dumb"}, {"XDG_STATE_HOME", here.path() + "/state"}},
-                                                           .in = terminal.name(),
-                                                           .err = terminal.name()}));
+  Program program(here.here(
+      {"chat", "wide", "--newest"},
+      {.environment = {{"TERM", "dumb"}, {"XDG_STATE_HOME", here.path() + "/state"}}, .in = terminal.name(), .err = terminal.name()}));
   ASSERT_TRUE(program.until([&] { return terminal.prompts() >= 1; })) << terminal.shown();
   EXPECT_TRUE(contains(terminal.shown(), "wide, step 20; template plain; context of 96 tokens")) << terminal.shown();
   terminal.type("/exit\r");
@@ -393,9 +448,9 @@ TEST_F(Chat, TakesAMessageOfSeveralLines) {
 TEST_F(Chat, TakesPastedLinesAsOneMessage) {
   train_wide();
   Terminal terminal;
-  Program program(here.here({"chat", "wide", "--newest", "--max-new-tokens", "1"}, {.environment = {{"TERM", "xterm"}, {"XDG_STATE_HOME", here.path() + "/state"}},
-                                                                                    .in = terminal.name(),
-                                                                                    .err = terminal.name()}));
+  Program program(here.here(
+      {"chat", "wide", "--newest", "--max-new-tokens", "1"},
+      {.environment = {{"TERM", "xterm"}, {"XDG_STATE_HOME", here.path() + "/state"}}, .in = terminal.name(), .err = terminal.name()}));
   ASSERT_TRUE(program.until([&] { return terminal.prompts() >= 1; })) << terminal.shown();
   EXPECT_TRUE(contains(terminal.shown(), "\033[?2004h"));
   terminal.type("\033[200~the lamp\rturns\nships\n\033[201~ go\r");
@@ -410,8 +465,8 @@ TEST_F(Chat, TakesPastedLinesAsOneMessage) {
 
 TEST_F(Chat, DropsTheOldestTurns) {
   train_wide();
-  const Outcome talked = here.run({"chat", "wide", "--max-new-tokens", "4"},
-                                  {.input = "one two three\nfour five six\nseven eight nine\nten eleven\n"});
+  const Outcome talked =
+      here.run({"chat", "wide", "--max-new-tokens", "4"}, {.input = "one two three\nfour five six\nseven eight nine\nten eleven\n"});
   ASSERT_EQ(talked.code, 0) << talked.err;
   EXPECT_TRUE(contains(talked.err, "the context of 96 tokens is full: the oldest 2 messages were dropped")) << talked.err;
 }

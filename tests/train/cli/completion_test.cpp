@@ -6,8 +6,8 @@ namespace {
 
 /// What bash offers after these words.
 std::string offered(const Workspace& here, const std::string& words, int number) {
-  const std::string script = "dikkat() { " DIKKAT_PROGRAM " \"$@\"; }; source dikkat.bash; COMP_WORDS=(" + words + "); COMP_CWORD=" + std::to_string(number) +
-                             "; _dikkat; echo \"${COMPREPLY[@]}\" > offered.txt";
+  const std::string script = "dikkat() { " DIKKAT_PROGRAM " \"$@\"; }; source dikkat.bash; COMP_WORDS=(" + words +
+                             "); COMP_CWORD=" + std::to_string(number) + "; _dikkat; echo \"${COMPREPLY[@]}\" > offered.txt";
   here.write("complete.sh", script);
   EXPECT_EQ(std::system(("cd " + here.path() + " && bash complete.sh").c_str()), 0);
   return contents(here / "offered.txt");
@@ -52,7 +52,8 @@ TEST(Completion, FishOffersCommandsRecipesAndKeys) {
   std::filesystem::permissions(here / "bin/dikkat", std::filesystem::perms::owner_all);
   here.write("dikkat.fish", here.run({"completion", "fish"}).out);
   const auto offered = [&](const std::string& words) {
-    const std::string command = "cd " + here.path() + " && HOME=$PWD PATH=$PWD/bin:$PATH fish -c 'source dikkat.fish; complete -C \"" + words + "\"' > offered.txt 2>&1";
+    const std::string command = "cd " + here.path() + " && HOME=$PWD PATH=$PWD/bin:$PATH fish -c 'source dikkat.fish; complete -C \"" +
+                                words + "\"' > offered.txt 2>&1";
     EXPECT_EQ(std::system(command.c_str()), 0);
     return contents(here / "offered.txt");
   };

@@ -194,13 +194,14 @@ TEST(CorpusCommand, TellsWhatIsInACorpus) {
 
 TEST(CorpusCommand, TellsOfLengthsCopiesScriptsAndLongLines) {
   const Workspace here;
-  here.write("d.jsonl", "{\"text\":\"one two\"}\n{\"text\":\"\u3053\u3053\u308D\u3053\u3053\u308D\u3053\u3053\"}\n{\"text\":\"one two\"}\n");
+  here.write("d.jsonl",
+             "{\"text\":\"one two\"}\n{\"text\":\"\u3053\u3053\u308D\u3053\u3053\u308D\u3053\u3053\"}\n{\"text\":\"one two\"}\n");
   const Json json = json_of(here.run({"corpus", "inspect", "d.jsonl", "--json"}));
   EXPECT_EQ(json["lengths"]["median"], 7);
   EXPECT_EQ(json["lengths"]["longest"], 24);
   EXPECT_EQ(json["lengths"]["histogram"], (Json::array({{{"from", 5}, {"below", 10}, {"documents", 2}, {"bytes", 14}},
-                                                       {{"from", 10}, {"below", 20}, {"documents", 0}, {"bytes", 0}},
-                                                       {{"from", 20}, {"below", 50}, {"documents", 1}, {"bytes", 24}}})));
+                                                        {{"from", 10}, {"below", 20}, {"documents", 0}, {"bytes", 0}},
+                                                        {{"from", 20}, {"below", 50}, {"documents", 1}, {"bytes", 24}}})));
   EXPECT_EQ(json["duplicates"]["documents"], 1);
   EXPECT_EQ(json["duplicates"]["most"][0]["second"], (Json{{"file", here / "d.jsonl"}, {"line", 3}}));
   EXPECT_EQ(json["scripts"][0], (Json{{"script", "Latin"}, {"characters", 12}}));
@@ -306,7 +307,7 @@ TEST(Data, TokensAreKeptAndFoundAgain) {
   };
   ASSERT_EQ(files().size(), 1U);
   const auto inode = [&] {
-    struct stat status {};
+    struct stat status{};
     EXPECT_EQ(::stat(files().front().c_str(), &status), 0);
     return status.st_ino;
   };
@@ -419,7 +420,8 @@ TEST(Data, AFileOfJsonWithAnotherNameIsTold) {
   const Workspace here;
   std::string lines;
   for (int i = 0; i < 30; ++i) {
-    lines += R"({"messages": [{"role": "user", "content": "the lamp"}, {"role": "assistant", "content": "turns"}]})" "\n";
+    lines += R"({"messages": [{"role": "user", "content": "the lamp"}, {"role": "assistant", "content": "turns"}]})"
+             "\n";
   }
   here.write("chats.txt", lines);
   const std::string note =
@@ -430,7 +432,8 @@ TEST(Data, AFileOfJsonWithAnotherNameIsTold) {
   EXPECT_TRUE(contains(here.run({"eval", "run", "--corpus", "chats.txt"}).err, note));
   EXPECT_TRUE(contains(here.run({"corpus", "inspect", "chats.txt"}).err, note));
   const Outcome piped = here.run(train("piped", {"--corpus", "-"}), {.input = lines});
-  EXPECT_TRUE(contains(piped.err, "standard input is read as plain text, but its first line is a JSON object: give it as a file named .jsonl"))
+  EXPECT_TRUE(
+      contains(piped.err, "standard input is read as plain text, but its first line is a JSON object: give it as a file named .jsonl"))
       << piped.err;
   EXPECT_FALSE(contains(here.run(train("text", {})).err, "is read as plain text"));
 }
@@ -450,7 +453,8 @@ TEST(Data, AValidationPartOfAFewTokensIsTold) {
   EXPECT_FALSE(contains(said("none", {"data.val_fraction=0"}), "says little"));
   here.write("held.txt", "the lamp");
   const std::string own = said("own", {"data.validation=[\"held.txt\"]"});
-  EXPECT_TRUE(contains(own, "the validation part has 7 tokens to predict, so its loss says little; give more text in data.validation")) << own;
+  EXPECT_TRUE(contains(own, "the validation part has 7 tokens to predict, so its loss says little; give more text in data.validation"))
+      << own;
 }
 
 struct RefusedData {
@@ -464,7 +468,9 @@ const RefusedData kRefusedData[] = {
     {"JsonlWithoutTheField",
      train("no", {"--corpus", "d.jsonl", "--set", "data.text_field=body"}),
      {"d.jsonl: line 1: has the fields \"n\", \"text\"; expected ", "or \"body\" (data.text_field)"}},
-    {"JsonlThatIsDamaged", train("no", {"--corpus", "bad.jsonl"}), {"bad.jsonl: line 2, column 9: not valid JSON: unexpected end of the line"}},
+    {"JsonlThatIsDamaged",
+     train("no", {"--corpus", "bad.jsonl"}),
+     {"bad.jsonl: line 2, column 9: not valid JSON: unexpected end of the line"}},
     {"GzipThatIsCut", train("no", {"--corpus", "cut.gz"}), {"cut.gz is cut off"}},
     {"APatternOfNothing", train("no", {"--corpus", "*.nothing"}), {"no file matches the pattern ", "*.nothing, expected a text file"}},
     {"AVocabularyThatIsTooSmall",

@@ -15,8 +15,8 @@ Words with_settings(Words words, const Words& more = {}) {
 
 TEST(Effect, AKeyOfSetThatDoesNotCountIsNamedWithItsCondition) {
   const Workspace here;
-  const Outcome trained =
-      here.run(with_settings({"train", "--config", "tiny.toml", "--out", "run"}, {"lora.dropout=0.1", "lora.alpha=3", "chat.loss=all", "optim.min_lr=1e-5"}));
+  const Outcome trained = here.run(with_settings({"train", "--config", "tiny.toml", "--out", "run"},
+                                                 {"lora.dropout=0.1", "lora.alpha=3", "chat.loss=all", "optim.min_lr=1e-5"}));
   EXPECT_EQ(trained.code, 0) << trained.err;
   EXPECT_TRUE(contains(trained.err, "lora.dropout and lora.alpha have no effect")) << trained.err;
   EXPECT_TRUE(contains(trained.err, "lora.rank is above 0")) << trained.err;
@@ -49,8 +49,8 @@ TEST(Effect, ASweepRefusesToVaryWhatDoesNotCount) {
   EXPECT_EQ(refused.code, 2) << refused.err;
   EXPECT_TRUE(contains(refused.err, "lora.dropout has no effect")) << refused.err;
   EXPECT_FALSE(std::filesystem::exists(here / "out"));
-  const Outcome some = here.run(
-      with_settings({"sweep", "--config", "tiny.toml", "--vary", "optim.kind=adamw,sgd", "optim.sgd_momentum=0.5,0.9", "--no-halving", "--out", "out"}));
+  const Outcome some = here.run(with_settings(
+      {"sweep", "--config", "tiny.toml", "--vary", "optim.kind=adamw,sgd", "optim.sgd_momentum=0.5,0.9", "--no-halving", "--out", "out"}));
   EXPECT_EQ(some.code, 0) << some.err;
   EXPECT_TRUE(contains(some.err, "equal to another combination")) << some.err;
   EXPECT_TRUE(contains(some.err, "optim.kind=adamw,optim.sgd_momentum=0.9")) << some.err;
@@ -67,7 +67,8 @@ TEST(Effect, ASweepWarnsWhereHalvingMisjudges) {
     return outcome.err;
   };
   const std::string warned = sweep("model.dropout=0,0.1,0.2", {});
-  EXPECT_TRUE(contains(warned, "warning") && contains(warned, "model.dropout shows its effect late") && contains(warned, "--no-halving")) << warned;
+  EXPECT_TRUE(contains(warned, "warning") && contains(warned, "model.dropout shows its effect late") && contains(warned, "--no-halving"))
+      << warned;
   EXPECT_FALSE(contains(sweep("model.dropout=0,0.1,0.2", {"--no-halving"}), "late"));
   EXPECT_FALSE(contains(sweep("optim.learning_rate=1e-3,1e-2,1e-1", {}), "late"));
 }
@@ -77,7 +78,8 @@ TEST(Effect, AnEnvironmentVariableThatIsNotReadIsNamed) {
   const Outcome bogus = here.run({"config", "keys"}, {.environment = {{"DIKKAT_ISA", "bogus"}}});
   EXPECT_EQ(bogus.code, 2);
   EXPECT_TRUE(contains(bogus.err, "DIKKAT_ISA is \"bogus\"") && contains(bogus.err, "expected")) << bogus.err;
-  const Outcome misspelt = here.run({"config", "keys"}, {.environment = {{"DIKKAT_CACHE_GIB", "3"}, {"DIKKAT_STATE", "finished"}, {"DIKKAT_ISA", ""}}});
+  const Outcome misspelt =
+      here.run({"config", "keys"}, {.environment = {{"DIKKAT_CACHE_GIB", "3"}, {"DIKKAT_STATE", "finished"}, {"DIKKAT_ISA", ""}}});
   EXPECT_EQ(misspelt.code, 0);
   EXPECT_TRUE(contains(misspelt.err, "DIKKAT_CACHE_GIB; did you mean DIKKAT_CACHE_GB?")) << misspelt.err;
   EXPECT_FALSE(contains(misspelt.err, "DIKKAT_STATE") || contains(misspelt.err, "DIKKAT_ISA")) << misspelt.err;

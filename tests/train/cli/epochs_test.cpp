@@ -42,7 +42,8 @@ TEST_F(Epochs, TheDefaultLengthOfAFinetuningFollowsFromItsText) {
   EXPECT_EQ(key("tiny", "max_steps"), 50) << "so that there is something to learn from";
   EXPECT_LE(epochs_said(tiny), 10) << tiny.err;
   here.write("new.txt", tiny_text(120000));  // 4,800 windows are less than 3 epochs
-  const Outcome large = here.run({"--quiet", "finetune", "base", "--data", "new.txt", "--out", "large", "--set", "train.patience=0", "train.eval_tokens=100"});
+  const Outcome large = here.run(
+      {"--quiet", "finetune", "base", "--data", "new.txt", "--out", "large", "--set", "train.patience=0", "train.eval_tokens=100"});
   ASSERT_EQ(large.code, 0) << large.err;
   EXPECT_EQ(key("large", "max_steps"), 300);
   EXPECT_EQ(key("large", "batch_size"), 4);
@@ -73,7 +74,8 @@ TEST_F(Epochs, OfTrainReadEachWindowSoOften) {
   EXPECT_EQ(key("two", "batch_size"), 5);
   words = {"train", "--config", "tiny.toml", "--out", "same", "--set", "train.max_steps=" + std::to_string(static_cast<int>(steps))};
   ASSERT_EQ(here.run(words).code, 0);
-  EXPECT_EQ(here.checkpoint("two", static_cast<int>(steps)), here.checkpoint("same", static_cast<int>(steps))) << "the length is train.max_steps from then on";
+  EXPECT_EQ(here.checkpoint("two", static_cast<int>(steps)), here.checkpoint("same", static_cast<int>(steps)))
+      << "the length is train.max_steps from then on";
   const double windows = std::floor((0.9 * static_cast<double>(tiny_text().size()) - 1) / 24);
   EXPECT_NEAR(steps, std::ceil(2 * windows / 15), 1);
 }

@@ -76,7 +76,8 @@ TEST_F(Exchange, KeepsTheChatTemplateThroughEveryStep) {
   const Outcome imported = here.run({"import", "hf", "--out", "imported"});
   ASSERT_EQ(imported.code, 0) << imported.err;
   EXPECT_TRUE(contains(imported.err, "rag")) << imported.err;
-  const Outcome tuned = here.run({"finetune", "imported", "--data", "text.txt", "--out", "tuned", "--set", "train.max_steps=1", "train.batch_size=1", "optim.warmup_steps=1"});
+  const Outcome tuned = here.run({"finetune", "imported", "--data", "text.txt", "--out", "tuned", "--set", "train.max_steps=1",
+                                  "train.batch_size=1", "optim.warmup_steps=1"});
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   const Outcome merged = here.run({"merge", "tuned", "--out", "merged"});
   ASSERT_EQ(merged.code, 0) << merged.err;
@@ -94,7 +95,8 @@ TEST_F(Exchange, TuningInShortWindowsKeepsTheContext) {
   Json config = Json::parse(contents(here / "hf/config.json"));
   config["max_position_embeddings"] = 40960;
   here.write("hf/config.json", config.dump());
-  const Outcome tuned = here.run({"finetune", "hf", "--data", "text.txt", "--out", "tuned", "--set", "train.max_steps=1", "train.batch_size=1", "optim.warmup_steps=1"});
+  const Outcome tuned = here.run({"finetune", "hf", "--data", "text.txt", "--out", "tuned", "--set", "train.max_steps=1",
+                                  "train.batch_size=1", "optim.warmup_steps=1"});
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_TRUE(contains(tuned.err, "512 tokens (data.window)")) << tuned.err;
   EXPECT_TRUE(contains(tuned.err, "40,960 (model.block_size)")) << tuned.err;
@@ -105,7 +107,8 @@ TEST_F(Exchange, TuningInShortWindowsKeepsTheContext) {
   EXPECT_EQ(sampled.code, 0) << sampled.err;
   EXPECT_FALSE(contains(sampled.err, "outgrew")) << sampled.err;
   EXPECT_EQ(here.run({"eval", "tuned", "--corpus", "text.txt"}).code, 0);
-  expect_refused({"finetune", "hf", "--data", "text.txt", "--out", "no", "--set", "data.window=40961"}, {"data.window is 40961", "model.block_size = 40960"});
+  expect_refused({"finetune", "hf", "--data", "text.txt", "--out", "no", "--set", "data.window=40961"},
+                 {"data.window is 40961", "model.block_size = 40960"});
 }
 
 TEST_F(Exchange, InspectShowsOtherProgramsModels) {

@@ -63,7 +63,8 @@ TEST(Help, IsBrokenBetweenWordsAtTheWidthOfTheTerminal) {
         in_examples = in_examples || line.starts_with("Examples:");
         const bool is_command = in_examples && line.starts_with("  ");
         const bool is_one_word = line.find_last_of(' ') == std::string::npos || line.find_first_not_of(' ') > line.find_last_of(' ');
-        EXPECT_TRUE(static_cast<int>(line.size()) <= columns || is_command || is_one_word) << command << ", " << columns << " columns: " << line;
+        EXPECT_TRUE(static_cast<int>(line.size()) <= columns || is_command || is_one_word)
+            << command << ", " << columns << " columns: " << line;
       }
     }
   }
@@ -81,7 +82,9 @@ TEST(Help, IsAtMostHundredColumnsWideInAFile) {
 }
 
 TEST(Help, OfTheKeysHasCommentsThatFitAndTheSameKeys) {
-  const auto keys = [](const std::string& columns) { return run({.arguments = {"--help-config"}, .environment = {{"COLUMNS", columns}}}).out; };
+  const auto keys = [](const std::string& columns) {
+    return run({.arguments = {"--help-config"}, .environment = {{"COLUMNS", columns}}}).out;
+  };
   const std::string narrow = keys("70"), wide = keys("2000");
   std::string without_comments, expected;
   for (const std::string& line : lines_of(narrow)) {

@@ -134,7 +134,8 @@ TEST(Interface, UsesTheBestCheckpointByDefault) {
   EXPECT_EQ(step_of_eval({"--best"}), 16);
   EXPECT_EQ(step_of_eval({"--newest"}), 18);
   const std::string line = "using step 16, whose validation loss is the lowest; --newest takes step 18\n";  // there was no evaluation at 16
-  for (const Words& command : {Words{"sample", "run", "--max-new-tokens", "1"}, Words{"eval", "run"}, Words{"export", "run", "--out", "hf"}}) {
+  for (const Words& command :
+       {Words{"sample", "run", "--max-new-tokens", "1"}, Words{"eval", "run"}, Words{"export", "run", "--out", "hf"}}) {
     EXPECT_TRUE(contains(here.run(command).err, line));
     std::filesystem::remove_all(here / "hf");
     for (const char* choice : {"--best", "--newest"}) {
@@ -144,14 +145,16 @@ TEST(Interface, UsesTheBestCheckpointByDefault) {
       std::filesystem::remove_all(here / "hf");
     }
   }
-  EXPECT_FALSE(contains(here.run({"eval", "run/checkpoints/step-000000016.h5"}).err, "whose validation loss")) << "a file is taken as it is";
+  EXPECT_FALSE(contains(here.run({"eval", "run/checkpoints/step-000000016.h5"}).err, "whose validation loss"))
+      << "a file is taken as it is";
   const Outcome both = here.run({"eval", "run", "--best", "--newest"});
   EXPECT_EQ(both.code, 2);
   EXPECT_TRUE(contains(both.err, "--best and --newest both choose a checkpoint")) << both.err;
   here.write("run/checkpoints/best", "step-000000004.h5\n");
   const Outcome gone = here.run({"eval", "run"});
   EXPECT_EQ(gone.code, 2);
-  EXPECT_TRUE(contains(gone.err, "step-000000004.h5, which does not exist") && contains(gone.err, "--newest takes the newest, of step 18")) << gone.err;
+  EXPECT_TRUE(contains(gone.err, "step-000000004.h5, which does not exist") && contains(gone.err, "--newest takes the newest, of step 18"))
+      << gone.err;
   here.write("run/checkpoints/best", "step-000000016.h5\n");
   std::filesystem::remove(here / "run/metrics.jsonl");
   ASSERT_EQ(::mkfifo((here / "run/metrics.jsonl").c_str(), 0600), 0);
@@ -167,7 +170,8 @@ TEST(Interface, SaysTheLossOfTheBestCheckpoint) {
   const Workspace here;
   here.train("run", {"train.max_steps=20", "train.keep_last=9"});
   here.write("run/checkpoints/best", "step-000000018.h5\n");
-  EXPECT_TRUE(contains(here.run({"eval", "run"}).err, "using step 18, whose validation loss is the lowest (")) << here.run({"eval", "run"}).err;
+  EXPECT_TRUE(contains(here.run({"eval", "run"}).err, "using step 18, whose validation loss is the lowest ("))
+      << here.run({"eval", "run"}).err;
 }
 
 TEST(Interface, SaysWhatToDoAboutACorpusThatMoved) {

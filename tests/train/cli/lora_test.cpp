@@ -143,20 +143,25 @@ TEST_F(Lora, AMergedModelIsKnownToBeNoRun) {
   }
   EXPECT_EQ(model["parameters"], parameters);
   const auto before = here.tree();
-  for (const Words& command : {Words{"report", "runs/merged"}, Words{"watch", "runs/merged"}, Words{"runs", "diff", "runs/merged", "runs/tuned"}}) {
+  for (const Words& command :
+       {Words{"report", "runs/merged"}, Words{"watch", "runs/merged"}, Words{"runs", "diff", "runs/merged", "runs/tuned"}}) {
     const Outcome refused = here.run(command);
     EXPECT_EQ(refused.code, 2);
     EXPECT_EQ(refused.err,
-              "dikkat: runs/merged is a model without a run's history, as dikkat merge and import make it: sample, chat, eval, serve, finetune and export take it\n");
+              "dikkat: runs/merged is a model without a run's history, as dikkat merge and import make it: sample, chat, eval, serve, "
+              "finetune and export take it\n");
   }
   const Outcome resumed = here.run({"resume", "runs/merged"});
   EXPECT_EQ(resumed.code, 2);
-  EXPECT_TRUE(contains(resumed.err, "runs/merged is a model without a run's history, as dikkat merge and import make it, so there is nothing to resume; to train "
-                                    "it on: dikkat finetune runs/merged --data PATH, or dikkat train --init-from runs/merged"))
+  EXPECT_TRUE(contains(
+      resumed.err,
+      "runs/merged is a model without a run's history, as dikkat merge and import make it, so there is nothing to resume; to train "
+      "it on: dikkat finetune runs/merged --data PATH, or dikkat train --init-from runs/merged"))
       << resumed.err;
   EXPECT_TRUE(here.tree() == before) << "what is refused leaves nothing";
   std::filesystem::remove(here / "runs/tuned/metrics.jsonl");
-  EXPECT_TRUE(contains(here.run({"runs"}).out, "runs/tuned   broken: it has no metrics.jsonl")) << "a run that has lost it is no such model";
+  EXPECT_TRUE(contains(here.run({"runs"}).out, "runs/tuned   broken: it has no metrics.jsonl"))
+      << "a run that has lost it is no such model";
   EXPECT_EQ(here.run({"resume", "runs/tuned", "--set", "train.max_steps=9"}).code, 0);
   here.write("runs/merged/checkpoints/step-000000000.h5", "damaged");
   EXPECT_TRUE(contains(here.run({"runs"}).out, "runs/merged  broken"));
@@ -169,8 +174,9 @@ TEST_F(Lora, ABaseThatIsMissingOrChangedIsRefused) {
   for (const Words& command : {Words{"eval", "tuned"}, Words{"resume", "tuned", "--set", "train.max_steps=12"}}) {
     const Outcome missing = here.run(command);
     EXPECT_EQ(missing.code, 2);
-    EXPECT_TRUE(contains(missing.err, "holds adapters of " + (here / "base").string() + ", and there is nothing at that path. If that model has moved, name its new place with "
-                                                  "--base PATH, which resume, eval, sample, chat, serve, export and merge take"))
+    EXPECT_TRUE(contains(missing.err, "holds adapters of " + (here / "base").string() +
+                                          ", and there is nothing at that path. If that model has moved, name its new place with "
+                                          "--base PATH, which resume, eval, sample, chat, serve, export and merge take"))
         << missing.err;
     Words wrong = command;
     wrong.insert(wrong.begin() + 2, {"--base", "wrong"});
@@ -211,7 +217,8 @@ TEST_F(Lora, ABaseThatHasMovedIsNamed) {
   ASSERT_EQ(tune("tuned").code, 0);
   const double best = loss("tuned"), newest = loss("tuned", {"--newest"});
   std::filesystem::rename(here / "base", here / "moved");
-  for (const Words& command : {Words{"eval", "tuned"}, Words{"resume", "tuned", "--set", "train.max_steps=12"}, Words{"merge", "tuned", "--out", "no"}}) {
+  for (const Words& command :
+       {Words{"eval", "tuned"}, Words{"resume", "tuned", "--set", "train.max_steps=12"}, Words{"merge", "tuned", "--out", "no"}}) {
     const Outcome refused = here.run(command);
     EXPECT_EQ(refused.code, 2);
     EXPECT_TRUE(contains(refused.err, "name its new place with --base PATH")) << refused.err;
@@ -226,13 +233,14 @@ TEST_F(Lora, ABaseThatHasMovedIsNamed) {
 
   here.train("other", {"tokenizer.kind=char", "model.n_embd=32", "train.seed=2"});
   const auto before = here.tree();
-  for (const Words& command : {Words{"eval", "tuned"}, Words{"resume", "tuned", "--set", "train.max_steps=12"}, Words{"merge", "tuned", "--out", "no"},
-                               Words{"export", "tuned", "--adapter", "--out", "no"}}) {
+  for (const Words& command : {Words{"eval", "tuned"}, Words{"resume", "tuned", "--set", "train.max_steps=12"},
+                               Words{"merge", "tuned", "--out", "no"}, Words{"export", "tuned", "--adapter", "--out", "no"}}) {
     Words with_other = command;
     with_other.insert(with_other.begin() + 2, {"--base", "other"});
     const Outcome refused = here.run(with_other);
     EXPECT_EQ(refused.code, 2);
-    EXPECT_TRUE(contains(refused.err, " holds adapters of another model than ") && contains(refused.err, "other, which has other weights")) << refused.err;
+    EXPECT_TRUE(contains(refused.err, " holds adapters of another model than ") && contains(refused.err, "other, which has other weights"))
+        << refused.err;
   }
   const Outcome whole = here.run({"eval", "moved", "--base", "other"});
   EXPECT_EQ(whole.code, 2);
@@ -263,7 +271,8 @@ TEST_F(Lora, AResumedRunKeepsTheNewPlaceOfItsBase) {
 TEST_F(Lora, OfAModelWithOtherHiddenMatrices) {
   here.train("gated", {"tokenizer.kind=char", "model.value_embeddings=all"});
   ASSERT_EQ(here.run({"train", "--config", "tune.toml", "--init-from", "gated", "--out", "tuned"}).code, 0);
-  EXPECT_NEAR(loss("tuned", {"--newest"}), here.metrics("tuned").back()["val_loss"].get<double>(), 1e-5) << "the gates of value embeddings have no adapters";
+  EXPECT_NEAR(loss("tuned", {"--newest"}), here.metrics("tuned").back()["val_loss"].get<double>(), 1e-5)
+      << "the gates of value embeddings have no adapters";
 }
 
 TEST_F(Lora, FinetuneIsTheShortForm) {
@@ -288,7 +297,8 @@ TEST_F(Lora, FinetuneIsTheShortForm) {
 }
 
 TEST_F(Lora, FinetuneTakesACorpusToo) {
-  const Outcome named = here.run({"finetune", "base", "--corpus", "new.txt", "--out", "named", "--set", "train.max_steps=2", "optim.warmup_steps=1"});
+  const Outcome named =
+      here.run({"finetune", "base", "--corpus", "new.txt", "--out", "named", "--set", "train.max_steps=2", "optim.warmup_steps=1"});
   EXPECT_EQ(named.code, 0) << named.err;
   EXPECT_TRUE(contains(here.run({"finetune", "--help"}).out, "--data,--corpus PATH")) << here.run({"finetune", "--help"}).out;
 }
@@ -304,9 +314,13 @@ TEST_F(Lora, FinetuneSaysWhatComesNext) {
     EXPECT_EQ(outcome.out, out + "\n");
     return outcome.err;
   };
-  const std::string more = "more steps may do better (dikkat resume short --set train.max_steps=16 optim.decay_steps=16), or all weights in place of adapters (--full).";
+  const std::string more =
+      "more steps may do better (dikkat resume short --set train.max_steps=16 optim.decay_steps=16), or all weights in place of adapters "
+      "(--full).";
   const std::string said = finetune("short", {"train.max_steps=8", "train.eval_interval=4"});
-  EXPECT_TRUE(contains(said, "Both losses were still falling at the last evaluation, so " + more + "\nnext: dikkat sample short --prompt \"...\"\n")) << said;
+  EXPECT_TRUE(contains(
+      said, "Both losses were still falling at the last evaluation, so " + more + "\nnext: dikkat sample short --prompt \"...\"\n"))
+      << said;
   const Outcome resumed = here.run({"resume", "short", "--set", "train.max_steps=16", "optim.decay_steps=16"});
   EXPECT_EQ(resumed.code, 0) << resumed.err;
   for (const Json& line : here.metrics("short")) {

@@ -12,7 +12,8 @@ TEST(OnEnd, ARunThatFinishesTellsItsBestLoss) {
   EXPECT_EQ(trained.out, "run\n") << "results are what a script reads";
   EXPECT_TRUE(contains(trained.err, "heard\n")) << trained.err;
   const Json best = here.metrics("run").back();
-  EXPECT_EQ(contents(here / "told.txt"), "DIKKAT_BEST_LOSS=" + best["val_loss"].dump() + "\nDIKKAT_BEST_STEP=12\nDIKKAT_REASON=\nDIKKAT_RUN=" + (here / "run").string() +
+  EXPECT_EQ(contents(here / "told.txt"), "DIKKAT_BEST_LOSS=" + best["val_loss"].dump() +
+                                             "\nDIKKAT_BEST_STEP=12\nDIKKAT_REASON=\nDIKKAT_RUN=" + (here / "run").string() +
                                              "\nDIKKAT_STATE=finished\nDIKKAT_STEP=12\n");
 }
 
@@ -35,7 +36,8 @@ TEST(OnEnd, ACheckpointDoesNotRunCommands) {
 
 TEST(OnEnd, TheRunIsFreeWhenItRuns) {
   const Workspace here;
-  const Outcome trained = here.train("run", {std::string("train.on_end=") + DIKKAT_PROGRAM + " runs --in . ; echo $DIKKAT_MINE", "train.max_steps=4"});
+  const Outcome trained =
+      here.train("run", {std::string("train.on_end=") + DIKKAT_PROGRAM + " runs --in . ; echo $DIKKAT_MINE", "train.max_steps=4"});
   EXPECT_TRUE(contains(trained.err, "finished")) << trained.err;
   EXPECT_FALSE(contains(trained.err, "running")) << trained.err;
 }
@@ -48,8 +50,9 @@ TEST(OnEnd, ARunThatIsStoppedOrFailsTellsTheReason) {
   EXPECT_EQ(running.wait().code, 143);
   EXPECT_TRUE(contains(contents(here / "told.txt"), "DIKKAT_STATE=stopped\n")) << contents(here / "told.txt");
 
-  const Outcome failed = here.run({"train", "--config", "tiny.toml", "--out", "failed", "--set", "optim.learning_rate=1", "optim.weight_decay=10",
-                                   "optim.warmup_steps=0", "optim.schedule=constant", "optim.grad_clip=0", "train.max_steps=100", kTell});
+  const Outcome failed =
+      here.run({"train", "--config", "tiny.toml", "--out", "failed", "--set", "optim.learning_rate=1", "optim.weight_decay=10",
+                "optim.warmup_steps=0", "optim.schedule=constant", "optim.grad_clip=0", "train.max_steps=100", kTell});
   EXPECT_EQ(failed.code, 1);
   EXPECT_TRUE(contains(contents(here / "told.txt"), "DIKKAT_STATE=failed\n"));
   EXPECT_TRUE(contains(contents(here / "told.txt"), "DIKKAT_REASON=step ")) << contents(here / "told.txt");

@@ -53,8 +53,8 @@ class Peft : public ::testing::TestWithParam<const char*> {
     here.write("new.txt", tiny_text(1200).substr(3));
     Words model = {"tokenizer.kind=char", "model.n_embd=32", "model.dropout=0"};
     if (is_llama()) {
-      model.insert(model.end(), {"model.norm=rms_norm", "model.positions=rope", "model.n_kv_head=1", "model.activation=silu", "model.gated=true",
-                                 "model.bias=false", "model.tie_embeddings=false"});
+      model.insert(model.end(), {"model.norm=rms_norm", "model.positions=rope", "model.n_kv_head=1", "model.activation=silu",
+                                 "model.gated=true", "model.bias=false", "model.tie_embeddings=false"});
     }
     here.train("base", model);
   }
@@ -110,7 +110,8 @@ TEST_P(Peft, IsTheModelThatWasExported) {
   ASSERT_EQ(here.run({"export", "base", "--out", "base-hf"}).code, 0);
   std::filesystem::rename(here / "base", here / "moved");
   expect_refused({"sample", "peft"}, {"peft holds adapters of " + (here / "base").string() + ", which is not here", "--base MODEL"});
-  expect_refused({"sample", "peft", "--base", "wrong"}, {"--base wrong: there is nothing at this path, expected the model that the adapters of peft belong to"});
+  expect_refused({"sample", "peft", "--base", "wrong"},
+                 {"--base wrong: there is nothing at this path, expected the model that the adapters of peft belong to"});
   expect_equal({"peft", "--base", "moved"}, {"tuned", "--base", "moved"});
 
   const Outcome merged = here.run({"merge", "peft", "--base", "moved", "--out", "merged"});
@@ -153,7 +154,8 @@ TEST_P(Peft, LayersMayBeAdaptedApart) {
   expect_equal({"other", "--base", "half"}, {"tuned"});
   config["exclude_modules"] = Json::array({is_llama() ? "o_proj" : "c_fc"});
   here.write("other/adapter_config.json", config.dump());
-  expect_refused({"sample", "other", "--base", "half"}, {"it lacks base_model.model.", "tensors that are of no linear layer in target_modules: base_model."});
+  expect_refused({"sample", "other", "--base", "half"},
+                 {"it lacks base_model.model.", "tensors that are of no linear layer in target_modules: base_model."});
   config.erase("exclude_modules");
   config["target_modules"] = "all-linear";  // or a regular expression: then what is there counts
   here.write("other/adapter_config.json", config.dump());
@@ -163,7 +165,8 @@ TEST_P(Peft, LayersMayBeAdaptedApart) {
 TEST_P(Peft, NamesMayLackTheHeadsModel) {
   tune();
   const std::string prefix = is_llama() ? "base_model.model.model." : "base_model.model.transformer.";
-  rewrite(here / "peft/adapter_model.safetensors", [&](const std::string& name) { return "base_model.model." + name.substr(prefix.size()); });
+  rewrite(here / "peft/adapter_model.safetensors",
+          [&](const std::string& name) { return "base_model.model." + name.substr(prefix.size()); });
   expect_equal({"peft"}, {"tuned"});
 }
 
@@ -210,7 +213,8 @@ TEST_P(Peft, WhatCannotBeComputedIsRefusedByName) {
   set("target_modules", {"nothing"});
   expect_refused({"sample", "peft"}, {"tensors that are of no linear layer in target_modules: base_model.model."});
   here.write("peft/adapter_config.json", good);
-  rewrite(here / "peft/adapter_model.safetensors", [](const std::string& name) { return contains(name, "layers.1.") || contains(name, "h.1.") ? "x." + name : name; });
+  rewrite(here / "peft/adapter_model.safetensors",
+          [](const std::string& name) { return contains(name, "layers.1.") || contains(name, "h.1.") ? "x." + name : name; });
   expect_refused({"sample", "peft"}, {"it lacks base_model.model.", "target_modules: x.base_model.model."});
   here.write("peft/adapter_model.safetensors", tensors.substr(0, tensors.size() - 4));
   expect_refused({"sample", "peft"}, {"peft/adapter_model.safetensors"});
@@ -223,7 +227,8 @@ TEST_P(Peft, WhatCannotBeComputedIsRefusedByName) {
   here.write("peft/adapter_model.safetensors", tensors);
   here.write("peft/adapter_config.json", good);
   set("base_model_name_or_path", nullptr);
-  expect_refused({"sample", "peft"}, {"peft holds adapters of a model that it does not name, expected the model that they adapt: --base MODEL"});
+  expect_refused({"sample", "peft"},
+                 {"peft holds adapters of a model that it does not name, expected the model that they adapt: --base MODEL"});
   here.train("larger", {"tokenizer.kind=char", "model.n_embd=64", "model.n_layer=1"});
   expect_refused({"sample", "peft", "--base", "larger"}, {"peft"});
 }
@@ -234,7 +239,8 @@ TEST_P(Peft, IsAModelToTrainFrom) {
   ASSERT_EQ(again.code, 0) << again.err;
   const Outcome resumed = here.run({"resume", "again", "--set", "train.max_steps=9"});
   EXPECT_EQ(resumed.code, 0) << resumed.err;
-  EXPECT_NEAR(here.metrics("again").front()["val_loss"].get<double>(), Json::parse(here.run({"eval", "tuned", "--json"}).out)["loss"].get<double>(), 1e-5);
+  EXPECT_NEAR(here.metrics("again").front()["val_loss"].get<double>(),
+              Json::parse(here.run({"eval", "tuned", "--json"}).out)["loss"].get<double>(), 1e-5);
 }
 
 }  // namespace

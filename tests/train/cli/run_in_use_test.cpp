@@ -11,8 +11,8 @@ namespace {
 class RunInUse : public ::testing::Test {
  protected:
   RunInUse()
-      : training_(here_.here({"train", "--config", "tiny.toml", "--out", "run", "--set", "train.max_steps=1000000", "train.eval_interval=1000000",
-                              "train.checkpoint_interval=1000000"})) {}
+      : training_(here_.here({"train", "--config", "tiny.toml", "--out", "run", "--set", "train.max_steps=1000000",
+                              "train.eval_interval=1000000", "train.checkpoint_interval=1000000"})) {}
   void SetUp() override {
     ASSERT_TRUE(training_.until([&] { return here_.metric_lines("run") > 2; })) << training_.err();
   }

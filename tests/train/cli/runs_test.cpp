@@ -72,8 +72,8 @@ TEST_F(Runs, DifferInTheKeysThatWereSet) {
   EXPECT_TRUE(contains(told.out, "optim.learning_rate")) << told.out;
   // 12 steps are better than 6. Both were evaluated on the same text, so the error is at most that of the two.
   EXPECT_EQ(found["better"]["best"], "runs/long");
-  EXPECT_NEAR(found["better"]["difference"].get<double>(), found["runs"][0]["best_val_loss"].get<double>() - found["runs"][1]["best_val_loss"].get<double>(),
-              1e-12);
+  EXPECT_NEAR(found["better"]["difference"].get<double>(),
+              found["runs"][0]["best_val_loss"].get<double>() - found["runs"][1]["best_val_loss"].get<double>(), 1e-12);
   EXPECT_GT(found["better"]["standard_error"].get<double>(), found["runs"][0]["val_standard_error"].get<double>());
   EXPECT_TRUE(contains(told.out, "runs/long is better than runs/short by ") || contains(told.out, "cannot be told apart")) << told.out;
   EXPECT_EQ(here_->run({"runs", "diff", "runs/short"}).code, 2) << "one alone";

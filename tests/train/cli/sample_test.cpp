@@ -175,7 +175,7 @@ TEST_F(SampleTest, AtATerminalAnInterruptEndsTheAnswerAndNotTheSession) {
   const std::string history = contents(here_ / "state/dikkat/history");
   EXPECT_TRUE(contains(history, "the") && contains(history, "by\\040night")) << history;
   EXPECT_FALSE(contains(history, "nobody"));
-  struct stat status {};
+  struct stat status{};
   ASSERT_EQ(::stat((here_ / "state/dikkat/history").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777U, 0600U) << "what one types is nobody else's business";
 }

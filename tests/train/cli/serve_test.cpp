@@ -13,7 +13,9 @@ class Serving {
   }
   std::string url() const { return said_.value("url", ""); }
   const Json& said() const { return said_; }
-  HttpReply post(const std::string& path, const Json& body, const std::string& headers = {}) const { return ask(url(), post_request(path, body.dump(), headers)); }
+  HttpReply post(const std::string& path, const Json& body, const std::string& headers = {}) const {
+    return ask(url(), post_request(path, body.dump(), headers));
+  }
   Program& program() { return program_; }
   Outcome end(int signal = SIGINT) {
     program_.send(signal);
@@ -41,9 +43,11 @@ TEST(Serve, AnswersUntilItIsInterrupted) {
     EXPECT_EQ(text.status, 200) << text.body;
     const Json answer = Json::parse(text.body);
     EXPECT_TRUE(answer["system_fingerprint"].get<std::string>().find("-step-20-") != std::string::npos) << text.body;
-    const Json sampled = Json::parse(here.run({"sample", "run", "--newest", "--prompt", "the lamp", "--max-new-tokens", "5", "--temperature", "0", "--json"}).out);
+    const Json sampled = Json::parse(
+        here.run({"sample", "run", "--newest", "--prompt", "the lamp", "--max-new-tokens", "5", "--temperature", "0", "--json"}).out);
     EXPECT_EQ(answer["choices"][0]["text"], sampled["samples"][0]["text"]) << "as dikkat sample continues it";
-    const HttpReply chat = serving.post("/v1/chat/completions", {{"messages", {{{"role", "user"}, {"content", "ships"}}}}, {"max_tokens", 4}});
+    const HttpReply chat =
+        serving.post("/v1/chat/completions", {{"messages", {{{"role", "user"}, {"content", "ships"}}}}, {"max_tokens", 4}});
     EXPECT_EQ(chat.status, 200) << chat.body;
     EXPECT_EQ(ask(serving.url(), get_request("/\x1b[31m")).status, 400) << "a control character";
     EXPECT_EQ(ask(serving.url(), get_request("/%1b[31m")).status, 404);
@@ -61,7 +65,9 @@ TEST(Serve, RefusesASystemMessageThatLeavesNoRoom) {
   const Outcome refused = here.run({"serve", "run", "--port", "0", "--system", tiny_text(100)});
   EXPECT_EQ(refused.code, 2);
   EXPECT_TRUE(contains(refused.err, "dikkat: the system message has ")) << refused.err;
-  EXPECT_TRUE(contains(refused.err, " tokens in its template, and the model's context of 48 leaves no room for a conversation: shorten it (--system)")) << refused.err;
+  EXPECT_TRUE(contains(refused.err,
+                       " tokens in its template, and the model's context of 48 leaves no room for a conversation: shorten it (--system)"))
+      << refused.err;
 }
 
 TEST(Serve, WithoutATokenThatEndsTextsContinuesThem) {
@@ -72,7 +78,8 @@ TEST(Serve, WithoutATokenThatEndsTextsContinuesThem) {
   EXPECT_EQ(serving.post("/v1/completions", {{"model", "mine"}, {"prompt", "the"}}).status, 200);
   const HttpReply chat = serving.post("/v1/chat/completions", {{"messages", {{{"role", "user"}, {"content", "ships"}}}}});
   EXPECT_EQ(chat.status, 400);
-  EXPECT_TRUE(contains(chat.body, "this model takes no conversations: conversations need a tokenizer with a token that ends a text")) << chat.body;
+  EXPECT_TRUE(contains(chat.body, "this model takes no conversations: conversations need a tokenizer with a token that ends a text"))
+      << chat.body;
   const Outcome ended = serving.end();
   EXPECT_EQ(ended.code, 0);
   EXPECT_TRUE(contains(ended.err, "conversations are refused, texts are continued")) << ended.err;
@@ -82,7 +89,8 @@ TEST(Serve, WithoutATokenThatEndsTextsContinuesThem) {
 TEST(Serve, WantsTheKeyThatItIsGiven) {
   const Workspace here;
   here.train("run", {"train.max_steps=1"});
-  Serving option(here, {"--api-key", "secret"}), variable(here, {}, {.environment = {{"DIKKAT_API_KEY", "hidden"}}}), open(here, {"--host", "0.0.0.0"});
+  Serving option(here, {"--api-key", "secret"}), variable(here, {}, {.environment = {{"DIKKAT_API_KEY", "hidden"}}}),
+      open(here, {"--host", "0.0.0.0"});
   const Json body = {{"prompt", "a"}};
   EXPECT_EQ(option.post("/v1/completions", body).status, 401);
   EXPECT_EQ(option.post("/v1/completions", body, "Authorization: Bearer secret\r\n").status, 200);

@@ -73,8 +73,9 @@ TEST_F(MixedSources, AreToldApartAndTogether) {
 
 TEST_F(MixedSources, FinetuneMixesOldTextsIn) {
   here.train("base", {"tokenizer.kind=char", "model.n_embd=32"});
-  const Outcome tuned = here.run({"finetune", "base", "--data", "days.txt", "--replay", "lamps.txt", "--replay-share", "0.25", "--evaluate", "old=apart.txt",
-                                  "--out", "tuned", "--set", "train.max_steps=2", "train.eval_interval=1", "train.batch_size=2"});
+  const Outcome tuned =
+      here.run({"finetune", "base", "--data", "days.txt", "--replay", "lamps.txt", "--replay-share", "0.25", "--evaluate", "old=apart.txt",
+                "--out", "tuned", "--set", "train.max_steps=2", "train.eval_interval=1", "train.batch_size=2"});
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_TRUE(contains(tuned.err, "days.txt, 0.75 of all windows")) << tuned.err;
   EXPECT_TRUE(contains(tuned.err, "lamps.txt, 0.25 of all windows")) << tuned.err;
@@ -90,12 +91,15 @@ TEST_F(MixedSources, WrongWordsAreRefused) {
     EXPECT_EQ(outcome.code, 2) << outcome.err;
     return outcome.err;
   };
-  EXPECT_TRUE(contains(refusal({"train", "--config", "mixed.toml", "--corpus", "days.txt"}), "data.sources is given beside data.corpus (--corpus)"));
+  EXPECT_TRUE(contains(refusal({"train", "--config", "mixed.toml", "--corpus", "days.txt"}),
+                       "data.sources is given beside data.corpus (--corpus)"));
   EXPECT_TRUE(contains(refusal({"train", "--config", "mixed.toml", "--evaluate", "apart.txt"}), "expected NAME=PATH"));
-  EXPECT_TRUE(contains(refusal({"train", "--config", "mixed.toml", "--set", "data.sources=[]"}), "give it in the file, as [[data.sources]]"));
+  EXPECT_TRUE(
+      contains(refusal({"train", "--config", "mixed.toml", "--set", "data.sources=[]"}), "give it in the file, as [[data.sources]]"));
   here.train("base", {"tokenizer.kind=char"});
   EXPECT_TRUE(contains(refusal({"finetune", "base"}), "--data was not given"));
-  EXPECT_TRUE(contains(refusal({"finetune", "base", "--config", "mixed.toml", "--data", "days.txt", "--replay", "lamps.txt"}), "data.sources says what is mixed already"));
+  EXPECT_TRUE(contains(refusal({"finetune", "base", "--config", "mixed.toml", "--data", "days.txt", "--replay", "lamps.txt"}),
+                       "data.sources says what is mixed already"));
   here.write("mixed.toml", std::string(kMixed) + "[[data.sources]]\nname = \"gone\"\ncorpus = [\"gone.txt\"]\n");
   EXPECT_TRUE(contains(refusal({"train", "--config", "mixed.toml"}), "gone.txt"));
 }

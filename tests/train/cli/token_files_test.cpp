@@ -31,8 +31,19 @@ class TokenFiles : public ::testing::Test {
   }
 
   Words train(const std::string& out, const std::string& corpus, int steps, const Words& more = {}) const {
-    Words words = {"train", "--config", "tiny.toml", "--corpus", corpus, "--out", out, "--set", "tokenizer.kind=char", "tokenizer.path=meta.json",
-                   "data.validation=val.bin", "optim.schedule=constant", "train.max_steps=" + std::to_string(steps)};
+    Words words = {"train",
+                   "--config",
+                   "tiny.toml",
+                   "--corpus",
+                   corpus,
+                   "--out",
+                   out,
+                   "--set",
+                   "tokenizer.kind=char",
+                   "tokenizer.path=meta.json",
+                   "data.validation=val.bin",
+                   "optim.schedule=constant",
+                   "train.max_steps=" + std::to_string(steps)};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }

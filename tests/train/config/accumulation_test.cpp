@@ -52,13 +52,16 @@ TEST(Accumulation, IsDividedByItsLanes) {
   EXPECT_EQ(problem(1), "");
   EXPECT_EQ(problem(4), "");
   EXPECT_EQ(problem(3), "train.lanes is 3, expected a power of two: 2 or 4");
-  EXPECT_EQ(problem(8), "train.lanes is 8, which does not divide train.gradient_accumulation_steps = 12, expected a power of two that does: a step's passes "
-                        "are shared out evenly");
+  EXPECT_EQ(
+      problem(8),
+      "train.lanes is 8, which does not divide train.gradient_accumulation_steps = 12, expected a power of two that does: a step's passes "
+      "are shared out evenly");
   EXPECT_NE(problem(4, {"400:16", "500:6"}).find("a count of train.accumulation_schedule = 6"), std::string::npos);
   Config config;
   config.train.lanes = 2;
-  EXPECT_NE(testing::error_of([&] { validate(config); }).find("train.lanes is 2, which does not divide train.gradient_accumulation_steps = 1"),
-            std::string::npos);
+  EXPECT_NE(
+      testing::error_of([&] { validate(config); }).find("train.lanes is 2, which does not divide train.gradient_accumulation_steps = 1"),
+      std::string::npos);
 }
 
 TEST(Accumulation, IsReadFromTextAndRefusedInWords) {

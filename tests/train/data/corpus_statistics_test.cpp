@@ -7,7 +7,8 @@
 namespace dikkat {
 namespace {
 
-Corpus corpus_of(const TemporaryFolder& folder, const std::vector<std::pair<std::string, std::string>>& files, const CorpusOptions& options = {}) {
+Corpus corpus_of(const TemporaryFolder& folder, const std::vector<std::pair<std::string, std::string>>& files,
+                 const CorpusOptions& options = {}) {
   std::vector<std::string> paths;
   for (const auto& [name, text] : files) {
     paths.push_back(folder.write(name, text));
@@ -17,7 +18,9 @@ Corpus corpus_of(const TemporaryFolder& folder, const std::vector<std::pair<std:
 
 TEST(CorpusStatistics, DocumentsByLengthAndCopies) {
   const TemporaryFolder folder;
-  const Corpus corpus = corpus_of(folder, {{"a.txt", "one\n"}, {"b.jsonl", "{\"text\": \"two two\"}\n{\"text\": \"one\\n\"}\n{\"text\": \"two two\"}\n{\"text\": \"one\\n\"}\n"}});
+  const Corpus corpus = corpus_of(
+      folder, {{"a.txt", "one\n"},
+               {"b.jsonl", "{\"text\": \"two two\"}\n{\"text\": \"one\\n\"}\n{\"text\": \"two two\"}\n{\"text\": \"one\\n\"}\n"}});
   const CorpusStatistics found = statistics_of(corpus);
   EXPECT_EQ(found.lengths, (std::map<index, index>{{4, 3}, {7, 2}}));
   EXPECT_EQ(found.repeats, 3);

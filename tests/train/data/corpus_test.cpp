@@ -375,13 +375,17 @@ TEST(Corpus, JsonlHasADocumentALine) {
   EXPECT_NE(
       error_of_text("{\"text\":\"a\"}\n{\"text\": 3}").find("bad.jsonl: line 2: its field \"text\" is a JSON number, expected a string"),
       std::string::npos);
-  EXPECT_NE(error_of_text("{\"body\":\"a\"}")
-                .find("line 1: has the field \"body\"; expected \"messages\", \"prompt\" and \"completion\", or \"text\" (data.text_field)"),
-            std::string::npos);
+  EXPECT_NE(
+      error_of_text("{\"body\":\"a\"}")
+          .find("line 1: has the field \"body\"; expected \"messages\", \"prompt\" and \"completion\", or \"text\" (data.text_field)"),
+      std::string::npos);
   EXPECT_NE(error_of_text("{\"text\":\"a\"}\n{\"messages\": []}")
-                .find("line 2 is a conversation, expected a text in the field \"text\" (data.text_field); dikkat corpus inspect --chat shows conversations"),
+                .find("line 2 is a conversation, expected a text in the field \"text\" (data.text_field); dikkat corpus inspect --chat "
+                      "shows conversations"),
             std::string::npos);
-  EXPECT_TRUE(error_of_text("{\"messages\": []}").ends_with("line 1 is a conversation, expected a text in the field \"text\" (data.text_field); dikkat corpus inspect --chat shows conversations"));
+  EXPECT_TRUE(error_of_text("{\"messages\": []}")
+                  .ends_with("line 1 is a conversation, expected a text in the field \"text\" (data.text_field); dikkat corpus inspect "
+                             "--chat shows conversations"));
   EXPECT_NE(error_of_text("{\"text\":\"a\"}\n\n[1]").find("line 3 is a JSON array, expected an object"), std::string::npos);
   EXPECT_NE(error_of_text("{\"text\":").find("bad.jsonl: line 1, column 9: not valid JSON: unexpected end of the line"), std::string::npos);
   EXPECT_NE(error_of_text("{\"text\": 1e999}").find("bad.jsonl: line 1: has a number beyond those of f64"), std::string::npos);
@@ -397,10 +401,12 @@ TEST(Corpus, SaysWhichFilesOfPlainTextLookLikeJson) {
   const std::string named = folder.write("named.jsonl", "{\"text\": \"a\"}\n");
   using Notes = std::vector<std::string>;
   EXPECT_EQ(survey(open({plain, named}), nullptr).notes, Notes());
-  EXPECT_EQ(survey(open({named, plain, chats}), nullptr).notes,
-            Notes{chats + " is read as plain text, but its first line is a JSON object: name it .jsonl if it holds conversations or documents"});
-  EXPECT_EQ(survey(open({list, chats}), nullptr).notes,
-            Notes{list + " is read as plain text, but it begins with a JSON array: write one object a line, in a file named .jsonl, if it holds "
+  EXPECT_EQ(
+      survey(open({named, plain, chats}), nullptr).notes,
+      Notes{chats + " is read as plain text, but its first line is a JSON object: name it .jsonl if it holds conversations or documents"});
+  EXPECT_EQ(
+      survey(open({list, chats}), nullptr).notes,
+      Notes{list + " is read as plain text, but it begins with a JSON array: write one object a line, in a file named .jsonl, if it holds "
                    "conversations or documents (so is 1 other file)"});
 }
 

@@ -41,8 +41,10 @@ TEST(FileKind, TheCommandForWideTextGivesTextThatIsRead) {
                {"mark-be16.txt", "\xFE\xFF" + widened(kProse, 2, true), "UTF-16"},
                {"mark-le32.txt", "\xFF\xFE\0\0"s + widened(kProse, 4, false), "UTF-32"},
                {"mark-be32.txt", "\0\0\xFE\xFF"s + widened(kProse, 4, true), "UTF-32"},
-               {"cyrillic.txt", "\x3B\x04\x30\x04\x3C\x04\x3F\x04\x30\x04\x20\x00\x38\x04\x3B\x04\x30\x04\x3C\x04\x3F\x04\x30\x04\x20\x00"
-                                "\x38\x04\x3B\x04\x30\x04\x3C\x04\x3F\x04\x30\x04\x20\x00\x38\x04\x0A\x00"s, "UTF-16LE"}};
+               {"cyrillic.txt",
+                "\x3B\x04\x30\x04\x3C\x04\x3F\x04\x30\x04\x20\x00\x38\x04\x3B\x04\x30\x04\x3C\x04\x3F\x04\x30\x04\x20\x00"
+                "\x38\x04\x3B\x04\x30\x04\x3C\x04\x3F\x04\x30\x04\x20\x00\x38\x04\x0A\x00"s,
+                "UTF-16LE"}};
   for (const auto& [name, text, encoding] : cases) {
     const std::string path = folder.write(name, text);
     const std::string error = input_error_of([&] { survey(open_corpus(std::vector{path}), nullptr); });
@@ -61,7 +63,9 @@ TEST(FileKind, EveryReaderSaysWhatTheFileIs) {
     std::string bytes, what, command;
   } cases[] = {{"PAR1\x15\0\x15\x10PAR1"s, "Parquet", "read_parquet"},
                {"BZh91AY&SY\x12\0"s, "bzip2", "bunzip2"},
-               {"\xFD" "7zXZ\0\0\4"s, "xz", "unxz"},
+               {"\xFD"
+                "7zXZ\0\0\4"s,
+                "xz", "unxz"},
                {"PK\x03\x04\x14\0\0\0"s, "ZIP", "unzip"},
                {"%PDF-1.7\n%\xE2\xE3\xCF\xD3\n", "PDF", "pdftotext"},
                {"\x93NUMPY\x01\0v\0"s, "NumPy", "tofile"},
@@ -72,7 +76,8 @@ TEST(FileKind, EveryReaderSaysWhatTheFileIs) {
       EXPECT_NE(error.find(what), std::string::npos) << error;
       EXPECT_NE(error.find(command), std::string::npos) << error;
     };
-    const std::vector<std::string> text = {folder.write("a.txt", bytes)}, lines = {folder.write("a.jsonl", bytes)}, pairs = {folder.write("a.tsv", bytes)},
+    const std::vector<std::string> text = {folder.write("a.txt", bytes)}, lines = {folder.write("a.jsonl", bytes)},
+                                   pairs = {folder.write("a.tsv", bytes)},
                                    tokens = {folder.write("a.bin", bytes + std::string(bytes.size() % 2, '\0'))};
     expect(input_error_of([&] { survey(open_corpus(text), nullptr); }));
     expect(input_error_of([&] { survey(open_corpus(lines), nullptr); }));

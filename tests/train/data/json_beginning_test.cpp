@@ -16,8 +16,8 @@ TEST(JsonBeginning, IsAnObjectWithAKnownFieldOrAnArrayOfSuch) {
 
 TEST(JsonBeginning, IsNothingElse) {
   for (const char* text : {"", " \n", "the lamp", "{", "[", "{}", "[]", "{ a brace", R"({"text" is a word})", "{\"text\": 1} and more\n",
-                           R"([1, {"text": 1}])", R"([[{"text": 1}]])", R"({"body": 1})", R"({"body": {"text": 1}})", R"([{"body": 1}, {"a": 1}])",
-                           R"(["text"])", R"({"text": 1)", "{\"text\": 1\nthe lamp"}) {
+                           R"([1, {"text": 1}])", R"([[{"text": 1}]])", R"({"body": 1})", R"({"body": {"text": 1}})",
+                           R"([{"body": 1}, {"a": 1}])", R"(["text"])", R"({"text": 1)", "{\"text\": 1\nthe lamp"}) {
     EXPECT_EQ(json_beginning(text), JsonBeginning::none) << text;
   }
 }

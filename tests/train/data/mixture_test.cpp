@@ -6,15 +6,16 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/throws.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/throws.h"
 #include "train/data/loader.h"
 #include "train/data/windows.h"
 
 namespace dikkat {
 namespace {
 
-const std::vector<std::vector<double>> kWeights = {{1}, {1, 1}, {3, 1}, {0.2, 0.8}, {1, 2, 3, 4}, {0.999, 0.001}, {1e-5, 1}, {7, 0.5, 0.5, 7, 11}};
+const std::vector<std::vector<double>> kWeights = {{1},          {1, 1},         {3, 1},    {0.2, 0.8},
+                                                   {1, 2, 3, 4}, {0.999, 0.001}, {1e-5, 1}, {7, 0.5, 0.5, 7, 11}};
 
 TEST(Mixture, EachSourceIsSeenInOrderAndCounted) {
   for (const std::vector<double>& weights : kWeights) {
@@ -42,7 +43,8 @@ TEST(Mixture, SharesHoldAnywhereInARun) {
           const auto taken = static_cast<double>(mixture.taken(number, from + count) - mixture.taken(number, from));
           const double expected = weights[source] / sum * static_cast<double>(count);
           const double rounding = static_cast<double>(count) * 0x1p-23;
-          ASSERT_LT(std::abs(taken - expected), static_cast<double>(weights.size()) + rounding) << source << " of " << weights.size() << " from " << from;
+          ASSERT_LT(std::abs(taken - expected), static_cast<double>(weights.size()) + rounding)
+              << source << " of " << weights.size() << " from " << from;
         }
       }
     }
@@ -110,7 +112,9 @@ TEST(LoaderOfSources, AStreamAmongPackedRowsIsOneSequence) {
   for (index row = 0; row < 10; ++row) {
     const auto at = static_cast<std::size_t>(row * kBlock);
     if (batch.inputs[at] < 600) {
-      EXPECT_TRUE(std::all_of(batch.starts.begin() + row * kBlock, batch.starts.begin() + (row + 1) * kBlock, [](std::int32_t start) { return start == 0; })) << row;
+      EXPECT_TRUE(std::all_of(batch.starts.begin() + row * kBlock, batch.starts.begin() + (row + 1) * kBlock, [](std::int32_t start) {
+        return start == 0;
+      })) << row;
     } else {
       EXPECT_EQ(batch.starts[at], 0);
       EXPECT_GT(batch.starts[at + 6], 0) << "rows of short documents hold several";

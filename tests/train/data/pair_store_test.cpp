@@ -111,9 +111,9 @@ TEST(PairStore, RefusesATokenizerWithoutMarks) {
   const PairCorpus corpus = corpus_of("a\tb\n");
   for (const char* kind : {"char", "byte"}) {
     const auto tokenizer = make_tokenizer({.kind = kind}, corpus);
-    EXPECT_EQ(
-        input_error_of([&] { PairStore(*tokenizer, corpus.pairs); }),
-        concat("tokenizer.kind is \"", kind, "\", expected \"word\": pairs need tokens for padding, start and end, which this kind does not have"));
+    EXPECT_EQ(input_error_of([&] { PairStore(*tokenizer, corpus.pairs); }),
+              concat("tokenizer.kind is \"", kind,
+                     "\", expected \"word\": pairs need tokens for padding, start and end, which this kind does not have"));
   }
 }
 

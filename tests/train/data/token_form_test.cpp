@@ -64,14 +64,18 @@ TEST(TokenForm, TooFewIdsCountAsSixteenBits) {
 TEST(TokenForm, NamesWhatCannotBeIds) {
   const auto values = ids(1000, 50257);
   const auto problem = [&](const std::string& data) { return form_of(data, 50257).problem; };
-  const auto swapped16 = bytes_as<std::uint16_t>(values, [](std::uint32_t value) { return __builtin_bswap16(static_cast<std::uint16_t>(value)); });
+  const auto swapped16 =
+      bytes_as<std::uint16_t>(values, [](std::uint32_t value) { return __builtin_bswap16(static_cast<std::uint16_t>(value)); });
   EXPECT_NE(problem(swapped16).find("16 bits"), std::string::npos);
   EXPECT_NE(problem(swapped16).find("big endian"), std::string::npos);
-  EXPECT_NE(problem(bytes_as<std::uint32_t>(values, [](std::uint32_t value) { return __builtin_bswap32(value); })).find("32 bits"), std::string::npos);
-  EXPECT_NE(problem(bytes_as<std::uint64_t>(values, [](std::uint32_t value) { return __builtin_bswap64(value); })).find("64 bits"), std::string::npos);
+  EXPECT_NE(problem(bytes_as<std::uint32_t>(values, [](std::uint32_t value) { return __builtin_bswap32(value); })).find("32 bits"),
+            std::string::npos);
+  EXPECT_NE(problem(bytes_as<std::uint64_t>(values, [](std::uint32_t value) { return __builtin_bswap64(value); })).find("64 bits"),
+            std::string::npos);
   EXPECT_NE(problem(bytes_as<float>(values)).find("floating-point"), std::string::npos) << "ids as float32";
   EXPECT_NE(problem(bytes_as<double>(values)).find("floating-point"), std::string::npos) << "ids as float64";
-  EXPECT_NE(problem(bytes_as<float>(values, [](std::uint32_t value) { return 0.02F * static_cast<float>(value % 77) - 0.7F; })).find("floating-point"),
+  EXPECT_NE(problem(bytes_as<float>(values, [](std::uint32_t value) { return 0.02F * static_cast<float>(value % 77) - 0.7F; }))
+                .find("floating-point"),
             std::string::npos)
       << "weights";
   std::string prose;

@@ -94,9 +94,7 @@ TEST_F(TokenShards, RefusesDamage) {
 TEST_F(TokenShards, AreToldByTheirNames) {
   EXPECT_TRUE(are_token_shards(std::vector<std::string>{"a.bin", "b.BIN"}));
   EXPECT_FALSE(are_token_shards(std::vector<std::string>{"a.txt"}));
-  EXPECT_NE(input_error_of([] {
-              are_token_shards(std::vector<std::string>{"a.txt", "b.bin"});
-            }).find("only token files or only texts"),
+  EXPECT_NE(input_error_of([] { are_token_shards(std::vector<std::string>{"a.txt", "b.bin"}); }).find("only token files or only texts"),
             std::string::npos);
 }
 

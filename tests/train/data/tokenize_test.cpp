@@ -294,9 +294,11 @@ TEST(TokenFile, IsOnlyLookedForWhereNothingMayBeWritten) {
 TEST(TokenFile, IsAsPrivateAsItsWriterWants) {
   const TemporaryFolder folder;
   const mode_t before = ::umask(077);
-  { TokenFileWriter(folder.path("a"), std::string(64, 'k'), 300).finish({0, 0}); }
+  {
+    TokenFileWriter(folder.path("a"), std::string(64, 'k'), 300).finish({0, 0});
+  }
   ::umask(before);
-  struct stat status {};
+  struct stat status{};
   ASSERT_EQ(::stat(folder.path("a").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777U, 0600U);
 }
@@ -356,7 +358,8 @@ TEST(TokenFile, DamageIsSeenAndTheFileMadeAnew) {
   for (std::streamoff at = 0; at < 208; at += testing::kSanitized ? 52 : 13) {
     places.push_back(at);
   }
-  for (std::streamoff at = 257; at < static_cast<std::streamoff>(size); at += static_cast<std::streamoff>(size / (testing::kSanitized ? 3 : 16))) {
+  for (std::streamoff at = 257; at < static_cast<std::streamoff>(size);
+       at += static_cast<std::streamoff>(size / (testing::kSanitized ? 3 : 16))) {
     places.push_back(at);
   }
   for (const std::streamoff at : places) {
@@ -384,16 +387,22 @@ TEST(TokenFile, AProgramThatIsKilledLeavesNoFileThatCounts) {
   ::waitpid(child, &status, 0);
   EXPECT_EQ(files_in(cache.path()), 1U);
   EXPECT_FALSE(std::filesystem::exists(path));
-  { const TokenFileWriter refused(path, key, 300); }
+  {
+    const TokenFileWriter refused(path, key, 300);
+  }
   EXPECT_EQ(files_in(cache.path()), 0U) << "what the dead have left is swept up";
 
   const std::string of_another = cache.path(std::string(32, 'a') + ".tokens.XyZ123.unfinished");
   cache.write(std::filesystem::path(of_another).filename().string(), "tokens");
   cache.write("letter.unfinished", "somebody's own");
-  { const TokenFileWriter refused(path, key, 300); }
+  {
+    const TokenFileWriter refused(path, key, 300);
+  }
   EXPECT_TRUE(std::filesystem::exists(of_another)) << "which another machine may be writing, whose lock is not seen";
   std::filesystem::last_write_time(of_another, std::filesystem::file_time_type::clock::now() - std::chrono::hours(25));
-  { const TokenFileWriter refused(path, key, 300); }
+  {
+    const TokenFileWriter refused(path, key, 300);
+  }
   EXPECT_FALSE(std::filesystem::exists(of_another)) << "of another text too";
   EXPECT_TRUE(std::filesystem::exists(cache.path("letter.unfinished")));
 }

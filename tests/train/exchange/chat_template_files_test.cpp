@@ -21,7 +21,8 @@ TEST(ChatTemplateFiles, AreFoundInEveryPlace) {
   EXPECT_EQ(text_in(folder), "of the processor");
   folder.write("tokenizer_config.json", R"({"chat_template": "a text"})");
   EXPECT_EQ(text_in(folder), "a text");
-  folder.write("tokenizer_config.json", R"({"chat_template": [{"name": "default", "template": "of a list"}, {"name": "tool_use", "template": "t"}]})");
+  folder.write("tokenizer_config.json",
+               R"({"chat_template": [{"name": "default", "template": "of a list"}, {"name": "tool_use", "template": "t"}]})");
   EXPECT_EQ(text_in(folder), "of a list");
   EXPECT_EQ(chat_templates_in(folder / ".").others, std::vector<std::string>{"tool_use"});
   std::filesystem::create_directories(folder / "additional_chat_templates");
@@ -42,7 +43,8 @@ TEST(ChatTemplateFiles, ThatCannotBeReadAreRefused) {
   EXPECT_TRUE(has(refusal_of(R"({"chat_template": [{"name": "tool_use", "template": "t"}]})"), "tool_use"));
   EXPECT_TRUE(has(refusal_of(R"({"chat_template": 3})"), "chat_template is 3"));
   EXPECT_TRUE(has(refusal_of(R"({"chat_template": [{"name": "default"}]})"), "expected a text"));
-  EXPECT_TRUE(has(refusal_of(R"({"chat_template": [{"name": "default", "template": "a"}, {"name": "default", "template": "b"}]})"), "two templates"));
+  EXPECT_TRUE(has(refusal_of(R"({"chat_template": [{"name": "default", "template": "a"}, {"name": "default", "template": "b"}]})"),
+                  "two templates"));
   EXPECT_TRUE(has(refusal_of(R"({"chat_template": "\u0000"})"), "null characters"));
   EXPECT_EQ(refusal_of(R"({"chat_template": null})"), "");
   std::filesystem::create_directories(folder / "additional_chat_templates");
@@ -62,7 +64,8 @@ TEST(ChatTemplateFiles, OfGgufHaveADefaultOne) {
   EXPECT_EQ(both.text, "t");
   EXPECT_EQ(both.others, std::vector<std::string>{"rag"});
   EXPECT_NE(error_of([&] { in_gguf({{"tokenizer.chat_template.rag", MetaValue("r")}}); }).find("rag"), std::string::npos);
-  EXPECT_NE(error_of([&] { in_gguf({{"tokenizer.chat_template", MetaValue(3U)}}); }).find("tokenizer.chat_template is 3"), std::string::npos);
+  EXPECT_NE(error_of([&] { in_gguf({{"tokenizer.chat_template", MetaValue(3U)}}); }).find("tokenizer.chat_template is 3"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -22,16 +22,16 @@ class GgufKeys : public ::testing::Test {
  protected:
   GgufKeys() {
     LanguageModel model({.n_layer = 1,
-                               .n_head = 2,
-                               .n_embd = 16,
-                               .block_size = 20,
-                               .vocab_size = 256,
-                               .bias = false,
-                               .positions = Positions::rope,
-                               .norm = NormKind::rms_norm,
-                               .activation = Activation::silu,
-                               .gated = true},
-                              256);
+                         .n_head = 2,
+                         .n_embd = 16,
+                         .block_size = 20,
+                         .vocab_size = 256,
+                         .bias = false,
+                         .positions = Positions::rope,
+                         .norm = NormKind::rms_norm,
+                         .activation = Activation::silu,
+                         .gated = true},
+                        256);
     model.parameters().allocate(1);
     export_model({model.config(), model.parameters(), ByteTokenizer()}, to_ / "whole.gguf", {.format = ExportFormat::gguf});
   }
@@ -50,10 +50,10 @@ class GgufKeys : public ::testing::Test {
     }
     std::vector<NewTensor> tensors;
     for (const WeightTensor& tensor : whole.tensors()) {
-      tensors.push_back({.name = tensor.name,
-                         .type = tensor.type,
-                         .shape = tensor.shape,
-                         .values = [&tensor](index first, index count, float* out) { read_f32(tensor, first, count, out); }});
+      tensors.push_back(
+          {.name = tensor.name, .type = tensor.type, .shape = tensor.shape, .values = [&tensor](index first, index count, float* out) {
+             read_f32(tensor, first, count, out);
+           }});
     }
     const std::string path = to_ / concat("changed-", ++files_, ".gguf");
     write_gguf(path, metadata, tensors);

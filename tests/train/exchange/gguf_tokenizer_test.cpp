@@ -105,8 +105,10 @@ TEST(GgufTokenizer, PutsBeginAndEndAroundATextAsLlamaCppDoes) {
   EXPECT_EQ(around("gpt-2", {}), Around());
   EXPECT_EQ(around("llama-bpe", {}), Around(256, std::nullopt));
   EXPECT_EQ(around("llama-bpe", {{"tokenizer.ggml.add_bos_token", MetaValue(false)}}), Around());
-  EXPECT_EQ(around("qwen2", {{"tokenizer.ggml.add_bos_token", MetaValue(true)}, {"tokenizer.ggml.add_eos_token", MetaValue(true)}}), Around(256, 257));
-  EXPECT_NE(error_of([&] { around("qwen2", {{"tokenizer.ggml.add_bos_token", MetaValue("yes")}}); }).find("add_bos_token"), std::string::npos);
+  EXPECT_EQ(around("qwen2", {{"tokenizer.ggml.add_bos_token", MetaValue(true)}, {"tokenizer.ggml.add_eos_token", MetaValue(true)}}),
+            Around(256, 257));
+  EXPECT_NE(error_of([&] { around("qwen2", {{"tokenizer.ggml.add_bos_token", MetaValue("yes")}}); }).find("add_bos_token"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -187,7 +187,8 @@ TEST(ModelFilesTest, RefuseRopeThatIsNotKnownAsAWhole) {
     });
   };
   const auto has = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
-  const json llama3{{"rope_type", "llama3"}, {"factor", 8}, {"low_freq_factor", 1}, {"high_freq_factor", 4}, {"original_max_position_embeddings", 128}};
+  const json llama3{
+      {"rope_type", "llama3"}, {"factor", 8}, {"low_freq_factor", 1}, {"high_freq_factor", 4}, {"original_max_position_embeddings", 128}};
   EXPECT_EQ(refusal("rope_scaling", llama3), "");
   EXPECT_EQ(refusal("rope_scaling", {{"type", "linear"}, {"factor", 2.0}}), "");
   EXPECT_EQ(refusal("rope_parameters", {{"rope_type", "default"}, {"rope_theta", 500.0}, {"partial_rotary_factor", 1.0}}), "");
@@ -204,7 +205,8 @@ TEST(ModelFilesTest, RefuseRopeThatIsNotKnownAsAWhole) {
     less.erase(key);
     EXPECT_TRUE(has(refusal("rope_scaling", less), key)) << key;
   }
-  EXPECT_TRUE(has(error_of([&] { ModelFiles{changed(to, "llama_v5", [](json& config) { config["rope_theta"] = 77; })}; }), "rope_theta is 77"));
+  EXPECT_TRUE(
+      has(error_of([&] { ModelFiles{changed(to, "llama_v5", [](json& config) { config["rope_theta"] = 77; })}; }), "rope_theta is 77"));
 }
 
 TEST(ModelFilesTest, NoteKeysThatTheyDoNotKnow) {
@@ -230,7 +232,8 @@ TEST(ModelFilesTest, SayHowToGoOnWithWeightsThatAreNotRead) {
 
 TEST(ModelFilesTest, KnowWhatLiesInPlaceOfAFile) {
   const TemporaryFolder to;
-  const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 548118077\n", page = "\n<!DOCTYPE HTML><html>";
+  const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 548118077\n",
+                    page = "\n<!DOCTYPE HTML><html>";
   for (const char* file : {"model.safetensors", "config.json", "generation_config.json"}) {
     const fs::path folder = changed(to, "llama", [](nlohmann::json&) {});
     to.write("llama/" + std::string(file), pointer);
@@ -248,7 +251,8 @@ TEST(ModelFilesTest, KnowWhatLiesInPlaceOfAFile) {
     EXPECT_NE(error_of([&] { ModelFiles{to / file}; }).find("git lfs pull"), std::string::npos) << file;
   }
   to.write("tokenizer.json", pointer);
-  EXPECT_NE(error_of([&] { ModelFiles(folder_of("llama"), {.tokenizer = to / "tokenizer.json"}).open_tokenizer(); }).find("git lfs pull"), std::string::npos);
+  EXPECT_NE(error_of([&] { ModelFiles(folder_of("llama"), {.tokenizer = to / "tokenizer.json"}).open_tokenizer(); }).find("git lfs pull"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -141,9 +141,14 @@ TEST_F(HttpServerTest, RefusesBodiesThatAreNotPlainJson) {
   const HttpReply compressed = asked(post_request("/echo", "{}", "Content-Encoding: gzip\r\n"));
   EXPECT_EQ(compressed.status, 415);
   EXPECT_EQ(compressed.body, "the body is compressed (Content-Encoding), expected one that is not");
-  EXPECT_EQ(asked("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: 2\r\n\r\n{}").body, "{}");
+  EXPECT_EQ(
+      asked("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: 2\r\n\r\n{}").body,
+      "{}");
   EXPECT_EQ(asked("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\r\n").status, 411);
-  EXPECT_EQ(asked("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n").body, "{}");
+  EXPECT_EQ(asked("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: "
+                  "chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n")
+                .body,
+            "{}");
 }
 
 TEST_F(HttpServerTest, RefusesWhatIsTooLong) {
@@ -151,7 +156,8 @@ TEST_F(HttpServerTest, RefusesWhatIsTooLong) {
   const HttpReply large = asked(post_request("/echo", std::string(kLargestBody + 1, 'x')));
   EXPECT_EQ(large.status, 413);
   EXPECT_EQ(large.body, "the body has more than 1000 bytes, the most that this server takes: send less");
-  const std::string chunked = "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::string chunked =
+      "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
   EXPECT_EQ(asked(chunked + "5dc\r\n" + std::string(1500, 'x') + "\r\n0\r\n\r\n").status, 413);
   EXPECT_EQ(asked(chunked + "fffffff\r\n" + std::string(200'000, 'x')).status, 413) << "that does not end";
   EXPECT_EQ(asked(get_request("/" + std::string(10'000, 'x'))).status, 414);
@@ -169,7 +175,9 @@ TEST_F(HttpServerTest, RefusesWhatIsTooLong) {
 TEST_F(HttpServerTest, RefusesWhatIsNoHttp) {
   EXPECT_EQ(asked("hello\r\n\r\n").status, 400);
   EXPECT_EQ(asked("GET\r\n\r\n").status, 400);
-  { HttpClient gone(server.url()); }
+  {
+    HttpClient gone(server.url());
+  }
   HttpClient half(server.url());
   half.send("GET / HT");
   half.close();
@@ -262,7 +270,8 @@ TEST_F(HttpServerTest, UnderstandsEveryFormOfARequest) {
   ends = true;
   EXPECT_TRUE(old.read().ends_with("drop\n")) << "HTTP/1.0 knows no chunks";
   HttpClient careful(server.url());
-  careful.send("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+  careful.send(
+      "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
   EXPECT_EQ(careful.read("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
   careful.send("{}");
   EXPECT_TRUE(careful.read().ends_with("\r\n\r\n{}"));
@@ -300,16 +309,26 @@ TEST(HttpServerPorts, AreNotShared) {
   const std::string url = first.url();
   const int port = std::atoi(url.c_str() + url.rfind(':') + 1);
   EXPECT_GT(port, 0);
-  EXPECT_EQ(input_error_of([&] { HttpServer({}, {.port = port, .refusal = refuse}); }), concat("cannot listen on 127.0.0.1, port ", port, ": another program listens there already: choose another port, or end that program"));
-  EXPECT_NE(input_error_of([&] { HttpServer({}, {.host = "203.0.113.7", .port = port, .refusal = refuse}); }).find("this machine has no such address"), std::string::npos);
-  EXPECT_NE(input_error_of([&] { HttpServer({}, {.host = "203.0.113.7", .port = port, .ports = 50, .refusal = refuse}); }).find("this machine has no such address"),
+  EXPECT_EQ(input_error_of([&] { HttpServer({}, {.port = port, .refusal = refuse}); }),
+            concat("cannot listen on 127.0.0.1, port ", port,
+                   ": another program listens there already: choose another port, or end that program"));
+  EXPECT_NE(input_error_of([&] {
+              HttpServer({}, {.host = "203.0.113.7", .port = port, .refusal = refuse});
+            }).find("this machine has no such address"),
+            std::string::npos);
+  EXPECT_NE(input_error_of([&] {
+              HttpServer({}, {.host = "203.0.113.7", .port = port, .ports = 50, .refusal = refuse});
+            }).find("this machine has no such address"),
             std::string::npos)
       << "other ports would not help";
-  EXPECT_NE(input_error_of([&] { HttpServer({}, {.host = "nowhere.invalid", .port = port, .refusal = refuse}); }).find("no address of this name is found"),
+  EXPECT_NE(input_error_of([&] {
+              HttpServer({}, {.host = "nowhere.invalid", .port = port, .refusal = refuse});
+            }).find("no address of this name is found"),
             std::string::npos);
   const HttpServer next({}, {.port = port, .ports = 50, .refusal = refuse});
   EXPECT_NE(next.url(), url);
-  EXPECT_NE(input_error_of([&] { HttpServer({}, {.host = "203.0.113.7", .refusal = refuse}); }).find("this machine has no such address"), std::string::npos);
+  EXPECT_NE(input_error_of([&] { HttpServer({}, {.host = "203.0.113.7", .refusal = refuse}); }).find("this machine has no such address"),
+            std::string::npos);
 }
 
 }  // namespace

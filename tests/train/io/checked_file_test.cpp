@@ -35,8 +35,9 @@ TEST(CheckedFile, GivesAnyRangeOfAnyFile) {
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, kPage - 1, kPage, kPage + 1, (std::size_t{1} << 20) + 3, 5 * kPage}) {
     const std::string bytes = numbered_bytes(size);
     std::string seen;
-    const CheckedFile file(folder.write("file", bytes),
-                           [&](std::span<const std::byte> block) { seen.append(reinterpret_cast<const char*>(block.data()), block.size()); });
+    const CheckedFile file(folder.write("file", bytes), [&](std::span<const std::byte> block) {
+      seen.append(reinterpret_cast<const char*>(block.data()), block.size());
+    });
     EXPECT_TRUE(seen == bytes) << size;
     for (const auto& [from, count] : {std::pair(std::size_t{0}, size), std::pair(size / 3, size / 2), std::pair(size, std::size_t{0})}) {
       EXPECT_TRUE(read(file, from, count) == bytes.substr(from, count)) << size << ' ' << from;
@@ -53,7 +54,8 @@ TEST(CheckedFile, RefusesEachChangedBit) {
   for (const std::size_t at : {std::size_t{0}, std::size_t{40'000}, bytes.size() - 1}) {
     for (int bit = 0; bit < 8; ++bit) {
       overwrite(path, at, std::string(1, static_cast<char>(bytes[at] ^ (1 << bit))));
-      read(file, (at + 2 * PageSums::kPageBytes) % bytes.size() / PageSums::kPageBytes * PageSums::kPageBytes, 1);  // so that this page is read anew
+      read(file, (at + 2 * PageSums::kPageBytes) % bytes.size() / PageSums::kPageBytes * PageSums::kPageBytes,
+           1);  // so that this page is read anew
       EXPECT_NE(input_error_of([&] { read(file, at, 1); }).find(path), std::string::npos) << at << ' ' << bit;
     }
     overwrite(path, at, bytes.substr(at, 1));

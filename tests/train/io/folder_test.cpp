@@ -95,7 +95,9 @@ TEST(NewFolder, GetsItsNameWhenItIsComplete) {
   }
   EXPECT_EQ(read_bytes(folder / "model/f"), "text");
   EXPECT_EQ(read_bytes(folder / "model.partial/mine"), "not this program's");
-  { NewFolder given_up(folder / "other"); }
+  {
+    NewFolder given_up(folder / "other");
+  }
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 2);
   NewFolder late(folder / "late");
   folder.write("late/f", "of another program");

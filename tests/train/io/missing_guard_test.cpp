@@ -52,14 +52,13 @@ TEST(MissingGuard, AFailureStaysOne) {
 // Each system call that writes a file, with each errno by which a file system says that it lacks something.
 TEST(MissingGuard, OnlyGuardsMayBeMissingFromAWrite) {
   for (const int error : {ENOSYS, EOPNOTSUPP, EINVAL, ENOLCK}) {
-    for (const Operation operation : {Operation::open, Operation::write, Operation::sync, Operation::size, Operation::read, Operation::close,
-                                      Operation::rename, Operation::sync_directory}) {
+    for (const Operation operation : {Operation::open, Operation::write, Operation::sync, Operation::size, Operation::read,
+                                      Operation::close, Operation::rename, Operation::sync_directory}) {
       const TemporaryFolder folder;
       Reports reports;
       Faults faults({.operation = operation, .nth = 1, .for_ever = true, .error = error});
-      const std::string failure = testing::error_of([&] {
-        write_file(folder / "f", 3, [](ByteSink& sink) { sink.put(std::as_bytes(std::span("abc", 3))); }, &faults);
-      });
+      const std::string failure = testing::error_of(
+          [&] { write_file(folder / "f", 3, [](ByteSink& sink) { sink.put(std::as_bytes(std::span("abc", 3))); }, &faults); });
       ASSERT_TRUE(faults.struck());
       const bool is_guard = error != ENOLCK && (operation == Operation::sync || operation == Operation::sync_directory);
       EXPECT_EQ(reports.sentences.size(), is_guard ? 1U : 0U) << name_of(operation);

@@ -84,8 +84,7 @@ TEST(WriteFile, EverySystemCallMayFail) {
 TEST(WriteFile, ShortWritesAreContinued) {
   const TemporaryFolder folder;
   Faults faults({.operation = std::nullopt, .nth = 2, .for_ever = true, .effect = FaultPlan::Effect::short_count});
-  write_file(
-      folder / "f", 3, [](ByteSink& sink) { sink.put(bytes_of("abc")); }, &faults);
+  write_file(folder / "f", 3, [](ByteSink& sink) { sink.put(bytes_of("abc")); }, &faults);
   EXPECT_EQ(read_bytes(folder / "f"), "abc");
 }
 

@@ -91,7 +91,8 @@ TEST_F(Average, OfAdaptersIsAddedToTheBaseThatWasUsed) {
 
 TEST_F(Average, IsFixedWhenARunStarts) {
   train(config(0.9), "run");
-  EXPECT_NE(testing::error_of([&] { Trainer::resume(folder / "run", {.overrides = {"optim.ema_decay=0"}}); }).find("optim.ema_decay"), std::string::npos);
+  EXPECT_NE(testing::error_of([&] { Trainer::resume(folder / "run", {.overrides = {"optim.ema_decay=0"}}); }).find("optim.ema_decay"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -79,7 +79,9 @@ TEST_F(Saving, what_fails_is_told_when_it_is_collected) {
 }
 
 TEST_F(Saving, the_end_waits_for_a_save_that_is_running) {
-  { BackgroundSaver(folder / "later").start(snapshot(9)); }
+  {
+    BackgroundSaver(folder / "later").start(snapshot(9));
+  }
   EXPECT_TRUE(std::filesystem::exists(folder / "later" / "step-000000009.h5"));
 }
 

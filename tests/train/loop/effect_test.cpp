@@ -129,7 +129,8 @@ class EffectOnBits : public ::testing::Test {
         const index number = now.index() == 0 ? 2 : std::get<index>(now);
         return key.rule.range.contains(static_cast<double>(number - 1)) ? number - 1 : number + 1;
       }
-      case schema::Type::number: return std::clamp(now.index() == 0 || std::get<double>(now) != 0.5 ? 0.5 : 0.25, key.rule.range.low, key.rule.range.high);
+      case schema::Type::number:
+        return std::clamp(now.index() == 0 || std::get<double>(now) != 0.5 ? 0.5 : 0.25, key.rule.range.low, key.rule.range.high);
       case schema::Type::list: return std::vector<std::string>{key.path() == "lora.targets" ? "attention" : "the"};
       default: return std::string("another");
     }

@@ -63,7 +63,8 @@ std::vector<std::string> events_of(const std::filesystem::path& run) {
   return lines;
 }
 
-// An evaluation and its samples are one event of several lines: whichever of them a run has written when it is killed, a resumed run ends with the same lines.
+// An evaluation and its samples are one event of several lines: whichever of them a run has written when it is killed, a resumed run ends
+// with the same lines.
 TEST_F(PromptSamplerTest, a_run_that_ends_between_the_lines_of_an_evaluation_loses_none) {
   Config c = config({"the ", "ships"});
   c.train.keep_last = 100;
@@ -124,14 +125,16 @@ TEST_F(PromptSamplerTest, what_cannot_be_continued_is_refused_before_the_run_beg
     }
     return "";
   };
-  EXPECT_TRUE(message(config({"the ", "Zebra"})).starts_with("train.sample_prompts, number 2: prompt: byte 0: ")) << message(config({"the ", "Zebra"}));
+  EXPECT_TRUE(message(config({"the ", "Zebra"})).starts_with("train.sample_prompts, number 2: prompt: byte 0: "))
+      << message(config({"the ", "Zebra"}));
   EXPECT_EQ(message(config({""})), "train.sample_prompts holds an empty string, expected a text in each place");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "refused"));
 }
 
 TEST_F(PromptSamplerTest, its_memory_is_planned) {
   Config c = config({"the "});
-  EXPECT_EQ(Trainer::plan(c).memory_plan().sampling, 2U * 2 * 2 * 24 * 16 * sizeof(float)) << "two sequences, k and v, layers, block, width";
+  EXPECT_EQ(Trainer::plan(c).memory_plan().sampling, 2U * 2 * 2 * 24 * 16 * sizeof(float))
+      << "two sequences, k and v, layers, block, width";
   c.train.sample_prompts.clear();
   EXPECT_EQ(Trainer::plan(c).memory_plan().sampling, 0U);
 }

@@ -105,7 +105,9 @@ TEST_P(Resume, many_times_gives_the_same_bytes) {
 TEST_P(Resume, after_a_kill_writes_the_lost_steps_again) {
   const auto run = folder / "killed";
   TrainingEvents quiet;
-  { Trainer::start(config, run).run(quiet, after(8)); }
+  {
+    Trainer::start(config, run).run(quiet, after(8));
+  }
   std::ofstream(run / "metrics.jsonl", std::ios::app) << R"({"event":"step","step":9,"loss":1.5,"ms":1})" << '\n'
                                                       << R"({"event":"step","st)";
   Trainer::resume(run, {}).run(quiet, never);
@@ -159,7 +161,9 @@ TEST_P(Resume, an_evaluation_that_was_cut_off_is_run) {
   const auto run = folder / "mid-evaluation";
   TrainingEvents quiet;
   // Steps 1 to 5 ask once each; step 6 asks once after the step, then its evaluation asks: true there.
-  { EXPECT_EQ(Trainer::start(config, run).run(quiet, after(6)), Trainer::Outcome::stopped); }
+  {
+    EXPECT_EQ(Trainer::start(config, run).run(quiet, after(6)), Trainer::Outcome::stopped);
+  }
   EXPECT_TRUE(open_checkpoint(run).state().evaluation_pending);
   EXPECT_EQ(timeless_metrics(run).size(), 6U);
   Trainer::resume(run, {}).run(quiet, never);
@@ -250,7 +254,8 @@ TEST_F(ResumeWsd, whose_end_is_written_stays_at_the_lowest_rate) {
 
 INSTANTIATE_TEST_SUITE_P(Of, Resume,
                          ::testing::ValuesIn(testing::kSanitized
-                                                 ? std::vector<const char*>{"encoder_decoder_llama", "gpt_normuon"}  // others take long there
+                                                 ? std::vector<const char*>{"encoder_decoder_llama", "gpt_normuon"}
+                                                 // others take long there
                                                  : std::vector<const char*>{"gpt", "encoder_decoder", "gpt_bf16", "encoder_decoder_bf16",
                                                                             "llama", "llama_muon", "encoder_decoder_llama", "gpt_normuon",
                                                                             "gpt_sgd", "gpt_lanes"}),

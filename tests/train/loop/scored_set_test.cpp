@@ -29,7 +29,8 @@ TEST_F(ScoredSetTest, isTheSameForEqualTextsAndOtherwiseNot) {
   const ScoredSet set = of(config());
   EXPECT_TRUE(set.is_known());
   EXPECT_FALSE(set.text.empty());
-  EXPECT_EQ(of(config({"model.n_layer=1", "optim.learning_rate=0.5", "train.seed=9", "train.eval_tokens=100"})), set) << "what a run is, and how much it looks at";
+  EXPECT_EQ(of(config({"model.n_layer=1", "optim.learning_rate=0.5", "train.seed=9", "train.eval_tokens=100"})), set)
+      << "what a run is, and how much it looks at";
   EXPECT_NE(of(config({"data.val_fraction=0.2"})).targets, set.targets);
 
   std::string text = tiny_text();

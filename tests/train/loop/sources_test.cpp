@@ -135,13 +135,17 @@ TEST_F(Sources, WhatIsWrongIsToldByName) {
     return testing::error_of([&] { Trainer::plan(c); });
   };
   EXPECT_NE(refusal([&](Config& c) { c.data.corpus = {"x.txt"}; }).find("data.sources is given beside data.corpus"), std::string::npos);
-  EXPECT_NE(refusal([&](Config& c) { c.data.sources[1].name = "lamps"; }).find("data.sources has the name \"lamps\" a second time"), std::string::npos);
-  EXPECT_NE(refusal([&](Config& c) { c.data.evaluations[0].name = "days"; }).find("data.evaluations has the name \"days\" a second time"), std::string::npos);
+  EXPECT_NE(refusal([&](Config& c) { c.data.sources[1].name = "lamps"; }).find("data.sources has the name \"lamps\" a second time"),
+            std::string::npos);
+  EXPECT_NE(refusal([&](Config& c) { c.data.evaluations[0].name = "days"; }).find("data.evaluations has the name \"days\" a second time"),
+            std::string::npos);
   EXPECT_NE(refusal([&](Config& c) { c.data.sources[1].weight = 1e-6; }).find(" for \"days\", expected at least "), std::string::npos);
-  EXPECT_NE(refusal([&](Config& c) { c.data.sources[1].weight = 0; }).find("data.sources.weight is 0.0, expected a number above 0"), std::string::npos);
+  EXPECT_NE(refusal([&](Config& c) { c.data.sources[1].weight = 0; }).find("data.sources.weight is 0.0, expected a number above 0"),
+            std::string::npos);
   EXPECT_NE(refusal([&](Config& c) { c.data.sources[0].name.clear(); }).find("has no name or no corpus"), std::string::npos);
   write_file(folder / "short.txt", "go");
-  EXPECT_NE(refusal([&](Config& c) { c.data.sources[1].corpus = {(folder / "short.txt").string()}; }).find("source \"days\": "), std::string::npos);
+  EXPECT_NE(refusal([&](Config& c) { c.data.sources[1].corpus = {(folder / "short.txt").string()}; }).find("source \"days\": "),
+            std::string::npos);
   EXPECT_NE(refusal([&](Config& c) {
               c.data.val_fraction = 0;
               c.data.sources[1].validation.clear();

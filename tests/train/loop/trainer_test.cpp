@@ -71,7 +71,9 @@ TEST_F(Start, a_best_checkpoint_outlives_later_ones) {
   c.train.max_steps = 12;
   c.train.keep_last = 1;
   TrainingEvents quiet;
-  { Trainer::start(c, run()).run(quiet, never); }
+  {
+    Trainer::start(c, run()).run(quiet, never);
+  }
   const index good = best_checkpoint(run())->step;
   Recorder events;  // steps of 1 in every weight leave nothing of what was learnt
   Trainer::resume(run(), {.overrides = {"optim.learning_rate=1", "train.max_steps=24"}}).run(events, never);
@@ -85,7 +87,9 @@ TEST_F(Start, a_best_checkpoint_outlives_later_ones) {
 
 TEST_F(Start, a_group_of_tensors_that_is_not_known_is_refused_where_it_is_required) {
   TrainingEvents quiet;
-  { Trainer::start(config(), run()).run(quiet, never); }
+  {
+    Trainer::start(config(), run()).run(quiet, never);
+  }
   const std::filesystem::path file = open_checkpoint(run()).path();
   const std::string good = contents(file);
   const auto with_group = [&](bool required) {
@@ -298,7 +302,9 @@ TEST_F(Start, an_evaluation_measures_as_many_tokens_as_configured) {
 
 TEST_F(Start, from_a_checkpoint_begins_with_an_evaluation_that_a_resumed_run_makes_up_for) {
   TrainingEvents quiet;
-  { Trainer::start(config(), folder / "source").run(quiet, never); }
+  {
+    Trainer::start(config(), folder / "source").run(quiet, never);
+  }
   Config c = config();
   c.train.init_from = (folder / "source").string();
   c.train.eval_tokens = 0;
@@ -353,7 +359,9 @@ TEST_F(Start, takes_a_model_that_a_program_has_saved) {
   Config other = config();
   other.model.n_hidden = 24;
   other.model.activation = Activation::relu;
-  { Trainer::start(other, folder / "source").run(quiet, never); }
+  {
+    Trainer::start(other, folder / "source").run(quiet, never);
+  }
   TrainedModel trained = load_trained_model(folder / "source");
   float* const weights = trained.model->parameters().weights<float>();
   std::for_each(weights, weights + trained.model->parameters().slab_size(), [](float& w) { w *= 0.5F; });
@@ -367,7 +375,8 @@ TEST_F(Start, takes_a_model_that_a_program_has_saved) {
   const Trainer again = Trainer::resume(run(), {});
   EXPECT_EQ(again.config().model.n_hidden, 24) << "what is not set is taken over";
   EXPECT_EQ(again.config().model.activation, Activation::relu);
-  EXPECT_EQ(events.evaluations.front().val_loss, evaluator(*again.data().sources.front().validation.samples, {.seed = 1337, .draw = 0})->loss);
+  EXPECT_EQ(events.evaluations.front().val_loss,
+            evaluator(*again.data().sources.front().validation.samples, {.seed = 1337, .draw = 0})->loss);
 }
 
 TEST_F(Start, a_larger_vocabulary_than_the_tokenizers_is_padding) {

@@ -17,9 +17,11 @@ namespace {
 RunHistory two_steps() {
   RunHistory history;
   history.steps.push_back({{.step = 1, .loss = 2.5, .gradient_norm = 0.5, .learning_rate = 1e-3, .tokens = 64, .seconds = 0.5}, 1000.25});
-  history.evaluations.push_back({{.step = 1, .train_loss = 2, .val_loss = 2.25, .val_standard_error = 0.125, .seconds = 1, .memory = 99}, 1001});
+  history.evaluations.push_back(
+      {{.step = 1, .train_loss = 2, .val_loss = 2.25, .val_standard_error = 0.125, .seconds = 1, .memory = 99}, 1001});
   history.steps.push_back(
-      {{.step = 2, .loss = std::nan(""), .gradient_norm = 0.25, .learning_rate = 1e-3, .skipped = true, .tokens = 64, .seconds = 0.5}, 1002});
+      {{.step = 2, .loss = std::nan(""), .gradient_norm = 0.25, .learning_rate = 1e-3, .skipped = true, .tokens = 64, .seconds = 0.5},
+       1002});
   history.evaluations.push_back({{.step = 3, .train_loss = 1, .val_loss = 1.5, .seconds = 1}, 1003});
   return history;
 }
@@ -118,12 +120,13 @@ TEST(Tensorboard, a_reader_of_event_files_finds_the_curves) {
 }
 
 TEST(Csv, has_a_row_for_each_step_and_each_evaluation_alone) {
-  EXPECT_EQ(to_csv(two_steps()),
-            "step,loss,grad_norm,learning_rate,skipped,tokens,ms,optimizer_ms,tokens_per_s,mfu,train_loss,val_loss,val_standard_error,eval_ms,"
-            "memory,time\r\n"
-            "1,2.5,0.5,0.001,0,64,500,0,128,,2,2.25,0.125,1000,99,1001\r\n"
-            "2,,0.25,0.001,1,64,500,0,128,,,,,,,1002\r\n"
-            "3,,,,,,,,,,1,1.5,,1000,,1003\r\n");
+  EXPECT_EQ(
+      to_csv(two_steps()),
+      "step,loss,grad_norm,learning_rate,skipped,tokens,ms,optimizer_ms,tokens_per_s,mfu,train_loss,val_loss,val_standard_error,eval_ms,"
+      "memory,time\r\n"
+      "1,2.5,0.5,0.001,0,64,500,0,128,,2,2.25,0.125,1000,99,1001\r\n"
+      "2,,0.25,0.001,1,64,500,0,128,,,,,,,1002\r\n"
+      "3,,,,,,,,,,1,1.5,,1000,,1003\r\n");
 }
 
 }  // namespace

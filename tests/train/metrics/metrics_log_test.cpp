@@ -6,10 +6,9 @@
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-
-#include <gtest/gtest.h>
 
 #include "autograd/base/error.h"
 #include "tests/support/temporary_folder.h"

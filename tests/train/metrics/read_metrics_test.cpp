@@ -1,8 +1,8 @@
+#include "train/metrics/read_metrics.h"
+
 #include <cmath>
 
 #include <gtest/gtest.h>
-
-#include "train/metrics/read_metrics.h"
 
 namespace dikkat {
 namespace {
@@ -40,7 +40,8 @@ TEST(KeepMetrics, SamplesWithoutTheirEvaluationAreWrittenAgain) {
   const std::string evaluation = "{\"event\":\"eval\",\"step\":2,\"train_loss\":1.5,\"val_loss\":1.75}\n";
   EXPECT_EQ(keep_metrics(kStep1 + kStep2 + sample, 2).text, kStep1 + kStep2);
   EXPECT_EQ(keep_metrics(kStep1 + kStep2 + sample + sample + evaluation, 2).text, kStep1 + kStep2 + sample + sample + evaluation);
-  EXPECT_EQ(keep_metrics(kStep1 + kStep2 + evaluation + sample, 2).text, kStep1 + kStep2 + evaluation + sample) << "the order of an earlier version";
+  EXPECT_EQ(keep_metrics(kStep1 + kStep2 + evaluation + sample, 2).text, kStep1 + kStep2 + evaluation + sample)
+      << "the order of an earlier version";
   EXPECT_EQ(keep_metrics(kStep1 + kStep2 + sample, 3).text, kStep1 + kStep2 + sample) << "what a later step has left behind it stays";
   const std::string none = "{\"event\":\"eval\",\"step\":2,\"train_loss\":null,\"val_loss\":null}\n";
   EXPECT_EQ(keep_metrics(kStep1 + kStep2 + sample + none, 2).text, kStep1 + kStep2) << "an evaluation without a loss is made again";
@@ -54,7 +55,9 @@ TEST(KeepMetrics, KnowsTheSaveOfTheStep) {
 }
 
 TEST(KeepMetrics, ReadsWhatAnEvaluationScored) {
-  const std::string scored = R"({"event":"eval","step":2,"train_loss":1,"val_loss":2,"scored":{"targets":"a1","contexts":"b2","text":"c3"}})" "\n";
+  const std::string scored =
+      R"({"event":"eval","step":2,"train_loss":1,"val_loss":2,"scored":{"targets":"a1","contexts":"b2","text":"c3"}})"
+      "\n";
   EXPECT_EQ(keep_metrics(kStep2 + scored, 2).evaluation->scored, (ScoredSet{.targets = "a1", .contexts = "b2", .text = "c3"}));
   for (const char* other : {R"("scored":7)", R"("scored":{})", R"("scored":{"targets":4})", R"("x":0)"}) {
     const std::string line = R"({"event":"eval","step":2,"train_loss":1,"val_loss":2,)" + std::string(other) + "}\n";

@@ -20,7 +20,8 @@ TEST(RunHistory, reads_back_what_the_log_writes) {
   {
     MetricsLog log(folder / "metrics.jsonl", 0);
     log.write(RunHeader{.by = {.version = "1", .command = {"dikkat", "train"}, .threads = 2}, .parameters = 7, .bytes_per_token = 1.5});
-    log.write(StepReport{.step = 1, .loss = 2, .gradient_norm = 3, .learning_rate = 0.5, .skipped = true, .tokens = 64, .seconds = 0.25, .mfu = 0.5});
+    log.write(StepReport{
+        .step = 1, .loss = 2, .gradient_norm = 3, .learning_rate = 0.5, .skipped = true, .tokens = 64, .seconds = 0.25, .mfu = 0.5});
     log.write("save", 1, {{"file", std::string("step-000000001.h5")}, {"bytes", index{99}}});
     log.write(EvaluationReport{.step = 1, .train_loss = 2, .val_loss = 2.5, .val_standard_error = 0.1, .seconds = 1, .memory = 4096});
     log.write("sample", 1, {{"prompt", std::string("The ")}, {"text", std::string("cat\n")}});
@@ -83,7 +84,8 @@ TEST(HistoryReader, follows_a_file_that_grows) {
   append(file, "{\"event\":\"step\",\"step\":2,\"loss\":1}\n{\"event\":\"step\",\"step\":3,\"loss\":1}\n");
   EXPECT_TRUE(reader.update());
   EXPECT_EQ(reader.history().steps.size(), 3U);
-  replace_file(file, first + "\n{\"event\":\"step\",\"step\":2,\"loss\":1.5}\n{\"event\":\"step\",\"step\":3,\"loss\":1.75}\n");  // a resume
+  replace_file(file,
+               first + "\n{\"event\":\"step\",\"step\":2,\"loss\":1.5}\n{\"event\":\"step\",\"step\":3,\"loss\":1.75}\n");  // a resume
   EXPECT_TRUE(reader.update());
   ASSERT_EQ(reader.history().steps.size(), 3U);
   EXPECT_EQ(reader.history().steps[1].report.loss, 1.5);

@@ -42,7 +42,8 @@ TEST(TrainingFlops, FrozenWeightsNeedNoGradientOfTheirOwn) {
   std::fill(batch.weights.begin(), batch.weights.end(), 1.0F);
   const double block = 16.0 * 48 + 16 * 16 + 2 * 16.0 * 64, adapters = 2 * ((16 + 48) + (16 + 16) + (16 + 64) + (64 + 16));  // of rank 2
   const double all = training_flops(LanguageModel(config, 11), batch);
-  EXPECT_DOUBLE_EQ(training_flops(LanguageModel(config, 11, {.rank = 2}), batch), all + 24 * (-2 * (2 * block + 11 * 16) + 6 * 2 * adapters));
+  EXPECT_DOUBLE_EQ(training_flops(LanguageModel(config, 11, {.rank = 2}), batch),
+                   all + 24 * (-2 * (2 * block + 11 * 16) + 6 * 2 * adapters));
 }
 
 }  // namespace

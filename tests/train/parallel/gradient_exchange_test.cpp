@@ -83,7 +83,8 @@ TEST(GradientExchange, BeginsWithTheLastLayersBeforeTheFirstAreComputed) {
     Tiny tiny;
     const Ownership ownership(tiny.model.store, tiny.adamw, 2);
     std::vector<index> begun;
-    GradientExchange exchange(tiny.model.store, ranks, ownership.weights(), [&](index begin, index) { begun.push_back(begin); }, kSmallBucket);
+    GradientExchange exchange(
+        tiny.model.store, ranks, ownership.weights(), [&](index begin, index) { begun.push_back(begin); }, kSmallBucket);
     exchange.begin();
     tiny.tape.watch_gradients(&exchange);
     tiny.backward(ranks.rank());
@@ -115,7 +116,8 @@ TEST(GradientExchange, EndsWhereARankIsSilent) {
       try {
         exchange.finish();
       } catch (const SilentRank&) {
-        EXPECT_EQ(said, std::vector<std::string>{"rank 1 on host-1 has not answered for 0.1 seconds; the run ends after 0.2 (train.rank_timeout)"});
+        EXPECT_EQ(said, std::vector<std::string>{
+                            "rank 1 on host-1 has not answered for 0.1 seconds; the run ends after 0.2 (train.rank_timeout)"});
         throw;
       }
     });

@@ -25,7 +25,8 @@ std::string found(const Variables& variables) {
 // The variables that were seen with Open MPI 4.1.4, MPICH 4.0.2 and Slurm 22.05.
 TEST(Launcher, IsKnownByItsEnvironment) {
   EXPECT_EQ(found({}), "");
-  EXPECT_EQ(found({{"OMPI_COMM_WORLD_SIZE", "2"}, {"PMIX_RANK", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}}), "openmpi 2") << "mpirun, within an allocation too";
+  EXPECT_EQ(found({{"OMPI_COMM_WORLD_SIZE", "2"}, {"PMIX_RANK", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}}), "openmpi 2")
+      << "mpirun, within an allocation too";
   EXPECT_EQ(found({{"PMI_SIZE", "4"}, {"PMI_RANK", "1"}, {"SLURM_NTASKS", "2"}}), "mpich 4") << "mpirun of MPICH, and srun --mpi=pmi2";
   EXPECT_EQ(found({{"PMIX_RANK", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}}), "openmpi 2") << "srun --mpi=pmix";
   EXPECT_EQ(found({{"SLURM_STEP_NUM_TASKS", "2"}}), " 2") << "srun without --mpi: tasks that do not know each other";

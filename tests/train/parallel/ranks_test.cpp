@@ -16,12 +16,11 @@
 namespace dikkat {
 namespace {
 
-using testing::numbers;
 using testing::kDelays;
 using testing::kPatient;
+using testing::numbers;
 using testing::on_ranks;
 using testing::same_bits;
-
 
 /// A store with matrices, one of them of several parts, and vectors, over some blocks.
 void add_parameters(ParameterStore& store) {
@@ -193,15 +192,18 @@ TEST(Ranks, ShareAStepToTheBitsOfOneProcess) {
 }
 
 TEST(Ranks, SayToAllWhatOneSays) {
-  on_ranks(4, [](std::unique_ptr<Engine> engine) {
-    Ranks all(std::move(engine), kPatient);
-    EXPECT_EQ(all.from_first(concat("said by ", all.rank())), "said by 0");
-    EXPECT_EQ(all.from_first(""), "");
-    EXPECT_TRUE(all.any(all.rank() == 2));
-    EXPECT_FALSE(all.any(false));
-    EXPECT_EQ(all.largest(all.rank() == 1 ? 10 : 0), 10);
-    EXPECT_EQ(all.name_of(3), "rank 3 on host-3");
-  }, kDelays);
+  on_ranks(
+      4,
+      [](std::unique_ptr<Engine> engine) {
+        Ranks all(std::move(engine), kPatient);
+        EXPECT_EQ(all.from_first(concat("said by ", all.rank())), "said by 0");
+        EXPECT_EQ(all.from_first(""), "");
+        EXPECT_TRUE(all.any(all.rank() == 2));
+        EXPECT_FALSE(all.any(false));
+        EXPECT_EQ(all.largest(all.rank() == 1 ? 10 : 0), 10);
+        EXPECT_EQ(all.name_of(3), "rank 3 on host-3");
+      },
+      kDelays);
   Ranks alone;
   EXPECT_EQ(alone.from_first("a"), "a");
   EXPECT_TRUE(alone.any(true));
@@ -224,7 +226,8 @@ TEST(Ranks, NameTheOneThatHasSomethingElse) {
   };
   EXPECT_EQ(of_corpora([](int) { return "abc"; }), "");
   EXPECT_EQ(of_corpora([](int rank) { return rank == 2 ? "abd" : "abc"; }),
-            "rank 2 on host-2: has another corpus than rank 0 on host-0: abd, expected abc; all ranks need the same program, processor, configuration and texts");
+            "rank 2 on host-2: has another corpus than rank 0 on host-0: abd, expected abc; all ranks need the same program, processor, "
+            "configuration and texts");
 }
 
 TEST(Ranks, EndTogether) {
@@ -251,18 +254,18 @@ TEST(Ranks, NameAllThatAreSilent) {
       }
     });
   });
-  EXPECT_EQ(text, "rank 1 on host-1, rank 2 on host-2, rank 3 on host-3 and 4 more have not answered for 0.05 seconds (train.rank_timeout)");
+  EXPECT_EQ(text,
+            "rank 1 on host-1, rank 2 on host-2, rank 3 on host-3 and 4 more have not answered for 0.05 seconds (train.rank_timeout)");
 }
 
 TEST(Ranks, NameTheOneThatIsSilent) {
   const std::string text = testing::error_of([] {
-    on_ranks(
-        2,
-        [](std::unique_ptr<Engine> engine) {
-          Ranks all(std::move(engine), 0.05);
-          all.any(false);
-        },
-        {.silent = 1});
+    on_ranks(2,
+             [](std::unique_ptr<Engine> engine) {
+               Ranks all(std::move(engine), 0.05);
+               all.any(false);
+             },
+             {.silent = 1});
   });
   EXPECT_EQ(text, "rank 1 has not answered for 0.05 seconds (train.rank_timeout)");
 }

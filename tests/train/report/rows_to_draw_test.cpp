@@ -24,7 +24,7 @@ TEST(RowsToDraw, keeps_the_extremes_of_each_column_and_the_ends) {
     columns[0][row] = std::sin(static_cast<double>(row) * 0.01);
     columns[1][row] = 1;
   }
-  columns[0][12345] = 100;   // a spike
+  columns[0][12345] = 100;  // a spike
   columns[1][54321] = -100;
   columns[0][77777] = std::numeric_limits<double>::quiet_NaN();
   const std::vector<std::size_t> rows = rows_to_draw(columns, 500);

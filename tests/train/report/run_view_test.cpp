@@ -15,14 +15,15 @@ namespace {
 class RunViewTest : public ::testing::Test {
  protected:
   /// `scored` is what the evaluation says of it: a JSON object, or nothing as in an earlier version.
-  RunView run(const std::string& name, double loss, const std::string& scored, const std::string& config = "", const std::string& corpus = "c") const {
+  RunView run(const std::string& name, double loss, const std::string& scored, const std::string& config = "",
+              const std::string& corpus = "c") const {
     const auto path = folder_ / name;
     std::filesystem::create_directories(path);
     std::ofstream(path / "config.toml") << config;
-    std::ofstream(path / "metrics.jsonl") << R"({"event":"header","step":0,"tokenizer":"char","vocab_size":65,"val_tokens":9,"bytes_per_token":1,"corpus":")" << corpus
-                                          << "\"}\n"
-                                          << R"({"event":"eval","step":1,"train_loss":1,"val_loss":)" << loss << (scored.empty() ? "" : R"(,"scored":)" + scored)
-                                          << "}\n";
+    std::ofstream(path / "metrics.jsonl")
+        << R"({"event":"header","step":0,"tokenizer":"char","vocab_size":65,"val_tokens":9,"bytes_per_token":1,"corpus":")" << corpus
+        << "\"}\n"
+        << R"({"event":"eval","step":1,"train_loss":1,"val_loss":)" << loss << (scored.empty() ? "" : R"(,"scored":)" + scored) << "}\n";
     return view_run(path);
   }
   static std::string scored(const std::string& targets, const std::string& contexts = "c", const std::string& text = "t") {
@@ -33,7 +34,8 @@ class RunViewTest : public ::testing::Test {
 };
 
 TEST_F(RunViewTest, equalSetsAreCompared) {
-  const std::vector<RunView> runs = {run("a", 2, scored("x")), run("b", 1.5, scored("x"), "", "another corpus with the same validation text")};
+  const std::vector<RunView> runs = {run("a", 2, scored("x")),
+                                     run("b", 1.5, scored("x"), "", "another corpus with the same validation text")};
   EXPECT_EQ(compare(runs), Comparison::same);
   EXPECT_EQ(remark_on(compare(runs), runs), "");
   ASSERT_TRUE(better_of(runs));
@@ -63,7 +65,8 @@ TEST_F(RunViewTest, otherTokensOfOneTextCanBeComparedInBitsPerByte) {
 }
 
 TEST_F(RunViewTest, otherContextsAreNamedBesideTheLosses) {
-  const std::vector<RunView> runs = {run("a", 2, scored("x", "short"), "[model]\nblock_size = 32\n"), run("b", 1.5, scored("x", "long"), "[model]\nblock_size = 64\n")};
+  const std::vector<RunView> runs = {run("a", 2, scored("x", "short"), "[model]\nblock_size = 32\n"),
+                                     run("b", 1.5, scored("x", "long"), "[model]\nblock_size = 64\n")};
   EXPECT_EQ(compare(runs), Comparison::other_contexts);
   ASSERT_TRUE(better_of(runs));
   EXPECT_EQ(in_words(*better_of(runs), runs).find("is better than"), std::string::npos);

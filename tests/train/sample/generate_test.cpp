@@ -419,9 +419,13 @@ TEST(PromptCache, GivesTheSameBitsWhateverWasReadBefore) {
   const auto follow = [&](const std::vector<Token>& prompt, PromptCache& prompts) {
     Followed followed;
     asked = 0;
-    GenerationEvents events{.stop = [&] { return ++asked < 0; },
-                            .drawn = [&](index, Token, std::span<const float> logits) { followed.logits.insert(followed.logits.end(), logits.begin(), logits.end()); }};
-    followed.tokens = generate(model.gpt, kVocabulary, prompt, {.max_new_tokens = 8, .num_samples = 2, .temperature = 1, .prompts = &prompts}, events)[1].tokens;
+    GenerationEvents events{
+        .stop = [&] { return ++asked < 0; },
+        .drawn = [&](index, Token,
+                     std::span<const float> logits) { followed.logits.insert(followed.logits.end(), logits.begin(), logits.end()); }};
+    followed.tokens =
+        generate(model.gpt, kVocabulary, prompt, {.max_new_tokens = 8, .num_samples = 2, .temperature = 1, .prompts = &prompts}, events)[1]
+            .tokens;
     EXPECT_EQ(followed.logits.size(), static_cast<std::size_t>(2 * 8 * kModelVocabulary));
     return followed;
   };
@@ -435,7 +439,8 @@ TEST(PromptCache, GivesTheSameBitsWhateverWasReadBefore) {
 
   PromptCache kept(model.gpt);
   constexpr index kTokensAfter = 7;  // reads after the prompt's
-  for (const std::vector<Token>& prompt : {first(300), first(500), first(500), first(512), first(130), other, first(400), first(5), first(600), first(129)}) {
+  for (const std::vector<Token>& prompt :
+       {first(300), first(500), first(500), first(512), first(130), other, first(400), first(5), first(600), first(129)}) {
     EXPECT_EQ(follow(prompt, kept), alone(prompt)) << prompt.size();
   }
   // It reads no more than it must: it asks before each pass whether to stop.
@@ -472,13 +477,12 @@ TEST(PromptCache, SurvivesAPromptThatIsBrokenOff) {
 TEST_F(Generate, TellsTheLogitsThatATokenIsDrawnFrom) {
   const SampleOptions options{.max_new_tokens = 12, .num_samples = 11, .temperature = 1, .log_probabilities = true};
   std::vector<std::vector<double>> told(11);
-  const GenerationEvents events{
-      .drawn =
-          [&](index number, Token token, std::span<const float> logits) {
-            EXPECT_EQ(std::ssize(logits), kModelVocabulary);
-            told[static_cast<std::size_t>(number)].push_back(log_probability(logits, token));
-          },
-      .token = [&](index number, Token) { return number != 2 || told[2].size() < 4; }};
+  const GenerationEvents events{.drawn =
+                                    [&](index number, Token token, std::span<const float> logits) {
+                                      EXPECT_EQ(std::ssize(logits), kModelVocabulary);
+                                      told[static_cast<std::size_t>(number)].push_back(log_probability(logits, token));
+                                    },
+                                .token = [&](index number, Token) { return number != 2 || told[2].size() < 4; }};
   const auto samples = generate(model.gpt, {.size = 9, .ends = {3}}, prompt, options, events);
   for (std::size_t i = 0; i < samples.size(); ++i) {
     EXPECT_EQ(samples[i].log_probabilities, told[i]) << i;

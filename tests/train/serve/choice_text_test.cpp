@@ -37,7 +37,15 @@ using Pieces = std::vector<std::string>;
 
 TEST(ChoiceText, GivesATokensScoreWithItsText) {
   EXPECT_EQ(pieces("abc", {}), (Pieces{"a|a0", "b|b1", "c|c2", "|"}));
-  EXPECT_EQ(pieces("a\xC4\x9F" "b", {}, 10), (Pieces{"a|a10", "|", "\xC4\x9F|\xC4" "11\x9F" "12", "b|b12", "|"})) << "offsets are in characters";
+  EXPECT_EQ(pieces("a\xC4\x9F"
+                   "b",
+                   {}, 10),
+            (Pieces{"a|a10", "|",
+                    "\xC4\x9F|\xC4"
+                    "11\x9F"
+                    "12",
+                    "b|b12", "|"}))
+      << "offsets are in characters";
 }
 
 TEST(ChoiceText, GivesNothingOfAStopString) {
@@ -61,7 +69,8 @@ TEST(TokenScores, AreThoseOfASoftmaxInF64) {
   const std::vector<Token> ids = {0, 17, 1000};
   const auto found = log_probabilities(logits, ids);
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    const auto expected = static_cast<double>(std::log(std::exp(static_cast<long double>(logits[static_cast<std::size_t>(ids[i])])) / total));
+    const auto expected =
+        static_cast<double>(std::log(std::exp(static_cast<long double>(logits[static_cast<std::size_t>(ids[i])])) / total));
     EXPECT_NEAR(found[i], expected, 1e-12);
   }
   const std::vector<float> large = {3e38F, 3e38F, -3e38F};

@@ -35,7 +35,8 @@ struct Model {
   Gpt gpt;
   ByteTokenizer tokenizer;
 
-  explicit Model(index context) : gpt(Scope(store), {.n_layer = 1, .n_head = 2, .n_embd = 16, .block_size = context, .vocab_size = kVocabulary}) {
+  explicit Model(index context)
+      : gpt(Scope(store), {.n_layer = 1, .n_head = 2, .n_embd = 16, .block_size = context, .vocab_size = kVocabulary}) {
     store.allocate(5);
     for (ParameterStore::Entry* entry : store.entries()) {
       for (index i = 0; i < entry->size(); ++i) {
@@ -274,7 +275,8 @@ json whole(const std::vector<json>& events, bool is_chat, const json& like) {
 
 TEST(CompletionServer, AStreamIsTheWholeAnswerInParts) {
   const Running server(small_model());
-  for (const json& more : {json{{"seed", 1}}, json{{"seed", 2}, {"n", 2}}, json{{"seed", 3}, {"stop", {"e", "a"}}}, json{{"seed", 4}, {"temperature", 2}}}) {
+  for (const json& more :
+       {json{{"seed", 1}}, json{{"seed", 2}, {"n", 2}}, json{{"seed", 3}, {"stop", {"e", "a"}}}, json{{"seed", 4}, {"temperature", 2}}}) {
     for (const bool is_chat : {false, true}) {
       json request = more;
       request["max_tokens"] = 60;
@@ -301,7 +303,8 @@ TEST(CompletionServer, StopsBeforeAStopString) {
   const json request = {{"prompt", "Once"}, {"max_tokens", 200}, {"seed", 6}};
   const std::string all = server.answer(kText, request)["choices"][0]["text"];
   std::size_t at = 40;  // a stop string of three ASCII tokens
-  while (!std::all_of(all.begin() + static_cast<std::ptrdiff_t>(at), all.begin() + static_cast<std::ptrdiff_t>(at) + 3, [](char c) { return 32 <= c && c < 127; })) {
+  while (!std::all_of(all.begin() + static_cast<std::ptrdiff_t>(at), all.begin() + static_cast<std::ptrdiff_t>(at) + 3,
+                      [](char c) { return 32 <= c && c < 127; })) {
     ++at;
     ASSERT_LT(at + 3, all.size());
   }
@@ -313,7 +316,8 @@ TEST(CompletionServer, StopsBeforeAStopString) {
   EXPECT_EQ(stopped["choices"][0]["text"], expected);
   EXPECT_EQ(stopped["choices"][0]["finish_reason"], "stop");
   const json tokens = stopped["choices"][0]["logprobs"]["tokens"];
-  EXPECT_EQ(stopped["usage"]["completion_tokens"].get<std::size_t>(), tokens.size() + 3) << "the stop string was generated, and is not told";
+  EXPECT_EQ(stopped["usage"]["completion_tokens"].get<std::size_t>(), tokens.size() + 3)
+      << "the stop string was generated, and is not told";
   std::string streamed;
   for (const json& event : server.events(kText, with)) {
     streamed += event["choices"][0]["text"].get<std::string>();
@@ -324,7 +328,8 @@ TEST(CompletionServer, StopsBeforeAStopString) {
 
 TEST(CompletionServer, LogProbabilitiesAreThoseOfTheModel) {
   const Running server(small_model());
-  const json answer = server.answer(kText, {{"prompt", "Once"}, {"max_tokens", 12}, {"seed", 1}, {"logprobs", 5}, {"temperature", 0.7}, {"top_k", 50}});
+  const json answer =
+      server.answer(kText, {{"prompt", "Once"}, {"max_tokens", 12}, {"seed", 1}, {"logprobs", 5}, {"temperature", 0.7}, {"top_k", 50}});
   const json scores = answer["choices"][0]["logprobs"];
   ASSERT_EQ(scores["tokens"].size(), 12U);
   const auto bytes_of = [](const std::string& name) {
@@ -443,7 +448,9 @@ TEST(CompletionServer, EndsInTheMiddleOfAnAnswer) {
   server.end();
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(2));
   const std::string cut = testing::reply_of(runs.read()).body;
-  EXPECT_TRUE(cut.ends_with("data: {\"error\":{\"message\":\"the server ends: ask again when it runs\",\"type\":\"server_error\",\"param\":null,\"code\":\"shutting_down\"}}\n\n"))
+  EXPECT_TRUE(
+      cut.ends_with("data: {\"error\":{\"message\":\"the server ends: ask again when it "
+                    "runs\",\"type\":\"server_error\",\"param\":null,\"code\":\"shutting_down\"}}\n\n"))
       << cut.substr(cut.size() - std::min<std::size_t>(cut.size(), 300));
   EXPECT_EQ(testing::reply_of(waits.read()).status, 503);
 }

@@ -50,7 +50,8 @@ TEST(JobQueue, RefusesMoreThanMayWait) {
   const auto first = a_job(), second = a_job(), third = a_job();
   queue.add(first);
   queue.add(second);
-  EXPECT_EQ(testing::error_of([&] { queue.add(third); }), "2 requests wait already, the most that this server lets wait: try again in a moment");
+  EXPECT_EQ(testing::error_of([&] { queue.add(third); }),
+            "2 requests wait already, the most that this server lets wait: try again in a moment");
   second->cancel();
   queue.add(third);  // in the place of one that nobody waits for
   std::vector<Job*> done;

@@ -98,7 +98,9 @@ TEST(SweepDirectory, TakesNoFolderThatHasSomething) {
 
 TEST(SweepDirectory, RefusesDamagedFiles) {
   const TemporaryFolder folder;
-  { SweepDirectory::create(folder / "sweep", two_rates()).record(result(1)); }
+  {
+    SweepDirectory::create(folder / "sweep", two_rates()).record(result(1));
+  }
   const std::string good = read_bytes(folder / "sweep/sweep.json");
   const auto refusal = [&](const std::string& file, const std::string& text) {
     folder.write("sweep/" + file, text);

@@ -58,7 +58,8 @@ std::vector<index> order_of(const std::vector<Standing>& all) {
 using Numbers = std::vector<index>;
 
 TEST(Incomparable, AreResultsThatAreKnownToScoreOtherTokens) {
-  const LegResult a{.leg = {.combination = 0}, .scored = "a"}, b{.leg = {.combination = 1}, .scored = "b"}, unknown{.leg = {.combination = 2}};
+  const LegResult a{.leg = {.combination = 0}, .scored = "a"}, b{.leg = {.combination = 1}, .scored = "b"},
+      unknown{.leg = {.combination = 2}};
   EXPECT_EQ(find_incomparable({}).first, nullptr);
   EXPECT_EQ(find_incomparable({a, unknown, a}).first, nullptr);
   const std::vector<LegResult> all = {unknown, a, a, b};

@@ -103,14 +103,10 @@ TEST(Bpe, ATokenThatNoMergeMakesIsNeverUsed) {
 }
 
 TEST(Bpe, RefusesVocabulariesThatDoNotGoTogether) {
-  EXPECT_EQ(input_error_of([] {
-              Bpe({"a", "b"}, {});
-            }),
+  EXPECT_EQ(input_error_of([] { Bpe({"a", "b"}, {}); }),
             "bpe: no token is the single byte 10 (\"\u010A\"), expected one for it, and for each byte of ASCII that prints");
   EXPECT_EQ(input_error_of([] { Bpe(bytes_and({"ab", "ab"}), {}); }), "bpe: tokens 256 and 257 are both \"ab\", expected each once");
-  EXPECT_EQ(input_error_of([] {
-              Bpe(bytes_and({"ab"}), {{0, 300}});
-            }),
+  EXPECT_EQ(input_error_of([] { Bpe(bytes_and({"ab"}), {{0, 300}}); }),
             "bpe: merge 0 is of tokens 0 and 300, expected ids of the vocabulary");
   EXPECT_EQ(input_error_of([] { Bpe(bytes_and({"ab"}), {{0, 1}}); }), "bpe: merge 0 gives \"!\"\", which is not a token");
   EXPECT_EQ(input_error_of([] { Bpe(bytes_and({"!\""}), {{0, 1}, {0, 1}}); }), "bpe: merge 1, which gives \"!\"\", occurs twice");

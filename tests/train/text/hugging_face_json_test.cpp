@@ -75,18 +75,14 @@ TEST(HuggingFaceJson, MergesMayBePairsAndTheTypeOfTheModelMayBeAbsent) {
 
 TEST(HuggingFaceJson, SaysTheSameInSeveralWays) {
   const std::function<void(json&)> ways[] = {
-      [](json& f) {
-        f["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", json::array({f["pre_tokenizer"]})}};
-      },
+      [](json& f) { f["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", json::array({f["pre_tokenizer"]})}}; },
       [](json& f) {
         f["pre_tokenizer"]["use_regex"] = false;
         const json split = {
             {"type", "Split"}, {"pattern", {{"Regex", facts_of(Splitter::gpt2).regex}}}, {"behavior", "Isolated"}, {"invert", false}};
         f["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", json::array({split, f["pre_tokenizer"]})}};
       },
-      [](json& f) {
-        f["normalizer"] = {{"type", "Sequence"}, {"normalizers", json::array()}};
-      },
+      [](json& f) { f["normalizer"] = {{"type", "Sequence"}, {"normalizers", json::array()}}; },
       [](json& f) { f["post_processor"] = nullptr; },
       [](json& f) { f["decoder"] = nullptr; },
       [](json& f) { f["model"]["unk_token"] = "<|endoftext|>"; },  // for bytes without a token; each has one
@@ -105,14 +101,8 @@ TEST(HuggingFaceJson, RefusesWhatWouldGiveOtherTokens) {
     const char* words;
   };
   const Case cases[] = {
-      {[](json& f) {
-         f["normalizer"] = {{"type", "NFKC"}};
-       },
-       R"(normalizer is {"type":"NFKC"}, expected null or {"type":"NFC"})"},
-      {[](json& f) {
-         f["pre_tokenizer"] = {{"type", "Whitespace"}};
-       },
-       R"(pre_tokenizer is {"type":"Whitespace"}, expected ByteLevel)"},
+      {[](json& f) { f["normalizer"] = {{"type", "NFKC"}}; }, R"(normalizer is {"type":"NFKC"}, expected null or {"type":"NFC"})"},
+      {[](json& f) { f["pre_tokenizer"] = {{"type", "Whitespace"}}; }, R"(pre_tokenizer is {"type":"Whitespace"}, expected ByteLevel)"},
       {[](json& f) { f["pre_tokenizer"] = nullptr; }, "pre_tokenizer is null"},
       {[](json& f) { f.erase("pre_tokenizer"); }, "pre_tokenizer is null"},
       {[](json& f) { f["pre_tokenizer"]["add_prefix_space"] = true; }, "pre_tokenizer.add_prefix_space is true, expected false"},
@@ -128,22 +118,10 @@ TEST(HuggingFaceJson, RefusesWhatWouldGiveOtherTokens) {
       {[](json& f) { f["model"]["end_of_word_suffix"] = "</w>"; }, "model.end_of_word_suffix is \"</w>\", expected \"\""},
       {[](json& f) { f["model"]["ignore_merges"] = 1; }, "model.ignore_merges is 1, expected true or false"},
       {[](json& f) { f["model"]["new_option"] = true; }, "its model has the field \"new_option\" (true)"},
-      {[](json& f) {
-         f["new_step"] = {{"type", "X"}};
-       },
-       "its has the field \"new_step\""},
-      {[](json& f) {
-         f["truncation"] = {{"max_length", 8}};
-       },
-       R"(truncation is {"max_length":8}, expected null)"},
-      {[](json& f) {
-         f["decoder"] = {{"type", "WordPiece"}};
-       },
-       "decoder is {\"type\":\"WordPiece\"}, expected ByteLevel"},
-      {[](json& f) {
-         f["post_processor"] = {{"type", "RobertaProcessing"}};
-       },
-       "post_processor is {\"type\":\"RobertaProcessing\"}"},
+      {[](json& f) { f["new_step"] = {{"type", "X"}}; }, "its has the field \"new_step\""},
+      {[](json& f) { f["truncation"] = {{"max_length", 8}}; }, R"(truncation is {"max_length":8}, expected null)"},
+      {[](json& f) { f["decoder"] = {{"type", "WordPiece"}}; }, "decoder is {\"type\":\"WordPiece\"}, expected ByteLevel"},
+      {[](json& f) { f["post_processor"] = {{"type", "RobertaProcessing"}}; }, "post_processor is {\"type\":\"RobertaProcessing\"}"},
       {[](json& f) { f["post_processor"] = bos_template(1); }, "expected the name of an added token"},
       {[](json& f) {
          f["added_tokens"].push_back(added(264, "<s>"));
@@ -170,9 +148,7 @@ TEST(HuggingFaceJson, ShowsARuleThatItDoesNotKnow) {
   EXPECT_NE(with_split([](json& s) { s["pattern"]["Regex"] = R"(\p{N}{1,2}|.+)"; }).find(R"(\\p{N}{1,2}|.+)"), std::string::npos);
   EXPECT_NE(with_split([](json& s) { s["pattern"]["Regex"] = "x"; }).find("the rule of one of gpt2, smollm, llama3, qwen2"),
             std::string::npos);
-  EXPECT_NE(with_split([](json& s) {
-              s["pattern"] = {{"String", " "}};
-            }).find("pre_tokenizer.pattern is {\"String\":\" \"}"),
+  EXPECT_NE(with_split([](json& s) { s["pattern"] = {{"String", " "}}; }).find("pre_tokenizer.pattern is {\"String\":\" \"}"),
             std::string::npos);
   EXPECT_NE(with_split([](json& s) { s["behavior"] = "Removed"; }).find("pre_tokenizer.behavior is \"Removed\""), std::string::npos);
   EXPECT_NE(with_split([](json& s) { s["invert"] = true; }).find("pre_tokenizer.invert is true, expected false"), std::string::npos);
@@ -393,12 +369,15 @@ TEST(HuggingFaceFiles, TheClassMayPutTokensAroundATextItself) {
   EXPECT_EQ(read(without, {{"tokenizer_class", "LlamaTokenizerFast"}, {"add_bos_token", true}}), (Around{264, std::nullopt, 1}));
   EXPECT_EQ(read(without, {{"tokenizer_class", "LlamaTokenizerFast"}}), (Around{264, std::nullopt, 1})) << "true by default";
   EXPECT_EQ(read(with_begin, {{"tokenizer_class", "GemmaTokenizer"}}), (Around{264, std::nullopt}));
-  EXPECT_EQ(read(with_begin, {{"tokenizer_class", "LlamaTokenizerFast"}, {"add_bos_token", false}, {"add_eos_token", true}}), (Around{std::nullopt, 263, 2}));
+  EXPECT_EQ(read(with_begin, {{"tokenizer_class", "LlamaTokenizerFast"}, {"add_bos_token", false}, {"add_eos_token", true}}),
+            (Around{std::nullopt, 263, 2}));
   EXPECT_EQ(read(without, {{"tokenizer_class", "Qwen2Tokenizer"}, {"add_bos_token", false}}), (Around{}));
-  EXPECT_EQ(read(without, {{"tokenizer_class", "Qwen2Tokenizer"}, {"add_bos_token", true}}), (Around{{}, {}, 1})) << "the two files disagree";
+  EXPECT_EQ(read(without, {{"tokenizer_class", "Qwen2Tokenizer"}, {"add_bos_token", true}}), (Around{{}, {}, 1}))
+      << "the two files disagree";
   // What is written is read again.
   BpeVocabulary vocabulary = from_hugging_face_json(without);
-  read_tokenizer_config(R"({"tokenizer_class": "LlamaTokenizerFast", "bos_token": "<s>", "eos_token": "<|endoftext|>", "add_eos_token": true})", vocabulary);
+  read_tokenizer_config(
+      R"({"tokenizer_class": "LlamaTokenizerFast", "bos_token": "<s>", "eos_token": "<|endoftext|>", "add_eos_token": true})", vocabulary);
   const HuggingFaceFiles files = hugging_face_files(vocabulary);
   EXPECT_EQ(json::parse(files.tokenizer_config_json)["add_bos_token"], true);
   EXPECT_EQ(json::parse(files.tokenizer_config_json)["add_eos_token"], true);
@@ -419,14 +398,10 @@ TEST(HuggingFaceFiles, TheConfigurationBesideNamesBosAndEos) {
   EXPECT_EQ(read({{"eos_token", {{"content", "<s>"}}}, {"bos_token", nullptr}})->text_tokens(),
             (TextTokens{.bos = 264, .eos = 264, .before = 264, .ends = {264, 263}}));
   EXPECT_EQ(read({{"eos_token", "<|endoftext|>"}})->to_json(), tokenizer_from_json(with_template())->to_json());
-  EXPECT_NE(input_error_of([&] {
-              read({{"eos_token", "</s>"}});
-            }).find("eos_token \"</s>\", which is none of the added tokens"),
+  EXPECT_NE(input_error_of([&] { read({{"eos_token", "</s>"}}); }).find("eos_token \"</s>\", which is none of the added tokens"),
             std::string::npos);
   EXPECT_NE(input_error_of([&] { read({{"eos_token", 3}}); }).find("\"eos_token\" of its tokenizer_config.json is 3"), std::string::npos);
-  EXPECT_NE(input_error_of([&] {
-              read({{"add_prefix_space", true}});
-            }).find("add_prefix_space is true, expected false"),
+  EXPECT_NE(input_error_of([&] { read({{"add_prefix_space", true}}); }).find("add_prefix_space is true, expected false"),
             std::string::npos);
   EXPECT_NE(input_error_of([&] {
               read({{"added_tokens_decoder", {{"300", {{"content", "<x>"}}}}}});

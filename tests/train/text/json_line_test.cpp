@@ -13,7 +13,8 @@ TEST(JsonLine, SaysWhereItIsWrongAndWhatWasExpected) {
   EXPECT_EQ(said(""), "column 1: not valid JSON: unexpected end of the line; expected '[', '{', or a literal");
   EXPECT_EQ(said(R"({"a": 1,})"), "column 9: not valid JSON: unexpected '}'; expected string literal");
   EXPECT_EQ(said(R"({"a": 1)"), "column 8: not valid JSON: unexpected end of the line; expected '}'");
-  EXPECT_EQ(said(R"({"a": "x})"), "column 10: not valid JSON: invalid string: missing closing quote") << "without the string, which may be long";
+  EXPECT_EQ(said(R"({"a": "x})"), "column 10: not valid JSON: invalid string: missing closing quote")
+      << "without the string, which may be long";
   EXPECT_EQ(said(R"({'a': 1})"), "column 2: not valid JSON: invalid literal; expected string literal");
   EXPECT_EQ(said(R"({"a": "x - y; last read: 'z'; expected w" 3})"), "column 43: not valid JSON: unexpected number literal; expected '}'");
   EXPECT_EQ(said("{\"\xC3\xBC\": 1]"), "column 8: not valid JSON: unexpected ']'; expected '}'") << "columns are characters";
