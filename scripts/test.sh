@@ -8,6 +8,20 @@ scripts/install-packages.sh --test
 
 say() { printf '\n== %s\n' "$*"; }
 
+# A check that ends with 77 could not run here. .ci/run asks for all of them (DIKKAT_REQUIRE_CLIENTS).
+check() {
+  local status=0
+  "$@" || status=$?
+  if [ "$status" -eq 77 ] && [ -n "${DIKKAT_REQUIRE_CLIENTS:-}" ]; then
+    echo "test.sh: $1 was skipped, expected it to run on this machine" >&2
+    exit 1
+  fi
+  [ "$status" -eq 0 ] || [ "$status" -eq 77 ] || exit "$status"
+}
+
+say "format: clang-format"
+check scripts/format.sh --check
+
 # A new build folder compiles several sources at a time and runs many tests in one process, which takes half as long. One that is there
 # already stays as it is.
 configure() {
@@ -29,17 +43,6 @@ ctest --preset asan -j "$(nproc)"
 
 say "torture: faults of all kinds on the built program"
 scripts/torture.sh
-
-# A check that ends with 77 could not run here. .ci/run asks for all of them (DIKKAT_REQUIRE_CLIENTS).
-check() {
-  local status=0
-  "$1" || status=$?
-  if [ "$status" -eq 77 ] && [ -n "${DIKKAT_REQUIRE_CLIENTS:-}" ]; then
-    echo "test.sh: $1 was skipped, expected it to run on this machine" >&2
-    exit 1
-  fi
-  [ "$status" -eq 0 ] || [ "$status" -eq 77 ] || exit "$status"
-}
 
 say "clients: programs of others run what is exported"
 check scripts/clients.sh
