@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Times ranks under mpirun: beside one process of as many threads, or in a network of a given rate beside what is computed for it.
+"""Times ranks under mpirun: beside one process of as many threads, or in a network of a given rate.
 
     python3 bench/ranks.py [--ranks R ...] [--threads N] [--steps N] [--rounds R] [--config FILE] [--set KEY=VALUE ...] [--json]
-    python3 bench/ranks.py --network 1 --network 10 [--scaling weak strong] [--plan] ...
+    python3 bench/ranks.py --network 1 --network 10 [--scaling weak strong] ...
 
 By default GPT-2 124M with 4 x 64 tokens in a micro-batch and 8 micro-batches in a step. Times are from metrics.jsonl, medians without the first step.
 
@@ -11,10 +11,9 @@ the same round.
 
 With --network (root only) each rank runs in a network namespace of its own, whose link carries so many Gbit/s in each direction, so what ranks say to
 each other crosses TCP at that rate (bench/namespaces.py). Strong scaling shares a step's micro-batches among the ranks; weak scaling gives each rank
-as many as one process has. Beside each figure is the prediction that train/parallel/rank_plan.cpp makes: a rank's share of the step of one process,
-and the bytes at the network's rate. The step of one process is measured in the same round, while R - 1 others do the same on this machine, because R
-ranks have no machines of their own here: they share its memory, and also its cores if those are fewer. --plan also asks `dikkat plan` (R of them at
-once), whose trial is a few whole steps. Bytes are the counters of the links, from the end of the first step to the end of the last but one.
+as many as one process has. The step of one process is measured in the same round, while R - 1 others do the same on this machine, because R ranks
+have no machines of their own here: they share its memory, and also its cores if those are fewer. Bytes are the counters of the links, from the end of
+the first step to the end of the last but one.
 
 The column "others" is the greatest share of the processors' time that other processes had meanwhile.
 
@@ -26,7 +25,6 @@ Needs the program with its plugin, and mpirun; iproute2 with --network.
 
 import argparse
 import json
-import math
 import os
 import pathlib
 import shutil
@@ -99,18 +97,11 @@ def figures_of(run):
     """Medians of the steps but the first."""
     steps = read_steps(run)[1:]
     return {key: statistics.median(step[key] for step in steps)
-            for key in ("ms", "tokens_per_s", "tokens", "optimizer_ms", "exchange_ms", "exchange_wait_ms") if key in steps[0]}
+            for key in ("ms", "tokens_per_s", "tokens", "exchange_ms", "exchange_wait_ms") if key in steps[0]}
 
 
 def parameters_of(run):
     return json.loads((run / "metrics.jsonl").read_text().splitlines()[0])["parameters"]
-
-
-def late_of(args, run):
-    """The share of the gradients that is complete last: of embeddings."""
-    shown = json.loads(subprocess.run([args.program, "inspect", run, "--json"], capture_output=True, text=True, check=True).stdout)
-    sizes = {tensor["path"]: math.prod(tensor["shape"]) for tensor in shown["tensors"] if tensor["path"].startswith("model/")}
-    return sum(size for path, size in sizes.items() if path in ("model/wte.weight", "model/wpe.weight")) / sum(sizes.values())
 
 
 def alone(args, threads, ranks, folder):
@@ -139,15 +130,7 @@ def beside_each_other(args, ranks, folder):
     outs = [folder / f"copy{number}" for number in range(ranks)]
     run_jobs([train_command(args, out, ranks, args.micro_batches) for out in outs], environment(args.threads), ROOT)
     copies = [figures_of(out) for out in outs]
-    return {key: statistics.median(copy[key] for copy in copies) for key in copies[0]} | {"parameters": parameters_of(outs[0]), "late": late_of(args, outs[0])}
-
-
-def planned(args, ranks, micro_batches, gigabits, folder):
-    """What the program computes from its own trial, with all ranks' trials at once."""
-    words = ["--ranks", ranks, "--network", gigabits, "--json", "--set", *settings_of(args, ranks, micro_batches, args.steps)]
-    commands = [[args.program, "plan", "--config", args.config, "--corpus", args.corpus, "--out", folder / f"plan{number}", *words] for number in range(ranks)]
-    outputs = run_jobs(commands, environment(args.threads), ROOT)
-    return 1e3 * statistics.median(next(plan["step_seconds"] for plan in json.loads(text)["ranks"] if plan["ranks"] == ranks) for text in outputs)
+    return {key: statistics.median(copy[key] for copy in copies) for key in copies[0]} | {"parameters": parameters_of(outs[0])}
 
 
 # What is computed.
@@ -155,16 +138,6 @@ def planned(args, ranks, micro_batches, gigabits, folder):
 
 def bytes_to_send(parameters, ranks):
     return 2 * 4 * parameters * (ranks - 1) / ranks
-
-
-def predict(one, micro_batches, of_one, ranks, gigabits):
-    """As plan_ranks in train/parallel/rank_plan.cpp: the whole step in one process, divided by the ranks, and the bytes at the network's rate, of which
-    gradients travel beside the last backward pass, but for late ones."""
-    passes = (one["ms"] - one["optimizer_ms"]) / of_one * micro_batches
-    computing = (passes + one["optimizer_ms"]) / ranks
-    exchange = 1e3 * bytes_to_send(one["parameters"], ranks) * 8 / (gigabits * 1e9)
-    hidden = min(exchange / 2 * (1 - one["late"]), computing / (micro_batches / ranks) * 2 / 3)
-    return {"predicted_computing_ms": computing, "predicted_exchange_ms": exchange, "predicted_hidden_ms": hidden, "predicted_ms": computing + exchange - hidden}
 
 
 # The two comparisons.
@@ -199,18 +172,11 @@ def network_round(args, ranks, folder):
                 several = with_others(lambda: together(args, ranks, micro_batches, folder, network))
             row = {"ranks": ranks, "gigabits": gigabits, "scaling": scaling, "micro_batches": micro_batches, "plain_tcp_gigabits": plain, "alone": one,
                    "together": several}
-            row |= predict(one, micro_batches, args.micro_batches, ranks, gigabits)
-            row["error"] = row["predicted_ms"] / several["ms"] - 1
             row["efficiency"] = several["tokens_per_s"] / ranks / one["tokens_per_s"]
             row["others"] = max(one["others"], several["others"])
             row["bytes_to_send"] = bytes_to_send(one["parameters"], ranks)
-            if args.plan:
-                row["planned_ms"] = planned(args, ranks, micro_batches, gigabits, folder)
-                row["plan_error"] = row["planned_ms"] / several["ms"] - 1
             rows.append(row)
-            by_plan = f", by dikkat plan {row['planned_ms']:.0f} ({row['plan_error']:+.1%})" if args.plan else ""
-            say(f"{ranks} ranks, {gigabits:g} Gbit/s (plain TCP {plain:.2f}), {scaling}: {several['ms']:.0f} ms, predicted {row['predicted_ms']:.0f} "
-                f"({row['error']:+.1%}){by_plan}{others_said(several)}")
+            say(f"{ranks} ranks, {gigabits:g} Gbit/s (plain TCP {plain:.2f}), {scaling}: {several['ms']:.0f} ms{others_said(several)}")
     return rows
 
 
@@ -254,18 +220,16 @@ def print_network(rows, args):
     lines = []
     for ranks in args.ranks:
         of = [row for row in rows if row["ranks"] == ranks]
-        lines.append([f"1, beside {ranks - 1} more", "", "", str(args.micro_batches), cell(column(of, "alone", "ms"), ",.0f"), *[""] * 6, "1", ""])
+        lines.append([f"1, beside {ranks - 1} more", "", "", str(args.micro_batches), cell(column(of, "alone", "ms"), ",.0f"), *[""] * 3, "1", ""])
         for gigabits in args.network:
             for scaling in args.scaling:
                 of = [row for row in rows if (row["ranks"], row["gigabits"], row["scaling"]) == (ranks, gigabits, scaling)]
-                plan = [cell(column(of, "plan_error"), "+.1f", 100)] if args.plan else ["-"]
                 lines.append([str(ranks), f"{gigabits:g}", scaling, str(of[0]["micro_batches"]), cell(column(of, "together", "ms"), ",.0f"),
                               cell(column(of, "together", "exchange_ms"), ",.0f"), cell(column(of, "together", "exchange_wait_ms"), ",.0f"),
-                              cell(column(of, "predicted_ms"), ",.0f"), cell(column(of, "error"), "+.1f", 100), *plan,
                               f"{cell(column(of, 'together', 'sent'), ',.1f', 1e-6)}; {of[0]['bytes_to_send'] / 1e6:,.1f}",
                               cell(column(of, "efficiency"), ".2f"), others_cell(of)])
-    print_table(["ranks", "Gbit/s", "scaling", "micro-batches", "ms", "exchange, ms", "waited for, ms", "predicted, ms", "error, %",
-                 "error of dikkat plan, %", "MB sent; computed", "efficiency", "others, %"], lines)
+    print_table(["ranks", "Gbit/s", "scaling", "micro-batches", "ms", "exchange, ms", "waited for, ms", "MB sent; computed", "efficiency",
+                 "others, %"], lines)
 
 
 def positive(text):
@@ -310,7 +274,6 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", type=int, nargs="+", default=[2], help="2, 4 ... (default: 2)")
     parser.add_argument("--scaling", choices=("weak", "strong"), nargs="+", default=["weak", "strong"], help="with --network (default: both)")
-    parser.add_argument("--plan", action="store_true", help="with --network: also ask dikkat plan")
     add_arguments(parser)
     args = parser.parse_args()
     complete(args, parser)

@@ -24,7 +24,6 @@
 #include "train/loop/pace.h"
 #include "train/loop/trainer.h"
 #include "train/machine/machine_memory.h"
-#include "train/parallel/rank_plan.h"
 
 namespace dikkat {
 namespace {
@@ -33,8 +32,6 @@ struct PlanArguments {
   WantedRun run;
   std::string out;
   index ranks = 0;
-  double network = 10;  // Gbit/s
-  double speed = 1;     // of each rank, as a multiple of this machine's
   bool json = false;
 };
 
@@ -94,61 +91,34 @@ void put_products(Precision precision, const ProductRates& rates) {
   }
 }
 
-/// Of 2, 4 ... up to the number that was asked for.
-std::vector<RankPlan> rank_plans(const Trainer& trainer, const Trial& trial, const PlanArguments& arguments) {
-  const MemoryPlan& memory = trainer.memory_plan();
-  const TrainConfig& train = trainer.config().train;
-  const Pace pace = pace_of(trainer, trial);
-  const ParameterStore& parameters = trainer.model().parameters();
-  const auto trained = static_cast<double>(parameters.trainable_size());
-  double embeddings = 0;
-  for (const ParameterStore::Entry* entry : parameters.trainable()) {
-    embeddings += entry->role == Role::embedding ? static_cast<double>(entry->size()) : 0;
-  }
-  const SharedRun run{.weights = static_cast<double>(memory.weights),
-                      .gradients = trained * sizeof(float),
-                      .state = static_cast<double>(memory.optimizer_state()),
-                      .lanes = static_cast<int>(index{train.lanes}),
-                      .step_seconds = pace.step_seconds,
-                      .tokens = pace.tokens_per_second * pace.step_seconds,
-                      .passes = static_cast<double>(train.gradient_accumulation_steps),
-                      .late = embeddings / trained};
-  std::vector<RankPlan> plans;
-  for (int ranks = 2; ranks <= arguments.ranks; ranks *= 2) {
-    plans.push_back(plan_ranks(run, ranks, arguments.network, arguments.speed));
-  }
-  return plans;
-}
+/// A number of ranks, and the bytes of weights, gradients and optimizer state that each of them has.
+struct RankMemory {
+  index ranks;
+  std::size_t bytes;
+};
 
-void put_ranks(const std::vector<RankPlan>& plans, const PlanArguments& arguments) {
-  put(fmt::format("ranks, computed: each {}, {} Gbit/s; memory is that of weights, gradients and state\n",
-                  arguments.speed == 1 ? "like this machine" : fmt::format("{} times as fast as this machine", arguments.speed),
-                  arguments.network));
-  put(fmt::format("  {:>5} {:>12} {:>9} {:>12} {:>12} {:>12} {:>10}\n", "ranks", "tokens/s", "computing", "each sends", "exchange",
-                  "of it hidden", "memory"));
-  for (const RankPlan& plan : plans) {
-    put(fmt::format("  {:>5} {:>12} {:>8.0f}% {:>12} {:>9.0f} ms {:>9.0f} ms {:>10}\n", plan.ranks,
-                    grouped_digits(static_cast<index>(plan.tokens_per_second)), 100 * plan.efficiency, short_bytes(plan.sent),
-                    plan.exchange_seconds * 1e3, plan.hidden_seconds * 1e3, short_bytes(plan.memory)));
-  }
-}
-
-Json ranks_object(const std::vector<RankPlan>& plans, const PlanArguments& arguments) {
-  Json list = Json::array();
-  for (const RankPlan& plan : plans) {
-    list.push_back({{"ranks", plan.ranks},
-                    {"gigabits_per_s", arguments.network},
-                    {"speed", arguments.speed},
-                    {"memory", plan.memory},
-                    {"sent", plan.sent},
-                    {"exchange_seconds", plan.exchange_seconds},
-                    {"hidden_seconds", plan.hidden_seconds},
-                    {"late", plan.late},
-                    {"step_seconds", plan.step_seconds},
-                    {"tokens_per_s", plan.tokens_per_second},
-                    {"efficiency", plan.efficiency}});
+/// The memory of a rank for 2, 4 ... `most` ranks.
+std::vector<RankMemory> rank_memory(const Trainer& trainer, index most) {
+  std::vector<RankMemory> list;
+  for (index ranks = 2; ranks <= most; ranks *= 2) {
+    list.push_back({ranks, trainer.memory_plan().parameters_of_rank(trainer.config().train.lanes, ranks)});
   }
   return list;
+}
+
+void put_ranks(const std::vector<RankMemory>& list) {
+  put("memory of each rank\n");
+  for (const RankMemory& rank : list) {
+    put_row(fmt::format("{} ranks", rank.ranks), size_of(rank.bytes), rank.ranks == 2 ? "weights, gradients and optimizer state" : "");
+  }
+}
+
+Json ranks_object(const std::vector<RankMemory>& list) {
+  Json ranks = Json::array();
+  for (const RankMemory& rank : list) {
+    ranks.push_back({{"ranks", rank.ranks}, {"memory", rank.bytes}});
+  }
+  return ranks;
 }
 
 void put_object(const Trainer& trainer, const Trial& trial, const std::filesystem::path& out, const MachineMemory& machine,
@@ -178,7 +148,7 @@ void put_object(const Trainer& trainer, const Trial& trial, const std::filesyste
                      {"measured_peak", trial.peak}};
   object["products"] = {{"f32_flop_per_s", rates.f32}, {"bf16_flop_per_s", rates.bf16 ? Json(*rates.bf16) : Json()}};
   if (arguments.ranks > 1) {
-    object["ranks"] = ranks_object(rank_plans(trainer, trial, arguments), arguments);
+    object["ranks"] = ranks_object(rank_memory(trainer, arguments.ranks));
   }
   put_json(object);
 }
@@ -206,7 +176,7 @@ void put_table(const Trainer& trainer, const Trial& trial, const std::filesystem
   put_row("memory at its peak", size_of(trial.peak), fmt::format("planned {}, without saving", size_of(planned_for_trial(plan))));
   put_products(trainer.config().train.precision, rates);
   if (arguments.ranks > 1) {
-    put_ranks(rank_plans(trainer, trial, arguments), arguments);
+    put_ranks(rank_memory(trainer, arguments.ranks));
   }
 }
 
@@ -270,10 +240,8 @@ the tokens of a large text, which training then finds (data.cache).)";
   command.texts("--set", a->run.set, "KEY=VALUE", kSetHelp);
   command.text("--init-from", a->run.init_from, "RUN_DIR|FILE.h5", kInitFromHelp);
   command.number<index>("--ranks", a->ranks, 1, 1024,
-                        "Also compute what 2, 4 ... so many processes would be, each on a machine like this one (docs/CLUSTER.md)");
-  command.number("--network", a->network, 0.001, 1e5, "With --ranks: what the network carries, in Gbit/s in each direction");
-  command.number("--speed", a->speed, 0.001, 1e5, "With --ranks: how many times as fast as this machine each rank's machine is");
-  command.flag("--json", a->json, "One object: memory (bytes by part), machine, disk, trial, products");
+                        "Also report the memory of each rank if 2, 4 ... N processes share the run (docs/CLUSTER.md)");
+  command.flag("--json", a->json, "One object: memory (bytes by part), machine, disk, trial, products, ranks");
 }
 
 }  // namespace dikkat

@@ -73,6 +73,13 @@ std::size_t MemoryPlan::optimizer_state() const {
   return bytes;
 }
 
+std::size_t MemoryPlan::parameters_of_rank(index lanes, index ranks) const {
+  require(ranks >= 1 && lanes % ranks == 0, "memory of a rank: ", ranks, " ranks and ", lanes,
+          " lanes, expected ranks that divide the lanes");
+  const auto slabs = [](index of_lanes) { return static_cast<std::size_t>(1 + LaneSum::slabs(of_lanes)); };
+  return weights + gradients / slabs(lanes) * slabs(lanes / ranks) + optimizer_state() / static_cast<std::size_t>(ranks);
+}
+
 std::size_t MemoryPlan::training() const {
   return parameters() + activations + head + activation_gradients + recomputation + evaluation + sampling + save_copy + scratch + batches +
          stepping + saving + tokens + program;

@@ -42,6 +42,9 @@ struct MemoryPlan {
   std::size_t optimizer_state() const;
   /// Weights, gradients and optimizer state.
   std::size_t parameters() const { return weights + gradients + optimizer_state(); }
+  /// The share of parameters() that each of `ranks` processes has, if this is the plan of one process with `lanes` lanes. A rank has all
+  /// weights, gradients for its own lanes, and an equal part of the optimizer state. `ranks` must divide `lanes`.
+  std::size_t parameters_of_rank(index lanes, index ranks) const;
   /// The sum of all parts.
   std::size_t training() const;
   /// The highest use of the process: training(), or what was or is needed before, if that is more.

@@ -53,6 +53,27 @@ TEST(Plan, SaysWhatTrainingTakesAndWritesNothing) {
   EXPECT_TRUE(contains(workspace.run({"plan", "--config", "tiny.toml"}).out, "trial of 3 steps"));
 }
 
+TEST(Plan, ReportsTheMemoryOfEachRank) {
+  const Workspace workspace;
+  const Words four = {"plan", "--config", "tiny.toml", "--ranks", "4", "--set", "train.gradient_accumulation_steps=4"};
+  Words as_json = four;
+  as_json.emplace_back("--json");
+  const Outcome outcome = workspace.run(as_json);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json plan = Json::parse(outcome.out);
+  const Json ranks = plan["ranks"];
+  ASSERT_EQ(ranks.size(), 2U) << ranks.dump();
+  EXPECT_EQ(ranks[0]["ranks"], 2);
+  EXPECT_EQ(ranks[1]["ranks"], 4);
+  const auto weights = plan["memory"]["weights"].get<std::size_t>();
+  EXPECT_EQ(ranks[0]["memory"].get<std::size_t>(), 4 * weights) << "two slabs of gradients, and half of two moments";
+  EXPECT_EQ(ranks[1]["memory"].get<std::size_t>(), 5 * weights / 2) << "one slab of gradients, and a quarter of two moments";
+  EXPECT_TRUE(contains(workspace.run(four).out, "memory of each rank\n  2 ranks"));
+  const Outcome three = workspace.run({"plan", "--config", "tiny.toml", "--ranks", "3"});
+  EXPECT_EQ(three.code, 2);
+  EXPECT_TRUE(contains(three.err, "--ranks is 3, expected 2, 4, 8 ...")) << three.err;
+}
+
 TEST(Plan, IsWithinATenthOfTheMeasuredPeak) {
   if (kSanitized) {
     GTEST_SKIP() << "the sanitizer's own memory is the larger part";

@@ -163,6 +163,16 @@ TEST(MemoryPlan, ATapeThatIsReservedAsksTheSystemNoMore) {
   EXPECT_EQ(Pages::requests(), requests);
 }
 
+// GPT-2 124M with AdamW and eight lanes: 498 MB of weights, four slabs of gradients as large, and two of optimizer state.
+TEST(MemoryPlan, RanksShareTheLanesAndTheOptimizerState) {
+  constexpr std::size_t kSlab = 498'000'000;
+  const MemoryPlan plan{.weights = kSlab, .gradients = 4 * kSlab, .optimizer = {{"first moment", kSlab}, {"second moment", kSlab}}};
+  EXPECT_EQ(plan.parameters_of_rank(8, 1), plan.parameters());
+  EXPECT_EQ(plan.parameters_of_rank(8, 2), 5 * kSlab);
+  EXPECT_EQ(plan.parameters_of_rank(8, 8), 9 * kSlab / 4);
+  EXPECT_NE(error_of([&] { plan.parameters_of_rank(8, 3); }).find("3 ranks and 8 lanes"), std::string::npos);
+}
+
 TEST(MemoryPlan, MoreThanThereIsIsRefused) {
   const MemoryPlan plan{.weights = 100 << 20,
                         .gradients = 100 << 20,
