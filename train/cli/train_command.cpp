@@ -14,7 +14,6 @@
 #include "train/cli/chosen_checkpoint.h"
 #include "train/cli/commands.h"
 #include "train/cli/effect_notes.h"
-#include "train/cli/on_end.h"
 #include "train/cli/plan_text.h"
 #include "train/cli/progress.h"
 #include "train/cli/shared_options.h"
@@ -232,7 +231,7 @@ int help(Trainer& trainer, Ranks* ranks) {
   return trainer.run(nobody, [] { return stop_requested(); }) == Trainer::Outcome::stopped ? exit_code_of_stop(ranks) : 0;
 }
 
-int run(Trainer& trainer, bool with_profile, OnEnd& on_end, Ranks* ranks, const TrainArguments::Finished& finished = {}) {
+int run(Trainer& trainer, bool with_profile, Ranks* ranks, const TrainArguments::Finished& finished = {}) {
   if (ranks != nullptr && !ranks->is_first()) {
     return help(trainer, ranks);
   }
@@ -244,15 +243,12 @@ int run(Trainer& trainer, bool with_profile, OnEnd& on_end, Ranks* ranks, const 
   Trainer::Outcome outcome{};
   std::string remark, exchanged;
   bool losses_fall = false;
-  try {
+  {
     Progress progress(trainer, ranks);
     outcome = trainer.run(progress, [] { return stop_requested(); });
     remark = remark_on_optimizer(progress.optimizer_share());
     exchanged = progress.remark_on_ranks();
     losses_fall = progress.losses_fall();
-  } catch (const std::exception& failure) {
-    on_end.ended(trainer, "failed", failure.what());
-    throw;
   }
   for (const std::string& sentence : {remark, exchanged}) {
     if (!sentence.empty()) {
@@ -267,7 +263,6 @@ int run(Trainer& trainer, bool with_profile, OnEnd& on_end, Ranks* ranks, const 
   if (outcome == Trainer::Outcome::stopped) {
     const int code = exit_code_of_stop(ranks);
     tell(fmt::format("stopped at step {} and saved; continue with: dikkat resume {}", state.step, directory));
-    on_end.ended(trainer, "stopped");
     return code;
   }
   if (trainer.out_of_patience() && state.step < trainer.config().train.max_steps) {
@@ -279,7 +274,6 @@ int run(Trainer& trainer, bool with_profile, OnEnd& on_end, Ranks* ranks, const 
   } else {
     tell(fmt::format("finished at step {}", state.step));
   }
-  on_end.ended(trainer, "finished");
   if (finished) {
     finished(trainer, losses_fall);
   }
@@ -372,7 +366,6 @@ int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) 
   if (arguments.verify_resume) {
     return verify(config, out.free_now());
   }
-  OnEnd on_end;
   const auto trainer_there = made(ranks.get(), true, [&](LoadingLine& line) {
     return Trainer::start(std::move(config), out, std::ref(line), ranks, arguments.length);
   });
@@ -383,7 +376,7 @@ int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) 
         "the text gives a vocabulary of {} tokens instead of {}: no pair of tokens occurs twice, so there is nothing left to merge",
         grouped_digits(made), grouped_digits(wanted_tokens)));
   }
-  return run(trainer, arguments.profile, on_end, ranks.get(), arguments.finished);
+  return run(trainer, arguments.profile, ranks.get(), arguments.finished);
 }
 
 }  // namespace
@@ -422,7 +415,6 @@ std::string settings_to_train_on(const Trainer& trainer) {
 
 int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks) {
   start_threads();
-  OnEnd on_end;
   const auto trainer_there = made(ranks.get(), false, [&](LoadingLine& line) {
     try {
       return Trainer::resume(
@@ -460,7 +452,7 @@ int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks
     }
     return 0;
   }
-  return run(trainer, arguments.profile, on_end, ranks.get());
+  return run(trainer, arguments.profile, ranks.get());
 }
 
 int resume_command(const ResumeArguments& arguments) {

@@ -5,6 +5,7 @@
 
 #include "autograd/base/error.h"
 #include "train/config/foreign_names.h"
+#include "train/config/retired_keys.h"
 #include "train/config/schema.h"
 #include "train/config/tables.h"
 #include "train/text/nearest_word.h"
@@ -75,6 +76,9 @@ std::string nearest_key(std::string_view section, std::string_view name) {
 }
 
 std::string unknown_key(std::string_view section, std::string_view name) {
+  if (const RetiredKey* retired = find_retired_key(section, name)) {
+    return concat(section, '.', name, " is no longer a key; ", retired->advice);
+  }
   if (const std::string homes = homes_of(name); !homes.empty()) {
     return concat(name, " belongs in ", homes,
                   section.empty() ? ", not outside of the sections" : concat(", not in [", shown(section), ']'));

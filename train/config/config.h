@@ -171,7 +171,6 @@ struct TrainConfig {
   index max_skipped = 20;
   double spike_z = 0.0;  // 0: off
   index seed = 1337;
-  std::string on_end;  // a command for the shell, of this process alone: no checkpoint has it, since that would run a stranger's commands
   std::string init_from;  // of a fine-tuning run: the checkpoint (RUN_DIR or FILE.h5) whose model, weights and tokenizer it starts with
 
   bool operator==(const TrainConfig&) const = default;

@@ -5,6 +5,7 @@
 #include "train/config/advice.h"
 #include "train/config/parse.h"
 #include "train/config/reading.h"
+#include "train/config/retired_keys.h"
 
 namespace dikkat {
 namespace schema {
@@ -104,6 +105,9 @@ void apply_override(Config& config, std::string_view assignment, RunStage stage)
   const std::string_view section = dot == std::string_view::npos ? "" : path.substr(0, dot);
   const std::string_view name = dot == std::string_view::npos ? path : path.substr(dot + 1);
   const schema::Key* key = schema::find_key(section, name);
+  if (key == nullptr && schema::find_retired_key(section, name) != nullptr && schema::trimmed(assignment.substr(equals + 1)).empty()) {
+    return;
+  }
   if (key == nullptr) {
     bad(schema::unknown_key(section, name));
   }

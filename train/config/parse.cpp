@@ -10,6 +10,7 @@
 #include "train/config/advice.h"
 #include "train/config/problems.h"
 #include "train/config/reading.h"
+#include "train/config/retired_keys.h"
 #include "train/config/syntax.h"
 #include "train/config/tables.h"
 #include "train/io/folder.h"
@@ -90,7 +91,8 @@ struct Located {
 /// A walk over the two levels of a parsed file, which fills in a configuration and collects what is wrong.
 class Reader {
  public:
-  Reader(Config& config, std::vector<std::string>* written) : config_(config), written_(written) {}
+  Reader(Config& config, std::vector<std::string>* written, std::vector<std::string>* ignored)
+      : config_(config), written_(written), ignored_(ignored) {}
 
   void read(const toml::table& root) {
     if (const toml::array* list = root["derived"].as_array()) {
@@ -147,7 +149,7 @@ class Reader {
       }
       const Key* key = find_key(section, name.str());
       if (key == nullptr) {
-        add(name.source().begin, unknown_key(section, name.str()));
+        read_unknown(section, name.str(), node, name.source().begin);
         continue;
       }
       const Reading reading = read_node(*key, node);
@@ -160,6 +162,16 @@ class Reader {
       } else {
         add(name.source().begin, reading.problem);
       }
+    }
+  }
+
+  void read_unknown(std::string_view section, std::string_view name, const toml::node& node, toml::source_position where) {
+    const auto* text = node.as_string();
+    const bool is_empty = text != nullptr && text->get().empty();
+    if (find_retired_key(section, name) == nullptr || (!is_empty && ignored_ == nullptr)) {
+      add(where, unknown_key(section, name));
+    } else if (!is_empty) {
+      ignored_->push_back(concat("ignored: ", unknown_key(section, name)));
     }
   }
 
@@ -201,6 +213,7 @@ class Reader {
 
   Config& config_;
   std::vector<std::string>* written_;  // may be null
+  std::vector<std::string>* ignored_;  // takes remarks on retired keys that have a value; null: these are refused
   std::vector<const Key*> derived_;
   std::vector<Located> problems_;
 };
@@ -220,6 +233,16 @@ toml::table parse_toml(std::string_view text, std::string_view source_name) {
     const toml::source_position where = error.source().begin;
     fail_input(located(source_name, where, syntax_problem(text, where.line, error.description())));
   }
+}
+
+/// Throws InputError with everything that is wrong with the text.
+void read(Reader& reader, std::string_view toml, std::string_view source_name) {
+  reader.read(parse_toml(toml, source_name));
+  Problems problems;
+  for (const Located& found : reader.problems()) {
+    problems.add(located(source_name, found.where, found.problem));
+  }
+  problems.throw_if_any();
 }
 
 std::string configuration_in(const std::filesystem::path& path) {
@@ -265,13 +288,16 @@ std::string mismatch(const Setting& key, std::string_view given, std::string_vie
 
 Config parse_config(std::string_view toml, std::string_view source_name, const Config& base, std::vector<std::string>* written) {
   Config config = base;
-  schema::Reader reader(config, written);
-  reader.read(schema::parse_toml(toml, source_name));
-  schema::Problems problems;
-  for (const schema::Located& located : reader.problems()) {
-    problems.add(schema::located(source_name, located.where, located.problem));
-  }
-  problems.throw_if_any();
+  schema::Reader reader(config, written, nullptr);
+  schema::read(reader, toml, source_name);
+  return config;
+}
+
+Config parse_config_of_run(std::string_view toml, std::string_view source_name, std::vector<std::string>* remarks) {
+  Config config = defaults_of_runs();
+  std::vector<std::string> nobody;
+  schema::Reader reader(config, nullptr, remarks != nullptr ? remarks : &nobody);
+  schema::read(reader, toml, source_name);
   return config;
 }
 

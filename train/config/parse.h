@@ -21,6 +21,10 @@ Config parse_config(std::string_view toml, std::string_view source_name, const C
 /// program did.
 Config defaults_of_runs();
 
+/// Reads a configuration that a run wrote, over defaults_of_runs(). A key that only older versions had is ignored. If it has a value, a
+/// remark is added to `remarks`, if that is not null.
+Config parse_config_of_run(std::string_view toml, std::string_view source_name, std::vector<std::string>* remarks = nullptr);
+
 /// As parse_config(), from a file. A relative path in data.corpus, data.validation, tokenizer.path or train.init_from that does not exist
 /// in the current directory but beside the file becomes the absolute path of the latter.
 Config load_config(const std::filesystem::path& path, const Config& base = {}, std::vector<std::string>* written = nullptr);

@@ -353,10 +353,6 @@ constexpr Key kKeys[] = {
         "A loss is a spike if it is this many standard deviations above the mean of the last hundred steps or so; 0 is "
         "off, 6 is a good start."),
     train<&TrainConfig::seed>("seed", fixed(at_least(0)), "Seed of all random numbers: initial weights, order of the data, dropout."),
-    train<&TrainConfig::on_end>("on_end", anything(),
-                                "A command for the shell that runs when the run ends, with DIKKAT_STATE (finished, stopped, failed), "
-                                "DIKKAT_REASON, DIKKAT_RUN, DIKKAT_STEP, DIKKAT_BEST_LOSS and DIKKAT_BEST_STEP in its environment. "
-                                "Checkpoints do not keep it: `dikkat resume` runs it only if --set gives it again."),
     train<&TrainConfig::init_from>("init_from", fixed(anything()),
                                    "Fine-tuning: the run directory (its checkpoint with the lowest validation loss) or checkpoint to start "
                                    "from (--init-from). The run takes over its "

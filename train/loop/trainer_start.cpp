@@ -80,12 +80,6 @@ std::string remark_on_stable_rate(const Schedule& before, const Schedule& now, i
   return concat(there, ", and falls from step ", begin, " on to ", now.min_lr, " at step ", now.decay_steps, " (optim.schedule = \"wsd\")");
 }
 
-/// The part of a configuration that a run keeps: without train.on_end, which is this process's alone.
-Config lasting(Config config) {
-  config.train.on_end.clear();
-  return config;
-}
-
 /// What a run says that ends before its warm-up does; empty for others.
 std::string remark_on_warmup(const Config& config) {
   const index warmup = config.optim.warmup_steps;
@@ -212,7 +206,7 @@ Trainer::Trainer(Config config, TrainingData data, TrainingState state, std::sha
       state_(std::move(state)),
       ranks_(ranks ? std::move(ranks) : std::make_shared<Ranks>()) {
   config_.model.vocab_size.derive(model_.vocab_size());
-  config_text_ = to_toml(lasting(config_));
+  config_text_ = to_toml(config_);
   state_.corpus_fingerprint = data_.fingerprint;
   state_.train_tokens = data_.train_tokens();
   state_.val_tokens = data_.validation_tokens();
@@ -258,7 +252,7 @@ Trainer Trainer::start(Config config, const NewRunPath& out, const LoadingProgre
     }
     require_space(out.path, run.snapshot());
     run.directory_.emplace(RunDirectory::create(out));
-    replace_file(run.directory() / "config.toml", to_recipe(lasting(run.config_)));
+    replace_file(run.directory() / "config.toml", to_recipe(run.config_));
     run.metrics_.emplace(run.directory() / "metrics.jsonl", 0);
   });
 }
@@ -294,14 +288,12 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
                 " is a model without a run's history, as dikkat merge and import make it, so there is nothing to resume; to train it on: "
                 "dikkat finetune ",
                 run_directory.string(), " --data PATH, or dikkat train --init-from ", run_directory.string());
-  const Config stored = config_of(checkpoint);
+  const Config stored = config_of(checkpoint, &remarks);
   Config config = stored;
   TrainingState state = checkpoint.state();
   for (const std::string& assignment : options.overrides) {
     apply_override(config, assignment, RunStage::goes_on);
-    if (!assignment.starts_with("train.on_end=")) {
-      state.overrides += concat("step ", state.step, ": ", assignment, "\n");
-    }
+    state.overrides += concat("step ", state.step, ": ", assignment, "\n");
   }
   resolve(config);
   settle_precision(config.train);
@@ -318,7 +310,7 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   }
   const std::filesystem::path config_file = (directory ? directory->path() : run_directory) / "config.toml";
   const std::string edits = remark_on_edits(config_file, stored, config);
-  std::vector<ConfigDifference> changes = add_changes(stored, lasting(config), state.step, remarks);
+  std::vector<ConfigDifference> changes = add_changes(stored, config, state.step, remarks);
   make_absolute(config);
   require_input(config.train.max_steps >= state.step, "train.max_steps is ", config.train.max_steps, ", but the run is at step ",
                 state.step, " already; to train on, set it to more");
@@ -351,7 +343,7 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
                                goes_on ? concat(" (kept as ", set_aside(config_file).filename().string(), ')') : ""));
     }
     if (goes_on) {  // a finished run keeps the configuration that its last checkpoint has
-      replace_file(config_file, to_recipe(lasting(run.config_)));
+      replace_file(config_file, to_recipe(run.config_));
     }
     if (!run.metrics_->remark().empty()) {
       remarks.push_back(run.metrics_->remark());

@@ -11,9 +11,8 @@
 
 namespace dikkat {
 
-Config config_of(const CheckpointFile& checkpoint) {
-  Config config = parse_config(checkpoint.config(), checkpoint.path().string() + ": configuration", defaults_of_runs());
-  config.train.on_end.clear();  // we write none, and do not run a stranger's
+Config config_of(const CheckpointFile& checkpoint, std::vector<std::string>* remarks) {
+  Config config = parse_config_of_run(checkpoint.config(), checkpoint.path().string() + ": configuration", remarks);
   resolve(config);
   return config;
 }

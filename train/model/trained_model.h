@@ -39,8 +39,9 @@ SavedCheckpoint save_model(const std::filesystem::path& directory, const Languag
 
 // The parts of both.
 
-/// The configuration in a checkpoint, resolved. Throws InputError if it cannot be understood; whether it can be used, validate() tells.
-Config config_of(const CheckpointFile& checkpoint);
+/// Returns the resolved configuration of a checkpoint. Throws InputError if it cannot be understood; validate() checks whether it can be
+/// used. Adds a remark on each key that is ignored to `remarks`, if that is not null (parse_config_of_run()).
+Config config_of(const CheckpointFile& checkpoint, std::vector<std::string>* remarks = nullptr);
 /// Throws InputError if the checkpoint has tensors of a group that this program does not know and that must not be ignored.
 void require_known_groups(const CheckpointFile& checkpoint);
 /// Reads the store's weights from a checkpoint. Throws InputError unless the checkpoint has exactly the store's parameters, and if it has

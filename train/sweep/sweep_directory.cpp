@@ -51,7 +51,7 @@ SweepDescription description_in(const Json& object, const std::string& source) {
       .combinations = {}, .seeds = object.at("seeds").get<std::vector<index>>(), .eta = object.at("eta").get<index>()};
   for (const Json& c : object.at("combinations")) {
     const auto name = c.at("name").get<std::string>();
-    Config config = parse_config(c.at("config").get<std::string>(), concat(source, ", ", name), defaults_of_runs());
+    Config config = parse_config_of_run(c.at("config").get<std::string>(), concat(source, ", ", name));
     resolve(config);
     validate(config);
     description.combinations.push_back({.name = name, .config = std::move(config), .seconds = number_in(c, "seconds")});

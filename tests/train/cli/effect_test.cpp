@@ -79,10 +79,10 @@ TEST(Effect, AnEnvironmentVariableThatIsNotReadIsNamed) {
   EXPECT_EQ(bogus.code, 2);
   EXPECT_TRUE(contains(bogus.err, "DIKKAT_ISA is \"bogus\"") && contains(bogus.err, "expected")) << bogus.err;
   const Outcome misspelt =
-      here.run({"config", "keys"}, {.environment = {{"DIKKAT_CACHE_GIB", "3"}, {"DIKKAT_STATE", "finished"}, {"DIKKAT_ISA", ""}}});
+      here.run({"config", "keys"}, {.environment = {{"DIKKAT_CACHE_GIB", "3"}, {"DIKKAT_NOTES", "finished"}, {"DIKKAT_ISA", ""}}});
   EXPECT_EQ(misspelt.code, 0);
   EXPECT_TRUE(contains(misspelt.err, "DIKKAT_CACHE_GIB; did you mean DIKKAT_CACHE_GB?")) << misspelt.err;
-  EXPECT_FALSE(contains(misspelt.err, "DIKKAT_STATE") || contains(misspelt.err, "DIKKAT_ISA")) << misspelt.err;
+  EXPECT_FALSE(contains(misspelt.err, "DIKKAT_NOTES") || contains(misspelt.err, "DIKKAT_ISA")) << misspelt.err;
 }
 
 }  // namespace

@@ -19,6 +19,8 @@ TEST(Override, GoesOverTheFile) {
   EXPECT_EQ(config.train.batch_size, 12);
 }
 
+TEST(Override, IgnoresARetiredKeyWithoutAValue) { EXPECT_EQ(with({"train.on_end= "}), Config{}); }
+
 TEST(Override, ReadsByTheTypeOfTheKey) {
   EXPECT_EQ(with({"train.max_steps=+12"}).train.max_steps, 12);
   EXPECT_EQ(with({"train.max_steps = 12 "}).train.max_steps, 12);
@@ -86,6 +88,7 @@ const BadOverride kBadOverrides[] = {
     {"data.corpus=\xFF.txt", {"data.corpus", "not valid UTF-8"}},
     {"seed=3", {"seed belongs in [train]"}},
     {"optim.seed=3", {"seed belongs in [train], not in [optim]"}},
+    {"train.on_end=make a noise", {"train.on_end is no longer a key", "COMMAND"}},
     {"train.sed=3", {"unknown key train.sed", "did you mean train.seed?"}},
     {"max_iters=3", {"nanoGPT's", "train.max_steps"}},
     {"train.max_iters=3", {"nanoGPT's", "train.max_steps"}},

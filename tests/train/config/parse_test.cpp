@@ -119,6 +119,25 @@ TEST(ParseConfig, ReportsAtMostTenProblems) {
   expect_words(message, {"x:2:1", "x:11:1", "and 15 more"});
 }
 
+TEST(ParseConfig, RefusesARetiredKeyThatHasAValue) {
+  const std::string empty = "[train]\non_end = \"\"\nseed = 7\n";
+  EXPECT_EQ(parse_config(empty, "old.toml").train.seed, 7) << "earlier versions wrote it into every configuration";
+  const std::string used = "[train]\non_end = \"make a noise\"\nseed = 7\n";
+  expect_words(input_error([&] { parse_config(used, "old.toml"); }), {"old.toml:2:1: ", "train.on_end is no longer a key", "COMMAND"});
+}
+
+TEST(ParseConfig, IgnoresARetiredKeyInWhatARunWrote) {
+  std::vector<std::string> remarks;
+  EXPECT_EQ(parse_config_of_run("[train]\non_end = \"\"\nseed = 7\n", "run", &remarks).train.seed, 7);
+  EXPECT_TRUE(remarks.empty());
+  const std::string used = "[train]\non_end = \"make a noise\"\nseed = 7\n";
+  EXPECT_EQ(parse_config_of_run(used, "run", &remarks).train.seed, 7);
+  ASSERT_EQ(remarks.size(), 1U);
+  expect_words(remarks.front(), {"ignored: train.on_end is no longer a key"});
+  EXPECT_EQ(parse_config_of_run(used, "run").train.seed, 7);
+  expect_words(input_error([&] { parse_config_of_run("[train]\non_and = 1\n", "run"); }), {"unknown key train.on_and"});
+}
+
 TEST_F(ConfigFile, IsLoaded) {
   const fs::path path = write("recipes/a.toml", "train.seed = 3\n");
   EXPECT_EQ(load_config(path).train.seed, 3);

@@ -110,7 +110,6 @@ TEST(Schema, HasEveryKeyOfEverySection) {
                                              "train.max_skipped",
                                              "train.spike_z",
                                              "train.seed",
-                                             "train.on_end",
                                              "train.init_from",
                                              "lora.rank",
                                              "lora.alpha",

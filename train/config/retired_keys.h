@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string_view>
+
+namespace dikkat::schema {
+
+/// A key that only older versions had. It is ignored where its value is an empty text, and in the configuration of a run. Elsewhere it is
+/// refused.
+struct RetiredKey {
+  std::string_view section;
+  std::string_view name;
+  std::string_view advice;  // what to do instead
+};
+
+/// Null if older versions had no such key either.
+const RetiredKey* find_retired_key(std::string_view section, std::string_view name);
+
+}  // namespace dikkat::schema
