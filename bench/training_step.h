@@ -27,9 +27,8 @@ class TrainingStep {
     batch_.target_weight = static_cast<double>(rows * time);
   }
 
-  /// Forward, backward, clipping and the optimizer. `update` runs the last two.
-  template <class Update>
-  void run(Update&& update) {
+  /// Runs forward, backward, clipping and the optimizer.
+  void run() {
     for (index micro = 0; micro < c_.train.gradient_accumulation_steps; ++micro) {
       Pass pass{.tape = tape_,
                 .training = true,
@@ -42,13 +41,8 @@ class TrainingStep {
       tape_.backward(loss);
       tape_.reset();
     }
-    update([&] {
-      const double norm = gradient_norm(model_.parameters());
-      optimizer_->step(++step_, c_.optim.learning_rate, clip_factor(norm, c_.optim.grad_clip));
-    });
-  }
-  void run() {
-    run([](auto&& update) { update(); });
+    const double norm = gradient_norm(model_.parameters());
+    optimizer_->step(++step_, c_.optim.learning_rate, clip_factor(norm, c_.optim.grad_clip));
   }
 
   const Config& config() const { return c_; }

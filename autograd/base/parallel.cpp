@@ -12,7 +12,6 @@
 
 #include "autograd/base/cores.h"
 #include "autograd/base/error.h"
-#include "autograd/base/simulated_threads.h"
 #include "autograd/base/thread_places.h"
 #include "autograd/base/tile_loop.h"
 
@@ -99,10 +98,6 @@ void run_tiles(const Tiles& tiles) {
   TileLoop loop(tiles);
   if (loop.is_for_one_thread()) {
     loop.run_all();
-    return;
-  }
-  if (SimulatedThreads::active()) {
-    SimulatedThreads::run(loop, tiles.count, tiles.even);
     return;
   }
   std::atomic<index> next = 0;  // OpenMP's dynamic schedule may hand out tiles in another order than theirs

@@ -10,7 +10,6 @@
 #include "autograd/base/cores.h"
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
-#include "autograd/base/simulated_threads.h"
 #include "autograd/base/thread_places.h"
 #include "autograd/base/tile_loop.h"
 
@@ -67,10 +66,6 @@ void run_tiles(const Tiles& tiles) {
   TileLoop loop(tiles);
   if (loop.is_for_one_thread()) {
     loop.run_all();
-    return;
-  }
-  if (SimulatedThreads::active()) {
-    SimulatedThreads::run(loop, tiles.count, tiles.even);
     return;
   }
   const int size = threads;

@@ -1,5 +1,6 @@
 #include "autograd/base/parallel.h"
 
+#include <algorithm>
 #include <atomic>
 #include <limits>
 #include <thread>
@@ -72,6 +73,26 @@ TEST(Parallel, BlocksCoverAllOnce) {
         ++counts[static_cast<std::size_t>(i)];
       }
     });
+    for (const auto& count : counts) {
+      EXPECT_EQ(count, 1);
+    }
+  }
+}
+
+TEST(Parallel, RangesCoverAllOnceAndAreAsManyAsThreads) {
+  const WithThreads with(4);
+  for (const index n : {3, 100}) {
+    std::vector<std::atomic<int>> counts(static_cast<std::size_t>(n));
+    std::atomic<int> ranges{0};
+    parallel_ranges(
+        n, kMuch, [] {},
+        [&](index begin, index end) {
+          ++ranges;
+          for (index i = begin; i < end; ++i) {
+            ++counts[static_cast<std::size_t>(i)];
+          }
+        });
+    EXPECT_EQ(ranges, std::min<index>(n, 4));
     for (const auto& count : counts) {
       EXPECT_EQ(count, 1);
     }
