@@ -12,21 +12,17 @@ namespace dikkat {
 
 /// The type of a stored tensor's elements, all little-endian. Files have the name (name_of), so the order here does not matter. A type that
 /// stores blocks of elements with a common scale can be added: only bytes_of() computes how large a tensor is.
-enum class ElementType : std::uint8_t { f32, f64, bf16, f16, i8, u8, i32, u32, i64, u64 };
+enum class ElementType : std::uint8_t { f32, f64, u8, i32, i64, u64 };
 
-inline constexpr std::array kElementTypes{ElementType::f32, ElementType::f64, ElementType::bf16, ElementType::f16, ElementType::i8,
-                                          ElementType::u8,  ElementType::i32, ElementType::u32,  ElementType::i64, ElementType::u64};
+inline constexpr std::array kElementTypes{ElementType::f32, ElementType::f64, ElementType::u8,
+                                          ElementType::i32, ElementType::i64, ElementType::u64};
 
 constexpr std::string_view name_of(ElementType type) {
   switch (type) {
     case ElementType::f32: return "f32";
     case ElementType::f64: return "f64";
-    case ElementType::bf16: return "bf16";
-    case ElementType::f16: return "f16";
-    case ElementType::i8: return "i8";
     case ElementType::u8: return "u8";
     case ElementType::i32: return "i32";
-    case ElementType::u32: return "u32";
     case ElementType::i64: return "i64";
     case ElementType::u64: return "u64";
   }
@@ -47,13 +43,9 @@ constexpr std::optional<ElementType> element_type_of(std::string_view name) {
 constexpr index bytes_of(ElementType type, const Shape& shape) {
   const index element = [type]() -> index {
     switch (type) {
-      case ElementType::i8:
       case ElementType::u8: return 1;
-      case ElementType::bf16:
-      case ElementType::f16: return 2;
       case ElementType::f32:
-      case ElementType::i32:
-      case ElementType::u32: return 4;
+      case ElementType::i32: return 4;
       case ElementType::f64:
       case ElementType::i64:
       case ElementType::u64: return 8;

@@ -28,27 +28,13 @@ Handle made(hid_t id, Handle::Close close, const std::string& what) {
 
 void checked(herr_t result, const char* what) { require(result >= 0, "the HDF5 library could not ", what); }
 
-/// A two-byte float type, which HDF5 does not predefine. Sign, exponent and mantissa are arranged as in IEEE types.
-Handle float_of_two_bytes(std::size_t exponent_bits, std::size_t bias) {
-  Handle type = made(H5Tcopy(H5T_IEEE_F32LE), H5Tclose, "a type");
-  const std::size_t mantissa_bits = 15 - exponent_bits;
-  checked(H5Tset_fields(type.get(), 15, mantissa_bits, exponent_bits, 0, mantissa_bits), "set the fields of a float");
-  checked(H5Tset_size(type.get(), 2), "set the size of a float");
-  checked(H5Tset_ebias(type.get(), bias), "set the bias of a float");
-  return type;
-}
-
 Handle hdf5_type(ElementType type) {
   const auto copy_of = [](hid_t known) { return made(H5Tcopy(known), H5Tclose, "a type"); };
   switch (type) {
     case ElementType::f32: return copy_of(H5T_IEEE_F32LE);
     case ElementType::f64: return copy_of(H5T_IEEE_F64LE);
-    case ElementType::bf16: return float_of_two_bytes(8, 127);
-    case ElementType::f16: return float_of_two_bytes(5, 15);
-    case ElementType::i8: return copy_of(H5T_STD_I8LE);
     case ElementType::u8: return copy_of(H5T_STD_U8LE);
     case ElementType::i32: return copy_of(H5T_STD_I32LE);
-    case ElementType::u32: return copy_of(H5T_STD_U32LE);
     case ElementType::i64: return copy_of(H5T_STD_I64LE);
     case ElementType::u64: return copy_of(H5T_STD_U64LE);
   }
