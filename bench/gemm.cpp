@@ -12,7 +12,6 @@
 #include "autograd/kernels/gemm_eigen.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
-#include "bench/onednn.h"
 #include "bench/program.h"
 
 namespace dikkat::bench {
@@ -89,10 +88,8 @@ struct Library {
 const std::map<std::string, Library> kLibraries = {
     {"own", {false, [](const Case& c) { kernels::gemm(c.problem); }}},
     {"eigen", {false, [](const Case& c) { kernels::gemm_eigen(c.problem); }}},
-    {"onednn", {false, [](const Case& c) { onednn_gemm(c.problem); }}},
     {"own-bf16", {true, [](const Case& c) { kernels::gemm(c.as_bf16(c.problem.a, c.problem.b)); }}},
     {"own-bf16-stored", {true, [](const Case& c) { kernels::gemm(c.as_bf16(c.a, c.b)); }}},
-    {"onednn-bf16-stored", {true, [](const Case& c) { onednn_gemm(c.as_bf16(c.a, c.b)); }}},
 };
 
 /// As many runs as fit into the budget, but at least three.
@@ -191,8 +188,7 @@ int main(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::IsMember({"gpt2", "char", "lora"}));
   app.add_option("--library", a.libraries,
-                 "Library; several are timed in turn. With bf16, f32 is rounded by the product, or operands are stored as bf16. onednn: if "
-                 "it was found at build time")
+                 "Library; several are timed in turn. With bf16, f32 is rounded by the product, or operands are stored as bf16")
       ->delimiter(',')
       ->check(CLI::IsMember(dikkat::bench::kLibraries));
   app.add_option("--rows", a.rows, "Rows of x; 0: those of a batch of the model")->capture_default_str()->check(CLI::Range(0, 1 << 20));
