@@ -6,6 +6,8 @@
 namespace dikkat::schema {
 namespace {
 
+using testing::names;
+
 TEST(NearestKey, FindsEveryKeyWithALetterMissingOrSwapped) {
   for (const Key& key : keys()) {
     const std::string name(key.name);
@@ -62,7 +64,8 @@ TEST(ForeignNames, LeadToKeysThatExistOrSayWhyNot) {
       const std::size_t dot = foreign.ours.find('.');
       EXPECT_NE(find_key(foreign.ours.substr(0, dot), foreign.ours.substr(dot + 1)), nullptr) << foreign.name;
     }
-    expect_words(unknown_key("model", foreign.name), {std::string(foreign.name), std::string(foreign.whose), std::string(foreign.ours)});
+    EXPECT_TRUE(
+        names(unknown_key("model", foreign.name), {std::string(foreign.name), std::string(foreign.whose), std::string(foreign.ours)}));
   }
 }
 

@@ -10,6 +10,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 namespace fs = std::filesystem;
 
 /// A folder of this process that goes away with the test; the current directory during the test is its subfolder "here".
@@ -100,11 +102,13 @@ TEST(ParseConfig, ReadsEveryWayThatTomlWritesASection) {
 }
 
 TEST(ParseConfig, ReportsAllProblemsOfAFileInItsOrder) {
-  const std::string message = input_error([] { parse_config("[train]\nseed = -1\n[model]\nn_layr = 2\nbias = 1\n[fun]\n", "many.toml"); });
-  const std::size_t first = message.find("many.toml:2:1: train.seed is -1");
-  const std::size_t second = message.find("many.toml:4:1: unknown key model.n_layr");
-  const std::size_t third = message.find("many.toml:5:1: model.bias is 1");
-  const std::size_t fourth = message.find("many.toml:6:2: unknown section [fun]");
+  const std::string message =
+      input_error_of([] { parse_config("[train]\nseed = -1\n[model]\nn_layr = 2\nbias = 1\n[fun]\n", "many.toml"); });
+  const std::size_t first = message.find("many.toml:2:1: ");
+  const std::size_t second = message.find("many.toml:4:1: ");
+  const std::size_t third = message.find("many.toml:5:1: ");
+  const std::size_t fourth = message.find("many.toml:6:2: ");
+  EXPECT_TRUE(names(message, {"train.seed", "-1", "model.n_layr", "model.bias", "[fun]"}));
   EXPECT_TRUE(first < second && second < third && third < fourth && fourth != std::string::npos) << message;
   EXPECT_EQ(std::ranges::count(message, '\n'), 3);
 }
@@ -114,16 +118,16 @@ TEST(ParseConfig, ReportsAtMostTenProblems) {
   for (int i = 0; i < 25; ++i) {
     text += concat("zzz", i, " = 1\n");
   }
-  const std::string message = input_error([&] { parse_config(text, "x"); });
+  const std::string message = input_error_of([&] { parse_config(text, "x"); });
   EXPECT_EQ(std::ranges::count(message, '\n'), 10);
-  expect_words(message, {"x:2:1", "x:11:1", "and 15 more"});
+  EXPECT_TRUE(names(message, {"x:2:1", "x:11:1", "15"}));
 }
 
 TEST(ParseConfig, RefusesARetiredKeyThatHasAValue) {
   const std::string empty = "[train]\non_end = \"\"\nseed = 7\n";
   EXPECT_EQ(parse_config(empty, "old.toml").train.seed, 7) << "earlier versions wrote it into every configuration";
   const std::string used = "[train]\non_end = \"make a noise\"\nseed = 7\n";
-  expect_words(input_error([&] { parse_config(used, "old.toml"); }), {"old.toml:2:1: ", "train.on_end is no longer a key", "COMMAND"});
+  EXPECT_TRUE(names(input_error_of([&] { parse_config(used, "old.toml"); }), {"old.toml:2:1: ", "train.on_end", "COMMAND"}));
 }
 
 TEST(ParseConfig, IgnoresARetiredKeyInWhatARunWrote) {
@@ -133,25 +137,26 @@ TEST(ParseConfig, IgnoresARetiredKeyInWhatARunWrote) {
   const std::string used = "[train]\non_end = \"make a noise\"\nseed = 7\n";
   EXPECT_EQ(parse_config_of_run(used, "run", &remarks).train.seed, 7);
   ASSERT_EQ(remarks.size(), 1U);
-  expect_words(remarks.front(), {"ignored: train.on_end is no longer a key"});
+  EXPECT_TRUE(names(remarks.front(), {"ignored", "train.on_end"}));
   EXPECT_EQ(parse_config_of_run(used, "run").train.seed, 7);
-  expect_words(input_error([&] { parse_config_of_run("[train]\non_and = 1\n", "run"); }), {"unknown key train.on_and"});
+  EXPECT_TRUE(names(input_error_of([&] { parse_config_of_run("[train]\non_and = 1\n", "run"); }), {"unknown", "train.on_and"}));
 }
 
 TEST_F(ConfigFile, IsLoaded) {
   const fs::path path = write("recipes/a.toml", "train.seed = 3\n");
   EXPECT_EQ(load_config(path).train.seed, 3);
-  expect_words(input_error([&] { load_config(write("recipes/bad.toml", "\nseed = 3\n")); }),
-               {"recipes/bad.toml:2:1: ", "belongs in [train]"});
+  EXPECT_TRUE(names(input_error_of([&] { load_config(write("recipes/bad.toml", "\nseed = 3\n")); }),
+                    {"recipes/bad.toml:2:1: ", "seed", "[train]"}));
 }
 
 TEST_F(ConfigFile, ThatCannotBeReadIsNamed) {
-  expect_words(input_error([&] { load_config("missing.toml"); }), {"missing.toml", "no such file"});
-  expect_words(input_error([&] { load_config(root_ / "recipes"); }), {"recipes", "is a folder"});
-  expect_words(input_error([&] { load_config(write("big.toml", std::string(2 << 20, '#'))); }), {"big.toml", "1048576 bytes", "--corpus"});
-  expect_words(input_error([&] { load_config("/dev/zero"); }), {"/dev/zero", "1048576 bytes"});
-  expect_words(input_error([&] { load_config(write("bin.toml", std::string_view("\x89PNG\r\n\x1a\n\0\0", 10))); }),
-               {"bin.toml:1:1", "UTF-8"});
+  EXPECT_TRUE(names(input_error_of([&] { load_config("missing.toml"); }), {"missing.toml", "quickstart"}));
+  EXPECT_TRUE(names(input_error_of([&] { load_config(root_ / "recipes"); }), {"recipes", "folder"}));
+  EXPECT_TRUE(
+      names(input_error_of([&] { load_config(write("big.toml", std::string(2 << 20, '#'))); }), {"big.toml", "1048576", "--corpus"}));
+  EXPECT_TRUE(names(input_error_of([&] { load_config("/dev/zero"); }), {"/dev/zero", "1048576"}));
+  EXPECT_TRUE(names(input_error_of([&] { load_config(write("bin.toml", std::string_view("\x89PNG\r\n\x1a\n\0\0", 10))); }),
+                    {"bin.toml:1:1", "UTF-8"}));
 }
 
 TEST_F(ConfigFile, CorpusIsSoughtHereThenBesideTheFile) {

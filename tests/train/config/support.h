@@ -8,33 +8,12 @@
 
 #include <gtest/gtest.h>
 
-#include "autograd/base/error.h"
 #include "autograd/base/philox.h"
+#include "tests/support/throws.h"
 #include "train/config/parse.h"
 #include "train/config/schema.h"
 
 namespace dikkat {
-
-/// What the InputError that `action` throws says; a test failure and an empty text if it throws none or something else.
-template <class Action>
-std::string input_error(Action&& action) {
-  try {
-    action();
-  } catch (const InputError& error) {
-    return error.what();
-  } catch (const std::exception& error) {
-    ADD_FAILURE() << "expected an InputError, got: " << error.what();
-    return "";
-  }
-  ADD_FAILURE() << "expected an InputError, got none";
-  return "";
-}
-
-inline void expect_words(const std::string& message, const std::vector<std::string>& words) {
-  for (const std::string& word : words) {
-    EXPECT_NE(message.find(word), std::string::npos) << "the message is: " << message << "\nit lacks: " << word;
-  }
-}
 
 /// Random numbers one after another, the same in every run.
 class Dice {
