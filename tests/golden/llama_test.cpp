@@ -17,6 +17,7 @@
 #include "optim/adamw.h"
 #include "tests/golden/compare.h"
 #include "tests/golden/fixture.h"
+#include "tests/support/without_cache.h"
 #include "train/sample/generate.h"
 
 namespace dikkat {
@@ -193,7 +194,7 @@ void for_each_group(const Fixture& fixture, Check check) {
 }
 
 template <class T>
-class GoldenLlama : public testing::Test {
+class GoldenLlama : public ::testing::Test {
  protected:
   void expect_gradients(Model<T>& model, const std::string& at) const {
     for (const std::string& name : model.names) {
@@ -286,11 +287,10 @@ TEST(GoldenLlamaText, IsPyTorchsTokenForToken) {
     const std::vector<Token> prompt = fixture.read_ints(at + "prompt");
     const std::vector<Token> expected = fixture.read_ints(at + "greedy");
     ASSERT_EQ(static_cast<index>(prompt.size() + expected.size()), model.gpt.config().block_size) << at << "the text must fill the context";
-    for (const bool cached : {true, false}) {
-      const SampleOptions options{.max_new_tokens = static_cast<index>(expected.size()), .temperature = 0, .cached = cached};
-      EXPECT_EQ(generate(model.gpt, {.size = model.gpt.config().vocab_size}, prompt, options).at(0).tokens, expected)
-          << at << (cached ? "with" : "without") << " a cache";
-    }
+    const index vocabulary = model.gpt.config().vocab_size;
+    const SampleOptions options{.max_new_tokens = static_cast<index>(expected.size()), .temperature = 0};
+    EXPECT_EQ(generate(model.gpt, {.size = vocabulary}, prompt, options).at(0).tokens, expected) << at;
+    EXPECT_EQ(testing::generate_without_cache(model.gpt, vocabulary, prompt, options, 1), expected) << at << " without a cache";
   });
 }
 

@@ -64,9 +64,9 @@ class Generator {
         width_(model.config().vocab_size),
         drawing_{.temperature = options.temperature, .top_k = options.top_k, .top_p = options.top_p, .min_p = options.min_p},
         samples_(prompts.size() * static_cast<std::size_t>(options.num_samples)),
-        own_(model.cache(options.cached && options.prompts == nullptr ? 1 : 0)),
-        held_(options.cached && options.prompts != nullptr ? options.prompts->keys_and_values() : own_),
-        cache_(model.cache(options.cached ? std::min(total(), kRows) : 0)),
+        own_(model.cache(options.prompts == nullptr ? 1 : 0)),
+        held_(options.prompts != nullptr ? options.prompts->keys_and_values() : own_),
+        cache_(model.cache(std::min(total(), kRows))),
         held_logits_(static_cast<std::size_t>(width_)),
         logits_(static_cast<std::size_t>(kRows * width_)) {}
 
@@ -108,7 +108,7 @@ class Generator {
     }
     std::vector<Row> apart;
     for (index at = count() - 1; at >= 0; --at) {
-      if (slid(row(at)) || !options_.cached) {
+      if (slid(row(at))) {
         apart.push_back(take_out(at));
       }
     }
@@ -149,7 +149,7 @@ class Generator {
     if (std::ssize(full.context()) <= block_) {
       return false;
     }
-    full.begin += options_.slide == Slide::token ? 1 : std::max<index>(block_ / 4, 1);
+    full.begin += std::max<index>(block_ / 4, 1);
     if (events_.slide && !has_slid_) {
       events_.slide();
     }
@@ -160,7 +160,7 @@ class Generator {
   /// Reads the whole context of one row by itself, so that its logits do not depend on the other rows. False if it is stopped.
   bool read_context(const Row& alone) {
     const auto context = alone.context();
-    if (options_.cached && options_.prompts != nullptr) {
+    if (options_.prompts != nullptr) {
       return read_chunks(context);
     }
     held_.clear();
@@ -194,16 +194,13 @@ class Generator {
   Tensor of_last(std::span<const Token> tokens) {
     Pass pass{.tape = tape_};
     const Tensor input = tape_.input<Token>({1, std::ssize(tokens)}, tokens);
-    const Tensor features = options_.cached ? model_.features(pass, input, held_) : model_.features(pass, input);
-    return model_.logits(pass, slice(features, 1, std::ssize(tokens) - 1, 1));
+    return model_.logits(pass, slice(model_.features(pass, input, held_), 1, std::ssize(tokens) - 1, 1));
   }
 
   /// Puts a row whose context is the one that was read last behind the others.
   void enter(Row entering) {
     std::copy(held_logits_.begin(), held_logits_.end(), logits_of(count()));
-    if (options_.cached) {
-      cache_.copy_sequence(count(), held_, 0);
-    }
+    cache_.copy_sequence(count(), held_, 0);
     rows_.push_back(std::move(entering));
   }
 
@@ -211,9 +208,7 @@ class Generator {
   Row take_out(index at) {
     const index last = count() - 1;
     if (at < last) {
-      if (options_.cached) {
-        cache_.copy_sequence(at, cache_, last);
-      }
+      cache_.copy_sequence(at, cache_, last);
       std::swap(row(at), rows_.back());
     }
     Row taken = std::move(rows_.back());

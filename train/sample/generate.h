@@ -11,13 +11,6 @@
 
 namespace dikkat {
 
-/// What happens when a text grows beyond the model's context. Positions count from the first token that is kept, so all keys and values are
-/// recomputed whenever tokens are dropped.
-enum class Slide {
-  quarter,  // a full context drops its oldest quarter
-  token,    // a full context drops its oldest token, so each further token costs a pass over the whole context
-};
-
 class PromptCache;
 
 struct SampleOptions {
@@ -30,9 +23,7 @@ struct SampleOptions {
   double repetition_penalty = 1;  // for tokens that occur in the prompt or the text so far, see penalize()
   std::uint64_t seed = 1337;
   index first_sample = 0;  // the number of each prompt's first sample, which selects its random numbers
-  Slide slide = Slide::quarter;
   bool log_probabilities = false;
-  bool cached = true;              // false: without the key/value cache, which is slower and gives the same up to rounding
   PromptCache* prompts = nullptr;  // of this model: keeps what is read of prompts from call to call
 };
 
@@ -92,7 +83,8 @@ struct GenerationEvents {
 /// Continues prompts of one token or more: num_samples samples of the first prompt, then those of the next. The random number for token i
 /// of sample s of a prompt depends on (seed, s, i) alone, and a sample does not depend on what is generated with it. The model reads the
 /// last block_size tokens of a prompt once for all its samples, then one token at a time for up to eight samples together, of any prompts,
-/// with a key/value cache. When a sample ends, the next one begins.
+/// with a key/value cache. When a sample ends, the next one begins. A full context drops its oldest quarter. Positions count from the first
+/// token that is kept, so all its keys and values are computed anew then.
 /// Throws InputError for an option out of range or a prompt without tokens, and Error if the model gives logits that are NaN.
 std::vector<Sample> generate(const Gpt& model, const Vocabulary& vocabulary, std::span<const std::vector<Token>> prompts,
                              const SampleOptions& options, const GenerationEvents& events = {});

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "autograd/base/parallel.h"
-#include "autograd/ops/basic.h"
 #include "train/sample/draw.h"
 
 namespace dikkat {
@@ -75,7 +74,7 @@ class Block {
         options_(options),
         sources_(sources),
         tape_(tape),
-        cache_(model.cache(options.cached ? std::ssize(sources) * options.beam : 0, most, std::ssize(sources), longest(sources))) {
+        cache_(model.cache(std::ssize(sources) * options.beam, most, std::ssize(sources), longest(sources))) {
     for (Token token = 0; token < vocab; ++token) {
       if (token != special.pad && token != special.start) {
         may_follow_.push_back(token);
@@ -83,11 +82,9 @@ class Block {
     }
     for (std::size_t i = 0; i < sources.size(); ++i) {
       beams_.push_back({{.source = static_cast<std::int32_t>(i), .row = static_cast<index>(i), .tokens = {special.start}}});
-      if (options.cached) {
-        Pass pass{.tape = tape};
-        model.add_source(pass, encode(pass, i), cache_);
-        tape.reset();
-      }
+      Pass pass{.tape = tape};
+      model.add_source(pass, encode(pass, i), cache_);
+      tape.reset();
     }
     arrange();
   }
@@ -97,13 +94,7 @@ class Block {
   /// Adds one token to every hypothesis that has not ended.
   void step() {
     candidates_.resize(rows_.size());
-    if (options_.cached) {
-      read_last();
-    } else {
-      for (std::size_t row = 0; row < rows_.size(); ++row) {
-        read_all(row);
-      }
-    }
+    read_last();
     for (Beam& beam : beams_) {
       advance(beam);
     }
@@ -140,24 +131,14 @@ class Block {
     }
     Pass pass{.tape = tape_};
     const Tensor tokens = tape_.input<Token>({std::ssize(last), 1}, last);
-    take_logits(model_.logits(pass, model_.features(pass, tokens, sources, cache_)), 0);
+    take_logits(model_.logits(pass, model_.features(pass, tokens, sources, cache_)));
   }
 
-  /// Reads the source and the whole target of one row.
-  void read_all(std::size_t row) {
-    const Hypothesis& h = *rows_[row];
-    const index time = std::ssize(h.tokens);
-    Pass pass{.tape = tape_};
-    const auto memory = encode(pass, static_cast<std::size_t>(h.source));
-    const Tensor features = model_.features(pass, tape_.input<Token>({1, time}, h.tokens), memory);
-    take_logits(model_.logits(pass, slice(features, 1, time - 1, 1)), row);
-  }
-
-  /// Finds the candidates of rows from `first` on.
-  void take_logits(Tensor logits, std::size_t first) {
+  /// Finds the candidates of all rows.
+  void take_logits(Tensor logits) {
     const index width = model_.config().vocab_size;
     parallel_for(logits.size() / width, Work::elements(logits.size()), [&](index i) {
-      const std::size_t row = first + static_cast<std::size_t>(i);
+      const auto row = static_cast<std::size_t>(i);
       const std::span of_row(logits.data<float>() + i * width, static_cast<std::size_t>(vocab_));
       candidates_[row] = likeliest(*rows_[row], of_row, may_follow_, static_cast<std::size_t>(options_.beam));
     });
@@ -213,9 +194,7 @@ class Block {
     for (Hypothesis* h : others) {
       free = std::find(free, rows_.end(), nullptr);
       const index to = free - rows_.begin();
-      if (options_.cached) {
-        cache_.targets.copy_sequence(to, cache_.targets, h->row);
-      }
+      cache_.targets.copy_sequence(to, cache_.targets, h->row);
       h->row = to;
       *free = h;
     }

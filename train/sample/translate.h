@@ -15,7 +15,6 @@ struct TranslateOptions {
   double length_penalty =
       0.6;                   // alpha: hypotheses are compared by log-probability / ((5 + length) / 6)^alpha (Wu et al., arXiv 1609.08144)
   index max_new_tokens = 0;  // most tokens of a target; 0: the model's block_size
-  bool cached = true;        // false: without the key/value cache, which is slower and gives the same up to rounding
 };
 
 /// A target that the decoder has generated.

@@ -9,11 +9,13 @@
 #include "autograd/ops/loss.h"
 #include "optim/adamw.h"
 #include "tests/support/throws.h"
+#include "tests/support/without_cache.h"
 
 namespace dikkat {
 namespace {
 
 using testing::error_of;
+using testing::generate_without_cache;
 
 constexpr index kModelVocabulary = 20;
 const Vocabulary kVocabulary{.size = 9};
@@ -47,29 +49,15 @@ struct Generate : ::testing::Test {
     return tokens_of(generate(model.gpt, kVocabulary, prompt, options));
   }
 
-  /// What greedy sampling must give, one token at a time through the plain model, the context being cut to `window(size of the text)`.
-  template <class Window>
-  std::vector<Token> greedy(std::vector<Token> text, int count, Window&& window) {
-    const auto given = static_cast<std::ptrdiff_t>(text.size());
-    for (int i = 0; i < count; ++i) {
-      const std::size_t time = window(text.size());
-      Tape tape(Recording::off);
-      Pass pass{.tape = tape};
-      const Tensor logits = model.gpt(pass, tape.input<Token>({1, static_cast<index>(time)}, std::span(text).last(time)));
-      const float* last = logits.data<float>() + (static_cast<index>(time) - 1) * kModelVocabulary;
-      text.push_back(static_cast<Token>(std::max_element(last, last + kVocabulary.size) - last));
-    }
-    return {text.begin() + given, text.end()};
-  }
-
   Model model{kConfig};
   std::vector<Token> prompt = {1, 5, 2};
 };
 
 TEST_F(Generate, GreedyFollowsTheModelPastItsContext) {
-  const auto found = texts({.max_new_tokens = 20, .num_samples = 2, .temperature = 0, .slide = Slide::token});
+  const SampleOptions options{.max_new_tokens = 20, .num_samples = 2, .temperature = 0};
+  const auto found = texts(options);
   ASSERT_EQ(found.size(), 2U);
-  EXPECT_EQ(found[0], greedy(prompt, 20, [](std::size_t size) { return std::min<std::size_t>(size, 6); }));
+  EXPECT_EQ(found[0], generate_without_cache(model.gpt, kVocabulary.size, prompt, options, 1));
   EXPECT_EQ(found[1], found[0]);
 }
 
@@ -78,9 +66,8 @@ TEST_F(Generate, AFullContextDropsItsOldestQuarterAtOnce) {
   config.block_size = 8;
   Model other(config);
   std::swap(model.gpt, other.gpt);
-  const auto found = tokens_of(generate(model.gpt, kVocabulary, prompt, {.max_new_tokens = 30, .temperature = 0}));
-  // 8, then 9 - 2 = 7, 8, then 7 again ...
-  EXPECT_EQ(found[0], greedy(prompt, 30, [](std::size_t size) { return size <= 8 ? size : 7 + (size - 9) % 2; }));
+  const SampleOptions options{.max_new_tokens = 30, .temperature = 0};
+  EXPECT_EQ(texts(options)[0], generate_without_cache(model.gpt, kVocabulary.size, prompt, options, 2));
 }
 
 TEST_F(Generate, ReadsTheEndOfAPromptThatIsTooLong) {
@@ -94,13 +81,13 @@ TEST_F(Generate, ReadsTheEndOfAPromptThatIsTooLong) {
 // The cache changes what is computed and not what comes out.
 void expect_the_same_without_a_cache(const TransformerConfig& config) {
   const Model model(config, 7);
-  for (const Slide slide : {Slide::quarter, Slide::token}) {
-    for (const double temperature : {0.0, 1.0}) {
-      SampleOptions options{.max_new_tokens = 60, .num_samples = 2, .temperature = temperature, .slide = slide};
-      const auto with = tokens_of(generate(model.gpt, {.size = kModelVocabulary}, {1, 5, 2}, options));
-      options.cached = false;
-      EXPECT_EQ(tokens_of(generate(model.gpt, {.size = kModelVocabulary}, {1, 5, 2}, options)), with);
-      EXPECT_EQ(with[0].size(), 60U);
+  for (const double temperature : {0.0, 1.0}) {
+    SampleOptions options{.max_new_tokens = 60, .num_samples = 2, .temperature = temperature};
+    const auto found = tokens_of(generate(model.gpt, {.size = kModelVocabulary}, {1, 5, 2}, options));
+    ASSERT_EQ(found.size(), 2U);
+    for (const std::vector<Token>& text : found) {
+      EXPECT_EQ(text, generate_without_cache(model.gpt, kModelVocabulary, {1, 5, 2}, options, config.block_size / 4));
+      ++options.first_sample;
     }
   }
 }
@@ -166,11 +153,9 @@ TEST(GenerateFromACache, OfATrainedModelCounts) {
     tape.reset();
     adamw.step(step, 1e-2);
   }
-  for (const bool cached : {true, false}) {
-    const auto found = generate(gpt, {.size = 10}, {2, 5}, {.max_new_tokens = 40, .temperature = 0, .cached = cached});
-    for (std::size_t i = 0; i < 40; ++i) {
-      EXPECT_EQ(found[0].tokens[i], static_cast<Token>((8 + 3 * i) % 10)) << i;
-    }
+  const auto found = generate(gpt, {.size = 10}, {2, 5}, {.max_new_tokens = 40, .temperature = 0});
+  for (std::size_t i = 0; i < 40; ++i) {
+    EXPECT_EQ(found[0].tokens[i], static_cast<Token>((8 + 3 * i) % 10)) << i;
   }
 }
 
@@ -201,31 +186,25 @@ const std::vector<std::vector<Token>> kPrompts = {{1, 5, 2}, {7}, {3, 8, 1, 5, 2
 
 TEST_F(Generate, ContinuesManyPromptsAsEachAlone) {
   const Vocabulary ends{.size = 9, .ends = {3}};  // so that samples end at different times
-  for (const bool cached : {true, false}) {
-    for (const Slide slide : {Slide::quarter, Slide::token}) {
-      for (const double temperature : {cached ? 0.0 : 3.0, 1.5}) {
-        const SampleOptions options{.max_new_tokens = cached ? 30 : 20,
-                                    .num_samples = 3,
-                                    .temperature = temperature,
-                                    .repetition_penalty = 1.2,
-                                    .seed = 5,
-                                    .slide = slide,
-                                    .log_probabilities = true,
-                                    .cached = cached};
-        std::vector<Sample> alone;
-        for (const std::vector<Token>& one : kPrompts) {
-          const auto own = generate(model.gpt, ends, one, options);
-          alone.insert(alone.end(), own.begin(), own.end());
-        }
-        for (const int threads : {1, 3}) {
-          const WithThreads with(threads, Work{0});
-          const auto together = generate(model.gpt, ends, kPrompts, options);
-          EXPECT_EQ(tokens_of(together), tokens_of(alone));
-          for (std::size_t i = 0; i < alone.size(); ++i) {
-            EXPECT_EQ(together[i].log_probabilities, alone[i].log_probabilities) << i;
-            EXPECT_EQ(together[i].ending, alone[i].ending) << i;
-          }
-        }
+  for (const double temperature : {0.0, 1.5}) {
+    const SampleOptions options{.max_new_tokens = 30,
+                                .num_samples = 3,
+                                .temperature = temperature,
+                                .repetition_penalty = 1.2,
+                                .seed = 5,
+                                .log_probabilities = true};
+    std::vector<Sample> alone;
+    for (const std::vector<Token>& one : kPrompts) {
+      const auto own = generate(model.gpt, ends, one, options);
+      alone.insert(alone.end(), own.begin(), own.end());
+    }
+    for (const int threads : {1, 3}) {
+      const WithThreads with(threads, Work{0});
+      const auto together = generate(model.gpt, ends, kPrompts, options);
+      EXPECT_EQ(tokens_of(together), tokens_of(alone));
+      for (std::size_t i = 0; i < alone.size(); ++i) {
+        EXPECT_EQ(together[i].log_probabilities, alone[i].log_probabilities) << i;
+        EXPECT_EQ(together[i].ending, alone[i].ending) << i;
       }
     }
   }

@@ -9,6 +9,7 @@
 #include "autograd/base/parallel.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/throws.h"
+#include "tests/support/without_cache.h"
 
 namespace dikkat {
 namespace {
@@ -57,35 +58,6 @@ struct Translate : ::testing::Test {
     return total;
   }
 
-  /// Beam search as it is defined, every score from the plain model.
-  Translation plain_beam(const std::vector<Token>& source, std::size_t beam, double alpha) {
-    std::vector<Translation> kept{{}};
-    for (int t = 0; t < 6; ++t) {
-      std::vector<Translation> next, longer;
-      for (const Translation& text : kept) {
-        if (text.ended) {
-          next.push_back(text);
-          continue;
-        }
-        longer.push_back({text.tokens, log_probability(source, text.tokens, true), true});
-        for (const Token word : {1, 4, 5, 6, 7}) {
-          std::vector<Token> tokens = text.tokens;
-          tokens.push_back(word);
-          longer.push_back({tokens, log_probability(source, tokens, false), false});
-        }
-      }
-      std::sort(longer.begin(), longer.end(), [](const auto& x, const auto& y) { return x.log_probability > y.log_probability; });
-      longer.resize(std::min(longer.size(), beam - next.size()));
-      next.insert(next.end(), longer.begin(), longer.end());
-      kept = next;
-    }
-    const auto score = [&](const Translation& text) {
-      const double length = static_cast<double>(text.tokens.size()) + (text.ended ? 1 : 0);
-      return (text.ended ? 1e6 : 0) + text.log_probability / std::pow((5 + length) / 6, alpha);
-    };
-    return *std::max_element(kept.begin(), kept.end(), [&](const auto& x, const auto& y) { return score(x) < score(y); });
-  }
-
   std::unique_ptr<Tokenizer> tokenizer;
   ParameterStore store;
   EncoderDecoder model;
@@ -128,9 +100,10 @@ TEST_F(Translate, ABeamFollowsTheLikeliestTexts) {
   int other_than_greedy = 0;
   for (const double alpha : {0.0, 0.6, 3.0}) {
     for (const index beam : {2, 4, 6}) {
-      const auto answers = translate(model, *tokenizer, sources, {.beam = beam, .length_penalty = alpha});
+      const TranslateOptions options{.beam = beam, .length_penalty = alpha};
+      const auto answers = translate(model, *tokenizer, sources, options);
       for (std::size_t i = 0; i < sources.size(); ++i) {
-        const Translation expected = plain_beam(sources[i], static_cast<std::size_t>(beam), alpha);
+        const Translation expected = testing::translate_without_cache(model, *tokenizer, sources[i], options);
         EXPECT_EQ(answers[i].tokens, expected.tokens) << i << " beam " << beam << " alpha " << alpha;
         EXPECT_EQ(answers[i].ended, expected.ended);
         EXPECT_NEAR(answers[i].log_probability, expected.log_probability, 1e-4);
@@ -213,14 +186,13 @@ TEST(TranslateCached, GivesWhatReadingEverythingAgainGives) {
       sources.push_back(encode_source(*tokenizer, text, 40));
     }
     for (const index beam : {1, 3, 4, 9}) {
-      TranslateOptions options{.beam = beam};
+      const TranslateOptions options{.beam = beam};
       const auto found = translate(model, *tokenizer, sources, options);
-      options.cached = false;
-      const auto expected = translate(model, *tokenizer, sources, options);
       for (std::size_t i = 0; i < sources.size(); ++i) {
-        EXPECT_EQ(found[i].tokens, expected[i].tokens) << i << " beam " << beam;
-        EXPECT_EQ(found[i].ended, expected[i].ended);
-        EXPECT_NEAR(found[i].log_probability, expected[i].log_probability, 1e-3);
+        const Translation expected = testing::translate_without_cache(model, *tokenizer, sources[i], options);
+        EXPECT_EQ(found[i].tokens, expected.tokens) << i << " beam " << beam;
+        EXPECT_EQ(found[i].ended, expected.ended);
+        EXPECT_NEAR(found[i].log_probability, expected.log_probability, 1e-3);
         lengths.insert(found[i].tokens.size());
         endings.insert(found[i].ended);
       }
