@@ -12,8 +12,8 @@
 #include "bench/measure.h"
 #include "bench/program.h"
 #include "train/config/parse.h"
-#include "train/loop/trainer.h"
 #include "train/model/model_flops.h"
+#include "train/run/trainer.h"
 
 namespace dikkat::bench {
 namespace {

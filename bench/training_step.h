@@ -6,9 +6,9 @@
 #include "autograd/tape/tape.h"
 #include "bench/model.h"
 #include "optim/clip.h"
-#include "train/loop/make_optimizer.h"
-#include "train/loop/precision.h"
 #include "train/model/language_model.h"
+#include "train/run/make_optimizer.h"
+#include "train/run/precision.h"
 
 namespace dikkat::bench {
 

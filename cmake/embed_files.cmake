@@ -8,7 +8,7 @@ foreach(file IN LISTS files)
   string(APPEND cases "  if (name == \"${name}\") {\n    return R\"embedded(${text})embedded\";\n  }\n")
 endforeach()
 file(WRITE ${OUT} "// Written by cmake/embed_files.cmake.
-#include \"train/report/embedded_file.h\"
+#include \"train/web/report/embedded_file.h\"
 
 namespace dikkat {
 

@@ -20,7 +20,7 @@
 
 #include "autograd/base/parallel.h"
 #include "train/config/parse.h"
-#include "train/loop/trainer.h"
+#include "train/run/trainer.h"
 #include "train/sample/generate.h"
 
 namespace dikkat {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/fuzz/fuzz.h"
-#include "train/serve/api_response.h"
+#include "train/web/serve/api_response.h"
 
 namespace dikkat {
 

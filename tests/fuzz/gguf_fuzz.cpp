@@ -1,7 +1,7 @@
 // GGUF files.
 
 #include "tests/fuzz/weights.h"
-#include "train/formats/gguf.h"
+#include "train/exchange/formats/gguf.h"
 
 namespace dikkat {
 

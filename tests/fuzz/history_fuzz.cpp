@@ -9,7 +9,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "train/metrics/csv.h"
 #include "train/metrics/tensorboard.h"
-#include "train/report/page_data.h"
+#include "train/web/report/page_data.h"
 
 namespace dikkat {
 namespace {

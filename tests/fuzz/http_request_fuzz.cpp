@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "tests/fuzz/fuzz.h"
-#include "train/http/request_parser.h"
+#include "train/web/http/request_parser.h"
 
 namespace dikkat {
 namespace {

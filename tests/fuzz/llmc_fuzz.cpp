@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "tests/fuzz/weights.h"
-#include "train/formats/llmc.h"
+#include "train/exchange/formats/llmc.h"
 
 namespace dikkat {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "tests/fuzz/weights.h"
-#include "train/formats/safetensors.h"
+#include "train/exchange/formats/safetensors.h"
 
 namespace dikkat {
 

@@ -8,7 +8,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "train/data/token_file.h"
 #include "train/data/token_shards.h"
-#include "train/hash/sha256.h"
+#include "train/system/sha256.h"
 
 namespace dikkat {
 

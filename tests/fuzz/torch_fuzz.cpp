@@ -1,8 +1,8 @@
 // Files of torch.save: the archive (mode 0), and a pickle in an archive that is right (mode 1), with some storages.
 
 #include "tests/fuzz/weights.h"
-#include "tests/train/formats/stored_zip.h"
-#include "train/formats/torch_file.h"
+#include "tests/train/exchange/formats/stored_zip.h"
+#include "train/exchange/formats/torch_file.h"
 
 namespace dikkat {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "tests/fuzz/fuzz.h"
-#include "train/formats/convert.h"
-#include "train/formats/weight_file.h"
+#include "train/exchange/formats/convert.h"
+#include "train/exchange/formats/weight_file.h"
 
 namespace dikkat::fuzz {
 

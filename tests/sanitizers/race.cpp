@@ -10,7 +10,7 @@
 #include "autograd/base/parallel.h"
 #include "train/data/prefetcher.h"
 #include "train/data/samples.h"
-#include "train/tasks/tasks.h"
+#include "train/system/pipeline.h"
 
 namespace dikkat {
 namespace {

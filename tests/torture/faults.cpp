@@ -1,5 +1,5 @@
 // Every system call of a save fails in every way, once or permanently: the save must report it and harm nothing, or succeed.
-#include "train/io/faults.h"
+#include "train/system/faults.h"
 
 #include <cerrno>
 

@@ -6,8 +6,8 @@
 
 #include "tests/torture/program.h"
 #include "tests/torture/tally.h"
-#include "tests/train/loop/tiny_run.h"
-#include "train/loop/profile.h"
+#include "tests/train/run/tiny_run.h"
+#include "train/run/profile.h"
 
 namespace dikkat::torture {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "train/checkpoint/contents.h"
 #include "train/checkpoint/dataset.h"
-#include "train/io/file.h"
+#include "train/system/file.h"
 
 namespace dikkat {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "autograd/base/error.h"
-#include "train/io/folder.h"
+#include "train/system/folder.h"
 
 namespace dikkat {
 

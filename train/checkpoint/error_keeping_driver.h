@@ -3,7 +3,7 @@
 // Included only by the sources that call the HDF5 library.
 
 #include "train/checkpoint/hdf5_library.h"
-#include "train/io/file.h"
+#include "train/system/file.h"
 
 namespace dikkat {
 

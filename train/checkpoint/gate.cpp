@@ -4,7 +4,7 @@
 #include <string>
 
 #include "autograd/base/error.h"
-#include "train/io/digits.h"
+#include "train/system/digits.h"
 
 namespace dikkat {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "train/checkpoint/header.h"
-#include "train/io/file.h"
+#include "train/system/file.h"
 
 namespace dikkat {
 

@@ -3,7 +3,7 @@
 #include <span>
 
 #include "train/checkpoint/dataset.h"
-#include "train/io/file.h"
+#include "train/system/file.h"
 
 namespace dikkat {
 

@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "autograd/base/error.h"
-#include "train/io/digits.h"
+#include "train/system/digits.h"
 
 namespace dikkat {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "autograd/base/index.h"
-#include "train/hash/sha256.h"
+#include "train/system/sha256.h"
 
 namespace dikkat {
 

@@ -9,7 +9,7 @@
 
 #include "autograd/base/index.h"
 #include "train/checkpoint/contents.h"
-#include "train/io/file.h"
+#include "train/system/file.h"
 
 namespace dikkat {
 

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "autograd/base/error.h"
-#include "train/io/file.h"
-#include "train/io/missing_guard.h"
+#include "train/system/file.h"
+#include "train/system/missing_guard.h"
 
 namespace dikkat {
 namespace {

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "train/io/descriptor.h"
-#include "train/io/faults.h"
+#include "train/system/descriptor.h"
+#include "train/system/faults.h"
 
 namespace dikkat {
 
@@ -18,7 +18,7 @@ inline constexpr const char* kLockName = ".lock";
 class FolderLock {
  public:
   /// Creates the lock file if needed. Throws InputError if it cannot be written, or somebody else has the lock; the message has the id of
-  /// the process that holds it. Goes on without a lock file's lock where the file system has none (train/io/missing_guard.h).
+  /// the process that holds it. Goes on without a lock file's lock where the file system has none (train/system/missing_guard.h).
   /// `faults` (may be null) are those of a test.
   static FolderLock take(const std::filesystem::path& folder, Faults* faults = nullptr);
 

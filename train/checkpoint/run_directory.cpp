@@ -9,7 +9,7 @@
 
 #include "autograd/base/error.h"
 #include "train/checkpoint/lock.h"
-#include "train/io/folder.h"
+#include "train/system/folder.h"
 
 namespace dikkat {
 

@@ -14,7 +14,7 @@
 #include "train/checkpoint/dataset.h"
 #include "train/checkpoint/hdf5_image.h"
 #include "train/checkpoint/header.h"
-#include "train/io/free_space.h"
+#include "train/system/free_space.h"
 
 namespace dikkat {
 

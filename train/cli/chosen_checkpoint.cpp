@@ -7,8 +7,8 @@
 #include "autograd/base/error.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
-#include "train/io/folder.h"
 #include "train/metrics/read_metrics.h"
+#include "train/system/folder.h"
 
 namespace dikkat {
 namespace {

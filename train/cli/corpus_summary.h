@@ -29,7 +29,7 @@ struct CorpusSummary {
   std::string describe(const TextPlace& place) const;
 };
 
-/// For --json; the page draws the same object (train/report/page/corpus.js).
+/// For --json; the page draws the same object (train/web/report/page/corpus.js).
 nlohmann::ordered_json to_json(const CorpusSummary& summary);
 /// For the terminal.
 std::string to_text(const CorpusSummary& summary);

@@ -4,15 +4,15 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
-#include "train/chat/chat_template.h"
 #include "train/cli/json_output.h"
 #include "train/cli/progress.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
-#include "train/io/file.h"
 #include "train/sample/prompt.h"
 #include "train/sample/questions.h"
+#include "train/system/file.h"
+#include "train/text/chat/chat_template.h"
 #include "train/text/json_line.h"
 
 namespace dikkat {

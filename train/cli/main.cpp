@@ -14,10 +14,10 @@
 #include "train/cli/environment.h"
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
-#include "train/io/missing_guard.h"
-#include "train/machine/foreign_failure.h"
-#include "train/machine/machine_memory.h"
-#include "train/machine/out_of_memory.h"
+#include "train/system/foreign_failure.h"
+#include "train/system/machine_memory.h"
+#include "train/system/missing_guard.h"
+#include "train/system/out_of_memory.h"
 
 namespace {
 

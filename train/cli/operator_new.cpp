@@ -1,7 +1,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "train/machine/out_of_memory.h"
+#include "train/system/out_of_memory.h"
 
 // The program's operator new: std::bad_alloc does not say how much was asked for, and an error message should. Not
 // with sanitizers: theirs finds memory that is freed in another way than it was allocated.

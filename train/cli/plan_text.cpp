@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "train/cli/text.h"
-#include "train/io/free_space.h"
+#include "train/system/free_space.h"
 
 namespace dikkat {
 namespace {

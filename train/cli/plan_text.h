@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "train/loop/memory_plan.h"
+#include "train/run/memory_plan.h"
 
 // Memory and disk plans as lines for people.
 namespace dikkat {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "train/cli/terminal.h"
-#include "train/loop/trainer.h"
 #include "train/parallel/slow_rank.h"
+#include "train/run/trainer.h"
 
 namespace dikkat {
 

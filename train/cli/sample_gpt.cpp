@@ -9,9 +9,9 @@
 #include "train/cli/signals.h"
 #include "train/cli/streams.h"
 #include "train/cli/text_page.h"
-#include "train/io/digits.h"
 #include "train/sample/prompt.h"
 #include "train/sample/text_stream.h"
+#include "train/system/digits.h"
 
 namespace dikkat {
 namespace {

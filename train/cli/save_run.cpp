@@ -2,7 +2,7 @@
 
 #include "train/checkpoint/run_directory.h"
 #include "train/config/parse.h"
-#include "train/io/file.h"
+#include "train/system/file.h"
 
 namespace dikkat {
 

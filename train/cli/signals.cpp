@@ -13,7 +13,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/signals.h"
-#include "train/io/mapped_file.h"
+#include "train/system/mapped_file.h"
 
 namespace dikkat {
 namespace {

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "train/sweep/sweep_directory.h"
+#include "train/run/sweep/sweep_directory.h"
 
 // What a sweep has found, on standard output.
 namespace dikkat {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "autograd/base/index.h"
-#include "train/io/digits.h"
+#include "train/system/digits.h"
 
 // Numbers and texts, formatted for people.
 namespace dikkat {

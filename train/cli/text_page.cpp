@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "train/cli/write_page.h"
-#include "train/report/page.h"
 #include "train/sample/look_at.h"
+#include "train/web/report/page.h"
 
 namespace dikkat {
 namespace {

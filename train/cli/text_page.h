@@ -10,7 +10,7 @@
 
 namespace dikkat {
 
-// Pages that show a text token by token (train/report/page/text.js).
+// Pages that show a text token by token (train/web/report/page/text.js).
 
 /// For `sample --html`: each token's probability, its alternatives and what the model looked at. `texts` are prompts with their
 /// continuations; `given`: tokens of the prompt. Of a very long text the end is shown.

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "train/loop/build_info.h"
+#include "train/run/build_info.h"
 
 namespace dikkat {
 namespace {

@@ -8,8 +8,8 @@
 #include "train/config/parse.h"
 #include "train/config/schema.h"
 #include "train/config/value.h"
-#include "train/io/folder.h"
-#include "train/loop/origin.h"
+#include "train/run/origin.h"
+#include "train/system/folder.h"
 #include "train/text/nearest_word.h"
 
 namespace dikkat {

@@ -13,9 +13,9 @@
 #include "autograd/base/parallel.h"
 #include "train/cli/command_line.h"
 #include "train/cli/streams.h"
-#include "train/loop/trainer.h"
-#include "train/machine/foreign_failure.h"
 #include "train/parallel/launcher.h"
+#include "train/run/trainer.h"
+#include "train/system/foreign_failure.h"
 
 namespace dikkat {
 namespace {

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "train/cli/streams.h"
-#include "train/io/file.h"
-#include "train/report/page.h"
+#include "train/system/file.h"
+#include "train/web/report/page.h"
 
 namespace dikkat {
 

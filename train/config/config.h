@@ -12,7 +12,7 @@
 #include "optim/newton_schulz.h"
 #include "optim/parameter_group.h"
 #include "optim/update_schedule.h"
-#include "train/chat/chat_template.h"
+#include "train/text/chat/chat_template.h"
 #include "train/text/splitter.h"
 
 namespace dikkat {

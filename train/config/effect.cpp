@@ -110,7 +110,7 @@ constexpr EffectRule only_if(std::string_view key) {
 }
 
 // The one table of keys that do not always count. A key belongs here if a run can be named in which no value of it changes anything.
-// tests/train/loop/effect_test.cpp runs each row where its key does not count, and compares bits.
+// tests/train/run/effect_test.cpp runs each row where its key does not count, and compares bits.
 constexpr EffectRule kRules[] = {
     only_if<kEncoderDecoder>("model.n_encoder_layer"),
     only_if<kEncoderDecoder>("model.share_embeddings"),

@@ -13,7 +13,7 @@
 #include "train/config/retired_keys.h"
 #include "train/config/syntax.h"
 #include "train/config/tables.h"
-#include "train/io/folder.h"
+#include "train/system/folder.h"
 
 namespace dikkat {
 namespace schema {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "autograd/base/error.h"
-#include "train/io/file.h"
+#include "train/system/file.h"
 
 namespace dikkat {
 namespace {

@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
-#include "train/chat/read_conversation.h"
 #include "train/data/byte_source.h"
 #include "train/data/corpus_files.h"
 #include "train/data/fingerprint.h"
-#include "train/tasks/tasks.h"
+#include "train/system/pipeline.h"
+#include "train/text/chat/read_conversation.h"
 #include "train/text/json_line.h"
 #include "train/text/token_bytes.h"
 

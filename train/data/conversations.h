@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "train/chat/chat_template.h"
-#include "train/chat/example_findings.h"
 #include "train/data/fingerprint.h"
 #include "train/data/packed_samples.h"
 #include "train/data/token_store.h"
+#include "train/text/chat/chat_template.h"
+#include "train/text/chat/example_findings.h"
 
 namespace dikkat {
 

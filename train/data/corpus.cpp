@@ -6,7 +6,7 @@
 #include "autograd/base/error.h"
 #include "train/data/fingerprint.h"
 #include "train/data/json_beginning.h"
-#include "train/tasks/tasks.h"
+#include "train/system/pipeline.h"
 #include "train/text/windows_lines.h"
 
 namespace dikkat {

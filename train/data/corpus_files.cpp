@@ -16,8 +16,8 @@
 
 #include "autograd/base/error.h"
 #include "train/data/file_kind.h"
-#include "train/io/file.h"
-#include "train/io/nameless_file.h"
+#include "train/system/file.h"
+#include "train/system/nameless_file.h"
 
 namespace dikkat {
 namespace {

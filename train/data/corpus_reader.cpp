@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
-#include "train/chat/read_conversation.h"
 #include "train/data/corpus.h"
+#include "train/text/chat/read_conversation.h"
 #include "train/text/json_line.h"
 #include "train/text/utf8.h"
 

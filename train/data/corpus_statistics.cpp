@@ -6,7 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "train/hash/sha256.h"
+#include "train/system/sha256.h"
 #include "train/text/utf8.h"
 
 namespace dikkat {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "autograd/base/index.h"
-#include "train/hash/sha256.h"
+#include "train/system/sha256.h"
 
 namespace dikkat {
 

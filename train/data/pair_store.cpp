@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "autograd/base/error.h"
-#include "train/tasks/tasks.h"
+#include "train/system/pipeline.h"
 
 namespace dikkat {
 namespace {

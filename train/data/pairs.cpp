@@ -6,7 +6,7 @@
 #include "train/data/corpus_files.h"
 #include "train/data/fingerprint.h"
 #include "train/data/split.h"
-#include "train/tasks/tasks.h"
+#include "train/system/pipeline.h"
 #include "train/text/utf8.h"
 
 namespace dikkat {

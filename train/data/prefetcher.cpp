@@ -7,7 +7,7 @@
 #include <tbb/task_group.h>
 
 #include "autograd/base/error.h"
-#include "train/tasks/handover.h"
+#include "train/system/handover.h"
 
 namespace dikkat {
 

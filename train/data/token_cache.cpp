@@ -13,8 +13,8 @@
 
 #include "autograd/base/error.h"
 #include "train/data/token_file.h"
-#include "train/io/descriptor.h"
-#include "train/io/folder.h"
+#include "train/system/descriptor.h"
+#include "train/system/folder.h"
 
 namespace dikkat {
 namespace {

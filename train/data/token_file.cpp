@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "autograd/base/error.h"
-#include "train/hash/sha256.h"
-#include "train/io/descriptor.h"
-#include "train/io/folder.h"
-#include "train/io/nameless_file.h"
+#include "train/system/descriptor.h"
+#include "train/system/folder.h"
+#include "train/system/nameless_file.h"
+#include "train/system/sha256.h"
 
 namespace dikkat {
 namespace {

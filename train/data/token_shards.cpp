@@ -7,7 +7,7 @@
 #include "autograd/base/error.h"
 #include "train/data/file_kind.h"
 #include "train/data/token_form.h"
-#include "train/tasks/tasks.h"
+#include "train/system/pipeline.h"
 
 namespace dikkat {
 namespace {

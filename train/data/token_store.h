@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "autograd/base/index.h"
-#include "train/io/checked_file.h"
+#include "train/system/checked_file.h"
 #include "train/text/token.h"
 
 namespace dikkat {

@@ -5,7 +5,7 @@
 #include "autograd/base/error.h"
 #include "train/data/fingerprint.h"
 #include "train/data/token_file.h"
-#include "train/tasks/tasks.h"
+#include "train/system/pipeline.h"
 
 namespace dikkat {
 namespace {

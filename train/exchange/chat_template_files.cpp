@@ -5,8 +5,8 @@
 
 #include "autograd/base/error.h"
 #include "train/exchange/untrusted_json.h"
-#include "train/io/folder.h"
-#include "train/io/placeholder.h"
+#include "train/system/folder.h"
+#include "train/system/placeholder.h"
 #include "train/text/utf8.h"
 
 namespace dikkat {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "train/formats/weight_file.h"
+#include "train/exchange/formats/weight_file.h"
 
 namespace dikkat {
 

@@ -6,12 +6,12 @@
 
 #include "autograd/base/error.h"
 #include "train/exchange/foreign_config.h"
+#include "train/exchange/formats/gguf.h"
+#include "train/exchange/formats/safetensors.h"
 #include "train/exchange/peft_files.h"
 #include "train/exchange/tensor_map.h"
-#include "train/formats/gguf.h"
-#include "train/formats/safetensors.h"
-#include "train/io/file.h"
-#include "train/io/new_folder.h"
+#include "train/system/file.h"
+#include "train/system/new_folder.h"
 
 namespace dikkat {
 namespace {

@@ -8,7 +8,7 @@
 #include "autograd/base/names.h"
 #include "autograd/tape/parameters.h"
 #include "layers/transformer_config.h"
-#include "train/formats/weight_type.h"
+#include "train/exchange/formats/weight_type.h"
 #include "train/text/tokenizer.h"
 
 namespace dikkat {

@@ -7,7 +7,7 @@
 #include "layers/positions.h"
 #include "train/config/parse.h"
 #include "train/config/schema.h"
-#include "train/formats/convert.h"
+#include "train/exchange/formats/convert.h"
 
 namespace dikkat {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "train/exchange/export_model.h"
 #include "train/exchange/foreign_config.h"
-#include "train/formats/new_tensor.h"
-#include "train/formats/weight_file.h"
+#include "train/exchange/formats/new_tensor.h"
+#include "train/exchange/formats/weight_file.h"
 #include "train/text/tokenizer.h"
 
 namespace dikkat {

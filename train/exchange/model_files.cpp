@@ -5,11 +5,11 @@
 
 #include "autograd/base/error.h"
 #include "train/config/parse.h"
+#include "train/exchange/formats/weight_file.h"
 #include "train/exchange/gguf_model.h"
 #include "train/exchange/hf_config.h"
 #include "train/exchange/tensor_map.h"
-#include "train/formats/weight_file.h"
-#include "train/io/file.h"
+#include "train/system/file.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/hugging_face_json.h"
 #include "train/text/tokenizer_file.h"

@@ -8,7 +8,7 @@
 #include "autograd/tape/parameters.h"
 #include "train/exchange/chat_template_files.h"
 #include "train/exchange/foreign_config.h"
-#include "train/formats/weight_file.h"
+#include "train/exchange/formats/weight_file.h"
 #include "train/text/tokenizer.h"
 
 namespace dikkat {

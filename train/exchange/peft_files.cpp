@@ -7,9 +7,9 @@
 
 #include "autograd/base/error.h"
 #include "train/exchange/foreign_config.h"
+#include "train/exchange/formats/safetensors.h"
 #include "train/exchange/untrusted_json.h"
-#include "train/formats/safetensors.h"
-#include "train/io/file.h"
+#include "train/system/file.h"
 
 namespace dikkat {
 

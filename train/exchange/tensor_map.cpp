@@ -7,7 +7,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
-#include "train/formats/convert.h"
+#include "train/exchange/formats/convert.h"
 
 namespace dikkat {
 namespace {

@@ -8,8 +8,8 @@
 #include "autograd/tape/parameters.h"
 #include "layers/transformer_config.h"
 #include "train/exchange/family.h"
-#include "train/formats/new_tensor.h"
-#include "train/formats/weight_file.h"
+#include "train/exchange/formats/new_tensor.h"
+#include "train/exchange/formats/weight_file.h"
 
 namespace dikkat {
 

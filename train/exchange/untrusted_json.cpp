@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "autograd/base/error.h"
-#include "train/io/placeholder.h"
+#include "train/system/placeholder.h"
 
 namespace dikkat {
 

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "autograd/base/error.h"
-#include "train/io/file.h"
 #include "train/metrics/line_fields.h"
+#include "train/system/file.h"
 
 namespace dikkat {
 namespace {

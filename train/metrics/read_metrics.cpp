@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "autograd/base/error.h"
-#include "train/io/file.h"
 #include "train/metrics/line_fields.h"
+#include "train/system/file.h"
 
 namespace dikkat {
 

@@ -9,10 +9,10 @@
 
 #include "autograd/base/error.h"
 #include "layers/lora.h"
-#include "train/io/file.h"
 #include "train/model/language_model.h"
 #include "train/model/low_rank.h"
 #include "train/model/trained_model.h"
+#include "train/system/file.h"
 
 namespace dikkat {
 namespace {

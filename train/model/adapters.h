@@ -6,9 +6,9 @@
 
 #include "train/checkpoint/load.h"
 #include "train/checkpoint/snapshot.h"
-#include "train/hash/sha256.h"
 #include "train/model/model_source.h"
 #include "train/model/used_weights.h"
+#include "train/system/sha256.h"
 
 namespace dikkat {
 

@@ -2,11 +2,11 @@
 
 #include "autograd/base/error.h"
 #include "train/config/parse.h"
-#include "train/formats/convert.h"
-#include "train/io/file.h"
+#include "train/exchange/formats/convert.h"
 #include "train/model/adapters.h"
 #include "train/model/low_rank.h"
 #include "train/model/trained_model.h"
+#include "train/system/file.h"
 
 namespace dikkat {
 

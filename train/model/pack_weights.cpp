@@ -1,7 +1,7 @@
 #include "train/model/pack_weights.h"
 
 #include "autograd/ops/pack.h"
-#include "train/formats/convert.h"
+#include "train/exchange/formats/convert.h"
 
 namespace dikkat {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "autograd/base/error.h"
 #include "train/config/parse.h"
-#include "train/io/folder.h"
 #include "train/model/pack_weights.h"
+#include "train/system/folder.h"
 
 namespace dikkat {
 

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "train/io/folder.h"
-#include "train/io/placeholder.h"
+#include "train/system/folder.h"
+#include "train/system/placeholder.h"
 #include "train/text/bpe_files.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/char_tokenizer.h"

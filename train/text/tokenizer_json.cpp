@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
-#include "train/io/digits.h"
+#include "train/system/digits.h"
 
 namespace dikkat {
 

@@ -1,4 +1,4 @@
-#include "train/io/faults.h"
+#include "train/system/faults.h"
 
 #include <cerrno>
 #include <csignal>

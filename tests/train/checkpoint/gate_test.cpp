@@ -8,8 +8,8 @@
 #include "tests/train/checkpoint/forged.h"
 #include "tests/train/checkpoint/sample.h"
 #include "train/checkpoint/header.h"
-#include "train/hash/sha256.h"
-#include "train/io/digits.h"
+#include "train/system/digits.h"
+#include "train/system/sha256.h"
 
 namespace dikkat {
 namespace {

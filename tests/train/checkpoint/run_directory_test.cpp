@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "tests/train/checkpoint/sample.h"
-#include "train/io/missing_guard.h"
+#include "train/system/missing_guard.h"
 
 namespace dikkat {
 namespace {

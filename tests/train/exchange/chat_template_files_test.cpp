@@ -4,7 +4,7 @@
 
 #include "tests/support/temporary_folder.h"
 #include "tests/support/throws.h"
-#include "train/formats/gguf.h"
+#include "train/exchange/formats/gguf.h"
 
 // Where models keep their chat templates. One that cannot be read is refused: it is not the same as none.
 namespace dikkat {

@@ -5,10 +5,10 @@
 #include "tests/support/temporary_folder.h"
 #include "tests/support/throws.h"
 #include "train/exchange/export_model.h"
+#include "train/exchange/formats/convert.h"
+#include "train/exchange/formats/gguf.h"
 #include "train/exchange/gguf_model.h"
 #include "train/exchange/model_files.h"
-#include "train/formats/convert.h"
-#include "train/formats/gguf.h"
 #include "train/model/language_model.h"
 #include "train/text/byte_tokenizer.h"
 

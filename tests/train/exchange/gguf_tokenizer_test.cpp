@@ -2,8 +2,8 @@
 
 #include "tests/support/temporary_folder.h"
 #include "tests/support/throws.h"
+#include "train/exchange/formats/gguf.h"
 #include "train/exchange/gguf_model.h"
-#include "train/formats/gguf.h"
 #include "train/text/byte_level.h"
 #include "train/text/byte_tokenizer.h"
 #include "train/text/char_tokenizer.h"

@@ -7,8 +7,8 @@
 
 #include "autograd/base/error.h"
 #include "tests/support/temporary_folder.h"
-#include "train/io/file.h"
 #include "train/metrics/metrics_log.h"
+#include "train/system/file.h"
 
 namespace dikkat {
 namespace {

@@ -7,7 +7,7 @@
 #include "autograd/tape/tape.h"
 #include "tests/support/compare.h"
 #include "tests/support/temporary_folder.h"
-#include "train/formats/convert.h"
+#include "train/exchange/formats/convert.h"
 #include "train/model/trained_model.h"
 #include "train/text/byte_tokenizer.h"
 

@@ -1,0 +1,218 @@
+#include "train/run/memory_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "autograd/base/parallel.h"
+#include "optim/adamw.h"
+#include "tests/support/throws.h"
+#include "tests/train/run/tiny_run.h"
+#include "train/config/parse.h"
+#include "train/model/pack_weights.h"
+#include "train/model/trained_model.h"
+#include "train/run/trainer.h"
+
+namespace dikkat {
+namespace {
+
+using testing::error_of;
+
+struct Case {
+  const char* name;
+  std::string keys;
+  index vocabulary;
+  RowLengths lengths;
+};
+
+Config config_of(const Case& c) {
+  Config config = parse_config(c.keys, c.name);
+  resolve(config);
+  return config;
+}
+
+Batch batch_of(const Case& c, index rows) {
+  Batch batch;
+  batch.reshape(rows, c.lengths);
+  for (std::size_t i = 0; i < batch.inputs.size(); ++i) {
+    batch.inputs[i] = static_cast<Token>(i % static_cast<std::size_t>(c.vocabulary));
+    batch.targets[i] = static_cast<Token>(i * 7 % static_cast<std::size_t>(c.vocabulary));
+    batch.weights[i] = 1;
+  }
+  std::fill(batch.source_lengths.begin(), batch.source_lengths.end(), static_cast<std::int32_t>(c.lengths.source_cols));
+  return batch;
+}
+
+/// Keys of [model] that make it a Llama.
+const std::string kLlama =
+    "n_layer = 2\nn_head = 6\nn_kv_head = 2\nn_embd = 64\nhead_size = 10\nbias = false\nnorm = \"rms_norm\"\nqk_norm = true\n"
+    "positions = \"rope\"\nactivation = \"silu\"\ngated = true\nlogit_softcap = 10.0\n";
+
+/// Keys of [model] that nanochat has for small models.
+const std::string kNanochat =
+    "n_layer = 3\nn_embd = 64\ntie_embeddings = false\nembedding_norm = true\nresidual_scalars = true\nvalue_embeddings = \"alternate\"\n"
+    "zero_init_projections = true\nzero_head = true\n";
+
+const Case kCases[] = {
+    {"few classes", "[model]\nn_layer = 3\nn_embd = 64\nblock_size = 96\n[train]\nbatch_size = 7", 65, {96, 0}},
+    {"dropout", "[model]\nn_layer = 2\nn_embd = 64\nblock_size = 48\ndropout = 0.2\n[train]\nbatch_size = 4", 65, {48, 0}},
+    {"many classes", "[model]\nn_layer = 2\nn_embd = 64\nblock_size = 128\n[train]\nbatch_size = 6", 5000, {128, 0}},
+    {"chunks of logits", "[model]\nn_layer = 1\nn_embd = 32\nblock_size = 200\n[train]\nbatch_size = 8", 20000, {200, 0}},
+    {"block", "[model]\nn_layer = 3\nn_embd = 64\nblock_size = 96\n[train]\nbatch_size = 7\nrecompute = \"block\"", 65, {96, 0}},
+    {"cheap", "[model]\nn_layer = 3\nn_embd = 64\nblock_size = 96\n[train]\nbatch_size = 7\nrecompute = \"cheap\"", 65, {96, 0}},
+    {"pairs", "[model]\nkind = \"encoder_decoder\"\nn_layer = 2\nn_embd = 64\nblock_size = 40\n[train]\nbatch_size = 9", 300, {33, 21}},
+    {"pairs, block",
+     "[model]\nkind = \"encoder_decoder\"\nn_layer = 2\nn_embd = 64\nblock_size = 40\n[train]\nbatch_size = 9\nrecompute = \"block\"\n"
+     "label_smoothing = 0.1",
+     2000,
+     {40, 40}},
+    {"llama", "[model]\nblock_size = 300\n" + kLlama + "[train]\nbatch_size = 3", 65, {300, 0}},
+    {"llama, many classes", "[model]\nblock_size = 128\n" + kLlama + "[train]\nbatch_size = 6", 5000, {128, 0}},
+    {"llama, cheap", "[model]\nblock_size = 96\n" + kLlama + "[train]\nbatch_size = 7\nrecompute = \"cheap\"", 65, {96, 0}},
+    {"llama, block", "[model]\nblock_size = 96\n" + kLlama + "[train]\nbatch_size = 7\nrecompute = \"block\"", 65, {96, 0}},
+    {"nanochat", "[model]\nblock_size = 96\n" + kNanochat + "[train]\nbatch_size = 7", 65, {96, 0}},
+    {"nanochat, block", "[model]\nblock_size = 96\n" + kNanochat + "[train]\nbatch_size = 7\nrecompute = \"block\"", 5000, {96, 0}},
+    {"pairs of a llama",
+     "[model]\nkind = \"encoder_decoder\"\nblock_size = 40\n" + kLlama + "[train]\nbatch_size = 9\nrecompute = \"block\"",
+     2000,
+     {40, 33}},
+};
+
+TEST(MemoryPlan, OfAStepIsWhatTheStepTakes) {
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.name);
+    const Config config = config_of(c);
+    LanguageModel model(config.model, c.vocabulary);
+    model.parameters().allocate(1);
+    AdamW adamw(model.parameters(), {});
+    Tape dry;
+    const MemoryPlan plan = plan_step(model, adamw, config.train, c.lengths, dry);
+
+    const Batch batch = batch_of(c, config.train.batch_size);
+    Tape tape;
+    Pass pass{.tape = tape, .training = true, .recompute = config.train.recompute};
+    tape.backward(model.loss(pass, batch, 1, config.train.label_smoothing));
+    EXPECT_EQ(plan.activations + plan.head + plan.recomputation, tape.activation_bytes());
+    EXPECT_EQ(plan.recomputation, tape.recomputation_bytes());
+    EXPECT_EQ(plan.recomputation > 0, config.train.recompute == Recompute::block);
+    EXPECT_EQ(plan.activation_gradients, tape.gradient_bytes());
+    EXPECT_GT(plan.head, 0U);
+    EXPECT_LT(plan.head, tape.activation_bytes());
+    EXPECT_GT(plan.scratch, 0U);
+    tape.reset();
+  }
+}
+
+// The base lies packed before its values are loaded, so the plan is that of the steps.
+TEST(MemoryPlan, OfAdaptersCountsAPackedBase) {
+  const Case c = {"adapters", "[model]\nblock_size = 96\n" + kLlama + "[train]\nbatch_size = 3", 5000, {96, 0}};
+  const Config config = config_of(c);
+  std::size_t weights[2] = {};
+  for (const PackedType base : {PackedType::none, PackedType::q8}) {
+    SCOPED_TRACE(name_of(base));
+    LanguageModel model(config.model, c.vocabulary, {.rank = 4, .base = base});
+    ParameterStore& parameters = model.parameters();
+    parameters.reserve();
+    AdamW adamw(parameters, {});
+    Tape dry, tape;
+    const MemoryPlan step = plan_step(model, adamw, config.train, c.lengths, dry);
+    const MemoryPlan plan = plan_parameters(parameters, adamw, config.train);
+    weights[base != PackedType::none] = plan.weights;
+    EXPECT_EQ(plan.save_copy, plan.gradients + plan.optimizer_state()) << "a checkpoint has the adapters alone";
+    EXPECT_EQ(plan.loading, base == PackedType::none ? 0U : 5000U * 64 * sizeof(float)) << "the embedding";
+    parameters.initialise(1, [&](ParameterStore::Entry& entry) { pack_frozen(parameters, entry); });
+    const Batch batch = batch_of(c, config.train.batch_size);
+    Pass pass{.tape = tape, .training = true};
+    tape.backward(model.loss(pass, batch, 1));
+    EXPECT_EQ(step.activations + step.head, tape.activation_bytes());
+    EXPECT_EQ(step.activation_gradients, tape.gradient_bytes());
+    tape.reset();
+  }
+  EXPECT_LT(3 * weights[1], weights[0]) << "a bit more than a quarter of the matrices";
+}
+
+TEST(MemoryPlan, TouchesNoMemory) {
+  const Case big = {"big", "[model]\nn_layer = 4\nn_embd = 256\nblock_size = 512\n[train]\nbatch_size = 64", 65, {512, 0}};
+  const Config config = config_of(big);
+  LanguageModel model(config.model, big.vocabulary);
+  model.parameters().reserve();
+  AdamW adamw(model.parameters(), {});
+  Tape dry;
+  const std::size_t before = process_memory().resident;
+  const MemoryPlan plan = plan_step(model, adamw, config.train, big.lengths, dry);
+  EXPECT_GT(plan.activations, std::size_t{1} << 30);
+  EXPECT_LT(process_memory().resident, before + (std::size_t{128} << 20));
+}
+
+TEST(MemoryPlan, ATapeThatIsReservedAsksTheSystemNoMore) {
+  const WithThreads one(1);  // a build for the thread sanitizer has no threads that last, and each would ask for its scratch
+  const Case& c = kCases[0];
+  const Config config = config_of(c);
+  LanguageModel model(config.model, c.vocabulary);
+  model.parameters().allocate(1);
+  AdamW adamw(model.parameters(), {});
+  Tape dry, forward_only, tape;
+  plan_step(model, adamw, config.train, c.lengths, dry);
+  tape.reserve(dry);
+  const Batch batch = batch_of(c, config.train.batch_size);
+  Pass pass{.tape = tape, .training = true};
+  {
+    Pass warm{.tape = forward_only, .training = true};  // threads' scratch
+    model.loss(warm, batch, 1);
+  }
+  const auto requests = Pages::requests();
+  model.loss(pass, batch, 1);
+  EXPECT_EQ(Pages::requests(), requests);
+}
+
+// GPT-2 124M with AdamW and eight lanes: 498 MB of weights, four slabs of gradients as large, and two of optimizer state.
+TEST(MemoryPlan, RanksShareTheLanesAndTheOptimizerState) {
+  constexpr std::size_t kSlab = 498'000'000;
+  const MemoryPlan plan{.weights = kSlab, .gradients = 4 * kSlab, .optimizer = {{"first moment", kSlab}, {"second moment", kSlab}}};
+  EXPECT_EQ(plan.parameters_of_rank(8, 1), plan.parameters());
+  EXPECT_EQ(plan.parameters_of_rank(8, 2), 5 * kSlab);
+  EXPECT_EQ(plan.parameters_of_rank(8, 8), 9 * kSlab / 4);
+  EXPECT_NE(error_of([&] { plan.parameters_of_rank(8, 3); }).find("3 ranks and 8 lanes"), std::string::npos);
+}
+
+TEST(MemoryPlan, MoreThanThereIsIsRefused) {
+  const MemoryPlan plan{.weights = 100 << 20,
+                        .gradients = 100 << 20,
+                        .optimizer = {{"first moment", 100 << 20}, {"second moment", 100 << 20}},
+                        .activations = 50 << 20,
+                        .save_copy = 300 << 20};
+  EXPECT_EQ(error_of([&] { require_fits(plan, {.total = std::size_t{750} << 20}); }), "");
+  const std::string error = error_of([&] { require_fits(plan, {.total = std::size_t{749} << 20}); });
+  EXPECT_EQ(
+      error.find("training would take 786.4 MB of memory (419.4 MB for weights, gradients and optimizer state, 52.4 MB for activations"),
+      0U)
+      << error;
+  EXPECT_NE(error.find("785.4 MB"), std::string::npos) << error;
+  EXPECT_NE(error.find("a smaller one (model.n_embd"), std::string::npos) << "most is the model's: " << error;
+  const std::string batch = error_of([&] { require_fits({.weights = 1 << 20, .activations = 90 << 20}, {.total = 50 << 20}); });
+  EXPECT_NE(batch.find("a smaller train.batch_size"), std::string::npos) << batch;
+  EXPECT_NE(error_of([&] { require_fits(plan, {.address_space = 1 << 20}); }).find("ulimit -v"), std::string::npos);
+}
+
+TEST(MemoryPlan, OfATrainerAndItsTrial) {
+  const TemporaryFolder folder;
+  write_file(folder / "text.txt", tiny_text());
+  Trainer trainer = Trainer::plan(tiny_config(folder / "text.txt"));
+  const MemoryPlan& plan = trainer.memory_plan();
+  ASSERT_EQ(plan.optimizer.size(), 2U);
+  EXPECT_EQ(plan.optimizer[0].name, "first moment");
+  EXPECT_EQ(plan.optimizer_state(), 2 * plan.weights);
+  EXPECT_EQ(plan.save_copy, 3 * plan.weights);
+  EXPECT_GT(plan.evaluation, 0U);
+  EXPECT_GT(trainer.disk_plan().checkpoint, 3 * plan.weights);
+  EXPECT_EQ(trainer.disk_plan().kept, 4);
+  const Trial trial = trainer.try_out(3);
+  EXPECT_EQ(trial.steps.size(), 3U);
+  EXPECT_GT(trial.evaluation_seconds, 0);
+  std::size_t files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    ++files;
+  }
+  EXPECT_EQ(files, 1U) << "a trial leaves nothing";
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,171 @@
+#include <cmath>
+
+#include "autograd/base/parallel.h"
+#include "tests/support/throws.h"
+#include "tests/train/run/tiny_run.h"
+#include "train/data/mixture.h"
+#include "train/metrics/run_history.h"
+#include "train/model/trained_model.h"
+#include "train/run/evaluate.h"
+
+namespace dikkat {
+namespace {
+
+struct Evaluations : TrainingEvents {
+  void evaluated(const EvaluationReport& r) override { all.push_back(r); }
+  std::vector<EvaluationReport> all;
+};
+
+/// Runs on two sources, and a third text that is only evaluated.
+class Sources : public ::testing::Test {
+ protected:
+  Sources() {
+    write_file(folder / "lamps.txt", tiny_text());
+    std::string other;
+    for (index i = 0; i < 300; ++i) {
+      other += i % 3 == 0 ? "who goes by day? " : i % 7 == 0 ? "nobody " : "a lamp. ";
+    }
+    write_file(folder / "days.txt", other);
+    write_file(folder / "held.txt", other.substr(0, 900));
+    write_file(folder / "apart.txt", "nobody turns a lamp by day. ships go at night.\nwho turns the ships?\n");
+  }
+
+  Config config() const {
+    Config c = tiny_config("");
+    c.data.corpus.clear();
+    c.data.sources = {{.name = "lamps", .corpus = {(folder / "lamps.txt").string()}, .weight = 3},
+                      {.name = "days", .corpus = {(folder / "days.txt").string()}, .validation = {(folder / "held.txt").string()}}};
+    c.data.evaluations = {{.name = "apart", .corpus = {(folder / "apart.txt").string()}}};
+    return c;
+  }
+  std::vector<EvaluationReport> train(const Config& c, const char* run) const {
+    Evaluations events;
+    Trainer::start(c, folder / run).run(events, [] { return false; });
+    return events.all;
+  }
+
+  TemporaryFolder folder;
+};
+
+TEST_F(Sources, AreSplitAndToldApartAndTogether) {
+  Config c = config();
+  c.train.eval_tokens = 0;
+  const auto reports = train(c, "run");
+  ASSERT_FALSE(reports.empty());
+  const EvaluationReport& last = reports.back();
+  ASSERT_EQ(last.losses.size(), 3U);
+  EXPECT_EQ(last.losses[0].name, "lamps");
+  EXPECT_EQ(last.losses[1].name, "days");
+  EXPECT_EQ(last.losses[2].name, "apart");
+  EXPECT_DOUBLE_EQ(last.val_loss, 0.75 * last.losses[0].loss + 0.25 * last.losses[1].loss);
+  const double a = 0.75 * last.losses[0].standard_error, b = 0.25 * last.losses[1].standard_error;
+  EXPECT_NEAR(last.val_standard_error, std::sqrt(a * a + b * b), 1e-12);
+
+  // Each is the loss over that text alone, by the checkpoint.
+  const TrainedModel trained = load_trained_model((folder / "run").string(), {.pick = Pick::newest});
+  Evaluator evaluator(*trained.model);
+  const EvaluationText held = load_evaluation_text(trained.config, *trained.tokenizer, {(folder / "held.txt").string()});
+  EXPECT_EQ(evaluator(*held.samples, {})->loss, last.losses[1].loss);
+  const EvaluationText apart = load_evaluation_text(trained.config, *trained.tokenizer, {(folder / "apart.txt").string()});
+  EXPECT_EQ(evaluator(*apart.samples, {})->loss, last.losses[2].loss);
+
+  // How often each was seen is what the mixture says.
+  const Trainer again = Trainer::resume(folder / "run", {});
+  const double weights[] = {0.75, 0.25};
+  const Mixture mixture(weights);
+  const index samples = again.state().samples_seen;
+  for (index source = 0; source < 2; ++source) {
+    const auto count = static_cast<double>(again.data().sources[static_cast<std::size_t>(source)].training->count());
+    EXPECT_DOUBLE_EQ(last.losses[static_cast<std::size_t>(source)].epochs, static_cast<double>(mixture.taken(source, samples)) / count);
+  }
+  EXPECT_FALSE(last.losses[2].is_source());
+
+  // metrics.jsonl has it too.
+  const RunHistory history = read_history(folder / "run");
+  const EvaluationReport& written = history.evaluations.back().report;
+  ASSERT_EQ(written.losses.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(written.losses[i].loss, last.losses[i].loss);
+    EXPECT_EQ(written.losses[i].is_source(), last.losses[i].is_source());
+  }
+}
+
+TEST_F(Sources, ARunThatIsStoppedGoesOnToTheSameBitsOnOtherThreads) {
+  const Config c = config();
+  const auto whole = train(c, "whole");
+  {
+    const int threads = thread_count();
+    set_thread_count(threads + 1);
+    Trainer first = Trainer::start(c, folder / "parts");
+    TrainingEvents events;
+    int left = 7;
+    EXPECT_EQ(first.run(events, [&] { return --left == 0; }), Trainer::Outcome::stopped);
+    set_thread_count(threads);
+  }
+  Evaluations events;
+  Trainer::resume(folder / "parts", {}).run(events, [] { return false; });
+  EXPECT_EQ(contents(folder / "parts/checkpoints/step-000000020.h5"), contents(folder / "whole/checkpoints/step-000000020.h5"));
+  ASSERT_FALSE(events.all.empty());
+  EXPECT_EQ(events.all.back().losses[0].epochs, whole.back().losses[0].epochs);
+}
+
+TEST_F(Sources, OneSourceIsTheCorpus) {
+  Config one = config();
+  one.data.sources.pop_back();
+  one.data.evaluations.clear();
+  Config plain = tiny_config(folder / "lamps.txt");
+  const auto a = train(one, "one"), b = train(plain, "plain");
+  ASSERT_EQ(a.size(), b.size());
+  EXPECT_EQ(a.back().val_loss, b.back().val_loss);
+  EXPECT_EQ(a.back().train_loss, b.back().train_loss);
+}
+
+TEST_F(Sources, AChangedSourceIsRefusedAndAChangedEvaluationIsNot) {
+  train(config(), "run");
+  write_file(folder / "apart.txt", "a lamp turns. nobody goes by night. who goes by day?\n");
+  EXPECT_NO_THROW(Trainer::resume(folder / "run", {}));
+  write_file(folder / "days.txt", "who goes by day? a lamp. a lamp. nobody. who goes by day? a lamp. a lamp. nobody. a lamp.");
+  EXPECT_NE(testing::error_of([&] { Trainer::resume(folder / "run", {}); }).find("the corpus has changed"), std::string::npos);
+}
+
+TEST_F(Sources, WhatIsWrongIsToldByName) {
+  const auto refusal = [&](const std::function<void(Config&)>& change) {
+    Config c = config();
+    change(c);
+    return testing::error_of([&] { Trainer::plan(c); });
+  };
+  EXPECT_NE(refusal([&](Config& c) { c.data.corpus = {"x.txt"}; }).find("data.sources is given beside data.corpus"), std::string::npos);
+  EXPECT_NE(refusal([&](Config& c) { c.data.sources[1].name = "lamps"; }).find("data.sources has the name \"lamps\" a second time"),
+            std::string::npos);
+  EXPECT_NE(refusal([&](Config& c) { c.data.evaluations[0].name = "days"; }).find("data.evaluations has the name \"days\" a second time"),
+            std::string::npos);
+  EXPECT_NE(refusal([&](Config& c) { c.data.sources[1].weight = 1e-6; }).find(" for \"days\", expected at least "), std::string::npos);
+  EXPECT_NE(refusal([&](Config& c) { c.data.sources[1].weight = 0; }).find("data.sources.weight is 0.0, expected a number above 0"),
+            std::string::npos);
+  EXPECT_NE(refusal([&](Config& c) { c.data.sources[0].name.clear(); }).find("has no name or no corpus"), std::string::npos);
+  write_file(folder / "short.txt", "go");
+  EXPECT_NE(refusal([&](Config& c) { c.data.sources[1].corpus = {(folder / "short.txt").string()}; }).find("source \"days\": "),
+            std::string::npos);
+  EXPECT_NE(refusal([&](Config& c) {
+              c.data.val_fraction = 0;
+              c.data.sources[1].validation.clear();
+            }).find("data.evaluations names texts to evaluate, but no source has a validation part"),
+            std::string::npos);
+}
+
+TEST_F(Sources, AreInTheConfigurationOfARun) {
+  const Config c = config();
+  Config back = parse_config(to_toml(c), "written");
+  EXPECT_EQ(back.data.sources, c.data.sources);
+  EXPECT_EQ(back.data.evaluations, c.data.evaluations);
+  back.data.sources[0].weight = 2;
+  ASSERT_EQ(differences(c, back, "data").size(), 1U);
+  EXPECT_EQ(differences(c, back, "data")[0].path, "data.sources");
+  const auto error = [](const char* text) { return testing::error_of([&] { parse_config(text, "t"); }); };
+  EXPECT_NE(error("[[data.sources]]\nname = \"a\"\ncorpus = [\"a\"]\nwieght = 1").find("did you mean weight?"), std::string::npos);
+  EXPECT_NE(error("[[data.sources]]\nname = \"a\"\ncorpus = \"a\"").find("write corpus = [\"a\"]"), std::string::npos);
+  EXPECT_NE(error("[data]\nsources = 3").find("data.sources is not a list of tables, expected [[data.sources]]"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace dikkat

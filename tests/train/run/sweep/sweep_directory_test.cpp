@@ -1,0 +1,125 @@
+#include "train/run/sweep/sweep_directory.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/temporary_folder.h"
+#include "tests/support/throws.h"
+#include "train/config/parse.h"
+#include "train/system/file.h"
+
+namespace dikkat {
+namespace {
+
+SweepDescription two_rates() {
+  SweepDescription sweep{.combinations = {}, .seeds = {1, 2}, .eta = 3};
+  for (const char* rate : {"0.001", "0.002"}) {
+    Config config;
+    config.data.corpus = {"/text.txt"};
+    apply_override(config, concat("optim.learning_rate=", rate));
+    resolve(config);
+    sweep.combinations.push_back({.name = concat("optim.learning_rate=", rate), .config = config, .seconds = 1.5});
+  }
+  return sweep;
+}
+
+LegResult result(double loss, std::string failure = "") {
+  return {.leg = {.combination = 1, .seed = 2, .from = 10, .steps = 20},
+          .step = 20,
+          .loss = loss,
+          .standard_error = 0.1,
+          .seconds = 2,
+          .failure = std::move(failure)};
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(SweepDirectory, KeepsDescriptionAndResultsToTheBit) {
+  const TemporaryFolder folder;
+  const double loss = 1.0 / 3;
+  {
+    SweepDirectory made = SweepDirectory::create(folder / "a/sweep", two_rates());
+    made.record(result(loss));
+    made.record(result(std::numeric_limits<double>::quiet_NaN(), "step 3: the loss is NaN"));
+  }
+  const SweepDirectory opened = SweepDirectory::open(folder / "a/sweep");
+  EXPECT_EQ(difference_between(opened.description(), two_rates()), "");
+  EXPECT_EQ(opened.description().combinations[1].config, two_rates().combinations[1].config);
+  EXPECT_EQ(opened.description().combinations[1].seconds, 1.5);
+  ASSERT_EQ(opened.results().size(), 2U);
+  EXPECT_EQ(opened.results()[0].leg, result(0).leg);
+  EXPECT_EQ(opened.results()[0].loss, loss);
+  EXPECT_TRUE(opened.results()[1].failed());
+  EXPECT_EQ(opened.run_path(result(0).leg).filename(), "optim.learning_rate=0.002,seed=2");
+}
+
+TEST(SweepDirectory, TheBestConfigurationDerivesItsKeysAgain) {
+  const TemporaryFolder folder;
+  const SweepDirectory made = SweepDirectory::create(folder / "sweep", two_rates());
+  Config best = load_config(made.write_best(1));
+  EXPECT_EQ(best.optim.learning_rate, 0.002);
+  EXPECT_TRUE(best.optim.min_lr.is_open());
+}
+
+TEST(SweepDirectory, TellsWhatDiffers) {
+  const SweepDescription found = two_rates();
+  SweepDescription other = two_rates();
+  other.combinations[1].name = "optim.learning_rate=0.003";
+  EXPECT_EQ(difference_between(found, other),
+            "it has 2 combinations (optim.learning_rate=0.001; optim.learning_rate=0.002), not 2 combinations "
+            "(optim.learning_rate=0.001; optim.learning_rate=0.003)");
+  other = two_rates();
+  other.seeds = {1};
+  EXPECT_EQ(difference_between(found, other), "its seeds are 1,2, not 1");
+  other = two_rates();
+  other.eta = 0;
+  EXPECT_EQ(difference_between(found, other), "it has eta 3, not no halving");
+  other = two_rates();
+  other.combinations[1].config.train.batch_size = 7;
+  EXPECT_EQ(difference_between(found, other), "its train.batch_size is 12, not 7");
+}
+
+TEST(SweepDirectory, HasOneWriter) {
+  const TemporaryFolder folder;
+  const SweepDirectory first = SweepDirectory::create(folder / "sweep", two_rates());
+  EXPECT_TRUE(contains(input_error_of([&] { SweepDirectory::open(folder / "sweep"); }), "is in use by process"));
+}
+
+TEST(SweepDirectory, TakesNoFolderThatHasSomething) {
+  const TemporaryFolder folder;
+  folder.write("full/cat.png", "cat");
+  folder.write("file", "text");
+  EXPECT_TRUE(contains(input_error_of([&] { SweepDirectory::create(folder / "full", two_rates()); }), "is not empty"));
+  EXPECT_TRUE(contains(input_error_of([&] { SweepDirectory::create(folder / "file", two_rates()); }), "is a file"));
+  EXPECT_TRUE(contains(input_error_of([&] { SweepDirectory::open(folder / "full"); }), "is not the folder of a sweep"));
+  folder.write("killed/.tmp-sweep.json-1", "{");
+  folder.write("killed/.lock", "");
+  SweepDirectory::create(folder / "killed", two_rates());
+}
+
+TEST(SweepDirectory, RefusesDamagedFiles) {
+  const TemporaryFolder folder;
+  {
+    SweepDirectory::create(folder / "sweep", two_rates()).record(result(1));
+  }
+  const std::string good = read_bytes(folder / "sweep/sweep.json");
+  const auto refusal = [&](const std::string& file, const std::string& text) {
+    folder.write("sweep/" + file, text);
+    return input_error_of([&] { SweepDirectory::open(folder / "sweep"); });
+  };
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    return text.replace(text.find(from), from.size(), to);
+  };
+  EXPECT_TRUE(contains(refusal("sweep.json", good.substr(0, good.size() / 2)), "sweep.json is damaged"));
+  EXPECT_TRUE(contains(refusal("sweep.json", "[]"), "sweep.json is damaged"));
+  EXPECT_TRUE(contains(refusal("sweep.json", changed("\"format\": 1", "\"format\": 2")), "newer dikkat"));
+  EXPECT_TRUE(contains(refusal("sweep.json", changed("optim.learning_rate=0.002", "../../elsewhere")), "does not describe a sweep"));
+  EXPECT_TRUE(contains(refusal("sweep.json", changed("\"eta\": 3", "\"eta\": -3")), "does not describe a sweep"));
+  folder.write("sweep/sweep.json", good);
+  const std::string lines = read_bytes(folder / "sweep/results.jsonl");
+  EXPECT_TRUE(contains(refusal("results.jsonl", lines + lines.substr(0, 20)), "results.jsonl:2 is not a line of this sweep"));
+  EXPECT_TRUE(contains(refusal("results.jsonl", "{\"combination\":7}\n"), "results.jsonl:1 is not a line"));
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,108 @@
+#include "train/system/folder.h"
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "tests/support/temporary_folder.h"
+#include "tests/support/throws.h"
+#include "train/system/new_folder.h"
+
+namespace dikkat {
+namespace {
+
+using testing::error_of;
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(Folder, IsMadeOrSaysWhyNot) {
+  const TemporaryFolder folder;
+  EXPECT_TRUE(make_folders(folder / "a/b"));
+  EXPECT_FALSE(make_folders(folder / "a/b"));
+  folder.write("file", "text");
+  EXPECT_TRUE(has(input_error_of([&] { make_folders(folder / "file/below"); }), "file/below cannot be created: Not a directory"));
+  EXPECT_TRUE(has(input_error_of([&] { make_folders(folder / "file"); }), "file cannot be created"));
+}
+
+TEST(Folder, ALinkThatLeadsNowhereIsNamed) {
+  const TemporaryFolder folder;
+  std::filesystem::create_symlink("/not/mounted", folder / "link");
+  std::filesystem::create_symlink("loop", folder / "loop");
+  const std::string text = input_error_of([&] { is_there(folder / "link"); });
+  EXPECT_TRUE(has(text, "(a link to /not/mounted) leads nowhere")) << text;
+  EXPECT_TRUE(has(input_error_of([&] { is_there(folder / "loop"); }), "(a link to loop) leads nowhere"));
+  EXPECT_FALSE(is_there(folder / "missing"));
+}
+
+TEST(Folder, ThatIsCurrentMayHaveBeenRemoved) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  {
+    const TemporaryFolder folder;
+    std::filesystem::create_directory(folder / "gone");
+    ASSERT_EQ(::chdir((folder / "gone").c_str()), 0);
+    std::filesystem::remove(folder / "gone");
+    EXPECT_TRUE(has(input_error_of([&] { absolute_path("runs"); }), "the current folder was removed"));
+    EXPECT_EQ(absolute_path("/runs"), "/runs");
+    ASSERT_EQ(::chdir(before.c_str()), 0);
+  }
+}
+
+TEST(NewFile, OverwritesNothingEvenWhatComesMeanwhile) {
+  const TemporaryFolder folder;
+  write_new_file(folder / "a/f", "mine");
+  EXPECT_EQ(read_bytes(folder / "a/f"), "mine");
+  EXPECT_TRUE(has(input_error_of([&] { write_new_file(folder / "a/f", "yours"); }), "nothing is overwritten"));
+  std::filesystem::create_symlink("/not/mounted", folder / "link");
+  EXPECT_TRUE(has(input_error_of([&] { write_new_file(folder / "link", "yours"); }), "nothing is overwritten"));
+  EXPECT_EQ(read_bytes(folder / "a/f"), "mine");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder / "a"), {}), 1);
+}
+
+TEST(NewFile, OneOfManyWritersGetsTheName) {
+  const TemporaryFolder folder;
+  std::atomic<int> written = 0;
+  std::vector<std::thread> writers;
+  for (int i = 0; i < 8; ++i) {
+    writers.emplace_back([&] { written += error_of([&] { write_new_file(folder / "f", "text"); }).empty() ? 1 : 0; });
+  }
+  for (std::thread& writer : writers) {
+    writer.join();
+  }
+  EXPECT_EQ(written, 1);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+TEST(SetAside, OverwritesNothing) {
+  const TemporaryFolder folder;
+  folder.write("f.aside", "older");
+  std::filesystem::create_symlink("/not/mounted", folder / "f.aside-2");
+  folder.write("f", "text");
+  EXPECT_EQ(set_aside(folder / "f"), folder / "f.aside-3");
+  EXPECT_EQ(read_bytes(folder / "f.aside"), "older");
+}
+
+TEST(NewFolder, GetsItsNameWhenItIsComplete) {
+  const TemporaryFolder folder;
+  folder.write("model.partial/mine", "not this program's");
+  {
+    NewFolder made(std::string(folder / "model") + "/");
+    replace_file(made.path() / "f", "text");
+    EXPECT_FALSE(is_there(folder / "model"));
+    made.finish();
+  }
+  EXPECT_EQ(read_bytes(folder / "model/f"), "text");
+  EXPECT_EQ(read_bytes(folder / "model.partial/mine"), "not this program's");
+  {
+    NewFolder given_up(folder / "other");
+  }
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 2);
+  NewFolder late(folder / "late");
+  folder.write("late/f", "of another program");
+  EXPECT_TRUE(has(input_error_of([&] { late.finish(); }), "nothing is overwritten"));
+}
+
+}  // namespace
+}  // namespace dikkat

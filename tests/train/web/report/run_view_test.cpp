@@ -1,0 +1,93 @@
+#include "train/web/report/run_view.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "autograd/base/error.h"
+#include "tests/support/temporary_folder.h"
+
+namespace dikkat {
+namespace {
+
+/// Runs whose metrics are written by hand.
+class RunViewTest : public ::testing::Test {
+ protected:
+  /// `scored` is what the evaluation says of it: a JSON object, or nothing as in an earlier version.
+  RunView run(const std::string& name, double loss, const std::string& scored, const std::string& config = "",
+              const std::string& corpus = "c") const {
+    const auto path = folder_ / name;
+    std::filesystem::create_directories(path);
+    std::ofstream(path / "config.toml") << config;
+    std::ofstream(path / "metrics.jsonl")
+        << R"({"event":"header","step":0,"tokenizer":"char","vocab_size":65,"val_tokens":9,"bytes_per_token":1,"corpus":")" << corpus
+        << "\"}\n"
+        << R"({"event":"eval","step":1,"train_loss":1,"val_loss":)" << loss << (scored.empty() ? "" : R"(,"scored":)" + scored) << "}\n";
+    return view_run(path);
+  }
+  static std::string scored(const std::string& targets, const std::string& contexts = "c", const std::string& text = "t") {
+    return concat(R"({"targets":")", targets, R"(","contexts":")", contexts, R"(","text":")", text, "\"}");
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(RunViewTest, equalSetsAreCompared) {
+  const std::vector<RunView> runs = {run("a", 2, scored("x")),
+                                     run("b", 1.5, scored("x"), "", "another corpus with the same validation text")};
+  EXPECT_EQ(compare(runs), Comparison::same);
+  EXPECT_EQ(remark_on(compare(runs), runs), "");
+  ASSERT_TRUE(better_of(runs));
+  EXPECT_EQ(better_of(runs)->best, 1U);
+  EXPECT_NE(in_words(*better_of(runs), runs).find("is better than"), std::string::npos);
+}
+
+TEST_F(RunViewTest, otherTargetsHaveNoBestAndTheKeyIsNamed) {
+  const std::vector<RunView> runs = {run("answers", 2, scored("x", "c", "p"), "[chat]\nloss = \"answers\"\n"),
+                                     run("all", 1.5, scored("y", "d", "q"), "[chat]\nloss = \"all\"\n")};
+  EXPECT_EQ(compare(runs), Comparison::other_targets);
+  EXPECT_FALSE(better_of(runs));
+  EXPECT_FALSE(have_same_text(runs));
+  const std::string remark = remark_on(compare(runs), runs);
+  EXPECT_NE(remark.find("chat.loss"), std::string::npos) << remark;
+  EXPECT_EQ(remark.find("bits per byte"), std::string::npos) << "they are over other bytes: " << remark;
+}
+
+TEST_F(RunViewTest, otherTokensOfOneTextCanBeComparedInBitsPerByte) {
+  const std::vector<RunView> runs = {run("a", 2, scored("x", "c", "same")), run("b", 1.5, scored("y", "d", "same"))};
+  EXPECT_EQ(compare(runs), Comparison::other_targets);
+  EXPECT_FALSE(better_of(runs));
+  EXPECT_TRUE(have_same_text(runs));
+  EXPECT_NE(remark_on(compare(runs), runs).find("bits per byte"), std::string::npos);
+  const std::vector<RunView> unknown = {run("c", 2, scored("x", "c", "")), run("d", 1.5, scored("y", "d", ""))};
+  EXPECT_FALSE(have_same_text(unknown)) << "a tokenizer that loses something of a text";
+}
+
+TEST_F(RunViewTest, otherContextsAreNamedBesideTheLosses) {
+  const std::vector<RunView> runs = {run("a", 2, scored("x", "short"), "[model]\nblock_size = 32\n"),
+                                     run("b", 1.5, scored("x", "long"), "[model]\nblock_size = 64\n")};
+  EXPECT_EQ(compare(runs), Comparison::other_contexts);
+  ASSERT_TRUE(better_of(runs));
+  EXPECT_EQ(in_words(*better_of(runs), runs).find("is better than"), std::string::npos);
+  EXPECT_NE(remark_on(compare(runs), runs).find("model.block_size (32, 64)"), std::string::npos) << remark_on(compare(runs), runs);
+}
+
+TEST_F(RunViewTest, metricsOfAnEarlierVersionDoNotTell) {
+  const std::vector<RunView> runs = {run("a", 2, ""), run("b", 1.5, scored("x"))};
+  EXPECT_EQ(compare(runs), Comparison::unknown);
+  EXPECT_EQ(in_words(*better_of(runs), runs).find("is better than"), std::string::npos);
+  EXPECT_NE(remark_on(compare(runs), runs).find("not known"), std::string::npos);
+  const std::vector<RunView> others = {run("c", 2, ""), run("d", 1.5, "", "", "another corpus")};
+  EXPECT_EQ(compare(others), Comparison::other_targets) << "as earlier versions said";
+}
+
+TEST_F(RunViewTest, aRunWithoutALossIsNotCompared) {
+  std::filesystem::create_directories(folder_ / "empty");
+  const std::vector<RunView> runs = {run("a", 2, scored("x")), view_run(folder_ / "empty")};
+  EXPECT_EQ(compare(runs), Comparison::same);
+  EXPECT_FALSE(better_of(runs));
+}
+
+}  // namespace
+}  // namespace dikkat

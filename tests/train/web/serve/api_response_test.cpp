@@ -1,0 +1,78 @@
+#include "train/web/serve/api_response.h"
+
+#include <gtest/gtest.h>
+
+namespace dikkat {
+namespace {
+
+ResponseHead head(Endpoint endpoint, bool tells_scores = false) {
+  return {.endpoint = endpoint,
+          .id = "id-1",
+          .created = 12,
+          .model = "tiny",
+          .fingerprint = "print",
+          .seed = {.bits = 7},
+          .tells_scores = tells_scores};
+}
+
+const std::string kBegun = R"("created":12,"model":"tiny","system_fingerprint":"print","seed":7,"choices":)";
+const std::vector<TokenScore> kScores = {
+    {.text = "a\xC4", .log_probability = -0.5, .likeliest = {{"b", -0.25}, {"\xC4", -1}}, .offset = 3}};
+
+TEST(ApiResponse, OfAText) {
+  const Piece piece{.text = "a \"b\"\n", .tokens = kScores, .ending = Ending::length};
+  EXPECT_EQ(
+      response_json(head(Endpoint::completions), {piece}, {.prompt = 3, .completion = 4}),
+      R"({"id":"id-1","object":"text_completion",)" + kBegun +
+          R"([{"index":0,"text":"a \"b\"\n","logprobs":null,"finish_reason":"length"}],"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}})");
+  EXPECT_EQ(
+      piece_event(head(Endpoint::completions, true), piece, false),
+      R"(data: {"id":"id-1","object":"text_completion",)" + kBegun +
+          R"([{"index":0,"text":"a \"b\"\n","logprobs":{"tokens":["bytes:\\x61\\xc4"],"token_logprobs":[-0.5],"top_logprobs":[{"b":-0.25,"bytes:\\xc4":-1.0,)"
+          R"("bytes:\\x61\\xc4":-0.5}],"text_offset":[3]},"finish_reason":"length"}]})"
+          "\n\n");
+}
+
+TEST(ApiResponse, OfAConversation) {
+  const Piece piece{.choice = 1, .text = "so", .tokens = kScores, .ending = Ending::end_token};
+  EXPECT_EQ(response_json(head(Endpoint::chat, true), {piece}, {.prompt = 3, .completion = 4}),
+            R"({"id":"id-1","object":"chat.completion",)" + kBegun +
+                R"([{"index":1,"message":{"role":"assistant","content":"so","refusal":null},"logprobs":{"content":[{"token":"a)"
+                "\xEF\xBF\xBD"
+                R"(","logprob":-0.5,"bytes":[97,196],"top_logprobs":[{"token":"b","logprob":-0.25,"bytes":[98]},{"token":")"
+                "\xEF\xBF\xBD"
+                R"(","logprob":-1.0,"bytes":[196]}]}],"refusal":null},"finish_reason":"stop"}],)"
+                R"("usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}})");
+  const std::string chunk = R"(data: {"id":"id-1","object":"chat.completion.chunk",)" + kBegun;
+  EXPECT_EQ(role_event(head(Endpoint::chat), 0, false),
+            chunk + R"([{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]})"
+                    "\n\n");
+  EXPECT_EQ(piece_event(head(Endpoint::chat), {.text = "so"}, true),
+            chunk + R"([{"index":0,"delta":{"content":"so"},"logprobs":null,"finish_reason":null}],"usage":null})"
+                    "\n\n");
+  EXPECT_EQ(piece_event(head(Endpoint::chat), {.ending = Ending::stopped}, false),
+            chunk + R"([{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}]})"
+                    "\n\n");
+  EXPECT_EQ(usage_event(head(Endpoint::chat), {.prompt = 1, .completion = 2}),
+            chunk + R"([],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}})"
+                    "\n\n");
+  EXPECT_EQ(last_event(), "data: [DONE]\n\n");
+}
+
+TEST(ApiResponse, OfARefusal) {
+  EXPECT_EQ(
+      error_json({400, "n is \xFF", "n", "invalid_value"}),
+      "{\"error\":{\"message\":\"n is \xEF\xBF\xBD\",\"type\":\"invalid_request_error\",\"param\":\"n\",\"code\":\"invalid_value\"}}");
+  EXPECT_EQ(error_json({503, "busy"}), R"({"error":{"message":"busy","type":"server_error","param":null,"code":null}})");
+  EXPECT_EQ(error_event({500, "broken"}),
+            "data: {\"error\":{\"message\":\"broken\",\"type\":\"server_error\",\"param\":null,\"code\":null}}\n\n");
+}
+
+TEST(ApiResponse, OfTheModels) {
+  EXPECT_EQ(models_json("a\"b", 5, 64),
+            R"({"object":"list","data":[{"id":"a\"b","object":"model","created":5,"owned_by":"dikkat","context_length":64}]})");
+  EXPECT_EQ(model_json("m", 5, 64), R"({"id":"m","object":"model","created":5,"owned_by":"dikkat","context_length":64})");
+}
+
+}  // namespace
+}  // namespace dikkat

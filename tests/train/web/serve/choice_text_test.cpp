@@ -1,0 +1,89 @@
+#include "train/web/serve/choice_text.h"
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "train/text/byte_tokenizer.h"
+
+namespace dikkat {
+namespace {
+
+/// "text|tokens" of each piece of a text of bytes.
+std::vector<std::string> pieces(const std::string& text, const std::vector<std::string>& stops, index offset = 0) {
+  const ByteTokenizer tokenizer;
+  ChoiceText choice(2, tokenizer, stops, 'x', offset);
+  std::vector<std::string> given;
+  const auto note = [&](const Piece& piece) {
+    EXPECT_EQ(piece.choice, 2);
+    std::string tokens;
+    for (const TokenScore& token : piece.tokens) {
+      append_to(tokens, concat(token.text, token.offset));
+    }
+    given.push_back(concat(piece.text, '|', tokens));
+  };
+  for (const char c : text) {
+    if (!choice.stopped()) {
+      note(choice.add(static_cast<unsigned char>(c), TokenScore{.log_probability = -1}));
+    }
+  }
+  note(choice.finish(Ending::stopped));
+  return given;
+}
+
+using Pieces = std::vector<std::string>;
+
+TEST(ChoiceText, GivesATokensScoreWithItsText) {
+  EXPECT_EQ(pieces("abc", {}), (Pieces{"a|a0", "b|b1", "c|c2", "|"}));
+  EXPECT_EQ(pieces("a\xC4\x9F"
+                   "b",
+                   {}, 10),
+            (Pieces{"a|a10", "|",
+                    "\xC4\x9F|\xC4"
+                    "11\x9F"
+                    "12",
+                    "b|b12", "|"}))
+      << "offsets are in characters";
+}
+
+TEST(ChoiceText, GivesNothingOfAStopString) {
+  EXPECT_EQ(pieces("abSTz", {"ST"}), (Pieces{"a|a0", "b|b1", "|", "|", "|"}));
+  EXPECT_EQ(pieces("abSxz", {"ST"}), (Pieces{"a|a0", "b|b1", "|", "Sx|S2x3", "z|z4", "|"})) << "it was none";
+  EXPECT_EQ(pieces("abS", {"ST"}), (Pieces{"a|a0", "b|b1", "|", "S|S2"})) << "it may have become one";
+  EXPECT_EQ(pieces("ST", {"ST"}), (Pieces{"|", "|", "|"}));
+}
+
+TEST(TokenScores, AreThoseOfASoftmaxInF64) {
+  std::mt19937 random(3);
+  std::uniform_real_distribution<float> uniform(-20, 20);
+  std::vector<float> logits(1001);
+  for (float& logit : logits) {
+    logit = uniform(random);
+  }
+  long double total = 0;
+  for (const float logit : logits) {
+    total += std::exp(static_cast<long double>(logit));
+  }
+  const std::vector<Token> ids = {0, 17, 1000};
+  const auto found = log_probabilities(logits, ids);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto expected =
+        static_cast<double>(std::log(std::exp(static_cast<long double>(logits[static_cast<std::size_t>(ids[i])])) / total));
+    EXPECT_NEAR(found[i], expected, 1e-12);
+  }
+  const std::vector<float> large = {3e38F, 3e38F, -3e38F};
+  EXPECT_NEAR(log_probabilities(large, std::vector<Token>{0})[0], -std::log(2), 1e-12) << "nothing overflows";
+}
+
+TEST(TokenScores, FindTheLikeliest) {
+  const float nothing = -std::numeric_limits<float>::infinity();
+  const std::vector<float> logits = {1, 5, nothing, 5, 2, 9};
+  EXPECT_EQ(likeliest_tokens(logits, 5, 3), (std::vector<Token>{1, 3, 4})) << "of equal ones the lower first, and no padding";
+  EXPECT_EQ(likeliest_tokens(logits, 5, 20), (std::vector<Token>{1, 3, 4, 0})) << "none that cannot occur";
+  EXPECT_TRUE(likeliest_tokens(logits, 5, 0).empty());
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,469 @@
+#include "train/web/serve/completion_server.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/parallel.h"
+#include "tests/support/http_client.h"
+#include "train/text/byte_tokenizer.h"
+#include "train/web/serve/api_error.h"
+
+namespace dikkat {
+namespace {
+
+using nlohmann::json;
+using testing::ask;
+using testing::get_request;
+using testing::HttpClient;
+using testing::HttpReply;
+using testing::post_request;
+
+constexpr index kVocabulary = 256;
+constexpr const char* kText = "/v1/completions";
+constexpr const char* kChat = "/v1/chat/completions";
+
+/// A model of bytes with random weights, which writes whatever bytes.
+struct Model {
+  ParameterStore store;
+  Gpt gpt;
+  ByteTokenizer tokenizer;
+
+  explicit Model(index context)
+      : gpt(Scope(store), {.n_layer = 1, .n_head = 2, .n_embd = 16, .block_size = context, .vocab_size = kVocabulary}) {
+    store.allocate(5);
+    for (ParameterStore::Entry* entry : store.entries()) {
+      for (index i = 0; i < entry->size(); ++i) {
+        static_cast<float*>(entry->record.data)[i] *= 12;
+      }
+    }
+  }
+  ServedModel served() const {
+    return {.gpt = gpt,
+            .tokenizer = tokenizer,
+            .name = "tiny",
+            .fingerprint = "print",
+            .form = ChatTemplate{.before_role = "<", .after_role = ">", .end = "\n", .system = ""},
+            .created = 5};
+  }
+  /// The model's logits after a text.
+  std::vector<float> logits(const std::string& text) const {
+    Tape tape(Recording::off);
+    Pass pass{.tape = tape};
+    const std::vector<Token> tokens = tokenizer.encode(text);
+    const Tensor all = gpt(pass, tape.input<Token>({1, std::ssize(tokens)}, tokens));
+    const float* last = all.data<float>() + (std::ssize(tokens) - 1) * kVocabulary;
+    return {last, last + kVocabulary};
+  }
+};
+
+/// A server that runs until the end of the test.
+class Running {
+ public:
+  explicit Running(const Model& model, CompletionServer::Options options = {}) : model_(model.served()) {
+    options.port = 0;
+    options.log = [this](const std::string& line) {
+      const std::lock_guard lock(mutex_);
+      log_ += line + '\n';
+    };
+    server_ = std::make_unique<CompletionServer>(model_, options);
+    thread_ = std::thread([this] { server_->serve([this] { return ends_.load(); }); });
+    EXPECT_EQ(get("/health").status, 200);
+  }
+  ~Running() { end(); }
+  void end() {
+    ends_ = true;
+    if (thread_.joinable()) {
+      thread_.join();
+    }
+  }
+  std::string url() const { return server_->url(); }
+  HttpReply get(const std::string& path, const std::string& headers = {}) const { return ask(url(), get_request(path, headers)); }
+  HttpReply post(const std::string& path, const json& body) const { return ask(url(), post_request(path, body.dump())); }
+  json answer(const std::string& path, const json& body) const {
+    const HttpReply reply = post(path, body);
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    return json::parse(reply.body, nullptr, false);
+  }
+  /// The objects of a stream, which must end with [DONE].
+  std::vector<json> events(const std::string& path, json body) const {
+    body["stream"] = true;
+    const HttpReply reply = post(path, body);
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    EXPECT_TRUE(reply.body.ends_with("data: [DONE]\n\n")) << reply.body;
+    std::vector<json> objects;
+    std::string rest = reply.body.substr(0, reply.body.find("data: [DONE]"));
+    while (!rest.empty()) {
+      const std::size_t end = rest.find("\n\n");
+      EXPECT_TRUE(rest.starts_with("data: "));
+      objects.push_back(json::parse(rest.substr(6, end - 6), nullptr, false));
+      EXPECT_TRUE(objects.back().is_object()) << rest;
+      rest = rest.substr(end + 2);
+    }
+    return objects;
+  }
+  bool has_logged(const std::string& part) {
+    for (int i = 0; i < 2000; ++i) {
+      {
+        const std::lock_guard lock(mutex_);
+        if (log_.find(part) != std::string::npos) {
+          return true;
+        }
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+  }
+
+ private:
+  ServedModel model_;
+  std::mutex mutex_;
+  std::string log_;
+  std::atomic<bool> ends_ = false;
+  std::unique_ptr<CompletionServer> server_;
+  std::thread thread_;
+};
+
+const Model& small_model() {
+  static const Model model(400);
+  return model;
+}
+
+const json kHello = json::array({{{"role", "user"}, {"content", "hello"}}});
+
+TEST(CompletionServer, ContinuesATextAndAnswersAConversation) {
+  Running server(small_model());
+  const json text = server.answer(kText, {{"prompt", "Once"}, {"max_tokens", 9}, {"seed", 3}});
+  EXPECT_EQ(text["object"], "text_completion");
+  EXPECT_EQ(text["model"], "tiny");
+  EXPECT_EQ(text["system_fingerprint"], "print");
+  EXPECT_EQ(text["seed"], 3);
+  for (const char* seed : {"-1", "-9223372036854775808", "9007199254740993", "18446744073709551615"}) {
+    const json echoed = server.answer(kText, {{"prompt", "Once"}, {"max_tokens", 1}, {"seed", json::parse(seed)}});
+    EXPECT_EQ(echoed["seed"].dump(), seed) << "as it was sent";
+  }
+  EXPECT_EQ(text["choices"][0]["finish_reason"], "length");
+  EXPECT_EQ(text["usage"], (json{{"prompt_tokens", 4}, {"completion_tokens", 9}, {"total_tokens", 13}}));
+  EXPECT_TRUE(server.has_logged("POST /v1/completions 200, 4 prompt tokens, 9 generated, "));
+
+  const json chat = server.answer(kChat, {{"messages", kHello}, {"seed", 3}, {"temperature", 2}});
+  EXPECT_EQ(chat["object"], "chat.completion");
+  EXPECT_EQ(chat["choices"][0]["message"]["role"], "assistant");
+  EXPECT_EQ(chat["choices"][0]["finish_reason"], "stop") << "a line break ends an answer in this template: " << chat;
+  EXPECT_EQ(chat["choices"][0]["message"]["content"].get<std::string>().find('\n'), std::string::npos);
+  EXPECT_EQ(chat["usage"]["prompt_tokens"], std::string("<user>hello\n<assistant>").size());
+
+  EXPECT_EQ(server.answer(kText, {{"prompt", "Once"}})["usage"]["completion_tokens"], 16) << "the protocol's default";
+  EXPECT_EQ(server.answer(kText, {{"prompt", "Once"}, {"max_tokens", 100'000}})["usage"]["total_tokens"], 400) << "the context";
+  EXPECT_EQ(server.answer(kText, {{"prompt", "Once"}, {"max_tokens", 0}, {"echo", true}})["choices"][0]["text"], "Once");
+}
+
+TEST(CompletionServer, TellsOfItself) {
+  const Running server(small_model());
+  EXPECT_EQ(server.get("/health").body, R"({"status":"ok"})");
+  EXPECT_EQ(json::parse(server.get("/v1/models").body)["data"][0]["id"], "tiny");
+  EXPECT_EQ(json::parse(server.get("/v1/models/tiny").body)["context_length"], 400);
+  EXPECT_EQ(server.get("/v1/models/other").status, 404);
+  EXPECT_NE(server.get("/").body.find("curl " + server.url() + "v1/chat/completions"), std::string::npos);
+}
+
+TEST(CompletionServer, RefusesInTheProtocolsForm) {
+  const Running server(small_model());
+  const auto error = [](const HttpReply& reply, int status) {
+    EXPECT_EQ(reply.status, status) << reply.body;
+    EXPECT_NE(reply.head.find("Content-Type: application/json"), std::string::npos) << reply.head;
+    const json object = json::parse(reply.body, nullptr, false);
+    EXPECT_TRUE(object.is_object() && object["error"]["message"].is_string() && object["error"].contains("param")) << reply.body;
+    return object["error"];
+  };
+  EXPECT_EQ(error(server.get("/other"), 404)["type"], "not_found_error");
+  error(server.get(kText), 405);
+  EXPECT_EQ(error(server.post(kText, {{"n", 0}}), 400)["param"], "n");
+  EXPECT_EQ(error(server.post(kChat, {{"messages", kHello}, {"model", "gpt-4"}}), 404)["code"], "model_not_found");
+  EXPECT_EQ(error(ask(server.url(), post_request(kText, "{")), 400)["code"], "invalid_json");
+  EXPECT_EQ(error(ask(server.url(), post_request(kText, std::string(kLargestRequest + 1, ' '))), 413)["type"], "invalid_request_error");
+  const json long_text = error(server.post(kText, {{"prompt", std::string(400, 'x')}}), 400);
+  EXPECT_EQ(long_text["code"], "context_length_exceeded");
+  EXPECT_EQ(long_text["message"], "the prompt has 400 tokens, expected fewer than the model's context of 400: shorten it");
+  EXPECT_EQ(server.answer(kText, {{"prompt", std::string(399, 'x')}})["usage"]["completion_tokens"], 1);
+  const json long_chat = error(server.post(kChat, {{"messages", {{{"role", "user"}, {"content", std::string(500, 'x')}}}}}), 400);
+  EXPECT_EQ(long_chat["message"], "the messages have 518 tokens, expected fewer than the model's context of 400: leave out the oldest");
+}
+
+TEST(CompletionServer, WithoutATemplateContinuesTextsAlone) {
+  ServedModel model = small_model().served();
+  model.form.reset();
+  model.why_no_form = "its tokens end no text";
+  EXPECT_EQ(prompt_tokens(model, {.prompt = "ab"}).size(), 2U);
+  try {
+    prompt_tokens(model, {.endpoint = Endpoint::chat, .messages = {{"user", "a"}}});
+    FAIL();
+  } catch (const ApiError& error) {
+    EXPECT_EQ(std::string(error.what()), "this model takes no conversations: its tokens end no text; /v1/completions continues texts");
+  }
+}
+
+TEST(CompletionServer, ASeedGivesItsText) {
+  const Running server(small_model());
+  const auto text = [&](json request) {
+    request["prompt"] = "It was";
+    request["max_tokens"] = 40;
+    return server.answer(kText, request);
+  };
+  const json first = text({{"seed", 11}});
+  EXPECT_EQ(text({{"seed", 11}})["choices"], first["choices"]);
+  EXPECT_NE(text({{"seed", 12}})["choices"], first["choices"]);
+  const json drawn = text({}), again = text({});
+  EXPECT_NE(drawn["choices"], again["choices"]) << "without a seed one is drawn";
+  EXPECT_EQ(text({{"seed", drawn["seed"]}})["choices"], drawn["choices"]) << "and told";
+  const json three = text({{"seed", 11}, {"n", 3}});
+  ASSERT_EQ(three["choices"].size(), 3U);
+  EXPECT_EQ(three["choices"][0], first["choices"][0]);
+  EXPECT_EQ(three["choices"][2]["index"], 2);
+  EXPECT_NE(three["choices"][1]["text"], three["choices"][0]["text"]);
+  EXPECT_EQ(three["usage"]["completion_tokens"], 120);
+  for (const int threads : {1, 2}) {
+    const WithThreads with(threads, Work{0});
+    EXPECT_EQ(text({{"seed", 11}})["choices"], first["choices"]);
+  }
+}
+
+/// What the events of a stream make together, in the form of a whole response.
+json whole(const std::vector<json>& events, bool is_chat, const json& like) {
+  json choices = json::array();
+  for (const json& choice : like["choices"]) {
+    json one = {{"index", choice["index"]}, {"logprobs", nullptr}, {"finish_reason", nullptr}};
+    is_chat ? one["message"] = {{"role", ""}, {"content", ""}, {"refusal", nullptr}} : one["text"] = "";
+    choices.push_back(one);
+  }
+  const auto append = [](json& to, const json& from) {
+    if (from.is_null()) {
+      return;
+    }
+    if (to.is_null()) {
+      to = from;
+      return;
+    }
+    for (const auto& [name, list] : from.items()) {
+      if (list.is_array()) {
+        to[name].insert(to[name].end(), list.begin(), list.end());
+      }
+    }
+  };
+  for (const json& event : events) {
+    for (const json& part : event["choices"]) {
+      json& choice = choices[part["index"].get<std::size_t>()];
+      EXPECT_TRUE(choice["finish_reason"].is_null()) << "nothing comes after the end";
+      if (is_chat) {
+        choice["message"]["role"] = part["delta"].value("role", choice["message"]["role"].get<std::string>());
+        choice["message"]["content"] = choice["message"]["content"].get<std::string>() + part["delta"].value("content", "");
+      } else {
+        choice["text"] = choice["text"].get<std::string>() + part["text"].get<std::string>();
+      }
+      append(choice["logprobs"], part["logprobs"]);
+      choice["finish_reason"] = part["finish_reason"];
+    }
+  }
+  return choices;
+}
+
+TEST(CompletionServer, AStreamIsTheWholeAnswerInParts) {
+  const Running server(small_model());
+  for (const json& more :
+       {json{{"seed", 1}}, json{{"seed", 2}, {"n", 2}}, json{{"seed", 3}, {"stop", {"e", "a"}}}, json{{"seed", 4}, {"temperature", 2}}}) {
+    for (const bool is_chat : {false, true}) {
+      json request = more;
+      request["max_tokens"] = 60;
+      is_chat ? request["messages"] = kHello : request["prompt"] = "Once";
+      is_chat ? request["logprobs"] = true : request["logprobs"] = 2;
+      if (is_chat) {
+        request["top_logprobs"] = 3;
+      }
+      const json expected = server.answer(is_chat ? kChat : kText, request);
+      request["stream_options"] = {{"include_usage", true}};
+      std::vector<json> events = server.events(is_chat ? kChat : kText, request);
+      ASSERT_GT(events.size(), 2U);
+      EXPECT_EQ(events.back()["usage"], expected["usage"]);
+      EXPECT_TRUE(events.back()["choices"].empty());
+      EXPECT_TRUE(events.front()["usage"].is_null());
+      events.pop_back();
+      EXPECT_EQ(whole(events, is_chat, expected), expected["choices"]) << more;
+    }
+  }
+}
+
+TEST(CompletionServer, StopsBeforeAStopString) {
+  const Running server(small_model());
+  const json request = {{"prompt", "Once"}, {"max_tokens", 200}, {"seed", 6}};
+  const std::string all = server.answer(kText, request)["choices"][0]["text"];
+  std::size_t at = 40;  // a stop string of three ASCII tokens
+  while (!std::all_of(all.begin() + static_cast<std::ptrdiff_t>(at), all.begin() + static_cast<std::ptrdiff_t>(at) + 3,
+                      [](char c) { return 32 <= c && c < 127; })) {
+    ++at;
+    ASSERT_LT(at + 3, all.size());
+  }
+  const std::string stop = all.substr(at, 3), expected = all.substr(0, all.find(stop));
+  json with = request;
+  with["stop"] = stop;
+  with["logprobs"] = 0;
+  const json stopped = server.answer(kText, with);
+  EXPECT_EQ(stopped["choices"][0]["text"], expected);
+  EXPECT_EQ(stopped["choices"][0]["finish_reason"], "stop");
+  const json tokens = stopped["choices"][0]["logprobs"]["tokens"];
+  EXPECT_EQ(stopped["usage"]["completion_tokens"].get<std::size_t>(), tokens.size() + 3)
+      << "the stop string was generated, and is not told";
+  std::string streamed;
+  for (const json& event : server.events(kText, with)) {
+    streamed += event["choices"][0]["text"].get<std::string>();
+    EXPECT_TRUE(expected.starts_with(streamed)) << "no part of the stop string is ever sent";
+  }
+  EXPECT_EQ(streamed, expected);
+}
+
+TEST(CompletionServer, LogProbabilitiesAreThoseOfTheModel) {
+  const Running server(small_model());
+  const json answer =
+      server.answer(kText, {{"prompt", "Once"}, {"max_tokens", 12}, {"seed", 1}, {"logprobs", 5}, {"temperature", 0.7}, {"top_k", 50}});
+  const json scores = answer["choices"][0]["logprobs"];
+  ASSERT_EQ(scores["tokens"].size(), 12U);
+  const auto bytes_of = [](const std::string& name) {
+    return name.starts_with("bytes:\\x") ? std::string(1, static_cast<char>(std::stoi(name.substr(8), nullptr, 16))) : name;
+  };
+  std::string text = "Once";
+  for (std::size_t i = 0; i < 12; ++i) {
+    const std::vector<float> logits = small_model().logits(text);
+    long double total = 0;
+    for (const float logit : logits) {
+      total += std::exp(static_cast<long double>(logit));
+    }
+    const auto expected = [&](const std::string& token) {
+      return static_cast<double>(logits[static_cast<unsigned char>(token[0])] - std::log(total));
+    };
+    const std::string token = bytes_of(scores["tokens"][i]);
+    ASSERT_EQ(token.size(), 1U);
+    EXPECT_NEAR(scores["token_logprobs"][i].get<double>(), expected(token), 2e-4);
+    const json& top = scores["top_logprobs"][i];
+    EXPECT_GE(top.size(), 5U);
+    EXPECT_LE(top.size(), 6U);
+    double largest = -1e9;
+    for (const auto& [name, value] : top.items()) {
+      EXPECT_NEAR(value.get<double>(), expected(bytes_of(name)), 2e-4);
+      largest = std::max(largest, value.get<double>());
+    }
+    EXPECT_NEAR(largest, static_cast<double>(*std::ranges::max_element(logits) - std::log(total)), 2e-4) << "the likeliest is among them";
+    text += token;
+  }
+  const json chat = server.answer(kChat, {{"messages", kHello}, {"max_tokens", 3}, {"seed", 1}, {"logprobs", true}, {"top_logprobs", 4}});
+  const json first = chat["choices"][0]["logprobs"]["content"][0];
+  ASSERT_EQ(first["top_logprobs"].size(), 4U);
+  const std::vector<float> logits = small_model().logits("<user>hello\n<assistant>");
+  long double total = 0;
+  for (const float logit : logits) {
+    total += std::exp(static_cast<long double>(logit));
+  }
+  double before = 0;
+  for (const json& one : first["top_logprobs"]) {
+    EXPECT_NEAR(one["logprob"].get<double>(), static_cast<double>(logits[one["bytes"][0].get<std::size_t>()] - std::log(total)), 2e-4);
+    EXPECT_LE(one["logprob"].get<double>(), before) << "likeliest first";
+    before = one["logprob"];
+  }
+}
+
+TEST(CompletionServer, WantsItsKey) {
+  const Running server(small_model(), {.api_key = "secret"});
+  EXPECT_EQ(server.get("/health").status, 200);
+  EXPECT_EQ(server.get("/v1/models").status, 401);
+  for (const char* wrong : {"secret", "Bearer secre", "Bearer secrets", "Bearer ", "Bearer Secret", "Basic secret"}) {
+    EXPECT_EQ(server.get("/v1/models", concat("Authorization: ", wrong, "\r\n")).status, 401) << wrong;
+  }
+  EXPECT_EQ(server.get("/v1/models", "Authorization: Bearer secret\r\n").status, 200);
+  EXPECT_EQ(server.get("/v1/models", "Authorization: bearer secret\r\n").status, 200);
+  EXPECT_EQ(server.post(kText, {{"prompt", "a"}}).status, 401);
+}
+
+/// A context that takes minutes to fill.
+const Model& large_model() {
+  static const Model model(100'000);
+  return model;
+}
+const json kEndless = {{"prompt", "Once"}, {"max_tokens", 99'000}, {"stream", true}};
+
+TEST(CompletionServer, StopsForAClientThatIsGone) {
+  Running server(large_model());
+  for (const bool streams : {true, false}) {
+    json request = kEndless;
+    request["stream"] = streams;
+    HttpClient client(server.url());
+    client.send(post_request(kText, request.dump()));
+    if (streams) {
+      client.read("data: ");
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+    client.close();
+    EXPECT_EQ(server.answer(kText, {{"prompt", "a"}, {"max_tokens", 2}})["usage"]["completion_tokens"], 2) << "the next one has its turn";
+    EXPECT_TRUE(server.has_logged(streams ? "200, the client went away" : "499, the client went away"));
+  }
+}
+
+TEST(CompletionServer, LetsSomeWaitAndRefusesMore) {
+  Running server(large_model(), {.most_waiting = 2});
+  HttpClient runs(server.url());
+  runs.send(post_request(kText, kEndless.dump()));
+  runs.read("data: ");
+  std::deque<HttpClient> waiting;
+  for (int i = 0; i < 2; ++i) {
+    waiting.emplace_back(server.url()).send(post_request(kText, R"({"prompt": "a", "max_tokens": 3})"));
+  }
+  HttpReply refused;
+  for (int i = 0; i < 100 && refused.status != 503; ++i) {  // until both have arrived
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    HttpClient more(server.url());
+    more.send(post_request(kText, R"({"prompt": "a", "stream": true})"));
+    refused = testing::reply_of(more.read("\r\n\r\n"));
+  }
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_NE(refused.head.find("Retry-After: 1"), std::string::npos) << refused.head;
+  EXPECT_EQ(server.get("/health").status, 200) << "what needs no model is answered";
+  runs.close();
+  for (HttpClient& client : waiting) {
+    EXPECT_EQ(testing::reply_of(client.read()).status, 200);
+  }
+}
+
+TEST(CompletionServer, EndsInTheMiddleOfAnAnswer) {
+  Running server(large_model());
+  HttpClient runs(server.url()), waits(server.url());
+  runs.send(post_request(kText, kEndless.dump()));
+  runs.read("data: ");
+  waits.send(post_request(kText, R"({"prompt": "a"})"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const auto began = std::chrono::steady_clock::now();
+  server.end();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(2));
+  const std::string cut = testing::reply_of(runs.read()).body;
+  EXPECT_TRUE(
+      cut.ends_with("data: {\"error\":{\"message\":\"the server ends: ask again when it "
+                    "runs\",\"type\":\"server_error\",\"param\":null,\"code\":\"shutting_down\"}}\n\n"))
+      << cut.substr(cut.size() - std::min<std::size_t>(cut.size(), 300));
+  EXPECT_EQ(testing::reply_of(waits.read()).status, 503);
+}
+
+TEST(CompletionServer, GoesOnAfterAModelThatFails) {
+  Model broken(50);
+  broken.store.weights<float>()[broken.store.entry("wte.weight").offset + 'x' * 16] = std::nanf("");
+  const Running server(broken);
+  const HttpReply failed = server.post(kText, {{"prompt", "x"}});
+  EXPECT_EQ(failed.status, 500);
+  EXPECT_NE(failed.body.find("logits are NaN"), std::string::npos) << failed.body;
+  EXPECT_EQ(server.get("/health").status, 200);
+}
+
+}  // namespace
+}  // namespace dikkat

@@ -1,0 +1,306 @@
+#include <algorithm>
+#include <memory>
+
+#include <unistd.h>
+
+#include "autograd/base/parallel.h"
+#include "train/cli/chosen_checkpoint.h"
+#include "train/cli/chosen_template.h"
+#include "train/cli/commands.h"
+#include "train/cli/line_reader.h"
+#include "train/cli/shared_options.h"
+#include "train/cli/signals.h"
+#include "train/cli/streams.h"
+#include "train/cli/text.h"
+#include "train/sample/prompt.h"
+#include "train/sample/text_stream.h"
+#include "train/system/digits.h"
+#include "train/text/utf8.h"
+
+namespace dikkat {
+namespace {
+
+struct ChatArguments {
+  ModelArguments model;
+  std::string weights = "f32";
+  TemplateArguments form;
+  SampleOptions options;
+};
+
+constexpr const char* kCommands =
+    "  /system TEXT   begin again with this system message\n"
+    "  /retry         answer the last message once more\n"
+    "  /history       show the conversation\n"
+    "  /clear         begin again\n"
+    "  /exit, /quit   end (Ctrl-D too)\n"
+    "Ctrl-C stops an answer. Anything else is a message. A message of several lines begins with \"\"\" and ends with \"\"\";\n"
+    "pasted lines are one message.";
+
+/// What a user enters.
+struct Entry {
+  std::string text;
+  bool is_message = false;  // even if it begins as a command
+};
+
+/// The next line, or all lines between """ and """. The line breaks beside the marks do not belong to the message. Throws InputError if the
+/// end mark is missing.
+std::optional<Entry> next_entry(LineReader& lines) {
+  constexpr std::string_view kMark = "\"\"\"";
+  auto line = lines.next();
+  if (!line || !line->starts_with(kMark)) {
+    return line ? std::optional(Entry{.text = *line, .is_message = line->find('\n') != std::string::npos}) : std::nullopt;
+  }
+  std::string text = line->substr(kMark.size());
+  bool is_empty = text.empty();  // so far
+  while (!text.ends_with(kMark)) {
+    const auto more = lines.next("... ");
+    if (stop_requested()) {
+      return std::nullopt;
+    }
+    require_input(more.has_value(),
+                  R"(the input ended within a message that began with """, so it was not sent; expected a line that ends in """)");
+    append_to(text, concat(is_empty ? "" : "\n", *more));
+    is_empty = false;
+  }
+  text.resize(text.size() - kMark.size());
+  if (text.ends_with('\n')) {
+    text.pop_back();
+  }
+  return Entry{.text = std::move(text), .is_message = true};
+}
+
+/// A conversation with a model, and what the user may do with it.
+class Talk {
+ public:
+  Talk(const ChatArguments& arguments, const TrainedModel& trained)
+      : trained_(trained),
+        options_(arguments.options),
+        form_(template_of(arguments.form, trained)),
+        vocabulary_(vocabulary_of(*trained.tokenizer)) {
+    if (const auto end = form_.end_token(*trained.tokenizer)) {
+      vocabulary_.ends.push_back(*end);
+    }
+    if (const std::string problem = problem_with_system(form_); !problem.empty()) {
+      fail_input(problem, " (--system)");
+    }
+  }
+
+  const ChatTemplate& form() const { return form_; }
+
+  /// Handles what the user enters; false: the conversation ends.
+  bool take(const Entry& entry) {
+    if (entry.text.starts_with('/') && !entry.is_message) {
+      return obey(entry.text);
+    }
+    if (!entry.text.empty()) {
+      messages_.push_back({"user", entry.text});
+      answer();
+    }
+    return true;
+  }
+
+ private:
+  bool obey(const std::string& line) {
+    const std::size_t blank = std::min(line.find(' '), line.size());
+    const std::string command = line.substr(0, blank);
+    if (command == "/exit" || command == "/quit" || command == "/bye") {
+      return false;
+    }
+    if (command == "/clear") {
+      messages_.clear();
+      tell("cleared");
+    } else if (command == "/system") {
+      begin_with(line.substr(std::min(blank + 1, line.size())));
+    } else if (command == "/history") {
+      show_history();
+    } else if (command == "/retry") {
+      retry();
+    } else {
+      tell(concat(command == "/help" || command == "/?" ? "" : concat(command, " is no command. "), "Commands:\n", kCommands));
+    }
+    return true;
+  }
+
+  void show_history() const {
+    if (!form_.system.empty()) {
+      put(concat("system: ", form_.system, '\n'));
+    }
+    for (const Message& message : messages_) {
+      put(concat(message.role, ": ", message.content, '\n'));
+    }
+    flush_results();
+  }
+
+  void retry() {
+    if (!messages_.empty() && messages_.back().role == "assistant") {
+      messages_.pop_back();
+    }
+    if (messages_.empty()) {
+      tell("there is no message to answer yet");
+      return;
+    }
+    answer();
+  }
+
+  void begin_with(const std::string& system) {
+    ChatTemplate form = form_;
+    form.system = system;
+    if (const std::string problem = problem_with_system(form); !problem.empty()) {
+      warn(concat(problem, "; the conversation stays as it was"));
+      return;
+    }
+    form_ = std::move(form);
+    messages_.clear();
+    tell(system.empty() ? "cleared, without a system message" : "cleared, with this system message");
+  }
+
+  index context() const { return trained_.model->block_size(); }
+  /// The most tokens of a conversation that leave room for an answer.
+  index most_tokens() const { return context() - std::min(options_.max_new_tokens, context() / 4); }
+  std::vector<Token> tokens_of(const ChatTemplate& form, std::span<const Message> messages) const {
+    return encode(*trained_.tokenizer, form.write(messages, ScoredText::answers, true)).tokens;
+  }
+  /// "has 1,601 tokens, but 192 fit ..."
+  std::string too_many(index tokens) const {
+    return concat(" has ", grouped_digits(tokens), " tokens in its template, but ", grouped_digits(most_tokens()),
+                  " fit into the model's context of ", grouped_digits(context()), " with room for an answer: shorten it");
+  }
+
+  /// Why no conversation can begin with the system message; empty if one can.
+  std::string problem_with_system(const ChatTemplate& form) const {
+    if (form.system.empty()) {
+      return {};
+    }
+    try {
+      const Message shortest[] = {{"user", ""}};
+      const index tokens = std::ssize(tokens_of(form, shortest));
+      return tokens <= most_tokens() ? "" : concat("the system message", too_many(tokens));
+    } catch (const EncodeError& error) {
+      return concat("the system message cannot be encoded: ", error.what());
+    }
+  }
+
+  /// The tokens of the conversation. The oldest turns are dropped while it leaves no room for an answer. Throws InputError, and drops none,
+  /// where the newest message alone leaves none.
+  std::vector<Token> prompt() {
+    std::vector<Token> tokens = tokens_of(form_, messages_);
+    if (std::ssize(tokens) <= most_tokens()) {
+      return tokens;
+    }
+    const index alone = std::ssize(tokens_of(form_, std::span(messages_).last(1)));
+    require_input(alone <= most_tokens(), "the message", form_.system.empty() ? "" : " with the system message", too_many(alone));
+    index dropped = 0;
+    while (std::ssize(tokens) > most_tokens()) {
+      do {  // what remains begins with a message of the user
+        messages_.erase(messages_.begin());
+        ++dropped;
+      } while (messages_.size() > 1 && messages_.front().role != "user");
+      tokens = tokens_of(form_, messages_);
+    }
+    tell(concat("the context of ", context(), " tokens is full: the oldest ",
+                dropped == 1 ? "message was" : concat(dropped, " messages were"), " dropped"));
+    return tokens;
+  }
+
+  void answer() {
+    std::vector<Token> tokens;
+    try {
+      tokens = prompt();
+    } catch (const EncodeError& error) {
+      warn(concat("the message cannot be encoded: ", error.what()));
+      messages_.pop_back();
+      return;
+    } catch (const InputError& error) {
+      warn(error.what());
+      messages_.pop_back();
+      return;
+    }
+    const std::vector<std::string> stops;
+    TextStream text(*trained_.tokenizer, stops, tokens.back());
+    const auto show = [](const std::string& part) {
+      if (!part.empty()) {
+        put_text(part);
+        flush_results();
+      }
+    };
+    const std::vector<Sample> answers = generate(trained_.model->gpt(), vocabulary_, tokens, options_,
+                                                 {.stop = [] { return stop_requested(); },
+                                                  .token =
+                                                      [&](index, Token token) {
+                                                        show(text.add(token));
+                                                        return true;
+                                                      }});
+    show(text.finish());
+    show(text.text().ends_with('\n') ? "" : "\n");
+    if (answers.front().ending == Ending::length) {
+      tell(concat("(cut at ", grouped_digits(options_.max_new_tokens), options_.max_new_tokens == 1 ? " token)" : " tokens)"));
+    }
+    std::string valid;  // a model may write bytes that are no text, and an answer may be cut within a character
+    utf8::append_valid(valid, text.text());
+    messages_.push_back({"assistant", std::move(valid)});
+    ++options_.first_sample;  // another answer draws other numbers
+    forget_interrupt();
+  }
+
+  const TrainedModel& trained_;
+  SampleOptions options_;
+  ChatTemplate form_;
+  Vocabulary vocabulary_;
+  std::vector<Message> messages_;
+};
+
+/// "runs/tuned, step 150; template plain; context of 256 tokens".
+std::string description_of(const std::string& source, const TrainedModel& trained, const ChatTemplate& form) {
+  return concat(source, trained.source.checkpoint() == nullptr ? "" : concat(", step ", trained.source.state().step), "; template ",
+                name_of(form.name), "; context of ", grouped_digits(trained.model->block_size()), " tokens");
+}
+
+int chat_command(const ChatArguments& arguments) {
+  start_threads();
+  check(arguments.options);
+  const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.options(), packing_named(arguments.weights));
+  tell_of_the_checkpoint(arguments.model, trained.source);
+  Talk talk(arguments, trained);
+  if (::isatty(STDIN_FILENO) == 1) {
+    tell(for_terminal(description_of(arguments.model.source, trained, talk.form())));
+  }
+  stop_in_order();
+  tell("a message for the model, or /help");
+  LineReader lines;
+  for (auto entry = next_entry(lines); entry && talk.take(*entry) && !stop_requested(); entry = next_entry(lines)) {
+  }
+  flush_results();
+  return stop_requested() ? 128 + stop_signal() : 0;
+}
+
+}  // namespace
+
+void add_chat(Commands& program) {
+  constexpr const char* kExamples = R"(  dikkat chat runs/tuned
+  dikkat chat models/qwen2.5-0.5b-instruct --weights q8 --system "You answer in one sentence."
+  echo "What is a tape?" | dikkat chat runs/tuned --temperature 0
+Lines of standard input are messages, and answers go to standard output. A message of several lines begins with """ and ends with """; text that is
+pasted in a terminal is one message. The conversation is written in the template that the run was trained in
+(chat.template), or in the model's own. When it outgrows the model's context, its oldest turns are dropped, and a message says so. A message
+that leaves no room for an answer is refused, and the conversation stays as it was.
+/help lists what else a line can say.)";
+  const auto a = std::make_shared<ChatArguments>();
+  a->options.temperature = 0.7;
+  Command command = program.add("chat", "Talk with a model", kExamples, [a] { return chat_command(*a); });
+  add_model(command, a->model);
+  add_weights(command, a->weights);
+  add_template(command, a->form);
+  SampleOptions& o = a->options;
+  constexpr index kMost = 1'000'000'000;
+  command.number("--max-new-tokens", o.max_new_tokens, index{0}, kMost, "The most tokens of an answer");
+  command.number("--temperature", o.temperature, 0.0, 1000.0, "0: always the likeliest token; higher: more random");
+  command.number("--top-k", o.top_k, index{0}, kMost, "Draw among the K likeliest tokens; 0: among all");
+  command.number("--top-p", o.top_p, 0.0, 1.0,
+                 "Draw among the smallest set of likeliest tokens whose probabilities add up to X; 1: among all");
+  command.number("--min-p", o.min_p, 0.0, 1.0, "Draw among tokens at least X times as likely as the likeliest; 0: among all");
+  command.number("--repetition-penalty", o.repetition_penalty, 0.0, 1000.0,
+                 "Above 1: makes tokens less likely that are in the text already");
+  command.number("--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(), "The same seed gives the same answers");
+}
+
+}  // namespace dikkat

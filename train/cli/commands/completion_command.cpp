@@ -1,0 +1,55 @@
+#include <memory>
+
+#include "autograd/base/error.h"
+#include "train/cli/commands.h"
+#include "train/cli/completions.h"
+#include "train/cli/man_page.h"
+#include "train/cli/streams.h"
+#include "train/run/build_info.h"
+#include "train/system/file.h"
+
+namespace dikkat {
+namespace {
+
+struct CompletionArguments {
+  std::string shell;
+};
+
+struct ManArguments {
+  std::string folder;
+};
+
+}  // namespace
+
+void add_completion(Commands& program) {
+  constexpr const char* kExamples = R"(  dikkat completion bash > ~/.local/share/bash-completion/completions/dikkat
+  dikkat completion zsh > ~/.zfunc/_dikkat                # with fpath+=~/.zfunc before compinit
+  dikkat completion fish > ~/.config/fish/completions/dikkat.fish)";
+  const auto a = std::make_shared<CompletionArguments>();
+  const auto describe = program.describer();
+  Command command =
+      program.add("completion", "Print a script that lets a shell complete dikkat's commands and options", kExamples, [a, describe] {
+        put(completions_for(a->shell, describe()));
+        flush_results();
+        return 0;
+      });
+  command.text("SHELL", a->shell, "", "bash, zsh or fish").required();
+}
+
+void add_man(Commands& program) {
+  constexpr const char* kExamples = R"(  dikkat man ~/.local/share/man/man1 && man dikkat-train)";
+  const auto a = std::make_shared<ManArguments>();
+  const auto describe = program.describer();
+  Command command = program.add("man", "Write a manual page for each command", kExamples, [a, describe] {
+    std::error_code failed;
+    std::filesystem::create_directories(a->folder, failed);
+    require_path(failed.value(), a->folder, " cannot be created");
+    for (const ManPage& page : man_pages(describe(), build_info().version)) {
+      replace_file(std::filesystem::path(a->folder) / page.name, page.text);
+    }
+    return 0;
+  });
+  command.text("FOLDER", a->folder, "", "Where the pages go: dikkat.1, dikkat-train.1, ...").required();
+}
+
+}  // namespace dikkat

@@ -1,0 +1,177 @@
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "train/cli/commands.h"
+#include "train/cli/corpus_summary.h"
+#include "train/cli/json_output.h"
+#include "train/cli/progress.h"
+#include "train/cli/shared_options.h"
+#include "train/cli/show_chat.h"
+#include "train/cli/streams.h"
+#include "train/cli/write_page.h"
+#include "train/data/open_tokenizer.h"
+#include "train/data/split.h"
+#include "train/data/tokenize.h"
+#include "train/exchange/model_files.h"
+#include "train/text/tokenizer_kinds.h"
+#include "train/text/utf8.h"
+#include "train/web/report/page.h"
+
+namespace dikkat {
+namespace {
+
+struct CorpusInspectArguments {
+  std::vector<std::string> corpus;
+  std::string tokenizer;  // a file, or empty: made of the kind
+  TokenizerOptions options{.kind = "char", .vocab_size = 8192};
+  CorpusOptions reading;
+  double val_fraction = 0.1;
+  std::string html;  // the page to write, or empty
+  bool json = false;
+  bool chat = false;
+  std::string form = "auto", loss = "answers";  // of conversations
+  index examples = 3;
+};
+
+int inspect_chat(const CorpusInspectArguments& arguments) {
+  require_input(!arguments.tokenizer.empty(),
+                "--chat shows conversations as a model learns them, so it needs the model's tokenizer: --tokenizer PATH");
+  require_input(arguments.html.empty(), "--chat shows examples as text, so it cannot be combined with --html; drop one of the two");
+  const auto name = value_named<TemplateName>(arguments.form);
+  require_input(name.has_value(), "--template is ", arguments.form, ", expected auto, chatml, llama3 or plain");
+  const auto scored = value_named<ScoredText>(arguments.loss);
+  require_input(scored.has_value(), "--loss is ", arguments.loss, ", expected answers, last_answer or all");
+  const auto tokenizer = open_tokenizer(arguments.tokenizer);
+  ChatTemplate form = chat_template(*name, *tokenizer);
+  if (const std::string own = chat_templates_in(arguments.tokenizer).text; *name == TemplateName::automatic && !own.empty()) {
+    form = known_template(own, *tokenizer, arguments.tokenizer, " with --template chatml, llama3 or plain");
+  }
+  const ChatToShow wanted{.paths = arguments.corpus,
+                          .text_field = arguments.reading.text_field,
+                          .form = std::move(form),
+                          .scored = *scored,
+                          .examples = arguments.examples};
+  if (arguments.json) {
+    put_json(chat_to_json(wanted, *tokenizer));
+  } else {
+    put(show_chat(wanted, *tokenizer));
+  }
+  flush_results();
+  return 0;
+}
+
+/// Counts tokens and documents.
+class Counter : public TokenSink {
+ public:
+  void begin_document(Part part) override { ++documents[static_cast<std::size_t>(part)]; }
+  void append(Part part, std::span<const Token> some) override {
+    tokens[static_cast<std::size_t>(part)] += static_cast<index>(some.size());
+  }
+
+  std::array<index, kParts> documents{}, tokens{};
+};
+
+/// The first characters of the first document.
+std::string sample_of(const Corpus& corpus) {
+  constexpr index kBytes = 200;
+  CorpusReader reader(corpus, [](std::string_view text) { return static_cast<index>(text.size()); });
+  const auto chunks = reader.next();
+  const std::string_view text = chunks.empty() ? std::string_view() : std::string_view(chunks.front().text);
+  std::string sample;  // of any bytes, fit for a terminal
+  utf8::append_valid(sample,
+                     text.substr(0, static_cast<std::size_t>(utf8::snap(text, std::min<index>(kBytes, static_cast<index>(text.size()))))));
+  return sample;
+}
+
+int corpus_inspect_command(const CorpusInspectArguments& arguments) {
+  if (arguments.chat) {
+    return inspect_chat(arguments);
+  }
+  announce_corpus(arguments.corpus);
+  if (!arguments.html.empty()) {
+    require_page_name(arguments.html);
+  }
+  std::unique_ptr<Tokenizer> tokenizer;
+  if (!arguments.tokenizer.empty()) {
+    tokenizer = open_tokenizer(arguments.tokenizer);
+  }
+  CorpusOptions options = arguments.reading;
+  options.any_bytes = tokenizer_kind(tokenizer != nullptr ? tokenizer->kind() : arguments.options.kind, "--kind").any_bytes;
+  CorpusSummary summary{.paths = arguments.corpus, .corpus = open_corpus(arguments.corpus, options)};
+  LoadingLine line;
+  const auto reading = [&](index bytes) { line({.stage = LoadingReport::Stage::reading, .bytes = bytes}); };
+  summary.statistics = statistics_of(summary.corpus, reading);
+  if (summary.statistics.invalid > 0) {  // where, and why, is what a tokenizer of characters says
+    const auto characters = make_tokenizer_maker({.kind = "char"});
+    try {
+      survey(summary.corpus, characters.get(), reading);
+    } catch (const RefusedText& error) {
+      summary.not_utf8 = error.what();
+    }
+  }
+  const auto maker = tokenizer != nullptr
+                         ? nullptr
+                         : make_tokenizer_maker(summary.not_utf8.empty() ? arguments.options : TokenizerOptions{.kind = "byte"});
+  summary.facts = survey(summary.corpus, maker.get(), reading);
+  if (maker != nullptr) {
+    tokenizer = maker->make([&](double share) { line({.stage = LoadingReport::Stage::learning, .share = share}); });
+  }
+  Counter counter;
+  const auto tokenizing = [&](index done) {
+    line({.stage = LoadingReport::Stage::tokenizing,
+          .bytes = done,
+          .share = static_cast<double>(done) / static_cast<double>(summary.facts.bytes)});
+  };
+  summary.bytes = tokenize(summary.corpus, *tokenizer, training_share(summary.facts.bytes, arguments.val_fraction), counter, tokenizing,
+                           summary.facts.fingerprint);
+  summary.documents = counter.documents;
+  summary.tokens = counter.tokens;
+  summary.tokenizer_kind = tokenizer->kind();
+  summary.vocab_size = tokenizer->vocab_size();
+  summary.sample = sample_of(summary.corpus);
+  for (const std::string& note : summary.facts.notes) {
+    tell(note);
+  }
+
+  if (!arguments.html.empty()) {
+    write_page(arguments.html,
+               page_of(PageKind::corpus, to_json(summary).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)));
+  }
+  if (arguments.json) {
+    put_json(to_json(summary));
+  } else {
+    put(to_text(summary));
+  }
+  flush_results();
+  return 0;
+}
+
+}  // namespace
+
+void add_corpus(Commands& program) {
+  constexpr const char* kExamples = R"(  dikkat corpus inspect my-text.txt
+  dikkat corpus inspect texts/ --html corpus.html
+  dikkat corpus inspect dump.jsonl.zst --text-field body --tokenizer gpt2/ --json
+  dikkat corpus inspect chats.jsonl --chat --tokenizer models/smollm2)";
+  Commands corpus = program.group("corpus", "Look at texts before training on them");
+  const auto a = std::make_shared<CorpusInspectArguments>();
+  Command command = corpus.add(
+      "inspect", "What is in a corpus: documents by length, tokens, scripts, duplicates, the longest lines, files passed over, the split",
+      kExamples, [a] { return corpus_inspect_command(*a); });
+  command.texts("PATH", a->corpus, "", kCorpusHelp).required();
+  command.text("--tokenizer", a->tokenizer, "PATH",
+               "A tokenizer to count tokens with (files, RUN_DIR or FILE.h5); by default one of --kind is made from the text");
+  command.text("--kind", a->options.kind, "KIND", tokenizer_names_in_words());
+  command.number("--vocab-size", a->options.vocab_size, index{257}, index{1} << 24, "Of bpe");
+  command.number("--val-fraction", a->val_fraction, 0.0, 0.999999, "Share of the text for validation");
+  add_reading(command, a->reading);
+  command.text("--html", a->html, "FILE.html", "Also write a page to look at");
+  command.flag("--chat", a->chat, "Show conversations as a model learns them, token by token, and what the loss is over");
+  command.text("--template", a->form, "NAME", "With --chat: how conversations are written: auto, chatml, llama3, plain");
+  command.text("--loss", a->loss, "NAME", "With --chat: what the loss is over: answers, last_answer, all");
+  command.number("--examples", a->examples, index{0}, index{1'000'000}, "With --chat: how many are shown");
+  command.flag("--json", a->json, "One object");
+}
+
+}  // namespace dikkat

@@ -1,0 +1,369 @@
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <numbers>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/parallel.h"
+#include "train/cli/chosen_checkpoint.h"
+#include "train/cli/commands.h"
+#include "train/cli/eval_tasks.h"
+#include "train/cli/json_output.h"
+#include "train/cli/progress.h"
+#include "train/cli/shared_options.h"
+#include "train/cli/signals.h"
+#include "train/cli/streams.h"
+#include "train/cli/text.h"
+#include "train/cli/text_page.h"
+#include "train/cli/write_page.h"
+#include "train/data/corpus_files.h"
+#include "train/data/training_data.h"
+#include "train/model/trained_model.h"
+#include "train/run/evaluate.h"
+#include "train/run/exact_match.h"
+#include "train/run/scored_set.h"
+#include "train/system/machine_memory.h"
+
+namespace dikkat {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct EvalArguments {
+  ModelArguments model;
+  std::string weights = "f32";
+  std::vector<std::string> corpus;
+  index stride = 0;
+  std::string unknown = "refuse";
+  std::string score;  // of conversations: what counts, in place of the run's own chat.eval_loss
+  bool exact_match = false;
+  std::string tasks;  // a file of questions
+  std::string html;   // a page to write
+  bool json = false;
+};
+
+nlohmann::ordered_json number_or_null(double value) { return std::isnan(value) ? nlohmann::ordered_json() : nlohmann::ordered_json(value); }
+
+/// Encodes by another tokenizer. Characters that it refuses are left out and counted.
+class SkippingTokenizer : public Tokenizer {
+ public:
+  explicit SkippingTokenizer(const Tokenizer& inner) : inner_(inner) {}
+
+  std::string_view kind() const override { return inner_.kind(); }
+  index vocab_size() const override { return inner_.vocab_size(); }
+  std::vector<Token> encode(std::string_view text) const override {
+    std::vector<Token> tokens;
+    const auto append = [&](const std::vector<Token>& more) { tokens.insert(tokens.end(), more.begin(), more.end()); };
+    for (;;) {
+      try {
+        append(inner_.encode(text));
+        return tokens;
+      } catch (const EncodeError& error) {
+        const auto at = static_cast<std::size_t>(error.offset());
+        append(inner_.encode(text.substr(0, at)));
+        std::size_t end = at + 1;
+        while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) {  // the rest of a character of UTF-8
+          ++end;
+        }
+        note(text.substr(at, end - at));
+        text.remove_prefix(end);
+      }
+    }
+  }
+  index stable_prefix(std::string_view text) const override { return inner_.stable_prefix(text); }
+  std::string decode(std::span<const Token> tokens) const override { return inner_.decode(tokens); }
+  std::string to_json() const override { return inner_.to_json(); }
+  std::optional<Token> separator() const override { return inner_.separator(); }
+  bool is_lossless() const override { return skipped_.empty() && inner_.is_lossless(); }
+
+  /// "12 (3 kinds: é ü ß)", or nothing where none was left out.
+  std::string skipped() const {
+    constexpr std::size_t kShown = 10;
+    index count = 0;
+    std::string list;
+    for (const auto& [character, times] : skipped_) {
+      count += times;
+      list += list.size() < kShown * 8 ? concat(list.empty() ? "" : " ", character) : "";
+    }
+    return count == 0 ? ""
+                      : concat(grouped_digits(count), " (", grouped_digits(static_cast<index>(skipped_.size())),
+                               " kinds: ", for_terminal(list), ")");
+  }
+
+ private:
+  void note(std::string_view character) const {
+    const std::lock_guard lock(mutex_);
+    ++skipped_[std::string(character)];
+  }
+
+  const Tokenizer& inner_;
+  mutable std::mutex mutex_;  // texts are encoded by many threads
+  mutable std::map<std::string, index> skipped_;
+};
+
+/// A text to evaluate; of several sources of a run, one.
+struct TextPart {
+  std::string name{};
+  double share = 1;
+  EvaluationText text;
+};
+
+/// Says so if a path of --corpus is one that the run was trained on, or lies in it.
+void tell_of_learnt_text(const std::vector<std::string>& corpus, const std::vector<std::string>& learnt) {
+  std::error_code error;
+  for (const std::string& path : corpus) {
+    for (const std::string& text : learnt) {
+      const std::string file = fs::canonical(path, error).string(), of_run = error ? "" : fs::canonical(text, error).string();
+      if (!error && (file == of_run || file.starts_with(of_run + '/') || of_run.starts_with(file + '/'))) {
+        tell(concat("note: the run was trained on ", text,
+                    ", so this loss does not show how the model does on new text; without --corpus, eval measures the ",
+                    "validation part"));
+        return;
+      }
+    }
+  }
+}
+
+/// The text of --corpus, or the validation parts of the run's own sources, which must not have changed.
+std::vector<TextPart> texts_of(const EvalArguments& arguments, const TrainedModel& trained, const Tokenizer& tokenizer) {
+  Config config = trained.config;
+  if (!arguments.score.empty()) {
+    const auto scored = value_named<ScoredText>(arguments.score);
+    require_input(scored.has_value(), "--score is ", arguments.score, ", expected answers, last_answer or all");
+    config.chat.eval_loss = *scored;
+  }
+  require_input(!arguments.corpus.empty() || trained.source.checkpoint() != nullptr, trained.source.path().string(),
+                " is another program's model, which has no corpus of its own; name the text to be evaluated with --corpus");
+  announce_corpus(arguments.corpus.empty() ? trained.config.data.training_paths() : arguments.corpus);
+  LoadingLine line;
+  if (!arguments.corpus.empty()) {
+    if (arguments.unknown == "skip") {
+      config.data.cache = "off";  // tokens that are kept are those of the whole text
+    }
+    try {
+      EvaluationText text = load_evaluation_text(config, tokenizer, arguments.corpus, std::ref(line));
+      for (const std::string& note : text.notes) {
+        tell(note);
+      }
+      tell_of_learnt_text(arguments.corpus, trained.config.data.training_paths());
+      std::vector<TextPart> one;
+      one.push_back({.text = std::move(text)});
+      return one;
+    } catch (const RefusedText& refused) {
+      fail_input(refused.what(), "; --unknown skip leaves such characters out, and counts them");
+    }
+  }
+  const KnownCorpus known{
+      .tokenizer = trained.source.tokenizer(), .fingerprint = trained.source.state().corpus_fingerprint, .is_ours = false};
+  TrainingData data = [&] {
+    try {
+      return load_training_data(config, &known, std::ref(line));
+    } catch (const MissingCorpus& missing) {
+      fail_input(missing.what(), ". If the text has moved, name what to evaluate: dikkat eval ", arguments.model.source, " --corpus PATH");
+    }
+  }();
+  require_input(data.has_validation(), "the run has no validation part (data.val_fraction is ", trained.config.data.val_fraction,
+                "); name the text to be evaluated with --corpus");
+  std::vector<TextPart> parts;
+  for (SplitText& source : data.sources) {
+    if (source.validation.samples != nullptr) {
+      parts.push_back({.name = source.name, .share = source.share, .text = std::move(source.validation)});
+    }
+  }
+  return parts;
+}
+
+/// Bytes for each prediction, of several texts in the mean by their shares.
+double bytes_per_target(const std::vector<TextPart>& parts) {
+  double bytes = 0, shares = 0;
+  for (const TextPart& part : parts) {
+    bytes += part.share * part.text.bytes_per_target();
+    shares += part.share;
+  }
+  return bytes / shares;
+}
+
+/// The loss over each of several texts, for scripts.
+nlohmann::ordered_json losses_by_name(const std::vector<TextPart>& parts, const std::vector<WeightedEvaluation>& results) {
+  nlohmann::ordered_json object;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    object[parts[i].name] = {
+        {"loss", results[i].of.loss}, {"standard_error", number_or_null(results[i].of.standard_error)}, {"tokens", results[i].of.tokens}};
+  }
+  return object;
+}
+
+std::string error_text(const Evaluation& result) {
+  return std::isnan(result.standard_error) ? "" : fmt::format(" +- {:.4f}", result.standard_error);
+}
+
+int eval_command(const EvalArguments& arguments) {
+  start_threads();
+  require_input(arguments.unknown == "refuse" || arguments.unknown == "skip", "--unknown is ", arguments.unknown,
+                ", expected refuse or skip");
+  require_input(arguments.unknown == "refuse" || !arguments.corpus.empty(), "--unknown skip needs --corpus, expected both");
+  const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.options(), packing_named(arguments.weights));
+  tell_of_the_checkpoint(arguments.model, trained.source);
+  if (!arguments.tasks.empty()) {
+    require_input(arguments.corpus.empty() && arguments.html.empty() && arguments.stride == 0 && !arguments.exact_match,
+                  "--tasks asks questions instead of measuring the loss of a text: drop --corpus, --html, --stride and --exact-match");
+    stop_in_order();
+    return eval_tasks(trained, arguments.tasks, arguments.json);
+  }
+  const SkippingTokenizer skipping(*trained.tokenizer);
+  const Tokenizer& tokenizer = arguments.unknown == "skip" ? static_cast<const Tokenizer&>(skipping) : *trained.tokenizer;
+  std::vector<TextPart> parts = texts_of(arguments, trained, tokenizer);
+  const std::string skipped = skipping.skipped();
+  if (!skipped.empty()) {
+    warn("characters that the model does not know were left out: " + skipped);
+  }
+  for (TextPart& part : parts) {
+    if (arguments.stride > 0) {
+      set_stride(part.text, trained.config, arguments.stride);
+    }
+  }
+  require_input(
+      arguments.score.empty() || std::ranges::any_of(parts, [](const TextPart& part) { return part.text.conversations != nullptr; }),
+      "--score names what counts of conversations, but the text has none: leave it out");
+  const PairStore* const pairs = parts.front().text.pairs.get();
+  require_input(!arguments.exact_match || pairs != nullptr, "--exact-match is for an encoder-decoder, but ", trained.source.path().string(),
+                " holds a GPT");
+  stop_in_order();
+  const auto stopped = [] {
+    tell("stopped before the end: an unfinished evaluation gives no result");
+    return 128 + stop_signal();
+  };
+  LossPage page(tokenizer);
+  Evaluator evaluator(*trained.model);
+  if (!arguments.html.empty()) {
+    require_page_name(arguments.html);
+    evaluator.listen([&](const Batch& batch, std::span<const double> losses) { page.add(batch, losses); });
+  }
+  std::size_t bytes = 0;
+  for (const TextPart& part : parts) {
+    bytes = std::max(bytes, evaluator.reserve(*part.text.samples, part.text.samples->count()));
+  }
+  const std::size_t machine = machine_memory().total;
+  require_input(bytes <= machine, "to evaluate ", trained.source.path().string(), " takes ", bytes >> 20,
+                " MiB of memory for activations, and there are ", machine >> 20, " MiB, swap space included");
+  std::vector<WeightedEvaluation> results;
+  for (const TextPart& part : parts) {
+    ShareLine line(part.name.empty() ? "evaluating" : "evaluating " + for_terminal(part.name));
+    const auto one = evaluator(*part.text.samples, {}, [] { return stop_requested(); }, std::ref(line));
+    if (!one) {
+      return stopped();
+    }
+    results.push_back({.of = *one, .share = part.share});
+  }
+  const Evaluation result = mean(results);
+  std::vector<SharedSet> sets;
+  for (const TextPart& part : parts) {
+    sets.push_back({.of = scored_set_of(part.text, tokenizer), .share = part.share});
+  }
+  const ScoredSet scored = combined(sets);
+  if (!arguments.html.empty()) {
+    page.write(arguments.html, arguments.corpus.empty() ? "The validation text" : names_of(arguments.corpus),
+               trained.source.path().string());
+  }
+  std::optional<ExactMatch> match;
+  if (arguments.exact_match) {
+    match = exact_match(*trained.model, *trained.tokenizer, *pairs, {}, [] { return stop_requested(); });
+    if (!match) {
+      return stopped();
+    }
+  }
+  // Where the tokenizer drops something of the text, its tokens do not stand for all bytes.
+  const double bits = !tokenizer.is_lossless() ? std::numeric_limits<double>::quiet_NaN()
+                      : parts.size() == 1      ? result.bits_per_byte(parts.front().text.predicted_bytes)
+                                               : result.loss / std::numbers::ln2 / bytes_per_target(parts);
+  if (arguments.json) {
+    nlohmann::ordered_json object{{"loss", result.loss},
+                                  {"standard_error", number_or_null(result.standard_error)},
+                                  {"perplexity", result.perplexity()},
+                                  {"bits_per_byte", number_or_null(bits)},
+                                  {"tokens", result.tokens},
+                                  {"scored", {{"targets", scored.targets}, {"contexts", scored.contexts}, {"text", scored.text}}},
+                                  {"weights", arguments.weights},
+                                  {"step", trained.source.state().step},
+                                  {"checkpoint", trained.source.path().string()}};
+    if (parts.size() > 1) {
+      object["losses"] = losses_by_name(parts, results);
+    }
+    if (match) {
+      object["exact_match"] = match->share();
+      object["pairs"] = match->pairs;
+    }
+    put_json(object);
+  } else {
+    tell(trained.source.path().string() + (arguments.corpus.empty()
+                                               ? ", the whole validation part of " + names_of(trained.config.data.training_paths())
+                                               : ", all of " + names_of(arguments.corpus)));
+    constexpr std::size_t kShown = 12;  // digits of a fingerprint
+    const std::string error = error_text(result);
+    if (error.empty()) {
+      tell("no standard error: that takes a text of more than one window (model.block_size tokens)");
+    }
+    for (std::size_t i = 0; parts.size() > 1 && i < parts.size(); ++i) {
+      const Evaluation& one = results[i].of;
+      put(fmt::format("{:<15}{:.4f}{} ({} tokens, {:.3g} of the windows)\n", "loss of " + for_terminal(parts[i].name) + ' ', one.loss,
+                      error_text(one), grouped_digits(one.tokens), parts[i].share));
+    }
+    put(fmt::format("loss           {:.4f}{}\nperplexity     {}\nbits_per_byte  {}\ntokens         {}\nscored         {} (contexts {})\n",
+                    result.loss, error,
+                    result.perplexity() < 1e6 ? fmt::format("{:.4f}", result.perplexity()) : fmt::format("{:.3e}", result.perplexity()),
+                    std::isfinite(bits) ? fmt::format("{:.4f}", bits) : "-  (the tokens do not stand for all bytes of the text)",
+                    grouped_digits(result.tokens), scored.targets.substr(0, kShown), scored.contexts.substr(0, kShown)));
+    if (match) {
+      put(fmt::format("exact_match    {:.4f} ({} of {} pairs)\n", match->share(), match->exact, match->pairs));
+    }
+  }
+  flush_results();
+  return 0;
+}
+
+}  // namespace
+
+void add_eval(Commands& program) {
+  constexpr const char* kExamples = R"(  dikkat eval runs/mine
+  dikkat eval runs/mine --newest --corpus another-text.txt --json
+  dikkat eval runs/mine --corpus book.txt --stride 16
+  dikkat eval runs/mine --corpus foreign.txt --unknown skip
+  dikkat eval runs/mine --weights q8
+  dikkat eval runs/mine --corpus letter.txt --html letter.html
+  dikkat eval runs/pairs --corpus unseen-pairs.tsv --exact-match
+  dikkat eval runs/tuned --tasks questions.jsonl
+A line of questions.jsonl is {"prompt": "...", "choices": ["...", "..."], "answer": 0}: the likeliest choice must be the right one, counted from 0; or
+{"prompt": "...", "answer": "..."}: the model must write exactly that. Shares come with their 95 % confidence intervals.)";
+  const auto a = std::make_shared<EvalArguments>();
+  Command command = program.add("eval", "Measure the loss over the validation part of the run's corpus, or over another text", kExamples,
+                                [a] { return eval_command(*a); });
+  add_model(command, a->model);
+  add_weights(command, a->weights);
+  command.texts("--corpus", a->corpus, "PATH", "Text files or folders to evaluate, all of them");
+  command.number("--stride", a->stride, index{1}, index{1'000'000},
+                 "Score only the last N tokens of each window, so that each has more context: slower, and usually a lower loss; by default "
+                 "all tokens");
+  command.text("--score", a->score, "WORD",
+               "Of conversations: what the loss is over, whatever the run has learnt: answers, last_answer or all; by default the run's "
+               "own chat.eval_loss");
+  command.text("--unknown", a->unknown, "WORD",
+               "What to do with characters of --corpus that a character tokenizer does not know: refuse the text, or skip them (a warning "
+               "says how many)");
+  command.flag("--exact-match", a->exact_match,
+               "For an encoder-decoder: also measure the share of sources that it answers with exactly the target");
+  command.text("--tasks", a->tasks, "FILE.jsonl", "Ask the questions in a file instead: multiple choice by likelihood, and exact answers");
+  command.text("--html", a->html, "FILE.html", "Also write a page that shows the text with the loss of each token, up to 20,000 tokens");
+  command.flag("--json", a->json,
+               "One object: loss (nats), standard_error, perplexity, bits_per_byte, tokens, and scored: fingerprints of what the loss is "
+               "over, which are equal where "
+               "losses are comparable");
+}
+
+}  // namespace dikkat

@@ -1,0 +1,325 @@
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "train/cli/commands.h"
+#include "train/cli/json_output.h"
+#include "train/cli/shared_options.h"
+#include "train/cli/streams.h"
+#include "train/cli/text.h"
+#include "train/config/effect.h"
+#include "train/config/parse.h"
+#include "train/config/schema.h"
+#include "train/exchange/model_files.h"
+#include "train/metrics/run_history.h"
+#include "train/model/language_model.h"
+#include "train/model/trained_model.h"
+#include "train/system/folder.h"
+#include "train/text/chat/chat_template.h"
+#include "train/web/report/sparkline.h"
+
+namespace dikkat {
+namespace {
+
+struct InspectArguments {
+  std::string source;
+  bool best = false;
+  bool json = false;
+};
+
+using Json = nlohmann::ordered_json;
+
+Json state_of(const CheckpointFile& checkpoint) {
+  Json state;
+  for_each_field(checkpoint.state(), [&](const StateField& field, const auto& value) { state[std::string(field.name)] = value; });
+  return state;
+}
+
+std::vector<index> extents_of(const Shape& shape) {
+  std::vector<index> extents;
+  extents.reserve(static_cast<std::size_t>(shape.rank()));
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    extents.push_back(shape[axis]);
+  }
+  return extents;
+}
+
+/// Whether the tensor is a parameter of the model, or of its adapters.
+bool is_parameter(const StoredTensor& tensor) { return tensor.path.starts_with("model/") || tensor.path.starts_with("adapter/"); }
+
+index parameter_count(const CheckpointFile& checkpoint) {
+  index count = 0;
+  for (const StoredTensor& tensor : checkpoint.tensors()) {
+    count += is_parameter(tensor) ? tensor.shape.size() : 0;
+  }
+  return count;
+}
+
+/// A line for each group of tensors: "model" and each of the optimizer's slabs.
+std::string groups_of(const CheckpointFile& checkpoint) {
+  struct Group {
+    index tensors = 0;
+    index elements = 0;
+    index bytes = 0;
+  };
+  std::map<std::string, Group> groups;
+  for (const StoredTensor& tensor : checkpoint.tensors()) {
+    Group& group = groups[tensor.path.substr(0, tensor.path.rfind('/'))];
+    ++group.tensors;
+    group.elements += tensor.shape.size();
+    group.bytes += tensor.bytes;
+  }
+  std::string lines;
+  for (const auto& [path, group] : groups) {
+    lines += fmt::format("  {:<28} {} tensors, {} elements, {}\n", path, grouped_digits(group.tensors), grouped_digits(group.elements),
+                         short_bytes(static_cast<double>(group.bytes)));
+  }
+  return lines;
+}
+
+/// That the checkpoint lies in, if it does.
+std::filesystem::path run_directory_of(const CheckpointFile& checkpoint) {
+  return absolute_path(checkpoint.path()).parent_path().parent_path();
+}
+
+/// "loss        █▅▃▂▁▁  4.2213 to 1.4012, validation 1.5020 at step 700": of the steps up to this one; empty without metrics.
+std::string curve_of(const CheckpointFile& checkpoint) {
+  constexpr int kWidth = 40;
+  HistoryReader reader(run_directory_of(checkpoint));
+  reader.update();
+  std::vector<double> losses;
+  for (const RunHistory::Step& one : reader.history().steps) {
+    if (one.report.step <= checkpoint.state().step) {
+      losses.push_back(one.report.loss);
+    }
+  }
+  const std::string line = sparkline(losses, kWidth);
+  if (line.empty()) {
+    return "";
+  }
+  // The checkpoint of a step is saved before its evaluation, which metrics.jsonl has.
+  std::string validation;
+  double lowest = std::numeric_limits<double>::infinity();
+  for (const RunHistory::Evaluation& one : reader.history().evaluations) {
+    if (one.report.step <= checkpoint.state().step && one.report.val_loss < lowest) {
+      lowest = one.report.val_loss;
+      validation = fmt::format("; lowest validation loss {:.4f} at step {}", lowest, one.report.step);
+    }
+  }
+  return fmt::format("loss        {}  from {:.4f} to {:.4f}{}\n", line, losses.front(), losses.back(), validation);
+}
+
+Json to_json(const RunHeader& header) {
+  const Provenance& by = header.by;
+  return {{"date", by.date}, {"version", by.version},     {"commit", by.commit},   {"command", by.command},
+          {"host", by.host}, {"processor", by.processor}, {"threads", by.threads}, {"corpus", header.corpus}};
+}
+
+std::string started(const Provenance& by) {
+  return fmt::format("run started {} on {} ({}, {} threads) with dikkat {} ({}): {}", by.date, by.host, by.processor, by.threads,
+                     by.version, by.commit, command_line_of(by));
+}
+
+// Other programs' models.
+
+/// What of the files can be read by itself. A part that cannot be read has a problem in its place, and the others are still shown.
+struct FilesSummary {
+  index parameters = 0;
+  std::unique_ptr<Tokenizer> tokenizer{};
+  std::string tokenizer_problem{};
+  ChatTemplateFiles templates{};
+  std::string template_problem{};
+  std::optional<TemplateName> known{};  // the template, if dikkat knows it
+  std::vector<std::string> notes{};
+};
+
+FilesSummary summary_of(const ModelFiles& files) {
+  FilesSummary all{.notes = files.notes()};
+  all.parameters = LanguageModel(files.config(), files.config().vocab_size).parameters().parameter_count();
+  try {
+    all.tokenizer = files.open_tokenizer(&all.notes);
+  } catch (const InputError& error) {
+    all.tokenizer_problem = error.what();
+  }
+  try {
+    all.templates = files.chat_templates();
+    const auto form =
+        all.tokenizer != nullptr && !all.templates.text.empty() ? known_template(all.templates.text, *all.tokenizer) : std::nullopt;
+    all.known = form ? std::optional(form->name) : std::nullopt;
+  } catch (const InputError& error) {
+    all.template_problem = error.what();
+  }
+  return all;
+}
+
+std::string template_line(const FilesSummary& all) {
+  if (!all.template_problem.empty()) {
+    return "cannot be read: " + all.template_problem;
+  }
+  if (all.templates.text.empty()) {
+    return "none";
+  }
+  std::string line = all.known ? std::string(name_of(*all.known)) : "one that dikkat does not know";
+  line += fmt::format(" ({} characters of Jinja)", grouped_digits(std::ssize(all.templates.text)));
+  for (const std::string& other : all.templates.others) {
+    line += ", " + other;
+  }
+  return line;
+}
+
+/// The keys of [model] that have an effect, with their values as TOML writes them.
+std::vector<std::pair<std::string, std::string>> keys_of_model(const TransformerConfig& model) {
+  Config config;
+  config.model = model;
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const schema::Key& key : schema::keys()) {
+    if (key.section == "model" && schema::has_effect(key, config)) {
+      all.emplace_back(key.name, schema::to_toml(key.get(config)));
+    }
+  }
+  return all;
+}
+
+Json to_json(const ModelFiles& files, const FilesSummary& all) {
+  Json model = Json::object(), tensors = Json::array();
+  for (const auto& [key, value] : keys_of_model(files.config())) {
+    model[key] = value;
+  }
+  for (const WeightTensor& tensor : files.weights().tensors()) {
+    tensors.push_back({{"name", tensor.name}, {"type", tensor.type_name}, {"shape", tensor.shape}, {"bytes", tensor.bytes}});
+  }
+  Json tokenizer = Json::object();
+  if (all.tokenizer != nullptr) {
+    tokenizer["kind"] = all.tokenizer->kind();
+    tokenizer["vocab_size"] = all.tokenizer->vocab_size();
+  } else {
+    tokenizer["problem"] = all.tokenizer_problem;
+  }
+  Json form;
+  if (!all.template_problem.empty()) {
+    form["problem"] = all.template_problem;
+  } else if (!all.templates.text.empty()) {
+    form["known"] = all.known ? Json(name_of(*all.known)) : Json();
+    form["others"] = all.templates.others;
+    form["text"] = all.templates.text;
+  }
+  return {{"files", files.path().string()},
+          {"description", files.description()},
+          {"parameters", all.parameters},
+          {"context", files.whole_context()},
+          {"tokenizer", tokenizer},
+          {"chat_template", form},
+          {"notes", all.notes},
+          {"model", model},
+          {"tensors", tensors}};
+}
+
+/// Prints what is in another program's model, as text or as one JSON object. Throws InputError for files that are damaged, or describe a
+/// model that this program cannot compute.
+void inspect_files(const std::string& source, bool json) {
+  const ModelFiles files(source);
+  const FilesSummary all = summary_of(files);
+  if (json) {
+    put_json(to_json(files, all));
+    flush_results();
+    return;
+  }
+  const auto line = [](const char* name, const std::string& text) { put(for_terminal(fmt::format("{:<11} {}", name, text)) + '\n'); };
+  line("model", fmt::format("{}: {}", files.path().string(), files.description()));
+  line("parameters", grouped_digits(all.parameters));
+  line("context", grouped_digits(files.whole_context()) + " tokens");
+  line("tokenizer", all.tokenizer != nullptr
+                        ? fmt::format("{}, {} tokens", all.tokenizer->kind(), grouped_digits(all.tokenizer->vocab_size()))
+                        : "cannot be read: " + all.tokenizer_problem);
+  line("template", template_line(all));
+  for (const std::string& note : all.notes) {
+    line("note", note);
+  }
+  put("\nmodel\n");
+  for (const auto& [key, value] : keys_of_model(files.config())) {
+    put(fmt::format("  {:<28} {}\n", key, value));
+  }
+  put("\ntensors\n");
+  for (const WeightTensor& tensor : files.weights().tensors()) {
+    put(for_terminal(fmt::format("  {:<44} {} {}", tensor.name, tensor.type_name, shape_text(tensor.shape))) + '\n');
+  }
+  flush_results();
+}
+
+int inspect_command(const InspectArguments& arguments) {
+  if (ModelFiles::is_at(arguments.source)) {
+    require_input(!arguments.best, arguments.source, " is another program's model, expected a run directory with --best");
+    inspect_files(arguments.source, arguments.json);
+    return 0;
+  }
+  const CheckpointFile checkpoint = open_checkpoint(arguments.source, arguments.best ? Pick::best : Pick::newest);
+  const auto tokenizer = tokenizer_from_json(checkpoint.tokenizer());
+  const auto header = read_run_header(run_directory_of(checkpoint));  // none for a file elsewhere
+  if (arguments.json) {
+    Json tensors = Json::array();
+    for (const StoredTensor& tensor : checkpoint.tensors()) {
+      tensors.push_back(
+          {{"path", tensor.path}, {"type", name_of(tensor.type)}, {"shape", extents_of(tensor.shape)}, {"bytes", tensor.bytes}});
+    }
+    const Json object{{"checkpoint", checkpoint.path().string()},
+                      {"format", checkpoint.format()},
+                      {"bytes", checkpoint.bytes()},
+                      {"hash", checkpoint.hash()},
+                      {"step", checkpoint.state().step},
+                      {"parameters", parameter_count(checkpoint)},
+                      {"tokenizer", {{"kind", tokenizer->kind()}, {"vocab_size", tokenizer->vocab_size()}}},
+                      {"run", header ? to_json(*header) : Json()},
+                      {"state", state_of(checkpoint)},
+                      {"config", checkpoint.config()},
+                      {"tensors", tensors}};
+    put_json(object);
+  } else {
+    put(fmt::format("checkpoint  {} ({}, format {})\n", checkpoint.path().string(), short_bytes(static_cast<double>(checkpoint.bytes())),
+                    checkpoint.format()));
+    put(fmt::format("step        {}\n", checkpoint.state().step));
+    put(fmt::format("parameters  {}\n", grouped_digits(parameter_count(checkpoint))));
+    put(fmt::format("tokenizer   {}, {} tokens\n", tokenizer->kind(), grouped_digits(tokenizer->vocab_size())));
+    put(curve_of(checkpoint));
+    if (header) {
+      put(for_terminal(started(header->by)) + '\n');
+    }
+    put("\ngroups of tensors\n" + groups_of(checkpoint));
+    put("\ntensors of model\n");
+    for (const StoredTensor& tensor : checkpoint.tensors()) {
+      if (is_parameter(tensor)) {
+        put(fmt::format("  {:<28} {} {}\n", tensor.path.substr(tensor.path.find('/') + 1), name_of(tensor.type), concat(tensor.shape)));
+      }
+    }
+    put("\nstate\n");
+    const Json state = state_of(checkpoint);
+    for (const auto& [name, value] : state.items()) {
+      put(for_terminal(fmt::format("  {:<28} {}\n", name, value.dump(-1, ' ', false, Json::error_handler_t::replace))));
+    }
+    put("\nconfiguration\n" + for_terminal(checkpoint.config()));
+  }
+  flush_results();
+  return 0;
+}
+
+}  // namespace
+
+void add_inspect(Commands& program) {
+  constexpr const char* kExamples = R"(  dikkat inspect runs/mine
+  dikkat inspect runs/mine/checkpoints/step-000000700.h5 --json
+  dikkat inspect SmolLM2-135M-Instruct    # also a GGUF file, llm.c's .bin or nanoGPT's ckpt.pt)";
+  const auto a = std::make_shared<InspectArguments>();
+  Command command =
+      program.add("inspect", "Show what is in a checkpoint or another program's model: parameters, tensors, configuration, tokenizer",
+                  kExamples, [a] { return inspect_command(*a); });
+  add_source(command, a->source, a->best);
+  command.flag("--json", a->json, "One object: the same, with the shape and bytes of every tensor");
+}
+
+}  // namespace dikkat

@@ -1,0 +1,247 @@
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/parallel.h"
+#include "autograd/kernels/instruction_set.h"
+#include "train/cli/commands.h"
+#include "train/cli/effect_notes.h"
+#include "train/cli/json_output.h"
+#include "train/cli/plan_text.h"
+#include "train/cli/progress.h"
+#include "train/cli/shared_options.h"
+#include "train/cli/streams.h"
+#include "train/cli/text.h"
+#include "train/cli/wanted_run.h"
+#include "train/run/machine_rate.h"
+#include "train/run/pace.h"
+#include "train/run/trainer.h"
+#include "train/system/free_space.h"
+#include "train/system/machine_memory.h"
+
+namespace dikkat {
+namespace {
+
+struct PlanArguments {
+  WantedRun run;
+  std::string out;
+  index ranks = 0;
+  bool json = false;
+};
+
+using Json = nlohmann::ordered_json;
+
+constexpr index kSteps = 3;
+
+/// What this machine's matrix products reach now, FLOP/s; bf16 where the build has an instruction for it.
+struct ProductRates {
+  double f32;
+  std::optional<double> bf16;
+};
+
+ProductRates product_rates() {
+  return {gemm_rate(DType::f32), kernels::has_bf16_products() ? std::optional(gemm_rate(DType::bf16)) : std::nullopt};
+}
+
+/// What to do about a rate of bf16 that is `ratio` times that of f32.
+std::string advice_on_precision(Precision precision, double ratio) {
+  constexpr double kWorthwhile = 1.2;  // rounding and packing take some of it
+  if (precision == Precision::bf16) {
+    return ratio > kWorthwhile ? "this run's" : "this run's; train.precision=f32 would be no slower";
+  }
+  return ratio > kWorthwhile ? "with train.precision=bf16 this run would take less time and memory" : "no faster than f32 here";
+}
+
+/// The planned peak without saving, since a trial saves nothing.
+std::size_t planned_for_trial(const MemoryPlan& plan) { return std::max(plan.before, plan.training() - plan.save_copy - plan.saving); }
+
+const auto size_of = [](std::size_t bytes) { return short_bytes(static_cast<double>(bytes)); };
+
+void put_row(const std::string& name, const std::string& figure, const std::string& note = "") {
+  put(fmt::format("  {:<22}{:>10}{}{}\n", name, figure, note.empty() ? "" : "  ", note));
+}
+
+void put_memory(const MemoryPlan& plan, const MachineMemory& machine) {
+  put("memory\n");
+  for (const MemoryPlan::Row& row : plan.rows()) {
+    put_row(row.name, size_of(row.bytes), row.note);
+  }
+  put_row("in all", size_of(plan.peak()), plan.before > plan.training() ? "used while reading the corpus; training takes less" : "");
+  if (plan.droppable > 0) {
+    put_row("tokens in a file", size_of(plan.droppable), "dropped when memory is short, and not counted");
+  }
+  if (machine.total != kNoLimit) {
+    put_row(machine.limited ? "the cgroup has" : "the machine has", size_of(machine.total),
+            machine.available == kNoLimit ? "" : fmt::format("{} available now", size_of(machine.available)));
+  }
+}
+
+void put_products(Precision precision, const ProductRates& rates) {
+  const auto giga = [](double rate) { return fmt::format("{:.0f} GFLOP/s", rate * 1e-9); };
+  put("matrix products\n");
+  put_row("f32", giga(rates.f32), precision == Precision::f32 ? "this run's" : "");
+  if (rates.bf16) {
+    put_row("bf16", giga(*rates.bf16), advice_on_precision(precision, *rates.bf16 / rates.f32));
+  }
+}
+
+/// A number of ranks, and the bytes of weights, gradients and optimizer state that each of them has.
+struct RankMemory {
+  index ranks;
+  std::size_t bytes;
+};
+
+/// The memory of a rank for 2, 4 ... `most` ranks.
+std::vector<RankMemory> rank_memory(const Trainer& trainer, index most) {
+  std::vector<RankMemory> list;
+  for (index ranks = 2; ranks <= most; ranks *= 2) {
+    list.push_back({ranks, trainer.memory_plan().parameters_of_rank(trainer.config().train.lanes, ranks)});
+  }
+  return list;
+}
+
+void put_ranks(const std::vector<RankMemory>& list) {
+  put("memory of each rank\n");
+  for (const RankMemory& rank : list) {
+    put_row(fmt::format("{} ranks", rank.ranks), size_of(rank.bytes), rank.ranks == 2 ? "weights, gradients and optimizer state" : "");
+  }
+}
+
+Json ranks_object(const std::vector<RankMemory>& list) {
+  Json ranks = Json::array();
+  for (const RankMemory& rank : list) {
+    ranks.push_back({{"ranks", rank.ranks}, {"memory", rank.bytes}});
+  }
+  return ranks;
+}
+
+void put_object(const Trainer& trainer, const Trial& trial, const std::filesystem::path& out, const MachineMemory& machine,
+                const ProductRates& rates, const PlanArguments& arguments) {
+  const MemoryPlan& plan = trainer.memory_plan();
+  const DiskPlan disk = trainer.disk_plan();
+  const Pace pace = pace_of(trainer, trial);
+  const auto known = [](std::size_t bytes) { return bytes == kNoLimit ? Json() : Json(bytes); };
+  Json object;
+  for (const MemoryPlan::Row& row : plan.rows()) {
+    object["memory"][row.name] = row.bytes;
+  }
+  object["peak"] = plan.peak();
+  object["machine"] = {{"total", known(machine.total)}, {"available", known(machine.available)}};
+  const auto free = free_space(out);
+  object["disk"] = {{"checkpoint", disk.checkpoint},
+                    {"checkpoints", disk.kept},
+                    {"metrics", disk.metrics},
+                    {"total", disk.total()},
+                    {"free", free ? Json(*free) : Json()}};
+  object["trial"] = {{"steps", trial.steps.size()},
+                     {"step_seconds", pace.step_seconds},
+                     {"optimizer_seconds", pace.optimizer_seconds},
+                     {"tokens_per_s", pace.tokens_per_second},
+                     {"seconds_to_finish", pace.seconds},
+                     {"planned_peak", planned_for_trial(plan)},
+                     {"measured_peak", trial.peak}};
+  object["products"] = {{"f32_flop_per_s", rates.f32}, {"bf16_flop_per_s", rates.bf16 ? Json(*rates.bf16) : Json()}};
+  if (arguments.ranks > 1) {
+    object["ranks"] = ranks_object(rank_memory(trainer, arguments.ranks));
+  }
+  put_json(object);
+}
+
+void put_table(const Trainer& trainer, const Trial& trial, const std::filesystem::path& out, const MachineMemory& machine,
+               const ProductRates& rates, const PlanArguments& arguments) {
+  const MemoryPlan& plan = trainer.memory_plan();
+  const DiskPlan disk = trainer.disk_plan();
+  const Pace pace = pace_of(trainer, trial);
+  put_memory(plan, machine);
+  put("disk\n");
+  put_row("per checkpoint", size_of(disk.checkpoint));
+  put_row("in all", size_of(disk.total()), fmt::format("{} checkpoints at once, and the metrics", disk.kept));
+  if (const auto free = free_space(out)) {
+    put_row("free", short_bytes(static_cast<double>(*free)));
+  }
+  put(fmt::format("trial of {} steps{}\n", trial.steps.size(), trial.evaluation_seconds > 0 ? " and some evaluation" : ""));
+  put_row("a step", fmt::format("{:.1f} ms", pace.step_seconds * 1e3),
+          fmt::format("{} tokens/s", grouped_digits(static_cast<index>(pace.tokens_per_second))));
+  put_row("the optimizer", fmt::format("{:.1f} ms", pace.optimizer_seconds * 1e3),
+          fmt::format("{:.0f}% of a step", 100 * pace.optimizer_seconds / pace.step_seconds));
+  put_row(
+      "to finish", clock_time(pace.seconds),
+      fmt::format("{} steps{}", grouped_digits(trainer.config().train.max_steps), trial.evaluation_seconds > 0 ? " with evaluations" : ""));
+  put_row("memory at its peak", size_of(trial.peak), fmt::format("planned {}, without saving", size_of(planned_for_trial(plan))));
+  put_products(trainer.config().train.precision, rates);
+  if (arguments.ranks > 1) {
+    put_ranks(rank_memory(trainer, arguments.ranks));
+  }
+}
+
+int plan_command(const PlanArguments& arguments) {
+  start_threads();
+  std::vector<std::string> written;
+  Config config = configuration_of(arguments.run, {}, &written);
+  if (arguments.ranks > 1) {
+    require_input(std::has_single_bit(static_cast<std::uint64_t>(arguments.ranks)), "--ranks is ", arguments.ranks,
+                  ", expected 2, 4, 8 ...");
+    const index passes = config.train.gradient_accumulation_steps;
+    require_input(passes % arguments.ranks == 0, arguments.ranks,
+                  " ranks share the passes of a step, and train.gradient_accumulation_steps is ", passes,
+                  ", which they do not divide: --set train.gradient_accumulation_steps=", round_up(passes, arguments.ranks));
+    config.train.lanes.derive(arguments.ranks);
+    validate(config);
+    require_input(config.train.lanes % arguments.ranks == 0, "train.lanes is ", index{config.train.lanes},
+                  ", expected a multiple of --ranks ", arguments.ranks);
+  }
+  const std::filesystem::path out = new_run_path(arguments.out, arguments.run.config).free_now();
+  const MachineMemory machine = machine_memory();
+  Trainer trainer = [&] {
+    LoadingLine line;
+    try {
+      return Trainer::plan(std::move(config), std::ref(line));
+    } catch (const DoesNotFit& too_large) {
+      if (!arguments.json) {
+        put_memory(too_large.plan(), machine);
+        flush_results();
+      }
+      throw;
+    }
+  }();
+  for (const std::string& shortage : {shortage_of_memory(trainer.memory_plan(), machine), shortage_of_disk(trainer.disk_plan(), out)}) {
+    if (!shortage.empty()) {
+      warn("warning: " + shortage);
+    }
+  }
+  PlannedRun planned = trainer.planned();
+  planned.facts.processes = arguments.ranks > 1;
+  note_keys_without_effect(std::span(&planned, 1), written);
+  const Trial trial = trainer.try_out(kSteps);
+  (arguments.json ? put_object : put_table)(trainer, trial, out, machine, product_rates(), arguments);
+  flush_results();
+  return 0;
+}
+
+}  // namespace
+
+void add_plan(Commands& program) {
+  constexpr const char* kExamples = R"(  dikkat plan --config quickstart
+  dikkat plan --config configs/gpt2-124m.toml --corpus texts/ --set train.batch_size=1 train.recompute=block
+  dikkat plan --config quickstart --corpus my-text.txt --out /data/runs/mine --json
+The corpus is read and tokenized as for training, and its first steps are run and timed, at most three. Nothing is written except
+the tokens of a large text, which training then finds (data.cache).)";
+  const auto a = std::make_shared<PlanArguments>();
+  Command command = program.add("plan", "Estimate what training takes: memory, disk and time", kExamples, [a] { return plan_command(*a); });
+  command.text("--config", a->run.config, "FILE|NAME", kConfigHelp);
+  command.texts("--corpus", a->run.corpus, "PATH", "Text files and folders, or pairs; in place of data.corpus");
+  command.text("--out", a->out, "DIR", "The run directory to plan for: its disk counts; by default in runs/");
+  command.texts("--set", a->run.set, "KEY=VALUE", kSetHelp);
+  command.text("--init-from", a->run.init_from, "RUN_DIR|FILE.h5", kInitFromHelp);
+  command.number<index>("--ranks", a->ranks, 1, 1024,
+                        "Also report the memory of each rank if 2, 4 ... N processes share the run (docs/CLUSTER.md)");
+  command.flag("--json", a->json, "One object: memory (bytes by part), machine, disk, trial, products, ranks");
+}
+
+}  // namespace dikkat

@@ -1,0 +1,52 @@
+#include <memory>
+
+#include "train/cli/commands.h"
+#include "train/cli/streams.h"
+#include "train/cli/write_page.h"
+#include "train/web/report/page.h"
+
+namespace dikkat {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ReportArguments {
+  std::vector<std::string> runs;
+  std::string out;  // empty: RUN_DIR/report.html, or report.html for several
+};
+
+std::vector<RunView> views_of(const std::vector<std::string>& paths) {
+  std::vector<RunView> runs;
+  for (const std::string& path : paths) {
+    read_history(path);  // says what is wrong with it
+    runs.push_back(view_run(path));
+  }
+  return runs;
+}
+
+int report_command(const ReportArguments& arguments) {
+  const fs::path out = !arguments.out.empty()       ? fs::path(arguments.out)
+                       : arguments.runs.size() == 1 ? fs::path(arguments.runs.front()) / "report.html"
+                                                    : fs::path("report.html");
+  const std::vector<RunView> runs = views_of(arguments.runs);
+  write_page(out, report_page(runs));
+  put(out.string() + '\n');
+  flush_results();
+  return 0;
+}
+
+}  // namespace
+
+void add_report(Commands& program) {
+  constexpr const char* kExamples = R"(  dikkat report runs/mine                               # writes runs/mine/report.html
+  dikkat report runs/mine runs/other --out compare.html
+The page shows curves, samples, configuration, origin and checkpoints; of several runs also what differs between them. A run that is
+training may be looked at too.)";
+  const auto a = std::make_shared<ReportArguments>();
+  Command command = program.add("report", "Write a page with the curves of one or several runs, for a browser", kExamples,
+                                [a] { return report_command(*a); });
+  command.texts("RUN_DIR", a->runs, "", "Run directories").required();
+  command.text("--out", a->out, "FILE.html", "The page; by default RUN_DIR/report.html, or report.html for several runs");
+}
+
+}  // namespace dikkat

@@ -1,0 +1,369 @@
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <iostream>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "autograd/base/error.h"
+#include "train/checkpoint/run_directory.h"
+#include "train/cli/color.h"
+#include "train/cli/commands.h"
+#include "train/cli/json_output.h"
+#include "train/cli/streams.h"
+#include "train/cli/terminal.h"
+#include "train/cli/text.h"
+#include "train/system/digits.h"
+#include "train/system/folder.h"
+#include "train/web/report/run_view.h"
+
+namespace dikkat {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+struct ListArguments {
+  std::string folder = "runs";
+  bool json = false;
+};
+
+struct DiffArguments {
+  std::vector<std::string> runs;
+  bool json = false;
+};
+
+struct RemoveArguments {
+  std::vector<std::string> runs;
+  bool yes = false;
+};
+
+std::string local_time(double seconds) {
+  const auto whole = static_cast<std::time_t>(seconds);
+  std::tm parts{};
+  ::localtime_r(&whole, &parts);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts)};
+}
+
+struct Cell {
+  std::string text{};
+  Color color = Color::none;
+};
+using TableRow = std::vector<Cell>;
+
+std::vector<std::size_t> widths_of(const std::vector<TableRow>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].text.size());
+    }
+  }
+  return widths;
+}
+
+/// How wide the lines of table_of() are.
+index width_of(const std::vector<TableRow>& rows) {
+  index width = -2;  // there are two blanks between columns
+  for (const std::size_t one : widths_of(rows)) {
+    width += static_cast<index>(one) + 2;
+  }
+  return width;
+}
+
+/// The text in at most `most` bytes, whole characters of UTF-8; without its beginning, or its end.
+std::string shortened(const std::string& text, index most, bool keep_end) {
+  constexpr std::string_view kMark = "...";
+  if (std::ssize(text) <= most) {
+    return text;
+  }
+  const auto is_inside = [&](std::size_t at) { return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U; };
+  const auto kept = static_cast<std::size_t>(std::max<index>(0, most - std::ssize(kMark)));
+  std::size_t at = keep_end ? text.size() - kept : kept;
+  while (is_inside(at)) {
+    keep_end ? ++at : --at;
+  }
+  return keep_end ? concat(kMark, text.substr(at)) : concat(text.substr(0, at), kMark);
+}
+
+/// The list of runs in a terminal of so many columns: without size, last change and steps where there is no room for them, the least
+/// important first; then with shorter states and paths. `right` loses what `rows` loses. Returns the headings of what was left out.
+std::string fit_list(std::vector<TableRow>& rows, std::vector<bool>& right, index columns) {
+  constexpr const char* kLeastImportantFirst[] = {"last change", "size", "at step", "step"};
+  constexpr index kShortest = 12;
+  std::string left_out;
+  for (const char* heading : kLeastImportantFirst) {
+    if (width_of(rows) <= columns) {
+      return left_out;
+    }
+    const auto at = std::ranges::find(rows.front(), heading, &Cell::text) - rows.front().begin();
+    for (TableRow& row : rows) {
+      row.erase(row.begin() + at);
+    }
+    right.erase(right.begin() + at);
+    left_out += concat(left_out.empty() ? "" : ", ", heading);
+  }
+  for (const std::size_t column : {std::size_t{1}, std::size_t{0}}) {  // state, run
+    const index excess = width_of(rows) - columns;
+    const index most = std::max(kShortest, static_cast<index>(widths_of(rows)[column]) - excess);
+    for (TableRow& row : rows) {
+      row[column].text = excess > 0 ? shortened(row[column].text, most, column == 0) : row[column].text;
+    }
+  }
+  return left_out;
+}
+
+/// Prints a comparison that is wider than the terminal as a list: below each key stands the value of each run.
+std::string list_of(const std::vector<TableRow>& rows) {
+  std::string text;
+  for (std::size_t key = 1; key < rows.size(); ++key) {
+    text += rows[key].front().text + '\n';
+    for (std::size_t run = 1; run < rows[key].size(); ++run) {
+      text += concat("  ", rows.front()[run].text, ": ") + colored(rows[key][run].text, rows[key][run].color) + '\n';
+    }
+  }
+  return text;
+}
+
+/// Lines of columns that are as wide as their longest cell; those of `right` are aligned to the right.
+std::string table_of(const std::vector<TableRow>& rows, const std::vector<bool>& right) {
+  const std::vector<std::size_t> widths = widths_of(rows);
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string blanks(widths[i] - row[i].text.size(), ' ');
+      line += right[i] ? blanks : "";
+      line += colored(row[i].text, row[i].color);
+      line += i + 1 == row.size() ? "" : (right[i] ? "" : blanks) + "  ";
+    }
+    text += line + '\n';
+  }
+  return text;
+}
+
+std::string loss_text(const RunHistory::Evaluation* best) {
+  if (best == nullptr) {
+    return "-";
+  }
+  const EvaluationReport& r = best->report;
+  return std::isnan(r.val_standard_error) ? fmt::format("{:.4f}", r.val_loss)
+                                          : fmt::format("{:.4f} +- {:.4f}", r.val_loss, r.val_standard_error);
+}
+
+Color color_of(RunState state) {
+  constexpr Color kColors[] = {Color::active, Color::good, Color::attention, Color::bad, Color::none};
+  return kColors[static_cast<std::size_t>(state)];
+}
+
+/// The last step that is known.
+index step_of(const RunView& run) { return run.state == RunState::model ? run.checkpoints.back().step : run.history.last_step(); }
+
+/// "finished", "broken: it has no checkpoint", "model, 1.2 M parameters".
+std::string state_text(const RunView& run) {
+  const std::string name(name_of(run.state));
+  return run.state == RunState::model ? concat(name, ", ", short_count(run.parameters), " parameters")
+         : run.problem.empty()        ? name
+                                      : concat(name, ": ", run.problem);
+}
+
+Json to_json(const ScoredSet& scored) {
+  return scored.is_known() ? Json{{"targets", scored.targets}, {"contexts", scored.contexts}, {"text", scored.text}} : Json();
+}
+
+Json to_json(const RunView& run) {
+  const RunHistory::Evaluation* best = run.history.best();
+  const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
+  return {{"path", run.path.string()},
+          {"state", name_of(run.state)},
+          {"problem", run.problem},
+          {"step", step_of(run)},
+          {"parameters", run.parameters > 0 ? Json(run.parameters) : Json()},
+          {"best_step", best != nullptr ? Json(best->report.step) : Json()},
+          {"best_val_loss", best != nullptr ? Json(best->report.val_loss) : Json()},
+          {"val_standard_error", best != nullptr ? number(best->report.val_standard_error) : Json()},
+          {"scored", best != nullptr ? to_json(best->report.scored) : Json()},
+          {"bytes", run.bytes},
+          {"last_change", run.last_change}};
+}
+
+int list_command(const ListArguments& arguments) {
+  require_input(is_there(arguments.folder), arguments.folder, ": there is no such folder, expected one with run directories (--in FOLDER)");
+  std::vector<RunView> runs;
+  for (const fs::path& path : find_runs(arguments.folder)) {
+    runs.push_back(view_run(path));
+  }
+  if (arguments.json) {
+    Json list = Json::array();
+    for (const RunView& run : runs) {
+      list.push_back(to_json(run));
+    }
+    put_json({{"runs", std::move(list)}});
+    flush_results();
+    return 0;
+  }
+  if (runs.empty()) {
+    tell(concat("no run in ", arguments.folder));
+    return 0;
+  }
+  std::vector<TableRow> rows = {{{"run"}, {"state"}, {"step"}, {"lowest validation loss"}, {"at step"}, {"size"}, {"last change"}}};
+  for (const RunView& run : runs) {
+    const RunHistory::Evaluation* best = run.history.best();
+    rows.push_back({{for_terminal(run.path.string())},
+                    {state_text(run), color_of(run.state)},
+                    {grouped_digits(step_of(run))},
+                    {loss_text(best)},
+                    {best != nullptr ? grouped_digits(best->report.step) : "-"},
+                    {short_bytes(static_cast<double>(run.bytes))},
+                    {run.last_change > 0 ? local_time(run.last_change) : "-"}});
+  }
+  std::vector<bool> right = {false, false, true, true, true, true, false};
+  const index columns = output_columns();
+  const std::string left_out = columns > 0 ? fit_list(rows, right, columns) : "";
+  put(table_of(rows, right));
+  if (!left_out.empty()) {
+    tell(concat("not shown in so narrow a terminal: ", left_out));
+  }
+  flush_results();
+  return 0;
+}
+
+int diff_command(const DiffArguments& arguments) {
+  require_input(arguments.runs.size() >= 2, "runs diff: found one run, expected two or more");
+  std::vector<RunView> runs;
+  for (const std::string& path : arguments.runs) {
+    read_history(path);  // says what is wrong with it
+    runs.push_back(view_run(path));
+    require_input(runs.back().config.problem.empty(), path, ": its configuration cannot be read: ", runs.back().config.problem);
+  }
+  const std::vector<KeyOfRuns> keys = differing_keys(runs);
+  const Comparison comparison = compare(runs);
+  const std::optional<Better> better = better_of(runs);
+  if (arguments.json) {
+    Json list = Json::array();
+    for (const RunView& run : runs) {
+      list.push_back(to_json(run));
+    }
+    Json differences = Json::object();
+    for (const KeyOfRuns& one : keys) {
+      differences[one.key] = one.values;
+    }
+    Json verdict;
+    if (better) {
+      verdict = {{"best", runs[better->best].path.string()},
+                 {"next", runs[better->next].path.string()},
+                 {"difference", better->difference},
+                 {"standard_error", std::isfinite(better->error) ? Json(better->error) : Json()}};
+    }
+    put_json({{"runs", std::move(list)},
+              {"differences", std::move(differences)},
+              {"comparison", name_of(comparison)},
+              {"remark", remark_on(comparison, runs)},
+              {"better", std::move(verdict)}});
+    flush_results();
+    return 0;
+  }
+  std::vector<TableRow> rows(3);
+  rows[0] = {{}};
+  rows[1] = {{"lowest validation loss"}};
+  rows[2] = {{"steps"}};
+  for (const RunView& run : runs) {
+    rows[0].push_back({for_terminal(run.path.string())});
+    rows[1].push_back({loss_text(run.history.best()),
+                       better && comparison == Comparison::same && &run == &runs[better->best] ? Color::good : Color::none});
+    rows[2].push_back({grouped_digits(run.history.last_step())});
+  }
+  for (const KeyOfRuns& one : keys) {
+    rows.push_back({{one.key}});
+    for (const std::string& value : one.values) {
+      rows.back().push_back({value.empty() ? "-" : for_terminal(value)});
+    }
+  }
+  const index columns = output_columns();
+  put(columns > 0 && width_of(rows) > columns ? list_of(rows) : table_of(rows, std::vector<bool>(runs.size() + 1, false)));
+  if (better) {
+    put("\n" + for_terminal(in_words(*better, runs)) + "\n");
+  }
+  if (const std::string remark = remark_on(comparison, runs); !remark.empty()) {
+    put((better ? "" : "\n") + for_terminal(remark) + "\n");
+  }
+  flush_results();
+  return 0;
+}
+
+/// Throws InputError unless all that is in the folder is a run's.
+void require_nothing_but_a_run(const fs::path& path) {
+  require_input(link_text(path).empty(), path.string(), " is a link, expected a run directory itself");
+  require_input(is_there(path / "metrics.jsonl") || is_there(path / "config.toml"), path.string(),
+                " is not the directory of a run: it has neither metrics.jsonl nor config.toml");
+  for (const fs::path& entry : paths_in(path)) {
+    const std::string name = entry.filename().string();
+    const bool ours = name == "config.toml" || name == "metrics.jsonl" || name == "checkpoints" || name == "report.html" ||
+                      name == ".lock" || name.starts_with("bad-step-") || name.starts_with(".tmp-") ||
+                      name.find(".aside") != std::string::npos;
+    require_input(ours, path.string(), " has ", name, ", which no run has written: move it away before you remove the run");
+  }
+}
+
+bool confirmed(const std::string& question) {
+  tell(question + " [y/N]");
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "Y" || answer == "yes";
+}
+
+int remove_command(const RemoveArguments& arguments) {
+  std::vector<RunDirectory> held;  // locked until they are gone: nothing can resume them meanwhile
+  index bytes = 0;
+  for (const std::string& path : arguments.runs) {
+    held.push_back(RunDirectory::open(path));
+    require_nothing_but_a_run(path);
+    require_input(held.back().is_guarded(), path,
+                  " is on a file system without locks, so a program that trains it cannot be seen: make sure that none does, then remove "
+                  "it with rm -r");
+    bytes += view_run(path).bytes;
+  }
+  const std::string what = held.size() == 1 ? arguments.runs.front() : fmt::format("{} runs", held.size());
+  if (!arguments.yes) {
+    require_input(::isatty(STDIN_FILENO) != 0,
+                  "nothing was removed: standard input is no terminal, so nobody can be asked; --yes removes without asking");
+    if (!confirmed(fmt::format("Remove {} with all checkpoints ({})?", what, short_bytes(static_cast<double>(bytes))))) {
+      tell("nothing was removed");
+      return 1;
+    }
+  }
+  for (RunDirectory& run : held) {
+    const std::string path = run.path().string();
+    std::move(run).remove();
+    tell(concat("removed ", path));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_runs(Commands& program) {
+  const auto l = std::make_shared<ListArguments>();
+  Commands group = program.group("runs", "List, compare and remove runs", [l] { return list_command(*l); });
+  group.own().text("--in", l->folder, "FOLDER", "The folder of the run directories");
+  group.own().flag("--json", l->json, "One object: runs, each with path, state, step, parameters, best_val_loss, bytes, last_change");
+
+  const auto d = std::make_shared<DiffArguments>();
+  Command diff = group.add("diff", "Show the keys in which runs differ, and their losses", "  dikkat runs diff runs/mine runs/other",
+                           [d] { return diff_command(*d); });
+  diff.texts("RUN_DIR", d->runs, "", "Run directories, two or more").required();
+  diff.flag("--json", d->json,
+            "One object: runs, differences with a list of values for each key, comparison (same, other contexts, unknown, other targets), "
+            "remark and better");
+
+  const auto r = std::make_shared<RemoveArguments>();
+  Command remove = group.add("rm", "Remove runs with their checkpoints, after a question; never one that is running",
+                             "  dikkat runs rm runs/mine runs/other", [r] { return remove_command(*r); });
+  remove.texts("RUN_DIR", r->runs, "", "Run directories").required();
+  remove.flag("--yes", r->yes, "Do not ask");
+}
+
+}  // namespace dikkat

@@ -1,0 +1,188 @@
+#include <cstdio>
+#include <memory>
+
+#include "autograd/base/parallel.h"
+#include "train/cli/chosen_checkpoint.h"
+#include "train/cli/commands.h"
+#include "train/cli/sample_encoder_decoder.h"
+#include "train/cli/sample_gpt.h"
+#include "train/cli/sample_prompts.h"
+#include "train/cli/shared_options.h"
+#include "train/cli/signals.h"
+#include "train/cli/streams.h"
+#include "train/cli/write_page.h"
+#include "train/data/corpus_files.h"
+#include "train/system/file.h"
+
+namespace dikkat {
+namespace {
+
+std::string read_standard_input(const char* what) {
+  announce_standard_input(what);
+  std::string text;
+  char block[4096];
+  for (std::size_t count = 0; (count = std::fread(block, 1, sizeof block, stdin)) > 0;) {
+    text.append(block, count);
+  }
+  require(std::ferror(stdin) == 0, what, " cannot be read from standard input");
+  return text;
+}
+
+void require_no(const std::vector<std::string>& options, const TrainedModel& trained, const char* is, const char* wanted) {
+  if (!options.empty()) {
+    fail_input(options.front(), " is for ", wanted, ", but ", trained.source.path().string(), " holds ", is);
+  }
+}
+
+/// Throws InputError for options that do not go together, before a model is loaded.
+void check(const SampleArguments& a) {
+  check(a.options);
+  require_input(!a.prompt || a.prompt_file.empty(), "--prompt and --prompt-file both give a prompt, expected one of them");
+  require_input(!a.options.log_probabilities || a.json || !a.prompts.empty(),
+                "--logprobs is for --json or --prompts, expected one of them");
+  if (!a.prompts.empty()) {
+    const char* name = a.has_prompt() ? (a.prompt ? "--prompt" : "--prompt-file") : a.json ? "--json" : nullptr;
+    require_input(name == nullptr, "--prompts reads prompts from a file and writes a JSON object for each, so it cannot be combined with ",
+                  name != nullptr ? name : "", "; drop one of the two");
+  }
+  if (!a.html.empty()) {
+    const char* name = a.interactive ? "--interactive" : a.json ? "--json" : !a.prompts.empty() ? "--prompts" : nullptr;
+    require_input(name == nullptr, "--html shows the samples of one prompt, so it cannot be combined with ", name != nullptr ? name : "",
+                  "; drop one of the two");
+    require_page_name(a.html);
+  }
+  if (a.interactive) {
+    const char* name = a.prompt                    ? "--prompt"
+                       : !a.prompt_file.empty()    ? "--prompt-file"
+                       : !a.prompts.empty()        ? "--prompts"
+                       : a.options.num_samples > 1 ? "--num-samples"
+                       : a.json                    ? "--json"
+                                                   : nullptr;
+    require_input(name == nullptr, "--interactive asks for prompts and answers each, so it cannot be combined with ",
+                  name != nullptr ? name : "", "; drop one of the two");
+  }
+  for (const std::string& stop : a.stop) {
+    require_input(!stop.empty(), "--stop is empty, expected one byte or more");
+  }
+}
+
+int sample_command(const SampleArguments& arguments) {
+  start_threads();
+  check(arguments);
+  const bool is_list = !arguments.prompts.empty();
+  const std::string& file = is_list ? arguments.prompts : arguments.prompt_file;
+  const bool is_piped = is_list ? file == "-" : arguments.prompt == "-";
+  std::string given = file.empty() || is_piped ? arguments.prompt.value_or("") : read_bytes(file);
+  const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.options(), packing_named(arguments.weights));
+  tell_of_the_checkpoint(arguments.model, trained.source);
+  const bool is_gpt = trained.model->is_gpt();
+  require_no(is_gpt ? arguments.encoder_decoder_options : arguments.gpt_options, trained, is_gpt ? "a GPT" : "an encoder-decoder",
+             is_gpt ? "an encoder-decoder" : "a GPT");
+  bool all_answered = true;
+  if (is_piped) {
+    given = read_standard_input(is_list ? "the list of prompts" : "the prompt");
+  }
+  if (!file.empty() && given.starts_with(kByteOrderMark)) {  // as of a corpus
+    given.erase(0, kByteOrderMark.size());
+  }
+  if (arguments.interactive) {
+    all_answered = answer_lines(arguments, trained);
+  } else if (is_list) {
+    all_answered = answer_prompts(arguments, trained, is_piped ? "standard input" : file, given);
+  } else if (is_gpt) {
+    continue_text(arguments, trained, given);
+  } else {
+    all_answered = answer(arguments, trained, given);
+  }
+  flush_results();
+  constexpr int kBadInput = 2;
+  return stop_requested() ? 128 + stop_signal() : all_answered ? 0 : kBadInput;
+}
+
+}  // namespace
+
+void add_sample(Commands& program) {
+  constexpr const char* kExamples = R"(  dikkat sample runs/mine --prompt "Once upon" --max-new-tokens 200
+  dikkat sample runs/mine --temperature 0.7 --top-p 0.9 --num-samples 3 --seed 7
+  dikkat sample runs/mine --prompt "Q: why?" --stop "Q:" --temperature 0
+  dikkat sample runs/mine --interactive --min-p 0.05 --repetition-penalty 1.2
+  dikkat sample runs/mine --prompt "Once upon" --html once.html
+  dikkat sample models/smollm2 --weights q8 --prompt "The sea is"
+  echo -n "Once upon" | dikkat sample runs/mine --prompt - --json --logprobs
+An encoder-decoder answers the prompt, or each line of it:
+  dikkat sample runs/pairs --prompt "When you play game of thrones" --attention
+  dikkat sample runs/pairs --beam 4 --prompt - < sources.txt
+A line that cannot be answered (it is blank, or too long) gives a warning, an empty line as its answer, and exit code 2.
+Many prompts are answered together, each as it would be alone, in much less time:
+  dikkat sample runs/mine --prompts prompts.jsonl --num-samples 2 --max-new-tokens 100 > answers.jsonl
+A line of prompts.jsonl is an object with the field "prompt", or a string. Its answer is the same object with the field "samples", which holds
+what --json tells of each; all other fields are copied. One that cannot be answered has the field "error" instead, and the exit code is 2.
+Samples are shown while they are generated, one after another. Ctrl-C stops and keeps what is there; with --interactive it stops only this
+answer, Ctrl-D ends the session, and an empty line continues the last text. A text ends where the model ends a document, if its tokenizer has
+a token for that. A text may become longer than the model's context: whenever the context is full, its oldest quarter is dropped, and a
+message says so.)";
+  constexpr index kMost = 1'000'000'000;
+  constexpr index kMostSamples = 1'000'000;
+  constexpr index kMostBeam = 1'000;
+  const auto a = std::make_shared<SampleArguments>();
+  Command command = program.add("sample", "Generate text", kExamples, [a] { return sample_command(*a); });
+  add_model(command, a->model);
+  add_weights(command, a->weights);
+  command.any_text("--prompt", a->prompt, "TEXT", "Text to continue; - reads it from standard input; by default a line break");
+  command.text("--prompt-file", a->prompt_file, "FILE", "File with the text to continue");
+  command.text("--prompts", a->prompts, "FILE",
+               "JSONL with a prompt in each line, - for standard input: answers all, several at once, and writes a line for each");
+  SampleOptions& o = a->options;
+  command.number("--max-new-tokens", o.max_new_tokens, index{0}, kMost, "Tokens to generate; an encoder-decoder stops by itself")
+      .note_in(a->length_options);
+
+  auto& gpt = a->gpt_options;
+  command.number("--num-samples", o.num_samples, index{1}, kMostSamples, "How many texts").note_in(gpt);
+  command
+      .number("--temperature", o.temperature, 0.0, 1000.0,
+              "0: always the likeliest token; 1: the model's own probabilities; higher: more random")
+      .note_in(gpt);
+  command.number("--top-k", o.top_k, index{0}, kMost, "Draw among the K likeliest tokens; 0: among all").note_in(gpt);
+  command
+      .number("--top-p", o.top_p, 0.0, 1.0, "Draw among the smallest set of likeliest tokens whose probabilities add up to X; 1: among all")
+      .note_in(gpt);
+  command.number("--min-p", o.min_p, 0.0, 1.0, "Draw among tokens at least X times as likely as the likeliest; 0: among all").note_in(gpt);
+  command
+      .number("--repetition-penalty", o.repetition_penalty, 0.0, 1000.0, "Above 1: makes tokens less likely that are in the text already")
+      .note_in(gpt);
+  command.repeated("--stop", a->stop, "TEXT", "End a text before this string; may be given several times").note_in(gpt);
+  command
+      .number("--seed", o.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
+              "The same seed gives the same text, on any number of threads")
+      .note_in(gpt);
+  command
+      .flag("--special", a->special,
+            "Names of special tokens in the prompt, such as <|im_start|>, stand for these tokens; otherwise they are text")
+      .note_in(gpt);
+  command.flag("--ignore-end", a->ignore_end, "Continue past the end of a document").note_in(gpt);
+  command
+      .flag("-i,--interactive", a->interactive,
+            "Ask for prompts, with a history; without a terminal, each line of standard input is a prompt")
+      .note_in(gpt);
+
+  auto& encoder_decoder = a->encoder_decoder_options;
+  TranslateOptions& search = a->search;
+  command
+      .number("--beam", search.beam, index{1}, kMostBeam, "For an encoder-decoder: beam search that keeps the N likeliest texts; 1: greedy")
+      .note_in(encoder_decoder);
+  command.number("--length-penalty", search.length_penalty, 0.0, 100.0, "Of beam search: higher values favour longer texts")
+      .note_in(encoder_decoder);
+  command
+      .flag("--attention", a->attention,
+            "For an encoder-decoder: show how much each word of the answer attended to each word of the source; with --json all layers")
+      .note_in(encoder_decoder);
+
+  command
+      .text("--html", a->html, "FILE.html",
+            "Also write a page that shows how likely each token was, what else the model thought of, and what it looked at")
+      .note_in(gpt);
+  command.flag("--json", a->json, "One object: prompt, seed, samples");
+  command.flag("--logprobs", o.log_probabilities, "With --json or --prompts: the log probability of each token, in nats").note_in(gpt);
+}
+
+}  // namespace dikkat

@@ -1,0 +1,146 @@
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/parallel.h"
+#include "train/cli/chosen_checkpoint.h"
+#include "train/cli/chosen_template.h"
+#include "train/cli/commands.h"
+#include "train/cli/json_output.h"
+#include "train/cli/shared_options.h"
+#include "train/cli/signals.h"
+#include "train/cli/streams.h"
+#include "train/cli/text.h"
+#include "train/run/build_info.h"
+#include "train/system/digits.h"
+#include "train/web/http/loopback.h"
+#include "train/web/serve/completion_server.h"
+
+namespace dikkat {
+namespace {
+
+struct ServeArguments {
+  ModelArguments model;
+  std::string weights = "f32";
+  TemplateArguments form;
+  std::string name;  // empty: that of the file
+  CompletionServer::Options server;
+  int most_waiting = 16;
+  bool json = false;
+};
+
+constexpr const char* kKeyVariable = "DIKKAT_API_KEY";
+
+/// The last part of the path, without what says where that is.
+std::string name_of_file(const std::string& source) {
+  std::error_code unknown;
+  std::filesystem::path path = std::filesystem::weakly_canonical(source, unknown);
+  path = unknown ? std::filesystem::path(source) : path;
+  return path.has_filename() ? path.filename().string() : "model";
+}
+
+std::string fingerprint_of(const ModelSource& source) {
+  constexpr std::size_t kDigits = 12;
+  const std::string program = "dikkat-" + build_info().version;
+  return source.checkpoint() == nullptr
+             ? program
+             : concat(program, "-step-", source.state().step, '-', source.checkpoint()->hash().substr(0, kDigits));
+}
+
+std::int64_t seconds_since_1970() { return std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()); }
+
+/// Throws InputError where the system message of the command line leaves no room for a conversation.
+void require_room_beside_system(const ServedModel& model) {
+  const Message shortest[] = {{"user", ""}};
+  const index tokens = std::ssize(encode(model.tokenizer, model.form->write(shortest, ScoredText::answers, true)).tokens);
+  require_input(tokens < model.context(), "the system message has ", grouped_digits(tokens),
+                " tokens in its template, and the model's context of ", grouped_digits(model.context()),
+                " leaves no room for a conversation: shorten it (--system)");
+}
+
+ServedModel served_model(const ServeArguments& arguments, const TrainedModel& trained) {
+  ServedModel model{.gpt = trained.model->gpt(),
+                    .tokenizer = *trained.tokenizer,
+                    .name = arguments.name.empty() ? name_of_file(arguments.model.source) : arguments.name,
+                    .fingerprint = fingerprint_of(trained.source),
+                    .created = seconds_since_1970()};
+  try {
+    model.form = template_of(arguments.form, trained);
+  } catch (const InputError& error) {
+    if (arguments.form.name != TemplateArguments().name) {
+      throw;
+    }
+    model.why_no_form = error.what();
+    warn(for_terminal(concat("conversations are refused, texts are continued: ", error.what())));
+  }
+  if (model.form && arguments.form.system) {
+    require_room_beside_system(model);
+  }
+  return model;
+}
+
+CompletionServer::Options server_options(const ServeArguments& arguments) {
+  CompletionServer::Options options = arguments.server;
+  if (const char* key = std::getenv(kKeyVariable);
+      key != nullptr && options.api_key.empty()) {  // NOLINT(concurrency-mt-unsafe): nobody sets variables
+    options.api_key = key;
+  }
+  options.most_waiting = static_cast<std::size_t>(arguments.most_waiting);
+  options.log = [](const std::string& line) { tell(for_terminal(line)); };
+  return options;
+}
+
+int serve_command(const ServeArguments& arguments) {
+  start_threads();
+  const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.options(), packing_named(arguments.weights));
+  tell_of_the_checkpoint(arguments.model, trained.source);
+  const ServedModel model = served_model(arguments, trained);
+  const CompletionServer::Options options = server_options(arguments);
+  CompletionServer server(model, options);
+  if (!is_loopback(options.host) && options.api_key.empty()) {
+    warn(concat("anybody who reaches this machine can now use this model: --api-key, or the variable ", kKeyVariable,
+                ", names a key that clients must send"));
+  }
+  stop_in_order();
+  if (arguments.json) {
+    put_json({{"url", server.url()}, {"base_url", server.url() + "v1"}, {"model", model.name}});
+    flush_results();
+  }
+  tell(for_terminal(
+      concat("serving ", model.name, " at ", server.url(), "; clients want ", server.url(), "v1 as their base URL. Ctrl-C ends it")));
+  server.serve(stop_requested);
+  return 0;
+}
+
+}  // namespace
+
+void add_serve(Commands& program) {
+  constexpr const char* kExamples = R"(  dikkat serve runs/tuned
+  dikkat serve models/qwen2.5-0.5b-instruct --weights q8 --port 9000
+Then, from another terminal:
+  curl http://127.0.0.1:8080/v1/chat/completions -H 'Content-Type: application/json' \
+    -d '{"messages": [{"role": "user", "content": "What is a tape?"}], "max_tokens": 50}'
+Clients of OpenAI's protocol work when they are told where it is: OpenAI(base_url="http://127.0.0.1:8080/v1", api_key="none") in Python,
+new OpenAI({baseURL: "http://127.0.0.1:8080/v1", apiKey: "none"}) in JavaScript. /v1/completions continues texts, /v1/chat/completions answers
+conversations, which are written in the template that the run was trained in, or in the model's own. Beside the protocol's fields there are top_k,
+min_p and repetition_penalty; a response has the seed with which the same request gives the same text. One answer is generated at a time.)";
+  const auto a = std::make_shared<ServeArguments>();
+  Command command =
+      program.add("serve", "Serve a model to programs that speak OpenAI's protocol", kExamples, [a] { return serve_command(*a); });
+  add_model(command, a->model);
+  add_weights(command, a->weights);
+  add_template(command, a->form);
+  command.text("--name", a->name, "NAME", "The model's name for clients; by default that of its file or folder");
+  command.text("--host", a->server.host, "HOST", "Address to listen on; another than this machine's own lets others use the model");
+  command.number("--port", a->server.port, 0, 65535, "Port to listen on; 0: any that is free");
+  command.text(
+      "--api-key", a->server.api_key, "KEY",
+      "What clients must send as their API key; the variable DIKKAT_API_KEY says it too, and does not show it to who lists processes");
+  command.number("--max-waiting", a->most_waiting, 1, 10'000, "Requests that may wait for their turn; more are refused");
+  command.flag("--json", a->json, "Also print a line of JSON with the URL, when it listens");
+}
+
+}  // namespace dikkat

@@ -1,0 +1,467 @@
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "autograd/base/parallel.h"
+#include "autograd/base/seconds_since.h"
+#include "train/cli/commands.h"
+#include "train/cli/effect_notes.h"
+#include "train/cli/progress.h"
+#include "train/cli/shared_options.h"
+#include "train/cli/signals.h"
+#include "train/cli/streams.h"
+#include "train/cli/sweep_table.h"
+#include "train/cli/text.h"
+#include "train/cli/wanted_run.h"
+#include "train/config/parse.h"
+#include "train/config/problems.h"
+#include "train/config/value.h"
+#include "train/data/corpus_files.h"
+#include "train/run/absolute_paths.h"
+#include "train/run/pace.h"
+#include "train/run/sweep/grid.h"
+#include "train/run/sweep/late_keys.h"
+#include "train/run/sweep/train_leg.h"
+#include "train/system/free_space.h"
+
+namespace dikkat {
+namespace {
+
+constexpr int kLabel = 10;
+
+struct SweepArguments {
+  WantedRun run;
+  std::vector<std::string> vary;
+  std::string seeds;
+  index eta = 3;
+  bool no_halving = false;
+  std::string budget;
+  std::string out = "runs/sweep";
+  std::string resume;
+  bool json = false;
+  std::vector<std::string> given;  // of what --resume takes from the folder
+};
+
+void line(const char* name, const std::string& text) { tell(fmt::format("{:<{}}{}", name, kLabel, text), kLabel); }
+
+/// The seconds of "90s", "30m" or "1.5h".
+double seconds_of_budget(const std::string& text) {
+  const auto seconds = duration_in_seconds(text);
+  require_input(seconds.has_value(), "--budget is ", schema::in_quotes(text), ", expected a time such as 90s, 30m or 2h");
+  return *seconds;
+}
+
+/// Why a sweep cannot use runs of this configuration; empty if it can.
+std::string objection_to(const Config& c, bool halving, const std::vector<std::string>& vary) {
+  const std::vector<DataSource> sources = c.data.all_sources();
+  if (c.data.val_fraction == 0 && std::ranges::all_of(sources, [](const DataSource& source) { return source.validation.empty(); })) {
+    return "a sweep compares validation losses, but there is nothing to validate on: set data.val_fraction or data.validation";
+  }
+  const std::vector<std::string> corpus = c.data.training_paths();
+  if (std::ranges::find(corpus, kStandardInput) != corpus.end()) {
+    return "the corpus is standard input, which can be read once: a sweep reads it for each run; give a file";
+  }
+  if (c.train.patience > 0) {
+    return "train.patience ends runs early, but a sweep compares them after equal steps and stops the worse itself: leave it out";
+  }
+  if (halving && std::any_of(vary.begin(), vary.end(), [](const std::string& v) { return v.starts_with("train.max_steps="); })) {
+    return "train.max_steps varies, but halving compares runs after equal steps: add --no-halving";
+  }
+  return "";
+}
+
+/// What is wrong with combinations: a sentence that holds for all of them is told once.
+class Refusals {
+ public:
+  explicit Refusals(std::size_t combinations) : combinations_(combinations) {}
+  void add(const std::string& name, const std::string& what) { found_.emplace_back(name, what); }
+  void throw_if_any() const {
+    schema::Problems problems;
+    const bool all_same = found_.size() == combinations_ &&
+                          std::all_of(found_.begin(), found_.end(), [&](const auto& f) { return f.second == found_.front().second; });
+    for (const auto& [name, what] : found_) {
+      problems.add(all_same || name.empty() ? what : concat(name, ": ", what));
+      if (all_same) {
+        break;
+      }
+    }
+    problems.throw_if_any();
+  }
+
+ private:
+  std::size_t combinations_;
+  std::vector<std::pair<std::string, std::string>> found_;
+};
+
+/// The sweep that the arguments describe, every combination resolved and checked; without times. `written`: the keys that the user gave.
+SweepDescription described(const SweepArguments& a, std::vector<std::string>& written) {
+  const std::vector<Variation> variations = parse_variations(a.vary);
+  SweepDescription sweep{
+      .combinations = {}, .seeds = a.seeds.empty() ? std::vector<index>() : parse_seeds(a.seeds), .eta = a.no_halving ? 0 : a.eta};
+  require_input(
+      !variations.empty() || sweep.seeds.size() > 1,
+      "nothing varies, expected --vary section.key=value,value, for example --vary optim.learning_rate=1e-3,2e-3, or several --seeds");
+  for (const Variation& v : variations) {
+    const auto sets = [&](const std::string& assignment) { return assignment.substr(0, assignment.find('=')) == v.key; };
+    require_input(std::none_of(a.run.set.begin(), a.run.set.end(), sets), v.key, " is given by --set and varied by --vary: leave one out");
+  }
+  const std::vector<GridPoint> points = grid_of(variations);
+  Refusals refusals(points.size());
+  TrainConfig defaults;
+  defaults.keep_last = 1;
+  for (const GridPoint& point : points) {
+    WantedRun run = a.run;
+    run.set.insert(run.set.end(), point.assignments.begin(), point.assignments.end());
+    try {
+      Config config = configuration_of(run, defaults, &written);
+      make_absolute(config);
+      if (const std::string objection = objection_to(config, !a.no_halving, a.vary); !objection.empty()) {
+        fail_input(objection);
+      }
+      sweep.combinations.push_back({.name = point.name, .config = std::move(config)});
+    } catch (const InputError& error) {
+      refusals.add(point.name, error.what());
+    }
+  }
+  refusals.throw_if_any();
+  if (sweep.seeds.empty()) {
+    sweep.seeds = {sweep.combinations.front().config.train.seed};
+  }
+  for (Combination& c : sweep.combinations) {
+    c.config.train.seed = sweep.seeds.front();
+  }
+  return sweep;
+}
+
+/// Throws InputError if combinations score different tokens: then no loss is better than another. `scored` has their names, and what each
+/// scores.
+void require_comparable(const std::vector<std::pair<std::string, ScoredSet>>& scored) {
+  if (scored.empty()) {
+    return;
+  }
+  const std::string& name = scored.front().first;
+  const ScoredSet& of_first = scored.front().second;
+  const auto other = std::ranges::find_if(scored, [&](const auto& one) { return one.second.targets != of_first.targets; });
+  if (other != scored.end()) {
+    fail_input("the validation losses of ", name, " and ", other->first,
+               " are over different tokens, so a sweep cannot choose between them",
+               name.find("chat.loss=") == std::string::npos
+                   ? ""
+                   : "; let all be judged by the same tokens, for example with --set chat.eval_loss=answers");
+  }
+  const auto seen = std::ranges::find_if(scored, [&](const auto& one) { return one.second.contexts != of_first.contexts; });
+  if (seen != scored.end()) {
+    warn(fmt::format("{:<{}}{} and {} predict the same tokens from other contexts: a lower loss may come from the context", "note", kLabel,
+                     name, seen->first),
+         kLabel);
+  }
+}
+
+/// Refuses to vary keys that have no effect, since all runs would be equal, and warns of runs that are equal otherwise.
+void check_effects(const SweepArguments& a, const SweepDescription& sweep, std::span<const PlannedRun> runs,
+                   std::vector<std::string> written) {
+  std::vector<std::string> varied;
+  for (const Variation& v : parse_variations(a.vary)) {
+    varied.push_back(v.key);
+    std::erase(written, v.key);
+  }
+  if (const auto idle = keys_without_effect(runs, varied); !idle.empty()) {
+    schema::Problems problems;
+    for (const std::string& sentence : explain_without_effect(runs.front(), idle)) {
+      problems.add(concat("--vary: ", sentence, "; runs that differ only in that would be equal"));
+    }
+    problems.throw_if_any();
+  }
+  note_keys_without_effect(runs, written);
+  std::vector<Config> distinct;
+  std::string repeated;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    Config config = effective(runs[i]);
+    if (std::ranges::find(distinct, config) == distinct.end()) {
+      distinct.push_back(std::move(config));
+    } else {
+      append_to(repeated, concat(repeated.empty() ? "" : "; ", sweep.combinations[i].name));
+    }
+  }
+  require_input(distinct.size() > 1 || runs.size() == 1,
+                "--vary: all combinations are equal runs, since what differs between them has no effect: expected some that differ");
+  if (!repeated.empty()) {
+    warn(fmt::format("{:<{}}equal to another combination, since what differs has no effect there: {}", "note", kLabel, repeated), kLabel);
+  }
+}
+
+/// Tries each combination out as `dikkat plan` does: a model that does not fit the memory, or the text, is found before anything runs.
+void try_out(const SweepArguments& a, SweepDescription& sweep, const std::filesystem::path& out, const std::vector<std::string>& written) {
+  constexpr index kSteps = 3;
+  ShareLine progress("trying out");
+  Refusals refusals(sweep.combinations.size());
+  std::vector<std::pair<std::string, ScoredSet>> scored;
+  std::size_t disk = 0;
+  double done = 0;
+  std::vector<PlannedRun> runs;
+  for (Combination& c : sweep.combinations) {
+    try {
+      Trainer trainer = Trainer::plan(c.config);
+      runs.push_back(trainer.planned());
+      disk += trainer.disk_plan().total();
+      c.seconds = pace_of(trainer, trainer.try_out(kSteps)).seconds;
+      scored.emplace_back(c.name, trainer.scored());
+    } catch (const Diverged&) {  // the run will tell
+    } catch (const InputError& error) {
+      refusals.add(c.name, error.what());
+    }
+    progress(++done / static_cast<double>(sweep.combinations.size()));
+  }
+  refusals.throw_if_any();
+  require_comparable(scored);
+  check_effects(a, sweep, runs, written);
+  disk *= sweep.seeds.size();
+  if (const auto free = free_space(out); free && *free < static_cast<index>(disk)) {
+    warn(fmt::format("{:<{}}the runs' checkpoints may need {}, and {} are free", "warning", kLabel, short_bytes(static_cast<double>(disk)),
+                     short_bytes(static_cast<double>(*free))),
+         kLabel);
+  }
+}
+
+SweepDirectory wanted_sweep(const SweepArguments& a) {
+  std::vector<std::string> written;
+  SweepDescription sweep = described(a, written);
+  if (!SweepDirectory::is_one(a.out)) {
+    SweepDirectory::require_usable(a.out);
+    try_out(a, sweep, a.out, written);
+    return SweepDirectory::create(a.out, std::move(sweep));
+  }
+  SweepDirectory there = SweepDirectory::open(a.out);
+  const std::string difference = difference_between(there.description(), sweep);
+  require_input(difference.empty(), a.out, " has another sweep: ", difference, ". Continue that one with `dikkat sweep --resume ", a.out,
+                "`, or choose another --out");
+  return there;
+}
+
+std::string listed(const std::vector<index>& numbers) {
+  std::string list;
+  for (const index number : numbers) {
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", number);
+  }
+  return list;
+}
+
+/// What is left of a sweep, and how long it takes: trials tell, and runs that have ended correct them.
+class Clock {
+ public:
+  explicit Clock(const SweepDirectory& directory) : plan_(directory.description().plan()) {
+    for (const Combination& c : directory.description().combinations) {
+      seconds_.push_back(c.seconds);
+    }
+  }
+  Forecast left(const std::vector<LegResult>& ended) const {
+    Forecast left = forecast(plan_, ended, seconds_);
+    left.seconds *= correction_;
+    return left;
+  }
+  /// A leg has taken so many seconds.
+  void took(const Leg& leg, double seconds) {
+    const auto c = static_cast<std::size_t>(leg.combination);
+    expected_ += seconds_[c] * static_cast<double>(leg.steps - leg.from) / static_cast<double>(plan_.max_steps[c]);
+    taken_ += seconds;
+    correction_ = expected_ > 0 ? taken_ / expected_ : 1;
+  }
+
+ private:
+  SweepPlan plan_;
+  std::vector<double> seconds_;
+  double expected_ = 0, taken_ = 0, correction_ = 1;
+};
+
+void introduce(const SweepDirectory& directory, const Forecast& left, const std::string& budget) {
+  const SweepDescription& sweep = directory.description();
+  const std::vector<index> rungs = sweep.plan().rungs();
+  line("sweep",
+       fmt::format("{} combination{}, {}", sweep.combinations.size(), sweep.combinations.size() == 1 ? "" : "s",
+                   sweep.seeds.size() == 1 ? fmt::format("seed {}", sweep.seeds.front()) : fmt::format("seeds {}", listed(sweep.seeds))));
+  if (rungs.empty()) {
+    line("halving", "none: every run goes to its end");
+  } else {
+    std::string steps;
+    index count = static_cast<index>(sweep.combinations.size());
+    for (const index rung : rungs) {
+      steps += fmt::format("{}{} to step {}, ", count, steps.empty() ? " combinations" : "", grouped_digits(rung));
+      count = survivors(count, sweep.eta);
+    }
+    line("halving", fmt::format("{}{} to step {}{}", steps, count, grouped_digits(sweep.combinations.front().config.train.max_steps),
+                                sweep.seeds.size() > 1 ? " with all seeds" : ""));
+  }
+  line("time",
+       fmt::format("{}, at most, for {} run{} in {} leg{}{}", left.seconds > 0 ? "about " + clock_time(left.seconds) : "unknown", left.runs,
+                   left.runs == 1 ? "" : "s", left.legs, left.legs == 1 ? "" : "s", budget.empty() ? "" : "; stops after " + budget));
+  line("out", directory.path().string());
+  if (!directory.results().empty()) {
+    line("continued", fmt::format("{} had ended before", directory.results().size()));
+  }
+}
+
+/// A sweep that was described before its combinations were compared, or whose texts have changed since, may have runs that cannot be
+/// compared.
+void require_comparable(const SweepDirectory& directory, const std::vector<LegResult>& ended) {
+  const auto found = find_incomparable(ended);
+  if (found.first != nullptr) {
+    const auto name = [&](const LegResult* result) { return directory.run_path(result->leg).string(); };
+    fail_input("the losses of ", name(found.first), " and ", name(found.second),
+               " are over different tokens, so the sweep cannot choose between them; `dikkat runs diff` of the two "
+               "says in what they differ");
+  }
+}
+
+/// Halving compares runs early: warns if what varies shows its worth only at the end.
+void warn_of_late_keys(const SweepArguments& a, const SweepDescription& sweep) {
+  const std::vector<index> rungs = sweep.plan().rungs();
+  std::string late;
+  for (const Variation& v : rungs.empty() ? std::vector<Variation>() : parse_variations(a.vary)) {
+    if (acts_late(v.key)) {
+      append_to(late, concat(late.empty() ? "" : ", ", v.key));
+    }
+  }
+  if (!late.empty()) {
+    warn(fmt::format("{:<{}}halving stops runs as early as step {} of {}, and {} shows its effect late: the value that is best at the end "
+                     "may be stopped. "
+                     "With --no-halving every run goes to its end",
+                     "warning", kLabel, grouped_digits(rungs.front()), grouped_digits(sweep.combinations.front().config.train.max_steps),
+                     late),
+         kLabel);
+  }
+}
+
+/// A leg is also stopped by the budget, which is no signal.
+class LegProgress : public Progress {
+ public:
+  using Progress::Progress;
+  std::string stopped() override { return stop_requested() ? Progress::stopped() : "budget"; }
+};
+
+/// "leg 2 of 5 at most  optim.learning_rate=0.01,seed=1  to step 20  at most 0:12 left"
+void announce(const Leg& leg, const SweepDescription& sweep, index number, const Forecast& left) {
+  std::vector<LinePart> parts = {{fmt::format("leg {} of {} at most", number, number + left.legs - 1), 3},
+                                 {sweep.run_name(leg.combination, leg.seed), 5},
+                                 {fmt::format("to step {}", leg.steps), 4}};
+  if (left.seconds > 0) {
+    parts.push_back({fmt::format("at most {} left", clock_time(left.seconds)), 2});
+  }
+  tell(fitted(std::move(parts), terminal_columns()));
+}
+
+/// The table, and what to do next. Returns the exit code.
+int conclude(const SweepArguments& a, const SweepDirectory& directory, const std::vector<Standing>& all, bool complete) {
+  const SweepDescription& sweep = directory.description();
+  const std::string out = directory.path().string();
+  const bool found = has_winner(all);
+  const std::string best = found ? directory.write_best(all.front().combination).string() : "";
+  a.json ? put_sweep_object(out, sweep, all, complete) : put_sweep_table(sweep, all);
+  flush_results();
+  if (found) {
+    const std::string& name = sweep.combinations[static_cast<std::size_t>(all.front().combination)].name;
+    tell(fmt::format("the best{} is {}: dikkat train --config {}", complete ? "" : " so far", name.empty() ? "the only one" : name, best));
+  }
+  if (complete) {
+    require(found, "every run failed: the table says why");
+    return 0;
+  }
+  if (stop_requested()) {
+    tell(fmt::format("stopped and saved; continue with: dikkat sweep --resume {}", out));
+    return 128 + stop_signal();
+  }
+  tell(fmt::format("the budget of {} is used up; continue with: dikkat sweep --resume {} --budget {}", a.budget, out, a.budget));
+  return 0;
+}
+
+int sweep_command(const SweepArguments& a) {
+  using Time = std::chrono::steady_clock;
+  const double budget = a.budget.empty() ? 0 : seconds_of_budget(a.budget);
+  require_input(a.resume.empty() || a.given.empty(), a.given.empty() ? "" : a.given.front(),
+                " does not go with --resume, which continues the sweep as it was described");
+  const auto start = Time::now();
+  const auto stop = [&] { return stop_requested() || (budget > 0 && seconds_since(start) >= budget); };
+  start_threads();
+  SweepDirectory directory = a.resume.empty() ? wanted_sweep(a) : SweepDirectory::open(a.resume);
+  const SweepDescription& sweep = directory.description();
+  std::vector<LegResult> ended = directory.results();
+  Clock clock(directory);
+  require_comparable(directory, ended);
+  introduce(directory, clock.left(ended), a.budget);
+  warn_of_late_keys(a, sweep);
+  stop_in_order();
+
+  index number = 0;
+  std::optional<index> interrupted;  // the combination whose run was stopped
+  const Halving halving = walk(sweep.plan(), ended, [&](const Leg& leg) -> std::optional<LegResult> {
+    if (stop()) {
+      return std::nullopt;
+    }
+    announce(leg, sweep, ++number, clock.left(ended));
+    LoadingLine loading;
+    const auto began = Time::now();
+    auto result = train_leg(leg, sweep.combinations[static_cast<std::size_t>(leg.combination)].config, directory.run_path(leg),
+                            {.loading = std::ref(loading),
+                             .events = [](const Trainer& trainer) { return std::make_unique<LegProgress>(trainer); },
+                             .stop = stop});
+    if (!result) {
+      interrupted = leg.combination;
+      return result;
+    }
+    directory.record(*result);
+    clock.took(leg, seconds_since(began));
+    std::vector<LegResult> all = ended;
+    all.push_back(*result);
+    require_comparable(directory, all);
+    if (result->failed()) {
+      warn(fmt::format("{:<{}}{} failed: {}; the sweep goes on", "warning", kLabel, sweep.run_name(leg.combination, leg.seed),
+                       result->failure),
+           kLabel);
+    }
+    return result;
+  });
+
+  std::vector<Standing> all = standings(sweep.plan(), ended);
+  for (Standing& s : all) {
+    if (s.state == Standing::State::waiting && interrupted == s.combination) {
+      s.state = Standing::State::unfinished;
+    }
+  }
+  return conclude(a, directory, all, halving.complete);
+}
+
+}  // namespace
+
+void add_sweep(Commands& program) {
+  constexpr const char* kExamples = R"(  dikkat sweep --config quickstart --vary optim.learning_rate=1e-3,2e-3,4e-3
+  dikkat sweep --config quickstart --corpus my-text.txt --vary optim.learning_rate=1e-3,2e-3 model.n_layer=2,4 --seeds 1,2,3 --out runs/lr
+  dikkat sweep --config quickstart --vary optim.kind=adamw,muon --no-halving --budget 30m
+  dikkat sweep --resume runs/lr                       # continue after an interruption; the same command again does too
+  dikkat train --config runs/lr/best.toml             # the best combination
+All combinations run in turn, each in a run directory under --out. After max_steps / 9 and max_steps / 3 steps (--eta 3) the best third
+goes on, by the validation loss of the first seed; those that reach the end run with the other seeds too. (A leg is the way of a run from
+one of these steps to the next.) Halving saves time, but it misjudges what shows its effect late, such as dropout, weight decay and schedules:
+compare these with --no-halving. A run that diverges is recorded, and the sweep goes on.)";
+  const auto a = std::make_shared<SweepArguments>();
+  Command command = program.add("sweep", "Train all combinations of some settings, and compare their validation losses", kExamples,
+                                [a] { return sweep_command(*a); });
+  command.text("--config", a->run.config, "FILE|NAME", kConfigHelp).note_in(a->given);
+  command.texts("--corpus", a->run.corpus, "PATH", "Text files and folders, or pairs; in place of data.corpus").note_in(a->given);
+  command.texts("--vary", a->vary, "KEY=VALUE,VALUE", "section.key=value,value: a key and the values that it takes; all combinations run")
+      .note_in(a->given);
+  command.text("--seeds", a->seeds, "N,N", "Seeds to average over; by default train.seed alone").note_in(a->given);
+  command.number("--eta", a->eta, index{2}, index{100}, "At each rung the best 1/eta of the combinations go on").note_in(a->given);
+  command.flag("--no-halving,--full", a->no_halving, "Run every combination to its end, with all seeds").note_in(a->given);
+  command.text("--budget", a->budget, "TIME",
+               "Stop after this time, such as 90s, 30m or 2h: the current run is saved, and --resume continues the sweep");
+  command.text("--out", a->out, "DIR", "Folder of the sweep; if it has this sweep already, that is continued").note_in(a->given);
+  command.text("--resume", a->resume, "DIR", "Continue the sweep in this folder, to the same results as if it had never stopped");
+  command.texts("--set", a->run.set, "KEY=VALUE", kSetHelp).note_in(a->given);
+  command.text("--init-from", a->run.init_from, "RUN_DIR|FILE.h5", kInitFromHelp).note_in(a->given);
+  command.flag("--json", a->json, "Print one object: out, complete, best, rungs, combinations (best first)");
+}
+
+}  // namespace dikkat

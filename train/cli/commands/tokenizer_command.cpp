@@ -1,0 +1,302 @@
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "train/cli/commands.h"
+#include "train/cli/json_output.h"
+#include "train/cli/progress.h"
+#include "train/cli/shared_options.h"
+#include "train/cli/streams.h"
+#include "train/cli/text.h"
+#include "train/data/open_tokenizer.h"
+#include "train/data/tokenize.h"
+#include "train/system/folder.h"
+#include "train/text/bpe_files.h"
+#include "train/text/bpe_tokenizer.h"
+#include "train/text/pieces.h"
+#include "train/text/tokenizer_kinds.h"
+
+namespace dikkat {
+namespace {
+
+struct TokenizerTrainArguments {
+  std::vector<std::string> corpus;
+  TokenizerOptions options{.kind = "bpe", .vocab_size = 8192};
+  std::string splitter{name_of(Splitter::gpt2)};
+  CorpusOptions reading;
+  std::string out;  // FILE.json, or a folder
+};
+
+struct EncodeArguments {
+  std::string tokenizer;  // a tokenizer's file or folder, RUN_DIR or FILE.h5
+  std::optional<std::string> text{};
+  std::vector<std::string> corpus;  // in place of a text; none: standard input
+  CorpusOptions reading;
+  bool special = false;
+  bool json = false;
+};
+
+struct DecodeArguments {
+  std::string tokenizer;
+  std::vector<std::string> ids;  // none: from standard input
+};
+
+struct InspectArguments {
+  std::string tokenizer;
+  std::optional<std::string> text{};
+  bool json = false;
+};
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+std::string dumped(const ordered_json& json) { return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace); }
+
+/// The text of one token as a JSON string: control characters are escaped, and part of a character is U+FFFD.
+std::string shown(const Tokenizer& tokenizer, Token token) { return dumped(tokenizer.decode(std::span(&token, 1))); }
+
+void write_new(const fs::path& path, const std::string& text) {
+  write_new_file(path, text);
+  put(concat(path.string(), "\n"));
+}
+
+/// Prints ids as they come.
+class Printer : public TokenSink {
+ public:
+  explicit Printer(bool json) : json_(json) { put(json ? "[" : ""); }
+
+  void begin_document(Part) override {}
+  void append(Part, std::span<const Token> tokens) override {
+    std::string text;
+    for (const Token token : tokens) {
+      fmt::format_to(std::back_inserter(text), "{}{}", first_ ? "" : json_ ? "," : " ", token);
+      first_ = false;
+    }
+    put(text);
+  }
+  void finish() { put(json_ ? "]\n" : "\n"); }
+
+ private:
+  bool json_;
+  bool first_ = true;
+};
+
+/// Ids in a text: numbers, with spaces, commas or brackets around them.
+std::vector<Token> read_ids(const std::string& text, const Tokenizer& tokenizer) {
+  std::vector<Token> ids;
+  for (std::size_t at = 0; at < text.size();) {
+    if (std::string_view(" \t\r\n,[]").find(text[at]) != std::string_view::npos) {
+      ++at;
+      continue;
+    }
+    index id = 0;
+    const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), id);
+    const std::string word = text.substr(at, std::min<std::size_t>(text.find_first_of(" \t\r\n,[]", at), at + 20) - at);
+    require_input(error == std::errc() && 0 <= id && id < tokenizer.vocab_size(), "decode: \"", word,
+                  "\" is no id, expected numbers from 0 to ", tokenizer.vocab_size() - 1);
+    ids.push_back(static_cast<Token>(id));
+    at = static_cast<std::size_t>(end - text.data());
+  }
+  return ids;
+}
+
+int tokenizer_train_command(const TokenizerTrainArguments& arguments) {
+  const fs::path out(arguments.out);
+  const bool is_file = out.extension() == ".json";
+  require_input(!is_there(is_file ? out : out / "tokenizer.json"), arguments.out,
+                " exists already, and nothing is overwritten; give another --out");
+  announce_corpus(arguments.corpus);
+  CorpusOptions reading = arguments.reading;
+  reading.any_bytes = tokenizer_kind(arguments.options.kind, "--kind").any_bytes;
+  const Corpus corpus = open_corpus(arguments.corpus, reading);
+  if (const std::string note = describe(corpus.skipped); !note.empty()) {
+    tell(note);
+  }
+  TokenizerOptions options = arguments.options;
+  const auto splitter = value_named<Splitter>(arguments.splitter);
+  require_input(splitter.has_value(), "--splitter is ", arguments.splitter, ", expected one of ", all_names<Splitter>());
+  options.splitter = *splitter;
+  const auto maker = make_tokenizer_maker(options);
+  std::unique_ptr<Tokenizer> tokenizer;
+  CorpusFacts facts;
+  {
+    LoadingLine line;
+    facts = survey(corpus, maker.get(), [&](index bytes) { line({.stage = LoadingReport::Stage::reading, .bytes = bytes}); });
+    tokenizer = maker->make([&](double share) { line({.stage = LoadingReport::Stage::learning, .share = share}); });
+  }
+  tell(fmt::format("{} tokens ({}) from {} bytes in {} document{}", grouped_digits(tokenizer->vocab_size()), tokenizer->kind(),
+                   grouped_digits(facts.bytes), grouped_digits(facts.documents), facts.documents == 1 ? "" : "s"));
+  if (const auto wanted = arguments.options.vocab_size; tokenizer->kind() == BpeTokenizer::kKind && tokenizer->vocab_size() < wanted) {
+    tell(fmt::format("that is fewer than {}: no pair of tokens occurs twice in the text, so there is nothing left to merge",
+                     grouped_digits(wanted)));
+  }
+  if (is_file) {
+    write_new(out, tokenizer->to_json());
+  } else {
+    write_new(out / "tokenizer.json", tokenizer->to_json());
+    if (const auto* bpe = dynamic_cast<const BpeTokenizer*>(tokenizer.get()); bpe != nullptr && has_gpt2_rules(bpe->vocabulary())) {
+      const Gpt2Files files = gpt2_files(bpe->vocabulary());
+      write_new(out / "vocab.bpe", files.vocab_bpe);
+      write_new(out / "encoder.json", files.encoder_json);
+    }
+  }
+  flush_results();
+  return 0;
+}
+
+int encode_command(const EncodeArguments& arguments) {
+  require_input(!arguments.text || arguments.corpus.empty(), "encode: --text and --corpus are both given, expected one of them");
+  require_input(arguments.text || !arguments.special, "encode: --special is for a --text; a corpus has no special tokens");
+  const auto tokenizer = open_tokenizer(arguments.tokenizer);
+  Printer printer(arguments.json);
+  if (arguments.text) {
+    printer.append(Part::train, arguments.special ? tokenizer->encode_for_model(*arguments.text) : tokenizer->encode(*arguments.text));
+  } else {
+    const std::vector<std::string> standard_input = {std::string(kStandardInput)};
+    const auto& paths = arguments.corpus.empty() ? standard_input : arguments.corpus;
+    announce_corpus(paths);
+    CorpusOptions reading = arguments.reading;
+    reading.any_bytes = tokenizer_kind(tokenizer->kind(), "--tokenizer").any_bytes;
+    tokenize(open_corpus(paths, reading), *tokenizer, {}, printer);
+  }
+  printer.finish();
+  flush_results();
+  return 0;
+}
+
+int decode_command(const DecodeArguments& arguments) {
+  const auto tokenizer = open_tokenizer(arguments.tokenizer);
+  std::string text;
+  for (const std::string& id : arguments.ids) {
+    text += id;
+    text += ' ';
+  }
+  if (arguments.ids.empty()) {
+    announce_standard_input("the list of ids");
+    text.assign(std::istreambuf_iterator<char>(std::cin), {});
+  }
+  put(tokenizer->decode(read_ids(text, *tokenizer)));
+  flush_results();
+  return 0;
+}
+
+int inspect_command(const InspectArguments& arguments) {
+  const auto tokenizer = open_tokenizer(arguments.tokenizer);
+  const auto* bpe = dynamic_cast<const BpeTokenizer*>(tokenizer.get());
+  const std::vector<Token> tokens = arguments.text ? tokenizer->encode(*arguments.text) : std::vector<Token>();
+  const double bytes_per_token = tokens.empty() ? 0 : static_cast<double>(arguments.text->size()) / static_cast<double>(tokens.size());
+  if (arguments.json) {
+    ordered_json object{{"kind", tokenizer->kind()}, {"vocab_size", tokenizer->vocab_size()}};
+    object["separator"] = tokenizer->separator() ? ordered_json(*tokenizer->separator()) : ordered_json();
+    if (bpe != nullptr) {
+      object["merges"] = bpe->bpe().merges().size();
+      object["splitter"] = name_of(bpe->vocabulary().splitter);
+      object["unicode"] = PieceReader::unicode_version();
+    }
+    if (arguments.text) {
+      object["tokens"] = ordered_json::array();
+      for (const Token token : tokens) {
+        object["tokens"].push_back({{"id", token}, {"text", tokenizer->decode(std::span(&token, 1))}});
+      }
+      object["bytes_per_token"] = bytes_per_token;
+    }
+    put_json(object);
+    flush_results();
+    return 0;
+  }
+  const auto line = [](const char* name, const std::string& text) { put(fmt::format("{:<11}{}\n", name, text)); };
+  line("kind", std::string(tokenizer->kind()));
+  line("tokens", grouped_digits(tokenizer->vocab_size()));
+  if (tokenizer->separator()) {
+    line("separator", fmt::format("{} {}", *tokenizer->separator(), shown(*tokenizer, *tokenizer->separator())));
+  }
+  if (bpe != nullptr) {
+    line("merges", grouped_digits(static_cast<index>(bpe->bpe().merges().size())));
+    line("pieces", fmt::format("the rule of {}, letters and numbers of Unicode {}", name_of(bpe->vocabulary().splitter),
+                               PieceReader::unicode_version()));
+  }
+  if (!arguments.text) {
+    constexpr Token kSome = 12;
+    const auto last = static_cast<Token>(tokenizer->vocab_size());
+    const auto some = [&](Token first, Token end) {
+      std::string list;
+      for (Token id = std::max(0, first); id < std::min(end, last); ++id) {
+        list += fmt::format("{}{}", list.empty() ? "" : " ", shown(*tokenizer, id));
+      }
+      return list;
+    };
+    line("first", some(bpe != nullptr ? 256 : 0, bpe != nullptr ? 256 + kSome : kSome));
+    line("last", some(last - kSome, last));
+  } else {
+    for (const Token token : tokens) {
+      put(fmt::format("{:>8}  {}\n", token, shown(*tokenizer, token)));
+    }
+    line("in all", fmt::format("{} tokens, {:.2f} bytes a token", grouped_digits(static_cast<index>(tokens.size())), bytes_per_token));
+  }
+  flush_results();
+  return 0;
+}
+
+}  // namespace
+
+void add_tokenizer(Commands& program) {
+  constexpr index kMostTokens = index{1} << 24;
+  constexpr const char* kTokenizerHelp =
+      "A tokenizer.json, GPT-2's vocab.bpe beside its encoder.json, a folder with one of these, a run or a checkpoint";
+  Commands tokenizer = program.group("tokenizer", "Train tokenizers, and turn text into token ids and back");
+  {
+    constexpr const char* kExamples = R"(  dikkat tokenizer train --corpus texts/ --vocab-size 16000 --out my-tokenizer
+  dikkat train --config quickstart --corpus texts/ --set tokenizer.path=my-tokenizer)";
+    const auto a = std::make_shared<TokenizerTrainArguments>();
+    Command command = tokenizer.add("train", "Learn a tokenizer from a corpus", kExamples, [a] { return tokenizer_train_command(*a); });
+    command.texts("--corpus", a->corpus, "PATH", kCorpusHelp).required();
+    command
+        .text("--out", a->out, "PATH", "FILE.json, or a folder for tokenizer.json and, with GPT-2's splitter, vocab.bpe and encoder.json")
+        .required();
+    command.text("--kind", a->options.kind, "KIND", tokenizer_names_in_words());
+    command.number("--vocab-size", a->options.vocab_size, index{257}, kMostTokens, "For bpe: size of the vocabulary");
+    command.text("--splitter", a->splitter, "NAME", "For bpe: whose rule splits texts into pieces: " + all_names<Splitter>());
+    command.number("--min-count", a->options.min_count, index{1}, index{1'000'000'000}, "For word: rarer words become <unk>");
+    add_reading(command, a->reading);
+  }
+  {
+    constexpr const char* kExamples = R"(  dikkat tokenizer encode my-tokenizer --text "Once upon a time"
+  dikkat tokenizer encode runs/mine < my-text.txt
+  dikkat tokenizer encode gpt2/ --corpus texts/ --json > ids.json)";
+    const auto a = std::make_shared<EncodeArguments>();
+    Command command = tokenizer.add("encode", "Turn text into token ids", kExamples, [a] { return encode_command(*a); });
+    command.text("TOKENIZER", a->tokenizer, "", kTokenizerHelp).required();
+    command.any_text("--text", a->text, "TEXT", "A text; by default what --corpus names, or standard input");
+    command.texts("--corpus", a->corpus, "PATH", kCorpusHelp);
+    add_reading(command, a->reading);
+    command.flag("--special", a->special,
+                 "Find special tokens in --text by their names, and add those that the tokenizer puts around a text");
+    command.flag("--json", a->json, "An array");
+  }
+  {
+    constexpr const char* kExamples = R"(  dikkat tokenizer decode my-tokenizer 15496 995
+  dikkat tokenizer decode runs/mine < ids.json)";
+    const auto a = std::make_shared<DecodeArguments>();
+    Command command = tokenizer.add("decode", "Turn token ids into text", kExamples, [a] { return decode_command(*a); });
+    command.text("TOKENIZER", a->tokenizer, "", kTokenizerHelp).required();
+    command.texts("ID", a->ids, "", "Token ids; by default from standard input, separated by spaces, commas or brackets");
+  }
+  {
+    constexpr const char* kExamples = R"(  dikkat tokenizer inspect my-tokenizer
+  dikkat tokenizer inspect runs/mine --text "How is this cut?")";
+    const auto a = std::make_shared<InspectArguments>();
+    Command command =
+        tokenizer.add("inspect", "Describe a tokenizer, and show how it splits a text", kExamples, [a] { return inspect_command(*a); });
+    command.text("TOKENIZER", a->tokenizer, "", kTokenizerHelp).required();
+    command.any_text("--text", a->text, "TEXT", "Show the tokens of this text");
+    command.flag("--json", a->json, "One object");
+  }
+}
+
+}  // namespace dikkat

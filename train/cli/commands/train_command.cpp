@@ -1,0 +1,500 @@
+#include "train/cli/commands/train_command.h"
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <iterator>
+#include <memory>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "autograd/base/cores.h"
+#include "autograd/base/parallel.h"
+#include "train/cli/chosen_checkpoint.h"
+#include "train/cli/commands.h"
+#include "train/cli/effect_notes.h"
+#include "train/cli/plan_text.h"
+#include "train/cli/progress.h"
+#include "train/cli/shared_options.h"
+#include "train/cli/signals.h"
+#include "train/cli/streams.h"
+#include "train/cli/text.h"
+#include "train/cli/with_ranks.h"
+#include "train/data/corpus_files.h"
+#include "train/run/build_info.h"
+#include "train/run/machine_rate.h"
+#include "train/run/precision.h"
+#include "train/run/trainer.h"
+#include "train/run/verify_resume.h"
+#include "train/system/machine_memory.h"
+
+namespace dikkat {
+namespace {
+
+constexpr const char* kProfileHelp = "At the end, print a table of the time spent in each op";
+
+struct ResumeArguments {
+  std::string run_directory;
+  std::vector<std::string> set;
+  std::string base;
+  bool latest_good = false;
+  bool profile = false;
+};
+
+/// "2,000 steps of 768 tokens (1 x 12 x 64), 1.5 M tokens, 1.5 epochs", or "768 to 1,536 tokens (1 to 2 x 12 x 64)"; of pairs "300 steps of
+/// 32 pairs (1 x 32), 9,600 pairs, 240.0 epochs".
+std::string training_plan(const Trainer& trainer) {
+  const Config& c = trainer.config();
+  const bool is_gpt = trainer.model().is_gpt();
+  const index size = is_gpt ? *c.data.window : index{1};
+  const char* unit = is_gpt ? "tokens" : "pairs";
+  const TrainingState& state = trainer.state();
+  const Accumulation& passes = trainer.accumulation();
+  const index samples = state.samples_seen + c.train.batch_size * passes.passes(state.step, c.train.max_steps);
+  const auto from_to = [](const std::string& least, const std::string& most) { return least == most ? most : least + " to " + most; };
+  const index pass = c.train.batch_size * size;
+  return fmt::format("{} steps of {} {} ({} x {}{}), {} {}, {:.1f} epochs", grouped_digits(c.train.max_steps),
+                     from_to(grouped_digits(passes.fewest() * pass), grouped_digits(passes.most() * pass)), unit,
+                     from_to(fmt::to_string(passes.fewest()), fmt::to_string(passes.most())), c.train.batch_size,
+                     is_gpt ? fmt::format(" x {}", size) : "", short_count(samples * size), unit,
+                     static_cast<double>(samples) / static_cast<double>(trainer.loader().epoch_size()));
+}
+
+/// What to say of a run that reads its text many times; empty for others. The bound is from Muennighoff et al. 2023, "Scaling
+/// Data-Constrained Language Models" (arXiv 2305.16264): text that is read up to 4 times is worth nearly as much as new text, and after
+/// about 16 times more reading gains little.
+std::string remark_on_epochs(const Trainer& trainer) {
+  constexpr double kMany = 16;
+  const Config& c = trainer.config();
+  const TrainingState& state = trainer.state();
+  const index samples = state.samples_seen + c.train.batch_size * trainer.accumulation().passes(state.step, c.train.max_steps);
+  std::string remark;
+  for (std::size_t i = 0; trainer.model().is_gpt() && i < trainer.data().sources.size(); ++i) {
+    if (const double epochs = trainer.loader().epochs(static_cast<index>(i), samples); epochs > kMany) {
+      const std::string& name = trainer.data().sources[i].name;
+      remark +=
+          fmt::format("{}{} is read {:.0f} times", remark.empty() ? "" : ", and ", name.empty() ? "the text" : for_terminal(name), epochs);
+    }
+  }
+  return remark.empty()
+             ? ""
+             : remark +
+                   ": after about 16 times a model learns little more, and rather memorises it; watch the validation loss, and take fewer "
+                   "steps (--epochs) or more text";
+}
+
+/// "stories: a.txt, 0.75 of all windows; 12,345 tokens for training, 1,234 for validation; 2.1 epochs".
+std::string source_line(const Trainer& trainer, std::size_t i) {
+  const DataSource& named = trainer.config().data.sources[i];
+  const SplitText& source = trainer.data().sources[i];
+  const TrainingState& state = trainer.state();
+  const index samples =
+      state.samples_seen + trainer.config().train.batch_size * trainer.accumulation().passes(state.step, trainer.config().train.max_steps);
+  return fmt::format("{}: {}{}, {:.3g} of all windows; {} tokens for training, {} for validation; {:.3g} epochs", for_terminal(named.name),
+                     names_of(named.corpus), named.validation.empty() ? "" : ", validated on " + names_of(named.validation), source.share,
+                     grouped_digits(source.train.tokens), grouped_digits(source.validation.tokens),
+                     trainer.loader().epochs(static_cast<index>(i), samples));
+}
+
+/// A sentence at the end of a run whose optimizer took much of the time; empty otherwise.
+std::string remark_on_optimizer(double share) {
+  constexpr double kMuch = 0.15;
+  return share > kMuch ? fmt::format(
+                             "the optimizer took {:.0f}% of the time of the steps: larger ones (train.batch_size, "
+                             "train.gradient_accumulation_steps) spend less of it on that",
+                             100 * share)
+                       : "";
+}
+
+/// "1, 2, 4 or 8".
+std::string numbers_of_ranks(index lanes) {
+  std::string list = "1";
+  for (index ranks = 2; ranks <= lanes; ranks *= 2) {
+    list += (ranks == lanes ? " or " : ", ") + fmt::to_string(ranks);
+  }
+  return list;
+}
+
+/// "node1", or "node1, node2 and 6 others".
+std::string hosts_of(const Ranks& ranks) {
+  std::vector<std::string> hosts = ranks.hosts();
+  hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
+  return hosts.size() <= 2 ? fmt::to_string(fmt::join(hosts, " and "))
+                           : fmt::format("{}, {} and {} others", hosts[0], hosts[1], hosts.size() - 2);
+}
+
+void introduce(const Trainer& trainer, const Ranks* ranks) {
+  const Config& c = trainer.config();
+  const TrainingData& data = trainer.data();
+  static constexpr int kLabel = 10;
+  const auto line = [](const char* name, const std::string& text) { tell(fmt::format("{:<{}}{}", name, kLabel, text), kLabel); };
+  const auto warning = [](const std::string& text) { warn(fmt::format("{:<{}}{}", "warning", kLabel, text), kLabel); };
+  const ReferenceRate& reference = trainer.reference_rate();
+  const std::string measured = fmt::format("{} matrix products measured at ", name_of(trainer.config().train.precision));
+  const std::string rate = std::isnan(reference.highest()) ? "the rate of matrix products is unknown, because the clock stands still"
+                           : reference.is_known()
+                               ? fmt::format("{}{:.0f} GFLOP/s (MFU is the share of that)", measured, reference.highest() * 1e-9)
+                               : fmt::format(
+                                     "{}{:.0f} to {:.0f} GFLOP/s; that is too uncertain for MFU, which is shown once two "
+                                     "measurements agree",
+                                     measured, reference.lowest() * 1e-9, reference.highest() * 1e-9);
+  line("dikkat", fmt::format("{}, {}, {} thread{}; {}", build_info().version, build_info().instruction_set, thread_count(),
+                             thread_count() == 1 ? "" : "s", rate));
+  if (const int cores = usable_cores(); thread_count() > cores) {
+    warning(
+        fmt::format("{} threads share the {} core{} that this process may use: steps take longer "
+                    "than with {} threads; see --threads and OMP_NUM_THREADS",
+                    thread_count(), cores, cores == 1 ? "" : "s", cores));
+  }
+  line("model", fmt::format("{} with {} layers, {} heads, width {}, block {}, vocabulary {}: {} parameters", name_of(c.model.kind),
+                            c.model.n_layer, c.model.n_head, c.model.n_embd, c.model.block_size, grouped_digits(c.model.vocab_size),
+                            short_count(trainer.model().parameters().parameter_count())));
+  if (trainer.model().is_gpt() && *c.data.window < c.model.block_size) {
+    line("window", fmt::format("{} tokens (data.window); the model keeps its context of {} (model.block_size)",
+                               grouped_digits(c.data.window), grouped_digits(c.model.block_size)));
+  }
+  if (c.lora.rank > 0) {
+    index trained = 0;
+    for (const ParameterStore::Entry* entry : trainer.model().parameters().trainable()) {
+      trained += entry->size();
+    }
+    line("adapters",
+         fmt::format("of rank {}: {} parameters are trained; those of {} stay as they are{}", c.lora.rank, short_count(trained),
+                     c.train.init_from, c.lora.base == PackedType::none ? "" : fmt::format(", packed as {}", name_of(c.lora.base))));
+  }
+  if (c.data.sources.empty()) {
+    line("corpus", names_of(c.data.corpus) + (c.data.validation.empty() ? "" : ", validated on " + names_of(c.data.validation)));
+  }
+  for (std::size_t i = 0; i < c.data.sources.size(); ++i) {
+    line("source", source_line(trainer, i));
+  }
+  for (const EvaluationSource& text : c.data.evaluations) {
+    line("evaluates", fmt::format("{}: {}", for_terminal(text.name), names_of(text.corpus)));
+  }
+  line("data", fmt::format("{} bytes in {} file{}{}; {} tokens for training, {} for validation ({} tokenizer)", grouped_digits(data.bytes),
+                           grouped_digits(data.files), data.files == 1 ? "" : "s",
+                           data.documents == data.files ? "" : fmt::format(", {} documents", grouped_digits(data.documents)),
+                           grouped_digits(data.train_tokens()), grouped_digits(data.validation_tokens()), data.tokenizer->kind()));
+  for (const std::string& note : data.notes) {
+    line("note", note);
+  }
+  line("training", training_plan(trainer));
+  if (const std::string remark = remark_on_epochs(trainer); !remark.empty()) {
+    line("note", remark);
+  }
+  line("memory", memory_line(trainer.memory_plan(), machine_memory()));
+  line("disk", disk_line(trainer.disk_plan(), trainer.directory()));
+  if (const std::string shortage = shortage_of_memory(trainer.memory_plan(), machine_memory()); !shortage.empty()) {
+    warning(shortage);
+  }
+  // Only for a new run: one that is resumed has some of its checkpoints already.
+  if (const std::string shortage = shortage_of_disk(trainer.disk_plan(), trainer.directory());
+      !shortage.empty() && trainer.state().step == 0) {
+    warning(shortage);
+  }
+  if (!c.train.init_from.empty() && trainer.state().step == 0) {
+    line("weights", "from " + c.train.init_from);
+  }
+  line("run", trainer.directory().string());
+  if (ranks != nullptr) {
+    line("ranks", fmt::format("{} on {}, {} thread{} each, {} lanes: the same bits on {} ranks (train.lanes); {}", ranks->size(),
+                              hosts_of(*ranks), thread_count(), thread_count() == 1 ? "" : "s", index{c.train.lanes},
+                              numbers_of_ranks(c.train.lanes), ranks->engine()->name()));
+    if (const long all = ::sysconf(_SC_NPROCESSORS_ONLN); usable_cores() * ranks->on_this_host() < all) {
+      warning(
+          fmt::format("each rank may use {} of this machine's {} cores: the launcher binds it; mpirun --bind-to none, or srun "
+                      "--cpus-per-task, gives it more",
+                      usable_cores(), all));
+    }
+  }
+  if (trainer.state().step > 0) {
+    line("resumed", fmt::format("from step {} of {}", trainer.state().step, c.train.max_steps));
+  }
+}
+
+void note_without_effect(const Trainer& trainer, std::span<const std::string> keys, const Ranks* ranks) {
+  if (ranks == nullptr || ranks->is_first()) {
+    const PlannedRun run = trainer.planned();
+    note_keys_without_effect(std::span(&run, 1), keys);
+  }
+}
+
+/// Of a run that was stopped: by this process's signal, or by another rank's. All ranks call it.
+int exit_code_of_stop(Ranks* ranks) { return 128 + (ranks == nullptr ? stop_signal() : ranks->largest(stop_signal())); }
+
+/// On another rank than the first, which speaks for all.
+int help(Trainer& trainer, Ranks* ranks) {
+  stop_in_order();
+  trainer.measure_gemm_rate([&] { return gemm_rate(operand_type(trainer.config().train)); });
+  TrainingEvents nobody;
+  return trainer.run(nobody, [] { return stop_requested(); }) == Trainer::Outcome::stopped ? exit_code_of_stop(ranks) : 0;
+}
+
+int run(Trainer& trainer, bool with_profile, Ranks* ranks, const TrainArguments::Finished& finished = {}) {
+  if (ranks != nullptr && !ranks->is_first()) {
+    return help(trainer, ranks);
+  }
+  stop_in_order();
+  trainer.measure_gemm_rate([&] { return gemm_rate(operand_type(trainer.config().train)); });
+  Profile profile;
+  trainer.set_profile(with_profile ? &profile : nullptr);
+  introduce(trainer, ranks);
+  Trainer::Outcome outcome{};
+  std::string remark, exchanged;
+  bool losses_fall = false;
+  {
+    Progress progress(trainer, ranks);
+    outcome = trainer.run(progress, [] { return stop_requested(); });
+    remark = remark_on_optimizer(progress.optimizer_share());
+    exchanged = progress.remark_on_ranks();
+    losses_fall = progress.losses_fall();
+  }
+  for (const std::string& sentence : {remark, exchanged}) {
+    if (!sentence.empty()) {
+      tell(sentence);
+    }
+  }
+  if (with_profile) {
+    tell(profile.table());
+  }
+  const std::string directory = trainer.directory().string();
+  const TrainingState& state = trainer.state();
+  if (outcome == Trainer::Outcome::stopped) {
+    const int code = exit_code_of_stop(ranks);
+    tell(fmt::format("stopped at step {} and saved; continue with: dikkat resume {}", state.step, directory));
+    return code;
+  }
+  if (trainer.out_of_patience() && state.step < trainer.config().train.max_steps) {
+    tell(fmt::format("ended early at step {} of {}: the validation loss was not lower in the last {} evaluations (train.patience)",
+                     state.step, trainer.config().train.max_steps, trainer.config().train.patience));
+  }
+  if (state.best_step >= 0) {
+    tell(fmt::format("finished at step {}; best validation loss {:.4f} at step {}", state.step, state.best_val_loss, state.best_step));
+  } else {
+    tell(fmt::format("finished at step {}", state.step));
+  }
+  if (finished) {
+    finished(trainer, losses_fall);
+  }
+  put(directory + '\n');
+  flush_results();
+  return 0;
+}
+
+/// --verify-resume. Works in a temporary folder beside the run directory, on the same disk.
+int verify(const Config& config, const std::filesystem::path& out) {
+  constexpr index kSteps = 6;
+  stop_in_order();
+  announce_corpus(config.data.training_paths());
+  struct StoppedWhileLoading {};
+  const LoadingProgress loading = [](const LoadingReport&) {
+    if (stop_requested()) {
+      throw StoppedWhileLoading();
+    }
+  };
+  const auto proof = [&]() -> std::optional<ResumeProof> {
+    ShareLine line("training");
+    try {
+      return verify_resume(config, kSteps, out.string() + fmt::format(".verify-{}", ::getpid()), loading, stop_requested, std::ref(line));
+    } catch (const StoppedWhileLoading&) {
+      return std::nullopt;
+    }
+  }();
+  if (!proof) {
+    return 128 + stop_signal();
+  }
+  const std::string what = fmt::format("{} steps on {} thread{}, and {} steps, a stop, and {} more on {}", proof->steps, thread_count(),
+                                       thread_count() == 1 ? "" : "s", proof->stop, proof->steps - proof->stop, proof->other_threads);
+  require(proof->difference.empty(), what, ", do not give the same bytes: ", proof->difference,
+          " differs. This is an error of the program or of the machine (memory, an overclocked core): please report it");
+  put(fmt::format("{}, give the same bytes: {}\n", what, proof->hash));
+  flush_results();
+  return 0;
+}
+
+}  // namespace
+
+namespace {
+
+/// The trainer that make(line) returns, on all ranks or on none. `is_new`: it makes the run's folder, which is removed if another rank
+/// fails.
+template <class F>
+std::unique_ptr<Trainer> made(Ranks* ranks, bool is_new, F&& make) {
+  std::unique_ptr<Trainer> trainer;
+  const auto work = [&] {
+    LoadingLine line;
+    trainer.reset(new Trainer(make(line)));  // NOLINT(modernize-make-unique): it cannot be moved
+  };
+  try {
+    ranks != nullptr ? ranks->together(work) : work();
+  } catch (const Agreed&) {
+    if (trainer && is_new) {
+      trainer->discard();
+    }
+    throw;
+  }
+  return trainer;
+}
+
+int train(const TrainArguments& arguments, const std::shared_ptr<Ranks>& ranks) {
+  start_threads();
+  Config config;
+  std::vector<std::string> written;
+  const auto read = [&] {
+    config = configuration_of(arguments.run, {}, &written);
+    if (ranks) {
+      const index passes = config.train.gradient_accumulation_steps;
+      require_input(config.train.lanes.is_set() || passes % ranks->size() == 0, ranks->size(),
+                    " processes share the passes of a step, and train.gradient_accumulation_steps is ", passes,
+                    ", which they do not divide: --set train.gradient_accumulation_steps=", round_up(passes, ranks->size()));
+      config.train.lanes.derive(ranks->size());
+      validate(config);
+      require_input(!arguments.verify_resume,
+                    "--verify-resume is for one process, expected no mpirun: with train.lanes=N it tries the sums of N processes");
+      const auto texts = config.data.training_paths();
+      require_input(std::ranges::find(texts, "-") == texts.end(),
+                    "the corpus is standard input, which only one process can read, expected a file or a folder that all ", ranks->size(),
+                    " see");
+      ranks->set_timeout(config.train.rank_timeout);
+    }
+  };
+  ranks ? ranks->together(read) : read();
+  tell_of_the_origin(config.train.init_from);
+  const index wanted_tokens = config.tokenizer.path.empty() && config.train.init_from.empty() ? config.tokenizer.vocab_size : 0;
+  const NewRunPath out = new_run_path(arguments.out, arguments.run.config);
+  if (arguments.verify_resume) {
+    return verify(config, out.free_now());
+  }
+  const auto trainer_there = made(ranks.get(), true, [&](LoadingLine& line) {
+    return Trainer::start(std::move(config), out, std::ref(line), ranks, arguments.length);
+  });
+  Trainer& trainer = *trainer_there;
+  note_without_effect(trainer, written, ranks.get());
+  if (const index made = trainer.data().tokenizer->vocab_size(); trainer.data().tokenizer->kind() == "bpe" && made < wanted_tokens) {
+    tell(fmt::format(
+        "the text gives a vocabulary of {} tokens instead of {}: no pair of tokens occurs twice, so there is nothing left to merge",
+        grouped_digits(made), grouped_digits(wanted_tokens)));
+  }
+  return run(trainer, arguments.profile, ranks.get(), arguments.finished);
+}
+
+}  // namespace
+
+void add_epochs(Command& command, RunLength& length) {
+  command.number("--epochs", length.epochs, 0.001, 1e6,
+                 "Train for N epochs instead of train.max_steps steps: each window of the text is read N times (of several sources: those "
+                 "of the first, with "
+                 "their share of the others)");
+}
+
+bool is_set(const WantedRun& run, const char* key) {
+  return std::ranges::any_of(run.set, [&](const std::string& setting) { return setting.starts_with(concat(key, '=')); });
+}
+
+int train_command(const TrainArguments& arguments) {
+  require_input(arguments.length.epochs == 0 || arguments.length.is_default || !is_set(arguments.run, "train.max_steps"),
+                "--epochs and train.max_steps both say how long the run is, expected one of them");
+  return with_ranks([&](const std::shared_ptr<Ranks>& ranks) { return train(arguments, ranks); });
+}
+
+namespace {
+
+/// For a run that is finished. A schedule that follows max_steps, or has no end, needs no other decay_steps.
+std::string settings_to_train_on(const Trainer& trainer) {
+  const Config& config = trainer.config();
+  if (trainer.out_of_patience()) {
+    return fmt::format(
+        "train.patience=0 (it is {}: the run ends after so many evaluations without a lower loss; with 0 it goes on to the last step)",
+        config.train.patience);
+  }
+  const bool stays_low = ends_at_min_lr(config.optim.schedule) && config.optim.schedule != Schedule::Kind::wsd;
+  return stays_low ? "train.max_steps=N optim.decay_steps=N (without the second, the learning rate stays where it has fallen to)"
+                   : "train.max_steps=N";
+}
+
+int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks) {
+  start_threads();
+  const auto trainer_there = made(ranks.get(), false, [&](LoadingLine& line) {
+    try {
+      return Trainer::resume(
+          arguments.run_directory,
+          {.overrides = arguments.set, .pick = arguments.latest_good ? Pick::latest_good : Pick::newest, .base = arguments.base},
+          std::ref(line), ranks);
+    } catch (const MissingCorpus& missing) {
+      fail_input(missing.what(), ". If the text has moved: dikkat resume ", arguments.run_directory, " --set data.corpus=NEW_PATH");
+    }
+  });
+  Trainer& trainer = *trainer_there;
+  if (ranks) {
+    ranks->set_timeout(trainer.config().train.rank_timeout);
+  }
+  for (const std::string& what : trainer.remarks()) {
+    tell(what);
+  }
+  std::vector<std::string> written;
+  std::ranges::transform(arguments.set, std::back_inserter(written), key_of_override);
+  note_without_effect(trainer, written, ranks.get());
+  const TrainingState& state = trainer.state();
+  // The first knows from the metrics whether the last step's evaluation was made.
+  const bool is_finished = ranks ? !ranks->from_first(trainer.finished() ? "finished" : "").empty() : trainer.finished();
+  if (is_finished) {
+    std::string kept;  // the settings of this command, which a run that ended early needs again
+    for (const std::string& assignment : trainer.out_of_patience() ? arguments.set : std::vector<std::string>()) {
+      kept += assignment.starts_with("train.patience=") ? "" : assignment + ' ';
+    }
+    tell(fmt::format("{} is finished: step {} of {}. To train on: dikkat resume {} --set {}{}", arguments.run_directory, state.step,
+                     trainer.config().train.max_steps, arguments.run_directory, kept, settings_to_train_on(trainer)));
+    if (!arguments.base.empty()) {
+      tell(
+          "its checkpoints stay as they are, so the new place of the base is not kept: eval, sample, chat, serve, export and merge need "
+          "--base too");
+    }
+    return 0;
+  }
+  return run(trainer, arguments.profile, ranks.get());
+}
+
+int resume_command(const ResumeArguments& arguments) {
+  return with_ranks([&](const std::shared_ptr<Ranks>& ranks) { return resume(arguments, ranks); });
+}
+
+}  // namespace
+
+void add_train(Commands& program) {
+  constexpr const char* kExamples = R"(  dikkat train --config quickstart
+  dikkat train --config quickstart --corpus my-text.txt notes/ --out runs/mine --set train.max_steps=500 model.n_layer=6
+  dikkat train --config quickstart --corpus letters/*.txt --init-from runs/mine --set optim.learning_rate=1e-4
+  dikkat train --config quickstart --verify-resume
+  zcat dump.jsonl.gz | grep -v spam | dikkat train --config quickstart --corpus -
+`dikkat --help-config` explains every key of a configuration.)";
+  const auto a = std::make_shared<TrainArguments>();
+  Command command = program.add("train", "Train a model on a corpus", kExamples, [a] { return train_command(*a); });
+  command.text("--config", a->run.config, "FILE|NAME", kConfigHelp);
+  command.texts("--corpus", a->run.corpus, "PATH", "Text files and folders, or pairs (.tsv) for an encoder-decoder; replaces data.corpus");
+  add_evaluate(command, a->run.evaluate);
+  add_epochs(command, a->length);
+  command.text("--out", a->out, "DIR", "Run directory to create; by default runs/NAME after the configuration's file, or runs/NAME-2 ...");
+  command.texts("--set", a->run.set, "KEY=VALUE", kSetHelp);
+  command.text("--init-from", a->run.init_from, "RUN_DIR|FILE.h5", kInitFromHelp);
+  command.flag("--profile", a->profile, kProfileHelp);
+  command.flag("--verify-resume", a->verify_resume,
+               "Instead of a run: check that a run of this configuration can be resumed to the same bits. Trains six steps in one go, then "
+               "six steps with a stop in the middle and another number of threads after it, and compares the checkpoints; leaves no files");
+}
+
+void add_resume(Commands& program) {
+  constexpr const char* kExamples = R"(  dikkat resume runs/mine
+  dikkat resume runs/mine --set train.max_steps=4000)";
+  const auto a = std::make_shared<ResumeArguments>();
+  Command command = program.add("resume", "Continue a run from its newest checkpoint, to the same bits as if it had never stopped",
+                                kExamples, [a] { return resume_command(*a); });
+  command.text("RUN_DIR", a->run_directory, "", "The directory of a run").required();
+  command.texts("--set", a->set, "KEY=VALUE",
+                "section.key=value to change, such as train.max_steps=4000; changes are recorded in the checkpoint");
+  command.text("--base", a->base, "PATH", kBaseHelp);
+  command.flag("--latest-good", a->latest_good, "If the newest checkpoint is damaged, continue from the newest good one");
+  command.flag("--profile", a->profile, kProfileHelp);
+}
+
+}  // namespace dikkat

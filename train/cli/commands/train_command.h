@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "train/cli/wanted_run.h"
+#include "train/run/run_length.h"
+
+namespace dikkat {
+
+class Command;
+class Trainer;
+
+/// A new run, as `dikkat train` and `dikkat finetune` make it.
+struct TrainArguments {
+  WantedRun run{};
+  std::string out{};  ///< empty: runs/<name of the configuration>, with a number if that exists
+  bool profile = false;
+  bool verify_resume = false;
+  RunLength length{};
+  /// Called when it has finished, before its path is printed. `losses_fall`: Progress::losses_fall().
+  using Finished = std::function<void(const Trainer& trainer, bool losses_fall)>;
+  Finished finished{};
+};
+
+/// Adds --epochs to a command.
+void add_epochs(Command& command, RunLength& length);
+
+/// Whether the user sets this key with --set.
+bool is_set(const WantedRun& run, const char* key);
+
+/// Trains it to its end, or until a signal. Returns the exit code.
+int train_command(const TrainArguments& arguments);
+
+}  // namespace dikkat

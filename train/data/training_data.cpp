@@ -1,0 +1,280 @@
+#include "train/data/training_data.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "autograd/base/error.h"
+#include "train/data/conversations.h"
+#include "train/data/corpus_files.h"
+#include "train/data/open_tokenizer.h"
+#include "train/data/source.h"
+#include "train/data/token_shards.h"
+#include "train/system/out_of_memory.h"
+#include "train/system/sha256.h"
+
+namespace dikkat {
+namespace {
+
+bool reads_pairs(const Config& config) { return config.model.kind == ModelKind::encoder_decoder; }
+
+/// The tokenizer, if there is one before the corpus has been read.
+std::unique_ptr<Tokenizer> known_tokenizer(const Config& config, const KnownCorpus* known) {
+  if (known != nullptr) {
+    return tokenizer_from_json(known->tokenizer);
+  }
+  return config.tokenizer.path.empty() ? nullptr : open_tokenizer(config.tokenizer.path);
+}
+
+/// The configuration with a source's files as its corpus.
+Config config_of(const Config& config, const DataSource& source) {
+  Config of_source = config;
+  of_source.data.corpus = source.corpus;
+  of_source.data.validation = source.validation;
+  of_source.data.sources.clear();
+  return of_source;
+}
+
+std::unique_ptr<Source> open_source(const Config& config, const SourceReading& reading) {
+  return are_token_shards(config.data.corpus)                            ? open_shards(config, reading)
+         : are_conversations(config.data.corpus, config.data.text_field) ? open_conversations(config, reading)
+                                                                         : open_text(config, reading);
+}
+
+/// Adds the name of a source to what is said of it, where there are several.
+template <class F>
+auto naming_source(const DataSource& source, F&& f) {
+  try {
+    return f();
+  } catch (const MissingCorpus&) {
+    throw;
+  } catch (const InputError& error) {
+    if (source.name.empty()) {
+      throw;
+    }
+    fail_input("source \"", source.name, "\": ", error.what());
+  }
+}
+
+/// Says so where the loss of a validation part is that of a few tokens.
+void note_on_validation(const EvaluationText& validation, bool has_own_files, std::vector<std::string>& notes) {
+  constexpr double kEnough = 64;
+  const double targets = validation.targets();
+  if (validation.samples != nullptr && targets < kEnough) {
+    notes.push_back(concat("the validation part has ", static_cast<index>(targets), targets == 1 ? " token" : " tokens",
+                           " to predict, so its loss says little; give more text",
+                           has_own_files ? " in data.validation" : ", or raise data.val_fraction"));
+  }
+}
+
+/// Adds a note if documents of a text for evaluation are also learnt. `learnt` is sorted.
+void note_on_shared(const std::string& what, const DocumentHashes& text, const DocumentHashes& learnt, std::vector<std::string>& notes) {
+  if (const index shared = count_shared(text, learnt); shared > 0) {
+    const auto all = static_cast<index>(text.size());
+    notes.push_back(concat(shared == all ? "everything in " : concat(shared, " of the ", all, " documents of "), what,
+                           " is also in the training text, so this loss does not show how the model does on new text"));
+  }
+}
+
+TrainingData load_sources(const Config& config, const KnownCorpus* known, std::unique_ptr<Tokenizer> tokenizer,
+                          const LoadingProgress& progress) {
+  TrainingData data{.tokenizer = std::move(tokenizer)};
+  const std::vector<DataSource> named = config.data.all_sources();
+  const bool is_one = named.size() == 1;
+  const auto maker = data.tokenizer == nullptr ? make_tokenizer_maker(tokenizer_options(config.tokenizer)) : nullptr;
+  const SourceReading reading{.tokenizer = data.tokenizer.get(),
+                              .maker = maker.get(),
+                              .is_ours = known == nullptr || known->is_ours,
+                              .progress = progress,
+                              .notes = data.notes};
+  std::vector<std::unique_ptr<Source>> sources;
+  for (const DataSource& source : named) {
+    sources.push_back(naming_source(source, [&] { return open_source(config_of(config, source), reading); }));
+    data.fingerprint += sources.back()->facts().fingerprint;
+  }
+  if (!is_one) {
+    data.fingerprint = to_hex(sha256(data.fingerprint));
+  }
+  require_known(config, known, data.fingerprint);
+  DocumentHashes learnt;
+  for (const auto& source : sources) {
+    learnt.insert(learnt.end(), source->facts().documents_of_training.begin(), source->facts().documents_of_training.end());
+  }
+  std::ranges::sort(learnt);
+  for (std::size_t i = 0; i < named.size(); ++i) {
+    note_on_shared(concat("the validation text (", named[i].validation.empty() ? "" : named[i].validation.front(), ")"),
+                   sources[i]->facts().documents_of_validation, learnt, data.notes);
+  }
+  if (maker != nullptr) {
+    data.tokenizer = naming_memory("learning the tokenizer", [&] {
+      return maker->make([&](double share) {
+        if (progress) {
+          progress({.stage = LoadingReport::Stage::learning, .share = share});
+        }
+      });
+    });
+  }
+  const double weights =
+      std::accumulate(named.begin(), named.end(), 0.0, [](double sum, const DataSource& source) { return sum + source.weight; });
+  for (std::size_t i = 0; i < named.size(); ++i) {
+    std::vector<std::string> notes;
+    SplitText split = naming_source(named[i], [&] { return sources[i]->tokens(*data.tokenizer, progress, notes); });
+    note_on_validation(split.validation, !named[i].validation.empty(), notes);
+    for (const std::string& note : notes) {
+      data.notes.push_back(is_one ? note : concat(named[i].name, ": ", note));
+    }
+    split.name = named[i].name;
+    split.share = named[i].weight / weights;
+    data.files += sources[i]->facts().files;
+    data.documents += sources[i]->facts().documents;
+    data.bytes += sources[i]->facts().bytes;
+    data.sources.push_back(std::move(split));
+    sources[i].reset();
+  }
+  require_input(
+      config.data.evaluations.empty() || data.has_validation(),
+      "data.evaluations names texts to evaluate, but no source has a validation part, beside which they are told: raise data.val_fraction");
+  for (const EvaluationSource& text : config.data.evaluations) {
+    data.evaluations.push_back({.name = text.name, .text = load_evaluation_text(config, *data.tokenizer, text.corpus, progress)});
+    note_on_shared(concat("the text \"", text.name, "\" (data.evaluations)"), data.evaluations.back().text.documents, learnt, data.notes);
+  }
+  return data;
+}
+
+/// Adds what the files of these paths are.
+void add_facts(const Config& config, const std::vector<std::string>& paths, RunFacts& facts) {
+  if (paths.empty()) {
+    return;
+  }
+  if (are_token_shards(paths)) {
+    facts.tokens = true;
+    return;
+  }
+  (are_conversations(paths, config.data.text_field) ? facts.conversations : facts.texts) = true;
+  const bool is_standard_input = std::ranges::find(paths, kStandardInput) != paths.end();  // which can be read only once
+  facts.jsonl = facts.jsonl || (!is_standard_input &&
+                                std::ranges::any_of(find_corpus_files(paths), [](const CorpusFile& file) { return is_jsonl(file.name); }));
+}
+
+RunFacts facts_of(const Config& config) {
+  RunFacts facts = RunFacts::none();
+  for (const DataSource& source : config.data.all_sources()) {
+    add_facts(config, source.corpus, facts);
+    add_facts(config, source.validation, facts);
+  }
+  for (const EvaluationSource& text : config.data.evaluations) {
+    add_facts(config, text.corpus, facts);
+  }
+  return facts;
+}
+
+}  // namespace
+
+void Source::set_facts(const SourceFacts& texts, const SourceFacts& held_out) {
+  facts_.files = texts.files + held_out.files;
+  facts_.documents = texts.documents + held_out.documents;
+  facts_.bytes = texts.bytes + held_out.bytes;
+  facts_.fingerprint = has_validation() ? to_hex(sha256(texts.fingerprint + held_out.fingerprint)) : texts.fingerprint;
+}
+
+void require_known(const Config& config, const KnownCorpus* known, const std::string& fingerprint) {
+  require_input(known == nullptr || known->fingerprint.empty() || fingerprint == known->fingerprint,
+                "the corpus has changed since the run began: its sha256 is ", fingerprint, ", the checkpoint's is ",
+                known == nullptr ? "" : known->fingerprint, "; bring the text back as it was (", config.data.training_paths().front(),
+                "), begin a new run with `dikkat train`, or evaluate another text with `dikkat eval --corpus`");
+}
+
+TokenizerOptions tokenizer_options(const TokenizerConfig& config) {
+  return {.kind = config.kind, .vocab_size = config.vocab_size, .splitter = config.splitter, .min_count = config.min_count};
+}
+
+double EvaluationText::targets() const {
+  double sum = 0;
+  for (index i = 0; samples && i < samples->count(); ++i) {
+    sum += samples->target_weight(i);
+  }
+  return sum;
+}
+
+double EvaluationText::bytes_per_target() const {
+  const double count = targets();
+  return count > 0 && predicted_bytes > 0 ? static_cast<double>(predicted_bytes) / count : std::numeric_limits<double>::quiet_NaN();
+}
+
+index TrainingData::train_tokens() const {
+  return std::accumulate(sources.begin(), sources.end(), index{0},
+                         [](index sum, const SplitText& source) { return sum + source.train.tokens; });
+}
+
+index TrainingData::validation_tokens() const {
+  return std::accumulate(sources.begin(), sources.end(), index{0},
+                         [](index sum, const SplitText& source) { return sum + source.validation.tokens; });
+}
+
+bool TrainingData::has_validation() const {
+  return std::ranges::any_of(sources, [](const SplitText& source) { return source.validation.samples != nullptr; });
+}
+
+double TrainingData::bytes_per_target() const {
+  double predicted = 0, share = 0;
+  for (const SplitText& source : sources) {
+    if (source.validation.samples != nullptr) {
+      predicted += source.share * source.validation.bytes_per_target();
+      share += source.share;
+    }
+  }
+  return share > 0 ? predicted / share : std::numeric_limits<double>::quiet_NaN();
+}
+
+std::vector<WeightedSamples> TrainingData::training() const {
+  std::vector<WeightedSamples> all;
+  for (const SplitText& source : sources) {
+    all.push_back({.samples = source.training.get(), .weight = source.share});
+  }
+  return all;
+}
+
+const ChatTemplate* TrainingData::chat() const {
+  const auto found = std::ranges::find_if(sources, [](const SplitText& source) { return source.chat.has_value(); });
+  return found == sources.end() ? nullptr : &*found->chat;
+}
+
+bool reads_conversations(const Config& config) {
+  const auto is_one = [&](const auto& source) { return are_conversations(source.corpus, config.data.text_field); };
+  const std::vector<DataSource> sources = config.data.all_sources();
+  return std::ranges::any_of(sources, is_one) || std::ranges::any_of(config.data.evaluations, is_one);
+}
+
+TrainingData load_training_data(const Config& config, const KnownCorpus* known, const LoadingProgress& progress) {
+  const std::vector<std::string> paths = config.data.training_paths();
+  require_input(!paths.empty(), "no corpus was given; expected --corpus FILE_OR_FOLDER, or data.corpus in the configuration");
+  if (progress && std::find(paths.begin(), paths.end(), kStandardInput) != paths.end()) {
+    progress({.stage = LoadingReport::Stage::opening});
+  }
+  auto tokenizer = known_tokenizer(config, known);
+  if (reads_pairs(config)) {
+    TrainingData data = naming_memory("reading the pairs", [&] { return load_pairs(config, known, std::move(tokenizer)); });
+    note_on_validation(data.sources.front().validation, false, data.notes);
+    data.facts = RunFacts::none();
+    return data;
+  }
+  TrainingData data = naming_memory("loading the corpus", [&] { return load_sources(config, known, std::move(tokenizer), progress); });
+  data.facts = facts_of(config);
+  return data;
+}
+
+EvaluationText load_evaluation_text(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths,
+                                    const LoadingProgress& progress) {
+  if (reads_pairs(config)) {
+    return evaluation_of_pairs(config, tokenizer, paths);
+  }
+  if (are_token_shards(paths) || !are_conversations(paths, config.data.text_field)) {
+    EvaluationText text =
+        are_token_shards(paths) ? evaluation_of_shards(config, tokenizer, paths) : evaluation_of_text(config, tokenizer, paths, progress);
+    require_input(text.samples != nullptr, "the text for evaluation has ", text.tokens, " tokens, expected at least 2: give a longer text");
+    return text;
+  }
+  return evaluation_of_conversations(config, tokenizer, paths);
+}
+
+}  // namespace dikkat

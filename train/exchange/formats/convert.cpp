@@ -1,0 +1,250 @@
+// Compiled without fused multiply-adds (CMakeLists.txt): ggml's quantizers round each product, and so do ours.
+
+#include "train/exchange/formats/convert.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "autograd/base/denormals.h"
+#include "autograd/base/error.h"
+#include "autograd/base/parallel.h"
+
+namespace dikkat {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "weight files are little-endian");
+
+constexpr std::uint32_t kInfinity = 0x7F80'0000;
+constexpr std::uint32_t kMagnitude = 0x7FFF'FFFF;
+constexpr std::uint32_t kF16Overflow = 0x477F'F000;  // 65520, the least that rounds to infinity
+constexpr index kBlock = 32;                         // elements with a common scale
+constexpr index kTile = index{1} << 16;              // elements; a multiple of kBlock
+
+template <class T>
+T load_at(const std::byte* from) {
+  T value{};
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+inline std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
+
+/// Integers alone for normal numbers; a denormal one is its integer times 2^-24, which f32 holds exactly.
+inline float widened(std::uint16_t half) {
+  const std::uint32_t sign = (half & 0x8000U) << 16U;
+  const std::uint32_t magnitude = half & 0x7FFFU;
+  const std::uint32_t moved = (magnitude << 13U) + (112U << 23U);  // the exponents' biases are 15 and 127
+  const std::uint32_t special = magnitude >= 0x7C00U ? moved + (112U << 23U) : moved;
+  const std::uint32_t small = bits_of(static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24F);
+  return std::bit_cast<float>(sign | (magnitude < 0x0400U ? small : special));
+}
+
+inline std::uint16_t narrowed(float value) {
+  const std::uint32_t bits = bits_of(value);
+  const std::uint32_t magnitude = bits & kMagnitude;
+  // The least step between numbers from 0.5 on is that of f16's denormal numbers, so the addition rounds to one of them.
+  const std::uint32_t small = bits_of(std::bit_cast<float>(magnitude) + 0.5F) - bits_of(0.5F);
+  const std::uint32_t normal = (magnitude - (112U << 23U) + 0x0FFFU + (magnitude >> 13U & 1U)) >> 13U;
+  const std::uint32_t rounded = magnitude < 0x3880'0000U ? small : normal;  // 2^-14
+  const std::uint32_t finite = magnitude >= kF16Overflow ? 0x7C00U : rounded;
+  const std::uint32_t all = magnitude > kInfinity ? 0x7E00U | (magnitude >> 13U & 0x1FFU) : finite;
+  return static_cast<std::uint16_t>(bits >> 16U & 0x8000U) | static_cast<std::uint16_t>(all);
+}
+
+/// To nearest, ties to even, denormal numbers too; base/bf16.h's rounding flushes them, as the processor's instruction does.
+inline std::uint16_t narrowed_to_bf16(float value) {
+  const std::uint32_t bits = bits_of(value);
+  const std::uint32_t rounded = bits + 0x7FFFU + (bits >> 16U & 1U);
+  return static_cast<std::uint16_t>(((bits & kMagnitude) > kInfinity ? bits | 0x0040'0000U : rounded) >> 16U);
+}
+
+template <class T, class F>
+void widen_all(const std::byte* from, index count, float* out, F&& to_f32) {
+  for (index i = 0; i < count; ++i) {
+    out[i] = to_f32(load_at<T>(from + i * index{sizeof(T)}));
+  }
+}
+
+void decode_q8_0(const std::byte* block, float* out) {
+  const float scale = widened(load_at<std::uint16_t>(block));
+  std::array<std::int8_t, kBlock> values{};
+  std::memcpy(values.data(), block + 2, sizeof values);
+  for (std::size_t i = 0; i < kBlock; ++i) {
+    out[i] = static_cast<float>(values[i]) * scale;
+  }
+}
+
+void decode_q4_0(const std::byte* block, float* out) {
+  const float scale = widened(load_at<std::uint16_t>(block));
+  std::array<std::uint8_t, kBlock / 2> values{};
+  std::memcpy(values.data(), block + 2, sizeof values);
+  for (std::size_t i = 0; i < kBlock / 2; ++i) {
+    out[i] = static_cast<float>((values[i] & 15) - 8) * scale;
+    out[i + kBlock / 2] = static_cast<float>((values[i] >> 4) - 8) * scale;
+  }
+}
+
+template <class Decode>
+void decode_blocks(const std::byte* data, index block_bytes, index first, index count, float* out, Decode&& decode) {
+  for (index at = first; at < first + count;) {
+    const index inside = at % kBlock;
+    const std::byte* block = data + at / kBlock * block_bytes;
+    const index some = std::min(kBlock - inside, first + count - at);
+    if (some == kBlock) {
+      decode(block, out);
+    } else {
+      std::array<float, kBlock> values{};
+      decode(block, values.data());
+      std::copy_n(values.begin() + inside, some, out);
+    }
+    at += some;
+    out += some;
+  }
+}
+
+void decode(WeightType type, const std::byte* data, index first, index count, float* out) {
+  const std::byte* from = data + first * layout_of(type).bytes;  // of types whose blocks have one element
+  switch (type) {
+    case WeightType::f64: return widen_all<double>(from, count, out, [](double value) { return static_cast<float>(value); });
+    case WeightType::f32: std::memcpy(out, from, static_cast<std::size_t>(count) * sizeof(float)); return;
+    case WeightType::f16: return widen_all<std::uint16_t>(from, count, out, widened);
+    case WeightType::bf16:
+      return widen_all<std::uint16_t>(from, count, out,
+                                      [](std::uint16_t half) { return std::bit_cast<float>(std::uint32_t{half} << 16U); });
+    case WeightType::q8_0: return decode_blocks(data, layout_of(type).bytes, first, count, out, decode_q8_0);
+    case WeightType::q4_0: return decode_blocks(data, layout_of(type).bytes, first, count, out, decode_q4_0);
+    case WeightType::other: break;
+  }
+}
+
+template <class T, class F>
+void narrow_all(const float* values, index count, std::byte* out, F&& from_f32) {
+  for (index i = 0; i < count; ++i) {
+    const T value = from_f32(values[i]);
+    std::memcpy(out + i * index{sizeof(T)}, &value, sizeof value);
+  }
+}
+
+std::uint32_t largest_bits(const float* values, index count) {
+  std::uint32_t largest = 0;
+  for (index i = 0; i < count; ++i) {
+    largest = std::max(largest, bits_of(values[i]) & kMagnitude);
+  }
+  return largest;
+}
+
+void require_f16_range(const float* values, index count) {
+  if (largest_bits(values, count) < kF16Overflow) {
+    return;
+  }
+  const float* large = std::find_if(values, values + count, [](float value) {
+    const std::uint32_t bits = bits_of(value) & kMagnitude;
+    return bits >= kF16Overflow && bits < kInfinity;
+  });
+  require_input(large == values + count, "the number ", large == values + count ? 0.0F : *large,
+                " cannot be stored as f16, whose largest is 65504; bf16 and f32 hold it");
+}
+
+/// Writes the scale as f16, gives its reciprocal.
+float put_scale(WeightType type, float scale, std::byte* block) {
+  require_input(std::abs(scale) < 65520.0F, "a scale of ", scale, " cannot be stored in ", type, ", whose scales are f16 (65504 at most)");
+  const std::uint16_t half = narrowed(scale);
+  std::memcpy(block, &half, sizeof half);
+  return scale != 0 ? 1 / scale : 0;
+}
+
+void require_finite(WeightType type, std::uint32_t bits) {
+  require_input(bits < kInfinity, "a number that is not finite cannot be stored as ", type);
+}
+
+void encode_q8_0(const float* values, std::byte* block) {
+  const std::uint32_t largest = largest_bits(values, kBlock);
+  require_finite(WeightType::q8_0, largest);
+  const float factor = put_scale(WeightType::q8_0, std::bit_cast<float>(largest) / 127, block);
+  std::array<std::int8_t, kBlock> codes{};
+  if (std::isfinite(factor)) {  // with a scale that small ggml's codes are 0
+    for (std::size_t i = 0; i < kBlock; ++i) {
+      const float value = values[i] * factor;
+      codes[i] = static_cast<std::int8_t>(static_cast<std::int32_t>(value + std::copysign(0x1.fffffep-2F, value)));  // half away from 0
+    }
+  }
+  std::memcpy(block + 2, codes.data(), sizeof codes);
+}
+
+void encode_q4_0(const float* values, std::byte* block) {
+  const std::uint32_t largest = largest_bits(values, kBlock);
+  require_finite(WeightType::q4_0, largest);
+  const float* first = std::find_if(values, values + kBlock, [&](float value) { return (bits_of(value) & kMagnitude) == largest; });
+  const float factor = put_scale(WeightType::q4_0, (largest == 0 ? 0.0F : *first) / -8, block);
+  std::array<std::uint8_t, kBlock / 2> codes{};
+  if (std::isfinite(factor)) {
+    const auto code = [&](float value) {
+      return static_cast<std::uint32_t>(std::min(15, static_cast<std::int32_t>(value * factor + 8.5F)));
+    };
+    for (std::size_t i = 0; i < kBlock / 2; ++i) {
+      codes[i] = static_cast<std::uint8_t>(code(values[i]) | code(values[i + kBlock / 2]) << 4U);
+    }
+  }
+  std::memcpy(block + 2, codes.data(), sizeof codes);
+}
+
+template <class Encode>
+void encode_blocks(const float* values, index count, index block_bytes, std::byte* out, Encode&& encode_block) {
+  for (index i = 0; i < count / kBlock; ++i) {
+    encode_block(values + i * kBlock, out + i * block_bytes);
+  }
+}
+
+void encode_part(WeightType type, const float* values, index count, std::byte* out) {
+  switch (type) {
+    case WeightType::f64: return narrow_all<double>(values, count, out, [](float value) { return static_cast<double>(value); });
+    case WeightType::f32: std::memcpy(out, values, static_cast<std::size_t>(count) * sizeof(float)); return;
+    case WeightType::f16: require_f16_range(values, count); return narrow_all<std::uint16_t>(values, count, out, narrowed);
+    case WeightType::bf16: return narrow_all<std::uint16_t>(values, count, out, narrowed_to_bf16);
+    case WeightType::q8_0: return encode_blocks(values, count, layout_of(type).bytes, out, encode_q8_0);
+    case WeightType::q4_0: return encode_blocks(values, count, layout_of(type).bytes, out, encode_q4_0);
+    case WeightType::other: break;
+  }
+}
+
+/// Calls f(begin, end) in parallel for parts of first to first + count - 1 that begin at multiples of kTile, apart from the first one.
+template <class F>
+void for_parts(index first, index count, F&& f) {
+  const index begin = first / kTile;
+  const index tiles = count == 0 ? 0 : ceil_div(first + count, kTile) - begin;
+  parallel_for(tiles, Work::elements(count), [&](index tile) {
+    const KeepDenormals keep;
+    f(std::max(first, (begin + tile) * kTile), std::min(first + count, (begin + tile + 1) * kTile));
+  });
+}
+
+}  // namespace
+
+void read_f32(const WeightTensor& tensor, index first, index count, float* out) {
+  require_input(tensor.type != WeightType::other, "tensor ", tensor.text(),
+                ": its elements cannot be converted, expected f64, f32, f16, bf16, q8_0 or q4_0");
+  require(first >= 0 && count >= 0 && first <= tensor.elements && count <= tensor.elements - first, "tensor ", tensor.text(), ": elements ",
+          first, " to ", first + count, " were to be read, and it has ", tensor.elements);
+  for_parts(first, count, [&](index begin, index end) { decode(tensor.type, tensor.data, begin, end - begin, out + (begin - first)); });
+}
+
+void encode(WeightType type, const float* values, index count, std::byte* out) {
+  const BlockLayout layout = layout_of(type);
+  require(type != WeightType::other && count % layout.elements == 0, "encode: ", count, " elements as ", type,
+          ", expected whole blocks of ", layout.elements);
+  for_parts(0, count,
+            [&](index begin, index end) { encode_part(type, values + begin, end - begin, out + begin / layout.elements * layout.bytes); });
+}
+
+std::uint16_t f16_of(float value) {
+  const KeepDenormals keep;
+  return narrowed(value);
+}
+
+float f16_to_float(std::uint16_t bits) { return widened(bits); }
+
+}  // namespace dikkat

@@ -1,0 +1,93 @@
+#include "train/run/bad_step.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "train/system/file.h"
+
+namespace dikkat {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+bool all_finite(const float* values, index count) {
+  return std::all_of(values, values + count, [](float x) { return std::isfinite(x); });
+}
+
+OrderedJson number_or_text(double x) {
+  return std::isfinite(x) ? OrderedJson(x) : OrderedJson(std::isnan(x) ? "NaN" : x > 0 ? "inf" : "-inf");
+}
+
+/// `count` tokens as they are and as text.
+OrderedJson row_of(const Token* tokens, index count, const Tokenizer& tokenizer) {
+  const std::span row(tokens, static_cast<std::size_t>(count));
+  return {{"text", tokenizer.decode(row)}, {"tokens", std::vector<Token>(row.begin(), row.end())}};
+}
+
+OrderedJson rows_of(const Batch& batch, const Tokenizer& tokenizer) {
+  OrderedJson rows = OrderedJson::array();
+  const index cols = batch.lengths.cols;
+  for (index row = 0; row < batch.rows; ++row) {
+    const float* weights = batch.weights.data() + row * cols;
+    index length = cols;
+    while (length > 0 && weights[length - 1] == 0) {
+      --length;  // padding
+    }
+    OrderedJson object;
+    if (batch.lengths.source_cols > 0) {
+      object["source"] =
+          row_of(batch.source.data() + row * batch.lengths.source_cols, batch.source_lengths[static_cast<std::size_t>(row)], tokenizer);
+    }
+    object["inputs"] = row_of(batch.inputs.data() + row * cols, length, tokenizer);
+    object["targets"] = row_of(batch.targets.data() + row * cols, length, tokenizer);
+    rows.push_back(std::move(object));
+  }
+  return rows;
+}
+
+}  // namespace
+
+NotFinite first_not_finite(ParameterStore& parameters, Optimizer& optimizer) {
+  for (const ParameterStore::Entry* entry : parameters.entries()) {
+    if (entry->packing == PackedType::none && !all_finite(parameters.weights<float>() + entry->offset, entry->size())) {
+      return {.tensor = concat("weight ", entry->path)};
+    }
+  }
+  for (const StateSlab* slab : optimizer.state()) {
+    for (const auto& [parameter, shape, offset] : slab->parts) {
+      if (!all_finite(slab->data<float>() + offset, shape.size())) {
+        return {.tensor = concat(slab->meaning, " of ", parameter->path)};
+      }
+    }
+  }
+  for (const ParameterStore::Entry* entry : parameters.trainable()) {
+    if (!all_finite(parameters.gradients<float>() + entry->offset, entry->size())) {
+      return {.tensor = concat("gradient of ", entry->path), .in_gradients = true};
+    }
+  }
+  return {};
+}
+
+std::filesystem::path write_bad_step(const std::filesystem::path& run_directory, const BadStep& step, const Loader& loader,
+                                     index first_sample, index batch_size, const Tokenizer& tokenizer) {
+  OrderedJson object{{"step", step.report.step},
+                     {"reason", step.reason},
+                     {"loss", number_or_text(step.report.loss)},
+                     {"grad_norm", number_or_text(step.report.gradient_norm)},
+                     {"learning_rate", step.report.learning_rate},
+                     {"batches", OrderedJson::array()}};
+  const Loader::Step samples = loader.step({.first = first_sample, .count = batch_size * static_cast<index>(step.losses.size())});
+  Batch batch;
+  for (const double loss : step.losses) {
+    loader.fill({.first = first_sample, .count = batch_size}, samples, batch);
+    object["batches"].push_back({{"loss", number_or_text(loss)}, {"first_sample", first_sample}, {"rows", rows_of(batch, tokenizer)}});
+    first_sample += batch_size;
+  }
+  std::filesystem::path file = run_directory / concat("bad-step-", step.report.step, ".json");
+  replace_file(file, object.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + '\n');
+  return file;
+}
+
+}  // namespace dikkat

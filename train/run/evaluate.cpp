@@ -1,0 +1,152 @@
+#include "train/run/evaluate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include "autograd/base/dry_run.h"
+#include "autograd/base/error.h"
+#include "autograd/base/seconds_since.h"
+#include "train/data/permutation.h"
+
+namespace dikkat {
+namespace {
+
+constexpr index kBlockTokens = 2048;  // per block, about
+
+/// Samples per block.
+index block_of(const Samples& text) { return std::max<index>(1, kBlockTokens / text.longest().cols); }
+
+}  // namespace
+
+double Evaluation::perplexity() const { return std::exp(loss); }
+
+double Evaluation::bits_per_byte(index bytes) const {
+  return loss / std::numbers::ln2 * static_cast<double>(tokens) / static_cast<double>(bytes);
+}
+
+Evaluation mean(std::span<const WeightedEvaluation> evaluations) {
+  require(!evaluations.empty(), "mean of evaluations: there are none, expected 1 or more");
+  double shares = 0, loss = 0, variance = 0;
+  index tokens = 0;
+  for (const auto& [of, share] : evaluations) {
+    shares += share;
+    loss += share * of.loss;
+    variance += share * share * of.standard_error * of.standard_error;
+    tokens += of.tokens;
+  }
+  return evaluations.size() == 1 ? evaluations.front().of
+                                 : Evaluation{.loss = loss / shares, .tokens = tokens, .standard_error = std::sqrt(variance) / shares};
+}
+
+/// Writes the losses of the batch's targets to terms_.
+void Evaluator::compute_losses(Tape& tape, index rows, const RowLengths& lengths) {
+  Pass pass{.tape = tape, .recompute = Recompute::block, .operands = operands_};  // nothing is kept of a block but its result
+  terms_.resize(static_cast<std::size_t>(rows * lengths.cols));
+  model_.loss(pass, batch_, 1, 0, terms_.data());
+}
+
+std::size_t Evaluator::reserve(const Samples& text, index count) {
+  const index rows = std::min(block_of(text), std::min(count, text.count()));
+  batch_.reshape(rows, text.longest());
+  std::fill(batch_.source_lengths.begin(), batch_.source_lengths.end(), static_cast<std::int32_t>(text.longest().source_cols));
+  Tape tape{Recording::off};
+  {
+    const DryRun dry;
+    compute_losses(tape, rows, text.longest());
+  }
+  tape_.reserve(tape);
+  blocks_.reserve(static_cast<std::size_t>(std::min(count, text.count())));
+  sums_.reserve(blocks_.capacity());
+  return tape.activation_bytes() + blocks_.capacity() * (sizeof blocks_[0] + sizeof sums_[0]);
+}
+
+double Evaluator::estimate(const Samples& text, index count) {
+  const index all = count == 0 ? text.count() : std::min(count, text.count());
+  const index some = std::min(all, block_of(text));
+  const auto start = std::chrono::steady_clock::now();
+  (*this)(text, {.count = some});
+  const double seconds = seconds_since(start);
+  return seconds * static_cast<double>(all) / static_cast<double>(some);
+}
+
+std::optional<Evaluation> Evaluator::operator()(const Samples& text, const SampleChoice& choice, const std::function<bool()>& stop,
+                                                const std::function<void(double)>& progress) {
+  const bool all = choice.count == 0 || choice.count >= text.count();
+  const index count = all ? text.count() : choice.count;
+  const Permutation order(text.count(), choice.seed ^ hash_of("evaluation"), choice.draw);
+  const auto chosen = [&](index i) { return all ? i : order(i); };
+  const index block = block_of(text);
+
+  // Each rank takes a run of blocks.
+  const index blocks = ceil_div(count, block), ranks = ranks_ == nullptr ? 1 : ranks_->size();
+  const auto first_block = [&](index rank) { return blocks * rank / ranks; };
+  const index begin = first_block(ranks_ == nullptr ? 0 : ranks_->rank()), end = first_block(1 + (ranks_ == nullptr ? 0 : ranks_->rank()));
+  const index rounds = ceil_div(blocks, ranks);
+  sums_.assign(static_cast<std::size_t>(count), 0);
+  for (index round = 0; round < rounds; ++round) {
+    if (stop && stop()) {
+      return std::nullopt;
+    }
+    if (begin + round >= end) {
+      continue;
+    }
+    const index first = (begin + round) * block;
+    const index rows = std::min(block, count - first);
+    RowLengths lengths;
+    for (index row = 0; row < rows; ++row) {
+      lengths = longer(lengths, text.lengths(chosen(first + row)));
+    }
+    batch_.reshape(rows, lengths);
+    for (index row = 0; row < rows; ++row) {
+      text.fill(0, chosen(first + row), row, batch_);
+    }
+    compute_losses(tape_, rows, lengths);
+    for (index row = 0; row < rows; ++row) {
+      const auto of_row = terms_.begin() + row * lengths.cols;
+      sums_[static_cast<std::size_t>(first + row)] = std::accumulate(of_row, of_row + lengths.cols, 0.0);
+    }
+    if (listener_) {
+      listener_(batch_, terms_);
+    }
+    tape_.reset();
+    if (progress) {
+      progress(static_cast<double>(round + 1) / static_cast<double>(rounds));
+    }
+  }
+  if (ranks > 1) {
+    std::vector<Owned> parts;
+    for (int rank = 0; rank < ranks; ++rank) {
+      parts.push_back({std::min(count, first_block(rank) * block), std::min(count, first_block(rank + 1) * block), rank});
+    }
+    ranks_->share<double>(parts, sums_.data());
+  }
+  blocks_.clear();
+  for (index i = 0; i < count; ++i) {
+    // With a stride, a window has fewer predictions than tokens: the next windows belong to the same block.
+    if (const auto whole = static_cast<double>(text.lengths(chosen(i)).cols); blocks_.empty() || blocks_.back().second >= whole) {
+      blocks_.emplace_back(0.0, 0.0);
+    }
+    blocks_.back().first += sums_[static_cast<std::size_t>(i)];
+    blocks_.back().second += text.target_weight(chosen(i));
+  }
+  double total = 0, weight = 0;
+  for (const auto& [sum, of_block] : blocks_) {
+    total += sum;
+    weight += of_block;
+  }
+  Evaluation result{.loss = total / weight, .tokens = static_cast<index>(weight)};
+  if (const auto n = static_cast<double>(blocks_.size()); n > 1) {
+    double squares = 0;
+    for (const auto& [sum, of_block] : blocks_) {
+      const double deviation = sum - result.loss * of_block;
+      squares += deviation * deviation;
+    }
+    result.standard_error = std::sqrt(squares * n / (n - 1)) / weight;
+  }
+  return result;
+}
+
+}  // namespace dikkat

@@ -1,0 +1,71 @@
+#include "train/run/origin.h"
+
+#include "autograd/base/error.h"
+#include "train/config/effect.h"
+#include "train/config/parse.h"
+#include "train/config/schema.h"
+#include "train/data/open_tokenizer.h"
+
+namespace dikkat {
+namespace {
+
+using schema::has_effect;
+using schema::Key;
+
+/// A fixed key of the model or tokenizer that is set, and not to the checkpoint's value. Paths are compared by what they hold.
+bool contradicts(const Key& key, const Config& config, const Config& theirs) {
+  const bool has_no_table = config.model.positions == Positions::rope || config.model.positions == Positions::none;
+  const bool is_free = key.path() == "tokenizer.path" || (key.path() == "model.block_size" && has_no_table);
+  return (key.section == "model" || key.section == "tokenizer") && key.rule.fixed && !is_free && key.is_set(config) &&
+         has_effect(key, config) && has_effect(key, theirs) && key.get(config) != key.get(theirs);
+}
+
+}  // namespace
+
+Config config_of_origin(const ModelSource& origin) {
+  const Config& theirs = origin.config();
+  Config config;
+  config.model = theirs.model;
+  config.tokenizer = theirs.tokenizer;
+  config.data.window = theirs.data.window;
+  return config;
+}
+
+void adopt_model(Config& config, const ModelSource& origin) {
+  const Config& theirs = origin.config();
+  for (const Key& key : schema::keys()) {
+    if (key.section == "model" && !key.is_set(config) && key.is_set(theirs)) {
+      key.set(config, key.get(theirs));
+    }
+  }
+  const bool has_their_window = theirs.data.window.is_set() && config.data.window == theirs.data.window;
+  if (has_their_window && config.model.block_size != theirs.model.block_size) {
+    config.data.window = {};  // the configuration says how long windows are by model.block_size
+  }
+  resolve(config);
+  config.model.vocab_size.derive(theirs.model.vocab_size);
+  std::string list;
+  const auto add = [&](const std::string& path, const std::string& ours, const std::string& of_origin) {
+    append_to(list, concat(list.empty() ? "" : ", ", path, " is ", ours, " (checkpoint: ", of_origin, ")"));
+  };
+  for (const Key& key : schema::keys()) {
+    if (contradicts(key, config, theirs)) {
+      add(key.path(), schema::to_toml(key.get(config)), schema::to_toml(key.get(theirs)));
+    }
+  }
+  if (const std::string& path = config.tokenizer.path; list.empty() && !path.empty() && path != theirs.tokenizer.path) {
+    const auto ours = open_tokenizer(path);
+    const auto of_origin = tokenizer_from_json(origin.tokenizer());
+    if (ours->to_json() != of_origin->to_json()) {
+      const auto described = [](const Tokenizer& tokenizer) {
+        return concat("a ", tokenizer.kind(), " tokenizer with ", tokenizer.vocab_size(), " tokens");
+      };
+      add("tokenizer.path", concat(schema::to_toml(path), " (", described(*ours), ')'), described(*of_origin));
+    }
+  }
+  require_input(list.empty(), "the configuration contradicts the checkpoint that the run starts from, ", origin.path().string(), ": ", list,
+                "; leave out such keys to take the checkpoint's values, or start without --init-from (train.init_from)");
+  config.tokenizer = theirs.tokenizer;
+}
+
+}  // namespace dikkat

@@ -1,0 +1,53 @@
+#include "train/run/precision.h"
+
+#include "autograd/base/error.h"
+#include "autograd/kernels/instruction_set.h"
+
+namespace dikkat {
+namespace {
+
+struct Choice {
+  Precision precision;
+  const char* reason;
+};
+
+bool is_amd() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  return __builtin_cpu_is("amd") != 0;
+#else
+  return false;
+#endif
+}
+
+/// What auto means on this processor, by the figures in docs/PERFORMANCE.md. A measurement at the start of a run would make its
+/// numbers depend on the clock.
+Choice choice_for_this_processor() {
+  if (!kernels::has_bf16_products()) {
+    return {Precision::f32, "this processor, or this build, has no bf16 products"};
+  }
+  if (is_amd()) {  // Zen 4 and later
+    return {Precision::bf16, "this processor multiplies bf16 at twice the rate of f32"};
+  }
+  return {Precision::f32, "on this processor bf16 products, without AMX, are no faster than f32"};
+}
+
+}  // namespace
+
+std::string settle_precision(TrainConfig& config) {
+  std::string reason;
+  if (config.precision == Precision::automatic) {
+    const Choice choice = choice_for_this_processor();
+    config.precision = choice.precision;
+    reason = choice.reason;
+  }
+  require_input(
+      config.precision != Precision::bf16 || kernels::has_bf16_products() || config.emulate_bf16,
+      "train.precision is \"bf16\", and this processor, or this build of dikkat, has no instruction for it: use one with AVX-512 BF16, "
+      "set train.precision = \"f32\", or set train.emulate_bf16 = true, which multiplies in the same way and is no faster than f32");
+  return reason;
+}
+
+DType operand_type(const TrainConfig& config) { return config.precision == Precision::bf16 ? DType::bf16 : DType::f32; }
+
+}  // namespace dikkat

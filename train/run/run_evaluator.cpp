@@ -1,0 +1,120 @@
+#include "train/run/run_evaluator.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "train/run/precision.h"
+#include "train/run/scored_set.h"
+
+namespace dikkat {
+namespace {
+
+/// How many samples hold about `tokens` tokens of a text; 0 tokens: all.
+index samples_for(const EvaluationText& text, double tokens) {
+  const index all = text.samples->count();
+  if (tokens == 0 || tokens >= static_cast<double>(text.tokens)) {
+    return all;
+  }
+  const double share = tokens / static_cast<double>(text.tokens);
+  return static_cast<index>(std::ceil(share * static_cast<double>(all)));
+}
+
+}  // namespace
+
+RunEvaluator::RunEvaluator(const LanguageModel& model, const TrainingData& data, const TrainConfig& config)
+    : evaluator_(model, operand_type(config)), data_(data) {
+  const auto tokens = static_cast<double>(config.eval_tokens);
+  if (config.eval_interval == 0) {
+    return;
+  }
+  for (const SplitText& source : data.sources) {
+    if (source.validation.samples != nullptr) {
+      const index count = samples_for(source.validation, tokens * source.share);
+      validation_.push_back({.name = source.name, .text = &source.validation, .count = count, .share = source.share});
+      training_.push_back({.name = source.name, .text = &source.train, .count = count, .share = source.share});
+    }
+  }
+  for (const auto& [name, text] : data.evaluations) {
+    others_.push_back({.name = name, .text = &text, .count = samples_for(text, tokens), .share = 0});
+  }
+}
+
+template <class F>
+void RunEvaluator::for_parts(F&& f) const {
+  for (const std::vector<Part>* parts : {&validation_, &training_, &others_}) {
+    for (const Part& part : *parts) {
+      f(part);
+    }
+  }
+}
+
+std::optional<EvaluationReport> RunEvaluator::operator()(std::uint64_t seed, index step, const std::function<bool()>& stop,
+                                                         const std::function<void(double)>& progress) {
+  double all = 0, done = 0;  // samples
+  const auto count_of = [](const Part& part) { return static_cast<double>(std::min(part.count, part.samples().count())); };
+  for_parts([&](const Part& part) { all += count_of(part); });
+  const auto evaluate = [&](const Part& part) {
+    const SampleChoice choice{.count = part.count, .seed = seed, .draw = static_cast<std::uint64_t>(step)};
+    auto result = evaluator_(part.samples(), choice, stop, [&](double share) {
+      if (progress) {
+        progress((done + share * count_of(part)) / all);
+      }
+    });
+    done += count_of(part);
+    return result;
+  };
+  EvaluationReport report{.step = step, .scored = scored()};
+  const bool is_mixed = validation_.size() > 1;
+  const auto evaluate_all = [&](const std::vector<Part>& parts, bool by_name) -> std::optional<Evaluation> {
+    std::vector<WeightedEvaluation> results;
+    for (const Part& part : parts) {
+      const auto result = evaluate(part);
+      if (!result) {
+        return std::nullopt;
+      }
+      results.push_back({.of = *result, .share = part.share});
+      if (by_name) {
+        report.losses.push_back({.name = part.name, .loss = result->loss, .standard_error = result->standard_error, .scored = part.scored});
+      }
+    }
+    return parts.empty() || parts.front().share == 0 ? Evaluation() : mean(results);
+  };
+  const auto validation = evaluate_all(validation_, is_mixed);
+  const auto training = validation ? evaluate_all(training_, false) : std::nullopt;
+  if (!training || !evaluate_all(others_, true)) {
+    return std::nullopt;
+  }
+  report.train_loss = training->loss;
+  report.val_loss = validation->loss;
+  report.val_standard_error = validation->standard_error;
+  return report;
+}
+
+const ScoredSet& RunEvaluator::scored() {
+  if (!scored_) {
+    std::vector<SharedSet> sets;
+    for (Part& part : validation_) {
+      part.scored = scored_set_of(*part.text, *data_.tokenizer);
+      sets.push_back({.of = part.scored, .share = part.share});
+    }
+    for (Part& part : others_) {
+      part.scored = scored_set_of(*part.text, *data_.tokenizer);
+    }
+    scored_ = combined(sets);
+  }
+  return *scored_;
+}
+
+double RunEvaluator::estimate() {
+  double seconds = 0;
+  for_parts([&](const Part& part) { seconds += evaluator_.estimate(part.samples(), part.count); });
+  return seconds;
+}
+
+std::size_t RunEvaluator::reserve() {
+  std::size_t bytes = 0;
+  for_parts([&](const Part& part) { bytes = std::max(bytes, evaluator_.reserve(part.samples(), part.count)); });
+  return bytes;
+}
+
+}  // namespace dikkat

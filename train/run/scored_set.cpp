@@ -1,0 +1,166 @@
+#include "train/run/scored_set.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "train/system/sha256.h"
+
+namespace dikkat {
+namespace {
+
+template <class T>
+void add(Sha256& hash, std::span<const T> values) {
+  hash.add(std::as_bytes(values));
+}
+template <class T>
+  requires std::is_trivially_copyable_v<T>
+void add(Sha256& hash, const T& value) {
+  hash.add(std::as_bytes(std::span(&value, 1)));
+}
+
+/// Takes rows in their natural order, and hashes three things apart: what is scored, what the model sees before it, and the text of what is
+/// scored.
+class Scored {
+ public:
+  explicit Scored(const Tokenizer& tokenizer) : tokenizer_(tokenizer), is_lossless_(tokenizer.is_lossless()) {
+    const Digest vocabulary = sha256(tokenizer.to_json());  // an id means nothing without it
+    add(targets_, vocabulary);
+    add(contexts_, vocabulary);
+    for (const SpecialToken& token : tokenizer.special_tokens()) {
+      special_.push_back(token.id);
+    }
+    std::ranges::sort(special_);
+  }
+
+  /// A row of an evaluation. `source` is an encoder's.
+  void row(std::span<const Token> inputs, std::span<const Token> targets, std::span<const float> weights, std::span<const Token> source) {
+    while (!inputs.empty() && weights[inputs.size() - 1] == 0) {  // padding, and what nothing is predicted from
+      inputs = inputs.first(inputs.size() - 1);
+    }
+    const index lengths[] = {std::ssize(inputs), std::ssize(source)};
+    add(contexts_, std::span<const index>(lengths));
+    add(contexts_, source);
+    add(contexts_, inputs);
+    scored_.clear();
+    if (is_first_ && !inputs.empty()) {  // no context predicts the first token of a text, but it is part of the text
+      take_text(inputs.front());
+    }
+    is_first_ = false;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (weights[i] != 0) {
+        scored_.push_back({.target = targets[i], .weight = weights[i]});
+        places_.push_back(static_cast<std::int32_t>(i));
+        take_text(targets[i]);
+      }
+    }
+    add(targets_, std::span<const One>(scored_));
+    add(contexts_, std::ssize(places_));
+    add(contexts_, std::span<const std::int32_t>(places_));
+    places_.clear();
+  }
+
+  ScoredSet finish() {
+    add_text();
+    ScoredSet set{.targets = to_hex(targets_.finish())};
+    add(contexts_, std::span<const char>(set.targets));
+    set.contexts = to_hex(contexts_.finish());
+    set.text = is_lossless_ ? to_hex(text_.finish()) : "";
+    return set;
+  }
+
+ private:
+  struct One {
+    Token target;
+    float weight;
+  };
+
+  void take_text(Token token) {
+    constexpr std::size_t kAtOnce = 1 << 16;
+    if (is_lossless_ && !std::ranges::binary_search(special_, token)) {
+      tokens_.push_back(token);
+      if (tokens_.size() == kAtOnce) {
+        add_text();
+      }
+    }
+  }
+  void add_text() {
+    const std::string text = tokenizer_.decode(tokens_);
+    add(text_, std::span<const char>(text));
+    tokens_.clear();
+  }
+
+  const Tokenizer& tokenizer_;
+  bool is_lossless_;
+  bool is_first_ = true;
+  std::vector<Token> special_;  // in rising order
+  Sha256 targets_, contexts_, text_;
+  std::vector<One> scored_;           // of a row
+  std::vector<std::int32_t> places_;  // of these
+  std::vector<Token> tokens_;         // whose text is not hashed yet
+};
+
+void add_sequences(Scored& scored, const Sequences& sequences) {
+  std::vector<Token> inputs, targets;
+  std::vector<float> weights;
+  for (index i = 0; i < sequences.count(); ++i) {
+    const auto length = static_cast<std::size_t>(sequences.length(i));
+    inputs.resize(length);
+    targets.resize(length);
+    weights.resize(length);
+    sequences.read(i, inputs.data(), targets.data(), weights.data());
+    scored.row(inputs, targets, weights, {});
+  }
+}
+
+void add_samples(Scored& scored, const Samples& samples) {
+  Batch batch;
+  for (index i = 0; i < samples.count(); ++i) {
+    batch.reshape(1, samples.lengths(i));
+    samples.fill(0, i, 0, batch);
+    const auto source = batch.source_lengths.empty() ? 0 : static_cast<std::size_t>(batch.source_lengths[0]);
+    scored.row(batch.inputs, batch.targets, batch.weights, std::span(batch.source).first(source));
+  }
+}
+
+}  // namespace
+
+ScoredSet scored_set_of(const EvaluationText& text, const Tokenizer& tokenizer) {
+  if (text.samples == nullptr) {
+    return {};
+  }
+  Scored scored(tokenizer);
+  if (text.conversations != nullptr) {
+    add_sequences(scored, *text.conversations);
+  } else if (text.sequences != nullptr) {
+    add_sequences(scored, *text.sequences);
+  } else {
+    add_samples(scored, *text.samples);
+  }
+  return scored.finish();
+}
+
+ScoredSet combined(std::span<const SharedSet> sets) {
+  if (sets.size() == 1) {
+    return sets.front().of;
+  }
+  double shares = 0;
+  for (const SharedSet& one : sets) {
+    shares += one.share;
+  }
+  const auto of = [&](std::string ScoredSet::* member) -> std::string {
+    Sha256 hash;
+    for (const SharedSet& one : sets) {
+      const std::string& digest = one.of.*member;
+      if (digest.empty()) {
+        return "";
+      }
+      add(hash, one.share / shares);
+      add(hash, std::span<const char>(digest));
+    }
+    return sets.empty() ? "" : to_hex(hash.finish());
+  };
+  return {.targets = of(&ScoredSet::targets), .contexts = of(&ScoredSet::contexts), .text = of(&ScoredSet::text)};
+}
+
+}  // namespace dikkat

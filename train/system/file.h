@@ -1,0 +1,121 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "autograd/base/error.h"
+#include "autograd/base/index.h"
+#include "train/system/faults.h"
+
+namespace dikkat {
+
+/// An open file, closed with the object. Calls that do I/O return errno, or 0 for success, because C code calls them and exceptions must
+/// not pass through that. They continue after EINTR and short counts, and give up when there is no progress any more.
+class File {
+ public:
+  File() = default;
+  File(File&& other) noexcept;
+  File& operator=(File&& other) noexcept;
+  ~File();
+
+  /// Creates a file for reading and writing; EEXIST if it exists. `faults` (may be null) must outlive the file.
+  [[nodiscard]] int create(const std::filesystem::path& path, Faults* faults);
+  /// Opens an existing regular file, read-only. Throws InputError for a FIFO, device or folder, which is never opened ("is a directory,
+  /// ..."), and for a file that is missing or unreadable; Error for a failure that may be temporary (a failing disk, too many open files).
+  /// Messages do not have the path.
+  static File open_regular(const std::filesystem::path& path);
+
+  /// Opens what has this name for reading, a pipe or device too.
+  [[nodiscard]] int open_any(const std::filesystem::path& path);
+  /// Reads the next bytes: `got` bytes, 0 only at the end.
+  [[nodiscard]] int read_next(std::span<std::byte> out, index& got) const;
+
+  /// Fills all of `out` from byte `offset` on; ENODATA if the file ends before.
+  [[nodiscard]] int read(index offset, std::span<std::byte> out) const;
+  [[nodiscard]] int write(index offset, std::span<const std::byte> bytes);
+  /// Reserves disk space for the first `bytes` bytes, if the file system can (train/system/missing_guard.h).
+  [[nodiscard]] int allocate(index bytes);
+  [[nodiscard]] int truncate(index bytes);
+  /// Makes the contents survive a power failure, if the file system can.
+  [[nodiscard]] int sync();
+  /// The descriptor is closed even if this returns an error.
+  [[nodiscard]] int close();
+  /// The size in bytes. Throws Error if the system does not tell it.
+  index size() const;
+
+ private:
+  int descriptor_ = -1;
+  Faults* faults_ = nullptr;
+  std::filesystem::path path_{};  ///< of a file that create() made
+};
+
+// The same for a descriptor that is not a File: errno, or 0 for success.
+
+/// Fills all of `out` from byte `offset` on; ENODATA if the file ends before.
+[[nodiscard]] int read_all(int descriptor, index offset, std::span<std::byte> out);
+[[nodiscard]] int write_all(int descriptor, index offset, std::span<const std::byte> bytes);
+/// Reads the next bytes of a file or pipe: `got` bytes, 0 only at the end.
+[[nodiscard]] int read_next(int descriptor, std::span<std::byte> out, index& got);
+
+/// Whether this errno, from opening, creating or listing a file or folder, means a wrong path, which the user can correct. Others are
+/// failures of the machine, which may be temporary: a failing disk, too many open files.
+bool is_fault_of_path(int error);
+
+/// An InputError about a path that cannot be used, with the errno. It says nothing about the contents of a file.
+class PathError : public InputError {
+ public:
+  PathError(const std::string& text, int error) : InputError(text), error_(error) {}
+  int error() const { return error_; }
+
+ private:
+  int error_;
+};
+
+/// Throws "<parts>: <the system's message>" unless error is 0: PathError if is_fault_of_path(), else Error.
+template <class... Parts>
+void require_path(int error, const Parts&... parts) {
+  if (error != 0) {
+    const std::string text = concat(parts..., ": ", describe_errno(error));
+    if (is_fault_of_path(error)) {
+      throw PathError(text, error);
+    }
+    fail(text);
+  }
+}
+
+/// Whether the file or folder exists. Throws Error if that is not known: a failing disk is not an empty one. Throws PathError for a link
+/// to something that does not exist, which may be on a disk that is not mounted.
+bool is_there(const std::filesystem::path& path);
+/// " (a link to X)", or "" for what is no link.
+std::string link_text(const std::filesystem::path& path);
+
+[[nodiscard]] int rename_file(const std::filesystem::path& from, const std::filesystem::path& to, Faults* faults);
+/// Renames a file or folder to a name that nothing has: EEXIST if something has it.
+[[nodiscard]] int rename_to_new(const std::filesystem::path& from, const std::filesystem::path& to);
+/// Syncs a folder, so that created, renamed and removed names in it survive a power failure, if the file system can.
+[[nodiscard]] int sync_directory(const std::filesystem::path& directory, Faults* faults);
+/// Syncs the file of this descriptor, if the file system can. `path` is for the warning if it cannot.
+[[nodiscard]] int sync_descriptor(int descriptor, const std::filesystem::path& path);
+/// Takes an exclusive lock (flock) without waiting: errno, or 0. EWOULDBLOCK: somebody else has one.
+[[nodiscard]] int lock_descriptor(int descriptor, Faults* faults);
+
+/// Throws Error "<operation> failed: <the system's message>" unless error is 0.
+void require_done(int error, Operation operation);
+
+/// The first of <path>.aside, <path>.aside-2 ... that does not exist.
+std::filesystem::path name_aside(const std::filesystem::path& path);
+/// Renames the file to such a name and returns that. Overwrites nothing. Throws Error if it cannot be renamed.
+std::filesystem::path set_aside(const std::filesystem::path& path);
+
+/// The bytes of a file or pipe, of a longer one the first `most`. Throws InputError for a wrong path or a folder; Error for a failure that
+/// may be temporary (a failing disk). Messages begin with the path.
+std::string read_bytes(const std::filesystem::path& path, index most = std::numeric_limits<index>::max());
+
+/// Atomically replaces the file at `path` by one with this text, as write_file() does (train/system/write_file.h).
+void replace_file(const std::filesystem::path& path, std::string_view text);
+
+}  // namespace dikkat

@@ -1,0 +1,66 @@
+#include "train/system/foreign_failure.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <thread>
+#include <typeinfo>
+
+#include <cxxabi.h>
+
+#include "autograd/base/error.h"
+
+namespace dikkat {
+namespace {
+
+constexpr const char* kNoThread =
+    " could not start another thread: a limit of threads (ulimit -u, or pids.max of the container) or of memory (ulimit -v) is reached; "
+    "raise it, or use fewer --threads";
+
+/// TBB's exceptions have no code, so this asks the system what it would have said.
+bool can_start_a_thread() {
+  try {
+    std::thread([] {}).join();
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  }
+}
+
+std::string type_name(const std::exception& failure) {
+  const char* const name = typeid(failure).name();
+  const std::unique_ptr<char, decltype(&std::free)> readable(abi::__cxa_demangle(name, nullptr, nullptr, nullptr), &std::free);
+  return readable ? readable.get() : name;
+}
+
+bool is_of_the_system(const std::error_code& code) {
+  return code.category() == std::generic_category() || code.category() == std::system_category();
+}
+
+}  // namespace
+
+std::string sentence_about(const std::exception& failure, std::string_view command) {
+  if (dynamic_cast<const Error*>(&failure) != nullptr) {
+    return failure.what();
+  }
+  if (const auto* file = dynamic_cast<const std::filesystem::filesystem_error*>(&failure);
+      file != nullptr && is_of_the_system(file->code())) {
+    const std::string path = file->path1().string();
+    return concat(command, " could not use ", path.empty() ? "a file or folder, perhaps the current one" : path, ": ",
+                  describe_errno(file->code().value()));
+  }
+  if (const auto* refused = dynamic_cast<const std::system_error*>(&failure); refused != nullptr && is_of_the_system(refused->code())) {
+    const int error = refused->code().value();
+    return error == EAGAIN ? concat(command, kNoThread) : concat(command, " was refused something by the system: ", describe_errno(error));
+  }
+  if (!can_start_a_thread()) {
+    return concat(command, kNoThread);
+  }
+  return concat(command,
+                " ended because of an error in the program or one of its libraries. Please report it, with the command and these words: ",
+                type_name(failure), ", ", failure.what());
+}
+
+}  // namespace dikkat

@@ -1,0 +1,165 @@
+#include "train/system/write_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include "autograd/base/error.h"
+#include "train/system/file.h"
+#include "train/system/free_space.h"
+
+namespace dikkat {
+namespace {
+
+constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+
+/// Collects bytes into larger blocks and hands each to `take(offset, block)`.
+class BlockSink : public ByteSink {
+ public:
+  explicit BlockSink(index bytes) : bytes_(bytes) { buffer_.reserve(static_cast<std::size_t>(std::min(bytes, index{kBufferBytes}))); }
+
+  void put(std::span<const std::byte> bytes) override {
+    require(static_cast<index>(bytes.size()) <= bytes_ - put_, "more than the announced ", bytes_, " bytes were to be written");
+    put_ += static_cast<index>(bytes.size());
+    while (!bytes.empty()) {
+      const auto some = bytes.first(std::min(bytes.size(), kBufferBytes - buffer_.size()));
+      buffer_.insert(buffer_.end(), some.begin(), some.end());
+      bytes = bytes.subspan(some.size());
+      if (buffer_.size() == kBufferBytes) {
+        flush();
+      }
+    }
+  }
+  void finish() {
+    require(put_ == bytes_, put_, " bytes were to be written, and ", bytes_, " were announced");
+    flush();
+  }
+
+ protected:
+  virtual void take(index offset, std::span<const std::byte> block) = 0;
+
+ private:
+  void flush() {
+    if (!buffer_.empty()) {
+      take(taken_, buffer_);
+      taken_ += static_cast<index>(buffer_.size());
+      buffer_.clear();
+    }
+  }
+
+  index bytes_;
+  index put_ = 0;
+  index taken_ = 0;
+  std::vector<std::byte> buffer_{};
+};
+
+class WritingSink : public BlockSink {
+ public:
+  WritingSink(File& file, index bytes) : BlockSink(bytes), file_(file) {}
+
+ private:
+  void take(index offset, std::span<const std::byte> block) override { require_done(file_.write(offset, block), Operation::write); }
+
+  File& file_;
+};
+
+class ComparingSink : public BlockSink {
+ public:
+  ComparingSink(const File& file, index bytes) : BlockSink(bytes), file_(file), found_(kBufferBytes) {}
+
+ private:
+  void take(index offset, std::span<const std::byte> block) override {
+    const std::span<std::byte> found(found_.data(), block.size());
+    require_done(file_.read(offset, found), Operation::read);
+    require(std::memcmp(found.data(), block.data(), block.size()) == 0,
+            "the file read back differs from what was written (or that was changed while it was being written)");
+  }
+
+  const File& file_;
+  std::vector<std::byte> found_;
+};
+
+/// Removes the file of this name unless that has become the real one.
+class TemporaryName {
+ public:
+  TemporaryName() = default;
+  TemporaryName(const TemporaryName&) = delete;
+  TemporaryName& operator=(const TemporaryName&) = delete;
+  ~TemporaryName() {
+    if (exists_) {
+      ::unlink(path_.c_str());
+    }
+  }
+  void set(std::filesystem::path path) { path_ = std::move(path); }
+  void created() { exists_ = true; }
+  void renamed() { exists_ = false; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_{};
+  bool exists_ = false;
+};
+
+/// Creates a file in `folder` whose name begins with ".tmp-STEM-". The process's id does not make names unique: another program may run in
+/// a container or on another machine, and a killed one may have left its file behind.
+File create_temporary(const std::filesystem::path& folder, const std::string& stem, TemporaryName& name, Faults* faults) {
+  constexpr int kMost = 1000;  // names to try
+  for (int i = 1;; ++i) {
+    name.set(folder / (i == 1 ? concat(".tmp-", stem, "-", ::getpid()) : concat(".tmp-", stem, "-", ::getpid(), "-", i)));
+    File file;
+    const int error = file.create(name.path(), faults);
+    if (error != EEXIST || i == kMost) {
+      require_done(error, Operation::open);
+      name.created();
+      return file;
+    }
+  }
+}
+
+/// `place` gives the temporary file its name: errno, or 0.
+void write(const std::filesystem::path& path, index bytes, const std::function<void(ByteSink&)>& produce, Faults* faults,
+           const std::function<int(const std::filesystem::path&)>& place) {
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  TemporaryName temporary;
+  try {
+    const std::string lack = lack_of_space(folder, bytes);
+    require(lack.empty(), lack);
+    File file = create_temporary(folder, path.filename().string(), temporary, faults);
+    WritingSink writing(file, bytes);
+    produce(writing);
+    writing.finish();
+    require_done(file.sync(), Operation::sync);
+    require(file.size() == bytes, "the file has ", file.size(), " bytes, expected ", bytes);
+    ComparingSink comparing(file, bytes);
+    produce(comparing);
+    comparing.finish();
+    require_done(file.close(), Operation::close);
+    require_done(place(temporary.path()), Operation::rename);
+    temporary.renamed();
+    require_done(sync_directory(folder, faults), Operation::sync_directory);
+  } catch (const InputError&) {
+    throw;  // what was to be written cannot be
+  } catch (const Error& error) {
+    fail(path.string(), ": cannot be written: ", error.what());
+  }
+}
+
+}  // namespace
+
+void write_file(const std::filesystem::path& path, index bytes, const std::function<void(ByteSink&)>& produce, Faults* faults) {
+  write(path, bytes, produce, faults, [&](const std::filesystem::path& temporary) { return rename_file(temporary, path, faults); });
+}
+
+void write_new_file(const std::filesystem::path& path, index bytes, const std::function<void(ByteSink&)>& produce) {
+  write(path, bytes, produce, nullptr, [&](const std::filesystem::path& temporary) {
+    const int error = rename_to_new(temporary, path);
+    require_input(error != EEXIST, path.string(), " exists already, and nothing is overwritten; choose another name");
+    return error;
+  });
+}
+
+}  // namespace dikkat

@@ -1,0 +1,126 @@
+#include "train/text/chat/read_conversation.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "train/text/chat/read_messages.h"
+#include "train/text/json_line.h"
+#include "train/text/nearest_word.h"
+#include "train/text/windows_lines.h"
+
+namespace dikkat {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kMarksOfLines[] = {"label", "weight", "train", "loss"};
+
+std::string names_of_fields(const json& object) {
+  constexpr std::size_t kMost = 10;
+  std::string names;
+  std::size_t shown = 0;
+  for (const auto& [key, value] : object.items()) {
+    if (shown++ == kMost) {
+      append_to(names, concat(" and ", object.size() - kMost, " more"));
+      break;
+    }
+    append_to(names, concat(names.empty() ? "" : ", ", json(key).dump()));
+  }
+  return names;
+}
+
+/// The kind of an example, recognised by its fields.
+enum class ExampleKind { messages, question, text, none };
+
+ExampleKind kind_of(const json& object, const std::string& text_field) {
+  const bool has_text = find_value(object, text_field) != nullptr;
+  if (has_text && text_field != "text") {
+    return ExampleKind::text;
+  }
+  if (find_value(object, "messages") != nullptr) {
+    return ExampleKind::messages;
+  }
+  if (find_value(object, "prompt") != nullptr && find_value(object, "completion") != nullptr) {
+    return ExampleKind::question;
+  }
+  return has_text ? ExampleKind::text : ExampleKind::none;
+}
+
+std::string text_of(const json& object, const std::string& field) {
+  const json& value = object[field];
+  if (!value.is_string()) {
+    throw BadExample(concat('"', field, '"'), concat("is a JSON ", value.type_name(), ", expected a string"));
+  }
+  return value.get<std::string>();
+}
+
+std::vector<Message> messages_of(const json& object, ExampleFindings& found) {
+  require_input(find_value(object, "completion") == nullptr,
+                "has \"messages\" and \"completion\", so it is not clear which is to be learnt; leave out one of the two");
+  std::vector<Message> messages = read_messages(object["messages"], MessageSource::example, "messages", found);
+  bool answered = false;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    answered |= messages[i].role == "assistant";
+    require_input(i == 0 || messages[i].role != "system", "messages[", i, "] has the role system, which only the first message may have");
+  }
+  require_input(answered, "has no message of the role assistant, so there is nothing to learn");
+  return messages;
+}
+
+/// The keys that an example of the kind is read from.
+std::vector<std::string_view> used_keys(ExampleKind kind, const std::string& text_field) {
+  std::vector<std::string_view> used(std::begin(kMarksOfLines), std::end(kMarksOfLines));
+  switch (kind) {
+    case ExampleKind::messages: used.emplace_back("messages"); break;
+    case ExampleKind::question: used.insert(used.end(), {"prompt", "completion"}); break;
+    case ExampleKind::text: used.emplace_back(text_field); break;
+    case ExampleKind::none: break;
+  }
+  return used;
+}
+
+}  // namespace
+
+bool is_conversation(const json& object, const std::string& text_field) {
+  const ExampleKind kind = object.is_object() ? kind_of(object, text_field) : ExampleKind::none;
+  return kind == ExampleKind::messages || kind == ExampleKind::question;
+}
+
+std::string unknown_fields(const json& object, const std::string& text_field) {
+  const std::string_view known[] = {"messages", "prompt", "completion", text_field};
+  std::string meant;
+  for (const auto& [key, value] : object.items()) {
+    if (const std::string_view nearest = nearest_word(known, key); meant.empty() && !nearest.empty() && nearest != key) {
+      meant = concat("; did you mean \"", nearest, "\"?");
+    }
+  }
+  return concat(
+      object.empty() ? "has no fields" : concat(object.size() == 1 ? "has the field " : "has the fields ", names_of_fields(object)),
+      "; expected \"messages\", \"prompt\" and \"completion\", or \"", text_field, "\" (data.text_field)", meant);
+}
+
+Conversation read_conversation(std::string_view line, const std::string& text_field, ExampleFindings& found) {
+  const json object = parse_json_line(line);
+  require_input(object.is_object(), "is a JSON ", object.type_name(), ", expected an object on each line");
+  const ExampleKind kind = kind_of(object, text_field);
+  check_keys(object, KeyPlace::line, used_keys(kind, text_field), "", found);
+  Conversation example;
+  switch (kind) {
+    case ExampleKind::messages: example.messages = messages_of(object, found); break;
+    case ExampleKind::question:
+      example.messages = {{"user", text_of(object, "prompt")}, {"assistant", text_of(object, "completion")}};
+      found.windows_lines += std::ranges::count_if(example.messages, [](const Message& one) { return has_windows_lines(one.content); });
+      break;
+    case ExampleKind::text:
+      example.text = text_of(object, text_field);
+      found.windows_lines += has_windows_lines(example.text) ? 1 : 0;
+      break;
+    case ExampleKind::none: fail_input(unknown_fields(object, text_field));
+  }
+  example.learn = read_marks(object, kMarksOfLines, "").value_or(true);
+  found.left_out += example.learn ? 0 : 1;
+  return example;
+}
+
+}  // namespace dikkat

@@ -1,0 +1,447 @@
+#include "train/web/http/http_server.h"
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <new>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "autograd/base/error.h"
+#include "train/web/http/connection.h"
+#include "train/web/http/listener.h"
+#include "train/web/http/loopback.h"
+#include "train/web/http/request_parser.h"
+
+namespace dikkat {
+namespace {
+
+using Clock = Connection::Clock;
+
+constexpr std::size_t kLargestHead = std::size_t{64} << 10;
+constexpr std::size_t kLargestTarget = 8192;
+constexpr auto kHeadTime = std::chrono::seconds(10);     // for the request line and headers
+constexpr auto kRequestTime = std::chrono::seconds(30);  // for all of a request
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>('A' <= c && c <= 'Z' ? c - 'A' + 'a' : c); });
+  return text;
+}
+
+/// The host that a client asked for, without a port.
+std::string host_of(const std::string& header) {
+  if (header.starts_with('[')) {
+    return header.substr(1, header.find(']') - 1);
+  }
+  return header.substr(0, header.find(':'));
+}
+
+int hex_digit(char c) {
+  if ('0' <= c && c <= '9') {
+    return c - '0';
+  }
+  c = static_cast<char>(c | 0x20);
+  return 'a' <= c && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/// The path of a request target, without the query, with %XX decoded. The target may be a whole URL, as proxies send it.
+std::string path_of(std::string target) {
+  if (const std::size_t scheme = target.find("://"); scheme != std::string::npos && target.find('/') > scheme) {
+    const std::size_t slash = target.find('/', scheme + 3);
+    target = slash == std::string::npos ? "/" : target.substr(slash);
+  }
+  target.resize(std::min(target.find_first_of("?#"), target.size()));
+  std::string path;
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    const int high = target[i] == '%' && i + 2 < target.size() ? hex_digit(target[i + 1]) : -1;
+    const int low = high >= 0 ? hex_digit(target[i + 2]) : -1;
+    path += low >= 0 ? static_cast<char>(16 * high + low) : target[i];
+    i += low >= 0 ? 2 : 0;
+  }
+  return path;
+}
+
+const char* reason_of(int status) {
+  switch (status) {
+    case 200: return "OK";
+    case 400: return "Bad Request";
+    case 401: return "Unauthorized";
+    case 403: return "Forbidden";
+    case 404: return "Not Found";
+    case 405: return "Method Not Allowed";
+    case 408: return "Request Timeout";
+    case 411: return "Length Required";
+    case 413: return "Content Too Large";
+    case 414: return "URI Too Long";
+    case 415: return "Unsupported Media Type";
+    case 431: return "Request Header Fields Too Large";
+    case 500: return "Internal Server Error";
+    case 503: return "Service Unavailable";
+    case 505: return "HTTP Version Not Supported";
+    default: return status < 400 ? "Success" : "Refused";
+  }
+}
+
+/// The head of a response, up to the empty line. `length` says how its body ends.
+std::string head_of(const HttpResponse& response, const std::string& length) {
+  std::string head =
+      concat("HTTP/1.1 ", response.status, ' ', reason_of(response.status), "\r\nConnection: close\r\nContent-Type: ", response.type,
+             "\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n", length);
+  for (const auto& [name, value] : response.headers) {
+    append_to(head, concat(name, ": ", value, "\r\n"));
+  }
+  return head + "\r\n";
+}
+
+std::string length_header(const HttpResponse& response) { return concat("Content-Length: ", response.body.size(), "\r\n"); }
+
+/// A piece of a body whose length is not known beforehand.
+std::string chunk(std::string_view some) {
+  char size[2 * sizeof(std::size_t)];
+  const auto end = std::to_chars(size, size + sizeof size, some.size(), 16).ptr;
+  return concat(std::string_view(size, static_cast<std::size_t>(end - size)), "\r\n", some, "\r\n");
+}
+
+/// The routes and the refusals of a server: what it answers, apart from how requests and responses travel.
+class Answers {
+ public:
+  Answers(std::vector<HttpRoute> routes, HttpOptions options) : routes_(std::move(routes)), options_(std::move(options)) {}
+
+  const HttpOptions& options() const { return options_; }
+
+  HttpResponse refusal(int status) const {
+    HttpResponse response = options_.refusal(status, meaning(status));
+    if (status == 503) {
+      response.headers.emplace_back("Retry-After", "1");
+    }
+    return response;
+  }
+
+  /// The response to a request whose head is read, unless its body has to be read first. Then `route` is what answers.
+  std::optional<HttpResponse> before_the_body(const RequestParser& parser, HttpRequest& request, const HttpRoute*& route) const {
+    const std::string target = parser.target();
+    request.method = parser.method();
+    request.path = path_of(target);
+    request.authorization = parser.header("Authorization").value_or("");
+    if (target.size() > kLargestTarget) {
+      return refusal(414);
+    }
+    if (parser.count("Host") > 1) {
+      return options_.refusal(400, concat("the request has ", parser.count("Host"), " headers Host, expected one"));
+    }
+    if (is_loopback(options_.host) && !is_loopback(host_of(parser.header("Host").value_or("")))) {
+      return refusal(403);
+    }
+    const std::string method = request.method == "HEAD" ? "GET" : request.method;
+    std::string allowed;
+    for (const HttpRoute& one : routes_) {
+      if (one.path == request.path) {
+        allowed += (allowed.empty() ? "" : ", ") + one.method;
+        route = one.method == method ? &one : route;
+      }
+    }
+    if (route == nullptr) {
+      if (allowed.empty()) {
+        return refusal(404);
+      }
+      HttpResponse response = options_.refusal(405, concat("this address takes ", allowed, ", and the request is ", request.method));
+      response.headers.emplace_back("Allow", allowed);
+      return response;
+    }
+    if (options_.admit) {
+      if (auto refused = options_.admit(request)) {
+        return refused;
+      }
+    }
+    if (method == "GET") {
+      return answer(*route, request);
+    }
+    const std::string type = lower(parser.header("Content-Type").value_or(""));
+    if (type.substr(0, std::min(type.find(';'), type.find(' '))) != "application/json") {
+      return options_.refusal(415, concat("the request has ", type.empty() ? "no Content-Type" : "another Content-Type",
+                                          ", expected Content-Type: application/json"));
+    }
+    if (const std::string coding = lower(parser.header("Content-Encoding").value_or("")); !coding.empty() && coding != "identity") {
+      return options_.refusal(415, "the body is compressed (Content-Encoding), expected one that is not");
+    }
+    if (!parser.promised_length() && !parser.header("Transfer-Encoding")) {
+      return refusal(411);
+    }
+    return parser.promised_length().value_or(0) > options_.largest_body ? std::optional(refusal(413)) : std::nullopt;
+  }
+
+  HttpResponse answer(const HttpRoute& route, HttpRequest& request) const {
+    try {
+      return route.answer(request);
+    } catch (const Error& error) {
+      return options_.refusal(500, error.what());
+    } catch (const std::bad_alloc&) {
+      return options_.refusal(500, "there is not enough memory for this request");
+    } catch (const std::exception&) {  // a library's, whose words mean nothing to a client
+      return options_.refusal(500, "the server could not answer this request");
+    }
+  }
+
+ private:
+  std::string meaning(int status) const {
+    switch (status) {
+      case 400: return "the request is not HTTP/1.1, or broke off";
+      case 403: return "this server answers only to localhost: the Host of the request is another one";
+      case 404: return concat("there is nothing at this address; ", addresses());
+      case 408: return "the request did not arrive in time";
+      case 411: return "the request has no Content-Length";
+      case 413: return concat("the body has more than ", options_.largest_body, " bytes, the most that this server takes: send less");
+      case 414: return concat("the address of the request is too long, expected at most ", kLargestTarget, " bytes");
+      case 431: return concat("the headers have more than ", kLargestHead, " bytes");
+      case 503: return "too many connections are open: try again in a moment";
+      case 505: return "the request is of another version of HTTP, expected HTTP/1.1";
+      default: return concat("the request failed with status ", status);
+    }
+  }
+
+  std::string addresses() const {
+    std::string all;
+    for (const HttpRoute& route : routes_) {
+      append_to(all, concat(all.empty() ? "expected one of " : ", ", route.method, ' ', route.path));
+    }
+    return all;
+  }
+
+  std::vector<HttpRoute> routes_;
+  HttpOptions options_;
+};
+
+/// One request and its response.
+class Exchange {
+ public:
+  Exchange(const Answers& answers, int socket, const std::atomic<bool>& ending)
+      : answers_(answers), connection_(socket, ending), ending_(ending) {
+    request_.is_gone = [this] { return connection_.is_gone(probe_); };
+  }
+
+  void run() {
+    const HttpRoute* route = nullptr;
+    const int refused = read_head();
+    if (refused < 0) {
+      return;  // the client came and went
+    }
+    std::optional<HttpResponse> response;
+    if (refused == 0) {
+      probe_ = parser_.is_http_1_0() ? "" : kContinue;
+      response = answers_.before_the_body(parser_, request_, route);
+    } else {
+      response = answers_.refusal(refused);
+    }
+    if (!response) {
+      const int refused_body = read_body();
+      response = refused_body != 0 ? answers_.refusal(refused_body) : answers_.answer(*route, request_);
+    }
+    send(*response);
+    if (answers_.options().finished) {
+      answers_.options().finished(request_, response->status);
+    }
+  }
+
+ private:
+  /// Reads until the head is there. The status to refuse the request with; 0 if it is whole, -1 if nothing came.
+  int read_head() {
+    for (bool has_bytes = false;; has_bytes = true) {
+      switch (connection_.read(bytes_, began_ + kHeadTime)) {
+        case Connection::Read::some: break;
+        case Connection::Read::ended: return has_bytes ? 400 : -1;
+        case Connection::Read::late: return ending_ ? 503 : 408;
+      }
+      switch (parser_.read(bytes_)) {
+        case RequestParser::State::begun: break;
+        case RequestParser::State::refused: return parser_.refusal();
+        default: return 0;
+      }
+    }
+  }
+
+  /// Reads the body into the request. The status to refuse it with, or 0.
+  int read_body() {
+    const std::size_t largest = answers_.options().largest_body;
+    parser_.limit_body(largest);
+    if (lower(parser_.header("Expect").value_or("")) == "100-continue" && bytes_.empty()) {
+      connection_.write(kContinue);
+    }
+    std::size_t arrived = bytes_.size();
+    auto state = parser_.read(bytes_);
+    while (state == RequestParser::State::has_head) {
+      const std::size_t before = bytes_.size();
+      switch (connection_.read(bytes_, began_ + kRequestTime)) {
+        case Connection::Read::some: break;
+        case Connection::Read::ended: return 400;
+        case Connection::Read::late: return ending_ ? 503 : 408;
+      }
+      arrived += bytes_.size() - before;
+      if (arrived > 2 * largest + kLargestHead) {  // what says how long chunks are counts too
+        return 413;
+      }
+      state = parser_.read(bytes_);
+    }
+    if (state == RequestParser::State::refused) {
+      return parser_.refusal();
+    }
+    request_.body = parser_.take_body();
+    return 0;
+  }
+
+  void send(const HttpResponse& response) {
+    const bool is_head = request_.method == "HEAD";
+    if (!response.stream) {
+      probe_ = {};
+      connection_.write(head_of(response, length_header(response)) + (is_head ? "" : response.body));
+      return;
+    }
+    // A stream ends with its connection for a client of HTTP/1.0, and with an empty chunk for others.
+    const bool in_chunks = !parser_.is_http_1_0();
+    const auto framed = [&](std::string_view some) { return in_chunks ? chunk(some) : std::string(some); };
+    filler_ = response.filler.empty() ? "" : framed(response.filler);
+    probe_ = filler_;
+    if (!connection_.write(head_of(response, in_chunks ? "Transfer-Encoding: chunked\r\n" : "")) || is_head) {
+      return;
+    }
+    bool is_whole = true;
+    try {
+      response.stream(request_, [&](std::string_view some) {
+        is_whole = is_whole && (some.empty() || connection_.write(framed(some)));
+        return is_whole;
+      });
+    } catch (const std::exception&) {
+      return;  // the missing end shows the client that the response is not whole
+    }
+    if (is_whole && in_chunks) {
+      connection_.write("0\r\n\r\n");
+    }
+  }
+
+  const Answers& answers_;
+  Connection connection_;
+  const std::atomic<bool>& ending_;
+  const Clock::time_point began_ = Clock::now();
+  RequestParser parser_{kLargestHead};
+  std::string bytes_{};  // that have arrived and are not read yet
+  HttpRequest request_{};
+  std::string filler_{};
+  std::string_view probe_{};  // what a client that waits would ignore now
+};
+
+}  // namespace
+
+class HttpServer::Parts {
+ public:
+  Parts(std::vector<HttpRoute> routes, HttpOptions options)
+      : answers_(std::move(routes), std::move(options)),
+        listener_(answers_.options().host, answers_.options().port, answers_.options().ports) {}
+
+  std::string url() const {
+    const bool six = listener_.host().find(':') != std::string::npos;
+    return concat("http://", six ? "[" : "", listener_.host(), six ? "]" : "", ':', listener_.port(), '/');
+  }
+
+  void start() {
+    const HttpResponse busy = answers_.refusal(503);
+    busy_ = head_of(busy, length_header(busy)) + busy.body;
+    try {
+      for (int i = 0; i < answers_.options().most_connections; ++i) {
+        threads_.emplace_back([this] { work(); });
+      }
+      listens_ = true;
+      threads_.emplace_back([this] {
+        listener_.run([this](int socket) { take(socket); }, ending_);
+        listens_ = false;
+      });
+    } catch (const std::system_error& error) {
+      stop();
+      fail("the server got ", threads_.size(), " threads, expected ", answers_.options().most_connections + 1, ": ",
+           describe_errno(error.code().value()), "; let this user have more (ulimit -u), or end other programs");
+    }
+  }
+
+  bool is_running() const { return listens_; }
+
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    listener_.wake();
+    has_work_.notify_all();
+    for (std::thread& thread : threads_) {
+      thread.join();
+    }
+    threads_.clear();
+    listens_ = false;
+    for (const int socket : std::exchange(waiting_, {})) {
+      listener_.end(socket);
+    }
+  }
+
+ private:
+  /// A new connection waits for one of the threads, or is refused at once where all have work.
+  void take(int socket) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (open_ < answers_.options().most_connections) {
+        ++open_;
+        waiting_.push_back(socket);
+        has_work_.notify_one();
+        return;
+      }
+    }
+    send_at_once(socket, busy_);
+    listener_.end(socket);
+  }
+
+  /// Answers connections, one after another.
+  void work() {
+    for (;;) {
+      int socket = -1;
+      {
+        std::unique_lock lock(mutex_);
+        has_work_.wait(lock, [&] { return ending_ || !waiting_.empty(); });
+        if (ending_) {
+          return;
+        }
+        socket = waiting_.front();
+        waiting_.pop_front();
+      }
+      try {
+        Exchange(answers_, socket, ending_).run();
+      } catch (const std::exception&) {  // such as a lack of memory: this client sees its connection end, and others are served
+      }
+      {
+        const std::lock_guard lock(mutex_);
+        --open_;  // before the client sees the end, since it may come again at once
+      }
+      listener_.end(socket);
+    }
+  }
+
+  Answers answers_;
+  Listener listener_;
+  std::string busy_{};  // the refusal of a connection, whole
+  std::atomic<bool> ending_ = false, listens_ = false;
+  std::mutex mutex_;  // of the next three
+  std::condition_variable has_work_;
+  std::deque<int> waiting_;
+  int open_ = 0;  // connections that wait or are being answered
+  std::vector<std::thread> threads_;
+};
+
+HttpServer::HttpServer(std::vector<HttpRoute> routes, HttpOptions options)
+    : parts_(std::make_unique<Parts>(std::move(routes), std::move(options))) {}
+HttpServer::~HttpServer() { stop(); }
+std::string HttpServer::url() const { return parts_->url(); }
+void HttpServer::start() { parts_->start(); }
+bool HttpServer::is_running() const { return parts_->is_running(); }
+void HttpServer::stop() { parts_->stop(); }
+
+}  // namespace dikkat

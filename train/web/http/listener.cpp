@@ -1,0 +1,228 @@
+#include "train/web/http/listener.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "autograd/base/error.h"
+
+namespace dikkat {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr auto kLinger = std::chrono::seconds(1);  // for a client to take its response
+constexpr std::size_t kMostLingering = 256;
+constexpr int kBacklog = 128;
+
+/// Why nobody can listen at an address.
+struct Obstacle {
+  int error = 0;  // 0: there is none
+  std::string text{};
+};
+
+Obstacle obstacle(int error) {
+  switch (error) {
+    case EADDRINUSE: return {error, "another program listens there already: choose another port, or end that program"};
+    case EADDRNOTAVAIL: return {error, "this machine has no such address, expected one of its own, 127.0.0.1, or 0.0.0.0 for all of them"};
+    case EACCES: return {error, "the system does not permit it; ports below 1024 are for the administrator: choose a higher one"};
+    default: return {error, describe_errno(error)};
+  }
+}
+
+/// Opens a socket that listens at the first address of this name that works.
+std::pair<int, Obstacle> listen_at(const std::string& host, int port) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  wanted.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  if (const int failed = ::getaddrinfo(host.c_str(), concat(port).c_str(), &wanted, &found); failed != 0) {
+    return {-1,
+            {EADDRNOTAVAIL,
+             concat("no address of this name is found (", ::gai_strerror(failed), "), expected one of this machine, such as 127.0.0.1")}};
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, ::freeaddrinfo);
+  int error = 0;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    const int socket = ::socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, one->ai_protocol);
+    const int yes = 1;
+    if (socket >= 0 && ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+        ::bind(socket, one->ai_addr, one->ai_addrlen) == 0 && ::listen(socket, kBacklog) == 0) {
+      return {socket, {}};
+    }
+    error = errno;
+    if (socket >= 0) {
+      ::close(socket);
+    }
+  }
+  return {-1, obstacle(error)};
+}
+
+int port_of(int socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(address).sin6_port
+                                             : reinterpret_cast<const sockaddr_in&>(address).sin_port);
+}
+
+/// A connection whose response has been sent, until its client has closed it.
+struct Lingering {
+  int socket = -1;
+  Clock::time_point deadline{};
+};
+
+/// Reads and drops what has arrived. False if the client has closed the connection.
+bool drain(int socket) {
+  std::array<char, 16384> buffer;
+  for (int pieces = 0; pieces < 16; ++pieces) {
+    const ssize_t some = ::recv(socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (some <= 0) {
+      return some < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+    }
+  }
+  return true;  // others get their turn
+}
+
+/// Whether accepting may work again after this error. Those of one connection, and of the network, pass; a shortage may.
+bool passes(int error) {
+  switch (error) {
+    case EBADF:
+    case EINVAL:
+    case ENOTSOCK:
+    case EOPNOTSUPP: return false;
+    default: return true;
+  }
+}
+
+}  // namespace
+
+Listener::Listener(std::string host, int port, int ports) : host_(std::move(host)) {
+  bind(port, ports);
+  if (::pipe2(ended_, O_CLOEXEC | O_NONBLOCK) != 0) {
+    const int error = errno;
+    ::close(socket_);
+    fail("cannot listen on ", host_, ": no pipe can be made: ", describe_errno(error));
+  }
+}
+
+Listener::~Listener() {
+  for (int socket = next_ended(); socket >= 0; socket = next_ended()) {
+    ::close(socket);
+  }
+  ::close(socket_);
+  ::close(ended_[0]);
+  ::close(ended_[1]);
+}
+
+void Listener::bind(int port, int ports) {
+  for (port_ = port; port_ < port + ports; ++port_) {
+    const auto [socket, obstacle] = listen_at(host_, port_);
+    if (socket >= 0) {
+      socket_ = socket;
+      port_ = port_of(socket);
+      return;
+    }
+    // Another port helps only where this one is taken.
+    if (port_ == 0) {
+      fail_input("cannot listen on ", host_, ": ", obstacle.text);
+    }
+    if (ports == 1 || obstacle.error != EADDRINUSE) {
+      fail_input("cannot listen on ", host_, ", port ", port_, ": ", obstacle.text);
+    }
+  }
+  fail_input("cannot listen on ", host_, ": none of the ports from ", port, " to ", port + ports - 1, " is free");
+}
+
+void Listener::end(int socket) {
+  ::shutdown(socket, SHUT_WR);
+  if (::write(ended_[1], &socket, sizeof socket) != sizeof socket) {  // the pipe is full, or run() has ended
+    ::close(socket);
+  }
+}
+
+int Listener::next_ended() const {
+  int socket = -1;
+  while (::read(ended_[0], &socket, sizeof socket) == sizeof socket) {
+    if (socket >= 0) {
+      return socket;
+    }
+  }
+  return -1;
+}
+
+void Listener::wake() {
+  const int nothing = -1;
+  [[maybe_unused]] const auto ignored = ::write(ended_[1], &nothing, sizeof nothing);
+}
+
+void Listener::run(const std::function<void(int socket)>& take, const std::atomic<bool>& ending) {
+  std::vector<Lingering> lingering;
+  std::vector<pollfd> polled;
+  bool accepts = true;
+  const auto take_ended = [&] {
+    for (int socket = next_ended(); socket >= 0; socket = next_ended()) {
+      lingering.push_back({socket, Clock::now() + kLinger});
+    }
+  };
+  while (!ending && accepts) {
+    // Wait for a new connection, for one that has been answered, or for a client that closes.
+    polled = {{.fd = socket_, .events = POLLIN, .revents = 0}, {.fd = ended_[0], .events = POLLIN, .revents = 0}};
+    int wait = -1;
+    for (const Lingering& one : lingering) {
+      polled.push_back({.fd = one.socket, .events = POLLIN, .revents = 0});
+      const auto left = std::chrono::ceil<milliseconds>(one.deadline - Clock::now()).count();
+      const int at_most = static_cast<int>(std::max<milliseconds::rep>(left, 0));
+      wait = wait < 0 ? at_most : std::min(wait, at_most);
+    }
+    ::poll(polled.data(), polled.size(), wait);
+
+    // Drop what answered clients still send, and close those that have closed or have had their time. The oldest stand first.
+    std::vector<Lingering> kept;
+    for (std::size_t i = 0; i < lingering.size(); ++i) {
+      const bool is_open = polled[i + 2].revents == 0 || drain(lingering[i].socket);
+      if (is_open && Clock::now() < lingering[i].deadline && lingering.size() - i <= kMostLingering) {
+        kept.push_back(lingering[i]);
+      } else {
+        ::close(lingering[i].socket);
+      }
+    }
+    lingering = std::move(kept);
+    take_ended();
+
+    // Accept what has come. Where the system is short of something, wait a moment rather than ask again at once.
+    while (!ending && (polled[0].revents & POLLIN) != 0) {
+      const int socket = ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+      if (socket < 0) {
+        accepts = passes(errno);
+        if (accepts && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR && errno != ECONNABORTED) {
+          std::this_thread::sleep_for(milliseconds(20));
+        }
+        break;
+      }
+      const int yes = 1;
+      ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+      take(socket);
+    }
+  }
+  take_ended();
+  for (const Lingering& one : lingering) {
+    drain(one.socket);
+    ::close(one.socket);
+  }
+}
+
+}  // namespace dikkat

@@ -1,0 +1,92 @@
+#include "train/web/report/config_table.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "autograd/base/error.h"
+#include "train/config/effect.h"
+#include "train/config/parse.h"
+#include "train/config/schema.h"
+#include "train/config/tables.h"
+
+namespace dikkat {
+namespace {
+
+using schema::Key;
+using schema::Value;
+
+/// For people: 0.0003, where a computed value is 0.00030000000000000003.
+std::string shown(const Value& value) {
+  const double* number = std::get_if<double>(&value);
+  return number != nullptr ? fmt::format("{:.6g}", *number) : schema::to_toml(value);
+}
+
+/// A table of a list: name = "stories", weight = 3.
+std::string shown(const schema::Table& list, const Config& config, std::size_t item) {
+  std::string text;
+  for (const schema::TableKey& key : list.keys) {
+    if (const Value value = key.get(config, item); !std::holds_alternative<std::monostate>(value)) {
+      text += concat(text.empty() ? "" : ", ", key.name, " = ", shown(value));
+    }
+  }
+  return text;
+}
+
+/// `config` with what a line about a change says.
+Config changed(const Config& config, const RunHistory::Event& change) {
+  const std::size_t dot = change.key.find('.');
+  if (dot == std::string::npos || schema::find_table(change.key.substr(0, dot), change.key.substr(dot + 1)) != nullptr) {
+    return config;
+  }
+  return parse_config(concat('[', change.key.substr(0, dot), "]\n", change.key.substr(dot + 1), " = ", change.after, '\n'), "metrics.jsonl",
+                      config);
+}
+
+/// Unless the configuration says where the schedule ends, it is the max_steps that the run was started with, whatever a resume has changed
+/// it to.
+void derive_decay_steps(Config& config, const RunHistory& history) {
+  const auto first = std::ranges::find_if(
+      history.events, [](const RunHistory::Event& event) { return event.kind == "change" && event.key == "train.max_steps"; });
+  if (first != history.events.end() && config.optim.decay_steps.is_open()) {
+    config.optim.decay_steps.derive(
+        parse_config(concat("[train]\nmax_steps = ", first->before, '\n'), "metrics.jsonl", config).train.max_steps);
+  }
+}
+
+}  // namespace
+
+ConfigTable read_config_table(const std::filesystem::path& run_directory, const RunHistory& history) {
+  static const Config defaults;
+  ConfigTable table;
+  try {
+    Config config = load_config(run_directory / "config.toml", defaults_of_runs());
+    derive_decay_steps(config, history);
+    for (const RunHistory::Event& event : history.events) {
+      if (event.kind == "change") {
+        config = changed(config, event);
+      }
+    }
+    if (history.header && history.header->vocab_size > 0) {
+      config.model.vocab_size.derive(history.header->vocab_size);
+    }
+    resolve(config);
+    for (const Key& key : schema::keys()) {
+      const Value value = key.get(config);
+      const bool is_changed = key.is_set(config) && value != key.get(defaults);
+      if (!std::holds_alternative<std::monostate>(value) && (is_changed || schema::has_effect(key, config))) {
+        table.rows.push_back({.key = key.path(), .value = shown(value), .changed = is_changed});
+      }
+    }
+    for (const schema::Table& list : schema::tables()) {
+      for (std::size_t item = 0; item < list.size(config); ++item) {
+        table.rows.push_back({.key = list.path(), .value = shown(list, config, item), .changed = true});
+      }
+    }
+  } catch (const Error& error) {
+    table.problem = error.what();
+  }
+  return table;
+}
+
+}  // namespace dikkat

@@ -1,0 +1,257 @@
+#include "train/web/report/page_data.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "train/web/report/rows_to_draw.h"
+
+namespace dikkat {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Column = std::vector<double>;
+
+constexpr std::size_t kBuckets = 400;  // of a curve: more than a screen has columns for each extreme
+
+/// With six significant digits; null for NaN and infinity.
+Json number(double value) {
+  if (!std::isfinite(value)) {
+    return {};
+  }
+  if (value == std::trunc(value) && std::abs(value) < 1e15) {
+    return static_cast<std::int64_t>(value);
+  }
+  return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
+}
+
+/// Seconds since 1970, whole ones.
+Json moment(double seconds) { return number(std::floor(seconds)); }
+
+Json column(const Column& values, const std::vector<std::size_t>& rows) {
+  Json drawn = Json::array();
+  for (const std::size_t row : rows) {
+    drawn.push_back(number(values[row]));
+  }
+  return drawn;
+}
+
+/// Exponential moving average of the losses, over a small part of the run, without its bias towards 0 at the beginning.
+Column smoothed(const Column& losses) {
+  constexpr double kFewest = 10;
+  const double keep = 1 - 1 / std::max(kFewest, static_cast<double>(losses.size()) / 400);
+  Column smooth;
+  double sum = 0, weight = 0;
+  for (const double loss : losses) {
+    if (std::isfinite(loss)) {
+      sum = keep * sum + (1 - keep) * loss;
+      weight = keep * weight + (1 - keep);
+    }
+    smooth.push_back(weight > 0 ? sum / weight : std::numeric_limits<double>::quiet_NaN());
+  }
+  return smooth;
+}
+
+/// How far the run was when a step was done.
+struct Progress {
+  std::vector<index> steps;
+  Column tokens, seconds;  // of training and evaluations, without the time between a stop and a resume
+
+  explicit Progress(const RunHistory& history) {
+    double all_tokens = 0, all_seconds = 0;
+    auto evaluation = history.evaluations.begin();
+    for (const RunHistory::Step& step : history.steps) {
+      for (; evaluation != history.evaluations.end() && evaluation->report.step < step.report.step; ++evaluation) {
+        all_seconds += std::isfinite(evaluation->report.seconds) ? evaluation->report.seconds : 0;
+      }
+      all_tokens += static_cast<double>(step.report.tokens);
+      all_seconds += std::isfinite(step.report.seconds) ? step.report.seconds : 0;
+      steps.push_back(step.report.step);
+      tokens.push_back(all_tokens);
+      seconds.push_back(all_seconds);
+    }
+  }
+
+  /// Of the last step up to this one.
+  double at(index step, const Column& column) const {
+    const auto after = std::upper_bound(steps.begin(), steps.end(), step);
+    return after == steps.begin() ? 0 : column[static_cast<std::size_t>(after - steps.begin()) - 1];
+  }
+};
+
+Json steps_of(const RunHistory& history, const Progress& progress) {
+  std::vector<Column> of(7);
+  for (const RunHistory::Step& one : history.steps) {
+    const StepReport& r = one.report;
+    const double values[] = {r.loss, r.gradient_norm, r.learning_rate,          r.tokens_per_second(),
+                             r.mfu,  r.seconds * 1e3, r.optimizer_seconds * 1e3};
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      of[i].push_back(values[i]);
+    }
+  }
+  const std::vector<std::size_t> rows = rows_to_draw(std::span(of).first(4), kBuckets);
+  const Column steps(progress.steps.begin(), progress.steps.end());
+  return {{"step", column(steps, rows)}, {"tokens", column(progress.tokens, rows)}, {"seconds", column(progress.seconds, rows)},
+          {"loss", column(of[0], rows)}, {"smooth", column(smoothed(of[0]), rows)}, {"norm", column(of[1], rows)},
+          {"rate", column(of[2], rows)}, {"tokens_per_s", column(of[3], rows)},     {"mfu", column(of[4], rows)},
+          {"ms", column(of[5], rows)},   {"optimizer_ms", column(of[6], rows)}};
+}
+
+Json evaluations_of(const RunHistory& history, const Progress& progress) {
+  Json of{{"step", Json::array()}, {"tokens", Json::array()}, {"seconds", Json::array()}, {"train", Json::array()},
+          {"val", Json::array()},  {"error", Json::array()},  {"memory", Json::array()}};
+  for (const RunHistory::Evaluation& one : history.evaluations) {
+    const EvaluationReport& r = one.report;
+    of["step"].push_back(r.step);
+    of["tokens"].push_back(number(progress.at(r.step, progress.tokens)));
+    of["seconds"].push_back(number(progress.at(r.step, progress.seconds)));
+    of["train"].push_back(number(r.train_loss));
+    of["val"].push_back(number(r.val_loss));
+    of["error"].push_back(number(r.val_standard_error));
+    of["memory"].push_back(r.memory > 0 ? Json(r.memory) : Json());
+  }
+  return of;
+}
+
+/// The losses of texts by name, each as a table.
+Json texts_of(const RunHistory& history, const Progress& progress) {
+  Json texts = Json::array();
+  for (const RunHistory::Evaluation& one : history.evaluations) {
+    for (const NamedLoss& named : one.report.losses) {
+      auto text = std::find_if(texts.begin(), texts.end(), [&](const Json& known) { return known["name"] == named.name; });
+      if (text == texts.end()) {
+        texts.push_back({{"name", named.name}});
+        for (const char* empty : {"step", "tokens", "seconds", "loss", "error", "epochs"}) {
+          texts.back()[empty] = Json::array();
+        }
+        text = std::prev(texts.end());
+      }
+      const index step = one.report.step;
+      (*text)["step"].push_back(step);
+      (*text)["tokens"].push_back(number(progress.at(step, progress.tokens)));
+      (*text)["seconds"].push_back(number(progress.at(step, progress.seconds)));
+      (*text)["loss"].push_back(number(named.loss));
+      (*text)["error"].push_back(number(named.standard_error));
+      (*text)["epochs"].push_back(number(named.epochs));
+    }
+  }
+  return texts;
+}
+
+Json saves_of(const RunHistory& history, const Progress& progress) {
+  Json of{{"step", Json::array()}, {"tokens", Json::array()}, {"seconds", Json::array()}, {"bytes", Json::array()}};
+  for (const RunHistory::Save& save : history.saves) {
+    of["step"].push_back(save.step);
+    of["tokens"].push_back(number(progress.at(save.step, progress.tokens)));
+    of["seconds"].push_back(number(progress.at(save.step, progress.seconds)));
+    of["bytes"].push_back(save.bytes);
+  }
+  return of;
+}
+
+Json to_json(const Provenance& by) {
+  return {{"date", by.date}, {"version", by.version},     {"commit", by.commit},  {"command", command_line_of(by)},
+          {"host", by.host}, {"processor", by.processor}, {"threads", by.threads}};
+}
+
+Json events_of(const RunHistory& history, const Progress& progress) {
+  Json events = Json::array();
+  const auto add = [&](const char* kind, index step, double time, const std::string& text) {
+    events.push_back({{"kind", kind},
+                      {"step", step},
+                      {"tokens", number(progress.at(step, progress.tokens))},
+                      {"seconds", number(progress.at(step, progress.seconds))},
+                      {"time", moment(time)},
+                      {"text", text}});
+  };
+  for (const RunHistory::Event& e : history.events) {
+    const std::string text = e.kind == "change" ? e.key + " = " + e.after + " (before: " + e.before + ")"
+                             : e.kind == "resume"
+                                 ? fmt::format("on {}, {} threads, dikkat {} ({})", e.by.host, e.by.threads, e.by.version, e.by.commit)
+                                 : e.reason;
+    add(e.kind.c_str(), e.step, e.time, text);
+  }
+  for (const RunHistory::Step& step : history.steps) {
+    if (step.report.skipped) {
+      add("skipped", step.report.step, step.time, "the update was not applied: its loss or gradient was not finite, or a spike");
+    }
+  }
+  std::stable_sort(events.begin(), events.end(), [](const Json& a, const Json& b) { return a["step"] < b["step"]; });
+  return events;
+}
+
+Json header_of(const RunHeader& header) {
+  return {{"by", to_json(header.by)},
+          {"parameters", header.parameters},
+          {"tokenizer", header.tokenizer},
+          {"vocab_size", header.vocab_size},
+          {"train_tokens", header.train_tokens},
+          {"val_tokens", header.val_tokens},
+          {"corpus", header.corpus},
+          {"bytes_per_token", number(header.bytes_per_token)}};
+}
+
+Json to_json(const RunView& run) {
+  const Progress progress(run.history);
+  Json samples = Json::array();
+  for (const RunHistory::Sample& sample : run.history.samples) {
+    samples.push_back({{"step", sample.step}, {"prompt", sample.prompt}, {"text", sample.text}});
+  }
+  Json config = Json::array();
+  for (const ConfigRow& row : run.config.rows) {
+    config.push_back({{"key", row.key}, {"value", row.value}, {"changed", row.changed}});
+  }
+  Json checkpoints = Json::array();
+  for (const RunView::Checkpoint& one : run.checkpoints) {
+    checkpoints.push_back({{"step", one.step}, {"file", one.file}, {"bytes", one.bytes}, {"best", one.best}});
+  }
+  return {{"name", run.name},
+          {"path", run.path.string()},
+          {"state", name_of(run.state)},
+          {"problem", run.problem},
+          {"last_step", run.history.last_step()},
+          {"max_steps", run.value_of("train.max_steps")},
+          {"bytes", run.bytes},
+          {"last_change", moment(run.last_change)},
+          {"header", run.history.header ? header_of(*run.history.header) : Json()},
+          {"steps", steps_of(run.history, progress)},
+          {"evaluations", evaluations_of(run.history, progress)},
+          {"texts", texts_of(run.history, progress)},
+          {"saves", saves_of(run.history, progress)},
+          {"events", events_of(run.history, progress)},
+          {"samples", std::move(samples)},
+          {"config", std::move(config)},
+          {"config_problem", run.config.problem},
+          {"checkpoints", std::move(checkpoints)}};
+}
+
+}  // namespace
+
+std::string report_data(const std::vector<RunView>& runs, bool live) {
+  Json all = Json::array();
+  for (const RunView& run : runs) {
+    all.push_back(to_json(run));
+  }
+  Json differences = Json::array();
+  for (const KeyOfRuns& one : differing_keys(runs)) {
+    differences.push_back({{"key", one.key}, {"values", one.values}});
+  }
+  const std::optional<Better> better = better_of(runs);
+  const Comparison comparison = compare(runs);
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const Json data{{"made", moment(std::chrono::duration<double>(now).count())},
+                  {"live", live},
+                  {"runs", std::move(all)},
+                  {"comparison", name_of(comparison)},
+                  {"remark", remark_on(comparison, runs)},
+                  {"same_text", have_same_text(runs)},
+                  {"better", better ? Json(in_words(*better, runs)) : Json()},
+                  {"differences", std::move(differences)}};
+  return data.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace dikkat

@@ -1,0 +1,231 @@
+#include "train/web/serve/api_request.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+#include "train/exchange/untrusted_json.h"
+#include "train/text/chat/read_messages.h"
+#include "train/web/serve/api_error.h"
+#include "train/web/serve/request_fields.h"
+
+namespace dikkat {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostMessages = 2048;
+constexpr std::size_t kMostStops = 4;
+constexpr std::size_t kLongestStop = 1024;
+constexpr index kMostChoices = 8;  // that the model generates together
+constexpr index kMostTokens = 1'000'000'000;
+constexpr index kMostAlternativesOfText = 5, kMostAlternativesOfChat = 20;
+constexpr JsonLimits kLimits{.bytes = kLargestRequest, .levels = 32, .values = std::size_t{1} << 17};
+
+template <class... Parts>
+[[noreturn]] void refuse(const std::string& field, const Parts&... parts) {
+  throw ApiError(400, concat(parts...), field, "invalid_value");
+}
+
+/// The fields of a request.
+class Fields {
+ public:
+  explicit Fields(const json& object) : object_(object) {}
+
+  /// The field's value; null where it is missing.
+  const json* find(const char* name) const {
+    const auto at = object_.find(name);
+    return at == object_.end() || at->is_null() ? nullptr : &*at;
+  }
+
+  void number(const char* name, double low, double high, double& to) const {
+    if (const json* value = find(name)) {
+      if (!value->is_number() || !(low <= value->get<double>() && value->get<double>() <= high)) {
+        refuse(name, name, ' ', found_value(*value), ", expected a number from ", low, " to ", high);
+      }
+      to = value->get<double>();
+    }
+  }
+  std::optional<index> integer(const char* name, index low, index high) const {
+    const json* value = find(name);
+    if (value == nullptr) {
+      return std::nullopt;
+    }
+    const bool fits = value->is_number_integer() && !(value->is_number_unsigned() && value->get<std::uint64_t>() > std::uint64_t{1} << 62);
+    if (!fits || value->get<index>() < low || value->get<index>() > high) {
+      refuse(name, name, ' ', found_value(*value), ", expected an integer from ", low, " to ", high);
+    }
+    return value->get<index>();
+  }
+  bool flag(const char* name) const {
+    const json* value = find(name);
+    if (value != nullptr && !value->is_boolean()) {
+      refuse(name, name, ' ', found_value(*value), ", expected true or false");
+    }
+    return value != nullptr && value->get<bool>();
+  }
+
+ private:
+  const json& object_;
+};
+
+std::vector<Message> messages_of(const Fields& fields, std::string& ignored) {
+  const json* list = fields.find("messages");
+  if (list == nullptr) {
+    refuse("messages", R"(there are no messages, expected a list of {"role": ..., "content": ...})");
+  }
+  if (!list->is_array() || list->empty() || list->size() > kMostMessages) {
+    refuse("messages", "messages ", found_value(*list), ", expected a list of 1 to ", kMostMessages,
+           R"( of {"role": ..., "content": ...})");
+  }
+  try {
+    ExampleFindings found;
+    std::vector<Message> messages = read_messages(*list, MessageSource::request, "messages", found);
+    ignored = found.unused_keys();
+    return messages;
+  } catch (const BadExample& error) {
+    refuse(error.path(), error.what());
+  }
+}
+
+std::string prompt_of(const Fields& fields) {
+  const json* prompt = fields.find("prompt");
+  if (prompt == nullptr) {
+    return {};
+  }
+  if (prompt->is_array() && prompt->size() == 1 && prompt->front().is_string()) {
+    prompt = &prompt->front();
+  }
+  if (!prompt->is_string()) {
+    refuse("prompt", "prompt ", found_value(*prompt),
+           ", expected a string, or a list of one string: send several prompts one by one, and text in place of tokens");
+  }
+  return prompt->get<std::string>();
+}
+
+std::vector<std::string> stops_of(const Fields& fields) {
+  const json* stop = fields.find("stop");
+  if (stop == nullptr) {
+    return {};
+  }
+  std::vector<std::string> stops;
+  const json list = stop->is_array() ? *stop : json::array({*stop});
+  const bool fits =
+      list.size() <= kMostStops && std::ranges::all_of(list, [](const json& one) {
+        return one.is_string() && !one.get_ref<const std::string&>().empty() && one.get_ref<const std::string&>().size() <= kLongestStop;
+      });
+  if (!fits) {
+    refuse("stop", "stop is ", short_text(*stop), ", expected a string of 1 to ", kLongestStop, " bytes, or a list of up to ", kMostStops);
+  }
+  for (const json& one : list) {
+    stops.push_back(one.get<std::string>());
+  }
+  return stops;
+}
+
+void require_model(const Fields& fields, const std::string& model) {
+  const json* name = fields.find("model");
+  if (name != nullptr && *name != model) {
+    throw ApiError(
+        404, concat("the model ", short_text(*name), " is not served here, expected ", short_text(json(model)), ", or no model at all"),
+        "model", "model_not_found");
+  }
+}
+
+void read_sampling(const Fields& fields, ApiRequest& request) {
+  SampleOptions& o = request.options;
+  o.temperature = 1;
+  fields.number("temperature", 0, 2, o.temperature);
+  fields.number("top_p", 0, 1, o.top_p);
+  fields.number("min_p", 0, 1, o.min_p);
+  fields.number("repetition_penalty", 0.01, 100, o.repetition_penalty);
+  o.top_k = std::max<index>(fields.integer("top_k", -1, kMostTokens).value_or(0), 0);
+  // The sampler refuses options that temperature 0 makes meaningless. Clients send all of them.
+  if (o.temperature == 0 || o.top_p == 0 || o.min_p == 1) {
+    o.temperature = 0;
+    o.top_k = 0;
+    o.top_p = 1;
+    o.min_p = 0;
+  }
+  if (const json* seed = fields.find("seed")) {
+    if (!seed->is_number_integer()) {
+      refuse("seed", "seed ", found_value(*seed), ", expected an integer of 64 bits");
+    }
+    request.seed = seed->is_number_unsigned() ? Seed{.bits = seed->get<std::uint64_t>()}
+                                              : Seed{.bits = static_cast<std::uint64_t>(seed->get<std::int64_t>()), .is_negative = true};
+  }
+}
+
+void read_stream_options(const json& options, ApiRequest& request) {
+  const Fields fields(options);
+  request.streams_usage = fields.flag("include_usage");
+  for (const auto& [name, value] : options.items()) {  // obfuscation pads events, and changes no text
+    if (name != "include_usage" && name != "include_obfuscation" && !is_nothing(value)) {
+      refuse("stream_options." + name, "stream_options.", name, ' ', found_value(value), ", which is not supported: leave it out");
+    }
+  }
+}
+
+void read_log_probabilities(const Fields& fields, ApiRequest& request) {
+  if (request.endpoint == Endpoint::completions) {
+    request.alternatives = fields.integer("logprobs", 0, kMostAlternativesOfText);
+    if (request.echo && request.alternatives) {
+      refuse("echo", "echo with logprobs asks for those of the prompt, which this server does not tell: leave one of them out");
+    }
+    return;
+  }
+  const auto top = fields.integer("top_logprobs", 0, kMostAlternativesOfChat);
+  if (fields.flag("logprobs")) {
+    request.alternatives = top.value_or(0);
+  } else if (top.value_or(0) > 0) {
+    refuse("top_logprobs", "top_logprobs is ", *top, " without logprobs, expected \"logprobs\": true beside it");
+  }
+}
+
+}  // namespace
+
+ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std::string& model) {
+  json object;
+  try {
+    object = parse_untrusted_object(body, "the body", "one with the fields of a request", kLimits);
+  } catch (const InputError& error) {
+    throw ApiError(400, error.what(), "", "invalid_json");
+  }
+  const Fields fields(object);
+  require_model(fields, model);
+  check_fields(object, endpoint);
+  ApiRequest request{.endpoint = endpoint};
+  const bool is_chat = endpoint == Endpoint::chat;
+  if (is_chat) {
+    request.messages = messages_of(fields, request.ignored);
+  } else {
+    request.prompt = prompt_of(fields);
+    request.echo = fields.flag("echo");
+  }
+  const index fewest = is_chat ? 1 : 0;
+  request.max_tokens = fields.integer("max_tokens", fewest, kMostTokens);
+  if (const auto other = fields.integer("max_completion_tokens", fewest, kMostTokens)) {
+    request.max_tokens = other;
+  }
+  read_sampling(fields, request);
+  request.options.num_samples = fields.integer("n", 1, kMostChoices).value_or(1);
+  if (const auto best = fields.integer("best_of", 1, kMostChoices); best && *best != request.options.num_samples) {
+    refuse("best_of", "best_of is ", *best, ", expected ", request.options.num_samples,
+           ", as n: this server returns all that it generates");
+  }
+  request.stops = stops_of(fields);
+  request.streams = fields.flag("stream");
+  if (const json* options = fields.find("stream_options")) {
+    if (!options->is_object() || !request.streams) {
+      refuse("stream_options", "stream_options ", found_value(*options),
+             request.streams ? ", expected an object" : ", expected it only with \"stream\": true");
+    }
+    read_stream_options(*options, request);
+  }
+  read_log_probabilities(fields, request);
+  return request;
+}
+
+}  // namespace dikkat

@@ -1,0 +1,202 @@
+#include "train/web/serve/api_response.h"
+
+#include <nlohmann/json.hpp>
+
+#include "train/text/utf8.h"
+
+namespace dikkat {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string dump(const ordered_json& value) { return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace); }
+std::string event(const ordered_json& value) { return concat("data: ", dump(value), "\n\n"); }
+
+const char* type_of(int status) {
+  switch (status) {
+    case 401: return "authentication_error";
+    case 403: return "permission_error";
+    case 404: return "not_found_error";
+    default: return status >= 500 ? "server_error" : "invalid_request_error";
+  }
+}
+
+ordered_json text_or_null(const std::string& text) { return text.empty() ? ordered_json() : ordered_json(text); }
+
+ordered_json reason(const std::optional<Ending>& ending) {
+  return ending ? ordered_json(*ending == Ending::length ? "length" : "stop") : ordered_json();
+}
+
+/// The number that was sent, also where it is negative.
+ordered_json json_of(const Seed& seed) {
+  return seed.is_negative ? ordered_json(static_cast<std::int64_t>(seed.bits)) : ordered_json(seed.bits);
+}
+
+ordered_json json_of(const Usage& usage) {
+  return {{"prompt_tokens", usage.prompt}, {"completion_tokens", usage.completion}, {"total_tokens", usage.prompt + usage.completion}};
+}
+
+/// A token as a name: one that is no text by itself is written as its bytes.
+std::string name_of_token(const std::string& token) {
+  if (!utf8::first_invalid(token)) {
+    return token;
+  }
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string name = "bytes:";
+  for (const char c : token) {
+    const auto byte = static_cast<unsigned char>(c);
+    name += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  return name;
+}
+
+/// One token of chat.
+ordered_json entry(const std::string& token, double log_probability) {
+  ordered_json bytes = ordered_json::array();
+  for (const char c : token) {
+    bytes.push_back(static_cast<unsigned>(static_cast<unsigned char>(c)));
+  }
+  return {{"token", token}, {"logprob", log_probability}, {"bytes", std::move(bytes)}};
+}
+
+ordered_json scores_of_chat(const std::vector<TokenScore>& tokens) {
+  ordered_json content = ordered_json::array();
+  for (const TokenScore& token : tokens) {
+    ordered_json one = entry(token.text, token.log_probability);
+    ordered_json& likeliest = one["top_logprobs"] = ordered_json::array();
+    for (const auto& [text, log_probability] : token.likeliest) {
+      likeliest.push_back(entry(text, log_probability));
+    }
+    content.push_back(std::move(one));
+  }
+  return {{"content", std::move(content)}, {"refusal", nullptr}};
+}
+
+ordered_json scores_of_text(const std::vector<TokenScore>& tokens) {
+  ordered_json names = ordered_json::array(), own = ordered_json::array(), top = ordered_json::array(), offsets = ordered_json::array();
+  for (const TokenScore& token : tokens) {
+    names.push_back(name_of_token(token.text));
+    own.push_back(token.log_probability);
+    ordered_json likeliest = ordered_json::object();
+    for (const auto& [text, log_probability] : token.likeliest) {
+      likeliest.emplace(name_of_token(text), log_probability);  // of two with one name the likelier
+    }
+    likeliest.emplace(name_of_token(token.text), token.log_probability);
+    top.push_back(std::move(likeliest));
+    offsets.push_back(token.offset);
+  }
+  return {{"tokens", std::move(names)},
+          {"token_logprobs", std::move(own)},
+          {"top_logprobs", std::move(top)},
+          {"text_offset", std::move(offsets)}};
+}
+
+ordered_json scores(const ResponseHead& head, const std::vector<TokenScore>& tokens) {
+  if (!head.tells_scores) {
+    return nullptr;
+  }
+  return head.endpoint == Endpoint::chat ? scores_of_chat(tokens) : scores_of_text(tokens);
+}
+
+ordered_json begun(const ResponseHead& head, bool is_part) {
+  const char* object = head.endpoint == Endpoint::completions ? "text_completion" : is_part ? "chat.completion.chunk" : "chat.completion";
+  return {{"id", head.id},
+          {"object", object},
+          {"created", head.created},
+          {"model", head.model},
+          {"system_fingerprint", head.fingerprint},
+          {"seed", json_of(head.seed)}};
+}
+
+std::string part(const ResponseHead& head, ordered_json choices, bool streams_usage) {
+  ordered_json object = begun(head, true);
+  object["choices"] = std::move(choices);
+  if (streams_usage) {
+    object["usage"] = nullptr;
+  }
+  return event(object);
+}
+
+ordered_json only(ordered_json choice) {
+  ordered_json list = ordered_json::array();
+  list.push_back(std::move(choice));
+  return list;
+}
+
+ordered_json description(const std::string& model, std::int64_t created, index context) {
+  return {{"id", model}, {"object", "model"}, {"created", created}, {"owned_by", "dikkat"}, {"context_length", context}};
+}
+
+}  // namespace
+
+std::string error_json(const ApiError& error) {
+  ordered_json inner = {{"message", error.what()}, {"type", type_of(error.status())}};
+  inner["param"] = text_or_null(error.param());
+  inner["code"] = text_or_null(error.code());
+  ordered_json object;
+  object["error"] = std::move(inner);
+  return dump(object);
+}
+
+std::string models_json(const std::string& model, std::int64_t created, index context) {
+  ordered_json object = {{"object", "list"}};
+  object["data"] = only(description(model, created, context));
+  return dump(object);
+}
+
+std::string model_json(const std::string& model, std::int64_t created, index context) { return dump(description(model, created, context)); }
+
+std::string response_json(const ResponseHead& head, const std::vector<Piece>& choices, const Usage& usage) {
+  ordered_json list = ordered_json::array();
+  for (const Piece& piece : choices) {
+    ordered_json choice = {{"index", piece.choice}};
+    if (head.endpoint == Endpoint::chat) {
+      choice["message"] = {{"role", "assistant"}, {"content", piece.text}, {"refusal", nullptr}};
+    } else {
+      choice["text"] = piece.text;
+    }
+    choice["logprobs"] = scores(head, piece.tokens);
+    choice["finish_reason"] = reason(piece.ending);
+    list.push_back(std::move(choice));
+  }
+  ordered_json object = begun(head, false);
+  object["choices"] = std::move(list);
+  object["usage"] = json_of(usage);
+  return dump(object);
+}
+
+std::string role_event(const ResponseHead& head, index number, bool streams_usage) {
+  ordered_json choice = {{"index", number}};
+  choice["delta"] = {{"role", "assistant"}, {"content", ""}};
+  choice["logprobs"] = nullptr;
+  choice["finish_reason"] = nullptr;
+  return part(head, only(std::move(choice)), streams_usage);
+}
+
+std::string piece_event(const ResponseHead& head, const Piece& piece, bool streams_usage) {
+  ordered_json choice = {{"index", piece.choice}};
+  if (head.endpoint == Endpoint::chat) {
+    ordered_json& delta = choice["delta"] = ordered_json::object();
+    if (!piece.text.empty()) {
+      delta["content"] = piece.text;
+    }
+  } else {
+    choice["text"] = piece.text;
+  }
+  choice["logprobs"] = piece.tokens.empty() ? ordered_json() : scores(head, piece.tokens);
+  choice["finish_reason"] = reason(piece.ending);
+  return part(head, only(std::move(choice)), streams_usage);
+}
+
+std::string usage_event(const ResponseHead& head, const Usage& usage) {
+  ordered_json object = begun(head, true);
+  object["choices"] = ordered_json::array();
+  object["usage"] = json_of(usage);
+  return event(object);
+}
+
+std::string error_event(const ApiError& error) { return concat("data: ", error_json(error), "\n\n"); }
+
+std::string last_event() { return "data: [DONE]\n\n"; }
+
+}  // namespace dikkat

@@ -1,0 +1,241 @@
+#include "train/web/serve/completion_server.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <iterator>
+#include <random>
+
+#include "train/web/http/http_server.h"
+#include "train/web/serve/answer.h"
+
+namespace dikkat {
+namespace {
+
+constexpr int kMostConnections = 32;
+constexpr auto kMoment = std::chrono::milliseconds(50);  // between looks at whether the client is still there
+
+/// A number that nobody guesses.
+std::uint64_t random_number() {
+  thread_local std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+std::string random_name(const char* begin) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string name = begin;
+  for (std::uint64_t number = random_number(), i = 0; i < 16; ++i, number >>= 4) {
+    name += kDigits[number & 15];
+  }
+  return name;
+}
+
+/// Whether the texts are equal. The time that it takes depends on the length of `sent` alone.
+bool is_same_secret(const std::string& secret, const std::string& sent) {
+  volatile unsigned different = secret.size() == sent.size() ? 0 : 1;
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    different = different | static_cast<unsigned char>(secret[i % secret.size()] ^ sent[i]);
+  }
+  return different == 0;
+}
+
+HttpResponse json_response(std::string body, int status = 200) {
+  return {.status = status, .type = "application/json", .body = std::move(body)};
+}
+
+HttpResponse refusal(const ApiError& error) {
+  HttpResponse response = json_response(error_json(error), error.status());
+  if (error.status() == 503) {
+    response.headers.emplace_back("Retry-After", "1");
+  }
+  if (error.status() == 401) {
+    response.headers.emplace_back("WWW-Authenticate", "Bearer");
+  }
+  return response;
+}
+
+/// What is logged of an answer: "12 prompt tokens, 30 generated, 41.5 tokens/s".
+std::string note_of(const Job& job) {
+  const double rate = job.seconds() > 0 ? static_cast<double>(job.generated()) / job.seconds() : 0;
+  return concat(job.prompt().size(), " prompt tokens, ", job.generated(), " generated, ", std::round(rate * 10) / 10, " tokens/s",
+                job.request().ignored.empty() ? "" : concat(", without an effect: ", job.request().ignored));
+}
+
+Usage usage_of(const Job& job) { return {.prompt = std::ssize(job.prompt()), .completion = job.generated()}; }
+
+}  // namespace
+
+class CompletionServer::Parts {
+ public:
+  Parts(const ServedModel& model, Options options)
+      : model_(model),
+        options_(std::move(options)),
+        prompts_(model.gpt),
+        queue_(options_.most_waiting),
+        server_(routes(), http_options()) {}
+
+  std::string url() const { return server_.url(); }
+
+  void serve(const std::function<bool()>& stop) {
+    server_.start();
+    const auto ends = [&] { return stop() || !server_.is_running(); };
+    queue_.run(ends, [&](Job& job) { answer(model_, job, job.request().seed->bits, prompts_, ends); });
+    const bool was_asked = stop();
+    server_.stop();
+    require(was_asked, "the server ended: the system gives it no more connections");
+  }
+
+ private:
+  HttpOptions http_options() {
+    return {.host = options_.host,
+            .port = options_.port,
+            .most_connections = kMostConnections,
+            .largest_body = kLargestRequest,
+            .refusal = [](int status, const std::string& what) { return dikkat::refusal({status, what}); },
+            .admit = [this](const HttpRequest& request) { return admit(request); },
+            .finished =
+                [this](const HttpRequest& request, int status) {
+                  if (options_.log) {
+                    options_.log(concat(request.method.empty() ? "(no request)" : request.method, ' ', request.path, ' ', status,
+                                        request.note.empty() ? "" : ", ", request.note));
+                  }
+                }};
+  }
+
+  std::vector<HttpRoute> routes() {
+    return {
+        {.method = "GET", .path = "/", .answer = [this](HttpRequest&) { return HttpResponse{.body = page()}; }},
+        {.method = "GET", .path = "/health", .answer = [](HttpRequest&) { return json_response(R"({"status":"ok"})"); }},
+        {.method = "GET",
+         .path = "/v1/models",
+         .answer = [this](HttpRequest&) { return json_response(models_json(model_.name, model_.created, model_.context())); }},
+        {.method = "GET",
+         .path = "/v1/models/" + model_.name,
+         .answer = [this](HttpRequest&) { return json_response(model_json(model_.name, model_.created, model_.context())); }},
+        {.method = "POST",
+         .path = "/v1/completions",
+         .answer = [this](HttpRequest& request) { return respond(request, Endpoint::completions); }},
+        {.method = "POST",
+         .path = "/v1/chat/completions",
+         .answer = [this](HttpRequest& request) { return respond(request, Endpoint::chat); }},
+    };
+  }
+
+  std::string page() const {
+    return concat(
+        "dikkat serves the model ", model_.name, " here, in the protocol of OpenAI's completions.\n\n  curl ", server_.url(),
+        "v1/chat/completions -H 'Content-Type: application/json' \\\n    -d '{\"messages\": [{\"role\": \"user\", \"content\": "
+        "\"Hello\"}]}'\n  curl ",
+        server_.url(),
+        "v1/completions -H 'Content-Type: application/json' -d '{\"prompt\": \"Once\", \"max_tokens\": 20}'\n\nClients of others want ",
+        server_.url(), "v1 as their base URL.\n");
+  }
+
+  std::optional<HttpResponse> admit(const HttpRequest& request) const {
+    constexpr std::string_view kScheme = "bearer ";  // in any case (RFC 9110, 11.1)
+    if (options_.api_key.empty() || !request.path.starts_with("/v1/")) {
+      return std::nullopt;
+    }
+    const std::string_view scheme = std::string_view(request.authorization).substr(0, kScheme.size());
+    const bool has_key =
+        std::ranges::equal(scheme, kScheme, [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
+    if (has_key && is_same_secret(options_.api_key, request.authorization.substr(kScheme.size()))) {
+      return std::nullopt;
+    }
+    return dikkat::refusal(
+        {401, has_key ? "the API key is not the one that this server was started with" : "expected a header Authorization: Bearer KEY", "",
+         "invalid_api_key"});
+  }
+
+  HttpResponse respond(HttpRequest& request, Endpoint endpoint) {
+    try {
+      ApiRequest wanted = read_api_request(request.body, endpoint, model_.name);
+      request.body = {};
+      if (!wanted.seed) {
+        wanted.seed = Seed{.bits = random_number() >> 11};  // 53 bits, which JavaScript's numbers hold too
+      }
+      const ResponseHead head{.endpoint = endpoint,
+                              .id = random_name(endpoint == Endpoint::chat ? "chatcmpl-" : "cmpl-"),
+                              .created = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()),
+                              .model = model_.name,
+                              .fingerprint = model_.fingerprint,
+                              .seed = *wanted.seed,
+                              .tells_scores = wanted.alternatives.has_value()};
+      std::vector<Token> prompt = prompt_tokens(model_, wanted);
+      const auto job = std::make_shared<Job>(std::move(wanted), std::move(prompt));
+      queue_.add(job);
+      if (job->request().streams) {
+        return {.type = "text/event-stream",
+                .stream = [head, job](HttpRequest& asked, const HttpWrite& write) { stream(head, *job, asked, write); },
+                .filler = ":\n\n"};
+      }
+      return whole(head, *job, request);
+    } catch (const ApiError& error) {
+      request.note = error.what();
+      return dikkat::refusal(error);
+    }
+  }
+
+  /// Waits for all of an answer.
+  static HttpResponse whole(const ResponseHead& head, Job& job, HttpRequest& request) {
+    std::vector<Piece> choices(static_cast<std::size_t>(job.request().options.num_samples));
+    while (!job.is_over()) {
+      for (Piece& piece : job.take(kMoment)) {
+        Piece& choice = choices[static_cast<std::size_t>(piece.choice)];
+        choice.choice = piece.choice;
+        choice.text += piece.text;
+        std::ranges::move(piece.tokens, std::back_inserter(choice.tokens));
+        choice.ending = piece.ending;
+      }
+      if (request.is_gone()) {
+        job.cancel();
+        request.note = "the client went away";
+        return dikkat::refusal({499, "the client went away"});
+      }
+    }
+    request.note = note_of(job);
+    return json_response(response_json(head, choices, usage_of(job)));
+  }
+
+  static void stream(const ResponseHead& head, Job& job, HttpRequest& request, const HttpWrite& write) {
+    const bool tells_usage = job.request().streams_usage;
+    bool listens = true;
+    if (head.endpoint == Endpoint::chat) {
+      for (index choice = 0; choice < job.request().options.num_samples; ++choice) {
+        listens = listens && write(role_event(head, choice, tells_usage));
+      }
+    }
+    try {
+      while (listens && !job.is_over()) {
+        std::string events;
+        for (const Piece& piece : job.take(kMoment)) {
+          events += piece_event(head, piece, tells_usage);
+        }
+        listens = write(events) && !request.is_gone();
+      }
+      if (listens) {
+        write((tells_usage ? usage_event(head, usage_of(job)) : "") + last_event());
+        request.note = note_of(job);
+        return;
+      }
+      request.note = "the client went away";
+    } catch (const ApiError& error) {
+      write(error_event(error));
+      request.note = error.what();
+    }
+    job.cancel();
+  }
+
+  const ServedModel& model_;
+  const Options options_;
+  PromptCache prompts_;
+  JobQueue queue_;
+  HttpServer server_;  // its threads use the others
+};
+
+CompletionServer::CompletionServer(const ServedModel& model, const Options& options) : parts_(std::make_unique<Parts>(model, options)) {}
+CompletionServer::~CompletionServer() = default;
+std::string CompletionServer::url() const { return parts_->url(); }
+void CompletionServer::serve(const std::function<bool()>& stop) { parts_->serve(stop); }
+
+}  // namespace dikkat

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "train/web/serve/served_model.h"
+
+namespace dikkat {
+
+/// Serves a model over HTTP in the protocol of OpenAI's completions and chat completions: POST /v1/completions and /v1/chat/completions,
+/// GET /v1/models and /health, and a page of text at /. One answer is generated at a time, on the thread that calls serve(); the others
+/// wait in turn.
+class CompletionServer {
+ public:
+  struct Options {
+    std::string host = "127.0.0.1";
+    int port = 8080;                // 0: any that is free
+    std::string api_key{};          // what clients must send ("Authorization: Bearer KEY"); empty: nothing
+    std::size_t most_waiting = 16;  // requests; more are refused with 503
+    std::function<void(const std::string& line)>
+        log{};  // gets a line for each request, on several threads. It holds what strangers have sent
+  };
+
+  /// Throws InputError if it cannot listen there. `model` is kept by reference.
+  CompletionServer(const ServedModel& model, const Options& options);
+  ~CompletionServer();
+  CompletionServer(const CompletionServer&) = delete;
+  CompletionServer& operator=(const CompletionServer&) = delete;
+
+  /// "http://127.0.0.1:8080/"
+  std::string url() const;
+
+  /// Serves until `stop` returns true, which it asks several times a second, and between tokens. An answer that is running is broken off
+  /// then.
+  void serve(const std::function<bool()>& stop);
+
+ private:
+  class Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace dikkat

@@ -1,0 +1,92 @@
+#include "train/web/serve/job.h"
+
+namespace dikkat {
+
+void Job::give(Piece piece) {
+  const std::lock_guard lock(mutex_);
+  pieces_.push_back(std::move(piece));
+  news_.notify_one();
+}
+
+void Job::end(index generated, double seconds) {
+  const std::lock_guard lock(mutex_);
+  generated_ = generated;
+  seconds_ = seconds;
+  ended_ = true;
+  news_.notify_one();
+}
+
+void Job::fail(const ApiError& error) {
+  const std::lock_guard lock(mutex_);
+  error_ = error;
+  ended_ = true;
+  news_.notify_one();
+}
+
+std::vector<Piece> Job::take(std::chrono::milliseconds moment) {
+  std::unique_lock lock(mutex_);
+  news_.wait_for(lock, moment, [&] { return !pieces_.empty() || ended_; });
+  return std::exchange(pieces_, {});
+}
+
+bool Job::is_over() const {
+  const std::lock_guard lock(mutex_);
+  if (ended_ && pieces_.empty() && error_) {
+    throw ApiError(*error_);
+  }
+  return ended_ && pieces_.empty();
+}
+
+index Job::generated() const {
+  const std::lock_guard lock(mutex_);
+  return generated_;
+}
+
+double Job::seconds() const {
+  const std::lock_guard lock(mutex_);
+  return seconds_;
+}
+
+void JobQueue::add(std::shared_ptr<Job> job) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) {
+    throw server_ends();
+  }
+  if (waiting_.size() >= most_waiting_) {
+    std::erase_if(waiting_, [](const auto& one) { return one->is_cancelled(); });
+  }
+  if (waiting_.size() >= most_waiting_) {
+    throw ApiError(503, concat(most_waiting_, " requests wait already, the most that this server lets wait: try again in a moment"), "",
+                   "overloaded");
+  }
+  waiting_.push_back(std::move(job));
+  news_.notify_one();
+}
+
+void JobQueue::run(const std::function<bool()>& stop, const std::function<void(Job&)>& work) {
+  constexpr auto kMoment = std::chrono::milliseconds(100);
+  while (!stop()) {
+    std::shared_ptr<Job> job;
+    {
+      std::unique_lock lock(mutex_);
+      if (!news_.wait_for(lock, kMoment, [&] { return !waiting_.empty(); })) {
+        continue;
+      }
+      job = std::move(waiting_.front());
+      waiting_.pop_front();
+    }
+    if (!job->is_cancelled()) {
+      work(*job);
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  for (const auto& job : waiting_) {
+    job->fail(server_ends());
+  }
+  waiting_.clear();
+}
+
+ApiError server_ends() { return {503, "the server ends: ask again when it runs", "", "shutting_down"}; }
+
+}  // namespace dikkat

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "train/web/serve/api_response.h"
+
+namespace dikkat {
+
+/// A request whose answer is generated on one thread, while another sends it.
+class Job {
+ public:
+  Job(ApiRequest request, std::vector<Token> prompt) : request_(std::move(request)), prompt_(std::move(prompt)) {}
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  const ApiRequest& request() const { return request_; }
+  const std::vector<Token>& prompt() const { return prompt_; }
+
+  // For the thread that generates.
+
+  void give(Piece piece);
+  /// All pieces have been given; `seconds` is how long that took.
+  void end(index generated, double seconds);
+  /// The answer cannot be generated, or was broken off.
+  void fail(const ApiError& error);
+  /// Whether nobody waits for it any more.
+  bool is_cancelled() const { return cancelled_; }
+
+  // For the thread that sends.
+
+  void cancel() { cancelled_ = true; }
+  /// Waits for pieces, for `moment` at most, and takes them.
+  std::vector<Piece> take(std::chrono::milliseconds moment);
+  /// Whether there will be no more pieces, and none is left. Throws the error of fail().
+  bool is_over() const;
+  index generated() const;  // once it is over
+  double seconds() const;
+
+ private:
+  const ApiRequest request_;
+  const std::vector<Token> prompt_;
+  std::atomic<bool> cancelled_ = false;
+  mutable std::mutex mutex_;
+  std::condition_variable news_;
+  std::vector<Piece> pieces_;
+  bool ended_ = false;
+  std::optional<ApiError> error_;
+  index generated_ = 0;
+  double seconds_ = 0;
+};
+
+/// Jobs that wait for the thread that generates, in the order in which they came.
+class JobQueue {
+ public:
+  explicit JobQueue(std::size_t most_waiting) : most_waiting_(most_waiting) {}
+
+  /// Throws ApiError, a 503, if too many wait, or the queue is closed.
+  void add(std::shared_ptr<Job> job);
+  /// Does the work of one job after another on this thread, until `stop`, which it asks several times a second. Then the queue is closed:
+  /// jobs that wait fail.
+  void run(const std::function<bool()>& stop, const std::function<void(Job&)>& work);
+
+ private:
+  std::size_t most_waiting_;
+  std::mutex mutex_;
+  std::condition_variable news_;
+  std::deque<std::shared_ptr<Job>> waiting_;
+  bool closed_ = false;
+};
+
+/// What clients are told when the server ends.
+ApiError server_ends();
+
+}  // namespace dikkat
