@@ -18,21 +18,22 @@ shutil.copytree(source / "docs/images", pages / "images")
 shutil.copy(source / "docs/site/mkdocs.yml", out / "mkdocs.yml")
 shutil.copy(source / "docs/site/site.css", pages / "site.css")
 
-texts = {path.name: path for path in sorted((source / "docs").glob("*.md"))}
+docs = source / "docs"
+texts = [path for path in sorted(docs.rglob("*.md")) if docs / "site" not in path.parents]
 
 
 def for_site(text, folder):
-    """The text with links that lead to pages of the site. `folder`: where it lies in the repository."""
+    """Returns the text with links that lead to pages of the site. `folder` is the text's folder in the repository."""
+    below_docs = (source / folder).resolve() if folder != "." else docs  # the README becomes a page beside those of docs/
+
     def link(match):
         mark, name, target = match.groups()
         path, _, anchor = target.partition("#")
         if "://" in target or not path:
             return match.group(0)
         place = (source / folder / path).resolve()
-        if place.parent == source / "docs" and place.name in texts:
-            return f"{mark}[{name}]({place.name}{'#' + anchor if anchor else ''})"
-        if place.parent == source / "docs/images":
-            return f"{mark}[{name}](images/{place.name})"
+        if place in texts or place.parent == docs / "images":
+            return f"{mark}[{name}]({os.path.relpath(place, below_docs)}{'#' + anchor if anchor else ''})"
         return f"{name} (`{path}`)" if name.strip("`") != path else f"`{path}`"
     return re.sub(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)", link, text)
 
@@ -42,8 +43,10 @@ def dikkat(*words, columns=100):
 
 
 (pages / "index.md").write_text(for_site((source / "README.md").read_text(), "."))
-for name, path in texts.items():
-    (pages / name).write_text(for_site(path.read_text(), "docs"))
+for path in texts:
+    page = pages / path.relative_to(docs)
+    page.parent.mkdir(exist_ok=True)
+    page.write_text(for_site(path.read_text(), path.parent.relative_to(source)))
 
 keys = ["# Keys of a configuration", "", "Made from the program's own description: `dikkat --help-config`.", ""]
 about = []  # lines of the comment that is being read
