@@ -109,10 +109,8 @@ std::vector<LinePart> Progress::line_of(const StepReport& r) const {
                                  {fmt::format("loss {:.4f}", r.loss), 8},
                                  {fmt::format("norm {:.3f}", r.gradient_norm), 5},
                                  {fmt::format("lr {:.2e}", r.learning_rate), 3},
-                                 {fmt::format("{:.1f} ms", r.seconds * 1e3), 4}};
-  if (r.seconds > 0) {  // 0 where the clock stands still
-    parts.push_back({fmt::format("{} tokens/s", grouped_digits(static_cast<index>(r.tokens_per_second()))), 6});
-  }
+                                 {fmt::format("{:.1f} ms", r.seconds * 1e3), 4},
+                                 {fmt::format("{} tokens/s", grouped_digits(static_cast<index>(r.tokens_per_second()))), 6}};
   if (!std::isnan(r.mfu)) {
     parts.push_back({fmt::format("MFU {:.0f}%", r.mfu * 100), 2});
   }

@@ -9,7 +9,7 @@ namespace dikkat {
 
 /// FLOP/s of matrix products of f32 or bf16 on this machine now, on thread_count() threads: what MFU is measured against. It is the best of
 /// several products of 1024 x 768 x 768, in short bursts with pauses, since another program may use the cores for a while. It takes about
-/// 0.05 s. The number of products is bounded: if the clock stands still, the result is NaN.
+/// 0.05 s.
 double gemm_rate(DType operands);
 
 /// The same with another clock, which returns seconds.
@@ -21,14 +21,14 @@ double gemm_rate_by(DType operands, const std::function<double()>& clock);
 class ReferenceRate {
  public:
   ReferenceRate() = default;
-  /// Measures twice. `measure` returns FLOP/s, or NaN if it cannot tell.
+  /// Measures twice. `measure` returns FLOP/s.
   explicit ReferenceRate(std::function<double()> measure);
 
   /// The share that a step's rate has; NaN as long as the reference is not known. May measure again. `seconds`: how long the run has
   /// trained.
   double share(double rate, double seconds);
 
-  double highest() const { return highest_; }  ///< NaN if nothing was measured
+  double highest() const { return highest_; }  ///< NaN without `measure`
   double lowest() const { return lowest_; }
   /// Whether the two highest measurements differ by 10 % or less.
   bool is_known() const;

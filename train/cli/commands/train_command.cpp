@@ -1,7 +1,6 @@
 #include "train/cli/commands/train_command.h"
 
 #include <algorithm>
-#include <cmath>
 #include <csignal>
 #include <iterator>
 #include <memory>
@@ -132,8 +131,7 @@ void introduce(const Trainer& trainer, const Ranks* ranks) {
   const auto warning = [](const std::string& text) { warn(fmt::format("{:<{}}{}", "warning", kLabel, text), kLabel); };
   const ReferenceRate& reference = trainer.reference_rate();
   const std::string measured = fmt::format("{} matrix products measured at ", name_of(trainer.config().train.precision));
-  const std::string rate = std::isnan(reference.highest()) ? "the rate of matrix products is unknown, because the clock stands still"
-                           : reference.is_known()
+  const std::string rate = reference.is_known()
                                ? fmt::format("{}{:.0f} GFLOP/s (MFU is the share of that)", measured, reference.highest() * 1e-9)
                                : fmt::format(
                                      "{}{:.0f} to {:.0f} GFLOP/s; that is too uncertain for MFU, which is shown once two "
