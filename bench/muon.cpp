@@ -10,10 +10,13 @@
 #include "bench/machine.h"
 #include "bench/measure.h"
 #include "bench/program.h"
-#include "optim/orthogonality.h"
+#include "tests/support/orthogonality.h"
 
 namespace dikkat::bench {
 namespace {
+
+using testing::orthogonality;
+using testing::Orthogonality;
 
 struct Arguments {
   std::vector<std::string> models = {"char", "gpt2"};

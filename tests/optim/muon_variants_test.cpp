@@ -10,11 +10,14 @@
 #include "autograd/base/parallel.h"
 #include "autograd/kernels/newton_schulz.h"
 #include "optim/muon.h"
-#include "optim/orthogonality.h"
 #include "tests/optim/store_of.h"
+#include "tests/support/orthogonality.h"
 
 namespace dikkat {
 namespace {
+
+using testing::orthogonality;
+using testing::Orthogonality;
 
 using Numbers = std::vector<double>;
 

@@ -1,14 +1,22 @@
-#include "optim/orthogonality.h"
+#pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "autograd/kernels/gemm.h"
 
-namespace dikkat {
+namespace dikkat::testing {
 
-Orthogonality orthogonality(index rows, index cols, const float* x) {
+/// How far the squares of a matrix's singular values are from 1: X X^T - I, or X^T X - I with more rows than columns.
+struct Orthogonality {
+  double rms = 0;      // |X X^T - I| / sqrt(n), the root of the mean of their squares
+  double largest = 0;  // to some percent
+};
+
+/// Measures X (rows, cols), contiguous, in f64. Takes n^2 (rows + cols) operations.
+inline Orthogonality orthogonality(index rows, index cols, const float* x) {
   const bool tall = rows > cols;
   const index n = std::min(rows, cols), m = std::max(rows, cols);
   const std::vector<double> wide(x, x + rows * cols);
@@ -63,4 +71,4 @@ Orthogonality orthogonality(index rows, index cols, const float* x) {
   return {.rms = std::sqrt(squares / static_cast<double>(n)), .largest = largest};
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::testing
