@@ -9,6 +9,7 @@ namespace dikkat {
 namespace {
 
 constexpr index kBlock = 1 << 14;          // elements: of the gradient norm, and of what is dealt out
+static_assert(kBlock % Unit::kCut == 0);   // units are cut between blocks
 constexpr index kBlocksInTurn = 256;       // that the ranks divide among themselves, in a row each
 constexpr index kMostInMessage = 1 << 22;  // elements
 

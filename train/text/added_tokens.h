@@ -39,8 +39,6 @@ class AddedTokenFinder {
   void split(std::string_view text, bool with_special, const std::function<void(std::string_view)>& on_text,
              const std::function<void(Token)>& on_token) const;
 
-  /// Whether some tokens are found in every text.
-  bool finds_always() const { return finds_always_; }
   /// Whether tokens that are found in every text lie within what Tokenizer::stable_prefix() keeps together: none of them has white space or
   /// looks at what stands beside it.
   bool is_local() const { return is_local_; }
@@ -64,7 +62,8 @@ class AddedTokenFinder {
             const std::function<void(Token)>& on_token) const;
 
   bool nfc_;
-  bool finds_always_ = false, is_local_ = true, strips_ = false;
+  bool finds_always_ = false;  // some tokens are found in every text
+  bool is_local_ = true, strips_ = false;
   Patterns as_is_, normalized_;
 };
 

@@ -53,9 +53,7 @@ TEST(AddedTokens, AreFoundInTheTextAsItIsOrInItsNormalForm) {
 
 TEST(AddedTokens, SayWhetherTextsCanBeEncodedInParts) {
   const auto finder = [](AddedToken token) { return AddedTokenFinder({{1, std::move(token)}}, false); };
-  EXPECT_FALSE(finder({.name = "<s>"}).finds_always());
   EXPECT_TRUE(finder({.name = "<s> ", .lstrip = true}).is_local()) << "special tokens are not found in a corpus";
-  EXPECT_TRUE(finder({.name = "<t>", .special = false}).finds_always());
   EXPECT_TRUE(finder({.name = "<t>", .special = false}).is_local());
   EXPECT_FALSE(finder({.name = "<t>", .special = false, .lstrip = true}).is_local());
   EXPECT_FALSE(finder({.name = "<t>", .special = false, .rstrip = true}).is_local());
