@@ -67,7 +67,7 @@ const Case kCases[] = {
     {"NotANumber", set("optim.learning_rate=nan"), {"optim.learning_rate is \"nan\"", "expected a number"}},
     {"HeadsThatDoNotDivide", set("model.n_head=3"), {"n_embd is 16", "n_head = 3 does not divide"}},
     {"NameOfNanoGpt", set("train.max_iters=100"), {"max_iters is nanoGPT's name; here it is train.max_steps"}},
-    {"NameOfRaschka", set("model.emb_dim=64"), {"emb_dim is Raschka's name; here it is model.n_embd"}},
+    {"NameOfHuggingFace", set("model.hidden_size=64"), {"hidden_size", "Hugging Face", "model.n_embd"}},
     {"SetWithoutAValue", set("train.max_steps"), {"expected section.key=value"}},
     {"VocabularyTooSmall", set("model.vocab_size=10"), {"model.vocab_size is 10, but the tokenizer has 256"}},
 

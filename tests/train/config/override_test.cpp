@@ -94,7 +94,7 @@ const BadOverride kBadOverrides[] = {
     {"train.sed=3", {"unknown", "train.seed"}},
     {"max_iters=3", {"nanoGPT", "train.max_steps"}},
     {"train.max_iters=3", {"nanoGPT", "train.max_steps"}},
-    {"model.emb_dim=3", {"Raschka", "model.n_embd"}},
+    {"model.hidden_size=3", {"Hugging Face", "model.n_embd"}},
     {"optimizer.learning_rate=1e-3", {"[optim]", "[optimizer]"}},
     {"model.n_layer.x=3", {"unknown", "model.n_layer?"}},
 };
