@@ -91,13 +91,16 @@ std::vector<std::string> export_gguf(const ModelToExport& m, const fs::path& pat
 }
 
 void export_llmc(const ModelToExport& m, const fs::path& path, WeightType type) {
-  constexpr index kRows = 128;  // wte's rows are padded to a multiple of this
+  constexpr index kRows = 128;           // wte's rows are padded to a multiple of this
+  constexpr double kLlmcNormEps = 1e-5;  // llm.c's own constant
   require_type(type, {WeightType::f32, WeightType::bf16}, "llm.c");
   const Family& family = family_for(m.config, "llm.c");
   require_input(family.name == "gpt2", "llm.c has no model of the family ", family.name, ", expected gpt2");
   require_input(m.config.tie_embeddings, "llm.c has no output head of its own: model.tie_embeddings is false, expected true");
   require_input(m.config.n_hidden == 4 * m.config.n_embd, "llm.c has no other feed-forward: model.n_hidden is ", *m.config.n_hidden,
                 ", expected 4 n_embd = ", 4 * m.config.n_embd);
+  require_input(m.config.norm_eps == kLlmcNormEps, "llm.c has no other layer norm: model.norm_eps is ", m.config.norm_eps, ", expected ",
+                kLlmcNormEps);
   const LlmcHeader header{.max_seq_len = m.config.block_size,
                           .vocab_size = m.config.vocab_size,
                           .layers = m.config.n_layer,

@@ -6,7 +6,7 @@
 namespace dikkat {
 namespace {
 
-/// What no family has otherwise.
+/// The keys of [model] that have the same value in all families.
 constexpr FixedKey kCommon[] = {
     {"norm_position", "\"pre\""}, {"final_norm", "true"},        {"logit_softcap", "0.0"},         {"scale_embeddings", "false"},
     {"embedding_norm", "false"},  {"residual_scalars", "false"}, {"value_embeddings", "\"none\""},

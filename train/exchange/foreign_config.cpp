@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "autograd/base/error.h"
 #include "train/config/parse.h"
@@ -9,6 +10,28 @@
 
 namespace dikkat {
 namespace {
+
+/// Keys of [model] that only the initialisation or the training of a model reads.
+constexpr std::string_view kOfTraining[] = {"dropout", "zero_init_projections", "zero_head"};
+
+/// Keys of [model] that have no effect on a GPT. family_of() refuses any other kind.
+constexpr std::string_view kOfKind[] = {"kind", "n_encoder_layer", "share_embeddings"};
+
+/// Keys of [model] that hf_config.cpp and gguf_model.cpp write where the model has RoPE.
+constexpr std::string_view kOfRope[] = {"rope_theta",           "rope_scaling",          "rope_factor",
+                                        "rope_low_freq_factor", "rope_high_freq_factor", "rope_original_context"};
+
+/// Keys of [model] that differences() compares with others where the family does not name them.
+constexpr std::string_view kOfHeads[] = {"n_kv_head", "head_size"};
+
+/// The key of [model] that GGUF does not name: an output head of its own is a tensor in the file.
+constexpr std::string_view kTied = "tie_embeddings";
+
+bool holds(std::span<const std::string_view> names, std::string_view key) { return std::ranges::find(names, key) != names.end(); }
+
+bool names_key(std::span<const KeyName> names, std::string_view key) {
+  return std::ranges::find(names, key, &KeyName::ours) != names.end();
+}
 
 /// What of the model the family cannot say.
 std::vector<std::string> differences(const Family& family, const Config& config) {
@@ -23,19 +46,31 @@ std::vector<std::string> differences(const Family& family, const Config& config)
       found.push_back(concat(key->path(), " is ", value, ", expected ", fixed.value));
     }
   }
-  const auto has_key = [&](std::string_view ours) {
-    return std::any_of(family.config.begin(), family.config.end(), [&](const KeyName& name) { return name.ours == ours; });
-  };
-  if (!has_key("n_kv_head") && model.n_kv_head != model.n_head) {
+  if (!names_key(family.config, "n_kv_head") && model.n_kv_head != model.n_head) {
     found.push_back(concat("model.n_kv_head is ", *model.n_kv_head, ", expected model.n_head = ", model.n_head));
   }
-  if (!has_key("head_size") && model.head_size * model.n_head != model.n_embd) {
+  if (!names_key(family.config, "head_size") && model.head_size * model.n_head != model.n_embd) {
     found.push_back(concat("model.head_size is ", *model.head_size, ", expected model.n_embd / model.n_head"));
   }
   return found;
 }
 
 }  // namespace
+
+std::vector<std::string> unknown_keys(const Family& family) {
+  std::vector<std::string> unknown;
+  for (const schema::Key& key : schema::keys()) {
+    const bool is_fixed = std::ranges::find(family.fixed, key.name, &FixedKey::key) != family.fixed.end();
+    const bool is_compared = holds(kOfHeads, key.name) && !names_key(family.config, key.name);
+    const bool is_listed = holds(kOfTraining, key.name) || holds(kOfKind, key.name) || holds(kOfRope, key.name);
+    const bool is_written =
+        names_key(family.config, key.name) && (family.gguf.empty() || names_key(family.gguf, key.name) || key.name == kTied);
+    if (key.section == "model" && !is_fixed && !is_compared && !is_listed && !is_written) {
+      unknown.push_back(key.path());
+    }
+  }
+  return unknown;
+}
 
 const Family* family_of(const TransformerConfig& model, std::string& why) {
   Config config;
@@ -46,6 +81,9 @@ const Family* family_of(const TransformerConfig& model, std::string& why) {
   }
   std::size_t least = SIZE_MAX;
   for (const Family& family : families()) {
+    const std::vector<std::string> unknown = unknown_keys(family);
+    require(unknown.empty(), "family_of: the family ", family.name, " does not know ", unknown.empty() ? "" : unknown.front(),
+            ", expected a row in families.cpp or a name in foreign_config.cpp");
     const std::vector<std::string> found = differences(family, config);
     if (found.empty()) {
       return &family;

@@ -169,6 +169,18 @@ TEST(ExportModel, ComesBackFromLlmc) {
   EXPECT_NE(error_of([&] { files.open_tokenizer(); }).find("holds no tokenizer, expected --tokenizer PATH"), std::string::npos);
 }
 
+TEST(ExportModel, RefusesANormThatLlmcDoesNotHave) {
+  const TemporaryFolder to;
+  TransformerConfig config = cases().front().config;
+  config.norm_eps = 1e-6;
+  const auto model = model_of(config);
+  const std::string error = error_of([&] {
+    export_model({model->config(), model->parameters(), small_tokenizer(Splitter::gpt2)}, to / "model.bin", {.format = ExportFormat::llmc});
+  });
+  EXPECT_NE(error.find("model.norm_eps"), std::string::npos) << error;
+  EXPECT_FALSE(fs::exists(to / "model.bin"));
+}
+
 TEST(ExportModel, KeepsTokenizersOfCharactersAndBytes) {
   const TemporaryFolder to;
   const CharTokenizer characters(U"\n abcd\u00e9\u4e00");
