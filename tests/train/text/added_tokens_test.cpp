@@ -8,6 +8,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 /// "[7]" for a token, the text itself for what stands between, "|" between two parts of text.
 std::string split(const AddedTokens& tokens, std::string_view text, bool with_special = true, bool nfc = false) {
   std::string out;
@@ -64,12 +66,12 @@ TEST(AddedTokens, SayWhetherTextsCanBeEncodedInParts) {
 
 TEST(AddedTokens, RefusesNamesThatCannotBeFound) {
   const auto error = [](const AddedTokens& tokens) { return input_error_of([&] { AddedTokenFinder(tokens, true); }); };
-  EXPECT_EQ(error({{5, {.name = ""}}}), "tokenizer: the added token 5 has a name of 0 bytes, expected 1 to 1024 bytes of UTF-8");
-  EXPECT_NE(error({{5, {.name = std::string(2000, 'x')}}}).find("a name of 2000 bytes"), std::string::npos);
-  EXPECT_NE(error({{5, {.name = "\xFF"}}}).find("expected 1 to 1024 bytes of UTF-8"), std::string::npos);
-  EXPECT_EQ(error({{5, {.name = "<x>"}}, {6, {.name = "<x>"}}}), "tokenizer: two added tokens are called <x>");
-  EXPECT_EQ(error({{5, {.name = "\u00E9", .normalized = true}}, {6, {.name = "e\u0301", .normalized = true}}}),
-            "tokenizer: two added tokens are called \u00E9 once they are normalized");
+  EXPECT_TRUE(names(error({{5, {.name = ""}}}), {"token 5", "0", "1", "1024", "UTF-8"}));
+  EXPECT_TRUE(names(error({{5, {.name = std::string(2000, 'x')}}}), {"2000"}));
+  EXPECT_TRUE(names(error({{5, {.name = "\xFF"}}}), {"1", "1024", "UTF-8"}));
+  EXPECT_TRUE(names(error({{5, {.name = "<x>"}}, {6, {.name = "<x>"}}}), {"two", "<x>"}));
+  EXPECT_TRUE(names(error({{5, {.name = "\u00E9", .normalized = true}}, {6, {.name = "e\u0301", .normalized = true}}}),
+                    {"two", "\u00E9", "normalized"}));
 }
 
 }  // namespace

@@ -17,6 +17,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 using nlohmann::json;
 
 std::string contents(const std::filesystem::path& path) {
@@ -179,10 +181,10 @@ TEST(Gpt2Files, RefusesDamage) {
   const auto error_with = [&](const std::string& vocab_bpe, const std::string& encoder_json) {
     return input_error_of([&] { from_gpt2_files({.vocab_bpe = vocab_bpe, .encoder_json = encoder_json}); });
   };
-  EXPECT_NE(error_with("", good.encoder_json).find("file of merges is empty"), std::string::npos);
-  EXPECT_NE(error_with("#version: 0.2\na b c\n", good.encoder_json).find("merge 0 is \"a b c\""), std::string::npos);
-  EXPECT_NE(error_with(good.vocab_bpe, "[]").find("JSON array, expected an object"), std::string::npos);
-  EXPECT_NE(error_with(good.vocab_bpe, "{}").find("not a JSON object of ids"), std::string::npos);
+  EXPECT_TRUE(names(error_with("", good.encoder_json), {"merges", "empty"}));
+  EXPECT_TRUE(names(error_with("#version: 0.2\na b c\n", good.encoder_json), {"merge 0", "\"a b c\""}));
+  EXPECT_TRUE(names(error_with(good.vocab_bpe, "[]"), {"array", "object"}));
+  EXPECT_TRUE(names(error_with(good.vocab_bpe, "{}"), {"vocabulary", "object"}));
   std::string windows;
   for (const char c : good.vocab_bpe) {
     windows.append(c == '\n' ? 1 : 0, '\r');
@@ -197,7 +199,7 @@ TEST(Gpt2Files, AreForGpt2sRulesOnly) {
     const auto made = make_tokenizer({.kind = "bpe", .vocab_size = 260, .splitter = splitter}, std::span(&text, 1));
     const BpeVocabulary& vocabulary = dynamic_cast<BpeTokenizer&>(*made).vocabulary();
     EXPECT_FALSE(has_gpt2_rules(vocabulary));
-    EXPECT_NE(input_error_of([&] { gpt2_files(vocabulary); }).find("GPT-2's files cannot say"), std::string::npos);
+    EXPECT_TRUE(names(input_error_of([&] { gpt2_files(vocabulary); }), {"GPT-2", std::string(name_of(splitter)), "tokenizer.json"}));
   }
 }
 
@@ -205,8 +207,7 @@ TEST(Gpt2Files, RefusesMergesThatWereCutOff) {
   Gpt2Files cut = gpt2_files(small().vocabulary());
   cut.vocab_bpe.resize(cut.vocab_bpe.find('\n', cut.vocab_bpe.size() / 2) + 1);
   const std::string error = input_error_of([&] { from_gpt2_files(cut); });
-  EXPECT_NE(error.find("no merge gives"), std::string::npos) << error;
-  EXPECT_NE(error.find("merges may be cut off"), std::string::npos) << error;
+  EXPECT_TRUE(names(error, {"no merge", "cut off"}));
 }
 
 TEST(BpeTokenizer, EncodesWhatItWasNotLearnedFrom) {
@@ -227,15 +228,14 @@ TEST(BpeTokenizer, EncodesWhatItWasNotLearnedFrom) {
     }
   }
   EXPECT_TRUE(tokenizer.decode(tokenizer.encode(every)) == every);
-  EXPECT_EQ(input_error_of([&] { tokenizer.encode("ab\xFF"); }).rfind("byte 2: not UTF-8: 0xFF", 0), 0U);
+  EXPECT_TRUE(names(input_error_of([&] { tokenizer.encode("ab\xFF"); }), {"byte 2", "UTF-8", "0xFF"}));
 }
 
 TEST(BpeTokenizer, VocabularySizes) {
   EXPECT_EQ(learned_from("abc abd", 257).vocab_size(), 257);
   EXPECT_EQ(learned_from("abc abd", 100000).vocab_size(), 258) << "the text has one pair that occurs twice";
-  EXPECT_EQ(input_error_of([] { learned_from("abc", 256); }),
-            "tokenizer.vocab_size is 256, expected 257 (the 256 bytes and <|endoftext|>) to 16777216 for the kind \"bpe\"");
-  EXPECT_EQ(input_error_of([] { learned_from("", 300); }), "bpe tokenizer: there is no text to learn merges from");
+  EXPECT_TRUE(names(input_error_of([] { learned_from("abc", 256); }), {"tokenizer.vocab_size", "256", "257", "16777216", "\"bpe\""}));
+  EXPECT_TRUE(names(input_error_of([] { learned_from("", 300); }), {"no text", "merges"}));
 }
 
 }  // namespace

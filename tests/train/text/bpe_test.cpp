@@ -10,6 +10,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 std::vector<std::string> bytes_and(std::initializer_list<std::string> more) {
   std::vector<std::string> tokens;
   for (const unsigned char byte : byte_level::kOrder) {
@@ -103,13 +105,11 @@ TEST(Bpe, ATokenThatNoMergeMakesIsNeverUsed) {
 }
 
 TEST(Bpe, RefusesVocabulariesThatDoNotGoTogether) {
-  EXPECT_EQ(input_error_of([] { Bpe({"a", "b"}, {}); }),
-            "bpe: no token is the single byte 10 (\"\u010A\"), expected one for it, and for each byte of ASCII that prints");
-  EXPECT_EQ(input_error_of([] { Bpe(bytes_and({"ab", "ab"}), {}); }), "bpe: tokens 256 and 257 are both \"ab\", expected each once");
-  EXPECT_EQ(input_error_of([] { Bpe(bytes_and({"ab"}), {{0, 300}}); }),
-            "bpe: merge 0 is of tokens 0 and 300, expected ids of the vocabulary");
-  EXPECT_EQ(input_error_of([] { Bpe(bytes_and({"ab"}), {{0, 1}}); }), "bpe: merge 0 gives \"!\"\", which is not a token");
-  EXPECT_EQ(input_error_of([] { Bpe(bytes_and({"!\""}), {{0, 1}, {0, 1}}); }), "bpe: merge 1, which gives \"!\"\", occurs twice");
+  EXPECT_TRUE(names(input_error_of([] { Bpe({"a", "b"}, {}); }), {"byte 10", "\"\u010A\"", "ASCII"}));
+  EXPECT_TRUE(names(input_error_of([] { Bpe(bytes_and({"ab", "ab"}), {}); }), {"256", "257", "\"ab\""}));
+  EXPECT_TRUE(names(input_error_of([] { Bpe(bytes_and({"ab"}), {{0, 300}}); }), {"merge 0", "300"}));
+  EXPECT_TRUE(names(input_error_of([] { Bpe(bytes_and({"ab"}), {{0, 1}}); }), {"merge 0", "\"!\"\""}));
+  EXPECT_TRUE(names(input_error_of([] { Bpe(bytes_and({"!\""}), {{0, 1}, {0, 1}}); }), {"merge 1", "\"!\"\""}));
 }
 
 }  // namespace

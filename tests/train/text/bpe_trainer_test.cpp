@@ -10,6 +10,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 StringCounts counts_of(const std::map<std::string, std::uint64_t>& words) {
   StringCounts counts;
   for (const auto& [word, times] : words) {
@@ -29,7 +31,7 @@ TEST(TrainBpe, LearnsThePapersMerges) {
 TEST(TrainBpe, EndsWhereNoPairOccursTwice) {
   EXPECT_EQ(learned(train_bpe(counts_of({{"abc", 1}, {"abd", 1}}), 1000)), (std::vector<std::string>{"ab"}));
   EXPECT_TRUE(learned(train_bpe(counts_of({{"abc", 9}}), 256)).empty());
-  EXPECT_EQ(input_error_of([] { train_bpe(StringCounts(), 255); }), "bpe: a vocabulary of 255, expected 256 or more, one for each byte");
+  EXPECT_TRUE(names(input_error_of([] { train_bpe(StringCounts(), 255); }), {"255", "256"}));
 }
 
 TEST(TrainBpe, CountsIn64Bits) {

@@ -16,6 +16,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 using nlohmann::json;
 
 BpeTokenizer small_with(Splitter splitter = Splitter::gpt2) {
@@ -98,45 +100,45 @@ TEST(HuggingFaceJson, SaysTheSameInSeveralWays) {
 TEST(HuggingFaceJson, RefusesWhatWouldGiveOtherTokens) {
   struct Case {
     std::function<void(json&)> change;
-    const char* words;
+    std::vector<std::string> parts;
   };
   const Case cases[] = {
-      {[](json& f) { f["normalizer"] = {{"type", "NFKC"}}; }, R"(normalizer is {"type":"NFKC"}, expected null or {"type":"NFC"})"},
-      {[](json& f) { f["pre_tokenizer"] = {{"type", "Whitespace"}}; }, R"(pre_tokenizer is {"type":"Whitespace"}, expected ByteLevel)"},
-      {[](json& f) { f["pre_tokenizer"] = nullptr; }, "pre_tokenizer is null"},
-      {[](json& f) { f.erase("pre_tokenizer"); }, "pre_tokenizer is null"},
-      {[](json& f) { f["pre_tokenizer"]["add_prefix_space"] = true; }, "pre_tokenizer.add_prefix_space is true, expected false"},
-      {[](json& f) { f["pre_tokenizer"]["use_regex"] = false; }, "expected one rule to split by"},
+      {[](json& f) { f["normalizer"] = {{"type", "NFKC"}}; }, {"normalizer", R"({"type":"NFKC"})", R"({"type":"NFC"})"}},
+      {[](json& f) { f["pre_tokenizer"] = {{"type", "Whitespace"}}; }, {"pre_tokenizer", R"({"type":"Whitespace"})", "ByteLevel"}},
+      {[](json& f) { f["pre_tokenizer"] = nullptr; }, {"pre_tokenizer", "null"}},
+      {[](json& f) { f.erase("pre_tokenizer"); }, {"pre_tokenizer", "null"}},
+      {[](json& f) { f["pre_tokenizer"]["add_prefix_space"] = true; }, {"pre_tokenizer.add_prefix_space", "true", "false"}},
+      {[](json& f) { f["pre_tokenizer"]["use_regex"] = false; }, {"pre_tokenizer", "one rule"}},
       {[](json& f) {
          f["pre_tokenizer"] = {{"type", "Sequence"},
                                {"pretokenizers", json::array({{{"type", "Digits"}, {"individual_digits", false}}, f["pre_tokenizer"]})}};
        },
-       "pre_tokenizer.individual_digits is false, expected true"},
-      {[](json& f) { f["model"]["type"] = "Unigram"; }, R"(model.type is "Unigram", expected "BPE")"},
-      {[](json& f) { f["model"]["byte_fallback"] = true; }, "model.byte_fallback is true, expected false"},
-      {[](json& f) { f["model"]["dropout"] = 0.1; }, "model.dropout is 0.1, expected null"},
-      {[](json& f) { f["model"]["end_of_word_suffix"] = "</w>"; }, "model.end_of_word_suffix is \"</w>\", expected \"\""},
-      {[](json& f) { f["model"]["ignore_merges"] = 1; }, "model.ignore_merges is 1, expected true or false"},
-      {[](json& f) { f["model"]["new_option"] = true; }, "its model has the field \"new_option\" (true)"},
-      {[](json& f) { f["new_step"] = {{"type", "X"}}; }, "its has the field \"new_step\""},
-      {[](json& f) { f["truncation"] = {{"max_length", 8}}; }, R"(truncation is {"max_length":8}, expected null)"},
-      {[](json& f) { f["decoder"] = {{"type", "WordPiece"}}; }, "decoder is {\"type\":\"WordPiece\"}, expected ByteLevel"},
-      {[](json& f) { f["post_processor"] = {{"type", "RobertaProcessing"}}; }, "post_processor is {\"type\":\"RobertaProcessing\"}"},
-      {[](json& f) { f["post_processor"] = bos_template(1); }, "expected the name of an added token"},
+       {"pre_tokenizer.individual_digits", "false", "true"}},
+      {[](json& f) { f["model"]["type"] = "Unigram"; }, {"model.type", "\"Unigram\"", "\"BPE\""}},
+      {[](json& f) { f["model"]["byte_fallback"] = true; }, {"model.byte_fallback", "true", "false"}},
+      {[](json& f) { f["model"]["dropout"] = 0.1; }, {"model.dropout", "0.1", "null"}},
+      {[](json& f) { f["model"]["end_of_word_suffix"] = "</w>"; }, {"model.end_of_word_suffix", "\"</w>\"", "\"\""}},
+      {[](json& f) { f["model"]["ignore_merges"] = 1; }, {"model.ignore_merges", "1", "true or false"}},
+      {[](json& f) { f["model"]["new_option"] = true; }, {"model", "field", "\"new_option\"", "true"}},
+      {[](json& f) { f["new_step"] = {{"type", "X"}}; }, {"field", "\"new_step\""}},
+      {[](json& f) { f["truncation"] = {{"max_length", 8}}; }, {"truncation", R"({"max_length":8})", "null"}},
+      {[](json& f) { f["decoder"] = {{"type", "WordPiece"}}; }, {"decoder", R"({"type":"WordPiece"})", "ByteLevel"}},
+      {[](json& f) { f["post_processor"] = {{"type", "RobertaProcessing"}}; }, {"post_processor", R"({"type":"RobertaProcessing"})"}},
+      {[](json& f) { f["post_processor"] = bos_template(1); }, {"post_processor", "added token"}},
       {[](json& f) {
          f["added_tokens"].push_back(added(264, "<s>"));
          f["post_processor"] = bos_template(264);
          f["post_processor"]["single"].insert(f["post_processor"]["single"].begin(), f["post_processor"]["single"][0]);
        },
-       "expected at most one token before the text"},
-      {[](json& f) { f["added_tokens"].push_back(added(270, "<s>")); }, "\"<s>\" has the id 270, expected 264"},
-      {[](json& f) { f["added_tokens"].push_back(added(264, "\u0120the")); }, "has the id 264 and, in the vocabulary, 2"},
-      {[](json& f) { f["added_tokens"][0]["lstrip"] = "yes"; }, "added_tokens.lstrip is \"yes\", expected true or false"},
-      {[](json& f) { f["added_tokens"][0]["glue"] = true; }, "its added_tokens has the field \"glue\""},
+       {"post_processor", "at most one"}},
+      {[](json& f) { f["added_tokens"].push_back(added(270, "<s>")); }, {"\"<s>\"", "270", "264"}},
+      {[](json& f) { f["added_tokens"].push_back(added(264, "\u0120the")); }, {"264", "vocabulary", "2"}},
+      {[](json& f) { f["added_tokens"][0]["lstrip"] = "yes"; }, {"added_tokens.lstrip", "\"yes\"", "true or false"}},
+      {[](json& f) { f["added_tokens"][0]["glue"] = true; }, {"added_tokens", "field", "\"glue\""}},
   };
   for (const Case& c : cases) {
     const std::string error = input_error_of([&] { tokenizer_from_json(changed(c.change)); });
-    EXPECT_NE(error.find(c.words), std::string::npos) << c.words << "\n  answered: " << error;
+    EXPECT_TRUE(names(error, c.parts));
   }
 }
 
@@ -145,52 +147,49 @@ TEST(HuggingFaceJson, ShowsARuleThatItDoesNotKnow) {
     return input_error_of(
         [&] { tokenizer_from_json(changed([&](json& f) { change(f["pre_tokenizer"]["pretokenizers"][0]); }, Splitter::llama3)); });
   };
-  EXPECT_NE(with_split([](json& s) { s["pattern"]["Regex"] = R"(\p{N}{1,2}|.+)"; }).find(R"(\\p{N}{1,2}|.+)"), std::string::npos);
-  EXPECT_NE(with_split([](json& s) { s["pattern"]["Regex"] = "x"; }).find("the rule of one of gpt2, smollm, llama3, qwen2"),
-            std::string::npos);
-  EXPECT_NE(with_split([](json& s) { s["pattern"] = {{"String", " "}}; }).find("pre_tokenizer.pattern is {\"String\":\" \"}"),
-            std::string::npos);
-  EXPECT_NE(with_split([](json& s) { s["behavior"] = "Removed"; }).find("pre_tokenizer.behavior is \"Removed\""), std::string::npos);
-  EXPECT_NE(with_split([](json& s) { s["invert"] = true; }).find("pre_tokenizer.invert is true, expected false"), std::string::npos);
+  EXPECT_TRUE(names(with_split([](json& s) { s["pattern"]["Regex"] = R"(\p{N}{1,2}|.+)"; }), {R"(\\p{N}{1,2}|.+)"}));
+  EXPECT_TRUE(names(with_split([](json& s) { s["pattern"]["Regex"] = "x"; }), {"gpt2, smollm, llama3, qwen2"}));
+  EXPECT_TRUE(names(with_split([](json& s) { s["pattern"] = {{"String", " "}}; }), {"pre_tokenizer.pattern", "{\"String\":\" \"}"}));
+  EXPECT_TRUE(names(with_split([](json& s) { s["behavior"] = "Removed"; }), {"pre_tokenizer.behavior", "\"Removed\""}));
+  EXPECT_TRUE(names(with_split([](json& s) { s["invert"] = true; }), {"pre_tokenizer.invert", "true", "false"}));
 }
 
 TEST(HuggingFaceJson, RefusesDamage) {
   struct Case {
     std::function<void(json&)> change;
-    const char* words;
+    std::vector<std::string> parts;
   };
   const Case cases[] = {
-      {[](json& f) { f.erase("model"); }, "no field \"kind\""},
-      {[](json& f) { f["model"] = 3; }, "no field \"model\""},
-      {[](json& f) { f["model"].erase("vocab"); }, "vocabulary is not a JSON object"},
-      {[](json& f) { f["model"]["vocab"] = json::array(); }, "vocabulary is not a JSON object"},
-      {[](json& f) { f["model"]["vocab"]["a"] = 4000000000; }, "the token \"a\" has the id 4000000000, expected one of 0 to "},
-      {[](json& f) { f["model"]["vocab"]["a"] = -1; }, "has the id -1"},
-      {[](json& f) { f["model"]["vocab"]["a"] = 0.5; }, "has the id 0.5"},
-      {[](json& f) { f["model"]["vocab"]["b"] = f["model"]["vocab"]["a"]; }, "two tokens have the id"},
-      {[](json& f) { f["model"]["vocab"].erase("q"); }, "is the single byte 113"},
-      {[](json& f) { f["model"]["vocab"]["\u4E00"] = f["model"]["vocab"].size(); }, "not written in the characters of byte-level BPE"},
-      {[](json& f) { f["model"].erase("merges"); }, "merges are not a JSON array"},
-      {[](json& f) { f["model"]["merges"][0] = 7; }, "merge 0 is 7, expected"},
-      {[](json& f) { f["model"]["merges"][1] = "a"; }, "merge 1 is \"a\", expected two tokens with a space between"},
-      {[](json& f) { f["model"]["merges"][1] = "a qqq"; }, "merge 1 has the token \"qqq\", which is not in the vocabulary"},
-      {[](json& f) { f["model"]["merges"][1] = "a <|endoftext|>"; }, "merge 1 has the token \"<|endoftext|>\", which is an added token"},
-      {[](json& f) { f["model"]["merges"].push_back("z z"); }, "gives \"zz\", which is not a token"},
-      {[](json& f) { f["model"]["merges"].erase(0); }, "no merge gives 1 of its tokens"},
-      {[](json& f) { f["added_tokens"][0]["id"] = "x"; }, "an added token is "},
-      {[](json& f) { f["added_tokens"] = 1; }, "added_tokens is 1, expected an array"},
-      {[](json& f) { f["added_tokens"][0]["id"] = 100000; }, "\"<|endoftext|>\" has the id 100000 and, in the vocabulary, 263"},
-      {[](json& f) { f["added_tokens"][0]["content"] = "<x>"; },
-       "the id 263 is that of the added token \"<x>\" and, in the vocabulary, of"},
-      {[](json& f) { f["added_tokens"].push_back(f["added_tokens"][0]); }, "two added tokens have the id 263"},
-      {[](json& f) { f["added_tokens"].push_back(added(264, "<|endoftext|>")); }, "\"<|endoftext|>\" has the id 264"},
-      {[](json& f) { f["model"]["vocab"]["\u0120the"] = 264; }, "no token has the id"},
+      {[](json& f) { f.erase("model"); }, {"no field", "\"kind\""}},
+      {[](json& f) { f["model"] = 3; }, {"no field", "\"model\""}},
+      {[](json& f) { f["model"].erase("vocab"); }, {"vocabulary", "object"}},
+      {[](json& f) { f["model"]["vocab"] = json::array(); }, {"vocabulary", "object"}},
+      {[](json& f) { f["model"]["vocab"]["a"] = 4000000000; }, {"\"a\"", "4000000000", "0"}},
+      {[](json& f) { f["model"]["vocab"]["a"] = -1; }, {"\"a\"", "id -1"}},
+      {[](json& f) { f["model"]["vocab"]["a"] = 0.5; }, {"\"a\"", "id 0.5"}},
+      {[](json& f) { f["model"]["vocab"]["b"] = f["model"]["vocab"]["a"]; }, {"two tokens", "id"}},
+      {[](json& f) { f["model"]["vocab"].erase("q"); }, {"byte 113"}},
+      {[](json& f) { f["model"]["vocab"]["\u4E00"] = f["model"]["vocab"].size(); }, {"\"\u4E00\"", "byte-level"}},
+      {[](json& f) { f["model"].erase("merges"); }, {"merges", "array"}},
+      {[](json& f) { f["model"]["merges"][0] = 7; }, {"merge 0", "7"}},
+      {[](json& f) { f["model"]["merges"][1] = "a"; }, {"merge 1", "\"a\"", "two"}},
+      {[](json& f) { f["model"]["merges"][1] = "a qqq"; }, {"merge 1", "\"qqq\"", "vocabulary"}},
+      {[](json& f) { f["model"]["merges"][1] = "a <|endoftext|>"; }, {"merge 1", "\"<|endoftext|>\"", "added"}},
+      {[](json& f) { f["model"]["merges"].push_back("z z"); }, {"\"zz\"", "not a token"}},
+      {[](json& f) { f["model"]["merges"].erase(0); }, {"no merge", "1"}},
+      {[](json& f) { f["added_tokens"][0]["id"] = "x"; }, {"added token", "\"id\":\"x\"", "content"}},
+      {[](json& f) { f["added_tokens"] = 1; }, {"added_tokens", "1", "array"}},
+      {[](json& f) { f["added_tokens"][0]["id"] = 100000; }, {"\"<|endoftext|>\"", "100000", "vocabulary", "263"}},
+      {[](json& f) { f["added_tokens"][0]["content"] = "<x>"; }, {"263", "\"<x>\"", "vocabulary", "\"<|endoftext|>\""}},
+      {[](json& f) { f["added_tokens"].push_back(f["added_tokens"][0]); }, {"two added tokens", "263"}},
+      {[](json& f) { f["added_tokens"].push_back(added(264, "<|endoftext|>")); }, {"\"<|endoftext|>\"", "264"}},
+      {[](json& f) { f["model"]["vocab"]["\u0120the"] = 264; }, {"no token", "id"}},
   };
   for (const Case& c : cases) {
     const std::string error = input_error_of([&] { tokenizer_from_json(changed(c.change)); });
-    EXPECT_NE(error.find(c.words), std::string::npos) << c.words << "\n  answered: " << error;
+    EXPECT_TRUE(names(error, c.parts));
   }
-  EXPECT_NE(input_error_of([] { tokenizer_from_json("{\"model\":"); }).find("not valid JSON"), std::string::npos);
+  EXPECT_TRUE(names(input_error_of([] { tokenizer_from_json("{\"model\":"); }), {"JSON"}));
 }
 
 TEST(HuggingFaceJson, IgnoredMergesLetATokenStandAlone) {
@@ -200,7 +199,7 @@ TEST(HuggingFaceJson, IgnoredMergesLetATokenStandAlone) {
       f["model"]["ignore_merges"] = ignore;
     });
   };
-  EXPECT_NE(input_error_of([&] { tokenizer_from_json(file(false)); }).find("no merge gives"), std::string::npos);
+  EXPECT_TRUE(names(input_error_of([&] { tokenizer_from_json(file(false)); }), {"no merge"}));
   const auto tokenizer = tokenizer_from_json(file(true));
   const auto the = small_with().encode(" the");
   ASSERT_EQ(the.size(), 1U);
@@ -223,10 +222,7 @@ TEST(BpeTokenizer, SaysWhereATextHasAByteWithoutAToken) {
   }));
   EXPECT_EQ(dynamic_cast<BpeTokenizer&>(*tokenizer).bpe().missing_bytes(), "\x01");
   EXPECT_EQ(tokenizer->decode(tokenizer->encode("the cat\x02")), "the cat\x02");
-  EXPECT_EQ(
-      input_error_of([&] { tokenizer->encode("cat \x01 hat"); }),
-      "byte 4: the character U+0001 has the byte 1, for which the tokenizer has no token: its owner's program would leave it out; take "
-      "it out of the text");
+  EXPECT_TRUE(names(input_error_of([&] { tokenizer->encode("cat \x01 hat"); }), {"byte 4", "U+0001", "byte 1", "no token"}));
   EXPECT_THROW(tokenizer->encode(std::string(100, 'a') + '\x01'), EncodeError);
   EXPECT_EQ(tokenizer_from_json(tokenizer->to_json())->encode("the cat"), tokenizer->encode("the cat"));
 }
@@ -294,9 +290,9 @@ TEST(BpeTokenizer, RefusesTextTokensThatAreText) {
     vocabulary.text_tokens = tokens;
     return input_error_of([&] { BpeTokenizer(std::move(vocabulary)); });
   };
-  EXPECT_EQ(error({.bos = 64}), "bpe tokenizer: the token 64 is given as bos, but it is no added token");
-  EXPECT_EQ(error({.eos = 9000}), "bpe tokenizer: the token 9000 is given as eos, but it is no added token");
-  EXPECT_EQ(error({.ends = {263, 64}}), "bpe tokenizer: the token 64 is given as an end of texts, but it is no added token");
+  EXPECT_TRUE(names(error({.bos = 64}), {"token 64", "bos"}));
+  EXPECT_TRUE(names(error({.eos = 9000}), {"token 9000", "eos"}));
+  EXPECT_TRUE(names(error({.ends = {263, 64}}), {"token 64", "end"}));
 }
 
 TEST(BpeTokenizer, RefusesADescriptionWithWrongTextTokens) {
@@ -308,13 +304,12 @@ TEST(BpeTokenizer, RefusesADescriptionWithWrongTextTokens) {
     change(file);
     return input_error_of([&] { tokenizer_from_json(file.dump()); });
   };
-  EXPECT_NE(error([](json& f) { f["eos"] = "x"; }).find("the field \"eos\" of its description is \"x\", expected an id"),
-            std::string::npos);
-  EXPECT_NE(error([](json& f) { f["ends"] = 3; }).find("the field \"ends\""), std::string::npos);
-  EXPECT_NE(error([](json& f) { f["ends"] = {-3}; }).find("the field \"ends\""), std::string::npos);
-  EXPECT_NE(error([](json& f) { f["tokenizer"] = 3; }).find("the field \"tokenizer\""), std::string::npos);
-  EXPECT_NE(error([](json& f) { f["more"] = 3; }).find("a field \"more\""), std::string::npos);
-  EXPECT_NE(error([](json& f) { f.erase("ends"); }).find("no field \"ends\""), std::string::npos);
+  EXPECT_TRUE(names(error([](json& f) { f["eos"] = "x"; }), {"\"eos\"", "\"x\""}));
+  EXPECT_TRUE(names(error([](json& f) { f["ends"] = 3; }), {"\"ends\""}));
+  EXPECT_TRUE(names(error([](json& f) { f["ends"] = {-3}; }), {"\"ends\""}));
+  EXPECT_TRUE(names(error([](json& f) { f["tokenizer"] = 3; }), {"\"tokenizer\""}));
+  EXPECT_TRUE(names(error([](json& f) { f["more"] = 3; }), {"\"more\"", "does not know"}));
+  EXPECT_TRUE(names(error([](json& f) { f.erase("ends"); }), {"no field", "\"ends\""}));
 }
 
 TEST(BpeTokenizer, DoesNotSplitACorpusWhereATokenMayStand) {
@@ -398,15 +393,10 @@ TEST(HuggingFaceFiles, TheConfigurationBesideNamesBosAndEos) {
   EXPECT_EQ(read({{"eos_token", {{"content", "<s>"}}}, {"bos_token", nullptr}})->text_tokens(),
             (TextTokens{.bos = 264, .eos = 264, .before = 264, .ends = {264, 263}}));
   EXPECT_EQ(read({{"eos_token", "<|endoftext|>"}})->to_json(), tokenizer_from_json(with_template())->to_json());
-  EXPECT_NE(input_error_of([&] { read({{"eos_token", "</s>"}}); }).find("eos_token \"</s>\", which is none of the added tokens"),
-            std::string::npos);
-  EXPECT_NE(input_error_of([&] { read({{"eos_token", 3}}); }).find("\"eos_token\" of its tokenizer_config.json is 3"), std::string::npos);
-  EXPECT_NE(input_error_of([&] { read({{"add_prefix_space", true}}); }).find("add_prefix_space is true, expected false"),
-            std::string::npos);
-  EXPECT_NE(input_error_of([&] {
-              read({{"added_tokens_decoder", {{"300", {{"content", "<x>"}}}}}});
-            }).find("adds the token \"<x>\" with the id 300"),
-            std::string::npos);
+  EXPECT_TRUE(names(input_error_of([&] { read({{"eos_token", "</s>"}}); }), {"eos_token", "\"</s>\"", "none"}));
+  EXPECT_TRUE(names(input_error_of([&] { read({{"eos_token", 3}}); }), {"\"eos_token\"", "tokenizer_config.json", "3"}));
+  EXPECT_TRUE(names(input_error_of([&] { read({{"add_prefix_space", true}}); }), {"add_prefix_space", "true", "false"}));
+  EXPECT_TRUE(names(input_error_of([&] { read({{"added_tokens_decoder", {{"300", {{"content", "<x>"}}}}}}); }), {"\"<x>\"", "id 300"}));
   std::filesystem::remove_all(folder);
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/shared_data.h"
+#include "tests/support/throws.h"
 #include "train/text/char_tokenizer.h"
 #include "train/text/tokenizer_kinds.h"
 #include "train/text/tokenizer_maker.h"
@@ -12,25 +13,13 @@
 namespace dikkat {
 namespace {
 
+using testing::error_of;
+using testing::names;
+
 using namespace std::string_literals;
 
 std::unique_ptr<Tokenizer> char_tokenizer_of(std::initializer_list<std::string_view> documents) {
   return make_tokenizer("char", std::span(documents.begin(), documents.size()));
-}
-
-/// The text of what f throws; a test failure where it throws nothing or another type.
-template <class E, class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  } catch (const std::exception& error) {
-    ADD_FAILURE() << "another exception: " << error.what();
-    return "";
-  }
-  ADD_FAILURE() << "no exception";
-  return "";
 }
 
 void expect_round_trip(const Tokenizer& tokenizer, std::string_view text) {
@@ -87,22 +76,19 @@ TEST(CharTokenizer, RefusesTextThatIsNotUtf8AndSaysWhere) {
   } catch (const EncodeError& error) {
     EXPECT_EQ(error.document(), 1);
     EXPECT_EQ(error.offset(), 4);
-    EXPECT_EQ(std::string(error.what()),
-              "byte 4: not UTF-8: 0xED 0xA0, half of a UTF-16 surrogate pair, which UTF-8 forbids; convert the text to UTF-8 "
-              "(iconv -f ENCODING -t UTF-8), set data.invalid_utf8 = \"replace\", or use the byte tokenizer "
-              "(tokenizer.kind = \"byte\")");
+    EXPECT_TRUE(names(error.what(), {"byte 4", "UTF-8", "0xED 0xA0", "UTF-16", "iconv", "data.invalid_utf8", "\"replace\"",
+                                     "tokenizer.kind", "\"byte\""}));
   }
   const auto tokenizer = char_tokenizer_of({"abc"});
-  EXPECT_TRUE(error_of<EncodeError>([&] { tokenizer->encode("cab\xFF"); }).starts_with("byte 3: not UTF-8: 0xFF, "));
+  EXPECT_TRUE(names(error_of<EncodeError>([&] { tokenizer->encode("cab\xFF"); }), {"byte 3", "UTF-8", "0xFF"}));
 }
 
 TEST(CharTokenizer, NamesACharacterThatItLacks) {
   const auto tokenizer = char_tokenizer_of({"abc\u3042"});
-  EXPECT_EQ(error_of<EncodeError>([&] { tokenizer->encode("\u3042b\u00E9"); }),
-            "byte 4: the character U+00E9 'é' is not among the 4 characters of the vocabulary, which comes from the training text");
-  EXPECT_TRUE(error_of<EncodeError>([&] { tokenizer->encode("ab\x1B"); }).starts_with("byte 2: the character U+001B is not"))
-      << "not printed";
-  EXPECT_TRUE(error_of<EncodeError>([&] { tokenizer->encode("\U0001F600"); }).starts_with("byte 0: the character U+1F600 "));
+  EXPECT_TRUE(names(error_of<EncodeError>([&] { tokenizer->encode("\u3042b\u00E9"); }), {"byte 4", "U+00E9", "'é'", "4 characters"}));
+  EXPECT_TRUE(names(error_of<EncodeError>([&] { tokenizer->encode("ab\x1B"); }), {"byte 2", "U+001B"}));
+  EXPECT_EQ(error_of<EncodeError>([&] { tokenizer->encode("ab\x1B"); }).find('\x1B'), std::string::npos) << "not printed";
+  EXPECT_TRUE(names(error_of<EncodeError>([&] { tokenizer->encode("\U0001F600"); }), {"byte 0", "U+1F600"}));
 }
 
 TEST(CharTokenizer, RefusesAnEmptyOrUnsortedVocabulary) {
@@ -157,8 +143,8 @@ TEST(Tokenizer, EveryKindIsMadeFromATextAndReadFromItsJson) {
 }
 
 TEST(Tokenizer, AnUnknownKindIsAnsweredWithTheKnownOnes) {
-  EXPECT_EQ(error_of<InputError>([] { make_tokenizer("bpe2", {}); }),
-            "tokenizer.kind is \"bpe2\", expected one of \"byte\", \"char\", \"word\", \"bpe\"");
+  EXPECT_TRUE(names(error_of<InputError>([] { make_tokenizer("bpe2", {}); }),
+                    {"tokenizer.kind", "\"bpe2\"", "\"byte\"", "\"char\"", "\"word\"", "\"bpe\""}));
 }
 
 TEST(Tokenizer, RefusesADescriptionThatNestsDeep) {
@@ -170,7 +156,7 @@ TEST(Tokenizer, RefusesADescriptionThatNestsDeep) {
       tokenizer_from_json(text);
       FAIL() << text.substr(0, 20);
     } catch (const InputError& error) {
-      EXPECT_NE(std::string(error.what()).find("is nested too deeply"), std::string::npos) << error.what();
+      EXPECT_TRUE(names(error.what(), {"nested"}));
     }
   }
   EXPECT_EQ(tokenizer_from_json("{\"kind\":\"char\",\"characters\":\"" + std::string("[") + "\"}")->vocab_size(), 1);
@@ -184,55 +170,54 @@ TEST(Tokenizer, RefusesADescriptionOfTooManyValues) {
   for (std::size_t i = 0; i < kMost; ++i) {
     numbers += ",0";  // 16 bytes of memory for two of text: more than that is refused before it is made
   }
-  EXPECT_EQ(error_of<InputError>([&] { tokenizer_from_json(numbers + "]}"); }),
-            "tokenizer: its description holds more than 16,777,216 values, expected a tokenizer as dikkat or Hugging Face write it");
+  EXPECT_TRUE(names(error_of<InputError>([&] { tokenizer_from_json(numbers + "]}"); }), {"16,777,216"}));
 }
 
 TEST(Tokenizer, RefusesADamagedDescription) {
   struct Case {
     std::string json;
-    std::string_view words;
+    std::vector<std::string> parts;
   };
   const Case cases[] = {
-      {"", "not valid JSON"},
-      {R"({"kind":"byte")", "not valid JSON"},
-      {R"({"kind":"byte"} x)", "not valid JSON"},
-      {std::string(200000, '['), "nested too deeply"},
-      {std::string(200000, '[') + std::string(200000, ']'), "is nested too deeply"},
-      {R"({"kind":1e999})", "cannot be read"},
-      {"\"byte\"", "JSON string, expected an object"},
-      {"null", "JSON null, expected an object"},
-      {"{}", "no field \"kind\""},
-      {R"({"kind":7})", "\"kind\" of its description is a JSON number, expected a string"},
-      {R"({"kind":"gpt9"})", "kind in its description is \"gpt9\", expected one of \"byte\", \"char\""},
-      {R"({"kind":"byte","merges":[]})", "a field \"merges\" that this program does not know"},
-      {R"({"kind":"char"})", "no field \"characters\""},
-      {R"({"kind":"char","characters":["a","b"]})", "is a JSON array, expected a string"},
-      {R"({"kind":"char","characters":""})", "vocabulary is empty"},
-      {R"({"kind":"char","characters":"ba"})", "rising order"},
-      {R"({"kind":"char","characters":"aab"})", "rising order"},
-      {R"({"kind":"char","characters":"a\ud800"})", "not valid JSON"},
-      {"{\"kind\":\"char\",\"characters\":\"a\xFF\"}", "not valid JSON"},
-      {R"({"kind":"char","characters":"ab","lower_case":true})", "a field \"lower_case\""},
-      {R"({"kind":"word"})", "no field \"words\""},
-      {R"({"kind":"word","words":"ab"})", "\"words\" of its description is not a JSON array of strings"},
-      {R"({"kind":"word","words":["a",7]})", "is not a JSON array of strings"},
-      {R"({"kind":"word","words":["a",["b"]]})", "is not a JSON array of strings"},
-      {R"({"kind":"word","words":{"a":"b"}})", "is not a JSON array of strings"},
-      {R"({"kind":"word","words":[]})", "vocabulary is empty"},
-      {R"({"kind":"word","words":["a","b","b"]})", "distinct words in rising byte order"},
-      {R"({"kind":"word","words":["b","a"]})", "distinct words in rising byte order"},
-      {R"({"kind":"word","words":["","a"]})", "word 1 of its vocabulary is empty or contains white space"},
-      {R"({"kind":"word","words":["a","b c"]})", "word 2 of its vocabulary is empty or contains white space"},
-      {R"({"kind":"word","words":["\n\n"]})", "word 1 of its vocabulary is empty or contains white space"},
-      {R"({"kind":"word","words":["a\n"]})", "word 1 of its vocabulary is empty or contains white space"},
-      {R"({"kind":"word","words":["\u3000"]})", "word 1 of its vocabulary is empty or contains white space"},
-      {"{\"kind\":\"word\",\"words\":[\"a\xFF\"]}", "not valid JSON"},
-      {R"({"kind":"word","words":["a"],"special":["<s>"]})", "a field \"special\""},
+      {"", {"JSON", "byte "}},
+      {R"({"kind":"byte")", {"JSON", "byte "}},
+      {R"({"kind":"byte"} x)", {"JSON", "byte "}},
+      {std::string(200000, '['), {"nested"}},
+      {std::string(200000, '[') + std::string(200000, ']'), {"nested"}},
+      {R"({"kind":1e999})", {"JSON", "cannot be read"}},
+      {"\"byte\"", {"string", "object"}},
+      {"null", {"null", "object"}},
+      {"{}", {"no field", "\"kind\""}},
+      {R"({"kind":7})", {"\"kind\"", "number", "string"}},
+      {R"({"kind":"gpt9"})", {"kind", "\"gpt9\"", "\"byte\", \"char\""}},
+      {R"({"kind":"byte","merges":[]})", {"\"merges\"", "does not know"}},
+      {R"({"kind":"char"})", {"no field", "\"characters\""}},
+      {R"({"kind":"char","characters":["a","b"]})", {"\"characters\"", "array", "string"}},
+      {R"({"kind":"char","characters":""})", {"vocabulary", "empty"}},
+      {R"({"kind":"char","characters":"ba"})", {"vocabulary", "order"}},
+      {R"({"kind":"char","characters":"aab"})", {"vocabulary", "order"}},
+      {R"({"kind":"char","characters":"a\ud800"})", {"JSON", "byte "}},
+      {"{\"kind\":\"char\",\"characters\":\"a\xFF\"}", {"JSON", "byte "}},
+      {R"({"kind":"char","characters":"ab","lower_case":true})", {"\"lower_case\"", "does not know"}},
+      {R"({"kind":"word"})", {"no field", "\"words\""}},
+      {R"({"kind":"word","words":"ab"})", {"\"words\"", "array of strings"}},
+      {R"({"kind":"word","words":["a",7]})", {"\"words\"", "array of strings"}},
+      {R"({"kind":"word","words":["a",["b"]]})", {"\"words\"", "array of strings"}},
+      {R"({"kind":"word","words":{"a":"b"}})", {"\"words\"", "array of strings"}},
+      {R"({"kind":"word","words":[]})", {"vocabulary", "empty"}},
+      {R"({"kind":"word","words":["a","b","b"]})", {"vocabulary", "distinct", "order"}},
+      {R"({"kind":"word","words":["b","a"]})", {"vocabulary", "distinct", "order"}},
+      {R"({"kind":"word","words":["","a"]})", {"word 1", "empty", "white space"}},
+      {R"({"kind":"word","words":["a","b c"]})", {"word 2", "empty", "white space"}},
+      {R"({"kind":"word","words":["\n\n"]})", {"word 1", "empty", "white space"}},
+      {R"({"kind":"word","words":["a\n"]})", {"word 1", "empty", "white space"}},
+      {R"({"kind":"word","words":["\u3000"]})", {"word 1", "empty", "white space"}},
+      {"{\"kind\":\"word\",\"words\":[\"a\xFF\"]}", {"JSON", "byte "}},
+      {R"({"kind":"word","words":["a"],"special":["<s>"]})", {"\"special\"", "does not know"}},
   };
   for (const Case& c : cases) {
     const std::string error = error_of<InputError>([&] { tokenizer_from_json(c.json); });
-    EXPECT_NE(error.find(c.words), std::string::npos) << c.json.substr(0, 80) << "\n  answered: " << error;
+    EXPECT_TRUE(names(error, c.parts)) << c.json.substr(0, 80);
   }
 }
 
@@ -310,7 +295,7 @@ TEST(TextThatIsNotUtf8, IsReadByTheByteTokenizerOnly) {
   const std::string_view documents[] = {text};
   expect_round_trip(*make_tokenizer("byte", documents), text);
   for (const char* kind : {"char", "word"}) {
-    EXPECT_TRUE(error_of<EncodeError>([&] { make_tokenizer(kind, documents); }).starts_with("byte 0: not UTF-8: ")) << kind;
+    EXPECT_TRUE(names(error_of<EncodeError>([&] { make_tokenizer(kind, documents); }), {"byte 0", "UTF-8"}));
   }
 }
 

@@ -8,6 +8,7 @@ namespace dikkat {
 namespace {
 
 using testing::error_of;
+using testing::names;
 
 std::unique_ptr<Tokenizer> words_of(std::initializer_list<std::string_view> documents) {
   return make_tokenizer("word", std::span(documents.begin(), documents.size()));
@@ -80,13 +81,12 @@ TEST(WordTokenizer, RefusesTextThatIsNotUtf8AndSaysWhere) {
     EXPECT_EQ(error.document(), 2);
     EXPECT_EQ(error.offset(), 5);
   }
-  EXPECT_EQ(error_of([] { words_of({"abc"})->encode("abc \xFF"); }),
-            "byte 4: not UTF-8: 0xFF, a byte that never occurs in UTF-8; convert the text to UTF-8 (iconv -f ENCODING -t UTF-8), set "
-            "data.invalid_utf8 = \"replace\", or use the byte tokenizer (tokenizer.kind = \"byte\")");
+  EXPECT_TRUE(names(error_of([] { words_of({"abc"})->encode("abc \xFF"); }),
+                    {"byte 4", "UTF-8", "0xFF", "iconv", "data.invalid_utf8", "\"replace\"", "tokenizer.kind", "\"byte\""}));
 }
 
 TEST(WordTokenizer, RefusesAVocabularyWithoutWordsOrOutOfOrder) {
-  EXPECT_EQ(error_of([] { words_of({"", " \t\u3000"}); }), "word tokenizer: there is no text to take the words from");
+  EXPECT_TRUE(names(error_of([] { words_of({"", " \t\u3000"}); }), {"no text", "words"}));
   EXPECT_THROW(words_of({}), InputError);
   EXPECT_THROW(WordTokenizer({}), InputError);
   EXPECT_THROW(WordTokenizer({"b", "a"}), InputError);
@@ -98,8 +98,8 @@ TEST(WordTokenizer, RefusesAVocabularyWithoutWordsOrOutOfOrder) {
 
 TEST(WordTokenizer, AMinimumBelowOneIsRefused) {
   const std::string_view documents[] = {"one two"};
-  EXPECT_EQ(input_error_of([&] { make_tokenizer({.kind = "word", .min_count = 0}, documents); }),
-            "tokenizer.min_count is 0, expected 1 or more");
+  EXPECT_TRUE(
+      names(input_error_of([&] { make_tokenizer({.kind = "word", .min_count = 0}, documents); }), {"tokenizer.min_count", "0", "1"}));
 }
 
 }  // namespace
