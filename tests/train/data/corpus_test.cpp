@@ -19,6 +19,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 namespace fs = std::filesystem;
 using namespace std::string_literals;
 
@@ -84,7 +86,7 @@ TEST(Corpus, AReadErrorIsNoBadInput) {
   } catch (const InputError& error) {
     FAIL() << "bad input: " << error.what();
   } catch (const Error& error) {
-    EXPECT_TRUE(std::string(error.what()).ends_with("/mem: Input/output error")) << error.what();
+    EXPECT_TRUE(names(error.what(), {"/mem", "Input/output error"}));
   }
 }
 
@@ -164,31 +166,30 @@ TEST(Corpus, RefusesWhatIsNoText) {
 
   struct Case {
     std::vector<std::string> paths;
-    std::string words;
+    std::vector<std::string> parts;
   };
   const Case cases[] = {
-      {{}, "corpus: not given, expected a text file or a folder of text files (--corpus PATH or data.corpus)"},
-      {{""}, "corpus: a path is empty"},
-      {{good, folder.path("missing.txt")}, "missing.txt does not exist, expected a text file or a folder of text files"},
-      {{folder.path("good.txt/x")}, "good.txt/x does not exist"},
-      {{dangling}, "dangling.txt does not exist"},
-      {{loop}, "corpus: cannot reach "},
-      {{fifo}, "fifo is a FIFO, expected a text file or a folder"},
-      {{fifo_link}, "link.txt is a FIFO"},
-      {{socket}, "socket is a socket"},
-      {{"/dev/zero"}, "/dev/zero is a device"},
-      {{folder.path("images")}, "images contains no text, expected files that end in .txt, .md, .text, .jsonl or .ndjson"},
-      {{empty}, concat(empty, " is empty, expected text")},
-      {{empty, empty2}, concat(empty, " and all other files (2 in all) are empty, expected text")},
-      {{good, folder.path("../") + fs::path(folder.path()).filename().string() + "/good.txt"}, "good.txt is given twice"},
-      {{folder.write("a.bin", "ab\0c"s)}, "a.bin is not text: it has a NUL byte at byte 2, expected a text file"},
-      {{late_nul}, "late.txt is not text: it has a NUL byte at byte 600000"},
-      {{folder.write("utf16.txt", "\xFF\xFEh\0i\0"s)},
-       "utf16.txt looks like UTF-16, expected UTF-8; convert it to UTF-8: iconv -f UTF-16 -t UTF-8 "},
+      {{}, {"corpus", "--corpus PATH", "data.corpus"}},
+      {{""}, {"corpus", "empty"}},
+      {{good, folder.path("missing.txt")}, {folder.path("missing.txt"), "not exist"}},
+      {{folder.path("good.txt/x")}, {folder.path("good.txt/x"), "not exist"}},
+      {{dangling}, {dangling, "not exist"}},
+      {{loop}, {loop, "reach"}},
+      {{fifo}, {fifo, "FIFO"}},
+      {{fifo_link}, {fifo_link, "FIFO"}},
+      {{socket}, {socket, "a socket"}},
+      {{"/dev/zero"}, {"/dev/zero", "device"}},
+      {{folder.path("images")}, {folder.path("images"), "no text", ".txt, .md, .text, .jsonl or .ndjson"}},
+      {{empty}, {empty, "is empty"}},
+      {{empty, empty2}, {empty, "2", "are empty"}},
+      {{good, folder.path("../") + fs::path(folder.path()).filename().string() + "/good.txt"}, {good, "twice"}},
+      {{folder.write("a.bin", "ab\0c"s)}, {folder.path("a.bin"), "NUL", "byte 2"}},
+      {{late_nul}, {late_nul, "NUL", "byte 600000"}},
+      {{folder.write("utf16.txt", "\xFF\xFEh\0i\0"s)}, {folder.path("utf16.txt"), "iconv -f UTF-16 -t UTF-8 "}},
   };
   for (const Case& c : cases) {
     const std::string error = input_error_of([&] { survey(open_corpus(c.paths), nullptr); });
-    EXPECT_NE(error.find(c.words), std::string::npos) << "expected: " << c.words << "\n  answered: " << error;
+    EXPECT_TRUE(names(error, c.parts));
   }
   ::close(listener);
 }
@@ -200,7 +201,7 @@ TEST(Corpus, OfSeveralBadFilesTheFirstIsNamed) {
   }
   for (int run = 0; run < 20; ++run) {
     const std::string error = input_error_of([&] { read({folder.path()}); });
-    ASSERT_NE(error.find("/17.txt is not text"), std::string::npos) << error;
+    ASSERT_TRUE(names(error, {"/17.txt"}));
   }
 }
 
@@ -209,7 +210,7 @@ TEST(Corpus, ASparseFileIsRefusedWithoutReadingItWhole) {
   const std::string path = folder.write("sparse.txt", "text");
   fs::resize_file(path, std::uintmax_t{1} << 33);
   const std::string error = input_error_of([&] { read({path}); });
-  EXPECT_NE(error.find("NUL byte at byte 4"), std::string::npos) << error;
+  EXPECT_TRUE(names(error, {"NUL", "byte 4"}));
 }
 
 TEST(Corpus, SaysWhenItMayNotRead) {
@@ -236,9 +237,9 @@ TEST(Corpus, SaysWhenItMayNotRead) {
   }
   fs::permissions(folder.path("closed"), fs::perms::owner_all);
   fs::permissions(folder.path("outer/inner"), fs::perms::owner_all);
-  EXPECT_EQ(of_file, concat("corpus: cannot open ", file, ": Permission denied"));
-  EXPECT_EQ(of_folder, concat("corpus: cannot list the folder ", folder.path("closed"), ": Permission denied"));
-  EXPECT_EQ(of_outer, concat("corpus: cannot list the folder ", folder.path("outer/inner"), ": Permission denied"));
+  EXPECT_TRUE(names(of_file, {file, "open", "Permission denied"}));
+  EXPECT_TRUE(names(of_folder, {"folder", folder.path("closed"), "Permission denied"}));
+  EXPECT_TRUE(names(of_outer, {"folder", folder.path("outer/inner"), "Permission denied"}));
 }
 
 TEST(Corpus, ReadsWhatGzipAndZstdHaveCompressed) {
@@ -254,11 +255,11 @@ TEST(Corpus, ReadsWhatGzipAndZstdHaveCompressed) {
     EXPECT_EQ(read({folder.write("no-name", bytes)})[0].text, text) << "told by its first bytes";
     EXPECT_EQ(read({folder.write("two", bytes + bytes)})[0].text, text + text);
     const std::string cut = folder.write("cut.gz", std::string_view(bytes).substr(0, bytes.size() - 7));
-    EXPECT_NE(input_error_of([&] { read({cut}); }).find("cut.gz is cut off"), std::string::npos);
+    EXPECT_TRUE(names(input_error_of([&] { read({cut}); }), {cut, "cut off"}));
     std::string damaged = bytes;
     damaged[bytes.size() / 2] = static_cast<char>(damaged[bytes.size() / 2] ^ 0x55);
     const std::string error = input_error_of([&] { read({folder.write("damaged.gz", damaged)}); });
-    EXPECT_TRUE(error.find("damaged.gz is damaged") != std::string::npos || error.find("NUL") != std::string::npos) << error;
+    EXPECT_TRUE(names(error, {"damaged.gz is damaged"}) || names(error, {"damaged.gz", "NUL"})) << error;
     EXPECT_EQ(names_of(read({folder.path()})).size(), 2U) << "cut.gz and damaged.gz end in no text's name";
     fs::remove(file);
     fs::remove(folder.path("cut.gz"));
@@ -274,8 +275,7 @@ TEST(Corpus, ZeroBytesAfterGzipDataAreIgnored) {
   const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
   for (const std::size_t zeros : {1U, 512U, 200000U}) {
     EXPECT_EQ(read({folder.write("padded.gz", bytes + std::string(zeros, '\0'))})[0].text, "text in two parts") << zeros;
-    EXPECT_NE(input_error_of([&] { read({folder.write("rubbish.gz", bytes + std::string(zeros, '\0') + "x")}); }).find("rubbish.gz is "),
-              std::string::npos);
+    EXPECT_TRUE(names(input_error_of([&] { read({folder.write("rubbish.gz", bytes + std::string(zeros, '\0') + "x")}); }), {"rubbish.gz"}));
   }
 }
 
@@ -291,7 +291,7 @@ TEST(Corpus, AByteOrderMarkAtTheStartOfAFileIsNoText) {
                                        "ab\xFF");
   const auto maker = make_tokenizer_maker({.kind = "char"});
   const std::string paths[] = {bad};
-  EXPECT_NE(input_error_of([&] { survey(open_corpus(paths), maker.get()); }).find("d.txt: byte 5: not UTF-8"), std::string::npos)
+  EXPECT_TRUE(names(input_error_of([&] { survey(open_corpus(paths), maker.get()); }), {"d.txt", "byte 5", "UTF-8"}))
       << "bytes are counted from the start of the file";
 }
 
@@ -303,8 +303,8 @@ TEST(Corpus, ANulByteIsForATokenizerOfBytesAlone) {
                                                     R"({"text":"a\u0000b"})"
                                                     "\n");
   const std::string paths[] = {binary, lines};
-  EXPECT_NE(input_error_of([&] { read({binary}); }).find("a.bin is not text: it has a NUL byte at byte 2"), std::string::npos);
-  EXPECT_NE(input_error_of([&] { read({lines}); }).find("b.jsonl: line 2 is not text: it has a NUL byte at byte 1"), std::string::npos);
+  EXPECT_TRUE(names(input_error_of([&] { read({binary}); }), {"a.bin", "NUL", "byte 2"}));
+  EXPECT_TRUE(names(input_error_of([&] { read({lines}); }), {"b.jsonl", "line 2", "NUL", "byte 1"}));
   const Corpus corpus = open_corpus(paths, {.any_bytes = true});
   CorpusReader reader(corpus, [](std::string_view text) { return static_cast<index>(text.size()); });
   const auto chunks = reader.next();
@@ -322,10 +322,9 @@ TEST(Corpus, TellsWhatAFolderHasBesides) {
   const std::string paths[] = {folder.path()};
   const Corpus corpus = open_corpus(paths);
   EXPECT_EQ(corpus.files.size(), 3U);
-  EXPECT_EQ(describe(corpus.skipped),
-            concat("7 files were skipped: 2 hidden (", folder.path(".dot"), "), 2 that end in .log.gz (", folder.path("x.log.gz"),
-                   "), 1 that are not regular files (", folder.path("dangling.txt"), "), 1 that end in .PNG (", folder.path("Z.PNG"),
-                   "), 1 without an ending (", folder.path("Makefile"), ")"));
+  EXPECT_TRUE(
+      names(describe(corpus.skipped), {"7", "2 hidden", folder.path(".dot"), "2", " .log.gz", folder.path("x.log.gz"), "1", "regular",
+                                       folder.path("dangling.txt"), " .PNG", folder.path("Z.PNG"), "ending", folder.path("Makefile")}));
   const std::string text[] = {folder.path("b")};
   EXPECT_EQ(describe(open_corpus(text).skipped), "");
 }
@@ -336,13 +335,11 @@ TEST(Corpus, AFolderOfSourceCodeIsReadByAPattern) {
     folder.write(name, name);
   }
   const std::string error = input_error_of([&] { read({folder.path("src")}); });
-  EXPECT_NE(error.find("src contains no text, expected files that end in .txt"), std::string::npos) << error;
-  EXPECT_NE(error.find("2 that end in .cpp ("), std::string::npos) << error;
   const std::string pattern = folder.path("src") + "/**/*.cpp";
-  EXPECT_NE(error.find(concat("a pattern takes files with any ending: '", pattern, "'")), std::string::npos) << error;
+  EXPECT_TRUE(names(error, {folder.path("src"), "no text", ".txt", "2", " .cpp", pattern}));
   EXPECT_EQ(names_of(read({pattern})), (std::vector<std::string>{folder.path("src/a.cpp"), folder.path("src/deep/er/b.cpp")}));
-  EXPECT_NE(input_error_of([&] { read({folder.path("src") + "/**/*.py"}); }).find("no file matches the pattern"), std::string::npos);
-  EXPECT_NE(input_error_of([&] { read({folder.path("none") + "/**/*.py"}); }).find("no file matches the pattern"), std::string::npos);
+  EXPECT_TRUE(names(input_error_of([&] { read({folder.path("src") + "/**/*.py"}); }), {folder.path("src") + "/**/*.py", "pattern"}));
+  EXPECT_TRUE(names(input_error_of([&] { read({folder.path("none") + "/**/*.py"}); }), {folder.path("none") + "/**/*.py", "pattern"}));
 }
 
 TEST(Corpus, PatternsStandForWhatTheyMatch) {
@@ -353,7 +350,7 @@ TEST(Corpus, PatternsStandForWhatTheyMatch) {
   const std::string odd = folder.write("[odd].txt", "odd");
   EXPECT_EQ(texts_of(read({folder.path("b*.txt")})), (std::vector<std::string>{"b1.txt", "b2.txt"}));
   EXPECT_EQ(texts_of(read({odd})), (std::vector<std::string>{"odd"})) << "a file of that name";
-  EXPECT_EQ(input_error_of([&] { read({folder.path("x*.txt")}); }).rfind("corpus: no file matches the pattern ", 0), 0U);
+  EXPECT_TRUE(names(input_error_of([&] { read({folder.path("x*.txt")}); }), {folder.path("x*.txt"), "pattern"}));
 }
 
 TEST(Corpus, JsonlHasADocumentALine) {
@@ -372,23 +369,15 @@ TEST(Corpus, JsonlHasADocumentALine) {
     const std::string path[] = {folder.write("bad.jsonl", text)};
     return input_error_of([&] { survey(open_corpus(path, options), nullptr); });
   };
-  EXPECT_NE(
-      error_of_text("{\"text\":\"a\"}\n{\"text\": 3}").find("bad.jsonl: line 2: its field \"text\" is a JSON number, expected a string"),
-      std::string::npos);
-  EXPECT_NE(
-      error_of_text("{\"body\":\"a\"}")
-          .find("line 1: has the field \"body\"; expected \"messages\", \"prompt\" and \"completion\", or \"text\" (data.text_field)"),
-      std::string::npos);
-  EXPECT_NE(error_of_text("{\"text\":\"a\"}\n{\"messages\": []}")
-                .find("line 2 is a conversation, expected a text in the field \"text\" (data.text_field); dikkat corpus inspect --chat "
-                      "shows conversations"),
-            std::string::npos);
-  EXPECT_TRUE(error_of_text("{\"messages\": []}")
-                  .ends_with("line 1 is a conversation, expected a text in the field \"text\" (data.text_field); dikkat corpus inspect "
-                             "--chat shows conversations"));
-  EXPECT_NE(error_of_text("{\"text\":\"a\"}\n\n[1]").find("line 3 is a JSON array, expected an object"), std::string::npos);
-  EXPECT_NE(error_of_text("{\"text\":").find("bad.jsonl: line 1, column 9: not valid JSON: unexpected end of the line"), std::string::npos);
-  EXPECT_NE(error_of_text("{\"text\": 1e999}").find("bad.jsonl: line 1: has a number beyond those of f64"), std::string::npos);
+  EXPECT_TRUE(names(error_of_text("{\"text\":\"a\"}\n{\"text\": 3}"), {"bad.jsonl", "line 2", "\"text\"", "number", "string"}));
+  EXPECT_TRUE(names(error_of_text("{\"body\":\"a\"}"),
+                    {"line 1", "\"body\"", "\"messages\"", "\"prompt\"", "\"completion\"", "\"text\"", "data.text_field"}));
+  EXPECT_TRUE(
+      names(error_of_text("{\"text\":\"a\"}\n{\"messages\": []}"), {"line 2", "conversation", "\"text\"", "data.text_field", "--chat"}));
+  EXPECT_TRUE(names(error_of_text("{\"messages\": []}"), {"line 1", "conversation", "\"text\"", "data.text_field", "--chat"}));
+  EXPECT_TRUE(names(error_of_text("{\"text\":\"a\"}\n\n[1]"), {"line 3", "array", "object"}));
+  EXPECT_TRUE(names(error_of_text("{\"text\":"), {"bad.jsonl", "line 1", "column 9", "JSON"}));
+  EXPECT_TRUE(names(error_of_text("{\"text\": 1e999}"), {"bad.jsonl", "line 1", "f64"}));
   const std::string body[] = {folder.write("body.jsonl", "{\"body\":\"a\"}")};
   EXPECT_EQ(documents_of(open_corpus(body, {.text_field = "body"}))[0].text, "a");
 }
@@ -401,13 +390,13 @@ TEST(Corpus, SaysWhichFilesOfPlainTextLookLikeJson) {
   const std::string named = folder.write("named.jsonl", "{\"text\": \"a\"}\n");
   using Notes = std::vector<std::string>;
   EXPECT_EQ(survey(open({plain, named}), nullptr).notes, Notes());
-  EXPECT_EQ(
-      survey(open({named, plain, chats}), nullptr).notes,
-      Notes{chats + " is read as plain text, but its first line is a JSON object: name it .jsonl if it holds conversations or documents"});
-  EXPECT_EQ(
-      survey(open({list, chats}), nullptr).notes,
-      Notes{list + " is read as plain text, but it begins with a JSON array: write one object a line, in a file named .jsonl, if it holds "
-                   "conversations or documents (so is 1 other file)"});
+  const Notes of_lines = survey(open({named, plain, chats}), nullptr).notes;
+  ASSERT_EQ(of_lines.size(), 1U);
+  EXPECT_TRUE(names(of_lines[0], {chats, "object", ".jsonl"}));
+  EXPECT_EQ(of_lines[0].find("other"), std::string::npos) << "no other file looks like JSON";
+  const Notes of_list = survey(open({list, chats}), nullptr).notes;
+  ASSERT_EQ(of_list.size(), 1U);
+  EXPECT_TRUE(names(of_list[0], {list, "array", ".jsonl", "1 other file"}));
 }
 
 TEST(Corpus, SaysWhichFilesHaveLineBreaksOfWindows) {
@@ -417,9 +406,9 @@ TEST(Corpus, SaysWhichFilesHaveLineBreaksOfWindows) {
   const auto notes = [&](std::initializer_list<std::string> paths) { return survey(open(paths), nullptr).notes; };
   EXPECT_EQ(notes({line}).size(), 0U) << "there it only ends a line of JSON";
   ASSERT_EQ(notes({line, text}).size(), 1U);
-  EXPECT_TRUE(notes({line, text})[0].starts_with(text + " has line breaks of Windows"));
+  EXPECT_TRUE(names(notes({line, text})[0], {text, "Windows"}));
   ASSERT_EQ(notes({text, within}).size(), 1U);
-  EXPECT_TRUE(notes({text, within})[0].starts_with("2 files (" + text + " is the first) have"));
+  EXPECT_TRUE(names(notes({text, within})[0], {"2 files", text, "Windows"}));
   EXPECT_EQ(texts_of(read({text})), (std::vector<std::string>{"one\r\ntwo\n"})) << "they are kept";
 }
 
@@ -507,8 +496,7 @@ TEST(Corpus, SurveyCountsAndLearns) {
   EXPECT_EQ(maker->make()->vocab_size(), 6);
   const std::string bad = folder.write("bad.jsonl", "{\"text\":\"ok\"}\n{\"text\":\"\\ud83d\\ude00\"}");
   const auto tokenizer = make_tokenizer("char", std::vector<std::string_view>{"ok"});
-  EXPECT_NE(input_error_of([&] { tokenize(open({bad}), *tokenizer); }).find("bad.jsonl: line 2: byte 0 of its text: the character U+1F600"),
-            std::string::npos);
+  EXPECT_TRUE(names(input_error_of([&] { tokenize(open({bad}), *tokenizer); }), {"bad.jsonl", "line 2", "byte 0", "U+1F600"}));
 }
 
 TEST(Training, ShareIsOfTheFirstBytes) {

@@ -14,6 +14,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 /// Tokens 0 to n - 1: a token says where it lies.
 TokenStore counting(index n) {
   std::vector<Token> tokens(static_cast<std::size_t>(n));
@@ -121,9 +123,7 @@ TEST(Loader, ABatchKnowsTheWeightOfItsStep) {
 
 TEST(TrainingWindows, RefuseFewerTokensThanAWindow) {
   const TokenStore store = counting(64);
-  EXPECT_EQ(
-      input_error_of([&] { TrainingWindows(store, 64, 1); }),
-      "the text for training has 64 tokens, expected at least 65 (model.block_size + 1): give a longer text or a smaller model.block_size");
+  EXPECT_TRUE(names(input_error_of([&] { TrainingWindows(store, 64, 1); }), {"64", "65", "model.block_size"}));
   EXPECT_EQ(TrainingWindows(store, 63, 1).count(), 1);
   EXPECT_THROW(TrainingWindows(store, std::numeric_limits<index>::max(), 1), InputError);
   EXPECT_THROW(TrainingWindows(store, 0, 1), Error);
@@ -197,7 +197,7 @@ TEST(SequentialWindows, WithAStrideCountEachPredictionOnceWithMoreContext) {
     }
   }
   const TokenStore store = counting(10);
-  EXPECT_EQ(input_error_of([&] { SequentialWindows(store, 4, 5); }), "the stride is 5, expected 1 to 4, the tokens in a window");
+  EXPECT_TRUE(names(input_error_of([&] { SequentialWindows(store, 4, 5); }), {"stride", "5", "1", "4"}));
 }
 
 /// Documents of these lengths, of tokens counting up, with -1 for a separator (token 0) between them.
@@ -245,13 +245,12 @@ TEST(DocumentWindows, NeverCrossIntoAnotherDocument) {
   const TokenStore plain = documents_of({3, 1, 5}, false);
   EXPECT_EQ(predictions_of(DocumentWindows(plain, 4, false)), (Predictions{"1>2 2>3", "5>6 6>7 7>8 8>9"}));
   const TokenStore short_ones = documents_of({1, 1}, false);
-  EXPECT_NE(input_error_of([&] { DocumentWindows(short_ones, 4, false); }).find("no document of the text has 2 tokens"), std::string::npos);
+  EXPECT_TRUE(names(input_error_of([&] { DocumentWindows(short_ones, 4, false); }), {"document", "2"}));
 }
 
 TEST(SequentialWindows, RefuseTooLittleText) {
   const TokenStore one = counting(1);
-  EXPECT_EQ(input_error_of([&] { SequentialWindows(one, 8); }),
-            "the text for evaluation has 1 tokens, expected at least 2: give a longer text or a larger data.val_fraction");
+  EXPECT_TRUE(names(input_error_of([&] { SequentialWindows(one, 8); }), {"1", "2", "data.val_fraction"}));
   const TokenStore store = counting(10);
   const SequentialWindows windows(store, 4);
   Batch batch;

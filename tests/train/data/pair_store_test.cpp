@@ -9,6 +9,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 PairCorpus corpus_of(std::string text) {
   const TemporaryFolder folder;
   const std::string path = folder.write("p.tsv", text);
@@ -111,9 +113,8 @@ TEST(PairStore, RefusesATokenizerWithoutMarks) {
   const PairCorpus corpus = corpus_of("a\tb\n");
   for (const char* kind : {"char", "byte"}) {
     const auto tokenizer = make_tokenizer({.kind = kind}, corpus);
-    EXPECT_EQ(input_error_of([&] { PairStore(*tokenizer, corpus.pairs); }),
-              concat("tokenizer.kind is \"", kind,
-                     "\", expected \"word\": pairs need tokens for padding, start and end, which this kind does not have"));
+    EXPECT_TRUE(
+        names(input_error_of([&] { PairStore(*tokenizer, corpus.pairs); }), {"tokenizer.kind", concat('"', kind, '"'), "\"word\""}));
   }
 }
 
@@ -125,20 +126,18 @@ TEST(PairStore, NamesTheFirstLineThatCannotBeEncodedAndTheByteInTheFile) {
   const PairCorpus in_target = corpus_of(text);
   for (int run = 0; run < 20; ++run) {
     const std::string error = input_error_of([&] { PairStore(Digits(), in_target.pairs); });
-    ASSERT_EQ(error, concat(in_target.documents[0].name, ": line 301: byte 1804 of the file: no digit"));
+    ASSERT_TRUE(names(error, {in_target.documents[0].name, "line 301", "byte 1804", "no digit"}));
   }
   const PairCorpus in_source = corpus_of("12\t34\n5x\t6\n");
-  EXPECT_EQ(input_error_of([&] { PairStore(Digits(), in_source.pairs); }),
-            concat(in_source.documents[0].name, ": line 2: byte 7 of the file: no digit"));
+  EXPECT_TRUE(
+      names(input_error_of([&] { PairStore(Digits(), in_source.pairs); }), {in_source.documents[0].name, "line 2", "byte 7", "no digit"}));
 }
 
 TEST(PairStore, TheVocabularysErrorsNameTheLineToo) {
   PairCorpus corpus;
   corpus.pairs = {{.name = "/p.tsv", .line = 1, .offset = 0, .source = "ab", .target = "c"},
                   {.name = "/p.tsv", .line = 2, .offset = 5, .source = "de", .target = "f \xFF"}};
-  EXPECT_TRUE(input_error_of([&] {
-                make_tokenizer({.kind = "word"}, corpus);
-              }).starts_with("/p.tsv: line 2: byte 10 of the file: not UTF-8: 0xFF, "));
+  EXPECT_TRUE(names(input_error_of([&] { make_tokenizer({.kind = "word"}, corpus); }), {"/p.tsv", "line 2", "byte 10", "UTF-8", "0xFF"}));
 }
 
 TEST(RequireFits, NamesTheFirstLineThatTheModelCannotSeeAtOnce) {
@@ -146,14 +145,10 @@ TEST(RequireFits, NamesTheFirstLineThatTheModelCannotSeeAtOnce) {
   const PairStore store(Digits(), corpus.pairs);
   const std::string& file = corpus.documents[0].name;
   EXPECT_NO_THROW(require_fits(store, corpus.pairs, 5));
-  EXPECT_EQ(
-      input_error_of([&] { require_fits(store, corpus.pairs, 4); }),
-      concat(file,
-             ": line 3: the target has 5 tokens with its special token, expected at most 4 (model.block_size): raise model.block_size or "
-             "shorten the line"));
-  EXPECT_TRUE(input_error_of([&] {
-                require_fits(store, corpus.pairs, 3);
-              }).starts_with(concat(file, ": line 2: the source has 4 tokens with its special token, expected at most 3")));
+  EXPECT_TRUE(
+      names(input_error_of([&] { require_fits(store, corpus.pairs, 4); }), {file, "line 3", "target", "5", "4", "model.block_size"}));
+  EXPECT_TRUE(
+      names(input_error_of([&] { require_fits(store, corpus.pairs, 3); }), {file, "line 2", "source", "4", "3", "model.block_size"}));
   EXPECT_THROW(require_fits(store, std::span(corpus.pairs).first(2), 5), Error) << "other pairs";
 }
 

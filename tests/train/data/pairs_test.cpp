@@ -11,6 +11,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 using namespace std::string_literals;
 
 PairCorpus pairs_in(std::initializer_list<std::string> paths) { return read_pairs(std::span(paths.begin(), paths.size())); }
@@ -65,30 +67,30 @@ TEST(Pairs, TheViewsStayValidWhenTheCorpusMoves) {
 TEST(Pairs, RefusesALineThatIsNoPairAndNamesIt) {
   const TemporaryFolder folder;
   struct Case {
-    std::string text, words;
+    std::string text;
+    std::vector<std::string> parts;
   };
   const Case cases[] = {
-      {"a\tb\nab\nc\td\n", "line 2: no TAB, expected SOURCE<TAB>TARGET"},
-      {"   \n", "line 1: no TAB, expected SOURCE<TAB>TARGET"},
-      {"a\tb\nc\td\na\tb\tc\n", "line 3: 2 TABs, expected SOURCE<TAB>TARGET"},
-      {"a\t\tb", "line 1: 2 TABs"},
-      {"a\tb\n\nc\td\n", "line 2: the line is empty, expected SOURCE<TAB>TARGET"},
-      {"a\tb\n\n", "line 2: the line is empty"},
-      {"a\tb\r\n\r\n", "line 2: the line is empty"},
-      {"\n", "line 1: the line is empty"},
-      {"\tb\n", "line 1: the source is empty, expected SOURCE<TAB>TARGET"},
-      {" \u3000\tb\n", "line 1: the source is blank, expected SOURCE<TAB>TARGET"},
-      {"a\t\n", "line 1: the target is empty, expected SOURCE<TAB>TARGET"},
-      {"a\t\r\n", "line 1: the target is empty"},
-      {"a\t \u00A0\n", "line 1: the target is blank"},
-      {"a\tb\n\u00E9\tc\xE9 d\n",
-       "line 2: byte 8 of the file: not UTF-8: 0xE9 0x20, a character of several bytes that another byte interrupts; convert the text to "
-       "UTF-8 (iconv -f ENCODING -t UTF-8)"},
+      {"a\tb\nab\nc\td\n", {"line 2", "no TAB", "SOURCE<TAB>TARGET"}},
+      {"   \n", {"line 1", "no TAB", "SOURCE<TAB>TARGET"}},
+      {"a\tb\nc\td\na\tb\tc\n", {"line 3", "2 TABs", "SOURCE<TAB>TARGET"}},
+      {"a\t\tb", {"line 1", "2 TABs"}},
+      {"a\tb\n\nc\td\n", {"line 2", "line is empty", "SOURCE<TAB>TARGET"}},
+      {"a\tb\n\n", {"line 2", "line is empty"}},
+      {"a\tb\r\n\r\n", {"line 2", "line is empty"}},
+      {"\n", {"line 1", "line is empty"}},
+      {"\tb\n", {"line 1", "source", "empty", "SOURCE<TAB>TARGET"}},
+      {" \u3000\tb\n", {"line 1", "source", "blank", "SOURCE<TAB>TARGET"}},
+      {"a\t\n", {"line 1", "target", "empty", "SOURCE<TAB>TARGET"}},
+      {"a\t\r\n", {"line 1", "target", "empty"}},
+      {"a\t \u00A0\n", {"line 1", "target", "blank"}},
+      {"a\tb\n\u00E9\tc\xE9 d\n", {"line 2", "byte 8", "UTF-8", "0xE9 0x20", "iconv"}},
   };
   for (const Case& c : cases) {
     const std::string path = folder.write("bad.tsv", c.text);
     const std::string error = input_error_of([&] { pairs_in({path}); });
-    EXPECT_TRUE(error.starts_with(concat(path, ": ", c.words))) << "expected: " << c.words << "\n  answered: " << error;
+    EXPECT_TRUE(names(error, {path}));
+    EXPECT_TRUE(names(error, c.parts));
   }
 }
 
@@ -99,20 +101,18 @@ TEST(Pairs, OfSeveralBadLinesTheFirstIsNamed) {
   }
   for (int run = 0; run < 20; ++run) {
     const std::string error = input_error_of([&] { pairs_in({folder.path()}); });
-    ASSERT_NE(error.find("/17.tsv: line 2: no TAB"), std::string::npos) << error;
+    ASSERT_TRUE(names(error, {"/17.tsv", "line 2", "TAB"}));
   }
 }
 
 TEST(Pairs, RefusesWhatHoldsNone) {
   const TemporaryFolder folder;
   const std::string empty = folder.write("none/empty.tsv", "");
-  EXPECT_EQ(input_error_of([&] { pairs_in({empty}); }), concat("corpus: ", empty, " is empty, expected text"));
+  EXPECT_TRUE(names(input_error_of([&] { pairs_in({empty}); }), {empty, "is empty"}));
   folder.write("texts/a.txt", "a\tb\n");
-  EXPECT_TRUE(input_error_of([&] {
-                pairs_in({folder.path("texts")});
-              }).starts_with(concat("corpus: the folder ", folder.path("texts"), " contains no text, expected files that end in .tsv; ")));
+  EXPECT_TRUE(names(input_error_of([&] { pairs_in({folder.path("texts")}); }), {folder.path("texts"), "no text", ".tsv"}));
   EXPECT_THROW(pairs_in({}), InputError);
-  EXPECT_NE(input_error_of([&] { pairs_in({folder.write("nul.tsv", "a\tb\0"s)}); }).find("NUL byte at byte 3"), std::string::npos);
+  EXPECT_TRUE(names(input_error_of([&] { pairs_in({folder.write("nul.tsv", "a\tb\0"s)}); }), {"NUL", "byte 3"}));
 }
 
 TEST(Pairs, HaveTheFingerprintOfTheirFiles) {

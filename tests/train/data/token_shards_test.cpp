@@ -7,6 +7,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 template <class Int>
 std::string bytes_of(const std::vector<Int>& values) {
   return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Int));
@@ -79,23 +81,20 @@ TEST_F(TokenShards, RefusesDamage) {
   const auto error_of = [&](const std::string& bytes, index vocab_size = 50257) {
     return input_error_of([&] { open({bytes}, vocab_size); });
   };
-  EXPECT_NE(error_of("").find("0.bin has 0 bytes"), std::string::npos);
-  EXPECT_NE(error_of("abc").find("has 3 bytes, expected tokens of 2 bytes each"), std::string::npos);
+  EXPECT_TRUE(names(error_of(""), {"0.bin", "0 bytes"}));
+  EXPECT_TRUE(names(error_of("abc"), {"0.bin", "3 bytes", "2"}));
   const std::string good = shard(20240520, 1, Ids16{1, 2, 3});
-  EXPECT_NE(error_of(good.substr(0, good.size() - 2)).find("says 3 tokens, which need 1030 bytes, but the file has 1028"),
-            std::string::npos);
-  EXPECT_NE(error_of(good + "xx").find("but the file has 1032"), std::string::npos);
-  EXPECT_NE(error_of(shard(20240520, 2, Ids16{1})).find("version 2, expected 1"), std::string::npos);
-  EXPECT_NE(error_of(shard(20240520, 1, Ids16{})).find("says 0 tokens"), std::string::npos);
-  EXPECT_NE(error_of(bytes_of(Ids16{1, 65, 3}), 65).find("0.bin: token 1 is 65, expected 0 to 64: it was made with another tokenizer"),
-            std::string::npos);
+  EXPECT_TRUE(names(error_of(good.substr(0, good.size() - 2)), {"0.bin", "3", "1030", "1028"}));
+  EXPECT_TRUE(names(error_of(good + "xx"), {"0.bin", "1032"}));
+  EXPECT_TRUE(names(error_of(shard(20240520, 2, Ids16{1})), {"0.bin", "version 2", "1"}));
+  EXPECT_TRUE(names(error_of(shard(20240520, 1, Ids16{})), {"0.bin", "0 tokens"}));
+  EXPECT_TRUE(names(error_of(bytes_of(Ids16{1, 65, 3}), 65), {"0.bin", "token 1", "65", "64"}));
 }
 
 TEST_F(TokenShards, AreToldByTheirNames) {
   EXPECT_TRUE(are_token_shards(std::vector<std::string>{"a.bin", "b.BIN"}));
   EXPECT_FALSE(are_token_shards(std::vector<std::string>{"a.txt"}));
-  EXPECT_NE(input_error_of([] { are_token_shards(std::vector<std::string>{"a.txt", "b.bin"}); }).find("only token files or only texts"),
-            std::string::npos);
+  EXPECT_TRUE(names(input_error_of([] { are_token_shards(std::vector<std::string>{"a.txt", "b.bin"}); }), {"corpus", ".bin"}));
 }
 
 }  // namespace

@@ -21,6 +21,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 std::vector<Token> tokens_in(const TokenStore& store) {
   std::vector<Token> tokens(static_cast<std::size_t>(store.size()));
   store.read(0, store.size(), tokens.data());
@@ -128,14 +130,11 @@ TEST(Tokenize, PutsTheSeparatorBetweenDocumentsOfAPartOnly) {
 
 TEST(Tokenize, NamesTheFileAndTheByteInIt) {
   const Texts bad({"abcabcabc", "abcabc\xE9"});
-  EXPECT_TRUE(input_error_of([&] {
-                tokenizer_of({.kind = "char"}, bad.corpus);
-              }).starts_with(concat(bad.name(1), ": byte 6: not UTF-8: 0xE9, a character that the end of the text cuts off; convert")));
+  EXPECT_TRUE(names(input_error_of([&] { tokenizer_of({.kind = "char"}, bad.corpus); }), {bad.name(1), "byte 6", "UTF-8", "0xE9"}));
   const auto tokenizer = make_tokenizer("char", std::vector<std::string_view>{"abc"});
   const Texts strange({"abcabc", "aaaax"});  // a split at byte 7: the offset still counts from the file's start
-  EXPECT_TRUE(input_error_of([&] {
-                tokenize(strange.corpus, *tokenizer, 7);
-              }).starts_with(concat(strange.name(1), ": byte 4: the character U+0078 'x' is not among the 3 characters")));
+  EXPECT_TRUE(names(input_error_of([&] { tokenize(strange.corpus, *tokenizer, 7); }),
+                    {strange.name(1), "byte 4", "U+0078", "'x'", "3 characters"}));
 }
 
 TEST(Tokenize, OfSeveralProblemsTheFirstIsNamed) {
@@ -145,7 +144,7 @@ TEST(Tokenize, OfSeveralProblemsTheFirstIsNamed) {
   }
   const Texts files(texts);
   for (int run = 0; run < 20; ++run) {
-    ASSERT_TRUE(input_error_of([&] { tokenizer_of({.kind = "char"}, files.corpus); }).starts_with(concat(files.name(37), ": byte 1")));
+    ASSERT_TRUE(names(input_error_of([&] { tokenizer_of({.kind = "char"}, files.corpus); }), {files.name(37), "byte 1"}));
   }
 }
 
@@ -223,7 +222,7 @@ TEST(TokenFile, ATextThatChangesWhileItIsReadIsRefused) {
   const std::string cache = folder.path("cache");
   for (const auto& make : {std::function<void()>([&] { tokenize_once(cache, fingerprint, corpus, *tokenizer, 5); }),
                            std::function<void()>([&] { tokenize(corpus, *tokenizer, 5, {}, fingerprint); })}) {
-    EXPECT_EQ(input_error_of(make).rfind("the corpus was changed while it was being read", 0), 0U);
+    EXPECT_TRUE(names(input_error_of(make), {"changed", path[0]}));
   }
   EXPECT_EQ(files_in(cache), 0U);
   folder.write("a.txt", "one text of a length");
@@ -435,8 +434,7 @@ TEST(TokenFile, SaysWhereItCannotWrite) {
     tokenize_once(file + "/cache", "f", files.corpus, *tokenizer, {});
     FAIL();
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("cannot create the folder"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find("data.cache"), std::string::npos) << error.what();
+    EXPECT_TRUE(names(error.what(), {file + "/cache", "folder", "data.cache"}));
   }
 }
 
@@ -482,9 +480,8 @@ TEST(TextThatIsNotUtf8, IsForTheByteTokenizerOnly) {
   const std::string text = "\xC5\xE2\xE3\xE5\xED\xE8\xE9 \xCE\xED\xE5\xE3\xE8\xED";  // Russian in Windows-1251
   const Texts files({text});
   for (const char* kind : {"char", "word", "bpe"}) {
-    EXPECT_TRUE(input_error_of([&] {
-                  tokenizer_of({.kind = kind, .vocab_size = 300}, files.corpus);
-                }).starts_with(concat(files.corpus.files[0].name, ": byte 0: not UTF-8: ")))
+    EXPECT_TRUE(names(input_error_of([&] { tokenizer_of({.kind = kind, .vocab_size = 300}, files.corpus); }),
+                      {files.corpus.files[0].name, "byte 0", "UTF-8"}))
         << kind;
   }
   const auto bytes = make_tokenizer("byte", {});
