@@ -62,7 +62,7 @@ class GgufKeys : public ::testing::Test {
   ForeignConfig config_with(const std::string& key, const MetaValue& value) { return read_gguf_config(with(key, value)); }
   void expect_refused(const std::string& key, const MetaValue& value) {
     const std::string error = error_of([&] { config_with(key, value); });
-    EXPECT_NE(error.find(key), std::string::npos) << key << " = " << value.text() << ": " << error;
+    EXPECT_TRUE(testing::names(error, {key, value.text()}));
   }
 
  private:
