@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kWeight = ".weight";
 constexpr const char* kMoved =
-    ". If that model has moved, name its new place with --base PATH, which resume, eval, sample, chat, serve, export and merge take";
+    ". If that model has moved, give its new path with --base PATH; resume, eval, sample, chat, serve, export and merge have this option";
 
 Digest hash_of(const ParameterStore::Entry& entry) {
   const auto* bytes = static_cast<const std::byte*>(entry.values);
@@ -27,7 +27,7 @@ Digest hash_of(const ParameterStore::Entry& entry) {
                    [&](index offset, std::span<std::byte> out) { std::memcpy(out.data(), bytes + offset, out.size()); });
 }
 
-/// The same of a parameter in a checkpoint.
+/// Hashes a parameter in a checkpoint as the overload above does a loaded one.
 Digest hash_of(const CheckpointFile& checkpoint, const std::string& path, const Shape& shape) {
   std::vector<float> values(static_cast<std::size_t>(shape.size()));
   read_weight(checkpoint, "model", path, shape, Weights::used, values.data());
@@ -36,7 +36,7 @@ Digest hash_of(const CheckpointFile& checkpoint, const std::string& path, const 
                    [&](index offset, std::span<std::byte> out) { std::memcpy(out.data(), bytes + offset, out.size()); });
 }
 
-/// By path, so that it does not depend on how a store is laid out.
+/// Hashes the parameters' hashes in the order of their paths, so that a store's layout does not matter.
 std::string join(const std::map<std::string, Digest>& parameters) {
   Sha256 all;
   for (const auto& [path, digest] : parameters) {
@@ -46,7 +46,7 @@ std::string join(const std::map<std::string, Digest>& parameters) {
   return to_hex(all.finish());
 }
 
-/// hash_of_base() of the model in a checkpoint.
+/// Returns what HashOfBase gives for the model in a checkpoint.
 std::string hash_of_model(const CheckpointFile& checkpoint) {
   constexpr std::string_view kGroup = "model/";
   std::map<std::string, Digest> parameters;
@@ -59,8 +59,8 @@ std::string hash_of_model(const CheckpointFile& checkpoint) {
   return join(parameters);
 }
 
-/// The base of adapters. Of a run with several checkpoints the one whose weights have this hash: which has the lowest loss, or is the
-/// newest, may have changed since. If none has it, the one that is used by default.
+/// Opens the base of adapters. A run with several checkpoints may have a new best or newest one since the adapters were made, so this
+/// searches for the one whose weights have the hash. If there is none, it opens the run's default checkpoint.
 ModelSource open_base(const std::string& path, const std::string& hash) {
   std::error_code missing;
   const bool is_run = std::filesystem::is_directory(path, missing) && !ModelFiles::is_at(path);
@@ -74,7 +74,7 @@ ModelSource open_base(const std::string& path, const std::string& hash) {
     if (hash_of_model(*usual->checkpoint()) == hash) {
       return std::move(*usual);
     }
-  } catch (const InputError&) {  // another one may still fit
+  } catch (const InputError&) {  // another checkpoint may still match
   }
   for (auto entry = checkpoints.rbegin(); entry != checkpoints.rend(); ++entry) {
     try {
@@ -88,8 +88,8 @@ ModelSource open_base(const std::string& path, const std::string& hash) {
   return usual ? std::move(*usual) : ModelSource::open(path);
 }
 
-/// The shapes of A and B by the path of the layer's weight. Throws InputError unless the checkpoint has exactly these, before any memory is
-/// asked for.
+/// Returns the shapes of A and B by the path of the layer's weight. Throws InputError unless the checkpoint has exactly the adapters of its
+/// configuration, before any memory is allocated.
 std::map<std::string, std::pair<Shape, Shape>> adapted_layers(const CheckpointFile& checkpoint, const Config& config) {
   require_known_groups(checkpoint);
   std::map<std::string, Shape> stored;
@@ -98,7 +98,8 @@ std::map<std::string, std::pair<Shape, Shape>> adapted_layers(const CheckpointFi
       stored[tensor.path.substr(std::string_view("adapter/").size())] = tensor.shape;
     }
   }
-  const LanguageModel model(config.model, config.model.vocab_size, config.lora);  // its parameters have no memory
+  // The configuration is compared with what is stored. This model's parameters have no memory.
+  const LanguageModel model(config.model, config.model.vocab_size, config.lora);
   std::map<std::string, std::pair<Shape, Shape>> layers;
   for (const ParameterStore::Entry* entry : model.parameters().entries()) {
     if (entry->role != Role::adapter) {
@@ -153,7 +154,8 @@ void load_adapted(const CheckpointFile& checkpoint, const Config& config, Parame
                   Weights weights) {
   const std::string& path = config.train.init_from;
   const std::string name = checkpoint.path().string();
-  require_input(is_there(path), name, " holds adapters of ", path, ", and there is nothing at that path", kMoved);
+  // The base.
+  require_input(is_there(path), name, " holds adapters of ", path, ", which does not exist", kMoved);
   const auto base = [&] {
     try {
       return open_base(path, checkpoint.state().base_hash);
@@ -161,7 +163,10 @@ void load_adapted(const CheckpointFile& checkpoint, const Config& config, Parame
       fail_input(name, " holds adapters of ", path, ", which cannot be opened: ", error.what(), kMoved);
     }
   }();
-  require_input(base.config().lora.rank == 0, name, " holds adapters of ", path, ", which holds adapters itself, expected a whole model");
+  require_input(base.config().lora.rank == 0, name, " holds adapters of ", path,
+                ", which holds adapters itself, expected a complete model");
+
+  // Its weights, which are hashed as they are loaded. Adapters have their own parameters, or are added to the base's.
   const bool has_adapters = std::ranges::any_of(store.entries(), [](const auto* entry) { return entry->role == Role::adapter; });
   if (has_adapters) {
     load_adapters(checkpoint, store, weights);
@@ -178,10 +183,12 @@ void load_adapted(const CheckpointFile& checkpoint, const Config& config, Parame
       loaded(entry);
     }
   });
-  const bool is_its_own = path == config_of(checkpoint).train.init_from;  // and not --base
+
+  // Errors are worded by whether the checkpoint or --base named the path.
+  const bool is_its_own = path == config_of(checkpoint).train.init_from;
   require_input(hash.finish() == checkpoint.state().base_hash, name, " holds adapters of ", is_its_own ? path : "another model",
-                is_its_own ? ", whose weights are others now" : concat(" than ", path, ", which has other weights"),
-                ": expected those with the hash ", checkpoint.state().base_hash, is_its_own ? kMoved : "");
+                is_its_own ? ", whose weights have changed" : concat(" than ", path, ", which has other weights"),
+                ": expected weights with the hash ", checkpoint.state().base_hash, is_its_own ? kMoved : "");
 }
 
 void load_model(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded,

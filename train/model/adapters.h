@@ -12,29 +12,29 @@
 
 namespace dikkat {
 
-// Runs that train adapters (lora.rank above 0). Their checkpoints hold the adapters as "adapter/<parameter>" and not the weights of the
-// model that these adapt, the base: its path (train.init_from) and its hash (TrainingState::base_hash) name it. Where the path is a run
-// directory, the hash says which of its checkpoints is the base.
+// Loading of runs that train adapters (lora.rank above 0). Their checkpoints hold the adapters as "adapter/<parameter>", but not the
+// weights of the model that they adapt, the base. The base's path is train.init_from, its hash TrainingState::base_hash. If the path is a
+// run directory, the hash selects one of its checkpoints.
 
-/// The hash of a base's weights, before they are packed: equal for equal weights, whatever files they come from.
+/// The hash of a base's weights, before they are packed. Equal weights have equal hashes, whatever files they come from.
 class HashOfBase {
  public:
-  /// A parameter whose values have just been loaded; in any order.
+  /// Adds a parameter whose values have just been loaded. The order of the calls does not matter.
   void add(const ParameterStore::Entry& entry);
-  /// The sha256 of all, of 64 hexadecimal digits.
+  /// Returns the sha256 of all parameters, as 64 hexadecimal digits.
   std::string finish() const;
 
  private:
-  std::map<std::string, Digest> parameters_;  // by path, so that it does not depend on how a store is laid out
+  std::map<std::string, Digest> parameters_;  // by path, so that the hash does not depend on the store's layout
 };
 
-/// Loads what a checkpoint of adapters describes: into a store with adapters, base and adapters; into one without, the base with the
-/// adapters added to its weights, which is the same model. Throws InputError if the base is missing, or its weights have another hash.
+/// Loads the model of a checkpoint of adapters. A store with adapters gets base and adapters; a store without them gets the base's weights
+/// with the adapters added, which is the same model. Throws InputError if the base is missing, or if its weights have another hash.
 void load_adapted(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded = {},
                   Weights weights = Weights::used);
-/// Loads the adapters of a checkpoint into a store that has them, without their base.
+/// Loads the adapters of a checkpoint into a store that has adapters, but not their base.
 void load_adapters(const CheckpointFile& checkpoint, ParameterStore& store, Weights weights);
-/// The weights of any checkpoint with this configuration: load_adapted() or load_weights().
+/// Loads the weights of any checkpoint with this configuration, by load_adapted() or load_weights().
 void load_model(const CheckpointFile& checkpoint, const Config& config, ParameterStore& store, const ParameterStore::Loaded& loaded = {},
                 Weights weights = Weights::used);
 

@@ -9,7 +9,7 @@ namespace {
 TransformerConfig for_tokenizer(TransformerConfig config, index tokens) {
   config.vocab_size.derive(tokens);
   require_input(config.vocab_size >= tokens, "model.vocab_size is ", *config.vocab_size, ", but the tokenizer has ", tokens,
-                " tokens; set it to that or more, or leave it out");
+                " tokens; set it to this number or more, or leave it out");
   return config;
 }
 
@@ -20,7 +20,7 @@ LanguageModel::Model LanguageModel::make(const Scope& s, const TransformerConfig
     case ModelKind::gpt: return Gpt(s, c);
     case ModelKind::encoder_decoder: return EncoderDecoder(s, c);
   }
-  fail("the model is of a kind that this program does not know");
+  fail("the model has an unknown kind");
 }
 
 LanguageModel::LanguageModel(const TransformerConfig& config, index tokenizer_vocab_size, const LoraConfig& lora)
@@ -42,7 +42,7 @@ LanguageModel::LanguageModel(const TransformerConfig& config, index tokenizer_vo
       targets += concat(targets.empty() ? "" : ", ", target);
     }
     fail_input("lora.targets is ", targets,
-               ", which no linear layer's weight matches, expected \"attention\", \"feed_forward\", \"all\", or a pattern such as "
+               ", which matches no linear layer's weight: expected \"attention\", \"feed_forward\", \"all\", or a pattern such as "
                "h.*.attn.c_attn.weight");
   }
 }

@@ -9,27 +9,27 @@
 
 namespace dikkat {
 
-/// The model that a configuration describes, with its parameters.
+/// The GPT or encoder-decoder that a configuration describes, with its parameters.
 class LanguageModel {
  public:
-  /// Names the parameters; they have no memory yet. With adapters (lora.rank above 0), these are trained, and all others frozen, and packed
-  /// as lora.base says. Throws InputError where model.vocab_size is too small for the tokenizer, and for adapters of layers that there are
-  /// none of.
+  /// Adds the parameters to the store, without memory. With adapters (lora.rank above 0), only these are trained; all other parameters are
+  /// frozen and packed as lora.base says. Throws InputError if model.vocab_size is too small for the tokenizer, or if lora.targets matches
+  /// no layer.
   LanguageModel(const TransformerConfig& config, index tokenizer_vocab_size, const LoraConfig& lora = {});
 
   ParameterStore& parameters() { return parameters_; }
   const ParameterStore& parameters() const { return parameters_; }
-  /// With every default computed.
+  /// The configuration with every default computed.
   const TransformerConfig& config() const;
   index block_size() const { return config().block_size; }
   index vocab_size() const { return config().vocab_size; }
 
-  /// What the batch's weights make of the losses of its targets, divided by `normaliser`: a scalar. It is the root of
-  /// backward() (CrossEntropyOptions::is_root).
+  /// Returns the weighted sum of the target losses divided by `normaliser`, a scalar. Call backward() on this tensor only
+  /// (CrossEntropyOptions::is_root). `terms`: see CrossEntropyOptions.
   Tensor loss(Pass& pass, const Batch& batch, double normaliser, double label_smoothing = 0, double* terms = nullptr) const;
 
   bool is_gpt() const { return std::holds_alternative<Gpt>(model_); }
-  /// Throw InputError when the model is of the other kind.
+  /// Both throw InputError if the model is of the other kind.
   const Gpt& gpt() const;
   const EncoderDecoder& encoder_decoder() const;
 

@@ -6,15 +6,15 @@ namespace dikkat {
 namespace {
 
 constexpr double kPerWeight = 6;  // a multiply-add forward, two backward
-constexpr double kPerPair = 12;   // and channel: two products forward, four backward
+constexpr double kPerPair = 12;   // per pair and channel: two products forward, four backward
 
-/// Weights of a layer's products by what they are applied to.
+/// The number of weights in a layer's products, by the tokens that they are applied to.
 struct LayerWeights {
-  double queries = 0;  // queries, and the projection of what attention gives
+  double queries = 0;  // queries, and the projection of attention's output
   double keys = 0;     // keys and values
   double feed_forward = 0;
-  double query_width = 0;  // of all heads
-  double value_gate = 0;   // where there are value embeddings
+  double query_width = 0;  // columns of all query heads
+  double value_gate = 0;   // only in layers with value embeddings
 
   explicit LayerWeights(const TransformerConfig& c) {
     const auto width = static_cast<double>(c.n_embd);
@@ -27,7 +27,7 @@ struct LayerWeights {
   double attention() const { return queries + keys; }
 };
 
-/// Weights of all gates of value embeddings in a stack.
+/// Returns the number of weights of all value-embedding gates in a stack.
 double value_gates(const TransformerConfig& c, const LayerWeights& weights, index layers) {
   double all = 0;
   for (index layer = 0; layer < layers; ++layer) {
@@ -53,7 +53,7 @@ double encoder_decoder_flops(const TransformerConfig& c, const Batch& batch) {
   const auto encoders = static_cast<double>(c.n_encoder_layer);
   const auto decoders = static_cast<double>(c.n_layer);
   const double a_source = encoders * (weights.attention() + weights.feed_forward) + value_gates(c, weights, c.n_encoder_layer) +
-                          decoders * weights.keys;  // keys of the memory
+                          decoders * weights.keys;  // cross-attention's keys and values of the encoder's output
   const double a_target = decoders * (weights.attention() + weights.queries + weights.feed_forward) + value_gates(c, weights, c.n_layer) +
                           width * static_cast<double>(c.vocab_size);
   double flops = 0;
@@ -67,8 +67,8 @@ double encoder_decoder_flops(const TransformerConfig& c, const Batch& batch) {
   return flops;
 }
 
-/// To be added for each token: a frozen weight has no gradient of its own, which saves a third; an adapter's weights are not in the counts
-/// above.
+/// Returns a correction per token. A frozen weight has no gradient, which saves a third of its operations. An adapter's weights are missing
+/// from the counts above.
 double difference_of_frozen(const LanguageModel& model) {
   double flops = 0;
   for (const ParameterStore::Entry* entry : model.parameters().entries()) {

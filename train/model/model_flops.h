@@ -5,10 +5,10 @@
 
 namespace dikkat {
 
-/// Floating-point operations of the matrix products that a forward and backward pass over the batch needs, padding left out and
-/// nothing made twice (Chowdhery et al. 2022, PaLM, appendix B): 6 for each weight of a product and token, and 12 H D for each layer's
-/// (query, key) pair, causal ones counted once. Of a GPT that is tokens * (6 N + 6 n_layer C T); frozen weights count 4, and those of
-/// adapters 6 besides.
+/// Returns the floating-point operations of the matrix products in a forward and backward pass over the batch, without padding and
+/// recomputation (Chowdhery et al. 2022, PaLM, appendix B). Each weight of a product costs 6 per token, and each (query, key) pair 12 H D
+/// per layer; causal attention has half of the pairs. A GPT needs tokens * (6 N + 6 n_layer C T). A frozen weight costs 4, and an adapter's
+/// weight 6.
 double training_flops(const LanguageModel& model, const Batch& batch);
 
 }  // namespace dikkat

@@ -12,14 +12,14 @@ namespace dikkat {
 
 namespace {
 
-/// The text of the default template. Those that are not kept are noted.
+/// Returns the text of the default template. Adds a note that names the other templates, which are dropped.
 std::string take_template(ChatTemplateFiles templates, const std::filesystem::path& path, std::vector<std::string>& notes) {
   std::string others;
   for (const std::string& name : templates.others) {
     others += concat(others.empty() ? "" : ", ", name);
   }
   if (!others.empty()) {
-    notes.push_back(concat(path.string(), " has more chat templates than the default one, which are not kept: ", others));
+    notes.push_back(concat(path.string(), " has several chat templates; only the default one is kept, and these are dropped: ", others));
   }
   return std::move(templates.text);
 }
@@ -39,7 +39,7 @@ ModelSource::ModelSource(ModelFiles files) : from_(std::move(files)) {
   config_.model = this->files()->config();
   config_.tokenizer.kind = tokenizer->kind();
   if (config_.model.positions == Positions::rope && config_.model.block_size > kUsualWindow) {
-    config_.data.window = kUsualWindow;  // memory for activations grows with it
+    config_.data.window = kUsualWindow;  // memory for activations grows with the window
   }
   resolve(config_);
   tokenizer_ = tokenizer->to_json();
@@ -51,7 +51,7 @@ ModelSource::ModelSource(Adapted adapted) : from_(std::move(adapted)) {
   config_.data.window = base()->config().data.window;
   config_.chat = base()->config().chat;
   notes_ = base()->notes();
-  // Programs that train adapters write the tokenizer's files beside them, with the template that the adapters learnt.
+  // Programs that train adapters often save the tokenizer's files beside them, with the template that the adapters were trained on.
   if (std::string own = take_template(chat_templates_in(path()), path(), notes_); !own.empty() && own != config_.chat.jinja) {
     config_.chat = ChatConfig();
     config_.chat.jinja = std::move(own);
@@ -62,7 +62,7 @@ ModelSource::ModelSource(Adapted adapted) : from_(std::move(adapted)) {
 
 namespace {
 
-/// Reads the factors, which have the shapes that PeftFiles has checked.
+/// Reads the factors. PeftFiles has checked their shapes.
 LowRank read_factors(const PeftFactors& from) {
   LowRank factors{.out = from.rows, .rank = from.a->shape[0], .in = from.a->shape[1]};
   factors.a.resize(static_cast<std::size_t>(from.a->elements));
@@ -72,8 +72,8 @@ LowRank read_factors(const PeftFactors& from) {
   return factors;
 }
 
-/// Where the base of a run's adapters is, as its newest checkpoint says: `dikkat resume --base` may have named another place since `taken`
-/// was saved. Empty if that has another base, or cannot be read.
+/// Returns the base's path in the run's newest checkpoint: `dikkat resume --base` may have changed it since `taken` was saved. Returns an
+/// empty string if that checkpoint has another base or cannot be read.
 std::string newest_place_of_base(const std::string& run_directory, const CheckpointFile& taken) {
   const auto checkpoints = list_checkpoints(run_directory);
   if (checkpoints.empty() || checkpoints.back().path == taken.path()) {
@@ -82,7 +82,7 @@ std::string newest_place_of_base(const std::string& run_directory, const Checkpo
   try {
     const CheckpointFile newest = CheckpointFile::open(checkpoints.back().path);
     return newest.state().base_hash == taken.state().base_hash ? config_of(newest).train.init_from : "";
-  } catch (const InputError&) {  // it is damaged, which does not matter to the one that was taken
+  } catch (const InputError&) {  // the newest checkpoint is damaged, but `taken` is not
     return "";
   }
 }
@@ -91,14 +91,13 @@ std::string newest_place_of_base(const std::string& run_directory, const Checkpo
 
 void require_model_at(const std::string& source) {
   require_input(is_there(source), source,
-                ": there is nothing at this path, expected a run directory, a checkpoint in one, a folder of Hugging Face or PEFT, or a "
-                "file of GGUF, llm.c or "
-                "nanoGPT; nothing is downloaded: get the model's folder first");
+                ": there is nothing at this path, expected a run directory, a checkpoint in one, a Hugging Face or PEFT folder, or a GGUF, "
+                "llm.c or nanoGPT file. dikkat downloads nothing: download the model first");
 }
 
 void require_base_at(const std::string& base, const std::string& source) {
   require_input(base.empty() || is_there(base), "--base ", base,
-                ": there is nothing at this path, expected the model that the adapters of ", source, " belong to");
+                ": there is nothing at this path, expected the base model of the adapters in ", source);
 }
 
 ModelSource ModelSource::open_peft(const std::string& folder, const ModelOptions& options) {
@@ -107,34 +106,40 @@ ModelSource ModelSource::open_peft(const std::string& folder, const ModelOptions
   const std::string& place = options.base.empty() ? adapters.base() : options.base;
   std::error_code missing;
   require_input(!place.empty() && std::filesystem::exists(place, missing), folder, " holds adapters of ",
-                place.empty() ? "a model that it does not name" : place, place.empty() ? "" : ", which is not here",
-                ", expected the model that they adapt: --base MODEL");
+                place.empty() ? "a model that it does not name" : place, place.empty() ? "" : ", which does not exist here",
+                ": give their base model with --base MODEL");
   require_input(!PeftFiles::is_at(place), folder, " holds adapters of ", place,
-                ", which holds adapters itself, expected a whole model with --base");
+                ", which holds adapters itself: give a complete model with --base MODEL");
   auto base = std::make_shared<const ModelSource>(open(place, {.import = options.import}));
   require_input(base->config().lora.rank == 0, folder, " holds adapters of ", place,
-                ", which holds adapters itself; make a model of it first: dikkat merge ", place, " --out MERGED");
+                ", which holds adapters itself; merge them into its base first: dikkat merge ", place, " --out MERGED");
   return ModelSource(Adapted{std::move(adapters), std::move(base)});
 }
 
 ModelSource ModelSource::open(const std::string& source, const ModelOptions& options) {
   require_model_at(source);
+
+  // Other programs' files.
   const bool is_peft = PeftFiles::is_at(source);
   if (is_peft || ModelFiles::is_at(source)) {
-    require_input(options.pick == Pick::best_or_newest, source, " is another program's model, expected a run directory with ",
-                  options.pick == Pick::best ? "--best" : "--newest");
+    require_input(options.pick == Pick::best_or_newest, source, " is another program's model; ",
+                  options.pick == Pick::best ? "--best" : "--newest", " applies only to run directories");
     if (is_peft) {
       return open_peft(source, options);
     }
-    require_input(options.base.empty(), source, " is a whole model, expected a run of adapters with --base");
+    require_input(options.base.empty(), source, " is a complete model; --base applies only to adapters");
     return ModelSource(ModelFiles(source, options.import));
   }
+
+  // A checkpoint.
   require_input(options.import.context == 0 && options.import.tokenizer.empty(), source,
-                " is a run or checkpoint, which has a context and a tokenizer; --context and --tokenizer are for other programs' files");
+                " is a dikkat run; --context and --tokenizer apply only to imported models");
   ModelSource opened(open_checkpoint(source, options.pick));
   const bool has_adapters = opened.config_.lora.rank > 0;
-  require_input(options.base.empty() || has_adapters, source, " is a whole model, expected a run of adapters with --base");
+  require_input(options.base.empty() || has_adapters, source, " is a complete model; --base applies only to adapters");
   require_base_at(options.base, source);
+
+  // The place of its base: --base counts first, then the run's newest checkpoint, then this one.
   std::error_code missing;
   if (!options.base.empty()) {
     opened.config_.train.init_from = options.base;

@@ -18,45 +18,46 @@ namespace dikkat {
 struct ModelOptions {
   Pick pick = Pick::best_or_newest;  // which checkpoint of a run directory
   ImportOptions import{};            // how another program's files are read
-  std::string base{};  // of adapters: the model that they adapt, if it is not where they say (train.init_from, base_model_name_or_path)
+  std::string base{};                // the base of adapters, if it is not at train.init_from or base_model_name_or_path
 };
 
-/// Throws InputError, which says what is accepted, unless something is at the path of a model.
+/// Throws InputError, with the accepted kinds of models, if `source` does not exist.
 void require_model_at(const std::string& source);
-/// The same of options.base, for the adapters of `source`; an empty one is none.
+/// Throws InputError if `base` is given and does not exist. `source` names the adapters in the message.
 void require_base_at(const std::string& base, const std::string& source);
 
-/// Where a model comes from: a checkpoint of ours, which has been verified, another program's files, or adapters of PEFT and their base.
-/// Weights are loaded when they are asked for.
+/// Where a model comes from: a verified checkpoint, another program's files, or PEFT adapters and their base. Weights are read only by
+/// load_weights().
 class ModelSource {
  public:
-  /// Opens RUN_DIR, FILE.h5, or what ModelFiles or PeftFiles read. Throws InputError if there is none, it is damaged, or cannot be
-  /// computed, and for a base where there are no adapters or nothing at its path. config().train.init_from is where the base of adapters
-  /// is: options.base, or else what the run's newest checkpoint says.
+  /// Opens RUN_DIR, FILE.h5, or files that ModelFiles or PeftFiles read. Throws InputError if the model is missing, damaged or not
+  /// supported, or if options.base is given for a model without adapters or does not exist. For adapters of a run, config().train.init_from
+  /// is then the path of the base: options.base, or the path in the run's newest checkpoint.
   static ModelSource open(const std::string& source, const ModelOptions& options = {});
-  /// Opens a checkpoint that has been chosen.
+  /// Takes a checkpoint that is already open.
   explicit ModelSource(CheckpointFile checkpoint);
 
   /// The checkpoint, or null for other programs' files.
   const CheckpointFile* checkpoint() const;
   /// The other program's model, or null.
   const ModelFiles* files() const;
-  /// Of a folder of PEFT: the model that its adapters are added to; else null.
+  /// The model that the adapters of a PEFT folder are added to; null for everything else.
   const ModelSource* base() const;
 
-  /// Of the file or folder.
+  /// The path of the file or folder.
   const std::filesystem::path& path() const;
-  /// The configuration, resolved. Of another program's model: its [model] and [tokenizer], and the defaults.
+  /// The resolved configuration. For another program's model: its [model] and [tokenizer], and defaults elsewhere.
   const Config& config() const { return config_; }
   /// The tokenizer, for tokenizer_from_json().
   const std::string& tokenizer() const { return tokenizer_; }
-  /// For people: what another program's files say that is not used, or that contradicts itself.
+  /// Remarks to print about another program's files: settings that are ignored, and contradictions.
   const std::vector<std::string>& notes() const { return notes_; }
-  /// Of a checkpoint; of other files that of a run which has not begun.
+  /// The checkpoint's training state. For imported files: a state at step 0.
   const TrainingState& state() const { return state_; }
-  /// Loads the weights into the store, which has memory and the parameters of config(). Adapters of the store are loaded from a checkpoint
-  /// that has them, and left alone otherwise; a checkpoint's adapters are added to the weights of a store without them (adapters.h). Throws
-  /// InputError unless there are exactly these parameters. `loaded` is called for each parameter as soon as all of it is read.
+  /// Loads the weights into the store, which must have memory and the parameters of config(). Adapters of the store are loaded from a
+  /// checkpoint that has adapters, and keep their values otherwise. If the store has no adapters, those of the checkpoint are added to its
+  /// weights (adapters.h). Throws InputError unless the files have exactly the store's parameters. `loaded` is called for each parameter as
+  /// soon as it is complete.
   void load_weights(ParameterStore& store, const ParameterStore::Loaded& loaded = {}) const;
 
  private:

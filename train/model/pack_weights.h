@@ -4,14 +4,14 @@
 
 namespace dikkat {
 
-/// Whether the parameter can lie packed: vectors stay as they are, and so does the table of positions, which is small.
+/// Whether the parameter can be packed. Vectors, the table of positions and the gates of value embeddings stay f32.
 bool can_be_packed(const ParameterStore::Entry& entry);
-/// Packs a weight of a model that will not be trained, with the rounding of ggml's quantizers. What cannot be packed stays as it is; so
-/// does everything with PackedType::none. Throws InputError for a number that the packing cannot hold.
+/// Packs a weight of a model that will not be trained, with the rounding of ggml's quantizers. Does nothing if the weight cannot be packed,
+/// or if `packing` is PackedType::none. Throws InputError for a number that the packing cannot hold.
 void pack_weight(ParameterStore& store, ParameterStore::Entry& entry, PackedType packing);
-/// The same of a parameter whose values have just been loaded, as it was frozen (ParameterStore::freeze()).
+/// Packs a parameter that has just been loaded with the packing that it was frozen with (ParameterStore::freeze()).
 void pack_frozen(ParameterStore& store, ParameterStore::Entry& entry);
-/// All weights of the store.
+/// Packs all weights of the store, by pack_weight().
 void pack_weights(ParameterStore& store, PackedType packing);
 
 }  // namespace dikkat

@@ -19,7 +19,7 @@ Config config_of(const CheckpointFile& checkpoint, std::vector<std::string>* rem
 
 namespace {
 
-/// The groups of tensors that this program reads: the first name of a tensor's path.
+/// The groups of tensors that this program reads. A tensor's group is the part of its path before the first slash.
 constexpr std::string_view kKnownGroups[] = {"model", "optimizer", "adapter"};
 
 }  // namespace
@@ -87,7 +87,7 @@ TrainedModel load_trained_model(const std::string& name, const ModelOptions& opt
   auto tokenizer = tokenizer_from_json(source.tokenizer());
   auto model = std::make_unique<LanguageModel>(config.model, tokenizer->vocab_size());
   if (const CheckpointFile* checkpoint = source.checkpoint()) {
-    // Before memory is asked for, since the configuration may say anything: what is stored lies in the file.
+    // A configuration may describe a huge model, so its size is compared with the file's tensors before memory is allocated.
     index stored = 0;
     for (const StoredTensor& tensor : checkpoint->tensors()) {
       stored += tensor.path.starts_with("model/") ? tensor.shape.size() : 0;
@@ -96,9 +96,9 @@ TrainedModel load_trained_model(const std::string& name, const ModelOptions& opt
                   " parameters, but the model of its configuration has ", model->parameters().parameter_count());
   }
   ParameterStore& parameters = model->parameters();
-  parameters.reserve();  // without initial values: each weight comes from the source
+  parameters.reserve();  // without initial values, because every weight is loaded
   source.load_weights(parameters, [&](ParameterStore::Entry& entry) { pack_weight(parameters, entry, weights); });
-  config.lora = {};  // adapters are a part of the weights now
+  config.lora = {};  // adapters are part of the weights now
   return {std::move(source), std::move(config), std::move(tokenizer), std::move(model)};
 }
 

@@ -14,43 +14,41 @@
 
 namespace dikkat {
 
-// A trained model in one call: load_trained_model() reads it, save_model() writes it. examples/trained_model.cpp shows both.
+// Loading and saving of a trained model in one call. examples/trained_model.cpp shows both.
 
-/// A model with its weights, and what belongs to it. All of it has been checked.
+/// A model with its weights, configuration and tokenizer, all of them checked.
 struct TrainedModel {
   ModelSource source;
-  Config config;  // without [lora]: adapters have been added to the weights
+  Config config;  // without [lora], because adapters have been added to the weights
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<LanguageModel> model;  // with its weights
 };
 
 /// Loads RUN_DIR (by default its checkpoint with the lowest validation loss), FILE.h5, or another program's files
 /// (train/exchange/model_files.h). Throws InputError as ModelSource::open() does.
-/// With a packing, matrices are kept so (not the table of positions): the model takes less memory, generates faster, and cannot be trained
-/// or saved.
+/// With a packing, matrices are packed as pack_weights() does. The model then takes less memory and generates faster, but it cannot be
+/// trained or saved.
 TrainedModel load_trained_model(const std::string& source, const ModelOptions& options = {}, PackedType weights = PackedType::none);
 
-/// Saves a model as a checkpoint without optimizer state: `dikkat eval`, `sample`, `inspect` and `train --init-from` take it, and
-/// load_trained_model(). Writes `directory`/step-NNNNNNNNN.h5 for state.step, and makes the directory; the file has been read back and
-/// compared when this returns. `config` is the configuration that the model and tokenizer were made by. Throws Error if that fails, and if
-/// another checkpoint has this name already (save_checkpoint()).
+/// Saves a model as a checkpoint without optimizer state, which load_trained_model() and `dikkat eval`, `sample`, `inspect` and `train
+/// --init-from` read. Makes the directory and writes `directory`/step-NNNNNNNNN.h5 for state.step; when this returns, the file has been
+/// read back and compared. `config` must be the configuration that the model and tokenizer were made with. Throws Error if writing fails,
+/// or if another checkpoint has this name (save_checkpoint()).
 SavedCheckpoint save_model(const std::filesystem::path& directory, const LanguageModel& model, const Tokenizer& tokenizer, Config config,
                            const TrainingState& state = {});
 
-// The parts of both.
+// Parts of load_trained_model() and save_model(), for other code.
 
-/// Returns the resolved configuration of a checkpoint. Throws InputError if it cannot be understood; validate() checks whether it can be
-/// used. Adds a remark on each key that is ignored to `remarks`, if that is not null (parse_config_of_run()).
+/// Returns the resolved configuration of a checkpoint. Throws InputError if it cannot be parsed; validate() checks whether it can be used.
+/// Adds a remark for each ignored key to `remarks`, unless this is null (parse_config_of_run()).
 Config config_of(const CheckpointFile& checkpoint, std::vector<std::string>* remarks = nullptr);
-/// Throws InputError if the checkpoint has tensors of a group that this program does not know and that must not be ignored.
+/// Throws InputError if the checkpoint has tensors of an unknown group that must not be ignored (StoredTensor::required).
 void require_known_groups(const CheckpointFile& checkpoint);
-/// Reads the store's weights from a checkpoint. Throws InputError unless the checkpoint has exactly the store's parameters, and if it has
-/// tensors besides "model/..." and "optimizer/..." that must not be ignored (StoredTensor::required); load_tensors() reads any group.
-/// `loaded` is called for each parameter as soon as it is read.
+/// Loads the store's weights, except adapters, from the checkpoint's group "model". Throws InputError unless both have exactly the same
+/// parameters, and as require_known_groups(). `loaded` is called for each parameter as soon as it is read.
 void load_weights(const CheckpointFile& checkpoint, ParameterStore& parameters, const ParameterStore::Loaded& loaded = {},
                   Weights weights = Weights::used);
-/// The store's weights for a checkpoint, as "model/<parameter>"; of a store with adapters these alone, as "adapter/<parameter>". They stay
-/// where they are.
+/// Returns views of the weights that a checkpoint stores: "model/<parameter>", or only "adapter/<parameter>" if the store has adapters.
 std::vector<TensorView> weights_of(const ParameterStore& parameters);
 
 }  // namespace dikkat
