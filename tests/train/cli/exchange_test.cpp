@@ -140,9 +140,9 @@ TEST_F(Exchange, RefusalsChangeNothing) {
   expect_refused({"import", "run", "--out", "new"}, {"run is no model of another program"});
   expect_refused({"import", "hf", "--out", "run"}, {"run is not empty"});
   expect_refused({"eval", "hf"}, {"name the text to be evaluated with --corpus"});
-  expect_refused({"sample", "hf", "--best"}, {"expected a run directory with --best"});
-  expect_refused({"sample", "hf", "--newest"}, {"expected a run directory with --newest"});
-  expect_refused({"sample", "run", "--context", "5"}, {"--context and --tokenizer are for other programs' files"});
+  expect_refused({"sample", "hf", "--best"}, {"hf is another program's model", "--best"});
+  expect_refused({"sample", "hf", "--newest"}, {"hf is another program's model", "--newest"});
+  expect_refused({"sample", "run", "--context", "5"}, {"run is a dikkat run", "--context", "--tokenizer"});
   here.write("broken.gguf", "GGUF and nothing else");
   expect_refused({"import", "broken.gguf", "--out", "new"}, {"broken.gguf"});
 }
