@@ -18,11 +18,11 @@ using nlohmann::json;
 constexpr index kMostBytes = index{2} << 20;
 constexpr const char* kDefault = "default";
 
-using Named = std::map<std::string, std::string>;  // texts by their names
+using Named = std::map<std::string, std::string>;  // templates by name
 
 std::string checked(std::string text, const std::string& where) {
   require_input(!utf8::first_invalid(text) && text.find('\0') == std::string::npos, where,
-                ": the chat template is not UTF-8 without null characters");
+                ": the chat template is not UTF-8, or has a null character");
   return text;
 }
 
@@ -33,7 +33,7 @@ std::string text_of_file(const fs::path& file) {
   return checked(std::move(text), file.string());
 }
 
-/// What a chat_template key holds: a text, a list of {name, template}, or an object of texts by name.
+/// Parses the value of a chat_template key: a text, a list of {name, template}, or an object of texts by name.
 Named named_templates(const json& value, const std::string& where) {
   const auto refuse = [&]() {
     fail_input(where, ": chat_template is ", short_text(value), ", expected a text, or a list of {\"name\", \"template\"}");
@@ -65,7 +65,7 @@ Named named_templates(const json& value, const std::string& where) {
   return found;
 }
 
-/// The default template among those. `where` has them, `advice` says how to name one.
+/// Separates the default template from the others. In an error, `where` names their place and `advice` how to make one the default.
 ChatTemplateFiles chosen(Named found, const std::string& where, const std::string& advice) {
   ChatTemplateFiles files;
   if (const auto first = found.find(kDefault); first != found.end()) {
@@ -77,12 +77,12 @@ ChatTemplateFiles chosen(Named found, const std::string& where, const std::strin
     files.others.push_back(name);
     list += concat(list.empty() ? "" : ", ", name);
   }
-  require_input(!files.text.empty() || files.others.empty(), where, " has the chat templates ", list, ", but none that is named ", kDefault,
+  require_input(!files.text.empty() || files.others.empty(), where, " has the chat templates ", list, ", but none is named ", kDefault,
                 ": ", advice);
   return files;
 }
 
-/// The chat_template of a JSON file; empty if there is neither.
+/// Returns the chat_template of a JSON file; empty if the file or the key is missing.
 Named templates_in_json(const fs::path& file) {
   if (!is_there(file)) {
     return {};
@@ -116,7 +116,7 @@ ChatTemplateFiles chat_templates_in(const fs::path& folder) {
       found.merge(templates_in_json(folder / name));
     }
   }
-  return chosen(std::move(found), folder.string(), concat("write the one to use as ", (folder / "chat_template.jinja").string()));
+  return chosen(std::move(found), folder.string(), concat("save the one to use as ", (folder / "chat_template.jinja").string()));
 }
 
 ChatTemplateFiles chat_templates_in(const WeightFile& file) {
@@ -133,7 +133,7 @@ ChatTemplateFiles chat_templates_in(const WeightFile& file) {
       found.emplace(rest.empty() ? kDefault : rest.substr(1), checked(std::string(*text), file.name()));
     }
   }
-  return chosen(std::move(found), file.name(), "name the one to use tokenizer.chat_template, in the program that wrote the file");
+  return chosen(std::move(found), file.name(), "in the program that wrote the file, store the one to use as tokenizer.chat_template");
 }
 
 }  // namespace dikkat

@@ -10,17 +10,16 @@ namespace dikkat {
 
 /// The chat templates that come with another program's model, in the Jinja language.
 struct ChatTemplateFiles {
-  std::string text{};                 // of the default template; empty: the model has none
-  std::vector<std::string> others{};  // the names of further ones, such as "tool_use", which are not kept
+  std::string text{};                 // the default template; empty if the model has none
+  std::vector<std::string> others{};  // names of the other templates, such as "tool_use", which are dropped
 };
 
-/// Those of a Hugging Face model folder. Looks into chat_template.jinja and additional_chat_templates/, then tokenizer_config.json (a text,
-/// or a list of {name, template}), then chat_template.json. A path that is no folder has none. Throws InputError where there are templates
-/// but none of them is the default one, and for anything in their place that is not a template: a model with a template that cannot be read
-/// is not one without.
+/// Reads the chat templates of a Hugging Face model folder: chat_template.jinja and additional_chat_templates/, then tokenizer_config.json
+/// (a text, or a list of {name, template}), then chat_template.json. Returns none if the path is not a folder. Throws InputError if there
+/// are templates but no default one, and for a template that cannot be read: ignoring it would change how the model chats.
 ChatTemplateFiles chat_templates_in(const std::filesystem::path& folder);
 
-/// Those of a GGUF file (tokenizer.chat_template). Throws InputError as above.
+/// Reads the chat templates of a GGUF file (tokenizer.chat_template). Throws InputError as above.
 ChatTemplateFiles chat_templates_in(const WeightFile& file);
 
 }  // namespace dikkat

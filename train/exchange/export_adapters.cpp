@@ -26,8 +26,8 @@ std::vector<NewTensor> in_f32(const std::vector<MappedTensor>& map, const Parame
 
 std::string last_name(const std::string& module) { return module.substr(module.rfind('.') + 1); }
 
-/// PEFT's target_modules: the adapted modules' last names ("q_proj"), if no other module of the model has one of them; or else their whole
-/// names.
+/// Returns PEFT's target_modules: the last names of the adapted modules ("q_proj"), or their full names if another module has one of these
+/// last names.
 std::vector<std::string> modules_of(const std::vector<MappedTensor>& adapters, const std::vector<MappedTensor>& model) {
   std::set<std::string> whole, last;
   for (const MappedTensor& tensor : adapters) {
@@ -60,7 +60,7 @@ void export_peft(const AdaptersToExport& adapters, const Family& family, const f
       {"use_rslora", lora.rank_stabilized},
       {"use_dora", false},
       {"bias", "none"},
-      {"fan_in_fan_out", family.name == "gpt2"},  // Conv1D
+      {"fan_in_fan_out", family.name == "gpt2"},  // GPT-2 has Conv1D layers, with weights (in, out)
       {"target_modules", modules_of(map, map_tensors(family.tensors, adapters.config, adapters.parameters, family.has_all_biases))},
       {"modules_to_save", nullptr},
       {"inference_mode", true}};
@@ -74,8 +74,9 @@ void export_peft(const AdaptersToExport& adapters, const Family& family, const f
 }  // namespace
 
 void export_adapters(const AdaptersToExport& adapters, const fs::path& path, ExportFormat format) {
-  require_input(!is_there(path), path.string(), " exists, expected a new name: nothing is overwritten");
-  require_input(format != ExportFormat::llmc, "llm.c has no adapters, expected hf (PEFT) or gguf; dikkat merge makes an ordinary model");
+  require_input(!is_there(path), path.string(), " exists and is never overwritten: choose a new name");
+  require_input(format != ExportFormat::llmc,
+                "llm.c has no adapters, expected hf (PEFT) or gguf; or make a complete model of them with dikkat merge");
   std::string why;
   const Family* family = family_of(adapters.config, why);
   require_input(family != nullptr, format == ExportFormat::hf ? "Hugging Face" : "GGUF", " has no model of this kind: ", why);
@@ -83,7 +84,7 @@ void export_adapters(const AdaptersToExport& adapters, const fs::path& path, Exp
     export_peft(adapters, *family, path);
     return;
   }
-  // llama.cpp multiplies by alpha / rank.
+  // llama.cpp scales B A by alpha / rank.
   const auto alpha = static_cast<float>(scale_of(adapters.lora) * static_cast<double>(adapters.lora.rank));
   write_gguf(path.string(),
              {{"general.type", MetaValue("adapter")},

@@ -8,17 +8,16 @@
 
 namespace dikkat {
 
-/// Adapters to be written; the references must outlive them.
+/// Adapters to write. The references must outlive this.
 struct AdaptersToExport {
   const TransformerConfig& config;  // with all defaults
   const LoraConfig& lora;
-  const ParameterStore& parameters;  // with the adapters' values; those of the base are not read
-  std::string base;                  // the name or path of the model that they adapt
+  const ParameterStore& parameters;  // only the adapters' values are read
+  std::string base;                  // the name or path of the base model
 };
 
-/// Writes adapters without their base: a folder of Hugging Face's PEFT (adapter_config.json, adapter_model.safetensors), or a GGUF file for
-/// llama.cpp
-/// (--lora). In f32. Throws InputError where the format has no model of this kind, and if `path` exists.
+/// Writes adapters without their base, in f32: a PEFT folder (adapter_config.json, adapter_model.safetensors), or a GGUF file for
+/// llama.cpp's --lora. Throws InputError if the format cannot describe the model, and if `path` exists.
 void export_adapters(const AdaptersToExport& adapters, const std::filesystem::path& path, ExportFormat format);
 
 }  // namespace dikkat

@@ -35,7 +35,7 @@ void require_type(WeightType type, std::initializer_list<WeightType> possible, c
   fail_input(format, " has no weights of ", type, ", expected one of ", list);
 }
 
-/// The names of types in torch.
+/// Returns torch's name of a type.
 std::string_view torch_name(WeightType type) {
   return type == WeightType::bf16 ? "bfloat16" : type == WeightType::f16 ? "float16" : "float32";
 }
@@ -67,8 +67,8 @@ std::vector<std::string> export_gguf(const ModelToExport& m, const fs::path& pat
   const auto map = map_tensors(family.gguf_tensors, m.config, m.parameters, family.has_all_biases);
   index other = 0;
   const auto type_of = [&](const MappedTensor& tensor) {
-    if (tensor.shape.size() == 1 || tensor.name == "position_embd.weight") {  // as llama.cpp's converter does
-      return WeightType::f32;
+    if (tensor.shape.size() == 1 || tensor.name == "position_embd.weight") {
+      return WeightType::f32;  // as llama.cpp's converter writes them
     }
     if (tensor.shape.back() % layout_of(options.type).elements != 0) {
       ++other;
@@ -85,22 +85,23 @@ std::vector<std::string> export_gguf(const ModelToExport& m, const fs::path& pat
   write_gguf(path.string(), metadata, tensors);
   std::vector<std::string> remarks;
   if (other > 0) {
-    remarks.push_back(concat(other, " matrices are stored as f16: their rows are no multiple of 32 numbers, the block of ", options.type));
+    remarks.push_back(
+        concat(other, " matrices are stored as f16, because their rows are not multiples of 32 numbers, the block of ", options.type));
   }
   return remarks;
 }
 
 void export_llmc(const ModelToExport& m, const fs::path& path, WeightType type) {
-  constexpr index kRows = 128;           // wte's rows are padded to a multiple of this
+  constexpr index kRows = 128;           // llm.c pads the rows of wte to a multiple of this
   constexpr double kLlmcNormEps = 1e-5;  // llm.c's own constant
   require_type(type, {WeightType::f32, WeightType::bf16}, "llm.c");
   const Family& family = family_for(m.config, "llm.c");
   require_input(family.name == "gpt2", "llm.c has no model of the family ", family.name, ", expected gpt2");
-  require_input(m.config.tie_embeddings, "llm.c has no output head of its own: model.tie_embeddings is false, expected true");
-  require_input(m.config.n_hidden == 4 * m.config.n_embd, "llm.c has no other feed-forward: model.n_hidden is ", *m.config.n_hidden,
-                ", expected 4 n_embd = ", 4 * m.config.n_embd);
-  require_input(m.config.norm_eps == kLlmcNormEps, "llm.c has no other layer norm: model.norm_eps is ", m.config.norm_eps, ", expected ",
-                kLlmcNormEps);
+  require_input(m.config.tie_embeddings, "llm.c has no separate output head: model.tie_embeddings is false, expected true");
+  require_input(m.config.n_hidden == 4 * m.config.n_embd, "llm.c fixes the width of the feed-forward: model.n_hidden is ",
+                *m.config.n_hidden, ", expected 4 n_embd = ", 4 * m.config.n_embd);
+  require_input(m.config.norm_eps == kLlmcNormEps, "llm.c fixes the epsilon of layer norms: model.norm_eps is ", m.config.norm_eps,
+                ", expected ", kLlmcNormEps);
   const LlmcHeader header{.max_seq_len = m.config.block_size,
                           .vocab_size = m.config.vocab_size,
                           .layers = m.config.n_layer,
@@ -115,13 +116,13 @@ void export_llmc(const ModelToExport& m, const fs::path& path, WeightType type) 
 }  // namespace
 
 std::vector<std::string> export_model(const ModelToExport& model, const fs::path& path, const ExportOptions& options) {
-  require_input(!is_there(path), path.string(), " exists, expected a new name: nothing is overwritten");
+  require_input(!is_there(path), path.string(), " exists and is never overwritten: choose a new name");
   switch (options.format) {
     case ExportFormat::hf: export_hugging_face(model, path, options.type); return {};
     case ExportFormat::gguf: return export_gguf(model, path, options);
     case ExportFormat::llmc: export_llmc(model, path, options.type); return {};
   }
-  fail("export: a format that this program does not know");
+  fail("export: the format is unknown");
 }
 
 }  // namespace dikkat

@@ -13,7 +13,7 @@
 
 namespace dikkat {
 
-/// Other programs' formats that a model can be written in: a folder of Hugging Face, a GGUF file, llm.c's model file.
+/// Formats that a model can be exported to: a Hugging Face folder, a GGUF file, llm.c's model file.
 enum class ExportFormat { hf, gguf, llmc };
 template <>
 struct Names<ExportFormat> {
@@ -22,22 +22,22 @@ struct Names<ExportFormat> {
 
 struct ExportOptions {
   ExportFormat format = ExportFormat::hf;
-  WeightType type = WeightType::f32;  // of matrices; vectors stay f32 in GGUF
-  std::string name = "dikkat";        // general.name of GGUF
+  WeightType type = WeightType::f32;  // the element type of matrices; vectors stay f32 in GGUF
+  std::string name = "dikkat";        // GGUF's general.name
 };
 
-/// A model to be written; the references must outlive it.
+/// A model to write. The references must outlive this.
 struct ModelToExport {
   const TransformerConfig& config;  // with all defaults
   const ParameterStore& parameters;
   const Tokenizer& tokenizer;
-  std::string chat_template{};        // in Jinja's language; empty: none
-  std::optional<Token> answer_end{};  // ends an answer, besides the tokenizer's own ends
+  std::string chat_template{};        // in the Jinja language; empty if there is none
+  std::optional<Token> answer_end{};  // a token that ends an answer, besides the tokenizer's own end tokens
 };
 
-/// Writes the model to `path`, a folder (hf) or file, which must not exist: under another name first, synced, read back and renamed. Throws
-/// InputError where the format has no way to say something of the model (it names the keys of [model] that stand in the way), for a type
-/// that the format does not have, and if `path` exists. Returns remarks for people, such as matrices that are stored in another type.
+/// Writes the model to `path`, a folder (hf) or file, which must not exist. The files are written under another name, synced, read back and
+/// renamed. Throws InputError if the format cannot describe the model (the message names the keys of [model]), if it does not have the
+/// type, and if `path` exists. Returns remarks to print, such as matrices that are stored in another type.
 std::vector<std::string> export_model(const ModelToExport& model, const std::filesystem::path& path, const ExportOptions& options = {});
 
 }  // namespace dikkat

@@ -18,7 +18,7 @@ constexpr std::array<FixedKey, n + std::size(kCommon)> with_common(const FixedKe
   return all;
 }
 
-// What all models of Llama's shape have in common.
+// The families of Llama's shape: llama, qwen2, qwen3, mistral.
 
 constexpr auto kLlama = with_common({
     {"norm", "\"rms_norm\""},
@@ -48,7 +48,7 @@ constexpr auto kQwen3 = with_common({
     {"qk_norm", "true"},
 });
 
-// RoPE's own keys are read by hf_config.cpp and gguf_model.cpp: they have several forms.
+// RoPE's keys are missing here, because they have several forms: hf_config.cpp and gguf_model.cpp read them.
 constexpr KeyName kLlamaConfig[] = {
     {"vocab_size", "vocab_size", kRequired},      {"hidden_size", "n_embd", kRequired},
     {"intermediate_size", "n_hidden", kRequired}, {"num_hidden_layers", "n_layer", kRequired},
@@ -75,7 +75,7 @@ constexpr KeyName kQwen3Config[] = {
     {"rms_norm_eps", "norm_eps", "1e-6"},
     {"tie_word_embeddings", "tie_embeddings", "false"},
 };
-/// Mistral's own defaults; its class is Llama's with a sliding window.
+/// Mistral differs from Llama in its defaults and its sliding window.
 constexpr KeyName kMistralConfig[] = {
     {"vocab_size", "vocab_size", kRequired},      {"hidden_size", "n_embd", kRequired},
     {"intermediate_size", "n_hidden", kRequired}, {"num_hidden_layers", "n_layer", kRequired},
@@ -85,7 +85,7 @@ constexpr KeyName kMistralConfig[] = {
 };
 constexpr NeededValue kNotQuantized{
     "quantization_config", "null", "",
-    "dikkat reads weights of f32, f16 and bf16: take the model's original weights, or write them in Python, "
+    "dikkat reads f32, f16 and bf16 weights: take the model's original weights, or convert them in Python: "
     "AutoModelForCausalLM.from_pretrained(\"FOLDER\").dequantize().save_pretrained(\"OUT\", safe_serialization=True)"};
 constexpr NeededValue kLlamaNeeds[] = {
     {"hidden_act", "\"silu\""},      {"attention_bias", "false"},      {"mlp_bias", "false"}, {"is_causal", "true"},
@@ -97,11 +97,12 @@ constexpr NeededValue kMistralNeeds[] = {
     {"mlp_bias", "false"},
     {"is_causal", "true"},
     {"use_sliding_window", "false"},
-    {"sliding_window", "null", "4096", "dikkat has no sliding-window attention"},
+    {"sliding_window", "null", "4096", "dikkat does not have sliding-window attention"},
     {"partial_rotary_factor", "1.0"},
     kNotQuantized,
 };
-/// Keys of config.json that say how a model is trained, stored or sampled, but not what it computes.
+/// Keys of config.json about training, storage or sampling, which do not change what the model computes. RoPE's keys and layer_types are
+/// read elsewhere.
 constexpr std::string_view kIgnoredKeys[] = {
     "architectures",
     "model_type",
@@ -208,10 +209,10 @@ constexpr KeyName kLlamaGguf[] = {
 };
 // RoPE's scaling (rope.scaling.type, rope.scaling.factor and the older rope.scale_linear) is read by gguf_model.cpp.
 constexpr NeededValue kLlamaGgufNeeds[] = {
-    {"rope.dimension_count", "=head_size", "", "dikkat rotates the whole of each head"},
-    {"attention.value_length", "=head_size", "", "dikkat has values as wide as keys"},
+    {"rope.dimension_count", "=head_size", "", "dikkat rotates all channels of a head"},
+    {"attention.value_length", "=head_size", "", "in dikkat, values are as wide as keys"},
     {"attention.causal", "true"},
-    {"attention.sliding_window", "0", "", "dikkat has no sliding-window attention"},
+    {"attention.sliding_window", "0", "", "dikkat does not have sliding-window attention"},
     {"rope.scaling.attn_factor", "1.0"},
 };
 constexpr std::string_view kLlamaGgufIgnored[] = {"rope.scaling.type",      "rope.scaling.factor",
@@ -220,7 +221,7 @@ constexpr std::string_view kLlamaGgufIgnored[] = {"rope.scaling.type",      "rop
 constexpr NeededValue kGpt2GgufNeeds[] = {{"attention.causal", "true"}};
 constexpr std::string_view kGpt2GgufIgnored[] = {"tensor_data_layout"};
 
-/// The llama architecture rotates neighbours, the others rotate halves as we do.
+/// Tensors of GGUF's Llama-shaped architectures. "llama" rotates neighbouring rows (rotary_pairs); the others rotate halves, as we do.
 template <Turn turn>
 constexpr TensorRule kGgufTensors[] = {
     {"wte.weight", {{{"token_embd.weight"}}}},
@@ -237,7 +238,7 @@ constexpr TensorRule kGgufTensors[] = {
     {"lm_head.weight", {{{"output.weight"}}}},
 };
 
-// GPT-2.
+// GPT-2, also in llm.c's files and nanoGPT's checkpoints.
 
 constexpr auto kGpt2 = with_common({
     {"norm", "\"layer_norm\""},
@@ -388,7 +389,7 @@ constexpr Family kFamilies[] = {
      .gguf_needed = kLlamaGgufNeeds,
      .gguf_ignored = kLlamaGgufIgnored,
      .gguf_tensors = kGgufTensors<Turn::none>},
-    // Without a sliding window it computes what Llama does, so it is exported as Llama, which comes first.
+    // Without a sliding window Mistral equals Llama, which comes first in this table. So such a model is exported as Llama.
     {.name = "mistral",
      .architecture = "MistralForCausalLM",
      .fixed = kLlama,

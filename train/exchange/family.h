@@ -6,77 +6,79 @@
 
 namespace dikkat {
 
-// A family of models as other programs know it is one table in families.cpp: how configuration files say its keys, how weight files name
-// its tensors, and where these lie differently from ours. Import and export both read it.
+// A family of models, as other programs know it, is one table in families.cpp. The table has the names of its keys in configuration files,
+// the names of its tensors in weight files, and the tensors' layouts. Import and export both read it.
 
-/// A key of another program's configuration, and the key of [model] that means the same.
+/// A key of another program's configuration, and the key of [model] with the same meaning.
 struct KeyName {
   std::string_view theirs;
   std::string_view ours;
-  /// What a file without the key means: a value as TOML writes it; kRequired: the file is refused; kDerived: [model]'s own default.
+  /// The value that a file without the key means, as TOML writes it. kRequired: the file is refused. kDerived: [model]'s own default.
   std::string_view absent;
 };
 inline constexpr std::string_view kRequired = "";
 inline constexpr std::string_view kDerived = "derived";
 
-/// A key of [model] with the only value that the family has, as TOML writes it.
+/// A key of [model] that has the same value in all models of the family, as TOML writes it.
 struct FixedKey {
   std::string_view key, value;
 };
 
-/// A key of another program's configuration that changes what a model computes in a way that this program does not have.
+/// A key of another program's configuration that must have one value, because this program cannot compute models with another one.
 struct NeededValue {
   std::string_view key;
-  /// The value, as JSON, that the key must have where it is given. "=KEY" is the value of a key of [model].
+  /// The value that the key must have if it is present, as JSON. "=KEY" means the value of a key of [model].
   std::string_view value;
-  /// The value, as JSON, that a file without the key means; empty: `value`.
+  /// The value that a file without the key means, as JSON; empty: `value`.
   std::string_view absent{};
-  /// What to do about another value, for the message.
+  /// Advice for the message about another value.
   std::string_view advice{};
 };
 
-/// How the elements of a tensor, or of one of its parts, lie in a file, compared with ours, (out, in).
+/// How a file stores the elements of a tensor, or of one of its parts, compared with our (out, in).
 enum class Turn {
   none,
   transposed,    // (in, out): Hugging Face's Conv1D
-  rotary_pairs,  // rows 0, D / 2, 1, D / 2 + 1 ... of each head: the llama architecture of GGUF rotates neighbours
+  rotary_pairs,  // rows 0, D / 2, 1, D / 2 + 1 ... of each head: GGUF's llama architecture rotates neighbours
 };
 
 struct TensorPart {
-  std::string_view name;  // '#' stands for the number of the layer; without it, one tensor holds all layers
+  std::string_view name;  // '#' stands for the layer's number; without it, one tensor holds all layers
   Turn turn = Turn::none;
 };
 
-/// One of our tensors, and the tensor or tensors of a file that hold its rows one after another (q | k | v, gate | up).
+/// One of our tensors, and the tensors of a file that hold its rows one after another (q | k | v, gate | up).
 struct TensorRule {
   std::string_view ours;
-  std::array<TensorPart, 3> parts;  // unused ones have no name
+  std::array<TensorPart, 3> parts;  // unused parts have no name
 };
 
 struct Family {
-  std::string_view name;          // model_type of Hugging Face, general.architecture of GGUF
+  std::string_view name;          // Hugging Face's model_type, GGUF's general.architecture
   std::string_view architecture;  // the class in transformers
   std::span<const FixedKey> fixed;
-  std::span<const KeyName> config;            // of config.json
-  std::span<const NeededValue> needed;        // likewise
-  std::span<const std::string_view> ignored;  // likewise: keys that do not change what the model computes
-  std::span<const TensorRule> tensors;        // of safetensors
-  std::string_view prefix;                    // that tensors' names may lack: the model was saved without its head
-  std::span<const std::string_view> buffers;  // tensors that hold no weights: the ends of their names
-  std::span<const KeyName> gguf;              // of GGUF, without "<name>."; empty: GGUF has no such architecture
+  // Hugging Face: config.json, and tensors in safetensors.
+  std::span<const KeyName> config;
+  std::span<const NeededValue> needed;
+  std::span<const std::string_view> ignored;  // keys that do not change what the model computes
+  std::span<const TensorRule> tensors;
+  std::string_view prefix;                    // a prefix of tensors' names, which a model that was saved without its head lacks
+  std::span<const std::string_view> buffers;  // the ends of names of tensors that are not weights
+  // GGUF: keys without "<name>.". If they are empty, GGUF does not have this architecture.
+  std::span<const KeyName> gguf;
   std::span<const NeededValue> gguf_needed;
   std::span<const std::string_view> gguf_ignored;
   std::span<const TensorRule> gguf_tensors;
-  /// Whether biases that our model does not have can be written as zeros, because the family always has them.
+  /// Whether the family always has biases, so that an export writes zeros for those that our model does not have.
   bool has_all_biases = false;
 };
 
 /// All families.
 std::span<const Family> families();
-/// Null if there is none of this name.
+/// Returns the family with this name, or null.
 const Family* family_named(std::string_view name);
 
-/// Of llm.c's files and nanoGPT's checkpoints, whose models are GPT-2's.
+/// The tensors of llm.c's files and of nanoGPT's checkpoints. Both programs have GPT-2 models.
 std::span<const TensorRule> llmc_tensor_rules();
 std::span<const TensorRule> nanogpt_tensor_rules();
 

@@ -11,20 +11,20 @@
 namespace dikkat {
 namespace {
 
-/// Keys of [model] that only the initialisation or the training of a model reads.
+/// Keys of [model] that only matter to the initialisation or training of a model.
 constexpr std::string_view kOfTraining[] = {"dropout", "zero_init_projections", "zero_head"};
 
 /// Keys of [model] that have no effect on a GPT. family_of() refuses any other kind.
 constexpr std::string_view kOfKind[] = {"kind", "n_encoder_layer", "share_embeddings"};
 
-/// Keys of [model] that hf_config.cpp and gguf_model.cpp write where the model has RoPE.
+/// Keys of [model] that hf_config.cpp and gguf_model.cpp write if the model has RoPE.
 constexpr std::string_view kOfRope[] = {"rope_theta",           "rope_scaling",          "rope_factor",
                                         "rope_low_freq_factor", "rope_high_freq_factor", "rope_original_context"};
 
-/// Keys of [model] that differences() compares with others where the family does not name them.
+/// Keys of [model] that differences() checks against other keys if the family does not name them.
 constexpr std::string_view kOfHeads[] = {"n_kv_head", "head_size"};
 
-/// The key of [model] that GGUF does not name: an output head of its own is a tensor in the file.
+/// A key of [model] that GGUF has no name for: a separate output head is a tensor in the file.
 constexpr std::string_view kTied = "tie_embeddings";
 
 bool holds(std::span<const std::string_view> names, std::string_view key) { return std::ranges::find(names, key) != names.end(); }
@@ -33,13 +33,13 @@ bool names_key(std::span<const KeyName> names, std::string_view key) {
   return std::ranges::find(names, key, &KeyName::ours) != names.end();
 }
 
-/// What of the model the family cannot say.
+/// Lists the settings of the model that the family cannot describe.
 std::vector<std::string> differences(const Family& family, const Config& config) {
   std::vector<std::string> found;
   const TransformerConfig& model = config.model;
   for (const FixedKey& fixed : family.fixed) {
     const schema::Key* key = schema::find_key("model", fixed.key);
-    require(key != nullptr, "family_of: model.", fixed.key, " is no key");
+    require(key != nullptr, "family_of: model.", fixed.key, " is not a key");
     const bool is_bias = fixed.key == "bias" || fixed.key == "qkv_bias";
     const std::string value = schema::to_toml(key->get(config));
     if (value != fixed.value && !(is_bias && family.has_all_biases)) {

@@ -10,20 +10,20 @@
 
 namespace dikkat {
 
-/// What another program's files say about a model, besides weights.
+/// A model's configuration, as read from another program's files.
 struct ForeignConfig {
   const Family* family = nullptr;
   TransformerConfig model;           // with all defaults
-  std::vector<Token> end_tokens;     // that end a text; empty: not said
-  std::vector<std::string> notes{};  // for people: what the files say that is not used, or that contradicts itself
+  std::vector<Token> end_tokens;     // tokens that end a text; empty if the files name none
+  std::vector<std::string> notes{};  // remarks to print: settings that are ignored, and contradictions
 };
 
-/// Returns the keys of [model], such as "model.gated", that an export of the family would lose without a word. A key is known if the
-/// family's tables fix or name it, for each format, or if foreign_config.cpp lists why that is not needed.
+/// Returns the keys of [model], such as "model.gated", that an export of the family would silently lose. A key is known if the tables of the
+/// family fix or name it for each format, or if foreign_config.cpp lists why this is not needed.
 std::vector<std::string> unknown_keys(const Family& family);
 
-/// The family that can say this model, or null. Then `why` has what stands in the way of the nearest one: "model.positions is "none",
-/// expected "rope" (llama)". Throws Error if a key of [model] is unknown to a family.
+/// Returns the first family that can describe this model. If there is none, returns null, and `why` lists what the nearest family lacks:
+/// "model.positions is "none", expected "rope" (llama, the nearest)". Throws Error if a key of [model] is unknown to a family.
 const Family* family_of(const TransformerConfig& model, std::string& why);
 
 }  // namespace dikkat

@@ -19,9 +19,10 @@ std::string string_value(const WeightFile& file, std::string_view key) {
   return std::string(*text);
 }
 
+/// Sets the key name.ours of [model] to the file's value of `theirs`, or to its default (name.absent).
 void set(Config& config, const WeightFile& file, const KeyName& name, const std::string& theirs) {
   const schema::Key* key = schema::find_key("model", name.ours);
-  require(key != nullptr, "gguf: model.", name.ours, " is no key");
+  require(key != nullptr, "gguf: model.", name.ours, " is not a key");
   const MetaValue* value = file.value(theirs);
   if (value == nullptr) {
     require_input(name.absent != kRequired, file.name(), " has no ", theirs);
@@ -34,7 +35,7 @@ void set(Config& config, const WeightFile& file, const KeyName& name, const std:
   if (key->type == schema::Type::integer && value->integer()) {
     converted = *value->integer();
   } else if (key->type == schema::Type::number && value->number()) {
-    // What an f32 means to say in decimal digits, such as 1e-5.
+    // An f32 is read as its shortest decimal form, such as 1e-5.
     converted = value->type() == MetaType::f32 ? std::stod(concat(static_cast<float>(*value->number()))) : *value->number();
   }
   require_input(converted.index() != 0 && key->problem_with(converted).empty(), file.name(), ": ", theirs, " is ", value->text(),
@@ -42,18 +43,19 @@ void set(Config& config, const WeightFile& file, const KeyName& name, const std:
   key->set(config, converted);
 }
 
-/// The keys of [model] that RoPE's divisors come from. GGUF has the divisors alone, so a file of ours says these too.
+/// The keys of [model] that determine RoPE's divisors. GGUF has only the divisors, so our files also store these keys.
 constexpr std::string_view kRopeKeys[] = {"rope_factor", "rope_low_freq_factor", "rope_high_freq_factor", "rope_original_context"};
 constexpr std::string_view kOwnPrefix = "dikkat.";
 
-/// Whether a model has these divisors of RoPE's frequencies.
+/// Whether the model's RoPE frequencies have these divisors.
 bool has_divisors(const TransformerConfig& model, const std::vector<float>& divisors) {
   const std::vector<double> own = rope_divisors(model);
   return std::equal(divisors.begin(), divisors.end(), own.begin(), own.end(),
                     [](float theirs, double ours) { return std::abs(static_cast<double>(theirs) - ours) <= 1e-5 * ours; });
 }
 
-/// Llama 3.1's divisors (f_d / scaled f_d) come as a tensor. What they were made of is in the file, if it is ours, or what is usual.
+/// Reads Llama 3.1's divisors (f_d / scaled f_d), which are a tensor, and finds the keys that give them: the file's own, if dikkat wrote
+/// it, or else the usual ones.
 void read_rope_divisors(const WeightFile& file, Config& config) {
   const WeightTensor* tensor = file.find("rope_freqs.weight");
   if (tensor == nullptr) {
@@ -82,10 +84,11 @@ void read_rope_divisors(const WeightFile& file, Config& config) {
       return;
     }
   }
-  fail_input(file.name(), ": rope_freqs.weight scales RoPE in a way that is not Llama 3.1's with factors 1 and 4, expected that");
+  fail_input(file.name(),
+             ": rope_freqs.weight does not scale RoPE as Llama 3.1 does, with the factors 1 and 4; dikkat knows no other scaling");
 }
 
-/// Whether a value of GGUF is what a JSON text says.
+/// Whether a GGUF value equals a boolean or number.
 bool equals(const MetaValue& value, const schema::Value& expected) {
   if (const auto* flag = std::get_if<bool>(&expected)) {
     return value.boolean() == *flag;
@@ -95,11 +98,11 @@ bool equals(const MetaValue& value, const schema::Value& expected) {
   return value.number() == number;
 }
 
-/// What a NeededValue asks for: the value of a key of [model], or the text itself.
+/// Returns the value that a NeededValue requires: a boolean or number, or the value of a key of [model].
 schema::Value expected_value(const NeededValue& needed, const Config& config) {
   if (needed.value.starts_with('=')) {
     const schema::Key* key = schema::find_key("model", needed.value.substr(1));
-    require(key != nullptr, "gguf: model.", needed.value.substr(1), " is no key");
+    require(key != nullptr, "gguf: model.", needed.value.substr(1), " is not a key");
     return key->get(config);
   }
   if (needed.value == "true" || needed.value == "false") {
@@ -108,8 +111,8 @@ schema::Value expected_value(const NeededValue& needed, const Config& config) {
   return std::stod(std::string(needed.value));
 }
 
-/// Throws InputError where a value of the architecture is another than this program can compute, and for a key of the architecture that it
-/// does not know: such a key may change what the model computes. `config` has all defaults.
+/// Throws InputError for a value of the architecture that this program does not support, and for an unknown key of the architecture, which
+/// may change what the model computes. `config` must have all defaults.
 void check_architecture_keys(const WeightFile& file, const Family& family, const Config& config) {
   const std::string prefix = concat(family.name, '.');
   for (const NeededValue& needed : family.gguf_needed) {
@@ -128,11 +131,11 @@ void check_architecture_keys(const WeightFile& file, const Family& family, const
                           std::ranges::any_of(family.gguf_needed, [&](const NeededValue& one) { return one.key == key; }) ||
                           std::ranges::find(family.gguf_ignored, key) != family.gguf_ignored.end();
     require_input(is_known || entry.value.says_nothing(), file.name(), " has the key ", entry.key, " (", entry.value.text(),
-                  "), which dikkat does not know: the model may compute something else");
+                  "), which dikkat does not know and which may change what the model computes");
   }
 }
 
-/// RoPE's scaling. As in llama.cpp, a factor without a type is linear, and rope.scale_linear is an older name of the factor.
+/// Reads RoPE's scaling. As in llama.cpp, a factor without a type is linear, and rope.scale_linear is an older name of the factor.
 void read_rope_scaling(const WeightFile& file, const Family& family, Config& config) {
   const std::string prefix = concat(family.name, ".rope.");
   const std::string type = prefix + "scaling.type";
@@ -148,17 +151,17 @@ void read_rope_scaling(const WeightFile& file, const Family& family, Config& con
   set(config, file, {"", "rope_factor", kRequired}, factor);
 }
 
-/// Throws InputError for a file that does not hold a whole model.
+/// Throws InputError unless the file holds a complete model.
 void check_whole_model(const WeightFile& file) {
   const MetaValue* parts = file.value("split.count");
   require_input(parts == nullptr || parts->integer().value_or(0) <= 1, file.name(), " is one of ", parts != nullptr ? parts->text() : "",
-                " parts of a model (split.count): join them first, llama-gguf-split --merge FIRST-PART OUT.gguf");
+                " parts of a model (split.count): join them first with llama-gguf-split --merge FIRST-PART OUT.gguf");
   const MetaValue* type = file.value("general.type");
   require_input(type == nullptr || type->string() == "model", file.name(), ": general.type is ", type != nullptr ? type->text() : "",
                 ", expected \"model\"");
 }
 
-/// general.file_type, as llama.cpp numbers them.
+/// Returns general.file_type, by llama.cpp's numbers.
 std::uint32_t file_type_of(WeightType type) {
   switch (type) {
     case WeightType::f16: return 1;
@@ -175,6 +178,8 @@ std::vector<MetaEntry> gguf_metadata(const Family& family, const TransformerConf
                                      const ExportOptions& options) {
   Config config;
   config.model = with_defaults(model);
+
+  // The file, and the keys that every family has in its table.
   std::vector<MetaEntry> values{{"general.architecture", MetaValue(family.name)},
                                 {"general.name", MetaValue(options.name)},
                                 {"general.file_type", MetaValue(file_type_of(options.type))},
@@ -188,6 +193,8 @@ std::vector<MetaEntry> gguf_metadata(const Family& family, const TransformerConf
   for (const KeyName& key : family.gguf) {
     add(key.theirs, value_of(key.ours));
   }
+
+  // RoPE.
   if (model.positions == Positions::rope) {
     add("rope.dimension_count", MetaValue(static_cast<std::uint32_t>(*model.head_size)));
     add("attention.value_length", MetaValue(static_cast<std::uint32_t>(*model.head_size)));
@@ -201,6 +208,7 @@ std::vector<MetaEntry> gguf_metadata(const Family& family, const TransformerConf
       values.push_back({concat(kOwnPrefix, key), value_of(key)});
     }
   }
+
   add_gguf_tokenizer(tokenizer, model.vocab_size, values);
   return values;
 }
@@ -221,6 +229,7 @@ void add_gguf_rope_divisors(const TransformerConfig& model, std::vector<NewTenso
 }
 
 ForeignConfig read_gguf_config(const WeightFile& file) {
+  // The family.
   check_whole_model(file);
   const std::string architecture = string_value(file, "general.architecture");
   const Family* family = family_named(architecture);
@@ -231,6 +240,8 @@ ForeignConfig read_gguf_config(const WeightFile& file) {
     }
     fail_input(file.name(), ": general.architecture is ", in_quotes(architecture), ", expected one of ", known);
   }
+
+  // The keys of [model]: the family's fixed ones, those in the file, and those that follow from the tensors.
   Config config;
   for (const FixedKey& fixed : family->fixed) {
     apply_override(config, concat("model.", fixed.key, '=', fixed.value));
@@ -239,13 +250,15 @@ ForeignConfig read_gguf_config(const WeightFile& file) {
     set(config, file, key, concat(family->name, '.', key.theirs));
   }
   const WeightTensor* table = file.find("token_embd.weight");
-  require_input(table != nullptr && table->shape.size() == 2, file.name(), " has no token_embd.weight, expected a model");
+  require_input(table != nullptr && table->shape.size() == 2, file.name(), " has no matrix token_embd.weight, so it does not hold a model");
   const std::string rows = concat(family->name, ".vocab_size");
   require_input(file.value(rows) == nullptr || config.model.vocab_size == table->shape[0], file.name(), ": ", rows, " is ",
                 file.value(rows) != nullptr ? file.value(rows)->text() : "", ", but token_embd.weight has ", table->shape[0],
                 " rows, expected as many");
   config.model.vocab_size = table->shape[0];
   config.model.tie_embeddings = file.find("output.weight") == nullptr;
+
+  // RoPE and the checks, which need all defaults.
   if (config.model.positions == Positions::rope) {
     read_rope_scaling(file, *family, config);
   }
@@ -253,12 +266,14 @@ ForeignConfig read_gguf_config(const WeightFile& file) {
   try {
     validate(config);
   } catch (const InputError& error) {
-    fail_input(file.name(), " describes no model: ", error.what());
+    fail_input(file.name(), " does not describe a valid model: ", error.what());
   }
   check_architecture_keys(file, *family, config);
   if (config.model.positions == Positions::rope) {
     read_rope_divisors(file, config);
   }
+
+  // The end of a text.
   ForeignConfig found{family, config.model, {}};
   if (const MetaValue* end = file.value("tokenizer.ggml.eos_token_id"); end != nullptr && end->integer()) {
     require_input(*end->integer() >= 0 && *end->integer() < config.model.vocab_size, file.name(), ": tokenizer.ggml.eos_token_id is ",

@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::int32_t kUnused = 5;  // token type of rows that pad the token table
 
-// Kinds of tokenizers, by the names of the first models that had them.
+// GGUF names kinds of tokenizers after the first models that had them.
 constexpr std::string_view kBpe = "gpt2";           // byte-level BPE
-constexpr std::string_view kLongestMatch = "rwkv";  // at each place of a text the longest token; no tokens begin or end a text
+constexpr std::string_view kLongestMatch = "rwkv";  // the longest token at each position of a text; no begin or end tokens
 
 std::vector<std::string_view> strings_of(const WeightFile& file, std::string_view key) {
   const MetaValue* value = file.value(key);
@@ -70,7 +70,7 @@ void add(std::vector<MetaEntry>& metadata, const char* key, MetaValue value) {
   metadata.push_back({concat("tokenizer.ggml.", key), std::move(value)});
 }
 
-/// The texts and types of a token table with `rows` rows, of which the last may be padding.
+/// Adds the texts and types of `rows` tokens. Tokens from `size` on are padding, with names that begin with `padding`.
 void add_tokens(std::vector<MetaEntry>& metadata, index rows, index size, const std::function<std::string(Token)>& text_of,
                 const std::function<TokenType(Token)>& type_of, std::string_view padding) {
   std::vector<std::string> tokens;
@@ -107,12 +107,12 @@ void add_bpe(const BpeVocabulary& vocabulary, index rows, std::vector<MetaEntry>
     return !around_text || around_text == usual;
   };
   require_input(is_first_or(around.before, around.bos) && is_first_or(around.after, around.eos),
-                "the tokenizer puts tokens around a text that do not begin or end one (bos, eos), which GGUF cannot say");
+                "the tokenizer puts other tokens around a text than its begin and end tokens (bos, eos); GGUF cannot describe this");
   add(metadata, "add_bos_token", MetaValue(around.before.has_value()));
   add(metadata, "add_eos_token", MetaValue(around.after.has_value()));
 }
 
-/// A token of RWKV's kind, where a backslash begins \xHH and other escapes: in characters that can be seen, if it is UTF-8.
+/// Returns a token as RWKV's tokenizers write it: a byte that cannot be printed becomes \xHH, and so does a backslash. UTF-8 is kept.
 std::string escaped(std::string_view bytes) {
   constexpr std::string_view kHex = "0123456789abcdef";
   const bool is_text = !utf8::first_invalid(bytes);
@@ -125,7 +125,7 @@ std::string escaped(std::string_view bytes) {
   return text;
 }
 
-/// The bytes of such a token; nothing, if an escape is not complete.
+/// Returns the bytes of a token with escapes, or nullopt if an escape is incomplete.
 std::optional<std::string> unescaped(std::string_view text) {
   std::string bytes;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -154,7 +154,7 @@ std::optional<std::string> unescaped(std::string_view text) {
   return bytes;
 }
 
-/// Texts of llama.cpp's callers are UTF-8, so the padding's first byte keeps them from being found.
+/// The first byte of padding tokens. It never occurs in UTF-8, so llama.cpp never finds these tokens in a text.
 constexpr std::string_view kUnreachable = "\\xff";
 
 void add_single(const Tokenizer& tokenizer, index rows, std::vector<MetaEntry>& metadata) {
@@ -165,7 +165,7 @@ void add_single(const Tokenizer& tokenizer, index rows, std::vector<MetaEntry>& 
   add(metadata, "add_bos_token", MetaValue(false));
 }
 
-/// The tokens of a file, without rows at the end that only pad the token table, and their types.
+/// The tokens of a file and their types, without the padding at the end.
 struct TokenTable {
   std::vector<std::string_view> tokens;
   std::vector<index> types;
@@ -184,7 +184,7 @@ TokenTable token_table_of(const WeightFile& file) {
   return {std::move(tokens), *std::move(types)};
 }
 
-/// RWKV's kind with tokens of one character or byte each.
+/// Reads a tokenizer of RWKV's kind whose tokens are single characters or bytes.
 std::unique_ptr<Tokenizer> read_single(const WeightFile& file) {
   const TokenTable table = token_table_of(file);
   bool are_bytes = std::ssize(table.tokens) == ByteTokenizer().vocab_size();
@@ -196,7 +196,7 @@ std::unique_ptr<Tokenizer> read_single(const WeightFile& file) {
     const auto character = bytes && !bytes->empty() ? utf8::decode(*bytes, 0) : utf8::Character{};
     const bool is_character = bytes && !bytes->empty() && character.fault == utf8::Fault::none && character.bytes == std::ssize(*bytes);
     require_input(is_character || are_bytes, file.name(), ": token ", i, " is ", in_quotes(table.tokens[i]),
-                  ", expected single characters or the 256 bytes; --tokenizer PATH gives another file");
+                  ", expected single characters or the 256 bytes; or give another tokenizer with --tokenizer PATH");
     characters += character.code_point;
   }
   if (are_bytes) {
@@ -206,6 +206,7 @@ std::unique_ptr<Tokenizer> read_single(const WeightFile& file) {
 }
 
 std::unique_ptr<Tokenizer> read_bpe(const WeightFile& file) {
+  // Tokens: ordinary ones are bytes, the others have names.
   const Splitter splitter = splitter_of(file);
   const auto [tokens, types] = token_table_of(file);
   const std::size_t used = tokens.size();
@@ -226,13 +227,15 @@ std::unique_ptr<Tokenizer> read_bpe(const WeightFile& file) {
       added.emplace(id, AddedToken{.name = std::string(tokens[i]), .special = !is_text});
     }
   }
+
+  // Merges.
   std::vector<Merge> merges;
   for (const std::string_view line : strings_of(file, "tokenizer.ggml.merges")) {
     const std::size_t space = line.find(' ', 1);
     const auto side = [&](std::string_view text) {
       const auto found = byte_level::to_bytes(text);
       const auto id = found ? ids.find(*found) : ids.end();
-      require_input(id != ids.end(), file.name(), ": the merge ", in_quotes(line), " has a side that is no token");
+      require_input(id != ids.end(), file.name(), ": the merge ", in_quotes(line), " has a side that is not a token");
       return id->second;
     };
     require_input(space != std::string_view::npos, file.name(), ": the merge ", in_quotes(line), " has one side, expected two");
@@ -241,15 +244,17 @@ std::unique_ptr<Tokenizer> read_bpe(const WeightFile& file) {
   while (!bytes.empty() && bytes.back().empty()) {
     bytes.pop_back();
   }
+
+  // Tokens that begin and end a text.
   const auto bos = token_of(file, "tokenizer.ggml.bos_token_id", used);
   const auto eos = token_of(file, "tokenizer.ggml.eos_token_id", used);
-  // llama.cpp puts a begin token before texts of Llama 3's kind unless the file says otherwise.
+  // llama.cpp puts a begin token before a text if the splitter is Llama 3's, unless the file sets add_bos_token.
   const bool adds_bos = flag_of(file, "tokenizer.ggml.add_bos_token", splitter == Splitter::llama3);
   const bool adds_eos = flag_of(file, "tokenizer.ggml.add_eos_token", false);
   TextTokens around{.bos = bos, .eos = eos, .before = adds_bos ? bos : std::nullopt, .after = adds_eos ? eos : std::nullopt};
   for (std::optional<Token>* token : {&around.bos, &around.eos, &around.before, &around.after}) {
     if (*token && !added.contains(**token)) {
-      token->reset();  // such as token 11, which llama.cpp takes where a file says nothing
+      token->reset();  // an ordinary token, such as 11, llama.cpp's default
     }
   }
   return std::make_unique<BpeTokenizer>(BpeVocabulary{.bpe = Bpe(std::move(bytes), std::move(merges), facts_of(splitter).ignore_merges),
@@ -274,7 +279,7 @@ void add_gguf_tokenizer(const Tokenizer& tokenizer, index rows, std::vector<Meta
 std::unique_ptr<Tokenizer> read_gguf_tokenizer(const WeightFile& file) {
   const std::string_view model = text_of(file, "tokenizer.ggml.model");
   require_input(model == kBpe || model == kLongestMatch, file.name(), ": tokenizer.ggml.model is ", in_quotes(model), ", expected ", kBpe,
-                ", which is byte-level BPE, or ", kLongestMatch, " of single characters; --tokenizer PATH gives another file");
+                " (byte-level BPE) or ", kLongestMatch, " (single characters or bytes); or give another tokenizer with --tokenizer PATH");
   return model == kBpe ? read_bpe(file) : read_single(file);
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Families that people have, and what this program would need for them.
+/// Families that are not supported yet, and what they would need.
 constexpr std::pair<std::string_view, std::string_view> kNotYet[] = {
     {"mixtral", "mixtures of experts"},
     {"qwen2_moe", "mixtures of experts"},
@@ -43,14 +43,15 @@ constexpr std::pair<std::string_view, std::string_view> kNotYet[] = {
   }
   const auto found = std::find_if(std::begin(kNotYet), std::end(kNotYet), [&](const auto& entry) { return entry.first == type; });
   fail_input(name, ": model_type is ", schema::in_quotes(type), ", expected one of ", known,
-             found == std::end(kNotYet) ? "" : concat("; it would need ", found->second));
+             found == std::end(kNotYet) ? "" : concat("; this type would need ", found->second));
 }
 
+/// Reads values of a JSON object. Error messages begin with the object's name.
 class Reader {
  public:
   Reader(const json& object, const std::string& name) : object_(object), name_(name) {}
 
-  /// The value of a key; null if it is absent or null.
+  /// Returns the value of a key, or null if it is absent or null.
   const json* find(std::string_view key) const { return find_in(object_, key); }
   static const json* find_in(const json& object, std::string_view key) {
     const auto found = object.find(key);
@@ -62,7 +63,7 @@ class Reader {
   /// Sets a key of [model] to a JSON value.
   void set(Config& config, std::string_view ours, std::string_view theirs, const json& value) const {
     const schema::Key* key = schema::find_key("model", ours);
-    require(key != nullptr, "config.json: model.", ours, " is no key");
+    require(key != nullptr, "config.json: model.", ours, " is not a key");
     schema::Value converted;
     if (key->type == schema::Type::integer && value.is_number_integer() &&
         !(value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<index>::max()))) {
@@ -85,10 +86,10 @@ class Reader {
   const std::string& name_;
 };
 
-/// What a kind of RoPE scaling needs in its object, and what else may stand there without changing anything.
+/// The keys of a kind of RoPE scaling: those that it needs, and those that change nothing.
 struct RopeForm {
   std::string_view type;
-  std::vector<std::pair<std::string_view, std::string_view>> needed;  // a key, and the key of [model] that means the same
+  std::vector<std::pair<std::string_view, std::string_view>> needed;  // a key, and the key of [model] with the same meaning
   std::vector<std::string_view> ignored{};
 };
 const std::vector<RopeForm>& rope_forms() {
@@ -104,14 +105,15 @@ const std::vector<RopeForm>& rope_forms() {
   return forms;
 }
 
-/// Reads an object of RoPE: rope_scaling of transformers 4, or rope_parameters of transformers 5, which also has rope_theta. Every key in
-/// it is known, and nothing that its type needs is missing: with anything else a default would compute another model.
+/// Reads an object of RoPE: rope_scaling of transformers 4, or rope_parameters of transformers 5, which also has rope_theta. Refuses
+/// unknown and missing keys, because ignoring them would compute another model.
 void read_rope_object(const Reader& reader, const char* where, const json& object, Config& config) {
+  // The type, which has two names.
   require_input(object.is_object(), reader.name(), ": ", where, " is ", reader.text_of(object), ", expected an object");
   const json *type = Reader::find_in(object, "rope_type"), *older = Reader::find_in(object, "type");
   require_input(type == nullptr || older == nullptr || *type == *older, reader.name(), ": ", where, " has rope_type ",
                 type != nullptr ? reader.text_of(*type) : "", " and type ", older != nullptr ? reader.text_of(*older) : "",
-                ", expected one of them");
+                ", expected only one");
   type = type != nullptr ? type : older;
   require_input(type == nullptr || type->is_string(), reader.name(), ": ", where, " has the type ",
                 type != nullptr ? reader.text_of(*type) : "", ", expected a text");
@@ -119,6 +121,8 @@ void read_rope_object(const Reader& reader, const char* where, const json& objec
   const auto form = std::ranges::find(rope_forms(), kind, &RopeForm::type);
   require_input(form != rope_forms().end(), reader.name(), ": RoPE is scaled by ", schema::in_quotes(kind), " (", where,
                 "), expected default, linear or llama3");
+
+  // The keys: none is unknown, and none that the type needs is missing.
   for (const auto& item : object.items()) {
     const std::string& key = item.key();
     const json& value = item.value();
@@ -137,9 +141,10 @@ void read_rope_object(const Reader& reader, const char* where, const json& objec
   config.model.rope_scaling = kind == "default" ? RopeScaling::none : *value_named<RopeScaling>(kind);
 }
 
-/// RoPE's keys: rope_theta and rope_scaling of transformers 4, rope_parameters of transformers 5.
+/// Reads RoPE's keys: rope_theta and rope_scaling of transformers 4, rope_parameters of transformers 5. A file may have both forms if they
+/// agree.
 void read_rope(const Reader& reader, Config& config) {
-  constexpr double kUsualTheta = 10'000;  // of a file of transformers 4 without rope_theta
+  constexpr double kUsualTheta = 10'000;  // transformers 4's default of rope_theta
   const json *parameters = reader.find("rope_parameters"), *scaling = reader.find("rope_scaling"), *theta = reader.find("rope_theta");
   if (parameters != nullptr) {
     read_rope_object(reader, "rope_parameters", *parameters, config);
@@ -154,7 +159,7 @@ void read_rope(const Reader& reader, Config& config) {
     Config other = config;
     read_rope_object(reader, "rope_scaling", *scaling, other);
     require_input(parameters == nullptr || other.model == config.model, reader.name(), ": rope_scaling is ", reader.text_of(*scaling),
-                  ", and rope_parameters is ", parameters != nullptr ? reader.text_of(*parameters) : "", ", expected one of them");
+                  ", and rope_parameters is ", parameters != nullptr ? reader.text_of(*parameters) : "", ", expected only one");
     const json* inside = Reader::find_in(*scaling, "rope_theta");
     require_input(inside == nullptr || theta == nullptr || *inside == *theta, reader.name(), ": rope_theta is ",
                   theta != nullptr ? reader.text_of(*theta) : "", ", and in rope_scaling ",
@@ -165,7 +170,7 @@ void read_rope(const Reader& reader, Config& config) {
   reader.set(config, "rope_theta", "rope_theta", theta != nullptr ? *theta : json(kUsualTheta));
 }
 
-/// Throws InputError where a key has another value than the family can compute.
+/// Throws InputError for a value that the family does not support.
 void check_needed(const Reader& reader, const json& object, const Family& family) {
   const json* uses_window = reader.find("use_sliding_window");
   for (const NeededValue& needed : family.needed) {
@@ -176,13 +181,13 @@ void check_needed(const Reader& reader, const json& object, const Family& family
     const json absent = value == nullptr && !needed.absent.empty() && !object.contains(needed.key) ? json::parse(needed.absent) : json();
     const json& found = value != nullptr ? *value : absent;
     require_input(found.is_null() || found == json::parse(needed.value), reader.name(), ": ", needed.key, " is ", reader.text_of(found),
-                  value == nullptr ? " in this family where it is not given" : "", ", expected ", needed.value,
-                  needed.advice.empty() ? "" : "; ", needed.advice);
+                  value == nullptr ? ", the family's default" : "", ", expected ", needed.value, needed.advice.empty() ? "" : "; ",
+                  needed.advice);
   }
 }
 
-/// A remark on the keys that nothing here knows; empty if there are none. transformers ignores them as well, unless code beside the model
-/// reads them.
+/// Returns a remark that lists unknown keys, or an empty string. transformers ignores such keys too, unless code beside the model reads
+/// them.
 std::string note_on_unknown_keys(const json& object, const std::string& name, const Family& family) {
   std::string list;
   for (const auto& item : object.items()) {
@@ -196,7 +201,7 @@ std::string note_on_unknown_keys(const json& object, const std::string& name, co
       list += concat(list.empty() ? "" : ", ", key, " (", short_text(value), ")");
     }
   }
-  return list.empty() ? "" : concat(name, " has keys that dikkat does not know and does not use: ", list);
+  return list.empty() ? "" : concat(name, " has unknown keys, which are ignored: ", list);
 }
 
 std::vector<Token> end_tokens_of(const Reader& reader, index vocab_size) {
@@ -207,7 +212,7 @@ std::vector<Token> end_tokens_of(const Reader& reader, index vocab_size) {
   }
   for (const json& id : ids->is_array() ? *ids : json::array({*ids})) {
     require_input(id.is_number_integer() && id >= 0 && id < vocab_size, reader.name(), ": eos_token_id is ", reader.text_of(*ids),
-                  ", expected ids of 0 to ", vocab_size - 1);
+                  ", expected ids from 0 to ", vocab_size - 1);
     tokens.push_back(id.get<Token>());
   }
   return tokens;
@@ -216,6 +221,7 @@ std::vector<Token> end_tokens_of(const Reader& reader, index vocab_size) {
 }  // namespace
 
 ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
+  // The family.
   const json object = parse_untrusted_object(text, name, "a config.json of Hugging Face");
   const Reader reader(object, name);
   const json* type = reader.find("model_type");
@@ -224,6 +230,8 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
   if (family == nullptr) {
     refuse_model_type(name, type->get<std::string>());
   }
+
+  // The keys of [model]: the family's fixed ones, then those in the file.
   Config config;
   for (const FixedKey& fixed : family->fixed) {
     apply_override(config, concat("model.", fixed.key, '=', fixed.value));
@@ -237,21 +245,25 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
       reader.set(config, key.ours, key.theirs, json::parse(key.absent));
     }
   }
+
+  // Keys that may only have one value, and RoPE.
   check_needed(reader, object, *family);
   if (const json* layers = reader.find("layer_types"); layers != nullptr) {
     require_input(layers->is_array(), name, ": layer_types is ", reader.text_of(*layers), ", expected a list");
     for (const json& layer : *layers) {
-      require_input(layer == "full_attention", name, ": layer_types has ", reader.text_of(layer), ", expected \"full_attention\" alone");
+      require_input(layer == "full_attention", name, ": layer_types has ", reader.text_of(layer), ", expected only \"full_attention\"");
     }
   }
   if (config.model.positions == Positions::rope) {
     read_rope(reader, config);
   }
+
+  // The model as a whole.
   resolve(config);
   try {
     validate(config);
   } catch (const InputError& error) {
-    fail_input(name, " describes no model: ", error.what());
+    fail_input(name, " does not describe a valid model: ", error.what());
   }
   ForeignConfig found{family, config.model, end_tokens_of(reader, config.model.vocab_size)};
   if (std::string note = note_on_unknown_keys(object, name, *family); !note.empty()) {
@@ -290,6 +302,8 @@ std::string hf_config_text(const Family& family, const TransformerConfig& model,
               {"initializer_range", 0.02},
               {"torch_dtype", extras.dtype},
               {"use_cache", true}};
+
+  // The family's keys, with the only value that some of them may have.
   for (const NeededValue& needed : family.needed) {
     if (const json value = json::parse(needed.value); !value.is_null() && !value.is_number()) {
       object[std::string(needed.key)] = value;
@@ -310,6 +324,8 @@ std::string hf_config_text(const Family& family, const TransformerConfig& model,
   if (object.contains("n_positions")) {
     object["n_ctx"] = object["n_positions"];  // llama.cpp's converter reads it
   }
+
+  // RoPE, in the form of transformers 4, which transformers 5 reads too.
   if (config.model.positions == Positions::rope) {
     object["rope_theta"] = config.model.rope_theta;
     json scaling;
@@ -323,6 +339,8 @@ std::string hf_config_text(const Family& family, const TransformerConfig& model,
     }
     object["rope_scaling"] = scaling;
   }
+
+  // Tokens around a text.
   const auto put_token = [&](const char* key, std::optional<Token> token) { object[key] = token ? json(*token) : json(); };
   put_token("bos_token_id", extras.bos);
   put_token("eos_token_id", extras.eos);

@@ -32,7 +32,7 @@ struct ModelFiles::Contents {
 
 namespace {
 
-/// The weights of a folder of Hugging Face.
+/// Opens the weights of a Hugging Face folder.
 WeightFile open_folder(const fs::path& folder) {
   for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"}) {
     if (is_there(folder / name)) {
@@ -40,16 +40,15 @@ WeightFile open_folder(const fs::path& folder) {
     }
   }
   require_input(!is_there(folder / "pytorch_model.bin.index.json"), folder.string(),
-                " has its weights in several pytorch_model-*.bin files, which dikkat does not read. Write them as safetensors, in Python: "
+                " has its weights in several pytorch_model-*.bin files, which dikkat does not read. Convert them to safetensors in Python: "
                 "AutoModelForCausalLM.from_pretrained(\"",
                 folder.string(), "\").save_pretrained(\"OUT\", safe_serialization=True) and AutoTokenizer.from_pretrained(\"",
                 folder.string(), "\").save_pretrained(\"OUT\")");
   fail_input(folder.string(),
-             " has a config.json but no model.safetensors, model.safetensors.index.json or pytorch_model.bin, expected the "
-             "weights beside it");
+             " has a config.json but no weights beside it, expected model.safetensors, model.safetensors.index.json or pytorch_model.bin");
 }
 
-/// A number of the file's own description of the model.
+/// Returns an integer from the file's values. Throws InputError if it is missing or not an integer.
 index number(const WeightFile& file, std::string_view key) {
   const MetaValue* value = file.value(key);
   const std::optional<index> found = value != nullptr ? value->integer() : std::nullopt;
@@ -65,7 +64,7 @@ bool flag(const WeightFile& file, std::string_view key, bool absent) {
   return found.value_or(absent);
 }
 
-/// Checks what a file says of a model as a configuration is checked.
+/// Resolves and validates a file's model as a configuration.
 TransformerConfig validated(const WeightFile& file, const TransformerConfig& model) {
   Config config;
   config.model = model;
@@ -73,7 +72,7 @@ TransformerConfig validated(const WeightFile& file, const TransformerConfig& mod
   try {
     validate(config);
   } catch (const InputError& error) {
-    fail_input(file.name(), " describes no model: ", error.what());
+    fail_input(file.name(), " does not describe a valid model: ", error.what());
   }
   return config.model;
 }
@@ -87,7 +86,7 @@ ForeignConfig llmc_config(const WeightFile& file) {
   return {family_named("gpt2"), validated(file, c), {}};
 }
 
-/// Throws InputError for a key of model_args that nanoGPT's own model does not have: a changed copy of it computes something else.
+/// Throws InputError for a key of model_args that nanoGPT does not have: a modified copy of nanoGPT may compute something else.
 void check_model_args(const WeightFile& file) {
   constexpr std::string_view kPrefix = "model_args/";
   constexpr std::string_view kKnown[] = {"n_layer", "n_head", "n_embd", "block_size", "vocab_size", "bias", "dropout"};
@@ -95,7 +94,7 @@ void check_model_args(const WeightFile& file) {
     const bool is_known = !entry.key.starts_with(kPrefix) ||
                           std::ranges::find(kKnown, std::string_view(entry.key).substr(kPrefix.size())) != std::end(kKnown);
     require_input(is_known || entry.value.says_nothing(), file.name(), ": ", entry.key, " is ", entry.value.text(),
-                  ", which nanoGPT's model does not have");
+                  ", a key that nanoGPT does not have, so the model may compute something else");
   }
 }
 
@@ -112,7 +111,7 @@ ForeignConfig nanogpt_config(const WeightFile& file) {
   return {family_named("gpt2"), validated(file, c), {}};
 }
 
-/// The tensors of nanoGPT's model, without those of the optimizer, and by the names that the module has. A compiled model has a prefix.
+/// Returns the tensors of nanoGPT's model, by their names in the module, without the optimizer's. Names in a compiled model have a prefix.
 WeightFile nanogpt_weights(const WeightFile& file) {
   std::vector<WeightTensor> tensors;
   for (WeightTensor tensor : file.tensors()) {
@@ -127,7 +126,7 @@ WeightFile nanogpt_weights(const WeightFile& file) {
   return {file.name(), std::move(tensors), {}};
 }
 
-/// The tokenizer, which also knows the tokens that the model's own files name as ends of a text.
+/// Adds the end tokens that the model's files name to the tokenizer.
 std::unique_ptr<Tokenizer> with_ends(std::unique_ptr<Tokenizer> tokenizer, const std::vector<Token>& ends) {
   if (dynamic_cast<const BpeTokenizer*>(tokenizer.get()) == nullptr || ends.empty()) {
     return tokenizer;
@@ -142,8 +141,8 @@ std::unique_ptr<Tokenizer> with_ends(std::unique_ptr<Tokenizer> tokenizer, const
   return std::make_unique<BpeTokenizer>(std::move(vocabulary));
 }
 
-/// A model whose configuration ties the head to the token table, but whose file holds another head, has that head. A head that repeats the
-/// token table is left out.
+/// Handles a file that has a head although its configuration ties the head to the token table. A head with other numbers is used; a copy of
+/// the token table is ignored.
 void settle_head(const WeightFile& file, std::string_view table, ForeignConfig& config, FileNames& names) {
   constexpr std::string_view kHead = "lm_head.weight";
   const WeightTensor* head = file.find(kHead);
@@ -159,10 +158,10 @@ void settle_head(const WeightFile& file, std::string_view table, ForeignConfig& 
   config.model.tie_embeddings = false;
   config.notes.push_back(concat(file.name(), " holds ", kHead, " with other numbers than ",
                                 tokens != nullptr ? tokens->name : std::string(table),
-                                ", although the configuration ties them: the model has this head (as in transformers 5)"));
+                                ", although the configuration ties them: this head is used (as in transformers 5)"));
 }
 
-/// "147 tensors of bf16 and f32".
+/// Returns a summary such as "147 tensors of bf16 and f32".
 std::string summary(const WeightFile& file) {
   std::map<std::string, index> types;
   for (const WeightTensor& tensor : file.tensors()) {
@@ -187,20 +186,22 @@ bool ModelFiles::is_at(const fs::path& path) {
 }
 
 ModelFiles::ModelFiles(const fs::path& given, const ImportOptions& options) {
-  // The weights of a folder may be named themselves.
+  // The path, which may also be the weights in a folder.
   const bool is_part = given.extension() == ".safetensors" || given.filename() == "pytorch_model.bin";
   const fs::path path = is_part ? (given.has_parent_path() ? given.parent_path() : fs::path(".")) : given;
   std::error_code unknown;
   const bool is_folder = fs::is_directory(path, unknown);
-  require_input(is_there(path), path.string(), " does not exist, expected a folder of Hugging Face, or a file of GGUF, llm.c or nanoGPT");
-  require_input(!is_folder || is_there(path / "config.json"), path.string(), " has no config.json, expected a folder of Hugging Face");
+  require_input(is_there(path), path.string(), " does not exist, expected a Hugging Face folder, or a GGUF, llm.c or nanoGPT file");
+  require_input(!is_folder || is_there(path / "config.json"), path.string(), " has no config.json, expected a Hugging Face folder");
   const WeightFormat format = is_folder ? WeightFormat::safetensors : weight_format_of(path.string());
   contents_ = std::make_unique<Contents>(
       Contents{.path = path, .options = options, .format = format, .weights = is_folder ? open_folder(path) : open_weights(path.string())});
   Contents& c = *contents_;
+
+  // The configuration, and the names of the tensors.
   switch (format) {
     case WeightFormat::safetensors:
-      require_input(is_folder, path.string(), " is a file of weights alone, expected its folder, with a config.json");
+      require_input(is_folder, path.string(), " holds only weights, expected a folder that also has a config.json");
       c.config = read_hf_config(read_bytes(path / "config.json", 2 << 20), (path / "config.json").string());
       if (const fs::path generation = path / "generation_config.json"; is_there(generation)) {
         add_hf_end_tokens(read_bytes(generation, 2 << 20), generation.string(), c.config);
@@ -225,13 +226,15 @@ ModelFiles::ModelFiles(const fs::path& given, const ImportOptions& options) {
       settle_head(nanogpt_weights(c.weights), c.rules.front().parts[0].name, c.config, c.names);
       break;
   }
+
+  // The context.
   TransformerConfig& model = c.config.model;
   c.whole_context = model.block_size;
   if (model.positions == Positions::rope) {
     model.block_size = options.context > 0 ? options.context : c.whole_context;
   } else {
-    require_input(options.context == 0 || options.context == model.block_size, path.string(), " has positions for ", model.block_size,
-                  " tokens, expected no other context");
+    require_input(options.context == 0 || options.context == model.block_size, path.string(), " has a table of positions for ",
+                  model.block_size, " tokens, so its context cannot be ", options.context);
   }
   c.description = concat(c.config.family->name, ", ", summary(c.weights));
 }
@@ -255,12 +258,12 @@ std::unique_ptr<Tokenizer> ModelFiles::open_tokenizer(std::vector<std::string>* 
   } else if (c.format == WeightFormat::safetensors) {
     tokenizer = read_tokenizer_file(c.path.string(), notes);
   } else {
-    require_input(c.format == WeightFormat::gguf, c.path.string(), " holds no tokenizer, expected --tokenizer PATH beside it");
+    require_input(c.format == WeightFormat::gguf, c.path.string(), " holds no tokenizer: give one with --tokenizer PATH");
     tokenizer = read_gguf_tokenizer(c.weights);
   }
   tokenizer = with_ends(std::move(tokenizer), c.config.end_tokens);
   require_input(tokenizer->vocab_size() <= c.config.model.vocab_size, "the tokenizer of ", c.path.string(), " has ",
-                tokenizer->vocab_size(), " tokens, but the model ", *c.config.model.vocab_size, ", expected at most as many");
+                tokenizer->vocab_size(), " tokens, expected at most the model's ", *c.config.model.vocab_size);
   return tokenizer;
 }
 

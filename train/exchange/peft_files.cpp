@@ -27,13 +27,13 @@ struct PeftFiles::Contents {
 
 namespace {
 
-/// Keys that make of adapters more than B A beside linear layers, unless they are null, false or empty.
+/// Keys of adapters that do more than add B A to linear layers, unless their value is null, false or empty.
 constexpr const char* kUnknown[] = {
     "modules_to_save",         "rank_pattern",      "alpha_pattern", "use_dora",   "lora_bias",    "layer_replication",
     "trainable_token_indices", "target_parameters", "use_qalora",    "use_bdlora", "arrow_config", "alora_invocation_tokens",
     "megatron_config"};
 
-/// The value of a key; null if it is absent or null.
+/// Returns the value of a key, or null if it is absent or null.
 const json* find(const json& object, const char* key) {
   const auto found = object.find(key);
   return found == object.end() || found->is_null() ? nullptr : &*found;
@@ -58,10 +58,10 @@ double number(const json& object, const std::string& name, const char* key) {
   return value->get<double>();
 }
 
-/// Whether a module's name is one of these, or ends with one of them; none: it is not known.
+/// Whether a module's name is one of `names`, or ends with one of them; nullopt if `names` is not a list.
 std::optional<bool> is_among(const json* names, std::string_view module) {
   if (names == nullptr || !names->is_array()) {
-    return std::nullopt;  // a regular expression of Python's, or "all-linear"
+    return std::nullopt;  // a Python regular expression, or "all-linear"
   }
   return std::ranges::any_of(*names, [&](const json& entry) {
     const std::string name = entry.is_string() ? entry.get<std::string>() : "";
@@ -69,7 +69,7 @@ std::optional<bool> is_among(const json* names, std::string_view module) {
   });
 }
 
-/// Throws InputError for what this program does not compute.
+/// Throws InputError for adapters that this program does not support.
 void check(const json& config, const std::string& name) {
   const auto refuse_unless = [&](bool ok, const char* key, const char* expected) {
     const json* value = find(config, key);
@@ -79,17 +79,17 @@ void check(const json& config, const std::string& name) {
   refuse_unless(type != nullptr && *type == "LORA", "peft_type", "\"LORA\"");
   for (const char* key : kUnknown) {
     const json* value = find(config, key);
-    refuse_unless(value == nullptr || is_nothing(*value), key, "none: this program has no such adapters");
+    refuse_unless(value == nullptr || is_nothing(*value), key, "null: dikkat does not have such adapters");
   }
   const json* bias = find(config, "bias");
   refuse_unless(bias == nullptr || *bias == "none", "bias", "\"none\"");
-  // Others (PiSSA, OLoRA, LoftQ, CorDA) change the weights of the base, which then are not those of its files.
+  // Other values (PiSSA, OLoRA, LoftQ, CorDA) change the weights of the base, so these would differ from its files.
   const json* first = find(config, "init_lora_weights");
   refuse_unless(first == nullptr || first->is_boolean() || *first == "gaussian" || *first == "orthogonal" || *first == "eva",
-                "init_lora_weights", "true, false, \"gaussian\", \"orthogonal\" or \"eva\", which leave the base as it is");
+                "init_lora_weights", "true, false, \"gaussian\", \"orthogonal\" or \"eva\", which do not change the base");
 }
 
-/// Throws InputError unless adapters belong to all layers.
+/// Throws InputError if layers_to_transform selects only some of the layers.
 void check_layers(const json& config, const std::string& name, index n_layer) {
   const json* layers = find(config, "layers_to_transform");
   if (layers == nullptr) {
@@ -103,7 +103,7 @@ void check_layers(const json& config, const std::string& name, index n_layer) {
   for (index layer = 0; layer < n_layer; ++layer) {
     all.insert(json(layer));
   }
-  require_input(listed == all, name, ": layers_to_transform is ", short_text(*layers), ", expected none, or all ", n_layer, " layers");
+  require_input(listed == all, name, ": layers_to_transform is ", short_text(*layers), ", expected null, or all ", n_layer, " layers");
 }
 
 }  // namespace
@@ -120,7 +120,7 @@ PeftFiles::PeftFiles(const fs::path& path) {
   json config = parse_untrusted_object(read_bytes(file, kMostBytes), file.string(), "an adapter_config.json of PEFT");
   check(config, file.string());
   require_input(is_there(tensors), path.string(),
-                " has an adapter_config.json but no adapter_model.safetensors, expected the adapters beside it");
+                " has an adapter_config.json but no adapters beside it, expected adapter_model.safetensors");
   contents_ =
       std::make_unique<Contents>(Contents{.path = path, .tensors = open_safetensors(tensors.string()), .config = std::move(config)});
   Contents& c = *contents_;
@@ -142,19 +142,23 @@ const std::string& PeftFiles::base() const { return contents_->base; }
 double PeftFiles::scale() const { return contents_->scale; }
 
 std::vector<PeftFactors> PeftFiles::factors(const TransformerConfig& config, const ParameterStore& store) const {
+  // The base's family decides the names of the modules.
   const Contents& c = *contents_;
   const std::string name = (c.path / "adapter_config.json").string();
   std::string why;
   const Family* family = family_of(config, why);
-  require_input(family != nullptr, c.path.string(), " holds adapters of PEFT, but Hugging Face has no model of their base's kind: ", why);
-  const bool transposes = family->name == "gpt2";  // Conv1D
+  require_input(family != nullptr, c.path.string(), " holds PEFT adapters, but Hugging Face has no model of their base's kind: ", why);
+  const bool transposes = family->name == "gpt2";  // GPT-2 has Conv1D layers, with weights (in, out)
   require_input(flag(c.config, name, "fan_in_fan_out") == transposes, name, ": fan_in_fan_out is ", !transposes, ", expected ", transposes,
-                " of the family ", family->name);
+                " for the family ", family->name);
   check_layers(c.config, name, config.n_layer);
-  // Of a model without its head, names lack the prefix.
+
+  // A model that was saved without its head has names without the prefix.
   const std::string whole = concat(kPeftNames.before, family->prefix);
   const bool lacks_prefix =
       std::ranges::none_of(c.tensors.tensors(), [&](const WeightTensor& tensor) { return tensor.name.starts_with(whole); });
+
+  // The factors of each linear layer. A layer may have none if target_modules does not name it.
   TensorProblems problems;
   std::set<std::string_view> taken;
   std::vector<PeftFactors> factors;
@@ -175,7 +179,7 @@ std::vector<PeftFactors> PeftFiles::factors(const TransformerConfig& config, con
       continue;
     }
     if (targeted == false || excluded == true) {
-      continue;  // its tensors are left over
+      continue;  // its tensors are reported as left over
     }
     const auto check_one = [&](const WeightTensor* found, const std::string& wanted, const std::vector<index>& shape) {
       if (found == nullptr) {
@@ -189,13 +193,15 @@ std::vector<PeftFactors> PeftFiles::factors(const TransformerConfig& config, con
     check_one(b, name_b, {piece.rows, c.rank});
     factors.push_back({.weight = piece.ours, .first_row = piece.first_row, .rows = piece.rows, .a = a, .b = b});
   }
+
+  // Tensors that no layer takes, and the report.
   for (const WeightTensor& tensor : c.tensors.tensors()) {
     if (!taken.contains(tensor.name)) {
       problems.other.push_back(tensor.name);
     }
   }
-  const std::string text = problems.text("tensors that are of no linear layer in target_modules: ");
-  require_input(text.empty(), c.tensors.name(), " does not hold adapters of this model as its configuration describes them: ", text);
+  const std::string text = problems.text("tensors that belong to no linear layer in target_modules: ");
+  require_input(text.empty(), c.tensors.name(), " does not hold the adapters of this model that its configuration describes: ", text);
   require_input(!factors.empty(), c.tensors.name(), " holds no adapters");
   return factors;
 }

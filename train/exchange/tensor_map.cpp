@@ -28,7 +28,7 @@ const ParameterStore::Entry* find(const ParameterStore& store, const std::string
   return found == entries.end() ? nullptr : *found;
 }
 
-/// The rows of each part of a tensor: those of its own stack, or, of a bias, of its weight's.
+/// Returns the number of rows of each part of a tensor. A bias has the parts of its weight.
 std::vector<index> rows_of_parts(const ParameterStore::Entry& entry, const ParameterStore& store, std::size_t parts) {
   const index rows = entry.shape()[0];
   if (parts == 1) {
@@ -47,7 +47,7 @@ std::size_t count_of(const TensorRule& rule) {
       std::count_if(rule.parts.begin(), rule.parts.end(), [](const TensorPart& part) { return !part.name.empty(); }));
 }
 
-/// The shape of a vector or matrix in a file.
+/// Returns the shape of a vector or matrix in a file.
 std::vector<index> shape_of(const TensorPiece& piece, bool is_vector) {
   if (is_vector) {
     return {piece.rows};
@@ -55,7 +55,7 @@ std::vector<index> shape_of(const TensorPiece& piece, bool is_vector) {
   return piece.turn == Turn::transposed ? std::vector<index>{piece.cols, piece.rows} : std::vector<index>{piece.rows, piece.cols};
 }
 
-/// Of a bias that our model does not have: its width, from the weight beside it.
+/// Returns the width of a bias that our model does not have, from the weight beside it; 0 if there is no such weight.
 index width_of_missing_bias(const std::string& path, const ParameterStore& store) {
   constexpr std::string_view kBias = ".bias";
   const ParameterStore::Entry* weight =
@@ -67,6 +67,7 @@ index width_of_missing_bias(const std::string& path, const ParameterStore& store
 
 std::vector<MappedTensor> map_tensors(std::span<const TensorRule> rules, const TransformerConfig& config, const ParameterStore& store,
                                       bool with_zeros) {
+  // Each rule gives tensors of all layers, or one tensor that holds all layers.
   std::vector<MappedTensor> map;
   std::set<std::string_view> named;
   for (const TensorRule& rule : rules) {
@@ -86,6 +87,7 @@ std::vector<MappedTensor> map_tensors(std::span<const TensorRule> rules, const T
       if (entry != nullptr) {
         named.insert(entry->path);
       }
+      // One piece for each part. With all layers in one tensor, later layers are added to its pieces.
       index first = 0;
       for (std::size_t i = 0; i < rows.size(); ++i) {
         const TensorPiece piece{
@@ -143,7 +145,8 @@ std::vector<MappedTensor> map_adapters(std::span<const TensorRule> rules, const 
 
 void pad_rows(std::vector<MappedTensor>& map, std::string_view name, index rows) {
   const auto found = std::find_if(map.begin(), map.end(), [&](const MappedTensor& tensor) { return tensor.name == name; });
-  require(found != map.end() && found->shape.size() == 2 && found->shape[0] <= rows, "exchange: ", name, " is no matrix of fewer rows");
+  require(found != map.end() && found->shape.size() == 2 && found->shape[0] <= rows, "exchange: ", name,
+          " is not a matrix with fewer rows");
   if (found->shape[0] < rows) {
     found->pieces.push_back({.rows = rows - found->shape[0], .cols = found->shape[1]});
     found->shape[0] = rows;
@@ -152,9 +155,9 @@ void pad_rows(std::vector<MappedTensor>& map, std::string_view name, index rows)
 
 namespace {
 
-constexpr index kBlock = 1 << 16;  // elements that are read at once and then moved
+constexpr index kBlock = 1 << 16;  // elements that are converted at once
 
-/// Where row `row` of a piece lies in ours, counted within the piece.
+/// Returns the row of our piece that the file's row `row` belongs to, counted within the piece.
 index our_row(const TensorPiece& piece, index row) {
   if (piece.turn != Turn::rotary_pairs) {
     return row;
@@ -163,13 +166,16 @@ index our_row(const TensorPiece& piece, index row) {
   return row - in_head + in_head % 2 * (piece.head_size / 2) + in_head / 2;
 }
 
-/// Reads a piece, whose elements begin at `first` in the file's tensor.
+/// Reads a piece whose elements begin at `first` in the file's tensor.
 void read_piece(const WeightTensor& tensor, index first, const TensorPiece& piece) {
+  // The same layout: the elements are read straight into place.
   float* ours = static_cast<float*>(piece.ours->values) + piece.first_row * piece.cols;
   if (piece.turn == Turn::none) {
     read_f32(tensor, first, piece.elements(), ours);
     return;
   }
+
+  // Other layouts: blocks of rows are read, then moved into place.
   const index their_cols = piece.turn == Turn::transposed ? piece.rows : piece.cols;
   const index their_rows = piece.elements() / their_cols;
   const index rows_at_once = std::max<index>(1, kBlock / their_cols);
@@ -195,7 +201,7 @@ void read_piece(const WeightTensor& tensor, index first, const TensorPiece& piec
   }
 }
 
-/// Elements first to first + count - 1 of a piece in the order of the file.
+/// Writes elements first to first + count - 1 of a piece to `out`, in the order of the file.
 void write_piece(const TensorPiece& piece, index first, index count, const float* weights, float* out) {
   if (piece.ours == nullptr) {
     std::fill_n(out, count, 0.0F);
@@ -218,7 +224,7 @@ void write_piece(const TensorPiece& piece, index first, index count, const float
       });
 }
 
-/// "a, b, c and 12 more".
+/// Joins names: "a, b, c and 12 more".
 std::string list_of(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 8;
   std::string list;
@@ -247,10 +253,10 @@ std::string TensorProblems::text(const char* others) const {
   };
   add("it lacks ", missing);
   add("", misshapen);
-  add("tensors of types that are not converted: ", unknown);
+  add("tensors of types that cannot be converted: ", unknown);
   if (!unknown.empty()) {
     all +=
-        " (for weights that transformers reads, Python writes them as bf16: AutoModelForCausalLM.from_pretrained(\"FOLDER\", "
+        " (if transformers reads them, convert them to bf16 in Python: AutoModelForCausalLM.from_pretrained(\"FOLDER\", "
         "torch_dtype=\"bfloat16\").save_pretrained(\"OUT\", safe_serialization=True))";
   }
   add(others, other);
@@ -264,7 +270,7 @@ bool same_numbers(const WeightTensor& a, const WeightTensor& b) {
   if (a.type == b.type) {
     return a.bytes == b.bytes && std::memcmp(a.data, b.data, static_cast<std::size_t>(a.bytes)) == 0;
   }
-  const index block = kBlock;  // a multiple of the blocks of all types
+  const index block = kBlock;  // a multiple of every type's block
   std::vector<float> of_a(static_cast<std::size_t>(block)), of_b(static_cast<std::size_t>(block));
   for (index first = 0; first < a.elements; first += block) {
     const index count = std::min(block, a.elements - first);
@@ -279,12 +285,14 @@ bool same_numbers(const WeightTensor& a, const WeightTensor& b) {
 
 void read_tensors(const WeightFile& file, const std::vector<MappedTensor>& map, const FileNames& names, ParameterStore& store,
                   const ParameterStore::Loaded& loaded) {
-  // A file as a whole has the prefix or lacks it.
+  // Either all names in a file have the prefix, or none has it.
   const auto has_prefix = [&](const WeightTensor& tensor) { return tensor.name.starts_with(names.prefix); };
   const bool lacks_prefix = !names.prefix.empty() && std::none_of(file.tensors().begin(), file.tensors().end(), has_prefix);
   const auto in_file = [&](const std::string& name) {
     return lacks_prefix && name.starts_with(names.prefix) ? name.substr(names.prefix.size()) : name;
   };
+
+  // The map and the file are compared before anything is written.
   TensorProblems problems;
   std::set<std::string_view> wanted;
   std::vector<const WeightTensor*> sources;
@@ -307,7 +315,8 @@ void read_tensors(const WeightFile& file, const std::vector<MappedTensor>& map, 
   const std::string text = problems.text("tensors that the model does not have: ");
   require_input(text.empty(), file.name(), " does not hold the model that its configuration describes: ", text);
 
-  std::map<const ParameterStore::Entry*, index> left;  // elements of each parameter that are still to be read
+  // The elements. A parameter is complete when all tensors that hold a part of it have been read.
+  std::map<const ParameterStore::Entry*, index> left;  // unread elements of each parameter
   for (std::size_t i = 0; i < map.size(); ++i) {
     index first = 0;
     for (const TensorPiece& piece : map[i].pieces) {

@@ -13,70 +13,68 @@
 
 namespace dikkat {
 
-/// Rows of one of our tensors, as they lie in a file. A vector is a matrix of one column.
+/// Some rows of one of our tensors, as a file stores them. A vector is a matrix of one column.
 struct TensorPiece {
-  const ParameterStore::Entry* ours = nullptr;  // null: zeros, of a bias that our model does not have, or padding
-  index first_row = 0, rows = 0, cols = 0;      // of ours
+  const ParameterStore::Entry* ours = nullptr;  // null: zeros, for padding or a bias that our model does not have
+  index first_row = 0, rows = 0, cols = 0;      // the rows and columns of `ours`
   Turn turn = Turn::none;
-  index head_size = 0;  // of rotary_pairs
+  index head_size = 0;  // used with rotary_pairs
 
   index elements() const { return rows * cols; }
 };
 
-/// A tensor of a file, made of pieces of ours that follow each other.
+/// A tensor of a file: pieces of our tensors, one after another.
 struct MappedTensor {
   std::string name;
   std::vector<index> shape{};  // in the file, row-major
   std::vector<TensorPiece> pieces{};
 };
 
-/// What a file of this layout holds of a model. `with_zeros`: also biases that the family has and our model does not. Throws Error for a
-/// parameter that the layout has no name for.
+/// Returns the tensors of a model in a file with these names. `with_zeros` adds biases that the family has and our model does not. Throws
+/// Error for a parameter that the rules do not name.
 std::vector<MappedTensor> map_tensors(std::span<const TensorRule> rules, const TransformerConfig& config, const ParameterStore& store,
                                       bool with_zeros = false);
 
-/// How a layout of adapters names the factors of a matrix: `before`, the matrix's name without `cut` at its end, then `a` or `b`.
+/// The names of an adapter's factors: `before`, the matrix's name without `cut` at its end, then `a` or `b`.
 struct AdapterNames {
   std::string_view before, cut, a, b;
 };
-/// The adapters in the store (layers/lora.h) of the matrices of a layout. A matrix of ours that is several in the file shares its A, so
-/// each of these has A, (rank, in), and its own rows of B, (rows, rank).
+/// Returns the tensors of the store's adapters (layers/lora.h). If a file divides our matrix into several, each of them gets a copy of A,
+/// (rank, in), and its own rows of B, (rows, rank).
 std::vector<MappedTensor> map_adapters(std::span<const TensorRule> rules, const TransformerConfig& config, const ParameterStore& store,
                                        const AdapterNames& names);
 
-/// Adds rows of zeros to the matrix of this name, so that it has `rows`. They are written as zeros, and left out when they are read.
+/// Pads the matrix with this name to `rows` rows. Reading ignores the padding, and writing fills it with zeros.
 void pad_rows(std::vector<MappedTensor>& map, std::string_view name, index rows);
 
-/// Which names of a file are taken for which. A name may have the prefix or lack it, if the file as a whole does; names that end like a
-/// buffer hold no weights.
+/// How names in a file may differ from those in the map.
 struct FileNames {
-  std::string_view prefix{};
-  std::span<const std::string_view> buffers{};
-  std::string_view
-      repeated{};  // a tensor that may be there although the model has none of this name: the head that repeats the token table
+  std::string_view prefix{};                    // all names in a file may lack this prefix
+  std::span<const std::string_view> buffers{};  // tensors whose names end so are not weights, and are ignored
+  std::string_view repeated{};                  // a tensor that is ignored: a head that repeats the token table
 };
 
 /// Whether two tensors of a file hold the same numbers.
 bool same_numbers(const WeightTensor& a, const WeightTensor& b);
 
-/// What is wrong with the tensors of a file, which is told at once.
+/// Collects all problems with the tensors of a file, so that one message can list them.
 struct TensorProblems {
-  std::vector<std::string> missing, misshapen, unknown, other;  // other: tensors that nothing takes
+  std::vector<std::string> missing, misshapen, unknown, other;  // unknown: types; other: tensors that nothing takes
 
-  /// Notes a type that is not converted, or another shape than this one.
+  /// Notes a type that cannot be converted, or a shape other than this one.
   void compare(const WeightTensor& tensor, const std::vector<index>& shape);
-  /// "it lacks a; b is [2], expected [3]; tensors that the model does not have: c", where `others` says what these are; empty: nothing is
-  /// wrong.
+  /// Returns "it lacks a; b is [2], expected [3]; tensors that the model does not have: c", where `others` introduces the last list.
+  /// Returns an empty string if there are no problems.
   std::string text(const char* others) const;
 };
 
-/// Reads the weights of the store, which has memory, from the file. Throws InputError before anything is written if tensors are missing or
-/// misshapen, if there are others than those, or if one is of a type that is not converted: all of them are listed. `loaded` is called for
-/// each parameter as soon as all of it is read.
+/// Reads the weights of the store, which must have memory, from the file. If tensors are missing, misshapen, unknown or of a type that
+/// cannot be converted, throws InputError, which lists all of them, before anything is written. `loaded` is called for each parameter as
+/// soon as it is complete.
 void read_tensors(const WeightFile& file, const std::vector<MappedTensor>& map, const FileNames& names, ParameterStore& store,
                   const ParameterStore::Loaded& loaded = {});
 
-/// The tensors to be written, each stored as `type_of` says. The store must outlive them.
+/// Returns the tensors to write, with the types that `type_of` gives. The store must outlive them.
 std::vector<NewTensor> new_tensors(const std::vector<MappedTensor>& map, const ParameterStore& store,
                                    const std::function<WeightType(const MappedTensor&)>& type_of);
 

@@ -14,7 +14,7 @@ using nlohmann::ordered_json;
 
 std::string text_of(const Tokenizer& tokenizer, Token id) { return tokenizer.decode(std::span(&id, 1)); }
 
-/// A text is one word, which falls into its characters where no merge joins them.
+/// Writes a character tokenizer as BPE in which the whole text is one word. Without merges, the word is divided into its characters.
 HuggingFaceFiles files_of_characters(const Tokenizer& tokenizer, index context) {
   ordered_json vocabulary = ordered_json::object();
   for (index id = 0; id < tokenizer.vocab_size(); ++id) {

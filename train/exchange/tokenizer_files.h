@@ -5,8 +5,8 @@
 
 namespace dikkat {
 
-/// The tokenizer's files in a folder of Hugging Face. Bytes are byte-level BPE without merges; characters are BPE without merges. Throws
-/// InputError for other kinds. `model.chat_template` is left out where there are no special tokens (characters).
+/// Returns the tokenizer's files for a Hugging Face folder. A byte tokenizer becomes byte-level BPE without merges, a character tokenizer
+/// BPE without merges. Throws InputError for other kinds. A character tokenizer has no special tokens, so its files have no chat template.
 HuggingFaceFiles hugging_face_files_of(const Tokenizer& tokenizer, const HuggingFaceModel& model);
 
 }  // namespace dikkat

@@ -12,6 +12,8 @@ using nlohmann::json;
 json parse_untrusted_object(std::string_view text, const std::string& name, const char* expected, const JsonLimits& limits) {
   require_no_placeholder(text, name);
   require_input(text.size() <= limits.bytes, name, " has ", text.size(), " bytes, expected at most ", limits.bytes);
+
+  // Depth and values are counted before parsing, because the parser has no limits.
   int levels = 0, deepest = 0;
   std::size_t values = 0;
   bool in_string = false;
@@ -28,19 +30,21 @@ json parse_untrusted_object(std::string_view text, const std::string& name, cons
     }
   }
   require_input(deepest <= limits.levels, name, " is nested too deeply, expected at most ", limits.levels, " levels");
-  require_input(values <= limits.values, name, " has more than ", limits.values, " values, which is more than expected");
+  require_input(values <= limits.values, name, " has too many values, expected at most ", limits.values);
+
+  // Parsing.
   json object;
-  std::size_t wrong = 0;  // the byte, from 1
+  std::size_t wrong = 0;  // the byte of an error, counted from 1
   try {
     object = json::parse(text);
   } catch (const json::parse_error& error) {
     wrong = std::max<std::size_t>(error.byte, 1);
   } catch (const json::out_of_range&) {
-    fail_input(name, " has a number beyond those of f64, up to 1.8e308");
+    fail_input(name, " has a number that is too large for f64, expected at most 1.8e308");
   }
   require_input(object.is_object(), name, " is not a JSON object, expected ", expected,
-                wrong > text.size() ? "; it breaks off"
-                : wrong > 0         ? concat("; what is wrong is near byte ", wrong)
+                wrong > text.size() ? "; it is truncated"
+                : wrong > 0         ? concat("; the error is near byte ", wrong)
                                     : "");
   return object;
 }

@@ -9,15 +9,15 @@
 
 namespace dikkat {
 
-/// What a JSON text may have at most.
+/// Limits of a JSON text.
 struct JsonLimits {
   std::size_t bytes = std::size_t{1} << 20;
-  int levels = 32;                            // of nesting: a parser's stack does not like more
-  std::size_t values = std::size_t{1} << 20;  // about: commas and brackets are counted. A value takes some 100 bytes of memory
+  int levels = 32;                            // of nesting, which uses the parser's stack
+  std::size_t values = std::size_t{1} << 20;  // counted as commas and brackets; a value takes about 100 bytes of memory
 };
 
-/// Parses a JSON object that may come from anybody. Throws InputError, which begins with `name`, for another text; `expected` says what it
-/// should be: "a config.json of Hugging Face".
+/// Parses a JSON object from an untrusted source. Throws InputError, which begins with `name`, if the text is not a JSON object or exceeds
+/// the limits. `expected` describes the file in the message: "a config.json of Hugging Face".
 nlohmann::json parse_untrusted_object(std::string_view text, const std::string& name, const char* expected, const JsonLimits& limits = {});
 
 }  // namespace dikkat
