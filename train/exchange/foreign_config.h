@@ -18,8 +18,8 @@ struct ForeignConfig {
   std::vector<std::string> notes{};  // remarks to print: settings that are ignored, and contradictions
 };
 
-/// Returns the keys of [model], such as "model.gated", that an export of the family would silently lose. A key is known if the tables of the
-/// family fix or name it for each format, or if foreign_config.cpp lists why this is not needed.
+/// Returns the keys of [model], such as "model.gated", that an export of the family would silently lose. A key is known if the tables of
+/// the family fix or name it for each format, or if foreign_config.cpp lists why this is not needed.
 std::vector<std::string> unknown_keys(const Family& family);
 
 /// Returns the first family that can describe this model. If there is none, returns null, and `why` lists what the nearest family lacks:

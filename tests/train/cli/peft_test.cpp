@@ -143,18 +143,17 @@ TEST_P(Peft, LayersMayBeAdaptedApart) {
   Json targets = Json::parse(contents(here / "peft/adapter_config.json"))["target_modules"];
   rewrite(here / "peft/adapter_model.safetensors", [&](const std::string& name) { return is_first(name) ? name : ""; });
   rewrite(here / "other/adapter_model.safetensors", [&](const std::string& name) { return is_first(name) ? "" : name; });
-  expect_refused({"sample", "peft"}, {"peft/adapter_model.safetensors does not hold adapters", "it lacks base_model.model."});
+  expect_refused({"sample", "peft"}, {"peft/adapter_model.safetensors ", "lacks base_model.model."});
   set("target_modules", {first});
   ASSERT_EQ(here.run({"merge", "peft", "--out", "half"}).code, 0);
-  expect_refused({"sample", "other", "--base", "half"}, {"it lacks base_model.model.", first + ".lora_A.weight"});
+  expect_refused({"sample", "other", "--base", "half"}, {"lacks base_model.model.", first + ".lora_A.weight"});
   Json config = Json::parse(contents(here / "other/adapter_config.json"));
   config["exclude_modules"] = {first};
   here.write("other/adapter_config.json", config.dump());
   expect_equal({"other", "--base", "half"}, {"tuned"});
   config["exclude_modules"] = Json::array({is_llama() ? "o_proj" : "c_fc"});
   here.write("other/adapter_config.json", config.dump());
-  expect_refused({"sample", "other", "--base", "half"},
-                 {"it lacks base_model.model.", "tensors that are of no linear layer in target_modules: base_model."});
+  expect_refused({"sample", "other", "--base", "half"}, {"lacks base_model.model.", "target_modules: base_model."});
   config.erase("exclude_modules");
   config["target_modules"] = "all-linear";  // or a regular expression: then what is there counts
   here.write("other/adapter_config.json", config.dump());
@@ -210,15 +209,15 @@ TEST_P(Peft, WhatCannotBeComputedIsRefusedByName) {
   expect_refused({"sample", "peft"}, {".lora_A.weight is [2, 32], expected [3, 32]", ".lora_B.weight is ["});
   here.write("peft/adapter_config.json", good);
   set("target_modules", {"nothing"});
-  expect_refused({"sample", "peft"}, {"tensors that are of no linear layer in target_modules: base_model.model."});
+  expect_refused({"sample", "peft"}, {"target_modules: base_model.model."});
   here.write("peft/adapter_config.json", good);
   rewrite(here / "peft/adapter_model.safetensors",
           [](const std::string& name) { return contains(name, "layers.1.") || contains(name, "h.1.") ? "x." + name : name; });
-  expect_refused({"sample", "peft"}, {"it lacks base_model.model.", "target_modules: x.base_model.model."});
+  expect_refused({"sample", "peft"}, {"lacks base_model.model.", "target_modules: x.base_model.model."});
   here.write("peft/adapter_model.safetensors", tensors.substr(0, tensors.size() - 4));
   expect_refused({"sample", "peft"}, {"peft/adapter_model.safetensors"});
   std::filesystem::remove(here / "peft/adapter_model.safetensors");
-  expect_refused({"sample", "peft"}, {"peft has an adapter_config.json but no adapter_model.safetensors"});
+  expect_refused({"sample", "peft"}, {"peft has ", "adapter_model.safetensors"});
   for (const char* text : {"", "[]", "{\"r\":", "null"}) {
     here.write("peft/adapter_config.json", text);
     expect_refused({"sample", "peft"}, {"peft/adapter_config.json is not a JSON object, expected an adapter_config.json of PEFT"});

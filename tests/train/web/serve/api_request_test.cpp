@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/throws.h"
 #include "train/web/serve/api_error.h"
 
 namespace dikkat {
 namespace {
+
+using testing::names;
 
 ApiRequest text(const std::string& body) { return read_api_request(body, Endpoint::completions, "tiny"); }
 ApiRequest chat(const std::string& body) { return read_api_request(body, Endpoint::chat, "tiny"); }
@@ -81,24 +84,21 @@ TEST(ApiRequest, WithoutRandomnessIgnoresWhatWouldChangeNothing) {
 }
 
 TEST(ApiRequest, RefusesWhatIsNoJson) {
-  EXPECT_EQ(of_text(""), "400  invalid_json: the body is not a JSON object, expected one with the fields of a request; it breaks off");
-  EXPECT_EQ(of_text(R"({"prompt": "a)"),
-            "400  invalid_json: the body is not a JSON object, expected one with the fields of a request; it breaks off");
-  EXPECT_EQ(of_text(R"({"a": nan})"),
-            "400  invalid_json: the body is not a JSON object, expected one with the fields of a request; what is wrong is near byte 8");
-  EXPECT_EQ(of_text("[1]"), "400  invalid_json: the body is not a JSON object, expected one with the fields of a request");
-  EXPECT_EQ(of_text("{\"prompt\": \"\xff\"}"),
-            "400  invalid_json: the body is not a JSON object, expected one with the fields of a request; what is wrong is near byte 13");
-  EXPECT_EQ(of_text(R"({"temperature": 1e999})"), "400  invalid_json: the body has a number beyond those of f64, up to 1.8e308");
-  EXPECT_EQ(of_text(R"({"a": )" + std::string(40, '[')), "400  invalid_json: the body is nested too deeply, expected at most 32 levels");
-  EXPECT_EQ(of_text(R"({"a": )" + std::string(3'000'000, '[')),
-            "400  invalid_json: the body is nested too deeply, expected at most 32 levels");
+  const std::string code = "400  invalid_json: the body ";
+  EXPECT_TRUE(names(of_text(""), {code, "JSON object", "truncated"}));
+  EXPECT_TRUE(names(of_text(R"({"prompt": "a)"), {code, "JSON object", "truncated"}));
+  EXPECT_TRUE(names(of_text(R"({"a": nan})"), {code, "JSON object", "byte 8"}));
+  EXPECT_TRUE(names(of_text("[1]"), {code, "JSON object"}));
+  EXPECT_TRUE(names(of_text("{\"prompt\": \"\xff\"}"), {code, "JSON object", "byte 13"}));
+  EXPECT_TRUE(names(of_text(R"({"temperature": 1e999})"), {code, "1.8e308"}));
+  EXPECT_TRUE(names(of_text(R"({"a": )" + std::string(40, '[')), {code, "nested", "32"}));
+  EXPECT_TRUE(names(of_text(R"({"a": )" + std::string(3'000'000, '[')), {code, "nested", "32"}));
   std::string many = R"({"a": [0)";
   for (int i = 0; i < 200'000; ++i) {
     many += ",0";
   }
-  EXPECT_EQ(of_text(many + "]}"), "400  invalid_json: the body has more than 131072 values, which is more than expected");
-  EXPECT_EQ(of_text(std::string(kLargestRequest + 1, ' ')), "400  invalid_json: the body has 4194305 bytes, expected at most 4194304");
+  EXPECT_TRUE(names(of_text(many + "]}"), {code, "131072"}));
+  EXPECT_TRUE(names(of_text(std::string(kLargestRequest + 1, ' ')), {code, "4194305", "4194304"}));
 }
 
 TEST(ApiRequest, KnowsItsModel) {
