@@ -20,7 +20,7 @@
 #include "bench/plot.h"
 #include "bench/program.h"
 #include "layers/recurrent.h"
-#include "train/system/digits.h"
+#include "train/system/format_numbers.h"
 
 namespace dikkat::bench {
 namespace {

@@ -9,7 +9,7 @@
 #include "train/checkpoint/header.h"
 #include "train/checkpoint/index_encoding.h"
 #include "train/checkpoint/stored_name.h"
-#include "train/system/digits.h"
+#include "train/system/format_numbers.h"
 
 namespace dikkat {
 

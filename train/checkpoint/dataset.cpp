@@ -4,7 +4,7 @@
 
 #include "autograd/base/error.h"
 #include "train/checkpoint/stored_name.h"
-#include "train/system/digits.h"
+#include "train/system/format_numbers.h"
 
 namespace dikkat {
 

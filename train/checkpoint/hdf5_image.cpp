@@ -8,7 +8,7 @@
 #include "autograd/base/error.h"
 #include "train/checkpoint/error_keeping_driver.h"
 #include "train/checkpoint/header.h"
-#include "train/system/digits.h"
+#include "train/system/format_numbers.h"
 
 namespace dikkat {
 

@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "autograd/base/error.h"
-#include "train/system/digits.h"
+#include "train/system/format_numbers.h"
 
 namespace dikkat {
 

@@ -11,7 +11,7 @@
 #include "train/cli/text_page.h"
 #include "train/sample/prompt.h"
 #include "train/sample/text_stream.h"
-#include "train/system/digits.h"
+#include "train/system/format_numbers.h"
 
 namespace dikkat {
 namespace {

@@ -8,7 +8,7 @@
 #include "train/cli/color.h"
 #include "train/cli/text.h"
 #include "train/data/conversations.h"
-#include "train/system/digits.h"
+#include "train/system/format_numbers.h"
 
 namespace dikkat {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "autograd/base/index.h"
-#include "train/system/digits.h"
+#include "train/system/format_numbers.h"
 
 // Numbers and texts, formatted for people.
 namespace dikkat {

@@ -5,7 +5,7 @@
 #include "train/data/conversations.h"
 #include "train/data/source.h"
 #include "train/data/split.h"
-#include "train/system/digits.h"
+#include "train/system/format_numbers.h"
 
 namespace dikkat {
 namespace {

@@ -7,7 +7,7 @@
 #include "train/data/split.h"
 #include "train/data/token_cache.h"
 #include "train/data/tokenize.h"
-#include "train/system/digits.h"
+#include "train/system/format_numbers.h"
 #include "train/system/out_of_memory.h"
 #include "train/text/tokenizer_kinds.h"
 

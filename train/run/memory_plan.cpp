@@ -8,7 +8,7 @@
 #include "train/checkpoint/save.h"
 #include "train/parallel/lane_sum.h"
 #include "train/run/precision.h"
-#include "train/system/digits.h"
+#include "train/system/format_numbers.h"
 
 namespace dikkat {
 namespace {

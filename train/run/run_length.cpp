@@ -6,7 +6,7 @@
 #include "autograd/base/error.h"
 #include "train/config/accumulation.h"
 #include "train/config/parse.h"
-#include "train/system/digits.h"
+#include "train/system/format_numbers.h"
 
 namespace dikkat {
 namespace {

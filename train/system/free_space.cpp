@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "autograd/base/error.h"
-#include "train/system/digits.h"
+#include "train/system/format_numbers.h"
 
 namespace dikkat {
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
-#include "train/system/digits.h"
+#include "train/system/format_numbers.h"
 
 namespace dikkat {
 

@@ -8,7 +8,7 @@
 #include "tests/train/checkpoint/forged.h"
 #include "tests/train/checkpoint/sample.h"
 #include "train/checkpoint/header.h"
-#include "train/system/digits.h"
+#include "train/system/format_numbers.h"
 #include "train/system/sha256.h"
 
 namespace dikkat {

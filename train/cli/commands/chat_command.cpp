@@ -14,7 +14,7 @@
 #include "train/cli/text.h"
 #include "train/sample/prompt.h"
 #include "train/sample/text_stream.h"
-#include "train/system/digits.h"
+#include "train/system/format_numbers.h"
 #include "train/text/utf8.h"
 
 namespace dikkat {

@@ -16,8 +16,8 @@
 #include "train/cli/streams.h"
 #include "train/cli/terminal.h"
 #include "train/cli/text.h"
-#include "train/system/digits.h"
 #include "train/system/folder.h"
+#include "train/system/format_numbers.h"
 #include "train/web/report/run_view.h"
 
 namespace dikkat {

@@ -15,7 +15,7 @@
 #include "train/cli/streams.h"
 #include "train/cli/text.h"
 #include "train/run/build_info.h"
-#include "train/system/digits.h"
+#include "train/system/format_numbers.h"
 #include "train/web/http/loopback.h"
 #include "train/web/serve/completion_server.h"
 

@@ -8,8 +8,8 @@
 #include "train/cli/commands.h"
 #include "train/cli/json_output.h"
 #include "train/cli/streams.h"
-#include "train/system/digits.h"
 #include "train/system/folder.h"
+#include "train/system/format_numbers.h"
 
 namespace dikkat {
 namespace {
