@@ -7,7 +7,7 @@
 
 #include "autograd/base/error.h"
 #include "train/checkpoint/checkpoint_index.h"
-#include "train/checkpoint/gate.h"
+#include "train/checkpoint/verify_hash.h"
 
 namespace dikkat {
 
@@ -37,7 +37,7 @@ CheckpointFile CheckpointFile::open(const std::filesystem::path& path) {
   try {
     checkpoint.file_ = File::open_regular(path);
     checkpoint.bytes_ = checkpoint.file_.size();
-    const Header header = pass_gate(checkpoint.file_, checkpoint.bytes_);
+    const Header header = verify_hash(checkpoint.file_, checkpoint.bytes_);
     checkpoint.format_ = header.format;
     checkpoint.hash_ = to_hex(header.root);
     checkpoint.contents_ = read_contents(checkpoint.file_, header.index_begin, checkpoint.bytes_);

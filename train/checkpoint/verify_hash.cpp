@@ -1,4 +1,4 @@
-#include "train/checkpoint/gate.h"
+#include "train/checkpoint/verify_hash.h"
 
 #include <algorithm>
 #include <string>
@@ -17,7 +17,7 @@ Header read_header(const File& file, index bytes) {
   return header;
 }
 
-Header pass_gate(const File& file, index bytes) {
+Header verify_hash(const File& file, index bytes) {
   const Header header = read_header(file, bytes);
   const Digest found = root_hash(bytes - kHeaderBytes, [&](index offset, std::span<std::byte> out) {
     require_done(file.read(kHeaderBytes + offset, out), Operation::read);

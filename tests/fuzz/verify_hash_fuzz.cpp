@@ -1,11 +1,11 @@
-// The gate before the index: the header of a checkpoint, and the hash of all that follows. Beside the bytes as they are, two ways
-// give them the hashes that nobody could guess: mode 1 that of the header, mode 2 that of the image too.
+// The check of a checkpoint before its index is read: its header, and the hash of all that follows. Mode 0 takes the bytes as they are. The
+// others give them hashes that nobody could guess: mode 1 that of the header, mode 2 that of the image too.
 
 #include <algorithm>
 #include <cstring>
 
 #include "tests/fuzz/fuzz.h"
-#include "train/checkpoint/gate.h"
+#include "train/checkpoint/verify_hash.h"
 
 namespace dikkat {
 
@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   place.put(bytes);
   const bool accepted = fuzz::accepts([&] {
     const File file = File::open_regular(place.path());
-    const Header header = pass_gate(file, file.size());
+    const Header header = verify_hash(file, file.size());
     fuzz::hold(header.length == static_cast<index>(bytes.size()) && header.step >= 0 && header.format == kFormat, "the header is right");
     fuzz::hold(render_header(header) == bytes.substr(0, kHeaderBytes), "a header has one text");
   });

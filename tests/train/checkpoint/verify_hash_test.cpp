@@ -20,7 +20,7 @@ struct SavedSample {
   std::string bytes = read_file(path);
 };
 
-TEST(Gate, RefusesAFlippedBitInEveryByte) {
+TEST(VerifyHash, RefusesAFlippedBitInEveryByte) {
   const SavedSample saved;
   std::fstream file(saved.path, std::ios::in | std::ios::out | std::ios::binary);
   const auto put = [&](std::size_t at, char byte) {
@@ -41,7 +41,7 @@ TEST(Gate, RefusesAFlippedBitInEveryByte) {
   EXPECT_EQ(refusal(saved.path), "");
 }
 
-TEST(Gate, TheIndexIsReadWithoutTheRest) {
+TEST(VerifyHash, TheIndexIsReadWithoutTheRest) {
   const SavedSample saved;
   const Contents contents = read_index(saved.path);
   EXPECT_EQ(contents.state.step, 7);
@@ -68,7 +68,7 @@ TEST(Gate, TheIndexIsReadWithoutTheRest) {
   EXPECT_NE(refused("text").find("is not a dikkat checkpoint"), std::string::npos);
 }
 
-TEST(Gate, RefusesEveryTruncation) {
+TEST(VerifyHash, RefusesEveryTruncation) {
   const SavedSample saved;
   for (std::size_t size = saved.bytes.size(); size-- > 0;) {
     std::filesystem::resize_file(saved.path, size);
@@ -77,14 +77,14 @@ TEST(Gate, RefusesEveryTruncation) {
   }
 }
 
-TEST(Gate, SaysHowMuchIsMissing) {
+TEST(VerifyHash, SaysHowMuchIsMissing) {
   const SavedSample saved;
   std::filesystem::resize_file(saved.path, 4500);
   EXPECT_EQ(refusal(saved.path), concat(saved.path.string(), " is truncated: 4,500 bytes, its header says ",
                                         grouped_digits(static_cast<index>(saved.bytes.size()))));
 }
 
-TEST(Gate, RefusesAStepThatCannotBe) {
+TEST(VerifyHash, RefusesAStepThatCannotBe) {
   const SavedSample saved;
   forged::Parts parts = forged::parts_of(saved.bytes);
   parts.step = -7;
@@ -92,7 +92,7 @@ TEST(Gate, RefusesAStepThatCannotBe) {
   EXPECT_NE(refusal(saved.path).find("has a header that does not follow format "), std::string::npos);
 }
 
-TEST(Gate, RefusesAppendedJunk) {
+TEST(VerifyHash, RefusesAppendedJunk) {
   const SavedSample saved;
   for (const std::string& junk : {std::string(1, '\0'), std::string("x"), std::string(5000, 'x')}) {
     write_file(saved.path, saved.bytes + junk);
@@ -100,7 +100,7 @@ TEST(Gate, RefusesAppendedJunk) {
   }
 }
 
-TEST(Gate, RefusesTwoFilesMixed) {
+TEST(VerifyHash, RefusesTwoFilesMixed) {
   const SavedSample saved;
   Sample other;
   other.numbers["model/scale"][0] += 1;
@@ -111,7 +111,7 @@ TEST(Gate, RefusesTwoFilesMixed) {
   EXPECT_NE(refusal(saved.path).find("was altered"), std::string::npos);
 }
 
-TEST(Gate, NamesANewerFormat) {
+TEST(VerifyHash, NamesANewerFormat) {
   const SavedSample saved;
   Header header = parse_header(saved.bytes);
   header.format = 7;
@@ -120,7 +120,7 @@ TEST(Gate, NamesANewerFormat) {
             saved.path.string() + " was written by a newer dikkat (format 7; this program reads format 3): use that one");
 }
 
-TEST(Gate, RefusesHeadersThatNobodyWrites) {
+TEST(VerifyHash, RefusesHeadersThatNobodyWrites) {
   const SavedSample saved;
   const Header good = parse_header(saved.bytes);
   constexpr index kMost = std::numeric_limits<index>::max();
@@ -157,12 +157,12 @@ TEST(Gate, RefusesHeadersThatNobodyWrites) {
   EXPECT_NE(refusal(saved.path).find("does not follow format 3"), std::string::npos);
 }
 
-TEST(Gate, TheHeaderIsForPeopleToo) {
+TEST(VerifyHash, TheHeaderIsForPeopleToo) {
   const SavedSample saved;
   EXPECT_TRUE(saved.bytes.starts_with(concat("dikkat checkpoint\nformat 3\nlength ", saved.bytes.size(), "\nstep 7\nindex ")));
 }
 
-TEST(Gate, RefusesWhatIsNoCheckpoint) {
+TEST(VerifyHash, RefusesWhatIsNoCheckpoint) {
   const ScratchDirectory scratch;
   EXPECT_NE(refusal(scratch / "missing.h5").find("No such file"), std::string::npos);
   EXPECT_NE(refusal(scratch.path()).find("is a directory"), std::string::npos);
@@ -181,7 +181,7 @@ TEST(Gate, RefusesWhatIsNoCheckpoint) {
   EXPECT_NE(refusal(scratch / "foreign.h5").find("is an HDF5 file but not a dikkat checkpoint"), std::string::npos);
 }
 
-TEST(Gate, TellsTheErrorOfItsOwnCall) {
+TEST(VerifyHash, ReportsTheErrorOfItsOwnCall) {
   const ScratchDirectory scratch;
   errno = ENOSPC;  // of another call, earlier
   EXPECT_EQ(refusal(scratch / "missing.h5"),
