@@ -16,8 +16,8 @@ void add_evaluate(Command& command, std::vector<std::string>& texts) {
                 "that the model knew before");
 }
 
-void add_source(Command& command, std::string& source, bool& best) {
-  command.text("RUN_DIR|FILE.h5", source, "", "A run directory (its newest checkpoint is used), or a checkpoint").required();
+void add_checkpoint(Command& command, std::string& path, bool& best) {
+  command.text("RUN_DIR|FILE.h5", path, "", "A run directory (its newest checkpoint is used), or a checkpoint").required();
   command.flag("--best", best, kBestHelp);
 }
 

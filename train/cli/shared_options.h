@@ -29,7 +29,7 @@ inline constexpr const char* kBaseHelp =
 /// --evaluate: texts that a run measures beside its validation part.
 void add_evaluate(Command& command, std::vector<std::string>& texts);
 /// A checkpoint: RUN_DIR (its newest) or FILE.h5, and --best.
-void add_source(Command& command, std::string& source, bool& best);
+void add_checkpoint(Command& command, std::string& path, bool& best);
 /// The model that a command uses.
 struct ModelArguments {
   std::string source{};               // RUN_DIR, FILE.h5, or another program's files

@@ -318,7 +318,7 @@ void add_inspect(Commands& program) {
   Command command =
       program.add("inspect", "Show what is in a checkpoint or another program's model: parameters, tensors, configuration, tokenizer",
                   kExamples, [a] { return inspect_command(*a); });
-  add_source(command, a->source, a->best);
+  add_checkpoint(command, a->source, a->best);
   command.flag("--json", a->json, "One object: the same, with the shape and bytes of every tensor");
 }
 
