@@ -16,6 +16,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 using namespace formats_test;
 
 std::string expected_digest(const char* name) {
@@ -221,29 +223,24 @@ TEST(Convert, F64RoundsToDenormalNumbersToo) {
 TEST(Convert, WhatATypeCannotHoldIsRefused) {
   std::vector<float> values(32, 1.0F);
   values[5] = 70000;
-  EXPECT_EQ(input_error_of([&] { encoded(WeightType::f16, values); }),
-            "the number 70000 cannot be stored as f16, whose largest is 65504; bf16 and f32 hold it");
+  EXPECT_TRUE(names(input_error_of([&] { encoded(WeightType::f16, values); }), {"70000", "f16", "65504", "bf16", "f32"}));
   values[5] = 1e7F;
-  EXPECT_EQ(input_error_of([&] { encoded(WeightType::q8_0, values); }),
-            "a scale of 78740.16 cannot be stored in q8_0, whose scales are f16 (65504 at most)");
+  EXPECT_TRUE(names(input_error_of([&] { encoded(WeightType::q8_0, values); }), {"78740.16", "q8_0", "f16", "65504"}));
   values[5] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_EQ(input_error_of([&] { encoded(WeightType::q4_0, values); }), "a number that is not finite cannot be stored as q4_0");
+  EXPECT_TRUE(names(input_error_of([&] { encoded(WeightType::q4_0, values); }), {"finite", "q4_0"}));
   values[5] = -std::numeric_limits<float>::infinity();
-  EXPECT_EQ(input_error_of([&] { encoded(WeightType::q8_0, values); }), "a number that is not finite cannot be stored as q8_0");
+  EXPECT_TRUE(names(input_error_of([&] { encoded(WeightType::q8_0, values); }), {"finite", "q8_0"}));
 }
 
 TEST(Convert, ATensorOfAnotherTypeAndElementsThatAreNotThereAreRefused) {
   const float value = 1;
   WeightTensor tensor = tensor_of(WeightType::f32, &value, 1);
   float out[2];
-  EXPECT_EQ(testing::error_of([&] { read_f32(tensor, 1, 1, out); }),
-            "tensor \"t\" (f32 [1]): elements 1 to 2 were to be read, and it has 1");
-  EXPECT_EQ(testing::error_of([&] { read_f32(tensor, -1, 1, out); }),
-            "tensor \"t\" (f32 [1]): elements -1 to 0 were to be read, and it has 1");
+  EXPECT_TRUE(names(testing::error_of([&] { read_f32(tensor, 1, 1, out); }), {"\"t\" (f32 [1])", "1", "2"}));
+  EXPECT_TRUE(names(testing::error_of([&] { read_f32(tensor, -1, 1, out); }), {"\"t\" (f32 [1])", "-1", "0"}));
   tensor.type = WeightType::other;
   tensor.type_name = "I64";
-  EXPECT_EQ(input_error_of([&] { read_f32(tensor, 0, 1, out); }),
-            "tensor \"t\" (I64 [1]): its elements cannot be converted, expected f64, f32, f16, bf16, q8_0 or q4_0");
+  EXPECT_TRUE(names(input_error_of([&] { read_f32(tensor, 0, 1, out); }), {"\"t\" (I64 [1])", "f64, f32, f16, bf16, q8_0 or q4_0"}));
 }
 
 }  // namespace

@@ -9,11 +9,15 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 using namespace formats_test;
 using namespace std::string_literals;
 
 std::string torch_error(const std::string& file) {
-  return input_error_of([&] { parse_torch(bytes_of_text(file), "f"); });
+  const std::string message = input_error_of([&] { parse_torch(bytes_of_text(file), "x.pt"); });
+  EXPECT_TRUE(names(message, {"x.pt"}));
+  return message;
 }
 
 /// What reading says of an archive with this pickle, whose storage 0 has 16 bytes.
@@ -85,10 +89,8 @@ TEST(Torch, TypesAndViewsAreRead) {
   EXPECT_EQ(read_all(*file.find("row")), std::vector<float>(base.begin() + 4, base.begin() + 8));
   EXPECT_EQ(read_all(*file.find("scalar")), (std::vector<float>{2.5F}));
   float value = 0;
-  EXPECT_EQ(
-      input_error_of([&] { read_f32(*file.find("transposed"), 0, 1, &value); }),
-      "tensor \"transposed\" (FloatStorage with strides [1, 4] [4, 3]): its elements cannot be converted, expected f64, f32, f16, bf16, "
-      "q8_0 or q4_0");
+  EXPECT_TRUE(names(input_error_of([&] { read_f32(*file.find("transposed"), 0, 1, &value); }),
+                    {"\"transposed\"", "FloatStorage", "strides [1, 4]", "[4, 3]", "f64, f32, f16, bf16, q8_0 or q4_0"}));
   EXPECT_EQ(file.find("column")->type, WeightType::other);
   EXPECT_EQ(file.value("lists/1/0")->number(), 2.5);
   EXPECT_EQ(file.value("lists/1/1")->string(), "a");
@@ -96,80 +98,66 @@ TEST(Torch, TypesAndViewsAreRead) {
 }
 
 TEST(Torch, CodeIsNotRunAndIsNamed) {
-  EXPECT_EQ(
-      torch_error(contents(fixture("evil.pt"))),
-      "f: the pickle, at its byte 13, asks for \"posix.system\", which a dict of tensors and plain values does not need; nothing was run: "
-      "save model.state_dict() and plain values");
-  EXPECT_NE(torch_error(contents(fixture("module.pt"))).find("asks for \"__main__.Tiny\""), std::string::npos);
-  EXPECT_NE(error_of_pickle("\x80\x04\x8C\x08"s
-                            "builtins\x8C\x04"s
-                            "eval\x93.")
-                .find("asks for \"builtins.eval\""),
-            std::string::npos);
-  EXPECT_NE(error_of_pickle("\x80\x02"s
-                            "ctorch\nload\n.")
-                .find("asks for \"torch.load\""),
-            std::string::npos);
-  EXPECT_NE(error_of_pickle("\x80\x02"s
-                            "ctorch._utils _rebuild_tensor_v2\n\n.")
-                .find("asks for"),
-            std::string::npos);
+  EXPECT_TRUE(names(torch_error(contents(fixture("evil.pt"))), {"byte 13", "\"posix.system\"", "model.state_dict()"}));
+  EXPECT_TRUE(names(torch_error(contents(fixture("module.pt"))), {"\"__main__.Tiny\""}));
+  EXPECT_TRUE(names(error_of_pickle("\x80\x04\x8C\x08"s
+                                    "builtins\x8C\x04"s
+                                    "eval\x93."),
+                    {"\"builtins.eval\""}));
+  EXPECT_TRUE(names(error_of_pickle("\x80\x02"s
+                                    "ctorch\nload\n."),
+                    {"\"torch.load\""}));
+  EXPECT_TRUE(names(error_of_pickle("\x80\x02"s
+                                    "ctorch._utils _rebuild_tensor_v2\n\n."),
+                    {"\"torch._utils _rebuild_tensor_v2."}));
 }
 
 TEST(Torch, OlderFormsAreRefusedByTheirNames) {
-  EXPECT_EQ(torch_error(contents(fixture("before-1.6.pt"))),
-            "f: it is in the form in which torch.save wrote before PyTorch 1.6: load it with PyTorch and save it again");
-  EXPECT_EQ(torch_error(std::string(257, '\0') + "ustar"),
-            "f: it is in the form in which torch.save wrote before PyTorch 0.1.10: load it with PyTorch and save it again");
-  EXPECT_EQ(torch_error("hello"), "f: it is no zip archive, expected a file of torch.save");
+  EXPECT_TRUE(names(torch_error(contents(fixture("before-1.6.pt"))), {"torch.save", "PyTorch 1.6"}));
+  EXPECT_TRUE(names(torch_error(std::string(257, '\0') + "ustar"), {"torch.save", "PyTorch 0.1.10"}));
+  EXPECT_TRUE(names(torch_error("hello"), {"zip", "torch.save"}));
 }
 
 TEST(Torch, AnInstructionThatIsNotNeededIsNamed) {
   const auto error = [](const std::string& pickle) { return error_of_pickle("\x80\x02" + pickle); };
-  constexpr const char* kRest = ", which a dict of tensors and plain values does not need; it was not followed";
-  EXPECT_EQ(error("i"), concat("f: the pickle, at its byte 2, has the instruction INST", kRest));
-  EXPECT_EQ(error("o"), concat("f: the pickle, at its byte 2, has the instruction OBJ", kRest));
-  EXPECT_EQ(error("N0"), concat("f: the pickle, at its byte 3, has the instruction POP", kRest));
-  EXPECT_EQ(error("\x81"), concat("f: the pickle, at its byte 2, has the instruction NEWOBJ", kRest));
-  EXPECT_EQ(error("\x82"), concat("f: the pickle, at its byte 2, has the instruction EXT1", kRest));
-  EXPECT_EQ(error("\x92"), concat("f: the pickle, at its byte 2, has the instruction NEWOBJ_EX", kRest));
-  EXPECT_EQ(error("P0\n"), concat("f: the pickle, at its byte 2, has the instruction PERSID", kRest));
-  EXPECT_EQ(error("\xFE"), concat("f: the pickle, at its byte 2, has the instruction 254", kRest));
+  EXPECT_TRUE(names(error("i"), {"byte 2", "INST"}));
+  EXPECT_TRUE(names(error("o"), {"byte 2", "OBJ"}));
+  EXPECT_TRUE(names(error("N0"), {"byte 3", "POP"}));
+  EXPECT_TRUE(names(error("\x81"), {"byte 2", "NEWOBJ"}));
+  EXPECT_TRUE(names(error("\x82"), {"byte 2", "EXT1"}));
+  EXPECT_TRUE(names(error("\x92"), {"byte 2", "NEWOBJ_EX"}));
+  EXPECT_TRUE(names(error("P0\n"), {"byte 2", "PERSID"}));
+  EXPECT_TRUE(names(error("\xFE"), {"byte 2", "254"}));
 }
 
 TEST(Torch, APickleThatGoesWrongIsRefused) {
-  const auto error = [](const std::string& pickle) {
-    const std::string message = error_of_pickle("\x80\x02" + pickle);
-    constexpr std::string_view kBegin = "f: the pickle, at its byte ";
-    return message.starts_with(kBegin) ? message.substr(kBegin.size()) : message;
-  };
-  EXPECT_EQ(error(""), "f: the file ends at byte 2, and an instruction of the pickle at byte 2 is to have 1 bytes");
-  EXPECT_EQ(error_of_pickle("\x80\x01."), "f: the pickle, at its byte 0, has protocol 1, expected 2 to 5");
-  EXPECT_EQ(error("."), "2, takes a value that is not there");
-  EXPECT_EQ(error("N(."), "4, takes a value that is not there");
-  EXPECT_EQ(error("NN."), "4, stops while values are left");
-  EXPECT_EQ(error("t"), "2, goes back to a mark that is not there");
-  EXPECT_EQ(error("N\x86"), "3, takes values that are not there");
-  EXPECT_EQ(error("q\x01"), "2, remembers a value that is not there");
-  EXPECT_EQ(error("h\x01"), "2, recalls value 1, which it has not remembered");
-  EXPECT_EQ(error("]NNs"), "5, adds items to a list, expected a dict");
-  EXPECT_EQ(error("}Na"), "4, adds items to a dict, expected a list");
-  EXPECT_EQ(error("}(Nu"), "5, adds a key without a value to a dict");
-  EXPECT_EQ(error("cabc"), "2, has a name that does not end");
-  EXPECT_EQ(error("NN\x93"), "4, names something by what is no text");
-  EXPECT_EQ(error("NQ"), "3, has a persistent id that is no tuple of five");
-  EXPECT_EQ(error("(NNNNNtQ"), "9, has a persistent id that is not (\"storage\", type, key, device, elements)");
-  EXPECT_EQ(error("NNR"), "4, calls None with None");
-  EXPECT_EQ(error("ctorch\nFloatStorage\n)R"), "23, calls \"torch FloatStorage\"");
-  EXPECT_EQ(error("ccollections\nOrderedDict\nN\x85R"), "29, calls OrderedDict with 1 arguments, expected none");
-  EXPECT_EQ(error("ctorch._utils\n_rebuild_tensor_v2\n)R"),
-            "36, rebuilds a tensor, expected (storage, offset, shape, strides, requires_grad, hooks)");
-  EXPECT_EQ(error("]}b"), "4, sets the attributes of a list from a dict, expected a dict and a dict");
-  EXPECT_EQ(error("}Nb"), "4, sets the attributes of a dict from None, expected a dict and a dict");
-  EXPECT_EQ(error("\x8A\x09" + std::string(9, 'x')), "2, has an int of 9 bytes, expected at most 8");
-  EXPECT_EQ(error("\x95"s + std::string(8, '\xFF')), "2, begins a frame of 18446744073709551615 bytes, and 0 follow");
-  EXPECT_EQ(error(Bytes().raw("\x8D").number(~std::uint64_t{0}).text()),
-            "f: the file ends at byte 11, and a text at byte 11 is to have 18446744073709551615 bytes");
+  const auto error = [](const std::string& pickle) { return error_of_pickle("\x80\x02" + pickle); };
+  EXPECT_TRUE(names(error(""), {"byte 2", "instruction", "1 bytes"}));
+  EXPECT_TRUE(names(error_of_pickle("\x80\x01."), {"byte 0", "protocol 1", "2", "5"}));
+  EXPECT_TRUE(names(error("."), {"byte 2", "not there"}));
+  EXPECT_TRUE(names(error("N(."), {"byte 4", "not there"}));
+  EXPECT_TRUE(names(error("NN."), {"byte 4", "stops"}));
+  EXPECT_TRUE(names(error("t"), {"byte 2", "mark"}));
+  EXPECT_TRUE(names(error("N\x86"), {"byte 3", "not there"}));
+  EXPECT_TRUE(names(error("q\x01"), {"byte 2", "remember", "not there"}));
+  EXPECT_TRUE(names(error("h\x01"), {"byte 2", "value 1", "remember"}));
+  EXPECT_TRUE(names(error("]NNs"), {"byte 5", "to a list", "a dict"}));
+  EXPECT_TRUE(names(error("}Na"), {"byte 4", "to a dict", "a list"}));
+  EXPECT_TRUE(names(error("}(Nu"), {"byte 5", "key", "value", "dict"}));
+  EXPECT_TRUE(names(error("cabc"), {"byte 2", "name", "end"}));
+  EXPECT_TRUE(names(error("NN\x93"), {"byte 4", "names", "text"}));
+  EXPECT_TRUE(names(error("NQ"), {"byte 3", "persistent id", "five"}));
+  EXPECT_TRUE(names(error("(NNNNNtQ"), {"byte 9", "persistent id", "(\"storage\", type, key, device, elements)"}));
+  EXPECT_TRUE(names(error("NNR"), {"byte 4", "calls None"}));
+  EXPECT_TRUE(names(error("ctorch\nFloatStorage\n)R"), {"byte 23", "\"torch FloatStorage\""}));
+  EXPECT_TRUE(names(error("ccollections\nOrderedDict\nN\x85R"), {"byte 29", "OrderedDict", "1 arguments"}));
+  EXPECT_TRUE(
+      names(error("ctorch._utils\n_rebuild_tensor_v2\n)R"), {"byte 36", "(storage, offset, shape, strides, requires_grad, hooks)"}));
+  EXPECT_TRUE(names(error("]}b"), {"byte 4", "attributes", "a list", "a dict"}));
+  EXPECT_TRUE(names(error("}Nb"), {"byte 4", "attributes", "a dict", "None"}));
+  EXPECT_TRUE(names(error("\x8A\x09" + std::string(9, 'x')), {"byte 2", "9 bytes", "8"}));
+  EXPECT_TRUE(names(error("\x95"s + std::string(8, '\xFF')), {"byte 2", "frame", "18446744073709551615", "0"}));
+  EXPECT_TRUE(names(error(Bytes().raw("\x8D").number(~std::uint64_t{0}).text()), {"byte 11", "a text", "18446744073709551615"}));
 }
 
 TEST(Torch, LongIntsHaveTheirSign) {
@@ -189,43 +177,35 @@ TEST(Torch, ATensorThatDoesNotFitIsRefused) {
   const auto error = [](const std::string& made) { return error_of_pickle(dict(text("t") + made)); };
   const std::string fits = stored_zip({{"a/data.pkl", dict(text("t") + tensor({2, 2}, {2, 1}))}, {"a/data/0", std::string(16, '\0')}});
   EXPECT_EQ(parse_torch(bytes_of_text(fits), "f").find("t")->elements, 4);
-  EXPECT_EQ(error(tensor({2, 2}, {2, 1}, 1)),
-            "f: tensor \"t\" (FloatStorage [2, 2]) is to begin at element 1 of a storage of 4, whose file has 16 bytes: it does not fit");
-  EXPECT_EQ(error(tensor({5}, {1})),
-            "f: tensor \"t\" (FloatStorage [5]) is to begin at element 0 of a storage of 4, whose file has 16 bytes: it does not fit");
-  EXPECT_EQ(error(tensor({5}, {1}, 0, 5)),
-            "f: tensor \"t\" (FloatStorage [5]) is to begin at element 0 of a storage of 5, whose file has 16 bytes: it does not fit");
-  EXPECT_EQ(
-      error(tensor({2147483647, 2147483647, 2147483647}, {1, 1, 1})),
-      "f: tensor \"t\" (FloatStorage [2147483647, 2147483647, 2147483647]) is to begin at element 0 of a storage of 4, whose file has 16 "
-      "bytes: it does not fit");
-  EXPECT_EQ(error(tensor({4}, {1}, 0, 4, "FloatStorage", "7")),
-            "f: the elements of tensor \"t\" are missing: the archive has no file data/7");
-  EXPECT_NE(error(tensor({4}, {1, 1})).find("rebuilds a tensor of 1 extents and 2 strides"), std::string::npos);
-  EXPECT_NE(error(tensor({-1}, {1})).find("rebuilds a tensor whose shape has an int, expected ints of 0 or more"), std::string::npos);
-  EXPECT_NE(error(tensor({1, 1, 1, 1, 1, 1, 1, 1, 1}, {1})).find("rebuilds a tensor whose shape is no tuple of at most 8 ints"),
-            std::string::npos);
+  EXPECT_TRUE(names(error(tensor({2, 2}, {2, 1}, 1)), {"\"t\"", "FloatStorage [2, 2]", "element 1", "4", "16 bytes"}));
+  EXPECT_TRUE(names(error(tensor({5}, {1})), {"\"t\"", "FloatStorage [5]", "element 0", "4", "16 bytes"}));
+  EXPECT_TRUE(names(error(tensor({5}, {1}, 0, 5)), {"\"t\"", "FloatStorage [5]", "element 0", "5", "16 bytes"}));
+  EXPECT_TRUE(names(error(tensor({2147483647, 2147483647, 2147483647}, {1, 1, 1})),
+                    {"\"t\"", "FloatStorage [2147483647, 2147483647, 2147483647]", "element 0", "4", "16 bytes"}));
+  EXPECT_TRUE(names(error(tensor({4}, {1}, 0, 4, "FloatStorage", "7")), {"\"t\"", "missing", "data/7"}));
+  EXPECT_TRUE(names(error(tensor({4}, {1, 1})), {"1 extents", "2 strides"}));
+  EXPECT_TRUE(names(error(tensor({-1}, {1})), {"shape", "ints of 0"}));
+  EXPECT_TRUE(names(error(tensor({1, 1, 1, 1, 1, 1, 1, 1, 1}, {1})), {"shape", "8 ints"}));
 }
 
 TEST(Torch, ADictThatHoldsItselfOrTooMuchEndsInASentence) {
-  EXPECT_EQ(
-      error_of_pickle("\x80\x02}q\x01" + text("k") + "h\x01s."), "f: its dicts and lists are nested too deeply, at \"" + [] {
-        std::string path = "k";
-        for (int i = 1; i < 65; ++i) {
-          path += "/k";
-        }
-        return path.substr(0, 100) + "...\"";
-      }());
+  EXPECT_TRUE(names(error_of_pickle("\x80\x02}q\x01" + text("k") + "h\x01s."), {"nested", [] {
+                                                                                  std::string path = "k";
+                                                                                  for (int i = 1; i < 65; ++i) {
+                                                                                    path += "/k";
+                                                                                  }
+                                                                                  return path.substr(0, 100) + "...\"";
+                                                                                }()}));
   std::string doubled = "]q\x01";  // each tuple holds the one before twice: 2^40 names
   for (int i = 1; i < 40; ++i) {
     doubled += std::string("h") + static_cast<char>(i) + "h" + static_cast<char>(i) + "\x86" + "q" + static_cast<char>(i + 1);
   }
   doubled = "\x80\x02}" + text("k") + "(" + doubled + "ts.";
-  EXPECT_NE(error_of_pickle(doubled).find("f: its dicts and lists are nested too deeply, at \"k/"), std::string::npos);
-  EXPECT_EQ(error_of_pickle("\x80\x02]."), "f: torch.save was given something else than a dict, expected a dict of tensors and values");
-  EXPECT_EQ(error_of_pickle(dict("N" + integer(1))), "f: the dict \"\" has a key that is neither a text nor an int");
-  EXPECT_EQ(error_of_pickle(dict(text("k") + "ctorch\nFloatStorage\n")), "f: \"k\" is neither a tensor nor a plain value");
-  EXPECT_EQ(error_of_pickle(dict(text("k") + "N" + text("k") + "N")), "f: it has two values named \"k\"");
+  EXPECT_TRUE(names(error_of_pickle(doubled), {"nested", "\"k/"}));
+  EXPECT_TRUE(names(error_of_pickle("\x80\x02]."), {"torch.save", "dict"}));
+  EXPECT_TRUE(names(error_of_pickle(dict("N" + integer(1))), {"\"\"", "key", "text", "int"}));
+  EXPECT_TRUE(names(error_of_pickle(dict(text("k") + "ctorch\nFloatStorage\n")), {"\"k\"", "tensor", "plain"}));
+  EXPECT_TRUE(names(error_of_pickle(dict(text("k") + "N" + text("k") + "N")), {"two values", "\"k\""}));
 }
 
 TEST(Torch, MoreThanAnyModelHasIsRefused) {
@@ -238,7 +218,7 @@ TEST(Torch, MoreThanAnyModelHasIsRefused) {
   }
   const std::string pickle = dict(text("a") + inner + "eq\x01" + text("b") + outer + "e");
   const std::string message = error_of_pickle(pickle + std::string(20000, '.'));  // what follows lets it name more
-  EXPECT_EQ(message, "f: it has more than 1048576 tensors or 262144 values");
+  EXPECT_TRUE(names(message, {"1048576", "262144"}));
 }
 
 TEST(Zip, ArchivesOf32And64BitsAreRead) {
@@ -261,29 +241,21 @@ TEST(Zip, AnArchiveThatIsDamagedIsRefused) {
     file.replace(at, bytes.size(), bytes);
     return torch_error(file);
   };
-  EXPECT_EQ(changed(whole.size() - 22, "XX"), "f: it has no zip directory at its end: it is cut off");
-  EXPECT_EQ(changed(whole.size() - 10, "\xFF\xFF\xFF\x7F"), concat("f: its zip directory is said to lie at byte ", directory,
-                                                                   " and to have 2147483647 bytes, and the file has ", whole.size()));
-  EXPECT_EQ(changed(whole.size() - 6, "\xFF\xFF\xFF\x7F"),
-            concat("f: its zip directory is said to lie at byte 2147483647 and to have 56 bytes, and the file has ", whole.size()));
-  EXPECT_EQ(changed(whole.size() - 12, "\x02"),
-            concat("f: the file ends at byte ", whole.size() - 22, ", and an entry of the zip directory at byte ", whole.size() - 22,
-                   " is to have 46 bytes"));
-  EXPECT_EQ(changed(directory, "XX"), concat("f: the zip directory has no entry at byte ", directory));
-  EXPECT_EQ(changed(directory + 8, "\x01"), "f: the zip entry \"a/data.pkl\" is encrypted, which torch.save never does");
-  EXPECT_EQ(
-      changed(directory + 10, "\x08"),
-      "f: the zip entry \"a/data.pkl\" is compressed (method 8), expected files that are stored as they are, as torch.save writes them");
-  EXPECT_EQ(changed(directory + 20, "\xFF\xFF\xFF\xFF"), "f: the zip entry \"a/data.pkl\" lacks its zip64 numbers");
-  EXPECT_EQ(changed(directory + 42, "\xFF\xFF\xFF\x7F"),
-            concat("f: the zip entry \"a/data.pkl\" is said to lie at byte 2147483647 of ", whole.size()));
-  EXPECT_EQ(changed(directory + 42, "\x01"), "f: the zip entry \"a/data.pkl\" has no header at byte 1");
-  EXPECT_EQ(changed(30, "X"), "f: the zip entry \"a/data.pkl\" is called \"X/data.pkl\" at byte 0");
-  EXPECT_EQ(torch_error(stored_zip({{"a/x", ""}})), "f: its zip archive has no data.pkl in a folder, expected a file of torch.save");
-  EXPECT_EQ(torch_error(stored_zip({{"a/data.pkl", pickle}, {"a/byteorder", "big"}})),
-            "f: it was written on a big-endian machine, expected a little-endian one");
-  EXPECT_EQ(torch_error(stored_zip({{"a/data.pkl", pickle}, {"a/data.pkl", pickle}})),
-            "f: its zip archive has two files named \"a/data.pkl\"");
+  EXPECT_TRUE(names(changed(whole.size() - 22, "XX"), {"zip directory", "cut off"}));
+  EXPECT_TRUE(names(changed(whole.size() - 10, "\xFF\xFF\xFF\x7F"),
+                    {"zip directory", concat("byte ", directory), "2147483647 bytes", concat(whole.size())}));
+  EXPECT_TRUE(names(changed(whole.size() - 6, "\xFF\xFF\xFF\x7F"), {"zip directory", "byte 2147483647", "56 bytes", concat(whole.size())}));
+  EXPECT_TRUE(names(changed(whole.size() - 12, "\x02"), {"zip directory", concat("byte ", whole.size() - 22), "46 bytes"}));
+  EXPECT_TRUE(names(changed(directory, "XX"), {"zip directory", "no entry", concat("byte ", directory)}));
+  EXPECT_TRUE(names(changed(directory + 8, "\x01"), {"\"a/data.pkl\"", "encrypted"}));
+  EXPECT_TRUE(names(changed(directory + 10, "\x08"), {"\"a/data.pkl\"", "compressed", "method 8"}));
+  EXPECT_TRUE(names(changed(directory + 20, "\xFF\xFF\xFF\xFF"), {"\"a/data.pkl\"", "zip64"}));
+  EXPECT_TRUE(names(changed(directory + 42, "\xFF\xFF\xFF\x7F"), {"\"a/data.pkl\"", "byte 2147483647", concat(whole.size())}));
+  EXPECT_TRUE(names(changed(directory + 42, "\x01"), {"\"a/data.pkl\"", "header", "byte 1"}));
+  EXPECT_TRUE(names(changed(30, "X"), {"\"a/data.pkl\"", "\"X/data.pkl\"", "byte 0"}));
+  EXPECT_TRUE(names(torch_error(stored_zip({{"a/x", ""}})), {"zip", "data.pkl", "torch.save"}));
+  EXPECT_TRUE(names(torch_error(stored_zip({{"a/data.pkl", pickle}, {"a/byteorder", "big"}})), {"big-endian"}));
+  EXPECT_TRUE(names(torch_error(stored_zip({{"a/data.pkl", pickle}, {"a/data.pkl", pickle}})), {"two files", "\"a/data.pkl\""}));
 }
 
 TEST(Torch, EveryCutOfAFileIsRefused) {

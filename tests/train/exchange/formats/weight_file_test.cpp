@@ -10,6 +10,8 @@
 namespace dikkat {
 namespace {
 
+using testing::names;
+
 using namespace formats_test;
 
 TEST(WeightFile, AFormatIsKnownByItsFirstBytes) {
@@ -45,11 +47,9 @@ TEST(WeightFile, WhatItViewsLivesAsLongAsItAndIsReadAgainAfterItWasForgotten) {
 
 TEST(WeightFile, WhatIsNoFileIsRefused) {
   const TemporaryFolder folder;
-  EXPECT_EQ(input_error_of([&] { open_weights(folder.path("none")); }),
-            folder.path("none") + ": cannot be opened: No such file or directory");
-  EXPECT_EQ(input_error_of([&] { open_weights(folder.path()); }), folder.path() + " is not a regular file");
-  EXPECT_EQ(input_error_of([&] { open_weights(folder.write("empty", "")); }),
-            folder.path("empty") + ": it has 0 bytes, expected a safetensors file");
+  EXPECT_TRUE(names(input_error_of([&] { open_weights(folder.path("none")); }), {folder.path("none"), "No such file or directory"}));
+  EXPECT_TRUE(names(input_error_of([&] { open_weights(folder.path()); }), {folder.path(), "regular file"}));
+  EXPECT_TRUE(names(input_error_of([&] { open_weights(folder.write("empty", "")); }), {folder.path("empty"), "0 bytes"}));
 }
 
 TEST(WeightType, SizesDoNotOverflow) {
