@@ -12,10 +12,10 @@
 
 namespace dikkat {
 
-/// The bytes as characters.
+/// Returns the bytes as characters.
 inline std::string_view as_text(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
-/// Reads a file in memory from one place on, and refuses to read past its end.
+/// Reads a file in memory from byte `at` on, and throws instead of reading past the end.
 class ByteReader {
  public:
   /// `name` begins error messages; it and the bytes must outlive the reader.
@@ -24,22 +24,22 @@ class ByteReader {
   std::size_t at() const { return at_; }
   std::size_t left() const { return bytes_.size() - at_; }
 
-  /// The next `count` bytes. Throws InputError if the file ends before; `what` says what they are.
+  /// Returns the next `count` bytes. Throws InputError if the file ends before; `what` names the bytes in the message.
   std::span<const std::byte> take(std::uint64_t count, const char* what) {
-    require_input(count <= left(), name_, ": the file ends at byte ", bytes_.size(), ", and ", what, " at byte ", at_, " is to have ",
-                  count, " bytes");
+    require_input(count <= left(), name_, ": the file ends at byte ", bytes_.size(), ", but ", what, " at byte ", at_, " needs ", count,
+                  " bytes");
     const auto taken = bytes_.subspan(at_, static_cast<std::size_t>(count));
     at_ += static_cast<std::size_t>(count);
     return taken;
   }
-  /// The next number, little-endian.
+  /// Returns the next number, little-endian.
   template <class T>
   T number(const char* what) {
     T value{};
     std::memcpy(&value, take(sizeof value, what).data(), sizeof value);
     return value;
   }
-  /// A u64 length and that many bytes.
+  /// Reads a u64 length and returns that many bytes.
   std::string_view text(const char* what) {
     const auto length = number<std::uint64_t>(what);
     return as_text(take(length, what));

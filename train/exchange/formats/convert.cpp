@@ -1,4 +1,4 @@
-// Compiled without fused multiply-adds (CMakeLists.txt): ggml's quantizers round each product, and so do ours.
+// This file is compiled without fused multiply-adds (CMakeLists.txt), because ggml's quantizers round every product.
 
 #include "train/exchange/formats/convert.h"
 
@@ -20,8 +20,8 @@ static_assert(std::endian::native == std::endian::little, "weight files are litt
 
 constexpr std::uint32_t kInfinity = 0x7F80'0000;
 constexpr std::uint32_t kMagnitude = 0x7FFF'FFFF;
-constexpr std::uint32_t kF16Overflow = 0x477F'F000;  // 65520, the least that rounds to infinity
-constexpr index kBlock = 32;                         // elements with a common scale
+constexpr std::uint32_t kF16Overflow = 0x477F'F000;  // 65520, the smallest number that rounds to infinity
+constexpr index kBlock = 32;                         // elements that share a scale
 constexpr index kTile = index{1} << 16;              // elements; a multiple of kBlock
 
 template <class T>
@@ -33,7 +33,7 @@ T load_at(const std::byte* from) {
 
 inline std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
 
-/// Integers alone for normal numbers; a denormal one is its integer times 2^-24, which f32 holds exactly.
+/// Converts f16 to f32. Normal numbers need only integer operations. A denormal number is its integer times 2^-24, which f32 holds exactly.
 inline float widened(std::uint16_t half) {
   const std::uint32_t sign = (half & 0x8000U) << 16U;
   const std::uint32_t magnitude = half & 0x7FFFU;
@@ -43,10 +43,11 @@ inline float widened(std::uint16_t half) {
   return std::bit_cast<float>(sign | (magnitude < 0x0400U ? small : special));
 }
 
+/// Converts f32 to f16.
 inline std::uint16_t narrowed(float value) {
   const std::uint32_t bits = bits_of(value);
   const std::uint32_t magnitude = bits & kMagnitude;
-  // The least step between numbers from 0.5 on is that of f16's denormal numbers, so the addition rounds to one of them.
+  // From 0.5 on, neighbouring f32 numbers are as far apart as f16's denormal numbers. So adding 0.5 rounds to one of these.
   const std::uint32_t small = bits_of(std::bit_cast<float>(magnitude) + 0.5F) - bits_of(0.5F);
   const std::uint32_t normal = (magnitude - (112U << 23U) + 0x0FFFU + (magnitude >> 13U & 1U)) >> 13U;
   const std::uint32_t rounded = magnitude < 0x3880'0000U ? small : normal;  // 2^-14
@@ -55,7 +56,7 @@ inline std::uint16_t narrowed(float value) {
   return static_cast<std::uint16_t>(bits >> 16U & 0x8000U) | static_cast<std::uint16_t>(all);
 }
 
-/// To nearest, ties to even, denormal numbers too; base/bf16.h's rounding flushes them, as the processor's instruction does.
+/// Converts f32 to bf16: rounds to nearest, ties to even, and keeps denormal numbers. (base/bf16.h flushes them, as the processor does.)
 inline std::uint16_t narrowed_to_bf16(float value) {
   const std::uint32_t bits = bits_of(value);
   const std::uint32_t rounded = bits + 0x7FFFU + (bits >> 16U & 1U);
@@ -88,6 +89,7 @@ void decode_q4_0(const std::byte* block, float* out) {
   }
 }
 
+/// Decodes elements first to first + count - 1 of blocks, of which the first and the last may be needed only in part.
 template <class Decode>
 void decode_blocks(const std::byte* data, index block_bytes, index first, index count, float* out, Decode&& decode) {
   for (index at = first; at < first + count;) {
@@ -107,7 +109,7 @@ void decode_blocks(const std::byte* data, index block_bytes, index first, index 
 }
 
 void decode(WeightType type, const std::byte* data, index first, index count, float* out) {
-  const std::byte* from = data + first * layout_of(type).bytes;  // of types whose blocks have one element
+  const std::byte* from = data + first * layout_of(type).bytes;  // used for types whose blocks have one element
   switch (type) {
     case WeightType::f64: return widen_all<double>(from, count, out, [](double value) { return static_cast<float>(value); });
     case WeightType::f32: std::memcpy(out, from, static_cast<std::size_t>(count) * sizeof(float)); return;
@@ -146,10 +148,10 @@ void require_f16_range(const float* values, index count) {
     return bits >= kF16Overflow && bits < kInfinity;
   });
   require_input(large == values + count, "the number ", large == values + count ? 0.0F : *large,
-                " cannot be stored as f16, whose largest is 65504; bf16 and f32 hold it");
+                " cannot be stored as f16, whose largest number is 65504; use bf16 or f32");
 }
 
-/// Writes the scale as f16, gives its reciprocal.
+/// Writes the scale as f16 and returns its reciprocal.
 float put_scale(WeightType type, float scale, std::byte* block) {
   require_input(std::abs(scale) < 65520.0F, "a scale of ", scale, " cannot be stored in ", type, ", whose scales are f16 (65504 at most)");
   const std::uint16_t half = narrowed(scale);
@@ -158,7 +160,7 @@ float put_scale(WeightType type, float scale, std::byte* block) {
 }
 
 void require_finite(WeightType type, std::uint32_t bits) {
-  require_input(bits < kInfinity, "a number that is not finite cannot be stored as ", type);
+  require_input(bits < kInfinity, "an infinite number or NaN cannot be stored as ", type);
 }
 
 void encode_q8_0(const float* values, std::byte* block) {
@@ -166,7 +168,7 @@ void encode_q8_0(const float* values, std::byte* block) {
   require_finite(WeightType::q8_0, largest);
   const float factor = put_scale(WeightType::q8_0, std::bit_cast<float>(largest) / 127, block);
   std::array<std::int8_t, kBlock> codes{};
-  if (std::isfinite(factor)) {  // with a scale that small ggml's codes are 0
+  if (std::isfinite(factor)) {  // if the scale is so small that its reciprocal is infinite, ggml's codes are 0
     for (std::size_t i = 0; i < kBlock; ++i) {
       const float value = values[i] * factor;
       codes[i] = static_cast<std::int8_t>(static_cast<std::int32_t>(value + std::copysign(0x1.fffffep-2F, value)));  // half away from 0
@@ -211,7 +213,8 @@ void encode_part(WeightType type, const float* values, index count, std::byte* o
   }
 }
 
-/// Calls f(begin, end) in parallel for parts of first to first + count - 1 that begin at multiples of kTile, apart from the first one.
+/// Calls f(begin, end) in parallel for parts of the elements first to first + count - 1. All parts except the first begin at multiples of
+/// kTile.
 template <class F>
 void for_parts(index first, index count, F&& f) {
   const index begin = first / kTile;
@@ -226,9 +229,9 @@ void for_parts(index first, index count, F&& f) {
 
 void read_f32(const WeightTensor& tensor, index first, index count, float* out) {
   require_input(tensor.type != WeightType::other, "tensor ", tensor.text(),
-                ": its elements cannot be converted, expected f64, f32, f16, bf16, q8_0 or q4_0");
+                " has a type that cannot be converted, expected f64, f32, f16, bf16, q8_0 or q4_0");
   require(first >= 0 && count >= 0 && first <= tensor.elements && count <= tensor.elements - first, "tensor ", tensor.text(), ": elements ",
-          first, " to ", first + count, " were to be read, and it has ", tensor.elements);
+          first, " to ", first + count, " were requested, but it has ", tensor.elements);
   for_parts(first, count, [&](index begin, index end) { decode(tensor.type, tensor.data, begin, end - begin, out + (begin - first)); });
 }
 

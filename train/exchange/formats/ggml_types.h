@@ -8,10 +8,9 @@
 
 namespace dikkat {
 
-/// A type of tensors in GGUF files. All types that ggml has are listed, because the place of a tensor follows from the sizes of those
-/// before it.
+/// A tensor type in GGUF files. All types of ggml are listed, because a tensor's offset follows from the sizes of those before it.
 struct GgmlType {
-  std::uint32_t number;  ///< in the file
+  std::uint32_t number;  ///< its number in the file
   std::string_view name;
   BlockLayout layout;
   WeightType type = WeightType::other;
@@ -55,8 +54,8 @@ inline constexpr std::array kGgmlTypes{
     GgmlType{42, "q2_0", {64, 18}},
 };
 
-inline constexpr std::uint32_t kGgufAlignment = 32;  ///< unless the file says another
+inline constexpr std::uint32_t kGgufAlignment = 32;  ///< bytes, if the file has no general.alignment
 inline constexpr std::size_t kGgufMostExtents = 4;
-inline constexpr std::size_t kGgufLongestName = 63;  ///< of a tensor, in bytes
+inline constexpr std::size_t kGgufLongestName = 63;  ///< bytes of a tensor's name
 
 }  // namespace dikkat

@@ -12,8 +12,8 @@ namespace dikkat {
 namespace {
 
 MetaType meta_type(std::uint32_t number, const std::string& name, std::string_view key) {
-  require_input(number <= static_cast<std::uint32_t>(MetaType::f64), name, ": value ", in_quotes(key), " has type ", number,
-                ", which this program does not know, expected 0 to 12");
+  require_input(number <= static_cast<std::uint32_t>(MetaType::f64), name, ": value ", in_quotes(key), " has the unknown type ", number,
+                ", expected 0 to 12");
   return static_cast<MetaType>(number);
 }
 
@@ -25,7 +25,7 @@ MetaArray read_array(ByteReader& reader, const std::string& name, std::string_vi
   const std::uint64_t least =
       array.element == MetaType::string ? sizeof(std::uint64_t) : static_cast<std::uint64_t>(bytes_of(array.element));
   require_input(count <= reader.left() / least, name, ": value ", in_quotes(key), " is an array of ", count, " elements at byte ",
-                reader.at(), ", and the file has ", reader.left(), " bytes left");
+                reader.at(), ", but the file has only ", reader.left(), " bytes left");
   array.count = static_cast<index>(count);
   if (array.element == MetaType::string) {
     ByteReader ahead = reader;
@@ -38,7 +38,7 @@ MetaArray read_array(ByteReader& reader, const std::string& name, std::string_vi
   }
   if (array.element == MetaType::boolean) {
     require_input(std::all_of(array.bytes.begin(), array.bytes.end(), [](std::byte b) { return b <= std::byte{1}; }), name, ": value ",
-                  in_quotes(key), " has a bool that is neither 0 nor 1");
+                  in_quotes(key), " has a bool that is not 0 or 1");
   }
   return array;
 }
@@ -68,7 +68,7 @@ MetaValue read_value(ByteReader& reader, const std::string& name, std::string_vi
   return MetaValue();
 }
 
-/// A tensor's description; where its data are is known when all descriptions are.
+/// A tensor's description. Its data can be found when all descriptions have been read.
 struct Described {
   WeightTensor tensor;
   std::uint64_t offset;
@@ -88,8 +88,8 @@ Described read_description(ByteReader& reader, const std::string& name) {
   }
   const auto number = reader.number<std::uint32_t>("the type of a tensor");
   const auto* const type = std::find_if(kGgmlTypes.begin(), kGgmlTypes.end(), [&](const GgmlType& t) { return t.number == number; });
-  require_input(type != kGgmlTypes.end(), name, ": tensor ", in_quotes(tensor_name), " has type ", number,
-                ", which this program does not know: a newer program may have written it, or it is no longer used");
+  require_input(type != kGgmlTypes.end(), name, ": tensor ", in_quotes(tensor_name), " has the unknown type ", number,
+                ", which is either new or no longer used");
   const auto bytes = byte_count(type->layout, tensor.shape);
   require_input(bytes.has_value(), name, ": tensor ", in_quotes(tensor_name), " (", type->name, " ", shape_text(tensor.shape),
                 ") is too large, or its rows are not whole blocks of ", type->layout.elements, " elements");
@@ -115,21 +115,23 @@ std::uint64_t round_up_to(std::uint64_t value, std::uint64_t alignment) { return
 }  // namespace
 
 WeightFile parse_gguf(std::span<const std::byte> bytes, const std::string& name) {
+  // The header.
   ByteReader reader(bytes, name);
   const auto magic = reader.take(4, "\"GGUF\"");
   require_input(std::equal(magic.begin(), magic.end(), reinterpret_cast<const std::byte*>("GGUF")), name,
                 ": it does not begin with \"GGUF\", expected a GGUF file");
   const auto version = reader.number<std::uint32_t>("the version");
   require_input(version == 0 || (version & 0xFFFFU) != 0, name,
-                ": it is a big-endian GGUF file, expected a little-endian one: convert it where it was made");
+                ": it is a big-endian GGUF file, expected a little-endian one: convert it on the machine that wrote it");
   require_input(version == 2 || version == 3, name, ": it is a GGUF file of version ", version, ", expected 2 or 3",
-                version == 1 ? ": convert it anew with today's llama.cpp" : "");
+                version == 1 ? ": convert it again with a current llama.cpp" : "");
   const auto tensor_count = reader.number<std::uint64_t>("the number of tensors");
   const auto value_count = reader.number<std::uint64_t>("the number of values");
-  require_input(tensor_count <= WeightFile::kMostTensors && value_count <= WeightFile::kMostValues, name, ": it says that it has ",
+  require_input(tensor_count <= WeightFile::kMostTensors && value_count <= WeightFile::kMostValues, name, ": its header gives ",
                 tensor_count, " tensors and ", value_count, " values, expected at most ", WeightFile::kMostTensors, " and ",
                 WeightFile::kMostValues);
 
+  // Values, and descriptions of tensors.
   std::vector<MetaEntry> metadata;
   for (std::uint64_t i = 0; i < value_count; ++i) {
     const std::string_view key = reader.text("the key of a value");
@@ -140,6 +142,7 @@ WeightFile parse_gguf(std::span<const std::byte> bytes, const std::string& name)
     described.push_back(read_description(reader, name));
   }
 
+  // The tensors' data.
   const std::uint64_t alignment = alignment_in(metadata, name);
   const std::uint64_t begin = round_up_to(reader.at(), alignment);
   std::vector<WeightTensor> tensors;
@@ -148,11 +151,11 @@ WeightFile parse_gguf(std::span<const std::byte> bytes, const std::string& name)
   for (Described& item : described) {
     WeightTensor& tensor = item.tensor;
     require_input(item.offset == expected, name, ": tensor ", in_quotes(tensor.name), " lies at byte ", item.offset,
-                  " of the data, expected it at ", expected, ", after the one before it");
+                  " of the data, expected byte ", expected, ", after the tensor before it");
     const auto size = static_cast<std::uint64_t>(tensor.bytes);
     require_input(size == 0 || (begin <= bytes.size() && expected <= bytes.size() - begin && size <= bytes.size() - begin - expected), name,
-                  ": tensor ", in_quotes(tensor.name), " is to end at byte ", size, " after byte ", expected,
-                  " of the data, which begin at byte ", begin, ", and the file has ", bytes.size(), ": it is cut off");
+                  ": tensor ", in_quotes(tensor.name), " has ", size, " bytes from byte ", expected, " of the data, which begin at byte ",
+                  begin, ", but the file has only ", bytes.size(), " bytes: it is cut off");
     tensor.data = size == 0 ? bytes.data() : bytes.data() + begin + expected;
     expected = round_up_to(expected + size, alignment);
     tensors.push_back(std::move(tensor));

@@ -54,7 +54,7 @@ void append_value(std::string& out, const MetaValue& value) {
 const GgmlType& ggml_type_of(const NewTensor& tensor, const std::string& path) {
   const auto* const type = std::find_if(kGgmlTypes.begin(), kGgmlTypes.end(), [&](const GgmlType& t) { return t.type == tensor.type; });
   require_input(type != kGgmlTypes.end() && tensor.type != WeightType::other, path, ": tensor ", in_quotes(tensor.name),
-                " has no type that can be written");
+                " has a type that cannot be written");
   return *type;
 }
 
@@ -68,13 +68,14 @@ index alignment_of(const std::vector<MetaEntry>& metadata, const std::string& pa
       alignment = entry.value.type() == MetaType::u32 ? entry.value.bits() : 0;
     }
   }
-  require_input(std::has_single_bit(alignment), path, ": general.alignment has to be a power of two, as u32");
+  require_input(std::has_single_bit(alignment), path, ": general.alignment must be a power of two, as u32");
   return static_cast<index>(alignment);
 }
 
 }  // namespace
 
 void write_gguf(const std::string& path, const std::vector<MetaEntry>& metadata, const std::vector<NewTensor>& tensors, Faults* faults) {
+  // The head: values, and descriptions of tensors.
   require_different_names(tensors, path);
   const index alignment = alignment_of(metadata, path);
   std::string head = "GGUF";
@@ -98,6 +99,8 @@ void write_gguf(const std::string& path, const std::vector<MetaEntry>& metadata,
     offset += round_up(bytes, alignment);
   }
   head.resize(static_cast<std::size_t>(round_up(static_cast<index>(head.size()), alignment)), '\0');
+
+  // The file, with the tensors' data.
   write_file(
       path, static_cast<index>(head.size()) + offset,
       [&](ByteSink& sink) {

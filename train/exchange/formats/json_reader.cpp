@@ -9,12 +9,12 @@ namespace {
 
 using nlohmann::json;
 
-/// Between the library's parser and a JsonReader.
+/// Passes the library's events on to a JsonReader.
 class SaxAdapter {
  public:
   SaxAdapter(JsonReader& reader, std::string about) : reader_(reader), about_(std::move(about)) {}
 
-  // The names are the library's.
+  // The library requires these names.
   bool null() { return other(); }
   bool boolean(bool /*value*/) { return other(); }
   bool number_integer(std::int64_t /*negative*/) { return number(std::nullopt); }
@@ -46,7 +46,7 @@ class SaxAdapter {
     return true;
   }
   bool parse_error(std::size_t position, const std::string& /*token*/, const json::exception& /*error*/) {
-    fail_input(about_, "is not valid JSON at its byte ", position);
+    fail_input(about_, "is not valid JSON at byte ", position);
   }
 
  private:

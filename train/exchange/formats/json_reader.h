@@ -9,8 +9,8 @@
 
 namespace dikkat {
 
-/// Reads JSON piece by piece, in the order of the text. Nothing is kept, so a hostile text takes no memory and no stack, whatever it holds,
-/// and names that occur twice are seen.
+/// Reads JSON as a stream of events, in the order of the text. Nothing is stored, so a hostile text uses no memory and no stack, and a name
+/// that occurs twice can be found.
 class JsonReader {
  public:
   /// Messages begin "<name>: <what> ".
@@ -22,16 +22,16 @@ class JsonReader {
   /// Throws InputError if the text is not valid JSON in UTF-8.
   void read(std::string_view text);
 
-  // What the text holds. These throw InputError for what is not expected.
+  // The events. They throw InputError for anything unexpected.
   virtual void on_object() = 0;
   virtual void on_key(std::string_view key) = 0;
   virtual void on_object_end() = 0;
   virtual void on_array() = 0;
   virtual void on_array_end() = 0;
   virtual void on_string(std::string_view text) = 0;
-  /// A number; nullopt for one that is not an integer of 0 to 2^64 - 1.
+  /// A number; nullopt if it is not an integer from 0 to 2^64 - 1.
   virtual void on_number(std::optional<std::uint64_t> number) = 0;
-  /// true, false, null.
+  /// true, false or null.
   virtual void on_other() = 0;
 
  protected:
@@ -48,7 +48,7 @@ class JsonReader {
   const char* what_;
 };
 
-/// The text as a JSON string, with its quotation marks. Throws InputError, beginning with `path`, if it is not UTF-8.
+/// Returns the text as a JSON string with quotation marks. Throws InputError, beginning with `path`, if it is not UTF-8.
 std::string json_text(const std::string& text, const std::string& path);
 
 }  // namespace dikkat

@@ -31,12 +31,12 @@ constexpr std::array kNumbers{
 void require_sensible(const LlmcHeader& header, const std::string& name) {
   for (const NumberOfHeader& number : kNumbers) {
     const index value = header.*number.member;
-    require_input(value > 0 && value <= std::numeric_limits<std::int32_t>::max(), name, ": the header says ", number.name, " = ", value,
+    require_input(value > 0 && value <= std::numeric_limits<std::int32_t>::max(), name, ": the header has ", number.name, " = ", value,
                   ", expected 1 to 2147483647");
   }
-  require_input(header.channels % header.heads == 0, name, ": the header says ", header.channels, " channels and ", header.heads,
-                " heads, expected heads to divide channels");
-  require_input(header.padded_vocab_size >= header.vocab_size, name, ": the header says padded_vocab_size = ", header.padded_vocab_size,
+  require_input(header.channels % header.heads == 0, name, ": the header has ", header.channels, " channels and ", header.heads,
+                " heads, expected channels to be a multiple of heads");
+  require_input(header.padded_vocab_size >= header.vocab_size, name, ": the header has padded_vocab_size = ", header.padded_vocab_size,
                 ", expected at least vocab_size = ", header.vocab_size);
 }
 
@@ -68,12 +68,13 @@ bool is_llmc(std::span<const std::byte> bytes) {
 }
 
 WeightFile parse_llmc(std::span<const std::byte> bytes, const std::string& name) {
+  // The header.
   require_input(is_llmc(bytes), name, ": it does not begin with the number ", kMagic, ", expected a model file of llm.c");
   ByteReader reader(bytes, name);
   const auto numbers = reader.number<Numbers>("the header");
   const std::int32_t version = numbers[1];
-  require_input(version == kF32Version || version == kBf16Version, name, ": it is a model file of llm.c of version ", version,
-                ", expected ", kF32Version, " (f32) or ", kBf16Version, " (bf16): write it anew with today's llm.c");
+  require_input(version == kF32Version || version == kBf16Version, name, ": it is an llm.c model file of version ", version, ", expected ",
+                kF32Version, " (f32) or ", kBf16Version, " (bf16): write it again with a current llm.c");
   LlmcHeader header;
   std::vector<MetaEntry> metadata;
   for (const NumberOfHeader& number : kNumbers) {
@@ -81,13 +82,15 @@ WeightFile parse_llmc(std::span<const std::byte> bytes, const std::string& name)
     metadata.push_back({.key = number.name, .value = MetaValue(numbers[number.place])});
   }
   require_sensible(header, name);
+
+  // The tensors.
   const WeightType type = version == kF32Version ? WeightType::f32 : WeightType::bf16;
   std::vector<WeightTensor> tensors;
   for (LlmcTensor& expected : llmc_tensors(header)) {
     const auto size = byte_count(layout_of(type), expected.shape);
-    require_input(size && static_cast<std::uint64_t>(*size) <= reader.left(), name, ": the file has ", bytes.size(), " bytes, and tensor ",
-                  in_quotes(expected.name), " (", type, " ", shape_text(expected.shape), ") is to begin at byte ", reader.at(),
-                  ": it is cut off, or its header is damaged");
+    require_input(size && static_cast<std::uint64_t>(*size) <= reader.left(), name, ": the file has ", bytes.size(), " bytes, but tensor ",
+                  in_quotes(expected.name), " (", type, " ", shape_text(expected.shape), ") begins at byte ", reader.at(),
+                  ": the file is cut off, or its header is damaged");
     const auto data = reader.take(static_cast<std::uint64_t>(*size), "a tensor");
     tensors.push_back({.name = std::move(expected.name),
                        .type = type,
@@ -97,7 +100,7 @@ WeightFile parse_llmc(std::span<const std::byte> bytes, const std::string& name)
                        .data = data.data(),
                        .bytes = *size});
   }
-  require_input(reader.left() == 0, name, ": the file has ", reader.left(), " bytes more than its header says");
+  require_input(reader.left() == 0, name, ": the file has ", reader.left(), " bytes more than its header gives");
   return {name, std::move(tensors), std::move(metadata)};
 }
 
@@ -109,9 +112,10 @@ WeightFile open_llmc(const std::string& path) {
 }
 
 void write_llmc(const std::string& path, const LlmcHeader& header, const std::vector<NewTensor>& tensors, Faults* faults) {
+  // The header.
   require_sensible(header, path);
   const std::vector<LlmcTensor> expected = llmc_tensors(header);
-  require_input(tensors.size() == expected.size(), path, ": ", tensors.size(), " tensors were to be written, expected ", expected.size());
+  require_input(tensors.size() == expected.size(), path, ": there are ", tensors.size(), " tensors to write, expected ", expected.size());
   const WeightType type = tensors.front().type;
   require_input(type == WeightType::f32 || type == WeightType::bf16, path, ": llm.c has no type ", type, ", expected f32 or bf16");
   Numbers numbers{};
@@ -120,6 +124,8 @@ void write_llmc(const std::string& path, const LlmcHeader& header, const std::ve
   for (const NumberOfHeader& number : kNumbers) {
     numbers[number.place] = static_cast<std::int32_t>(header.*number.member);
   }
+
+  // The tensors.
   index total = sizeof numbers;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const NewTensor& tensor = tensors[i];

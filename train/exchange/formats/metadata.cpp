@@ -10,7 +10,7 @@
 namespace dikkat {
 namespace {
 
-/// Calls f(T{}) for the type of an array's numbers; nullopt for others.
+/// Calls f(T{}) with the C++ type of a number or boolean; returns nullopt for other types.
 template <class F>
 auto for_number(MetaType type, F&& f) -> decltype(f(float{})) {
   switch (type) {

@@ -14,28 +14,28 @@
 
 namespace dikkat {
 
-/// The types of values beside the tensors of a file: GGUF's, in the order of their numbers there, and Python's None.
+/// The types of values in a weight file: GGUF's, in the order of their numbers in the file, and Python's None.
 enum class MetaType : std::uint8_t { u8, i8, u16, i16, u32, i32, f32, boolean, string, array, u64, i64, f64, none };
 
 /// "u32", "string" ...
 std::string_view name_of(MetaType type);
 inline void append_to(std::string& out, MetaType type) { out += name_of(type); }
 
-/// Bytes of a value in a GGUF file; 0 for strings, arrays and none, whose values differ in length.
+/// The bytes of a value in a GGUF file; 0 for strings, arrays and none, which have no fixed length.
 index bytes_of(MetaType type);
 
-/// The elements of an array, as a GGUF file has them: numbers one after another, little-endian; booleans as bytes 0 and 1; strings as a u64
-/// length and their bytes. So a vocabulary is a view into the mapped file.
+/// An array as a GGUF file stores it: little-endian numbers, booleans as bytes 0 and 1, or strings as a u64 length and their bytes. A
+/// vocabulary is therefore a view into the mapped file.
 struct MetaArray {
-  MetaType element = MetaType::none;  ///< neither array nor none
+  MetaType element = MetaType::none;  ///< any type except array and none
   index count = 0;
   std::span<const std::byte> bytes{};
 
-  /// Views of the strings; nullopt for other elements. They live as long as the file is open.
+  /// Views of the strings, valid while the file is open; nullopt for other elements.
   std::optional<std::vector<std::string_view>> strings() const;
-  /// The elements of an array of any integers (booleans as 0 and 1); nullopt for others, and where one is more than an index holds.
+  /// The elements of an array of integers or booleans (as 0 and 1); nullopt for others, and if one does not fit into an index.
   std::optional<std::vector<index>> integers() const;
-  /// The elements of an array of any numbers, as f64; nullopt for others.
+  /// The elements of an array of numbers, as f64; nullopt for others.
   std::optional<std::vector<double>> numbers() const;
 };
 
@@ -58,7 +58,7 @@ constexpr MetaType meta_type_of() {
   }
 }
 
-/// A value beside the tensors of a file: a number, a boolean, a text, an array of those, or nothing.
+/// A value in a weight file: a number, a boolean, a text, an array of these, or none.
 class MetaValue {
  public:
   MetaValue() = default;  ///< none
@@ -75,7 +75,7 @@ class MetaValue {
   explicit MetaValue(const char* text) : MetaValue(std::string(text)) {}
   /// The bytes must outlive the value.
   explicit MetaValue(const MetaArray& array) : type_(MetaType::array), array_(array) {}
-  /// Arrays that the value owns, as GGUF's writer takes them.
+  /// Makes an array that the value owns.
   explicit MetaValue(std::span<const std::string> strings);
   template <MetaNumber T>
     requires(!std::same_as<T, bool>)
@@ -87,19 +87,19 @@ class MetaValue {
   explicit MetaValue(const std::vector<T>& numbers) : MetaValue(std::span<const T>(numbers)) {}
 
   MetaType type() const { return type_; }
-  /// Any integer that an index holds; nullopt for other values.
+  /// The value of an integer that fits into an index; nullopt for other values.
   std::optional<index> integer() const;
-  /// Any number; nullopt for other values.
+  /// The value of a number; nullopt for other values.
   std::optional<double> number() const;
   std::optional<bool> boolean() const;
   std::optional<std::string_view> string() const;
-  /// Null for other values.
+  /// The array; null for other values.
   const MetaArray* array() const { return type_ == MetaType::array ? &array_ : nullptr; }
-  /// Whether it is none, 0, false, or an empty text or array.
+  /// Whether the value is none, 0, false, or an empty text or array.
   bool says_nothing() const;
-  /// The bits of an integer or boolean, with its sign.
+  /// The bits of an integer or boolean, sign-extended.
   std::uint64_t bits() const { return bits_; }
-  /// "12", "none", "\"gpt2\"", "an array of 50257 strings": for messages.
+  /// The value for messages: "12", "none", "\"gpt2\"", "an array of 50257 strings".
   std::string text() const;
 
  private:

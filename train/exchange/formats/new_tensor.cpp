@@ -28,7 +28,7 @@ index bytes_of(const NewTensor& tensor, std::size_t most_rank) {
 }
 
 void put_elements(ByteSink& sink, const NewTensor& tensor) {
-  constexpr index kPiece = index{1} << 20;  // elements; a multiple of every block
+  constexpr index kPiece = index{1} << 20;  // elements; a multiple of every type's block
   const BlockLayout layout = layout_of(tensor.type);
   const index elements = element_count(tensor.shape).value_or(0);
   std::vector<float> values(static_cast<std::size_t>(std::min(elements, kPiece)));

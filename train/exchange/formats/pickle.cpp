@@ -14,11 +14,11 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-// More than a file of torch.save has beside its tensors' elements, so that what is kept is in proportion to the file.
+// Limits above what torch.save writes for real models. They keep memory in proportion to the file.
 constexpr std::size_t kMostPickleBytes = std::size_t{1} << 23;
 constexpr std::size_t kMostContainers = std::size_t{1} << 20;
 
-/// The instructions of pickles that are not followed, for messages.
+/// Names, for messages, of the instructions that are refused.
 struct Instruction {
   unsigned code;
   const char* name;
@@ -60,7 +60,7 @@ constexpr std::array kRefused{
 
 constexpr std::string_view kOrderedDict = "collections OrderedDict";
 constexpr std::string_view kRebuildTensor = "torch._utils _rebuild_tensor_v2";
-/// What a pickle may name: "module name".
+/// The names that a pickle may use, as "module name".
 constexpr std::array<std::string_view, 14> kGlobals{
     kOrderedDict,          kRebuildTensor,      "torch FloatStorage",        "torch HalfStorage",         "torch BFloat16Storage",
     "torch DoubleStorage", "torch LongStorage", "torch IntStorage",          "torch ShortStorage",        "torch CharStorage",
@@ -83,7 +83,7 @@ const char* kind_name(Kind kind) {
   return "?";
 }
 
-/// Follows a pickle's instructions on a stack of values.
+/// Executes a pickle's instructions on a stack of values.
 class Unpickler {
  public:
   Unpickler(std::span<const std::byte> bytes, const std::string& name) : reader_(bytes, name), name_(name) {}
@@ -106,7 +106,7 @@ class Unpickler {
   template <class... Parts>
   void check(bool ok, const Parts&... parts) const {
     if (!ok) [[unlikely]] {
-      fail_input(name_, ": the pickle, at its byte ", begin_, ", ", parts...);
+      fail_input(name_, ": the pickle, at byte ", begin_, ", ", parts...);
     }
   }
 
@@ -152,7 +152,7 @@ class Unpickler {
     }
     const auto* const known = std::find_if(kRefused.begin(), kRefused.end(), [&](const Instruction& i) { return i.code == code; });
     check(false, "has the instruction ", known == kRefused.end() ? concat(code) : known->name,
-          ", which a dict of tensors and plain values does not need; it was not followed");
+          ", which a dict of tensors and plain values does not need; it was not executed");
   }
 
   static PickleValue value(Kind kind, std::int64_t integer) {
@@ -182,7 +182,7 @@ class Unpickler {
     return values;
   }
   std::vector<PickleValue> pop_to_mark() {
-    check(!marks_.empty(), "goes back to a mark that is not there");
+    check(!marks_.empty(), "needs a mark, but there is none");
     const std::size_t mark = marks_.back();
     marks_.pop_back();
     std::vector<PickleValue> values(stack_.begin() + static_cast<std::ptrdiff_t>(mark), stack_.end());
@@ -197,7 +197,7 @@ class Unpickler {
 
   void frame() {
     const auto length = reader_.number<std::uint64_t>("a frame");
-    check(length <= reader_.left(), "begins a frame of ", length, " bytes, and ", reader_.left(), " follow");
+    check(length <= reader_.left(), "begins a frame of ", length, " bytes, but only ", reader_.left(), " follow");
   }
 
   void stop() {
@@ -278,7 +278,7 @@ class Unpickler {
 
   void push_stack_global() {
     const auto names = pop_last(2);
-    check(names[0].kind == Kind::text && names[1].kind == Kind::text, "names something by what is no text");
+    check(names[0].kind == Kind::text && names[1].kind == Kind::text, "names something by a value that is not a text");
     name_global(names[0].string(), names[1].string());
   }
 
@@ -292,10 +292,10 @@ class Unpickler {
     push(placed(Kind::global, static_cast<std::size_t>(known - kGlobals.begin())));
   }
 
-  /// A persistent id: ("storage", type, key, device, elements).
+  /// Pushes the storage of a persistent id: ("storage", type, key, device, elements).
   void push_storage() {
     const PickleValue id = pop();
-    check(id.kind == Kind::tuple && items_of(id).size() == 5, "has a persistent id that is no tuple of five");
+    check(id.kind == Kind::tuple && items_of(id).size() == 5, "has a persistent id that is not a tuple of five");
     const auto& items = items_of(id);
     check(items[0].string() == "storage" && items[1].kind == Kind::global && kGlobals[items[1].at].ends_with("Storage") &&
               items[2].kind == Kind::text && items[3].kind == Kind::text && items[4].kind == Kind::integer && items[4].integer >= 0,
@@ -306,7 +306,7 @@ class Unpickler {
 
   std::vector<index> numbers_of(const PickleValue& tuple, const char* what) const {
     check(tuple.kind == Kind::tuple && items_of(tuple).size() <= WeightTensor::kMaxRank, "rebuilds a tensor whose ", what,
-          " is no tuple of at most ", WeightTensor::kMaxRank, " ints");
+          " is not a tuple of at most ", WeightTensor::kMaxRank, " ints");
     std::vector<index> numbers;
     for (const PickleValue& item : items_of(tuple)) {
       check(item.kind == Kind::integer && item.integer >= 0, "rebuilds a tensor whose ", what, " has ", kind_name(item.kind),
@@ -316,6 +316,7 @@ class Unpickler {
     return numbers;
   }
 
+  /// Calls OrderedDict, or rebuilds a tensor. Nothing else can be called.
   void reduce() {
     const PickleValue arguments = pop();
     const PickleValue function = pop();
@@ -330,7 +331,7 @@ class Unpickler {
     check(called == kRebuildTensor, "calls ", in_quotes(called));
     check(
         items.size() >= 6 && items.size() <= 7 && items[0].kind == Kind::storage && items[1].kind == Kind::integer && items[1].integer >= 0,
-        "rebuilds a tensor, expected (storage, offset, shape, strides, requires_grad, hooks)");
+        "rebuilds a tensor from other arguments, expected (storage, offset, shape, strides, requires_grad, hooks)");
     const Storage& storage = storages_[items[0].at];
     PickledTensor tensor{.storage_type = storage.type,
                          .storage_key = storage.key,
@@ -345,7 +346,7 @@ class Unpickler {
     push(placed(Kind::tensor, pickle_.tensors.size() - 1));
   }
 
-  /// Gives an OrderedDict its attributes: a state dict's versions of modules, which say nothing of tensors.
+  /// Ignores the attributes of an OrderedDict: in a state dict they are the modules' versions, which do not concern tensors.
   void build() {
     const PickleValue state = pop();
     check(!stack_.empty() && stack_.back().kind == Kind::dict && state.kind == Kind::dict, "sets the attributes of ",
@@ -354,7 +355,7 @@ class Unpickler {
 
   ByteReader reader_;
   const std::string& name_;
-  std::size_t begin_ = 0;  // of the instruction
+  std::size_t begin_ = 0;  // where the instruction begins
   bool stopped_ = false;
   Pickle pickle_{};
   std::vector<PickleValue> stack_{};
@@ -367,7 +368,7 @@ class Unpickler {
 
 Pickle read_pickle(std::span<const std::byte> bytes, const std::string& name) {
   require_input(bytes.size() <= kMostPickleBytes, name, ": its pickle has ", bytes.size(), " bytes, expected at most ", kMostPickleBytes,
-                ", since elements of tensors are not in it");
+                ", because the tensors' elements are in other files");
   return Unpickler(bytes, name).run();
 }
 

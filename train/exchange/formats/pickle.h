@@ -12,7 +12,7 @@
 
 namespace dikkat {
 
-/// A value in a pickle. Texts are views into the pickle; tuples, lists, dicts and tensors are in the Pickle, at place `at`.
+/// A value in a pickle. A text is a view into the pickle. A tuple, list, dict or tensor is element `at` of a vector in Pickle.
 struct PickleValue {
   enum class Kind : std::uint8_t {
     none,
@@ -22,40 +22,40 @@ struct PickleValue {
     text,
     tuple,
     list,
-    dict,     ///< also an OrderedDict
-    global,   ///< a name of a module, such as a type of storage
-    storage,  ///< what a persistent id stands for
+    dict,     ///< a dict or OrderedDict
+    global,   ///< a name in a module, such as a type of storage
+    storage,  ///< a storage that a persistent id names
     tensor,
   };
   Kind kind = Kind::none;
-  std::int64_t integer = 0;    ///< an integer or boolean; of a float its bits
-  std::uint64_t at = 0;        ///< of a text its length
-  const char* text = nullptr;  ///< the characters of a text
+  std::int64_t integer = 0;    ///< an integer, a boolean, or a float's bits
+  std::uint64_t at = 0;        ///< a place in Pickle, or a text's length
+  const char* text = nullptr;  ///< a text's characters
 
   double real() const { return std::bit_cast<double>(integer); }
   std::string_view string() const { return kind == Kind::text ? std::string_view(text, at) : std::string_view(); }
 };
 
-/// A tensor as torch.save describes it: where it is in a storage, a file of the archive.
+/// A tensor as torch.save describes it: its place in a storage, which is a file of the archive.
 struct PickledTensor {
   std::string_view storage_type;  ///< "FloatStorage"
   std::string_view storage_key;   ///< the storage's file is data/<key>
   index storage_elements = 0;
   index offset = 0;  ///< in elements
   std::vector<index> shape{};
-  std::vector<index> strides{};  ///< in elements, as many as the shape has
+  std::vector<index> strides{};  ///< in elements, one for each extent
 };
 
 /// The contents of a pickle that torch.save wrote: numbers, texts, tuples, lists, dicts and tensors.
 struct Pickle {
   PickleValue root{};
-  std::vector<std::vector<PickleValue>> items{};  ///< of tuples and lists; of dicts key, value, key, value ...
+  std::vector<std::vector<PickleValue>> items{};  ///< items of tuples and lists; key, value, key, value ... of dicts
   std::vector<PickledTensor> tensors{};
 };
 
-/// Reads a pickle of protocol 2 to 5 without running anything: of the names that a pickle can call, it knows those of OrderedDict, of a
-/// tensor and of the types of storage, and it knows what these mean. Throws InputError, beginning with `name`, for any other name or
-/// instruction, each by its name, and for a pickle that is damaged. The result has views of the bytes.
+/// Reads a pickle of protocol 2 to 5 without running anything in it. Only OrderedDict, tensors and types of storage may be named. Throws
+/// InputError, beginning with `name`, for any other name or instruction, which the message names, and for a damaged pickle. The result has
+/// views into the bytes, which must outlive it.
 Pickle read_pickle(std::span<const std::byte> bytes, const std::string& name);
 
 }  // namespace dikkat

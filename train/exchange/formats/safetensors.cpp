@@ -23,7 +23,7 @@ struct SafetensorsType {
   WeightType type = WeightType::other;
 };
 
-/// In the order in which the format's own library sorts them, backwards, when it writes.
+/// All types, in the reverse of the order in which the format's own library writes them.
 constexpr std::array kTypes{SafetensorsType{"BOOL", 8},
                             SafetensorsType{"F4", 4},
                             SafetensorsType{"F6_E2M3", 6},
@@ -57,7 +57,7 @@ struct TensorInfo {
   bool has_offsets = false;
 };
 
-/// Takes the header's JSON piece by piece, so that its size in memory is that of the tensors it describes.
+/// Reads the header as a stream of events, so that only the descriptions of tensors use memory.
 class HeaderReader : public JsonReader {
  public:
   explicit HeaderReader(const std::string& name) : JsonReader(name, "the header") {}
@@ -136,7 +136,7 @@ class HeaderReader : public JsonReader {
     check(place_ == Place::shape || place_ == Place::offsets, "has a number ", where());
     TensorInfo& tensor = tensors.back();
     check(number && *number <= std::uint64_t{std::numeric_limits<index>::max()}, "tensor ", in_quotes(tensor.name), " has a number in its ",
-          place_ == Place::shape ? "shape" : "data_offsets", " that is not an integer of 0 or more and below 2^63");
+          place_ == Place::shape ? "shape" : "data_offsets", " that is not an integer from 0 to 2^63 - 1");
     const bool shape = place_ == Place::shape;
     std::vector<index>& numbers = shape ? tensor.shape : tensor.offsets;
     const std::size_t most = shape ? WeightTensor::kMaxRank : 2;
@@ -144,8 +144,9 @@ class HeaderReader : public JsonReader {
     numbers.push_back(static_cast<index>(*number));
   }
 
-  void on_other() override { fail_input(about(), "has a value of true, false or null ", where()); }
+  void on_other() override { fail_input(about(), "has true, false or null ", where()); }
 
+  /// Returns the end of a message about an unexpected value: its place, and what is expected there.
   std::string where() const {
     switch (place_) {
       case Place::outside: return "where the object of tensors is expected";
@@ -165,15 +166,15 @@ class HeaderReader : public JsonReader {
   bool had_metadata_ = false;
 };
 
+/// Returns a tensor that its description and the data agree on. It must begin at `begin`, where the tensor before it ends.
 WeightTensor checked_tensor(const std::string& name, TensorInfo& info, std::span<const std::byte> data, index begin) {
   const auto* const type = std::find_if(kTypes.begin(), kTypes.end(), [&](const SafetensorsType& t) { return t.name == info.dtype; });
-  require_input(type != kTypes.end(), name, ": tensor ", in_quotes(info.name), " has the type ", in_quotes(info.dtype),
-                ", which this program does not know");
+  require_input(type != kTypes.end(), name, ": tensor ", in_quotes(info.name), " has the unknown type ", in_quotes(info.dtype));
   const index end = info.offsets[1];
   require_input(info.offsets[0] == begin && end >= begin, name, ": tensor ", in_quotes(info.name), " lies at bytes ", info.offsets[0],
-                " to ", end, " of the data, expected it to begin at ", begin, ", where the one before it ends");
+                " to ", end, " of the data, expected it to begin at ", begin, ", where the tensor before it ends");
   require_input(end <= static_cast<index>(data.size()), name, ": tensor ", in_quotes(info.name), " ends at byte ", end,
-                " of the data, and the file has ", data.size(), ": it is cut off");
+                " of the data, but the file has only ", data.size(), " bytes of data: it is cut off");
   const auto elements = element_count(info.shape);
   const auto bits = elements ? checked_product(*elements, type->bits) : std::nullopt;
   require_input(bits && *bits % 8 == 0 && *bits / 8 == end - begin, name, ": tensor ", in_quotes(info.name), " (", info.dtype, " ",
@@ -191,19 +192,22 @@ WeightTensor checked_tensor(const std::string& name, TensorInfo& info, std::span
 }  // namespace
 
 WeightFile parse_safetensors(std::span<const std::byte> bytes, const std::string& name) {
+  // The header.
   constexpr const char* kExpected = ", expected a safetensors file";
   require_input(bytes.size() >= sizeof(std::uint64_t), name, ": it has ", bytes.size(), " bytes", kExpected);
   ByteReader reader(bytes, name);
   const auto length = reader.number<std::uint64_t>("the length of the header");
   require_input(
       length >= 2 && length <= kMostHeaderBytes && length <= reader.left() && reader.left() > 0 && bytes[reader.at()] == std::byte{'{'},
-      name, ": its first 8 bytes give a header of ", length, " bytes that begins with '{', and ", reader.left(), " bytes follow",
-      kExpected);
+      name, ": its first 8 bytes give a header of ", length, " bytes, which must fit into the ", reader.left(),
+      " bytes that follow and begin with '{'", kExpected);
   const auto header = reader.take(length, "the header");
   HeaderReader parsed(name);
   parsed.read(as_text(header));
   std::sort(parsed.tensors.begin(), parsed.tensors.end(),
             [](const TensorInfo& a, const TensorInfo& b) { return std::tie(a.offsets, a.name) < std::tie(b.offsets, b.name); });
+
+  // The data.
   const auto data = bytes.subspan(reader.at());
   std::vector<WeightTensor> tensors;
   tensors.reserve(parsed.tensors.size());
@@ -213,7 +217,7 @@ WeightFile parse_safetensors(std::span<const std::byte> bytes, const std::string
     end += tensors.back().bytes;
   }
   require_input(end == static_cast<index>(data.size()), name, ": its tensors end at byte ", end, " of the data, which has ", data.size(),
-                ": the file was changed, or its end belongs to something else");
+                " bytes: the file was changed, or something was appended to it");
   return {name, std::move(tensors), std::move(parsed.metadata)};
 }
 
@@ -226,6 +230,7 @@ WeightFile open_safetensors(const std::string& path) {
 }
 
 void write_safetensors(const std::string& path, std::vector<NewTensor> tensors, Faults* faults) {
+  // The order of the format's own library.
   require_different_names(tensors, path);
   const auto type_of = [&](const NewTensor& tensor) {
     const auto* const type = std::find_if(kTypes.begin(), kTypes.end(),
@@ -240,6 +245,8 @@ void write_safetensors(const std::string& path, std::vector<NewTensor> tensors, 
     const auto* const second = type_of(b);
     return first != second ? first > second : a.name < b.name;
   });
+
+  // The header.
   std::string header = R"({"__metadata__":{"format":"pt"})";
   index end = 0;
   for (const NewTensor& tensor : tensors) {
@@ -254,8 +261,10 @@ void write_safetensors(const std::string& path, std::vector<NewTensor> tensors, 
   }
   header += '}';
   header.resize(static_cast<std::size_t>(round_up(static_cast<index>(header.size()), 8)), ' ');
-  require_input(header.size() <= kMostHeaderBytes, path, ": the header would have ", header.size(), " bytes, and readers take ",
-                kMostHeaderBytes, " at most");
+  require_input(header.size() <= kMostHeaderBytes, path, ": the header would have ", header.size(), " bytes, but readers accept at most ",
+                kMostHeaderBytes);
+
+  // The file.
   const std::uint64_t length = header.size();
   write_file(
       path, static_cast<index>(sizeof length + length) + end,

@@ -16,13 +16,13 @@ namespace {
 
 constexpr index kMostIndexBytes = 100'000'000;
 
-/// Whether this is the name of a file in the folder of the index itself.
+/// Whether this can only be the name of a file in the index's own folder.
 bool is_file_name(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && name.size() <= 255 && name.find_first_of("/\\") == std::string_view::npos &&
          std::none_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
 }
 
-/// Takes "weight_map" and passes over all else.
+/// Reads "weight_map" and ignores the rest of the index.
 class IndexReader : public JsonReader {
  public:
   explicit IndexReader(const std::string& name) : JsonReader(name, "the index") {}
@@ -63,7 +63,7 @@ class IndexReader : public JsonReader {
   void on_number(std::optional<std::uint64_t> /*number*/) override { on_other(); }
   void on_other() override {
     check(depth_ > 0, "is not an object");
-    check(!in_map_, "has a value in \"weight_map\" that is no text, expected the names of files");
+    check(!in_map_, "has a value in \"weight_map\" that is not a text, expected the names of files");
   }
 
   void leave() {
@@ -75,7 +75,7 @@ class IndexReader : public JsonReader {
   bool in_map_ = false;
 };
 
-/// "a", "b" and 7 more.
+/// Joins names: "a", "b" and 7 more.
 std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 10;
   std::string text;
@@ -85,7 +85,7 @@ std::string listed(const std::vector<std::string>& names) {
   return names.size() > kMost ? concat(text, " and ", names.size() - kMost, " more") : text;
 }
 
-/// Files that are named as parts of the same whole ("model-00003-of-00003.safetensors"), and that the index does not name.
+/// Returns files that are named like parts of the same model ("model-00003-of-00003.safetensors") but that are not in the index.
 std::vector<std::string> extra_shards(const std::filesystem::path& folder, const std::set<std::string>& shards) {
   std::set<std::string> endings;
   for (const std::string& shard : shards) {
@@ -94,7 +94,7 @@ std::vector<std::string> extra_shards(const std::filesystem::path& folder, const
     }
   }
   std::vector<std::string> extra;
-  std::error_code ignored;  // a folder that cannot be listed says nothing
+  std::error_code ignored;  // a folder that cannot be listed is treated as having no other files
   for (std::filesystem::directory_iterator entry(folder, ignored), end; !ignored && entry != end; entry.increment(ignored)) {
     const std::string name = entry->path().filename().string();
     const std::size_t at = name.rfind("-of-");
@@ -121,21 +121,26 @@ std::vector<ShardOfTensor> parse_safetensors_index(std::string_view text, const 
 }
 
 WeightFile open_safetensors_index(const std::string& path) {
+  // The index.
   const std::string text = read_bytes(path, kMostIndexBytes + 1);
   require_no_placeholder(text, path);
-  require_input(static_cast<index>(text.size()) <= kMostIndexBytes, path, ": the index has more than ", kMostIndexBytes, " bytes");
+  require_input(static_cast<index>(text.size()) <= kMostIndexBytes, path, ": the index is too large, expected at most ", kMostIndexBytes,
+                " bytes");
   const std::vector<ShardOfTensor> map = parse_safetensors_index(text, path);
+
+  // The files that it names, and other parts of the same model.
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::set<std::string> shards;
   std::transform(map.begin(), map.end(), std::inserter(shards, shards.end()), [](const ShardOfTensor& entry) { return entry.second; });
   std::vector<std::string> missing;
   std::copy_if(shards.begin(), shards.end(), std::back_inserter(missing),
                [&](const std::string& shard) { return !is_there(folder / shard); });
-  require_input(missing.empty(), path, ": files that the index names are missing beside it: ", listed(missing));
+  require_input(missing.empty(), path, ": the index names files that are missing beside it: ", listed(missing));
   const std::vector<std::string> extra = extra_shards(folder, shards);
   require_input(extra.empty(), path,
-                ": files beside the index are named as parts of the same model, and the index does not name them: ", listed(extra));
+                ": files beside the index are named like parts of the same model, but the index does not name them: ", listed(extra));
 
+  // The tensors, which the index and the files must both have.
   std::vector<WeightTensor> tensors;
   std::vector<MetaEntry> metadata;
   std::vector<std::shared_ptr<const MappedFile>> files;
@@ -156,7 +161,7 @@ WeightFile open_safetensors_index(const std::string& path) {
     metadata = metadata.empty() ? part.metadata() : metadata;
   }
   require_input(unnamed.empty(), path,
-                ": its files have tensors that the index does not name, or names in another file: ", listed(unnamed));
+                ": its files have tensors that the index does not name, or that it places in another file: ", listed(unnamed));
   WeightFile weights(path, std::move(tensors), std::move(metadata));
   if (found != map.size()) {
     std::vector<std::string> absent;

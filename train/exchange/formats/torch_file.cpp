@@ -19,7 +19,7 @@ namespace {
 using namespace std::string_view_literals;
 using Kind = PickleValue::Kind;
 
-/// How torch.save began before 1.6: a pickle of one large number.
+/// The beginning of files that torch.save wrote before PyTorch 1.6: a pickle of one large number.
 constexpr std::string_view kLegacy = "\x80\x02\x8A\x0A\x6C\xFC\x9C\x46\xF9\x20\x6A\xA8\x50\x19.\x80"sv;
 constexpr std::size_t kTarMagicAt = 257;
 
@@ -44,7 +44,7 @@ constexpr std::array kStorageTypes{StorageType{"FloatStorage", 4, WeightType::f3
                                    StorageType{"ComplexFloatStorage", 8},
                                    StorageType{"ComplexDoubleStorage", 16}};
 
-/// Whether elements of this shape and these strides lie one after another, row by row.
+/// Whether the tensor's elements are contiguous and row-major.
 bool is_row_major(const PickledTensor& tensor) {
   index expected = 1;
   for (std::size_t axis = tensor.shape.size(); axis-- > 0;) {
@@ -86,7 +86,7 @@ class Archive {
     const auto* const type =
         std::find_if(kStorageTypes.begin(), kStorageTypes.end(), [&](const StorageType& t) { return t.name == pickled.storage_type; });
     require_input(type != kStorageTypes.end(), name_, ": tensor ", in_quotes(tensor_name), " is in a ", pickled.storage_type,
-                  ", which this program does not know");
+                  ", a type that this program does not know");
     const auto storage = file(concat("data/", pickled.storage_key));
     require_input(storage.has_value(), name_, ": the elements of tensor ", in_quotes(tensor_name),
                   " are missing: the archive has no file data/", pickled.storage_key.substr(0, 100));
@@ -96,11 +96,11 @@ class Archive {
     WeightTensor tensor{
         .name = std::move(tensor_name), .type_name = std::string(type->name), .shape = pickled.shape, .elements = elements.value_or(0)};
     if (elements && !is_row_major(pickled) && *elements > 0) {
-      tensor.type_name += " with strides " + shape_text(pickled.strides);  // refused when it is read, and never looked at
+      tensor.type_name += " with strides " + shape_text(pickled.strides);  // read_f32() refuses it
       return tensor;
     }
-    require_input(fits, name_, ": tensor ", tensor.text(), " is to begin at element ", pickled.offset, " of a storage of ",
-                  pickled.storage_elements, ", whose file has ", storage->size(), " bytes: it does not fit");
+    require_input(fits, name_, ": tensor ", tensor.text(), " begins at element ", pickled.offset, " of a storage of ",
+                  pickled.storage_elements, " elements, whose file has ", storage->size(), " bytes: it does not fit");
     tensor.type = type->type;
     tensor.data = storage->data() + pickled.offset * type->bytes;
     tensor.bytes = *elements * type->bytes;
@@ -114,7 +114,7 @@ class Archive {
   std::span<const std::byte> pickle_{};
 };
 
-/// Names everything in a pickle by its path.
+/// Lists all tensors and values of a pickle by their paths.
 class Flattener {
  public:
   Flattener(const Archive& archive, const Pickle& pickle, const std::string& name)
@@ -163,7 +163,7 @@ class Flattener {
 
   const Archive& archive_;
   const Pickle& pickle_;
-  // Bytes of paths. A dict may hold another one, or itself, any number of times: what is named is bounded, and not only what is stored.
+  // Bytes of paths. A dict may contain another one, or itself, any number of times. So paths need a bound, and not only stored items.
   static constexpr std::size_t kLeastNamed = std::size_t{1} << 18;
   static constexpr std::size_t kMostNamed = std::size_t{1} << 24;
   const std::string& name_;
@@ -180,13 +180,12 @@ bool is_torch(std::span<const std::byte> bytes) {
 
 WeightFile parse_torch(std::span<const std::byte> bytes, const std::string& name) {
   const std::string_view text = as_text(bytes);
-  require_input(!is_legacy(text) && !is_tar(text), name, ": it is in the form in which torch.save wrote before PyTorch ",
+  require_input(!is_legacy(text) && !is_tar(text), name, ": it is in the format of torch.save before PyTorch ",
                 is_tar(text) ? "0.1.10" : "1.6", ": load it with PyTorch and save it again");
-  require_input(text.starts_with("PK\x03\x04"), name, ": it is no zip archive, expected a file of torch.save");
+  require_input(text.starts_with("PK\x03\x04"), name, ": it is not a zip archive, expected a file of torch.save");
   const Archive archive(bytes, name);
   const Pickle pickle = read_pickle(archive.pickle(), name);
-  require_input(pickle.root.kind == Kind::dict, name,
-                ": torch.save was given something else than a dict, expected a dict of tensors and values");
+  require_input(pickle.root.kind == Kind::dict, name, ": it does not hold a dict, expected torch.save of a dict of tensors and values");
   Flattener flat(archive, pickle, name);
   flat.add(pickle.root, "", 0);
   return {name, std::move(flat.tensors), std::move(flat.metadata)};

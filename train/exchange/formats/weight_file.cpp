@@ -17,7 +17,7 @@
 namespace dikkat {
 namespace {
 
-/// The positions of items sorted by their names. Throws InputError where two are equal.
+/// Returns the positions of the items, sorted by name. Throws InputError if two names are equal.
 template <class Item, class NameOf>
 std::vector<std::uint32_t> sorted_by(const std::vector<Item>& items, NameOf&& name_of_item, const std::string& file, const char* what) {
   require_input(items.size() <= std::numeric_limits<std::uint32_t>::max(), file, ": it has too many ", what, "s");

@@ -10,9 +10,9 @@
 
 namespace dikkat {
 
-/// The types of elements in other programs' weight files, all little-endian, that can be converted to f32. Elements of a type are stored in
-/// blocks: of one element, or of 32 with a common f16 scale (q8_0: scale, 32 i8; q4_0: scale, 16 bytes that hold elements i and i + 16 in
-/// their lower and upper four bits, as value / scale + 8). `other`: a type that a file may have, and that is named and not converted.
+/// The element types in other programs' weight files, all little-endian. Elements are stored in blocks: of one element, or of 32 elements
+/// that share an f16 scale. A block of q8_0 is the scale and 32 i8. A block of q4_0 is the scale and 16 bytes with elements i and i + 16 in
+/// their lower and upper four bits, as value / scale + 8. `other` is any type that cannot be converted to f32.
 enum class WeightType : std::uint8_t { f64, f32, f16, bf16, q8_0, q4_0, other };
 
 constexpr std::string_view name_of(WeightType type) {
@@ -30,13 +30,13 @@ constexpr std::string_view name_of(WeightType type) {
 
 inline void append_to(std::string& out, WeightType type) { out += name_of(type); }
 
-/// How elements lie in memory: `bytes` for every `elements`.
+/// A type's blocks: every `elements` elements take `bytes` bytes.
 struct BlockLayout {
   index elements;
   index bytes;
 };
 
-/// Throws nothing; {1, 0} for `other`.
+/// Returns the blocks of a type; {1, 0} for `other`.
 constexpr BlockLayout layout_of(WeightType type) {
   switch (type) {
     case WeightType::f64: return {1, 8};
@@ -50,14 +50,14 @@ constexpr BlockLayout layout_of(WeightType type) {
   return {1, 0};
 }
 
-/// a * b for numbers of 0 and more; nullopt where that is more than an index holds.
+/// Returns a * b for numbers from 0; nullopt if the product does not fit into an index.
 constexpr std::optional<index> checked_product(index a, index b) {
   index product = 0;
   return __builtin_mul_overflow(a, b, &product) ? std::nullopt : std::optional(product);
 }
 
-/// The elements of an array with these extents, all 0 or more; nullopt where the product of those that are not 0 is more than an index
-/// holds.
+/// Returns the number of elements of an array with these extents, all 0 or more; nullopt if the product of the extents above 0 does not fit
+/// into an index.
 constexpr std::optional<index> element_count(std::span<const index> shape) {
   index most = 1;
   bool none = false;
@@ -72,8 +72,8 @@ constexpr std::optional<index> element_count(std::span<const index> shape) {
   return none ? 0 : most;
 }
 
-/// The bytes of an array of this shape, row-major; nullopt where that is more than an index holds, or rows (the last extent) are not whole
-/// blocks.
+/// Returns the bytes of a row-major array of this shape; nullopt if the number does not fit into an index, or if rows (the last extent) are
+/// not whole blocks.
 constexpr std::optional<index> byte_count(BlockLayout layout, std::span<const index> shape) {
   const auto elements = element_count(shape);
   if (!elements || (shape.empty() ? 1 : shape.back()) % layout.elements != 0) {
@@ -82,10 +82,10 @@ constexpr std::optional<index> byte_count(BlockLayout layout, std::span<const in
   return checked_product(*elements / layout.elements, layout.bytes);
 }
 
-/// "[50257, 768]".
+/// Returns the shape for a message: "[50257, 768]".
 std::string shape_text(std::span<const index> shape);
 
-/// A name from a file for a message: in quotation marks, shortened, without what a terminal might take for a command.
+/// Returns a name from a file for a message: in quotation marks, shortened, and without control characters.
 std::string in_quotes(std::string_view name);
 
 }  // namespace dikkat

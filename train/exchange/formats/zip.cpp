@@ -34,7 +34,7 @@ struct Directory {
   std::uint64_t at;
 };
 
-/// The last record of the archive, which a comment of up to 65,535 bytes may follow.
+/// Finds the last record of the archive. A comment of up to 65,535 bytes may follow it.
 std::size_t find_end(std::span<const std::byte> bytes, const std::string& name) {
   constexpr std::size_t kLongestComment = 65'535;
   const std::size_t most = bytes.size() < kDirectoryEndBytes ? 0 : std::min(bytes.size() - kDirectoryEndBytes, kLongestComment) + 1;
@@ -51,7 +51,7 @@ Directory find_directory(std::span<const std::byte> bytes, const std::string& na
   const std::size_t end = find_end(bytes, name);
   if (end >= kZip64LocatorBytes && field_at<std::uint32_t>(bytes, end - kZip64LocatorBytes) == kZip64Locator) {
     const auto at = field_at<std::uint64_t>(bytes, end - kZip64LocatorBytes + 8);
-    require_input(at < end, name, ": its zip64 directory is said to lie at byte ", at, " of ", bytes.size());
+    require_input(at < end, name, ": its zip64 directory would begin at byte ", at, " of ", bytes.size(), ", expected a byte before ", end);
     ByteReader reader(bytes, name, static_cast<std::size_t>(at));
     const auto record = reader.take(56, "the zip64 directory");
     require_input(field_at<std::uint32_t>(record, 0) == kZip64End, name, ": there is no zip64 directory at byte ", at);
@@ -60,7 +60,7 @@ Directory find_directory(std::span<const std::byte> bytes, const std::string& na
   return {field_at<std::uint16_t>(bytes, end + 10), field_at<std::uint32_t>(bytes, end + 12), field_at<std::uint32_t>(bytes, end + 16)};
 }
 
-/// Takes the numbers that did not fit into a directory entry from its extra field; false if they are not all there.
+/// Reads the numbers that did not fit into a directory entry from its extra field. Returns false if some are missing.
 bool take_zip64(std::span<const std::byte> extra, std::span<std::uint64_t* const> wanted) {
   while (extra.size() >= 4) {
     const auto id = field_at<std::uint16_t>(extra, 0);
@@ -83,8 +83,9 @@ bool take_zip64(std::span<const std::byte> extra, std::span<std::uint64_t* const
   return false;
 }
 
-/// The next entry of the directory; nullopt for a folder.
+/// Reads the next entry of the directory; returns nullopt for a folder.
 std::optional<ZipEntry> read_entry(ByteReader& directory, std::span<const std::byte> bytes, const std::string& name) {
+  // The entry in the directory.
   const auto fixed = directory.take(46, "an entry of the zip directory");
   require_input(field_at<std::uint32_t>(fixed, 0) == kDirectoryEntry, name, ": the zip directory has no entry at byte ",
                 directory.at() - fixed.size());
@@ -103,19 +104,22 @@ std::optional<ZipEntry> read_entry(ByteReader& directory, std::span<const std::b
     }
   }
   require_input(wanted.empty() || take_zip64(extra, wanted), name, ": the zip entry ", in_quotes(entry_name), " lacks its zip64 numbers");
-  require_input((flags & 1U) == 0, name, ": the zip entry ", in_quotes(entry_name), " is encrypted, which torch.save never does");
+  require_input((flags & 1U) == 0, name, ": the zip entry ", in_quotes(entry_name), " is encrypted, expected a file that torch.save wrote");
   require_input(method == 0 && stored == size, name, ": the zip entry ", in_quotes(entry_name), " is compressed (method ", method,
-                "), expected files that are stored as they are, as torch.save writes them");
+                "), expected uncompressed files, as torch.save writes them");
   if (entry_name.ends_with('/')) {
     return std::nullopt;
   }
-  require_input(at <= bytes.size(), name, ": the zip entry ", in_quotes(entry_name), " is said to lie at byte ", at, " of ", bytes.size());
+
+  // The file's own header, and its bytes.
+  require_input(at <= bytes.size(), name, ": the zip entry ", in_quotes(entry_name), " would begin at byte ", at,
+                ", but the archive has only ", bytes.size());
   ByteReader local(bytes, name, static_cast<std::size_t>(at));
   const auto header = local.take(30, "the header of a zip entry");
   require_input(field_at<std::uint32_t>(header, 0) == kLocalHeader, name, ": the zip entry ", in_quotes(entry_name),
                 " has no header at byte ", at);
   const std::string_view local_name = as_text(local.take(field_at<std::uint16_t>(header, 26), "the name of a zip entry"));
-  require_input(local_name == entry_name, name, ": the zip entry ", in_quotes(entry_name), " is called ", in_quotes(local_name),
+  require_input(local_name == entry_name, name, ": the zip entry ", in_quotes(entry_name), " has the name ", in_quotes(local_name),
                 " at byte ", at);
   local.take(field_at<std::uint16_t>(header, 28), "the extra field of a zip entry");
   return ZipEntry{.name = entry_name, .bytes = local.take(size, "a zip entry")};
@@ -125,9 +129,8 @@ std::optional<ZipEntry> read_entry(ByteReader& directory, std::span<const std::b
 
 std::vector<ZipEntry> read_stored_zip(std::span<const std::byte> bytes, const std::string& name) {
   const Directory directory = find_directory(bytes, name);
-  require_input(directory.at <= bytes.size() && directory.bytes <= bytes.size() - directory.at, name,
-                ": its zip directory is said to lie at byte ", directory.at, " and to have ", directory.bytes, " bytes, and the file has ",
-                bytes.size());
+  require_input(directory.at <= bytes.size() && directory.bytes <= bytes.size() - directory.at, name, ": its zip directory of ",
+                directory.bytes, " bytes would begin at byte ", directory.at, ", but the file has only ", bytes.size());
   const auto listed = bytes.first(static_cast<std::size_t>(directory.at + directory.bytes));
   ByteReader reader(listed, name, static_cast<std::size_t>(directory.at));
   std::vector<ZipEntry> entries;

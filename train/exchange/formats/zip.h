@@ -8,14 +8,14 @@
 
 namespace dikkat {
 
-/// A file in a zip archive, where it lies in the archive's bytes.
+/// A file in a zip archive, as a view into the archive.
 struct ZipEntry {
   std::string_view name;
   std::span<const std::byte> bytes;
 };
 
-/// The files of a zip archive (zip64 too) that are stored as they are, in the order of its directory; `name` begins error messages. Throws
-/// InputError for an archive that is cut off or damaged, and for a file that is compressed or encrypted.
+/// Returns the files of a zip or zip64 archive, in the order of its directory. Throws InputError, beginning with `name`, for an archive
+/// that is truncated or damaged, and for a file that is compressed or encrypted.
 std::vector<ZipEntry> read_stored_zip(std::span<const std::byte> bytes, const std::string& name);
 
 }  // namespace dikkat

@@ -230,7 +230,7 @@ TEST(Gguf, ATensorThatDoesNotLieInTheFileIsRefused) {
   EXPECT_TRUE(names(error({1U << 31, 1U << 31, 4}, 0, 0, 4), {"\"a\"", "f32", "[4, 2147483648, 2147483648]", "too large", "blocks", "1"}));
   EXPECT_TRUE(names(error({1U << 31, 1U << 30}, 0, 0, 4), {"\"a\"", "f32", "[1073741824, 2147483648]", "too large", "blocks", "1"}));
   EXPECT_TRUE(names(error({1}, 0, 32, 64), {"\"a\"", "byte 32", "0"}));
-  EXPECT_TRUE(names(error({2}, 0, 0, 7), {"\"a\"", "byte 8", "byte 0", "byte 64", "71", "cut off"}));
+  EXPECT_TRUE(names(error({2}, 0, 0, 7), {"\"a\"", "8 bytes", "byte 0", "byte 64", "71", "cut off"}));
   Bytes bytes = head(2, 0);
   describe(bytes, "a", {1}, 0, 0);
   describe(bytes, "b", {1}, 0, 4);
