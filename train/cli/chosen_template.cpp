@@ -14,7 +14,7 @@ ChatTemplate template_of(const TemplateArguments& arguments, const TrainedModel&
   const auto wanted = value_named<TemplateName>(arguments.name);
   require_input(wanted.has_value(), "--template is ", arguments.name, ", expected auto, chatml, llama3 or plain");
   ChatConfig chat = trained.source.config().chat;
-  if (*wanted != TemplateName::automatic) {
+  if (*wanted != TemplateName::auto_) {
     chat.template_name = *wanted;
   }
   ChatTemplate form = chat_form(chat, *trained.tokenizer, trained.source.path().string(), " with --template chatml, llama3 or plain");

@@ -55,7 +55,7 @@ int eval_tasks(const TrainedModel& trained, const std::string& file, bool json) 
   Vocabulary vocabulary = vocabulary_of(tokenizer);
   EncodePrompt encoded = [&](const std::string& prompt) { return encode_prompt(tokenizer, prompt); };
   ChatTemplate form;
-  if (const ChatConfig& chat = trained.source.config().chat; chat.template_name != TemplateName::automatic) {
+  if (const ChatConfig& chat = trained.source.config().chat; chat.template_name != TemplateName::auto_) {
     form = chat_template(chat.template_name, tokenizer);
     form.system = chat.system;
     if (const auto end = form.end_token(tokenizer)) {

@@ -126,7 +126,7 @@ struct OptimConfig {
 };
 
 /// What happens if a file of the run cannot be written.
-enum class OnFailedSave { stop, warn };
+enum class OnFailedSave { stop, continue_ };
 template <>
 struct Names<OnFailedSave> {
   static constexpr std::string_view of[] = {"stop", "continue"};
@@ -140,7 +140,7 @@ struct Names<OnNonfinite> {
 };
 
 /// What matrix products read: f32, or activations and weights rounded to bf16. Sums, weights and the optimizer's state are f32 in both.
-enum class Precision { f32, bf16, automatic };
+enum class Precision { f32, bf16, auto_ };
 template <>
 struct Names<Precision> {
   static constexpr std::string_view of[] = {"f32", "bf16", "auto"};
@@ -178,7 +178,7 @@ struct TrainConfig {
 
 /// Conversations.
 struct ChatConfig {
-  TemplateName template_name = TemplateName::automatic;
+  TemplateName template_name = TemplateName::auto_;
   std::string system;
   std::string jinja;  // the template that came with the model, as its text in the Jinja language
   ScoredText loss = ScoredText::answers;

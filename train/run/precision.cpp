@@ -36,7 +36,7 @@ Choice choice_for_this_processor() {
 
 std::string settle_precision(TrainConfig& config) {
   std::string reason;
-  if (config.precision == Precision::automatic) {
+  if (config.precision == Precision::auto_) {
     const Choice choice = choice_for_this_processor();
     config.precision = choice.precision;
     reason = choice.reason;

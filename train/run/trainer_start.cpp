@@ -123,7 +123,7 @@ std::vector<ConfigDifference> add_changes(const Config& stored, const Config& no
 void adopt_template(Config& config, const ModelSource& origin) {
   const ChatConfig& theirs = origin.config().chat;
   ChatConfig& ours = config.chat;
-  if (ours.template_name != TemplateName::automatic || !ours.jinja.empty()) {
+  if (ours.template_name != TemplateName::auto_ || !ours.jinja.empty()) {
     return;
   }
   ours.template_name = theirs.template_name;
@@ -132,7 +132,7 @@ void adopt_template(Config& config, const ModelSource& origin) {
     ours.system = ours.system.empty() ? theirs.system : ours.system;
     return;
   }
-  if (theirs.template_name == TemplateName::automatic && theirs.jinja.empty()) {
+  if (theirs.template_name == TemplateName::auto_ && theirs.jinja.empty()) {
     ours.system = ours.system.empty() ? theirs.system : ours.system;
     return;
   }

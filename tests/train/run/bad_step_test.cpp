@@ -234,7 +234,7 @@ TEST_F(BadStepTest, a_save_that_fails_ends_the_run_or_not_as_configured) {
       block(trainer);
       expect_words(failure_of(trainer, events), {checkpoint_name(8), "was not changed"});
     }
-    c.train.on_failed_save = OnFailedSave::warn;
+    c.train.on_failed_save = OnFailedSave::continue_;
     Trainer trainer = Trainer::start(c, folder / (name + "-continue"));
     block(trainer);
     EXPECT_EQ(trainer.run(events, never), Trainer::Outcome::finished);
@@ -249,7 +249,7 @@ class BlockedSaveTest : public BadStepTest, public ::testing::WithParamInterface
  protected:
   Trainer start() const {
     Config c = config();
-    c.train.on_failed_save = OnFailedSave::warn;
+    c.train.on_failed_save = OnFailedSave::continue_;
     c.train.async_save = GetParam();
     return Trainer::start(c, run());
   }

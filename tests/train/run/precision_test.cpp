@@ -27,9 +27,9 @@ TEST(Precision, IsKeptWhenItIsGiven) {
 }
 
 TEST(Precision, AutoBecomesOneThatThisBuildHas) {
-  TrainConfig config = with(Precision::automatic, false);
+  TrainConfig config = with(Precision::auto_, false);
   EXPECT_NE(settle_precision(config), "") << "says why";
-  EXPECT_NE(config.precision, Precision::automatic);
+  EXPECT_NE(config.precision, Precision::auto_);
   if (!kernels::has_bf16_products()) {
     EXPECT_EQ(config.precision, Precision::f32);
   }

@@ -44,7 +44,7 @@ int inspect_chat(const CorpusInspectArguments& arguments) {
   require_input(scored.has_value(), "--loss is ", arguments.loss, ", expected answers, last_answer or all");
   const auto tokenizer = open_tokenizer(arguments.tokenizer);
   ChatTemplate form = chat_template(*name, *tokenizer);
-  if (const std::string own = chat_templates_in(arguments.tokenizer).text; *name == TemplateName::automatic && !own.empty()) {
+  if (const std::string own = chat_templates_in(arguments.tokenizer).text; *name == TemplateName::auto_ && !own.empty()) {
     form = known_template(own, *tokenizer, arguments.tokenizer, " with --template chatml, llama3 or plain");
   }
   const ChatToShow wanted{.paths = arguments.corpus,

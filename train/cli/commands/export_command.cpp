@@ -96,7 +96,7 @@ int export_adapters_command(const ExportArguments& arguments) {
 void add_chat_template(const TrainedModel& trained, ModelToExport& model) {
   const ChatConfig& chat = trained.source.config().chat;
   model.chat_template = chat.jinja;
-  if (chat.template_name != TemplateName::automatic) {
+  if (chat.template_name != TemplateName::auto_) {
     const ChatTemplate form = chat_form(chat, *trained.tokenizer, "", "");
     model.chat_template = chat.jinja.empty() ? form.jinja() : chat.jinja;
     model.answer_end = form.end_token(*trained.tokenizer);

@@ -170,7 +170,7 @@ ChatTemplate chat_template(TemplateName name, const Tokenizer& tokenizer) {
                   "; expected \"plain\", which needs none, or a model whose tokenizer has them");
   };
   switch (name) {
-    case TemplateName::automatic: return has_chatml ? chatml() : has_llama3 ? llama3() : plain(tokenizer);
+    case TemplateName::auto_: return has_chatml ? chatml() : has_llama3 ? llama3() : plain(tokenizer);
     case TemplateName::chatml: require_tokens(has_chatml, "<|im_start|> and <|im_end|>"); return chatml();
     case TemplateName::llama3:
       require_tokens(has_llama3, "<|begin_of_text|>, <|start_header_id|>, <|end_header_id|> and <|eot_id|>");

@@ -13,7 +13,7 @@
 namespace dikkat {
 
 /// How a conversation is written as one text.
-enum class TemplateName { automatic, chatml, llama3, plain };
+enum class TemplateName { auto_, chatml, llama3, plain };
 template <>
 struct Names<TemplateName> {
   static constexpr std::string_view of[] = {"auto", "chatml", "llama3", "plain"};
@@ -54,7 +54,7 @@ struct ChatTemplate {
   std::string jinja() const;
 };
 
-/// A known template for this tokenizer. `automatic`: ChatML or Llama 3's if the tokenizer has their tokens, else plain. Throws InputError
+/// A known template for this tokenizer. `auto_`: ChatML or Llama 3's if the tokenizer has their tokens, else plain. Throws InputError
 /// if the tokenizer lacks a token that the template needs.
 ChatTemplate chat_template(TemplateName name, const Tokenizer& tokenizer);
 

@@ -49,7 +49,7 @@ std::string scored_text(const std::vector<ChatSpan>& spans) {
 
 TEST(ChatTemplate, ScoresAnswersWithTheirEnds) {
   const BpeTokenizer tokenizer = with_special({"<|endoftext|>", "<|im_start|>", "<|im_end|>"});
-  const ChatTemplate form = chat_template(TemplateName::automatic, tokenizer);
+  const ChatTemplate form = chat_template(TemplateName::auto_, tokenizer);
   EXPECT_EQ(form.name, TemplateName::chatml);
   EXPECT_EQ(text_of(form.write(kTalk)),
             "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nYes?<|im_end|>\n<|im_start|>user\n2+2<|im_end|>\n"
@@ -71,7 +71,7 @@ TEST(ChatTemplate, WhatAUserWritesIsNeverMarkup) {
 
 TEST(ChatTemplate, OfATokenizerWithoutTokensForChats) {
   const BpeTokenizer tokenizer = with_special({"<|endoftext|>"});
-  const ChatTemplate form = chat_template(TemplateName::automatic, tokenizer);
+  const ChatTemplate form = chat_template(TemplateName::auto_, tokenizer);
   EXPECT_EQ(text_of(form.write(std::span(kTalk).first(2))), "User:\nHi<|endoftext|>\nAssistant:\nYes?<|endoftext|>\n");
   EXPECT_EQ(input_error_of([&] { chat_template(TemplateName::chatml, tokenizer); }),
             "chat.template is \"chatml\", but the tokenizer has no special tokens <|im_start|> and <|im_end|>; expected \"plain\", which "
@@ -82,7 +82,7 @@ TEST(ChatTemplate, OfATokenizerWithoutTokensForChats) {
 TEST(ChatTemplate, OfLlama3BeginsOnceAndTrims) {
   const BpeTokenizer tokenizer =
       with_special({"<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"});
-  const ChatTemplate form = chat_template(TemplateName::automatic, tokenizer);
+  const ChatTemplate form = chat_template(TemplateName::auto_, tokenizer);
   const ChatTokens tokens = encode(tokenizer, form, {.messages = {{"user", " Hi\n"}, {"assistant", "no"}}}, ScoredText::answers);
   EXPECT_EQ(tokenizer.decode(tokens.tokens),
             "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|>"
