@@ -127,7 +127,7 @@ std::optional<CheckpointEntry> best_checkpoint(const fs::path& run_directory) {
   return entry;
 }
 
-CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, Pick pick, std::vector<std::string>* damaged) {
+CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, CheckpointChoice choice, std::vector<std::string>* damaged) {
   if (!is_folder(run_directory_or_file)) {
     return CheckpointFile::open(run_directory_or_file);
   }
@@ -137,13 +137,13 @@ CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, Pick pick,
       is_there(run_directory_or_file / "metrics.jsonl")
           ? " has no checkpoint yet: its run was killed before the first save; remove it and train again"
           : " has no checkpoint, expected a run directory, which has checkpoints/step-NNNNNNNNN.h5 (`dikkat runs` lists those in runs/)");
-  if (pick == Pick::best) {
+  if (choice == CheckpointChoice::best) {
     const auto best = best_checkpoint(run_directory_or_file);
     require_input(best.has_value(), run_directory_or_file.string(),
                   " has no best checkpoint: there was no evaluation yet, or its file checkpoints/best was removed");
     return open_entry(*best);
   }
-  if (pick == Pick::best_or_newest) {
+  if (choice == CheckpointChoice::best_or_newest) {
     try {
       if (const auto best = best_checkpoint(run_directory_or_file)) {
         return open_entry(*best);
@@ -166,7 +166,7 @@ CheckpointFile open_checkpoint(const fs::path& run_directory_or_file, Pick pick,
       refuse_unknown(opened);
     }
     reason = reason.empty() ? opened.reason : reason;
-    if (pick != Pick::latest_good) {
+    if (choice != CheckpointChoice::latest_good) {
       break;
     }
     if (damaged != nullptr) {

@@ -30,17 +30,18 @@ std::vector<CheckpointEntry> list_checkpoints(const std::filesystem::path& run_d
 /// Throws InputError if the checkpoint that it names does not exist.
 std::optional<CheckpointEntry> best_checkpoint(const std::filesystem::path& run_directory);
 
-enum class Pick {
+/// Which checkpoint of a run directory to open.
+enum class CheckpointChoice {
   newest,          ///< the newest; if it is damaged, an InputError names it and the older ones that are intact
   best,            ///< the one with the lowest validation loss; an InputError if there was no evaluation
   best_or_newest,  ///< the one with the lowest validation loss; if there was no evaluation, the newest
   latest_good,     ///< the newest that is intact
 };
 
-/// Opens FILE.h5, or the checkpoint of RUN_DIR that `pick` selects. Throws InputError if there is none, and as CheckpointFile::open().
-/// Pick::latest_good skips damaged files and appends what is wrong with each to `damaged` (may be null). A file that cannot be read because
-/// of a temporary failure (Error) is not skipped.
-CheckpointFile open_checkpoint(const std::filesystem::path& run_directory_or_file, Pick pick = Pick::newest,
+/// Opens FILE.h5, or the checkpoint of RUN_DIR that `choice` selects. Throws InputError if there is none, and as CheckpointFile::open().
+/// CheckpointChoice::latest_good skips damaged files and appends what is wrong with each to `damaged` (may be null). A file that cannot be
+/// read because of a temporary failure (Error) is not skipped.
+CheckpointFile open_checkpoint(const std::filesystem::path& run_directory_or_file, CheckpointChoice choice = CheckpointChoice::newest,
                                std::vector<std::string>* damaged = nullptr);
 
 }  // namespace dikkat

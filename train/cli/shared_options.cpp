@@ -36,7 +36,11 @@ void add_model(Command& command, ModelArguments& a) {
 
 ModelOptions ModelArguments::options() const {
   require_input(!best || !newest, "--best and --newest both choose a checkpoint, expected one of them");
-  return {.pick = best ? Pick::best : newest ? Pick::newest : Pick::best_or_newest, .import = import, .base = base};
+  return {.choice = best     ? CheckpointChoice::best
+                    : newest ? CheckpointChoice::newest
+                             : CheckpointChoice::best_or_newest,
+          .import = import,
+          .base = base};
 }
 
 void add_weights(Command& command, std::string& weights) {

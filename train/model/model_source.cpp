@@ -122,8 +122,8 @@ ModelSource ModelSource::open(const std::string& source, const ModelOptions& opt
   // Other programs' files.
   const bool is_peft = PeftFiles::is_at(source);
   if (is_peft || ModelFiles::is_at(source)) {
-    require_input(options.pick == Pick::best_or_newest, source, " is another program's model; ",
-                  options.pick == Pick::best ? "--best" : "--newest", " applies only to run directories");
+    require_input(options.choice == CheckpointChoice::best_or_newest, source, " is another program's model; ",
+                  options.choice == CheckpointChoice::best ? "--best" : "--newest", " applies only to run directories");
     if (is_peft) {
       return open_peft(source, options);
     }
@@ -134,7 +134,7 @@ ModelSource ModelSource::open(const std::string& source, const ModelOptions& opt
   // A checkpoint.
   require_input(options.import.context == 0 && options.import.tokenizer.empty(), source,
                 " is a dikkat run; --context and --tokenizer apply only to imported models");
-  ModelSource opened(open_checkpoint(source, options.pick));
+  ModelSource opened(open_checkpoint(source, options.choice));
   const bool has_adapters = opened.config_.lora.rank > 0;
   require_input(options.base.empty() || has_adapters, source, " is a complete model; --base applies only to adapters");
   require_base_at(options.base, source);

@@ -16,9 +16,9 @@ namespace dikkat {
 
 /// How a model is opened.
 struct ModelOptions {
-  Pick pick = Pick::best_or_newest;  // which checkpoint of a run directory
-  ImportOptions import{};            // how another program's files are read
-  std::string base{};                // the base of adapters, if it is not at train.init_from or base_model_name_or_path
+  CheckpointChoice choice = CheckpointChoice::best_or_newest;  // which checkpoint of a run directory
+  ImportOptions import{};                                      // how another program's files are read
+  std::string base{};  // the base of adapters, if it is not at train.init_from or base_model_name_or_path
 };
 
 /// Throws InputError, with the accepted kinds of models, if `source` does not exist.

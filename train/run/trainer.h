@@ -86,7 +86,7 @@ class Trainer {
 
   struct ResumeOptions {
     std::vector<std::string> overrides;  // "section.key=value"
-    Pick pick = Pick::newest;
+    CheckpointChoice choice = CheckpointChoice::newest;
     std::string base{};  // of adapters whose base has moved: where it is, which later checkpoints say
   };
   /// Continues a run from one of its checkpoints. Throws InputError if the checkpoint is damaged, the corpus has changed, an override
@@ -105,7 +105,7 @@ class Trainer {
   /// Not of plan() and of other ranks than the first, which have none.
   const std::filesystem::path& directory() const { return directory_->path(); }
   /// Sentences for the user, from resume(): keys whose values changed and what follows from that, newer checkpoints that are damaged and
-  /// their new names (Pick::latest_good), and edits of config.toml, which have no effect.
+  /// their new names (CheckpointChoice::latest_good), and edits of config.toml, which have no effect.
   const std::vector<std::string>& remarks() const { return remarks_; }
   /// Returns what the validation loss is over. Reads the texts at the first call.
   const ScoredSet& scored() { return evaluator_.scored(); }

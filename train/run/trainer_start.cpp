@@ -273,7 +273,7 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
   const auto open = [&] {
     if (is_first) {
       directory = RunDirectory::open(run_directory);
-      chosen = open_checkpoint(directory->path(), options.pick, &remarks);
+      chosen = open_checkpoint(directory->path(), options.choice, &remarks);
     }
   };
   ranks ? ranks->together(open) : open();
@@ -348,7 +348,7 @@ Trainer Trainer::resume(const std::filesystem::path& run_directory, const Resume
     if (!run.metrics_->remark().empty()) {
       remarks.push_back(run.metrics_->remark());
     }
-    if (options.pick == Pick::latest_good) {  // when nothing else can fail, so that the user hears of it
+    if (options.choice == CheckpointChoice::latest_good) {  // when nothing else can fail, so that the user hears of it
       for (const auto& renamed : run.directory_->set_aside_after(state.step)) {
         remarks.push_back(concat("renamed to ", renamed.string()));
       }

@@ -213,12 +213,13 @@ TEST(Best, IsFoundByReaders) {
   const ScratchDirectory scratch;
   RunDirectory run = RunDirectory::create(scratch / "run");
   save_step(run, 10);
-  EXPECT_NE(text_of<InputError>([&] { open_checkpoint(run.path(), Pick::best); }).find("has no best checkpoint"), std::string::npos);
+  EXPECT_NE(text_of<InputError>([&] { open_checkpoint(run.path(), CheckpointChoice::best); }).find("has no best checkpoint"),
+            std::string::npos);
   save_step(run, 20);
   run.record_best(20);
   run.record_best(10);
   EXPECT_EQ(run.best()->step, 10);
-  EXPECT_EQ(open_checkpoint(run.path(), Pick::best).state().step, 10);
+  EXPECT_EQ(open_checkpoint(run.path(), CheckpointChoice::best).state().step, 10);
   EXPECT_EQ(open_checkpoint(run.path()).state().step, 20);
   EXPECT_EQ(read_file(run.checkpoints_path() / "best"), "step-000000010.h5\n");
 
@@ -349,8 +350,8 @@ TEST(OpenCheckpoint, TheLatestGoodPassesOverNothingThatCannotBeOpened) {
   save_step(run, 10);
   const std::filesystem::path newest = run.checkpoints_path() / "step-000000020.h5";
   const auto expect_not_passed_over = [&](const std::string& reason) {
-    for (const Pick pick : {Pick::newest, Pick::latest_good}) {  // which judge alike
-      const std::string text = text_of<InputError>([&] { open_checkpoint(run.path(), pick); });
+    for (const CheckpointChoice choice : {CheckpointChoice::newest, CheckpointChoice::latest_good}) {  // which judge alike
+      const std::string text = text_of<InputError>([&] { open_checkpoint(run.path(), choice); });
       EXPECT_NE(text.find(reason), std::string::npos) << text;
       EXPECT_NE(text.find("no older checkpoint was used"), std::string::npos) << text;
       EXPECT_EQ(text.find("--latest-good"), std::string::npos) << "advises what would be refused: " << text;
@@ -365,7 +366,7 @@ TEST(OpenCheckpoint, TheLatestGoodPassesOverNothingThatCannotBeOpened) {
   expect_not_passed_over("Not a directory");
   std::filesystem::create_directory(newest);  // something is there, but it is not a checkpoint
   EXPECT_NE(text_of<InputError>([&] { open_checkpoint(run.path()); }).find("--latest-good"), std::string::npos);
-  EXPECT_EQ(open_checkpoint(run.path(), Pick::latest_good).state().step, 10);
+  EXPECT_EQ(open_checkpoint(run.path(), CheckpointChoice::latest_good).state().step, 10);
 }
 
 TEST(OpenCheckpoint, NoErrnoMeansDamaged) {
@@ -433,7 +434,7 @@ TEST(OpenCheckpoint, NamesADamagedNewestAndTheWholeOlderOnes) {
   EXPECT_NE(text.find("intact: step-000000030.h5, step-000000010.h5. "), std::string::npos) << text;
   EXPECT_NE(text.find("--latest-good"), std::string::npos) << text;
   std::vector<std::string> damaged;
-  EXPECT_EQ(open_checkpoint(run.path(), Pick::latest_good, &damaged).state().step, 30);
+  EXPECT_EQ(open_checkpoint(run.path(), CheckpointChoice::latest_good, &damaged).state().step, 30);
   ASSERT_EQ(damaged.size(), 1U);
   EXPECT_NE(damaged[0].find("step-000000040.h5 was altered"), std::string::npos) << damaged[0];
 
@@ -448,7 +449,7 @@ TEST(OpenCheckpoint, NamesADamagedNewestAndTheWholeOlderOnes) {
     damage(run.checkpoints_path() / name);
   }
   EXPECT_NE(text_of<InputError>([&] { open_checkpoint(run.path()); }).find("no other one that is intact"), std::string::npos);
-  EXPECT_NE(text_of<InputError>([&] { open_checkpoint(run.path(), Pick::latest_good); }), "");
+  EXPECT_NE(text_of<InputError>([&] { open_checkpoint(run.path(), CheckpointChoice::latest_good); }), "");
 }
 
 /// A file that cannot be opened while this lives, by a passing error: somebody has a lease on it.
@@ -477,7 +478,7 @@ TEST(OpenCheckpoint, PassesOverNoneThatCannotBeReadJustNow) {
   const Leased leased(run.newest()->path);
   const std::string text = text_of<Error>([&] {
     try {
-      open_checkpoint(run.path(), Pick::latest_good);
+      open_checkpoint(run.path(), CheckpointChoice::latest_good);
     } catch (const InputError& error) {
       FAIL() << "taken for damaged: " << error.what();
     }

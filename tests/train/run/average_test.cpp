@@ -43,7 +43,7 @@ TEST_F(Average, IsWhatIsEvaluatedAndUsedAndNotWhatIsTrained) {
   EXPECT_NE(with.val_loss, without.val_loss);
 
   const Trainer again = Trainer::resume(folder / "with", {});
-  const TrainedModel used = load_trained_model((folder / "with").string(), {.pick = Pick::newest});
+  const TrainedModel used = load_trained_model((folder / "with").string(), {.choice = CheckpointChoice::newest});
   EXPECT_EQ(loss_of(used, again.data()), with.val_loss) << "the loss of a run is that of the model that it gives";
 
   // The weights themselves are those of a run without an average.
@@ -84,7 +84,7 @@ TEST_F(Average, OfAdaptersIsAddedToTheBaseThatWasUsed) {
   c.train.init_from = (folder / "base").string();
   c.lora.rank = 2;
   const EvaluationReport tuned = train(c, "tuned");
-  const TrainedModel used = load_trained_model((folder / "tuned").string(), {.pick = Pick::newest});
+  const TrainedModel used = load_trained_model((folder / "tuned").string(), {.choice = CheckpointChoice::newest});
   const Trainer again = Trainer::resume(folder / "tuned", {});
   EXPECT_NEAR(loss_of(used, again.data()), tuned.val_loss, 1e-6) << "adapters are added to the weights in another order";
 }

@@ -23,7 +23,7 @@ struct Optimizers : ::testing::Test {
   /// The bytes of the last checkpoint.
   static std::string last_of(const std::filesystem::path& run) { return contents(open_checkpoint(run).path()); }
   static std::vector<float> weights(const std::filesystem::path& run, const char* path) {
-    const TrainedModel trained = load_trained_model(run.string(), {.pick = Pick::newest});
+    const TrainedModel trained = load_trained_model(run.string(), {.choice = CheckpointChoice::newest});
     ParameterStore& store = trained.model->parameters();
     const ParameterStore::Entry& entry = store.entry(path);
     return {store.weights<float>() + entry.offset, store.weights<float>() + entry.offset + entry.size()};
@@ -125,7 +125,7 @@ TEST_F(Optimizers, StateOfOthersIsRefused) {
   Trainer::start(config(OptimizerKind::adamw), folder / "run").run(quiet, after(3));
   const CheckpointFile checkpoint = open_checkpoint(folder / "run");
   const auto refusal = [&](const OptimConfig& c) {
-    const TrainedModel trained = load_trained_model((folder / "run").string(), {.pick = Pick::newest});
+    const TrainedModel trained = load_trained_model((folder / "run").string(), {.choice = CheckpointChoice::newest});
     LanguageModel model(trained.config.model, trained.tokenizer->vocab_size());
     const auto optimizer = make_optimizer(c, model.parameters());
     model.parameters().allocate(1);

@@ -62,7 +62,7 @@ TEST_F(Sources, AreSplitAndToldApartAndTogether) {
   EXPECT_NEAR(last.val_standard_error, std::sqrt(a * a + b * b), 1e-12);
 
   // Each is the loss over that text alone, by the checkpoint.
-  const TrainedModel trained = load_trained_model((folder / "run").string(), {.pick = Pick::newest});
+  const TrainedModel trained = load_trained_model((folder / "run").string(), {.choice = CheckpointChoice::newest});
   Evaluator evaluator(*trained.model);
   const EvaluationText held = load_evaluation_text(trained.config, *trained.tokenizer, {(folder / "held.txt").string()});
   EXPECT_EQ(evaluator(*held.samples, {})->loss, last.losses[1].loss);

@@ -80,7 +80,7 @@ TEST_F(Start, a_best_checkpoint_outlives_later_ones) {
   ASSERT_EQ(events.evaluations.size(), 2U);
   EXPECT_GT(events.evaluations[0].val_loss, 4) << "the case is void: what came later is no worse";
   EXPECT_EQ(best_checkpoint(run())->step, good);
-  EXPECT_EQ(open_checkpoint(run(), Pick::best).state().step, good);
+  EXPECT_EQ(open_checkpoint(run(), CheckpointChoice::best).state().step, good);
   EXPECT_EQ(open_checkpoint(run()).state().step, 24);
   EXPECT_EQ(list_checkpoints(run()).size(), 2U);
 }
@@ -178,7 +178,7 @@ TEST_F(Start, hands_the_optimizer_what_its_schedules_say) {
     resolve(c);
     TrainingEvents quiet;
     Trainer::start(c, folder / name).run(quiet, never);
-    const auto trained = load_trained_model((folder / name).string(), {.pick = Pick::newest});
+    const auto trained = load_trained_model((folder / name).string(), {.choice = CheckpointChoice::newest});
     ParameterStore& store = trained.model->parameters();
     return std::vector<float>(store.weights<float>(), store.weights<float>() + store.slab_size());
   };

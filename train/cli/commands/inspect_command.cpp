@@ -259,7 +259,7 @@ int inspect_command(const InspectArguments& arguments) {
     inspect_files(arguments.source, arguments.json);
     return 0;
   }
-  const CheckpointFile checkpoint = open_checkpoint(arguments.source, arguments.best ? Pick::best : Pick::newest);
+  const CheckpointFile checkpoint = open_checkpoint(arguments.source, arguments.best ? CheckpointChoice::best : CheckpointChoice::newest);
   const auto tokenizer = tokenizer_from_json(checkpoint.tokenizer());
   const auto header = read_run_header(run_directory_of(checkpoint));  // none for a file elsewhere
   if (arguments.json) {

@@ -415,10 +415,11 @@ int resume(const ResumeArguments& arguments, const std::shared_ptr<Ranks>& ranks
   start_threads();
   const auto trainer_there = made(ranks.get(), false, [&](LoadingLine& line) {
     try {
-      return Trainer::resume(
-          arguments.run_directory,
-          {.overrides = arguments.set, .pick = arguments.latest_good ? Pick::latest_good : Pick::newest, .base = arguments.base},
-          std::ref(line), ranks);
+      return Trainer::resume(arguments.run_directory,
+                             {.overrides = arguments.set,
+                              .choice = arguments.latest_good ? CheckpointChoice::latest_good : CheckpointChoice::newest,
+                              .base = arguments.base},
+                             std::ref(line), ranks);
     } catch (const MissingCorpus& missing) {
       fail_input(missing.what(), ". If the text has moved: dikkat resume ", arguments.run_directory, " --set data.corpus=NEW_PATH");
     }
