@@ -148,7 +148,7 @@ TEST(Override, OfARunThatGoesOnKeepsWhatIsFixed) {
                                                                   {"data.val_fraction=0.2", "0.1"},
                                                                   {"train.seed=1", "1337"}};
   for (const auto& [assignment, kept] : fixed) {
-    const std::string message = input_error_of([&] { apply_override(config, assignment, RunStage::goes_on); });
+    const std::string message = input_error_of([&, assignment = assignment] { apply_override(config, assignment, RunStage::goes_on); });
     EXPECT_TRUE(names(message, {"--set ", key_of_override(assignment), kept, "new run"}));
   }
   EXPECT_EQ(config.model.n_layer, 4);
