@@ -8,6 +8,7 @@
 
 #include <sched.h>
 
+#include "autograd/base/cgroup.h"
 #include "autograd/base/thread_places.h"
 
 namespace dikkat {
@@ -15,22 +16,11 @@ namespace {
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-/// Of one cgroup: "max 100000" or "150000 100000", microseconds of time in each period.
+/// The quota of one cgroup, in cores. Its file reads "max 100000" or "150000 100000": microseconds of processor time in each period.
 double quota_of(const std::filesystem::path& folder) {
   std::ifstream file(folder / "cpu.max");
   double quota = 0, period = 0;
   return file >> quota >> period && quota > 0 && period > 0 ? quota / period : kNoLimit;
-}
-
-/// "0::/a/b" is the line of v2.
-std::string own_cgroup() {
-  std::ifstream file("/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("0::")) {
-      return line.substr(3);
-    }
-  }
-  return "/";
 }
 
 /// The cores in this thread's affinity mask, and those on which OpenMP's runtime places threads: with OMP_PROC_BIND it binds the first
@@ -48,13 +38,9 @@ cpu_set_t cores_of_process() noexcept {
 }  // namespace
 
 double cgroup_quota(const std::filesystem::path& root, const std::string& path) {
-  double quota = quota_of(root);
-  std::filesystem::path folder = root;
-  for (const auto& name : std::filesystem::path(path).relative_path()) {
-    folder /= name;
-    quota = std::min(quota, quota_of(folder));
-  }
-  return quota;
+  double lowest = kNoLimit;
+  for_each_cgroup(root, path, [&](const std::filesystem::path& folder) { lowest = std::min(lowest, quota_of(folder)); });
+  return lowest;
 }
 
 int usable_cores() {

@@ -8,7 +8,7 @@
 
 #include <sys/resource.h>
 
-#include "autograd/base/error.h"
+#include "autograd/base/cgroup.h"
 
 namespace dikkat {
 namespace {
@@ -36,34 +36,15 @@ std::size_t field_in(const std::filesystem::path& path, std::string_view name, s
   return otherwise;
 }
 
-/// The line for v2 is "0::/a/b", for v1 "4:memory:/a/b".
-std::string own_cgroup(bool v2) {
-  std::ifstream file("/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t names = line.find(':');
-    const std::size_t path = line.find(':', names + 1);
-    if (path == std::string::npos) {
-      continue;
-    }
-    const std::string controllers = concat(',', std::string_view(line).substr(names + 1, path - names - 1), ',');
-    if (v2 ? line.starts_with("0::") : controllers.find(",memory,") != std::string::npos) {
-      return line.substr(path + 1);
-    }
-  }
-  return "/";
-}
-
-/// The minimum of of(folder) over the cgroup and those above it.
-template <class Of>
-CgroupMemory least(const std::filesystem::path& root, const std::string& path, Of&& of) {
-  CgroupMemory least = of(root);
-  std::filesystem::path folder = root;
-  for (const auto& name : std::filesystem::path(path).relative_path()) {
-    folder /= name;
-    const CgroupMemory here = of(folder);
-    least = {.limit = std::min(least.limit, here.limit), .available = std::min(least.available, here.available)};
-  }
-  return least;
+/// The lowest of the limits that memory_of(folder) returns for the cgroup `path` and those above it.
+template <class MemoryOf>
+CgroupMemory lowest(const std::filesystem::path& root, const std::string& path, MemoryOf&& memory_of) {
+  CgroupMemory lowest;
+  for_each_cgroup(root, path, [&](const std::filesystem::path& folder) {
+    const CgroupMemory here = memory_of(folder);
+    lowest = {.limit = std::min(lowest.limit, here.limit), .available = std::min(lowest.available, here.available)};
+  });
+  return lowest;
 }
 
 /// The rest of a limit. Inactive file pages count as free, because the kernel drops them when memory is needed.
@@ -90,7 +71,7 @@ std::size_t kilobytes_in(const std::filesystem::path& path, std::string_view nam
 }  // namespace
 
 CgroupMemory cgroup_memory(const std::filesystem::path& root, const std::string& path, std::size_t swap) {
-  return least(root, path, [swap](const std::filesystem::path& folder) -> CgroupMemory {
+  return lowest(root, path, [swap](const std::filesystem::path& folder) -> CgroupMemory {
     const std::size_t limit = number_in(folder / "memory.max");
     return {.limit = sum_of(limit, std::min(number_in(folder / "memory.swap.max"), swap)),
             .available = left_of(limit, number_in(folder / "memory.current"), field_in(folder / "memory.stat", "inactive_file", 0))};
@@ -98,7 +79,7 @@ CgroupMemory cgroup_memory(const std::filesystem::path& root, const std::string&
 }
 
 CgroupMemory cgroup_memory_v1(const std::filesystem::path& root, const std::string& path, std::size_t swap) {
-  return least(root, path, [swap](const std::filesystem::path& folder) -> CgroupMemory {
+  return lowest(root, path, [swap](const std::filesystem::path& folder) -> CgroupMemory {
     const std::size_t limit = number_in(folder / "memory.limit_in_bytes");
     return {.limit = std::min(sum_of(limit, swap), number_in(folder / "memory.memsw.limit_in_bytes")),
             .available =
@@ -113,7 +94,7 @@ MachineMemory machine_memory() {
                        .available = kilobytes_in(kFacts, "MemAvailable:", kNoLimit),
                        .address_space = soft_limit_of_address_space()};
   for (const CgroupMemory& cgroup :
-       {cgroup_memory("/sys/fs/cgroup", own_cgroup(true), swap), cgroup_memory_v1("/sys/fs/cgroup/memory", own_cgroup(false), swap)}) {
+       {cgroup_memory("/sys/fs/cgroup", own_cgroup(), swap), cgroup_memory_v1("/sys/fs/cgroup/memory", own_cgroup("memory"), swap)}) {
     memory.limited |= cgroup.limit < memory.total;
     memory.total = std::min(memory.total, cgroup.limit);
     memory.available = std::min(memory.available, cgroup.available);
